@@ -1,0 +1,372 @@
+#include "base/config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/config_parts.h"
+
+#define QUOTE_ROOM 64 /* of a value at fault in a message, which has to leave room for what is allowed */
+
+/* ------------------------------------------------------------------------------------------- names */
+
+/* Insertions, deletions and replacements between two words (Levenshtein); `b` is shorter than WF_NAME_ROOM. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t row[WF_NAME_ROOM];
+    size_t width = strlen(b);
+
+    for (size_t j = 0; j <= width; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= width; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[width];
+}
+
+/* The nearest of the first `count` names, or NULL when none is so near that it may have been meant. */
+const char *wf_config_nearest(const char *name, size_t count)
+{
+    size_t length = strlen(name);
+    size_t nearest = length / 3 > 2 ? length / 3 : 2;
+    const char *found = NULL;
+
+    if (length >= WF_NAME_ROOM)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        size_t distance = edit_distance(name, wf_config_name(i));
+        /* As many edits as letters: nothing in common. */
+        if (distance < length && (distance < nearest || (distance == nearest && !found))) {
+            nearest = distance;
+            found = wf_config_name(i);
+        }
+    }
+    return found;
+}
+
+/* Copies with every byte passed through `change`; a longer text is cut. */
+void wf_text_changed(char *out, size_t room, const char *text, char (*change)(char))
+{
+    size_t i = 0;
+
+    for (; text[i] && i + 1 < room; i++)
+        out[i] = change(text[i]);
+    out[i] = '\0';
+}
+
+static char underscored(char c)
+{
+    return c == '-' ? '_' : c;
+}
+
+/* Not tolower(): the names are ASCII whatever the locale. */
+char wf_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+char wf_upper(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+int wf_setting_find(const char *name, struct wf_status *status)
+{
+    char plain[WF_NAME_ROOM + 1]; /* a cut name is still too long for a suggestion */
+    const char *near;
+
+    wf_text_changed(plain, sizeof(plain), name, underscored);
+    for (int id = 0; id < WF_SETTING_COUNT; id++)
+        if (strcmp(plain, wf_setting((enum wf_setting_id)id)->name) == 0)
+            return id;
+    near = wf_config_nearest(plain, WF_SETTING_COUNT);
+    if (near)
+        return wf_fail(status, -ENOENT, "unknown setting '%.60s': did you mean '%s'?", name, near);
+    return wf_fail(status, -ENOENT, "unknown setting '%.60s': see 'weft config'", name);
+}
+
+/* ------------------------------------------------------------------------------------------- sizes */
+
+/* The power of two that "", "K", "kB", "MiB", "B" … stand for, or -1. */
+static int suffix_shift(const char *suffix)
+{
+    static const char units[] = "kmgt";
+    const char *unit = *suffix ? strchr(units, wf_lower(*suffix)) : NULL;
+
+    if (!unit)
+        return *suffix == '\0' || strcasecmp(suffix, "b") == 0 ? 0 : -1;
+    suffix++;
+    if (*suffix != '\0' && strcasecmp(suffix, "b") != 0 && strcasecmp(suffix, "ib") != 0)
+        return -1;
+    return (int)(unit - units + 1) * 10;
+}
+
+int wf_parse_size(const char *text, uint64_t *bytes)
+{
+    uint64_t value = 0;
+    const char *at = text;
+    int shift;
+
+    for (; *at >= '0' && *at <= '9'; at++)
+        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (unsigned)(*at - '0'), &value))
+            return -EINVAL;
+    shift = suffix_shift(at);
+    /* No size passes 2^63 - 1: messages do not, and settings hold an int64_t. */
+    if (at == text || shift < 0 || value > (uint64_t)INT64_MAX >> shift)
+        return -EINVAL;
+    *bytes = value << shift;
+    return 0;
+}
+
+char *wf_format_size(uint64_t bytes, char *buffer, size_t room)
+{
+    static const char units[] = "KMGT";
+    int unit = -1;
+
+    while (bytes != 0 && bytes % 1024 == 0 && unit < 3) {
+        bytes /= 1024;
+        unit++;
+    }
+    (void)snprintf(buffer, room, "%" PRIu64 "%.1s", bytes, unit < 0 ? "" : units + unit);
+    return buffer;
+}
+
+/* ------------------------------------------------------------------------------------------- values */
+
+/* What the range of the table cannot say. Payload starts on a cache line. */
+static int64_t step_of(const struct wf_setting *setting)
+{
+    if (setting == wf_setting(WF_SET_SOCKET_BUFFER))
+        return 4096; /* less than a segment makes every byte wait for a timer of TCP's */
+    return setting == wf_setting(WF_SET_HEADER_PAD) ? 64 : 1;
+}
+
+static int check_range(const struct wf_setting *setting, int64_t number)
+{
+    return number >= setting->min && number <= setting->max && number % step_of(setting) == 0 ? 0 : -EINVAL;
+}
+
+static int parse_int(const struct wf_setting *setting, const char *text, int64_t *number)
+{
+    char *end;
+    long long value;
+
+    /* strtoll() alone would take blanks and a plus sign. */
+    if (*text != '-' && (*text < '0' || *text > '9'))
+        return -EINVAL;
+    errno = 0;
+    value = strtoll(text, &end, 10);
+    if (errno || end == text || *end)
+        return -EINVAL;
+    *number = value;
+    return check_range(setting, value);
+}
+
+static int parse_size(const struct wf_setting *setting, const char *text, int64_t *number)
+{
+    uint64_t bytes;
+    int rc = wf_parse_size(text, &bytes);
+
+    if (rc)
+        return rc;
+    *number = (int64_t)bytes;
+    return check_range(setting, *number);
+}
+
+/* Cuts the next item of a comma separated list out of `*list`; false when the list is used up. A list has one item
+ * more than commas: items may be empty. `*list` is NULL after the last one. */
+static bool next_item(const char **list, char *item, size_t room, bool *fits)
+{
+    size_t length;
+
+    if (!*list)
+        return false;
+    length = strcspn(*list, ",");
+    *fits = length < room;
+    if (*fits) {
+        memcpy(item, *list, length);
+        item[length] = '\0';
+    }
+    *list = (*list)[length] ? *list + length + 1 : NULL;
+    return true;
+}
+
+static int parse_sizes(const struct wf_setting *setting, const char *text, int64_t *number)
+{
+    char item[WF_NAME_ROOM];
+    int64_t ignored;
+    bool fits;
+
+    *number = 0;
+    if (*text == '\0')
+        return 0;
+    while (next_item(&text, item, sizeof(item), &fits))
+        if (!fits || parse_size(setting, item, &ignored) != 0)
+            return -EINVAL;
+    return 0;
+}
+
+/* The index of `word` in "auto|uring|epoll", or -1. */
+static int choice_index(const char *choices, const char *word)
+{
+    size_t length = strlen(word);
+
+    for (int index = 0;; index++) {
+        size_t here = strcspn(choices, "|");
+        if (here == length && memcmp(choices, word, length) == 0)
+            return index;
+        if (choices[here] == '\0')
+            return -1;
+        choices += here + 1;
+    }
+}
+
+static int parse_choice(const struct wf_setting *setting, const char *text, int64_t *number)
+{
+    char item[WF_NAME_ROOM];
+    bool fits;
+
+    *number = 0;
+    if (!setting->list) {
+        *number = choice_index(setting->choices, text);
+        return *number < 0 ? -EINVAL : 0;
+    }
+    while (next_item(&text, item, sizeof(item), &fits))
+        if (!fits || choice_index(setting->choices, item) < 0)
+            return -EINVAL;
+    return 0;
+}
+
+/* Control characters would break the lines of logs, files and results. */
+static int parse_text(const struct wf_setting *setting, const char *text, int64_t *number)
+{
+    (void)setting;
+    *number = 0;
+    for (; *text; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            return -EINVAL;
+    return 0;
+}
+
+static int parse_flag(const struct wf_setting *setting, const char *text, int64_t *number)
+{
+    static const char *const words[] = {"0", "1", "off", "on", "no", "yes", "false", "true"};
+
+    (void)setting;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (strcasecmp(text, words[i]) == 0) {
+            *number = i % 2;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static int (*const parsers[])(const struct wf_setting *setting, const char *text, int64_t *number) = {
+    [WF_TYPE_INT] = parse_int,   [WF_TYPE_SIZE] = parse_size, [WF_TYPE_CHOICE] = parse_choice,
+    [WF_TYPE_TEXT] = parse_text, [WF_TYPE_FLAG] = parse_flag, [WF_TYPE_SIZES] = parse_sizes,
+};
+
+/* "a size from 64 to 64M": the end of the sentence "chunk = '1': expected …". */
+static void describe_allowed(const struct wf_setting *setting, char *out, size_t room)
+{
+    char least[32], most[32];
+
+    wf_format_size((uint64_t)setting->min, least, sizeof(least));
+    wf_format_size((uint64_t)setting->max, most, sizeof(most));
+    if (setting->type == WF_TYPE_INT)
+        (void)snprintf(out, room, "a whole number from %" PRId64 " to %" PRId64, setting->min, setting->max);
+    else if (setting->type == WF_TYPE_SIZE)
+        (void)snprintf(out, room, "a size from %s to %s, such as 64K or 1M", least, most);
+    else if (setting->type == WF_TYPE_SIZES)
+        (void)snprintf(out, room, "sizes from %s to %s, such as 64K,1M", least, most);
+    else if (setting->type == WF_TYPE_CHOICE)
+        (void)snprintf(out, room, "%s %s", setting->list ? "a comma separated list of" : "one of", setting->choices);
+    else if (setting->type == WF_TYPE_FLAG)
+        (void)snprintf(out, room, "0 or 1 (off or on, no or yes, false or true)");
+    else
+        (void)snprintf(out, room, "a line of text");
+}
+
+static int refuse(const struct wf_setting *setting, const char *text, struct wf_status *status)
+{
+    char allowed[128], step[32] = "";
+    bool cut = strlen(text) > QUOTE_ROOM;
+
+    describe_allowed(setting, allowed, sizeof(allowed));
+    if (step_of(setting) != 1)
+        (void)snprintf(step, sizeof(step), ", a multiple of %" PRId64, step_of(setting));
+    return wf_fail(status, -EINVAL, "%s = '%.*s%s': expected %s%s", setting->name, QUOTE_ROOM, text, cut ? "..." : "",
+                   allowed, step);
+}
+
+/* Checks `text` for the setting. */
+static int parse_value(enum wf_setting_id id, const char *text, int64_t *number, struct wf_status *status)
+{
+    const struct wf_setting *setting = wf_setting(id);
+
+    if (!setting)
+        return wf_fail(status, -EINVAL, "there is no setting with the number %d", (int)id);
+    if (strlen(text) >= WF_VALUE_MAX)
+        return wf_fail(status, -EINVAL, "%s: the value has %zu characters, at most %d fit", setting->name, strlen(text),
+                       WF_VALUE_MAX - 1);
+    if (parsers[setting->type](setting, text, number) != 0)
+        return refuse(setting, text, status);
+    return 0;
+}
+
+/* memmove: a caller may set a value to itself. */
+static void copy_text(char *out, size_t room, const char *text)
+{
+    size_t length = strnlen(text, room - 1);
+
+    memmove(out, text, length);
+    out[length] = '\0';
+}
+
+int wf_config_set(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,
+                  const char *source, struct wf_status *status)
+{
+    int64_t number = 0;
+    int rc = parse_value(id, text, &number, status);
+
+    if (rc)
+        return rc;
+    copy_text(config->values[id].text, WF_VALUE_MAX, text);
+    copy_text(config->values[id].source, sizeof(config->values[id].source), source);
+    config->values[id].number = number;
+    config->values[id].origin = origin;
+    return 0;
+}
+
+void wf_config_init(struct wf_config *config)
+{
+    /* The defaults are ours: a unit test sees to it that none is refused. */
+    for (int id = 0; id < WF_SETTING_COUNT; id++)
+        (void)wf_config_set(config, (enum wf_setting_id)id, wf_setting((enum wf_setting_id)id)->fallback,
+                            WF_ORIGIN_DEFAULT, "default", NULL);
+}
+
+/* As wf_config_set(), but a value of a higher origin stays: the order of loading does not change the precedence. */
+int wf_config_offer(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,
+                    const char *source, struct wf_status *status)
+{
+    int64_t ignored;
+
+    if (config->values[id].origin > origin)
+        return parse_value(id, text, &ignored, status);
+    return wf_config_set(config, id, text, origin, source, status);
+}

@@ -1,0 +1,135 @@
+/*
+ * config.h: the one table of settings and the one reader of the environment. Every setting has a name, a type, a
+ * default as text, a unit and a help line; a value knows where it came from. Order of precedence:
+ *
+ *     default < file (--config, WEFT_CONFIG) < environment (alias < WEFT_NAME) < command line / API
+ */
+#ifndef WF_BASE_CONFIG_H
+#define WF_BASE_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+#include "base/status.h"
+
+enum wf_setting_type {
+    WF_TYPE_INT,      /* decimal number within [min, max] */
+    WF_TYPE_SIZE,     /* bytes; K, M, G, T = powers of 1024; within [min, max] */
+    WF_TYPE_CHOICE,   /* one word of `choices` */
+    WF_TYPE_TEXT,     /* free text */
+    WF_TYPE_FLAG,     /* 0|1, also off|on, no|yes, false|true */
+    WF_TYPE_SIZES     /* comma separated sizes; empty: none */
+};
+
+enum wf_setting_group { WF_GROUP_LIBRARY, WF_GROUP_BENCH };
+
+/* The identities of the settings; the table in config.c has one row each, in this order. */
+enum wf_setting_id {
+    /* library */
+    WF_SET_RAILS,            /* rails: text, "" = all usable; names or addresses; a* = prefix, leading ^ excludes */
+    WF_SET_PORT,             /* port: int 18555, 0..65535 */
+    WF_SET_ENGINE,           /* engine: choice auto|uring|epoll, auto */
+    WF_SET_WORKERS,          /* workers: choice auto|shared|split, auto */
+    WF_SET_CHANNELS,         /* channels: bulk TCP streams per peer and rail, 1..64 */
+    WF_SET_WINDOW,           /* window: chunks in flight per channel, 1..4096 */
+    WF_SET_CHUNK,            /* chunk: size 4K..64M (odd values allowed, from 64) */
+    WF_SET_EAGER,            /* eager: size 0..64K, largest message sent at once and copied */
+    WF_SET_FIRST_BURST,      /* first_burst: size 0..16M, unsolicited bytes of a larger message */
+    WF_SET_INTRODUCTIONS,    /* introductions: int 1024, 1..65536 */
+    WF_SET_UNEXPECTED,       /* unexpected: size 8M; buffer for payload whose receive is not posted; per peer */
+    WF_SET_SMALL_POOL,       /* small_pool: size 2M; copies of small sends; per peer */
+    WF_SET_REQUESTS,         /* requests: int 65536; most operations outstanding in a context */
+    WF_SET_PEERS,            /* peers: int 64; most sessions of a context */
+    WF_SET_HEADER_PAD,       /* header_pad: size 64..4096, multiple of 64: bytes of a bulk frame before its payload */
+    WF_SET_SOCKET_BUFFER,    /* socket_buffer: size 0 = left to the kernel */
+    WF_SET_CALL,             /* call: size 256K, most bytes in one send or receive call */
+    WF_SET_SPIN_US,          /* spin_us: int, microseconds a waiting caller polls before it sleeps */
+    WF_SET_TIMEOUT,          /* timeout: int seconds 30, a peer that answers nothing for so long is dead */
+    WF_SET_CONNECT_TIMEOUT,  /* connect_timeout: int seconds 30 */
+    WF_SET_LOG,              /* log: choice error|warn|info|debug, warn */
+    /* bench */
+    WF_SET_ENDPOINTS,        /* endpoints: int, 0 = all GPUs, else 8 */
+    WF_SET_BEGIN, WF_SET_END, WF_SET_FACTOR, WF_SET_SIZE, WF_SET_ITERS, WF_SET_WARMUP, WF_SET_CHECK, WF_SET_MEMORY,
+    WF_SET_PATTERN, WF_SET_SCOPE, WF_SET_MODE, WF_SET_INFLIGHT, WF_SET_BACKEND, WF_SET_SEED, WF_SET_SRC, WF_SET_DST,
+    WF_SET_OUT, WF_SET_JSON, WF_SET_CSV, WF_SET_LOG_DIR, WF_SET_QUIET,
+    WF_SETTING_COUNT
+};
+
+struct wf_setting {
+    const char *name;         /* lower case, as in a file; WEFT_<NAME> in the environment; --name-with-dashes as option */
+    enum wf_setting_type type;
+    enum wf_setting_group group;
+    const char *fallback;     /* the default as text */
+    const char *unit;         /* "bytes", "chunks", "s", … or "" */
+    const char *choices;      /* WF_TYPE_CHOICE: "auto|uring|epoll" (a list of several such words where `list` is set) */
+    int64_t min, max;         /* INT, SIZE, SIZES */
+    bool list;                /* CHOICE: a comma separated list is allowed */
+    const char *help;
+};
+
+enum wf_origin { WF_ORIGIN_DEFAULT, WF_ORIGIN_FILE, WF_ORIGIN_ENVIRONMENT, WF_ORIGIN_COMMAND };
+
+#define WF_VALUE_MAX 1024
+
+struct wf_value {
+    char text[WF_VALUE_MAX]; /* as given */
+    int64_t number;          /* INT, SIZE, FLAG; CHOICE without list: index of the word; else 0 */
+    enum wf_origin origin;
+    char source[128];        /* for people: "default", "file weft.conf:3", "environment WEFT_CHUNK",
+                              * "environment UCCL_TCPX_CHUNK_BYTES (alias)", "command line" */
+};
+
+/* Owner: one thread at a time. About 60 KiB: keep it on the heap. */
+struct wf_config {
+    struct wf_value values[WF_SETTING_COUNT];
+};
+
+const struct wf_setting *wf_setting(enum wf_setting_id id);
+
+/* The id for a name ("chunk", "connect_timeout"; '-' counts as '_'), or -ENOENT with the nearest name in `status`. */
+int wf_setting_find(const char *name, struct wf_status *status);
+
+/* All settings at their defaults. */
+void wf_config_init(struct wf_config *config);
+
+/* Checks and stores. -EINVAL names the setting, the value and what is allowed. The old value stays on failure. */
+int wf_config_set(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,
+                  const char *source, struct wf_status *status);
+
+/* A file of `name = value` lines of at most 1024 bytes; '#' starts a comment anywhere. The first bad line fails
+ * (-EINVAL, "FILE:LINE: ..."); -ENOENT and the like: the file cannot be opened. What the environment or the command
+ * line has set already stays. */
+int wf_config_load_file(struct wf_config *config, const char *path, struct wf_status *status);
+
+/* WEFT_CONFIG's file, then aliases, then WEFT_ names of `environment` (NULL: the process's). An unknown WEFT_ name is
+ * logged as a warning with the nearest real one (`log` NULL: in silence); a bad value fails. An empty variable counts
+ * as not set, and an alias beside its WEFT_ name is not looked at. What the command line has set already stays. */
+int wf_config_load_environment(struct wf_config *config, char *const *environment, const struct wf_log *log,
+                               struct wf_status *status);
+
+static inline int64_t wf_config_number(const struct wf_config *config, enum wf_setting_id id)
+{
+    return config->values[id].number;
+}
+
+static inline const char *wf_config_text(const struct wf_config *config, enum wf_setting_id id)
+{
+    return config->values[id].text;
+}
+
+/* Parses "64K", "1M", "3" exactly as a SIZE setting would (so that tools agree); at most 2^63 - 1; 0 or -EINVAL. */
+int wf_parse_size(const char *text, uint64_t *bytes);
+/* Prints the shortest exact form: "64K", "1M", "65537". Returns `buffer`. */
+char *wf_format_size(uint64_t bytes, char *buffer, size_t room);
+
+/* The aliases, for `weft config` and the documentation: name of the foreign variable and the setting it acts on.
+ * Ends with a NULL name. */
+struct wf_alias {
+    const char *variable;
+    enum wf_setting_id id;
+};
+const struct wf_alias *wf_config_aliases(void);
+
+#endif

@@ -1,0 +1,261 @@
+/* Where settings come from: files and the environment. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/config_parts.h"
+
+#define LINE_BYTES 1024 /* bytes of a line in a file */
+
+/* Without blanks around it; changes `text`. */
+static char *trim(char *text)
+{
+    size_t length;
+
+    text += strspn(text, " \t");
+    for (length = strlen(text); length > 0 && strchr(" \t\r", text[length - 1]); length--)
+        text[length - 1] = '\0';
+    return text;
+}
+
+static int load_line(struct wf_config *config, char *line, const char *source, struct wf_status *status)
+{
+    char *name, *equals;
+    int id;
+
+    line[strcspn(line, "#")] = '\0';
+    name = trim(line);
+    if (*name == '\0')
+        return 0;
+    equals = strchr(name, '=');
+    if (!equals)
+        return wf_fail(status, -EINVAL, "'%.60s': expected NAME = VALUE", name);
+    *equals = '\0';
+    id = wf_setting_find(trim(name), status);
+    if (id < 0) {
+        /* To callers -ENOENT is a file that is not there. */
+        if (status)
+            status->code = -EINVAL;
+        return -EINVAL;
+    }
+    return wf_config_offer(config, (enum wf_setting_id)id, trim(equals + 1), WF_ORIGIN_FILE, source, status);
+}
+
+/* "file PATH:LINE"; of a long path the end, which tells more. */
+static void file_source(char *out, size_t room, const char *path, int line)
+{
+    size_t length = strlen(path);
+    size_t most = 96;
+
+    if (length > most)
+        (void)snprintf(out, room, "file ...%s:%d", path + length - most, line);
+    else
+        (void)snprintf(out, room, "file %s:%d", path, line);
+}
+
+/* 1 and the line without its newline, 0 at the end, or -EINVAL where it is too long; else what reading failed with. */
+static int read_line(FILE *file, char *line, struct wf_status *status)
+{
+    size_t length;
+
+    errno = 0;
+    if (!fgets(line, LINE_BYTES + 2, file))
+        return ferror(file) ? wf_fail(status, -errno, "cannot read it: %s", wf_strerror(errno)) : 0;
+    length = strlen(line);
+    if (length > 0 && line[length - 1] == '\n')
+        line[length - 1] = '\0';
+    else if (!feof(file))
+        return wf_fail(status, -EINVAL, "the line has more than %d bytes or a null byte in it", LINE_BYTES);
+    return 1;
+}
+
+int wf_config_load_file(struct wf_config *config, const char *path, struct wf_status *status)
+{
+    char line[LINE_BYTES + 2];
+    char source[sizeof(config->values[0].source)];
+    FILE *file = fopen(path, "re");
+    int number = 0;
+    int rc;
+
+    if (!file) {
+        rc = -errno;
+        return wf_fail(status, rc, "cannot open the settings file '%s': %s", path, wf_strerror(rc));
+    }
+    do {
+        file_source(source, sizeof(source), path, ++number);
+        rc = read_line(file, line, status);
+        if (rc > 0) {
+            rc = load_line(config, line, source, status);
+            rc = rc ? rc : 1;
+        }
+    } while (rc > 0);
+    (void)fclose(file);
+    if (rc)
+        (void)wf_fail_prefix(status, "%s", source + strlen("file "));
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- environment */
+
+/* The value of a variable. Empty counts as not set: that is how a shell line takes a variable back. */
+static const char *look_up(char *const *environment, const char *variable)
+{
+    size_t length = strlen(variable);
+
+    for (; environment && *environment; environment++)
+        if (strncmp(*environment, variable, length) == 0 && (*environment)[length] == '=')
+            return (*environment)[length + 1] ? *environment + length + 1 : NULL;
+    return NULL;
+}
+
+/* "WEFT_CHUNK" for "chunk". */
+static const char *variable_name(const char *name, char *out, size_t room)
+{
+    static const char prefix[] = "WEFT_";
+
+    memcpy(out, prefix, sizeof(prefix));
+    wf_text_changed(out + sizeof(prefix) - 1, room - (sizeof(prefix) - 1), name, wf_upper);
+    return out;
+}
+
+/* NCCL's list of interfaces in our words: see the row of `rails`. False when it does not fit. */
+static bool translate_rails(const char *list, char *out, size_t room)
+{
+    const char *before = *list == '^' ? "^" : "";
+    bool exact;
+    size_t used = 0;
+
+    list += strlen(before);
+    exact = *list == '=';
+    list += exact;
+    out[0] = '\0';
+    for (list += strspn(list, ","); *list; list += strspn(list, ",")) {
+        int length = (int)strcspn(list, ",");
+        int wrote = snprintf(out + used, room - used, "%s%.*s%s", before, length, list, exact ? "" : "*");
+        if ((size_t)wrote >= room - used)
+            return false;
+        used += (size_t)wrote;
+        list += length;
+        before = ",";
+    }
+    return true;
+}
+
+static int import_alias(struct wf_config *config, const struct wf_alias *alias, const char *text,
+                        struct wf_status *status)
+{
+    char translated[WF_VALUE_MAX], source[sizeof(config->values[0].source)];
+    int rc = 0;
+
+    (void)snprintf(source, sizeof(source), "environment %s (alias)", alias->variable);
+    if (alias->id == WF_SET_RAILS) {
+        if (!translate_rails(text, translated, sizeof(translated)))
+            rc = wf_fail(status, -EINVAL, "the list is too long: at most %d characters fit", WF_VALUE_MAX - 1);
+        text = translated;
+    }
+    if (rc == 0)
+        rc = wf_config_offer(config, alias->id, text, WF_ORIGIN_ENVIRONMENT, source, status);
+    if (rc)
+        (void)wf_fail_prefix(status, "%s", alias->variable);
+    return rc;
+}
+
+static int load_aliases(struct wf_config *config, char *const *environment, struct wf_status *status)
+{
+    char variable[WF_NAME_ROOM + 8];
+    int rc = 0;
+
+    for (const struct wf_alias *alias = wf_config_aliases(); alias->variable && rc == 0; alias++) {
+        const char *text = look_up(environment, alias->variable);
+        /* Beaten, it is not even checked: it speaks to another program. */
+        if (text && !look_up(environment, variable_name(wf_setting(alias->id)->name, variable, sizeof(variable))))
+            rc = import_alias(config, alias, text, status);
+    }
+    return rc;
+}
+
+static int load_variables(struct wf_config *config, char *const *environment, struct wf_status *status)
+{
+    char variable[WF_NAME_ROOM + 8], source[sizeof(config->values[0].source)];
+
+    for (int id = 0; id < WF_SETTING_COUNT; id++) {
+        const char *text =
+            look_up(environment, variable_name(wf_setting((enum wf_setting_id)id)->name, variable, sizeof(variable)));
+        int rc;
+
+        if (!text)
+            continue;
+        (void)snprintf(source, sizeof(source), "environment %s", variable);
+        rc = wf_config_offer(config, (enum wf_setting_id)id, text, WF_ORIGIN_ENVIRONMENT, source, status);
+        if (rc) {
+            (void)wf_fail_prefix(status, "%s", variable);
+            return rc;
+        }
+    }
+    return 0;
+}
+
+static void warn_of_name(const struct wf_log *log, const char *name)
+{
+    char plain[WF_NAME_ROOM + 1], variable[WF_NAME_ROOM + 8];
+    const char *near;
+
+    wf_text_changed(plain, sizeof(plain), name, wf_lower);
+    near = wf_config_nearest(plain, WF_SETTING_COUNT + WF_SCRIPT_NAMES);
+    if (near)
+        wf_log(log, WF_LOG_WARN, "unknown variable WEFT_%.60s: did you mean %s?", name,
+               variable_name(near, variable, sizeof(variable)));
+    else
+        wf_log(log, WF_LOG_WARN, "unknown variable WEFT_%.60s: see 'weft config'", name);
+}
+
+static bool is_known_variable(const char *name)
+{
+    char plain[WF_NAME_ROOM + 1];
+
+    for (size_t i = 0; i < WF_SETTING_COUNT + WF_SCRIPT_NAMES; i++) {
+        wf_text_changed(plain, sizeof(plain), wf_config_name(i), wf_upper);
+        if (strcmp(plain, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void warn_of_unknown(char *const *environment, const struct wf_log *log)
+{
+    static const char prefix[] = "WEFT_";
+
+    for (; environment && *environment; environment++) {
+        char name[WF_NAME_ROOM * 2];
+        const char *entry = *environment;
+
+        if (strncmp(entry, prefix, sizeof(prefix) - 1) != 0)
+            continue;
+        entry += sizeof(prefix) - 1;
+        (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(entry, "="), entry);
+        if (!is_known_variable(name))
+            warn_of_name(log, name);
+    }
+}
+
+int wf_config_load_environment(struct wf_config *config, char *const *environment, const struct wf_log *log,
+                               struct wf_status *status)
+{
+    const char *path;
+    int rc = 0;
+
+    if (!environment)
+        environment = environ;
+    if (log)
+        warn_of_unknown(environment, log);
+    path = look_up(environment, "WEFT_CONFIG");
+    if (path)
+        rc = wf_config_load_file(config, path, status);
+    if (rc == 0)
+        rc = load_aliases(config, environment, status);
+    if (rc == 0)
+        rc = load_variables(config, environment, status);
+    return rc;
+}

@@ -1,0 +1,151 @@
+/* The one table of settings, and the names that other systems have for them. */
+#include "base/config_parts.h"
+
+#define KIB INT64_C(1024)
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+#define TIB (1024 * GIB)
+
+/* Arguments: group, name, default, then what the type needs, help. */
+#define ROW(of_group, called, of_type, preset, ...)                                                                    \
+    {                                                                                                                  \
+        .name = called, .type = WF_TYPE_##of_type, .group = WF_GROUP_##of_group, .fallback = preset, __VA_ARGS__       \
+    }
+#define INT(group, name, preset, measured_in, least, most, does)                                                       \
+    ROW(group, name, INT, preset, .unit = measured_in, .choices = "", .min = least, .max = most, .help = does)
+#define SIZE(group, name, preset, least, most, does)                                                                   \
+    ROW(group, name, SIZE, preset, .unit = "bytes", .choices = "", .min = least, .max = most, .help = does)
+#define SIZES(group, name, preset, least, most, does)                                                                  \
+    ROW(group, name, SIZES, preset, .unit = "bytes", .choices = "", .min = least, .max = most, .help = does)
+#define CHOICE(group, name, preset, words, does)                                                                       \
+    ROW(group, name, CHOICE, preset, .unit = "", .choices = words, .help = does)
+#define CHOICES(group, name, preset, words, does)                                                                      \
+    ROW(group, name, CHOICE, preset, .unit = "", .choices = words, .list = true, .help = does)
+#define TEXT(group, name, preset, does) ROW(group, name, TEXT, preset, .unit = "", .choices = "", .help = does)
+#define FLAG(group, name, preset, does)                                                                                \
+    ROW(group, name, FLAG, preset, .unit = "", .choices = "", .max = 1, .help = does)
+
+static const struct wf_setting settings[WF_SETTING_COUNT] = {
+    /*
+     * An item names one rail exactly, or every rail that begins so where it ends in '*'; a leading '^' takes the listed
+     * ones out. NCCL means prefixes unless told otherwise, so its variables are translated when they are imported:
+     * "eth,ens" is "eth*,ens*", "=eth0,eth1" is "eth0,eth1", "^docker,lo" is "^docker*,lo*", "^=a,b" is "^a,b".
+     */
+    [WF_SET_RAILS] = TEXT(
+        LIBRARY, "rails", "",
+        "Interfaces or local addresses (link-local ones as fe80::1%eth0) to use, separated by commas: 'eth*' is every "
+        "name that begins so, a leading '^' excludes the list, and empty means all that are usable."),
+    [WF_SET_PORT] =
+        INT(LIBRARY, "port", "18555", "", 0, 65535,
+            "The TCP port for control and all channels where an address names none; 0 lets the kernel choose."),
+    [WF_SET_ENGINE] = CHOICE(LIBRARY, "engine", "auto", "auto|uring|epoll",
+                             "How the kernel is asked to move data; auto takes the best one that works here."),
+    [WF_SET_WORKERS] = CHOICE(LIBRARY, "workers", "auto", "auto|shared|split",
+                              "Whether a rail sends and receives in one thread (shared) or in two (split); auto "
+                              "decides by the number of cores."),
+    [WF_SET_CHANNELS] = INT(LIBRARY, "channels", "1", "streams", 1, 64, "TCP streams for bulk data per peer and rail."),
+    [WF_SET_WINDOW] = INT(LIBRARY, "window", "64", "chunks", 1, 4096,
+                          "Chunks that may be under way on a channel before the receiver has to acknowledge one."),
+    [WF_SET_CHUNK] = SIZE(LIBRARY, "chunk", "512K", 64, 64 * MIB,
+                          "The size of the pieces in which a large message travels over the channels."),
+    [WF_SET_EAGER] = SIZE(LIBRARY, "eager", "8K", 0, 64 * KIB,
+                          "The largest message that is copied and sent at once, so that its send completes without "
+                          "waiting for the receiver."),
+    [WF_SET_FIRST_BURST] = SIZE(LIBRARY, "first_burst", "64K", 0, 16 * MIB,
+                                "Bytes of a larger message that are sent before its receiver has asked for them."),
+    [WF_SET_INTRODUCTIONS] = INT(LIBRARY, "introductions", "1024", "messages", 1, 65536,
+                                 "Messages of a connection that may be known to the receiver and not yet finished."),
+    [WF_SET_UNEXPECTED] = SIZE(LIBRARY, "unexpected", "8M", 4 * KIB, 16 * GIB,
+                               "Buffer per peer for data that arrives before its receive is posted."),
+    [WF_SET_SMALL_POOL] = SIZE(LIBRARY, "small_pool", "2M", 4 * KIB, 16 * GIB,
+                               "Buffer per peer for the copies of small messages that are not yet acknowledged."),
+    [WF_SET_REQUESTS] = INT(LIBRARY, "requests", "65536", "requests", 1, 16777216,
+                            "Sends and receives that may be outstanding in a context."),
+    [WF_SET_PEERS] =
+        INT(LIBRARY, "peers", "64", "peers", 1, 65536, "Peers that a context may be connected to at a time."),
+    [WF_SET_HEADER_PAD] = SIZE(LIBRARY, "header_pad", "512", 64, 4 * KIB,
+                               "Bytes from the start of a bulk frame to its payload, in steps of 64."),
+    [WF_SET_SOCKET_BUFFER] =
+        SIZE(LIBRARY, "socket_buffer", "0", 0, GIB,
+             "Send and receive buffer of each socket; 0 leaves the size to the kernel, which adapts it."),
+    [WF_SET_CALL] = SIZE(LIBRARY, "call", "256K", 4 * KIB, 64 * MIB,
+                         "The most bytes in one send or receive call: smaller calls let small messages pass sooner."),
+    [WF_SET_SPIN_US] =
+        INT(LIBRARY, "spin_us", "50", "us", 0, 1000000, "How long a waiting caller polls before it sleeps."),
+    [WF_SET_TIMEOUT] =
+        INT(LIBRARY, "timeout", "30", "s", 1, 86400, "A peer from which nothing has come for so long is given up."),
+    [WF_SET_CONNECT_TIMEOUT] = INT(LIBRARY, "connect_timeout", "30", "s", 1, 86400,
+                                   "How long connecting to a peer and the handshake with it may take."),
+    [WF_SET_LOG] = CHOICE(LIBRARY, "log", "warn", "error|warn|info|debug",
+                          "The least severe messages that are written to standard error."),
+
+    [WF_SET_ENDPOINTS] = INT(BENCH, "endpoints", "0", "endpoints", 0, 1024,
+                             "Endpoints per node; 0 means one for each GPU, or 8 where there is none."),
+    [WF_SET_BEGIN] = SIZE(BENCH, "begin", "1M", 0, TIB, "The smallest message size."),
+    [WF_SET_END] = SIZE(BENCH, "end", "64M", 0, TIB, "The largest message size."),
+    [WF_SET_FACTOR] = INT(BENCH, "factor", "4", "", 1, 1048576, "Each message size is this many times the one before."),
+    [WF_SET_SIZE] =
+        SIZES(BENCH, "size", "", 0, TIB, "The message sizes, separated by commas, instead of begin, end and factor."),
+    [WF_SET_ITERS] = INT(BENCH, "iters", "20", "messages", 0, 1000000000,
+                         "Measured messages per pair and size; 0 means as many as suit the size."),
+    [WF_SET_WARMUP] = INT(BENCH, "warmup", "5", "messages", 0, 1000000000,
+                          "Messages per pair and size that are sent first and not measured."),
+    [WF_SET_CHECK] =
+        FLAG(BENCH, "check", "1", "Whether every byte that arrived is verified, outside the measured time."),
+    [WF_SET_MEMORY] = CHOICE(BENCH, "memory", "auto", "auto|host",
+                             "Where the messages lie; auto takes GPU memory where it can be used, else host memory."),
+    [WF_SET_PATTERN] = CHOICE(BENCH, "pattern", "mesh", "mesh|pairs|bidir|incast",
+                              "Which pairs send: every directed pair between the nodes, only equal numbers, each pair "
+                              "both ways at once, or all to one."),
+    [WF_SET_SCOPE] = CHOICE(BENCH, "scope", "inter", "inter", "Which pairs there are: those between the nodes."),
+    [WF_SET_MODE] = CHOICE(
+        BENCH, "mode", "both", "isolated|loaded|both",
+        "Whether pairs send one at a time (isolated), all at once (loaded), or first the one and then the other."),
+    [WF_SET_INFLIGHT] = INT(BENCH, "inflight", "0", "messages", 0, 65536,
+                            "Messages outstanding per pair; 0 means 1 for mesh and 16 for pair."),
+    [WF_SET_BACKEND] = CHOICES(BENCH, "backend", "weft", "weft|null",
+                               "What moves the messages; null moves none and measures the harness itself."),
+    [WF_SET_SEED] =
+        INT(BENCH, "seed", "42", "", 0, INT64_MAX, "Determines the order of the pairs and the data of the messages."),
+    [WF_SET_SRC] = TEXT(BENCH, "src", "node0:host0", "The endpoint that sends in weft pair."),
+    [WF_SET_DST] = TEXT(BENCH, "dst", "node1:host0", "The endpoint that receives in weft pair."),
+    [WF_SET_OUT] = TEXT(BENCH, "out", "", "The folder for the results; empty means none are written."),
+    [WF_SET_JSON] = TEXT(BENCH, "json", "", "The file for the results as JSON; '-' is standard output."),
+    [WF_SET_CSV] = TEXT(BENCH, "csv", "", "The file for the results as CSV; '-' is standard output."),
+    [WF_SET_LOG_DIR] = TEXT(BENCH, "log_dir", "logs", "The folder for one log per endpoint."),
+    [WF_SET_QUIET] = FLAG(BENCH, "quiet", "0", "Whether only errors are printed."),
+};
+
+/* In the order of import: of two that act on one setting the later wins. */
+static const struct wf_alias aliases[] = {
+    {"UCCL_TCPX_NUM_CHANNELS", WF_SET_CHANNELS},
+    {"UCCL_TCPX_CHUNK_BYTES", WF_SET_CHUNK},
+    {"UCCL_TCPX_WINDOW_SIZE", WF_SET_WINDOW},
+    {"UCCL_TCPX_PERF_SIZE", WF_SET_SIZE},
+    {"UCCL_TCPX_PERF_ITERS", WF_SET_ITERS},
+    {"UCCL_TCPX_BOOTSTRAP_PORT_BASE", WF_SET_PORT},
+    {"LOG_DIR", WF_SET_LOG_DIR},
+    {"NCCL_SOCKET_IFNAME", WF_SET_RAILS},
+    {"NCCL_GPUDIRECTTCPX_SOCKET_IFNAME", WF_SET_RAILS},
+    {NULL, WF_SETTING_COUNT},
+};
+
+/* Names that scripts read: WEFT_CONFIG, WEFT_SETUP, …. They are no settings, and no typing errors either. */
+static const char *const script_names[] = {"config", "setup", "gpus", "build", "test_program", "test_root"};
+
+_Static_assert(sizeof(script_names) / sizeof(script_names[0]) == WF_SCRIPT_NAMES, "config_parts.h counts them");
+
+const struct wf_setting *wf_setting(enum wf_setting_id id)
+{
+    return (unsigned)id < WF_SETTING_COUNT ? &settings[id] : NULL;
+}
+
+const struct wf_alias *wf_config_aliases(void)
+{
+    return aliases;
+}
+
+const char *wf_config_name(size_t index)
+{
+    return index < WF_SETTING_COUNT ? settings[index].name : script_names[index - WF_SETTING_COUNT];
+}

@@ -1,0 +1,35 @@
+/*
+ * log.h: one line per event on standard error, `weft[level] text`, written with a single write(2) so that lines of
+ * several threads and processes do not mix. The level is held by the logger, not by the process.
+ */
+#ifndef WF_BASE_LOG_H
+#define WF_BASE_LOG_H
+
+#include <stdint.h>
+
+enum wf_log_level { WF_LOG_ERROR = 0, WF_LOG_WARN = 1, WF_LOG_INFO = 2, WF_LOG_DEBUG = 3 };
+
+/* Owner: whoever embeds it. `level` may be read from any thread; set it before sharing. */
+struct wf_log {
+    enum wf_log_level level; /* lines above it are dropped */
+    int fd;                  /* where lines go; 2 by default */
+};
+
+void wf_log_init(struct wf_log *log, enum wf_log_level level);
+
+void wf_log(const struct wf_log *log, enum wf_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/*
+ * A line at most once in `interval_ns` for events that a stranger can cause; the next line that passes tells how many
+ * were dropped. `now_ns` is the caller's clock. Owner: one thread, or guarded by its user.
+ */
+struct wf_log_limit {
+    int64_t interval_ns;
+    int64_t next_ns;  /* 0: never logged yet */
+    uint64_t dropped; /* since the last line */
+};
+void wf_log_limited(const struct wf_log *log, struct wf_log_limit *limit, int64_t now_ns, enum wf_log_level level,
+                    const char *format, ...) __attribute__((format(printf, 5, 6)));
+
+#endif

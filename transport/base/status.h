@@ -1,0 +1,26 @@
+/*
+ * status.h: how a failure is described. Functions return 0 or a negative errno; where a person must be told more,
+ * they fill a wf_status with one line: what happened, to which value, and what to do.
+ */
+#ifndef WF_BASE_STATUS_H
+#define WF_BASE_STATUS_H
+
+#define WF_STATUS_TEXT 252
+
+/* Same layout as struct weft_error: the public type is a view of this one (asserted in core/context.c). */
+struct wf_status {
+    int code;                  /* negative errno; 0: nothing went wrong */
+    char text[WF_STATUS_TEXT]; /* one line without a newline; always terminated, cut if too long */
+};
+
+/* Sets `status` (NULL is allowed) and returns `code`, so that the failing line reads
+ * `return wf_fail(status, -EINVAL, "…")`. */
+int wf_fail(struct wf_status *status, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Puts "prefix: " before the text that `status` already has. Returns its code; -EINVAL, never 0, where it is NULL. */
+int wf_fail_prefix(struct wf_status *status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A short description of a negative (or positive) errno, thread-safe, never NULL. */
+const char *wf_strerror(int code);
+
+#endif
