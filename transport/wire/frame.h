@@ -1,0 +1,85 @@
+/*
+ * frame.h: the wire after the handshake. Every frame starts with the same 64 little-endian bytes; what a field means
+ * for which type is written beside it. History: version 1, all fields below.
+ *
+ *   bytes  0  type u8 | 1 flags u8 | 2 data_off u16 | 4 conn u32 | 8 msg u64 | 16 offset u64 | 24 total u64
+ *         32  length u32 | 36 payload_crc u32 | 40 key u64 | 48 base u64 | 56 ack u32 | 60 header_crc u32
+ */
+#ifndef WF_WIRE_FRAME_H
+#define WF_WIRE_FRAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define WF_FRAME_BYTES 64
+#define WF_FRAME_DATA_OFF_MAX 4096
+
+/* 1 .. 15 are sequenced: counted, retained until acknowledged, idempotent. 16 .. are absolute totals or probes. */
+enum wf_frame_type {
+    WF_DATA = 1,     /* payload [offset, offset+length) of msg; key = tag */
+    WF_OFFER = 2,    /* introduces msg without payload; total, key = tag */
+    WF_GRANT = 3,    /* PEER msg may be sent up to offset */
+    WF_READ = 4,     /* part 2 */
+    WF_REFUSE = 5,   /* ends msg; key = status (negative errno as u64); offset = unsolicited bytes spent (from its sender) */
+    WF_OPEN = 6,     /* conn opened; key = endpoints (opener << 32 | peer), offset = introduction limit */
+    WF_OPENED = 7,   /* answer; offset = introduction limit */
+    WF_CLOSE = 8,    /* msg = number of the first message that will never exist (one past the last) */
+    WF_CLOSED = 9,   /* answer */
+    WF_DOWN = 10,    /* key = channel << 32 | incarnation, offset = final disposed count, base = reason */
+    WF_STATE = 16,   /* key = channel << 32 | incarnation, offset = disposed, total = granted frames, base = granted bytes */
+    WF_CREDIT = 17,  /* conn 0: offset = unsolicited byte limit; else the introduction limit */
+    WF_PING = 18,    /* msg = number, echoed */
+    WF_PONG = 19,
+    WF_BYE = 20,     /* key = reason (0: done; else negative errno as u64) */
+};
+
+enum wf_frame_flag {
+    WF_FLAG_TAGGED = 1 << 0,
+    WF_FLAG_WRITE = 1 << 1,
+    WF_FLAG_READ_REPLY = 1 << 2,
+    WF_FLAG_NOTIFY = 1 << 3,
+    WF_FLAG_LIST = 1 << 4,
+    WF_FLAG_CRC = 1 << 5,    /* payload_crc holds */
+    WF_FLAG_RESENT = 1 << 6,
+    WF_FLAG_PEER = 1 << 7,   /* msg is in the numbering of the side that receives this frame */
+};
+
+/* The fields, decoded. */
+struct wf_frame {
+    uint8_t type;         /* enum wf_frame_type */
+    uint8_t flags;        /* enum wf_frame_flag */
+    uint16_t data_off;    /* where the payload starts, WF_FRAME_BYTES .. WF_FRAME_DATA_OFF_MAX */
+    uint32_t conn;        /* 0: the session */
+    uint64_t msg;
+    uint64_t offset, total;
+    uint32_t length;      /* payload bytes */
+    uint32_t payload_crc;
+    uint64_t key, base;
+    uint32_t ack;         /* low bits of the sequenced frames of the reverse direction disposed of */
+};
+
+static inline bool wf_frame_sequenced(uint8_t type)
+{
+    return type >= WF_DATA && type <= WF_DOWN;
+}
+
+/* "DATA", "OFFER", …; "?" for an unknown type. */
+const char *wf_frame_name(uint8_t type);
+
+/* Writes exactly WF_FRAME_BYTES, header CRC included. */
+void wf_frame_encode(const struct wf_frame *frame, uint8_t bytes[WF_FRAME_BYTES]);
+
+/*
+ * Reads and checks what a header alone can show: CRC (-EBADMSG), known type, known flags for the type, data_off in
+ * range, offset + length <= total without overflow for DATA, zero length for types without payload (-EPROTO).
+ * `frame` is written on success only.
+ */
+int wf_frame_decode(const uint8_t bytes[WF_FRAME_BYTES], struct wf_frame *frame);
+
+/* channel << 32 | incarnation, as in STATE and DOWN. */
+static inline uint64_t wf_channel_key(uint32_t channel, uint32_t incarnation)
+{
+    return (uint64_t)channel << 32 | incarnation;
+}
+
+#endif

@@ -1,0 +1,127 @@
+/*
+ * hello.h: the set-up messages before framing: HELLO on the control connection; JOIN, CHALLENGE, PROOF on each
+ * channel; DENY on either. Variable length, at most WF_SETUP_MAX bytes:
+ *
+ *   magic "WEFT" | type u8 | version u8 | length u16 (of the body) | body | CRC32C u32 over all before
+ *
+ *   dialer                      acceptor
+ *   control:  HELLO         ->
+ *                           <-  HELLO (session, secret, its rails) or DENY
+ *   channel:  JOIN          ->
+ *                           <-  CHALLENGE (acceptor's proof and credit) or DENY
+ *             PROOF         ->
+ *
+ * Nothing of a body is believed before its CRC holds, and everything in it is range-checked.
+ */
+#ifndef WF_WIRE_HELLO_H
+#define WF_WIRE_HELLO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define WF_SETUP_MAX 4096
+#define WF_SETUP_PREFIX 8 /* bytes before the body: enough to know the whole length */
+#define WF_PROTOCOL_VERSION 1
+#define WF_SECRET_BYTES 32
+#define WF_NONCE_BYTES 16
+#define WF_PROOF_BYTES 32
+#define WF_RAILS_MAX 16
+#define WF_NAME_BYTES 64
+
+enum wf_setup_type { WF_SETUP_HELLO = 1, WF_SETUP_JOIN = 2, WF_SETUP_CHALLENGE = 3, WF_SETUP_PROOF = 4, WF_SETUP_DENY = 5 };
+
+enum wf_deny_reason {
+    WF_DENY_VERSION = 1,  /* no common protocol version */
+    WF_DENY_BUSY = 2,     /* as many peers as the setting `peers` allows */
+    WF_DENY_SESSION = 3,  /* unknown session: the process restarted */
+    WF_DENY_PROOF = 4,
+    WF_DENY_LIMIT = 5,    /* a value out of this side's limits */
+    WF_DENY_CLOSING = 6,
+};
+
+/* An address as it travels. */
+struct wf_wire_address {
+    uint8_t family;   /* 4 or 6 */
+    uint8_t bytes[16];/* IPv4 in the first four */
+    uint16_t port;
+    char name[32];    /* the rail's name, terminated */
+};
+
+/* What a side can take; the other keeps within it. */
+struct wf_limits {
+    uint32_t chunk;        /* most payload bytes in one frame, 64 .. 1 GiB */
+    uint32_t eager;        /* what this side sends at once, <= chunk of the receiver */
+    uint32_t first_burst;  /* what this side sends unsolicited of larger messages */
+    uint32_t header_pad;   /* data_off this side uses on bulk channels */
+    uint64_t unsolicited;  /* bytes the other side may send unsolicited at first */
+    uint32_t list_bytes;   /* longest list upload taken; 0: none */
+    uint32_t connections;  /* most connections of a session */
+};
+
+struct wf_hello {
+    uint16_t version_min, version_max;
+    uint64_t features;       /* 0 */
+    uint64_t boot_nonce;     /* of this process: another value is another incarnation */
+    uint64_t session;        /* 0 from the dialer; chosen by the acceptor */
+    uint8_t secret[WF_SECRET_BYTES]; /* acceptor's answer: what channels prove they know; zero from the dialer */
+    struct wf_limits limits;
+    char name[WF_NAME_BYTES]; /* host name, for messages */
+    uint8_t rail_count;
+    struct wf_wire_address rails[WF_RAILS_MAX];
+};
+
+enum wf_channel_kind { WF_CHANNEL_EXPRESS = 1, WF_CHANNEL_BULK = 2 };
+
+struct wf_join {
+    uint64_t session;
+    uint32_t channel, incarnation;
+    uint16_t channels;  /* of the whole session, so that the acceptor knows when it is complete */
+    uint8_t kind;       /* enum wf_channel_kind */
+    uint8_t rail;       /* number of the rail pair */
+    uint32_t domain;    /* memory domain of a detached payload stream; 0: in band */
+    uint8_t nonce[WF_NONCE_BYTES];
+    uint64_t granted_frames, granted_bytes; /* initial credit for the acceptor's frames */
+};
+
+struct wf_challenge {
+    uint8_t nonce[WF_NONCE_BYTES];
+    uint8_t proof[WF_PROOF_BYTES];          /* the acceptor's */
+    uint64_t granted_frames, granted_bytes; /* initial credit for the dialer's frames */
+};
+
+struct wf_proof {
+    uint8_t proof[WF_PROOF_BYTES]; /* the dialer's */
+};
+
+struct wf_deny {
+    uint16_t reason;  /* enum wf_deny_reason */
+    char text[160];   /* for a person; printable characters only after decoding */
+};
+
+/* Any set-up message, decoded. */
+struct wf_setup {
+    enum wf_setup_type type;
+    union {
+        struct wf_hello hello;
+        struct wf_join join;
+        struct wf_challenge challenge;
+        struct wf_proof proof;
+        struct wf_deny deny;
+    };
+};
+
+/* Writes the message; returns its length, or -EMSGSIZE when `room` is too small. */
+int wf_setup_encode(const struct wf_setup *setup, uint8_t *bytes, size_t room);
+
+/*
+ * The length of the whole message from its first WF_SETUP_PREFIX bytes, or -EPROTO (wrong magic: a stranger),
+ * -EMSGSIZE, -EPROTONOSUPPORT (another version byte).
+ */
+int wf_setup_length(const uint8_t prefix[WF_SETUP_PREFIX]);
+
+/* Decodes exactly `length` bytes. -EBADMSG (CRC), -EPROTO (short, long, out of range, unknown type). */
+int wf_setup_decode(const uint8_t *bytes, size_t length, struct wf_setup *setup);
+
+const char *wf_deny_name(uint16_t reason);
+
+#endif

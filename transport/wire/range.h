@@ -1,0 +1,47 @@
+/*
+ * range.h: which bytes of a message have arrived. Invariant: ranges are disjoint, not adjacent, in rising order, and
+ * covered == sum(end - start).
+ */
+#ifndef WF_WIRE_RANGE_H
+#define WF_WIRE_RANGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct wf_range {
+    uint64_t start, end; /* [start, end), start < end */
+};
+
+#define WF_RANGE_INLINE 8
+#define WF_RANGE_MAX 256 /* the sender keeps at most 255 chunks of a message unacknowledged */
+
+struct wf_range_set {
+    uint64_t covered;
+    uint32_t count;                           /* ranges now */
+    uint32_t capacity;                        /* entries behind `ranges` */
+    struct wf_range *ranges;                  /* `few`, or an array lent by the owner */
+    struct wf_range few[WF_RANGE_INLINE];
+};
+
+/* The set points into itself: it must not be moved by copying. */
+void wf_range_init(struct wf_range_set *set);
+
+/* Lends a larger array (WF_RANGE_MAX entries) and moves the ranges into it. The owner takes it back after the set is
+ * done with: it is `set->ranges` when wf_range_borrowed(). */
+void wf_range_lend(struct wf_range_set *set, struct wf_range *array, uint32_t capacity);
+bool wf_range_borrowed(const struct wf_range_set *set);
+
+/*
+ * Adds [start, end): 0; -EEXIST when it is wholly present already (nothing changes); -EPROTO when
+ * only a part of it is; -ENOSPC when one more entry is needed than there is room for (nothing changes).
+ * An empty range is 0 and changes nothing.
+ */
+int wf_range_add(struct wf_range_set *set, uint64_t start, uint64_t end);
+
+/* Is [0, end) wholly present? Always true for end 0. */
+bool wf_range_prefix(const struct wf_range_set *set, uint64_t end);
+
+/* How [start, end) relates to the set: 0 absent, 1 wholly present, -EPROTO in part. */
+int wf_range_test(const struct wf_range_set *set, uint64_t start, uint64_t end);
+
+#endif

@@ -1,0 +1,23 @@
+/*
+ * seal.h: the proof that a channel belongs to a session: HMAC-SHA256 under the session's secret over everything the
+ * two sides must agree on, so that it can neither be replayed (both nonces) nor reflected (the role) nor moved to
+ * another rail, channel or incarnation.
+ */
+#ifndef WF_WIRE_SEAL_H
+#define WF_WIRE_SEAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/hello.h"
+
+enum wf_role { WF_ROLE_DIALER = 1, WF_ROLE_ACCEPTOR = 2 };
+
+/* The proof of `role` for this join under `secret`. 0, or -EIO when the crypto library refuses. */
+int wf_seal_prove(const uint8_t secret[WF_SECRET_BYTES], enum wf_role role, const struct wf_join *join,
+                  const uint8_t acceptor_nonce[WF_NONCE_BYTES], uint8_t proof[WF_PROOF_BYTES]);
+
+/* Compares in constant time. */
+bool wf_seal_equal(const uint8_t a[WF_PROOF_BYTES], const uint8_t b[WF_PROOF_BYTES]);
+
+#endif
