@@ -1,0 +1,69 @@
+/*
+ * doorbell.h: how a thread ends the wait of the one that polls an engine, without a system call unless it sleeps.
+ *
+ * The sleeper announces itself, then looks for a ring; who rings announces it, then looks for a sleeper. Both in
+ * sequentially consistent order, so at least one sees the other, and the eventfd is written only for a poll that may
+ * sleep. Its count is never read back: each write is an edge.
+ */
+#ifndef WF_IO_DOORBELL_H
+#define WF_IO_DOORBELL_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define WF_CACHE_LINE 64
+
+struct wf_doorbell {
+    _Alignas(WF_CACHE_LINE) atomic_bool sleeping; /* poll waits, or is about to */
+    atomic_bool rung;                             /* since the last poll that looked */
+    int fd;                                       /* eventfd; -1: none */
+};
+
+/* 0 or -errno; fini accepts the object either way. */
+static inline int wf_doorbell_init(struct wf_doorbell *bell)
+{
+    atomic_init(&bell->sleeping, false);
+    atomic_init(&bell->rung, false);
+    bell->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    return bell->fd < 0 ? -errno : 0;
+}
+
+static inline void wf_doorbell_fini(struct wf_doorbell *bell)
+{
+    if (bell->fd >= 0)
+        close(bell->fd);
+}
+
+/* Before a wait that may sleep: false if it must not, because somebody has rung. */
+static inline bool wf_doorbell_may_sleep(struct wf_doorbell *bell)
+{
+    atomic_store(&bell->sleeping, true);
+    return !atomic_load(&bell->rung);
+}
+
+/* After each look at the kernel, asleep or not: rings until now are answered by this poll. */
+static inline void wf_doorbell_awake(struct wf_doorbell *bell)
+{
+    atomic_store_explicit(&bell->sleeping, false, memory_order_relaxed);
+    /* An exchange, so that what a ringer did before is visible to what follows this poll. */
+    if (atomic_load_explicit(&bell->rung, memory_order_relaxed))
+        atomic_exchange(&bell->rung, false);
+}
+
+/* Any thread. */
+static inline void wf_doorbell_ring(struct wf_doorbell *bell)
+{
+    if (atomic_exchange(&bell->rung, true))
+        return; /* whoever set it has seen to it */
+    if (!atomic_load(&bell->sleeping))
+        return;
+    uint64_t one = 1;
+    while (write(bell->fd, &one, sizeof(one)) < 0 && errno == EINTR)
+        ;
+}
+
+#endif

@@ -1,0 +1,415 @@
+/*
+ * The epoll engine: completions made of readiness.
+ *
+ * Every descriptor is registered edge-triggered, and a direction is added to its registration the first time that an
+ * operation has to wait for it; after that no epoll_ctl is made. (Registering both at once would wake the engine that
+ * sends for every byte that arrives for the engine that receives.) What the edges said is remembered per descriptor:
+ * a direction is believed ready until a call moved less than it was asked to, or was refused.
+ *
+ * An operation is in one of three places: waiting in its descriptor's slot alone, also in `runnable`, or in `finished`.
+ */
+#include "io/engine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "io/attempt.h"
+#include "io/doorbell.h"
+#include "io/socket.h"
+
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441 /* the same number on all architectures */
+#endif
+
+#define EVENT_BATCH 64
+#define DEFAULT_CALL_BYTES (256u * 1024)
+#define READ_EVENTS (EPOLLIN | EPOLLRDHUP)
+#define WAKE_KEY (-1) /* the eventfd's key; all other keys are descriptors */
+
+struct slot {
+    struct wf_op *reader, *writer; /* the unfinished operation of that direction */
+    uint32_t interest;             /* events registered, besides the errors that are always reported */
+    bool attached;
+    bool can_read, can_write; /* a call is worth a try */
+    bool ended;               /* the stream's end or error is queued: its edge is gone, keep reading up to it */
+};
+
+/* Owner: the thread that drives the engine; the bell is shared with those who call wake. */
+struct epoll_engine {
+    struct wf_engine base;
+    int epoll_fd;
+    uint32_t call_bytes;
+    bool has_pwait2;
+    bool skipped;       /* the last poll did not ask the kernel for events */
+    struct slot *slots; /* by descriptor */
+    int slot_count;
+    struct wf_list runnable, finished;
+    struct epoll_event events[EVENT_BATCH];
+    struct wf_doorbell bell;
+};
+
+static struct epoll_engine *self(struct wf_engine *engine)
+{
+    return WF_CONTAINER(engine, struct epoll_engine, base);
+}
+
+/* --- the four kinds: one system call each --- */
+
+static enum wf_outcome try_send(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
+{
+    bool dry;
+    enum wf_outcome outcome = wf_attempt_send(op, engine->call_bytes, &dry);
+    slot->can_write = !dry;
+    return outcome;
+}
+
+static enum wf_outcome try_recv(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
+{
+    bool dry;
+    enum wf_outcome outcome = wf_attempt_recv(op, engine->call_bytes, &dry);
+    if (outcome == WF_BLOCKED)
+        slot->ended = false;
+    /* Less than asked for: the queue was empty, and what comes next makes an edge, unless its edge is behind us. */
+    slot->can_read = !dry || slot->ended;
+    return outcome;
+}
+
+static enum wf_outcome try_accept(struct slot *slot, struct wf_op *op)
+{
+    enum wf_outcome outcome = wf_attempt_accept(op);
+    if (outcome == WF_BLOCKED)
+        slot->can_read = slot->ended = false;
+    return outcome;
+}
+
+/* --- where an operation is --- */
+
+static struct slot *slot_of(struct epoll_engine *engine, int fd)
+{
+    return fd >= 0 && fd < engine->slot_count && engine->slots[fd].attached ? &engine->slots[fd] : NULL;
+}
+
+static void finish(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
+{
+    if (slot->reader == op)
+        slot->reader = NULL;
+    if (slot->writer == op)
+        slot->writer = NULL;
+    op->finished = true;
+    wf_link_remove(&op->link);
+    wf_list_push_back(&engine->finished, &op->link);
+}
+
+/* Leaves the operation to the next edge, which comes at once if the direction is ready by now. */
+static void arm(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
+{
+    uint32_t wanted = wf_op_reads(op) ? READ_EVENTS : EPOLLOUT;
+    if (slot->interest & wanted)
+        return;
+    struct epoll_event event = {.events = slot->interest | wanted | EPOLLET, .data.fd = op->fd};
+    if (epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, op->fd, &event)) {
+        op->result = -errno;
+        finish(engine, slot, op);
+        return;
+    }
+    slot->interest |= wanted;
+}
+
+static void settle(struct epoll_engine *engine, struct slot *slot, struct wf_op *op, enum wf_outcome outcome)
+{
+    switch (outcome) {
+    case WF_DONE:
+        finish(engine, slot, op);
+        break;
+    case WF_AGAIN:
+        wf_list_push_back(&engine->runnable, &op->link);
+        break;
+    case WF_BLOCKED:
+        arm(engine, slot, op);
+        break;
+    }
+}
+
+/* One turn, one system call. The operation is in no list. */
+static void run(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
+{
+    enum wf_outcome outcome = WF_DONE;
+    switch (op->kind) {
+    case WF_OP_ACCEPT:
+        outcome = try_accept(slot, op);
+        break;
+    case WF_OP_CONNECT:
+        outcome = wf_op_end(op, wf_socket_connected(op->fd));
+        break;
+    case WF_OP_RECV:
+        outcome = try_recv(engine, slot, op);
+        break;
+    case WF_OP_SEND:
+        outcome = try_send(engine, slot, op);
+        break;
+    }
+    settle(engine, slot, op, outcome);
+}
+
+static void start_connect(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
+{
+    int rc = wf_socket_connect(op->fd, op->address);
+    /* Whatever the edges said about the unconnected socket is void. */
+    slot->can_write = slot->can_read = rc == 0;
+    slot->ended = false;
+    settle(engine, slot, op, rc == -EINPROGRESS ? WF_BLOCKED : wf_op_end(op, rc));
+}
+
+static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
+{
+    struct epoll_engine *engine = self(engine_base);
+    struct slot *slot = slot_of(engine, op->fd);
+    struct wf_op **holder = !slot ? NULL : wf_op_reads(op) ? &slot->reader : &slot->writer;
+    assert(holder && !*holder && "attached, and one operation per direction");
+
+    wf_link_init(&op->link);
+    op->posted = true;
+    op->finished = false;
+    op->result = 0;
+    op->moved = 0;
+    *holder = op;
+    if (op->kind == WF_OP_CONNECT)
+        start_connect(engine, slot, op);
+    else if (wf_op_reads(op) ? slot->can_read : slot->can_write)
+        run(engine, slot, op);
+    else
+        arm(engine, slot, op);
+}
+
+static void epoll_cancel(struct wf_engine *engine_base, struct wf_op *op)
+{
+    struct epoll_engine *engine = self(engine_base);
+    if (!op->posted || op->finished)
+        return;
+    op->result = -ECANCELED;
+    finish(engine, slot_of(engine, op->fd), op);
+}
+
+/* --- poll --- */
+
+static int wait_call(struct epoll_engine *engine, int64_t timeout_ns)
+{
+    if (timeout_ns > 0 && engine->has_pwait2) {
+        struct timespec wait = {.tv_sec = timeout_ns / WF_NS_PER_S, .tv_nsec = timeout_ns % WF_NS_PER_S};
+        return (int)syscall(SYS_epoll_pwait2, engine->epoll_fd, engine->events, EVENT_BATCH, &wait, NULL, 0);
+    }
+    int64_t ms = timeout_ns <= 0 ? timeout_ns : (timeout_ns - 1) / WF_NS_PER_MS + 1;
+    ms = ms < 0 ? -1 : ms > INT_MAX ? INT_MAX : ms;
+    return epoll_wait(engine->epoll_fd, engine->events, EVENT_BATCH, (int)ms);
+}
+
+static int wait_events(struct epoll_engine *engine, int64_t timeout_ns)
+{
+    if (timeout_ns != 0 && !wf_doorbell_may_sleep(&engine->bell))
+        timeout_ns = 0;
+    int count = wait_call(engine, timeout_ns);
+    wf_doorbell_awake(&engine->bell);
+    return count < 0 ? 0 : count; /* a signal ends the wait early, and nobody is told */
+}
+
+static void make_runnable(struct epoll_engine *engine, struct wf_op *op)
+{
+    if (op && !wf_link_in_list(&op->link))
+        wf_list_push_back(&engine->runnable, &op->link);
+}
+
+static void note_event(struct epoll_engine *engine, const struct epoll_event *event)
+{
+    struct slot *slot = slot_of(engine, event->data.fd);
+    if (!slot)
+        return; /* the eventfd: never read, each write of it is an edge */
+    uint32_t what = event->events;
+    if (what & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+        slot->ended = true;
+    if (what & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) {
+        slot->can_read = true;
+        make_runnable(engine, slot->reader);
+    }
+    if (what & (EPOLLOUT | EPOLLHUP | EPOLLERR)) {
+        slot->can_write = true;
+        make_runnable(engine, slot->writer);
+    }
+}
+
+/* Everything runnable once, oldest first; what wants more goes to the end of the next round. */
+static void run_round(struct epoll_engine *engine)
+{
+    struct wf_link *last = engine->runnable.head.prev;
+    struct wf_link *link;
+    bool more = !wf_list_empty(&engine->runnable);
+    while (more && (link = wf_list_pop_front(&engine->runnable))) {
+        more = link != last;
+        struct wf_op *op = WF_CONTAINER(link, struct wf_op, link);
+        run(engine, slot_of(engine, op->fd), op);
+    }
+}
+
+static int hand_over(struct epoll_engine *engine, struct wf_op **finished, int max)
+{
+    int count = 0;
+    struct wf_link *link;
+    while (count < max && (link = wf_list_pop_front(&engine->finished))) {
+        struct wf_op *op = WF_CONTAINER(link, struct wf_op, link);
+        op->posted = op->finished = false;
+        finished[count++] = op;
+    }
+    return count;
+}
+
+static int epoll_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
+{
+    struct epoll_engine *engine = self(engine_base);
+    bool has_finished = !wf_list_empty(&engine->finished);
+    /* What finished within post needs no news from the kernel; but twice in a row would keep news waiting. */
+    engine->skipped = has_finished && !engine->skipped;
+    if (!engine->skipped) {
+        bool busy = has_finished || !wf_list_empty(&engine->runnable);
+        int count = wait_events(engine, busy ? 0 : timeout_ns);
+        for (int i = 0; i < count; i++)
+            note_event(engine, &engine->events[i]);
+    }
+    run_round(engine);
+    return hand_over(engine, finished, max);
+}
+
+static void epoll_wake(struct wf_engine *engine)
+{
+    wf_doorbell_ring(&self(engine)->bell);
+}
+
+/* --- attach and detach --- */
+
+static int grow_slots(struct epoll_engine *engine, int fd)
+{
+    if (fd < engine->slot_count)
+        return 0;
+    int count = fd + 1 > 2 * engine->slot_count ? fd + 16 : 2 * engine->slot_count;
+    struct slot *slots = realloc(engine->slots, (size_t)count * sizeof(*slots));
+    if (!slots)
+        return -ENOMEM;
+    memset(slots + engine->slot_count, 0, (size_t)(count - engine->slot_count) * sizeof(*slots));
+    engine->slots = slots;
+    engine->slot_count = count;
+    return 0;
+}
+
+static int epoll_attach(struct wf_engine *engine_base, int fd)
+{
+    struct epoll_engine *engine = self(engine_base);
+    if (fd < 0)
+        return -EBADF;
+    int rc = grow_slots(engine, fd);
+    if (rc)
+        return rc;
+    struct epoll_event event = {.events = EPOLLET, .data.fd = fd};
+    if (epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event))
+        return -errno;
+    /* Not known to be ready, but worth the first try. */
+    engine->slots[fd] = (struct slot){.attached = true, .can_read = true, .can_write = true};
+    return 0;
+}
+
+static void epoll_detach(struct wf_engine *engine_base, int fd)
+{
+    struct epoll_engine *engine = self(engine_base);
+    struct slot *slot = slot_of(engine, fd);
+    if (!slot)
+        return;
+    assert(!slot->reader && !slot->writer && "no operation is posted");
+    (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+    *slot = (struct slot){0};
+}
+
+/* --- open and close --- */
+
+static void epoll_close(struct wf_engine *engine_base)
+{
+    struct epoll_engine *engine = self(engine_base);
+    wf_doorbell_fini(&engine->bell);
+    if (engine->epoll_fd >= 0)
+        close(engine->epoll_fd);
+    free(engine->slots);
+    free(engine);
+}
+
+static int open_descriptors(struct epoll_engine *engine, struct wf_status *status)
+{
+    engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (engine->epoll_fd < 0)
+        return wf_fail(status, -errno, "epoll_create1: %s", wf_strerror(errno));
+    int rc = wf_doorbell_init(&engine->bell);
+    if (rc)
+        return wf_fail(status, rc, "eventfd: %s", wf_strerror(rc));
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = WAKE_KEY};
+    if (epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, engine->bell.fd, &event))
+        return wf_fail(status, -errno, "epoll_ctl for the eventfd: %s", wf_strerror(errno));
+    /* Linux 5.11; a container's filter may refuse it with either error. Then timeouts round up to milliseconds. */
+    struct timespec none = {0};
+    engine->has_pwait2 = syscall(SYS_epoll_pwait2, engine->epoll_fd, engine->events, 1, &none, NULL, 0) >= 0;
+    return 0;
+}
+
+static int epoll_open(void *host, const struct wf_engine_limits *limits, struct wf_engine **out,
+                      struct wf_status *status)
+{
+    (void)host;
+    struct epoll_engine *engine = aligned_alloc(WF_CACHE_LINE, sizeof(*engine));
+    if (!engine)
+        return wf_fail(status, -ENOMEM, "epoll engine: out of memory");
+    memset(engine, 0, sizeof(*engine));
+    engine->base.ops = &wf_engine_epoll;
+    engine->epoll_fd = engine->bell.fd = -1;
+    engine->call_bytes = limits && limits->call_bytes ? limits->call_bytes : DEFAULT_CALL_BYTES;
+    wf_list_init(&engine->runnable);
+    wf_list_init(&engine->finished);
+    int rc = open_descriptors(engine, status);
+    if (rc) {
+        epoll_close(&engine->base);
+        return rc;
+    }
+    *out = &engine->base;
+    return 0;
+}
+
+static int epoll_probe(void *host, struct wf_status *status)
+{
+    struct wf_engine *engine;
+    int rc = epoll_open(host, NULL, &engine, status);
+    if (!rc)
+        epoll_close(engine);
+    return rc;
+}
+
+const struct wf_engine_ops wf_engine_epoll = {
+    .name = "epoll",
+    .probe = epoll_probe,
+    .open = epoll_open,
+    .close = epoll_close,
+    .attach = epoll_attach,
+    .detach = epoll_detach,
+    .post = epoll_post,
+    .cancel = epoll_cancel,
+    .poll = epoll_poll,
+    .wake = epoll_wake,
+    .socket = wf_socket_open,
+    .listen = wf_socket_listen,
+    .bind_device = wf_socket_bind_device,
+    .address = wf_socket_address,
+    .shutdown = wf_socket_shutdown,
+    .kill = wf_socket_kill,
+    .retransmits = wf_socket_retransmits,
+    .close_fd = wf_socket_close,
+};

@@ -1,0 +1,470 @@
+/*
+ * The io_uring engine.
+ *
+ * post tries an operation at once with a plain call. What cannot finish so is handed to the kernel by the next poll,
+ * together with everything else that is due, in the system call that also waits: it then moves the bytes itself when
+ * the descriptor is ready. A direction believed dry is told to wait first, so that no call is made in vain. ACCEPT and
+ * CONNECT, which are rare, wait for readiness and are finished by a plain call; so is a send or receive that the kernel
+ * refuses to wait for.
+ *
+ * A lane is one direction of a descriptor. Its operation is in one of four places: `due` (something is to be
+ * submitted), under way (the kernel has it, its completion comes), held (a cancel of it is under way still), or in
+ * `finished`. An operation under way is never given back before its completion has come.
+ *
+ * Work of the kernel for an operation is done by the thread that submitted it, also when another one drives by now; a
+ * thread that ends takes its operations with it: they come back cancelled without our asking, and become due again.
+ */
+#include "io/engine.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io/attempt.h"
+#include "io/doorbell.h"
+#include "io/socket.h"
+#include "io/uring_ring.h"
+#include "io/vector.h"
+
+#define DEFAULT_CALL_BYTES (256u * 1024)
+
+struct lane {
+    struct wf_link link; /* in `due` */
+    struct wf_op *op;    /* the unfinished operation */
+    struct msghdr message;
+    struct wf_portion portion; /* what the call under way may take */
+    bool dry;                  /* a try would be in vain */
+    bool readiness;            /* to wait for readiness alone, and then to try */
+    bool under_way;
+    bool cancelling;       /* asked for */
+    bool cancel_under_way; /* the cancel's own completion is to come */
+    bool held;             /* finished but for that */
+};
+
+struct slot {
+    struct lane reader, writer;
+};
+
+/* What a completion's user data points at: a lane, with the reason in the lowest bits. */
+enum tag { TAG_OPERATION, TAG_CANCEL, TAG_BELL, TAG_MASK = 3 };
+
+/* Owner: the thread that drives the engine; the bell is shared with those who call wake. */
+struct uring_engine {
+    struct wf_engine base;
+    struct wf_ring ring;
+    uint32_t call_bytes;
+    bool skipped;        /* the last poll submitted nothing */
+    bool bell_armed;     /* the ring watches the bell */
+    struct slot **slots; /* by descriptor; NULL: not attached */
+    int slot_count;
+    struct wf_list due, finished;
+    struct wf_doorbell bell;
+};
+
+static struct uring_engine *self(struct wf_engine *engine)
+{
+    return WF_CONTAINER(engine, struct uring_engine, base);
+}
+
+static struct lane *lane_of(struct uring_engine *engine, const struct wf_op *op)
+{
+    struct slot *slot = op->fd >= 0 && op->fd < engine->slot_count ? engine->slots[op->fd] : NULL;
+    return !slot ? NULL : wf_op_reads(op) ? &slot->reader : &slot->writer;
+}
+
+/* --- where an operation is --- */
+
+static void make_due(struct uring_engine *engine, struct lane *lane)
+{
+    if (!wf_link_in_list(&lane->link))
+        wf_list_push_back(&engine->due, &lane->link);
+}
+
+static void finish(struct uring_engine *engine, struct lane *lane)
+{
+    struct wf_op *op = lane->op;
+    wf_link_remove(&lane->link);
+    lane->held = lane->cancel_under_way;
+    if (lane->held)
+        return; /* or its answer would meet the lane's next operation */
+    lane->op = NULL;
+    op->finished = true;
+    wf_list_push_back(&engine->finished, &op->link);
+}
+
+static void settle(struct uring_engine *engine, struct lane *lane, enum wf_outcome outcome)
+{
+    if (outcome != WF_DONE && lane->cancelling)
+        outcome = wf_op_end(lane->op, -ECANCELED);
+    if (outcome == WF_DONE)
+        finish(engine, lane);
+    else
+        make_due(engine, lane);
+}
+
+/* --- plain calls --- */
+
+static enum wf_outcome start_connect(struct wf_op *op)
+{
+    int rc = wf_socket_connect(op->fd, op->address);
+    return rc == -EINPROGRESS ? WF_BLOCKED : wf_op_end(op, rc);
+}
+
+static enum wf_outcome attempt(struct uring_engine *engine, struct lane *lane)
+{
+    struct wf_op *op = lane->op;
+    switch (op->kind) {
+    case WF_OP_ACCEPT:
+        return wf_attempt_accept(op);
+    case WF_OP_CONNECT:
+        return wf_op_end(op, wf_socket_connected(op->fd));
+    case WF_OP_RECV:
+        return wf_attempt_recv(op, engine->call_bytes, &lane->dry);
+    case WF_OP_SEND:
+        return wf_attempt_send(op, engine->call_bytes, &lane->dry);
+    }
+    return wf_op_end(op, -EINVAL);
+}
+
+static void uring_post(struct wf_engine *engine_base, struct wf_op *op)
+{
+    struct uring_engine *engine = self(engine_base);
+    struct lane *lane = lane_of(engine, op);
+    assert(lane && !lane->op && "attached, and one operation per direction");
+
+    wf_link_init(&op->link);
+    op->posted = true;
+    op->finished = false;
+    op->result = 0;
+    op->moved = 0;
+    lane->op = op;
+    lane->cancelling = lane->held = false;
+    lane->readiness = op->kind == WF_OP_ACCEPT || op->kind == WF_OP_CONNECT;
+    if (op->kind == WF_OP_CONNECT)
+        settle(engine, lane, start_connect(op));
+    else if (lane->dry && op->iov_count && op->iov->iov_len)
+        make_due(engine, lane);
+    else
+        settle(engine, lane, attempt(engine, lane));
+}
+
+static void uring_cancel(struct wf_engine *engine_base, struct wf_op *op)
+{
+    struct uring_engine *engine = self(engine_base);
+    struct lane *lane = lane_of(engine, op);
+    if (!op->posted || op->finished || lane->cancelling)
+        return;
+    lane->cancelling = true;
+    if (lane->under_way)
+        make_due(engine, lane);
+    else
+        settle(engine, lane, WF_BLOCKED);
+}
+
+/* --- submitting --- */
+
+static struct io_uring_sqe *next_entry(struct uring_engine *engine)
+{
+    struct io_uring_sqe *entry = io_uring_get_sqe(&engine->ring.uring);
+    if (entry)
+        return entry;
+    (void)io_uring_submit(&engine->ring.uring);
+    return io_uring_get_sqe(&engine->ring.uring);
+}
+
+static void set_target(struct io_uring_sqe *entry, void *target, enum tag tag)
+{
+    entry->user_data = (uint64_t)(uintptr_t)target | tag;
+}
+
+static void prepare_call(struct uring_engine *engine, struct lane *lane, struct io_uring_sqe *entry)
+{
+    struct wf_op *op = lane->op;
+    bool reads = wf_op_reads(op);
+    if (lane->readiness) {
+        io_uring_prep_poll_add(entry, op->fd, reads ? POLLIN | POLLRDHUP : POLLOUT);
+        return;
+    }
+    wf_vector_skip_empty(op); /* at least one byte is left: all others were finished by an attempt */
+    lane->portion = wf_portion_take(op, engine->call_bytes);
+    lane->message = (struct msghdr){.msg_iov = op->iov, .msg_iovlen = (size_t)lane->portion.count};
+    if (lane->portion.count > 1 && reads)
+        io_uring_prep_recvmsg(entry, op->fd, &lane->message, 0);
+    else if (lane->portion.count > 1)
+        io_uring_prep_sendmsg(entry, op->fd, &lane->message, MSG_NOSIGNAL);
+    else if (reads)
+        io_uring_prep_recv(entry, op->fd, op->iov->iov_base, op->iov->iov_len, 0);
+    else
+        io_uring_prep_send(entry, op->fd, op->iov->iov_base, op->iov->iov_len, MSG_NOSIGNAL);
+#ifdef WEFT_URING_5_19
+    if (lane->dry && engine->ring.poll_first)
+        entry->ioprio |= IORING_RECVSEND_POLL_FIRST;
+#endif
+}
+
+/* Everything that is due becomes an entry: calls, and cancels of those under way. */
+static void prepare_due(struct uring_engine *engine)
+{
+    struct io_uring_sqe *entry;
+    struct wf_link *link;
+    while ((link = wf_list_first(&engine->due)) && (entry = next_entry(engine))) {
+        struct lane *lane = WF_CONTAINER(link, struct lane, link);
+        wf_link_remove(link);
+        if (lane->under_way) {
+            io_uring_prep_cancel(entry, lane, 0);
+            set_target(entry, lane, TAG_CANCEL);
+            lane->cancel_under_way = true;
+        } else {
+            prepare_call(engine, lane, entry);
+            set_target(entry, lane, TAG_OPERATION);
+            lane->under_way = true;
+        }
+    }
+}
+
+static void arm_bell(struct uring_engine *engine)
+{
+    struct io_uring_sqe *entry = engine->bell_armed ? NULL : next_entry(engine);
+    if (!entry)
+        return;
+    io_uring_prep_poll_add(entry, engine->bell.fd, POLLIN);
+    entry->len = IORING_POLL_ADD_MULTI;
+    set_target(entry, NULL, TAG_BELL);
+    engine->bell_armed = true;
+}
+
+/* --- completions --- */
+
+static enum wf_outcome digest_send(struct lane *lane, int result)
+{
+    struct wf_op *op = lane->op;
+    lane->dry = (size_t)result < lane->portion.bytes;
+    wf_vector_advance(op, (size_t)result);
+    return op->iov_count ? WF_AGAIN : wf_op_end(op, (int64_t)op->moved);
+}
+
+static enum wf_outcome digest_recv(struct lane *lane, int result)
+{
+    lane->dry = result > 0 && (size_t)result < lane->portion.bytes;
+    lane->op->moved = (uint64_t)result;
+    return wf_op_end(lane->op, result);
+}
+
+static enum wf_outcome digest(struct uring_engine *engine, struct lane *lane, int result)
+{
+    struct wf_op *op = lane->op;
+    if (lane->readiness && result >= 0)
+        return lane->cancelling ? WF_BLOCKED : attempt(engine, lane);
+    if (!lane->readiness)
+        wf_portion_give_back(&lane->portion);
+    switch (result) {
+    case -ECANCELED: /* perhaps without our asking: the thread that submitted it has ended */
+    case -EINTR:
+        return WF_AGAIN;
+    case -EAGAIN: /* a kernel that does not wait for descriptors which are non-blocking */
+        lane->readiness = true;
+        return WF_BLOCKED;
+    default:
+        if (result < 0)
+            return wf_op_end(op, result);
+        return wf_op_reads(op) ? digest_recv(lane, result) : digest_send(lane, result);
+    }
+}
+
+static void operation_returned(struct uring_engine *engine, struct lane *lane, int result)
+{
+    lane->under_way = false;
+    settle(engine, lane, digest(engine, lane, result));
+}
+
+static void cancel_returned(struct uring_engine *engine, struct lane *lane, int result)
+{
+    lane->cancel_under_way = false;
+    if (lane->held)
+        finish(engine, lane);
+    else if (lane->under_way && result < 0)
+        make_due(engine, lane); /* met in a moment when it could not be stopped */
+}
+
+static void collect(struct uring_engine *engine)
+{
+    struct io_uring *uring = &engine->ring.uring;
+    struct io_uring_cqe *entry;
+    /* Enters the kernel only where the ring says that it has something to deliver. */
+    while (io_uring_peek_cqe(uring, &entry) == 0) {
+        struct lane *lane = (struct lane *)(uintptr_t)(entry->user_data & ~(uint64_t)TAG_MASK);
+        enum tag tag = (enum tag)(entry->user_data & TAG_MASK);
+        int result = entry->res;
+        bool more = entry->flags & IORING_CQE_F_MORE;
+        io_uring_cqe_seen(uring, entry);
+        if (tag == TAG_BELL)
+            engine->bell_armed = more;
+        else if (tag == TAG_CANCEL)
+            cancel_returned(engine, lane, result);
+        else
+            operation_returned(engine, lane, result);
+    }
+}
+
+/* --- poll --- */
+
+static void wait_completion(struct uring_engine *engine, int64_t timeout_ns)
+{
+    arm_bell(engine);
+    if (wf_doorbell_may_sleep(&engine->bell))
+        wf_ring_wait(&engine->ring, timeout_ns);
+    else
+        (void)io_uring_submit(&engine->ring.uring);
+}
+
+static void look(struct uring_engine *engine, int64_t timeout_ns)
+{
+    prepare_due(engine);
+    if (timeout_ns != 0)
+        wait_completion(engine, timeout_ns);
+    else if (io_uring_sq_ready(&engine->ring.uring))
+        (void)io_uring_submit(&engine->ring.uring);
+    wf_doorbell_awake(&engine->bell);
+}
+
+static int hand_over(struct uring_engine *engine, struct wf_op **finished, int max)
+{
+    int count = 0;
+    struct wf_link *link;
+    while (count < max && (link = wf_list_pop_front(&engine->finished))) {
+        struct wf_op *op = WF_CONTAINER(link, struct wf_op, link);
+        op->posted = op->finished = false;
+        finished[count++] = op;
+    }
+    return count;
+}
+
+static int uring_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
+{
+    struct uring_engine *engine = self(engine_base);
+    bool has_finished = !wf_list_empty(&engine->finished);
+    /* What finished within post needs nothing from the kernel; but twice in a row would keep the others waiting. */
+    engine->skipped = has_finished && !engine->skipped;
+    if (!engine->skipped)
+        look(engine, has_finished ? 0 : timeout_ns);
+    collect(engine);
+    return hand_over(engine, finished, max);
+}
+
+static void uring_wake(struct wf_engine *engine)
+{
+    wf_doorbell_ring(&self(engine)->bell);
+}
+
+/* --- attach and detach --- */
+
+static int grow_slots(struct uring_engine *engine, int fd)
+{
+    if (fd < engine->slot_count)
+        return 0;
+    int count = fd + 1 > 2 * engine->slot_count ? fd + 16 : 2 * engine->slot_count;
+    struct slot **slots = realloc(engine->slots, (size_t)count * sizeof(*slots));
+    if (!slots)
+        return -ENOMEM;
+    memset(slots + engine->slot_count, 0, (size_t)(count - engine->slot_count) * sizeof(*slots));
+    engine->slots = slots;
+    engine->slot_count = count;
+    return 0;
+}
+
+static int uring_attach(struct wf_engine *engine_base, int fd)
+{
+    struct uring_engine *engine = self(engine_base);
+    if (fd < 0)
+        return -EBADF;
+    int rc = grow_slots(engine, fd);
+    if (rc)
+        return rc;
+    if (engine->slots[fd])
+        return -EEXIST;
+    struct slot *slot = calloc(1, sizeof(*slot)); /* at a place of its own: the kernel keeps pointers into it */
+    if (!slot)
+        return -ENOMEM;
+    wf_link_init(&slot->reader.link);
+    wf_link_init(&slot->writer.link);
+    engine->slots[fd] = slot;
+    return 0;
+}
+
+static void uring_detach(struct wf_engine *engine_base, int fd)
+{
+    struct uring_engine *engine = self(engine_base);
+    struct slot *slot = fd >= 0 && fd < engine->slot_count ? engine->slots[fd] : NULL;
+    if (!slot)
+        return;
+    assert(!slot->reader.op && !slot->writer.op && "no operation is posted");
+    engine->slots[fd] = NULL;
+    free(slot);
+}
+
+/* --- open and close --- */
+
+static void uring_close(struct wf_engine *engine_base)
+{
+    struct uring_engine *engine = self(engine_base);
+    wf_ring_close(&engine->ring);
+    wf_doorbell_fini(&engine->bell);
+    free(engine->slots);
+    free(engine);
+}
+
+static int uring_open(void *host, const struct wf_engine_limits *limits, struct wf_engine **out,
+                      struct wf_status *status)
+{
+    (void)host;
+    struct uring_engine *engine = aligned_alloc(WF_CACHE_LINE, sizeof(*engine));
+    if (!engine)
+        return wf_fail(status, -ENOMEM, "io_uring engine: out of memory");
+    memset(engine, 0, sizeof(*engine));
+    engine->base.ops = &wf_engine_uring;
+    engine->bell.fd = -1;
+    engine->call_bytes = limits && limits->call_bytes ? limits->call_bytes : DEFAULT_CALL_BYTES;
+    wf_list_init(&engine->due);
+    wf_list_init(&engine->finished);
+    int rc = wf_ring_open(&engine->ring, limits && limits->pinned, status);
+    if (!rc && (rc = wf_doorbell_init(&engine->bell)))
+        (void)wf_fail(status, rc, "eventfd: %s", wf_strerror(rc));
+    if (rc) {
+        uring_close(&engine->base);
+        return rc;
+    }
+    *out = &engine->base;
+    return 0;
+}
+
+static int uring_probe(void *host, struct wf_status *status)
+{
+    struct wf_engine *engine;
+    int rc = uring_open(host, NULL, &engine, status);
+    if (!rc)
+        uring_close(engine);
+    return rc;
+}
+
+const struct wf_engine_ops wf_engine_uring = {
+    .name = "uring",
+    .probe = uring_probe,
+    .open = uring_open,
+    .close = uring_close,
+    .attach = uring_attach,
+    .detach = uring_detach,
+    .post = uring_post,
+    .cancel = uring_cancel,
+    .poll = uring_poll,
+    .wake = uring_wake,
+    .socket = wf_socket_open,
+    .listen = wf_socket_listen,
+    .bind_device = wf_socket_bind_device,
+    .address = wf_socket_address,
+    .shutdown = wf_socket_shutdown,
+    .kill = wf_socket_kill,
+    .retransmits = wf_socket_retransmits,
+    .close_fd = wf_socket_close,
+};

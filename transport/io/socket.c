@@ -1,0 +1,221 @@
+#include "io/socket.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Options that only make things faster or friendlier: a kernel that refuses one is no reason to fail. */
+static void set_flag(int fd, int level, int option, int value)
+{
+    (void)setsockopt(fd, level, option, &value, sizeof(value));
+}
+
+socklen_t wf_socket_address_size(const struct sockaddr_storage *address)
+{
+    switch (address->ss_family) {
+    case AF_INET:
+        return sizeof(struct sockaddr_in);
+    case AF_INET6:
+        return sizeof(struct sockaddr_in6);
+    default:
+        return 0;
+    }
+}
+
+static bool has_port(const struct sockaddr_storage *address)
+{
+    /* The port is at the same place in both families. */
+    return ((const struct sockaddr_in *)address)->sin_port != 0;
+}
+
+static bool is_wildcard6(const struct sockaddr_storage *address)
+{
+    return address->ss_family == AF_INET6 &&
+           IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+int wf_socket_bind_device(void *host, int fd, const char *device)
+{
+    (void)host;
+    size_t length = strnlen(device, IFNAMSIZ);
+    if (length >= IFNAMSIZ)
+        return -EINVAL;
+    /* Kernels differ in whether "no such device" or "no permission" wins; here the former always does. */
+    if (length && !if_nametoindex(device))
+        return -ENODEV;
+    return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, (socklen_t)length) ? -errno : 0;
+}
+
+/* Everything that must be set before bind, connect or listen. */
+static int prepare(int fd, const struct wf_socket_options *options, bool *bound)
+{
+    set_flag(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    set_flag(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (options->buffer_bytes > 0) {
+        set_flag(fd, SOL_SOCKET, SO_SNDBUF, options->buffer_bytes);
+        set_flag(fd, SOL_SOCKET, SO_RCVBUF, options->buffer_bytes);
+    }
+    *bound = false;
+    if (!options->device[0])
+        return 0;
+    int rc = wf_socket_bind_device(NULL, fd, options->device);
+    *bound = rc == 0;
+    return rc == -EPERM ? 0 : rc;
+}
+
+static int bind_local(int fd, const struct sockaddr_storage *local)
+{
+    socklen_t size = wf_socket_address_size(local);
+    if (!size)
+        return -EAFNOSUPPORT;
+    return bind(fd, (const struct sockaddr *)local, size) ? -errno : 0;
+}
+
+static int new_socket(int family)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+    return fd < 0 ? -errno : fd;
+}
+
+int wf_socket_open(void *host, int family, const struct wf_socket_options *options, bool *bound_device)
+{
+    (void)host;
+    int fd = new_socket(family);
+    if (fd < 0)
+        return fd;
+    bool bound;
+    int rc = prepare(fd, options, &bound);
+    if (!rc && options->local.ss_family) {
+        /* The port is chosen at connect, where only the whole 4-tuple must be unique: no shortage of local ports. */
+        if (!has_port(&options->local))
+            set_flag(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+        rc = bind_local(fd, &options->local);
+    }
+    if (rc) {
+        close(fd);
+        return rc;
+    }
+    if (bound_device)
+        *bound_device = bound;
+    return fd;
+}
+
+static int listen_on(const struct wf_socket_options *options, const struct sockaddr_storage *local, int backlog)
+{
+    int fd = new_socket(local->ss_family);
+    if (fd < 0)
+        return fd;
+    bool bound;
+    int rc = prepare(fd, options, &bound);
+    if (is_wildcard6(local))
+        set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
+    if (!rc)
+        rc = bind_local(fd, local);
+    if (!rc && listen(fd, backlog))
+        rc = -errno;
+    if (rc) {
+        close(fd);
+        return rc;
+    }
+    return fd;
+}
+
+int wf_socket_listen(void *host, const struct wf_socket_options *options, int backlog)
+{
+    (void)host;
+    if (options->local.ss_family)
+        return listen_on(options, &options->local, backlog);
+    /* The port stands at the same place in every family. */
+    struct sockaddr_storage any = options->local;
+    any.ss_family = AF_INET6; /* takes IPv4 too */
+    int fd = listen_on(options, &any, backlog);
+    if (fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL)
+        return fd;
+    any.ss_family = AF_INET; /* a host without IPv6 */
+    return listen_on(options, &any, backlog);
+}
+
+int wf_socket_address(void *host, int fd, bool remote, struct sockaddr_storage *out)
+{
+    (void)host;
+    struct sockaddr_storage address = {0};
+    socklen_t size = sizeof(address);
+    int rc = remote ? getpeername(fd, (struct sockaddr *)&address, &size)
+                    : getsockname(fd, (struct sockaddr *)&address, &size);
+    if (rc)
+        return -errno;
+    *out = address;
+    return 0;
+}
+
+void wf_socket_shutdown(void *host, int fd)
+{
+    (void)host;
+    (void)shutdown(fd, SHUT_WR);
+}
+
+void wf_socket_kill(void *host, int fd)
+{
+    (void)host;
+    struct sockaddr none = {.sa_family = AF_UNSPEC};
+    if (!connect(fd, &none, sizeof(none)))
+        return;
+    /* Where the kernel refuses, the close to come drops the connection instead of draining it. */
+    struct linger drop = {.l_onoff = 1, .l_linger = 0};
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &drop, sizeof(drop));
+}
+
+uint64_t wf_socket_retransmits(void *host, int fd)
+{
+    (void)host;
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) ||
+        size < offsetof(struct tcp_info, tcpi_total_retrans) + sizeof(info.tcpi_total_retrans))
+        return 0;
+    return info.tcpi_total_retrans;
+}
+
+void wf_socket_close(void *host, int fd)
+{
+    (void)host;
+    close(fd);
+}
+
+int wf_socket_accept(int fd)
+{
+    int accepted = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (accepted < 0)
+        return -errno;
+    set_flag(accepted, IPPROTO_TCP, TCP_NODELAY, 1);
+    return accepted;
+}
+
+int wf_socket_connect(int fd, const struct sockaddr_storage *address)
+{
+    socklen_t size = wf_socket_address_size(address);
+    if (!size)
+        return -EAFNOSUPPORT;
+    if (!connect(fd, (const struct sockaddr *)address, size))
+        return 0;
+    return errno == EINTR ? -EINPROGRESS : -errno;
+}
+
+int wf_socket_connected(int fd)
+{
+    int error = 0;
+    socklen_t size = sizeof(error);
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size))
+        return -errno;
+    if (error)
+        return -error;
+    /* The error may have been taken by another reader, or the connection killed: then there is no peer. */
+    struct sockaddr_storage peer;
+    size = sizeof(peer);
+    if (getpeername(fd, (struct sockaddr *)&peer, &size))
+        return errno == ENOTCONN ? -ECONNABORTED : -errno;
+    return 0;
+}

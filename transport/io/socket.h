@@ -1,0 +1,31 @@
+/*
+ * socket.h: TCP sockets as every real engine hands them out: non-blocking, close-on-exec, TCP_NODELAY. The functions
+ * have the shape of their entries in wf_engine_ops (`host` is not used), so that an engine puts them in its table.
+ */
+#ifndef WF_IO_SOCKET_H
+#define WF_IO_SOCKET_H
+
+#include "io/engine.h"
+
+int wf_socket_open(void *host, int family, const struct wf_socket_options *options, bool *bound_device);
+int wf_socket_listen(void *host, const struct wf_socket_options *options, int backlog);
+int wf_socket_bind_device(void *host, int fd, const char *device);
+int wf_socket_address(void *host, int fd, bool remote, struct sockaddr_storage *out);
+void wf_socket_shutdown(void *host, int fd);
+void wf_socket_kill(void *host, int fd);
+uint64_t wf_socket_retransmits(void *host, int fd);
+void wf_socket_close(void *host, int fd);
+
+/* Takes one connection. The new descriptor, or -errno; -EAGAIN when none waits. */
+int wf_socket_accept(int fd);
+
+/* Starts connecting. 0: connected; -EINPROGRESS: ask wf_socket_connected when the descriptor is writable. */
+int wf_socket_connect(int fd, const struct sockaddr_storage *address);
+
+/* How a connect that has become writable ended: 0 or -errno. */
+int wf_socket_connected(int fd);
+
+/* Bytes of the address that its family uses; 0 for a family that is neither IPv4 nor IPv6. */
+socklen_t wf_socket_address_size(const struct sockaddr_storage *address);
+
+#endif
