@@ -1,0 +1,160 @@
+/*
+ * channel.h: one TCP stream of a session on one rail; a send half and a receive half, each driven by one worker.
+ *
+ * Send half: frames that change state are counted, kept in `retained` until the peer has disposed of them, and sent
+ * only within the window the peer granted. One engine operation carries a batch of frames. Receive half: one call takes
+ * the rest of this payload and the next header(s). Every frame received can be taken unconditionally, so the half never
+ * waits for anything but the kernel.
+ */
+#ifndef WF_CORE_CHANNEL_H
+#define WF_CORE_CHANNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/list.h"
+#include "io/engine.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+#include "wire/spread.h"
+#include "wire/window.h"
+
+struct wf_session;
+struct wf_worker;
+struct wf_inbound;
+struct wf_outbound;
+
+#define WF_BATCH_FRAMES 32     /* most frames in one send operation */
+#define WF_EXPRESS_WINDOW 1024 /* frames in flight on an express channel */
+#define WF_EXPRESS_READ (32 * 1024)
+#define WF_RX_SEGMENTS 16 /* pieces of a payload's destination in one receive operation */
+
+/* A sequenced frame that the peer has not acknowledged: enough to send it again on another channel. */
+struct wf_retained {
+    struct wf_frame frame;        /* as sent, but for ack */
+    struct wf_outbound *outbound; /* DATA: holds it; else NULL */
+};
+
+/* Owner: the token of `worker`, except where a field says "session lock". */
+struct wf_tx {
+    struct wf_worker *worker;
+    struct wf_op op;
+    uint8_t *headers; /* room for WF_BATCH_FRAMES headers of `pad` bytes */
+    uint32_t pad;     /* bytes of a DATA frame before its payload */
+    struct iovec iov[2 * WF_BATCH_FRAMES];
+    int iov_count;
+    struct wf_outbound *batch[WF_BATCH_FRAMES]; /* messages whose memory the operation refers to */
+    int batch_count;
+    bool started;  /* attached to the worker's engine */
+    bool shut;     /* session lock: the end of the stream was sent */
+    bool detached; /* this half has let go of the descriptor; session lock */
+
+    /* session lock */
+    bool idle;                    /* nothing posted: new work needs a kick */
+    struct wf_window window;      /* what the peer has promised to take */
+    struct wf_retained *retained; /* ring */
+    uint32_t ring;                /* its size: also a limit of frames in flight */
+    struct wf_rate rate;          /* of acknowledged payload */
+    uint64_t acknowledged_bytes;  /* payload the peer has disposed of; sent is window.spent_bytes */
+    uint64_t acknowledged;        /* sequenced frames the peer has disposed of; sent ones are window.spent_frames */
+    uint64_t ack_sent;            /* the total of the last frame that told the peer of our disposals */
+    uint64_t progress;            /* `acknowledged` when it was last seen to move, */
+    int64_t progress_ns;          /* and when */
+    bool state_due;               /* send STATE */
+    bool bye_due, bye_sent;
+    bool ping_due, pong_due;
+    uint64_t pong_number;
+};
+
+/* Owner: the token of `worker`, except where a field says "session lock". */
+struct wf_rx {
+    struct wf_worker *worker;
+    struct wf_op op;
+    struct wf_link unacknowledged_link; /* in worker->unacknowledged */
+    uint8_t *buffer;                    /* read-ahead: [start, end) is unread */
+    uint32_t room, start, end;
+    struct iovec iov[WF_RX_SEGMENTS + 1];
+    uint32_t direct; /* bytes of the posted operation that go to the payload's place */
+    uint32_t skip;   /* padding before the payload still to come */
+    uint32_t left;   /* payload bytes still to come */
+    bool in_frame;   /* `frame` is a DATA frame whose payload is not complete */
+    struct wf_frame frame;
+    struct wf_inbound *claim; /* where the payload goes; NULL: to the sink. Session lock to change */
+    bool pooled;              /* the claim is on the unexpected pool, not on user memory */
+    bool redirect;            /* session lock: let go of the claim, the rest goes to the sink */
+    bool detached;            /* session lock */
+    bool started, ended;      /* session lock: first receive posted; the peer's end of stream has come */
+
+    /* session lock */
+    uint64_t disposed, disposed_bytes;
+    uint64_t granted_frames; /* as last told */
+};
+
+struct wf_channel {
+    struct wf_session *session;
+    uint32_t id, incarnation;
+    enum wf_channel_kind kind;
+    int rail; /* index of session.rails */
+    int fd;
+    bool up;              /* session lock: both halves attached */
+    bool bye_seen;        /* session lock */
+    bool kill;            /* session lock: both halves must let go */
+    uint64_t retransmits; /* as last read from the kernel; session lock */
+    struct wf_tx tx;
+    struct wf_rx rx;
+};
+
+/* Allocates what the halves need. The object is zeroed by its owner before; fini accepts it after a failed init. */
+int wf_channel_init(struct wf_channel *channel, struct wf_session *session, const struct wf_join *join);
+void wf_channel_fini(struct wf_channel *channel);
+
+/* What we promise at the start and at any later moment. Session lock. */
+void wf_channel_credit(const struct wf_channel *channel, uint64_t *frames, uint64_t *bytes);
+
+/* Takes the peer's total of disposed frames: retires what it covers. -EPROTO if it never was sent. Session lock. */
+int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed);
+
+/* A retained copy and a counted place for a sequenced frame. Session lock; the window is open. */
+void wf_channel_retain(struct wf_channel *channel, const struct wf_frame *frame, struct wf_outbound *outbound);
+
+/* May a sequenced frame with this payload go now? Session lock. */
+bool wf_channel_open(const struct wf_channel *channel, uint64_t bytes);
+
+/* Lets go of the descriptor as far as `worker` is concerned: cancels its operations, and once none is under way
+ * detaches its halves. Comes back until nothing is left. Token of `worker` held; no lock. */
+void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker);
+
+/* --- send half (channel_tx.c), token held --- */
+
+/* Gathers the next batch into the operation; true when there is something to post. Session lock held. */
+bool wf_channel_fill(struct wf_channel *channel);
+/* The messages of the last batch are no longer referred to by the kernel. Session lock held. */
+void wf_channel_release_batch(struct wf_channel *channel);
+/* Posts what fill gathered. No lock. */
+void wf_channel_post_send(struct wf_channel *channel);
+/* The operation has ended. No lock. */
+void wf_channel_sent(struct wf_channel *channel);
+
+/* --- receive half (channel_rx.c), token held --- */
+
+/* Attaches the half and posts the first receive. No lock. */
+void wf_channel_start_rx(struct wf_channel *channel);
+/* The operation has ended. No lock. */
+void wf_channel_received(struct wf_channel *channel);
+/* Ends the claim on a landing that no longer wants the bytes, by cancelling the operation under way. No lock. */
+void wf_channel_redirect(struct wf_channel *channel);
+
+/* Gives up the claim. Session lock held. */
+void wf_channel_drop_claim(struct wf_channel *channel);
+
+/* Adds the kernel's count of segments sent again to the rail's. Before the descriptor closes. */
+void wf_channel_note_retransmits(struct wf_channel *channel);
+
+/* A header has arrived on the half. 0; negative: the peer broke the protocol. Session lock held (frame_in.c). */
+int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *frame);
+
+/* The payload of the frame in progress is complete. Session lock held; may be dropped and taken again. */
+void wf_channel_finish_payload(struct wf_channel *channel);
+
+#endif

@@ -1,0 +1,233 @@
+#include <errno.h>
+#include <string.h>
+
+#include "core/channel.h"
+#include "core/landing.h"
+#include "core/session.h"
+
+/* Where the next bytes of the payload go: the landing's places, or the sink. Returns the pieces. */
+static int payload_places(struct wf_channel *channel, uint64_t *covered)
+{
+    struct wf_rx *rx = &channel->rx;
+    uint64_t at = rx->frame.offset + rx->frame.length - rx->left;
+    if (rx->claim)
+        return wf_inbound_places(rx->claim, at, rx->left, rx->iov, WF_RX_SEGMENTS, covered);
+    *covered = 0;
+    int count = 0;
+    while (*covered < rx->left && count < WF_RX_SEGMENTS) {
+        uint64_t piece = rx->left - *covered < WF_SINK_BYTES ? rx->left - *covered : WF_SINK_BYTES;
+        rx->iov[count++] = (struct iovec){rx->worker->sink, piece};
+        *covered += piece;
+    }
+    return count;
+}
+
+/* A claim on the pool goes on in the pool even when the message is matched meanwhile: it copies itself at the end. */
+static int claimed_places(struct wf_channel *channel, uint64_t *covered)
+{
+    struct wf_rx *rx = &channel->rx;
+    if (!rx->claim || !rx->pooled)
+        return payload_places(channel, covered);
+    uint64_t at = rx->frame.offset + rx->frame.length - rx->left;
+    return wf_inbound_pool_places(rx->claim, at, rx->left, rx->iov, WF_RX_SEGMENTS, covered);
+}
+
+/* Builds the next receive: the rest of the payload, then the read-ahead. Session lock held. */
+static void prepare(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    int count = 0;
+    uint64_t covered = 0;
+    if (rx->left > 0 && rx->skip == 0)
+        count = claimed_places(channel, &covered);
+    rx->direct = (uint32_t)covered;
+    if (covered == rx->left || rx->skip > 0)
+        rx->iov[count++] = (struct iovec){rx->buffer + rx->end, rx->room - rx->end};
+    rx->op.kind = WF_OP_RECV;
+    rx->op.fd = channel->fd;
+    rx->op.iov = rx->iov;
+    rx->op.iov_count = count;
+    rx->op.context = channel;
+}
+
+static void post(struct wf_channel *channel)
+{
+    channel->rx.worker->engine->ops->post(channel->rx.worker->engine, &channel->rx.op);
+}
+
+/* Payload bytes that came with a header, in the read-ahead buffer. */
+static void copy_payload(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    while (rx->left > 0 && rx->start < rx->end) {
+        uint64_t covered;
+        int count = claimed_places(channel, &covered);
+        for (int i = 0; i < count && rx->start < rx->end; i++) {
+            uint32_t piece = rx->end - rx->start;
+            if (piece > rx->iov[i].iov_len)
+                piece = (uint32_t)rx->iov[i].iov_len;
+            memcpy(rx->iov[i].iov_base, rx->buffer + rx->start, piece);
+            rx->start += piece;
+            rx->left -= piece;
+        }
+    }
+}
+
+static void count_received(struct wf_channel *channel, uint64_t bytes)
+{
+    struct wf_session *session = channel->session;
+    atomic_fetch_add_explicit(&session->rails[channel->rail].received_bytes, bytes, memory_order_relaxed);
+    atomic_fetch_add_explicit(&session->moved, bytes, memory_order_relaxed);
+}
+
+/* Takes a header from the buffer. 1: a frame was taken; 0: not complete yet; negative: broken. */
+static int next_header(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    if (rx->end - rx->start < WF_FRAME_BYTES) {
+        memmove(rx->buffer, rx->buffer + rx->start, rx->end - rx->start);
+        rx->end -= rx->start;
+        rx->start = 0;
+        return 0;
+    }
+    struct wf_frame frame;
+    int result = wf_frame_decode(rx->buffer + rx->start, &frame);
+    if (result < 0)
+        return result;
+    rx->start += WF_FRAME_BYTES;
+    if (frame.type == WF_DATA) {
+        rx->frame = frame;
+        rx->claim = NULL;
+    }
+    result = wf_channel_take_frame(channel, &frame);
+    if (result < 0)
+        return result;
+    if (frame.type == WF_DATA) {
+        rx->skip = frame.data_off - WF_FRAME_BYTES;
+        rx->left = frame.length;
+        rx->in_frame = true;
+    }
+    return 1;
+}
+
+/* Works through the buffer until more bytes are needed. Session lock held. */
+static int parse(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    for (;;) {
+        uint32_t there = rx->end - rx->start;
+        uint32_t skip = rx->skip < there ? rx->skip : there;
+        rx->skip -= skip;
+        rx->start += skip;
+        if (rx->skip == 0)
+            copy_payload(channel);
+        if (rx->start == rx->end)
+            rx->start = rx->end = 0;
+        if (rx->skip > 0 || rx->left > 0)
+            return 0;
+        if (rx->in_frame) {
+            rx->in_frame = false;
+            count_received(channel, rx->frame.length);
+            wf_channel_finish_payload(channel);
+        }
+        int result = next_header(channel);
+        if (result <= 0)
+            return result;
+    }
+}
+
+/* Tells the peer of disposals when a quarter of the window is used, or when it waits for the end of a message. */
+static void note_disposals(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    uint64_t frames, bytes;
+    wf_channel_credit(channel, &frames, &bytes);
+    uint64_t quarter = (frames - rx->disposed) / 4;
+    if (frames - rx->granted_frames >= (quarter ? quarter : 1))
+        channel->tx.state_due = true;
+    if (rx->disposed != channel->tx.ack_sent && !wf_link_in_list(&rx->unacknowledged_link))
+        wf_list_push_back(&rx->worker->unacknowledged, &rx->unacknowledged_link);
+}
+
+static void note_bytes(struct wf_channel *channel, uint64_t bytes)
+{
+    struct wf_rx *rx = &channel->rx;
+    uint64_t direct = bytes < rx->direct ? bytes : rx->direct;
+    rx->left -= (uint32_t)direct;
+    rx->end += (uint32_t)(bytes - direct);
+}
+
+/* Lets go of a landing that has been refused: the rest of the payload goes to the sink. Session lock held. */
+void wf_channel_drop_claim(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    rx->redirect = false;
+    struct wf_inbound *inbound = rx->claim;
+    if (!inbound)
+        return;
+    rx->claim = NULL;
+    inbound->claims -= 1;
+    wf_inbound_check(inbound);
+}
+
+/* The stream ended: fine after BYE, a lost channel otherwise. Session lock held. */
+static void end_of_stream(struct wf_channel *channel)
+{
+    channel->rx.ended = true;
+    if (!channel->bye_seen)
+        wf_session_lost(channel->session, channel, -ECONNRESET, "the peer closed the connection");
+}
+
+static void digest(struct wf_channel *channel, int64_t result)
+{
+    struct wf_session *session = channel->session;
+    if (result == -ECANCELED)
+        result = 0;
+    else if (result == 0)
+        end_of_stream(channel);
+    if (result < 0) {
+        wf_session_lost(session, channel, (int)result, "receiving");
+        return;
+    }
+    note_bytes(channel, (uint64_t)result);
+    if (channel->rx.redirect)
+        wf_channel_drop_claim(channel);
+    int broken = parse(channel);
+    if (broken < 0)
+        wf_session_lost(session, channel, broken, "a frame that breaks the protocol");
+    note_disposals(channel);
+}
+
+void wf_channel_received(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    struct wf_session *session = channel->session;
+    atomic_store_explicit(&session->heard_ns, wf_context_now(session->context), memory_order_relaxed);
+    wf_session_lock(session);
+    digest(channel, rx->op.result);
+    bool more = !channel->kill && !rx->ended;
+    if (more)
+        prepare(channel);
+    wf_session_kick(session, rx->worker);
+    wf_session_unlock(session);
+    if (more)
+        post(channel);
+    else
+        wf_worker_kick(&session->kicks[rx->worker->index], rx->worker);
+}
+
+void wf_channel_start_rx(struct wf_channel *channel)
+{
+    wf_session_lock(channel->session);
+    channel->rx.started = true;
+    prepare(channel);
+    wf_session_unlock(channel->session);
+    post(channel);
+}
+
+void wf_channel_redirect(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    if (rx->op.posted) /* it comes back, and is posted again for the sink */
+        rx->worker->engine->ops->cancel(rx->worker->engine, &rx->op);
+}

@@ -1,0 +1,266 @@
+#include <errno.h>
+#include <string.h>
+
+#include "core/channel.h"
+#include "core/connection.h"
+#include "core/landing.h"
+#include "core/outbound.h"
+#include "core/session.h"
+
+/* The batch under construction: frames gathered under the lock, posted without it. */
+
+static bool room(const struct wf_channel *channel, int frames)
+{
+    return frames < WF_BATCH_FRAMES && channel->tx.iov_count + 2 <= 2 * WF_BATCH_FRAMES;
+}
+
+/* Adds a header, and the payload if there is one. */
+static void add(struct wf_channel *channel, int index, struct wf_frame *frame, const uint8_t *payload)
+{
+    struct wf_tx *tx = &channel->tx;
+    uint8_t *header = tx->headers + (size_t)index * tx->pad;
+    frame->ack = (uint32_t)channel->rx.disposed;
+    tx->ack_sent = channel->rx.disposed;
+    frame->data_off = (uint16_t)(frame->length > 0 ? tx->pad : WF_FRAME_BYTES);
+    wf_frame_encode(frame, header);
+    tx->iov[tx->iov_count++] = (struct iovec){header, frame->data_off};
+    if (frame->length > 0)
+        tx->iov[tx->iov_count++] = (struct iovec){(void *)(uintptr_t)payload, frame->length};
+}
+
+static void add_sequenced(struct wf_channel *channel, int index, struct wf_frame *frame, struct wf_outbound *outbound)
+{
+    wf_channel_retain(channel, frame, outbound);
+    const uint8_t *payload = outbound ? outbound->data + frame->offset : NULL;
+    add(channel, index, frame, payload);
+    if (!outbound)
+        return;
+    channel->tx.batch[channel->tx.batch_count++] = outbound;
+    struct wf_session_rail *rail = &channel->session->rails[channel->rail];
+    atomic_fetch_add_explicit(&rail->sent_bytes, frame->length, memory_order_relaxed);
+}
+
+/* --- frames that are not counted: absolute totals and probes --- */
+
+static void state_frame(struct wf_channel *channel, struct wf_frame *frame)
+{
+    *frame = (struct wf_frame){.type = WF_STATE, .key = wf_channel_key(channel->id, channel->incarnation)};
+    frame->offset = channel->rx.disposed;
+    wf_channel_credit(channel, &frame->total, &frame->base);
+    channel->rx.granted_frames = frame->total;
+    channel->tx.state_due = false;
+}
+
+static void credit_frame(struct wf_session *session, struct wf_frame *frame)
+{
+    *frame = (struct wf_frame){.type = WF_CREDIT};
+    frame->offset = session->unsolicited_settled + (uint64_t)session->blocks.count * WF_BLOCK_BYTES;
+    session->unsolicited_told = frame->offset;
+    session->credit_due = false;
+}
+
+/* The next uncounted frame, if any is due. */
+static bool next_total(struct wf_channel *channel, struct wf_frame *frame)
+{
+    struct wf_session *session = channel->session;
+    struct wf_tx *tx = &channel->tx;
+    if (tx->state_due) {
+        state_frame(channel, frame);
+    } else if (session->credit_due && channel->kind == WF_CHANNEL_EXPRESS) {
+        credit_frame(session, frame);
+    } else if (tx->ping_due) {
+        tx->ping_due = false;
+        *frame = (struct wf_frame){.type = WF_PING, .msg = session->ping_number};
+    } else if (tx->pong_due) {
+        tx->pong_due = false;
+        *frame = (struct wf_frame){.type = WF_PONG, .msg = tx->pong_number};
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* --- counted control frames, in the order of the session's lists --- */
+
+static bool connection_frame(struct weft_connection *connection, struct wf_frame *frame)
+{
+    struct wf_session *session = connection->session;
+    uint32_t introductions = session->context->tuning.introductions;
+    *frame = (struct wf_frame){.conn = connection->number};
+    if (connection->open_due) {
+        connection->open_due = false;
+        frame->type = WF_OPEN;
+        frame->key = (uint64_t)connection->local_endpoint << 32 | connection->remote_endpoint;
+        frame->offset = introductions;
+    } else if (connection->opened_due) {
+        connection->opened_due = false;
+        frame->type = WF_OPENED;
+        frame->offset = introductions;
+    } else if (connection->close_due) {
+        connection->close_due = false;
+        connection->close_sent = true;
+        frame->type = WF_CLOSE;
+        frame->msg = connection->next_number;
+    } else if (connection->closed_due) {
+        connection->closed_due = false;
+        connection->closed_sent = true;
+        frame->type = WF_CLOSED;
+    } else if (connection->credit_due) {
+        connection->credit_due = false;
+        frame->type = WF_CREDIT;
+        frame->offset = connection->limit_sent = connection->finished_count + introductions;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
+{
+    *frame = (struct wf_frame){.conn = inbound->connection->number, .msg = inbound->number, .flags = WF_FLAG_PEER};
+    if (inbound->refuse_due) {
+        inbound->refuse_due = false;
+        inbound->refuse_sent = true;
+        frame->type = WF_REFUSE;
+        frame->key = (uint64_t)(int64_t)inbound->refuse_status;
+    } else if (inbound->grant_due) {
+        inbound->grant_due = false;
+        frame->type = WF_GRANT;
+        frame->offset = inbound->total;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void outbound_frame(struct wf_outbound *outbound, struct wf_frame *frame)
+{
+    *frame = (struct wf_frame){.type = WF_REFUSE,
+                               .conn = outbound->connection->number,
+                               .msg = outbound->number,
+                               .offset = outbound->charge,
+                               .key = (uint64_t)(int64_t)outbound->status};
+}
+
+/* The next control frame; the object it speaks of may end with it. */
+static bool next_control(struct wf_session *session, struct wf_frame *frame)
+{
+    struct wf_link *link;
+    while ((link = wf_list_first(&session->todo_connections))) {
+        struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, todo_link);
+        if (connection_frame(connection, frame)) {
+            wf_connection_check(connection);
+            return true;
+        }
+        wf_link_remove(link);
+    }
+    while ((link = wf_list_pop_front(&session->todo_inbounds))) {
+        struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, todo_link);
+        if (inbound_frame(inbound, frame)) {
+            wf_inbound_check(inbound);
+            return true;
+        }
+    }
+    if ((link = wf_list_pop_front(&session->todo_outbounds))) {
+        struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, todo_link);
+        outbound_frame(outbound, frame);
+        wf_outbound_refuse_sent(outbound);
+        return true;
+    }
+    return false;
+}
+
+/* --- filling --- */
+
+static int fill_express(struct wf_channel *channel, int count)
+{
+    struct wf_session *session = channel->session;
+    struct wf_frame frame;
+    while (room(channel, count) && wf_channel_open(channel, 0) && next_control(session, &frame)) {
+        if (wf_frame_sequenced(frame.type))
+            add_sequenced(channel, count++, &frame, NULL);
+        else
+            add(channel, count++, &frame, NULL);
+    }
+    uint64_t bytes = 0;
+    while (room(channel, count) && bytes < session->context->tuning.call) {
+        bool offer;
+        struct wf_outbound *outbound = wf_outbound_pull_express(channel, &frame, &offer);
+        if (!outbound && !offer)
+            break;
+        bytes += frame.length;
+        add_sequenced(channel, count++, &frame, outbound);
+    }
+    return count;
+}
+
+static int fill_bulk(struct wf_channel *channel, int count)
+{
+    struct wf_session *session = channel->session;
+    struct wf_frame frame;
+    uint64_t bytes = 0;
+    while (room(channel, count) && bytes < session->context->tuning.call) {
+        struct wf_outbound *outbound = wf_outbound_pull_bulk(channel, &frame);
+        if (!outbound) {
+            if (!wf_list_empty(&session->bulk_ready) && !wf_channel_open(channel, 1))
+                atomic_fetch_add_explicit(&session->rails[channel->rail].stalls, 1, memory_order_relaxed);
+            break;
+        }
+        bytes += frame.length;
+        add_sequenced(channel, count++, &frame, outbound);
+    }
+    return count;
+}
+
+void wf_channel_release_batch(struct wf_channel *channel)
+{
+    struct wf_tx *tx = &channel->tx;
+    for (int i = 0; i < tx->batch_count; i++)
+        wf_outbound_released(tx->batch[i]);
+    tx->batch_count = 0;
+}
+
+bool wf_channel_fill(struct wf_channel *channel)
+{
+    struct wf_session *session = channel->session;
+    struct wf_tx *tx = &channel->tx;
+    wf_channel_release_batch(channel);
+    tx->iov_count = 0;
+    int count = 0;
+    struct wf_frame frame;
+    while (room(channel, count) && next_total(channel, &frame))
+        add(channel, count++, &frame, NULL);
+    if (session->state == WF_SESSION_UP)
+        count = channel->kind == WF_CHANNEL_EXPRESS ? fill_express(channel, count) : fill_bulk(channel, count);
+    if (tx->bye_due && count < WF_BATCH_FRAMES) {
+        frame = (struct wf_frame){.type = WF_BYE};
+        add(channel, count++, &frame, NULL);
+        tx->bye_due = false;
+        tx->bye_sent = true;
+    }
+    tx->idle = count == 0;
+    return count > 0;
+}
+
+void wf_channel_post_send(struct wf_channel *channel)
+{
+    struct wf_tx *tx = &channel->tx;
+    tx->op.kind = WF_OP_SEND;
+    tx->op.fd = channel->fd;
+    tx->op.iov = tx->iov;
+    tx->op.iov_count = tx->iov_count;
+    tx->op.context = channel;
+    tx->worker->engine->ops->post(tx->worker->engine, &tx->op);
+}
+
+void wf_channel_sent(struct wf_channel *channel)
+{
+    struct wf_tx *tx = &channel->tx;
+    struct wf_session *session = channel->session;
+    if (tx->op.result < 0 && tx->op.result != -ECANCELED) {
+        wf_session_lock(session);
+        wf_session_lost(session, channel, (int)tx->op.result, "sending");
+        wf_session_unlock(session);
+    }
+    wf_worker_kick(&session->kicks[tx->worker->index], tx->worker);
+}

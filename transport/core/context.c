@@ -1,0 +1,377 @@
+#include "core/context.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/connection.h"
+#include "core/door.h"
+#include "core/registration.h"
+#include "core/session.h"
+#include "core/worker.h"
+
+_Static_assert(sizeof(struct weft_error) == sizeof(struct wf_status), "the public error is a view of wf_status");
+_Static_assert(offsetof(struct weft_error, text) == offsetof(struct wf_status, text), "same layout");
+
+const char *weft_version(void)
+{
+    return WEFT_VERSION;
+}
+
+/* --- settings --- */
+
+int weft_config_create(struct weft_config **out, struct weft_error *err)
+{
+    struct weft_config *config = calloc(1, sizeof *config);
+    if (!config)
+        return wf_fail(wf_status_of(err), -ENOMEM, "no memory for the settings");
+    wf_log_init(&config->log, WF_LOG_WARN);
+    wf_config_init(&config->values);
+    int result = wf_config_load_environment(&config->values, NULL, &config->log, wf_status_of(err));
+    if (result < 0) {
+        free(config);
+        return result;
+    }
+    *out = config;
+    return 0;
+}
+
+void weft_config_destroy(struct weft_config *config)
+{
+    free(config);
+}
+
+int weft_config_set(struct weft_config *config, const char *name, const char *value, struct weft_error *err)
+{
+    int id = wf_setting_find(name, wf_status_of(err));
+    if (id < 0)
+        return id;
+    return wf_config_set(&config->values, (enum wf_setting_id)id, value, WF_ORIGIN_COMMAND, "weft_config_set()",
+                         wf_status_of(err));
+}
+
+const char *weft_config_get(const struct weft_config *config, const char *name)
+{
+    int id = wf_setting_find(name, NULL);
+    return id < 0 ? NULL : wf_config_text(&config->values, (enum wf_setting_id)id);
+}
+
+static uint32_t number(const struct wf_config *config, enum wf_setting_id id)
+{
+    return (uint32_t)wf_config_number(config, id);
+}
+
+/* A process with a single core would only keep others from what it waits for. */
+static int64_t spin_ns(const struct wf_config *config)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) < 2)
+        return 0;
+    return wf_config_number(config, WF_SET_SPIN_US) * WF_NS_PER_US;
+}
+
+static void read_tuning(const struct wf_config *config, struct wf_tuning *tuning)
+{
+    *tuning = (struct wf_tuning){
+        .channels = number(config, WF_SET_CHANNELS),
+        .window = number(config, WF_SET_WINDOW),
+        .chunk = number(config, WF_SET_CHUNK),
+        .eager = number(config, WF_SET_EAGER),
+        .first_burst = number(config, WF_SET_FIRST_BURST),
+        .introductions = number(config, WF_SET_INTRODUCTIONS),
+        .header_pad = number(config, WF_SET_HEADER_PAD),
+        .call = number(config, WF_SET_CALL),
+        .unexpected = (uint64_t)wf_config_number(config, WF_SET_UNEXPECTED),
+        .small_pool = (uint64_t)wf_config_number(config, WF_SET_SMALL_POOL),
+        .requests = (uint64_t)wf_config_number(config, WF_SET_REQUESTS),
+        .peers = number(config, WF_SET_PEERS),
+        .socket_buffer = (int)wf_config_number(config, WF_SET_SOCKET_BUFFER),
+        .port = (int)wf_config_number(config, WF_SET_PORT),
+        .spin_ns = spin_ns(config),
+        .timeout_ns = wf_config_number(config, WF_SET_TIMEOUT) * WF_NS_PER_S,
+        .connect_timeout_ns = wf_config_number(config, WF_SET_CONNECT_TIMEOUT) * WF_NS_PER_S,
+    };
+}
+
+/* --- identities --- */
+
+int wf_context_random(struct weft_context *context, void *bytes, size_t length)
+{
+    if (context->seed == 0) {
+        ssize_t got = getrandom(bytes, length, 0);
+        return got == (ssize_t)length ? 0 : -EIO;
+    }
+    pthread_mutex_lock(&context->lock);
+    for (size_t i = 0; i < length; i++) { /* xorshift64: reproducible, for tests only */
+        context->seed ^= context->seed << 13;
+        context->seed ^= context->seed >> 7;
+        context->seed ^= context->seed << 17;
+        ((uint8_t *)bytes)[i] = (uint8_t)(context->seed >> 32);
+    }
+    pthread_mutex_unlock(&context->lock);
+    return 0;
+}
+
+void wf_context_fallback(struct weft_context *context, const char *format, ...)
+{
+    size_t used = strlen(context->fallbacks);
+    va_list arguments;
+    va_start(arguments, format);
+    if (used > 0 && used + 1 < sizeof context->fallbacks)
+        context->fallbacks[used++] = '\n';
+    vsnprintf(context->fallbacks + used, sizeof context->fallbacks - used, format, arguments);
+    va_end(arguments);
+}
+
+/* --- creation --- */
+
+/* Channels, listeners, engines: what a session will need, against what the process may open. */
+static int check_descriptors(const struct weft_context *context, struct wf_status *status)
+{
+    struct rlimit limit;
+    uint64_t channels = (uint64_t)context->rail_count * (1 + context->tuning.channels);
+    uint64_t engines = 2 * ((uint64_t)context->worker_count + 1);
+    uint64_t needed = channels + engines + (uint64_t)context->rail_count + 16;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || needed <= limit.rlim_cur)
+        return 0;
+    return wf_fail(status, -EMFILE,
+                   "%llu file descriptors are needed (%d rails, channels = %u), the limit is %llu: raise it "
+                   "(ulimit -n %llu) or lower channels",
+                   (unsigned long long)needed, context->rail_count, context->tuning.channels,
+                   (unsigned long long)limit.rlim_cur, (unsigned long long)needed);
+}
+
+static int usable_cores(void)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
+}
+
+/* A TX and an RX worker for each rail where every worker and a caller get a core of their own; else one for all. */
+static void choose_workers(struct weft_context *context, const struct wf_config *config)
+{
+    const char *choice = wf_config_text(config, WF_SET_WORKERS);
+    bool split = strcmp(choice, "split") == 0;
+    if (strcmp(choice, "auto") == 0)
+        split = usable_cores() >= 2 * context->rail_count + 2;
+    context->shared = !split || context->manual;
+    if (split && context->manual)
+        context->shared = false;
+    context->worker_count = context->shared ? 1 : 2 * context->rail_count;
+    if (context->shared && strcmp(choice, "auto") == 0)
+        wf_context_fallback(context,
+                            "workers: one shared worker, %d cores are too few for a TX and an RX worker on each "
+                            "of %d rails and a caller",
+                            usable_cores(), context->rail_count);
+}
+
+static void init_base(struct weft_context *context, const struct wf_config *config,
+                      const struct wf_environment *environment)
+{
+    wf_log_init(&context->log, (enum wf_log_level)wf_config_number(config, WF_SET_LOG));
+    read_tuning(config, &context->tuning);
+    context->engine_ops = environment->engine;
+    context->engine_host = environment->engine_host;
+    context->clock = environment->clock ? environment->clock : &wf_clock_monotonic;
+    context->manual = environment->manual;
+    context->seed = environment->seed;
+    pthread_mutex_init(&context->lock, NULL);
+    pthread_mutex_init(&context->endpoint_lock, NULL);
+    pthread_mutex_init(&context->wait_lock, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&context->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    wf_list_init(&context->sessions);
+    wf_list_init(&context->accepted);
+    wf_list_init(&context->registrations);
+    wf_list_init(&context->endpoints);
+    wf_list_init(&context->waiters);
+    if (gethostname(context->host_name, sizeof context->host_name - 1) != 0)
+        snprintf(context->host_name, sizeof context->host_name, "unnamed");
+}
+
+/*
+ * The engine that was asked for; else io_uring where each engine has a thread of its own, and epoll where callers drive
+ * as well (docs/decisions/0004-engine-choice.md).
+ */
+static int choose_engine(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
+{
+    const char *choice = wf_config_text(config, WF_SET_ENGINE);
+    if (!context->engine_ops && strcmp(choice, "auto") == 0) {
+        struct wf_status reason = {0};
+        bool able = wf_engine_uring.probe(NULL, &reason) == 0;
+        if (!able)
+            wf_context_fallback(context, "engine: epoll, %s", reason.text);
+        context->engine_ops = able && !context->shared ? &wf_engine_uring : &wf_engine_epoll;
+    } else if (!context->engine_ops) {
+        context->engine_ops = strcmp(choice, "uring") == 0 ? &wf_engine_uring : &wf_engine_epoll;
+    }
+    int result = context->engine_ops->probe(context->engine_host, status);
+    return result < 0 ? wf_fail_prefix(status, "engine = %s", context->engine_ops->name) : 0;
+}
+
+static int start_threads(struct weft_context *context, struct wf_status *status)
+{
+    int result = 0;
+    if (context->manual)
+        return 0;
+    for (int i = 0; i < context->worker_count && result == 0; i++)
+        result = wf_worker_start(context->workers[i], status);
+    return result < 0 ? result : wf_door_start(context->door, status);
+}
+
+static int build(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
+{
+    int result = wf_context_random(context, &context->boot_nonce, sizeof context->boot_nonce);
+    if (result < 0)
+        return wf_fail(status, result, "the system gives no random numbers");
+    context->rail_count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), context->rails, WF_RAILS_MAX, status);
+    if (context->rail_count < 0)
+        return context->rail_count;
+    choose_workers(context, config);
+    result = choose_engine(context, config, status);
+    if (result == 0)
+        result = check_descriptors(context, status);
+    int wanted = context->worker_count;
+    context->worker_count = 0;
+    while (context->worker_count < wanted && result == 0) {
+        result = wf_worker_create(context, context->worker_count, &context->workers[context->worker_count], status);
+        context->worker_count += result == 0;
+    }
+    if (result == 0)
+        result = wf_door_create(context, &context->door, status);
+    return result < 0 ? result : start_threads(context, status);
+}
+
+/* Threads are gone: this thread drives what is left until every channel has let go of its descriptor. */
+static void wind_down(struct weft_context *context)
+{
+    WF_LIST_EACH (link, following, &context->sessions) {
+        struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
+        wf_session_lock(session);
+        wf_session_fail(session, -ESHUTDOWN, "the context of %s was destroyed", session->peer.name);
+        wf_session_unlock(session);
+        while (session->halves > 0)
+            for (int i = 0; i < context->worker_count; i++)
+                wf_worker_drive(context->workers[i], 0);
+    }
+}
+
+static void demolish(struct weft_context *context)
+{
+    if (context->door)
+        wf_door_stop(context->door);
+    for (int i = 0; i < context->worker_count; i++)
+        wf_worker_stop(context->workers[i]);
+    wind_down(context);
+    WF_LIST_EACH (link, following, &context->sessions) {
+        wf_session_destroy(WF_CONTAINER(link, struct wf_session, link));
+    }
+    wf_door_destroy(context->door);
+    for (int i = 0; i < context->worker_count; i++)
+        wf_worker_destroy(context->workers[i]);
+    WF_LIST_EACH (link, following, &context->endpoints) {
+        free(WF_CONTAINER(link, struct weft_endpoint, link));
+    }
+    WF_LIST_EACH (link, following, &context->registrations) {
+        free(WF_CONTAINER(link, struct weft_registration, link));
+    }
+    pthread_cond_destroy(&context->changed);
+    pthread_mutex_destroy(&context->wait_lock);
+    pthread_mutex_destroy(&context->endpoint_lock);
+    pthread_mutex_destroy(&context->lock);
+    free(context);
+}
+
+int wf_context_create(const struct wf_config *config, const struct wf_environment *environment,
+                      struct weft_context **out, struct wf_status *status)
+{
+    static const struct wf_environment process = {0};
+    struct weft_context *context = calloc(1, sizeof *context);
+    if (!context)
+        return wf_fail(status, -ENOMEM, "no memory for a context");
+    init_base(context, config, environment ? environment : &process);
+    int result = build(context, config, status);
+    if (result < 0) {
+        demolish(context);
+        return result;
+    }
+    *out = context;
+    return 0;
+}
+
+int weft_context_create(const struct weft_config *config, struct weft_context **out, struct weft_error *err)
+{
+    struct weft_config *own = NULL;
+    int result = config ? 0 : weft_config_create(&own, err);
+    if (result < 0)
+        return result;
+    result = wf_context_create(config ? &config->values : &own->values, NULL, out, wf_status_of(err));
+    weft_config_destroy(own);
+    return result;
+}
+
+/* --- the end --- */
+
+static struct weft_peer *any_peer(struct weft_context *context)
+{
+    struct weft_peer *found = NULL;
+    pthread_mutex_lock(&context->lock);
+    WF_LIST_EACH (link, following, &context->sessions) {
+        struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
+        wf_session_lock(session);
+        if (!found && session->state != WF_SESSION_DEAD && !session->dismissed) {
+            session->dismissed = true;
+            session->references += 1; /* the one that closing gives back */
+            found = &session->peer;
+        }
+        wf_session_unlock(session);
+    }
+    pthread_mutex_unlock(&context->lock);
+    return found;
+}
+
+void weft_context_destroy(struct weft_context *context)
+{
+    if (!context)
+        return;
+    struct weft_peer *peer;
+    while (!context->manual && (peer = any_peer(context)))
+        weft_peer_close(peer, 1000, NULL);
+    demolish(context);
+}
+
+/* --- what is in force --- */
+
+int weft_context_rails(const struct weft_context *context, struct weft_rail_info *rails, int max)
+{
+    for (int i = 0; i < context->rail_count && i < max; i++) {
+        const struct wf_rail *rail = &context->rails[i];
+        snprintf(rails[i].name, sizeof rails[i].name, "%s", rail->name);
+        snprintf(rails[i].address, sizeof rails[i].address, "%s", rail->text);
+        snprintf(rails[i].interface, sizeof rails[i].interface, "%s", rail->device);
+        rails[i].mtu = rail->mtu;
+        rails[i].speed_mbit = rail->speed_mbit;
+    }
+    return context->rail_count;
+}
+
+const char *weft_context_engine(const struct weft_context *context)
+{
+    return context->engine_ops->name;
+}
+
+const char *weft_context_fallbacks(const struct weft_context *context)
+{
+    return context->fallbacks;
+}

@@ -1,0 +1,108 @@
+/*
+ * context.h: the library in one process. There is no other global state: everything below hangs from a context.
+ *
+ * Locks, outermost first: context.lock -> session.lock -> context.endpoint_lock | worker.mail_lock | context.wait_lock.
+ */
+#ifndef WF_CORE_CONTEXT_H
+#define WF_CORE_CONTEXT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "core/address.h"
+#include "core/rail.h"
+#include "io/engine.h"
+#include "weft.h"
+#include "wire/hello.h"
+
+#define WF_WORKERS_MAX (2 * WF_RAILS_MAX)
+
+struct wf_door;
+struct wf_worker;
+
+/* What the process provides; the model test provides a simulated one. */
+struct wf_environment {
+    const struct wf_engine_ops *engine; /* NULL: chosen by the setting `engine` */
+    void *engine_host;                  /* NULL for real engines */
+    const struct wf_clock *clock;       /* NULL: monotonic */
+    uint64_t seed;                      /* 0: identities and secrets from the system; else reproducible */
+    bool manual;                        /* no threads: the test drives the door and the workers */
+};
+
+/* The settings a context uses, read once. Units as in `weft config`. */
+struct wf_tuning {
+    uint32_t channels, window, chunk, eager, first_burst, introductions, header_pad, call;
+    uint64_t unexpected, small_pool, requests;
+    uint32_t peers;
+    int socket_buffer, port;
+    int64_t spin_ns, timeout_ns, connect_timeout_ns;
+};
+
+struct weft_context {
+    struct wf_tuning tuning;
+    struct wf_log log;
+    const struct wf_clock *clock;
+    const struct wf_engine_ops *engine_ops;
+    void *engine_host;
+    bool manual;
+    bool shared;   /* one worker drives everything, and callers may drive it */
+    uint64_t seed; /* state of the reproducible generator; 0: system */
+    uint64_t boot_nonce;
+    char host_name[WF_NAME_BYTES];
+    char fallbacks[1024];
+
+    int rail_count;
+    struct wf_rail rails[WF_RAILS_MAX];
+    int worker_count;
+    struct wf_worker *workers[WF_WORKERS_MAX];
+    struct wf_door *door;
+
+    pthread_mutex_t lock;    /* sessions, accept queue, registrations, the generator */
+    pthread_cond_t changed;  /* a session came up, failed or went; CLOCK_MONOTONIC */
+    struct wf_list sessions; /* every session that exists */
+    struct wf_list accepted; /* sessions that came up and wait for weft_accept() */
+    int session_count;
+    struct wf_list registrations;
+
+    pthread_mutex_t endpoint_lock;
+    struct wf_list endpoints;
+
+    _Atomic uint64_t requests_out; /* requests not yet tested to their end */
+    pthread_mutex_t wait_lock;     /* `waiters`, and every request's `waiter` */
+    struct wf_list waiters;        /* threads asleep until a completion or a free drive token */
+    _Atomic int waiter_count;
+};
+
+/* As weft_context_create(), in a given environment (NULL: the process's). */
+int wf_context_create(const struct wf_config *config, const struct wf_environment *environment,
+                      struct weft_context **out, struct wf_status *status);
+
+/* Fills `bytes` with identities or secrets. Any thread. */
+int wf_context_random(struct weft_context *context, void *bytes, size_t length);
+
+static inline int64_t wf_context_now(const struct weft_context *context)
+{
+    return wf_clock_now(context->clock);
+}
+
+/* Notes once why a better path is not in use. Before the context is shared. */
+void wf_context_fallback(struct weft_context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The public error is a view of the internal one. */
+static inline struct wf_status *wf_status_of(struct weft_error *err)
+{
+    return (struct wf_status *)err;
+}
+
+/* Settings behind weft_config_create(). */
+struct weft_config {
+    struct wf_config values;
+    struct wf_log log;
+};
+
+#endif

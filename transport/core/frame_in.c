@@ -1,0 +1,333 @@
+/* What each frame does on arrival. The receive half calls with the session's lock held; a negative result means that
+ * the peer broke the protocol, and ends the channel. */
+#include <errno.h>
+
+#include "core/channel.h"
+#include "core/connection.h"
+#include "core/landing.h"
+#include "core/match.h"
+#include "core/outbound.h"
+#include "core/request.h"
+#include "core/session.h"
+
+/* The peer broke the protocol: the error says with which frame, and how. */
+static int violation(struct wf_session *session, const struct wf_frame *frame, const char *how)
+{
+    wf_session_fail(session, -EPROTO,
+                    "%s broke the protocol: %s of connection %u, message %llu, bytes %llu + %u of %llu %s",
+                    session->peer.name, wf_frame_name(frame->type), frame->conn, (unsigned long long)frame->msg,
+                    (unsigned long long)frame->offset, frame->length, (unsigned long long)frame->total, how);
+    return -EPROTO;
+}
+
+/* Is this number one that our side would have given? */
+static struct wf_outbound *own_message(struct weft_connection *connection, const struct wf_frame *frame, int *result)
+{
+    *result = 0;
+    if (frame->msg == 0 || frame->msg >= connection->next_number)
+        *result = violation(connection->session, frame, "speaks of a message that was never sent");
+    return *result < 0 ? NULL : wf_outbound_find(connection, frame->msg);
+}
+
+/* The message a DATA or OFFER speaks of, introduced if it is new. NULL with 0: finished, to be drained. */
+static int introduce(struct weft_connection *connection, const struct wf_frame *frame, struct wf_inbound **out)
+{
+    struct wf_session *session = connection->session;
+    *out = wf_inbound_find(connection, frame->msg);
+    if (*out) {
+        bool nameless = (*out)->total == WF_TOTAL_UNKNOWN; /* given up before it was introduced */
+        if (!nameless && ((*out)->total != frame->total || (*out)->tag != frame->key))
+            return violation(session, frame, "contradicts what introduced the message");
+        return 0;
+    }
+    if (wf_finished_has(&connection->finished, frame->msg))
+        return frame->msg == 0 ? violation(session, frame, "has no number") : 0;
+    /* Unknown and not finished: new. The limit is on introduced minus finished. */
+    if (frame->msg > connection->finished_count + session->context->tuning.introductions)
+        return violation(session, frame, "is beyond the limit of introductions");
+    *out = wf_inbound_create(connection, frame->msg, frame->key, frame->total, frame->type == WF_OFFER);
+    return *out ? 0 : violation(session, frame, "is beyond the credit for unsolicited bytes");
+}
+
+static int take_offer(struct weft_connection *connection, const struct wf_frame *frame)
+{
+    struct wf_inbound *inbound;
+    int result = introduce(connection, frame, &inbound);
+    if (result == 0 && inbound)
+        wf_match_advance(connection);
+    return result;
+}
+
+/* May these bytes come now? Within the burst, or granted. */
+static bool promised(const struct wf_inbound *inbound, const struct wf_frame *frame)
+{
+    if (inbound->state == WF_INBOUND_DRAINING)
+        return true;
+    uint64_t end = frame->offset + frame->length;
+    return end <= inbound->burst || (inbound->state == WF_INBOUND_MATCHED && frame->offset >= inbound->burst);
+}
+
+/* Holds the landing for the payload to come, after matching what can be matched now. */
+static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
+{
+    struct wf_rx *rx = &channel->rx;
+    inbound->claims += 1;
+    rx->claim = inbound;
+    if (inbound->state == WF_INBOUND_EARLY)
+        wf_match_advance(inbound->connection);
+    rx->pooled = inbound->state == WF_INBOUND_EARLY || inbound->state == WF_INBOUND_UNMATCHED;
+    rx->redirect = false;
+    if (inbound->state != WF_INBOUND_DRAINING)
+        return;
+    rx->claim = NULL;
+    inbound->claims -= 1;
+    wf_inbound_check(inbound);
+}
+
+static int take_data(struct wf_channel *channel, struct weft_connection *connection, const struct wf_frame *frame)
+{
+    struct wf_session *session = channel->session;
+    struct wf_rx *rx = &channel->rx;
+    if (frame->length > session->context->tuning.chunk || (frame->length == 0 && frame->total != 0))
+        return violation(session, frame, "has a length that was never agreed");
+    wf_connection_opened(connection);
+    struct wf_inbound *inbound;
+    int result = introduce(connection, frame, &inbound);
+    if (result < 0)
+        return result;
+    rx->claim = NULL;
+    if (!inbound)
+        return 0; /* finished: drained and acknowledged */
+    if (!promised(inbound, frame))
+        return violation(session, frame, "comes before it was granted");
+    int there = wf_range_test(&inbound->arrived, frame->offset, frame->offset + frame->length);
+    if (there < 0)
+        return violation(session, frame, "overlaps bytes that are here");
+    if (there > 0 && frame->length > 0)
+        return 0; /* came before */
+    claim(channel, inbound);
+    return 0;
+}
+
+static int take_grant(struct weft_connection *connection, const struct wf_frame *frame)
+{
+    int result;
+    struct wf_outbound *outbound = own_message(connection, frame, &result);
+    return outbound ? wf_outbound_grant(outbound, frame->offset) : result;
+}
+
+/* A status off the wire: anything but a plain negative errno is the peer's mistake. */
+static int status_of(const struct wf_frame *frame)
+{
+    int64_t status = (int64_t)frame->key;
+    return status < 0 && status >= -4095 ? (int)status : -EPROTO;
+}
+
+/* The sender gives up its message. */
+static int refused_by_sender(struct weft_connection *connection, const struct wf_frame *frame)
+{
+    struct wf_inbound *inbound = wf_inbound_find(connection, frame->msg);
+    if (!inbound) {
+        if (wf_finished_has(&connection->finished, frame->msg))
+            return frame->msg == 0 ? -EPROTO : 0;
+        if (frame->msg > connection->finished_count + connection->session->context->tuning.introductions)
+            return -EPROTO;
+        /* It never introduced itself here: it only has to be numbered, answered, and its credit given back. */
+        inbound = wf_inbound_create(connection, frame->msg, 0, WF_TOTAL_UNKNOWN, true);
+        if (!inbound)
+            return -ENOMEM;
+        wf_session_settle(connection->session, frame->offset);
+    }
+    inbound->refuse_seen = true;
+    wf_inbound_refuse(inbound, status_of(frame));
+    connection->pins += 1;
+    wf_inbound_check(inbound);
+    connection->pins -= 1;
+    wf_match_advance(connection);
+    return 0;
+}
+
+static int take_refuse(struct weft_connection *connection, const struct wf_frame *frame)
+{
+    if (!(frame->flags & WF_FLAG_PEER))
+        return refused_by_sender(connection, frame);
+    int result;
+    struct wf_outbound *outbound = own_message(connection, frame, &result);
+    if (outbound)
+        wf_outbound_refused_by_peer(outbound, status_of(frame));
+    return result;
+}
+
+static int take_for_connection(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    struct wf_session *session = channel->session;
+    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    if (!connection) {
+        channel->rx.claim = NULL;
+        if (!wf_connection_was_closed(session, frame->conn))
+            return violation(session, frame, "speaks of a connection that was never opened");
+        return 0; /* stale frames are drained */
+    }
+    if (frame->flags & (WF_FLAG_WRITE | WF_FLAG_READ_REPLY | WF_FLAG_NOTIFY | WF_FLAG_LIST))
+        return violation(session, frame, "has flags that are not in use yet");
+    switch (frame->type) {
+    case WF_DATA:
+        return take_data(channel, connection, frame);
+    case WF_OFFER:
+        wf_connection_opened(connection);
+        return take_offer(connection, frame);
+    case WF_GRANT:
+        return take_grant(connection, frame);
+    case WF_REFUSE:
+        return take_refuse(connection, frame);
+    default:
+        return violation(session, frame, "is not in use yet");
+    }
+}
+
+static int take_state(struct wf_session *session, const struct wf_frame *frame)
+{
+    uint32_t id = (uint32_t)(frame->key >> 32);
+    if (id >= (uint32_t)session->channel_count)
+        return -EPROTO;
+    struct wf_channel *channel = session->channels[id];
+    if (!channel || channel->incarnation != (uint32_t)frame->key)
+        return 0;
+    wf_window_grant(&channel->tx.window, frame->total, frame->base);
+    return frame->offset > channel->tx.acknowledged ? wf_channel_acknowledge(channel, frame->offset) : 0;
+}
+
+static int take_credit(struct wf_session *session, const struct wf_frame *frame)
+{
+    if (frame->conn == 0) {
+        if (frame->offset <= session->unsolicited_limit)
+            return 0;
+        session->unsolicited_limit = frame->offset;
+        wf_outbound_credit_came(session);
+        return 0;
+    }
+    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    if (connection && frame->offset > connection->introduced_limit) {
+        connection->introduced_limit = frame->offset;
+        wf_connection_ready(connection);
+    }
+    return 0;
+}
+
+static int take_total(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    struct wf_session *session = channel->session;
+    switch (frame->type) {
+    case WF_STATE:
+        return take_state(session, frame);
+    case WF_CREDIT:
+        return take_credit(session, frame);
+    case WF_PING:
+        channel->tx.pong_due = true;
+        channel->tx.pong_number = frame->msg;
+        return 0;
+    case WF_PONG:
+        if (frame->msg == session->ping_number)
+            session->ping_ns = 0;
+        return 0;
+    case WF_BYE:
+        channel->bye_seen = true;
+        session->peer_closing = true;
+        wf_session_check_close(session);
+        return 0;
+    default:
+        return -EPROTO;
+    }
+}
+
+static int take_sequenced(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    struct wf_session *session = channel->session;
+    switch (frame->type) {
+    case WF_OPEN:
+        return wf_connection_take_open(session, frame);
+    case WF_OPENED:
+        return wf_connection_take_opened(session, frame);
+    case WF_CLOSE:
+        return wf_connection_take_close(session, frame);
+    case WF_CLOSED:
+        return wf_connection_take_closed(session, frame);
+    default:
+        return take_for_connection(channel, frame);
+    }
+}
+
+static void dispose(struct wf_channel *channel, uint32_t bytes)
+{
+    channel->rx.disposed += 1;
+    channel->rx.disposed_bytes += bytes;
+}
+
+int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    uint64_t total = wf_window_unwrap(channel->tx.acknowledged, frame->ack);
+    if (total > channel->tx.acknowledged) {
+        int result = wf_channel_acknowledge(channel, total);
+        if (result < 0)
+            return result;
+    }
+    if (!wf_frame_sequenced(frame->type))
+        return take_total(channel, frame);
+    if (channel->rx.disposed >= channel->rx.granted_frames)
+        return violation(channel->session, frame, "is more than the window that was granted");
+    int result = take_sequenced(channel, frame);
+    if (result == 0 && frame->type != WF_DATA)
+        dispose(channel, 0);
+    return result;
+}
+
+/* Every channel that has disposed of frames tells so at once. */
+static void tell_disposals(struct wf_session *session)
+{
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (channel && channel->rx.disposed != channel->tx.ack_sent)
+            channel->tx.state_due = true;
+    }
+}
+
+/* The message whose payload has just been read: claimed, or drained and counted all the same. */
+static struct wf_inbound *message_read(struct wf_channel *channel)
+{
+    if (channel->rx.claim)
+        return channel->rx.claim;
+    struct weft_connection *connection = wf_connection_find(channel->session, channel->rx.frame.conn);
+    struct wf_inbound *inbound = connection ? wf_inbound_find(connection, channel->rx.frame.msg) : NULL;
+    return inbound && inbound->state == WF_INBOUND_DRAINING ? inbound : NULL;
+}
+
+void wf_channel_finish_payload(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    struct wf_session *session = channel->session;
+    uint64_t start = rx->frame.offset, end = start + rx->frame.length;
+    struct wf_inbound *inbound = message_read(channel);
+    if (inbound) {
+        struct weft_connection *connection = inbound->connection;
+        connection->pins += 1;
+        /* Meant for the pool, but its receive came meanwhile. */
+        if (rx->claim && rx->pooled && inbound->state == WF_INBOUND_MATCHED)
+            wf_inbound_copy_out(inbound, start, end);
+        if (rx->claim)
+            inbound->claims -= 1;
+        rx->claim = NULL;
+        int result = wf_inbound_mark(inbound, start, end);
+        if (result < 0 && result != -EEXIST)
+            wf_session_fail(session, result, "a message from %s arrived in too many pieces", session->peer.name);
+        bool last = inbound->arrived.covered == inbound->total && inbound->total > session->limits.eager;
+        wf_inbound_check(inbound);
+        connection->pins -= 1;
+        wf_connection_check(connection);
+        dispose(channel, rx->frame.length);
+        if (last)
+            tell_disposals(session); /* its sender waits for the acknowledgement */
+    } else {
+        dispose(channel, rx->frame.length);
+    }
+    rx->redirect = false;
+}

@@ -1,0 +1,103 @@
+/*
+ * landing.h: a message on its way in: where it lands, which bytes are present, and who may still write there.
+ *
+ * Invariant: while `claims` > 0 some channel, or a copy, may write to the landing; the message is complete when
+ * arrived.covered == total, it is matched, and claims == 0. Until it is matched its unsolicited bytes live in blocks of
+ * the session's unexpected pool, reserved when the message is introduced.
+ */
+#ifndef WF_CORE_LANDING_H
+#define WF_CORE_LANDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/list.h"
+#include "wire/range.h"
+
+struct wf_session;
+struct weft_connection;
+struct weft_request;
+
+#define WF_BLOCK_BYTES 4096
+#define WF_NO_BLOCK UINT32_MAX
+#define WF_TOTAL_UNKNOWN UINT64_MAX /* of a message that its sender gave up before it introduced itself here */
+
+/* What a burst of `bytes` costs of the unsolicited credit: whole blocks. Both sides compute it. */
+static inline uint64_t wf_unsolicited_charge(uint64_t bytes)
+{
+    return (bytes + WF_BLOCK_BYTES - 1) / WF_BLOCK_BYTES * WF_BLOCK_BYTES;
+}
+
+/* The unexpected pool: blocks of a fixed size, so that the credit can always be honoured. Owner: session lock. */
+struct wf_blocks {
+    uint8_t *memory;
+    uint32_t *next; /* chain of each block */
+    uint32_t count, free, first_free;
+};
+
+int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes);
+void wf_blocks_fini(struct wf_blocks *blocks);
+
+enum wf_inbound_state {
+    WF_INBOUND_EARLY,     /* introduced, a predecessor is not */
+    WF_INBOUND_UNMATCHED, /* in order, no receive for it yet */
+    WF_INBOUND_MATCHED,   /* lands in its receive's memory */
+    WF_INBOUND_DRAINING,  /* refused: what still comes goes to the sink */
+};
+
+/* Owner: session lock. */
+struct wf_inbound {
+    struct wf_link hash_link;  /* in session.inbound_hash, by (connection, number) */
+    struct wf_link tag_link;   /* unmatched: in session.unexpected_hash, by (connection, tag) */
+    struct wf_link order_link; /* in connection.unexpected, by number, while unmatched */
+    struct wf_link todo_link;  /* in session.todo while GRANT or REFUSE is to be sent */
+    struct weft_connection *connection;
+    uint64_t number, tag, total;
+    enum wf_inbound_state state;
+    bool offered; /* introduced without payload: nothing of it is unsolicited */
+    bool settled; /* its unsolicited bytes have been given back to the sender's credit */
+    bool grant_due, refuse_due, refuse_sent, refuse_seen;
+    int refuse_status;
+    uint64_t burst; /* unsolicited bytes [0, burst) */
+    uint32_t block; /* first block of the pool, or WF_NO_BLOCK */
+    uint32_t claims;
+    struct weft_request *request; /* the receive, once matched */
+    struct wf_range_set arrived;
+};
+
+/* A new message. NULL when memory is out. */
+struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_t number, uint64_t tag, uint64_t total,
+                                     bool offered);
+struct wf_inbound *wf_inbound_find(struct weft_connection *connection, uint64_t number);
+
+/* Marks bytes as present: as wf_range_add, with a larger set lent when needed. */
+int wf_inbound_mark(struct wf_inbound *inbound, uint64_t start, uint64_t end);
+
+/* Fills `iov` with the places of [offset, offset + length) in user memory or the pool; returns the number of pieces,
+ * and how many bytes they cover in `*covered`. */
+int wf_inbound_places(const struct wf_inbound *inbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
+                      uint64_t *covered);
+
+/* The same, in the pool whatever the state. */
+int wf_inbound_pool_places(const struct wf_inbound *inbound, uint64_t offset, uint64_t length, struct iovec *iov,
+                           int max, uint64_t *covered);
+
+/* Gives the sender's unsolicited credit back once its burst is where it belongs. */
+void wf_inbound_settle(struct wf_inbound *inbound);
+
+/* Lands a matched message in its receive: copies what the pool holds. May drop the session lock while copying. */
+void wf_inbound_land(struct wf_inbound *inbound);
+
+/* Copies [start, end) from the pool to the receive's memory, the lock dropped, under a claim of the caller's. */
+void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t end);
+
+/* Refuses it towards its sender; later bytes are drained. Its receive, if any, has been or will be completed by the
+ * caller or when the last claim goes. */
+void wf_inbound_refuse(struct wf_inbound *inbound, int status);
+
+/* Ends it if it has nothing to wait for any more: completes the receive, finishes the number, frees it.
+ * Call after every change of claims, ranges or state. `inbound` may be gone afterwards. */
+void wf_inbound_check(struct wf_inbound *inbound);
+
+#endif

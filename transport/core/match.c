@@ -1,0 +1,151 @@
+#include "core/match.h"
+
+#include <errno.h>
+
+#include "core/connection.h"
+#include "core/landing.h"
+#include "core/request.h"
+#include "core/session.h"
+
+static struct weft_request *request_of(struct wf_link *link)
+{
+    return link ? WF_CONTAINER(link, struct weft_request, match_link) : NULL;
+}
+
+/* The first receive posted for exactly this tag. */
+static struct weft_request *posted_for(struct weft_connection *connection, uint64_t tag)
+{
+    struct wf_list *bucket = &connection->session->posted_hash[wf_hash(connection->number, tag)];
+    WF_LIST_EACH (link, following, bucket) {
+        struct weft_request *request = request_of(link);
+        if (request->connection == connection && request->tag == tag)
+            return request;
+    }
+    return NULL;
+}
+
+/* The receive that a message with `tag` belongs to: the one posted first. */
+static struct weft_request *receive_for(struct weft_connection *connection, uint64_t tag)
+{
+    struct weft_request *exact = posted_for(connection, tag);
+    struct weft_request *any = request_of(wf_list_first(&connection->posted_any));
+    if (!exact || !any)
+        return exact ? exact : any;
+    return exact->order < any->order ? exact : any;
+}
+
+static struct wf_inbound *message_for(struct weft_request *request)
+{
+    struct weft_connection *connection = request->connection;
+    if (request->flags & WEFT_ANY_TAG) {
+        struct wf_link *first = wf_list_first(&connection->unexpected);
+        return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
+    }
+    struct wf_list *bucket = &connection->session->unexpected_hash[wf_hash(connection->number, request->tag)];
+    WF_LIST_EACH (link, following, bucket) {
+        struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, tag_link);
+        if (inbound->connection == connection && inbound->tag == request->tag)
+            return inbound;
+    }
+    return NULL;
+}
+
+void wf_match_withdraw(struct weft_request *request)
+{
+    wf_link_remove(&request->match_link);
+}
+
+void wf_match_remove(struct wf_inbound *inbound)
+{
+    wf_link_remove(&inbound->tag_link);
+    wf_link_remove(&inbound->order_link);
+}
+
+/* Joins the two. Both are gone, or on their way, afterwards; may drop the lock. */
+static void join(struct wf_inbound *inbound, struct weft_request *request)
+{
+    wf_match_remove(inbound);
+    wf_match_withdraw(request);
+    if (request->length < inbound->total) {
+        request->tag = inbound->tag;
+        wf_request_complete(request, -EMSGSIZE, inbound->total);
+        wf_inbound_refuse(inbound, -EMSGSIZE);
+        wf_inbound_check(inbound);
+        return;
+    }
+    inbound->state = WF_INBOUND_MATCHED;
+    inbound->request = request;
+    request->inbound = inbound;
+    if (inbound->total > inbound->burst) {
+        inbound->grant_due = true;
+        if (!wf_link_in_list(&inbound->todo_link))
+            wf_list_push_back(&inbound->connection->session->todo_inbounds, &inbound->todo_link);
+    }
+    /* A session that fails meanwhile waits for this copy, as for a half, before it completes the request. */
+    struct wf_session *session = inbound->connection->session;
+    session->halves += 1;
+    wf_inbound_land(inbound);
+    wf_inbound_check(inbound);
+    wf_session_half_gone(session);
+}
+
+void wf_match_receive(struct weft_request *request)
+{
+    struct weft_connection *connection = request->connection;
+    struct wf_inbound *inbound = message_for(request);
+    bool ended = connection->session->peer_closing;
+    if (inbound && ended && inbound->arrived.covered < inbound->total)
+        inbound = NULL; /* the rest of it will not come */
+    if (inbound) {
+        join(inbound, request);
+        return;
+    }
+    if (connection->close_seen || ended) {
+        wf_request_complete(request, -ESHUTDOWN, 0);
+        return;
+    }
+    request->order = connection->session->next_order++;
+    if (request->flags & WEFT_ANY_TAG)
+        wf_list_push_back(&connection->posted_any, &request->match_link);
+    else
+        wf_list_push_back(&connection->session->posted_hash[wf_hash(connection->number, request->tag)],
+                          &request->match_link);
+}
+
+static void keep_unexpected(struct wf_inbound *inbound)
+{
+    struct weft_connection *connection = inbound->connection;
+    inbound->state = WF_INBOUND_UNMATCHED;
+    wf_list_push_back(&connection->unexpected, &inbound->order_link);
+    wf_list_push_back(&connection->session->unexpected_hash[wf_hash(connection->number, inbound->tag)],
+                      &inbound->tag_link);
+}
+
+static void advance(struct weft_connection *connection)
+{
+    for (;;) {
+        struct wf_inbound *inbound = wf_inbound_find(connection, connection->next_match);
+        if (!inbound && !wf_finished_has(&connection->finished, connection->next_match))
+            return;
+        connection->next_match += 1;
+        if (!inbound || inbound->state != WF_INBOUND_EARLY)
+            continue; /* refused before its turn */
+        struct weft_request *request = receive_for(connection, inbound->tag);
+        if (connection->state == WF_CONNECTION_CLOSING) {
+            wf_inbound_refuse(inbound, -ESHUTDOWN);
+            wf_inbound_check(inbound);
+        } else if (request) {
+            join(inbound, request);
+        } else {
+            keep_unexpected(inbound);
+        }
+    }
+}
+
+void wf_match_advance(struct weft_connection *connection)
+{
+    connection->pins += 1; /* landing a message may drop the lock, and end the connection */
+    advance(connection);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}

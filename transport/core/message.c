@@ -1,0 +1,123 @@
+/* weft_send() and weft_recv(). */
+#include <errno.h>
+
+#include "core/connection.h"
+#include "core/match.h"
+#include "core/outbound.h"
+#include "core/registration.h"
+#include "core/request.h"
+#include "core/session.h"
+
+static int check_arguments(const void *buffer, uint64_t length, const struct weft_options *options, uint32_t allowed)
+{
+    if ((!buffer && length > 0) || length > INT64_MAX)
+        return -EINVAL;
+    if (options && ((options->flags & ~allowed) || options->timeout_ms < 0))
+        return -EINVAL;
+    if (options && options->registration)
+        return wf_registration_hold(options->registration, buffer, length);
+    return 0;
+}
+
+static struct weft_request *prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,
+                                    uint64_t length, uint64_t tag, const struct weft_options *options)
+{
+    struct weft_request *request = wf_request_take(connection->session, kind);
+    if (!request)
+        return NULL;
+    request->connection = connection;
+    request->remote_endpoint = connection->remote_endpoint;
+    request->buffer = buffer;
+    request->length = length;
+    request->tag = tag;
+    if (options) {
+        request->flags = options->flags;
+        request->registration = options->registration;
+        wf_request_arm(request, options->timeout_ms);
+    }
+    return request;
+}
+
+static int usable(const struct weft_connection *connection, bool sending)
+{
+    int result = wf_session_usable(connection->session);
+    if (result < 0)
+        return result;
+    if (connection->state != WF_CONNECTION_OPEN || (sending && connection->close_seen))
+        return -ESHUTDOWN;
+    return 0;
+}
+
+static int post_send(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t tag,
+                     const struct weft_options *options, struct weft_request **out)
+{
+    int result = usable(connection, true);
+    if (result < 0)
+        return result;
+    struct weft_request *request = prepare(connection, WF_REQUEST_SEND, buffer, length, tag, options);
+    if (!request)
+        return -EAGAIN;
+    result = wf_outbound_post(connection, request);
+    if (result < 0) {
+        request->registration = NULL;
+        wf_request_drop(request);
+        return result;
+    }
+    *out = request;
+    return 0;
+}
+
+/* The peer said goodbye after all it had sent was here: what nobody has received yet can still be. */
+static bool only_leftovers(const struct weft_connection *connection)
+{
+    const struct wf_session *session = connection->session;
+    return session->peer_closing && !session->closing && session->state != WF_SESSION_FAILED &&
+           connection->state == WF_CONNECTION_OPEN && !wf_list_empty(&connection->unexpected);
+}
+
+static int post_receive(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t tag,
+                        const struct weft_options *options, struct weft_request **out)
+{
+    int result = usable(connection, false);
+    if (result < 0 && !only_leftovers(connection))
+        return result;
+    struct weft_request *request = prepare(connection, WF_REQUEST_RECV, buffer, length, tag, options);
+    if (!request)
+        return -EAGAIN;
+    wf_match_receive(request);
+    *out = request;
+    return 0;
+}
+
+typedef int post_function(struct weft_connection *, void *, uint64_t, uint64_t, const struct weft_options *,
+                          struct weft_request **);
+
+static int post(post_function *function, struct weft_connection *connection, void *buffer, uint64_t length,
+                uint64_t tag, const struct weft_options *options, uint32_t allowed, struct weft_request **out)
+{
+    struct wf_session *session = connection->session;
+    int result = check_arguments(buffer, length, options, allowed);
+    if (result < 0)
+        return result;
+    wf_session_lock(session);
+    result = function(connection, buffer, length, tag, options, out);
+    bool work = result == 0 && wf_session_has_work(session);
+    wf_session_unlock(session);
+    if (result < 0 && options && options->registration)
+        wf_registration_release(options->registration);
+    if (work)
+        wf_session_push(session);
+    return result;
+}
+
+int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
+              const struct weft_options *options, struct weft_request **out)
+{
+    return post(post_send, connection, (void *)(uintptr_t)buffer, length, tag, options, 0, out);
+}
+
+int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
+              const struct weft_options *options, struct weft_request **out)
+{
+    return post(post_receive, connection, buffer, capacity, tag, options, WEFT_ANY_TAG, out);
+}

@@ -1,0 +1,34 @@
+/*
+ * rail.h: one NIC port with the local address we bind to. A rail is found (every usable interface) or named by the
+ * setting `rails`; its sockets are bound to its address and its interface, so that two NICs in one subnet both carry.
+ */
+#ifndef WF_CORE_RAIL_H
+#define WF_CORE_RAIL_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "base/status.h"
+#include "wire/hello.h"
+
+struct wf_rail {
+    char name[64];                   /* interface, or the address where one interface carries several rails */
+    char device[32];                 /* interface */
+    uint32_t index;                  /* its number, which is local to this machine */
+    char text[64];                   /* address for messages */
+    struct sockaddr_storage address; /* port 0; with `index` where it is link-local */
+    int32_t mtu;
+    int32_t speed_mbit; /* -1: unknown */
+};
+
+/*
+ * Fills `rails` from the setting's text: "" = all usable interfaces (up, with an address, not loopback; loopback when
+ * there is nothing else). Items: an interface, a prefix with '*', an address; a leading '^' turns the list into one of
+ * exclusions. An interface stands for its first IPv4 address, else its first global IPv6 one, else, where it is named,
+ * its link-local one. Returns the number of rails, or -ENODEV / -EINVAL / -E2BIG naming the item and what exists here.
+ */
+int wf_rails_find(const char *setting, struct wf_rail *rails, int max, struct wf_status *status);
+
+#endif

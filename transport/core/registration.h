@@ -1,0 +1,30 @@
+/*
+ * registration.h: memory made known, with its kind and its key. A use is held by every operation that names it.
+ */
+#ifndef WF_CORE_REGISTRATION_H
+#define WF_CORE_REGISTRATION_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "weft.h"
+
+/* Owner: context.lock, except `uses` (any thread). */
+struct weft_registration {
+    struct wf_link link; /* context.registrations */
+    struct weft_context *context;
+    uint8_t *base;
+    uint64_t length;
+    uint64_t key;
+    enum weft_memory_kind kind;
+    _Atomic uint32_t uses; /* operations under way, plus WF_REGISTRATION_ENDED once deregistered */
+};
+
+#define WF_REGISTRATION_ENDED 0x80000000u
+
+/* Holds the registration for an operation on [buffer, buffer + length). -EINVAL: outside of it; -ESHUTDOWN: ended. */
+int wf_registration_hold(struct weft_registration *registration, const void *buffer, uint64_t length);
+void wf_registration_release(struct weft_registration *registration);
+
+#endif

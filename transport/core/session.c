@@ -1,0 +1,380 @@
+#include "core/session.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/connection.h"
+#include "core/door.h"
+#include "core/outbound.h"
+#include "core/request.h"
+#include "wire/range.h"
+
+/* --- life --- */
+
+static void init_lists(struct wf_session *session)
+{
+    wf_list_init(&session->requests);
+    wf_list_init(&session->deadlines);
+    wf_list_init(&session->bulk_ready);
+    wf_list_init(&session->express_ready);
+    wf_list_init(&session->todo_connections);
+    wf_list_init(&session->todo_inbounds);
+    wf_list_init(&session->todo_outbounds);
+    wf_list_init(&session->backlog);
+    wf_list_init(&session->orphans);
+    wf_list_init(&session->acceptors);
+    for (int i = 0; i < WF_HASH_SIZE; i++) {
+        wf_list_init(&session->connection_hash[i]);
+        wf_list_init(&session->inbound_hash[i]);
+        wf_list_init(&session->outbound_hash[i]);
+        wf_list_init(&session->posted_hash[i]);
+        wf_list_init(&session->unexpected_hash[i]);
+    }
+    wf_finished_init(&session->closed_numbers[0]);
+    wf_finished_init(&session->closed_numbers[1]);
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+static void agree(struct wf_session *session, const struct wf_hello *hello)
+{
+    const struct wf_tuning *tuning = &session->context->tuning;
+    session->limits = hello->limits;
+    session->peer_boot = hello->boot_nonce;
+    session->chunk = smaller(tuning->chunk, hello->limits.chunk);
+    session->eager = smaller(tuning->eager, session->chunk);
+    session->first_burst = tuning->first_burst;
+    /* What the peer will do with its own `eager`, by the same rule. */
+    session->limits.eager = smaller(hello->limits.eager, session->chunk);
+    session->unsolicited_limit = hello->limits.unsolicited;
+}
+
+static int init_pools(struct wf_session *session)
+{
+    const struct wf_tuning *tuning = &session->context->tuning;
+    size_t slot = session->eager ? session->eager : 1;
+    wf_pool_init(&session->request_pool, sizeof(struct weft_request), 64, 0);
+    wf_pool_init(&session->inbound_pool, sizeof(struct wf_inbound), 64, 0);
+    wf_pool_init(&session->outbound_pool, sizeof(struct wf_outbound), 64, 0);
+    wf_pool_init(&session->slot_pool, slot, 16, tuning->small_pool / slot ? tuning->small_pool / slot : 1);
+    wf_pool_init(&session->range_pool, WF_RANGE_MAX * sizeof(struct wf_range), 8, 0);
+    int result = wf_blocks_init(&session->blocks, tuning->unexpected);
+    session->unsolicited_told = (uint64_t)session->blocks.count * WF_BLOCK_BYTES;
+    return result;
+}
+
+static void destroy(struct wf_session *session)
+{
+    for (int i = 0; i < session->context->worker_count; i++)
+        wf_worker_forget(&session->kicks[i]);
+    for (int i = 0; i < WF_HASH_SIZE; i++) {
+        WF_LIST_EACH (link, following, &session->connection_hash[i])
+            wf_connection_free(WF_CONTAINER(link, struct weft_connection, hash_link));
+    }
+    for (int i = 0; i < session->channel_count; i++) {
+        if (session->channels[i])
+            wf_channel_fini(session->channels[i]);
+        free(session->channels[i]);
+    }
+    free(session->channels);
+    wf_finished_fini(&session->closed_numbers[0]);
+    wf_finished_fini(&session->closed_numbers[1]);
+    wf_pool_fini(&session->request_pool);
+    wf_pool_fini(&session->inbound_pool);
+    wf_pool_fini(&session->outbound_pool);
+    wf_pool_fini(&session->slot_pool);
+    wf_pool_fini(&session->range_pool);
+    wf_blocks_fini(&session->blocks);
+    pthread_mutex_destroy(&session->lock);
+    free(session);
+}
+
+struct wf_session *wf_session_create(struct weft_context *context, bool dialer, const struct wf_hello *peer_hello,
+                                     uint64_t id, const uint8_t secret[WF_SECRET_BYTES])
+{
+    struct wf_session *session = calloc(1, sizeof *session);
+    if (!session)
+        return NULL;
+    session->context = context;
+    session->dialer = dialer;
+    session->id = id;
+    session->references = 1;
+    session->peer.session = session;
+    memcpy(session->secret, secret, WF_SECRET_BYTES);
+    snprintf(session->peer.name, sizeof session->peer.name, "%s", peer_hello->name);
+    pthread_mutex_init(&session->lock, NULL);
+    init_lists(session);
+    for (int i = 0; i < context->worker_count; i++) {
+        session->kicks[i].session = session;
+        session->kicks[i].worker = context->workers[i];
+        wf_link_init(&session->kicks[i].link);
+    }
+    agree(session, peer_hello);
+    atomic_store(&session->heard_ns, wf_context_now(context));
+    session->join_by_ns = wf_context_now(context) + context->tuning.connect_timeout_ns;
+    if (init_pools(session) < 0) {
+        destroy(session);
+        return NULL;
+    }
+    pthread_mutex_lock(&context->lock);
+    wf_link_init(&session->accept_link);
+    wf_list_push_back(&context->sessions, &session->link);
+    context->session_count += 1;
+    pthread_mutex_unlock(&context->lock);
+    return session;
+}
+
+void wf_session_destroy(struct wf_session *session)
+{
+    wf_link_remove(&session->link);
+    wf_link_remove(&session->accept_link);
+    session->context->session_count -= 1;
+    destroy(session);
+}
+
+bool wf_session_is_over(struct wf_session *session)
+{
+    wf_session_lock(session);
+    bool over = session->state == WF_SESSION_DEAD && session->references == 0;
+    wf_session_unlock(session);
+    return over;
+}
+
+void wf_session_release(struct wf_session *session)
+{
+    struct weft_context *context = session->context;
+    wf_session_lock(session);
+    session->references -= 1;
+    bool over = session->references == 0 && session->state == WF_SESSION_DEAD;
+    wf_session_unlock(session);
+    if (over)
+        wf_door_visit_by(context->door, 0); /* the door frees it: no worker can be looking at it there */
+}
+
+void wf_session_hello(struct weft_context *context, struct wf_hello *hello)
+{
+    const struct wf_tuning *tuning = &context->tuning;
+    memset(hello, 0, sizeof *hello);
+    hello->version_min = hello->version_max = WF_PROTOCOL_VERSION;
+    hello->boot_nonce = context->boot_nonce;
+    hello->limits = (struct wf_limits){.chunk = tuning->chunk,
+                                       .eager = tuning->eager,
+                                       .first_burst = tuning->first_burst,
+                                       .header_pad = tuning->header_pad,
+                                       .unsolicited = tuning->unexpected / WF_BLOCK_BYTES * WF_BLOCK_BYTES,
+                                       .connections = WF_CONNECTIONS_MAX};
+    snprintf(hello->name, sizeof hello->name, "%s", context->host_name);
+    hello->rail_count = (uint8_t)context->rail_count;
+    for (int i = 0; i < context->rail_count; i++)
+        wf_address_to_wire(&context->rails[i].address, context->rails[i].name, &hello->rails[i]);
+}
+
+int wf_session_expect(struct wf_session *session, int count)
+{
+    session->channels = calloc((size_t)count, sizeof *session->channels);
+    if (!session->channels)
+        return -ENOMEM;
+    session->channel_count = count;
+    return 0;
+}
+
+/* --- joining --- */
+
+/* One worker for everything, or a pair for each rail: even ones send, odd ones receive. */
+static void assign_workers(struct wf_session *session, struct wf_channel *channel)
+{
+    struct weft_context *context = session->context;
+    int local = session->rails[channel->rail].local;
+    int pair = local < 0 ? 0 : local;
+    channel->tx.worker = context->workers[context->shared ? 0 : 2 * pair];
+    channel->rx.worker = context->workers[context->shared ? 0 : 2 * pair + 1];
+}
+
+int wf_session_join(struct wf_session *session, const struct wf_join *join, uint64_t granted_frames,
+                    uint64_t granted_bytes, int fd)
+{
+    struct wf_channel *channel = calloc(1, sizeof *channel);
+    if (!channel)
+        return -ENOMEM;
+    if (wf_channel_init(channel, session, join) < 0) {
+        wf_channel_fini(channel);
+        free(channel);
+        return -ENOMEM;
+    }
+    channel->fd = fd;
+    assign_workers(session, channel);
+    wf_window_grant(&channel->tx.window, granted_frames, granted_bytes);
+    wf_session_lock(session);
+    int result = session->state == WF_SESSION_JOINING && !session->channels[join->channel] ? 0 : -EALREADY;
+    if (result == 0) {
+        channel->tx.detached = channel->rx.detached = false;
+        channel->up = true;
+        session->channels[join->channel] = channel;
+        session->halves += 2;
+        session->joined += 1;
+        session->bulk_count += channel->kind == WF_CHANNEL_BULK;
+        if (session->joined == session->channel_count) {
+            session->state = WF_SESSION_UP;
+            atomic_store(&session->heard_ns, wf_context_now(session->context)); /* its patience begins now */
+        }
+        wf_session_kick_all(session, NULL);
+    }
+    wf_session_unlock(session);
+    if (result < 0) {
+        wf_channel_fini(channel);
+        free(channel);
+    }
+    return result;
+}
+
+/* --- ending --- */
+
+/* Nothing can touch any request's memory any more: every one that is left ends now. Session lock held. */
+static void bury(struct wf_session *session)
+{
+    int status = session->state == WF_SESSION_FAILED ? session->error.code : -ESHUTDOWN;
+    bool clean = session->state == WF_SESSION_CLOSING;
+    if (session->error.code == 0)
+        wf_fail(&session->error, -ESHUTDOWN, "the session with %s is closed", session->peer.name);
+    session->state = WF_SESSION_DEAD;
+    struct wf_link *link;
+    while ((link = wf_list_first(&session->requests))) {
+        struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
+        if (request->inbound)
+            request->inbound->request = NULL;
+        if (request->outbound)
+            request->outbound->request = NULL;
+        if (request->connection && request->connection->waiting == request)
+            request->connection->waiting = NULL;
+        if (request->kind == WF_REQUEST_PEER_CLOSE)
+            session->closing = NULL;
+        bool wished = request->kind == WF_REQUEST_PEER_CLOSE || request->kind == WF_REQUEST_CLOSE;
+        wf_request_complete(request, wished && clean ? 0 : status, 0);
+    }
+    wf_door_visit_by(session->context->door, 0);
+}
+
+void wf_session_half_gone(struct wf_session *session)
+{
+    session->halves -= 1;
+    bool ending = session->state == WF_SESSION_FAILED || session->state == WF_SESSION_CLOSING;
+    if (session->halves == 0 && ending)
+        bury(session);
+}
+
+static void start_failing(struct wf_session *session)
+{
+    if (!session->dismissed)
+        wf_log(&session->context->log, WF_LOG_WARN, "%s", session->error.text);
+    session->state = WF_SESSION_FAILED;
+    for (int i = 0; i < session->channel_count; i++)
+        if (session->channels[i])
+            session->channels[i]->kill = true;
+    wf_session_kick_all(session, NULL);
+    session->halves += 1; /* so that a session without channels ends here too */
+    wf_session_half_gone(session);
+}
+
+void wf_session_fail(struct wf_session *session, int code, const char *format, ...)
+{
+    if (session->state == WF_SESSION_FAILED || session->state == WF_SESSION_DEAD)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    session->error.code = code;
+    vsnprintf(session->error.text, sizeof session->error.text, format, arguments);
+    va_end(arguments);
+    start_failing(session);
+}
+
+void wf_session_lost(struct wf_session *session, const struct wf_channel *channel, int code, const char *doing)
+{
+    struct wf_session_rail *rail = &session->rails[channel->rail];
+    if (channel->kill)
+        return;
+    atomic_fetch_add_explicit(&rail->failures, 1, memory_order_relaxed);
+    int64_t idle = wf_context_now(session->context) - atomic_load(&session->heard_ns);
+    wf_session_fail(session, code, "lost %s on rail %s: %s: %s; %llu payload bytes moved, last heard %.1f s before",
+                    session->peer.name, rail->name, doing, wf_strerror(code),
+                    (unsigned long long)atomic_load(&session->moved), (double)idle / (double)WF_NS_PER_S);
+}
+
+int wf_session_usable(const struct wf_session *session)
+{
+    if (session->state == WF_SESSION_FAILED || session->state == WF_SESSION_DEAD)
+        return session->error.code;
+    if (session->state != WF_SESSION_UP || session->peer_closing || session->closing)
+        return -ESHUTDOWN;
+    return 0;
+}
+
+static bool everything_told(const struct wf_session *session)
+{
+    if (!wf_list_empty(&session->todo_connections) || !wf_list_empty(&session->todo_inbounds) ||
+        !wf_list_empty(&session->todo_outbounds) || session->outbound_pool.taken > 0)
+        return false;
+    for (int i = 0; i < session->channel_count; i++) {
+        const struct wf_tx *tx = &session->channels[i]->tx;
+        if (tx->acknowledged != tx->window.spent_frames)
+            return false;
+    }
+    return true;
+}
+
+static void cancel_all(struct wf_session *session)
+{
+    WF_LIST_EACH (link, following, &session->requests) {
+        struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
+        if (request->kind != WF_REQUEST_PEER_CLOSE)
+            wf_request_cancel(request, -ESHUTDOWN);
+    }
+}
+
+/* Each channel's BYE acknowledges what came on it: only after the last is it certain what the peer has taken. */
+static bool goodbye_on_all(const struct wf_session *session)
+{
+    for (int i = 0; i < session->channel_count; i++)
+        if (!session->channels[i]->bye_seen)
+            return false;
+    return true;
+}
+
+void wf_session_check_close(struct wf_session *session)
+{
+    if (session->state != WF_SESSION_UP || !(session->peer_closing || session->closing))
+        return;
+    if (session->peer_closing && !goodbye_on_all(session))
+        return;
+    if (session->peer_closing)
+        cancel_all(session); /* the peer has nothing to say any more and takes nothing */
+    else if (!everything_told(session))
+        return;
+    session->state = WF_SESSION_CLOSING;
+    session->closing_ns = wf_context_now(session->context);
+    wf_door_visit_by(session->context->door, 0);
+    for (int i = 0; i < session->channel_count; i++)
+        session->channels[i]->tx.bye_due = true;
+    wf_session_kick_all(session, NULL);
+}
+
+void wf_session_start_close(struct wf_session *session)
+{
+    cancel_all(session);
+    wf_session_check_close(session);
+    wf_session_kick_all(session, NULL);
+}
+
+void wf_session_settle(struct wf_session *session, uint64_t charge)
+{
+    session->unsolicited_settled += charge;
+    uint64_t pool = (uint64_t)session->blocks.count * WF_BLOCK_BYTES;
+    uint64_t step = pool / 4;
+    if (session->unsolicited_settled + pool - session->unsolicited_told >= (step ? step : 1))
+        session->credit_due = true;
+}

@@ -1,0 +1,198 @@
+/*
+ * session.h: this context and one other, joined by channels over all rails.
+ *
+ * One short lock guards everything the halves, the callers and the door share: connections, matcher, landings, queues,
+ * counters. It is taken once per batch and never held across a system call.
+ */
+#ifndef WF_CORE_SESSION_H
+#define WF_CORE_SESSION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "base/pool.h"
+#include "core/channel.h"
+#include "core/context.h"
+#include "core/landing.h"
+#include "core/worker.h"
+#include "weft.h"
+#include "wire/finished.h"
+
+#define WF_HASH_SIZE 1024
+#define WF_CONNECTIONS_MAX 65536            /* of one session at a time */
+#define WF_CHANNELS_MAX (WF_RAILS_MAX * 65) /* an express and up to 64 bulk channels for each pair of rails */
+
+enum wf_session_state {
+    WF_SESSION_JOINING, /* channels are being joined */
+    WF_SESSION_UP,
+    WF_SESSION_CLOSING, /* BYE is sent or due; channels end in an orderly way */
+    WF_SESSION_FAILED,  /* halves let go; then every request ends with `error` */
+    WF_SESSION_DEAD,    /* no channel, no request under way */
+};
+
+/* A pair of rails, ours and the peer's. Counters: relaxed, written by the halves. */
+struct wf_session_rail {
+    int local; /* index of context.rails; -1: an address that is no rail */
+    char name[64];
+    struct sockaddr_storage from, to; /* `from` with port 0 */
+    bool device_bound;
+    _Atomic uint64_t sent_bytes, received_bytes, stalls, failures, retransmits;
+};
+
+/* The handle the user has. */
+struct weft_peer {
+    struct wf_session *session;
+    char name[WF_NAME_BYTES + 72]; /* "host (addr:port)" */
+};
+
+struct wf_session {
+    struct wf_link link;        /* context.sessions; context.lock */
+    struct wf_link accept_link; /* context.accepted; context.lock */
+    struct weft_context *context;
+    struct weft_peer peer;
+    bool dialer;
+    bool reported; /* the user has been told of it (connect, accept); context.lock */
+    uint64_t id;
+    uint64_t peer_boot;
+    uint8_t secret[WF_SECRET_BYTES];
+    struct wf_limits limits; /* the peer's */
+    uint32_t chunk;          /* most payload of one of our frames: what both sides allow */
+    uint32_t eager, first_burst;
+
+    int rail_count;
+    struct wf_session_rail rails[WF_RAILS_MAX];
+    int channel_count, joined;
+    struct wf_channel **channels;         /* by id; entries NULL until joined */
+    struct wf_kick kicks[WF_WORKERS_MAX]; /* by worker */
+
+    pthread_mutex_t lock;
+    enum wf_session_state state;
+    struct wf_status error;       /* why it FAILED */
+    int halves;                   /* attached halves; at 0 a FAILED or CLOSING session is DEAD */
+    bool peer_closing;            /* BYE(done) was received */
+    struct weft_request *closing; /* PEER_CLOSE request */
+    uint32_t references;          /* requests not yet collected, the user's handle, the door: freed at 0 when DEAD */
+    bool dismissed;               /* closing has been asked for: by the user, or by the end of the context */
+
+    struct wf_list requests; /* not completed */
+    struct wf_list deadlines;
+    struct wf_list bulk_ready, express_ready; /* connections that have something for such a channel */
+    struct wf_list todo_connections, todo_inbounds, todo_outbounds;
+    struct wf_list backlog;   /* opened by the peer, not accepted by the user */
+    struct wf_list orphans;   /* opened by the peer, no such endpoint yet */
+    struct wf_list acceptors; /* ACCEPT requests */
+    struct wf_list connection_hash[WF_HASH_SIZE], inbound_hash[WF_HASH_SIZE], outbound_hash[WF_HASH_SIZE];
+    struct wf_list posted_hash[WF_HASH_SIZE], unexpected_hash[WF_HASH_SIZE];
+    struct wf_finished closed_numbers[2]; /* closed connections: opened by the acceptor, by the dialer */
+    uint32_t next_connection;             /* index of the next one we open */
+    uint32_t connection_count;
+    uint64_t next_order; /* of posted receives */
+    struct wf_pool request_pool, inbound_pool, outbound_pool, slot_pool, range_pool;
+    struct wf_blocks blocks;
+
+    /* unsolicited credit, in charged bytes: absolute totals */
+    uint64_t unsolicited_spent, unsolicited_limit;  /* ours, as sender */
+    uint64_t unsolicited_settled, unsolicited_told; /* the peer's: given back; limit as last told */
+    bool credit_due;
+    uint64_t waiting; /* bytes that may be sent and that no channel has taken */
+    int bulk_count;   /* bulk channels: with more than one the work is spread by rate */
+
+    _Atomic int64_t heard_ns; /* last byte from the peer */
+    _Atomic uint64_t moved;   /* payload bytes, both directions: the progress an error text tells of */
+    int64_t ticked_ns;        /* last look at deadlines */
+    int64_t closing_ns;       /* CLOSING: since when */
+    int64_t join_by_ns;       /* JOINING: the acceptor's patience */
+    int64_t ping_ns;          /* 0: none under way */
+    uint64_t ping_number;
+};
+
+/* A session in JOINING with one reference (the door's); in the context's list. NULL: memory. */
+struct wf_session *wf_session_create(struct weft_context *context, bool dialer, const struct wf_hello *peer_hello,
+                                     uint64_t id, const uint8_t secret[WF_SECRET_BYTES]);
+
+/* Fills our HELLO but for session and secret. */
+void wf_session_hello(struct weft_context *context, struct wf_hello *hello);
+
+/* Room for `count` channels. 0 or -ENOMEM. */
+int wf_session_expect(struct wf_session *session, int count);
+
+/* A channel has proved itself on `fd`: hands its halves to their workers; UP when it was the last. No lock. */
+int wf_session_join(struct wf_session *session, const struct wf_join *join, uint64_t granted_frames,
+                    uint64_t granted_bytes, int fd);
+
+/* Drops one reference; the door frees a dead session after the last. No lock held. */
+void wf_session_release(struct wf_session *session);
+
+/* The step behind weft_peer_close(): a request that ends when the session is dead; NULL when it is already, or cannot
+ * end in an orderly way. Takes the lock itself. */
+struct weft_request *wf_session_ask_to_close(struct wf_session *session);
+
+/* Dead, and nobody refers to it. No lock held. */
+bool wf_session_is_over(struct wf_session *session);
+
+/* Frees it. context.lock held (or the context's threads are gone). */
+void wf_session_destroy(struct wf_session *session);
+
+/* --- with the lock held --- */
+
+/* Ends everything with an error: channels let go first, then requests complete. Only the first call counts. */
+void wf_session_fail(struct wf_session *session, int code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same because a channel was lost: names the rail and the last progress. */
+void wf_session_lost(struct wf_session *session, const struct wf_channel *channel, int code, const char *doing);
+
+/* -errno and text when nothing new can be started, else 0. */
+int wf_session_usable(const struct wf_session *session);
+
+/* Something may be sendable: kicks the workers with an idle send half. `self`: the worker whose token is held. */
+void wf_session_kick(struct wf_session *session, struct wf_worker *self);
+void wf_session_kick_all(struct wf_session *session, struct wf_worker *self); /* with or without the lock */
+
+/* Starts an orderly close: requests end in -ESHUTDOWN, BYE follows once everything is acknowledged. */
+void wf_session_start_close(struct wf_session *session);
+
+/* Is there anything an idle send half could take? */
+bool wf_session_has_work(const struct wf_session *session);
+
+/* Moves an orderly close on. */
+void wf_session_check_close(struct wf_session *session);
+
+/* A half has let go. */
+void wf_session_half_gone(struct wf_session *session);
+
+/* Gives `charge` bytes of unsolicited credit back to the peer. */
+void wf_session_settle(struct wf_session *session, uint64_t charge);
+
+/* Deadlines of requests and of the peer; returns when to come again. Takes the lock itself. */
+int64_t wf_session_tick(struct wf_session *session, int64_t now_ns);
+
+/* --- with the token of `worker` --- */
+
+/* Everything the session has for this worker: starts, sends, redirects, lets go. Takes the lock itself. */
+void wf_session_pump(struct wf_session *session, struct wf_worker *worker);
+
+/* After posting: sends from the caller's own thread if the worker is free, else leaves a notice. No lock held. */
+void wf_session_push(struct wf_session *session);
+
+static inline void wf_session_lock(struct wf_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+}
+
+static inline void wf_session_unlock(struct wf_session *session)
+{
+    pthread_mutex_unlock(&session->lock);
+}
+
+/* The bucket for (connection, value). */
+static inline unsigned wf_hash(uint32_t connection, uint64_t value)
+{
+    uint64_t mixed = (value ^ ((uint64_t)connection << 32)) * 0x9E3779B97F4A7C15ull;
+    return (unsigned)(mixed >> 54); /* 10 bits: WF_HASH_SIZE */
+}
+
+#endif

@@ -1,0 +1,240 @@
+/* What a worker does for a session each time it is told that there is something: the only place where channels start,
+ * send and let go. */
+#include <errno.h>
+
+#include "core/connection.h"
+#include "core/door.h"
+#include "core/request.h"
+#include "core/session.h"
+
+/* Something for this idle send half to say? Session lock held. */
+static bool wanted(const struct wf_session *session, const struct wf_channel *channel)
+{
+    const struct wf_tx *tx = &channel->tx;
+    if (tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due || session->closing || session->peer_closing)
+        return true;
+    if (channel->kind == WF_CHANNEL_BULK)
+        return !wf_list_empty(&session->bulk_ready);
+    return !wf_list_empty(&session->express_ready) || !wf_list_empty(&session->todo_connections) ||
+           !wf_list_empty(&session->todo_inbounds) || !wf_list_empty(&session->todo_outbounds) || session->credit_due;
+}
+
+void wf_session_kick(struct wf_session *session, struct wf_worker *self)
+{
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (channel && channel->up && channel->tx.idle && wanted(session, channel))
+            wf_worker_kick(&session->kicks[channel->tx.worker->index], self);
+    }
+}
+
+bool wf_session_has_work(const struct wf_session *session)
+{
+    for (int i = 0; i < session->channel_count; i++) {
+        const struct wf_channel *channel = session->channels[i];
+        if (channel && channel->up && channel->tx.idle && wanted(session, channel))
+            return true;
+    }
+    return false;
+}
+
+void wf_session_kick_all(struct wf_session *session, struct wf_worker *self)
+{
+    for (int i = 0; i < session->context->worker_count; i++)
+        wf_worker_kick(&session->kicks[i], self);
+}
+
+/* An orderly end: both directions have said goodbye. */
+static bool finished(const struct wf_channel *channel)
+{
+    return channel->rx.ended && channel->tx.shut;
+}
+
+enum action { ACT_START = 1, ACT_SEND = 2, ACT_SHUT = 4, ACT_REDIRECT = 8, ACT_LEAVE = 16 };
+
+static unsigned decide_tx(struct wf_channel *channel)
+{
+    struct wf_tx *tx = &channel->tx;
+    unsigned actions = tx->started ? 0 : ACT_START;
+    if (tx->op.posted || tx->shut)
+        return actions;
+    if (wf_channel_fill(channel))
+        return actions | ACT_SEND;
+    return tx->bye_sent ? actions | ACT_SHUT : actions;
+}
+
+/* What is to be done for a channel, as far as this worker drives it. Session lock held. */
+static unsigned decide(struct wf_channel *channel, struct wf_worker *worker)
+{
+    bool tx = channel->tx.worker == worker && !channel->tx.detached;
+    bool rx = channel->rx.worker == worker && !channel->rx.detached;
+    if (!tx && !rx)
+        return 0;
+    if (channel->kill || finished(channel))
+        return ACT_LEAVE;
+    unsigned actions = 0;
+    if (rx && !channel->rx.started)
+        actions |= ACT_START;
+    if (rx && channel->rx.redirect)
+        actions |= ACT_REDIRECT;
+    return tx ? actions | decide_tx(channel) : actions;
+}
+
+/* Makes the descriptor known to the worker's engine and posts the first receive. */
+static int start(struct wf_channel *channel, struct wf_worker *worker)
+{
+    bool tx = channel->tx.worker == worker, rx = channel->rx.worker == worker;
+    int result = worker->engine->ops->attach(worker->engine, channel->fd);
+    if (tx)
+        channel->tx.started = true;
+    if (result < 0) {
+        wf_session_lock(channel->session);
+        if (rx)
+            channel->rx.started = true;
+        wf_session_lost(channel->session, channel, result, "attaching the channel");
+        wf_session_unlock(channel->session);
+    } else if (rx) {
+        wf_channel_start_rx(channel);
+    }
+    return result;
+}
+
+static void act(struct wf_channel *channel, struct wf_worker *worker, unsigned actions)
+{
+    if ((actions & ACT_START) && start(channel, worker) < 0)
+        return; /* the session fails; what was gathered is released when the channel lets go */
+    if (actions & ACT_REDIRECT)
+        wf_channel_redirect(channel);
+    if (actions & ACT_SEND)
+        wf_channel_post_send(channel);
+    if (actions & ACT_SHUT) {
+        worker->engine->ops->shutdown(channel->session->context->engine_host, channel->fd);
+        wf_session_lock(channel->session);
+        channel->tx.shut = true;
+        wf_session_kick_all(channel->session, worker);
+        wf_session_unlock(channel->session);
+    }
+    if (actions & ACT_LEAVE)
+        wf_channel_let_go(channel, worker);
+}
+
+/* Bulk channels choose first, so that the express one knows what they cannot take; its frames leave first. */
+static const enum wf_channel_kind choosing[] = {WF_CHANNEL_BULK, WF_CHANNEL_EXPRESS};
+static const enum wf_channel_kind acting[] = {WF_CHANNEL_EXPRESS, WF_CHANNEL_BULK};
+
+void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
+{
+    unsigned char actions[WF_CHANNELS_MAX];
+    wf_session_lock(session);
+    wf_session_check_close(session);
+    int count = session->channel_count;
+    for (int kind = 0; kind < 2; kind++)
+        for (int i = 0; i < count; i++)
+            if (session->channels[i] && session->channels[i]->kind == choosing[kind])
+                actions[i] = (unsigned char)decide(session->channels[i], worker);
+            else if (!session->channels[i])
+                actions[i] = 0;
+    wf_session_unlock(session);
+    for (int kind = 0; kind < 2; kind++)
+        for (int i = 0; i < count; i++)
+            if (actions[i] && session->channels[i]->kind == acting[kind])
+                act(session->channels[i], worker, actions[i]);
+}
+
+void wf_session_push(struct wf_session *session)
+{
+    struct weft_context *context = session->context;
+    if (context->shared && !context->manual && wf_worker_try(context->workers[0])) {
+        wf_session_pump(session, context->workers[0]);
+        wf_worker_leave(context->workers[0]);
+        return;
+    }
+    wf_session_kick_all(session, NULL); /* needs no lock: nor may it be held while others are woken */
+}
+
+/* --- time --- */
+
+/* A goodbye, too, has its deadline. Session lock held. */
+static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t heard)
+{
+    int64_t since = heard > session->closing_ns ? heard : session->closing_ns;
+    int64_t due = since + session->context->tuning.timeout_ns;
+    if (now_ns < due)
+        return due;
+    wf_session_fail(session, -ETIMEDOUT, "%s did not finish closing its session (setting timeout)", session->peer.name);
+    return WF_NEVER;
+}
+
+/* A stream whose operation is under way and of which nothing is acknowledged any more is dead, though others answer.
+ * Session lock held. */
+static int64_t check_streams(struct wf_session *session, int64_t now_ns)
+{
+    int64_t timeout = session->context->tuning.timeout_ns, next = WF_NEVER;
+    bool paused = now_ns - session->ticked_ns > timeout / 2; /* it was this process that stood still */
+    session->ticked_ns = now_ns;
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        struct wf_tx *tx = &channel->tx;
+        bool waits = !tx->idle && tx->acknowledged != tx->window.spent_frames;
+        if (!waits || paused || tx->acknowledged != tx->progress) {
+            tx->progress = tx->acknowledged;
+            tx->progress_ns = now_ns;
+        } else if (now_ns - tx->progress_ns >= timeout) {
+            wf_session_lost(session, channel, -ETIMEDOUT, "nothing is acknowledged (setting timeout)");
+            return WF_NEVER;
+        }
+        if (waits && tx->progress_ns + timeout < next)
+            next = tx->progress_ns + timeout;
+    }
+    return next;
+}
+
+/* The peer must answer something, sometimes: a process that is stopped or gone does not. Session lock held. */
+static int64_t check_life(struct wf_session *session, int64_t now_ns)
+{
+    int64_t timeout = session->context->tuning.timeout_ns;
+    int64_t heard = atomic_load_explicit(&session->heard_ns, memory_order_relaxed);
+    if (session->state == WF_SESSION_JOINING && !session->dialer) {
+        if (now_ns < session->join_by_ns)
+            return session->join_by_ns;
+        wf_session_fail(session, -ETIMEDOUT, "%s joined %d of %d channels before the deadline", session->peer.name,
+                        session->joined, session->channel_count);
+    }
+    if (session->state == WF_SESSION_CLOSING)
+        return check_goodbye(session, now_ns, heard);
+    if (session->state != WF_SESSION_UP)
+        return WF_NEVER;
+    if (session->ping_ns != 0 && heard >= session->ping_ns)
+        session->ping_ns = 0;
+    if (session->ping_ns == 0 && now_ns - heard >= timeout / 3) {
+        session->ping_ns = now_ns;
+        session->ping_number += 1;
+        for (int i = 0; i < session->channel_count; i++)
+            if (session->channels[i]->kind == WF_CHANNEL_EXPRESS)
+                session->channels[i]->tx.ping_due = true;
+        wf_session_kick(session, NULL);
+    }
+    /* The question must have had its time, too: this process may have been the one that stood still. */
+    if (session->ping_ns != 0 && now_ns - session->ping_ns >= timeout * 2 / 3) {
+        wf_session_fail(session, -ETIMEDOUT,
+                        "%s has not answered for %.1f s (setting timeout); %llu payload bytes moved over %d rails",
+                        session->peer.name, (double)(now_ns - heard) / (double)WF_NS_PER_S,
+                        (unsigned long long)atomic_load(&session->moved), session->rail_count);
+        return WF_NEVER;
+    }
+    int64_t stuck = check_streams(session, now_ns);
+    int64_t due = session->ping_ns != 0 ? session->ping_ns + timeout * 2 / 3 : heard + timeout / 3;
+    return stuck < due ? stuck : due;
+}
+
+int64_t wf_session_tick(struct wf_session *session, int64_t now_ns)
+{
+    wf_session_lock(session);
+    int64_t life = check_life(session, now_ns);
+    bool expired;
+    int64_t requests = wf_requests_expire(session, now_ns, &expired);
+    if (expired) /* also the caller who sleeps in the engine */
+        wf_session_kick_all(session, NULL);
+    wf_session_unlock(session);
+    return life < requests ? life : requests;
+}

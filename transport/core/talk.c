@@ -1,0 +1,294 @@
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/session.h"
+#include "core/talk_parts.h"
+
+#define PATIENCE_NS (10 * WF_NS_PER_S) /* for a whole conversation; less where connect_timeout is */
+
+const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk)
+{
+    return talk->door->context->engine_ops;
+}
+
+/* --- the mechanics: post, read exactly, end --- */
+
+void wf_talk_post(struct wf_talk *talk, enum wf_op_kind kind)
+{
+    talk->op.kind = kind;
+    talk->op.fd = talk->fd;
+    talk->op.iov = &talk->iov;
+    talk->op.iov_count = 1;
+    talk->op.context = talk;
+    talk->op.address = &talk->peer;
+    talk->door->engine->ops->post(talk->door->engine, &talk->op);
+}
+
+static void read_more(struct wf_talk *talk)
+{
+    talk->state = WF_TALK_READING;
+    talk->iov = (struct iovec){talk->bytes + talk->have, talk->need - talk->have};
+    wf_talk_post(talk, WF_OP_RECV);
+}
+
+void wf_talk_read_message(struct wf_talk *talk)
+{
+    talk->have = 0;
+    talk->need = WF_SETUP_PREFIX;
+    read_more(talk);
+}
+
+void wf_talk_end(struct wf_talk *talk)
+{
+    talk->state = WF_TALK_OVER;
+    if (talk->op.posted)
+        talk->door->engine->ops->cancel(talk->door->engine, &talk->op);
+}
+
+static void destroy(struct wf_talk *talk)
+{
+    wf_link_remove(&talk->link);
+    if (!talk->handed_over) {
+        talk->door->engine->ops->detach(talk->door->engine, talk->fd);
+        wf_talk_ops_of(talk)->close_fd(talk->door->context->engine_host, talk->fd);
+    }
+    if (talk->role == WF_TALK_VISITOR)
+        talk->door->visitors -= 1;
+    if (talk->role == WF_TALK_CONTROL && talk->dial)
+        talk->dial->talking = false;
+    if (talk->role == WF_TALK_CHANNEL && talk->dial) {
+        talk->dial->joining -= 1;
+        wf_dial_channels(talk->dial, talk->door);
+    }
+    free(talk);
+}
+
+/* Something about this conversation is wrong: a stranger costs one line, a dial of ours fails. */
+void wf_talk_fail(struct wf_talk *talk, int code, const char *format, ...)
+{
+    struct wf_status status;
+    va_list arguments;
+    va_start(arguments, format);
+    status.code = code;
+    vsnprintf(status.text, sizeof status.text, format, arguments);
+    va_end(arguments);
+    if (talk->dial)
+        wf_fail(&talk->dial->status, code, "%s: %s", talk->peer_text, status.text);
+    else
+        wf_log_limited(&talk->door->context->log, &talk->door->stranger_log, wf_context_now(talk->door->context),
+                       WF_LOG_WARN, "refused %s: %s", talk->peer_text, status.text);
+    wf_talk_end(talk);
+}
+
+void wf_talk_say(struct wf_talk *talk, const struct wf_setup *setup, bool last)
+{
+    int length = wf_setup_encode(setup, talk->bytes, sizeof talk->bytes);
+    if (length < 0) {
+        wf_talk_fail(talk, length, "a set-up message does not fit: %s", wf_strerror(length));
+        return;
+    }
+    talk->state = WF_TALK_SENDING;
+    talk->answered = last;
+    talk->iov = (struct iovec){talk->bytes, (size_t)length};
+    wf_talk_post(talk, WF_OP_SEND);
+}
+
+void wf_talk_deny(struct wf_talk *talk, enum wf_deny_reason reason, const char *format, ...)
+{
+    struct wf_setup setup = {.type = WF_SETUP_DENY, .deny = {.reason = (uint16_t)reason}};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(setup.deny.text, sizeof setup.deny.text, format, arguments);
+    va_end(arguments);
+    wf_log_limited(&talk->door->context->log, &talk->door->stranger_log, wf_context_now(talk->door->context),
+                   WF_LOG_WARN, "refused %s: %s", talk->peer_text, setup.deny.text);
+    wf_talk_say(talk, &setup, true);
+}
+
+struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int fd)
+{
+    struct wf_talk *talk = calloc(1, sizeof *talk);
+    int result = talk ? door->engine->ops->attach(door->engine, fd) : -ENOMEM;
+    if (result < 0) {
+        free(talk);
+        door->context->engine_ops->close_fd(door->context->engine_host, fd);
+        return NULL;
+    }
+    talk->door = door;
+    talk->role = role;
+    talk->fd = fd;
+    int64_t patience = door->context->tuning.connect_timeout_ns;
+    talk->deadline_ns = wf_context_now(door->context) + (patience < PATIENCE_NS ? patience : PATIENCE_NS);
+    wf_link_init(&talk->op.link);
+    wf_list_push_back(&door->talks, &talk->link);
+    return talk;
+}
+
+/* The socket belongs to a channel from here on: the talk forgets it before a worker learns of it. */
+void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes)
+{
+    struct wf_session *session = talk->session;
+    talk->handed_over = true;
+    talk->state = WF_TALK_OVER;
+    talk->door->engine->ops->detach(talk->door->engine, talk->fd);
+    int fd = talk->fd;
+    talk->fd = -1;
+    int result = wf_session_join(session, &talk->join, frames, bytes, fd);
+    if (result < 0) {
+        wf_talk_ops_of(talk)->close_fd(talk->door->context->engine_host, fd);
+        wf_talk_fail(talk, result, "a channel could not be joined: %s", wf_strerror(result));
+    }
+    wf_door_visit_by(talk->door, 0);
+}
+
+/* --- steps --- */
+
+static void take_deny(struct wf_talk *talk, const struct wf_deny *deny_message)
+{
+    wf_talk_fail(talk, -ECONNREFUSED, "refused us (%s): %s", wf_deny_name(deny_message->reason), deny_message->text);
+}
+
+/* A whole message has been read. */
+static void take(struct wf_talk *talk)
+{
+    struct wf_setup setup;
+    int result = wf_setup_decode(talk->bytes, talk->need, &setup);
+    if (result < 0) {
+        wf_talk_fail(talk, result, "a set-up message that makes no sense (%s)", wf_strerror(result));
+        return;
+    }
+    bool visitor = talk->role == WF_TALK_VISITOR;
+    if (visitor && setup.type == WF_SETUP_HELLO && !talk->session)
+        wf_talk_take_hello(talk, &setup.hello);
+    else if (visitor && setup.type == WF_SETUP_JOIN && !talk->session)
+        wf_talk_take_join(talk, &setup.join);
+    else if (visitor && setup.type == WF_SETUP_PROOF && talk->session)
+        wf_talk_take_proof(talk, &setup.proof);
+    else if (talk->role == WF_TALK_CONTROL && setup.type == WF_SETUP_HELLO)
+        wf_talk_take_hello_answer(talk, &setup.hello);
+    else if (talk->role == WF_TALK_CHANNEL && setup.type == WF_SETUP_CHALLENGE)
+        wf_talk_take_challenge(talk, &setup.challenge);
+    else if (!visitor && setup.type == WF_SETUP_DENY)
+        take_deny(talk, &setup.deny);
+    else
+        wf_talk_fail(talk, -EPROTO, "a set-up message out of order");
+}
+
+static void step_read(struct wf_talk *talk)
+{
+    int64_t result = talk->op.result;
+    if (result <= 0) {
+        wf_talk_fail(talk, result < 0 ? (int)result : -ECONNRESET,
+                     "closed the connection before the set-up was complete%s%s", result < 0 ? ": " : "",
+                     result < 0 ? wf_strerror((int)result) : "");
+        return;
+    }
+    talk->have += (uint32_t)result;
+    if (talk->have < talk->need) {
+        read_more(talk);
+        return;
+    }
+    if (talk->need > WF_SETUP_PREFIX) {
+        take(talk);
+        return;
+    }
+    int length = wf_setup_length(talk->bytes);
+    if (length < 0) {
+        wf_talk_fail(talk, length, length == -EPROTONOSUPPORT ? "another version of the protocol" : "not a weft peer");
+        return;
+    }
+    talk->need = (uint32_t)length;
+    read_more(talk);
+}
+
+static void step_sent(struct wf_talk *talk)
+{
+    if (talk->op.result < 0)
+        wf_talk_fail(talk, (int)talk->op.result, "%s", wf_strerror((int)talk->op.result));
+    else if (talk->role == WF_TALK_CHANNEL && talk->answered)
+        wf_talk_hand_over(talk, talk->challenge.granted_frames, talk->challenge.granted_bytes);
+    else if (talk->answered)
+        wf_talk_end(talk);
+    else
+        wf_talk_read_message(talk);
+}
+
+static void step_connected(struct wf_talk *talk)
+{
+    int result = (int)talk->op.result;
+    if (result == 0 && talk->role == WF_TALK_CONTROL) {
+        wf_talk_say_hello(talk);
+    } else if (result == 0) {
+        wf_talk_say_join(talk);
+    } else if (talk->role == WF_TALK_CONTROL) { /* nobody there yet: the dial tries again */
+        talk->dial->last_error = result;
+        wf_talk_end(talk);
+    } else {
+        wf_talk_fail(talk, result, "rail %s cannot reach it: %s", talk->session->rails[talk->join.rail].name,
+                     wf_strerror(result));
+    }
+}
+
+void wf_talk_step(struct wf_talk *talk)
+{
+    switch (talk->state) {
+    case WF_TALK_CONNECTING:
+        step_connected(talk);
+        break;
+    case WF_TALK_SENDING:
+        step_sent(talk);
+        break;
+    case WF_TALK_READING:
+        step_read(talk);
+        break;
+    case WF_TALK_OVER:
+        break;
+    }
+}
+
+int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
+{
+    int64_t next = WF_NEVER;
+    WF_LIST_EACH (link, following, &door->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+        if (talk->state == WF_TALK_CONNECTING && talk->role == WF_TALK_CONTROL && now_ns >= talk->deadline_ns) {
+            talk->dial->last_error = -ETIMEDOUT; /* the dial has a deadline of its own, and tries again until then */
+            wf_talk_end(talk);
+        }
+        if (talk->state != WF_TALK_OVER && now_ns >= talk->deadline_ns)
+            wf_talk_fail(talk, -ETIMEDOUT, "said nothing for too long");
+        if (talk->state == WF_TALK_OVER && !talk->op.posted)
+            destroy(talk);
+        else if (talk->state == WF_TALK_OVER)
+            next = now_ns; /* its cancelled operation comes back with the next poll */
+        else if (talk->deadline_ns < next)
+            next = talk->deadline_ns;
+    }
+    return next;
+}
+
+void wf_talks_forget(struct wf_door *door, const struct wf_session *session)
+{
+    WF_LIST_EACH (link, following, &door->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+        if (talk->session != session)
+            continue;
+        talk->session = NULL;
+        wf_talk_end(talk);
+    }
+}
+
+void wf_talks_end(struct wf_door *door, const struct wf_dial *dial)
+{
+    WF_LIST_EACH (link, following, &door->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+        if (dial && talk->dial != dial)
+            continue;
+        talk->dial = NULL;
+        talk->session = NULL;
+        wf_talk_end(talk);
+    }
+}

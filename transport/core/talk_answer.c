@@ -1,0 +1,170 @@
+/* The accepting side of the set-up conversations. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/session.h"
+#include "core/talk_parts.h"
+#include "wire/seal.h"
+
+static bool too_many(struct weft_context *context, char *names, size_t room)
+{
+    uint32_t alive = 0;
+    names[0] = '\0';
+    pthread_mutex_lock(&context->lock);
+    WF_LIST_EACH (link, following, &context->sessions) {
+        struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
+        wf_session_lock(session);
+        bool counts = session->state != WF_SESSION_DEAD && session->state != WF_SESSION_CLOSING;
+        wf_session_unlock(session);
+        if (counts && alive++ == 0)
+            snprintf(names, room, "%s", session->peer.name);
+    }
+    pthread_mutex_unlock(&context->lock);
+    return alive >= context->tuning.peers;
+}
+
+static void answer_hello(struct wf_talk *talk, const struct wf_hello *theirs)
+{
+    struct weft_context *context = talk->door->context;
+    struct wf_setup setup = {.type = WF_SETUP_HELLO};
+    wf_session_hello(context, &setup.hello);
+    if (wf_context_random(context, &setup.hello.session, sizeof setup.hello.session) < 0 ||
+        wf_context_random(context, setup.hello.secret, sizeof setup.hello.secret) < 0) {
+        wf_talk_fail(talk, -EIO, "no random numbers for a session");
+        return;
+    }
+    setup.hello.session |= 1; /* 0 stands for none */
+    struct wf_session *session = wf_session_create(context, false, theirs, setup.hello.session, setup.hello.secret);
+    if (!session) {
+        wf_talk_deny(talk, WF_DENY_LIMIT, "no memory for one more session");
+        return;
+    }
+    size_t used = strlen(session->peer.name);
+    snprintf(session->peer.name + used, sizeof session->peer.name - used, " (%.66s)", talk->peer_text);
+    for (int i = 0; i < setup.hello.rail_count; i++)
+        setup.hello.rails[i].port = (uint16_t)talk->door->port;
+    wf_door_visit_by(talk->door, 0);
+    wf_talk_say(talk, &setup, true);
+}
+
+void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello)
+{
+    char other[160];
+    if (hello->version_min > WF_PROTOCOL_VERSION || hello->version_max < WF_PROTOCOL_VERSION)
+        wf_talk_deny(talk, WF_DENY_VERSION, "protocol version %u is needed here, you speak %u to %u",
+                     WF_PROTOCOL_VERSION, hello->version_min, hello->version_max);
+    else if (too_many(talk->door->context, other, sizeof other))
+        wf_talk_deny(talk, WF_DENY_BUSY, "busy with %.60s (setting peers: %u); try again when that is over", other,
+                     talk->door->context->tuning.peers);
+    else
+        answer_hello(talk, hello);
+}
+
+/* The session with this id that still takes channels. */
+static struct wf_session *find_session(struct weft_context *context, uint64_t id)
+{
+    struct wf_session *found = NULL;
+    pthread_mutex_lock(&context->lock);
+    WF_LIST_EACH (link, following, &context->sessions) {
+        struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
+        if (session->id == id && !session->dialer)
+            found = session;
+    }
+    pthread_mutex_unlock(&context->lock);
+    return found; /* only the door's thread frees sessions, and this is it */
+}
+
+/* Which of our rails the peer has dialled, and from where. */
+static void note_rail(struct wf_talk *talk, struct wf_session *session)
+{
+    struct weft_context *context = session->context;
+    struct wf_session_rail *rail = &session->rails[talk->join.rail];
+    struct sockaddr_storage local = {0};
+    wf_talk_ops_of(talk)->address(context->engine_host, talk->fd, false, &local);
+    rail->to = talk->peer;
+    rail->from = local;
+    rail->local = -1;
+    for (int i = 0; i < context->rail_count; i++)
+        if (wf_address_same_host(&local, &context->rails[i].address))
+            rail->local = i;
+    if (rail->local >= 0)
+        snprintf(rail->name, sizeof rail->name, "%s", context->rails[rail->local].name);
+    else
+        wf_address_text(&local, false, rail->name, sizeof rail->name);
+    if (talk->join.rail >= session->rail_count)
+        session->rail_count = talk->join.rail + 1;
+    if (rail->local >= 0 && !wf_address_is_local(&talk->peer))
+        rail->device_bound =
+            wf_talk_ops_of(talk)->bind_device(context->engine_host, talk->fd, context->rails[rail->local].device) == 0;
+}
+
+static bool join_fits(struct wf_session *session, const struct wf_join *join)
+{
+    wf_session_lock(session);
+    bool first = session->channel_count == 0;
+    bool fits = session->state == WF_SESSION_JOINING && join->channels <= WF_CHANNELS_MAX &&
+                join->channel < join->channels && join->incarnation == 1 && join->domain == 0 &&
+                (first || join->channels == session->channel_count);
+    if (fits && first)
+        fits = wf_session_expect(session, join->channels) == 0;
+    wf_session_unlock(session);
+    return fits;
+}
+
+void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
+{
+    struct wf_setup setup = {.type = WF_SETUP_CHALLENGE};
+    talk->session = find_session(talk->door->context, join->session);
+    talk->join = *join;
+    if (!talk->session) {
+        wf_talk_deny(talk, WF_DENY_SESSION, "no such session here: this process has restarted, or ended it");
+        return;
+    }
+    if (!join_fits(talk->session, join)) {
+        wf_talk_deny(talk, WF_DENY_LIMIT, "channel %u of %u does not fit the session", join->channel, join->channels);
+        return;
+    }
+    struct wf_channel likeness = {.session = talk->session, .kind = (enum wf_channel_kind)join->kind};
+    wf_channel_credit(&likeness, &setup.challenge.granted_frames, &setup.challenge.granted_bytes);
+    if (wf_context_random(talk->door->context, setup.challenge.nonce, sizeof setup.challenge.nonce) < 0 ||
+        wf_seal_prove(talk->session->secret, WF_ROLE_ACCEPTOR, join, setup.challenge.nonce, setup.challenge.proof) <
+            0) {
+        wf_talk_fail(talk, -EIO, "cannot compute a challenge");
+        return;
+    }
+    talk->challenge = setup.challenge;
+    wf_talk_say(talk, &setup, false);
+}
+
+void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
+{
+    uint8_t expected[WF_PROOF_BYTES];
+    int result = wf_seal_prove(talk->session->secret, WF_ROLE_DIALER, &talk->join, talk->challenge.nonce, expected);
+    if (result < 0 || !wf_seal_equal(expected, proof->proof)) {
+        wf_talk_deny(talk, WF_DENY_PROOF, "the proof for channel %u is wrong", talk->join.channel);
+        return;
+    }
+    note_rail(talk, talk->session);
+    wf_talk_hand_over(talk, talk->join.granted_frames, talk->join.granted_bytes);
+}
+
+void wf_talk_visit(struct wf_door *door, int fd)
+{
+    if (door->visitors >= WF_VISITORS_MAX) { /* the one that has been silent longest makes room */
+        WF_LIST_EACH (link, following, &door->talks) {
+            struct wf_talk *oldest = WF_CONTAINER(link, struct wf_talk, link);
+            if (oldest->role != WF_TALK_VISITOR || oldest->state == WF_TALK_OVER)
+                continue;
+            wf_talk_fail(oldest, -ETIMEDOUT, "too many unfinished connections");
+            break;
+        }
+    }
+    struct wf_talk *talk = wf_talk_create(door, WF_TALK_VISITOR, fd);
+    if (!talk)
+        return;
+    door->visitors += 1;
+    wf_talk_ops_of(talk)->address(door->context->engine_host, fd, true, &talk->peer);
+    wf_address_text(&talk->peer, true, talk->peer_text, sizeof talk->peer_text);
+    wf_talk_read_message(talk);
+}

@@ -1,0 +1,208 @@
+/* The dialling side of the set-up conversations. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/session.h"
+#include "core/talk_parts.h"
+#include "wire/seal.h"
+
+static struct wf_talk *call(struct wf_dial *dial, struct wf_door *door, enum wf_talk_role role,
+                            const struct wf_socket_options *options, const struct sockaddr_storage *to, bool *bound)
+{
+    struct weft_context *context = door->context;
+    int fd = context->engine_ops->socket(context->engine_host, to->ss_family, options, bound);
+    if (fd < 0) {
+        wf_fail(&dial->status, fd, "no socket for %s: %s%s", dial->text, wf_strerror(fd),
+                fd == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
+        return NULL;
+    }
+    struct wf_talk *talk = wf_talk_create(door, role, fd);
+    if (!talk) {
+        wf_fail(&dial->status, -ENOMEM, "no memory to dial %s", dial->text);
+        return NULL;
+    }
+    talk->dial = dial;
+    talk->peer = *to;
+    wf_address_text(to, true, talk->peer_text, sizeof talk->peer_text);
+    talk->state = WF_TALK_CONNECTING;
+    return talk;
+}
+
+void wf_talk_control(struct wf_dial *dial, struct wf_door *door)
+{
+    struct wf_socket_options options = {0};
+    const struct sockaddr_storage *to = &dial->addresses[dial->attempts++ % dial->address_count];
+    struct wf_talk *talk = call(dial, door, WF_TALK_CONTROL, &options, to, NULL);
+    if (!talk && dial->status.code == -EAFNOSUPPORT && dial->attempts < dial->address_count)
+        dial->status = (struct wf_status){0}; /* a host without IPv6: the name may have an IPv4 address too */
+    if (!talk)
+        return;
+    dial->talking = true;
+    wf_talk_post(talk, WF_OP_CONNECT);
+}
+
+void wf_talk_say_hello(struct wf_talk *talk)
+{
+    struct wf_setup setup = {.type = WF_SETUP_HELLO};
+    wf_session_hello(talk->door->context, &setup.hello);
+    wf_talk_say(talk, &setup, false);
+}
+
+static int fill_join(struct wf_talk *talk, const struct wf_channel *likeness)
+{
+    struct wf_join *join = &talk->join;
+    join->session = talk->session->id;
+    wf_channel_credit(likeness, &join->granted_frames, &join->granted_bytes);
+    return wf_context_random(talk->door->context, join->nonce, sizeof join->nonce);
+}
+
+void wf_talk_say_join(struct wf_talk *talk)
+{
+    struct wf_channel likeness = {.session = talk->session, .kind = (enum wf_channel_kind)talk->join.kind};
+    struct wf_setup setup = {.type = WF_SETUP_JOIN};
+    int result = fill_join(talk, &likeness);
+    setup.join = talk->join;
+    if (result < 0)
+        wf_talk_fail(talk, result, "no random numbers: %s", wf_strerror(result));
+    else
+        wf_talk_say(talk, &setup, false);
+}
+
+/* The rails of one family, those that reach beyond their link first, so that the others meet their like. */
+static int sort_rails(const struct sockaddr_storage *rails, int count, int family, int sorted[WF_RAILS_MAX])
+{
+    int found = 0;
+    for (int link_local = 0; link_local < 2; link_local++)
+        for (int i = 0; i < count; i++)
+            if (rails[i].ss_family == family && wf_address_is_link_local(&rails[i]) == link_local)
+                sorted[found++] = i;
+    return found;
+}
+
+/* The pairs of rails of one family: the longer list goes round the shorter. */
+static void pair_family(struct wf_session *session, const struct sockaddr_storage *theirs, int their_count, int family)
+{
+    struct weft_context *context = session->context;
+    struct sockaddr_storage ours[WF_RAILS_MAX];
+    int our_order[WF_RAILS_MAX], their_order[WF_RAILS_MAX];
+    for (int i = 0; i < context->rail_count; i++)
+        ours[i] = context->rails[i].address;
+    int here = sort_rails(ours, context->rail_count, family, our_order);
+    int there = sort_rails(theirs, their_count, family, their_order);
+    int pairs = here == 0 || there == 0 ? 0 : here > there ? here : there;
+    for (int i = 0; i < pairs && session->rail_count < WF_RAILS_MAX; i++) {
+        struct wf_session_rail *rail = &session->rails[session->rail_count++];
+        rail->local = our_order[i % here];
+        rail->from = ours[rail->local];
+        rail->to = theirs[their_order[i % there]];
+        /* What is link-local there is on the link of the rail that calls it: the number of their interface is theirs.
+         */
+        wf_address_set_scope(&rail->to, context->rails[rail->local].index);
+        snprintf(rail->name, sizeof rail->name, "%s", context->rails[rail->local].name);
+    }
+}
+
+static int pair_rails(struct wf_session *session, const struct wf_hello *hello, const struct sockaddr_storage *dialled)
+{
+    struct sockaddr_storage theirs[WF_RAILS_MAX] = {*dialled};
+    for (int i = 0; i < hello->rail_count; i++)
+        wf_address_from_wire(&hello->rails[i], &theirs[i]);
+    int count = hello->rail_count ? hello->rail_count : 1;
+    pair_family(session, theirs, count, AF_INET);
+    pair_family(session, theirs, count, AF_INET6);
+    return session->rail_count;
+}
+
+static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_join join)
+{
+    struct wf_session *session = dial->session;
+    struct weft_context *context = session->context;
+    struct wf_session_rail *rail = &session->rails[join.rail];
+    struct wf_socket_options options = {.local = rail->from, .buffer_bytes = context->tuning.socket_buffer};
+    /* A peer on this machine is reached over loopback whatever the rail: its interface would carry nothing. */
+    if (!wf_address_is_local(&rail->to))
+        snprintf(options.device, sizeof options.device, "%s", context->rails[rail->local].device);
+    struct wf_talk *talk = call(dial, door, WF_TALK_CHANNEL, &options, &rail->to, &rail->device_bound);
+    if (!talk)
+        return;
+    dial->joining += 1;
+    talk->session = session;
+    talk->join = join;
+    wf_talk_post(talk, WF_OP_CONNECT);
+}
+
+/* Channel 0 of each pair of rails is the express one. */
+static struct wf_join join_of(const struct wf_session *session, int id)
+{
+    int per_rail = 1 + (int)session->context->tuning.channels;
+    return (struct wf_join){.channel = (uint32_t)id,
+                            .incarnation = 1,
+                            .channels = (uint16_t)session->channel_count,
+                            .kind = id % per_rail == 0 ? WF_CHANNEL_EXPRESS : WF_CHANNEL_BULK,
+                            .rail = (uint8_t)(id / per_rail)};
+}
+
+void wf_dial_channels(struct wf_dial *dial, struct wf_door *door)
+{
+    struct wf_session *session = dial->session;
+    while (dial->status.code == 0 && dial->joining < WF_DIALS_AT_ONCE && dial->next_channel < session->channel_count)
+        dial_channel(dial, door, join_of(session, dial->next_channel++));
+}
+
+static void expect_channels(struct wf_talk *control)
+{
+    struct wf_session *session = control->dial->session;
+    int count = session->rail_count * (int)(1 + session->context->tuning.channels);
+    if (wf_session_expect(session, count) < 0)
+        wf_talk_fail(control, -ENOMEM, "no memory for %d channels", count);
+    else
+        wf_dial_channels(control->dial, control->door);
+}
+
+void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hello)
+{
+    struct wf_dial *dial = talk->dial;
+    if (hello->version_min > WF_PROTOCOL_VERSION || hello->version_max < WF_PROTOCOL_VERSION) {
+        wf_talk_fail(talk, -EPROTONOSUPPORT,
+                     "speaks protocol versions %u to %u, this side %u; install the same version", hello->version_min,
+                     hello->version_max, WF_PROTOCOL_VERSION);
+        return;
+    }
+    dial->session = wf_session_create(talk->door->context, true, hello, hello->session, hello->secret);
+    if (!dial->session) {
+        wf_talk_fail(talk, -ENOMEM, "no memory for a session; lower the settings unexpected or small_pool");
+        return;
+    }
+    size_t used = strlen(dial->session->peer.name);
+    snprintf(dial->session->peer.name + used, sizeof dial->session->peer.name - used, " (%.66s)", talk->peer_text);
+    if (pair_rails(dial->session, hello, &talk->peer) == 0)
+        wf_talk_fail(talk, -EHOSTUNREACH,
+                     "no rail of this node can reach a rail there: one side has only IPv4, the other only IPv6; name "
+                     "addresses of one family in the setting rails");
+    else
+        expect_channels(talk);
+    wf_talk_end(talk);
+}
+
+static void say_proof(struct wf_talk *talk)
+{
+    struct wf_setup setup = {.type = WF_SETUP_PROOF};
+    int result =
+        wf_seal_prove(talk->session->secret, WF_ROLE_DIALER, &talk->join, talk->challenge.nonce, setup.proof.proof);
+    if (result < 0)
+        wf_talk_fail(talk, result, "cannot compute a proof: %s", wf_strerror(result));
+    else
+        wf_talk_say(talk, &setup, true);
+}
+
+void wf_talk_take_challenge(struct wf_talk *talk, const struct wf_challenge *challenge)
+{
+    uint8_t expected[WF_PROOF_BYTES];
+    talk->challenge = *challenge;
+    int result = wf_seal_prove(talk->session->secret, WF_ROLE_ACCEPTOR, &talk->join, challenge->nonce, expected);
+    if (result < 0 || !wf_seal_equal(expected, challenge->proof))
+        wf_talk_fail(talk, -EACCES, "did not prove that it belongs to the session");
+    else
+        say_proof(talk);
+}

@@ -1,0 +1,40 @@
+/*
+ * talk_parts.h: what the sources behind talk.h share: the mechanics (talk.c), and what each side does with a message
+ * that has been read (talk_dial.c, talk_answer.c). Nobody else includes it.
+ */
+#ifndef WF_CORE_TALK_PARTS_H
+#define WF_CORE_TALK_PARTS_H
+
+#include "core/talk.h"
+
+/* --- mechanics --- */
+
+/* Takes over `fd` (closes it on failure: NULL). */
+struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int fd);
+void wf_talk_post(struct wf_talk *talk, enum wf_op_kind kind);
+/* Waits for the next message. */
+void wf_talk_read_message(struct wf_talk *talk);
+/* Sends a message; with `last` the conversation is over after it. */
+void wf_talk_say(struct wf_talk *talk, const struct wf_setup *setup, bool last);
+/* Something is wrong: a stranger costs one line, a dial of ours fails. */
+void wf_talk_fail(struct wf_talk *talk, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Says no, with the reason, and ends. */
+void wf_talk_deny(struct wf_talk *talk, enum wf_deny_reason reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void wf_talk_end(struct wf_talk *talk);
+/* The socket belongs to a channel from here on: the talk forgets it before a worker learns of it. */
+void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes);
+const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk);
+
+/* --- dialling side --- */
+void wf_talk_say_hello(struct wf_talk *talk);
+void wf_talk_say_join(struct wf_talk *talk);
+void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hello);
+void wf_talk_take_challenge(struct wf_talk *talk, const struct wf_challenge *challenge);
+
+/* --- accepting side --- */
+void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello);
+void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join);
+void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof);
+
+#endif

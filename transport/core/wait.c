@@ -1,0 +1,228 @@
+#include "core/wait.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/context.h"
+#include "core/request.h"
+#include "core/session.h"
+#include "core/worker.h"
+
+#define LONGEST_SLEEP_NS (100 * WF_NS_PER_MS)
+
+/* What a waiting caller waits for. */
+struct wait {
+    struct weft_context *context;
+    struct weft_request *const *requests;
+    int count;
+    int64_t deadline_ns;
+    int next; /* where the search for an ended one starts: a fair turn for all */
+};
+
+static void poke(struct wf_waiter *waiter)
+{
+    atomic_store(&waiter->poked, 1);
+    syscall(SYS_futex, &waiter->poked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void wf_wait_completed(struct weft_context *context, struct weft_request *request)
+{
+    if (!atomic_load_explicit(&request->waiter, memory_order_seq_cst))
+        return;
+    pthread_mutex_lock(&context->wait_lock);
+    struct wf_waiter *waiter = atomic_load(&request->waiter);
+    if (waiter)
+        poke(waiter);
+    pthread_mutex_unlock(&context->wait_lock);
+}
+
+bool wf_wait_token_free(struct weft_context *context)
+{
+    if (atomic_load_explicit(&context->waiter_count, memory_order_seq_cst) == 0)
+        return false;
+    pthread_mutex_lock(&context->wait_lock);
+    struct wf_link *first = wf_list_pop_front(&context->waiters);
+    if (first) {
+        struct wf_waiter *waiter = WF_CONTAINER(first, struct wf_waiter, link);
+        wf_list_push_back(&context->waiters, first); /* the next time it is another one's turn */
+        poke(waiter);
+    }
+    pthread_mutex_unlock(&context->wait_lock);
+    return first != NULL;
+}
+
+/* The index of an ended request, or -1. */
+static int find_done(struct wait *wait)
+{
+    for (int i = 0; i < wait->count; i++) {
+        int index = wait->next + i;
+        if (index >= wait->count)
+            index -= wait->count;
+        struct weft_request *request = wait->requests[index];
+        if (request && atomic_load_explicit(&request->done, memory_order_seq_cst)) {
+            wait->next = index + 1;
+            return index;
+        }
+    }
+    return -1;
+}
+
+static void set_waiter(struct wait *wait, struct wf_waiter *waiter)
+{
+    for (int i = 0; i < wait->count; i++)
+        if (wait->requests[i])
+            atomic_store_explicit(&wait->requests[i]->waiter, waiter, memory_order_seq_cst);
+}
+
+static void futex_sleep(struct wf_waiter *waiter, int64_t until_ns)
+{
+    struct timespec until = {.tv_sec = until_ns / WF_NS_PER_S, .tv_nsec = until_ns % WF_NS_PER_S};
+    /* FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time. */
+    syscall(SYS_futex, &waiter->poked, FUTEX_WAIT_BITSET_PRIVATE, 0, until_ns == WF_NEVER ? NULL : &until, NULL,
+            FUTEX_BITSET_MATCH_ANY);
+}
+
+/* Asleep until a request ends, the token is free, or the deadline. */
+static void sleep_until_poked(struct wait *wait)
+{
+    struct weft_context *context = wait->context;
+    struct wf_waiter waiter = {.poked = 0};
+    pthread_mutex_lock(&context->wait_lock);
+    wf_list_push_back(&context->waiters, &waiter.link);
+    atomic_fetch_add(&context->waiter_count, 1);
+    set_waiter(wait, &waiter);
+    pthread_mutex_unlock(&context->wait_lock);
+
+    bool token_free = context->shared && atomic_load(&context->workers[0]->token) == 0;
+    if (find_done(wait) < 0 && !token_free)
+        futex_sleep(&waiter, wait->deadline_ns);
+
+    pthread_mutex_lock(&context->wait_lock);
+    set_waiter(wait, NULL);
+    wf_link_remove(&waiter.link);
+    atomic_fetch_sub(&context->waiter_count, 1);
+    pthread_mutex_unlock(&context->wait_lock);
+}
+
+/* Drives the shared worker, its token held, until a request has ended or the deadline has passed. */
+static int drive_until_done(struct wait *wait, struct wf_worker *worker)
+{
+    struct weft_context *context = wait->context;
+    int64_t now = wf_context_now(context), spin_until = now + context->tuning.spin_ns;
+    for (;;) {
+        atomic_fetch_add_explicit(&worker->caller_turns, 1, memory_order_relaxed);
+        int index = find_done(wait);
+        if (index >= 0 || now >= wait->deadline_ns || atomic_load(&worker->stopping))
+            return index;
+        int64_t rest = 0;
+        if (now >= spin_until) {
+            rest = wait->deadline_ns - now;
+            if (rest > LONGEST_SLEEP_NS)
+                rest = LONGEST_SLEEP_NS;
+        }
+        int events = wf_worker_drive(worker, rest);
+        now = wf_context_now(context);
+        if (events > 0)
+            spin_until = now + context->tuning.spin_ns;
+    }
+}
+
+static int wait_shared(struct wait *wait)
+{
+    struct wf_worker *worker = wait->context->workers[0];
+    for (;;) {
+        int index = find_done(wait);
+        if (index >= 0)
+            return index;
+        if (wf_worker_try(worker)) {
+            index = drive_until_done(wait, worker);
+            wf_worker_leave(worker);
+        } else if (atomic_load(&worker->token) == WF_TOKEN_THREAD) {
+            wf_worker_want(worker);
+            sleep_until_poked(wait);
+        } else {
+            sleep_until_poked(wait);
+        }
+        if (index < 0 && wf_context_now(wait->context) >= wait->deadline_ns)
+            return find_done(wait);
+        if (index >= 0)
+            return index;
+    }
+}
+
+static int wait_split(struct wait *wait)
+{
+    int64_t now = wf_context_now(wait->context), spin_until = now + wait->context->tuning.spin_ns;
+    for (;;) {
+        int index = find_done(wait);
+        if (index >= 0 || now >= wait->deadline_ns)
+            return index;
+        if (now >= spin_until)
+            sleep_until_poked(wait);
+        now = wf_context_now(wait->context);
+    }
+}
+
+static struct weft_context *context_of(struct weft_request *const *requests, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (requests[i])
+            return requests[i]->session->context;
+    return NULL;
+}
+
+int weft_wait_any(struct weft_request *const *requests, int count, int timeout_ms, int *index,
+                  struct weft_completion *completion)
+{
+    struct weft_context *context = context_of(requests, count);
+    if (!context)
+        return -ENOENT;
+    struct wait wait = {.context = context, .requests = requests, .count = count};
+    int found = find_done(&wait);
+    if (found < 0 && timeout_ms != 0) {
+        wait.deadline_ns = wf_deadline_after_ms(wf_context_now(context), timeout_ms);
+        found = context->shared ? wait_shared(&wait) : wait_split(&wait);
+    }
+    if (found < 0)
+        return -ETIMEDOUT;
+    wf_request_collect(requests[found], completion);
+    if (index)
+        *index = found;
+    return 0;
+}
+
+int weft_wait(struct weft_request *request, int timeout_ms, struct weft_completion *completion)
+{
+    return weft_wait_any(&request, 1, timeout_ms, NULL, completion);
+}
+
+int weft_test(struct weft_request *request, struct weft_completion *completion)
+{
+    if (wf_request_collect(request, completion))
+        return 1;
+    struct weft_context *context = request->session->context;
+    struct wf_worker *worker = context->workers[0];
+    if (context->manual || !context->shared)
+        return 0;
+    if (!wf_worker_try(worker)) {
+        wf_worker_want(worker);
+        return 0;
+    }
+    atomic_fetch_add_explicit(&worker->caller_turns, 1, memory_order_relaxed);
+    wf_worker_drive(worker, 0);
+    wf_worker_leave(worker);
+    return wf_request_collect(request, completion) ? 1 : 0;
+}
+
+void weft_cancel(struct weft_request *request)
+{
+    struct wf_session *session = request->session;
+    wf_session_lock(session);
+    wf_request_cancel(request, -ECANCELED);
+    wf_session_unlock(session);
+    wf_session_push(session);
+}

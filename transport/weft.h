@@ -1,0 +1,271 @@
+/*
+ * weft.h: the public contract of libweft.
+ *
+ * Weft moves messages between the endpoints (GPUs, host buffers) of different processes over plain TCP, on all
+ * rails (NIC ports) at once. The invariant behind every call below:
+ *
+ *     a completion with status 0 means that every byte is where it belongs, each applied exactly once,
+ *     and after any completion Weft neither reads nor writes the memory of that request again.
+ *
+ * Conventions, unless a declaration says otherwise:
+ *   - Calls return 0 or a count on success and a negative errno value on failure; out-parameters are written on
+ *     success only.
+ *   - Sizes are bytes in 64 bits, times are milliseconds (`_ms`) or nanoseconds (`_ns`); a timeout of -1 never
+ *     expires and 0 does not wait.
+ *   - Every function may be called from any thread, and on any number of contexts in one process. A handle must
+ *     not be used during or after the call that ends it.
+ *   - No call blocks unless its comment says that it waits.
+ *   - `err`, where there is one, may be NULL. On failure it holds one line that names the value at fault and the
+ *     remedy.
+ */
+#ifndef WEFT_H
+#define WEFT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define WEFT_API __attribute__((visibility("default")))
+#else
+#define WEFT_API
+#endif
+
+struct weft_config;       /* named settings; see `weft config` for the list */
+struct weft_context;      /* the library in this process: rails, workers, requests */
+struct weft_peer;         /* another context, reached through one session */
+struct weft_endpoint;     /* one GPU's or host buffer's presence on the mesh */
+struct weft_connection;   /* one pair of endpoints */
+struct weft_registration; /* memory made known to the library */
+struct weft_request;      /* an operation under way */
+
+/* What went wrong, in one line for a person. */
+struct weft_error {
+    int code;       /* negative errno; 0 when nothing went wrong */
+    char text[252]; /* what happened, to which value, and what to do; always terminated */
+};
+
+/* How an operation ended. */
+struct weft_completion {
+    int status;           /* 0, or a negative errno */
+    uint32_t reserved;    /* 0 */
+    uint64_t bytes;       /* payload bytes moved: the message's size, also when it is below the capacity */
+    uint64_t tag;         /* the tag of the message (differs from the one asked for with WEFT_ANY_TAG) */
+    int64_t completed_ns; /* CLOCK_MONOTONIC at which the operation completed */
+    char text[320];       /* empty when status is 0; else peer, rails, last progress */
+};
+
+/* The version of the library, "major.minor.patch". */
+WEFT_API const char *weft_version(void);
+
+/* ------------------------------------------------------------------------------------------- settings */
+
+/*
+ * Creates a set of settings at their defaults, then applies the file named by WEFT_CONFIG and the WEFT_ variables
+ * of the environment. An unknown variable is a warning on standard error, a value out of range an error.
+ * The caller owns the result and destroys it; a context copies what it needs. Not safe for concurrent changes.
+ */
+WEFT_API int weft_config_create(struct weft_config **out, struct weft_error *err);
+WEFT_API void weft_config_destroy(struct weft_config *config);
+
+/* Sets one setting by its name, as on the command line (`channels`, `4`). -EINVAL for a bad value, -ENOENT for an
+ * unknown name (the text proposes the nearest). */
+WEFT_API int weft_config_set(struct weft_config *config, const char *name, const char *value, struct weft_error *err);
+
+/* The value of a setting as text, or NULL for an unknown name. Valid until the next change of `config`. */
+WEFT_API const char *weft_config_get(const struct weft_config *config, const char *name);
+
+/* ------------------------------------------------------------------------------------------- context */
+
+/*
+ * Creates a context: finds the rails, starts the workers. `config` may be NULL for the defaults and the environment.
+ * Errors: -ENODEV a rail that does not exist, -EMFILE too few file descriptors, -ENOMEM, -EINVAL.
+ */
+WEFT_API int weft_context_create(const struct weft_config *config, struct weft_context **out, struct weft_error *err);
+
+/* Closes every peer in an orderly way (waits up to one second for each), then frees everything. Requests and
+ * handles of this context are gone afterwards; their memory is not touched again. NULL is allowed. */
+WEFT_API void weft_context_destroy(struct weft_context *context);
+
+/*
+ * Accepts peers on `address`: "PORT", "ADDR:PORT", "[V6ADDR]:PORT" or "ADDR"; the setting `port` where none is named;
+ * port 0 lets the kernel choose. A link-local address names its interface: "[fe80::1%eth0]:PORT". One port serves control
+ * and all channels. Once per context.
+ * Errors: -EADDRINUSE, -EADDRNOTAVAIL, -EINVAL, -EALREADY.
+ */
+WEFT_API int weft_listen(struct weft_context *context, const char *address, struct weft_error *err);
+
+/* The port that weft_listen() got, or -ENOTCONN before it. */
+WEFT_API int weft_listen_port(const struct weft_context *context);
+
+/* ------------------------------------------------------------------------------------------- peers */
+
+/*
+ * Connects to the context that listens on `address` (as for weft_listen, with a host name or address), trying again
+ * until `timeout_ms` has passed if nobody answers there yet; where a name has several addresses, each in turn. Waits. The caller owns the peer and closes it.
+ * Errors: -ETIMEDOUT, -ECONNREFUSED (the other side said no: the text has its reason), -EHOSTUNREACH, -EPROTO.
+ */
+WEFT_API int weft_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,
+                          struct weft_error *err);
+
+/* Takes the next peer that has connected to this listening context. Waits. The caller owns the peer. -ETIMEDOUT. */
+WEFT_API int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer **out, struct weft_error *err);
+
+/*
+ * Ends the session in an orderly way: waits up to `timeout_ms` until what was sent is acknowledged, then closes the
+ * channels. Connections of the peer are gone afterwards, requests that are still under way end in -ESHUTDOWN and can
+ * still be tested. -ETIMEDOUT when the peer did not answer (the session is gone all the same).
+ */
+WEFT_API int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *err);
+
+/* The peer's host name and address, for messages. Lives as long as the peer. */
+WEFT_API const char *weft_peer_name(const struct weft_peer *peer);
+
+/* 0 while the session works; else the negative errno that ended it, with its text in `err`. */
+WEFT_API int weft_peer_status(const struct weft_peer *peer, struct weft_error *err);
+
+/* What one rail of a session has carried so far. Counters only grow. */
+struct weft_rail_stats {
+    char name[64];           /* interface, or the local address where one interface carries several rails */
+    char local[64];          /* local address */
+    char remote[64];         /* the peer's address */
+    uint64_t sent_bytes;     /* message payload handed to the kernel */
+    uint64_t received_bytes; /* message payload taken from the kernel */
+    uint64_t resent_bytes;   /* payload sent again after a failure */
+    uint64_t stalls;         /* times a channel had work and no credit */
+    uint64_t failures;       /* channels lost */
+    uint64_t retransmits;    /* TCP segments sent again (TCP_INFO) */
+    int device_bound;        /* 1: sockets are bound to the interface; 0: to the address only */
+};
+
+/* Fills up to `max` entries, one for each rail of the session; returns the number of rails. */
+WEFT_API int weft_peer_rails(const struct weft_peer *peer, struct weft_rail_stats *stats, int max);
+
+/* ------------------------------------------------------------------------------------------- rails in force */
+
+/* A rail of this context. */
+struct weft_rail_info {
+    char name[64];
+    char address[64];
+    char interface[32];
+    int32_t mtu;
+    int32_t speed_mbit; /* -1: unknown */
+};
+
+/* Fills up to `max` entries; returns the number of rails. */
+WEFT_API int weft_context_rails(const struct weft_context *context, struct weft_rail_info *rails, int max);
+
+/* The engine in force ("epoll", "uring"). */
+WEFT_API const char *weft_context_engine(const struct weft_context *context);
+
+/* Why a better path is not in use, one line each, newline separated; empty when nothing was given up. */
+WEFT_API const char *weft_context_fallbacks(const struct weft_context *context);
+
+/* ------------------------------------------------------------------------------------------- endpoints */
+
+#define WEFT_ANY_ENDPOINT UINT32_MAX
+
+/* Makes endpoint number `id` of this context known (0 .. WEFT_ANY_ENDPOINT - 1, unique: -EEXIST). */
+WEFT_API int weft_endpoint_create(struct weft_context *context, uint32_t id, struct weft_endpoint **out,
+                                  struct weft_error *err);
+
+/* -EBUSY while a connection of it is open. */
+WEFT_API int weft_endpoint_destroy(struct weft_endpoint *endpoint);
+
+/* ------------------------------------------------------------------------------------------- connections */
+
+/*
+ * Opens a connection from `endpoint` to endpoint `remote_id` of `peer`, once that endpoint exists there. Waits.
+ * Errors: -ETIMEDOUT (the remote endpoint did not appear), the peer's status. Two connections of the same pair are
+ * two connections.
+ */
+WEFT_API int weft_connection_open(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
+                                  int timeout_ms, struct weft_connection **out, struct weft_error *err);
+
+/* Takes a connection that `peer` has opened from its endpoint `remote_id` (or WEFT_ANY_ENDPOINT) to `endpoint`.
+ * Waits. -ETIMEDOUT, or the peer's status. */
+WEFT_API int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
+                                    int timeout_ms, struct weft_connection **out, struct weft_error *err);
+
+/*
+ * Closes this side: receives of this connection end in -ECANCELED, messages that the peer sends from now on in
+ * -ESHUTDOWN, own sends are finished first. Waits for that. The handle is gone afterwards, whatever the result;
+ * requests can still be tested. -ETIMEDOUT when own sends did not finish in time (they are cancelled).
+ */
+WEFT_API int weft_connection_close(struct weft_connection *connection, int timeout_ms, struct weft_error *err);
+
+/* The number of the endpoint at the other side. */
+WEFT_API uint32_t weft_connection_remote(const struct weft_connection *connection);
+
+/* ------------------------------------------------------------------------------------------- memory */
+
+enum weft_memory_kind { WEFT_MEMORY_HOST = 0, WEFT_MEMORY_HOST_PINNED = 1, WEFT_MEMORY_CUDA = 2 };
+
+/*
+ * Makes `length` bytes at `base` known. Host memory need not be registered to be sent or received into; a
+ * registration names the memory for what is built on it. Errors: -EINVAL (NULL, or the range wraps), -ENOMEM.
+ */
+WEFT_API int weft_register(struct weft_context *context, void *base, uint64_t length, struct weft_registration **out,
+                           struct weft_error *err);
+
+/* The kind of the memory, and its key (unguessable, unique in this context, 0 is never used). */
+WEFT_API enum weft_memory_kind weft_registration_kind(const struct weft_registration *registration);
+WEFT_API uint64_t weft_registration_key(const struct weft_registration *registration);
+
+/* Ends the registration: no new operation may name it, then waits until no operation uses it. */
+WEFT_API void weft_deregister(struct weft_registration *registration);
+
+/* ------------------------------------------------------------------------------------------- messages */
+
+enum weft_flags {
+    WEFT_ANY_TAG = 1u << 0, /* receive: the next message of the connection whatever its tag */
+};
+
+/* What else an operation may be told. All zero is the default; NULL means all zero. */
+struct weft_options {
+    uint32_t flags;                         /* enum weft_flags; unknown bits: -EINVAL */
+    int32_t timeout_ms;                     /* 0: no deadline of its own; else the request ends in -ETIMEDOUT */
+    struct weft_registration *registration; /* NULL, or the registration the buffer lies in: held while under way */
+};
+
+/*
+ * Posts a message of `length` bytes (0 and up) with `tag`. The memory must stay unchanged until the request
+ * completes: that is when every byte has been acknowledged, or, for small messages, copied. Messages of one
+ * connection and tag are matched in the order in which they were posted.
+ * Errors: -EAGAIN the setting `requests` is exhausted (nothing was posted: test or wait for some, then try again),
+ * -ESHUTDOWN the connection is closed, -EINVAL, or the peer's status.
+ */
+WEFT_API int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
+                       const struct weft_options *options, struct weft_request **out);
+
+/*
+ * Posts a receive of at most `capacity` bytes with `tag`. A larger message ends the receive in -EMSGSIZE with nothing
+ * written (and the send too, unless that was already complete). Errors as for weft_send().
+ */
+WEFT_API int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
+                       const struct weft_options *options, struct weft_request **out);
+
+/* 1 and the completion when `request` has ended (the handle is gone then), else 0. Drives progress.
+ * `completion` may be NULL. */
+WEFT_API int weft_test(struct weft_request *request, struct weft_completion *completion);
+
+/* Waits until `request` ends: 0 and its completion (the handle is gone then), or -ETIMEDOUT with the request still
+ * under way. */
+WEFT_API int weft_wait(struct weft_request *request, int timeout_ms, struct weft_completion *completion);
+
+/* Waits until one of `count` requests of the same context ends (NULL entries are passed over): 0, its index and its completion (that
+ * handle is gone then); -ETIMEDOUT; -ENOENT when all entries are NULL. */
+WEFT_API int weft_wait_any(struct weft_request *const *requests, int count, int timeout_ms, int *index,
+                           struct weft_completion *completion);
+
+/* Asks for an early end. The request still has to be tested or waited for: its status is -ECANCELED, or what it
+ * would have been where the cancel came too late. */
+WEFT_API void weft_cancel(struct weft_request *request);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
