@@ -1,0 +1,118 @@
+/*
+ * The contract of io/engine.h, clause by clause, on each implementation: epoll and io_uring over loopback, and the
+ * simulator with many seeds. `engine_contract [SEED]` runs the simulator with that seed alone.
+ */
+#include "engine_contract.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define SEEDS 24
+
+struct contract_case {
+    const char *name;
+    void (*run)(const struct implementation *of);
+    bool once; /* has no chance in it: one seed tells as much as many */
+};
+
+static const struct contract_case cases[] = {
+    {"connects over IPv4", connects_over_ipv4, false},
+    {"connects over IPv6", connects_over_ipv6, false},
+    {"listens on everything", listens_on_everything, false},
+    {"dials from a bound address", dials_from_a_bound_address, false},
+    {"refuses a missing interface", refuses_a_missing_interface, true},
+    {"refuses an address in use", refuses_an_address_in_use, true},
+    {"reports a refused connect", reports_a_refused_connect, false},
+    {"receives what is there", receives_what_is_there, false},
+    {"ends a stream with zero", ends_a_stream_with_zero, false},
+    {"finds the end behind bytes seen earlier", finds_the_end_behind_bytes_seen_earlier, false},
+    {"keeps partial sends inside", keeps_partial_sends_inside, false},
+    {"takes odd vectors", takes_odd_vectors, false},
+    {"reports a reset", reports_a_reset, false},
+    {"starts anew with a reused descriptor", starts_anew_with_a_reused_descriptor, false},
+    {"cancels what waits", cancels_what_waits, false},
+    {"cancels connects", cancels_connects, false},
+    {"cancels a send half way", cancels_a_send_half_way, false},
+    {"loses no byte to cancel", loses_no_byte_to_cancel, false},
+    {"serves small beside bulk", serves_small_beside_bulk, false},
+    {"hears news while busy", hears_news_while_busy, false},
+    {"returns no more than asked", returns_no_more_than_asked, false},
+    {"carries random traffic", carries_random_traffic, false},
+    {"shares a descriptor between engines", shares_a_descriptor_between_engines, false},
+    {"wakes before poll", wakes_before_poll, true},
+    {"wakes from a thread", wakes_from_a_thread, true},
+    {"does not wait with work at hand", does_not_wait_with_work_at_hand, true},
+    {"keeps to its timeout", keeps_to_its_timeout, true},
+    {"shrugs off signals", shrugs_off_signals, true},
+    {"outlives the thread that posted", outlives_the_thread_that_posted, true},
+    {"serves whoever drives", serves_whoever_drives, true},
+    {"catches callers that cheat", catches_callers_that_cheat, true},
+};
+
+enum { CASES = sizeof(cases) / sizeof(*cases) };
+
+static const struct implementation implementations[] = {
+    {.name = "epoll", .ops = &wf_engine_epoll, .seed = 1},
+    {.name = "uring", .ops = &wf_engine_uring, .seed = 1},
+    {.name = "uring pinned", .ops = &wf_engine_uring, .pinned = true, .seed = 1},
+    {.name = "sim", .ops = &wf_engine_sim, .simulated = true, .seed = 1},
+};
+
+enum { IMPLEMENTATIONS = sizeof(implementations) / sizeof(*implementations) };
+
+struct run {
+    const struct contract_case *what;
+    struct implementation of;
+    char name[96];
+};
+
+static uint64_t only_seed; /* 0: all */
+
+static void run_case(void **state)
+{
+    const struct run *run = *state;
+    struct implementation of = run->of;
+    struct wf_status status = {0};
+    if (!of.simulated && of.ops->probe(NULL, &status) == -EOPNOTSUPP) {
+        print_message("skipped: %s\n", status.text);
+        skip();
+    }
+    uint64_t last = of.simulated && !run->what->once ? SEEDS : 1;
+    if (only_seed)
+        of.seed = last = only_seed;
+    for (; of.seed <= last; of.seed++)
+        run->what->run(&of);
+}
+
+static void is_fit_for_use(void **state)
+{
+    (void)state;
+    struct wf_status status = {0};
+    if (wf_engine_epoll.probe(NULL, &status))
+        fail_msg("%s", status.text);
+    assert_true(wf_engine_sim.probe(NULL, &status) < 0); /* without a network there is none */
+    assert_true(status.text[0]);
+}
+
+int main(int argc, char **argv)
+{
+    static struct run runs[IMPLEMENTATIONS * CASES];
+    static struct CMUnitTest tests[IMPLEMENTATIONS * CASES + 1];
+    only_seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
+    int count = 0;
+    for (int i = 0; i < IMPLEMENTATIONS; i++) {
+        for (int k = 0; k < CASES; k++, count++) {
+            struct run *run = &runs[count];
+            *run = (struct run){.what = &cases[k], .of = implementations[i]};
+            snprintf(run->name, sizeof(run->name), "%s %s", implementations[i].name, cases[k].name);
+            tests[count] = (struct CMUnitTest){.name = run->name, .test_func = run_case, .initial_state = run};
+        }
+    }
+    tests[count] = (struct CMUnitTest)cmocka_unit_test(is_fit_for_use);
+    return cmocka_run_group_tests_name("engine contract", tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+/* What the simulator promises beyond the seam: time, rails, faults, and the same run for the same seed. */
+#include "engine_contract.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static struct implementation simulator(uint64_t seed)
+{
+    return (struct implementation){.name = "sim", .ops = &wf_engine_sim, .simulated = true, .seed = seed};
+}
+
+static void open_pair(struct world *world, const struct implementation *of, struct pair *pair)
+{
+    world_open(world, of, 1, 0);
+    *pair = pair_open(world, 0);
+}
+
+static void close_pair(struct world *world, struct pair *pair)
+{
+    pair_close(world, pair);
+    world_close(world);
+}
+
+static void freezes_and_thaws(void **state)
+{
+    (void)state;
+    struct implementation of = simulator(3);
+    struct world world;
+    struct pair pair;
+    open_pair(&world, &of, &pair);
+    struct task send = {0}, receive = {0};
+    char got[4];
+    wf_sim_freeze(world.sim, pair.server, true);
+    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), 1);
+    task_buffer(&receive, got, sizeof(got));
+    task_post(&world, 0, &receive, WF_OP_RECV, pair.server);
+    world_idle(&world);
+    assert_int_equal(wf_sim_next_event(world.sim), WF_NEVER);
+    wf_sim_advance(world.sim, wf_sim_now(world.sim) + 60 * WF_NS_PER_S);
+    world_idle(&world);
+    assert_int_equal(receive.returned, 0);
+    assert_int_equal(wf_engine_sim.retransmits(world.host, pair.client), 1);
+    wf_sim_freeze(world.sim, pair.client, false);
+    assert_int_equal(world_await(&world, &receive), 1);
+    close_pair(&world, &pair);
+}
+
+static void cuts(void **state)
+{
+    (void)state;
+    struct implementation of = simulator(4);
+    struct world world;
+    struct pair pair;
+    open_pair(&world, &of, &pair);
+    struct task send = {0}, receive = {0};
+    char got[4];
+    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), 1);
+    world_idle(&world); /* the byte has arrived before the cut */
+    int chosen = wf_sim_pick_connection(world.sim);
+    assert_true(chosen == pair.client || chosen == pair.server);
+    wf_sim_cut(world.sim, pair.client);
+    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 1);
+    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), -ECONNRESET);
+    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 0);
+    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), -ECONNRESET);
+    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), -EPIPE);
+    close_pair(&world, &pair);
+}
+
+static void flips_one_byte(void **state)
+{
+    (void)state;
+    struct implementation of = simulator(5);
+    struct world world;
+    struct pair pair;
+    open_pair(&world, &of, &pair);
+    struct task send = {0}, receive = {0};
+    char got[8] = {0};
+    assert_true(wf_sim_flip(world.sim, pair.server, 3, 0x20));
+    task_buffer(&send, "abcdef", 6);
+    task_post(&world, 0, &send, WF_OP_SEND, pair.client);
+    for (size_t total = 0; total < 6;)
+        total += (size_t)task_run(&world, &receive, WF_OP_RECV, pair.server, got + total, 6 - total);
+    assert_int_equal(world_await(&world, &send), 6);
+    assert_string_equal(got, "abcDef");
+    assert_int_equal(wf_sim_bytes_read(world.sim, pair.server), 6);
+    assert_false(wf_sim_flip(world.sim, pair.server, 3, 0x20)); /* too late */
+    close_pair(&world, &pair);
+}
+
+static void keeps_to_the_rate_of_a_rail(void **state)
+{
+    (void)state;
+    enum { BYTES = 20000 };
+    struct implementation of = simulator(6);
+    struct world world;
+    struct pair pair;
+    open_pair(&world, &of, &pair);
+    static uint8_t bytes[BYTES], got[BYTES];
+    struct sockaddr_storage rail = address_of("127.0.0.1", 0);
+    struct wf_sim_rail settings = {.bytes_per_second = 1000000, .delay_ns = WF_NS_PER_MS};
+    wf_sim_set_rail(world.sim, &rail, &settings);
+    struct task send = {0}, receive = {0};
+    int64_t start = wf_sim_now(world.sim);
+    task_buffer(&send, bytes, BYTES);
+    task_post(&world, 0, &send, WF_OP_SEND, pair.client);
+    for (size_t total = 0; total < BYTES;)
+        total += (size_t)task_run(&world, &receive, WF_OP_RECV, pair.server, got, BYTES);
+    assert_int_equal(world_await(&world, &send), BYTES);
+    int64_t took = wf_sim_now(world.sim) - start;
+    assert_true(took >= BYTES * 1000LL + WF_NS_PER_MS); /* a microsecond a byte, and the way */
+    close_pair(&world, &pair);
+}
+
+static void takes_a_rail_down(void **state)
+{
+    (void)state;
+    struct implementation of = simulator(7);
+    struct world world;
+    world_open(&world, &of, 1, 0);
+    struct sockaddr_storage where, rail = address_of("127.0.0.1", 0);
+    int listener = listener_open(&world, "127.0.0.1", 4, &where);
+    int client = dialer_open(&world, AF_INET, 0);
+    struct wf_sim_rail settings = {.down = true};
+    wf_sim_set_rail(world.sim, &rail, &settings);
+    struct task connect = {0};
+    task_connect(&world, 0, &connect, client, &where);
+    world_idle(&world);
+    assert_int_equal(connect.returned, 0);
+    settings.down = false;
+    wf_sim_set_rail(world.sim, &rail, &settings);
+    assert_int_equal(world_await(&world, &connect), 0);
+    descriptor_close(&world, client);
+    descriptor_close(&world, listener);
+    world_close(&world);
+}
+
+static int64_t end_of_traffic(uint64_t seed)
+{
+    struct implementation of = simulator(seed);
+    struct world world;
+    world_open(&world, &of, 2, 0);
+    run_traffic(&world, 1);
+    int64_t end = wf_sim_now(world.sim);
+    assert_int_equal(wf_sim_open_descriptors(world.sim), 0);
+    world_close(&world);
+    return end;
+}
+
+static void repeats_itself(void **state)
+{
+    (void)state;
+    int64_t first = end_of_traffic(11);
+    assert_int_equal(end_of_traffic(11), first);
+    assert_int_not_equal(end_of_traffic(12), first);
+}
+
+/* The quick tier runs thousands of simulations: two engines and twenty connected sockets must cost next to nothing. */
+static void costs_little(void **state)
+{
+    (void)state;
+    enum { RUNS = 100, PAIRS = 10 };
+    clock_t start = clock();
+    for (uint64_t seed = 0; seed < RUNS; seed++) {
+        struct implementation of = simulator(seed);
+        struct world world;
+        world_open(&world, &of, 2, 0);
+        struct pair pairs[PAIRS];
+        for (int i = 0; i < PAIRS; i++)
+            pairs[i] = pair_open(&world, 0);
+        for (int i = 0; i < PAIRS; i++)
+            pair_close(&world, &pairs[i]);
+        world_close(&world);
+    }
+    double each_ms = (double)(clock() - start) * 1000 / CLOCKS_PER_SEC / RUNS;
+    print_message("%.3f ms a simulation\n", each_ms);
+    assert_true(each_ms < 20); /* with a sanitizer, on a busy machine; 0.1 without */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(freezes_and_thaws), cmocka_unit_test(cuts),
+        cmocka_unit_test(flips_one_byte),    cmocka_unit_test(keeps_to_the_rate_of_a_rail),
+        cmocka_unit_test(takes_a_rail_down), cmocka_unit_test(repeats_itself),
+        cmocka_unit_test(costs_little),
+    };
+    return cmocka_run_group_tests_name("simulator", tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/*
+ * model.h: the whole library, two contexts of it, on a simulated network, against a reference that knows what must
+ * have arrived. One seed is one schedule: settings, delays, sizes, posts, cancels and closes all come from it.
+ */
+#ifndef WEFT_TESTS_MODEL_H
+#define WEFT_TESTS_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/connection.h"
+#include "core/door.h"
+#include "core/session.h"
+#include "sim.h"
+#include "weft.h"
+
+#define MODEL_CONNECTIONS 3
+#define MODEL_MESSAGES 24 /* most sends, and most receives, of one direction */
+#define MODEL_TAG_LAST 99
+
+/* Everything that happened under one seed stops here with a line that repeats it. */
+void model_fail(const char *file, int line, const char *what, long long value);
+#define MODEL_CHECK(condition, value)                                                                                  \
+    do {                                                                                                               \
+        if (!(condition))                                                                                              \
+            model_fail(__FILE__, __LINE__, #condition, (long long)(value));                                            \
+    } while (0)
+
+struct model_send {
+    uint32_t size;
+    uint64_t tag;
+    uint8_t *data;                /* ruined as soon as the request has completed */
+    struct weft_request *request; /* NULL once collected */
+    bool cancelled;               /* asked to */
+    int status;
+    int taken_by;                 /* receive that got it, or -1 */
+};
+
+struct model_receive {
+    uint32_t capacity;
+    uint64_t tag;
+    bool any;
+    uint8_t *data;
+    uint32_t room;                /* bytes behind `data`: capacity and a margin that must stay poisoned */
+    struct weft_request *request;
+    bool cancelled;
+    int status;
+    uint64_t bytes;
+    int got;                      /* index of the send, or -1 */
+};
+
+/* One direction of one connection. */
+struct model_lane {
+    struct weft_connection *sender, *receiver;
+    int send_count, receive_count;
+    struct model_send sends[MODEL_MESSAGES + 1]; /* and the last one */
+    struct model_receive receives[2 * MODEL_MESSAGES + 4];
+    bool last_sent, last_received;
+};
+
+struct model_node {
+    struct weft_context *context;
+    struct wf_session *session;
+    struct weft_endpoint *endpoint;
+};
+
+struct model_world {
+    uint64_t seed;
+    struct wf_sim *sim;
+    struct model_node nodes[2]; /* 0 listens, 1 dials */
+    int connection_count;
+    struct weft_connection *connections[MODEL_CONNECTIONS][2];
+    struct model_lane lanes[MODEL_CONNECTIONS][2]; /* by sending node */
+    uint32_t largest;
+    uint64_t pressure; /* percent of steps that post rather than drive */
+    uint64_t turns;
+    int idle_turns; /* in a row in which nothing was found to do */
+};
+
+/* --- model_world.c: two contexts, driven by hand --- */
+uint64_t model_pick(struct model_world *world, uint64_t limit); /* 0 .. limit - 1 */
+void model_world_open(struct model_world *world, uint64_t seed);
+/* One turn of something: a door, a worker, or time. */
+void model_drive(struct model_world *world);
+/* Drives until `request` has ended and returns its status; a stall fails the schedule. */
+int model_finish(struct model_world *world, struct weft_request *request);
+void model_world_close(struct model_world *world);
+
+/* --- model_messages.c: posts, completions, the reference --- */
+void model_act(struct model_world *world);   /* one random action of a user */
+void model_collect(struct model_world *world); /* takes what has completed, checks it */
+bool model_drain(struct model_world *world); /* posts what is missing so that everything ends; true when it has */
+void model_judge(struct model_world *world); /* the reference's verdict on the whole */
+void model_free(struct model_world *world);
+
+#endif

@@ -1,0 +1,312 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model.h"
+
+#define POISON 0xA5
+#define MARGIN 16
+
+/* --- the reference's data: every message has bytes of its own --- */
+
+static uint8_t content(const struct model_world *world, int connection, int side, int index, uint32_t at)
+{
+    uint64_t mixed = world->seed * 31 + (uint64_t)(connection * 2 + side);
+    mixed = (mixed * 1000003 + (uint64_t)index) * 0x9E3779B97F4A7C15ull;
+    mixed ^= (at / 8) * 0xC2B2AE3D27D4EB4Full;
+    mixed ^= mixed >> 29;
+    mixed *= 0xBF58476D1CE4E5B9ull;
+    return (uint8_t)((mixed ^ (mixed >> 32)) >> (at % 4 * 8));
+}
+
+static bool is_content(const struct model_world *world, int connection, int side, int index, const uint8_t *data,
+                       uint32_t size)
+{
+    for (uint32_t at = 0; at < size; at++)
+        if (data[at] != content(world, connection, side, index, at))
+            return false;
+    return true;
+}
+
+static bool is_poison(const uint8_t *data, uint64_t size)
+{
+    for (uint64_t at = 0; at < size; at++)
+        if (data[at] != POISON)
+            return false;
+    return true;
+}
+
+static uint32_t draw_size(struct model_world *world)
+{
+    switch (model_pick(world, 5)) {
+    case 0:
+        return (uint32_t)model_pick(world, 4);
+    case 1:
+        return (uint32_t)model_pick(world, 300);
+    case 2:
+        return world->largest;
+    default:
+        return (uint32_t)model_pick(world, world->largest + 1);
+    }
+}
+
+/* --- posting --- */
+
+static void post_send(struct model_world *world, int connection, int side, uint32_t size, uint64_t tag)
+{
+    struct model_lane *lane = &world->lanes[connection][side];
+    int index = lane->send_count++;
+    struct model_send *send = &lane->sends[index];
+    *send = (struct model_send){.size = size, .tag = tag, .taken_by = -1};
+    send->data = malloc(size + 1);
+    for (uint32_t at = 0; at < size; at++)
+        send->data[at] = content(world, connection, side, index, at);
+    int result = weft_send(lane->sender, send->data, size, tag, NULL, &send->request);
+    MODEL_CHECK(result == 0, result);
+}
+
+static void post_receive(struct model_world *world, int connection, int side, uint32_t capacity, uint64_t tag, bool any)
+{
+    struct model_lane *lane = &world->lanes[connection][side];
+    struct model_receive *receive = &lane->receives[lane->receive_count++];
+    struct weft_options options = {.flags = any ? WEFT_ANY_TAG : 0};
+    *receive = (struct model_receive){.capacity = capacity, .tag = tag, .any = any, .got = -1};
+    receive->room = capacity + MARGIN;
+    receive->data = malloc(receive->room);
+    memset(receive->data, POISON, receive->room);
+    int result = weft_recv(lane->receiver, receive->data, capacity, tag, &options, &receive->request);
+    MODEL_CHECK(result == 0, result);
+    (void)world;
+}
+
+static void act_receive(struct model_world *world, int connection, int side)
+{
+    uint32_t capacity = world->largest;
+    if (model_pick(world, 8) == 0)
+        capacity = draw_size(world);
+    if (world->lanes[connection][side].receive_count < MODEL_MESSAGES)
+        post_receive(world, connection, side, capacity, model_pick(world, 3), model_pick(world, 4) == 0);
+}
+
+static void act_cancel(struct model_world *world, struct model_lane *lane)
+{
+    (void)world;
+    if (model_pick(world, 2) && lane->send_count > 0) {
+        struct model_send *send = &lane->sends[model_pick(world, (uint64_t)lane->send_count)];
+        if (send->request) {
+            send->cancelled = true;
+            weft_cancel(send->request);
+        }
+    } else if (lane->receive_count > 0) {
+        struct model_receive *receive = &lane->receives[model_pick(world, (uint64_t)lane->receive_count)];
+        if (receive->request) {
+            receive->cancelled = true;
+            weft_cancel(receive->request);
+        }
+    }
+}
+
+void model_act(struct model_world *world)
+{
+    int connection = (int)model_pick(world, (uint64_t)world->connection_count), side = (int)model_pick(world, 2);
+    struct model_lane *lane = &world->lanes[connection][side];
+    uint64_t what = model_pick(world, 100);
+    if (what < 48) {
+        if (lane->send_count < MODEL_MESSAGES)
+            post_send(world, connection, side, draw_size(world), model_pick(world, 3));
+    } else if (what < 92) {
+        act_receive(world, connection, side);
+    } else {
+        act_cancel(world, lane);
+    }
+}
+
+/* --- completions --- */
+
+/* The send whose bytes these are: not taken yet, of this tag and size. */
+static int find_send(struct model_world *world, int connection, int side, const struct model_receive *receive,
+                     uint64_t tag)
+{
+    struct model_lane *lane = &world->lanes[connection][side];
+    for (int i = 0; i < lane->send_count; i++) {
+        const struct model_send *send = &lane->sends[i];
+        if (send->taken_by < 0 && send->tag == tag && send->size == receive->bytes &&
+            is_content(world, connection, side, i, receive->data, send->size))
+            return i;
+    }
+    return -1;
+}
+
+static void receive_done(struct model_world *world, int connection, int side, int index,
+                         const struct weft_completion *completion)
+{
+    struct model_lane *lane = &world->lanes[connection][side];
+    struct model_receive *receive = &lane->receives[index];
+    receive->request = NULL;
+    receive->status = completion->status;
+    if (completion->tag == MODEL_TAG_LAST) /* also when it was too large, or cancelled on the way */
+        lane->last_received = true;
+    MODEL_CHECK(is_poison(receive->data + receive->capacity, MARGIN), index);
+    if (completion->status == -EMSGSIZE)
+        MODEL_CHECK(is_poison(receive->data, receive->capacity), index);
+    if (completion->status == 0) {
+        MODEL_CHECK(completion->bytes <= receive->capacity, completion->bytes);
+        MODEL_CHECK(receive->any || completion->tag == receive->tag, completion->tag);
+        receive->bytes = completion->bytes;
+        MODEL_CHECK(is_poison(receive->data + completion->bytes, receive->capacity - completion->bytes), index);
+        receive->got = find_send(world, connection, side, receive, completion->tag);
+        MODEL_CHECK(receive->got >= 0, index);
+        lane->sends[receive->got].taken_by = index;
+        receive->tag = completion->tag;
+    } else {
+        bool expected = completion->status == -EMSGSIZE || completion->status == -ECANCELED;
+        MODEL_CHECK(expected, completion->status);
+    }
+    memset(receive->data, POISON, receive->room); /* from here on nobody may write there */
+}
+
+static void send_done(struct model_send *send, const struct weft_completion *completion)
+{
+    send->request = NULL;
+    send->status = completion->status;
+    if (completion->status < 0 && completion->status != -ECANCELED && completion->status != -EMSGSIZE)
+        fprintf(stderr, "%s\n", completion->text);
+    MODEL_CHECK(completion->status == 0 || completion->status == -ECANCELED || completion->status == -EMSGSIZE,
+                completion->status);
+    MODEL_CHECK(completion->status == 0 || completion->status == -EMSGSIZE || send->cancelled ||
+                    completion->status == -ECANCELED,
+                completion->status);
+    memset(send->data, 0x11, send->size); /* from here on nobody may read there */
+}
+
+static void collect_lane(struct model_world *world, int connection, int side)
+{
+    struct model_lane *lane = &world->lanes[connection][side];
+    struct weft_completion completion;
+    for (int i = 0; i < lane->receive_count; i++)
+        if (lane->receives[i].request && weft_test(lane->receives[i].request, &completion))
+            receive_done(world, connection, side, i, &completion);
+    for (int i = 0; i < lane->send_count; i++)
+        if (lane->sends[i].request && weft_test(lane->sends[i].request, &completion))
+            send_done(&lane->sends[i], &completion);
+}
+
+void model_collect(struct model_world *world)
+{
+    for (int connection = 0; connection < world->connection_count; connection++)
+        for (int side = 0; side < 2; side++)
+            collect_lane(world, connection, side);
+}
+
+/* --- letting everything end --- */
+
+static bool receives_open(const struct model_lane *lane)
+{
+    for (int i = 0; i < lane->receive_count; i++)
+        if (lane->receives[i].request)
+            return true;
+    return false;
+}
+
+static bool sends_open(const struct model_lane *lane)
+{
+    for (int i = 0; i < lane->send_count; i++)
+        if (lane->sends[i].request)
+            return true;
+    return false;
+}
+
+/* A last message, and receives for any tag until it has come: all before it are then consumed. */
+static bool drain_lane(struct model_world *world, int connection, int side)
+{
+    struct model_lane *lane = &world->lanes[connection][side];
+    if (!lane->last_sent) {
+        post_send(world, connection, side, (uint32_t)model_pick(world, world->largest + 1), MODEL_TAG_LAST);
+        lane->last_sent = true;
+    }
+    if (lane->last_received) {
+        for (int i = 0; i < lane->receive_count; i++)
+            if (lane->receives[i].request && !lane->receives[i].cancelled) {
+                lane->receives[i].cancelled = true;
+                weft_cancel(lane->receives[i].request);
+            }
+        return !receives_open(lane) && !sends_open(lane);
+    }
+    bool any_open = false;
+    for (int i = 0; i < lane->receive_count; i++)
+        any_open |= lane->receives[i].request && lane->receives[i].any && !lane->receives[i].cancelled;
+    if (!any_open) {
+        MODEL_CHECK(lane->receive_count < 2 * MODEL_MESSAGES + 4, lane->receive_count);
+        post_receive(world, connection, side, world->largest, 0, true);
+    }
+    return false;
+}
+
+bool model_drain(struct model_world *world)
+{
+    bool done = true;
+    for (int connection = 0; connection < world->connection_count; connection++)
+        for (int side = 0; side < 2; side++)
+            done &= drain_lane(world, connection, side);
+    return done;
+}
+
+/* --- the verdict --- */
+
+/* Of one tag, receives in posting order got sends in posting order. */
+static void judge_order(const struct model_lane *lane)
+{
+    int last[MODEL_TAG_LAST + 1];
+    for (int tag = 0; tag <= MODEL_TAG_LAST; tag++)
+        last[tag] = -1;
+    for (int i = 0; i < lane->receive_count; i++) {
+        const struct model_receive *receive = &lane->receives[i];
+        /* Tiny messages may look alike: their order cannot be told. */
+        if (receive->status != 0 || receive->bytes < 8)
+            continue;
+        MODEL_CHECK(receive->got > last[receive->tag], receive->got);
+        last[receive->tag] = receive->got;
+    }
+}
+
+/* A message that nobody got was cancelled, or its receive was: it failed, or was too small. */
+static void judge_lost(const struct model_lane *lane)
+{
+    int lost = 0, excused = 0;
+    for (int i = 0; i < lane->send_count; i++)
+        if (lane->sends[i].taken_by < 0 && lane->sends[i].status == 0)
+            lost += 1;
+    for (int i = 0; i < lane->receive_count; i++)
+        if (lane->receives[i].status != 0)
+            excused += 1;
+    MODEL_CHECK(lost <= excused, lost);
+}
+
+static void judge_late_touch(const struct model_lane *lane)
+{
+    for (int i = 0; i < lane->receive_count; i++)
+        MODEL_CHECK(is_poison(lane->receives[i].data, lane->receives[i].room), i);
+}
+
+void model_judge(struct model_world *world)
+{
+    for (int connection = 0; connection < world->connection_count; connection++)
+        for (int side = 0; side < 2; side++) {
+            judge_order(&world->lanes[connection][side]);
+            judge_lost(&world->lanes[connection][side]);
+            judge_late_touch(&world->lanes[connection][side]);
+        }
+}
+
+void model_free(struct model_world *world)
+{
+    for (int connection = 0; connection < world->connection_count; connection++)
+        for (int side = 0; side < 2; side++) {
+            struct model_lane *lane = &world->lanes[connection][side];
+            for (int i = 0; i < lane->send_count; i++)
+                free(lane->sends[i].data);
+            for (int i = 0; i < lane->receive_count; i++)
+                free(lane->receives[i].data);
+        }
+}

@@ -1,0 +1,241 @@
+/* The proof of a channel: its published construction, and that nothing it covers can be exchanged. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "wire/seal.h"
+
+/* What a proof is made of. */
+struct input {
+    uint8_t secret[WF_SECRET_BYTES];
+    enum wf_role role;
+    struct wf_join join;
+    uint8_t acceptor_nonce[WF_NONCE_BYTES];
+};
+
+static void rise(uint8_t *bytes, size_t count, unsigned first)
+{
+    for (size_t i = 0; i < count; i++)
+        bytes[i] = (uint8_t)(first + i);
+}
+
+static struct input sample(void)
+{
+    struct input input = {
+        .role = WF_ROLE_DIALER,
+        .join = {.session = UINT64_C(0x1817161514131211),
+                 .channel = 0x24232221,
+                 .incarnation = 0x34333231,
+                 .channels = 9,
+                 .kind = WF_CHANNEL_BULK,
+                 .rail = 3,
+                 .domain = 0x54535251,
+                 .granted_frames = 64,
+                 .granted_bytes = 1 << 20},
+    };
+
+    rise(input.secret, WF_SECRET_BYTES, 0x80);
+    rise(input.join.nonce, WF_NONCE_BYTES, 0x90);
+    rise(input.acceptor_nonce, WF_NONCE_BYTES, 0x10);
+    return input;
+}
+
+struct proof {
+    uint8_t bytes[WF_PROOF_BYTES];
+};
+
+static struct proof prove(const struct input *input)
+{
+    struct proof proof = {{0}};
+
+    assert_int_equal(wf_seal_prove(input->secret, input->role, &input->join, input->acceptor_nonce, proof.bytes), 0);
+    return proof;
+}
+
+/* Computed by another implementation of HMAC-SHA256 and CRC32C over the bytes of "weft channel v1\0", the role, the
+ * acceptor's nonce and the JOIN message. */
+static void known_proofs(void **state)
+{
+    static const struct {
+        enum wf_role role;
+        struct proof proof;
+    } known[] = {
+        {WF_ROLE_DIALER,
+         {{0xf1, 0x95, 0xcd, 0xe1, 0x80, 0x17, 0x55, 0xaa, 0x93, 0x94, 0x6e, 0x98, 0x7b, 0x60, 0x01, 0x84,
+           0xc0, 0x90, 0xb7, 0x7a, 0x69, 0xa7, 0x35, 0x51, 0x93, 0xbb, 0x18, 0xaa, 0xf6, 0x63, 0xff, 0xe9}}},
+        {WF_ROLE_ACCEPTOR,
+         {{0xe7, 0x54, 0x76, 0x8b, 0x0a, 0x6c, 0x03, 0xab, 0xd9, 0xec, 0xa5, 0x9b, 0x76, 0x34, 0x38, 0x44,
+           0xb8, 0x95, 0x2b, 0x61, 0x6a, 0x31, 0x20, 0x41, 0xe9, 0x34, 0x16, 0x44, 0x3b, 0xfa, 0xac, 0xe4}}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        struct input input = sample();
+        input.role = known[i].role;
+        struct proof proof = prove(&input);
+        assert_memory_equal(proof.bytes, known[i].proof.bytes, WF_PROOF_BYTES);
+    }
+}
+
+static void the_same_again(void **state)
+{
+    struct input input = sample();
+    struct proof a = prove(&input), b = prove(&input);
+
+    (void)state;
+    assert_true(wf_seal_equal(a.bytes, b.bytes));
+}
+
+/* ------------------------------------------------------------------------------------------- exchanges */
+
+/* Everything the proof covers, as places in `struct input`: each bit of each must matter. */
+#define PLACE(member)                                                                                                  \
+    {                                                                                                                  \
+#member, offsetof(struct input, member), sizeof(((struct input *)0)->member)                                   \
+    }
+static const struct {
+    const char *what;
+    size_t at, size;
+} places[] = {
+    PLACE(secret),        PLACE(join.session),        PLACE(join.channel),       PLACE(join.incarnation),
+    PLACE(join.channels), PLACE(join.kind),           PLACE(join.rail),          PLACE(join.domain),
+    PLACE(join.nonce),    PLACE(join.granted_frames), PLACE(join.granted_bytes), PLACE(acceptor_nonce),
+};
+#define PLACE_COUNT (sizeof(places) / sizeof(places[0]))
+
+static struct proof proofs[2048];
+static size_t proof_count;
+
+/* The new proof must differ from every one before it, not only from the first. */
+static void collect(const struct input *input, const char *what)
+{
+    struct proof proof = prove(input);
+
+    for (size_t i = 0; i < proof_count; i++) {
+        if (wf_seal_equal(proofs[i].bytes, proof.bytes))
+            fail_msg("%s does not change the proof", what);
+    }
+    assert_true(proof_count < sizeof(proofs) / sizeof(proofs[0]));
+    proofs[proof_count++] = proof;
+}
+
+static void collect_all_bits(const struct input *base)
+{
+    for (size_t i = 0; i < PLACE_COUNT; i++) {
+        for (size_t bit = 0; bit < 8 * places[i].size; bit++) {
+            struct input input = *base;
+            ((uint8_t *)&input)[places[i].at + bit / 8] ^= (uint8_t)(1u << bit % 8);
+            collect(&input, places[i].what);
+        }
+    }
+}
+
+static void every_bit_of_every_field_matters(void **state)
+{
+    struct input input = sample();
+
+    (void)state;
+    proof_count = 0;
+    collect(&input, "the base");
+    collect_all_bits(&input);
+    assert_int_equal(proof_count, 1 + 8 * (32 + 8 + 4 + 4 + 2 + 1 + 1 + 4 + 16 + 8 + 8 + 16));
+}
+
+/* A stranger that sends the acceptor's own proof back to it. */
+static void reflection(void **state)
+{
+    struct input input = sample();
+    struct proof dialer = prove(&input);
+
+    (void)state;
+    input.role = WF_ROLE_ACCEPTOR;
+    struct proof acceptor = prove(&input);
+    assert_false(wf_seal_equal(dialer.bytes, acceptor.bytes));
+
+    /* Nor when it answers with the nonces the other way round, or the same nonce twice. */
+    struct input swapped = sample();
+    memcpy(swapped.join.nonce, input.acceptor_nonce, WF_NONCE_BYTES);
+    memcpy(swapped.acceptor_nonce, input.join.nonce, WF_NONCE_BYTES);
+    struct proof turned = prove(&swapped);
+    assert_false(wf_seal_equal(dialer.bytes, turned.bytes));
+    assert_false(wf_seal_equal(acceptor.bytes, turned.bytes));
+    memcpy(swapped.join.nonce, swapped.acceptor_nonce, WF_NONCE_BYTES);
+    struct proof same_as_dialer = prove(&swapped);
+    swapped.role = WF_ROLE_ACCEPTOR;
+    struct proof same_as_acceptor = prove(&swapped);
+    assert_false(wf_seal_equal(same_as_dialer.bytes, same_as_acceptor.bytes));
+}
+
+/* A recorded proof, played again to a side that has drawn another nonce, or for the next incarnation. */
+static void replay(void **state)
+{
+    struct input input = sample();
+    struct proof recorded = prove(&input);
+
+    (void)state;
+    input.acceptor_nonce[0] ^= 1;
+    struct proof wanted = prove(&input);
+    assert_false(wf_seal_equal(recorded.bytes, wanted.bytes));
+    input = sample();
+    input.join.nonce[WF_NONCE_BYTES - 1] ^= 0x80;
+    wanted = prove(&input);
+    assert_false(wf_seal_equal(recorded.bytes, wanted.bytes));
+    input = sample();
+    input.join.incarnation += 1;
+    wanted = prove(&input);
+    assert_false(wf_seal_equal(recorded.bytes, wanted.bytes));
+}
+
+/* Neighbouring fields that trade their values must not add up to the same bytes. */
+static void exchanged_values(void **state)
+{
+    struct input a = sample(), b = sample();
+
+    (void)state;
+    a.join.channel = 1, a.join.incarnation = 2;
+    b.join.channel = 2, b.join.incarnation = 1;
+    struct proof first = prove(&a), second = prove(&b);
+    assert_false(wf_seal_equal(first.bytes, second.bytes));
+    a = b = sample();
+    a.join.kind = 1, a.join.rail = 2;
+    b.join.kind = 2, b.join.rail = 1;
+    first = prove(&a), second = prove(&b);
+    assert_false(wf_seal_equal(first.bytes, second.bytes));
+    a = b = sample();
+    a.join.granted_frames = 1, a.join.granted_bytes = 2;
+    b.join.granted_frames = 2, b.join.granted_bytes = 1;
+    first = prove(&a), second = prove(&b);
+    assert_false(wf_seal_equal(first.bytes, second.bytes));
+}
+
+static void one_bit_apart_is_not_equal(void **state)
+{
+    struct input input = sample();
+    struct proof a = prove(&input), b = a;
+
+    (void)state;
+    assert_true(wf_seal_equal(a.bytes, b.bytes));
+    for (size_t bit = 0; bit < 8 * WF_PROOF_BYTES; bit++) {
+        b.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_false(wf_seal_equal(a.bytes, b.bytes));
+        b.bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_proofs),
+        cmocka_unit_test(the_same_again),
+        cmocka_unit_test(every_bit_of_every_field_matters),
+        cmocka_unit_test(reflection),
+        cmocka_unit_test(replay),
+        cmocka_unit_test(exchanged_values),
+        cmocka_unit_test(one_bit_apart_is_not_equal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
