@@ -1,0 +1,82 @@
+# loop_lib.sh: what the shell tests share. Sourced with WEFT and LOOP_TOOL set by the test runner.
+# A check that fails is told and counted; the test ends with the sum.
+
+set -u
+: "${WEFT:?the weft binary}" "${LOOP_TOOL:?the helper binary}"
+
+failures=0
+checks=0
+rails=127.0.1.1,127.0.2.1
+
+work=$(mktemp -d)
+trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+for name in $(env | sed -n 's/^\(WEFT_[A-Z_]*\)=.*/\1/p'); do
+    unset "$name"
+done
+
+skip() { # REASON
+    echo "skipped: $*"
+    exit 77
+}
+
+fail() { # WHAT
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+pass_if() { # DESCRIPTION COMMAND...
+    local what=$1
+    shift
+    checks=$((checks + 1))
+    "$@" || fail "$what"
+}
+
+finish() {
+    echo "$checks checks, $failures failed"
+    [ "$failures" -eq 0 ] && [ "$checks" -gt 0 ]
+    exit
+}
+
+# LOOP_ENGINE=NAME: the same test on that engine, or skipped where it cannot be had.
+if [ -n "${LOOP_ENGINE:-}" ]; then
+    export WEFT_ENGINE=$LOOP_ENGINE
+    timeout 30 "$WEFT" pair --local --endpoints 1 --size 8 -n 1 --port 0 >out 2>err </dev/null
+    [ $? -eq 77 ] && skip "$(head -1 err)"
+fi
+
+free_port() {
+    "$LOOP_TOOL" port
+}
+
+# Runs weft with a limit; its status in $status, what it said in files `out` and `err`.
+weft() { # ARGUMENTS...
+    timeout -k 5 "${limit:-60}" "$WEFT" "$@" >out 2>err </dev/null
+    status=$?
+    if [ "$status" -ge 124 ]; then
+        fail "weft $*: status $status (hangs or crashes)"
+    fi
+}
+
+# The values of a number in a JSON file, one a line.
+json_numbers() { # FILE KEY
+    grep -o "\"$2\": *-\{0,1\}[0-9][0-9.e+]*" "$1" | sed 's/.*: *//'
+}
+
+# No process of this test is left: all of them work in, or were started from, the test's own folder.
+nothing_left() {
+    local pid tries
+    for tries in 1 2 3 4 5 6 7 8 9 10; do
+        local left=""
+        for pid in /proc/[0-9]*; do
+            if [ "$(readlink "$pid/cwd" 2>/dev/null)" = "$work" ] &&
+                [ "$(readlink -f "$pid/exe" 2>/dev/null)" = "$(readlink -f "$WEFT")" ]; then
+                left="$left ${pid#/proc/}"
+            fi
+        done
+        [ -z "$left" ] && return 0
+        sleep 0.2
+    done
+    echo "left over:$left"
+    return 1
+}

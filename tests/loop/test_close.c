@@ -1,0 +1,348 @@
+/* test_close.c: closing ends what is outstanding with the right status, on both sides, and leaves nothing behind. */
+#include "loop_support.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#define SMALL 1000
+#define LARGE (8 * 1024 * 1024 + 1)
+
+static struct loop_pair pair;
+#define LEFT (pair.node[0].connection)
+#define RIGHT (pair.node[1].connection)
+
+static void connection_close_cancels_receives(void)
+{
+    struct loop_buffer sink[3];
+    struct weft_request *recv[3];
+    struct weft_error err = {0};
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    for (uint64_t i = 0; i < 3; i++) {
+        loop_buffer_create(&sink[i], LARGE);
+        recv[i] = loop_recv(LEFT, sink[i].data, LARGE, i);
+    }
+    LOOP_CALL(weft_connection_close(LEFT, LOOP_WAIT_MS, &err), &err);
+    LEFT = NULL;
+    for (int i = 0; i < 3; i++) {
+        loop_done(recv[i], -ECANCELED, 0);
+        loop_buffer_unmap(&sink[i]);
+    }
+    loop_pair_destroy(&pair);
+}
+
+/* Own sends are finished first: also those whose receives come only while the close waits. */
+static void *receive_late(void *arg)
+{
+    struct loop_message *message = arg;
+
+    loop_sleep_ms(150);
+    for (int i = 0; i < 4; i++)
+        message[i].recv = loop_recv(RIGHT, message[i].sink.data, message[i].sink.size, 1);
+    return NULL;
+}
+
+static void connection_close_finishes_sends(void)
+{
+    static const size_t sizes[] = {LARGE, SMALL, 0, LARGE};
+    struct loop_message message[4];
+    struct weft_error err = {0};
+    pthread_t thread;
+
+    loop_pair_create(&pair, "channels=2 chunk=64K", NULL, 2);
+    for (int i = 0; i < 4; i++) {
+        loop_message_create(&message[i], sizes[i], (uint64_t)i);
+        message[i].send = loop_send(LEFT, message[i].source.data, sizes[i], 1);
+    }
+    LOOP_CHECK(pthread_create(&thread, NULL, receive_late, message) == 0, "pthread_create");
+    LOOP_CALL(weft_connection_close(LEFT, LOOP_WAIT_MS, &err), &err);
+    LEFT = NULL;
+    pthread_join(thread, NULL);
+    for (int i = 0; i < 4; i++) {
+        loop_done(message[i].send, 0, sizes[i]);
+        loop_done(message[i].recv, 0, sizes[i]);
+        loop_message_verify(&message[i]);
+        loop_message_destroy(&message[i]);
+    }
+    loop_pair_destroy(&pair);
+}
+
+static void connection_close_gives_up_in_time(void)
+{
+    struct loop_message message;
+    struct weft_error err = {0};
+    int64_t start = loop_now_ms();
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    loop_message_create(&message, LARGE, 1);
+    message.send = loop_send(LEFT, message.source.data, LARGE, 1);
+    LOOP_CHECK(weft_connection_close(LEFT, 200, &err) == -ETIMEDOUT, "nobody receives");
+    LOOP_CHECK(err.text[0], "no text");
+    LEFT = NULL;
+    LOOP_CHECK(loop_now_ms() - start < 3000 * LOOP_SLOWER, "took %lld ms", (long long)(loop_now_ms() - start));
+    loop_done(message.send, -ECANCELED, 0);
+    loop_message_destroy(&message);
+    loop_pair_destroy(&pair);
+}
+
+/* Refused when posted, or soon after. */
+static void posted_after_the_close(void)
+{
+    struct weft_request *request = NULL;
+    char byte = 0;
+
+    for (int send = 0; send < 2; send++) {
+        int rc = send ? weft_send(RIGHT, &byte, 1, 0, NULL, &request) : weft_recv(RIGHT, &byte, 1, 0, NULL, &request);
+        LOOP_CHECK(rc == 0 || rc == -ESHUTDOWN, "%s after the peer's close: %d", send ? "a send" : "a receive", rc);
+        if (rc == 0)
+            loop_done(request, -ESHUTDOWN, 0);
+    }
+}
+
+static void the_other_side_sees_the_close(void)
+{
+    struct loop_message recv[3], send[3];
+    struct weft_error err = {0};
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    for (uint64_t i = 0; i < 3; i++) {
+        loop_message_create(&recv[i], LARGE, i);
+        loop_message_create(&send[i], LARGE, i);
+        recv[i].recv = loop_recv(RIGHT, recv[i].sink.data, LARGE, i);
+        send[i].send = loop_send(RIGHT, send[i].source.data, LARGE, i);
+    }
+    LOOP_CALL(weft_connection_close(LEFT, LOOP_WAIT_MS, &err), &err);
+    LEFT = NULL;
+    for (int i = 0; i < 3; i++) {
+        loop_done(recv[i].recv, -ESHUTDOWN, 0);
+        loop_done(send[i].send, -ESHUTDOWN, 0);
+        loop_message_destroy(&recv[i]);
+        loop_message_destroy(&send[i]);
+    }
+    posted_after_the_close();
+    LOOP_CALL(weft_connection_close(RIGHT, LOOP_WAIT_MS, &err), &err);
+    RIGHT = NULL;
+    loop_pair_destroy(&pair);
+}
+
+/* What the closer has sent and finished is there, although it was received by nobody yet. */
+static void sent_before_the_close_is_still_received(void)
+{
+    struct loop_message message[3];
+    struct weft_error err = {0};
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    for (uint64_t i = 0; i < 3; i++) {
+        loop_message_create(&message[i], SMALL, i);
+        message[i].send = loop_send(LEFT, message[i].source.data, SMALL, i);
+        loop_done(message[i].send, 0, SMALL);
+    }
+    LOOP_CALL(weft_connection_close(LEFT, LOOP_WAIT_MS, &err), &err);
+    LEFT = NULL;
+    loop_sleep_ms(50);
+    for (uint64_t i = 3; i-- > 0;) {
+        message[i].recv = loop_recv(RIGHT, message[i].sink.data, SMALL, i);
+        loop_done(message[i].recv, 0, SMALL);
+        loop_message_verify(&message[i]);
+        loop_message_destroy(&message[i]);
+    }
+    loop_pair_destroy(&pair);
+}
+
+/* Who has received a message may leave at once: its sender is told that it arrived, not that the other side is gone. */
+static void finish_after_the_close(struct loop_message *message)
+{
+    loop_done(message->send, 0, message->sink.size);
+    loop_message_verify(message);
+    loop_message_destroy(message);
+}
+
+static void receive_then_leave(bool close_peer)
+{
+    struct weft_connection *ends[2];
+    struct weft_error err = {0};
+    struct loop_message message;
+
+    if (!close_peer)
+        loop_pair_create(&pair, "channels=4 chunk=64K", NULL, 2);
+    for (int round = 0; round < (close_peer ? LOOP_COUNT(40, 10) : LOOP_COUNT(300, 60)); round++) {
+        loop_note("the %s closes, round %d", close_peer ? "peer" : "connection", round);
+        if (close_peer)
+            loop_pair_create(&pair, "channels=4 chunk=64K", NULL, 2);
+        loop_connection(&pair, round % 2, ends);
+        loop_message_create(&message, round % 3 ? 300000 : 20000, (uint64_t)round);
+        message.recv = loop_recv(ends[1], message.sink.data, message.sink.size, 1);
+        message.send = loop_send(ends[0], message.source.data, message.sink.size, 1);
+        loop_done(message.recv, 0, message.sink.size);
+        if (!close_peer) {
+            LOOP_CALL(weft_connection_close(ends[1], LOOP_WAIT_MS, &err), &err);
+            finish_after_the_close(&message);
+            LOOP_CALL(weft_connection_close(ends[0], LOOP_WAIT_MS, &err), &err);
+            continue;
+        }
+        struct loop_node *leaver = &pair.node[!(round % 2)], *stayer = &pair.node[round % 2];
+        weft_context_destroy(leaver->context);
+        *leaver = (struct loop_node){0};
+        finish_after_the_close(&message);
+        loop_node_stop(stayer);
+    }
+    if (!close_peer)
+        loop_pair_destroy(&pair);
+}
+
+static void close_after_the_last_receive(void)
+{
+    receive_then_leave(false);
+}
+
+static void leave_after_the_last_receive(void)
+{
+    receive_then_leave(true);
+}
+
+static void check_peer_close(int closer)
+{
+    struct loop_node *own = &pair.node[closer], *other = &pair.node[!closer];
+    struct loop_message send[2], recv[2];
+    struct weft_error err = {0};
+    struct loop_node *side[2] = {own, other};
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    for (int i = 0; i < 2; i++) {
+        loop_message_create(&send[i], LARGE, 1);
+        loop_message_create(&recv[i], LARGE, 2);
+        send[i].send = loop_send(side[i]->connection, send[i].source.data, LARGE, 1);
+        recv[i].recv = loop_recv(side[i]->connection, recv[i].sink.data, LARGE, 2);
+    }
+    LOOP_CHECK(weft_peer_status(other->peer, &err) == 0, "%s", err.text);
+    int rc = weft_peer_close(own->peer, 300, &err);
+    LOOP_CHECK(rc == 0 || rc == -ETIMEDOUT, "weft_peer_close: %d %s", rc, err.text);
+    own->peer = NULL;
+    own->connection = NULL;
+    loop_done(send[0].send, -ESHUTDOWN, 0);
+    loop_done(recv[0].recv, -ESHUTDOWN, 0);
+    for (int i = 0; i < 2; i++) {
+        struct weft_request *request = i ? send[1].send : recv[1].recv;
+        struct weft_completion completion = loop_end(request);
+        LOOP_CHECK(completion.status == -ESHUTDOWN, "the other side got %d: %s", completion.status, completion.text);
+    }
+    LOOP_CHECK(weft_peer_status(other->peer, &err) < 0 && err.text[0], "the other side still thinks it is connected");
+    for (int i = 0; i < 2; i++) {
+        loop_message_destroy(&send[i]);
+        loop_message_destroy(&recv[i]);
+    }
+    LOOP_CHECK(weft_endpoint_destroy(own->endpoint) == 0, "the endpoint is still busy");
+    own->endpoint = NULL;
+    loop_pair_destroy(&pair);
+}
+
+static void peer_close_ends_both_sides(void)
+{
+    check_peer_close(0);
+    check_peer_close(1);
+}
+
+/* An idle session closes at once, not after its time limit, and the next one works. */
+static void peers_come_and_go(void)
+{
+    int fds = 0;
+
+    for (int round = 0; round < LOOP_COUNT(30, 8); round++) {
+        int64_t start = loop_now_ms();
+        loop_note("round %d", round);
+        loop_pair_create(&pair, "channels=4", NULL, 2);
+        loop_exchange(LEFT, RIGHT, 70000, 1);
+        loop_pair_destroy(&pair);
+        LOOP_CHECK(loop_now_ms() - start < 1500 * LOOP_SLOWER, "took %lld ms", (long long)(loop_now_ms() - start));
+        if (round == 0)
+            fds = loop_fds();
+        LOOP_CHECK(loop_fds() == fds, "%d descriptors, %d after the first round", loop_fds(), fds);
+    }
+}
+
+/* Contexts that stay, sessions that come and go between them. */
+static void sessions_come_and_go(void)
+{
+    struct loop_node node[2];
+    int fds = 0;
+
+    loop_node_start(&node[0], "channels=2", 2);
+    loop_node_start(&node[1], "channels=2", 2);
+    int port = loop_node_listen(&node[1]);
+    for (int round = 0; round < LOOP_COUNT(100, 20); round++) {
+        loop_note("round %d", round);
+        loop_node_connect(&node[0], port);
+        loop_node_accept(&node[1]);
+        loop_node_open(&node[0]);
+        loop_node_take(&node[1]);
+        loop_exchange(node[0].connection, node[1].connection, 70000, 1);
+        for (int i = 0; i < 2; i++)
+            weft_connection_close(node[i].connection, 2000, NULL);
+        for (int i = 0; i < 2; i++)
+            weft_peer_close(node[i].peer, 2000, NULL);
+        for (int64_t limit = loop_now_ms() + 2000; round && loop_fds() > fds && loop_now_ms() < limit;)
+            loop_sleep_ms(1);
+        if (round == 0)
+            fds = loop_fds();
+        LOOP_CHECK(loop_fds() <= fds + 2, "%d descriptors, %d after the first round", loop_fds(), fds);
+    }
+    for (int i = 0; i < 2; i++) {
+        node[i].connection = NULL;
+        node[i].peer = NULL;
+        loop_node_stop(&node[i]);
+    }
+}
+
+/* A context that goes takes nothing of its memory's content with it, and its peer hears of it. */
+static void context_destroyed_with_everything_live(void)
+{
+    struct loop_message own[4], other;
+    struct weft_error err = {0};
+
+    for (int round = 0; round < 4; round++) {
+        loop_note("round %d", round);
+        loop_pair_create(&pair, "channels=1 chunk=64K window=4", NULL, 2);
+        struct loop_node *leaver = &pair.node[round % 2], *stayer = &pair.node[!(round % 2)];
+        for (uint64_t i = 0; i < 4; i++) {
+            loop_message_create(&own[i], LARGE, i);
+            if (i % 2)
+                loop_send(leaver->connection, own[i].source.data, LARGE, i);
+            else
+                loop_recv(leaver->connection, own[i].sink.data, LARGE, i);
+        }
+        loop_message_create(&other, LARGE, 9);
+        other.recv = loop_recv(stayer->connection, other.sink.data, LARGE, 1);
+        other.send = loop_send(stayer->connection, other.source.data, LARGE, 0);
+        if (round < 2)
+            loop_sleep_ms(round * 2);
+        weft_context_destroy(leaver->context);
+        *leaver = (struct loop_node){0};
+        for (int i = 0; i < 4; i++)
+            loop_message_destroy(&own[i]);
+        loop_end(other.recv);
+        loop_end(other.send);
+        loop_message_destroy(&other);
+        LOOP_CHECK(weft_peer_status(stayer->peer, &err) < 0, "the other side still thinks it is connected");
+        loop_node_stop(stayer);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    loop_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        LOOP_CASE(connection_close_cancels_receives, 20),
+        LOOP_CASE(connection_close_finishes_sends, 20),
+        LOOP_CASE(connection_close_gives_up_in_time, 20),
+        LOOP_CASE(the_other_side_sees_the_close, 20),
+        LOOP_CASE(sent_before_the_close_is_still_received, 20),
+        LOOP_CASE(close_after_the_last_receive, 20),
+        LOOP_CASE(leave_after_the_last_receive, 20),
+        LOOP_CASE(peer_close_ends_both_sides, 20),
+        LOOP_CASE(peers_come_and_go, 60),
+        LOOP_CASE(sessions_come_and_go, 60),
+        LOOP_CASE(context_destroyed_with_everything_live, 40),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

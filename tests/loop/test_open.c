@@ -1,0 +1,228 @@
+/* test_open.c: endpoints and connections: either side opens, in any order, and waits no longer than it was told to. */
+#include "loop_support.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+static struct loop_pair pair;
+
+static void both_sides_open(void)
+{
+    struct weft_connection *forth[2], *back[2];
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    loop_connection(&pair, 0, forth);
+    loop_connection(&pair, 1, back);
+    loop_exchange(forth[0], forth[1], 70000, 1);
+    loop_exchange(back[0], back[1], 70000, 1);
+    loop_exchange(pair.node[0].connection, pair.node[1].connection, 70000, 1);
+    loop_connection_end(back);
+    loop_exchange(forth[1], forth[0], 70000, 1);
+    loop_connection_end(forth);
+    loop_pair_destroy(&pair);
+}
+
+/* Connections of one pair of endpoints share channels, not messages. */
+static void connections_of_one_pair_do_not_mix(void)
+{
+    enum { COUNT = 6 };
+    struct weft_connection *ends[COUNT][2];
+    struct loop_message message[COUNT];
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    for (int i = 0; i < COUNT; i++)
+        loop_connection(&pair, i % 2, ends[i]);
+    for (uint64_t i = 0; i < COUNT; i++) {
+        loop_message_create(&message[i], i % 2 ? 100 : 200000, i);
+        message[i].send = loop_send(ends[i][0], message[i].source.data, message[i].source.size, 1);
+    }
+    for (int i = COUNT; i-- > 0;)
+        message[i].recv = loop_recv(ends[i][1], message[i].sink.data, message[i].sink.size, 1);
+    for (int i = 0; i < COUNT; i++) {
+        loop_done(message[i].recv, 0, message[i].sink.size);
+        loop_done(message[i].send, 0, message[i].sink.size);
+        loop_message_verify(&message[i]);
+        loop_message_destroy(&message[i]);
+        loop_connection_end(ends[i]);
+    }
+    loop_pair_destroy(&pair);
+}
+
+static void connections_reopen_many_times(void)
+{
+    loop_pair_create(&pair, "introductions=4", NULL, 2);
+    int fds = loop_fds(), threads = loop_threads();
+    for (int round = 0; round < LOOP_COUNT(1000, 150); round++) {
+        struct weft_connection *ends[2];
+        loop_note("round %d", round);
+        loop_connection(&pair, round % 2, ends);
+        loop_exchange(ends[0], ends[1], round % 4 ? 100 : 100000, 1);
+        loop_connection_end(ends);
+    }
+    LOOP_CHECK(loop_fds() == fds && loop_threads() == threads, "%d descriptors, %d threads; %d and %d before",
+               loop_fds(), loop_threads(), fds, threads);
+    loop_exchange(pair.node[0].connection, pair.node[1].connection, 70000, 1);
+    loop_pair_destroy(&pair);
+}
+
+static void endpoints_are_unique_and_busy(void)
+{
+    struct weft_context *context;
+    struct weft_endpoint *again = NULL;
+    struct weft_error err = {0};
+
+    loop_pair_create(&pair, NULL, NULL, 1);
+    context = pair.node[0].context;
+    LOOP_CHECK(weft_endpoint_create(context, 0, &again, &err) == -EEXIST, "endpoint 0 twice");
+    LOOP_CHECK(err.code == -EEXIST && err.text[0], "code %d, text '%s'", err.code, err.text);
+    LOOP_CHECK(weft_endpoint_create(context, WEFT_ANY_ENDPOINT, &again, &err) == -EINVAL, "the number of any");
+    LOOP_CHECK(again == NULL, "an out-parameter was written on failure");
+    for (int i = 0; i < 2; i++)
+        LOOP_CHECK(weft_endpoint_destroy(pair.node[i].endpoint) == -EBUSY, "node %d: its connection is open", i);
+    loop_exchange(pair.node[0].connection, pair.node[1].connection, 70000, 1);
+    weft_connection_close(pair.node[0].connection, LOOP_WAIT_MS, NULL);
+    weft_connection_close(pair.node[1].connection, LOOP_WAIT_MS, NULL);
+    pair.node[0].connection = pair.node[1].connection = NULL;
+    LOOP_CHECK(weft_endpoint_destroy(pair.node[0].endpoint) == 0, "its connection is closed");
+    LOOP_CALL(weft_endpoint_create(context, 0, &pair.node[0].endpoint, &err), &err);
+    loop_node_open(&pair.node[0]);
+    loop_node_take(&pair.node[1]);
+    loop_exchange(pair.node[0].connection, pair.node[1].connection, 70000, 1);
+    loop_pair_destroy(&pair);
+}
+
+static void *appear_late(void *endpoint)
+{
+    struct weft_error err = {0};
+
+    loop_sleep_ms(200);
+    LOOP_CALL(weft_endpoint_create(pair.node[1].context, 17, endpoint, &err), &err);
+    return NULL;
+}
+
+static void endpoint_that_appears_later(void)
+{
+    struct weft_connection *ends[2] = {NULL, NULL};
+    struct weft_endpoint *late = NULL;
+    struct weft_error err = {0};
+    pthread_t thread;
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    LOOP_CHECK(pthread_create(&thread, NULL, appear_late, &late) == 0, "pthread_create");
+    LOOP_CALL(weft_connection_open(pair.node[0].endpoint, pair.node[0].peer, 17, LOOP_WAIT_MS, &ends[0], &err), &err);
+    pthread_join(thread, NULL);
+    LOOP_CALL(weft_connection_accept(late, pair.node[1].peer, WEFT_ANY_ENDPOINT, LOOP_WAIT_MS, &ends[1], &err), &err);
+    LOOP_CHECK(weft_connection_remote(ends[0]) == 17 && weft_connection_remote(ends[1]) == 0, "remote ends %u and %u",
+               weft_connection_remote(ends[0]), weft_connection_remote(ends[1]));
+    loop_exchange(ends[0], ends[1], 70000, 1);
+    loop_connection_end(ends);
+    LOOP_CHECK(weft_endpoint_destroy(late) == 0, "the endpoint is still busy");
+    loop_pair_destroy(&pair);
+}
+
+/* Nobody answers in time; what was asked for then does not come up later as somebody else's connection. */
+static void open_and_accept_time_out(void)
+{
+    struct weft_connection *ends[2] = {NULL, NULL};
+    struct weft_endpoint *late = NULL;
+    struct weft_error err = {0};
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    struct loop_node *node = pair.node;
+    int64_t start = loop_now_ms();
+    int rc = weft_connection_open(node[0].endpoint, node[0].peer, 5, 150, &ends[0], &err);
+    LOOP_CHECK(rc == -ETIMEDOUT && err.text[0], "open: %d %s", rc, err.text);
+    rc = weft_connection_accept(node[1].endpoint, node[1].peer, WEFT_ANY_ENDPOINT, 150, &ends[1], &err);
+    LOOP_CHECK(rc == -ETIMEDOUT && err.text[0], "accept: %d %s", rc, err.text);
+    LOOP_CHECK(weft_connection_accept(node[1].endpoint, node[1].peer, 0, 0, &ends[1], &err) == -ETIMEDOUT, "no wait");
+    int64_t took = loop_now_ms() - start;
+    LOOP_CHECK(took >= 300 && took < 3000 * LOOP_SLOWER, "took %lld ms", (long long)took);
+    LOOP_CHECK(ends[0] == NULL && ends[1] == NULL, "an out-parameter was written on failure");
+
+    LOOP_CALL(weft_endpoint_create(node[1].context, 5, &late, &err), &err);
+    loop_sleep_ms(50);
+    rc = weft_connection_accept(late, node[1].peer, WEFT_ANY_ENDPOINT, 50, &ends[1], &err);
+    LOOP_CHECK(rc == -ETIMEDOUT, "a connection whose opener has given up was accepted");
+    LOOP_CALL(weft_connection_open(node[0].endpoint, node[0].peer, 5, LOOP_WAIT_MS, &ends[0], &err), &err);
+    LOOP_CALL(weft_connection_accept(late, node[1].peer, 0, LOOP_WAIT_MS, &ends[1], &err), &err);
+    loop_exchange(ends[0], ends[1], 70000, 1);
+    loop_connection_end(ends);
+    loop_pair_destroy(&pair);
+}
+
+/* accept() takes the connection of the endpoint it names, and leaves the others. */
+static void accept_by_remote_endpoint(void)
+{
+    enum { COUNT = 5 };
+    struct weft_endpoint *endpoint[COUNT];
+    struct weft_connection *opened[COUNT], *taken[COUNT];
+    struct weft_error err = {0};
+
+    loop_pair_create(&pair, NULL, NULL, 1);
+    struct loop_node *node = pair.node;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        LOOP_CALL(weft_endpoint_create(node[0].context, 100 + i, &endpoint[i], &err), &err);
+        LOOP_CALL(weft_connection_open(endpoint[i], node[0].peer, 0, LOOP_WAIT_MS, &opened[i], &err), &err);
+    }
+    for (uint32_t i = COUNT; i-- > 1;) {
+        LOOP_CALL(weft_connection_accept(node[1].endpoint, node[1].peer, 100 + i, LOOP_WAIT_MS, &taken[i], &err), &err);
+        LOOP_CHECK(weft_connection_remote(taken[i]) == 100 + i, "remote %u", weft_connection_remote(taken[i]));
+    }
+    uint32_t any = WEFT_ANY_ENDPOINT;
+    LOOP_CALL(weft_connection_accept(node[1].endpoint, node[1].peer, any, LOOP_WAIT_MS, &taken[0], &err), &err);
+    for (int i = 0; i < COUNT; i++)
+        loop_exchange(opened[i], taken[i], 3000, 1);
+    for (int i = 0; i < COUNT; i++) {
+        LOOP_CALL(weft_connection_close(opened[i], LOOP_WAIT_MS, &err), &err);
+        LOOP_CALL(weft_connection_close(taken[i], LOOP_WAIT_MS, &err), &err);
+        LOOP_CHECK(weft_endpoint_destroy(endpoint[i]) == 0, "the endpoint is still busy");
+    }
+    loop_pair_destroy(&pair);
+}
+
+/* A message may be on its way before the other side has accepted the connection. */
+static void send_before_the_accept(void)
+{
+    struct weft_connection *ends[2] = {NULL, NULL};
+    struct loop_message small, large;
+    struct weft_error err = {0};
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    struct loop_node *node = pair.node;
+    LOOP_CALL(weft_connection_open(node[0].endpoint, node[0].peer, 0, LOOP_WAIT_MS, &ends[0], &err), &err);
+    loop_message_create(&small, 100, 1);
+    loop_message_create(&large, 1000000, 2);
+    large.send = loop_send(ends[0], large.source.data, large.source.size, 2);
+    small.send = loop_send(ends[0], small.source.data, small.source.size, 1);
+    loop_sleep_ms(50);
+    LOOP_CALL(weft_connection_accept(node[1].endpoint, node[1].peer, 0, LOOP_WAIT_MS, &ends[1], &err), &err);
+    small.recv = loop_recv(ends[1], small.sink.data, small.sink.size, 1);
+    large.recv = loop_recv(ends[1], large.sink.data, large.sink.size, 2);
+    loop_done(small.recv, 0, 100);
+    loop_done(large.recv, 0, 1000000);
+    loop_done(small.send, 0, 100);
+    loop_done(large.send, 0, 1000000);
+    loop_message_verify(&small);
+    loop_message_verify(&large);
+    loop_message_destroy(&small);
+    loop_message_destroy(&large);
+    loop_connection_end(ends);
+    loop_pair_destroy(&pair);
+}
+
+int main(int argc, char **argv)
+{
+    loop_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        LOOP_CASE(both_sides_open, 20),
+        LOOP_CASE(connections_of_one_pair_do_not_mix, 20),
+        LOOP_CASE(connections_reopen_many_times, 60),
+        LOOP_CASE(endpoints_are_unique_and_busy, 20),
+        LOOP_CASE(endpoint_that_appears_later, 20),
+        LOOP_CASE(open_and_accept_time_out, 20),
+        LOOP_CASE(accept_by_remote_endpoint, 20),
+        LOOP_CASE(send_before_the_accept, 20),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

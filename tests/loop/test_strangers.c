@@ -1,0 +1,290 @@
+/* test_strangers.c: who is let in, who is refused and with what words; and that nobody else disturbs anything. */
+#include "loop_support.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct late_server {
+    struct loop_node node;
+    int port;
+};
+
+static void *listen_late(void *arg)
+{
+    struct late_server *server = arg;
+    struct weft_error err = {0};
+    char address[32];
+
+    loop_sleep_ms(500);
+    loop_address(address, sizeof(address), server->port);
+    LOOP_CALL(weft_listen(server->node.context, address, &err), &err);
+    LOOP_CHECK(weft_listen_port(server->node.context) == server->port, "port");
+    return NULL;
+}
+
+static void client_first_server_later(void)
+{
+    struct late_server server = {.port = loop_free_port()};
+    struct loop_node client;
+    pthread_t thread;
+
+    loop_node_start(&server.node, NULL, 2);
+    loop_node_start(&client, NULL, 2);
+    LOOP_CHECK(weft_listen_port(server.node.context) == -ENOTCONN, "a port before weft_listen()");
+    LOOP_CHECK(pthread_create(&thread, NULL, listen_late, &server) == 0, "pthread_create");
+    loop_node_connect(&client, server.port);
+    pthread_join(thread, NULL);
+    loop_node_accept(&server.node);
+    loop_node_open(&client);
+    loop_node_take(&server.node);
+    loop_exchange(client.connection, server.node.connection, 70000, 1);
+    loop_node_stop(&client);
+    loop_node_stop(&server.node);
+}
+
+static void nobody_there(void)
+{
+    struct loop_node node;
+    struct weft_peer *peer = NULL;
+    struct weft_error err = {0};
+    char address[32];
+    int64_t start = loop_now_ms();
+
+    loop_node_start(&node, NULL, 1);
+    loop_address(address, sizeof(address), loop_free_port());
+    int rc = weft_connect(node.context, address, 300, &peer, &err);
+    int64_t took = loop_now_ms() - start;
+    LOOP_CHECK(rc == -ETIMEDOUT && err.code == rc, "weft_connect: %d %s", rc, err.text);
+    LOOP_CHECK(strstr(err.text, address), "'%s' does not name %s", err.text, address);
+    LOOP_CHECK(took >= 250 && took < 3000 * LOOP_SLOWER, "took %lld ms", (long long)took);
+    rc = weft_listen(node.context, "127.0.1.1:0", &err);
+    LOOP_CHECK(rc == 0, "weft_listen: %d %s", rc, err.text);
+    rc = weft_accept(node.context, 100, &peer, &err);
+    LOOP_CHECK(rc == -ETIMEDOUT && err.text[0], "weft_accept: %d %s", rc, err.text);
+    LOOP_CHECK(peer == NULL, "an out-parameter was written on failure");
+    loop_node_stop(&node);
+}
+
+/* Something listens there, takes the connection and never says a word. */
+static void silent_server(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET};
+    struct loop_node node;
+    struct weft_peer *peer = NULL;
+    struct weft_error err = {0};
+    char address[32];
+    int port = loop_free_port(), fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+
+    inet_pton(AF_INET, "127.0.1.1", &at.sin_addr);
+    at.sin_port = htons((uint16_t)port);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    LOOP_CHECK(bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(fd, 100) == 0, "%s", strerror(errno));
+    loop_node_start(&node, NULL, 1);
+    loop_address(address, sizeof(address), port);
+    int64_t start = loop_now_ms();
+    int rc = weft_connect(node.context, address, 500, &peer, &err);
+    int64_t took = loop_now_ms() - start;
+    LOOP_CHECK(rc == -ETIMEDOUT && err.text[0], "weft_connect: %d %s", rc, err.text);
+    LOOP_CHECK(took < 4000 * LOOP_SLOWER, "took %lld ms", (long long)took);
+    close(fd);
+    loop_node_stop(&node);
+}
+
+/* A full house refuses at once and says why; when somebody left there is room again. */
+static void one_peer_too_many(void)
+{
+    struct loop_node second;
+    struct loop_pair pair;
+    struct weft_peer *peer = NULL;
+    struct weft_error err = {0};
+    char address[32];
+
+    loop_pair_create(&pair, "", "peers=1", 2);
+    loop_node_start(&second, NULL, 2);
+    int port = weft_listen_port(pair.node[1].context);
+    loop_address(address, sizeof(address), port);
+    int64_t start = loop_now_ms();
+    int rc = weft_connect(second.context, address, LOOP_WAIT_MS, &peer, &err);
+    LOOP_CHECK(rc == -ECONNREFUSED && err.text[0], "weft_connect: %d %s", rc, err.text);
+    LOOP_CHECK(strstr(err.text, "peers"), "'%s' does not name the setting", err.text);
+    LOOP_CHECK(loop_now_ms() - start < 3000 * LOOP_SLOWER, "took %lld ms", (long long)(loop_now_ms() - start));
+    loop_exchange(pair.node[0].connection, pair.node[1].connection, 70000, 1);
+    for (int side = 0; side < 2; side++) {
+        weft_connection_close(pair.node[side].connection, 2000, NULL);
+        pair.node[side].connection = NULL;
+    }
+    for (int side = 0; side < 2; side++) {
+        weft_peer_close(pair.node[side].peer, 2000, NULL);
+        pair.node[side].peer = NULL;
+    }
+    loop_note("after the first has left");
+    loop_node_connect(&second, port);
+    loop_node_accept(&pair.node[1]);
+    loop_node_open(&second);
+    loop_node_take(&pair.node[1]);
+    loop_exchange(second.connection, pair.node[1].connection, 70000, 1);
+    loop_node_stop(&second);
+    loop_pair_destroy(&pair);
+}
+
+static void addresses_that_do_not_work(void)
+{
+    static const struct {
+        const char *address, *named;
+        int code;
+    } rows[] = {
+        {"127.0.1.1:99999", "99999", -EINVAL}, {"127.0.1.1:", "127.0.1.1:", -EINVAL},
+        {"127.0.1.1:12x", "12x", -EINVAL},     {"70000", "70000", -EINVAL},
+        {"[::1:5", "[::1", -EINVAL},           {"203.0.113.77:0", "203.0.113.77", -EADDRNOTAVAIL},
+    };
+    struct loop_node node, other;
+    struct weft_error err = {0};
+    char address[32], number[16];
+
+    loop_node_start(&node, NULL, 1);
+    loop_node_start(&other, NULL, 1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        loop_note("listen on '%s'", rows[i].address);
+        int rc = weft_listen(node.context, rows[i].address, &err);
+        LOOP_CHECK(rc == rows[i].code && err.code == rc, "%d %s", rc, err.text);
+        LOOP_CHECK(strstr(err.text, rows[i].named) && err.text[0], "'%s' does not name it", err.text);
+    }
+    int port = loop_node_listen(&node);
+    LOOP_CHECK(weft_listen(node.context, "127.0.1.1:0", &err) == -EALREADY && err.text[0], "twice: %s", err.text);
+    loop_address(address, sizeof(address), port);
+    snprintf(number, sizeof(number), "%d", port);
+    int rc = weft_listen(other.context, address, &err);
+    LOOP_CHECK(rc == -EADDRINUSE && strstr(err.text, number), "a port in use: %d '%s'", rc, err.text);
+    loop_node_listen(&other);
+    loop_node_stop(&node);
+    loop_node_stop(&other);
+}
+
+static void rails_and_settings_that_do_not_exist(void)
+{
+    struct weft_config *config = loop_config(NULL, 1);
+    struct weft_context *context = NULL;
+    struct weft_error err = {0};
+
+    LOOP_CHECK(weft_config_set(config, "chanels", "4", &err) == -ENOENT && strstr(err.text, "channels"), "%s",
+               err.text);
+    LOOP_CHECK(weft_config_set(config, "window", "-1", &err) == -EINVAL && strstr(err.text, "-1"), "%s", err.text);
+    LOOP_CHECK(weft_config_set(config, "chunk", "12Q", &err) == -EINVAL && strstr(err.text, "12Q"), "%s", err.text);
+    LOOP_CHECK(weft_config_get(config, "chanels") == NULL, "an unknown name has a value");
+    LOOP_CALL(weft_config_set(config, "chunk", "64K", &err), &err);
+    LOOP_CHECK(strcmp(weft_config_get(config, "chunk"), "64K") == 0, "chunk is %s", weft_config_get(config, "chunk"));
+    LOOP_CALL(weft_config_set(config, "rails", "127.0.1.1,203.0.113.9", &err), &err);
+    int rc = weft_context_create(config, &context, &err);
+    LOOP_CHECK(rc == -ENODEV && strstr(err.text, "203.0.113.9"), "%d '%s'", rc, err.text);
+    LOOP_CALL(weft_config_set(config, "rails", "nosuch0", &err), &err);
+    rc = weft_context_create(config, &context, &err);
+    LOOP_CHECK(rc == -ENODEV && strstr(err.text, "nosuch0"), "%d '%s'", rc, err.text);
+    LOOP_CHECK(context == NULL, "an out-parameter was written on failure");
+    weft_config_destroy(config);
+    weft_context_destroy(NULL);
+}
+
+/* ------------------------------------------------------------------------------------------- garbage */
+
+static int stranger(int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    inet_pton(AF_INET, "127.0.1.1", &address.sin_addr);
+    LOOP_CHECK(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0, "%s", strerror(errno));
+    return fd;
+}
+
+/* Says something of kind `what`; the descriptor stays open where the kind is to hang around. */
+static int annoy(int port, unsigned what)
+{
+    static const char *const phrases[] = {"GET / HTTP/1.0\r\n\r\n", "WEFT", "", "\x16\x03\x01\x02"};
+    struct linger reset = {.l_onoff = 1};
+    unsigned char noise[6000];
+    int fd = stranger(port);
+
+    loop_fill(noise, sizeof(noise), what);
+    if (what % 5 == 4)
+        memset(noise, what % 2 ? 0xFF : 0, sizeof(noise));
+    size_t length = (what * 7919u) % sizeof(noise);
+    if (what % 3 == 0)
+        send(fd, phrases[what % 4], strlen(phrases[what % 4]), MSG_NOSIGNAL);
+    else if (what % 7)
+        send(fd, noise, length, MSG_NOSIGNAL);
+    if (what % 10 == 9)
+        return fd;
+    if (what % 10 == 8)
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+    close(fd);
+    return -1;
+}
+
+static void two_hundred_strangers(void)
+{
+    enum { STRANGERS = 200 };
+    int hanging[STRANGERS], fds, count = 0;
+    struct loop_pair pair;
+    struct loop_node next;
+    struct loop_message message;
+
+    loop_pair_create(&pair, "channels=1 window=2 chunk=16K", "channels=1 window=2 chunk=16K connect_timeout=1", 2);
+    int port = weft_listen_port(pair.node[1].context);
+    fds = loop_fds();
+    loop_message_create(&message, 32 * 1024 * 1024 / LOOP_SLOWER, 1);
+    message.recv = loop_recv(pair.node[1].connection, message.sink.data, message.sink.size, 1);
+    message.send = loop_send(pair.node[0].connection, message.source.data, message.source.size, 1);
+    for (unsigned i = 0; i < STRANGERS; i++) {
+        int fd = annoy(port, i);
+        if (fd >= 0)
+            hanging[count++] = fd;
+    }
+    loop_done(message.recv, 0, message.sink.size);
+    loop_done(message.send, 0, message.sink.size);
+    loop_message_verify(&message);
+    loop_message_destroy(&message);
+    LOOP_CHECK(loop_failures(pair.node[0].peer) + loop_failures(pair.node[1].peer) == 0, "a channel was lost");
+    loop_note("a peer among strangers");
+    loop_node_start(&next, NULL, 2);
+    loop_node_connect(&next, port);
+    struct loop_node host = {.context = pair.node[1].context, .endpoint = pair.node[1].endpoint};
+    loop_node_accept(&host);
+    loop_node_open(&next);
+    loop_node_take(&host);
+    loop_exchange(next.connection, host.connection, 70000, 1);
+    weft_connection_close(next.connection, 2000, NULL);
+    weft_connection_close(host.connection, 2000, NULL);
+    weft_peer_close(host.peer, 2000, NULL);
+    next.connection = NULL;
+    loop_node_stop(&next);
+    /* The silent ones are shown out after connect_timeout, though they hold their ends open. */
+    for (int64_t limit = loop_now_ms() + 4000 * LOOP_SLOWER; loop_fds() > fds + count && loop_now_ms() < limit;)
+        loop_sleep_ms(20);
+    LOOP_CHECK(loop_fds() <= fds + count, "%d descriptors, expected %d", loop_fds(), fds + count);
+    for (int i = 0; i < count; i++)
+        close(hanging[i]);
+    loop_exchange(pair.node[0].connection, pair.node[1].connection, 70000, 2);
+    loop_pair_destroy(&pair);
+}
+
+int main(int argc, char **argv)
+{
+    loop_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        LOOP_CASE(client_first_server_later, 20),
+        LOOP_CASE(nobody_there, 20),
+        LOOP_CASE(silent_server, 20),
+        LOOP_CASE(one_peer_too_many, 20),
+        LOOP_CASE(addresses_that_do_not_work, 20),
+        LOOP_CASE(rails_and_settings_that_do_not_exist, 20),
+        LOOP_CASE(two_hundred_strangers, 60),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

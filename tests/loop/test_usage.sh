@@ -1,0 +1,214 @@
+#!/bin/bash
+# test_usage.sh: what cannot be met ends in one clear line that names the value, with the right exit status, without a
+# hang and with nobody left.
+. "$(dirname "$0")/loop_lib.sh"
+limit=20
+
+base="--local --endpoints 2 --size 64K -n 2 -w 0 --rails $rails"
+
+# One line on standard error with WORD in it, and the status.
+expect() { # STATUS WORD ARGUMENTS...
+    local want=$1 word=$2
+    shift 2
+    weft "$@"
+    told "$want" "$word" "weft $*"
+}
+
+told() { # STATUS WORD WHAT
+    pass_if "$3: status $status, expected $1: $(head -3 err)" [ "$status" -eq "$1" ]
+    pass_if "$3: no line names $2: $(head -3 err)" grep -Fqe "$2" err
+    pass_if "$3: more than a line: $(cat err)" [ "$(wc -l <err)" -le 2 ]
+    pass_if "$3: nobody is left" nothing_left
+}
+
+# ---- what was typed
+expect 2 --frobnicate mesh $base --frobnicate
+expect 2 nonsense nonsense
+expect 2 12Q mesh --local --size 12Q
+expect 2 12Q mesh --local --begin 12Q
+expect 2 -5 mesh $base --window -5
+expect 2 0 mesh $base --window 0
+expect 2 1000000 mesh $base --channels 1000000
+expect 2 x7 mesh $base --iters x7
+expect 2 frame mesh $base --engine frame
+expect 2 spiral mesh $base --pattern spiral
+expect 2 99999999999999999999 mesh $base --chunk 99999999999999999999
+expect 2 chnk mesh $base --set chnk=4K
+expect 2 chunk mesh $base --set chunk
+expect 2 node9:banana pair --local --src node9:banana --dst node1:host0
+expect 2 --connect mesh --listen 127.0.1.1:1 --connect 127.0.1.1:1
+expect 2 --size mesh --local --size
+expect 2 99999 mesh --listen 127.0.1.1:99999 --size 64K
+
+# ---- the environment
+WEFT_CHUNKS=4K weft mesh $base --port "$(free_port)"
+pass_if "an unknown WEFT_ name is no failure (status $status)" [ "$status" -eq 0 ]
+pass_if "an unknown WEFT_ name is told: $(cat err)" grep -q WEFT_CHUNKS err
+pass_if "with the nearest real one: $(cat err)" grep -qw WEFT_CHUNK err
+WEFT_WINDOW=-3 weft mesh $base
+told 2 WEFT_WINDOW "WEFT_WINDOW=-3"
+pass_if "and the value is told" grep -q -e -3 err
+WEFT_CONFIG=$PWD/none.conf weft mesh $base
+told 2 none.conf "WEFT_CONFIG of a file that is not there"
+printf 'chunk = 64K\nwindow = many\n' >bad.conf
+expect 2 bad.conf mesh $base --config bad.conf
+
+# ---- the machine
+expect 1 203.0.113.9 mesh --local --endpoints 1 --size 64K -n 1 --rails 203.0.113.9
+expect 1 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0
+
+port=$(free_port)
+timeout 30 "$WEFT" mesh --listen 127.0.1.1:"$port" --rails $rails --size 64K -n 1 --connect-timeout 25 >first.out 2>&1 &
+first=$!
+sleep 0.7
+weft mesh --listen 127.0.1.1:"$port" --rails $rails --size 64K -n 1
+pass_if "a port in use: status $status" [ "$status" -eq 1 ]
+pass_if "a port in use is named: $(cat err)" grep -q "$port" err
+kill $first
+wait $first 2>/dev/null
+
+expect 1 127.0.1.1:1 mesh --connect 127.0.1.1:1 --connect-timeout 1 --rails $rails --size 64K -n 1
+
+weft_limited() { # ULIMIT-OPTION VALUE ARGUMENTS...
+    local option=$1 value=$2
+    shift 2
+    # shellcheck disable=SC2016
+    timeout -k 5 "$limit" bash -c 'ulimit "$1" "$2" || exit 99; shift 2; exec "$@"' _ "$option" "$value" "$WEFT" "$@" \
+        >out 2>err </dev/null
+    status=$?
+    [ "$status" -lt 124 ] || fail "with ulimit $option $value: status $status (hangs or crashes)"
+}
+
+weft_limited -n 20 mesh $base --channels 16 --port "$(free_port)"
+told 1 "descriptor" "too few descriptors"
+if [ -z "${LOOP_SANITIZED:-}" ]; then
+    expect 1 1T mesh --local --endpoints 2 --size 1T -n 1 --rails $rails
+    weft_limited -v 400000 mesh --local --endpoints 4 --size 64M -n 1 --rails $rails --port "$(free_port)"
+    pass_if "too little address space: status $status" [ "$status" -eq 1 ]
+    pass_if "too little address space is told: $(head -3 err)" grep -Eqi 'memory|address space|buffers' err
+fi
+
+# ---- where the results go
+# A full device of the test's own where it may make one: a fault must not cost the machine its /dev/full.
+full=/dev/full
+make_full() {
+    rm -f full
+    if mknod full c 1 7 2>/dev/null; then
+        full=$PWD/full
+    fi
+}
+
+make_full
+expect 1 "$full" mesh $base --port "$(free_port)" --json "$full"
+pass_if "--json writes to a device, and does not replace it" [ -c "$full" ]
+make_full
+expect 1 "$full" mesh $base --port "$(free_port)" --csv "$full"
+pass_if "--csv writes to a device, and does not replace it" [ -c "$full" ]
+make_full
+expect 1 /proc/none mesh $base --port "$(free_port)" --out /proc/none
+expect 1 no/such/folder/x.json mesh $base --port "$(free_port)" --json no/such/folder/x.json
+timeout -k 5 "$limit" "$WEFT" config >"$full" 2>err
+status=$?
+pass_if "weft config to a full disk: status $status" [ "$status" -eq 1 ]
+
+# ---- interrupted
+for signal in INT TERM KILL; do
+    "$WEFT" mesh $base --size 1M -n 100000000 --port "$(free_port)" >out 2>err </dev/null &
+    run=$!
+    sleep 1
+    kill -$signal $run
+    wait $run 2>/dev/null
+    status=$?
+    [ $signal = KILL ] || pass_if "after SIG$signal: status $status" [ "$status" -eq 1 ]
+    pass_if "after SIG$signal: nobody is left" nothing_left
+done
+
+# ---- nothing is eager: every message waits for its receive, those of the two nodes to each other too
+for what in "mesh $base" "pair --local --size 0,8 -n 4 --rails $rails" "pair --local --lat --size 8 -n 4 --rails $rails"; do
+    # shellcheck disable=SC2086
+    weft $what --eager 0 --first-burst 0 --port "$(free_port)"
+    pass_if "weft $what without eager messages: status $status: $(cat err)" [ "$status" -eq 0 ]
+done
+
+# ---- what the result files say is consistent in itself
+# Of each row: min <= p50 <= p90 <= p99 <= p999 <= max, and the mean between min and max.
+consistent() { # CSV
+    awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        function us(name) { return $at["time_us_" name] + 0 }
+        { slack = 1e-6 * us("max"); rows++ }
+        us("min") > us("p50") + slack || us("p50") > us("max") + slack || us("p90") > us("p99") + slack ||
+        us("p99") > us("p999") + slack || us("p999") > us("max") + slack || us("mean") < us("min") - slack ||
+        us("mean") > us("max") + slack || $at["grouped"] < 1 || $at["grouped"] > $at["iters"] { print; wrong = 1 }
+        END { exit wrong || rows == 0 }' "$1"
+}
+for what in "mesh --local --endpoints 2" "pair --local" "pair --local --inflight 3" "pair --local --inflight 1" \
+    "pair --local --lat"; do
+    # shellcheck disable=SC2086
+    weft $what --size 8,4K,64K,1M -n 21 -w 1 --rails $rails --port "$(free_port)" --quiet --csv times.csv
+    pass_if "weft $what: status $status: $(cat err)" [ "$status" -eq 0 ]
+    pass_if "weft $what: times that contradict each other" consistent times.csv
+done
+
+# ---- a folder of results is there when there are results
+expect 2 12Q mesh $base --size 12Q --out made/one --latest latest
+pass_if "wrong usage makes no folder" [ ! -e made/one ]
+expect 1 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0 --out made/two --latest latest
+pass_if "a run that never started leaves no folder" [ ! -e made/two ]
+pass_if "and no link" [ ! -L latest ]
+weft mesh $base --port "$(free_port)" --out made/three --latest latest
+pass_if "results through the link" [ -s latest/mesh.json ]
+weft mesh $base --port "$(free_port)" --out made/four --latest latest
+pass_if "the link moves on: $(readlink latest)" [ "$(readlink -f latest)" = "$PWD/made/four" ]
+expect 1 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0 --out made/five --latest latest
+pass_if "but only to results: $(readlink latest)" [ "$(readlink -f latest)" = "$PWD/made/four" ]
+
+# ---- nothing is called verified that was not
+for what in "-c 0" "--backend null"; do
+    # shellcheck disable=SC2086
+    weft mesh $base $what --port "$(free_port)" --json unchecked.json
+    pass_if "weft mesh $what: status $status: $(cat err)" [ "$status" -eq 0 ]
+    pass_if "$what: no word of wrong bytes: $(tail -1 out)" [ "$(grep -c 'wrong bytes: passed' out)" -eq 0 ]
+    pass_if "$what: verified" grep -Eq '"verified": *false' unchecked.json
+    pass_if "$what: wrong_bytes is a number" [ -z "$(json_numbers unchecked.json wrong_bytes)" ]
+done
+
+# ---- a report that nobody gets
+report() { # WHAT ARGUMENTS...: standard output is where the caller sent it
+    local what=$1
+    shift
+    timeout -k 5 "$limit" "$WEFT" "$@" 2>err </dev/null
+    status=$?
+    told 1 "standard output" "$what"
+}
+make_full
+report "a report to a full disk" mesh $base --port "$(free_port)" >"$full"
+report "a report to a closed output" mesh $base --port "$(free_port)" >&-
+make_full
+report "the version to a full disk" --version >"$full"
+make_full
+expect 1 "No space left" mesh $base --port "$(free_port)" --json "$full"
+
+# ---- a line of a log fits itself: 2 senders of 64K, so bytes / time is the rate
+weft mesh $base --port "$(free_port)" --log-dir perf
+pass_if "the rate of each [PERF] line is its bytes over its time: $(cat perf/*.log)" awk '/PERF/ {
+        lines++; ms = $5; rate = 2 * 65536 / (ms * 1e6)
+        if (rate < $8 * 0.9 - 0.01 && ms > 0.05 || rate > $8 * 1.1 + 0.01 && ms > 0.05) wrong = 1
+    } END { exit wrong || lines != 8 }' perf/fullmesh_*.log
+
+# ---- words that are known, here or elsewhere
+expect 2 "standard output" mesh $base --json - --csv -
+expect 2 bla mesh $base --fault bla
+expect 77 stall mesh $base --fault stall=0@1+1
+expect 2 "weft pair" mesh $base --lat
+expect 77 --gpus mesh $base --gpus all
+expect 77 cuda mesh $base --memory cuda
+expect 77 cuda mesh $base -m cuda
+expect 77 intra mesh $base --scope intra
+weft mesh $base --port "$(free_port)" --json told.json --log-dir told
+pass_if "the report ends with where its files are: $(tail -1 out)" grep -q 'results: told.json .*logs: told/' out
+
+# ---- and what works
+weft mesh $base --port "$(free_port)"
+pass_if "the same without a fault: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "nobody is left" nothing_left
+finish
