@@ -1,0 +1,291 @@
+#include "agree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "memory.h"
+#include "words.h"
+
+#define HELLO "weft.bench/1"
+
+/* What node1 decides for both. Everything else is each node's own. */
+static const enum wf_setting_id shared_settings[] = {
+    WF_SET_ENDPOINTS, WF_SET_BEGIN,   WF_SET_END,    WF_SET_FACTOR,  WF_SET_SIZE,  WF_SET_ITERS,
+    WF_SET_WARMUP,    WF_SET_CHECK,   WF_SET_MEMORY, WF_SET_PATTERN, WF_SET_SCOPE, WF_SET_MODE,
+    WF_SET_INFLIGHT,  WF_SET_BACKEND, WF_SET_SEED,   WF_SET_SRC,     WF_SET_DST,
+};
+
+#define SHARED_COUNT (sizeof(shared_settings) / sizeof(shared_settings[0]))
+
+/* ------------------------------------------------------------------------------------------- about this node */
+
+static void read_boot_id(char *buffer, size_t room)
+{
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+    buffer[0] = '\0';
+    if (file && fgets(buffer, (int)room, file))
+        buffer[strcspn(buffer, "\n")] = '\0';
+    if (file)
+        fclose(file);
+}
+
+static json_t *host_facts(const struct bench_link *link)
+{
+    struct utsname system;
+    char name[16];
+
+    uname(&system);
+    snprintf(name, sizeof(name), "node%d", link->node);
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s}", "node", name, "name", system.nodename, "kernel",
+                     system.release, "machine", system.machine, "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
+                     "memory_bytes", (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
+                     weft_context_engine(link->context), "weft", weft_version());
+}
+
+static json_t *fallback_lines(const struct bench_link *link)
+{
+    json_t *lines = json_array();
+    char *copy = strdup(weft_context_fallbacks(link->context));
+    char *rest = copy, *line;
+
+    while (copy && (line = bench_next_word(&rest, '\n')) != NULL)
+        if (line[0])
+            json_array_append_new(lines, json_sprintf("node%d: %s", link->node, line));
+    free(copy);
+    return lines;
+}
+
+static int peer_rails(const struct bench_link *link, struct weft_rail_stats *stats)
+{
+    int count = link->peer ? weft_peer_rails(link->peer, stats, BENCH_RAILS_MAX) : 0;
+
+    return count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
+}
+
+json_t *bench_rail_totals(const struct bench_link *link)
+{
+    struct weft_rail_stats stats[BENCH_RAILS_MAX];
+    int count = peer_rails(link, stats);
+    json_t *all = json_array();
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(
+            all,
+            json_pack("{s:o, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node",
+                      json_sprintf("node%d", link->node), "name", stats[i].name, "local", stats[i].local, "remote",
+                      stats[i].remote, "device_bound", stats[i].device_bound, "bytes",
+                      (json_int_t)(stats[i].sent_bytes + stats[i].received_bytes), "sent_bytes",
+                      (json_int_t)stats[i].sent_bytes, "received_bytes", (json_int_t)stats[i].received_bytes, "stalls",
+                      (json_int_t)stats[i].stalls, "failures", (json_int_t)stats[i].failures, "resent_bytes",
+                      (json_int_t)stats[i].resent_bytes, "retransmits", (json_int_t)stats[i].retransmits));
+    return all;
+}
+
+/* What both nodes tell about themselves. */
+static json_t *introduction(const struct bench_agreement *agreement)
+{
+    const struct bench_link *link = agreement->link;
+    const struct wf_config *config = agreement->options->config;
+    char boot[64];
+
+    read_boot_id(boot, sizeof(boot));
+    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:s}", "hello", HELLO, "boot_id", boot,
+                     "command", bench_command_name(agreement->options->command), "latency", agreement->options->latency,
+                     "need_bytes", (json_int_t)bench_memory_need(agreement->plan, link->node), "eager",
+                     (json_int_t)wf_config_number(config, WF_SET_EAGER), "digest",
+                     json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host", host_facts(link), "rails",
+                     bench_rail_totals(link), "fallbacks", fallback_lines(link), "stamp", agreement->result->stamp);
+}
+
+/* ------------------------------------------------------------------------------------------- settings */
+
+void bench_print_shared(const struct wf_config *config, FILE *out)
+{
+    for (size_t i = 0; i < SHARED_COUNT; i++) {
+        const char *text = wf_config_text(config, shared_settings[i]);
+        const char *quote = text[0] == '\0' || strpbrk(text, " \t;&|<>$*?()") ? "'" : "";
+        if (!bench_is_default(config, shared_settings[i]))
+            fprintf(out, " --%s %s%s%s", wf_setting(shared_settings[i])->name, quote, text, quote);
+    }
+}
+
+static json_t *shared_to_json(const struct wf_config *config)
+{
+    json_t *all = json_object();
+
+    for (size_t i = 0; i < SHARED_COUNT; i++) {
+        enum wf_setting_id id = shared_settings[i];
+        json_object_set_new(
+            all, wf_setting(id)->name,
+            json_pack("{s:s, s:b}", "value", wf_config_text(config, id), "default", (int)bench_is_default(config, id)));
+    }
+    return all;
+}
+
+/* What somebody asked for here and does not get is told as that. */
+static void tell_adopted(const struct bench_agreement *agreement, enum wf_setting_id id, const char *text)
+{
+    const struct wf_config *config = agreement->options->config;
+    const char *here = wf_config_text(config, id)[0] ? wf_config_text(config, id) : "none";
+
+    text = text[0] ? text : "none";
+    if (bench_is_default(config, id))
+        fprintf(agreement->news, "adopted from the client: %s = %s (default here: %s)\n", wf_setting(id)->name, text,
+                here);
+    else
+        fprintf(agreement->news, "overridden by the client: %s = %s (set here to %s: %s)\n", wf_setting(id)->name, text,
+                here, config->values[id].source);
+}
+
+static int adopt_one(struct bench_agreement *agreement, enum wf_setting_id id, const json_t *entry,
+                     struct wf_status *status)
+{
+    struct wf_config *config = agreement->options->config;
+    const char *text = json_string_value(json_object_get(entry, "value"));
+    bool is_default = json_is_true(json_object_get(entry, "default"));
+    bool same = text && strcmp(text, wf_config_text(config, id)) == 0;
+
+    if (!text)
+        return wf_fail(status, -EPROTO, "the other node does not say '%s': use the same build on both",
+                       wf_setting(id)->name);
+    if (same && is_default == bench_is_default(config, id))
+        return 0;
+    if (!same && agreement->news)
+        tell_adopted(agreement, id, text);
+    return wf_config_set(config, id, text, is_default ? WF_ORIGIN_DEFAULT : WF_ORIGIN_COMMAND,
+                         is_default ? "default" : "the other node", status);
+}
+
+static int adopt(struct bench_agreement *agreement, const json_t *hello, struct wf_status *status)
+{
+    const json_t *settings = json_object_get(hello, "settings");
+    const char *command = json_string_value(json_object_get(hello, "command"));
+    int rc = 0;
+
+    if (!command || strcmp(command, bench_command_name(agreement->options->command)) != 0)
+        return wf_fail(status, -ENOEXEC, "node0 runs 'weft %s' and node1 'weft %.20s': start the same command on both",
+                       bench_command_name(agreement->options->command), command ? command : "?");
+    agreement->options->latency = json_is_true(json_object_get(hello, "latency"));
+    for (size_t i = 0; rc == 0 && i < SHARED_COUNT; i++)
+        rc = adopt_one(agreement, shared_settings[i], json_object_get(settings, wf_setting(shared_settings[i])->name),
+                       status);
+    if (rc)
+        return rc;
+    bench_plan_fini(agreement->plan);
+    return bench_plan_init(agreement->plan, agreement->options, status);
+}
+
+/* ------------------------------------------------------------------------------------------- both */
+
+/* Both nodes keep everything about both; the names of rails are those of the receiving node. */
+static void remember(struct bench_result *result, int node, const json_t *about)
+{
+    const json_t *rail;
+    size_t index;
+
+    pthread_mutex_lock(&result->lock);
+    result->host[node] = json_incref(json_object_get(about, "host"));
+    result->fallbacks[node] = json_incref(json_object_get(about, "fallbacks"));
+    result->rail_totals[node] = json_incref(json_object_get(about, "rails"));
+    result->rails[node].count = 0;
+    json_array_foreach(result->rail_totals[node], index, rail)
+    {
+        const char *name = json_string_value(json_object_get(rail, "name"));
+        if (name && index < BENCH_RAILS_MAX)
+            bench_copy_text(result->rails[node].names[result->rails[node].count++], 32, name);
+    }
+    pthread_mutex_unlock(&result->lock);
+}
+
+/* Both nodes on one machine share its memory. */
+static int check_memory(const struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
+{
+    uint64_t need = bench_memory_need(agreement->plan, agreement->link->node);
+    uint64_t their_need = (uint64_t)json_integer_value(json_object_get(theirs, "need_bytes"));
+    const char *their_boot = json_string_value(json_object_get(theirs, "boot_id"));
+    char boot[64];
+
+    read_boot_id(boot, sizeof(boot));
+    if (boot[0] && their_boot && strcmp(boot, their_boot) == 0 && __builtin_add_overflow(need, their_need, &need))
+        need = UINT64_MAX;
+    return bench_memory_check(agreement->plan, need, status);
+}
+
+static int check_digest(const json_t *mine, const json_t *theirs, struct wf_status *status)
+{
+    const char *one = json_string_value(json_object_get(mine, "digest"));
+    const char *other = json_string_value(json_object_get(theirs, "digest"));
+
+    if (one && other && strcmp(one, other) == 0)
+        return 0;
+    return wf_fail(status, -EPROTO, "the nodes plan different measurements: use the same build of weft on both");
+}
+
+static int check_hello(const json_t *about, struct wf_status *status)
+{
+    const char *hello = json_string_value(json_object_get(about, "hello"));
+
+    if (hello && strcmp(hello, HELLO) == 0)
+        return 0;
+    return wf_fail(status, -EPROTO, "the other node speaks '%.40s', not " HELLO ": use the same build on both",
+                   hello ? hello : "nothing known");
+}
+
+/* node1: asks, then hears what node0 makes of it. */
+static int ask(struct bench_agreement *agreement, json_t **mine, json_t **theirs, struct wf_status *status)
+{
+    int rc;
+
+    *mine = introduction(agreement);
+    json_object_set_new(*mine, "settings", shared_to_json(agreement->options->config));
+    rc = bench_control_say(agreement->control, *mine, status);
+    if (rc == 0)
+        rc = bench_control_hear(agreement->control, theirs, status);
+    return rc ? rc : check_hello(*theirs, status);
+}
+
+/* node0: hears, adopts, answers. */
+static int grant(struct bench_agreement *agreement, json_t **mine, json_t **theirs, struct wf_status *status)
+{
+    int rc = bench_control_hear(agreement->control, theirs, status);
+
+    if (rc == 0)
+        rc = check_hello(*theirs, status);
+    if (rc == 0)
+        rc = adopt(agreement, *theirs, status);
+    if (rc)
+        return rc;
+    *mine = introduction(agreement);
+    rc = check_memory(agreement, *theirs, status);
+    return rc ? rc : bench_control_say(agreement->control, *mine, status);
+}
+
+int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
+{
+    json_t *mine = NULL, *theirs = NULL;
+    int node = agreement->link->node;
+    int rc = node == 1 ? ask(agreement, &mine, &theirs, status) : grant(agreement, &mine, &theirs, status);
+
+    if (rc == 0)
+        rc = check_digest(mine, theirs, status);
+    if (rc == 0 && node == 1)
+        rc = check_memory(agreement, theirs, status);
+    if (rc == 0) {
+        uint64_t one = (uint64_t)json_integer_value(json_object_get(mine, "eager"));
+        uint64_t other = (uint64_t)json_integer_value(json_object_get(theirs, "eager"));
+        const char *stamp = json_string_value(json_object_get(theirs, "stamp"));
+        agreement->eager = one > other ? one : other;
+        if (node == 1 && stamp)
+            bench_result_stamp(agreement->result, stamp);
+        remember(agreement->result, node, mine);
+        remember(agreement->result, 1 - node, theirs);
+    }
+    json_decref(mine);
+    json_decref(theirs);
+    return rc;
+}

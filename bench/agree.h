@@ -1,0 +1,33 @@
+/*
+ * agree.h: before anything is measured, node1 says what it wants; node0 adopts it, both compute the same plan, and
+ * each checks that its memory suffices. Nothing but the control connection has been allocated by then.
+ */
+#ifndef WF_BENCH_AGREE_H
+#define WF_BENCH_AGREE_H
+
+#include <stdio.h>
+
+#include "control.h"
+#include "link.h"
+#include "result.h"
+#include "schedule.h"
+
+struct bench_agreement {
+    struct bench_options *options; /* node0: settings are replaced by node1's */
+    struct bench_plan *plan;       /* node0: made again */
+    struct bench_link *link;
+    struct bench_control *control;
+    struct bench_result *result; /* hosts, rails, fallbacks of both nodes are filled in; the stamp is node0's */
+    FILE *news;                  /* where adopted settings are printed; NULL: nowhere */
+    uint64_t eager;              /* out: the larger of both nodes' `eager` */
+};
+
+int bench_agree(struct bench_agreement *agreement, struct wf_status *status);
+
+/* The options with which node1 measures what is set here, each with a blank before it. */
+void bench_print_shared(const struct wf_config *config, FILE *out);
+
+/* What this node's rails have carried, for the result; a new reference. */
+json_t *bench_rail_totals(const struct bench_link *link);
+
+#endif

@@ -1,0 +1,270 @@
+/*
+ * The backend that is measured: one connection for each two endpoints, used in both directions. Pairs within a node
+ * talk over a session of their own between two further contexts of this process, over the same rails.
+ */
+#include "backend.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "interrupt.h"
+
+#define OPEN_TIMEOUT_MS 30000
+#define SELF_SIDES 2
+
+/* Two contexts of this process that are joined: [0] listens and receives, [1] connects and sends. */
+struct self {
+    struct weft_context *contexts[SELF_SIDES];
+    struct weft_peer *peers[SELF_SIDES];
+    struct weft_endpoint **endpoints[SELF_SIDES];
+};
+
+struct bench_backend {
+    const struct bench_plan *plan;
+    struct bench_link *link;
+    struct weft_endpoint **endpoints;      /* of this node, by number; NULL where no pair uses it */
+    struct weft_connection **send, **recv; /* by pair; NULL where this node has no such part */
+    struct self self;
+    bool mixed; /* requests of several contexts may wait at the same time */
+    int next;   /* where asking in turn goes on, so that no request starves */
+};
+
+/* ------------------------------------------------------------------------------------------- open */
+
+static int create_endpoint(struct weft_context *context, uint32_t id, struct weft_endpoint **slot,
+                           struct wf_status *status)
+{
+    struct weft_error err = {0};
+
+    if (*slot || weft_endpoint_create(context, id, slot, &err) == 0)
+        return 0;
+    return bench_weft_failed(status, &err, "endpoint");
+}
+
+static int open_failed(struct wf_status *status, const struct weft_error *err, const struct bench_pair *pair)
+{
+    char src[32], dst[32], what[80];
+
+    snprintf(what, sizeof(what), "connecting %s and %s",
+             bench_endpoint_name(pair->src_node, pair->src, src, sizeof(src)),
+             bench_endpoint_name(pair->dst_node, pair->dst, dst, sizeof(dst)));
+    return bench_weft_failed(status, err, what);
+}
+
+/* The connection between endpoint `mine` of this node and `theirs` of the other: node1 opens, node0 accepts. */
+static int join_inter(struct bench_backend *backend, const struct bench_pair *pair, uint32_t mine, uint32_t theirs,
+                      struct weft_connection **out, struct wf_status *status)
+{
+    struct weft_error err = {0};
+    int rc = create_endpoint(backend->link->context, mine, &backend->endpoints[mine], status);
+
+    if (rc)
+        return rc;
+    if (backend->link->node == 1)
+        rc = weft_connection_open(backend->endpoints[mine], backend->link->peer, theirs, OPEN_TIMEOUT_MS, out, &err);
+    else
+        rc = weft_connection_accept(backend->endpoints[mine], backend->link->peer, theirs, OPEN_TIMEOUT_MS, out, &err);
+    return rc ? open_failed(status, &err, pair) : 0;
+}
+
+static int join_intra(struct bench_backend *backend, const struct bench_pair *pair, struct weft_connection **send,
+                      struct weft_connection **recv, struct wf_status *status)
+{
+    struct self *self = &backend->self;
+    struct weft_error err = {0};
+    int rc;
+
+    rc = create_endpoint(self->contexts[0], pair->dst, &self->endpoints[0][pair->dst], status);
+    if (rc == 0)
+        rc = create_endpoint(self->contexts[1], pair->src, &self->endpoints[1][pair->src], status);
+    if (rc)
+        return rc;
+    rc = weft_connection_open(self->endpoints[1][pair->src], self->peers[1], pair->dst, OPEN_TIMEOUT_MS, send, &err);
+    if (rc == 0)
+        rc = weft_connection_accept(self->endpoints[0][pair->dst], self->peers[0], pair->src, OPEN_TIMEOUT_MS, recv,
+                                    &err);
+    return rc ? open_failed(status, &err, pair) : 0;
+}
+
+static int join_self(struct bench_backend *backend, struct wf_status *status)
+{
+    struct self *self = &backend->self;
+    struct weft_error err = {0};
+    char address[32];
+    int rc = 0;
+
+    for (int side = 0; side < SELF_SIDES; side++) {
+        self->endpoints[side] = calloc(backend->plan->endpoints, sizeof(*self->endpoints[side]));
+        if (!self->endpoints[side])
+            return wf_fail(status, -ENOMEM, "no memory for %u endpoints", backend->plan->endpoints);
+        if (weft_context_create(backend->link->settings, &self->contexts[side], &err) != 0)
+            return bench_weft_failed(status, &err, "within this node");
+    }
+    rc = weft_listen(self->contexts[0], "127.0.0.1:0", &err);
+    if (rc == 0) {
+        snprintf(address, sizeof(address), "127.0.0.1:%d", weft_listen_port(self->contexts[0]));
+        rc = weft_connect(self->contexts[1], address, backend->link->connect_timeout_ms, &self->peers[1], &err);
+    }
+    if (rc == 0)
+        rc = weft_accept(self->contexts[0], backend->link->connect_timeout_ms, &self->peers[0], &err);
+    return rc ? bench_weft_failed(status, &err, "within this node") : 0;
+}
+
+/* Connections between the nodes are opened in the order of the plan, which is the same on both. */
+static int join_pairs(struct bench_backend *backend, struct wf_status *status)
+{
+    const struct bench_plan *plan = backend->plan;
+    uint64_t cells = (uint64_t)plan->endpoints * plan->endpoints;
+    struct weft_connection **joined =
+        calloc(cells, sizeof(struct weft_connection *)); /* by node0's, node1's endpoint */
+    int node = backend->link->node, rc = joined ? 0 : wf_fail(status, -ENOMEM, "no memory for connections");
+
+    for (uint32_t i = 0; rc == 0 && i < plan->pair_count; i++) {
+        const struct bench_pair *pair = &plan->pairs[i];
+        bool sends = pair->src_node == node, receives = pair->dst_node == node;
+        uint32_t mine = sends ? pair->src : pair->dst, theirs = sends ? pair->dst : pair->src;
+        struct weft_connection **cell;
+        rc = bench_interrupted(status);
+        if (rc || !(sends || receives))
+            continue;
+        if (sends && receives) {
+            rc = join_intra(backend, pair, &backend->send[i], &backend->recv[i], status);
+            continue;
+        }
+        cell = &joined[(uint64_t)mine * plan->endpoints + theirs];
+        if (!*cell)
+            rc = join_inter(backend, pair, mine, theirs, cell, status);
+        /* Both ways: a ping-pong answers on the pair it was asked on. */
+        backend->send[i] = backend->recv[i] = *cell;
+    }
+    free(joined);
+    return rc;
+}
+
+static void weft_backend_close(struct bench_backend *backend)
+{
+    if (!backend)
+        return;
+    /* The sender's side ends first, in an orderly way; with the contexts go their connections and endpoints. Those of
+     * the link's context end with the link. */
+    for (int side = SELF_SIDES - 1; side >= 0; side--)
+        if (backend->self.contexts[side])
+            weft_context_destroy(backend->self.contexts[side]);
+    for (int side = 0; side < SELF_SIDES; side++)
+        free(backend->self.endpoints[side]);
+    free(backend->endpoints);
+    free(backend->send);
+    free(backend->recv);
+    free(backend);
+}
+
+static int weft_backend_open(struct bench_link *link, const struct bench_plan *plan, struct bench_backend **out,
+                             struct wf_status *status)
+{
+    struct bench_backend *backend = calloc(1, sizeof(*backend));
+    int rc = 0;
+
+    if (!backend)
+        return wf_fail(status, -ENOMEM, "no memory for the weft backend");
+    backend->link = link;
+    backend->plan = plan;
+    backend->mixed = plan->intra;
+    backend->endpoints = calloc(plan->endpoints, sizeof(struct weft_endpoint *));
+    backend->send = calloc(plan->pair_count, sizeof(struct weft_connection *));
+    backend->recv = calloc(plan->pair_count, sizeof(struct weft_connection *));
+    if (!backend->endpoints || !backend->send || !backend->recv)
+        rc = wf_fail(status, -ENOMEM, "no memory for %u pairs", plan->pair_count);
+    if (rc == 0 && plan->intra)
+        rc = join_self(backend, status);
+    if (rc == 0)
+        rc = join_pairs(backend, status);
+    if (rc) {
+        weft_backend_close(backend);
+        return rc;
+    }
+    *out = backend;
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- messages */
+
+static int weft_backend_send(struct bench_backend *backend, uint32_t pair, const void *data, uint64_t length,
+                             uint64_t tag, bench_request *out)
+{
+    struct weft_request *request;
+    int rc = weft_send(backend->send[pair], data, length, tag, NULL, &request);
+
+    if (rc == 0)
+        *out = request;
+    return rc;
+}
+
+static int weft_backend_recv(struct bench_backend *backend, uint32_t pair, void *landing, uint64_t length, uint64_t tag,
+                             bench_request *out)
+{
+    struct weft_request *request;
+    int rc = weft_recv(backend->recv[pair], landing, length, tag, NULL, &request);
+
+    if (rc == 0)
+        *out = request;
+    return rc;
+}
+
+/* Requests of several contexts cannot wait in one call: asked in turn instead. */
+static int poll_mixed(struct weft_request *const *requests, int count, int timeout_ms, int *next, int *index,
+                      struct weft_completion *completion)
+{
+    int64_t deadline = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), timeout_ms);
+
+    for (;;) {
+        bool any = false;
+        for (int i = 0; i < count; i++) {
+            int at = (*next + i) % count;
+            if (!requests[at])
+                continue;
+            any = true;
+            if (weft_test(requests[at], completion)) {
+                *index = at;
+                *next = at + 1;
+                return 0;
+            }
+        }
+        if (!any)
+            return -ENOENT;
+        if (wf_clock_now(&wf_clock_monotonic) >= deadline)
+            return -ETIMEDOUT;
+        sched_yield();
+    }
+}
+
+static int weft_backend_wait(struct bench_backend *backend, bench_request *requests, int count, int timeout_ms,
+                             int *index, struct weft_completion *completion)
+{
+    struct weft_request *const *posted = (struct weft_request *const *)requests;
+
+    if (backend->mixed)
+        return poll_mixed(posted, count, timeout_ms, &backend->next, index, completion);
+    return weft_wait_any(posted, count, timeout_ms, index, completion);
+}
+
+static int weft_backend_rails(struct bench_backend *backend, bool intra, struct weft_rail_stats *stats, int max)
+{
+    struct weft_peer *peer = intra ? backend->self.peers[0] : backend->link->peer;
+
+    return peer ? weft_peer_rails(peer, stats, max) : 0;
+}
+
+const struct bench_backend_ops bench_backend_weft = {
+    .name = "weft",
+    .moves_data = true,
+    .open = weft_backend_open,
+    .send = weft_backend_send,
+    .recv = weft_backend_recv,
+    .wait = weft_backend_wait,
+    .rails = weft_backend_rails,
+    .close = weft_backend_close,
+};

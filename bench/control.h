@@ -1,0 +1,59 @@
+/*
+ * control.h: what the two nodes say to each other: texts (JSON), the start barrier, small numbers, and why one of
+ * them gave up. Both sides must make the same calls in the same order; a number in every message proves it.
+ */
+#ifndef WF_BENCH_CONTROL_H
+#define WF_BENCH_CONTROL_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "weft.h"
+
+#define BENCH_TEXT_MAX (1u << 20) /* longest text; longer news goes in several */
+
+/* What a node did in a phase, for the other one to know. */
+struct bench_news {
+    uint64_t cpu_ns;      /* processor time in the timed region */
+    uint64_t retransmits; /* TCP segments sent again */
+    uint64_t elapsed_ns;  /* from the start barrier to its last completion */
+    uint64_t wrong_bytes;
+};
+
+struct bench_control; /* Owner: the measuring thread. */
+
+/* `node` is this node's number; the session is asked about when a message fails. */
+int bench_control_create(struct weft_connection *connection, const struct weft_peer *peer, int node,
+                         struct bench_control **out, struct wf_status *status);
+void bench_control_destroy(struct bench_control *control);
+
+/* 0; -EINTR once a signal has come; -ECONNABORTED with the other node's reason once it gave up. */
+int bench_control_check(struct bench_control *control, struct wf_status *status);
+
+/* Tells the other node, once, why this one gives up, and with which exit status. Never waits. */
+void bench_control_abort(struct bench_control *control, const char *reason, int exit_status, bool interrupted);
+
+/* Whether the other node gave up; if so, how. */
+bool bench_control_aborted(const struct bench_control *control, int *exit_status, bool *interrupted);
+
+/* Sends `text` / takes the next one; `*out` is a new reference. */
+int bench_control_say(struct bench_control *control, const json_t *text, struct wf_status *status);
+int bench_control_hear(struct bench_control *control, json_t **out, struct wf_status *status);
+
+/*
+ * The start barrier of a phase. The leader's clock starts before the other side can leave it, and the leader leaves
+ * last: no side can send before the clock of the side that receives has started.
+ *
+ *   other -> leader   ready
+ *   leader -> other   go          leader's start
+ *   other -> leader   started     other's start
+ */
+int bench_control_start(struct bench_control *control, bool leader, int64_t *start_ns, struct wf_status *status);
+
+/* Exchanges the news of a phase. */
+int bench_control_swap(struct bench_control *control, const struct bench_news *mine, struct bench_news *theirs,
+                       struct wf_status *status);
+
+#endif

@@ -1,0 +1,250 @@
+/*
+ * Ping-pong: the source sends, the destination answers, one message at a time. A time is half a round trip, from
+ * before the send to the completion of the answer's receive, both on the source's clock.
+ */
+#include "measure.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "interrupt.h"
+
+#define SLICE_MS 100
+
+enum { PING = 0, PONG = 1 };
+
+struct rally {
+    struct bench_bed *bed;
+    uint64_t size, tag;
+    uint32_t pair;
+    bool source; /* this node sends the pings */
+    uint8_t *landing;
+    double *times; /* source */
+    uint32_t time_count;
+    uint64_t cpu_ns;
+    struct bench_wrong wrong;
+};
+
+/* Ping and pong of an iteration carry different data. */
+static const uint8_t *data_of(const struct rally *rally, uint32_t iteration, int part)
+{
+    return rally->bed->arena->stream +
+           bench_window_offset(rally->bed->plan->seed, rally->pair, rally->size, 2ull * iteration + (unsigned)part);
+}
+
+/* Until one of two requests has ended; its index, or -errno. */
+static int await(struct rally *rally, bench_request requests[2], struct weft_completion *completion,
+                 struct wf_status *status)
+{
+    const struct bench_bed *bed = rally->bed;
+    int index, rc;
+
+    while ((rc = bed->ops->wait(bed->backend, requests, 2, SLICE_MS, &index, completion)) == -ETIMEDOUT) {
+        rc = bench_control_check(bed->control, status);
+        if (rc)
+            return rc;
+    }
+    if (rc == 0 && completion->status) {
+        rc = bench_control_check(bed->control, status);
+        return rc ? rc : wf_fail(status, completion->status, "ping-pong: %s", completion->text);
+    }
+    if (rc)
+        return wf_fail(status, rc, "ping-pong: %s", wf_strerror(rc));
+    requests[index] = NULL;
+    return index;
+}
+
+/* The send is waited for with the answer: it is done by then, but its request must be given back. */
+static int await_both(struct rally *rally, bench_request requests[2], int64_t *received_ns, struct wf_status *status)
+{
+    struct weft_completion completion;
+
+    for (int left = 2; left > 0; left--) {
+        int index = await(rally, requests, &completion, status);
+        if (index < 0)
+            return index;
+        if (index != 1)
+            continue;
+        if (completion.bytes != rally->size)
+            return wf_fail(status, -EPROTO, "ping-pong: a message came with the wrong length");
+        *received_ns = completion.completed_ns;
+    }
+    return 0;
+}
+
+static int post_recv(struct rally *rally, bench_request *request, struct wf_status *status)
+{
+    const struct bench_bed *bed = rally->bed;
+    int rc = bed->ops->recv(bed->backend, rally->pair, rally->landing, rally->size, rally->tag, request);
+
+    return rc ? wf_fail(status, rc, "ping-pong: %s", wf_strerror(rc)) : 0;
+}
+
+static int post_send(struct rally *rally, const uint8_t *data, bench_request *request, struct wf_status *status)
+{
+    const struct bench_bed *bed = rally->bed;
+    int rc = bed->ops->send(bed->backend, rally->pair, data, rally->size, rally->tag, request);
+
+    return rc ? wf_fail(status, rc, "ping-pong: %s", wf_strerror(rc)) : 0;
+}
+
+static int serve(struct rally *rally, uint32_t first, uint32_t count, struct wf_status *status)
+{
+    int rc = 0;
+
+    for (uint32_t i = first; rc == 0 && i < first + count; i++) {
+        bench_request requests[2] = {NULL, NULL};
+        int64_t start = wf_clock_now(&wf_clock_monotonic), end = 0;
+        rc = post_recv(rally, &requests[1], status);
+        if (rc == 0)
+            rc = post_send(rally, data_of(rally, i, PING), &requests[0], status);
+        if (rc == 0)
+            rc = await_both(rally, requests, &end, status);
+        if (rc == 0 && rally->times)
+            rally->times[rally->time_count++] = (double)(end - start) / 2;
+        if (rc == 0)
+            rc = bench_interrupted(status);
+    }
+    return rc;
+}
+
+static int answer(struct rally *rally, uint32_t first, uint32_t count, bench_request *posted, struct wf_status *status)
+{
+    int rc = 0;
+
+    for (uint32_t i = first; rc == 0 && i < first + count; i++) {
+        bench_request requests[2] = {NULL, *posted};
+        struct weft_completion completion;
+        int index = await(rally, requests, &completion, status);
+        *posted = NULL;
+        if (index < 0)
+            return index;
+        rc = post_send(rally, data_of(rally, i, PONG), &requests[0], status);
+        /* The next receive stands before its ping can come, the last one's landing is not overwritten. */
+        if (rc == 0 && i + 1 < first + count)
+            rc = post_recv(rally, posted, status);
+        while (rc == 0 && requests[0]) {
+            index = await(rally, requests, &completion, status);
+            rc = index < 0 ? index : 0;
+        }
+        if (rc == 0)
+            rc = bench_interrupted(status);
+    }
+    return rc;
+}
+
+static int run(struct rally *rally, uint32_t first, uint32_t count, struct wf_status *status)
+{
+    bench_request posted = NULL;
+    int64_t start;
+    uint64_t cpu;
+    int rc = rally->source ? 0 : post_recv(rally, &posted, status);
+
+    if (rc == 0)
+        rc = bench_control_start(rally->bed->control, !rally->source, &start, status);
+    cpu = bench_cpu_ns();
+    if (rc == 0)
+        rc = rally->source ? serve(rally, first, count, status) : answer(rally, first, count, &posted, status);
+    rally->cpu_ns += bench_cpu_ns() - cpu;
+    return rc;
+}
+
+static int run_all(struct rally *rally, uint32_t warmup, uint32_t iters, double *times, struct wf_status *status)
+{
+    const struct bench_bed *bed = rally->bed;
+    bool checks = bed->plan->check && bed->ops->moves_data;
+    uint32_t last = warmup + iters - 1;
+    int rc = warmup ? run(rally, 0, warmup, status) : 0;
+
+    rally->times = rally->source ? times : NULL;
+    rally->cpu_ns = 0;
+    if (rc == 0 && iters > 1)
+        rc = run(rally, warmup, iters - 1, status);
+    if (rc == 0 && checks)
+        bench_poison(rally->landing, rally->size);
+    if (rc == 0)
+        rc = run(rally, last, 1, status);
+    if (rc == 0 && checks) {
+        bench_damage(rally->landing, rally->size, bed->flip_every);
+        bench_verify(rally->landing, data_of(rally, last, rally->source ? PONG : PING), rally->size, last,
+                     &rally->wrong);
+    }
+    return rc;
+}
+
+static void fill_sample(const struct rally *rally, const struct bench_news *theirs, uint32_t iters, uint64_t resent,
+                        struct bench_sample *sample)
+{
+    const struct bench_bed *bed = rally->bed;
+    double bytes = 2.0 * (double)rally->size * iters;
+
+    memset(sample, 0, sizeof(*sample));
+    sample->backend = bed->ops;
+    sample->pair = bed->plan->pairs[rally->pair];
+    sample->size = rally->size;
+    sample->iters = iters;
+    sample->latency = true;
+    sample->grouped = 1;
+    sample->checked = bed->plan->check && bed->ops->moves_data;
+    sample->wrong = rally->wrong;
+    sample->wrong.bytes += theirs->wrong_bytes;
+    sample->cpu_s_per_gb = bytes > 0 && bed->ops->moves_data ? (double)(rally->cpu_ns + theirs->cpu_ns) / bytes : -1;
+    sample->retransmits = resent + theirs->retransmits;
+    bench_times_of(rally->times, rally->time_count, &sample->time);
+}
+
+static uint64_t rails_now(const struct bench_bed *bed, struct weft_rail_stats *stats, int *count)
+{
+    uint64_t retransmits = 0;
+
+    *count = bed->ops->rails(bed->backend, false, stats, BENCH_RAILS_MAX);
+    *count = *count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : *count < 0 ? 0 : *count;
+    for (int i = 0; i < *count; i++)
+        retransmits += stats[i].retransmits;
+    return retransmits;
+}
+
+/* News to the other node; at the source, the sample. */
+static int conclude(struct rally *rally, uint32_t iters, const struct weft_rail_stats *before, uint64_t resent_before,
+                    struct bench_result *result, struct wf_status *status)
+{
+    struct bench_bed *bed = rally->bed;
+    struct weft_rail_stats after[BENCH_RAILS_MAX];
+    struct bench_news mine = {.cpu_ns = rally->cpu_ns, .wrong_bytes = rally->wrong.bytes}, theirs;
+    struct bench_sample sample;
+    int rails, rc;
+
+    mine.retransmits = rails_now(bed, after, &rails) - resent_before;
+    rc = bench_control_swap(bed->control, &mine, &theirs, status);
+    if (rc || !rally->source)
+        return rc;
+    fill_sample(rally, &theirs, iters, mine.retransmits, &sample);
+    sample.rail_count = rails;
+    for (int i = 0; i < rails; i++)
+        sample.rail_bytes[i] = after[i].received_bytes - before[i].received_bytes;
+    return bench_result_add(result, &sample, status);
+}
+
+int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, struct bench_result *result,
+                          struct wf_status *status)
+{
+    uint32_t iters = bench_plan_iters(bed->plan, size);
+    struct weft_rail_stats before[BENCH_RAILS_MAX];
+    struct rally rally = {.bed = bed, .size = size, .tag = ++bed->serial, .pair = pair};
+    double *times = calloc(iters, sizeof(*times));
+    uint64_t resent;
+    int rails, rc;
+
+    if (!times)
+        return wf_fail(status, -ENOMEM, "no memory for %u times", iters);
+    rally.source = bed->plan->pairs[pair].src_node == bed->node;
+    rally.landing = bench_arena_landing(bed->arena, size, 0);
+    resent = rails_now(bed, before, &rails);
+    rc = run_all(&rally, bed->plan->warmup, iters, times, status);
+    if (rc == 0)
+        rc = conclude(&rally, iters, before, resent, result, status);
+    free(times);
+    return rc;
+}

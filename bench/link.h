@@ -1,0 +1,49 @@
+/*
+ * link.h: this node and the other: one context, one session, and the control connection between endpoints
+ * BENCH_CONTROL_ENDPOINT of both.
+ */
+#ifndef WF_BENCH_LINK_H
+#define WF_BENCH_LINK_H
+
+#include "base/status.h"
+#include "options.h"
+#include "weft.h"
+
+#define BENCH_CONTROL_ENDPOINT 0xfffffff0u
+#define BENCH_RAILS_MAX 16
+
+/* All zero is a link that was never opened. Owner: the measuring thread. */
+struct bench_link {
+    int node; /* 0 listens, 1 connects */
+    struct weft_config *settings;
+    struct weft_context *context;
+    struct weft_peer *peer;
+    struct weft_endpoint *endpoint;
+    struct weft_connection *connection; /* control */
+    int connect_timeout_ms;
+};
+
+/* Asked while waiting for the other node; non-zero ends the wait with that error. */
+typedef int bench_waiting(void *context, struct wf_status *status);
+
+/* The library's settings out of `config`, in a form a context can be created from; the caller destroys it. */
+int bench_library_settings(const struct wf_config *config, struct weft_config **out, struct wf_status *status);
+
+/* Creates the context. */
+int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, struct wf_status *status);
+
+/* node0: listens; `port` is written before anybody is waited for. */
+int bench_link_listen(struct bench_link *link, const char *address, int *port, struct wf_status *status);
+/* node0: waits for the other node as long as `connect_timeout` says, or for ever when `patient`. */
+int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *waiting, void *context,
+                      struct wf_status *status);
+/* node1. */
+int bench_link_connect(struct bench_link *link, const char *address, struct wf_status *status);
+
+/* Ends the session and frees everything; at most about a second. */
+void bench_link_close(struct bench_link *link);
+
+/* Turns the library's error into ours; returns its code. */
+int bench_weft_failed(struct wf_status *status, const struct weft_error *err, const char *what);
+
+#endif

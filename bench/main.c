@@ -1,0 +1,120 @@
+/* weft: moves messages between machines over TCP, and measures how well. This file: the table of commands. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "options.h"
+#include "run.h"
+#include "show_config.h"
+#include "weft.h"
+#include "words.h"
+
+static int show_config(struct bench_options *options)
+{
+    return bench_show_config(options);
+}
+
+static const struct command {
+    const char *name;
+    enum bench_command id;
+    int (*run)(struct bench_options *options);
+    const char *help;
+} commands[] = {
+    {"mesh", BENCH_MESH, bench_run, "full mesh between two nodes: --local, --listen or --connect"},
+    {"pair", BENCH_PAIR, bench_run, "one directed pair: bandwidth, or ping-pong with --lat"},
+    {"config", BENCH_CONFIG, show_config, "every setting: value, origin, default, meaning"},
+};
+
+#define COMMAND_COUNT ((int)(sizeof(commands) / sizeof(commands[0])))
+
+static void usage(FILE *out)
+{
+    fprintf(out, "usage: weft COMMAND [OPTIONS]\n\n");
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
+    fprintf(out, "\n'weft COMMAND --help' lists the options; 'weft --version' prints the version.\n");
+}
+
+static int unknown_command(const char *word)
+{
+    const char *names[COMMAND_COUNT];
+    const char *nearest;
+
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        names[i] = commands[i].name;
+    nearest = bench_nearest(word, names, COMMAND_COUNT);
+    if (nearest)
+        fprintf(stderr, "weft: unknown command '%.60s': did you mean '%s'?\n", word, nearest);
+    else
+        fprintf(stderr, "weft: unknown command '%.60s': see 'weft --help'\n", word);
+    return BENCH_USAGE;
+}
+
+static int run_command(const struct command *command, int argc, char **argv)
+{
+    struct bench_options options;
+    struct wf_status status = {0};
+    int rc = bench_options_init(&options, command->id, argc, argv, &status), exit_status = BENCH_PASSED;
+
+    if (rc) {
+        fprintf(stderr, "weft: %s\n", status.text);
+        exit_status = rc == -EINVAL || rc == -ENOENT ? BENCH_USAGE
+                      : rc == -EOPNOTSUPP            ? BENCH_UNAVAILABLE
+                                                     : BENCH_FAILED;
+    } else if (options.help) {
+        bench_options_help(command->id);
+    } else {
+        exit_status = command->run(&options);
+    }
+    bench_options_fini(&options);
+    return exit_status;
+}
+
+/* A standard stream that is closed must not become a connection. Writing to such an output fails, as it should. */
+static void fill_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY) < 0)
+            _exit(BENCH_FAILED);
+}
+
+/* What could not be written is a failure, and said where it can be. */
+static int finish_output(int exit_status)
+{
+    int rc;
+
+    errno = 0;
+    rc = fflush(stdout);
+    if (exit_status != BENCH_PASSED || (rc == 0 && !ferror(stdout)))
+        return exit_status;
+    fprintf(stderr, "weft: cannot write standard output: %s\n", wf_strerror(errno ? errno : EIO));
+    return BENCH_FAILED;
+}
+
+static int run_words(int argc, char **argv)
+{
+    if (argc < 2) {
+        usage(stderr);
+        return BENCH_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        usage(stdout);
+        return BENCH_PASSED;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("weft %s\n", weft_version());
+        return BENCH_PASSED;
+    }
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return run_command(&commands[i], argc - 1, argv + 1);
+    return unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    fill_standard_streams();
+    return finish_output(run_words(argc, argv));
+}

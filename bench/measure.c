@@ -1,0 +1,191 @@
+#include "measure.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "interrupt.h"
+#include "phase.h"
+
+uint64_t bench_cpu_ns(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * WF_NS_PER_S +
+           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * WF_NS_PER_US;
+}
+
+void bench_damage(uint8_t *landing, uint64_t size, uint64_t every)
+{
+    for (uint64_t at = every; every && at <= size; at += every)
+        landing[at - 1] ^= 1;
+}
+
+/* ------------------------------------------------------------------------------------------- check */
+
+static bool verifies(const struct bench_phase *phase)
+{
+    return phase->bed->plan->check && phase->bed->ops->moves_data;
+}
+
+static void poison(struct bench_phase *phase)
+{
+    for (uint32_t i = 0; verifies(phase) && i < phase->flow_count; i++)
+        for (uint32_t slot = 0; phase->flows[i].receives && slot < phase->slots; slot++)
+            bench_poison(bench_phase_landing(phase, &phase->flows[i], slot), phase->size);
+}
+
+static int verify(struct bench_phase *phase, struct wf_status *status)
+{
+    for (uint32_t i = 0; verifies(phase) && i < phase->flow_count; i++) {
+        struct bench_flow *flow = &phase->flows[i];
+        for (uint32_t slot = 0; flow->receives && slot < phase->slots; slot++) {
+            uint32_t iteration = phase->iterations[(size_t)i * phase->slots + slot];
+            uint8_t *landing = bench_phase_landing(phase, flow, slot);
+            int rc = bench_interrupted(status);
+            if (rc)
+                return rc;
+            bench_damage(landing, phase->size, phase->bed->flip_every);
+            bench_verify(landing, bench_phase_data(phase, flow, iteration), phase->size, iteration, &flow->wrong);
+        }
+        phase->wrong_bytes += flow->wrong.bytes;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- the phase */
+
+static void snapshot(struct bench_phase *phase, struct weft_rail_stats stats[2][BENCH_RAILS_MAX])
+{
+    const struct bench_bed *bed = phase->bed;
+
+    for (int intra = 0; intra < 2; intra++) {
+        int count =
+            intra && !bed->plan->intra ? 0 : bed->ops->rails(bed->backend, intra, stats[intra], BENCH_RAILS_MAX);
+        phase->rail_count[intra] = count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
+    }
+}
+
+static int run_segments(struct bench_phase *phase, struct wf_status *status)
+{
+    uint32_t warmup = phase->bed->plan->warmup;
+    uint32_t last = phase->slots < phase->iters ? phase->slots : phase->iters;
+    struct bench_segment warm = {0, warmup, false};
+    struct bench_segment body = {warmup, phase->iters - last, true};
+    struct bench_segment end = {warmup + phase->iters - last, last, true};
+    int rc = warm.count ? bench_phase_run(phase, &warm, status) : 0;
+
+    snapshot(phase, phase->before);
+    if (rc == 0 && body.count)
+        rc = bench_phase_run(phase, &body, status);
+    if (rc)
+        return rc;
+    poison(phase);
+    rc = bench_phase_run(phase, &end, status);
+    snapshot(phase, phase->after);
+    return rc ? rc : verify(phase, status);
+}
+
+static uint64_t retransmits(const struct bench_phase *phase)
+{
+    uint64_t sum = 0;
+
+    for (int intra = 0; intra < 2; intra++)
+        for (int i = 0; i < phase->rail_count[intra]; i++)
+            sum += phase->after[intra][i].retransmits - phase->before[intra][i].retransmits;
+    return sum;
+}
+
+/* Receivers of the same kind (within a node or between) share what the rails brought: they got equally much. */
+static uint32_t sharers(const struct bench_phase *phase, bool intra)
+{
+    const struct bench_plan *plan = phase->bed->plan;
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < phase->flow_count; i++) {
+        const struct bench_pair *pair = &plan->pairs[phase->flows[i].pair];
+        count += phase->flows[i].receives && (pair->src_node == pair->dst_node) == intra;
+    }
+    return count;
+}
+
+static void fill_sample(const struct bench_phase *phase, struct bench_flow *flow, const struct bench_news *both,
+                        double cpu, struct bench_sample *sample)
+{
+    const struct bench_bed *bed = phase->bed;
+    const struct bench_pair *pair = &bed->plan->pairs[flow->pair];
+    bool intra = pair->src_node == pair->dst_node;
+    uint32_t share = sharers(phase, intra);
+
+    memset(sample, 0, sizeof(*sample));
+    sample->backend = bed->ops;
+    sample->mode = phase->mode;
+    sample->pair = *pair;
+    sample->size = phase->size;
+    sample->iters = phase->iters;
+    sample->checked = verifies(phase);
+    sample->wrong = flow->wrong;
+    sample->cpu_s_per_gb = cpu;
+    sample->retransmits = both->retransmits;
+    bench_times_of(flow->times, flow->time_count, &sample->time);
+    sample->grouped = bench_phase_group(phase);
+    sample->rail_count = phase->rail_count[intra];
+    for (int i = 0; i < sample->rail_count; i++)
+        sample->rail_bytes[i] =
+            (phase->after[intra][i].received_bytes - phase->before[intra][i].received_bytes) / share;
+}
+
+/* Tells the other node what this one did, and makes the samples from both. */
+static int conclude(struct bench_phase *phase, struct bench_result *result, struct bench_phase_sum *sum,
+                    struct wf_status *status)
+{
+    const struct bench_bed *bed = phase->bed;
+    struct bench_news mine = {phase->cpu_ns, retransmits(phase), (uint64_t)phase->elapsed_ns, phase->wrong_bytes};
+    struct bench_news theirs, both;
+    int rc = bench_control_swap(bed->control, &mine, &theirs, status);
+
+    if (rc)
+        return rc;
+    both.cpu_ns = mine.cpu_ns + theirs.cpu_ns;
+    both.retransmits = mine.retransmits + theirs.retransmits;
+    sum->bytes = phase->size * phase->iters * phase->count;
+    sum->elapsed_ns = (int64_t)(mine.elapsed_ns > theirs.elapsed_ns ? mine.elapsed_ns : theirs.elapsed_ns);
+    sum->cpu_s_per_gb = sum->bytes && bed->ops->moves_data ? (double)both.cpu_ns / (double)sum->bytes : -1;
+    for (uint32_t i = 0; rc == 0 && i < phase->flow_count; i++) {
+        struct bench_sample sample;
+        if (!phase->flows[i].receives)
+            continue;
+        fill_sample(phase, &phase->flows[i], &both, sum->cpu_s_per_gb, &sample);
+        rc = bench_result_add(result, &sample, status);
+    }
+    return rc;
+}
+
+int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, uint32_t first, uint32_t count,
+                  struct bench_result *result, struct bench_phase_sum *sum, struct wf_status *status)
+{
+    struct bench_phase *phase = calloc(1, sizeof(*phase));
+    int rc;
+
+    if (!phase)
+        return wf_fail(status, -ENOMEM, "no memory for a phase");
+    phase->bed = bed;
+    phase->mode = mode;
+    phase->size = size;
+    phase->first = first;
+    phase->count = count;
+    phase->iters = bench_plan_iters(bed->plan, size);
+    phase->slots = bench_plan_slots(bed->plan, size);
+    phase->tag = ++bed->serial;
+    rc = bench_phase_init(phase, status);
+    if (rc == 0)
+        rc = run_segments(phase, status);
+    if (rc == 0)
+        rc = conclude(phase, result, sum, status);
+    bench_phase_fini(phase);
+    free(phase);
+    return rc;
+}

@@ -1,0 +1,64 @@
+/*
+ * measure.h: one phase: some pairs, one size, one mode.
+ *
+ *     warm-up | barrier | iterations, all but the last ones | poison | barrier | the last iterations | check
+ *
+ * The clock of a receiver runs from the start barrier to its completions and stands still while landings are
+ * poisoned; an iteration's time is between completions. The last iterations are as many as there are landings, so
+ * that every landing is poisoned before its last message.
+ *
+ * Where w messages may be outstanding, completions come in batches, so a time is taken over w of them, and counts for
+ * each of the w iterations; the last group of a segment may be smaller:
+ *
+ *     time = (completed[last of the group] - completed[last of the group before]) / w      before the first: the start
+ *
+ * Groups do not overlap and leave nothing out, so the mean of all times is all time over all iterations, and lies
+ * between the least and the largest. w is `inflight`. Messages so small that a send is done before its message has
+ * landed are under way in any number: how they are batched at the receiver says nothing about a message, and the whole
+ * segment is one group.
+ */
+#ifndef WF_BENCH_MEASURE_H
+#define WF_BENCH_MEASURE_H
+
+#include "backend.h"
+#include "control.h"
+#include "memory.h"
+#include "result.h"
+#include "schedule.h"
+
+/* What every phase works on. Owner: the measuring thread. */
+struct bench_bed {
+    const struct bench_plan *plan;
+    int node;
+    struct bench_control *control;
+    const struct bench_arena *arena;
+    const struct bench_backend_ops *ops; /* in use now */
+    struct bench_backend *backend;
+    uint64_t copied_up_to; /* messages of up to so many bytes may be done at the sender before they land */
+    uint64_t flip_every;   /* damage to landed bytes; 0: none */
+    uint64_t serial;       /* phases so far, the same on both nodes: tag of their messages */
+};
+
+/* What a phase came to on this node and the other. */
+struct bench_phase_sum {
+    int64_t elapsed_ns;  /* the longer of both nodes: barrier to last completion */
+    uint64_t bytes;      /* counted bytes of all pairs */
+    double cpu_s_per_gb; /* negative: no bytes */
+};
+
+/* Measures the pairs [first, first + count) of the plan together; a sample for each that this node receives goes to
+ * `result`. */
+int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, uint32_t first, uint32_t count,
+                  struct bench_result *result, struct bench_phase_sum *sum, struct wf_status *status);
+
+/* The same for ping-pong: one pair, half round trips at the source. */
+int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, struct bench_result *result,
+                          struct wf_status *status);
+
+/* Processor time of this process so far. */
+uint64_t bench_cpu_ns(void);
+
+/* Damages landed bytes as --fault flip_every asks. */
+void bench_damage(uint8_t *landing, uint64_t size, uint64_t every);
+
+#endif

@@ -1,0 +1,220 @@
+#include "memory.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "pattern.h"
+#include "sample.h"
+#include "words.h"
+
+#define PAGE 4096ull
+#define LIBRARY_BYTES (64ull << 20) /* what the process needs beside the buffers, roughly */
+
+static uint64_t landing_stride(uint64_t size)
+{
+    return (size + BENCH_GUARD + PAGE - 1) & ~(PAGE - 1);
+}
+
+static uint64_t landings_need(const struct bench_plan *plan, int node)
+{
+    uint64_t most = 0;
+
+    for (int mode = 0; mode < BENCH_MODES; mode++) {
+        uint64_t receivers = plan->modes[mode] ? bench_plan_receivers(plan, mode, node) : 0;
+        for (int i = 0; i < plan->size_count; i++) {
+            uint64_t count = receivers * bench_plan_slots(plan, plan->sizes[i]), bytes;
+            if (__builtin_mul_overflow(count, landing_stride(plan->sizes[i]), &bytes))
+                return UINT64_MAX;
+            if (bytes > most)
+                most = bytes;
+        }
+    }
+    return most;
+}
+
+/* Times of one phase, and the samples of all. */
+static uint64_t records_need(const struct bench_plan *plan)
+{
+    uint64_t pairs = plan->modes[BENCH_LOADED] ? plan->pair_count : plan->group, longest = plan->warmup, times, samples;
+
+    for (int i = 0; i < plan->size_count; i++)
+        if (bench_plan_iters(plan, plan->sizes[i]) > longest)
+            longest = bench_plan_iters(plan, plan->sizes[i]);
+    if (__builtin_mul_overflow(pairs * (sizeof(double) + sizeof(int64_t)), longest, &times) ||
+        __builtin_mul_overflow(bench_plan_samples(plan), sizeof(struct bench_sample), &samples))
+        return UINT64_MAX;
+    return times > UINT64_MAX - samples ? UINT64_MAX : times + samples;
+}
+
+uint64_t bench_memory_need(const struct bench_plan *plan, int node)
+{
+    uint64_t sum = bench_stream_bytes(bench_plan_largest(plan)) + LIBRARY_BYTES;
+
+    if (__builtin_add_overflow(sum, landings_need(plan, node), &sum) ||
+        __builtin_add_overflow(sum, records_need(plan), &sum))
+        return UINT64_MAX;
+    return sum;
+}
+
+/* ------------------------------------------------------------------------------------------- what there is */
+
+/* The number behind `key` in a file of "key number" lines; with an empty key, the first number. */
+static bool read_number(const char *path, const char *key, uint64_t *value)
+{
+    char line[256];
+    FILE *file = fopen(path, "re");
+    bool found = false;
+
+    while (file && !found && fgets(line, sizeof(line), file))
+        if (strncmp(line, key, strlen(key)) == 0)
+            found = sscanf(line + strlen(key), "%*[: \t]%" SCNu64, value) == 1 ||
+                    sscanf(line + strlen(key), "%" SCNu64, value) == 1;
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* What one control group leaves: its limit less what it uses and cannot drop. */
+static uint64_t group_room(const char *folder, bool unified)
+{
+    char path[512];
+    uint64_t limit, used, cached = 0;
+
+    snprintf(path, sizeof(path), "%s/%s", folder, unified ? "memory.max" : "memory.limit_in_bytes");
+    if (!read_number(path, "", &limit))
+        return UINT64_MAX; /* "max" is no number */
+    snprintf(path, sizeof(path), "%s/%s", folder, unified ? "memory.current" : "memory.usage_in_bytes");
+    if (!read_number(path, "", &used))
+        return UINT64_MAX;
+    snprintf(path, sizeof(path), "%s/memory.stat", folder);
+    if (!read_number(path, unified ? "inactive_file " : "total_inactive_file ", &cached))
+        cached = 0;
+    used = used > cached ? used - cached : 0;
+    return limit > used ? limit - used : 0;
+}
+
+/* The tightest of the groups from `path` up to the root of the hierarchy at `mount`. */
+static uint64_t hierarchy_room(const char *mount, char *path, bool unified)
+{
+    uint64_t least = UINT64_MAX;
+    char folder[448];
+
+    for (;;) {
+        char *slash;
+        uint64_t room;
+        snprintf(folder, sizeof(folder), "%s%s", mount, strcmp(path, "/") == 0 ? "" : path);
+        room = group_room(folder, unified);
+        if (room < least)
+            least = room;
+        slash = strrchr(path, '/');
+        if (!slash || strcmp(path, "/") == 0 || !path[0])
+            return least;
+        /* Inside a container the path may not exist; the root of what is mounted then is the container's own group. */
+        if (slash == path)
+            strcpy(path, "/");
+        else
+            *slash = '\0';
+    }
+}
+
+static uint64_t groups_room(void)
+{
+    uint64_t least = UINT64_MAX;
+    char line[400];
+    FILE *file = fopen("/proc/self/cgroup", "re");
+
+    while (file && fgets(line, sizeof(line), file)) {
+        char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+        uint64_t room = UINT64_MAX;
+        if (!path)
+            continue;
+        *path++ = '\0';
+        path[strcspn(path, "\n")] = '\0';
+        if (strcmp(controllers, ":") == 0)
+            room = hierarchy_room("/sys/fs/cgroup", path, true);
+        else if (strstr(controllers + 1, "memory"))
+            room = hierarchy_room("/sys/fs/cgroup/memory", path, false);
+        if (room < least)
+            least = room;
+    }
+    if (file)
+        fclose(file);
+    return least;
+}
+
+uint64_t bench_memory_available(const char **why)
+{
+    uint64_t kib, available = UINT64_MAX, groups = groups_room();
+
+    *why = "MemAvailable";
+    if (read_number("/proc/meminfo", "MemAvailable:", &kib))
+        available = kib * 1024;
+    if (groups < available) {
+        *why = "the memory limit of the control group";
+        available = groups;
+    }
+    return available;
+}
+
+int bench_memory_check(const struct bench_plan *plan, uint64_t need, struct wf_status *status)
+{
+    char wanted[32], there[32], largest[32];
+    const char *why;
+    uint64_t available = bench_memory_available(&why);
+
+    if (need <= available)
+        return 0;
+    return wf_fail(
+        status, -ENOMEM,
+        "needs %s of memory here and has %s (%s): lower --end or --size (now up to %s), --endpoints or --inflight%s",
+        bench_human_bytes(need, wanted, sizeof(wanted)), bench_human_bytes(available, there, sizeof(there)), why,
+        wf_format_size(bench_plan_largest(plan), largest, sizeof(largest)),
+        plan->modes[BENCH_LOADED] ? ", or use --mode isolated" : "");
+}
+
+/* ------------------------------------------------------------------------------------------- the buffers */
+
+static uint8_t *map(uint64_t bytes)
+{
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    if (at == MAP_FAILED)
+        return NULL;
+    madvise(at, bytes, MADV_HUGEPAGE); /* fewer faults at first touch; a kernel without them says no */
+    return at;
+}
+
+int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, int node, struct wf_status *status)
+{
+    char text[32];
+
+    memset(arena, 0, sizeof(*arena));
+    arena->stream_bytes = bench_stream_bytes(bench_plan_largest(plan));
+    arena->landing_bytes = landings_need(plan, node);
+    arena->stream = map(arena->stream_bytes);
+    if (arena->landing_bytes)
+        arena->landings = map(arena->landing_bytes);
+    if (!arena->stream || (arena->landing_bytes && !arena->landings))
+        return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --end or --endpoints",
+                       bench_human_bytes(arena->stream_bytes + arena->landing_bytes, text, sizeof(text)));
+    bench_stream_fill(arena->stream, arena->stream_bytes, plan->seed);
+    return 0;
+}
+
+void bench_arena_fini(struct bench_arena *arena)
+{
+    if (arena->stream)
+        munmap(arena->stream, arena->stream_bytes);
+    if (arena->landings)
+        munmap(arena->landings, arena->landing_bytes);
+    arena->stream = arena->landings = NULL;
+}
+
+uint8_t *bench_arena_landing(const struct bench_arena *arena, uint64_t size, uint64_t index)
+{
+    return arena->landings + index * landing_stride(size);
+}

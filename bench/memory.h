@@ -1,0 +1,41 @@
+/*
+ * memory.h: how much memory a plan needs, how much there is, and the buffers themselves.
+ *
+ *     need(node) = stream + max over (mode, size) of receivers(mode, node) x slots x landing
+ *
+ * is compared with what is available before a byte of it is allocated.
+ */
+#ifndef WF_BENCH_MEMORY_H
+#define WF_BENCH_MEMORY_H
+
+#include <stdint.h>
+
+#include "base/status.h"
+#include "schedule.h"
+
+/* Bytes that `node` will allocate; UINT64_MAX when they do not fit 64 bits. */
+uint64_t bench_memory_need(const struct bench_plan *plan, int node);
+
+/* Bytes that can be had without swapping: the smaller of MemAvailable and what the control groups of this process
+ * leave. `why` names the limit that counts. UINT64_MAX when the system does not say. */
+uint64_t bench_memory_available(const char **why);
+
+/* 0, or -ENOMEM with need, availability and a remedy. `need` is that of all nodes on this machine. */
+int bench_memory_check(const struct bench_plan *plan, uint64_t need, struct wf_status *status);
+
+/* The stream and the landings of one node. Owner: the measuring thread. */
+struct bench_arena {
+    uint8_t *stream;
+    uint64_t stream_bytes;
+    uint8_t *landings;
+    uint64_t landing_bytes;
+};
+
+/* Maps both and fills the stream. -ENOMEM. Can be given to fini either way. */
+int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, int node, struct wf_status *status);
+void bench_arena_fini(struct bench_arena *arena);
+
+/* Landing number `index` for messages of `size` bytes: page aligned, with its guard behind it. */
+uint8_t *bench_arena_landing(const struct bench_arena *arena, uint64_t size, uint64_t index);
+
+#endif

@@ -1,0 +1,106 @@
+#include "option_table.h"
+
+#include <stdio.h>
+
+#include "options.h"
+#include "words.h"
+
+const struct bench_option_row bench_extra_options[OPT_COUNT] = {
+    [OPT_LISTEN] = {"listen", VALUE_OPTIONAL, BENCH_MESH | BENCH_PAIR, "--listen [[ADDR:]PORT]",
+                    "be node0: wait for the other node"},
+    [OPT_CONNECT] = {"connect", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR, "--connect ADDR[:PORT]",
+                     "be node1: connect to node0, and decide what is measured"},
+    [OPT_LOCAL] = {"local", VALUE_NONE, BENCH_MESH | BENCH_PAIR, "--local", "start both nodes on this machine"},
+    [OPT_LAT] = {"lat", VALUE_NONE, BENCH_PAIR, "--lat", "ping-pong: half round-trip times instead of bandwidth"},
+    [OPT_FAULT] = {"fault", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR, "--fault flip_every=SIZE",
+                   "damage a byte in every SIZE landed, to see the check find it"},
+    [OPT_SET] = {"set", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR | BENCH_CONFIG, "--set NAME=VALUE",
+                 "any setting by its name"},
+    [OPT_CONFIG] = {"config", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR | BENCH_CONFIG, "--config FILE",
+                    "settings from a file of NAME = VALUE lines"},
+    [OPT_LATEST] = {"latest", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR, "--latest LINK",
+                    "a symbolic link that leads to --out once there are results in it"},
+    [OPT_MARKDOWN] = {"markdown", VALUE_NONE, BENCH_CONFIG, "--markdown",
+                      "the table of docs/configuration.md: defaults only"},
+    [OPT_HELP] = {"help", VALUE_NONE, BENCH_MESH | BENCH_PAIR | BENCH_CONFIG, "--help", "this text"},
+    [OPT_CHILD] = {"local-child", VALUE_NONE, BENCH_MESH | BENCH_PAIR, NULL, NULL},
+    [OPT_HINTED] = {"hinted", VALUE_NONE, BENCH_MESH | BENCH_PAIR, NULL, NULL},
+};
+
+static const struct letter {
+    char letter;
+    enum wf_setting_id id;
+} letters[] = {
+    {'b', WF_SET_BEGIN},  {'e', WF_SET_END},   {'f', WF_SET_FACTOR}, {'n', WF_SET_ITERS},
+    {'w', WF_SET_WARMUP}, {'c', WF_SET_CHECK}, {'m', WF_SET_MEMORY},
+};
+
+#define LETTER_COUNT ((int)(sizeof(letters) / sizeof(letters[0])))
+
+const char *bench_command_name(enum bench_command command)
+{
+    return command == BENCH_MESH ? "mesh" : command == BENCH_PAIR ? "pair" : "config";
+}
+
+void bench_option_name(const struct wf_setting *setting, char *name, size_t room)
+{
+    bench_copy_text(name, room, setting->name);
+    for (char *at = name; *at; at++)
+        if (*at == '_')
+            *at = '-';
+}
+
+int bench_option_by_letter(char letter)
+{
+    for (int i = 0; i < LETTER_COUNT; i++)
+        if (letters[i].letter == letter)
+            return (int)letters[i].id;
+    return -1;
+}
+
+static char letter_of(enum wf_setting_id id)
+{
+    for (int i = 0; i < LETTER_COUNT; i++)
+        if (letters[i].id == id)
+            return letters[i].letter;
+    return '\0';
+}
+
+static void help_settings(enum wf_setting_group group)
+{
+    for (int i = 0; i < WF_SETTING_COUNT; i++) {
+        const struct wf_setting *setting = wf_setting(i);
+        char name[40], shown[64];
+        char letter = letter_of(i);
+
+        if (setting->group != group)
+            continue;
+        bench_option_name(setting, name, sizeof(name));
+        if (letter)
+            snprintf(shown, sizeof(shown), "-%c, --%s", letter, name);
+        else
+            snprintf(shown, sizeof(shown), "--%s", name);
+        printf("  %-24s %s [%s]\n", shown, setting->help, setting->fallback[0] ? setting->fallback : "none");
+    }
+}
+
+void bench_options_help(enum bench_command command)
+{
+    static const char *const does[] = {
+        [BENCH_MESH] = "every directed pair of endpoints between two nodes, verified",
+        [BENCH_PAIR] = "one directed pair: bandwidth, or latency with --lat",
+        [BENCH_CONFIG] = "every setting: value, origin, default, meaning",
+    };
+
+    printf("weft %s: %s\n\n", bench_command_name(command), does[command]);
+    for (int i = 0; i < OPT_COUNT; i++)
+        if ((bench_extra_options[i].commands & command) && bench_extra_options[i].help)
+            printf("  %-24s %s\n", bench_extra_options[i].shown, bench_extra_options[i].help);
+    printf("\nbenchmark settings [default]\n");
+    help_settings(WF_GROUP_BENCH);
+    printf("\nlibrary settings [default]\n");
+    help_settings(WF_GROUP_LIBRARY);
+    printf("\nEach is also WEFT_<NAME> in the environment and NAME = VALUE in a file. "
+           "K, M, G are powers of 1024.\n"
+           "Exit status: 0 ran and verified, 1 failed, 2 wrong usage, 77 not available here.\n");
+}

@@ -1,0 +1,44 @@
+/*
+ * option_table.h: the options that are no settings, and how settings are spelled on a command line.
+ */
+#ifndef WF_BENCH_OPTION_TABLE_H
+#define WF_BENCH_OPTION_TABLE_H
+
+#include <stddef.h>
+
+#include "base/config.h"
+
+enum bench_option_id {
+    OPT_LISTEN,
+    OPT_CONNECT,
+    OPT_LOCAL,
+    OPT_LAT,
+    OPT_LATEST,
+    OPT_FAULT,
+    OPT_SET,
+    OPT_CONFIG,
+    OPT_MARKDOWN,
+    OPT_HELP,
+    OPT_CHILD,
+    OPT_HINTED,
+    OPT_COUNT
+};
+
+enum bench_option_value { VALUE_NONE, VALUE_NEEDED, VALUE_OPTIONAL };
+
+struct bench_option_row {
+    const char *name;
+    enum bench_option_value value;
+    unsigned commands;        /* enum bench_command */
+    const char *shown, *help; /* NULL: for our own child process and script, not for people */
+};
+
+extern const struct bench_option_row bench_extra_options[OPT_COUNT];
+
+/* "connect-timeout" for the setting connect_timeout. */
+void bench_option_name(const struct wf_setting *setting, char *name, size_t room);
+
+/* The setting of a one-letter option; -1: none. */
+int bench_option_by_letter(char letter);
+
+#endif

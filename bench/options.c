@@ -1,0 +1,358 @@
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "option_table.h"
+#include "words.h"
+
+/* The command line as it is read. */
+struct cursor {
+    int argc, at;
+    char **argv;
+};
+
+static int unknown_option(const char *word, enum bench_command command, struct wf_status *status)
+{
+    static char names[WF_SETTING_COUNT][40];
+    const char *words[WF_SETTING_COUNT + OPT_COUNT];
+    const char *nearest;
+    int count = 0;
+
+    if (strcmp(word, "gpus") == 0)
+        return wf_fail(status, -EOPNOTSUPP, "--gpus: this build does not move GPU memory: use --endpoints N");
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (bench_extra_options[i].help && strcmp(bench_extra_options[i].name, word) == 0)
+            return wf_fail(status, -EINVAL, "--%s is not for 'weft %s' but for 'weft %s'", word,
+                           bench_command_name(command),
+                           bench_extra_options[i].commands & BENCH_PAIR ? "pair" : "config");
+    for (int i = 0; i < WF_SETTING_COUNT; i++) {
+        bench_option_name(wf_setting(i), names[i], sizeof(names[i]));
+        words[count++] = names[i];
+    }
+    for (int i = 0; i < OPT_COUNT; i++)
+        if ((bench_extra_options[i].commands & command) && bench_extra_options[i].help)
+            words[count++] = bench_extra_options[i].name;
+    nearest = bench_nearest(word, words, count);
+    if (nearest)
+        return wf_fail(status, -EINVAL, "unknown option '--%.60s': did you mean '--%s'?", word, nearest);
+    return wf_fail(status, -EINVAL, "unknown option '--%.60s': see 'weft %s --help'", word,
+                   bench_command_name(command));
+}
+
+/* Values that other builds of this program may have: asking for them is no mistake. */
+static const struct lacking {
+    enum wf_setting_id id;
+    const char *value, *why;
+} lacking[] = {
+    {WF_SET_MEMORY, "cuda", "this build does not move GPU memory: use host"},
+    {WF_SET_SCOPE, "intra", "this build measures between nodes only: use inter"},
+    {WF_SET_SCOPE, "all", "this build measures between nodes only: use inter"},
+};
+
+static int check_lacking(enum wf_setting_id id, const char *text, struct wf_status *status)
+{
+    for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++)
+        if (lacking[i].id == id && strcmp(lacking[i].value, text) == 0)
+            return wf_fail(status, -EOPNOTSUPP, "--%s %s: %s", wf_setting(id)->name, text, lacking[i].why);
+    return 0;
+}
+
+static int set_setting(struct bench_options *options, enum wf_setting_id id, const char *text, struct wf_status *status)
+{
+    /* The one setting where 0 has a name of its own, because scripts pass it. */
+    if (id == WF_SET_ITERS && strcmp(text, "auto") == 0)
+        text = "0";
+    int rc = wf_config_set(options->config, id, text, WF_ORIGIN_COMMAND, "command line", status);
+
+    return rc && check_lacking(id, text, status) ? status->code : rc;
+}
+
+static int set_by_pair(struct bench_options *options, const char *pair, struct wf_status *status)
+{
+    char name[64];
+    const char *equals = strchr(pair, '=');
+    int id;
+
+    if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof(name))
+        return wf_fail(status, -EINVAL, "--set %.100s: expected NAME=VALUE", pair);
+    memcpy(name, pair, (size_t)(equals - pair));
+    name[equals - pair] = '\0';
+    id = wf_setting_find(name, status);
+    if (id < 0)
+        return wf_fail(status, -EINVAL, "%s", status->text);
+    return set_setting(options, id, equals + 1, status);
+}
+
+static int set_place(struct bench_options *options, enum bench_place place, const char *address,
+                     struct wf_status *status)
+{
+    if (options->place != BENCH_PLACE_NONE && options->place != place)
+        return wf_fail(status, -EINVAL, "--listen, --connect and --local exclude each other: name one");
+    if (address && strlen(address) >= sizeof(options->address))
+        return wf_fail(status, -EINVAL, "the address '%.40s...' is too long", address);
+    options->place = place;
+    bench_copy_text(options->address, sizeof(options->address), address ? address : "");
+    return 0;
+}
+
+static int set_fault(struct bench_options *options, const char *spec, struct wf_status *status)
+{
+    static const char name[] = "flip_every=";
+    static const char *const planned[] = {"seed=", "reset_every=", "stall=", "drop=", "short="};
+
+    for (size_t i = 0; i < sizeof(planned) / sizeof(planned[0]); i++)
+        if (strncmp(spec, planned[i], strlen(planned[i])) == 0)
+            return wf_fail(status, -EOPNOTSUPP, "--fault %.100s: this build has flip_every=SIZE only", spec);
+    if (strncmp(spec, name, sizeof(name) - 1) != 0)
+        return wf_fail(status, -EINVAL, "--fault %.100s: expected flip_every=SIZE", spec);
+    if (wf_parse_size(spec + sizeof(name) - 1, &options->flip_every) != 0 || options->flip_every == 0)
+        return wf_fail(status, -EINVAL, "--fault %.100s: the size must be at least 1, such as 64K", spec);
+    return 0;
+}
+
+static int apply_extra(struct bench_options *options, enum bench_option_id id, const char *value,
+                       struct wf_status *status)
+{
+    switch (id) {
+    case OPT_LISTEN:
+        return set_place(options, BENCH_PLACE_LISTEN, value, status);
+    case OPT_CONNECT:
+        return set_place(options, BENCH_PLACE_CONNECT, value, status);
+    case OPT_LOCAL:
+        return set_place(options, BENCH_PLACE_LOCAL, NULL, status);
+    case OPT_FAULT:
+        return set_fault(options, value, status);
+    case OPT_SET:
+        return set_by_pair(options, value, status);
+    case OPT_LATEST:
+        if (strlen(value) >= sizeof(options->latest))
+            return wf_fail(status, -EINVAL, "--latest %.40s...: the name is too long", value);
+        bench_copy_text(options->latest, sizeof(options->latest), value);
+        return 0;
+    case OPT_HINTED:
+        options->hinted = true;
+        return 0;
+    case OPT_LAT:
+        options->latency = true;
+        return 0;
+    case OPT_MARKDOWN:
+        options->markdown = true;
+        return 0;
+    case OPT_HELP:
+        options->help = true;
+        return 0;
+    case OPT_CHILD:
+        options->child = true;
+        return 0;
+    default: /* OPT_CONFIG: was read before everything else */
+        return 0;
+    }
+}
+
+/* The value of an option: after '=', or the next word. */
+static int take_value(struct cursor *cursor, const char *option, char *attached, const char **value,
+                      struct wf_status *status)
+{
+    if (!attached && cursor->at < cursor->argc && strncmp(cursor->argv[cursor->at], "--", 2) != 0)
+        attached = cursor->argv[cursor->at++];
+    if (!attached)
+        return wf_fail(status, -EINVAL, "%s needs a value", option);
+    *value = attached;
+    return 0;
+}
+
+static bool is_flag_word(const char *word)
+{
+    static const char *const words[] = {"0", "1", "off", "on", "no", "yes", "false", "true"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static int read_setting(struct bench_options *options, struct cursor *cursor, enum wf_setting_id id, const char *option,
+                        char *attached, struct wf_status *status)
+{
+    const char *value = attached;
+    int rc;
+
+    /* A flag without a value is switched on. */
+    if (wf_setting(id)->type == WF_TYPE_FLAG && !attached) {
+        bool given = cursor->at < cursor->argc && is_flag_word(cursor->argv[cursor->at]);
+        return set_setting(options, id, given ? cursor->argv[cursor->at++] : "1", status);
+    }
+    rc = take_value(cursor, option, attached, &value, status);
+    return rc ? rc : set_setting(options, id, value, status);
+}
+
+static int read_extra(struct bench_options *options, struct cursor *cursor, enum bench_option_id id, const char *option,
+                      char *attached, struct wf_status *status)
+{
+    const char *value = attached;
+    int rc;
+
+    if (bench_extra_options[id].value == VALUE_NONE && attached)
+        return wf_fail(status, -EINVAL, "%s takes no value", option);
+    if (bench_extra_options[id].value == VALUE_OPTIONAL && !attached && cursor->at < cursor->argc &&
+        cursor->argv[cursor->at][0] != '-')
+        value = cursor->argv[cursor->at++];
+    if (bench_extra_options[id].value == VALUE_NEEDED) {
+        rc = take_value(cursor, option, attached, &value, status);
+        if (rc)
+            return rc;
+    }
+    return apply_extra(options, id, value, status);
+}
+
+static int read_long(struct bench_options *options, struct cursor *cursor, char *word, struct wf_status *status)
+{
+    char name[64], dashed[40], option[72];
+    char *attached = strchr(word, '=');
+    size_t length = attached ? (size_t)(attached - word) : strlen(word);
+
+    snprintf(name, sizeof(name), "%.*s", (int)length, word);
+    snprintf(option, sizeof(option), "--%s", name);
+    if (attached)
+        attached++;
+    for (int i = 0; i < OPT_COUNT; i++)
+        if ((bench_extra_options[i].commands & options->command) && strcmp(bench_extra_options[i].name, name) == 0)
+            return read_extra(options, cursor, i, option, attached, status);
+    for (int i = 0; i < WF_SETTING_COUNT; i++) {
+        bench_option_name(wf_setting(i), dashed, sizeof(dashed));
+        if (strcmp(dashed, name) == 0 || strcmp(wf_setting(i)->name, name) == 0)
+            return read_setting(options, cursor, i, option, attached, status);
+    }
+    return unknown_option(name, options->command, status);
+}
+
+static int read_short(struct bench_options *options, struct cursor *cursor, char *word, struct wf_status *status)
+{
+    char option[3] = {'-', word[0], '\0'};
+
+    if (strcmp(word, "h") == 0) {
+        options->help = true;
+        return 0;
+    }
+    int id = bench_option_by_letter(word[0]);
+    if (id >= 0)
+        return read_setting(options, cursor, id, option, word[1] ? word + 1 : NULL, status);
+    return wf_fail(status, -EINVAL, "unknown option '-%.20s': see 'weft %s --help'", word,
+                   bench_command_name(options->command));
+}
+
+static int read_command_line(struct bench_options *options, int argc, char **argv, struct wf_status *status)
+{
+    struct cursor cursor = {argc, 1, argv};
+    int rc = 0;
+
+    while (rc == 0 && cursor.at < argc) {
+        char *word = argv[cursor.at++];
+        if (strncmp(word, "--", 2) == 0 && word[2])
+            rc = read_long(options, &cursor, word + 2, status);
+        else if (word[0] == '-' && word[1])
+            rc = read_short(options, &cursor, word + 1, status);
+        else
+            rc = wf_fail(status, -EINVAL, "unexpected word '%.60s': options start with '--'", word);
+    }
+    return rc;
+}
+
+/* The file of --config, which ranks below the environment and is therefore read first. */
+static const char *config_file(int argc, char **argv)
+{
+    const char *file = NULL;
+
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--config=", 9) == 0)
+            file = argv[i] + 9;
+        else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc)
+            file = argv[++i];
+    }
+    return file;
+}
+
+/* The environment without the names that `skip` picks. The caller frees the array. */
+static char **filtered_environment(bool (*skip)(const char *entry))
+{
+    size_t count = 0, kept = 0;
+    char **copy;
+
+    while (environ[count])
+        count++;
+    copy = calloc(count + 1, sizeof(*copy));
+    for (size_t i = 0; copy && i < count; i++)
+        if (!skip(environ[i]))
+            copy[kept++] = environ[i];
+    return copy;
+}
+
+static bool names_config_file(const char *entry)
+{
+    return strncmp(entry, "WEFT_CONFIG=", 12) == 0;
+}
+
+/* --config takes the place of WEFT_CONFIG. */
+static int load_lower_layers(struct bench_options *options, const char *file, struct wf_status *status)
+{
+    struct wf_log log;
+    char **environment = NULL;
+    int rc = 0;
+
+    /* Unknown names are warned of once: by the context's own settings where there will be a context. */
+    wf_log_init(&log, options->command == BENCH_CONFIG ? WF_LOG_WARN : WF_LOG_ERROR);
+    if (file) {
+        environment = filtered_environment(names_config_file);
+        if (!environment)
+            return wf_fail(status, -ENOMEM, "no memory for the environment");
+        rc = wf_config_load_file(options->config, file, status);
+    }
+    if (rc == 0)
+        rc = wf_config_load_environment(options->config, environment, &log, status);
+    free(environment);
+    /* Whatever is wrong with a setting is wrong usage. */
+    return rc ? wf_fail(status, -EINVAL, "%s", status->text) : 0;
+}
+
+static bool wants_defaults_only(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--markdown") == 0 || strcmp(argv[i], "--help") == 0)
+            return true;
+    return false;
+}
+
+int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv,
+                       struct wf_status *status)
+{
+    int rc = 0;
+
+    memset(options, 0, sizeof(*options));
+    options->command = command;
+    options->config = malloc(sizeof(*options->config));
+    if (!options->config)
+        return wf_fail(status, -ENOMEM, "no memory for the settings");
+    wf_config_init(options->config);
+    if (!wants_defaults_only(argc, argv))
+        rc = load_lower_layers(options, config_file(argc, argv), status);
+    if (rc == 0)
+        rc = read_command_line(options, argc, argv, status);
+    if (rc == 0 && !options->help && command != BENCH_CONFIG && options->place == BENCH_PLACE_NONE)
+        rc = wf_fail(status, -EINVAL,
+                     "where is the other node? Give --local, --listen [ADDR:]PORT or --connect ADDR:PORT");
+    if (rc == 0 && !options->help && command != BENCH_CONFIG &&
+        strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0 &&
+        strcmp(wf_config_text(options->config, WF_SET_CSV), "-") == 0)
+        rc = wf_fail(status, -EINVAL, "--json - and --csv - are both standard output: give one of them a file");
+    return rc;
+}
+
+void bench_options_fini(struct bench_options *options)
+{
+    free(options->config);
+    options->config = NULL;
+}

@@ -1,0 +1,62 @@
+/*
+ * options.h: what the user asked for: the settings, and the few things on the command line that are no settings.
+ */
+#ifndef WF_BENCH_OPTIONS_H
+#define WF_BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/config.h"
+#include "base/status.h"
+
+/* The exit statuses that scripts rely on. */
+enum bench_exit {
+    BENCH_PASSED = 0,      /* all ran and verified */
+    BENCH_FAILED = 1,      /* a run or a check failed, or was interrupted */
+    BENCH_USAGE = 2,       /* wrong usage */
+    BENCH_UNAVAILABLE = 77 /* not available here; the reason is printed */
+};
+
+enum bench_place {
+    BENCH_PLACE_NONE,    /* not said */
+    BENCH_PLACE_LISTEN,  /* node0: waits for the other node */
+    BENCH_PLACE_CONNECT, /* node1 */
+    BENCH_PLACE_LOCAL    /* node0, and node1 is a child process */
+};
+
+/* The commands an option belongs to. */
+enum bench_command { BENCH_MESH = 1, BENCH_PAIR = 2, BENCH_CONFIG = 4 };
+
+struct bench_options {
+    enum bench_command command;
+    struct wf_config *config; /* owned */
+    enum bench_place place;
+    char address[256]; /* of --listen or --connect; empty: the default address and port */
+    char latest[1024]; /* --latest; empty: none */
+    bool latency;      /* --lat */
+    bool hinted;       /* whoever started this one has said what to start on the other node */
+    bool help;
+    bool markdown;       /* config: the table of the documentation */
+    bool child;          /* this process is node1 of --local */
+    uint64_t flip_every; /* --fault flip_every=SIZE; 0: none */
+};
+
+/* Reads defaults, file, environment and the command line (argv[0] is the command's name). `options` can be given to
+ * bench_options_fini() whatever the result. -EINVAL: wrong usage, -EOPNOTSUPP: known but not available here. */
+int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv,
+                       struct wf_status *status);
+void bench_options_fini(struct bench_options *options);
+
+/* The help of one command, on standard output. */
+void bench_options_help(enum bench_command command);
+
+const char *bench_command_name(enum bench_command command);
+
+/* True while nobody has given the setting a value. */
+static inline bool bench_is_default(const struct wf_config *config, enum wf_setting_id id)
+{
+    return config->values[id].origin == WF_ORIGIN_DEFAULT;
+}
+
+#endif

@@ -1,0 +1,232 @@
+#include "phase.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "interrupt.h"
+
+#define SLICE_MS 100
+
+/* ------------------------------------------------------------------------------------------- set-up */
+
+void bench_phase_fini(struct bench_phase *phase)
+{
+    free(phase->flows);
+    free(phase->requests);
+    free(phase->iterations);
+    free(phase->completed);
+    free(phase->times);
+}
+
+static void add_flow(struct bench_phase *phase, uint32_t pair, bool receives)
+{
+    struct bench_flow *flow = &phase->flows[phase->flow_count++];
+
+    flow->pair = pair;
+    flow->receives = receives;
+    if (!receives)
+        return;
+    flow->landing = phase->receivers * phase->slots;
+    flow->completed = phase->completed + (size_t)phase->receivers * phase->longest;
+    flow->times = phase->times + (size_t)phase->receivers * phase->longest;
+    phase->receivers++;
+}
+
+int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
+{
+    const struct bench_plan *plan = phase->bed->plan;
+    size_t flows = 2 * (size_t)phase->count;
+
+    phase->longest = phase->iters > plan->warmup ? phase->iters : plan->warmup;
+    phase->flows = calloc(flows, sizeof(*phase->flows));
+    phase->requests = calloc(flows * phase->slots, sizeof(*phase->requests));
+    phase->iterations = calloc(flows * phase->slots, sizeof(*phase->iterations));
+    phase->completed = calloc((size_t)phase->count * phase->longest, sizeof(*phase->completed));
+    phase->times = calloc((size_t)phase->count * phase->longest, sizeof(*phase->times));
+    if (!phase->flows || !phase->requests || !phase->iterations || !phase->completed || !phase->times)
+        return wf_fail(status, -ENOMEM, "no memory for the times of %u pairs", phase->count);
+    for (uint32_t i = phase->first; i < phase->first + phase->count; i++) {
+        if (plan->pairs[i].dst_node == phase->bed->node)
+            add_flow(phase, i, true);
+        if (plan->pairs[i].src_node == phase->bed->node)
+            add_flow(phase, i, false);
+    }
+    return 0;
+}
+
+uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t slot)
+{
+    return bench_arena_landing(phase->bed->arena, phase->size, flow->landing + slot);
+}
+
+/* Iterations count on from the warm-up, so that no two messages of a pair and size have the same data. */
+const uint8_t *bench_phase_data(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t iteration)
+{
+    const struct bench_bed *bed = phase->bed;
+
+    return bed->arena->stream + bench_window_offset(bed->plan->seed, flow->pair, phase->size, iteration);
+}
+
+/* ------------------------------------------------------------------------------------------- one segment */
+
+static int failed(struct bench_phase *phase, const struct bench_flow *flow, int rc, const char *text,
+                  struct wf_status *status)
+{
+    const struct bench_pair *pair = &phase->bed->plan->pairs[flow->pair];
+    char src[32], dst[32], size[32];
+    int reason = bench_control_check(phase->bed->control, status);
+
+    if (reason)
+        return reason;
+    return wf_fail(status, rc, "%s -> %s, %s, %s: %s", bench_endpoint_name(pair->src_node, pair->src, src, sizeof(src)),
+                   bench_endpoint_name(pair->dst_node, pair->dst, dst, sizeof(dst)),
+                   wf_format_size(phase->size, size, sizeof(size)), bench_mode_name(phase->mode), text);
+}
+
+/* Posts the next iteration of a flow in a free slot. */
+static int post(struct bench_phase *phase, struct bench_flow *flow, const struct bench_segment *segment, uint32_t slot,
+                struct wf_status *status)
+{
+    const struct bench_bed *bed = phase->bed;
+    size_t index = (size_t)(flow - phase->flows) * phase->slots + slot;
+    uint32_t iteration = segment->first + flow->posted;
+    int rc;
+
+    if (flow->receives)
+        rc = bed->ops->recv(bed->backend, flow->pair, bench_phase_landing(phase, flow, slot), phase->size, phase->tag,
+                            &phase->requests[index]);
+    else
+        rc = bed->ops->send(bed->backend, flow->pair, bench_phase_data(phase, flow, iteration), phase->size, phase->tag,
+                            &phase->requests[index]);
+    if (rc)
+        return failed(phase, flow, rc, wf_strerror(rc), status);
+    phase->iterations[index] = iteration;
+    flow->posted++;
+    phase->live++;
+    return 0;
+}
+
+static int post_first(struct bench_phase *phase, const struct bench_segment *segment, bool receivers,
+                      struct wf_status *status)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; i < phase->flow_count; i++) {
+        struct bench_flow *flow = &phase->flows[i];
+        if (flow->receives != receivers)
+            continue;
+        flow->posted = flow->done = 0;
+        for (uint32_t slot = 0; rc == 0 && slot < phase->slots && slot < segment->count; slot++)
+            rc = post(phase, flow, segment, slot, status);
+    }
+    return rc;
+}
+
+static int take_completion(struct bench_phase *phase, const struct bench_segment *segment, uint32_t index,
+                           const struct weft_completion *completion, struct wf_status *status)
+{
+    struct bench_flow *flow = &phase->flows[index / phase->slots];
+    char text[96];
+
+    phase->requests[index] = NULL;
+    phase->live--;
+    if (completion->status)
+        return failed(phase, flow, completion->status, completion->text, status);
+    if (flow->receives && completion->bytes != phase->size) {
+        snprintf(text, sizeof(text), "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, phase->size);
+        return failed(phase, flow, -EPROTO, text, status);
+    }
+    if (flow->receives)
+        flow->completed[flow->done] = completion->completed_ns;
+    flow->done++;
+    return flow->posted < segment->count ? post(phase, flow, segment, index % phase->slots, status) : 0;
+}
+
+/* Until everything of the segment has ended, on this node. */
+static int drive(struct bench_phase *phase, const struct bench_segment *segment, struct wf_status *status)
+{
+    struct bench_bed *bed = phase->bed;
+    int total = (int)(phase->flow_count * phase->slots);
+
+    while (phase->live > 0) {
+        struct weft_completion completion;
+        int index, rc = bed->ops->wait(bed->backend, phase->requests, total, SLICE_MS, &index, &completion);
+        if (rc == 0)
+            rc = take_completion(phase, segment, (uint32_t)index, &completion, status);
+        else if (rc == -ETIMEDOUT)
+            rc = bench_control_check(bed->control, status);
+        else
+            wf_fail(status, rc, "waiting for messages: %s", wf_strerror(rc));
+        if (rc == 0)
+            rc = bench_interrupted(status);
+        if (rc)
+            return rc;
+    }
+    return 0;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+    return left < right ? -1 : left > right;
+}
+
+uint32_t bench_phase_group(const struct bench_phase *phase)
+{
+    uint32_t body = phase->iters - phase->slots;
+
+    return phase->size <= phase->bed->copied_up_to && body > phase->slots ? body : phase->slots;
+}
+
+/* From completions to iteration times; see the head of measure.h. */
+static void reckon(struct bench_phase *phase, struct bench_flow *flow, const struct bench_segment *segment,
+                   int64_t start)
+{
+    uint32_t group = bench_phase_group(phase);
+    int64_t from = start;
+
+    qsort(flow->completed, segment->count, sizeof(flow->completed[0]), compare_times);
+    for (uint32_t first = 0; first < segment->count; first += group) {
+        uint32_t count = segment->count - first < group ? segment->count - first : group;
+        int64_t end = flow->completed[first + count - 1];
+        for (uint32_t i = 0; i < count; i++)
+            flow->times[flow->time_count++] = (double)(end - from) / count;
+        from = end;
+    }
+}
+
+int bench_phase_run(struct bench_phase *phase, const struct bench_segment *segment, struct wf_status *status)
+{
+    const struct bench_bed *bed = phase->bed;
+    /* Isolated, the receiver leads, so that its clock starts first; else node0. */
+    bool leader = phase->count == 1 ? bed->plan->pairs[phase->first].dst_node == bed->node : bed->node == 0;
+    int64_t start = 0, last = 0;
+    uint64_t cpu;
+    int rc = post_first(phase, segment, true, status);
+
+    if (rc == 0)
+        rc = bench_control_start(bed->control, leader, &start, status);
+    cpu = bench_cpu_ns();
+    if (rc == 0)
+        rc = post_first(phase, segment, false, status);
+    if (rc == 0)
+        rc = drive(phase, segment, status);
+    if (rc || !segment->timed)
+        return rc;
+    phase->cpu_ns += bench_cpu_ns() - cpu;
+    for (uint32_t i = 0; i < phase->flow_count; i++) {
+        struct bench_flow *flow = &phase->flows[i];
+        if (!flow->receives)
+            continue;
+        reckon(phase, flow, segment, start);
+        if (flow->completed[segment->count - 1] > last)
+            last = flow->completed[segment->count - 1];
+    }
+    if (last > start)
+        phase->elapsed_ns += last - start;
+    return 0;
+}

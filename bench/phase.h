@@ -1,0 +1,63 @@
+/*
+ * phase.h: the inside of a phase: its flows and its segments; see measure.h.
+ */
+#ifndef WF_BENCH_PHASE_H
+#define WF_BENCH_PHASE_H
+
+#include "measure.h"
+
+/* One direction of one pair, as this node sees it. */
+struct bench_flow {
+    uint32_t pair;
+    bool receives;
+    uint32_t landing;      /* number of its first landing */
+    uint32_t posted, done; /* of the segment */
+    int64_t *completed;    /* receiver: of the segment */
+    double *times;         /* receiver: of all counted iterations, ns */
+    uint32_t time_count;
+    struct bench_wrong wrong;
+};
+
+struct bench_segment {
+    uint32_t first, count; /* iterations */
+    bool timed;
+};
+
+struct bench_phase {
+    struct bench_bed *bed;
+    enum bench_mode mode;
+    uint64_t size;
+    uint32_t first, count; /* pairs */
+    uint32_t iters, slots;
+    uint32_t longest; /* iterations of the longest segment there can be */
+    uint64_t tag;
+    struct bench_flow *flows;
+    uint32_t flow_count, receivers;
+    bench_request *requests; /* flow x slot */
+    uint32_t *iterations;    /* flow x slot: the iteration that was posted last */
+    uint32_t live;           /* requests under way */
+    int64_t *completed;      /* memory of the flows' lists */
+    double *times;
+    int64_t elapsed_ns; /* timed segments: start to last completion here */
+    uint64_t cpu_ns;
+    uint64_t wrong_bytes;
+    struct weft_rail_stats before[2][BENCH_RAILS_MAX], after[2][BENCH_RAILS_MAX]; /* [intra] */
+    int rail_count[2];
+};
+
+/* Lists of flows, requests and times for bed, size and pairs already set. Can be given to fini either way. */
+int bench_phase_init(struct bench_phase *phase, struct wf_status *status);
+void bench_phase_fini(struct bench_phase *phase);
+
+/* Where message number `slot` of a flow lands. */
+uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t slot);
+/* What iteration `iteration` of a flow carries. */
+const uint8_t *bench_phase_data(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t iteration);
+
+/* Completions that a time is taken over. */
+uint32_t bench_phase_group(const struct bench_phase *phase);
+
+/* Barrier, then all iterations of the segment; times are added to the flows when it is timed. */
+int bench_phase_run(struct bench_phase *phase, const struct bench_segment *segment, struct wf_status *status);
+
+#endif

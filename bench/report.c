@@ -1,0 +1,274 @@
+/* The result on a terminal: what was in force, a matrix of the largest size per mode, a table of all sizes. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "result.h"
+
+#define SIDE_BY_SIDE 8 /* endpoints up to which both directions fit into 120 columns */
+#define MATRIX_MOST 16 /* and one direction */
+
+static void print_rails(const struct bench_result *result, FILE *out)
+{
+    fprintf(out, "memory: host   endpoints: %u per node   rails:", result->plan->endpoints);
+    for (int i = 0; i < result->rails[result->node].count; i++)
+        fprintf(out, "%s %s", i ? "," : "", result->rails[result->node].names[i]);
+    fprintf(out, "   engine: %s   seed: %" PRIu64 "\n",
+            json_string_value(json_object_get(result->host[result->node], "engine")), result->plan->seed);
+}
+
+static void print_head(const struct bench_result *result, FILE *out)
+{
+    size_t index;
+    json_t *line;
+
+    fprintf(out, "weft %s %s, %s\n", weft_version(), bench_command_name(result->options->command), result->started);
+    for (int node = 0; node < 2; node++)
+        if (result->host[node])
+            fprintf(out, "node%d: %s, %s, %" PRId64 " CPUs\n", node,
+                    json_string_value(json_object_get(result->host[node], "name")),
+                    json_string_value(json_object_get(result->host[node], "kernel")),
+                    (int64_t)json_integer_value(json_object_get(result->host[node], "cpus")));
+    print_rails(result, out);
+    json_array_foreach(result->fallbacks[result->node], index, line)
+        fprintf(out, "fallback: %s\n", json_string_value(line));
+}
+
+/* ------------------------------------------------------------------------------------------- matrix */
+
+static const struct bench_sample *find_sample(const struct bench_result *result, const struct bench_set *set,
+                                              const struct bench_pair *pair)
+{
+    for (size_t i = 0; i < result->sample_count; i++) {
+        const struct bench_sample *sample = &result->samples[i];
+        if (bench_sample_in_set(sample, set) && bench_pair_equal(&sample->pair, pair))
+            return sample;
+    }
+    return NULL;
+}
+
+static void print_cell(const struct bench_sample *sample, FILE *out)
+{
+    double rate = sample ? bench_sample_rate(sample) : -1;
+    char mark = sample && sample->wrong.bytes ? '!' : ' ';
+
+    if (rate < 0)
+        fprintf(out, "     %c", sample ? mark : '-');
+    else
+        fprintf(out, rate < 0.1 ? "%5.3f%c" : rate < 100 ? "%5.2f%c" : "%5.0f%c", rate, mark);
+}
+
+static void print_columns(uint32_t endpoints, int src_node, int dst_node, FILE *out)
+{
+    char corner[24];
+
+    snprintf(corner, sizeof(corner), "%d -> %d", src_node, dst_node);
+    fprintf(out, "%-7s", corner);
+    for (uint32_t i = 0; i < endpoints; i++)
+        fprintf(out, i < 10 ? "host%-2u" : "h%-5u", i);
+}
+
+static void print_row(const struct bench_result *result, const struct bench_set *set, int src_node, int dst_node,
+                      uint32_t src, FILE *out)
+{
+    fprintf(out, "host%-2u ", src);
+    for (uint32_t dst = 0; dst < result->plan->endpoints; dst++) {
+        struct bench_pair pair = {src, dst, (uint8_t)src_node, (uint8_t)dst_node};
+        print_cell(find_sample(result, set, &pair), out);
+    }
+}
+
+static void print_block(const struct bench_result *result, const struct bench_set *set, const int nodes[2][2],
+                        int blocks, FILE *out)
+{
+    uint32_t endpoints = result->plan->endpoints;
+
+    for (int block = 0; block < blocks; block++) {
+        print_columns(endpoints, nodes[block][0], nodes[block][1], out);
+        fputs(block + 1 < blocks ? "   " : "\n", out);
+    }
+    for (uint32_t src = 0; src < endpoints; src++)
+        for (int block = 0; block < blocks; block++) {
+            print_row(result, set, nodes[block][0], nodes[block][1], src, out);
+            fputs(block + 1 < blocks ? "   " : "\n", out);
+        }
+}
+
+static bool has_scope(const struct bench_result *result, bool intra)
+{
+    for (uint32_t i = 0; i < result->plan->pair_count; i++)
+        if ((result->plan->pairs[i].src_node == result->plan->pairs[i].dst_node) == intra)
+            return true;
+    return false;
+}
+
+static void print_matrix(const struct bench_result *result, const struct bench_set *set, FILE *out)
+{
+    static const int all[2][2][2] = {{{0, 1}, {1, 0}}, {{0, 0}, {1, 1}}};
+    char size[32];
+
+    fprintf(out, "\n%s, %s: GB/s from the median time, row sends to column, node -> node", bench_mode_name(set->mode),
+            wf_format_size(set->size, size, sizeof(size)));
+    fprintf(out, bench_result_wrong_bytes(result) ? " (! wrong bytes)\n" : "\n");
+    if (result->plan->endpoints > MATRIX_MOST) {
+        fprintf(out, "(more than %d endpoints: see the result files)\n", MATRIX_MOST);
+        return;
+    }
+    for (int intra = 0; intra < 2; intra++) {
+        if (!has_scope(result, intra))
+            continue;
+        if (result->plan->endpoints <= SIDE_BY_SIDE) {
+            print_block(result, set, all[intra], 2, out);
+        } else {
+            print_block(result, set, &all[intra][0], 1, out);
+            print_block(result, set, &all[intra][1], 1, out);
+        }
+    }
+}
+
+/* The last set of a mode has its largest size. */
+static void print_matrices(const struct bench_result *result, FILE *out)
+{
+    for (int i = 0; i < result->set_count; i++) {
+        const struct bench_set *set = &result->sets[i];
+        bool last = i + 1 == result->set_count || result->sets[i + 1].mode != set->mode ||
+                    result->sets[i + 1].backend != set->backend;
+        if (last && set->backend->moves_data)
+            print_matrix(result, set, out);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- tables */
+
+static void print_rate(double rate, FILE *out)
+{
+    if (rate < 0)
+        fprintf(out, "%10s%9s", "-", "-");
+    else
+        fprintf(out, "%10.3f%9.2f", rate, rate * 8);
+}
+
+/* Fills what a row tells beside rates. */
+static uint64_t row_numbers(const struct bench_result *result, const struct bench_set *set, double *times,
+                            size_t *time_count, uint32_t *iters)
+{
+    uint64_t wrong = 0;
+
+    *time_count = 0;
+    for (size_t i = 0; i < result->sample_count; i++) {
+        const struct bench_sample *sample = &result->samples[i];
+        if (!bench_sample_in_set(sample, set))
+            continue;
+        times[(*time_count)++] = sample->time.p50;
+        *iters = sample->iters;
+        wrong += sample->wrong.bytes;
+    }
+    return wrong;
+}
+
+static void print_row_of_set(const struct bench_result *result, const struct bench_set *set, double *room, FILE *out)
+{
+    char size[32];
+    size_t count;
+    uint32_t iters = 0;
+    uint64_t wrong = row_numbers(result, set, room, &count, &iters);
+    bool checked = result->plan->check && set->backend->moves_data;
+
+    fprintf(out, "%-7s %-8s %9s %6u %11.1f", set->backend->name, bench_mode_name(set->mode),
+            wf_format_size(set->size, size, sizeof(size)), iters, bench_median(room, count));
+    count = bench_set_rates(result, set, room);
+    print_rate(count ? bench_median(room, count) : -1, out);
+    if (count)
+        fprintf(out, "%10.3f", room[count - 1]);
+    else
+        fprintf(out, "%10s", "-");
+    print_rate(bench_set_aggregate(set), out);
+    if (checked)
+        fprintf(out, "%9" PRIu64 "\n", wrong);
+    else
+        fprintf(out, "%9s\n", "-");
+}
+
+static void print_table(const struct bench_result *result, FILE *out)
+{
+    double *room = calloc(result->sample_count + 1, sizeof(*room));
+
+    fprintf(out, "\n%-7s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%9s\n", "", "", "", "", "p50", "median", "", "peak",
+            "all pairs", "", "wrong");
+    fprintf(out, "%-7s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%9s\n", "backend", "mode", "size", "iters", "us", "GB/s",
+            "Gbit/s", "GB/s", "GB/s", "Gbit/s", "bytes");
+    for (int i = 0; room && i < result->set_count; i++)
+        print_row_of_set(result, &result->sets[i], room, out);
+    free(room);
+}
+
+static void print_latency(const struct bench_result *result, FILE *out)
+{
+    fprintf(out, "\nhalf round trip in us\n%-7s %9s %6s %9s %9s %9s %9s %9s %9s %9s\n", "backend", "size", "iters",
+            "min", "p50", "p90", "p99", "p99.9", "max", "wrong");
+    for (size_t i = 0; i < result->sample_count; i++) {
+        const struct bench_sample *sample = &result->samples[i];
+        const struct bench_times *time = &sample->time;
+        char size[32];
+        fprintf(out, "%-7s %9s %6u %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f", sample->backend->name,
+                wf_format_size(sample->size, size, sizeof(size)), sample->iters, time->min, time->p50, time->p90,
+                time->p99, time->p999, time->max);
+        if (sample->checked)
+            fprintf(out, " %9" PRIu64 "\n", sample->wrong.bytes);
+        else
+            fprintf(out, " %9s\n", "-");
+    }
+}
+
+static void print_verdict(const struct bench_result *result, FILE *out)
+{
+    uint64_t planned = bench_plan_samples(result->plan);
+
+    fprintf(out, "\n%zu of %" PRIu64 " samples", result->sample_count, planned);
+    if (!result->plan->check)
+        fprintf(out, ", not verified (--check 0)");
+    else if (!bench_result_checked(result))
+        fprintf(out, ", nothing to verify: no data was moved");
+    else
+        fprintf(out, ", %" PRIu64 " wrong bytes", bench_result_wrong_bytes(result));
+    fprintf(out, ": %s\n", bench_result_passed(result) ? "passed" : result->interrupted ? "INTERRUPTED" : "FAILED");
+}
+
+/* Where the rest is, in one line. */
+static void print_places(const struct bench_result *result, FILE *out)
+{
+    static const enum wf_setting_id files[] = {WF_SET_OUT, WF_SET_JSON, WF_SET_CSV};
+    const struct wf_config *config = result->options->config;
+    const char *logs = wf_config_text(config, WF_SET_LOG_DIR), *before = "results: ";
+
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        const char *path = wf_config_text(config, files[i]);
+        if (!path[0] || strcmp(path, "-") == 0)
+            continue;
+        fprintf(out, "%s%s", before, path);
+        before = ", ";
+    }
+    if (logs[0] && result->options->command == BENCH_MESH && result->sample_count) {
+        fprintf(out, "%slogs: %s/fullmesh_%s_gpu*_%s.log", before[0] == ',' ? "   " : "", logs,
+                result->node == 0 ? "server" : "client", result->stamp);
+        before = ", ";
+    }
+    if (before[0] == ',')
+        fputc('\n', out);
+}
+
+void bench_report(const struct bench_result *result, FILE *out)
+{
+    print_head(result, out);
+    if (result->plan->latency) {
+        print_latency(result, out);
+    } else {
+        if (result->options->command == BENCH_MESH)
+            print_matrices(result, out);
+        print_table(result, out);
+    }
+    print_verdict(result, out);
+    print_places(result, out);
+    fflush(out);
+}

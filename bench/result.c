@@ -1,0 +1,236 @@
+#include "result.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "backend.h"
+#include "words.h"
+
+void bench_result_init(struct bench_result *result, const struct bench_options *options, int node)
+{
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm utc;
+
+    memset(result, 0, sizeof(*result));
+    pthread_mutex_init(&result->lock, NULL);
+    result->options = options;
+    result->node = node;
+    gmtime_r(&now, &utc);
+    strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &utc);
+    bench_result_stamp(result, stamp);
+}
+
+void bench_result_fini(struct bench_result *result)
+{
+    for (int node = 0; node < 2; node++) {
+        json_decref(result->host[node]);
+        json_decref(result->rail_totals[node]);
+        json_decref(result->fallbacks[node]);
+    }
+    free(result->samples);
+    free(result->sets);
+    pthread_mutex_destroy(&result->lock);
+}
+
+void bench_result_stamp(struct bench_result *result, const char *stamp)
+{
+    bench_copy_text(result->stamp, sizeof(result->stamp), stamp);
+    if (strlen(result->stamp) == strlen("20250131T120000Z"))
+        snprintf(result->started, sizeof(result->started), "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", stamp, stamp + 4,
+                 stamp + 6, stamp + 9, stamp + 11, stamp + 13);
+}
+
+int bench_result_add(struct bench_result *result, const struct bench_sample *sample, struct wf_status *status)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&result->lock);
+    if (result->sample_count == result->sample_room) {
+        size_t room = result->sample_room ? 2 * result->sample_room : 256;
+        struct bench_sample *grown = realloc(result->samples, room * sizeof(*grown));
+        if (grown) {
+            result->samples = grown;
+            result->sample_room = room;
+        } else {
+            rc = wf_fail(status, -ENOMEM, "no memory for %zu samples", room);
+        }
+    }
+    if (rc == 0)
+        result->samples[result->sample_count++] = *sample;
+    pthread_mutex_unlock(&result->lock);
+    return rc;
+}
+
+int bench_result_add_set(struct bench_result *result, const struct bench_set *set, struct wf_status *status)
+{
+    struct bench_set *grown;
+
+    pthread_mutex_lock(&result->lock);
+    grown = realloc(result->sets, ((size_t)result->set_count + 1) * sizeof(*grown));
+    if (grown) {
+        result->sets = grown;
+        result->sets[result->set_count++] = *set;
+    }
+    pthread_mutex_unlock(&result->lock);
+    return grown ? 0 : wf_fail(status, -ENOMEM, "no memory for a result");
+}
+
+uint64_t bench_result_wrong_bytes(const struct bench_result *result)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < result->sample_count; i++)
+        sum += result->samples[i].wrong.bytes;
+    return sum;
+}
+
+bool bench_result_checked(const struct bench_result *result)
+{
+    for (size_t i = 0; i < result->sample_count; i++)
+        if (result->samples[i].checked)
+            return true;
+    return false;
+}
+
+bool bench_result_passed(const struct bench_result *result)
+{
+    return result->complete && !result->interrupted && !result->error[0] && bench_result_wrong_bytes(result) == 0;
+}
+
+bool bench_sample_in_set(const struct bench_sample *sample, const struct bench_set *set)
+{
+    return sample->backend == set->backend && sample->mode == set->mode && sample->size == set->size;
+}
+
+size_t bench_set_rates(const struct bench_result *result, const struct bench_set *set, double *rates)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < result->sample_count; i++) {
+        double rate = bench_sample_in_set(&result->samples[i], set) ? bench_sample_rate(&result->samples[i]) : -1;
+        if (rate >= 0)
+            rates[count++] = rate;
+    }
+    return count;
+}
+
+double bench_set_aggregate(const struct bench_set *set)
+{
+    if (set->mode != BENCH_LOADED || !set->backend->moves_data || set->elapsed_ns <= 0)
+        return -1;
+    return (double)set->bytes / (double)set->elapsed_ns;
+}
+
+int bench_make_folder(const char *path, struct wf_status *status)
+{
+    char part[1024];
+    size_t length = strlen(path);
+
+    if (length >= sizeof(part))
+        return wf_fail(status, -ENAMETOOLONG, "the folder name '%.40s...' is too long", path);
+    for (size_t i = 1; i <= length; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        if (mkdir(part, 0777) != 0 && errno != EEXIST)
+            return wf_fail(status, -errno, "cannot create the folder %.150s: %s", part, wf_strerror(errno));
+    }
+    if (access(path, W_OK) != 0)
+        return wf_fail(status, -errno, "cannot write into the folder %.150s: %s", path, wf_strerror(errno));
+    return 0;
+}
+
+/* A folder beside the link is named without the way there, so that both may be moved together. */
+static const char *neighbour(const char *link, const char *target)
+{
+    char folder[sizeof(((struct bench_options *)0)->latest)], real[PATH_MAX];
+    const char *name = strrchr(target, '/');
+    char *slash;
+
+    bench_copy_text(folder, sizeof(folder), link);
+    slash = strrchr(folder, '/');
+    if (slash)
+        *slash = '\0';
+    if (!realpath(slash ? folder : ".", real) || strncmp(real, target, (size_t)(name - target)) != 0 ||
+        real[name - target] != '\0')
+        return target;
+    return name + 1;
+}
+
+/* The link never leads nowhere: a new one takes its place at once. */
+static int move_latest(const struct bench_result *result, const char *folder, struct wf_status *status)
+{
+    const char *link = result->options->latest;
+    char temporary[sizeof(result->options->latest) + 16], target[PATH_MAX];
+
+    if (!link[0] || result->sample_count == 0)
+        return 0;
+    snprintf(temporary, sizeof(temporary), "%s.%ld", link, (long)getpid());
+    if (!realpath(folder, target) || symlink(neighbour(link, target), temporary) != 0)
+        return wf_fail(status, -errno, "--latest %.150s: %s", link, wf_strerror(errno));
+    if (rename(temporary, link) != 0) {
+        wf_fail(status, -errno, "--latest %.150s: %s", link, wf_strerror(errno));
+        unlink(temporary);
+        return status->code;
+    }
+    return 0;
+}
+
+/* A file that a setting names by itself. */
+static int write_named(const struct bench_result *result, enum wf_setting_id id,
+                       int (*write)(const struct bench_result *, const char *, struct wf_status *),
+                       struct wf_status *status)
+{
+    const char *path = wf_config_text(result->options->config, id);
+
+    return path[0] ? write(result, path, status) : 0;
+}
+
+/* DIR/mesh.json, DIR/mesh.csv. */
+static int write_out(const struct bench_result *result, struct wf_status *status)
+{
+    const char *folder = wf_config_text(result->options->config, WF_SET_OUT);
+    const char *command = bench_command_name(result->options->command);
+    char path[WF_VALUE_MAX + 32];
+    int rc;
+
+    if (!folder[0])
+        return 0;
+    rc = bench_make_folder(folder, status);
+    snprintf(path, sizeof(path), "%s/%s.json", folder, command);
+    if (rc == 0)
+        rc = bench_result_json(result, path, status);
+    snprintf(path, sizeof(path), "%s/%s.csv", folder, command);
+    if (rc == 0)
+        rc = bench_result_csv(result, path, status);
+    return rc ? rc : move_latest(result, folder, status);
+}
+
+int bench_result_write(struct bench_result *result, struct wf_status *status)
+{
+    const char *logs = wf_config_text(result->options->config, WF_SET_LOG_DIR);
+    int rc = 0;
+
+    pthread_mutex_lock(&result->lock);
+    if (!result->written && result->plan) {
+        result->written = true;
+        if (!result->options->child) {
+            rc = write_out(result, status);
+            if (rc == 0)
+                rc = write_named(result, WF_SET_JSON, bench_result_json, status);
+            if (rc == 0)
+                rc = write_named(result, WF_SET_CSV, bench_result_csv, status);
+        }
+        if (rc == 0 && logs[0] && result->options->command == BENCH_MESH && result->sample_count)
+            rc = bench_result_logs(result, logs, status);
+    }
+    pthread_mutex_unlock(&result->lock);
+    return rc;
+}

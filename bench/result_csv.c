@@ -1,0 +1,71 @@
+/* The samples as CSV, one row each; names as in the JSON, with '_' where that has an object within an object. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "backend.h"
+#include "result.h"
+
+static const char header[] =
+    "backend,memory,mode,pattern,scope,test,src,dst,size_bytes,iters,grouped,time_us_min,time_us_p50,"
+    "time_us_p90,time_us_p99,time_us_p999,time_us_max,time_us_mean,time_us_cv,bw_gb_per_s,"
+    "wrong_bytes,rails,cpu_s_per_gb,retransmits\n";
+
+/* An empty field where the JSON has null. */
+static void put_optional(FILE *file, double value)
+{
+    if (value < 0)
+        fputc(',', file);
+    else
+        fprintf(file, ",%.9g", value);
+}
+
+static void put_rails(FILE *file, const struct bench_sample *sample, const struct bench_rail_names *names)
+{
+    fputc(',', file);
+    for (int i = 0; i < sample->rail_count; i++)
+        fprintf(file, "%s%s=%" PRIu64, i ? ";" : "", i < names->count ? names->names[i] : "?", sample->rail_bytes[i]);
+}
+
+static void put_sample(FILE *file, const struct bench_result *result, const struct bench_sample *sample)
+{
+    const struct bench_times *time = &sample->time;
+    char src[32], dst[32];
+
+    fprintf(file, "%s,host,%s,%s,%s,%s,%s,%s,%" PRIu64 ",%u,%u", sample->backend->name, bench_mode_name(sample->mode),
+            result->plan->pattern, sample->pair.src_node == sample->pair.dst_node ? "intra" : "inter",
+            sample->latency ? "latency" : "bandwidth",
+            bench_endpoint_name(sample->pair.src_node, sample->pair.src, src, sizeof(src)),
+            bench_endpoint_name(sample->pair.dst_node, sample->pair.dst, dst, sizeof(dst)), sample->size, sample->iters,
+            sample->grouped);
+    fprintf(file, ",%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g", time->min, time->p50, time->p90, time->p99, time->p999,
+            time->max, time->mean, time->cv);
+    put_optional(file, bench_sample_rate(sample));
+    if (sample->checked)
+        fprintf(file, ",%" PRIu64, sample->wrong.bytes);
+    else
+        fputc(',', file);
+    put_rails(file, sample, &result->rails[sample->latency ? sample->pair.src_node : sample->pair.dst_node]);
+    put_optional(file, sample->cpu_s_per_gb);
+    fprintf(file, ",%" PRIu64 "\n", sample->retransmits);
+}
+
+int bench_result_csv(const struct bench_result *result, const char *path, struct wf_status *status)
+{
+    bool standard = strcmp(path, "-") == 0;
+    FILE *file = standard ? stdout : fopen(path, "we");
+    int rc = 0;
+
+    if (!file)
+        return wf_fail(status, -errno, "cannot write %.150s: %s", path, wf_strerror(errno));
+    errno = 0;
+    fputs(header, file);
+    for (size_t i = 0; i < result->sample_count; i++)
+        put_sample(file, result, &result->samples[i]);
+    if (fflush(file) != 0 || ferror(file))
+        rc = wf_fail(status, errno ? -errno : -EIO, "cannot write %.150s: %s", standard ? "standard output" : path,
+                     wf_strerror(errno ? errno : EIO));
+    if (!standard && fclose(file) != 0 && rc == 0)
+        rc = wf_fail(status, -EIO, "cannot write %.150s: %s", path, wf_strerror(errno));
+    return rc;
+}

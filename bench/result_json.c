@@ -1,0 +1,193 @@
+/* The result as JSON: schema weft.result/1. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backend.h"
+#include "result.h"
+#include "words.h"
+
+static json_t *value_to_json(const struct wf_setting *setting, const struct wf_value *value)
+{
+    if (setting->type == WF_TYPE_INT || setting->type == WF_TYPE_SIZE)
+        return json_integer(value->number);
+    if (setting->type == WF_TYPE_FLAG)
+        return json_boolean(value->number != 0);
+    return json_string(value->text);
+}
+
+json_t *bench_config_to_json(const struct wf_config *config)
+{
+    json_t *object = json_object();
+
+    for (int i = 0; i < WF_SETTING_COUNT; i++) {
+        const struct wf_value *value = &config->values[i];
+        json_object_set_new(
+            object, wf_setting(i)->name,
+            json_pack("{s:o, s:s}", "value", value_to_json(wf_setting(i), value), "origin", value->source));
+    }
+    return object;
+}
+
+/* Lists of both nodes one after the other; shares the entries. */
+static json_t *joined(json_t *const lists[2])
+{
+    json_t *all = json_array();
+
+    for (int node = 0; node < 2; node++)
+        if (lists[node])
+            json_array_extend(all, lists[node]);
+    return all;
+}
+
+static json_t *hosts(const struct bench_result *result)
+{
+    json_t *all = json_array();
+
+    for (int node = 0; node < 2; node++)
+        if (result->host[node])
+            json_array_append(all, result->host[node]);
+    return all;
+}
+
+static json_t *samples(const struct bench_result *result)
+{
+    json_t *all = json_array();
+
+    for (size_t i = 0; i < result->sample_count; i++) {
+        const struct bench_sample *sample = &result->samples[i];
+        int receiver = sample->latency ? sample->pair.src_node : sample->pair.dst_node;
+        json_array_append_new(all, bench_sample_to_json(sample, result->plan->pattern, &result->rails[receiver]));
+    }
+    return all;
+}
+
+static json_t *number_or_null(double value)
+{
+    return value < 0 ? json_null() : json_real(value);
+}
+
+static json_t *set_to_json(const struct bench_result *result, const struct bench_set *set, double *room)
+{
+    size_t count = bench_set_rates(result, set, room);
+    double median = count ? bench_median(room, count) : -1; /* sorts */
+    double times = -1;
+    size_t time_count = 0;
+    double least = count ? room[0] : -1, peak = count ? room[count - 1] : -1;
+
+    for (size_t i = 0; i < result->sample_count; i++)
+        if (bench_sample_in_set(&result->samples[i], set))
+            room[time_count++] = result->samples[i].time.p50;
+    if (time_count)
+        times = bench_median(room, time_count);
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "backend", set->backend->name, "mode",
+                     bench_mode_name(set->mode), "size_bytes", (json_int_t)set->size, "samples", (json_int_t)time_count,
+                     "median_p50_us", number_or_null(times), "min_bw_gb_per_s", number_or_null(least),
+                     "median_bw_gb_per_s", number_or_null(median), "peak_bw_gb_per_s", number_or_null(peak),
+                     "aggregate_bw_gb_per_s", number_or_null(bench_set_aggregate(set)), "cpu_s_per_gb",
+                     number_or_null(set->cpu_s_per_gb));
+}
+
+/* The best sample, with where and when: a peak without its size says nothing. */
+static json_t *peak(const struct bench_result *result)
+{
+    const struct bench_sample *best = NULL;
+    char src[32], dst[32];
+
+    for (size_t i = 0; i < result->sample_count; i++)
+        if (bench_sample_rate(&result->samples[i]) >= 0 &&
+            (!best || bench_sample_rate(&result->samples[i]) > bench_sample_rate(best)))
+            best = &result->samples[i];
+    if (!best)
+        return json_null();
+    return json_pack("{s:f, s:I, s:s, s:s, s:s}", "bw_gb_per_s", bench_sample_rate(best), "size_bytes",
+                     (json_int_t)best->size, "mode", bench_mode_name(best->mode), "src",
+                     bench_endpoint_name(best->pair.src_node, best->pair.src, src, sizeof(src)), "dst",
+                     bench_endpoint_name(best->pair.dst_node, best->pair.dst, dst, sizeof(dst)));
+}
+
+static json_t *summary(const struct bench_result *result)
+{
+    double *room = calloc(result->sample_count + 1, sizeof(*room));
+    json_t *sets = json_array();
+
+    for (int i = 0; room && i < result->set_count; i++)
+        json_array_append_new(sets, set_to_json(result, &result->sets[i], room));
+    free(room);
+    return json_pack("{s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o}", "passed", bench_result_passed(result), "verified",
+                     bench_result_checked(result) && bench_result_passed(result), "pairs",
+                     (json_int_t)result->plan->pair_count, "samples", (json_int_t)result->sample_count,
+                     "samples_planned", (json_int_t)bench_plan_samples(result->plan), "wrong_bytes",
+                     bench_result_checked(result) ? json_integer((json_int_t)bench_result_wrong_bytes(result))
+                                                  : json_null(),
+                     "peak", peak(result), "sets", sets);
+}
+
+static json_t *everything(const struct bench_result *result)
+{
+    json_t *root = json_object();
+
+    json_object_set_new(root, "schema", json_string("weft.result/1"));
+    json_object_set_new(root, "command", json_string(bench_command_name(result->options->command)));
+    json_object_set_new(root, "version", json_string(weft_version()));
+    json_object_set_new(root, "started", json_string(result->started));
+    json_object_set_new(root, "role", json_string(result->node == 0 ? "server" : "client"));
+    json_object_set_new(root, "interrupted", json_boolean(result->interrupted));
+    json_object_set_new(root, "error", result->error[0] ? json_string(result->error) : json_null());
+    json_object_set_new(root, "host", hosts(result));
+    json_object_set_new(root, "config", bench_config_to_json(result->options->config));
+    json_object_set_new(root, "rails", joined(result->rail_totals));
+    json_object_set_new(root, "fallbacks", joined(result->fallbacks));
+    json_object_set_new(root, "samples", samples(result));
+    json_object_set_new(root, "summary", summary(result));
+    return root;
+}
+
+static int write_stream(json_t *root, FILE *file)
+{
+    errno = 0;
+    if (json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0 || fputc('\n', file) == EOF ||
+        fflush(file) != 0)
+        return errno ? -errno : -EIO;
+    return 0;
+}
+
+static int write_path(json_t *root, const char *path)
+{
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return -errno;
+    int rc = write_stream(root, file);
+    if (fclose(file) != 0 && rc == 0)
+        rc = -errno;
+    return rc;
+}
+
+/* A reader never sees half a file: it is written beside its place and moved there. A device or a pipe is written to. */
+static int write_file(json_t *root, const char *path)
+{
+    struct stat there;
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return write_path(root, path);
+    char temporary[WF_VALUE_MAX + 48];
+    snprintf(temporary, sizeof(temporary), "%s.part", path);
+    int rc = write_path(root, temporary);
+    if (rc == 0 && rename(temporary, path) != 0)
+        rc = -errno;
+    if (rc < 0)
+        unlink(temporary);
+    return rc;
+}
+
+int bench_result_json(const struct bench_result *result, const char *path, struct wf_status *status)
+{
+    json_t *root = everything(result);
+    bool standard = strcmp(path, "-") == 0;
+    int rc = standard ? write_stream(root, stdout) : write_file(root, path);
+    json_decref(root);
+    if (rc < 0)
+        return wf_fail(status, rc, "cannot write %.150s: %s", standard ? "standard output" : path, wf_strerror(rc));
+    return 0;
+}

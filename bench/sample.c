@@ -1,0 +1,168 @@
+#include "sample.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend.h"
+
+double bench_sample_rate(const struct bench_sample *sample)
+{
+    if (sample->latency || !sample->backend->moves_data || sample->time.p50 <= 0)
+        return -1;
+    return (double)sample->size / (sample->time.p50 * 1e3);
+}
+
+static json_t *number_or_null(double value)
+{
+    return value < 0 ? json_null() : json_real(value);
+}
+
+static json_t *times_to_json(const struct bench_times *time)
+{
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "min", time->min, "p50", time->p50, "p90", time->p90,
+                     "p99", time->p99, "p999", time->p999, "max", time->max, "mean", time->mean, "cv", time->cv);
+}
+
+static json_t *rails_to_json(const struct bench_sample *sample, const struct bench_rail_names *rails)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < sample->rail_count; i++)
+        json_array_append_new(array, json_pack("{s:s, s:I}", "name", i < rails->count ? rails->names[i] : "?", "bytes",
+                                               (json_int_t)sample->rail_bytes[i]));
+    return array;
+}
+
+static json_t *bytes_to_json(const uint8_t *bytes, int count)
+{
+    char text[2 * BENCH_SHOWN + 1] = "";
+
+    for (int i = 0; i < count; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    return json_string(text);
+}
+
+static json_t *wrong_to_json(const struct bench_wrong *wrong)
+{
+    return json_pack("{s:I, s:I, s:o, s:o}", "offset_bytes", (json_int_t)wrong->first, "iteration",
+                     (json_int_t)wrong->iteration, "expected_hex", bytes_to_json(wrong->expected, wrong->shown),
+                     "found_hex", bytes_to_json(wrong->found, wrong->shown));
+}
+
+json_t *bench_sample_to_json(const struct bench_sample *sample, const char *pattern,
+                             const struct bench_rail_names *rails)
+{
+    char src[32], dst[32];
+    json_t *json = json_object();
+
+    bench_endpoint_name(sample->pair.src_node, sample->pair.src, src, sizeof(src));
+    bench_endpoint_name(sample->pair.dst_node, sample->pair.dst, dst, sizeof(dst));
+    json_object_set_new(json, "backend", json_string(sample->backend->name));
+    json_object_set_new(json, "memory", json_string("host"));
+    json_object_set_new(json, "mode", json_string(bench_mode_name(sample->mode)));
+    json_object_set_new(json, "pattern", json_string(pattern));
+    json_object_set_new(json, "scope", json_string(sample->pair.src_node == sample->pair.dst_node ? "intra" : "inter"));
+    json_object_set_new(json, "test", json_string(sample->latency ? "latency" : "bandwidth"));
+    json_object_set_new(json, "src", json_string(src));
+    json_object_set_new(json, "dst", json_string(dst));
+    json_object_set_new(json, "size_bytes", json_integer((json_int_t)sample->size));
+    json_object_set_new(json, "iters", json_integer(sample->iters));
+    json_object_set_new(json, "grouped", json_integer(sample->grouped));
+    json_object_set_new(json, "time_us", times_to_json(&sample->time));
+    json_object_set_new(json, "bw_gb_per_s", number_or_null(bench_sample_rate(sample)));
+    json_object_set_new(json, "wrong_bytes",
+                        sample->checked ? json_integer((json_int_t)sample->wrong.bytes) : json_null());
+    if (sample->wrong.bytes)
+        json_object_set_new(json, "first_wrong", wrong_to_json(&sample->wrong));
+    json_object_set_new(json, "rails", rails_to_json(sample, rails));
+    json_object_set_new(json, "cpu_s_per_gb", number_or_null(sample->cpu_s_per_gb));
+    json_object_set_new(json, "retransmits", json_integer((json_int_t)sample->retransmits));
+    return json;
+}
+
+/* ------------------------------------------------------------------------------------------- the other way */
+
+static double real_of(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return json_is_number(value) ? json_number_value(value) : -1;
+}
+
+static uint64_t integer_of(const json_t *object, const char *name)
+{
+    return (uint64_t)json_integer_value(json_object_get(object, name));
+}
+
+static void times_from_json(const json_t *json, struct bench_times *time)
+{
+    time->min = real_of(json, "min");
+    time->p50 = real_of(json, "p50");
+    time->p90 = real_of(json, "p90");
+    time->p99 = real_of(json, "p99");
+    time->p999 = real_of(json, "p999");
+    time->max = real_of(json, "max");
+    time->mean = real_of(json, "mean");
+    time->cv = real_of(json, "cv");
+}
+
+static int bytes_from_json(const json_t *json, uint8_t *bytes)
+{
+    const char *text = json_string_value(json);
+    int count = 0;
+    unsigned value;
+
+    while (text && count < BENCH_SHOWN && sscanf(text + 2 * count, "%2x", &value) == 1)
+        bytes[count++] = (uint8_t)value;
+    return count;
+}
+
+static void wrong_from_json(const json_t *json, struct bench_wrong *wrong)
+{
+    wrong->first = integer_of(json, "offset_bytes");
+    wrong->iteration = integer_of(json, "iteration");
+    wrong->shown = bytes_from_json(json_object_get(json, "expected_hex"), wrong->expected);
+    bytes_from_json(json_object_get(json, "found_hex"), wrong->found);
+}
+
+static bool endpoint_from_json(const json_t *json, uint8_t *node, uint32_t *endpoint)
+{
+    unsigned at_node, at_endpoint;
+    const char *text = json_string_value(json);
+
+    if (!text || sscanf(text, "node%1u:host%u", &at_node, &at_endpoint) != 2 || at_node > 1)
+        return false;
+    *node = (uint8_t)at_node;
+    *endpoint = at_endpoint;
+    return true;
+}
+
+int bench_sample_from_json(const json_t *json, struct bench_sample *sample, struct wf_status *status)
+{
+    const char *backend = json_string_value(json_object_get(json, "backend"));
+    const char *mode = json_string_value(json_object_get(json, "mode"));
+    const char *test = json_string_value(json_object_get(json, "test"));
+    const json_t *rails = json_object_get(json, "rails");
+
+    memset(sample, 0, sizeof(*sample));
+    sample->backend = backend ? bench_backend_find(backend) : NULL;
+    if (!sample->backend || !mode || !test ||
+        !endpoint_from_json(json_object_get(json, "src"), &sample->pair.src_node, &sample->pair.src) ||
+        !endpoint_from_json(json_object_get(json, "dst"), &sample->pair.dst_node, &sample->pair.dst))
+        return wf_fail(status, -EPROTO, "the other node sent a sample that is none: use the same build on both");
+    sample->mode = strcmp(mode, "loaded") == 0 ? BENCH_LOADED : BENCH_ISOLATED;
+    sample->latency = strcmp(test, "latency") == 0;
+    sample->size = integer_of(json, "size_bytes");
+    sample->iters = (uint32_t)integer_of(json, "iters");
+    sample->grouped = (uint32_t)integer_of(json, "grouped");
+    times_from_json(json_object_get(json, "time_us"), &sample->time);
+    sample->checked = json_is_integer(json_object_get(json, "wrong_bytes"));
+    sample->wrong.bytes = sample->checked ? integer_of(json, "wrong_bytes") : 0;
+    wrong_from_json(json_object_get(json, "first_wrong"), &sample->wrong);
+    sample->cpu_s_per_gb = real_of(json, "cpu_s_per_gb");
+    sample->retransmits = integer_of(json, "retransmits");
+    for (size_t i = 0; i < json_array_size(rails) && i < BENCH_RAILS_MAX; i++)
+        sample->rail_bytes[sample->rail_count++] = integer_of(json_array_get(rails, i), "bytes");
+    return 0;
+}

@@ -1,0 +1,50 @@
+/*
+ * sample.h: one measurement: a directed pair, a size, a mode, a backend. The receiver makes it.
+ */
+#ifndef WF_BENCH_SAMPLE_H
+#define WF_BENCH_SAMPLE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "histogram.h"
+#include "link.h"
+#include "pattern.h"
+#include "schedule.h"
+
+struct bench_sample {
+    const struct bench_backend_ops *backend;
+    enum bench_mode mode;
+    struct bench_pair pair;
+    uint64_t size;
+    uint32_t iters;
+    uint32_t grouped; /* completions that each time was taken over */
+    bool latency;     /* the times are half round trips */
+    bool checked;     /* wrong.bytes says something */
+    struct bench_times time;
+    struct bench_wrong wrong;
+    double cpu_s_per_gb;  /* processor time of both nodes over all bytes of the phase; negative: no bytes */
+    uint64_t retransmits; /* of both nodes */
+    int rail_count;
+    uint64_t rail_bytes[BENCH_RAILS_MAX]; /* by rail of the receiving node */
+};
+
+/* Names of a node's rails, in the order of rail_bytes. */
+struct bench_rail_names {
+    int count;
+    char names[BENCH_RAILS_MAX][32];
+};
+
+/* GB/s (10^9 bytes) from the median time; negative where there is none to report: latency, nothing moved, no time. */
+double bench_sample_rate(const struct bench_sample *sample);
+
+/* The sample as it stands in a result; a new reference, NULL without memory. `pattern` is that of the plan. */
+json_t *bench_sample_to_json(const struct bench_sample *sample, const char *pattern,
+                             const struct bench_rail_names *rails);
+
+/* The other way, for samples of the other node. -EPROTO. */
+int bench_sample_from_json(const json_t *json, struct bench_sample *sample, struct wf_status *status);
+
+#endif

@@ -1,0 +1,276 @@
+#include "schedule.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend.h"
+#include "random.h"
+#include "words.h"
+
+#define DEFAULT_ENDPOINTS 8
+#define AUTO_BYTES (32ull << 20) /* what iters 0 aims to move per size */
+#define AUTO_LEAST 2
+#define AUTO_MOST 20
+#define PAIR_INFLIGHT 16
+#define PAIR_INFLIGHT_BYTES (1ull << 30) /* the default of a pair keeps its landings below this */
+#define LATENCY_ITERS 2000               /* enough for a 99.9th percentile */
+#define LATENCY_WARMUP 100
+
+const char *bench_mode_name(enum bench_mode mode)
+{
+    return mode == BENCH_ISOLATED ? "isolated" : "loaded";
+}
+
+char *bench_endpoint_name(int node, uint32_t endpoint, char *buffer, size_t room)
+{
+    snprintf(buffer, room, "node%d:host%u", node, endpoint);
+    return buffer;
+}
+
+/* ------------------------------------------------------------------------------------------- sizes */
+
+static int compare_sizes(const void *a, const void *b)
+{
+    uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+    return left < right ? -1 : left > right;
+}
+
+static int add_size(struct bench_plan *plan, uint64_t size, struct wf_status *status)
+{
+    if (plan->size_count == BENCH_SIZES_MAX)
+        return wf_fail(status, -EINVAL, "more than %d sizes: raise --factor or name fewer in --size", BENCH_SIZES_MAX);
+    plan->sizes[plan->size_count++] = size;
+    return 0;
+}
+
+static int listed_sizes(struct bench_plan *plan, const char *text, struct wf_status *status)
+{
+    char copy[WF_VALUE_MAX];
+    char *rest = copy, *word;
+    int kept = 0, rc = 0;
+
+    bench_copy_text(copy, sizeof(copy), text);
+    while (rc == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
+        uint64_t size;
+        while (*word == ' ')
+            word++;
+        if (wf_parse_size(word, &size) != 0)
+            return wf_fail(status, -EINVAL, "--size %.60s: expected sizes such as 0,1,64K,1M", word);
+        rc = add_size(plan, size, status);
+    }
+    qsort(plan->sizes, (size_t)plan->size_count, sizeof(plan->sizes[0]), compare_sizes);
+    for (int i = 0; i < plan->size_count; i++)
+        if (kept == 0 || plan->sizes[kept - 1] != plan->sizes[i])
+            plan->sizes[kept++] = plan->sizes[i];
+    plan->size_count = kept;
+    return rc;
+}
+
+static int stepped_sizes(struct bench_plan *plan, uint64_t begin, uint64_t end, uint64_t factor,
+                         struct wf_status *status)
+{
+    char from[32], to[32];
+    uint64_t size = begin;
+    int rc = 0;
+
+    if (begin > end)
+        return wf_fail(status, -EINVAL, "--begin %s is larger than --end %s: raise --end",
+                       wf_format_size(begin, from, sizeof(from)), wf_format_size(end, to, sizeof(to)));
+    if (factor < 2 && begin != end)
+        return wf_fail(status, -EINVAL, "--factor %llu never gets from --begin to --end: use 2 or more",
+                       (unsigned long long)factor);
+    while (rc == 0) {
+        rc = add_size(plan, size, status);
+        if (size > end / factor || (size == 0 && end == 0) || begin == end)
+            break;
+        size = size ? size * factor : 1;
+    }
+    return rc;
+}
+
+static int plan_sizes(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
+{
+    const char *list = wf_config_text(config, WF_SET_SIZE);
+    uint64_t begin = (uint64_t)wf_config_number(config, WF_SET_BEGIN);
+    uint64_t end = (uint64_t)wf_config_number(config, WF_SET_END);
+
+    if (list[0])
+        return listed_sizes(plan, list, status);
+    /* Latency is a question about small messages, whatever the defaults for bandwidth are. */
+    if (plan->latency && bench_is_default(config, WF_SET_BEGIN) && bench_is_default(config, WF_SET_END)) {
+        begin = 8;
+        end = 32 << 10;
+    } else if (bench_is_default(config, WF_SET_BEGIN) && begin > end) {
+        begin = end;
+    }
+    return stepped_sizes(plan, begin, end, (uint64_t)wf_config_number(config, WF_SET_FACTOR), status);
+}
+
+/* ------------------------------------------------------------------------------------------- the plan */
+
+static int plan_backends(struct bench_plan *plan, const char *list, struct wf_status *status)
+{
+    char copy[WF_VALUE_MAX];
+    char *rest = copy, *word;
+
+    bench_copy_text(copy, sizeof(copy), list);
+    while ((word = bench_next_word(&rest, ',')) != NULL) {
+        const struct bench_backend_ops *ops = bench_backend_find(word);
+        if (!ops)
+            return wf_fail(status, -EOPNOTSUPP, "--backend %.40s is not in this build: use weft or null", word);
+        for (int i = 0; i < plan->backend_count; i++)
+            if (plan->backends[i] == ops)
+                return wf_fail(status, -EINVAL, "--backend names %s twice", ops->name);
+        plan->backends[plan->backend_count++] = ops;
+    }
+    return 0;
+}
+
+/* More requests than the library keeps would end in -EAGAIN in the middle of a run. */
+static int check_requests(const struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
+{
+    uint64_t most = 0, limit = (uint64_t)wf_config_number(config, WF_SET_REQUESTS);
+
+    for (int i = 0; i < plan->size_count; i++)
+        if (bench_plan_slots(plan, plan->sizes[i]) > most)
+            most = bench_plan_slots(plan, plan->sizes[i]);
+    if (plan->modes[BENCH_LOADED])
+        most *= plan->pair_count;
+    if (most + 16 > limit)
+        return wf_fail(status, -EINVAL,
+                       "%llu messages at once are more than the setting requests (%llu): use --set requests=%llu",
+                       (unsigned long long)most, (unsigned long long)limit, (unsigned long long)most + 16);
+    return 0;
+}
+
+static void plan_numbers(struct bench_plan *plan, const struct wf_config *config)
+{
+    const char *mode = wf_config_text(config, WF_SET_MODE);
+
+    plan->endpoints = (uint32_t)wf_config_number(config, WF_SET_ENDPOINTS);
+    if (plan->endpoints == 0)
+        plan->endpoints = DEFAULT_ENDPOINTS;
+    plan->iters = (uint32_t)wf_config_number(config, WF_SET_ITERS);
+    plan->warmup = (uint32_t)wf_config_number(config, WF_SET_WARMUP);
+    if (plan->latency && bench_is_default(config, WF_SET_ITERS))
+        plan->iters = LATENCY_ITERS;
+    if (plan->latency && bench_is_default(config, WF_SET_WARMUP))
+        plan->warmup = LATENCY_WARMUP;
+    plan->inflight =
+        bench_is_default(config, WF_SET_INFLIGHT) ? 0 : (uint32_t)wf_config_number(config, WF_SET_INFLIGHT);
+    plan->check = wf_config_number(config, WF_SET_CHECK) != 0;
+    plan->seed = (uint64_t)wf_config_number(config, WF_SET_SEED);
+    plan->modes[BENCH_ISOLATED] = plan->command == BENCH_PAIR || strcmp(mode, "loaded") != 0;
+    plan->modes[BENCH_LOADED] = plan->command == BENCH_MESH && strcmp(mode, "isolated") != 0;
+}
+
+int bench_plan_init(struct bench_plan *plan, const struct bench_options *options, struct wf_status *status)
+{
+    const struct wf_config *config = options->config;
+    int rc;
+
+    memset(plan, 0, sizeof(*plan));
+    plan->command = options->command;
+    plan->latency = options->latency;
+    plan->group = 1;
+    plan_numbers(plan, config);
+    rc = plan_backends(plan, wf_config_text(config, WF_SET_BACKEND), status);
+    if (rc == 0)
+        rc = plan_sizes(plan, config, status);
+    if (rc == 0)
+        rc = bench_plan_pairs(plan, config, status);
+    if (rc == 0)
+        rc = check_requests(plan, config, status);
+    return rc;
+}
+
+void bench_plan_fini(struct bench_plan *plan)
+{
+    free(plan->pairs);
+    plan->pairs = NULL;
+}
+
+uint32_t bench_plan_iters(const struct bench_plan *plan, uint64_t size)
+{
+    uint64_t wanted;
+
+    if (plan->iters)
+        return plan->iters;
+    wanted = size ? AUTO_BYTES / size : AUTO_MOST;
+    return wanted < AUTO_LEAST ? AUTO_LEAST : wanted > AUTO_MOST ? AUTO_MOST : (uint32_t)wanted;
+}
+
+uint32_t bench_plan_slots(const struct bench_plan *plan, uint64_t size)
+{
+    uint32_t slots = plan->inflight, iters = bench_plan_iters(plan, size);
+
+    if (plan->latency)
+        return 1;
+    if (slots == 0 && plan->command == BENCH_PAIR) {
+        slots = PAIR_INFLIGHT;
+        while (slots > 1 && size > PAIR_INFLIGHT_BYTES / slots)
+            slots--;
+    }
+    if (slots == 0)
+        slots = 1;
+    return slots < iters ? slots : iters;
+}
+
+uint64_t bench_plan_largest(const struct bench_plan *plan)
+{
+    return plan->size_count ? plan->sizes[plan->size_count - 1] : 0;
+}
+
+uint32_t bench_plan_receivers(const struct bench_plan *plan, enum bench_mode mode, int node)
+{
+    uint32_t span = mode == BENCH_LOADED ? plan->pair_count : plan->group;
+    uint32_t most = 0;
+
+    for (uint32_t first = 0; first < plan->pair_count; first += span) {
+        uint32_t here = 0;
+        for (uint32_t i = first; i < first + span && i < plan->pair_count; i++)
+            /* A ping-pong lands on both sides. */
+            here += plan->pairs[i].dst_node == node || (plan->latency && plan->pairs[i].src_node == node);
+        if (here > most)
+            most = here;
+    }
+    return most;
+}
+
+uint64_t bench_plan_samples(const struct bench_plan *plan)
+{
+    uint64_t modes = (uint64_t)plan->modes[BENCH_ISOLATED] + plan->modes[BENCH_LOADED];
+
+    return modes * plan->pair_count * (uint64_t)plan->size_count * (uint64_t)plan->backend_count;
+}
+
+static uint64_t mix_text(uint64_t digest, const char *text)
+{
+    for (; *text; text++)
+        digest = bench_random_mix(digest ^ (uint8_t)*text);
+    return digest;
+}
+
+uint64_t bench_plan_digest(const struct bench_plan *plan)
+{
+    uint64_t digest = bench_random_mix(plan->seed ^ plan->command);
+
+    digest = bench_random_mix(digest ^ plan->warmup) ^ (plan->check ? 1u : 0u) ^ (plan->latency ? 2u : 0u);
+    digest ^= (plan->modes[BENCH_ISOLATED] ? 4u : 0u) ^ (plan->modes[BENCH_LOADED] ? 8u : 0u);
+    for (int i = 0; i < plan->backend_count; i++)
+        digest = mix_text(digest, plan->backends[i]->name);
+    for (int i = 0; i < plan->size_count; i++) {
+        digest = bench_random_mix(digest ^ plan->sizes[i]);
+        digest = bench_random_mix(digest ^ bench_plan_iters(plan, plan->sizes[i]));
+        digest = bench_random_mix(digest ^ bench_plan_slots(plan, plan->sizes[i]));
+    }
+    for (uint32_t i = 0; i < plan->pair_count; i++) {
+        const struct bench_pair *pair = &plan->pairs[i];
+        digest = bench_random_mix(digest ^ ((uint64_t)pair->src << 32 | pair->dst));
+        digest = bench_random_mix(digest ^ (uint64_t)(pair->src_node << 1 | pair->dst_node));
+    }
+    return digest;
+}

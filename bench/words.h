@@ -1,0 +1,22 @@
+/*
+ * words.h: small text helpers of the benchmark: the nearest of some words for a mistyped one, numbers for people.
+ */
+#ifndef WF_BENCH_WORDS_H
+#define WF_BENCH_WORDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The entry of `words` with the smallest edit distance to `word`, or NULL when none is close enough to propose. */
+const char *bench_nearest(const char *word, const char *const *words, int count);
+
+/* `bytes` as "12.3 GiB", for sentences (settings use wf_format_size(), which is exact). Returns `buffer`. */
+char *bench_human_bytes(uint64_t bytes, char *buffer, size_t room);
+
+/* Copies with truncation; always terminated. */
+void bench_copy_text(char *to, size_t room, const char *from);
+
+/* Splits `text` at `mark` in place; returns the next word and moves `rest` on; NULL at the end. */
+char *bench_next_word(char **rest, char mark);
+
+#endif

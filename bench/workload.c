@@ -1,0 +1,210 @@
+#include "workload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agree.h"
+
+#define PHASE_CHARGE (256u << 10) /* bytes that stand for the fixed time of a phase in the progress */
+#define SAMPLES_PER_TEXT 200u     /* about 200 KiB of JSON */
+
+static uint64_t work_of(const struct bench_plan *plan, uint64_t size, uint32_t pairs)
+{
+    return (size * (bench_plan_iters(plan, size) + plan->warmup) + PHASE_CHARGE) * pairs;
+}
+
+uint64_t bench_workload_bytes(const struct bench_plan *plan)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < plan->size_count; i++)
+        sum += work_of(plan, plan->sizes[i], plan->pair_count);
+    return sum * ((uint64_t)plan->modes[BENCH_ISOLATED] + plan->modes[BENCH_LOADED]) * (uint64_t)plan->backend_count;
+}
+
+/* ------------------------------------------------------------------------------------------- samples travel */
+
+static int send_samples(const struct bench_bed *bed, const struct bench_result *result, size_t first, size_t last,
+                        struct wf_status *status)
+{
+    int rc = 0;
+
+    do {
+        json_t *text = json_object(), *array = json_array();
+        size_t end = first + SAMPLES_PER_TEXT;
+        if (end > last)
+            end = last;
+        for (; first < end; first++)
+            json_array_append_new(
+                array, bench_sample_to_json(&result->samples[first], bed->plan->pattern, &result->rails[bed->node]));
+        json_object_set_new(text, "samples", array);
+        json_object_set_new(text, "more", json_boolean(first < last));
+        rc = bench_control_say(bed->control, text, status);
+        json_decref(text);
+    } while (rc == 0 && first < last);
+    return rc;
+}
+
+static int take_samples(const struct bench_bed *bed, struct bench_result *result, struct wf_status *status)
+{
+    bool more = true;
+    int rc = 0;
+
+    while (rc == 0 && more) {
+        json_t *text = NULL, *entry;
+        size_t index;
+        rc = bench_control_hear(bed->control, &text, status);
+        if (rc)
+            return rc;
+        json_array_foreach(json_object_get(text, "samples"), index, entry)
+        {
+            struct bench_sample sample;
+            if (rc == 0)
+                rc = bench_sample_from_json(entry, &sample, status);
+            if (rc == 0)
+                rc = bench_result_add(result, &sample, status);
+        }
+        more = json_is_true(json_object_get(text, "more"));
+        json_decref(text);
+    }
+    return rc;
+}
+
+/* Each node ends up with the samples of both, those from `first` on being its own of this set. */
+static int swap_samples(const struct bench_bed *bed, struct bench_result *result, size_t first,
+                        struct wf_status *status)
+{
+    size_t end = result->sample_count;
+    int rc;
+
+    if (bed->node == 1) {
+        rc = send_samples(bed, result, first, end, status);
+        return rc ? rc : take_samples(bed, result, status);
+    }
+    rc = take_samples(bed, result, status);
+    return rc ? rc : send_samples(bed, result, first, end, status);
+}
+
+/* ------------------------------------------------------------------------------------------- the plan */
+
+static void describe(const struct bench_bed *bed, enum bench_mode mode, uint64_t size, char *text, size_t room)
+{
+    char shown[32];
+
+    snprintf(text, room, "%s %s %s", bed->ops->name, bench_mode_name(mode), wf_format_size(size, shown, sizeof(shown)));
+}
+
+/* All pairs of one size and mode. */
+static int measure_set(struct bench_bed *bed, enum bench_mode mode, uint64_t size, struct bench_result *result,
+                       struct bench_progress *progress, struct wf_status *status)
+{
+    const struct bench_plan *plan = bed->plan;
+    struct bench_set set = {.backend = bed->ops, .mode = mode, .size = size, .cpu_s_per_gb = -1};
+    uint32_t step = mode == BENCH_LOADED ? plan->pair_count : plan->group;
+    size_t before = result->sample_count;
+    char doing[80];
+    int rc = 0;
+
+    describe(bed, mode, size, doing, sizeof(doing));
+    for (uint32_t first = 0; rc == 0 && first < plan->pair_count; first += step) {
+        struct bench_phase_sum sum = {.cpu_s_per_gb = -1};
+        if (plan->latency)
+            rc = bench_measure_latency(bed, size, first, result, status);
+        else
+            rc = bench_measure(bed, mode, size, first, step, result, &sum, status);
+        if (mode == BENCH_LOADED) {
+            set.bytes = sum.bytes;
+            set.elapsed_ns = sum.elapsed_ns;
+            set.cpu_s_per_gb = sum.cpu_s_per_gb;
+        }
+        bench_progress_step(progress, step, work_of(plan, size, step), doing);
+    }
+    if (rc == 0)
+        rc = bench_result_add_set(result, &set, status);
+    if (rc)
+        return rc;
+    return swap_samples(bed, result, before, status);
+}
+
+static int measure_backend(struct bench_bed *bed, struct bench_result *result, struct bench_progress *progress,
+                           struct wf_status *status)
+{
+    const struct bench_plan *plan = bed->plan;
+    int rc = 0;
+
+    for (int mode = 0; mode < BENCH_MODES; mode++)
+        for (int i = 0; plan->modes[mode] && rc == 0 && i < plan->size_count; i++)
+            rc = measure_set(bed, mode, plan->sizes[i], result, progress, status);
+    return rc;
+}
+
+int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_result *result,
+                   struct bench_progress *progress, struct wf_status *status)
+{
+    const struct bench_plan *plan = bed->plan;
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < plan->backend_count; i++) {
+        bed->ops = plan->backends[i];
+        rc = bed->ops->open(link, plan, &bed->backend, status);
+        if (rc)
+            return rc;
+        rc = measure_backend(bed, result, progress, status);
+        /* After a failure requests may be under way: the memory they use lives until the link is closed. */
+        if (rc == 0)
+            bed->ops->close(bed->backend);
+        if (rc == 0)
+            bed->backend = NULL;
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- the end */
+
+static void keep_totals(struct bench_result *result, int node, json_t *totals)
+{
+    pthread_mutex_lock(&result->lock);
+    json_decref(result->rail_totals[node]);
+    result->rail_totals[node] = totals;
+    pthread_mutex_unlock(&result->lock);
+}
+
+static int finish_client(struct bench_bed *bed, struct bench_link *link, bool *passed, struct wf_status *status)
+{
+    json_t *mine = json_pack("{s:o}", "rails", bench_rail_totals(link)), *verdict = NULL;
+    int rc = bench_control_say(bed->control, mine, status);
+
+    json_decref(mine);
+    if (rc == 0)
+        rc = bench_control_hear(bed->control, &verdict, status);
+    if (rc == 0)
+        *passed = json_is_true(json_object_get(verdict, "passed"));
+    json_decref(verdict);
+    return rc;
+}
+
+static int finish_server(struct bench_bed *bed, struct bench_result *result, bool *passed, struct wf_status *status)
+{
+    json_t *theirs = NULL, *verdict;
+    int rc = bench_control_hear(bed->control, &theirs, status);
+
+    if (rc)
+        return rc;
+    keep_totals(result, 1, json_incref(json_object_get(theirs, "rails")));
+    json_decref(theirs);
+    *passed = bench_result_wrong_bytes(result) == 0 && result->sample_count == bench_plan_samples(bed->plan);
+    verdict = json_pack("{s:b}", "passed", (int)*passed);
+    rc = bench_control_say(bed->control, verdict, status);
+    json_decref(verdict);
+    return rc;
+}
+
+int bench_workload_finish(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
+                          struct wf_status *status)
+{
+    keep_totals(result, bed->node, bench_rail_totals(link));
+    if (bed->node == 1)
+        return finish_client(bed, link, passed, status);
+    return finish_server(bed, result, passed, status);
+}
