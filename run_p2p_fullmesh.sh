@@ -1,0 +1,239 @@
+#!/usr/bin/env bash
+# run_p2p_fullmesh.sh: sets up, builds, and starts `weft mesh`. What is measured, and how, is the program's business;
+# its exit status is this script's.
+set -u
+
+here=$(readlink -f -- "${BASH_SOURCE[0]}")
+root=${here%/*}
+lab=$root/scripts/lab_net.sh
+
+usage() {
+    cat <<'EOF'
+usage: run_p2p_fullmesh.sh [local | lab | server | client ADDR[:PORT]] [option of `weft mesh`]...
+
+Measures every directed pair of endpoints between two nodes, verifies every byte, prints the matrix.
+
+  local         (default) both nodes on this machine, over two loopback rails
+  lab           both nodes on this machine, in network namespaces of their own that rate-limited rails join:
+                LAB_RAILS=1gbit,1gbit,500mbit (default four times 1gbit). As root, or where user namespaces are allowed
+  server        this node waits for the other one; prints the command to run there
+  client ADDR   the other node; ADDR may be a name, an IPv4 or an IPv6 address, with a port as ADDR:PORT or [ADDR]:PORT;
+                its options decide what is measured, and the server adopts them
+
+Unless you say otherwise: -b 1K -e 64M -f 4 --warmup 1 --mode both, and as many iterations as suit the size.
+Options, WEFT_ variables and a settings file (WEFT_CONFIG) all go before these defaults: see `weft config`.
+
+  --port N      the TCP port (default 18555)
+  --rails LIST  the NICs or local addresses to use (default: all that are usable)
+  --out DIR     where the results go (default results/<time>.<process>; a client adds -client; in the lab the client's
+                go to DIR-client, and DIR/interfaces.csv says what went through each interface)
+
+  WEFT_SETUP=auto|print|off  may missing packages be installed: see setup.sh --help
+  WEFT_BUILD=DIR             use the build in DIR as it is, instead of building into build/
+
+Results: results/latest/mesh.json and .csv; a log per endpoint in logs/.
+Exit status: 0 every pair ran and verified; 1 a run or check failed; 2 wrong usage; 77 not available here.
+EOF
+}
+
+say() { printf 'run_p2p_fullmesh.sh: %s\n' "$*" >&2; }
+wrong_usage() {
+    say "$*"
+    exit 2
+}
+
+# option NAME: the value of --NAME (or --set NAME=) among the user's options, the last one if there are several; 1 where
+# it is not.
+option() {
+    local i value='' found=1
+    for ((i = 0; i < ${#user[@]}; i++)); do
+        case ${user[i]} in
+        "--$1") value=${user[i + 1]-} found=0 ;;
+        "--$1="*) value=${user[i]#*=} found=0 ;;
+        "--set=$1="*) value=${user[i]#--set=*=} found=0 ;;
+        --set) [[ ${user[i + 1]-} == "$1="* ]] && value=${user[i + 1]#*=} found=0 ;;
+        esac
+    done
+    printf '%s\n' "$value"
+    return "$found"
+}
+
+# lookup NAME VARIABLE...: what the environment (WEFT_NAME, or one of its aliases) or the settings file says.
+lookup() {
+    local name=$1 variable
+    shift
+    for variable in "WEFT_${name^^}" "$@"; do
+        if [[ -n ${!variable-} ]]; then
+            printf '%s\n' "${!variable}"
+            return 0
+        fi
+    done
+    [[ -n $config ]] && sed -n "s/^[[:space:]]*${name//_/[-_]}[[:space:]]*=[[:space:]]*\([^#[:space:]]*\).*/\1/p" \
+        -- "$config" 2>/dev/null | tail -n 1 | grep .
+}
+
+# preset NAME VALUE VARIABLE...: a default of this script. It stands before the user's options, so those win, and is
+# left out where environment or file name the setting, so those win too.
+preset() {
+    lookup "$1" "${@:3}" >/dev/null || presets+=("--${1//_/-}" "$2")
+}
+
+build() {
+    local status
+    mkdir -p -- "$root/build" || return 1
+    if [[ ! -f $root/build/build.ninja && ! -f $root/build/Makefile ]]; then
+        say 'building into build/ (the first time takes a minute)'
+    fi
+    # Two terminals may start a server and a client at once: one of them builds.
+    (
+        command -v flock >/dev/null && flock 9
+        if [[ ! -f $root/build/build.ninja && ! -f $root/build/Makefile ]]; then
+            cmake -S "$root" -B "$root/build" -DWEFT_TESTS=OFF || exit 1
+        fi
+        cmake --build "$root/build" --target weft_bin --parallel "$(nproc)"
+    ) 9>"$root/build/.lock" >"$root/build/build.log" 2>&1 </dev/null
+    status=$?
+    if ((status)); then
+        tail -n 40 -- "$root/build/build.log" >&2
+        say 'the build failed: all of its output is in build/build.log'
+    fi
+    return "$status"
+}
+
+# Sets `weft` to the program.
+find_program() {
+    if [[ -n ${WEFT_BUILD-} ]]; then
+        weft=$WEFT_BUILD/bin/weft
+        [[ -x $weft ]] || wrong_usage "WEFT_BUILD=$WEFT_BUILD: no program at bin/weft in there"
+        return
+    fi
+    # A bundle has the program, and nothing to build it from.
+    if [[ -x $root/bin/weft && ! -e $root/CMakeLists.txt ]]; then
+        weft=$root/bin/weft
+        return
+    fi
+    "$root/setup.sh" || exit 1
+    command -v make >/dev/null || export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
+    build || exit 1
+    weft=$root/build/bin/weft
+}
+
+# with_port ADDR: as ADDR:PORT, or [ADDR]:PORT for IPv6.
+with_port() {
+    case $1 in
+    \[*\]:*) printf '%s\n' "$1" ;;
+    \[*\]) printf '%s:%s\n' "$1" "$port" ;;
+    *:*:*) printf '[%s]:%s\n' "$1" "$port" ;;
+    *:*) printf '%s\n' "$1" ;;
+    *) printf '%s:%s\n' "$1" "$port" ;;
+    esac
+}
+
+# The addresses under which others may reach this machine, IPv4 first.
+addresses() {
+    local family PATH=$PATH:/usr/sbin:/sbin
+    if command -v ip >/dev/null; then
+        for family in -4 -6; do
+            ip -o "$family" addr show up scope global 2>/dev/null | awk '{ sub("/.*", "", $4); print $4 }'
+        done
+    else
+        hostname -I 2>/dev/null | tr -s ' ' '\n' | grep .
+    fi
+}
+
+# What the other node must be told, for both must measure the same: what environment and file say of the measurement,
+# and the user's options but those that are about this machine.
+print_client_command() {
+    local i name value address other='' found=0
+    for name in begin end factor size iters warmup check endpoints pattern mode inflight backend seed; do
+        case $name in
+        size) value=$(lookup size UCCL_TCPX_PERF_SIZE) || continue ;;
+        iters) value=$(lookup iters UCCL_TCPX_PERF_ITERS) || continue ;;
+        *) value=$(lookup "$name") || continue ;;
+        esac
+        printf -v other '%s --%s %q' "$other" "$name" "$value"
+    done
+    for ((i = 0; i < ${#user[@]}; i++)); do
+        case ${user[i]} in
+        --rails | --port | --out | --json | --csv | --log-dir | --config | --latest) ((i++)) ;;
+        --rails=* | --port=* | --out=* | --json=* | --csv=* | --log-dir=* | --config=* | --latest=*) ;;
+        *) printf -v other '%s %q' "$other" "${user[i]}" ;;
+        esac
+    done
+    echo 'On the other node, with an address of this one that it can reach:' >&2
+    while read -r address; do
+        printf '  ./run_p2p_fullmesh.sh client %s%s\n' "$(with_port "$address")" "$other" >&2
+        found=1
+    done < <(addresses)
+    ((found)) || printf '  ./run_p2p_fullmesh.sh client %s%s   (no other address is up)\n' \
+        "$(with_port 127.0.0.1)" "$other" >&2
+}
+
+mode=local
+case ${1-} in
+'' | -h | --help | -*) ;;
+*)
+    mode=$1
+    shift
+    ;;
+esac
+peer=''
+case $mode in
+local | lab | server) ;;
+client)
+    peer=${1-}
+    [[ -n $peer && $peer != -* ]] || wrong_usage 'client needs the address of the server: client ADDR[:PORT]'
+    shift
+    ;;
+*) wrong_usage "unknown mode '$mode': local, lab, server or client ADDR" ;;
+esac
+user=("$@")
+for argument in "$@"; do
+    if [[ $argument == -h || $argument == --help ]]; then
+        usage
+        exit 0
+    fi
+done
+
+config=$(option config) || config=${WEFT_CONFIG-}
+port=$(option port) || port=$(lookup port UCCL_TCPX_BOOTSTRAP_PORT_BASE) || port=18555
+
+presets=()
+preset begin 1K
+preset end 64M
+preset factor 4
+preset warmup 1
+preset iters 0 UCCL_TCPX_PERF_ITERS # as many as suit the size
+preset mode both
+preset log_dir "$root/logs" LOG_DIR
+case $mode in
+local)
+    preset rails 127.0.1.1,127.0.2.1
+    role=(--local)
+    ;;
+lab)
+    preset rails 'lab*'
+    "$lab" true || exit
+    role=("--listen=$port" --hinted)
+    peer=$("$lab" --address) || exit
+    ;;
+server) role=("--listen=$port" --hinted) ;; # the command for the client is printed below
+client) role=("--connect=$(with_port "$peer")") ;;
+esac
+
+find_program
+mkdir -p -- "$root/logs" || exit 1
+if ! out=$(option out) && ! out=$(lookup out); then
+    suffix=''
+    [[ $mode == client ]] && suffix=-client
+    # The program makes the folder when there is something to start, and moves the link when there are results.
+    out=$root/results/$(date +%Y%m%d-%H%M%S).$$$suffix
+    presets+=(--out "$out")
+    [[ $mode == client ]] || role+=(--latest "$root/results/latest")
+fi
+[[ $mode == server ]] && print_client_command
+# Both nodes are told the same, but only one of them may speak, and write where the user says.
+[[ $mode == lab ]] && exec "$lab" --counters "$out/interfaces.csv" \
+    "$weft" mesh "${role[@]}" "${presets[@]}" "${user[@]}" : \
+    "$weft" mesh "--connect=$(with_port "$peer")" "${presets[@]}" "${user[@]}" --out "$out-client" --json= --csv= --quiet
+exec "$weft" mesh "${role[@]}" "${presets[@]}" "${user[@]}"

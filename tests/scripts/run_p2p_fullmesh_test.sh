@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# run_p2p_fullmesh.sh with a program that only prints its arguments: what the script adds, and what it leaves alone.
+set -u
+# shellcheck source=tests/scripts/check.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/check.sh"
+
+cp -- "$root/run_p2p_fullmesh.sh" "$scratch/" || exit 1
+script=$scratch/run_p2p_fullmesh.sh
+program "$scratch/made/bin" weft <<'EOF'
+printf '<%s>' "$@"
+printf '\n'
+while (($#)); do
+    case $1 in
+    --out) out=$2 ;;
+    --latest) latest=$2 ;;
+    esac
+    shift
+done
+if [[ -z ${PROGRAM_STATUS-} && -n ${latest-} ]]; then # the real one's part
+    mkdir -p -- "$out"
+    ln -sfn -- "$out" "$latest"
+fi
+exit "${PROGRAM_STATUS:-0}"
+EOF
+export WEFT_BUILD=$scratch/made
+unset NCCL_SOCKET_IFNAME
+cd / || exit 1
+
+run "$script"
+expect_status 0 'local is the default'
+expect_text '<mesh><--local>' 'local'
+expect_text '<--begin><1K><--end><64M><--factor><4><--warmup><1><--iters><0><--mode><both>' 'defaults'
+expect_text "<--log-dir><$scratch/logs>" 'logs'
+expect_text '<--rails><127.0.1.1,127.0.2.1>' 'two rails'
+expect_text "<--out><$scratch/results/" 'results'
+[[ -d $scratch/logs ]] || fail 'no folder logs'
+expect_text "<--latest><$scratch/results/latest>" 'the link to the results'
+[[ -d $scratch/results/latest/ ]] || fail 'results/latest leads nowhere'
+[[ -L $scratch/results/latest ]] || fail 'results/latest is no link'
+
+latest=$(readlink -- "$scratch/results/latest")
+run "$script" local
+[[ $(readlink -- "$scratch/results/latest") != "$latest" ]] || fail 'two runs share a folder'
+
+run "$script" local -b 4K --seed 7 'a b'
+[[ $output == *'<-b><4K><--seed><7><a b>' ]] || fail "the user's options come last and whole: $output"
+
+run env WEFT_RAILS=lo WEFT_BEGIN=2K "$script"
+expect_no_text '<--rails>' 'WEFT_RAILS wins'
+expect_no_text '<--begin>' 'WEFT_BEGIN wins'
+expect_text '<--end><64M>' 'the others stay'
+run env UCCL_TCPX_PERF_ITERS=3 LOG_DIR=/tmp "$script"
+expect_no_text '<--iters>' 'an alias wins'
+expect_no_text '<--log-dir>' 'LOG_DIR wins'
+printf '# comment\nend = 1M\nlog-dir=/tmp # why\nport = 20001\n' >"$scratch/my settings.conf"
+run env WEFT_CONFIG="$scratch/my settings.conf" "$script"
+expect_no_text '<--end>' 'the settings file wins'
+expect_no_text '<--log-dir>' 'the settings file wins, with a dash'
+expect_text '<--begin><1K>' 'what the file does not name stays'
+run "$script" local --config "$scratch/my settings.conf"
+expect_no_text '<--end>' '--config wins'
+
+count=$(find "$scratch/results" -mindepth 1 | wc -l)
+run "$script" local --out /tmp
+expect_no_text "<--out><$scratch" '--out wins'
+[[ $(find "$scratch/results" -mindepth 1 | wc -l) == "$count" ]] || fail '--out, yet a folder in results/'
+
+run env PROGRAM_STATUS=77 "$script"
+expect_status 77 "the program's status"
+[[ $(find "$scratch/results" -mindepth 1 | wc -l) == "$count" ]] || fail 'a run that never started left a folder'
+
+run "$script" server
+expect_text '<mesh><--listen=18555>' 'server'
+expect_no_text '<--rails>' 'server: all rails'
+expect_text './run_p2p_fullmesh.sh client ' 'server: the command'
+expect_text '<--hinted>' 'server: one command is enough'
+expect_text ':18555' 'server: the port in the command'
+run "$script" server --port 19000 --rails eth9 -e 1M --out=/tmp
+expect_text '<--listen=19000>' 'server: --port'
+command_line=$(grep 'run_p2p_fullmesh.sh client' <<<"$output" | head -n 1)
+[[ $command_line == *:19000*' -e 1M'* ]] || fail "server: the command's options: $command_line"
+[[ $command_line != *eth9* && $command_line != *--out* ]] || fail "server: options of this machine: $command_line"
+run env WEFT_END=2M "$script" server -f 2
+expect_text ' --end 2M -f 2' 'server: what the environment says of the measurement is in the command'
+run "$script" server --set port=19002
+expect_text '<--listen=19002>' 'server: --set port'
+run env WEFT_PORT=19001 "$script" server
+expect_text '<--listen=19001>' 'server: WEFT_PORT'
+run env WEFT_CONFIG="$scratch/my settings.conf" "$script" server
+expect_text '<--listen=20001>' 'server: the port of the settings file'
+
+latest=$(readlink -- "$scratch/results/latest")
+while read -r given meant; do
+    run "$script" client "$given" -e 1M
+    expect_text "<--connect=$meant>" "client $given"
+    expect_text '-client>' 'client: its results'
+    [[ $output == *'<-e><1M>' ]] || fail "client: options: $output"
+done <<'EOF'
+10.0.0.5 10.0.0.5:18555
+10.0.0.5:99 10.0.0.5:99
+node7 node7:18555
+fd00::1 [fd00::1]:18555
+[fd00::1] [fd00::1]:18555
+[fd00::1]:99 [fd00::1]:99
+EOF
+[[ $(readlink -- "$scratch/results/latest") == "$latest" ]] || fail 'a client moved results/latest'
+run "$script" client 10.0.0.5 --port=19000
+expect_text '<--connect=10.0.0.5:19000>' 'client: --port'
+
+# What the lab does is tested with the lab; here, what it is told.
+program "$scratch/scripts" lab_net.sh <<'EOF'
+case $1 in
+--address) echo 10.77.0.1 ;;
+true) exit "${LAB_STATUS:-0}" ;;
+*) printf '[%s]' "$@" && exit 3 ;;
+esac
+EOF
+run "$script" lab -e 1M --json=-
+expect_status 3 "lab: its status"
+latest=${output#*'[--out]['}
+latest=${latest%%']'*}
+expect_text "[--counters][$latest/interfaces.csv][$scratch/made/bin/weft][mesh][--listen=18555]" 'lab: server'
+expect_text "[--latest][$scratch/results/latest]" 'lab: the link'
+expect_text '[-e][1M][--json=-][:]' "lab: the server's options"
+expect_text "[$scratch/made/bin/weft][mesh][--connect=10.77.0.1:18555]" 'lab: client'
+expect_text '[--rails][lab*]' 'lab: its rails'
+[[ $output == *"[-e][1M][--json=-][--out][$latest-client][--json=][--csv=][--quiet]" ]] || fail "lab: client: $output"
+run "$script" lab --out /tmp --port 19000
+expect_text '[--counters][/tmp/interfaces.csv]' 'lab: --out'
+expect_text '[--connect=10.77.0.1:19000]' 'lab: --port'
+count=$(find "$scratch/results" -mindepth 1 | wc -l)
+run env LAB_STATUS=77 "$script" lab
+expect_status 77 'no lab here'
+[[ $(find "$scratch/results" -mindepth 1 | wc -l) == "$count" ]] || fail 'no lab, yet a folder in results/'
+
+for wrong in client serve 'client --port 1'; do
+    # shellcheck disable=SC2086  # several words
+    run "$script" $wrong
+    expect_status 2 "wrong usage: $wrong"
+    expect_lines 1 "wrong usage: $wrong"
+done
+run env WEFT_BUILD=/nowhere "$script"
+expect_status 2 'a build that is not there'
+expect_text '/nowhere' 'a build that is not there'
+run "$script" --help
+expect_status 0 'help'
+expect_text 'usage: run_p2p_fullmesh.sh' 'help'
+
+# Without WEFT_BUILD it sets up and builds, and says so when that fails.
+unset WEFT_BUILD
+# shellcheck disable=SC2016  # expanded by the program
+program "$scratch" setup.sh <<<'echo "set up" >&2; exit ${SETUP_STATUS:-0}'
+program "$scratch/fake" cmake <<<'echo "no such compiler" >&2; exit 1'
+run env SETUP_STATUS=1 "$script"
+expect_status 1 'set-up failed'
+expect_text 'set up' 'setup.sh was asked'
+run env PATH="$scratch/fake:$PATH" "$script"
+expect_status 1 'build failed'
+expect_text 'no such compiler' 'build failed: the reason'
+expect_text 'build/build.log' 'build failed: where the rest is'
+
+finish

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# setup.sh on made-up machines: PATH holds a few real commands and programs that stand for the rest.
+set -u
+# shellcheck source=tests/scripts/check.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/check.sh"
+
+machine=$scratch/machine
+
+# A machine that has everything, whose user is $1 and whose package manager is $2.
+make_machine() {
+    local name
+    rm -rf -- "$machine"
+    mkdir -p -- "$machine"
+    for name in bash env rm mktemp tail cat touch grep; do
+        ln -s -- "$(type -P "$name")" "$machine/$name"
+    done
+    for name in gcc make ip tc clang strace; do
+        program "$machine" "$name" <<<'exit 0'
+    done
+    program "$machine" cmake <<<'echo "cmake version 3.22.1"'
+    program "$machine" pkg-config <<<"[[ ! -e '$scratch/lacks_'\$2 ]]"
+    program "$machine" id <<<"echo $1"
+    # Installs libisal only; fails, like the real one, as long as its lists are too old.
+    program "$machine" "$2" <<EOF
+echo "$2 \$*" >>'$scratch/calls'
+case "\$*" in
+*update*) rm -f '$scratch/old_lists' ;;
+*install*)
+    [[ ! -e '$scratch/old_lists' ]] || exit 100
+    case "\$*" in *isal* | *isa-l*) rm -f '$scratch/lacks_libisal' ;; esac ;;
+esac
+EOF
+    # The sanitizers that a dnf machine is asked for cannot be made up here: they are files of the system.
+    rm -f -- "$scratch"/lacks_* "$scratch/old_lists"
+    : >"$scratch/calls"
+}
+
+setup() { run env PATH="$machine" "$@"; }
+calls() { cat -- "$scratch/calls"; }
+
+make_machine 1000 apt-get
+setup bash "$root/setup.sh"
+expect_status 0 'nothing missing'
+expect_lines 0 'nothing missing: silence'
+setup bash "$root/setup.sh" --tests
+expect_status 0 'nothing missing for the tests'
+expect_lines 0 'nothing missing for the tests: silence'
+
+make_machine 0 apt-get
+touch "$scratch/lacks_libisal" "$scratch/lacks_libcrypto"
+setup WEFT_SETUP=print bash "$root/setup.sh"
+expect_status 1 'print'
+expect_text 'ISA-L, OpenSSL' 'print: what'
+expect_text 'libisal-dev libssl-dev' 'print: apt names'
+expect_text 'isa-l-devel openssl-devel' 'print: dnf names'
+expect_no_text 'jansson' 'print: only what is missing'
+[[ -z $(calls) ]] || fail "print installed something: $(calls)"
+
+setup WEFT_SETUP=off bash "$root/setup.sh"
+expect_status 0 'off'
+expect_lines 0 'off: silence'
+
+make_machine 0 apt-get
+touch "$scratch/lacks_libisal" "$scratch/old_lists"
+setup bash "$root/setup.sh"
+expect_status 0 'root installs'
+[[ $(calls) == *install*update*install* ]] || fail "lists are fetched when the first try fails: $(calls)"
+[[ $(calls) == *--no-install-recommends* && $(calls) == *--no-upgrade* ]] || fail "careful options: $(calls)"
+
+make_machine 0 apt-get
+touch "$scratch/lacks_libisal"
+setup bash "$root/setup.sh"
+expect_status 0 'root installs, lists fresh'
+[[ $(calls) != *update* ]] || fail "lists fetched without need: $(calls)"
+[[ $(calls) == *' libisal-dev' ]] || fail "one package only: $(calls)"
+
+make_machine 0 apt-get
+touch "$scratch/lacks_jansson"
+setup bash "$root/setup.sh"
+expect_status 1 'an installation that did not help'
+expect_text 'still missing' 'an installation that did not help'
+
+make_machine 1000 apt-get
+touch "$scratch/lacks_libisal"
+setup bash "$root/setup.sh"
+expect_status 1 'no root, no terminal'
+[[ -z $(calls) ]] || fail "no root, no terminal, yet: $(calls)"
+setup CI=true bash "$root/setup.sh"
+expect_status 1 'no root in CI'
+
+make_machine 0 dnf
+touch "$scratch/lacks_libisal"
+setup bash "$root/setup.sh"
+expect_status 0 'dnf'
+[[ $(calls) == *' isa-l-devel' ]] || fail "dnf installs: $(calls)"
+
+make_machine 0 apt-get
+program "$machine" cmake <<<'echo "cmake version 3.18.4"'
+setup WEFT_SETUP=print bash "$root/setup.sh"
+expect_status 1 'old cmake'
+expect_text 'cmake 3.22 or newer' 'old cmake'
+
+make_machine 0 apt-get
+rm -f -- "$machine/make"
+setup WEFT_SETUP=print bash "$root/setup.sh"
+expect_text 'make or ninja' 'no make'
+program "$machine" ninja <<<'exit 0'
+setup WEFT_SETUP=print bash "$root/setup.sh"
+expect_status 0 'ninja will do'
+
+make_machine 1000 apt-get
+rm -f -- "$machine/clang"
+setup bash "$root/setup.sh" --tests
+expect_status 0 'clang is optional'
+expect_text 'clang' 'its absence is told'
+setup bash "$root/setup.sh"
+expect_lines 0 'without --tests nobody asks for it'
+touch "$scratch/lacks_liburing"
+setup bash "$root/setup.sh"
+expect_status 0 'liburing is optional'
+expect_text 'liburing-dev' 'its absence is told'
+make_machine 0 apt-get
+touch "$scratch/lacks_liburing"
+setup CI=1 bash "$root/setup.sh"
+expect_status 0 'liburing is optional in CI'
+[[ $(calls) == *install*liburing-dev* ]] || fail "CI does not install liburing: $(calls)"
+
+setup bash "$root/setup.sh" --wrong
+expect_status 2 'unknown option'
+expect_lines 1 'unknown option'
+setup WEFT_SETUP=maybe bash "$root/setup.sh"
+expect_status 2 'unknown WEFT_SETUP'
+expect_text 'maybe' 'unknown WEFT_SETUP'
+setup bash "$root/setup.sh" --help
+expect_status 0 'help'
+expect_text 'usage: setup.sh' 'help'
+
+finish
