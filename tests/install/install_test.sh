@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# install_test.sh BUILD CMAKE COMPILER: installs the build, moves the installation, and lets the program of the README
+# use it from outside in every way that is promised: with pkg-config and with find_package(), shared and static.
+set -u
+# shellcheck source=tests/scripts/check.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/../scripts/check.sh"
+build=$1 cmake=$2 compiler=$3
+
+for tool in pkg-config nm readelf; do
+    command -v "$tool" >/dev/null || {
+        echo "skipped: $tool is not here"
+        exit 77
+    }
+done
+
+# The folder that pkg-config and CMake are given has no space in its name: neither promises to cope with one.
+prefix=$(mktemp -d) && work=$(mktemp -d) || exit 1
+trap 'rm -rf -- "$scratch" "$prefix" "$work"' EXIT
+
+run "$cmake" --install "$build" --prefix "$scratch/first"
+expect_status 0 'cmake --install'
+rmdir -- "$prefix" && mv -- "$scratch/first" "$prefix" || exit 1
+
+libdir=$(find "$prefix" -name libweft.a -printf '%h\n')
+export PKG_CONFIG_PATH=$libdir/pkgconfig
+cp -- "$root/tests/fixtures/readme_example.c" "$work/example.c"
+
+# uses_shared PROGRAM: does it need the shared library?
+uses_shared() { readelf -d "$1" | grep -q 'NEEDED.*libweft\.so\.0'; }
+
+works() {
+    run bash "$root/tests/fixtures/readme_example_test.sh" "$1"
+    expect_status 0 "running $1"
+}
+
+for file in include/weft.h bin/weft share/man/man1/weft.1 share/man/man3/weft.3; do
+    [[ -s $prefix/$file ]] || fail "$file is not installed"
+done
+run "$prefix/bin/weft" config
+expect_status 0 'the installed binary'
+run grep -rIl -e "$scratch" -e "$build" -- "$prefix"
+expect_status 1 'names of folders of this machine in the installation'
+
+exported=$(nm -D --defined-only "$libdir/libweft.so" | sed 's/.* //; s/@.*//' | grep -v '^weft_')
+[[ $exported == WEFT_0 ]] || fail "libweft.so exports more than weft_ names and their version: $exported"
+run bash -c "nm -D --defined-only '$libdir/libweft.so' | grep ' T ' | grep -v '@@WEFT_0\$'"
+expect_status 1 'exported names without a version'
+declared=$(sed -n 's/^WEFT_API.*[ *]\(weft_[a-z_]*\)(.*/\1/p' "$prefix/include/weft.h" | sort)
+[[ $declared == "$(nm -D --defined-only "$libdir/libweft.so" | sed -n 's/.* T \(weft_[a-z_]*\)@.*/\1/p' | sort)" ]] ||
+    fail 'libweft.so does not export exactly what weft.h declares'
+
+[[ $(pkg-config --modversion weft) == "$("$prefix/bin/weft" --version | grep -o '[0-9.]*$')" ]] ||
+    fail 'pkg-config and the binary differ in the version'
+
+cd -- "$work" || exit 1
+# shellcheck disable=SC2046  # words are wanted
+{
+    run "$compiler" -std=c17 example.c -o shared $(pkg-config --cflags --libs weft)
+    expect_status 0 'pkg-config, shared'
+    run "$compiler" -std=c17 example.c -o static $(pkg-config --static --cflags --libs weft | sed 's/-lweft/-l:libweft.a/')
+    expect_status 0 'pkg-config, static'
+}
+uses_shared shared || fail 'the shared program does not use libweft.so.0'
+uses_shared static && fail 'the static program uses libweft.so.0'
+LD_LIBRARY_PATH=$libdir works ./shared
+works ./static
+
+mkdir project && cp -- example.c project/ && cp -- "$root/tests/install/outside.cmake" project/CMakeLists.txt
+run "$cmake" -S project -B project/build -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_C_COMPILER="$compiler"
+expect_status 0 'find_package(weft)'
+run "$cmake" --build project/build
+expect_status 0 'building with find_package(weft)'
+uses_shared project/build/outside_weft || fail 'weft::weft is not libweft.so.0'
+uses_shared project/build/outside_weft_static && fail 'weft::weft_static is libweft.so.0'
+works project/build/outside_weft
+works project/build/outside_weft_static
+
+finish
