@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A look at the clock takes less than this; but in a few of a hundred the thread loses its core meanwhile. */
+#define CLOCK_READ_NS 2000
+#define PREEMPTED_NS (3 * WF_NS_PER_MS)
+#define PREEMPTED_PERCENT 2
+
 #define START_NS WF_NS_PER_S /* not 0, which code likes to take for "no time" */
 
 void sim_violation(const char *format, ...)
@@ -41,9 +46,13 @@ bool sim_chance(struct wf_sim *sim, uint32_t percent)
 
 /* --- create and destroy --- */
 
+/* Every look at the clock takes a moment, so that no code under test may expect the same answer twice. */
 static int64_t clock_now(const struct wf_clock *clock)
 {
-    return ((const struct wf_sim *)clock)->now_ns;
+    struct wf_sim *sim = (struct wf_sim *)clock;
+    uint64_t most = sim_chance(sim, PREEMPTED_PERCENT) ? PREEMPTED_NS : CLOCK_READ_NS;
+    wf_sim_advance(sim, sim->now_ns + (int64_t)sim_below(sim, most));
+    return sim->now_ns;
 }
 
 static void fill_defaults(struct wf_sim_options *options)
