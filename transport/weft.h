@@ -92,9 +92,8 @@ WEFT_API void weft_context_destroy(struct weft_context *context);
 
 /*
  * Accepts peers on `address`: "PORT", "ADDR:PORT", "[V6ADDR]:PORT" or "ADDR"; the setting `port` where none is named;
- * port 0 lets the kernel choose. A link-local address names its interface: "[fe80::1%eth0]:PORT". One port serves control
- * and all channels. Once per context.
- * Errors: -EADDRINUSE, -EADDRNOTAVAIL, -EINVAL, -EALREADY.
+ * port 0 lets the kernel choose. A link-local address names its interface: "[fe80::1%eth0]:PORT". One port serves
+ * control and all channels. Once per context. Errors: -EADDRINUSE, -EADDRNOTAVAIL, -EINVAL, -EALREADY.
  */
 WEFT_API int weft_listen(struct weft_context *context, const char *address, struct weft_error *err);
 
@@ -105,8 +104,9 @@ WEFT_API int weft_listen_port(const struct weft_context *context);
 
 /*
  * Connects to the context that listens on `address` (as for weft_listen, with a host name or address), trying again
- * until `timeout_ms` has passed if nobody answers there yet; where a name has several addresses, each in turn. Waits. The caller owns the peer and closes it.
- * Errors: -ETIMEDOUT, -ECONNREFUSED (the other side said no: the text has its reason), -EHOSTUNREACH, -EPROTO.
+ * until `timeout_ms` has passed if nobody answers there yet; where a name has several addresses, each in turn. Waits.
+ * The caller owns the peer and closes it. Errors: -ETIMEDOUT, -ECONNREFUSED (the other side said no: the text has its
+ * reason), -EHOSTUNREACH, -EPROTO.
  */
 WEFT_API int weft_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,
                           struct weft_error *err);
@@ -205,8 +205,9 @@ WEFT_API uint32_t weft_connection_remote(const struct weft_connection *connectio
 enum weft_memory_kind { WEFT_MEMORY_HOST = 0, WEFT_MEMORY_HOST_PINNED = 1, WEFT_MEMORY_CUDA = 2 };
 
 /*
- * Makes `length` bytes at `base` known. Host memory need not be registered to be sent or received into; a
- * registration names the memory for what is built on it. Errors: -EINVAL (NULL, or the range wraps), -ENOMEM.
+ * Makes `length` bytes at `base` known. Host memory need not be registered to be sent or received into. Every peer that
+ * is told the key may read and write the memory (weft_read, weft_write) until the registration ends. Errors: -EINVAL
+ * (NULL, or the range wraps), -ENOMEM.
  */
 WEFT_API int weft_register(struct weft_context *context, void *base, uint64_t length, struct weft_registration **out,
                            struct weft_error *err);
@@ -215,20 +216,27 @@ WEFT_API int weft_register(struct weft_context *context, void *base, uint64_t le
 WEFT_API enum weft_memory_kind weft_registration_kind(const struct weft_registration *registration);
 WEFT_API uint64_t weft_registration_key(const struct weft_registration *registration);
 
-/* Ends the registration: no new operation may name it, then waits until no operation uses it. */
+/* Ends the registration: no new operation may name it, peers' operations on it are refused; then waits until no
+ * operation uses it. */
 WEFT_API void weft_deregister(struct weft_registration *registration);
 
 /* ------------------------------------------------------------------------------------------- messages */
 
 enum weft_flags {
     WEFT_ANY_TAG = 1u << 0, /* receive: the next message of the connection whatever its tag */
+    WEFT_NOTIFY = 1u << 1,  /* write, read: the peer gets the notification of the options once it is done */
 };
+
+#define WEFT_NOTIFICATION_MAX 65536 /* bytes of a notification */
 
 /* What else an operation may be told. All zero is the default; NULL means all zero. */
 struct weft_options {
     uint32_t flags;                         /* enum weft_flags; unknown bits: -EINVAL */
     int32_t timeout_ms;                     /* 0: no deadline of its own; else the request ends in -ETIMEDOUT */
     struct weft_registration *registration; /* NULL, or the registration the buffer lies in: held while under way */
+    uint64_t notify_tag;                    /* with WEFT_NOTIFY: a number that the peer gets as the tag, */
+    const void *notify_data;                /* bytes of the user's own, unchanged until the request completes, */
+    uint64_t notify_length;                 /* and how many: 0 to WEFT_NOTIFICATION_MAX */
 };
 
 /*
@@ -248,6 +256,52 @@ WEFT_API int weft_send(struct weft_connection *connection, const void *buffer, u
 WEFT_API int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
                        const struct weft_options *options, struct weft_request **out);
 
+/* ------------------------------------------------------------------------------------------- one-sided operations */
+
+/*
+ * Writes `length` bytes (0 and up) to `offset` bytes into the memory that the peer has registered under `key`, which it
+ * has told by a message of its own. Nobody receives: the request completes when every byte is there. The memory
+ * must stay unchanged until then. With WEFT_NOTIFY the peer's weft_recv_notification() completes after the data is in
+ * place, exactly once, and never when the write fails; the request completes when both have been taken over.
+ * Writes are ordered neither among themselves nor with messages.
+ * Ends in -EACCES: the peer knows no such key, or has deregistered it; -ERANGE: outside of the registration; what was
+ * written before an error is undefined. Errors as for weft_send(); -EMSGSIZE the notification is too long.
+ */
+WEFT_API int weft_write(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t key,
+                        uint64_t offset, const struct weft_options *options, struct weft_request **out);
+
+/* Reads as weft_write() writes. The notification tells the owner of the memory that it has been read. */
+WEFT_API int weft_read(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t key, uint64_t offset,
+                       const struct weft_options *options, struct weft_request **out);
+
+/* A piece of a list: where it is on either side, from the local base and from the start of the peer's registration. */
+struct weft_piece {
+    uint64_t local, remote;
+    uint64_t length; /* 0 is allowed */
+};
+
+/*
+ * Writes `count` pieces in one request: small ones travel together in chunks. `base` is where the offsets of the local
+ * side count from. `pieces` is copied. Pieces that overlap at their destination leave any of their bytes there.
+ * The completion's `bytes` is the sum of the lengths. Errors as for weft_write(), and -E2BIG: more than 1,048,576
+ * pieces, or more than the peer takes.
+ */
+WEFT_API int weft_write_list(struct weft_connection *connection, const void *base, const struct weft_piece *pieces,
+                             uint64_t count, uint64_t key, const struct weft_options *options,
+                             struct weft_request **out);
+
+/* Reads as weft_write_list() writes. */
+WEFT_API int weft_read_list(struct weft_connection *connection, void *base, const struct weft_piece *pieces,
+                            uint64_t count, uint64_t key, const struct weft_options *options,
+                            struct weft_request **out);
+
+/*
+ * Posts a receive for a notification of the peer, of any of its writes and reads on this connection, in the order in
+ * which these are done. The completion has its tag and length. Errors as for weft_recv().
+ */
+WEFT_API int weft_recv_notification(struct weft_connection *connection, void *buffer, uint64_t capacity,
+                                    const struct weft_options *options, struct weft_request **out);
+
 /* 1 and the completion when `request` has ended (the handle is gone then), else 0. Drives progress.
  * `completion` may be NULL. */
 WEFT_API int weft_test(struct weft_request *request, struct weft_completion *completion);
@@ -256,8 +310,8 @@ WEFT_API int weft_test(struct weft_request *request, struct weft_completion *com
  * under way. */
 WEFT_API int weft_wait(struct weft_request *request, int timeout_ms, struct weft_completion *completion);
 
-/* Waits until one of `count` requests of the same context ends (NULL entries are passed over): 0, its index and its completion (that
- * handle is gone then); -ETIMEDOUT; -ENOENT when all entries are NULL. */
+/* Waits until one of `count` requests of the same context ends (NULL entries are passed over): 0, its index and its
+ * completion (that handle is gone then); -ETIMEDOUT; -ENOENT when all entries are NULL. */
 WEFT_API int weft_wait_any(struct weft_request *const *requests, int count, int timeout_ms, int *index,
                            struct weft_completion *completion);
 

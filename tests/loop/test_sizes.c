@@ -96,7 +96,7 @@ static void odd_settings(void)
     run_shape("channels=3 window=7 chunk=5001 eager=0 first_burst=0", NULL, 2);
     run_shape("channels=2 window=3 chunk=64K eager=64K first_burst=64K", NULL, 2);
     run_shape("channels=2 window=2 chunk=1M eager=1 first_burst=1M header_pad=4096 call=4K", NULL, 1);
-    run_shape("channels=1 window=4 chunk=100K header_pad=64 introductions=1", NULL, 1);
+    run_shape("channels=1 window=4 chunk=100K header_pad=64 introductions=2", NULL, 1);
     run_shape("channels=2 chunk=128K unexpected=64K small_pool=64K", NULL, 2);
 }
 
@@ -106,7 +106,7 @@ static void settings_differ_between_nodes(void)
     run_shape("window=64 chunk=4M first_burst=1M", "window=1 chunk=4K first_burst=0 unexpected=64K", 2);
     run_shape("channels=1", "channels=8", 2);
     run_shape("channels=8", "channels=1", 2);
-    run_shape("introductions=1 header_pad=4096", "introductions=512 header_pad=64", 1);
+    run_shape("introductions=2 header_pad=4096", "introductions=512 header_pad=64", 1);
 }
 
 /* One node has more rails than the other. */

@@ -33,7 +33,7 @@ struct model_send {
     struct weft_request *request; /* NULL once collected */
     bool cancelled;               /* asked to */
     int status;
-    int taken_by;                 /* receive that got it, or -1 */
+    int taken_by; /* receive that got it, or -1 */
 };
 
 struct model_receive {
@@ -41,12 +41,12 @@ struct model_receive {
     uint64_t tag;
     bool any;
     uint8_t *data;
-    uint32_t room;                /* bytes behind `data`: capacity and a margin that must stay poisoned */
+    uint32_t room; /* bytes behind `data`: capacity and a margin that must stay poisoned */
     struct weft_request *request;
     bool cancelled;
     int status;
     uint64_t bytes;
-    int got;                      /* index of the send, or -1 */
+    int got; /* index of the send, or -1 */
 };
 
 /* One direction of one connection. */
@@ -56,6 +56,52 @@ struct model_lane {
     struct model_send sends[MODEL_MESSAGES + 1]; /* and the last one */
     struct model_receive receives[2 * MODEL_MESSAGES + 4];
     bool last_sent, last_received;
+};
+
+/* --- one-sided operations (model_remote.c) --- */
+
+#define MODEL_OPS 8
+#define MODEL_PIECES 12
+#define MODEL_REGIONS 2 /* the last one may end in the middle */
+#define MODEL_NOTE_RECEIVES (4 * MODEL_OPS)
+
+enum model_wrong { MODEL_WRONG_KEY = 1, MODEL_WRONG_PLACE = 2 };
+
+struct model_op {
+    int index, region, piece_count;
+    uint64_t id, size, start; /* start: of its slot, or beyond the region */
+    bool reading, listed, notifies, late;
+    int wrong; /* enum model_wrong, or 0 */
+    uint32_t note_size;
+    uint8_t *local, *note;
+    uint64_t room; /* bytes behind `local`: margin at the end */
+    struct weft_piece pieces[MODEL_PIECES + 1];
+    struct weft_request *request;
+    bool cancelled, ended;
+    int status, notified;
+};
+
+struct model_region {
+    uint8_t *memory;
+    uint64_t bytes;
+    struct weft_registration *registration;
+    bool ended, given_back; /* given_back: nobody uses it any more */
+};
+
+struct model_note_receive {
+    uint8_t *data;
+    uint32_t capacity;
+    struct weft_request *request;
+    bool cancelled;
+};
+
+/* What one side of a connection asks of the other: its operations, and the other's memory and receives. */
+struct model_side {
+    struct weft_connection *asker;
+    int op_count, receive_count;
+    struct model_op ops[MODEL_OPS];
+    struct model_region regions[MODEL_REGIONS];
+    struct model_note_receive receives[MODEL_NOTE_RECEIVES];
 };
 
 struct model_node {
@@ -71,8 +117,11 @@ struct model_world {
     int connection_count;
     struct weft_connection *connections[MODEL_CONNECTIONS][2];
     struct model_lane lanes[MODEL_CONNECTIONS][2]; /* by sending node */
+    struct model_side sides[MODEL_CONNECTIONS][2]; /* by asking node */
     uint32_t largest;
-    uint64_t pressure; /* percent of steps that post rather than drive */
+    uint64_t remote_largest; /* of one-sided operations */
+    uint64_t one_sided;      /* percent of posts that are one-sided operations */
+    uint64_t pressure;       /* percent of steps that post rather than drive */
     uint64_t turns;
     int idle_turns; /* in a row in which nothing was found to do */
 };
@@ -87,10 +136,10 @@ int model_finish(struct model_world *world, struct weft_request *request);
 void model_world_close(struct model_world *world);
 
 /* --- model_messages.c: posts, completions, the reference --- */
-void model_act(struct model_world *world);   /* one random action of a user */
+void model_act(struct model_world *world);     /* one random action of a user */
 void model_collect(struct model_world *world); /* takes what has completed, checks it */
-bool model_drain(struct model_world *world); /* posts what is missing so that everything ends; true when it has */
-void model_judge(struct model_world *world); /* the reference's verdict on the whole */
+bool model_drain(struct model_world *world);   /* posts what is missing so that everything ends; true when it has */
+void model_judge(struct model_world *world);   /* the reference's verdict on the whole */
 void model_free(struct model_world *world);
 
 #endif

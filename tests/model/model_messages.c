@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model.h"
+#include "model_remote.h"
 
 #define POISON 0xA5
 #define MARGIN 16
@@ -109,6 +109,10 @@ static void act_cancel(struct model_world *world, struct model_lane *lane)
 
 void model_act(struct model_world *world)
 {
+    if (model_pick(world, 100) < world->one_sided) {
+        model_remote_act(world);
+        return;
+    }
     int connection = (int)model_pick(world, (uint64_t)world->connection_count), side = (int)model_pick(world, 2);
     struct model_lane *lane = &world->lanes[connection][side];
     uint64_t what = model_pick(world, 100);
@@ -195,8 +199,10 @@ static void collect_lane(struct model_world *world, int connection, int side)
 void model_collect(struct model_world *world)
 {
     for (int connection = 0; connection < world->connection_count; connection++)
-        for (int side = 0; side < 2; side++)
+        for (int side = 0; side < 2; side++) {
             collect_lane(world, connection, side);
+            model_remote_collect(world, connection, side);
+        }
 }
 
 /* --- letting everything end --- */
@@ -247,8 +253,10 @@ bool model_drain(struct model_world *world)
 {
     bool done = true;
     for (int connection = 0; connection < world->connection_count; connection++)
-        for (int side = 0; side < 2; side++)
+        for (int side = 0; side < 2; side++) {
             done &= drain_lane(world, connection, side);
+            done &= model_remote_drain(world, connection, side);
+        }
     return done;
 }
 
@@ -297,10 +305,12 @@ void model_judge(struct model_world *world)
             judge_lost(&world->lanes[connection][side]);
             judge_late_touch(&world->lanes[connection][side]);
         }
+    model_remote_judge(world);
 }
 
 void model_free(struct model_world *world)
 {
+    model_remote_free(world);
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
             struct model_lane *lane = &world->lanes[connection][side];

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/worker.h"
-#include "model.h"
+#include "model_remote.h"
 
 #define PATIENCE 400000 /* turns without an end: a deadlock */
 
@@ -49,7 +49,7 @@ static void draw_settings(struct model_world *world, struct wf_config *config)
     set_number(config, WF_SET_CHUNK, ONE_OF(world, 64, 1000, 4096, 65536));
     set_number(config, WF_SET_EAGER, ONE_OF(world, 0, 100, 2048, 8192));
     set_number(config, WF_SET_FIRST_BURST, ONE_OF(world, 0, 3000, 65536));
-    set_number(config, WF_SET_INTRODUCTIONS, ONE_OF(world, 1, 2, 7, 1024));
+    set_number(config, WF_SET_INTRODUCTIONS, ONE_OF(world, 2, 2, 7, 1024));
     set_number(config, WF_SET_UNEXPECTED, ONE_OF(world, 4096, 16384, 262144));
     set_number(config, WF_SET_SMALL_POOL, ONE_OF(world, 4096, 65536));
     set_number(config, WF_SET_HEADER_PAD, ONE_OF(world, 64, 512, 4096));
@@ -212,6 +212,8 @@ void model_world_open(struct model_world *world, uint64_t seed)
     world->connection_count = 1 + (int)model_pick(world, MODEL_CONNECTIONS);
     for (int i = 0; i < world->connection_count; i++)
         open_connection(world, i);
+    world->one_sided = ONE_OF(world, 0, 20, 50, 80);
+    model_remote_open(world);
 }
 
 /* --- the end --- */
@@ -309,6 +311,7 @@ void model_world_close(struct model_world *world)
     if (model_pick(world, 3) == 0)
         open_in_vain(world);
     close_connections(world);
+    model_remote_close(world);
     check_nothing_left(world->nodes[0].session);
     check_nothing_left(world->nodes[1].session);
     check_credit(world->nodes[0].session, world->nodes[1].session);

@@ -37,7 +37,7 @@ enum wf_setting_id {
     WF_SET_CHUNK,            /* chunk: size 4K..64M (odd values allowed, from 64) */
     WF_SET_EAGER,            /* eager: size 0..64K, largest message sent at once and copied */
     WF_SET_FIRST_BURST,      /* first_burst: size 0..16M, unsolicited bytes of a larger message */
-    WF_SET_INTRODUCTIONS,    /* introductions: int 1024, 1..65536 */
+    WF_SET_INTRODUCTIONS,    /* introductions: int 1024, 2..65536 */
     WF_SET_UNEXPECTED,       /* unexpected: size 8M; buffer for payload whose receive is not posted; per peer */
     WF_SET_SMALL_POOL,       /* small_pool: size 2M; copies of small sends; per peer */
     WF_SET_REQUESTS,         /* requests: int 65536; most operations outstanding in a context */

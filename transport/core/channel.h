@@ -26,9 +26,11 @@ struct wf_inbound;
 struct wf_outbound;
 
 #define WF_BATCH_FRAMES 32     /* most frames in one send operation */
+#define WF_TX_SEGMENTS 512     /* most pieces of memory in one send operation, headers among them */
+#define WF_TX_SEGMENTS_LEFT 64 /* with fewer left, a message in pieces waits for the next operation */
 #define WF_EXPRESS_WINDOW 1024 /* frames in flight on an express channel */
 #define WF_EXPRESS_READ (32 * 1024)
-#define WF_RX_SEGMENTS 16 /* pieces of a payload's destination in one receive operation */
+#define WF_RX_SEGMENTS 64 /* pieces of a payload's destination in one receive operation */
 
 /* A sequenced frame that the peer has not acknowledged: enough to send it again on another channel. */
 struct wf_retained {
@@ -42,7 +44,7 @@ struct wf_tx {
     struct wf_op op;
     uint8_t *headers; /* room for WF_BATCH_FRAMES headers of `pad` bytes */
     uint32_t pad;     /* bytes of a DATA frame before its payload */
-    struct iovec iov[2 * WF_BATCH_FRAMES];
+    struct iovec iov[WF_TX_SEGMENTS];
     int iov_count;
     struct wf_outbound *batch[WF_BATCH_FRAMES]; /* messages whose memory the operation refers to */
     int batch_count;

@@ -3,6 +3,7 @@
 
 #include "core/channel.h"
 #include "core/landing.h"
+#include "core/match.h"
 #include "core/session.h"
 
 /* Where the next bytes of the payload go: the landing's places, or the sink. Returns the pieces. */
@@ -205,6 +206,7 @@ void wf_channel_received(struct wf_channel *channel)
     atomic_store_explicit(&session->heard_ns, wf_context_now(session->context), memory_order_relaxed);
     wf_session_lock(session);
     digest(channel, rx->op.result);
+    wf_match_notes(session);
     bool more = !channel->kill && !rx->ended;
     if (more)
         prepare(channel);

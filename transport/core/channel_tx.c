@@ -11,11 +11,11 @@
 
 static bool room(const struct wf_channel *channel, int frames)
 {
-    return frames < WF_BATCH_FRAMES && channel->tx.iov_count + 2 <= 2 * WF_BATCH_FRAMES;
+    return frames < WF_BATCH_FRAMES && channel->tx.iov_count + WF_TX_SEGMENTS_LEFT <= WF_TX_SEGMENTS;
 }
 
-/* Adds a header, and the payload if there is one. */
-static void add(struct wf_channel *channel, int index, struct wf_frame *frame, const uint8_t *payload)
+/* Adds a header, and the payload of `outbound` if there is one. */
+static void add(struct wf_channel *channel, int index, struct wf_frame *frame, const struct wf_outbound *outbound)
 {
     struct wf_tx *tx = &channel->tx;
     uint8_t *header = tx->headers + (size_t)index * tx->pad;
@@ -24,15 +24,17 @@ static void add(struct wf_channel *channel, int index, struct wf_frame *frame, c
     frame->data_off = (uint16_t)(frame->length > 0 ? tx->pad : WF_FRAME_BYTES);
     wf_frame_encode(frame, header);
     tx->iov[tx->iov_count++] = (struct iovec){header, frame->data_off};
-    if (frame->length > 0)
-        tx->iov[tx->iov_count++] = (struct iovec){(void *)(uintptr_t)payload, frame->length};
+    if (frame->length == 0)
+        return;
+    uint64_t covered; /* all of it: the chunk was made to fit */
+    tx->iov_count += wf_outbound_places(outbound, frame->offset, frame->length, tx->iov + tx->iov_count,
+                                        WF_TX_SEGMENTS - tx->iov_count, &covered);
 }
 
 static void add_sequenced(struct wf_channel *channel, int index, struct wf_frame *frame, struct wf_outbound *outbound)
 {
     wf_channel_retain(channel, frame, outbound);
-    const uint8_t *payload = outbound ? outbound->data + frame->offset : NULL;
-    add(channel, index, frame, payload);
+    add(channel, index, frame, outbound);
     if (!outbound)
         return;
     channel->tx.batch[channel->tx.batch_count++] = outbound;
@@ -117,7 +119,8 @@ static bool connection_frame(struct weft_connection *connection, struct wf_frame
 
 static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
 {
-    *frame = (struct wf_frame){.conn = inbound->connection->number, .msg = inbound->number, .flags = WF_FLAG_PEER};
+    uint8_t flags = inbound->kind == WF_INBOUND_READING ? 0 : WF_FLAG_PEER;
+    *frame = (struct wf_frame){.conn = inbound->connection->number, .msg = inbound->number, .flags = flags};
     if (inbound->refuse_due) {
         inbound->refuse_due = false;
         inbound->refuse_sent = true;
@@ -131,15 +134,6 @@ static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
         return false;
     }
     return true;
-}
-
-static void outbound_frame(struct wf_outbound *outbound, struct wf_frame *frame)
-{
-    *frame = (struct wf_frame){.type = WF_REFUSE,
-                               .conn = outbound->connection->number,
-                               .msg = outbound->number,
-                               .offset = outbound->charge,
-                               .key = (uint64_t)(int64_t)outbound->status};
 }
 
 /* The next control frame; the object it speaks of may end with it. */
@@ -163,8 +157,7 @@ static bool next_control(struct wf_session *session, struct wf_frame *frame)
     }
     if ((link = wf_list_pop_front(&session->todo_outbounds))) {
         struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, todo_link);
-        outbound_frame(outbound, frame);
-        wf_outbound_refuse_sent(outbound);
+        wf_outbound_refuse_frame(outbound, frame);
         return true;
     }
     return false;
@@ -184,9 +177,9 @@ static int fill_express(struct wf_channel *channel, int count)
     }
     uint64_t bytes = 0;
     while (room(channel, count) && bytes < session->context->tuning.call) {
-        bool offer;
-        struct wf_outbound *outbound = wf_outbound_pull_express(channel, &frame, &offer);
-        if (!outbound && !offer)
+        bool bare;
+        struct wf_outbound *outbound = wf_outbound_pull_express(channel, &frame, &bare);
+        if (!outbound && !bare)
             break;
         bytes += frame.length;
         add_sequenced(channel, count++, &frame, outbound);

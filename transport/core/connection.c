@@ -5,6 +5,7 @@
 
 #include "core/landing.h"
 #include "core/match.h"
+#include "core/onesided.h"
 #include "core/outbound.h"
 #include "core/request.h"
 #include "core/session.h"
@@ -31,9 +32,16 @@ struct weft_connection *wf_connection_create(struct wf_session *session, uint32_
     wf_link_init(&connection->todo_link);
     wf_link_init(&connection->accept_link);
     wf_list_init(&connection->pending);
+    wf_list_init(&connection->writes);
     wf_list_init(&connection->sending);
+    wf_list_init(&connection->unlisted);
     wf_list_init(&connection->posted_any);
     wf_list_init(&connection->unexpected);
+    wf_list_init(&connection->posted_notes);
+    wf_list_init(&connection->notes);
+    wf_list_init(&connection->early_notes);
+    wf_link_init(&connection->notes_link);
+    wf_list_init(&connection->uploads);
     wf_finished_init(&connection->finished);
     connection->session = session;
     connection->number = number;
@@ -91,6 +99,8 @@ void wf_connection_free(struct weft_connection *connection)
     wf_link_remove(&connection->express_link);
     wf_link_remove(&connection->todo_link);
     wf_link_remove(&connection->accept_link);
+    wf_link_remove(&connection->notes_link);
+    wf_uploads_free(connection);
     wf_finished_fini(&connection->finished);
     session->connection_count -= 1;
     free(connection);
@@ -200,30 +210,60 @@ static void end_posted(struct weft_connection *connection, int status)
 {
     WF_LIST_EACH (link, following, &connection->session->requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
-        if (request->connection != connection || request->kind != WF_REQUEST_RECV)
+        bool receiving = request->kind == WF_REQUEST_RECV || request->kind == WF_REQUEST_NOTE;
+        if (request->connection != connection || !receiving)
             continue;
         if (!request->inbound || status == -ECANCELED)
             wf_request_cancel(request, status);
     }
 }
 
-static void refuse_unmatched(struct weft_connection *connection)
+static void refuse_list(struct wf_list *list)
 {
-    while (!wf_list_empty(&connection->unexpected)) {
-        struct wf_link *first = wf_list_first(&connection->unexpected);
-        struct wf_inbound *inbound = WF_CONTAINER(first, struct wf_inbound, order_link);
+    while (!wf_list_empty(list)) {
+        struct wf_inbound *inbound = WF_CONTAINER(wf_list_first(list), struct wf_inbound, order_link);
         wf_inbound_refuse(inbound, -ESHUTDOWN);
         wf_inbound_check(inbound);
     }
 }
 
-/* Ends own messages that the peer has not heard of and will not take. */
+static void refuse_unmatched(struct weft_connection *connection)
+{
+    refuse_list(&connection->unexpected);
+    refuse_list(&connection->notes);
+    refuse_list(&connection->early_notes);
+}
+
+/* Ends own messages that the peer has not heard of and will not take. Those whose number or list it knows stay until
+ * they are taken back. */
 static void drop_pending(struct weft_connection *connection, int status)
 {
-    while (!wf_list_empty(&connection->pending)) {
-        struct wf_link *first = wf_list_first(&connection->pending);
-        wf_outbound_refuse(WF_CONTAINER(first, struct wf_outbound, queue_link), status);
+    struct wf_list *lists[] = {&connection->unlisted, &connection->writes, &connection->pending};
+    for (int i = 0; i < 3; i++) {
+        struct wf_link *link = wf_list_first(lists[i]);
+        while (link) {
+            struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, queue_link);
+            bool kept = outbound->refused || outbound->number != 0;
+            if (!kept)
+                wf_outbound_refuse(outbound, status);
+            struct wf_link *next = kept ? link->next : lists[i]->head.next;
+            link = next == &lists[i]->head ? NULL : next;
+        }
     }
+}
+
+/* Ends the first of a bucket that still has bytes to send; others of the bucket may end with it. */
+static bool refuse_one(struct weft_connection *connection, struct wf_list *bucket, int status)
+{
+    WF_LIST_EACH (link, following, bucket) {
+        struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, hash_link);
+        bool open = outbound->next < outbound->total && !outbound->stopped && outbound->kind != WF_OUTBOUND_READ;
+        if (outbound->connection == connection && open) {
+            wf_outbound_refuse(outbound, status);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Ends own sends of the connection, introduced or not. */
@@ -231,17 +271,14 @@ static void refuse_sends(struct weft_connection *connection, int status)
 {
     WF_LIST_EACH (link, following, &connection->session->requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
-        if (request->connection == connection && request->kind == WF_REQUEST_SEND)
+        bool own = request->kind == WF_REQUEST_SEND || wf_request_one_sided(request);
+        if (request->connection == connection && own)
             wf_request_cancel(request, status);
     }
-    drop_pending(connection, status);        /* copied ones have no request any more */
-    for (int i = 0; i < WF_HASH_SIZE; i++) { /* nor have copied ones that were only offered */
-        WF_LIST_EACH (link, following, &connection->session->outbound_hash[i]) {
-            struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, hash_link);
-            if (outbound->connection == connection && outbound->next < outbound->total)
-                wf_outbound_refuse(outbound, status);
-        }
-    }
+    drop_pending(connection, status);      /* copied ones have no request any more */
+    for (int i = 0; i < WF_HASH_SIZE; i++) /* nor have copied ones that were only offered */
+        while (refuse_one(connection, &connection->session->outbound_hash[i], status))
+            ;
 }
 
 void wf_connection_acknowledged(struct weft_connection *connection)
@@ -337,6 +374,14 @@ void wf_connection_check(struct weft_connection *connection)
     wf_connection_free(connection);
 }
 
+void wf_connection_list_ended(struct weft_connection *connection)
+{
+    connection->lists -= 1;
+    struct wf_link *link = wf_list_pop_front(&connection->unlisted);
+    if (link)
+        wf_onesided_begin(WF_CONTAINER(link, struct wf_outbound, queue_link));
+}
+
 void wf_connection_finish_number(struct weft_connection *connection, uint64_t number)
 {
     struct wf_session *session = connection->session;
@@ -346,6 +391,7 @@ void wf_connection_finish_number(struct weft_connection *connection, uint64_t nu
     if (result < 0)
         return;
     connection->finished_count += 1;
+    wf_match_release_notes(connection, number);
     uint64_t limit = connection->finished_count + session->context->tuning.introductions;
     uint64_t step = session->context->tuning.introductions / 4;
     if (limit - connection->limit_sent >= (step ? step : 1)) {

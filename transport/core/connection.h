@@ -15,6 +15,8 @@
 
 struct wf_session;
 
+#define WF_LISTS_AT_ONCE 2 /* operations with a list under way, of a connection: the next is described meanwhile */
+
 enum wf_connection_state {
     WF_CONNECTION_OPENING, /* we asked; DATA or OPENED makes it OPEN */
     WF_CONNECTION_WAITING, /* the peer asked for an endpoint that does not exist yet */
@@ -52,20 +54,30 @@ struct weft_connection {
 
     /* sending */
     struct wf_list pending;    /* not introduced, in posting order */
+    struct wf_list writes;     /* large writes, not introduced */
     struct wf_list sending;    /* introduced, with bytes that may be sent */
+    struct wf_list unlisted;   /* lists that wait until fewer operations with a list are under way */
+    uint32_t lists;            /* such operations */
     uint32_t small_pending;    /* messages of `pending` for the express channel */
+    uint64_t next_order;       /* of posting */
     uint32_t outbounds;        /* messages that exist */
     uint64_t next_number;      /* of the next message introduced; 1 at first */
     uint64_t introduced_limit; /* the peer takes introductions with numbers below or equal */
     int64_t deficit;           /* bytes it may still send in this turn */
 
     /* receiving */
-    struct wf_list posted_any; /* receives with WEFT_ANY_TAG */
-    struct wf_list unexpected; /* unmatched messages in number order */
-    uint32_t inbounds;         /* messages that exist */
-    uint64_t next_match;       /* the number to be matched next; 1 at first */
-    uint64_t finished_count;   /* messages ended: introductions given back */
-    uint64_t limit_sent;       /* introduction limit as last told */
+    struct wf_list posted_any;   /* receives with WEFT_ANY_TAG */
+    struct wf_list unexpected;   /* unmatched messages in number order */
+    struct wf_list posted_notes; /* receives for a notification */
+    struct wf_list notes;        /* notifications whose operation has ended, for nobody yet */
+    struct wf_list early_notes;  /* notifications whose operation has not ended */
+    struct wf_link notes_link;   /* session.notes_due */
+    struct wf_list uploads;      /* lists that the peer has sent and not used yet */
+    uint32_t upload_count;
+    uint32_t inbounds;       /* messages that exist */
+    uint64_t next_match;     /* the number to be matched next; 1 at first */
+    uint64_t finished_count; /* messages ended: introductions given back */
+    uint64_t limit_sent;     /* introduction limit as last told */
     struct wf_finished finished;
 };
 
@@ -116,6 +128,9 @@ void wf_connection_start_close(struct weft_connection *connection);
 
 /* Moves closing on: CLOSE and CLOSED become due, the object ends. `connection` may be gone afterwards. */
 void wf_connection_check(struct weft_connection *connection);
+
+/* An operation with a list has ended: the next one may begin. */
+void wf_connection_list_ended(struct weft_connection *connection);
 
 /* A message of the peer has ended: gives its introduction back. */
 void wf_connection_finish_number(struct weft_connection *connection, uint64_t number);

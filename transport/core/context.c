@@ -186,6 +186,7 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     pthread_mutex_init(&context->lock, NULL);
     pthread_mutex_init(&context->endpoint_lock, NULL);
     pthread_mutex_init(&context->wait_lock, NULL);
+    pthread_mutex_init(&context->region_lock, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -193,7 +194,8 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     pthread_condattr_destroy(&attributes);
     wf_list_init(&context->sessions);
     wf_list_init(&context->accepted);
-    wf_list_init(&context->registrations);
+    for (int i = 0; i < WF_REGION_HASH; i++)
+        wf_list_init(&context->registrations[i]);
     wf_list_init(&context->endpoints);
     wf_list_init(&context->waiters);
     if (gethostname(context->host_name, sizeof context->host_name - 1) != 0)
@@ -283,11 +285,14 @@ static void demolish(struct weft_context *context)
     WF_LIST_EACH (link, following, &context->endpoints) {
         free(WF_CONTAINER(link, struct weft_endpoint, link));
     }
-    WF_LIST_EACH (link, following, &context->registrations) {
-        free(WF_CONTAINER(link, struct weft_registration, link));
+    for (int i = 0; i < WF_REGION_HASH; i++) {
+        WF_LIST_EACH (link, following, &context->registrations[i]) {
+            free(WF_CONTAINER(link, struct weft_registration, link));
+        }
     }
     pthread_cond_destroy(&context->changed);
     pthread_mutex_destroy(&context->wait_lock);
+    pthread_mutex_destroy(&context->region_lock);
     pthread_mutex_destroy(&context->endpoint_lock);
     pthread_mutex_destroy(&context->lock);
     free(context);

@@ -21,6 +21,7 @@
 #include "wire/hello.h"
 
 #define WF_WORKERS_MAX (2 * WF_RAILS_MAX)
+#define WF_REGION_HASH 256
 
 struct wf_door;
 struct wf_worker;
@@ -62,12 +63,14 @@ struct weft_context {
     struct wf_worker *workers[WF_WORKERS_MAX];
     struct wf_door *door;
 
-    pthread_mutex_t lock;    /* sessions, accept queue, registrations, the generator */
+    pthread_mutex_t lock;    /* sessions, accept queue, the generator */
     pthread_cond_t changed;  /* a session came up, failed or went; CLOCK_MONOTONIC */
     struct wf_list sessions; /* every session that exists */
     struct wf_list accepted; /* sessions that came up and wait for weft_accept() */
     int session_count;
-    struct wf_list registrations;
+
+    pthread_mutex_t region_lock;                  /* registrations; taken after any other lock */
+    struct wf_list registrations[WF_REGION_HASH]; /* by key */
 
     pthread_mutex_t endpoint_lock;
     struct wf_list endpoints;

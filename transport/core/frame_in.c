@@ -6,6 +6,7 @@
 #include "core/connection.h"
 #include "core/landing.h"
 #include "core/match.h"
+#include "core/onesided.h"
 #include "core/outbound.h"
 #include "core/request.h"
 #include "core/session.h"
@@ -26,7 +27,35 @@ static struct wf_outbound *own_message(struct weft_connection *connection, const
     *result = 0;
     if (frame->msg == 0 || frame->msg >= connection->next_number)
         *result = violation(connection->session, frame, "speaks of a message that was never sent");
-    return *result < 0 ? NULL : wf_outbound_find(connection, frame->msg);
+    return *result < 0 ? NULL : wf_outbound_find(connection, frame->msg, false);
+}
+
+#define KIND_FLAGS (WF_FLAG_WRITE | WF_FLAG_NOTIFY | WF_FLAG_LIST)
+
+/* Is the number within the limit, which is on introduced minus finished? */
+static bool within_limit(const struct weft_connection *connection, uint64_t number)
+{
+    return number <= connection->finished_count + connection->session->context->tuning.introductions;
+}
+
+/* Does a frame tell of a message what the first frame of it told? */
+static bool agrees(const struct wf_inbound *inbound, const struct wf_frame *frame)
+{
+    if (inbound->total == WF_TOTAL_UNKNOWN) /* given up before it was introduced */
+        return true;
+    return inbound->total == frame->total && inbound->tag == frame->key &&
+           inbound->flags == (frame->flags & KIND_FLAGS) && inbound->base == frame->base;
+}
+
+/* A message that was refused before it came has come: who it is is known now, and its credit goes back. */
+static void name(struct wf_inbound *inbound, const struct wf_frame *frame)
+{
+    if (inbound->total != WF_TOTAL_UNKNOWN || inbound->refuse_seen)
+        return;
+    inbound->tag = frame->key;
+    inbound->flags = frame->flags & KIND_FLAGS;
+    inbound->base = frame->base;
+    wf_inbound_name(inbound, frame->total, frame->type == WF_OFFER);
 }
 
 /* The message a DATA or OFFER speaks of, introduced if it is new. NULL with 0: finished, to be drained. */
@@ -34,19 +63,30 @@ static int introduce(struct weft_connection *connection, const struct wf_frame *
 {
     struct wf_session *session = connection->session;
     *out = wf_inbound_find(connection, frame->msg);
+    if (*out && !agrees(*out, frame))
+        return violation(session, frame, "contradicts what introduced the message");
     if (*out) {
-        bool nameless = (*out)->total == WF_TOTAL_UNKNOWN; /* given up before it was introduced */
-        if (!nameless && ((*out)->total != frame->total || (*out)->tag != frame->key))
-            return violation(session, frame, "contradicts what introduced the message");
+        name(*out, frame);
         return 0;
     }
     if (wf_finished_has(&connection->finished, frame->msg))
         return frame->msg == 0 ? violation(session, frame, "has no number") : 0;
-    /* Unknown and not finished: new. The limit is on introduced minus finished. */
-    if (frame->msg > connection->finished_count + session->context->tuning.introductions)
+    if (!within_limit(connection, frame->msg))
         return violation(session, frame, "is beyond the limit of introductions");
-    *out = wf_inbound_create(connection, frame->msg, frame->key, frame->total, frame->type == WF_OFFER);
-    return *out ? 0 : violation(session, frame, "is beyond the credit for unsolicited bytes");
+    bool unsolicited = frame->type == WF_DATA && !(frame->flags & WF_FLAG_WRITE);
+    *out = wf_inbound_create(connection, frame->msg, frame->key, frame->total, !unsolicited);
+    if (!*out)
+        return violation(session, frame, "is beyond the credit for unsolicited bytes");
+    (*out)->flags = frame->flags & KIND_FLAGS;
+    (*out)->base = frame->base;
+    if (wf_onesided_introduced(*out, frame) < 0)
+        return violation(session, frame, "does not fit its kind");
+    if ((*out)->state != WF_INBOUND_EARLY) { /* it is not matched: what comes after it can be */
+        (*out)->claims += 1;
+        wf_match_advance(connection);
+        (*out)->claims -= 1;
+    }
+    return 0;
 }
 
 static int take_offer(struct weft_connection *connection, const struct wf_frame *frame)
@@ -61,7 +101,8 @@ static int take_offer(struct weft_connection *connection, const struct wf_frame 
 /* May these bytes come now? Within the burst, or granted. */
 static bool promised(const struct wf_inbound *inbound, const struct wf_frame *frame)
 {
-    if (inbound->state == WF_INBOUND_DRAINING)
+    bool asked = inbound->kind == WF_INBOUND_WRITE || inbound->kind == WF_INBOUND_READING;
+    if (inbound->state == WF_INBOUND_DRAINING || asked)
         return true;
     uint64_t end = frame->offset + frame->length;
     return end <= inbound->burst || (inbound->state == WF_INBOUND_MATCHED && frame->offset >= inbound->burst);
@@ -84,6 +125,17 @@ static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
     wf_inbound_check(inbound);
 }
 
+/* The landing of a READ of ours that this is an answer to. NULL with 0: it has ended, the bytes are drained. */
+static int find_reading(struct weft_connection *connection, const struct wf_frame *frame, struct wf_inbound **out)
+{
+    if (frame->msg == 0 || frame->msg >= connection->next_number)
+        return violation(connection->session, frame, "answers what was never asked");
+    *out = wf_inbound_find_reading(connection, frame->msg);
+    if (*out && (*out)->total != frame->total)
+        return violation(connection->session, frame, "has not the size that was asked for");
+    return 0;
+}
+
 static int take_data(struct wf_channel *channel, struct weft_connection *connection, const struct wf_frame *frame)
 {
     struct wf_session *session = channel->session;
@@ -92,7 +144,8 @@ static int take_data(struct wf_channel *channel, struct weft_connection *connect
         return violation(session, frame, "has a length that was never agreed");
     wf_connection_opened(connection);
     struct wf_inbound *inbound;
-    int result = introduce(connection, frame, &inbound);
+    bool reply = frame->flags & WF_FLAG_READ_REPLY;
+    int result = reply ? find_reading(connection, frame, &inbound) : introduce(connection, frame, &inbound);
     if (result < 0)
         return result;
     rx->claim = NULL;
@@ -113,7 +166,9 @@ static int take_grant(struct weft_connection *connection, const struct wf_frame 
 {
     int result;
     struct wf_outbound *outbound = own_message(connection, frame, &result);
-    return outbound ? wf_outbound_grant(outbound, frame->offset) : result;
+    if (outbound && wf_outbound_grant(outbound, frame->offset) < 0)
+        return violation(connection->session, frame, "grants what was not asked for");
+    return result;
 }
 
 /* A status off the wire: anything but a plain negative errno is the peer's mistake. */
@@ -126,25 +181,41 @@ static int status_of(const struct wf_frame *frame)
 /* The sender gives up its message. */
 static int refused_by_sender(struct weft_connection *connection, const struct wf_frame *frame)
 {
+    /* The list that it would have used, or that it is. */
+    wf_upload_drop(connection, frame->base);
+    wf_upload_drop(connection, frame->msg);
     struct wf_inbound *inbound = wf_inbound_find(connection, frame->msg);
     if (!inbound) {
         if (wf_finished_has(&connection->finished, frame->msg))
             return frame->msg == 0 ? -EPROTO : 0;
-        if (frame->msg > connection->finished_count + connection->session->context->tuning.introductions)
+        if (!within_limit(connection, frame->msg))
             return -EPROTO;
-        /* It never introduced itself here: it only has to be numbered, answered, and its credit given back. */
+        /* It never introduced itself here: it only has to be numbered, and answered. */
         inbound = wf_inbound_create(connection, frame->msg, 0, WF_TOTAL_UNKNOWN, true);
         if (!inbound)
             return -ENOMEM;
-        wf_session_settle(connection->session, frame->offset);
     }
-    inbound->refuse_seen = true;
-    wf_inbound_refuse(inbound, status_of(frame));
+    /* Nor has it then taken any of the pool: the credit it spent is given back here. */
+    if (inbound->total == WF_TOTAL_UNKNOWN && !inbound->refuse_seen)
+        wf_session_settle(connection->session, frame->offset);
     connection->pins += 1;
-    wf_inbound_check(inbound);
+    if (inbound->partner) {
+        wf_onesided_reply_refused(inbound, status_of(frame));
+    } else {
+        inbound->refuse_seen = true;
+        wf_inbound_refuse(inbound, status_of(frame));
+        wf_inbound_check(inbound);
+    }
     connection->pins -= 1;
     wf_match_advance(connection);
     return 0;
+}
+
+/* The notification with this number, which is announced and not sent yet. */
+static struct wf_outbound *unheard_note(struct weft_connection *connection, uint64_t number)
+{
+    struct wf_outbound *subject = wf_outbound_find(connection, number - 1, false);
+    return subject && subject->note && subject->note->number == number ? subject->note : NULL;
 }
 
 static int take_refuse(struct weft_connection *connection, const struct wf_frame *frame)
@@ -153,8 +224,22 @@ static int take_refuse(struct weft_connection *connection, const struct wf_frame
         return refused_by_sender(connection, frame);
     int result;
     struct wf_outbound *outbound = own_message(connection, frame, &result);
+    if (result == 0 && !outbound)
+        outbound = unheard_note(connection, frame->msg);
     if (outbound)
         wf_outbound_refused_by_peer(outbound, status_of(frame));
+    return result;
+}
+
+static int take_read(struct weft_connection *connection, const struct wf_frame *frame)
+{
+    if (wf_inbound_find(connection, frame->msg) || wf_finished_has(&connection->finished, frame->msg))
+        return frame->msg == 0 ? violation(connection->session, frame, "has no number") : 0; /* said twice */
+    if (!within_limit(connection, frame->msg))
+        return violation(connection->session, frame, "is beyond the limit of introductions");
+    int result = wf_onesided_read(connection, frame);
+    if (result == 0)
+        wf_match_advance(connection);
     return result;
 }
 
@@ -168,8 +253,6 @@ static int take_for_connection(struct wf_channel *channel, const struct wf_frame
             return violation(session, frame, "speaks of a connection that was never opened");
         return 0; /* stale frames are drained */
     }
-    if (frame->flags & (WF_FLAG_WRITE | WF_FLAG_READ_REPLY | WF_FLAG_NOTIFY | WF_FLAG_LIST))
-        return violation(session, frame, "has flags that are not in use yet");
     switch (frame->type) {
     case WF_DATA:
         return take_data(channel, connection, frame);
@@ -178,6 +261,9 @@ static int take_for_connection(struct wf_channel *channel, const struct wf_frame
         return take_offer(connection, frame);
     case WF_GRANT:
         return take_grant(connection, frame);
+    case WF_READ:
+        wf_connection_opened(connection);
+        return take_read(connection, frame);
     case WF_REFUSE:
         return take_refuse(connection, frame);
     default:
@@ -297,7 +383,11 @@ static struct wf_inbound *message_read(struct wf_channel *channel)
     if (channel->rx.claim)
         return channel->rx.claim;
     struct weft_connection *connection = wf_connection_find(channel->session, channel->rx.frame.conn);
-    struct wf_inbound *inbound = connection ? wf_inbound_find(connection, channel->rx.frame.msg) : NULL;
+    bool reply = channel->rx.frame.flags & WF_FLAG_READ_REPLY;
+    struct wf_inbound *inbound = NULL;
+    if (connection)
+        inbound = reply ? wf_inbound_find_reading(connection, channel->rx.frame.msg)
+                        : wf_inbound_find(connection, channel->rx.frame.msg);
     return inbound && inbound->state == WF_INBOUND_DRAINING ? inbound : NULL;
 }
 

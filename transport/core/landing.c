@@ -7,6 +7,9 @@
 
 #include "core/connection.h"
 #include "core/match.h"
+#include "core/onesided.h"
+#include "core/outbound.h"
+#include "core/pieces.h"
 #include "core/request.h"
 #include "core/session.h"
 
@@ -76,47 +79,112 @@ static uint64_t burst_of(const struct wf_session *session, uint64_t total, bool 
     return total < session->limits.first_burst ? total : session->limits.first_burst;
 }
 
-struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_t number, uint64_t tag, uint64_t total,
-                                     bool offered)
+static struct wf_inbound *create(struct weft_connection *connection, enum wf_inbound_kind kind, uint64_t total)
 {
-    struct wf_session *session = connection->session;
-    struct wf_inbound *inbound = wf_pool_take(&session->inbound_pool);
+    struct wf_inbound *inbound = wf_pool_take(&connection->session->inbound_pool);
     if (!inbound)
         return NULL;
     memset(inbound, 0, offsetof(struct wf_inbound, arrived));
     wf_range_init(&inbound->arrived);
+    wf_link_init(&inbound->hash_link);
     wf_link_init(&inbound->tag_link);
     wf_link_init(&inbound->order_link);
     wf_link_init(&inbound->todo_link);
+    wf_link_init(&inbound->region_link);
     inbound->connection = connection;
-    inbound->number = number;
-    inbound->tag = tag;
+    inbound->kind = kind;
     inbound->total = total;
-    inbound->offered = offered;
-    inbound->burst = burst_of(session, total, offered);
-    inbound->settled = inbound->burst == 0;
     inbound->block = WF_NO_BLOCK;
-    if (inbound->burst) {
-        inbound->block = take_blocks(&session->blocks, inbound->burst);
-        if (inbound->block == WF_NO_BLOCK) {
-            wf_pool_give(&session->inbound_pool, inbound);
-            return NULL;
-        }
-    }
-    wf_list_push_back(&session->inbound_hash[wf_hash(connection->number, number)], &inbound->hash_link);
     connection->inbounds += 1;
     return inbound;
 }
 
-struct wf_inbound *wf_inbound_find(struct weft_connection *connection, uint64_t number)
+static void enter(struct wf_inbound *inbound, uint64_t number)
+{
+    struct wf_session *session = inbound->connection->session;
+    inbound->number = number;
+    wf_list_push_back(&session->inbound_hash[wf_hash(inbound->connection->number, number)], &inbound->hash_link);
+}
+
+/* Frees the object itself. */
+static void release(struct wf_inbound *inbound)
+{
+    struct wf_session *session = inbound->connection->session;
+    if (wf_range_borrowed(&inbound->arrived))
+        wf_pool_give(&session->range_pool, inbound->arrived.ranges);
+    wf_link_remove(&inbound->hash_link);
+    wf_link_remove(&inbound->todo_link);
+    wf_match_remove(inbound);
+    wf_region_release(inbound);
+    wf_pieces_release(inbound->pieces);
+    inbound->connection->inbounds -= 1;
+    wf_pool_give(&session->inbound_pool, inbound);
+}
+
+struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_t number, uint64_t tag, uint64_t total,
+                                     bool offered)
+{
+    struct wf_session *session = connection->session;
+    struct wf_inbound *inbound = create(connection, WF_INBOUND_MESSAGE, total);
+    if (!inbound)
+        return NULL;
+    inbound->tag = tag;
+    inbound->offered = offered;
+    inbound->burst = burst_of(session, total, offered);
+    inbound->settled = inbound->burst == 0;
+    if (inbound->burst) {
+        inbound->block = take_blocks(&session->blocks, inbound->burst);
+        if (inbound->block == WF_NO_BLOCK) {
+            release(inbound);
+            return NULL;
+        }
+    }
+    enter(inbound, number);
+    return inbound;
+}
+
+void wf_inbound_name(struct wf_inbound *inbound, uint64_t total, bool offered)
+{
+    struct wf_session *session = inbound->connection->session;
+    inbound->total = total;
+    wf_session_settle(session, wf_unsolicited_charge(burst_of(session, total, offered)));
+}
+
+struct wf_inbound *wf_inbound_create_reading(struct weft_connection *connection, uint64_t total)
+{
+    struct wf_inbound *inbound = create(connection, WF_INBOUND_READING, total);
+    if (!inbound)
+        return NULL;
+    inbound->state = WF_INBOUND_MATCHED;
+    inbound->settled = true;
+    return inbound;
+}
+
+void wf_inbound_expect(struct wf_inbound *inbound, uint64_t number)
+{
+    enter(inbound, number);
+}
+
+static struct wf_inbound *find(struct weft_connection *connection, uint64_t number, bool reading)
 {
     struct wf_list *bucket = &connection->session->inbound_hash[wf_hash(connection->number, number)];
     WF_LIST_EACH (link, following, bucket) {
         struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, hash_link);
-        if (inbound->number == number && inbound->connection == connection)
+        if (inbound->number == number && inbound->connection == connection &&
+            (inbound->kind == WF_INBOUND_READING) == reading)
             return inbound;
     }
     return NULL;
+}
+
+struct wf_inbound *wf_inbound_find(struct weft_connection *connection, uint64_t number)
+{
+    return find(connection, number, false);
+}
+
+struct wf_inbound *wf_inbound_find_reading(struct weft_connection *connection, uint64_t number)
+{
+    return find(connection, number, true);
 }
 
 int wf_inbound_mark(struct wf_inbound *inbound, uint64_t start, uint64_t end)
@@ -163,7 +231,9 @@ int wf_inbound_places(const struct wf_inbound *inbound, uint64_t offset, uint64_
 {
     if (inbound->state != WF_INBOUND_MATCHED)
         return wf_inbound_pool_places(inbound, offset, length, iov, max, covered);
-    iov[0] = (struct iovec){(uint8_t *)inbound->request->buffer + offset, length};
+    if (inbound->pieces && inbound->kind != WF_INBOUND_LIST) /* which lands in the room for the upload */
+        return wf_pieces_places(inbound->pieces, offset, length, iov, max, covered);
+    iov[0] = (struct iovec){inbound->place + offset, length};
     *covered = length;
     return 1;
 }
@@ -183,7 +253,7 @@ void wf_inbound_settle(struct wf_inbound *inbound)
 void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t end)
 {
     struct wf_session *session = inbound->connection->session;
-    uint8_t *target = inbound->request->buffer;
+    uint8_t *target = inbound->place;
     while (start < end) {
         struct iovec pieces[WF_RX_SEGMENTS];
         uint64_t covered;
@@ -214,7 +284,7 @@ void wf_inbound_land(struct wf_inbound *inbound)
     inbound->claims -= 1;
 }
 
-static void todo(struct wf_inbound *inbound)
+void wf_inbound_todo(struct wf_inbound *inbound)
 {
     struct wf_session *session = inbound->connection->session;
     if (!wf_link_in_list(&inbound->todo_link))
@@ -236,37 +306,74 @@ static void redirect_claims(struct wf_inbound *inbound)
     }
 }
 
+void wf_inbound_refuse_note(struct wf_inbound *inbound, int status)
+{
+    struct weft_connection *connection = inbound->connection;
+    struct wf_inbound *note = wf_inbound_find(connection, inbound->number + 1);
+    if (note && note->kind == WF_INBOUND_NOTE && note->after == inbound->number) {
+        wf_inbound_refuse(note, status);
+        wf_inbound_check(note);
+    } else if (!note && inbound->noted && !wf_finished_has(&connection->finished, inbound->number + 1)) {
+        note = wf_inbound_create(connection, inbound->number + 1, 0, WF_TOTAL_UNKNOWN, true);
+        if (note)
+            wf_inbound_refuse(note, status);
+        else
+            wf_session_fail(connection->session, -ENOMEM, "no memory to refuse a notification");
+    }
+}
+
 void wf_inbound_refuse(struct wf_inbound *inbound, int status)
 {
-    if (inbound->state == WF_INBOUND_DRAINING)
+    if (inbound->state == WF_INBOUND_DRAINING || inbound->state == WF_INBOUND_CONFIRMING)
         return;
     wf_match_remove(inbound);
     inbound->state = WF_INBOUND_DRAINING;
     inbound->refuse_status = status;
     inbound->grant_due = false;
     redirect_claims(inbound);
-    /* A message that is here entirely needs no refusal: its sender is done with it. */
-    if (inbound->arrived.covered < inbound->total && !inbound->refuse_sent) {
+    /* A message that is here entirely needs no refusal: its sender is done with it. Unless that waits for our word. */
+    bool waits = inbound->kind == WF_INBOUND_WRITE || inbound->kind == WF_INBOUND_SERVED;
+    if ((inbound->arrived.covered < inbound->total || waits) && !inbound->refuse_sent) {
         inbound->refuse_due = true;
-        todo(inbound);
+        wf_inbound_todo(inbound);
     }
+    if (inbound->kind != WF_INBOUND_READING)
+        wf_inbound_refuse_note(inbound, status);
+}
+
+/* Its number has ended: the peer may introduce another message. */
+static void finish_number(struct wf_inbound *inbound)
+{
+    inbound->finished = true;
+    wf_connection_finish_number(inbound->connection, inbound->number);
 }
 
 static void destroy(struct wf_inbound *inbound)
 {
     struct weft_connection *connection = inbound->connection;
-    struct wf_session *session = connection->session;
-    wf_inbound_settle(inbound);
-    if (wf_range_borrowed(&inbound->arrived))
-        wf_pool_give(&session->range_pool, inbound->arrived.ranges);
-    wf_link_remove(&inbound->hash_link);
-    wf_link_remove(&inbound->todo_link);
-    wf_match_remove(inbound);
-    connection->inbounds -= 1;
     uint64_t number = inbound->number;
-    wf_pool_give(&session->inbound_pool, inbound);
-    wf_connection_finish_number(connection, number);
+    bool ours = inbound->kind == WF_INBOUND_READING, finished = inbound->finished;
+    struct wf_outbound *asks = ours ? inbound->partner : NULL;
+    wf_inbound_settle(inbound);
+    connection->pins += 1;
+    release(inbound);
+    if (!ours && !finished)
+        wf_connection_finish_number(connection, number);
+    if (asks)
+        wf_outbound_answered(asks);
+    connection->pins -= 1;
     wf_connection_check(connection);
+}
+
+void wf_inbound_forget(struct wf_inbound *inbound)
+{
+    release(inbound);
+}
+
+void wf_inbound_served(struct wf_inbound *inbound)
+{
+    inbound->partner = NULL;
+    destroy(inbound);
 }
 
 static void finish_receive(struct wf_inbound *inbound, int status, uint64_t bytes)
@@ -276,8 +383,31 @@ static void finish_receive(struct wf_inbound *inbound, int status, uint64_t byte
         return;
     inbound->request = NULL;
     request->inbound = NULL;
-    request->tag = inbound->tag;
-    wf_request_complete(request, status, bytes);
+    if (inbound->kind == WF_INBOUND_READING) {
+        request->outbound = NULL;
+        inbound->partner->request = NULL;
+    } else {
+        request->tag = inbound->tag;
+    }
+    wf_request_part_done(request, status, bytes);
+}
+
+/* All bytes of it are where they belong. */
+static void landed(struct wf_inbound *inbound)
+{
+    if (inbound->kind == WF_INBOUND_LIST)
+        wf_upload_complete(inbound);
+    if (inbound->kind != WF_INBOUND_WRITE) {
+        finish_receive(inbound, 0, inbound->total);
+        destroy(inbound);
+        return;
+    }
+    /* Its number ends now, so that a notification need not wait for the word to be sent. */
+    inbound->state = WF_INBOUND_CONFIRMING;
+    inbound->grant_due = true;
+    wf_inbound_todo(inbound);
+    wf_region_release(inbound);
+    finish_number(inbound);
 }
 
 void wf_inbound_check(struct wf_inbound *inbound)
@@ -285,18 +415,26 @@ void wf_inbound_check(struct wf_inbound *inbound)
     if (inbound->claims > 0)
         return;
     bool full = inbound->arrived.covered == inbound->total;
-    if (inbound->state == WF_INBOUND_MATCHED) {
+    switch (inbound->state) {
+    case WF_INBOUND_MATCHED:
         if (wf_range_prefix(&inbound->arrived, inbound->burst))
             wf_inbound_settle(inbound);
-        if (!full)
-            return;
-        finish_receive(inbound, 0, inbound->total);
-        destroy(inbound);
-    } else if (inbound->state == WF_INBOUND_DRAINING) {
+        if (full && inbound->kind != WF_INBOUND_SERVED)
+            landed(inbound);
+        break;
+    case WF_INBOUND_CONFIRMING:
+        if (!inbound->grant_due)
+            destroy(inbound);
+        break;
+    case WF_INBOUND_DRAINING:
         finish_receive(inbound, inbound->refuse_status, 0);
+        wf_region_release(inbound);
         /* Until the sender has said that it stops, its bytes must find the number alive. */
-        if (!full && !(inbound->refuse_seen && inbound->refuse_sent))
-            return;
-        destroy(inbound);
+        if ((full && !inbound->refuse_due) || (inbound->refuse_seen && inbound->refuse_sent))
+            destroy(inbound);
+        break;
+    case WF_INBOUND_EARLY:
+    case WF_INBOUND_UNMATCHED:
+        break;
     }
 }

@@ -18,6 +18,9 @@
 struct wf_session;
 struct weft_connection;
 struct weft_request;
+struct weft_registration;
+struct wf_outbound;
+struct wf_pieces;
 
 #define WF_BLOCK_BYTES 4096
 #define WF_NO_BLOCK UINT32_MAX
@@ -39,24 +42,45 @@ struct wf_blocks {
 int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes);
 void wf_blocks_fini(struct wf_blocks *blocks);
 
+enum wf_inbound_kind {
+    WF_INBOUND_MESSAGE, /* tagged: waits for a receive */
+    WF_INBOUND_NOTE,    /* a notification: waits for the end of what it names, then for a receive of its own */
+    WF_INBOUND_WRITE,   /* lands in a registration */
+    WF_INBOUND_LIST,    /* lands in an upload (onesided.h) */
+    WF_INBOUND_SERVED,  /* the peer's READ: nothing lands, a reply goes out */
+    WF_INBOUND_READING, /* the reply to a READ of ours, in our number */
+};
+
 enum wf_inbound_state {
-    WF_INBOUND_EARLY,     /* introduced, a predecessor is not */
-    WF_INBOUND_UNMATCHED, /* in order, no receive for it yet */
-    WF_INBOUND_MATCHED,   /* lands in its receive's memory */
-    WF_INBOUND_DRAINING,  /* refused: what still comes goes to the sink */
+    WF_INBOUND_EARLY,      /* introduced, a predecessor is not */
+    WF_INBOUND_UNMATCHED,  /* in order, no receive for it yet */
+    WF_INBOUND_MATCHED,    /* its place is known: a receive's memory, a registration, an upload */
+    WF_INBOUND_CONFIRMING, /* a write that has landed, and is finished but for telling so */
+    WF_INBOUND_DRAINING,   /* refused: what still comes goes to the sink */
 };
 
 /* Owner: session lock. */
 struct wf_inbound {
-    struct wf_link hash_link;  /* in session.inbound_hash, by (connection, number) */
-    struct wf_link tag_link;   /* unmatched: in session.unexpected_hash, by (connection, tag) */
-    struct wf_link order_link; /* in connection.unexpected, by number, while unmatched */
-    struct wf_link todo_link;  /* in session.todo while GRANT or REFUSE is to be sent */
+    struct wf_link hash_link;   /* in session.inbound_hash, by (connection, number) */
+    struct wf_link tag_link;    /* unmatched: in session.unexpected_hash, by (connection, tag) */
+    struct wf_link order_link;  /* in connection.unexpected, by number, while unmatched */
+    struct wf_link todo_link;   /* in session.todo while GRANT or REFUSE is to be sent */
+    struct wf_link region_link; /* in session.regions_used while it holds `region` */
     struct weft_connection *connection;
     uint64_t number, tag, total;
+    enum wf_inbound_kind kind;
     enum wf_inbound_state state;
-    bool offered; /* introduced without payload: nothing of it is unsolicited */
-    bool settled; /* its unsolicited bytes have been given back to the sender's credit */
+    bool finished;                    /* CONFIRMING: its number has ended already */
+    bool noted;                       /* WRITE, SERVED: the next number is its notification's */
+    uint64_t after;                   /* NOTE: the number it waits for */
+    uint8_t flags;                    /* of the frames that tell what it is, */
+    uint64_t base;                    /* and what they say besides tag and size */
+    uint8_t *place;                   /* MATCHED: where the message starts, */
+    struct wf_pieces *pieces;         /* or its pieces, if not NULL */
+    struct weft_registration *region; /* WRITE, SERVED: held, or NULL */
+    struct wf_outbound *partner;      /* SERVED: the reply; READING: what asks for it */
+    bool offered;                     /* introduced without payload: nothing of it is unsolicited */
+    bool settled;                     /* its unsolicited bytes have been given back to the sender's credit */
     bool grant_due, refuse_due, refuse_sent, refuse_seen;
     int refuse_status;
     uint64_t burst; /* unsolicited bytes [0, burst) */
@@ -66,10 +90,30 @@ struct wf_inbound {
     struct wf_range_set arrived;
 };
 
-/* A new message. NULL when memory is out. */
+/* A new message of the peer. NULL when memory is out. */
 struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_t number, uint64_t tag, uint64_t total,
                                      bool offered);
+/* The size of a message that was refused before it came: gives its credit back. */
+void wf_inbound_name(struct wf_inbound *inbound, uint64_t total, bool offered);
+
+/* By the number the peer gave; for the reply to a READ of ours, by the number we gave. */
 struct wf_inbound *wf_inbound_find(struct weft_connection *connection, uint64_t number);
+struct wf_inbound *wf_inbound_find_reading(struct weft_connection *connection, uint64_t number);
+
+/* Where the reply to a READ will land; it has no number until wf_inbound_expect(). NULL: memory. */
+struct wf_inbound *wf_inbound_create_reading(struct weft_connection *connection, uint64_t total);
+void wf_inbound_expect(struct wf_inbound *inbound, uint64_t number);
+/* Frees one that was never expected. */
+void wf_inbound_forget(struct wf_inbound *inbound);
+
+/* SERVED: its reply has ended. `inbound` is gone afterwards. */
+void wf_inbound_served(struct wf_inbound *inbound);
+
+/* The notification of a refused operation is refused with it, also when it is not here yet. */
+void wf_inbound_refuse_note(struct wf_inbound *inbound, int status);
+
+/* Queues its GRANT or REFUSE. */
+void wf_inbound_todo(struct wf_inbound *inbound);
 
 /* Marks bytes as present: as wf_range_add, with a larger set lent when needed. */
 int wf_inbound_mark(struct wf_inbound *inbound, uint64_t start, uint64_t end);

@@ -37,6 +37,10 @@ static struct weft_request *receive_for(struct weft_connection *connection, uint
 static struct wf_inbound *message_for(struct weft_request *request)
 {
     struct weft_connection *connection = request->connection;
+    if (request->kind == WF_REQUEST_NOTE) {
+        struct wf_link *first = wf_list_first(&connection->notes);
+        return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
+    }
     if (request->flags & WEFT_ANY_TAG) {
         struct wf_link *first = wf_list_first(&connection->unexpected);
         return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
@@ -75,11 +79,11 @@ static void join(struct wf_inbound *inbound, struct weft_request *request)
     }
     inbound->state = WF_INBOUND_MATCHED;
     inbound->request = request;
+    inbound->place = request->buffer;
     request->inbound = inbound;
     if (inbound->total > inbound->burst) {
         inbound->grant_due = true;
-        if (!wf_link_in_list(&inbound->todo_link))
-            wf_list_push_back(&inbound->connection->session->todo_inbounds, &inbound->todo_link);
+        wf_inbound_todo(inbound);
     }
     /* A session that fails meanwhile waits for this copy, as for a half, before it completes the request. */
     struct wf_session *session = inbound->connection->session;
@@ -105,7 +109,9 @@ void wf_match_receive(struct weft_request *request)
         return;
     }
     request->order = connection->session->next_order++;
-    if (request->flags & WEFT_ANY_TAG)
+    if (request->kind == WF_REQUEST_NOTE)
+        wf_list_push_back(&connection->posted_notes, &request->match_link);
+    else if (request->flags & WEFT_ANY_TAG)
         wf_list_push_back(&connection->posted_any, &request->match_link);
     else
         wf_list_push_back(&connection->session->posted_hash[wf_hash(connection->number, request->tag)],
@@ -116,9 +122,52 @@ static void keep_unexpected(struct wf_inbound *inbound)
 {
     struct weft_connection *connection = inbound->connection;
     inbound->state = WF_INBOUND_UNMATCHED;
+    if (inbound->kind == WF_INBOUND_NOTE) {
+        bool ended = wf_finished_has(&connection->finished, inbound->after);
+        wf_list_push_back(ended ? &connection->notes : &connection->early_notes, &inbound->order_link);
+        return;
+    }
     wf_list_push_back(&connection->unexpected, &inbound->order_link);
     wf_list_push_back(&connection->session->unexpected_hash[wf_hash(connection->number, inbound->tag)],
                       &inbound->tag_link);
+}
+
+/* A notification is for nobody while what it names has not ended. */
+static struct weft_request *receive_for_note(const struct wf_inbound *note)
+{
+    const struct weft_connection *connection = note->connection;
+    bool ended = wf_finished_has(&connection->finished, note->after);
+    return ended ? request_of(wf_list_first(&connection->posted_notes)) : NULL;
+}
+
+void wf_match_release_notes(struct weft_connection *connection, uint64_t number)
+{
+    struct wf_session *session = connection->session;
+    WF_LIST_EACH (link, following, &connection->early_notes) {
+        struct wf_inbound *note = WF_CONTAINER(link, struct wf_inbound, order_link);
+        if (note->after != number)
+            continue;
+        wf_link_remove(link);
+        wf_list_push_back(&connection->notes, link);
+        if (!wf_list_empty(&connection->posted_notes) && !wf_link_in_list(&connection->notes_link))
+            wf_list_push_back(&session->notes_due, &connection->notes_link);
+    }
+}
+
+void wf_match_notes(struct wf_session *session)
+{
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&session->notes_due))) {
+        struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, notes_link);
+        connection->pins += 1;
+        while (!wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes)) {
+            struct wf_link *first = wf_list_first(&connection->notes);
+            join(WF_CONTAINER(first, struct wf_inbound, order_link),
+                 request_of(wf_list_first(&connection->posted_notes)));
+        }
+        connection->pins -= 1;
+        wf_connection_check(connection);
+    }
 }
 
 static void advance(struct weft_connection *connection)
@@ -130,7 +179,8 @@ static void advance(struct weft_connection *connection)
         connection->next_match += 1;
         if (!inbound || inbound->state != WF_INBOUND_EARLY)
             continue; /* refused before its turn */
-        struct weft_request *request = receive_for(connection, inbound->tag);
+        struct weft_request *request =
+            inbound->kind == WF_INBOUND_NOTE ? receive_for_note(inbound) : receive_for(connection, inbound->tag);
         if (connection->state == WF_CONNECTION_CLOSING) {
             wf_inbound_refuse(inbound, -ESHUTDOWN);
             wf_inbound_check(inbound);

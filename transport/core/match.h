@@ -11,12 +11,19 @@
 struct weft_connection;
 struct weft_request;
 struct wf_inbound;
+struct wf_session;
 
 /* A receive was posted: matches it, or keeps it. */
 void wf_match_receive(struct weft_request *request);
 
 /* A message was introduced, or finished without one: matches every message of the connection that is in order now. */
 void wf_match_advance(struct weft_connection *connection);
+
+/* Message `number` has ended: notifications of it are for the user now. */
+void wf_match_release_notes(struct weft_connection *connection, uint64_t number);
+
+/* Hands out notifications that have become due. May drop the lock. */
+void wf_match_notes(struct wf_session *session);
 
 /* Takes a receive that is not matched off its lists. */
 void wf_match_withdraw(struct weft_request *request);

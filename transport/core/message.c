@@ -1,4 +1,6 @@
-/* weft_send() and weft_recv(). */
+/* weft_send(), weft_recv() and weft_recv_notification(). */
+#include "core/message.h"
+
 #include <errno.h>
 
 #include "core/connection.h"
@@ -8,7 +10,7 @@
 #include "core/request.h"
 #include "core/session.h"
 
-static int check_arguments(const void *buffer, uint64_t length, const struct weft_options *options, uint32_t allowed)
+int wf_message_check(const void *buffer, uint64_t length, const struct weft_options *options, uint32_t allowed)
 {
     if ((!buffer && length > 0) || length > INT64_MAX)
         return -EINVAL;
@@ -19,8 +21,8 @@ static int check_arguments(const void *buffer, uint64_t length, const struct wef
     return 0;
 }
 
-static struct weft_request *prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,
-                                    uint64_t length, uint64_t tag, const struct weft_options *options)
+struct weft_request *wf_message_prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,
+                                        uint64_t length, uint64_t tag, const struct weft_options *options)
 {
     struct weft_request *request = wf_request_take(connection->session, kind);
     if (!request)
@@ -38,7 +40,7 @@ static struct weft_request *prepare(struct weft_connection *connection, enum wf_
     return request;
 }
 
-static int usable(const struct weft_connection *connection, bool sending)
+int wf_message_usable(const struct weft_connection *connection, bool sending)
 {
     int result = wf_session_usable(connection->session);
     if (result < 0)
@@ -51,10 +53,10 @@ static int usable(const struct weft_connection *connection, bool sending)
 static int post_send(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t tag,
                      const struct weft_options *options, struct weft_request **out)
 {
-    int result = usable(connection, true);
+    int result = wf_message_usable(connection, true);
     if (result < 0)
         return result;
-    struct weft_request *request = prepare(connection, WF_REQUEST_SEND, buffer, length, tag, options);
+    struct weft_request *request = wf_message_prepare(connection, WF_REQUEST_SEND, buffer, length, tag, options);
     if (!request)
         return -EAGAIN;
     result = wf_outbound_post(connection, request);
@@ -72,21 +74,34 @@ static bool only_leftovers(const struct weft_connection *connection)
 {
     const struct wf_session *session = connection->session;
     return session->peer_closing && !session->closing && session->state != WF_SESSION_FAILED &&
-           connection->state == WF_CONNECTION_OPEN && !wf_list_empty(&connection->unexpected);
+           connection->state == WF_CONNECTION_OPEN &&
+           (!wf_list_empty(&connection->unexpected) || !wf_list_empty(&connection->notes));
 }
 
-static int post_receive(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t tag,
-                        const struct weft_options *options, struct weft_request **out)
+static int post_a_receive(struct weft_connection *connection, enum wf_request_kind kind, void *buffer, uint64_t length,
+                          uint64_t tag, const struct weft_options *options, struct weft_request **out)
 {
-    int result = usable(connection, false);
+    int result = wf_message_usable(connection, false);
     if (result < 0 && !only_leftovers(connection))
         return result;
-    struct weft_request *request = prepare(connection, WF_REQUEST_RECV, buffer, length, tag, options);
+    struct weft_request *request = wf_message_prepare(connection, kind, buffer, length, tag, options);
     if (!request)
         return -EAGAIN;
     wf_match_receive(request);
     *out = request;
     return 0;
+}
+
+static int post_receive(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t tag,
+                        const struct weft_options *options, struct weft_request **out)
+{
+    return post_a_receive(connection, WF_REQUEST_RECV, buffer, length, tag, options, out);
+}
+
+static int post_note_receive(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t tag,
+                             const struct weft_options *options, struct weft_request **out)
+{
+    return post_a_receive(connection, WF_REQUEST_NOTE, buffer, length, tag, options, out);
 }
 
 typedef int post_function(struct weft_connection *, void *, uint64_t, uint64_t, const struct weft_options *,
@@ -96,18 +111,23 @@ static int post(post_function *function, struct weft_connection *connection, voi
                 uint64_t tag, const struct weft_options *options, uint32_t allowed, struct weft_request **out)
 {
     struct wf_session *session = connection->session;
-    int result = check_arguments(buffer, length, options, allowed);
+    int result = wf_message_check(buffer, length, options, allowed);
     if (result < 0)
         return result;
     wf_session_lock(session);
     result = function(connection, buffer, length, tag, options, out);
+    wf_message_posted(session, result, options);
+    return result;
+}
+
+void wf_message_posted(struct wf_session *session, int result, const struct weft_options *options)
+{
     bool work = result == 0 && wf_session_has_work(session);
     wf_session_unlock(session);
     if (result < 0 && options && options->registration)
         wf_registration_release(options->registration);
     if (work)
         wf_session_push(session);
-    return result;
 }
 
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
@@ -120,4 +140,10 @@ int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacit
               const struct weft_options *options, struct weft_request **out)
 {
     return post(post_receive, connection, buffer, capacity, tag, options, WEFT_ANY_TAG, out);
+}
+
+int weft_recv_notification(struct weft_connection *connection, void *buffer, uint64_t capacity,
+                           const struct weft_options *options, struct weft_request **out)
+{
+    return post(post_note_receive, connection, buffer, capacity, 0, options, 0, out);
 }

@@ -6,25 +6,48 @@
 #include "core/channel.h"
 #include "core/connection.h"
 #include "core/landing.h"
+#include "core/onesided.h"
+#include "core/pieces.h"
 #include "core/request.h"
 #include "core/session.h"
 
+/* Its bytes are in many places. */
+static bool is_scattered(const struct wf_outbound *outbound)
+{
+    return outbound->pieces && outbound->kind != WF_OUTBOUND_LIST; /* whose bytes tell of pieces */
+}
+
 /* Small enough for one frame on the express channel. */
-static bool is_small(const struct wf_session *session, uint64_t total)
+static bool is_small(const struct wf_outbound *outbound)
 {
-    return total <= session->eager;
+    return outbound->total <= outbound->connection->session->eager && !is_scattered(outbound);
 }
 
-static uint64_t burst_of(const struct wf_session *session, uint64_t total)
+/* Goes by the express channels, or not at all: without payload, or with little. */
+static bool is_express(const struct wf_outbound *outbound)
 {
-    if (is_small(session, total))
-        return total;
-    return total < session->first_burst ? total : session->first_burst;
+    return outbound->refused || outbound->kind == WF_OUTBOUND_READ || is_small(outbound);
 }
 
-static bool has_credit(const struct wf_session *session, uint64_t burst)
+/* Bytes that may go before the peer has matched the message. A write needs no match. */
+static uint64_t burst_of(const struct wf_outbound *outbound)
 {
-    return wf_unsolicited_charge(burst) <= session->unsolicited_limit - session->unsolicited_spent;
+    uint64_t burst = outbound->connection->session->first_burst;
+    if (outbound->kind == WF_OUTBOUND_WRITE || is_small(outbound))
+        return outbound->total;
+    return outbound->total < burst ? outbound->total : burst;
+}
+
+/* What the burst costs of the peer's pool: a write goes past it. */
+static uint64_t charge_of(const struct wf_outbound *outbound)
+{
+    return outbound->kind == WF_OUTBOUND_WRITE ? 0 : wf_unsolicited_charge(burst_of(outbound));
+}
+
+static bool has_credit(const struct wf_outbound *outbound)
+{
+    const struct wf_session *session = outbound->connection->session;
+    return charge_of(outbound) <= session->unsolicited_limit - session->unsolicited_spent;
 }
 
 static struct wf_outbound *first_of(const struct wf_list *list)
@@ -33,20 +56,38 @@ static struct wf_outbound *first_of(const struct wf_list *list)
     return link ? WF_CONTAINER(link, struct wf_outbound, queue_link) : NULL;
 }
 
-static bool may_introduce(const struct weft_connection *connection)
+/* Is there a number for it, and one for its notification? */
+static bool may_number(const struct wf_outbound *outbound)
 {
+    const struct weft_connection *connection = outbound->connection;
     bool open = connection->state == WF_CONNECTION_OPEN || connection->state == WF_CONNECTION_CLOSING;
-    return open && !wf_list_empty(&connection->pending) && connection->next_number <= connection->introduced_limit;
+    uint64_t last = connection->next_number + (outbound->note ? 1 : 0);
+    return open && (outbound->number != 0 || last <= connection->introduced_limit);
 }
 
-/* A large message at the head whose first bytes may go unsolicited: bulk channels introduce it. */
-static bool bulk_may_introduce(const struct weft_connection *connection)
+static bool may_introduce(const struct weft_connection *connection)
 {
-    if (!may_introduce(connection))
-        return false;
-    const struct wf_session *session = connection->session;
-    uint64_t total = first_of(&connection->pending)->total, burst = burst_of(session, total);
-    return !is_small(session, total) && burst > 0 && has_credit(session, burst);
+    return !wf_list_empty(&connection->pending) && may_number(first_of(&connection->pending));
+}
+
+/* A large message at the head of the line whose first bytes may go unsolicited. */
+static struct wf_outbound *bulk_head(const struct weft_connection *connection)
+{
+    struct wf_outbound *head = first_of(&connection->pending);
+    bool may = head && !is_express(head) && burst_of(head) > 0 && has_credit(head) && may_number(head);
+    return may ? head : NULL;
+}
+
+/* What a bulk channel may introduce: the head of the line, or a write, which needs no line; of both the one that was
+ * posted first. */
+static struct wf_outbound *bulk_candidate(const struct weft_connection *connection)
+{
+    struct wf_outbound *write = first_of(&connection->writes), *head = bulk_head(connection);
+    if (write && !may_number(write))
+        write = NULL;
+    if (write && head)
+        return write->order < head->order ? write : head;
+    return write ? write : head;
 }
 
 static void set_member(struct wf_list *ring, struct wf_link *link, bool member)
@@ -60,23 +101,104 @@ static void set_member(struct wf_list *ring, struct wf_link *link, bool member)
 void wf_connection_ready(struct weft_connection *connection)
 {
     struct wf_session *session = connection->session;
-    bool bulk = !wf_list_empty(&connection->sending) || bulk_may_introduce(connection);
-    bool express = may_introduce(connection) && (!bulk_may_introduce(connection) || connection->small_pending > 0);
+    bool bulk = !wf_list_empty(&connection->sending) || bulk_candidate(connection);
+    bool express = may_introduce(connection) && (!bulk_head(connection) || connection->small_pending > 0);
     set_member(&session->bulk_ready, &connection->ready_link, bulk);
     set_member(&session->express_ready, &connection->express_link, express);
+}
+
+/* --- life --- */
+
+struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum wf_outbound_kind kind, uint64_t total)
+{
+    struct wf_outbound *outbound = wf_pool_take(&connection->session->outbound_pool);
+    if (!outbound)
+        return NULL;
+    memset(outbound, 0, sizeof *outbound);
+    wf_link_init(&outbound->queue_link);
+    wf_link_init(&outbound->hash_link);
+    wf_link_init(&outbound->todo_link);
+    outbound->connection = connection;
+    outbound->kind = kind;
+    outbound->total = total;
+    connection->outbounds += 1;
+    return outbound;
+}
+
+static void leave_line(struct wf_outbound *outbound)
+{
+    struct weft_connection *connection = outbound->connection;
+    if (outbound->in_line && is_express(outbound))
+        connection->small_pending -= 1;
+    outbound->in_line = false;
+    wf_link_remove(&outbound->queue_link);
+}
+
+static void join_line(struct wf_outbound *outbound, bool first)
+{
+    struct weft_connection *connection = outbound->connection;
+    outbound->in_line = true;
+    if (is_express(outbound))
+        connection->small_pending += 1;
+    if (first)
+        wf_list_push_front(&connection->pending, &outbound->queue_link);
+    else
+        wf_list_push_back(&connection->pending, &outbound->queue_link);
+}
+
+void wf_outbound_queue(struct wf_outbound *outbound)
+{
+    struct weft_connection *connection = outbound->connection;
+    outbound->order = connection->next_order++;
+    /* A large write is not matched: it need not keep its place among what is, and holds up none of it. */
+    if (outbound->kind == WF_OUTBOUND_WRITE && !is_express(outbound))
+        wf_list_push_back(&connection->writes, &outbound->queue_link);
+    else
+        join_line(outbound, false);
+    wf_connection_ready(connection);
+}
+
+void wf_outbound_drop(struct wf_outbound *outbound)
+{
+    struct weft_connection *connection = outbound->connection;
+    struct wf_session *session = connection->session;
+    leave_line(outbound);
+    wf_link_remove(&outbound->hash_link);
+    wf_link_remove(&outbound->todo_link);
+    if (outbound->slot)
+        wf_pool_give(&session->slot_pool, outbound->slot);
+    wf_pieces_release(outbound->pieces);
+    wf_pool_give(&session->outbound_pool, outbound);
+    connection->outbounds -= 1;
 }
 
 static void destroy(struct wf_outbound *outbound)
 {
     struct weft_connection *connection = outbound->connection;
-    struct wf_session *session = connection->session;
-    wf_link_remove(&outbound->queue_link);
-    wf_link_remove(&outbound->hash_link);
-    wf_link_remove(&outbound->todo_link);
-    if (outbound->slot)
-        wf_pool_give(&session->slot_pool, outbound->slot);
-    wf_pool_give(&session->outbound_pool, outbound);
-    connection->outbounds -= 1;
+    struct wf_outbound last = *outbound;
+    wf_outbound_drop(outbound);
+    connection->pins += 1;
+    if (last.counted)
+        wf_connection_list_ended(connection);
+    if (last.note) /* all of it is over but for the notification */
+        last.note->subject = NULL;
+    if (last.subject) {
+        last.subject->note = NULL;
+        if (last.subject->deferred)
+            wf_outbound_refuse(last.subject, last.subject->deferred);
+    }
+    if (last.waiter) {
+        last.waiter->list = NULL;
+        last.waiter->listed = !last.refused;
+        last.waiter->key = last.number;
+        if (last.refused)
+            wf_outbound_refuse(last.waiter, last.status);
+        else
+            wf_outbound_queue(last.waiter);
+    }
+    if (last.kind == WF_OUTBOUND_REPLY)
+        wf_inbound_served(last.counterpart);
+    connection->pins -= 1;
     wf_connection_ready(connection);
     wf_connection_check(connection);
 }
@@ -87,8 +209,11 @@ static void complete(struct wf_outbound *outbound, int status)
     if (!request)
         return;
     outbound->request = NULL;
-    request->outbound = NULL;
-    wf_request_complete(request, status, status ? 0 : outbound->total);
+    if (request->outbound == outbound)
+        request->outbound = NULL;
+    if (request->note == outbound)
+        request->note = NULL;
+    wf_request_part_done(request, status, request->length);
 }
 
 /* Ends what has nothing to wait for any more. */
@@ -98,9 +223,17 @@ static void check(struct wf_outbound *outbound)
         return;
     if (outbound->refused)
         complete(outbound, outbound->status);
-    if (outbound->unacknowledged > 0)
+    if (outbound->refused && outbound->kind == WF_OUTBOUND_REPLY)
+        wf_region_release(outbound->counterpart);
+    if (outbound->unacknowledged > 0 || !outbound->introduced)
         return;
-    bool all = outbound->number != 0 && outbound->next == outbound->total && outbound->retired == outbound->total;
+    if (outbound->kind == WF_OUTBOUND_READ && outbound->counterpart)
+        return; /* it ends with its landing */
+    if (outbound->kind == WF_OUTBOUND_LIST && outbound->refuse_due)
+        return; /* the peer may hold the whole of it, for an operation that will not come */
+    bool all = outbound->next == outbound->total && outbound->retired == outbound->total;
+    if (outbound->kind == WF_OUTBOUND_WRITE && !outbound->confirmed && !outbound->refused)
+        all = false; /* acknowledged may also mean drained */
     if (all && !outbound->refused)
         complete(outbound, 0);
     if (all || (outbound->refuse_sent && outbound->refuse_seen))
@@ -110,21 +243,14 @@ static void check(struct wf_outbound *outbound)
 int wf_outbound_post(struct weft_connection *connection, struct weft_request *request)
 {
     struct wf_session *session = connection->session;
-    struct wf_outbound *outbound = wf_pool_take(&session->outbound_pool);
+    struct wf_outbound *outbound = wf_outbound_create(connection, WF_OUTBOUND_MESSAGE, request->length);
     if (!outbound)
         return -ENOMEM;
-    memset(outbound, 0, sizeof *outbound);
-    wf_link_init(&outbound->hash_link);
-    wf_link_init(&outbound->todo_link);
-    outbound->connection = connection;
     outbound->request = request;
     outbound->data = request->buffer;
     outbound->tag = request->tag;
-    outbound->total = request->length;
     request->outbound = outbound;
-    connection->outbounds += 1;
-    if (is_small(session, outbound->total)) {
-        connection->small_pending += 1;
+    if (is_small(outbound)) {
         if (outbound->total > 0)
             outbound->slot = wf_pool_take(&session->slot_pool);
         if (outbound->slot)
@@ -134,49 +260,86 @@ int wf_outbound_post(struct weft_connection *connection, struct weft_request *re
             complete(outbound, 0);
         }
     }
-    wf_list_push_back(&connection->pending, &outbound->queue_link);
-    wf_connection_ready(connection);
+    wf_outbound_queue(outbound);
     return 0;
 }
 
-struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_t number)
+struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_t number, bool reply)
 {
     struct wf_list *bucket = &connection->session->outbound_hash[wf_hash(connection->number, number)];
     WF_LIST_EACH (link, following, bucket) {
         struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, hash_link);
-        if (outbound->number == number && outbound->connection == connection)
+        if (outbound->number == number && outbound->connection == connection &&
+            (outbound->kind == WF_OUTBOUND_REPLY) == reply)
             return outbound;
     }
     return NULL;
 }
 
-/* Gives the head of the queue its number; from now on the peer will hear of it. */
+static void make_known(struct wf_outbound *outbound)
+{
+    struct weft_connection *connection = outbound->connection;
+    outbound->introduced = true;
+    wf_list_push_back(&connection->session->outbound_hash[wf_hash(connection->number, outbound->number)],
+                      &outbound->hash_link);
+}
+
+/* Takes it out of its line and gives it its number, and its notification the next; from now on the peer will hear. */
 static void introduce(struct wf_outbound *outbound)
 {
     struct weft_connection *connection = outbound->connection;
-    struct wf_session *session = connection->session;
-    if (is_small(session, outbound->total))
-        connection->small_pending -= 1;
-    outbound->number = connection->next_number++;
-    wf_link_remove(&outbound->queue_link);
-    wf_list_push_back(&session->outbound_hash[wf_hash(connection->number, outbound->number)], &outbound->hash_link);
+    leave_line(outbound);
+    if (outbound->number == 0)
+        outbound->number = connection->next_number++;
+    make_known(outbound);
+    struct wf_outbound *note = outbound->note;
+    if (!note)
+        return;
+    outbound->noted = true;
+    note->number = connection->next_number++;
+    note->base = outbound->number;
+    note->order = outbound->order;
+    join_line(note, true);
+}
+
+/* The flags that tell what kind of message it is. */
+static uint8_t flags_of(const struct wf_outbound *outbound)
+{
+    unsigned more = (outbound->noted ? WF_FLAG_NOTIFY : 0u) | (outbound->listed ? WF_FLAG_LIST : 0u);
+    switch (outbound->kind) {
+    case WF_OUTBOUND_WRITE:
+        return (uint8_t)(WF_FLAG_WRITE | more);
+    case WF_OUTBOUND_READ:
+        return (uint8_t)more;
+    case WF_OUTBOUND_REPLY:
+        return WF_FLAG_READ_REPLY | WF_FLAG_PEER;
+    case WF_OUTBOUND_NOTE:
+        return WF_FLAG_NOTIFY;
+    case WF_OUTBOUND_LIST:
+        return WF_FLAG_LIST;
+    case WF_OUTBOUND_MESSAGE:
+        break;
+    }
+    return WF_FLAG_TAGGED;
 }
 
 static void frame_of(const struct wf_outbound *outbound, enum wf_frame_type type, struct wf_frame *frame)
 {
+    bool remote = outbound->kind == WF_OUTBOUND_WRITE || outbound->kind == WF_OUTBOUND_READ;
     *frame = (struct wf_frame){.type = (uint8_t)type,
-                               .flags = WF_FLAG_TAGGED,
+                               .flags = flags_of(outbound),
                                .data_off = WF_FRAME_BYTES,
                                .conn = outbound->connection->number,
                                .msg = outbound->number,
                                .total = outbound->total,
-                               .key = outbound->tag};
+                               .key = remote ? outbound->key : outbound->tag,
+                               .base = outbound->base};
 }
 
 /* Bytes up to `sendable` may go: they wait for a channel. */
 static void allow(struct wf_outbound *outbound, uint64_t sendable)
 {
-    if (!outbound->refused)
+    if (!outbound->stopped)
         outbound->connection->session->waiting += sendable - outbound->sendable;
     outbound->sendable = sendable;
 }
@@ -196,7 +359,7 @@ static struct wf_outbound *take_chunk(struct wf_outbound *outbound, uint64_t len
 
 static void spend(struct wf_outbound *outbound, uint64_t burst)
 {
-    outbound->charge = wf_unsolicited_charge(burst);
+    outbound->charge = charge_of(outbound);
     outbound->connection->session->unsolicited_spent += outbound->charge;
     outbound->burst = burst;
     allow(outbound, burst);
@@ -205,14 +368,14 @@ static void spend(struct wf_outbound *outbound, uint64_t burst)
 static bool can_send(const struct wf_outbound *outbound)
 {
     return outbound->next < outbound->sendable && outbound->unacknowledged < WF_CHUNKS_UNACKNOWLEDGED &&
-           !outbound->refused;
+           !outbound->stopped;
 }
 
 /* In connection.sending exactly while it can send. */
 static void requeue(struct wf_outbound *outbound)
 {
     bool queued = wf_link_in_list(&outbound->queue_link);
-    if (outbound->number == 0)
+    if (!outbound->introduced)
         return;
     bool small = outbound->total <= outbound->connection->session->chunk; /* it does not wait behind a large one */
     if (can_send(outbound) && !queued && small)
@@ -222,6 +385,24 @@ static void requeue(struct wf_outbound *outbound)
     else if (!can_send(outbound) && queued)
         wf_link_remove(&outbound->queue_link);
     wf_connection_ready(outbound->connection);
+}
+
+void wf_outbound_reply(struct wf_outbound *outbound, uint64_t number)
+{
+    outbound->number = number;
+    make_known(outbound);
+    allow(outbound, outbound->total);
+    requeue(outbound);
+}
+
+int wf_outbound_places(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
+                       uint64_t *covered)
+{
+    if (is_scattered(outbound))
+        return wf_pieces_places(outbound->pieces, offset, length, iov, max, covered);
+    iov[0] = (struct iovec){(void *)(uintptr_t)(outbound->data + offset), length};
+    *covered = length;
+    return 1;
 }
 
 static uint64_t outstanding(const struct wf_channel *channel)
@@ -273,6 +454,14 @@ static uint64_t share_of(const struct wf_channel *channel, uint64_t waiting)
     return wf_spread_share(lanes, count, mine, waiting, chunk);
 }
 
+/* As much of `length` bytes as the entries left in the channel's operation can refer to. */
+static uint64_t fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t length)
+{
+    if (!is_scattered(outbound))
+        return length;
+    return wf_pieces_fit(outbound->pieces, outbound->next, length, WF_TX_SEGMENTS - channel->tx.iov_count - 1);
+}
+
 /* The next chunk of one connection for a bulk channel. Decides first and changes after: a message once introduced must
  * not be left without a place in a queue because the answer has changed with the clock. */
 static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_connection *connection,
@@ -281,17 +470,18 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     struct wf_session *session = connection->session;
     struct wf_outbound *outbound = first_of(&connection->sending);
     bool fresh = !outbound;
-    if (fresh && !bulk_may_introduce(connection))
-        return NULL;
     if (fresh)
-        outbound = first_of(&connection->pending);
-    uint64_t burst = fresh ? burst_of(session, outbound->total) : outbound->burst;
+        outbound = bulk_candidate(connection);
+    if (!outbound)
+        return NULL;
+    uint64_t burst = fresh ? burst_of(outbound) : outbound->burst;
     /* No chunk crosses the end of the burst: what is unsolicited must be plain from the offset alone. */
     uint64_t limit = outbound->next < burst ? burst : outbound->sendable;
     uint64_t length = limit - outbound->next;
     uint64_t share = share_of(channel, session->waiting + (fresh ? burst : 0));
     if (length > share)
         length = share;
+    length = fitting(channel, outbound, length);
     if (length == 0 || !wf_channel_open(channel, length))
         return NULL;
     if (fresh) {
@@ -356,30 +546,54 @@ static bool bulk_is_idle(const struct wf_session *session)
     return false;
 }
 
-struct wf_outbound *wf_outbound_pull_express(struct wf_channel *channel, struct wf_frame *frame, bool *offer)
+/* With all its bytes in one frame of an express channel. */
+static bool goes_whole(const struct wf_outbound *outbound)
+{
+    return !outbound->refused && outbound->kind != WF_OUTBOUND_READ && is_small(outbound) && has_credit(outbound);
+}
+
+/* The frame without payload that introduces the head of a line, if that is what it needs. */
+static bool bare_frame(struct wf_outbound *outbound, struct wf_frame *frame)
+{
+    if (goes_whole(outbound))
+        return false;
+    if (outbound->refused) { /* it has left traces with the peer: a number that was announced, or a list */
+        introduce(outbound);
+        wf_outbound_refuse_frame(outbound, frame);
+    } else if (outbound->kind == WF_OUTBOUND_READ) {
+        introduce(outbound);
+        frame_of(outbound, WF_READ, frame);
+        wf_inbound_expect(outbound->counterpart, outbound->number);
+    } else {
+        introduce(outbound);
+        frame_of(outbound, WF_OFFER, frame);
+    }
+    return true;
+}
+
+struct wf_outbound *wf_outbound_pull_express(struct wf_channel *channel, struct wf_frame *frame, bool *bare)
 {
     struct wf_session *session = channel->session;
-    *offer = false;
+    *bare = false;
     WF_LIST_EACH (link, following, &session->express_ready) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, express_link);
         struct wf_outbound *outbound = first_of(&connection->pending);
-        bool credit = has_credit(session, burst_of(session, outbound->total));
-        bool small = is_small(session, outbound->total);
-        if (!small && bulk_may_introduce(connection) && bulk_is_idle(session))
+        if (bulk_head(connection) && bulk_is_idle(session))
             continue; /* no need to offer what goes at once */
-        if (!wf_channel_open(channel, small && credit ? outbound->total : 0))
+        if (!wf_channel_open(channel, goes_whole(outbound) ? outbound->total : 0))
             return NULL;
-        introduce(outbound);
-        if (small && credit) {
+        connection->pins += 1;
+        *bare = bare_frame(outbound, frame);
+        if (!*bare) {
+            introduce(outbound);
             spend(outbound, outbound->total);
             take_chunk(outbound, outbound->total, frame);
-        } else {
-            frame_of(outbound, WF_OFFER, frame);
-            *offer = true;
         }
         wf_link_remove(&connection->express_link); /* to the end of the ring, if it has more */
         wf_connection_ready(connection);
-        return *offer ? NULL : outbound;
+        connection->pins -= 1;
+        wf_connection_check(connection);
+        return *bare ? NULL : outbound;
     }
     return NULL;
 }
@@ -393,8 +607,15 @@ void wf_outbound_credit_came(struct wf_session *session)
 
 int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable)
 {
-    if (sendable > outbound->total)
+    if (sendable > outbound->total || outbound->kind == WF_OUTBOUND_READ)
         return -EPROTO;
+    if (outbound->kind == WF_OUTBOUND_WRITE) {
+        if (sendable != outbound->total || outbound->next != outbound->total)
+            return -EPROTO;
+        outbound->confirmed = true;
+        check(outbound);
+        return 0;
+    }
     if (sendable > outbound->sendable)
         allow(outbound, sendable);
     requeue(outbound);
@@ -415,41 +636,114 @@ void wf_outbound_released(struct wf_outbound *outbound)
     check(outbound);
 }
 
+void wf_outbound_answered(struct wf_outbound *outbound)
+{
+    complete(outbound, 0); /* done before: the landing completes the request */
+    outbound->counterpart = NULL;
+    destroy(outbound);
+}
+
+/* --- refusing --- */
+
+void wf_outbound_stop(struct wf_outbound *outbound)
+{
+    if (outbound->stopped)
+        return;
+    outbound->connection->session->waiting -= outbound->sendable - outbound->next;
+    outbound->stopped = true;
+    requeue(outbound);
+}
+
+/* Acknowledged entirely, it only waits for the kernel to let go of its memory: too late to end otherwise. */
+static bool has_landed(const struct wf_outbound *outbound)
+{
+    if (outbound->kind == WF_OUTBOUND_READ)
+        return false;
+    if (outbound->kind == WF_OUTBOUND_WRITE)
+        return outbound->confirmed;
+    return outbound->introduced && outbound->next == outbound->total && outbound->unacknowledged == 0;
+}
+
+/* Ends one that the peer has not heard of. What was announced for it must be taken back, in its turn. */
+static void refuse_unheard(struct wf_outbound *outbound, int status)
+{
+    struct wf_outbound *note = outbound->note, *list = outbound->list;
+    leave_line(outbound);
+    outbound->note = outbound->list = NULL;
+    complete(outbound, status);
+    if (outbound->counterpart)
+        wf_inbound_forget(outbound->counterpart);
+    outbound->counterpart = NULL;
+    if (note) {
+        complete(note, status);
+        wf_outbound_drop(note);
+    }
+    if (list) {
+        outbound->listed = has_landed(list);
+        outbound->key = list->number;
+        list->waiter = NULL;
+        wf_outbound_refuse(list, status);
+    }
+    outbound->refused = outbound->stopped = true;
+    outbound->status = status;
+    if (outbound->listed || outbound->number != 0) {
+        join_line(outbound, outbound->number != 0); /* what has its number waits behind none that has not */
+        wf_connection_ready(outbound->connection);
+    } else {
+        destroy(outbound);
+    }
+}
+
 void wf_outbound_refuse(struct wf_outbound *outbound, int status)
 {
     struct wf_session *session = outbound->connection->session;
-    /* Acknowledged entirely, it only waits for the kernel to let go of its memory: too late to end otherwise. */
-    bool landed = outbound->number != 0 && outbound->next == outbound->total && outbound->unacknowledged == 0;
-    if (outbound->refused || landed)
+    if (outbound->refused || has_landed(outbound))
         return;
-    session->waiting -= outbound->sendable - outbound->next;
+    if (!outbound->introduced) {
+        refuse_unheard(outbound, status);
+        return;
+    }
+    wf_outbound_stop(outbound);
+    if (outbound->note) { /* it goes first, and comes back here */
+        outbound->deferred = status;
+        wf_outbound_refuse(outbound->note, status);
+        return;
+    }
     outbound->refused = true;
     outbound->status = status;
-    if (outbound->number == 0) { /* the peer never heard of it */
-        if (is_small(session, outbound->total))
-            outbound->connection->small_pending -= 1;
-        wf_link_remove(&outbound->queue_link);
-        complete(outbound, status);
-        destroy(outbound);
+    if (outbound->kind == WF_OUTBOUND_READ) {
+        wf_inbound_refuse(outbound->counterpart, status);
+        wf_inbound_check(outbound->counterpart);
         return;
     }
     outbound->refuse_due = true;
     wf_list_push_back(&session->todo_outbounds, &outbound->todo_link);
-    requeue(outbound);
     check(outbound);
 }
 
 void wf_outbound_refused_by_peer(struct wf_outbound *outbound, int status)
 {
     outbound->refuse_seen = true;
+    if (outbound->kind == WF_OUTBOUND_READ && outbound->counterpart)
+        outbound->counterpart->refuse_seen = true;
     if (!outbound->refused)
         wf_outbound_refuse(outbound, status);
+    else if (outbound->kind == WF_OUTBOUND_READ && outbound->counterpart)
+        wf_inbound_check(outbound->counterpart);
     else
         check(outbound);
 }
 
-void wf_outbound_refuse_sent(struct wf_outbound *outbound)
+void wf_outbound_refuse_frame(struct wf_outbound *outbound, struct wf_frame *frame)
 {
+    *frame = (struct wf_frame){.type = WF_REFUSE,
+                               .flags = outbound->kind == WF_OUTBOUND_REPLY ? WF_FLAG_PEER : 0,
+                               .data_off = WF_FRAME_BYTES,
+                               .conn = outbound->connection->number,
+                               .msg = outbound->number,
+                               .offset = outbound->charge,
+                               .key = (uint64_t)(int64_t)outbound->status,
+                               .base = outbound->listed ? outbound->key : 0};
     outbound->refuse_due = false;
     outbound->refuse_sent = true;
     check(outbound);

@@ -8,6 +8,44 @@
 #include <unistd.h>
 
 #include "core/context.h"
+#include "core/onesided.h"
+#include "core/session.h"
+
+/* Keys are random: any bits of them will do. */
+static struct wf_list *bucket(struct weft_context *context, uint64_t key)
+{
+    return &context->registrations[key % WF_REGION_HASH];
+}
+
+struct weft_registration *wf_registration_find(struct weft_context *context, uint64_t key)
+{
+    struct weft_registration *found = NULL;
+    pthread_mutex_lock(&context->region_lock);
+    WF_LIST_EACH (link, following, bucket(context, key)) {
+        struct weft_registration *registration = WF_CONTAINER(link, struct weft_registration, link);
+        if (registration->key == key)
+            found = registration;
+    }
+    if (found)
+        atomic_fetch_add(&found->uses, 1); /* it is in the table: not ended yet */
+    pthread_mutex_unlock(&context->region_lock);
+    return found;
+}
+
+/* What peers are doing with it is refused. */
+static void refuse_users(struct weft_registration *registration)
+{
+    struct weft_context *context = registration->context;
+    pthread_mutex_lock(&context->lock);
+    WF_LIST_EACH (link, following, &context->sessions) {
+        struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
+        wf_session_lock(session);
+        wf_region_revoke(session, registration);
+        wf_session_unlock(session);
+        wf_session_kick_all(session, NULL);
+    }
+    pthread_mutex_unlock(&context->lock);
+}
 
 int weft_register(struct weft_context *context, void *base, uint64_t length, struct weft_registration **out,
                   struct weft_error *err)
@@ -30,9 +68,9 @@ int weft_register(struct weft_context *context, void *base, uint64_t length, str
             return wf_fail(wf_status_of(err), result, "no random key for a registration: %s", wf_strerror(result));
         }
     } while (registration->key == 0);
-    pthread_mutex_lock(&context->lock);
-    wf_list_push_back(&context->registrations, &registration->link);
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_lock(&context->region_lock);
+    wf_list_push_back(bucket(context, registration->key), &registration->link);
+    pthread_mutex_unlock(&context->region_lock);
     *out = registration;
     return 0;
 }
@@ -69,15 +107,22 @@ void wf_registration_release(struct weft_registration *registration)
         syscall(SYS_futex, uses, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
+void wf_registration_end(struct weft_registration *registration)
+{
+    struct weft_context *context = registration->context;
+    pthread_mutex_lock(&context->region_lock);
+    wf_link_remove(&registration->link);
+    pthread_mutex_unlock(&context->region_lock);
+    atomic_fetch_or(&registration->uses, WF_REGISTRATION_ENDED);
+    refuse_users(registration);
+}
+
 void weft_deregister(struct weft_registration *registration)
 {
     if (!registration)
         return;
-    struct weft_context *context = registration->context;
-    pthread_mutex_lock(&context->lock);
-    wf_link_remove(&registration->link);
-    pthread_mutex_unlock(&context->lock);
-    uint32_t uses = atomic_fetch_or(&registration->uses, WF_REGISTRATION_ENDED) | WF_REGISTRATION_ENDED;
+    wf_registration_end(registration);
+    uint32_t uses = atomic_load(&registration->uses);
     while (uses != WF_REGISTRATION_ENDED) {
         syscall(SYS_futex, &registration->uses, FUTEX_WAIT_PRIVATE, uses, NULL, NULL, 0);
         uses = atomic_load(&registration->uses);

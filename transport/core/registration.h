@@ -10,9 +10,9 @@
 #include "base/list.h"
 #include "weft.h"
 
-/* Owner: context.lock, except `uses` (any thread). */
+/* Owner: context.region_lock, except `uses` (any thread). */
 struct weft_registration {
-    struct wf_link link; /* context.registrations */
+    struct wf_link link; /* context.registrations, by key */
     struct weft_context *context;
     uint8_t *base;
     uint64_t length;
@@ -22,6 +22,13 @@ struct weft_registration {
 };
 
 #define WF_REGISTRATION_ENDED 0x80000000u
+
+/* The registration with this key, held for an operation of a peer; NULL: there is none. */
+struct weft_registration *wf_registration_find(struct weft_context *context, uint64_t key);
+
+/* The first half of weft_deregister(): no new operation, peers' operations are refused; `uses` sinks to
+ * WF_REGISTRATION_ENDED. Does not wait. */
+void wf_registration_end(struct weft_registration *registration);
 
 /* Holds the registration for an operation on [buffer, buffer + length). -EINVAL: outside of it; -ESHUTDOWN: ended. */
 int wf_registration_hold(struct weft_registration *registration, const void *buffer, uint64_t length);

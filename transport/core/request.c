@@ -17,7 +17,7 @@ struct weft_request *wf_request_take(struct wf_session *session, enum wf_request
 {
     struct weft_context *context = session->context;
     uint64_t before = atomic_fetch_add_explicit(&context->requests_out, 1, memory_order_relaxed);
-    bool users = kind == WF_REQUEST_SEND || kind == WF_REQUEST_RECV;
+    bool users = kind <= WF_REQUEST_NOTE;
     struct weft_request *request = NULL;
     if (!users || before < context->tuning.requests)
         request = wf_pool_take(&session->request_pool);
@@ -74,6 +74,19 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     wf_wait_completed(context, request);
 }
 
+void wf_request_part_done(struct weft_request *request, int status, uint64_t bytes)
+{
+    if (request->parts > 1 && status < 0 && request->part_status == 0)
+        request->part_status = status;
+    if (request->parts > 1) {
+        request->parts -= 1;
+        return;
+    }
+    if (request->part_status < 0)
+        status = request->part_status;
+    wf_request_complete(request, status, wf_request_one_sided(request) ? request->length : bytes);
+}
+
 static void cancel_receive(struct weft_request *request, int status)
 {
     struct wf_inbound *inbound = request->inbound;
@@ -103,10 +116,14 @@ void wf_request_cancel(struct weft_request *request, int status)
     wf_link_remove(&request->deadline_link);
     switch (request->kind) {
     case WF_REQUEST_RECV:
+    case WF_REQUEST_NOTE:
         cancel_receive(request, status);
         break;
     case WF_REQUEST_SEND:
-        wf_outbound_refuse(request->outbound, status);
+    case WF_REQUEST_WRITE:
+    case WF_REQUEST_READ:
+        /* With the operation done, what is left is its notification. */
+        wf_outbound_refuse(request->outbound ? request->outbound : request->note, status);
         break;
     case WF_REQUEST_OPEN:
     case WF_REQUEST_CLOSE:
@@ -140,7 +157,8 @@ int64_t wf_requests_expire(struct wf_session *session, int64_t now_ns, bool *exp
 
 static const char *kind_name(const struct weft_request *request)
 {
-    static const char *const names[] = {"send", "receive", "open", "accept", "close", "peer close"};
+    static const char *const names[] = {"send", "receive", "write", "read",      "receive of a notification",
+                                        "open", "accept",  "close", "peer close"};
     return names[request->kind];
 }
 
@@ -151,7 +169,12 @@ static void describe(const struct weft_request *request, char *text, size_t room
     const char *reason = wf_strerror(request->status);
     if (session->error.code < 0 && request->status == session->error.code)
         reason = session->error.text;
-    if (request->status == -EMSGSIZE && request->kind == WF_REQUEST_RECV)
+    bool receiving = request->kind == WF_REQUEST_RECV || request->kind == WF_REQUEST_NOTE;
+    if (wf_request_one_sided(request) && request->status == -EACCES)
+        reason = "the peer knows no registration with this key, or has ended it";
+    else if (wf_request_one_sided(request) && request->status == -ERANGE)
+        reason = "some of it lies outside the peer's registration";
+    if (request->status == -EMSGSIZE && receiving)
         snprintf(text, room, "receive with tag %llu: the message has %llu bytes, the buffer %llu; post a larger one",
                  (unsigned long long)request->tag, (unsigned long long)request->bytes,
                  (unsigned long long)request->length);

@@ -19,6 +19,9 @@ struct wf_outbound;
 enum wf_request_kind {
     WF_REQUEST_SEND,
     WF_REQUEST_RECV,
+    WF_REQUEST_WRITE,
+    WF_REQUEST_READ,
+    WF_REQUEST_NOTE,       /* a receive for a notification */
     WF_REQUEST_OPEN,       /* a connection waits for OPENED */
     WF_REQUEST_ACCEPT,     /* a caller waits for OPEN */
     WF_REQUEST_CLOSE,      /* a connection waits for CLOSED */
@@ -49,8 +52,11 @@ struct weft_request {
     uint64_t order; /* RECV: posting order within the session */
     int64_t deadline_ns;
     struct weft_registration *registration;
-    struct wf_inbound *inbound;   /* RECV: once matched */
-    struct wf_outbound *outbound; /* SEND: until it completes */
+    struct wf_inbound *inbound;   /* RECV, NOTE: once matched; READ: where the reply lands */
+    struct wf_outbound *outbound; /* SEND, WRITE, READ: until it completes */
+    struct wf_outbound *note;     /* WRITE, READ: the notification, until it completes */
+    int parts;                    /* WRITE, READ: what has not ended of the operation and its notification, */
+    int part_status;              /* and how the first that failed did */
     struct wf_waiter *_Atomic waiter;
 
     /* The completion: written before `done`. */
@@ -70,6 +76,15 @@ void wf_request_drop(struct weft_request *request);
 
 /* Starts its deadline; `timeout_ms` <= 0 means none. */
 void wf_request_arm(struct weft_request *request, int timeout_ms);
+
+/* Is it a write or a read? */
+static inline bool wf_request_one_sided(const struct weft_request *request)
+{
+    return request->kind == WF_REQUEST_WRITE || request->kind == WF_REQUEST_READ;
+}
+
+/* The operation, or its notification, has ended; the last of them completes the request. */
+void wf_request_part_done(struct weft_request *request, int status, uint64_t bytes);
 
 /* The one completion. */
 void wf_request_complete(struct weft_request *request, int status, uint64_t bytes);

@@ -8,7 +8,9 @@
 
 #include "core/connection.h"
 #include "core/door.h"
+#include "core/onesided.h"
 #include "core/outbound.h"
+#include "core/pieces.h"
 #include "core/request.h"
 #include "wire/range.h"
 
@@ -26,6 +28,9 @@ static void init_lists(struct wf_session *session)
     wf_list_init(&session->backlog);
     wf_list_init(&session->orphans);
     wf_list_init(&session->acceptors);
+    wf_list_init(&session->notes_due);
+    wf_list_init(&session->regions_used);
+    wf_list_init(&session->pieces);
     for (int i = 0; i < WF_HASH_SIZE; i++) {
         wf_list_init(&session->connection_hash[i]);
         wf_list_init(&session->inbound_hash[i]);
@@ -168,6 +173,7 @@ void wf_session_hello(struct weft_context *context, struct wf_hello *hello)
                                        .first_burst = tuning->first_burst,
                                        .header_pad = tuning->header_pad,
                                        .unsolicited = tuning->unexpected / WF_BLOCK_BYTES * WF_BLOCK_BYTES,
+                                       .list_bytes = WF_LIST_ENTRIES_MAX * WF_ENTRY_BYTES,
                                        .connections = WF_CONNECTIONS_MAX};
     snprintf(hello->name, sizeof hello->name, "%s", context->host_name);
     hello->rail_count = (uint8_t)context->rail_count;
@@ -243,13 +249,18 @@ static void bury(struct wf_session *session)
     if (session->error.code == 0)
         wf_fail(&session->error, -ESHUTDOWN, "the session with %s is closed", session->peer.name);
     session->state = WF_SESSION_DEAD;
+    wf_regions_release(session);
     struct wf_link *link;
+    while ((link = wf_list_pop_front(&session->pieces)))
+        free(WF_CONTAINER(link, struct wf_pieces, link)); /* whoever still points there moves no more */
     while ((link = wf_list_first(&session->requests))) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
         if (request->inbound)
             request->inbound->request = NULL;
         if (request->outbound)
             request->outbound->request = NULL;
+        if (request->note)
+            request->note->request = NULL;
         if (request->connection && request->connection->waiting == request)
             request->connection->waiting = NULL;
         if (request->kind == WF_REQUEST_PEER_CLOSE)

@@ -85,6 +85,9 @@ struct wf_session {
     struct wf_list orphans;   /* opened by the peer, no such endpoint yet */
     struct wf_list acceptors; /* ACCEPT requests */
     struct wf_list connection_hash[WF_HASH_SIZE], inbound_hash[WF_HASH_SIZE], outbound_hash[WF_HASH_SIZE];
+    struct wf_list notes_due;    /* connections with notifications to hand out */
+    struct wf_list regions_used; /* what the peer is doing with our registrations */
+    struct wf_list pieces;       /* blocks of pieces that exist */
     struct wf_list posted_hash[WF_HASH_SIZE], unexpected_hash[WF_HASH_SIZE];
     struct wf_finished closed_numbers[2]; /* closed connections: opened by the acceptor, by the dialer */
     uint32_t next_connection;             /* index of the next one we open */

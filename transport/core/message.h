@@ -1,0 +1,30 @@
+/*
+ * message.h: the steps that all calls that post an operation share.
+ */
+#ifndef WF_CORE_MESSAGE_H
+#define WF_CORE_MESSAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/request.h"
+
+struct weft_connection;
+struct wf_session;
+
+/* Checks what the user passed, flags against `allowed`, and holds the registration of the options. 0 or -errno. */
+int wf_message_check(const void *buffer, uint64_t length, const struct weft_options *options, uint32_t allowed);
+
+/* --- with the session's lock held --- */
+
+/* -errno where nothing can be posted; `sending`: an operation that asks something of the peer. */
+int wf_message_usable(const struct weft_connection *connection, bool sending);
+
+/* A request with everything the user said. NULL: the limit of requests is reached. */
+struct weft_request *wf_message_prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,
+                                        uint64_t length, uint64_t tag, const struct weft_options *options);
+
+/* Gives the lock back and gets things moving; after a failure gives the registration of the options back. */
+void wf_message_posted(struct wf_session *session, int result, const struct weft_options *options);
+
+#endif
