@@ -262,16 +262,17 @@ static void check_read(const struct model_world *world, const struct model_op *o
 
 static bool expected_status(const struct model_side *side, const struct model_op *op)
 {
+    bool empty_list = op->listed && op->size == 0; /* there is no place that could be wrong */
     if (op->status == -ECANCELED)
         return op->cancelled;
     if (op->wrong == MODEL_WRONG_KEY)
-        return op->status == -EACCES || (op->listed && op->size == 0 && op->status == -EACCES);
-    if (op->wrong == MODEL_WRONG_PLACE)
-        return op->status == -ERANGE || op->status == -EACCES || (op->size == 0 && op->status == 0);
-    if (op->late && op->size > 0)
+        return op->status == -EACCES;
+    if (op->wrong == MODEL_WRONG_PLACE && !empty_list)
+        return op->status == -ERANGE || (op->status == -EACCES && side->regions[op->region].ended);
+    if (op->late)
         return op->status == -EACCES;
     return op->status == 0 || (op->status == -EACCES && side->regions[op->region].ended) ||
-           (op->status == -EMSGSIZE && op->notifies);
+           (op->status == -EMSGSIZE && op->notifies); /* of the notification: its receive was too small */
 }
 
 static void op_done(struct model_world *world, struct model_side *side, struct model_op *op,

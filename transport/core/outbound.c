@@ -654,13 +654,15 @@ void wf_outbound_stop(struct wf_outbound *outbound)
     requeue(outbound);
 }
 
-/* Acknowledged entirely, it only waits for the kernel to let go of its memory: too late to end otherwise. */
+/* Too late to end otherwise: it is acknowledged, and only waits for the kernel to let go of its memory. */
 static bool has_landed(const struct wf_outbound *outbound)
 {
     if (outbound->kind == WF_OUTBOUND_READ)
         return false;
     if (outbound->kind == WF_OUTBOUND_WRITE)
         return outbound->confirmed;
+    if (outbound->kind == WF_OUTBOUND_REPLY) /* all of it is under way: the asker will have it, whatever we say */
+        return outbound->next == outbound->total;
     return outbound->introduced && outbound->next == outbound->total && outbound->unacknowledged == 0;
 }
 
