@@ -196,6 +196,7 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     wf_list_init(&context->registrations);
     wf_list_init(&context->endpoints);
     wf_list_init(&context->waiters);
+    wf_list_init(&context->poked);
     if (gethostname(context->host_name, sizeof context->host_name - 1) != 0)
         snprintf(context->host_name, sizeof context->host_name, "unnamed");
 }

@@ -73,8 +73,9 @@ struct weft_context {
     struct wf_list endpoints;
 
     _Atomic uint64_t requests_out; /* requests not yet tested to their end */
-    pthread_mutex_t wait_lock;     /* `waiters`, and every request's `waiter` */
+    pthread_mutex_t wait_lock;     /* what follows, and every request's `waiter` */
     struct wf_list waiters;        /* threads asleep until a completion or a free drive token */
+    struct wf_list poked;          /* of these, the ones whose request has ended and who are still to be woken */
     _Atomic int waiter_count;
 };
 

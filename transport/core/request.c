@@ -68,10 +68,10 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     if (request->registration)
         wf_registration_release(request->registration);
     request->registration = NULL;
-    struct weft_context *context = request->session->context;
+    struct wf_session *session = request->session;
     /* From this store on the user may collect the request: nothing of it is read below. */
     atomic_store_explicit(&request->done, 1, memory_order_seq_cst);
-    wf_wait_completed(context, request);
+    session->wake_due |= wf_wait_completed(session->context, request);
 }
 
 static void cancel_receive(struct weft_request *request, int status)

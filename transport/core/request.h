@@ -27,8 +27,9 @@ enum wf_request_kind {
 
 /* A thread that sleeps until one of its requests ends or it should drive. Guarded by context.wait_lock. */
 struct wf_waiter {
-    struct wf_link link;
-    _Atomic uint32_t poked; /* futex word: 0 asleep, 1 look again */
+    struct wf_link link;       /* context.waiters */
+    struct wf_link poked_link; /* context.poked while it is still to be woken */
+    _Atomic uint32_t poked;    /* futex word: 0 asleep, 1 look again */
 };
 
 /* Owner: the session's lock, except `done` (any thread) and `waiter` (context.wait_lock). */
