@@ -12,6 +12,7 @@
 
 #include "core/connection.h"
 #include "core/door.h"
+#include "core/queue.h"
 #include "core/registration.h"
 #include "core/session.h"
 #include "core/worker.h"
@@ -194,9 +195,11 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     wf_list_init(&context->sessions);
     wf_list_init(&context->accepted);
     wf_list_init(&context->registrations);
+    wf_list_init(&context->queues);
     wf_list_init(&context->endpoints);
     wf_list_init(&context->waiters);
     wf_list_init(&context->poked);
+    wf_list_init(&context->signals);
     if (gethostname(context->host_name, sizeof context->host_name - 1) != 0)
         snprintf(context->host_name, sizeof context->host_name, "unnamed");
 }
@@ -287,6 +290,7 @@ static void demolish(struct weft_context *context)
     WF_LIST_EACH (link, following, &context->registrations) {
         free(WF_CONTAINER(link, struct weft_registration, link));
     }
+    wf_queues_free(context);
     pthread_cond_destroy(&context->changed);
     pthread_mutex_destroy(&context->wait_lock);
     pthread_mutex_destroy(&context->endpoint_lock);

@@ -4,6 +4,7 @@
 #include "core/connection.h"
 #include "core/match.h"
 #include "core/outbound.h"
+#include "core/queue.h"
 #include "core/registration.h"
 #include "core/request.h"
 #include "core/session.h"
@@ -33,6 +34,9 @@ static struct weft_request *prepare(struct weft_connection *connection, enum wf_
     if (options) {
         request->flags = options->flags;
         request->registration = options->registration;
+        request->user_data = options->user_data;
+        if (options->queue)
+            wf_queue_attach(options->queue, request);
         wf_request_arm(request, options->timeout_ms);
     }
     return request;
@@ -96,6 +100,8 @@ static int post(post_function *function, struct weft_connection *connection, voi
                 uint64_t tag, const struct weft_options *options, uint32_t allowed, struct weft_request **out)
 {
     struct wf_session *session = connection->session;
+    if (options && options->queue && options->queue->context != session->context)
+        return -EINVAL;
     int result = check_arguments(buffer, length, options, allowed);
     if (result < 0)
         return result;

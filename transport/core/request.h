@@ -34,7 +34,7 @@ struct wf_waiter {
 
 /* Owner: the session's lock, except `done` (any thread) and `waiter` (context.wait_lock). */
 struct weft_request {
-    struct wf_link link;          /* in session.requests until it has completed */
+    struct wf_link link;          /* in session.requests until it has completed; then in queue.ended, if it has one */
     struct wf_link match_link;    /* RECV: where it waits for its message; ACCEPT: in session.acceptors */
     struct wf_link deadline_link; /* in session.deadlines while it has one */
     struct wf_session *session;
@@ -53,6 +53,8 @@ struct weft_request {
     struct wf_inbound *inbound;   /* RECV: once matched */
     struct wf_outbound *outbound; /* SEND: until it completes */
     struct wf_waiter *_Atomic waiter;
+    struct weft_queue *queue; /* where it goes when it has ended; NULL: its user tests or waits for it */
+    void *user_data;
 
     /* The completion: written before `done`. */
     int status;

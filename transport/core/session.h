@@ -70,7 +70,7 @@ struct wf_session {
     struct wf_kick kicks[WF_WORKERS_MAX]; /* by worker */
 
     pthread_mutex_t lock;
-    bool wake_due; /* requests have ended whose threads are told once the lock is released */
+    bool wake_due; /* requests have ended whose threads or queues are told once the lock is released */
     enum wf_session_state state;
     struct wf_status error;       /* why it FAILED */
     int halves;                   /* attached halves; at 0 a FAILED or CLOSING session is DEAD */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/context.h"
+#include "core/queue.h"
 #include "core/request.h"
 #include "core/session.h"
 #include "core/worker.h"
@@ -50,16 +51,23 @@ void wf_wait_wake(struct weft_context *context)
 {
     for (;;) {
         _Atomic uint32_t *words[WAKES_AT_ONCE];
+        struct weft_queue *queue = NULL;
         struct wf_link *link;
         int count = 0;
         pthread_mutex_lock(&context->wait_lock);
         while (count < WAKES_AT_ONCE && (link = wf_list_pop_front(&context->poked)))
             words[count++] = &WF_CONTAINER(link, struct wf_waiter, poked_link)->poked;
+        if ((link = wf_list_pop_front(&context->signals))) {
+            queue = WF_CONTAINER(link, struct weft_queue, signal_link);
+            wf_queue_hold(queue);
+        }
         pthread_mutex_unlock(&context->wait_lock);
-        if (count == 0)
+        if (count == 0 && !queue)
             return;
         for (int i = 0; i < count; i++)
             futex_wake(words[i]);
+        if (queue)
+            wf_queue_signal(queue);
     }
 }
 
@@ -205,20 +213,28 @@ static int wait_split(struct wait *wait)
     }
 }
 
-static struct weft_context *context_of(struct weft_request *const *requests, int count)
+/* The context of the requests, by way of `*out`. -ENOENT: there are none; -EINVAL: one will end in a queue. */
+static int context_of(struct weft_request *const *requests, int count, struct weft_context **out)
 {
-    for (int i = 0; i < count; i++)
-        if (requests[i])
-            return requests[i]->session->context;
-    return NULL;
+    int result = -ENOENT;
+    for (int i = 0; i < count; i++) {
+        if (!requests[i])
+            continue;
+        if (requests[i]->queue)
+            return -EINVAL;
+        *out = requests[i]->session->context;
+        result = 0;
+    }
+    return result;
 }
 
 int weft_wait_any(struct weft_request *const *requests, int count, int timeout_ms, int *index,
                   struct weft_completion *completion)
 {
-    struct weft_context *context = context_of(requests, count);
-    if (!context)
-        return -ENOENT;
+    struct weft_context *context;
+    int result = context_of(requests, count, &context);
+    if (result < 0)
+        return result;
     struct wait wait = {.context = context, .requests = requests, .count = count};
     int found = find_done(&wait);
     if (found < 0 && timeout_ms != 0) {
@@ -240,6 +256,8 @@ int weft_wait(struct weft_request *request, int timeout_ms, struct weft_completi
 
 int weft_test(struct weft_request *request, struct weft_completion *completion)
 {
+    if (request->queue)
+        return -EINVAL;
     if (wf_request_collect(request, completion))
         return 1;
     struct weft_context *context = request->session->context;

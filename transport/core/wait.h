@@ -15,7 +15,8 @@ struct weft_request;
  * lock is released. */
 bool wf_wait_completed(struct weft_context *context, struct weft_request *request);
 
-/* Wakes the threads whose requests have ended. No session lock held: it costs system calls. */
+/* Wakes the threads, and brings the descriptors of the queues up to date, that ended requests ask for. No session lock
+ * held: it costs system calls. */
 void wf_wait_wake(struct weft_context *context);
 
 /* The drive token is free: wakes a sleeping caller, who may want it. True if there was one. */
