@@ -41,6 +41,7 @@ struct weft_endpoint;     /* one GPU's or host buffer's presence on the mesh */
 struct weft_connection;   /* one pair of endpoints */
 struct weft_registration; /* memory made known to the library */
 struct weft_request;      /* an operation under way */
+struct weft_queue;        /* where requests go that have ended, with a descriptor to wait on */
 
 /* What went wrong, in one line for a person. */
 struct weft_error {
@@ -56,6 +57,7 @@ struct weft_completion {
     uint64_t tag;         /* the tag of the message (differs from the one asked for with WEFT_ANY_TAG) */
     int64_t completed_ns; /* CLOCK_MONOTONIC at which the operation completed */
     char text[320];       /* empty when status is 0; else peer, rails, last progress */
+    void *user_data;      /* weft_options.user_data of the operation; NULL where there was none */
 };
 
 /* The version of the library, "major.minor.patch". */
@@ -237,6 +239,8 @@ struct weft_options {
     uint64_t notify_tag;                    /* with WEFT_NOTIFY: a number that the peer gets as the tag, */
     const void *notify_data;                /* bytes of the user's own, unchanged until the request completes, */
     uint64_t notify_length;                 /* and how many: 0 to WEFT_NOTIFICATION_MAX */
+    struct weft_queue *queue;               /* NULL, or the queue (of this context) that the request ends in */
+    void *user_data;                        /* comes back in the completion; never looked at */
 };
 
 /*
@@ -303,7 +307,7 @@ WEFT_API int weft_recv_notification(struct weft_connection *connection, void *bu
                                     const struct weft_options *options, struct weft_request **out);
 
 /* 1 and the completion when `request` has ended (the handle is gone then), else 0. Drives progress.
- * `completion` may be NULL. */
+ * `completion` may be NULL. -EINVAL for a request with a queue; so also from the two calls below. */
 WEFT_API int weft_test(struct weft_request *request, struct weft_completion *completion);
 
 /* Waits until `request` ends: 0 and its completion (the handle is gone then), or -ETIMEDOUT with the request still
@@ -318,6 +322,42 @@ WEFT_API int weft_wait_any(struct weft_request *const *requests, int count, int 
 /* Asks for an early end. The request still has to be tested or waited for: its status is -ECANCELED, or what it
  * would have been where the cancel came too late. */
 WEFT_API void weft_cancel(struct weft_request *request);
+
+/* ------------------------------------------------------------------------------------------- queues */
+
+/*
+ * A queue collects the requests that name it in their options, in the order in which they end, for who waits for many
+ * of them, or for them and other descriptors. Such a request is never tested or waited for: its completion comes out of
+ * weft_queue_poll() once, told apart by `user_data`, and its handle serves weft_cancel() until then. (Another thread
+ * that polls may have taken it before the call that posted it is back.) Ended requests count towards the setting
+ * `requests` until they are polled. A context has any number of queues; nothing is allocated for a completion.
+ *
+ * An event loop, `fd` from weft_completion_fd() being in its set for reading, does for a readable `fd`:
+ *
+ *     while ((count = weft_queue_poll(queue, completions, MAX)) > 0)
+ *         … each of them …
+ */
+
+/* The caller owns the queue; it ends with the context at the latest. Errors: -ENOMEM, -EMFILE, -ENFILE. */
+WEFT_API int weft_queue_create(struct weft_context *context, struct weft_queue **out, struct weft_error *err);
+
+/* -EBUSY, and nothing done, while a request that names it is under way or has not been polled. */
+WEFT_API int weft_queue_destroy(struct weft_queue *queue);
+
+/*
+ * Takes up to `max` (1 and up) ended requests: returns how many, 0 when none has ended, and fills `completions`. The
+ * handles of these requests are gone. Drives progress when there is none to take. Several threads may poll one queue:
+ * each completion goes to one of them. -EINVAL.
+ */
+WEFT_API int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completions, int max);
+
+/*
+ * A descriptor that is readable (poll, select, epoll, level- or edge-triggered) as long as ended requests are in the
+ * queue. From the first call on the library's own threads make the progress. The descriptor is the queue's and ends
+ * with it: it must not be read, written or closed. A thread that was told of completions may find that another one has
+ * taken them. Never fails.
+ */
+WEFT_API int weft_completion_fd(struct weft_queue *queue);
 
 #ifdef __cplusplus
 }

@@ -108,6 +108,7 @@ struct model_node {
     struct weft_context *context;
     struct wf_session *session;
     struct weft_endpoint *endpoint;
+    struct weft_queue *queue; /* NULL: this schedule tests its requests */
 };
 
 struct model_world {
@@ -138,8 +139,10 @@ void model_world_close(struct model_world *world);
 /* --- model_messages.c: posts, completions, the reference --- */
 void model_act(struct model_world *world);     /* one random action of a user */
 void model_collect(struct model_world *world); /* takes what has completed, checks it */
-bool model_drain(struct model_world *world);   /* posts what is missing so that everything ends; true when it has */
-void model_judge(struct model_world *world);   /* the reference's verdict on the whole */
+void model_queues_open(struct model_world *world); /* for some seeds: requests end in a queue of their node */
+void model_queues_close(struct model_world *world);
+bool model_drain(struct model_world *world); /* posts what is missing so that everything ends; true when it has */
+void model_judge(struct model_world *world); /* the reference's verdict on the whole */
 void model_free(struct model_world *world);
 
 #endif

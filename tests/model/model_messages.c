@@ -1,8 +1,10 @@
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/queue.h"
 #include "model_remote.h"
 
 #define POISON 0xA5
@@ -62,7 +64,8 @@ static void post_send(struct model_world *world, int connection, int side, uint3
     send->data = malloc(size + 1);
     for (uint32_t at = 0; at < size; at++)
         send->data[at] = content(world, connection, side, index, at);
-    int result = weft_send(lane->sender, send->data, size, tag, NULL, &send->request);
+    struct weft_options options = {.queue = world->nodes[side].queue, .user_data = send};
+    int result = weft_send(lane->sender, send->data, size, tag, &options, &send->request);
     MODEL_CHECK(result == 0, result);
 }
 
@@ -70,14 +73,14 @@ static void post_receive(struct model_world *world, int connection, int side, ui
 {
     struct model_lane *lane = &world->lanes[connection][side];
     struct model_receive *receive = &lane->receives[lane->receive_count++];
-    struct weft_options options = {.flags = any ? WEFT_ANY_TAG : 0};
+    struct weft_options options = {
+        .flags = any ? WEFT_ANY_TAG : 0, .queue = world->nodes[1 - side].queue, .user_data = receive};
     *receive = (struct model_receive){.capacity = capacity, .tag = tag, .any = any, .got = -1};
     receive->room = capacity + MARGIN;
     receive->data = malloc(receive->room);
     memset(receive->data, POISON, receive->room);
     int result = weft_recv(lane->receiver, receive->data, capacity, tag, &options, &receive->request);
     MODEL_CHECK(result == 0, result);
-    (void)world;
 }
 
 static void act_receive(struct model_world *world, int connection, int side)
@@ -196,11 +199,81 @@ static void collect_lane(struct model_world *world, int connection, int side)
             send_done(&lane->sends[i], &completion);
 }
 
-void model_collect(struct model_world *world)
+/* --- the same, out of queues --- */
+
+void model_queues_open(struct model_world *world)
+{
+    for (int i = 0; i < 2 && world->seed % 3 == 1; i++) {
+        MODEL_CHECK(weft_queue_create(world->nodes[i].context, &world->nodes[i].queue, NULL) == 0, i);
+        if (world->seed % 2 == 1)
+            weft_completion_fd(world->nodes[i].queue);
+    }
+}
+
+void model_queues_close(struct model_world *world)
+{
+    for (int i = 0; i < 2; i++) {
+        if (world->nodes[i].queue)
+            MODEL_CHECK(weft_queue_destroy(world->nodes[i].queue) == 0, i);
+        world->nodes[i].queue = NULL;
+    }
+}
+
+/* Nobody else is at work: the descriptor tells exactly whether something has ended. */
+static void check_level(const struct weft_queue *queue)
+{
+    struct pollfd watch = {.fd = queue->fd, .events = POLLIN};
+    if (queue->watched)
+        MODEL_CHECK((poll(&watch, 1, 0) == 1) == !wf_list_empty(&queue->ended), wf_list_empty(&queue->ended));
+}
+
+/* Whose completion it is: `user_data` is what was posted. */
+static void take_completion(struct model_world *world, const struct weft_completion *completion)
 {
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
-            collect_lane(world, connection, side);
+            struct model_lane *lane = &world->lanes[connection][side];
+            for (int i = 0; i < lane->receive_count; i++)
+                if (completion->user_data == &lane->receives[i]) {
+                    MODEL_CHECK(lane->receives[i].request, i);
+                    receive_done(world, connection, side, i, completion);
+                    return;
+                }
+            for (int i = 0; i < lane->send_count; i++)
+                if (completion->user_data == &lane->sends[i]) {
+                    MODEL_CHECK(lane->sends[i].request, i);
+                    send_done(&lane->sends[i], completion);
+                    return;
+                }
+        }
+    MODEL_CHECK(!"a completion of nothing that was posted", 0);
+}
+
+static void collect_queue(struct model_world *world, struct weft_queue *queue)
+{
+    struct weft_completion completions[3];
+    int count;
+    check_level(queue);
+    while ((count = weft_queue_poll(queue, completions, 1 + (int)(world->turns % 3))) > 0) {
+        for (int i = 0; i < count; i++) {
+            MODEL_CHECK(i == 0 || completions[i].completed_ns >= completions[i - 1].completed_ns, i);
+            take_completion(world, &completions[i]);
+        }
+        check_level(queue);
+    }
+    MODEL_CHECK(count == 0, count);
+}
+
+void model_collect(struct model_world *world)
+{
+    if (world->nodes[0].queue) {
+        collect_queue(world, world->nodes[0].queue);
+        collect_queue(world, world->nodes[1].queue);
+    }
+    for (int connection = 0; connection < world->connection_count; connection++)
+        for (int side = 0; side < 2; side++) {
+            if (!world->nodes[0].queue)
+                collect_lane(world, connection, side);
             model_remote_collect(world, connection, side);
         }
 }

@@ -208,6 +208,7 @@ void model_world_open(struct model_world *world, uint64_t seed)
     open_node(world, 0);
     open_node(world, 1);
     connect_nodes(world);
+    model_queues_open(world);
     keep_it_short(world, options.buffer_max == 200);
     world->connection_count = 1 + (int)model_pick(world, MODEL_CONNECTIONS);
     for (int i = 0; i < world->connection_count; i++)
@@ -308,6 +309,7 @@ static void close_sessions(struct model_world *world)
 
 void model_world_close(struct model_world *world)
 {
+    model_queues_close(world);
     if (model_pick(world, 3) == 0)
         open_in_vain(world);
     close_connections(world);

@@ -148,7 +148,7 @@ void wf_onesided_begin(struct wf_outbound *list)
     wf_outbound_queue(list);
 }
 
-static int start(struct weft_connection *connection, const struct asked *asked, struct weft_request **out)
+static int begin_all(struct weft_connection *connection, const struct asked *asked, struct weft_request **out)
 {
     struct wf_session *session = connection->session;
     struct parts parts = {0};
@@ -178,13 +178,14 @@ static int post(struct weft_connection *connection, const struct asked *asked, u
                 struct weft_request **out)
 {
     const struct weft_options *options = asked->options;
-    int result = wf_message_check(low < high ? asked->buffer + low : NULL, high - low, options, WEFT_NOTIFY);
+    const uint8_t *start = low < high ? asked->buffer + low : NULL;
+    int result = wf_message_check(connection->session->context, start, high - low, options, WEFT_NOTIFY);
     if (result < 0) {
         wf_pieces_release(asked->pieces);
         return result;
     }
     wf_session_lock(connection->session);
-    result = start(connection, asked, out);
+    result = begin_all(connection, asked, out);
     wf_pieces_release(asked->pieces); /* the operation holds them, or nobody does */
     wf_message_posted(connection->session, result, options);
     return result;

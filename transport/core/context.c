@@ -12,6 +12,7 @@
 
 #include "core/connection.h"
 #include "core/door.h"
+#include "core/queue.h"
 #include "core/registration.h"
 #include "core/session.h"
 #include "core/worker.h"
@@ -196,8 +197,11 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     wf_list_init(&context->accepted);
     for (int i = 0; i < WF_REGION_HASH; i++)
         wf_list_init(&context->registrations[i]);
+    wf_list_init(&context->queues);
     wf_list_init(&context->endpoints);
     wf_list_init(&context->waiters);
+    wf_list_init(&context->poked);
+    wf_list_init(&context->signals);
     if (gethostname(context->host_name, sizeof context->host_name - 1) != 0)
         snprintf(context->host_name, sizeof context->host_name, "unnamed");
 }
@@ -290,6 +294,7 @@ static void demolish(struct weft_context *context)
             free(WF_CONTAINER(link, struct weft_registration, link));
         }
     }
+    wf_queues_free(context);
     pthread_cond_destroy(&context->changed);
     pthread_mutex_destroy(&context->wait_lock);
     pthread_mutex_destroy(&context->region_lock);

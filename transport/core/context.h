@@ -1,7 +1,8 @@
 /*
  * context.h: the library in one process. There is no other global state: everything below hangs from a context.
  *
- * Locks, outermost first: context.lock -> session.lock -> context.endpoint_lock | worker.mail_lock | context.wait_lock.
+ * Locks, outermost first: context.lock -> session.lock -> context.endpoint_lock | worker.mail_lock | queue.lock, and
+ * queue.level_lock -> queue.lock; context.wait_lock inside all of them. No system call with session.lock held.
  */
 #ifndef WF_CORE_CONTEXT_H
 #define WF_CORE_CONTEXT_H
@@ -63,11 +64,12 @@ struct weft_context {
     struct wf_worker *workers[WF_WORKERS_MAX];
     struct wf_door *door;
 
-    pthread_mutex_t lock;    /* sessions, accept queue, the generator */
+    pthread_mutex_t lock;    /* sessions, accept queue, queues, the generator */
     pthread_cond_t changed;  /* a session came up, failed or went; CLOCK_MONOTONIC */
     struct wf_list sessions; /* every session that exists */
     struct wf_list accepted; /* sessions that came up and wait for weft_accept() */
     int session_count;
+    struct wf_list queues;
 
     pthread_mutex_t region_lock;                  /* registrations; taken after any other lock */
     struct wf_list registrations[WF_REGION_HASH]; /* by key */
@@ -76,8 +78,10 @@ struct weft_context {
     struct wf_list endpoints;
 
     _Atomic uint64_t requests_out; /* requests not yet tested to their end */
-    pthread_mutex_t wait_lock;     /* `waiters`, and every request's `waiter` */
+    pthread_mutex_t wait_lock;     /* what follows, and every request's `waiter` */
     struct wf_list waiters;        /* threads asleep until a completion or a free drive token */
+    struct wf_list poked;          /* of these, the ones whose request has ended and who are still to be woken */
+    struct wf_list signals;        /* queues whose descriptor is to be brought up to date */
     _Atomic int waiter_count;
 };
 

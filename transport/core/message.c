@@ -6,12 +6,16 @@
 #include "core/connection.h"
 #include "core/match.h"
 #include "core/outbound.h"
+#include "core/queue.h"
 #include "core/registration.h"
 #include "core/request.h"
 #include "core/session.h"
 
-int wf_message_check(const void *buffer, uint64_t length, const struct weft_options *options, uint32_t allowed)
+int wf_message_check(const struct weft_context *context, const void *buffer, uint64_t length,
+                     const struct weft_options *options, uint32_t allowed)
 {
+    if (options && options->queue && options->queue->context != context)
+        return -EINVAL;
     if ((!buffer && length > 0) || length > INT64_MAX)
         return -EINVAL;
     if (options && ((options->flags & ~allowed) || options->timeout_ms < 0))
@@ -35,6 +39,9 @@ struct weft_request *wf_message_prepare(struct weft_connection *connection, enum
     if (options) {
         request->flags = options->flags;
         request->registration = options->registration;
+        request->user_data = options->user_data;
+        if (options->queue)
+            wf_queue_attach(options->queue, request);
         wf_request_arm(request, options->timeout_ms);
     }
     return request;
@@ -111,7 +118,7 @@ static int post(post_function *function, struct weft_connection *connection, voi
                 uint64_t tag, const struct weft_options *options, uint32_t allowed, struct weft_request **out)
 {
     struct wf_session *session = connection->session;
-    int result = wf_message_check(buffer, length, options, allowed);
+    int result = wf_message_check(session->context, buffer, length, options, allowed);
     if (result < 0)
         return result;
     wf_session_lock(session);

@@ -10,10 +10,13 @@
 #include "core/request.h"
 
 struct weft_connection;
+struct weft_context;
 struct wf_session;
 
-/* Checks what the user passed, flags against `allowed`, and holds the registration of the options. 0 or -errno. */
-int wf_message_check(const void *buffer, uint64_t length, const struct weft_options *options, uint32_t allowed);
+/* Checks what the user passed, flags against `allowed`, and holds the registration of the options. 0 or
+ * -errno. */
+int wf_message_check(const struct weft_context *context, const void *buffer, uint64_t length,
+                     const struct weft_options *options, uint32_t allowed);
 
 /* --- with the session's lock held --- */
 

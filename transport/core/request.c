@@ -9,6 +9,7 @@
 #include "core/landing.h"
 #include "core/match.h"
 #include "core/outbound.h"
+#include "core/queue.h"
 #include "core/registration.h"
 #include "core/session.h"
 #include "core/wait.h"
@@ -42,6 +43,8 @@ void wf_request_drop(struct weft_request *request)
     wf_link_remove(&request->link);
     wf_link_remove(&request->deadline_link);
     wf_link_remove(&request->match_link);
+    if (request->queue)
+        wf_queue_detach(request);
     wf_pool_give(&session->request_pool, request);
     atomic_fetch_sub_explicit(&session->context->requests_out, 1, memory_order_relaxed);
     session->references -= 1; /* never the last: the caller's handle holds the session */
@@ -68,10 +71,11 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     if (request->registration)
         wf_registration_release(request->registration);
     request->registration = NULL;
-    struct weft_context *context = request->session->context;
-    /* From this store on the user may collect the request: nothing of it is read below. */
+    struct wf_session *session = request->session;
+    struct weft_queue *queue = request->queue;
+    /* From here on who waits may collect the request: nothing of it is read below, unless its queue has it. */
     atomic_store_explicit(&request->done, 1, memory_order_seq_cst);
-    wf_wait_completed(context, request);
+    session->wake_due |= queue ? wf_queue_push(request) : wf_wait_completed(session->context, request);
 }
 
 void wf_request_part_done(struct weft_request *request, int status, uint64_t bytes)
@@ -191,6 +195,7 @@ static void fill_completion(const struct weft_request *request, struct weft_comp
     completion->bytes = request->status ? 0 : request->bytes;
     completion->tag = request->tag;
     completion->completed_ns = request->completed_ns;
+    completion->user_data = request->user_data;
     completion->text[0] = '\0';
     if (request->status)
         describe(request, completion->text, sizeof completion->text);

@@ -30,13 +30,14 @@ enum wf_request_kind {
 
 /* A thread that sleeps until one of its requests ends or it should drive. Guarded by context.wait_lock. */
 struct wf_waiter {
-    struct wf_link link;
-    _Atomic uint32_t poked; /* futex word: 0 asleep, 1 look again */
+    struct wf_link link;       /* context.waiters */
+    struct wf_link poked_link; /* context.poked while it is still to be woken */
+    _Atomic uint32_t poked;    /* futex word: 0 asleep, 1 look again */
 };
 
 /* Owner: the session's lock, except `done` (any thread) and `waiter` (context.wait_lock). */
 struct weft_request {
-    struct wf_link link;          /* in session.requests until it has completed */
+    struct wf_link link;          /* in session.requests until it has completed; then in queue.ended, if it has one */
     struct wf_link match_link;    /* RECV: where it waits for its message; ACCEPT: in session.acceptors */
     struct wf_link deadline_link; /* in session.deadlines while it has one */
     struct wf_session *session;
@@ -58,6 +59,8 @@ struct weft_request {
     int parts;                    /* WRITE, READ: what has not ended of the operation and its notification, */
     int part_status;              /* and how the first that failed did */
     struct wf_waiter *_Atomic waiter;
+    struct weft_queue *queue; /* where it goes when it has ended; NULL: its user tests or waits for it */
+    void *user_data;
 
     /* The completion: written before `done`. */
     int status;

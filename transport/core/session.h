@@ -17,6 +17,7 @@
 #include "core/channel.h"
 #include "core/context.h"
 #include "core/landing.h"
+#include "core/wait.h"
 #include "core/worker.h"
 #include "weft.h"
 #include "wire/finished.h"
@@ -69,6 +70,7 @@ struct wf_session {
     struct wf_kick kicks[WF_WORKERS_MAX]; /* by worker */
 
     pthread_mutex_t lock;
+    bool wake_due; /* requests have ended whose threads or queues are told once the lock is released */
     enum wf_session_state state;
     struct wf_status error;       /* why it FAILED */
     int halves;                   /* attached halves; at 0 a FAILED or CLOSING session is DEAD */
@@ -186,9 +188,15 @@ static inline void wf_session_lock(struct wf_session *session)
     pthread_mutex_lock(&session->lock);
 }
 
+/* Then wakes those whose requests have ended meanwhile: the session may be gone by then, its context is not. */
 static inline void wf_session_unlock(struct wf_session *session)
 {
+    struct weft_context *context = session->context;
+    bool wake_due = session->wake_due;
+    session->wake_due = false;
     pthread_mutex_unlock(&session->lock);
+    if (wake_due)
+        wf_wait_wake(context);
 }
 
 /* The bucket for (connection, value). */

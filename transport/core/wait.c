@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 #include "core/context.h"
+#include "core/queue.h"
 #include "core/request.h"
 #include "core/session.h"
 #include "core/worker.h"
 
+#define WAKES_AT_ONCE 16
 #define LONGEST_SLEEP_NS (100 * WF_NS_PER_MS)
 
 /* What a waiting caller waits for. */
@@ -23,21 +25,64 @@ struct wait {
     int next; /* where the search for an ended one starts: a fair turn for all */
 };
 
-static void poke(struct wf_waiter *waiter)
+/*
+ * The word's waiter has been told (`poked` is 1) and may have left: the kernel compares addresses and reads nothing
+ * there, and whoever sleeps at that address by now looks at its own word when it wakes for no reason.
+ */
+static void futex_wake(_Atomic uint32_t *word)
 {
-    atomic_store(&waiter->poked, 1);
-    syscall(SYS_futex, &waiter->poked, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-void wf_wait_completed(struct weft_context *context, struct weft_request *request)
+bool wf_wait_completed(struct weft_context *context, struct weft_request *request)
 {
     if (!atomic_load_explicit(&request->waiter, memory_order_seq_cst))
-        return;
+        return false;
     pthread_mutex_lock(&context->wait_lock);
     struct wf_waiter *waiter = atomic_load(&request->waiter);
-    if (waiter)
-        poke(waiter);
+    bool wake = waiter && atomic_exchange(&waiter->poked, 1) == 0;
+    if (wake)
+        wf_list_push_back(&context->poked, &waiter->poked_link);
     pthread_mutex_unlock(&context->wait_lock);
+    return wake;
+}
+
+void wf_wait_wake(struct weft_context *context)
+{
+    for (;;) {
+        _Atomic uint32_t *words[WAKES_AT_ONCE];
+        struct weft_queue *queue = NULL;
+        struct wf_link *link;
+        int count = 0;
+        pthread_mutex_lock(&context->wait_lock);
+        while (count < WAKES_AT_ONCE && (link = wf_list_pop_front(&context->poked)))
+            words[count++] = &WF_CONTAINER(link, struct wf_waiter, poked_link)->poked;
+        if ((link = wf_list_pop_front(&context->signals))) {
+            queue = WF_CONTAINER(link, struct weft_queue, signal_link);
+            wf_queue_hold(queue);
+        }
+        pthread_mutex_unlock(&context->wait_lock);
+        if (count == 0 && !queue)
+            return;
+        for (int i = 0; i < count; i++)
+            futex_wake(words[i]);
+        if (queue)
+            wf_queue_signal(queue);
+    }
+}
+
+/* The next waiter's turn, among those who have not been told anything yet: the others are about to leave. */
+static struct wf_waiter *next_in_turn(struct weft_context *context)
+{
+    WF_LIST_EACH (link, following, &context->waiters) {
+        struct wf_waiter *waiter = WF_CONTAINER(link, struct wf_waiter, link);
+        if (atomic_exchange(&waiter->poked, 1) != 0)
+            continue;
+        wf_link_remove(link);
+        wf_list_push_back(&context->waiters, link);
+        return waiter;
+    }
+    return NULL;
 }
 
 bool wf_wait_token_free(struct weft_context *context)
@@ -45,14 +90,12 @@ bool wf_wait_token_free(struct weft_context *context)
     if (atomic_load_explicit(&context->waiter_count, memory_order_seq_cst) == 0)
         return false;
     pthread_mutex_lock(&context->wait_lock);
-    struct wf_link *first = wf_list_pop_front(&context->waiters);
-    if (first) {
-        struct wf_waiter *waiter = WF_CONTAINER(first, struct wf_waiter, link);
-        wf_list_push_back(&context->waiters, first); /* the next time it is another one's turn */
-        poke(waiter);
-    }
+    struct wf_waiter *waiter = next_in_turn(context);
+    _Atomic uint32_t *word = waiter ? &waiter->poked : NULL;
     pthread_mutex_unlock(&context->wait_lock);
-    return first != NULL;
+    if (word)
+        futex_wake(word);
+    return word != NULL;
 }
 
 /* The index of an ended request, or -1. */
@@ -91,6 +134,7 @@ static void sleep_until_poked(struct wait *wait)
 {
     struct weft_context *context = wait->context;
     struct wf_waiter waiter = {.poked = 0};
+    wf_link_init(&waiter.poked_link);
     pthread_mutex_lock(&context->wait_lock);
     wf_list_push_back(&context->waiters, &waiter.link);
     atomic_fetch_add(&context->waiter_count, 1);
@@ -104,6 +148,7 @@ static void sleep_until_poked(struct wait *wait)
     pthread_mutex_lock(&context->wait_lock);
     set_waiter(wait, NULL);
     wf_link_remove(&waiter.link);
+    wf_link_remove(&waiter.poked_link);
     atomic_fetch_sub(&context->waiter_count, 1);
     pthread_mutex_unlock(&context->wait_lock);
 }
@@ -141,11 +186,12 @@ static int wait_shared(struct wait *wait)
         if (wf_worker_try(worker)) {
             index = drive_until_done(wait, worker);
             wf_worker_leave(worker);
-        } else if (atomic_load(&worker->token) == WF_TOKEN_THREAD) {
+        } else {
             wf_worker_want(worker);
             sleep_until_poked(wait);
-        } else {
-            sleep_until_poked(wait);
+            index = find_done(wait);
+            if (index >= 0 && atomic_load(&worker->token) == WF_TOKEN_FREE)
+                wf_wait_token_free(wait->context); /* it may have been offered to this thread, which needs it no more */
         }
         if (index < 0 && wf_context_now(wait->context) >= wait->deadline_ns)
             return find_done(wait);
@@ -167,20 +213,28 @@ static int wait_split(struct wait *wait)
     }
 }
 
-static struct weft_context *context_of(struct weft_request *const *requests, int count)
+/* The context of the requests, by way of `*out`. -ENOENT: there are none; -EINVAL: one will end in a queue. */
+static int context_of(struct weft_request *const *requests, int count, struct weft_context **out)
 {
-    for (int i = 0; i < count; i++)
-        if (requests[i])
-            return requests[i]->session->context;
-    return NULL;
+    int result = -ENOENT;
+    for (int i = 0; i < count; i++) {
+        if (!requests[i])
+            continue;
+        if (requests[i]->queue)
+            return -EINVAL;
+        *out = requests[i]->session->context;
+        result = 0;
+    }
+    return result;
 }
 
 int weft_wait_any(struct weft_request *const *requests, int count, int timeout_ms, int *index,
                   struct weft_completion *completion)
 {
-    struct weft_context *context = context_of(requests, count);
-    if (!context)
-        return -ENOENT;
+    struct weft_context *context;
+    int result = context_of(requests, count, &context);
+    if (result < 0)
+        return result;
     struct wait wait = {.context = context, .requests = requests, .count = count};
     int found = find_done(&wait);
     if (found < 0 && timeout_ms != 0) {
@@ -202,6 +256,8 @@ int weft_wait(struct weft_request *request, int timeout_ms, struct weft_completi
 
 int weft_test(struct weft_request *request, struct weft_completion *completion)
 {
+    if (request->queue)
+        return -EINVAL;
     if (wf_request_collect(request, completion))
         return 1;
     struct weft_context *context = request->session->context;

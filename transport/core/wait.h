@@ -11,8 +11,13 @@
 struct weft_context;
 struct weft_request;
 
-/* A request has just ended: wakes the thread that sleeps for it. `request` is compared, not read. */
-void wf_wait_completed(struct weft_context *context, struct weft_request *request);
+/* A request has just ended, session lock held. True if a thread sleeps for it: wf_wait_wake() is to be called once the
+ * lock is released. */
+bool wf_wait_completed(struct weft_context *context, struct weft_request *request);
+
+/* Wakes the threads, and brings the descriptors of the queues up to date, that ended requests ask for. No session lock
+ * held: it costs system calls. */
+void wf_wait_wake(struct weft_context *context);
 
 /* The drive token is free: wakes a sleeping caller, who may want it. True if there was one. */
 bool wf_wait_token_free(struct weft_context *context);

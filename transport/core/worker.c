@@ -205,6 +205,13 @@ void wf_worker_want(struct wf_worker *worker)
     worker->engine->ops->wake(worker->engine);
 }
 
+void wf_worker_recall(struct wf_worker *worker)
+{
+    if (atomic_load(&worker->token) != WF_TOKEN_FREE || atomic_exchange(&worker->park, 1) != 0)
+        return;
+    syscall(SYS_futex, &worker->park, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
 void wf_worker_leave(struct wf_worker *worker)
 {
     do {
@@ -241,7 +248,8 @@ static void run_shared(struct wf_worker *worker)
     int64_t rest = PARK_MIN_NS;
     while (!atomic_load(&worker->stopping)) {
         uint32_t turns = atomic_load(&worker->caller_turns);
-        bool callers = turns != seen || atomic_exchange(&worker->wanted, 0) != 0;
+        bool recalled = atomic_exchange(&worker->park, 0) != 0;
+        bool callers = (atomic_exchange(&worker->wanted, 0) != 0 || turns != seen) && !recalled;
         seen = turns;
         if (!callers && take_token(worker, WF_TOKEN_THREAD)) {
             rest = PARK_MIN_NS;

@@ -45,7 +45,7 @@ struct wf_worker {
     _Atomic uint32_t token;        /* enum wf_token */
     _Atomic uint32_t wanted;       /* a caller wants the token: the thread lets go and parks */
     _Atomic uint32_t caller_turns; /* times a caller drove; tells the thread to stay away */
-    _Atomic uint32_t park;         /* futex word of the parked thread; changes to end its rest early */
+    _Atomic uint32_t park;         /* futex word of the parked thread: 1 ends its rest early */
 
     pthread_mutex_t mail_lock;
     struct wf_list kicked;
@@ -70,6 +70,8 @@ void wf_worker_kick(struct wf_kick *kick, struct wf_worker *self);
 bool wf_worker_try(struct wf_worker *worker);
 /* Asks the thread, should it hold the token, to let go. */
 void wf_worker_want(struct wf_worker *worker);
+/* Nobody is going to drive: the thread is to take the token at once, should it rest. May cost a system call. */
+void wf_worker_recall(struct wf_worker *worker);
 /* Gives it back; work that arrived meanwhile is looked at by this thread before it leaves. */
 void wf_worker_leave(struct wf_worker *worker);
 
