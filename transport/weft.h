@@ -355,7 +355,7 @@ WEFT_API int weft_queue_poll(struct weft_queue *queue, struct weft_completion *c
  * A descriptor that is readable (poll, select, epoll, level- or edge-triggered) as long as ended requests are in the
  * queue. From the first call on the library's own threads make the progress. The descriptor is the queue's and ends
  * with it: it must not be read, written or closed. A thread that was told of completions may find that another one has
- * taken them. Never fails.
+ * taken them; with the engine `uring` the kernel may interrupt its sleep (EINTR). Never fails.
  */
 WEFT_API int weft_completion_fd(struct weft_queue *queue);
 

@@ -321,6 +321,41 @@ static void lists_at_once(void)
     loop_pair_destroy(&pair);
 }
 
+/* Writes and reads end in a queue as messages do. */
+static void ends_in_a_queue(void)
+{
+    enum { COUNT = 50, SIZE = 20000 };
+    struct region region;
+    static unsigned char data[COUNT * SIZE];
+    struct weft_queue *queue;
+    struct weft_error err;
+    struct weft_completion completion;
+    bool seen[COUNT] = {false};
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    region_create(&region, sizeof data);
+    loop_fill(region.buffer.data, sizeof data, 6);
+    LOOP_CALL(weft_queue_create(pair.node[0].context, &queue, &err), &err);
+    for (size_t i = 0; i < COUNT; i++) {
+        struct weft_options options = {.queue = queue, .user_data = data + i * SIZE};
+        read_from(&region, data + i * SIZE, SIZE, i * SIZE, &options);
+    }
+    int64_t limit = loop_now_ms() + LOOP_WAIT_MS;
+    for (int left = COUNT; left > 0;) {
+        LOOP_CHECK(loop_now_ms() < limit, "%d of %d never end", left, COUNT);
+        if (weft_queue_poll(queue, &completion, 1) == 0)
+            continue;
+        size_t index = (size_t)((unsigned char *)completion.user_data - data) / SIZE;
+        LOOP_CHECK(index < COUNT && !seen[index] && completion.status == 0, "%s", completion.text);
+        seen[index] = true;
+        left -= 1;
+    }
+    LOOP_CHECK(loop_wrong(data, sizeof data, 6) < 0, "wrong bytes were read");
+    LOOP_CHECK(weft_queue_destroy(queue) == 0, "the queue is busy");
+    region_destroy(&region);
+    loop_pair_destroy(&pair);
+}
+
 /* --- what is wrong --- */
 
 static void refused(int rc, int expected, const char *what)
@@ -523,6 +558,7 @@ int main(int argc, char **argv)
         LOOP_CASE(lists_there_and_back, 30),
         LOOP_CASE(list_of_a_hundred_thousand, 30),
         LOOP_CASE(lists_at_once, 20),
+        LOOP_CASE(ends_in_a_queue, 20),
         LOOP_CASE(bad_arguments, 20),
         LOOP_CASE(wrong_keys_and_places, 20),
         LOOP_CASE(registration_ends_under_way, 30),
