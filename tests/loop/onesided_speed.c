@@ -18,9 +18,13 @@
 
 enum { MESSAGE, WRITE, READ, LIST_WRITE, LIST_READ, ODD_WRITE, ODD_READ, KINDS };
 
-static const char *const names[KINDS] = {
-    "one message, sent and received", "one write",           "one read", "list, written", "list, read",
-    "list, written, unaligned",       "list, read, unaligned"};
+static const char *const names[KINDS] = {"one message, sent and received",
+                                         "one write",
+                                         "one read",
+                                         "list, written",
+                                         "list, read",
+                                         "list, written, unaligned",
+                                         "list, read, unaligned"};
 
 static struct loop_pair pair;
 static struct weft_piece even[PIECES], odd[PIECES];

@@ -162,6 +162,7 @@ void wf_match_notes(struct wf_session *session)
         connection->pins += 1;
         while (!wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes)) {
             struct wf_link *first = wf_list_first(&connection->notes);
+            session->stirred = true;
             join(WF_CONTAINER(first, struct wf_inbound, order_link),
                  request_of(wf_list_first(&connection->posted_notes)));
         }

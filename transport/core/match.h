@@ -6,6 +6,7 @@
 #ifndef WF_CORE_MATCH_H
 #define WF_CORE_MATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct weft_connection;

@@ -180,6 +180,7 @@ static void destroy(struct wf_outbound *outbound)
     connection->pins += 1;
     if (last.counted)
         wf_connection_list_ended(connection);
+    connection->session->stirred |= last.waiter || last.subject || last.counted || last.kind == WF_OUTBOUND_REPLY;
     if (last.note) /* all of it is over but for the notification */
         last.note->subject = NULL;
     if (last.subject) {

@@ -70,6 +70,7 @@ struct wf_session {
     struct wf_kick kicks[WF_WORKERS_MAX]; /* by worker */
 
     pthread_mutex_t lock;
+    bool stirred;  /* the end of an operation has made work of another kind */
     bool wake_due; /* requests have ended whose threads or queues are told once the lock is released */
     enum wf_session_state state;
     struct wf_status error;       /* why it FAILED */

@@ -4,6 +4,7 @@
 
 #include "core/connection.h"
 #include "core/door.h"
+#include "core/match.h"
 #include "core/request.h"
 #include "core/session.h"
 
@@ -122,10 +123,26 @@ static void act(struct wf_channel *channel, struct wf_worker *worker, unsigned a
 static const enum wf_channel_kind choosing[] = {WF_CHANNEL_BULK, WF_CHANNEL_EXPRESS};
 static const enum wf_channel_kind acting[] = {WF_CHANNEL_EXPRESS, WF_CHANNEL_BULK};
 
+/* Lets go of what finished operations referred to, before anything is decided: an operation that ends by that may be
+ * what another one has waited for, on a channel of any worker. Session lock held. */
+static void release(struct wf_session *session, struct wf_worker *worker)
+{
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (channel && channel->tx.worker == worker && channel->tx.batch_count > 0 && !channel->tx.op.posted)
+            wf_channel_release_batch(channel);
+    }
+    wf_match_notes(session);
+    if (session->stirred)
+        wf_session_kick(session, worker);
+    session->stirred = false;
+}
+
 void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
 {
     unsigned char actions[WF_CHANNELS_MAX];
     wf_session_lock(session);
+    release(session, worker);
     wf_session_check_close(session);
     int count = session->channel_count;
     for (int kind = 0; kind < 2; kind++)
