@@ -51,6 +51,14 @@ static struct weft_request *read_from(const struct region *region, void *data, s
     return request;
 }
 
+/* The owner's memory was written by a thread of its library, and nothing in this process has told us so but a socket:
+ * a lock that both have held orders the two, as a notification does in a program of two processes. */
+static void meet_the_owner(void)
+{
+    struct weft_error err;
+    LOOP_CALL(weft_peer_status(pair.node[1].peer, &err), &err);
+}
+
 static struct weft_request *receive_note(void *data, size_t capacity)
 {
     struct weft_request *request = NULL;
@@ -76,6 +84,7 @@ static void there_and_back(const char *settings, int rails)
         loop_buffer_create(&sink, size);
         loop_fill(source.data, size, i);
         loop_done(write_to(&region, source.data, size, place, NULL), 0, size);
+        meet_the_owner();
         LOOP_CHECK(loop_wrong(region.buffer.data + place, size, i) < 0, "%zu bytes written wrong", size);
         LOOP_CHECK(loop_differs(region.buffer.data, place, LOOP_POISON) < 0, "wrote before the place");
         LOOP_CHECK(loop_differs(region.buffer.data + place + size, 7, LOOP_POISON) < 0, "wrote behind the end");
@@ -121,6 +130,7 @@ static void many_among_messages(void)
         LOOP_CHECK(loop_wrong(landed[i], 64, i) < 0, "message %zu is wrong", i);
         loop_done(writes[i], 0, SIZE);
     }
+    meet_the_owner();
     LOOP_CHECK(loop_wrong(region.buffer.data, region.buffer.size, 5) < 0, "the writes are wrong");
     memset(source.data, LOOP_POISON, source.size);
     for (size_t i = 0; i < COUNT; i++)
@@ -253,6 +263,7 @@ static void list_there_and_back(uint64_t count, uint64_t length, const char *set
     int rc = weft_write_list(ASKER, source.data, pieces, count, region.key, NULL, &request);
     LOOP_CHECK(rc == 0, "weft_write_list: %s", strerror(-rc));
     loop_done(request, 0, total);
+    meet_the_owner();
     for (uint64_t i = 0; i < count; i++) {
         const struct weft_piece *piece = &pieces[i];
         LOOP_CHECK(memcmp(region.buffer.data + piece->remote, source.data + piece->local, piece->length) == 0,
@@ -315,6 +326,7 @@ static void lists_at_once(void)
     }
     for (size_t i = 0; i < COUNT; i++)
         loop_done(requests[i], 0, each);
+    meet_the_owner();
     LOOP_CHECK(loop_wrong(region.buffer.data, region.buffer.size, 4) < 0, "the lists are mixed up");
     region_destroy(&region);
     loop_buffer_unmap(&source);
@@ -335,6 +347,7 @@ static void ends_in_a_queue(void)
     loop_pair_create(&pair, NULL, NULL, 2);
     region_create(&region, sizeof data);
     loop_fill(region.buffer.data, sizeof data, 6);
+    meet_the_owner();
     LOOP_CALL(weft_queue_create(pair.node[0].context, &queue, &err), &err);
     for (size_t i = 0; i < COUNT; i++) {
         struct weft_options options = {.queue = queue, .user_data = data + i * SIZE};
@@ -414,6 +427,7 @@ static void wrong_keys_and_places(void)
     region.key -= 1;
     LOOP_CHECK(weft_write_list(ASKER, data.data, pieces, 2, region.key, &options, &request) == 0, "list");
     loop_done(request, -ERANGE, 0);
+    meet_the_owner();
     LOOP_CHECK(loop_differs(region.buffer.data, region.buffer.size, LOOP_POISON) < 0, "something was written");
     LOOP_CHECK(loop_differs(data.data, data.size, LOOP_POISON) < 0, "something was read");
     struct weft_completion completion;
