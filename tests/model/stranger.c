@@ -1,4 +1,5 @@
 /* A stranger who knows the protocol talks to a listening context on the simulated network, at the worst moments. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -219,9 +220,112 @@ static void wrong_proofs(void **state)
     close_scene(&scene);
 }
 
+/* --- a peer that lies --- */
+
+#define REGION 4096
+
+/* Frames after a good handshake: the first `count` of `frames`, then 64 bytes of payload. */
+struct lie {
+    const char *what;
+    int count;
+    struct wf_frame frames[3];
+};
+
+#define OPENING                                                                                                        \
+    {                                                                                                                  \
+        .type = WF_OPEN, .conn = 1, .offset = 1024                                                                     \
+    }
+#define FAR (3 * 65536)
+
+/* What they say of the region is right: key 0 stands for its key. */
+static const struct lie lies[] = {
+    {"bytes for a READ, far outside of what it may read",
+     3,
+     {OPENING,
+      {.type = WF_READ, .conn = 1, .msg = 1, .total = 100},
+      {.type = WF_DATA, .flags = WF_FLAG_TAGGED, .conn = 1, .msg = 1, .offset = FAR, .total = FAR + 64, .length = 64}}},
+    {"a size that nothing has",
+     2,
+     {OPENING, {.type = WF_OFFER, .flags = WF_FLAG_TAGGED, .conn = 1, .msg = 1, .total = UINT64_MAX}}},
+    {"a write that grows",
+     3,
+     {OPENING,
+      {.type = WF_DATA, .flags = WF_FLAG_WRITE, .conn = 1, .msg = 1, .total = 1, .length = 0, .base = 0},
+      {.type = WF_DATA, .flags = WF_FLAG_WRITE, .conn = 1, .msg = 1, .offset = FAR, .total = FAR + 64, .length = 64}}},
+    {"a reply that nobody asked for",
+     2,
+     {OPENING,
+      {.type = WF_DATA, .flags = WF_FLAG_READ_REPLY | WF_FLAG_PEER, .conn = 1, .msg = 1, .total = 64, .length = 64}}},
+    {"a notification of what comes later",
+     2,
+     {OPENING, {.type = WF_DATA, .flags = WF_FLAG_NOTIFY, .conn = 1, .msg = 1, .base = 1, .total = 64, .length = 64}}},
+    {"a list of pieces and a half",
+     2,
+     {OPENING, {.type = WF_DATA, .flags = WF_FLAG_LIST, .conn = 1, .msg = 1, .total = 36, .length = 36}}},
+    {"a grant for what was never sent",
+     2,
+     {OPENING, {.type = WF_GRANT, .flags = WF_FLAG_PEER, .conn = 1, .msg = 1, .offset = 64}}},
+    {"a READ beyond the limit of introductions",
+     2,
+     {OPENING, {.type = WF_READ, .conn = 1, .msg = 1 << 20, .total = 100}}},
+};
+
+static void tell(struct scene *scene, int fd, const struct lie *lie, uint64_t key)
+{
+    uint8_t bytes[3 * WF_FRAME_BYTES + 64];
+    for (int i = 0; i < lie->count; i++) {
+        struct wf_frame frame = lie->frames[i];
+        frame.data_off = WF_FRAME_BYTES;
+        if (frame.type == WF_READ || frame.flags & WF_FLAG_WRITE)
+            frame.key = key;
+        wf_frame_encode(&frame, bytes + i * WF_FRAME_BYTES);
+    }
+    size_t length = (size_t)lie->count * WF_FRAME_BYTES + 64;
+    memset(bytes + length - 64, 0xEE, 64);
+    struct iovec iov = {bytes, length};
+    struct wf_op op = {.kind = WF_OP_SEND, .fd = fd, .iov = &iov, .iov_count = 1};
+    wf_link_init(&op.link);
+    assert_int_equal(finish(scene, &op), length);
+}
+
+/* Each ends the session, and none writes a byte that it may not. */
+static void lies_end_the_session(void **state)
+{
+    (void)state;
+    static uint8_t memory[FAR + 65536];
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
+        struct scene scene;
+        struct wf_hello hello;
+        struct wf_setup proof;
+        struct weft_endpoint *endpoint;
+        struct weft_registration *registration;
+        struct weft_peer *peer;
+        print_message("%s\n", lies[i].what);
+        open_scene(&scene);
+        assert_int_equal(weft_endpoint_create(scene.host, 0, &endpoint, NULL), 0);
+        assert_int_equal(weft_register(scene.host, memory, REGION, &registration, NULL), 0);
+        introduce(&scene, &hello);
+        int fd = join(&scene, &hello, 1, &proof);
+        say(&scene, fd, &proof);
+        pass(&scene, WF_NS_PER_S / 10);
+        assert_int_equal(weft_accept(scene.host, 0, &peer, NULL), 0);
+        assert_int_equal(weft_peer_status(peer, NULL), 0);
+        tell(&scene, fd, &lies[i], weft_registration_key(registration));
+        pass(&scene, WF_NS_PER_S / 10);
+        assert_int_equal(weft_peer_status(peer, NULL), -EPROTO);
+        for (size_t at = 0; at < sizeof memory; at++)
+            assert_int_equal(memory[at], 0);
+        hang_up(&scene, fd);
+        weft_deregister(registration);
+        weft_peer_close(peer, 0, NULL);
+        close_scene(&scene);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lies_end_the_session),
         cmocka_unit_test(proof_after_the_end),
         cmocka_unit_test(come_and_go),
         cmocka_unit_test(wrong_proofs),

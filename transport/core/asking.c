@@ -178,7 +178,7 @@ static int post(struct weft_connection *connection, const struct asked *asked, u
                 struct weft_request **out)
 {
     const struct weft_options *options = asked->options;
-    const uint8_t *start = low < high ? asked->buffer + low : NULL;
+    const uint8_t *start = low > 0 ? asked->buffer + low : asked->buffer;
     int result = wf_message_check(connection->session->context, start, high - low, options, WEFT_NOTIFY);
     if (result < 0) {
         wf_pieces_release(asked->pieces);

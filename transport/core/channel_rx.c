@@ -207,6 +207,8 @@ void wf_channel_received(struct wf_channel *channel)
     wf_session_lock(session);
     digest(channel, rx->op.result);
     wf_match_notes(session);
+    if (rx->redirect) /* refused while notifications were copied */
+        wf_channel_drop_claim(channel);
     bool more = !channel->kill && !rx->ended;
     if (more)
         prepare(channel);

@@ -316,6 +316,7 @@ int wf_connection_take_close(struct wf_session *session, const struct wf_frame *
         return 0;
     connection->pins += 1;
     wf_connection_opened(connection);
+    wf_match_notes(session); /* what has come before is still delivered */
     connection->close_seen = true;
     /* Every message of the peer is here or refused: what is posted and unmatched has nothing to wait for. */
     end_posted(connection, -ESHUTDOWN);

@@ -63,6 +63,7 @@ struct weft_connection {
     uint32_t outbounds;        /* messages that exist */
     uint64_t next_number;      /* of the next message introduced; 1 at first */
     uint64_t introduced_limit; /* the peer takes introductions with numbers below or equal */
+    bool own_turn;             /* the last chunk was the peer's, of a reply: what is ours is not to wait for ever */
     int64_t deficit;           /* bytes it may still send in this turn */
 
     /* receiving */

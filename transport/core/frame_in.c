@@ -41,8 +41,8 @@ static bool within_limit(const struct weft_connection *connection, uint64_t numb
 /* Does a frame tell of a message what the first frame of it told? */
 static bool agrees(const struct wf_inbound *inbound, const struct wf_frame *frame)
 {
-    if (inbound->total == WF_TOTAL_UNKNOWN) /* given up before it was introduced */
-        return true;
+    if (inbound->total == WF_TOTAL_UNKNOWN) /* given up before it was introduced; or a READ, which has no bytes */
+        return inbound->state == WF_INBOUND_DRAINING;
     return inbound->total == frame->total && inbound->tag == frame->key &&
            inbound->flags == (frame->flags & KIND_FLAGS) && inbound->base == frame->base;
 }
@@ -63,6 +63,8 @@ static int introduce(struct weft_connection *connection, const struct wf_frame *
 {
     struct wf_session *session = connection->session;
     *out = wf_inbound_find(connection, frame->msg);
+    if (frame->total == WF_TOTAL_UNKNOWN)
+        return violation(session, frame, "has a size that nothing has");
     if (*out && !agrees(*out, frame))
         return violation(session, frame, "contradicts what introduced the message");
     if (*out) {
@@ -93,9 +95,15 @@ static int take_offer(struct weft_connection *connection, const struct wf_frame 
 {
     struct wf_inbound *inbound;
     int result = introduce(connection, frame, &inbound);
-    if (result == 0 && inbound)
-        wf_match_advance(connection);
-    return result;
+    if (result < 0 || !inbound)
+        return result;
+    connection->pins += 1;
+    if (inbound->state != WF_INBOUND_EARLY) /* a list: all of it may have come while others were matched */
+        wf_inbound_check(inbound);
+    wf_match_advance(connection);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+    return 0;
 }
 
 /* May these bytes come now? Within the burst, or granted. */

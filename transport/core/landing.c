@@ -116,6 +116,8 @@ static void release(struct wf_inbound *inbound)
     wf_link_remove(&inbound->todo_link);
     wf_match_remove(inbound);
     wf_region_release(inbound);
+    if (inbound->kind == WF_INBOUND_LIST && inbound->pieces) /* it did not become an upload */
+        wf_upload_gone(inbound->connection, inbound->total);
     wf_pieces_release(inbound->pieces);
     inbound->connection->inbounds -= 1;
     wf_pool_give(&session->inbound_pool, inbound);

@@ -38,7 +38,8 @@ static struct wf_inbound *message_for(struct weft_request *request)
 {
     struct weft_connection *connection = request->connection;
     if (request->kind == WF_REQUEST_NOTE) {
-        struct wf_link *first = wf_list_first(&connection->notes);
+        /* Behind receives that were posted before, whose turn is about to come. */
+        struct wf_link *first = wf_list_empty(&connection->posted_notes) ? wf_list_first(&connection->notes) : NULL;
         return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
     }
     if (request->flags & WEFT_ANY_TAG) {
@@ -118,6 +119,14 @@ void wf_match_receive(struct weft_request *request)
                           &request->match_link);
 }
 
+/* Notifications and receives for them that are both there are joined by wf_match_notes(). */
+static void make_due(struct weft_connection *connection)
+{
+    bool both = !wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes);
+    if (both && !wf_link_in_list(&connection->notes_link))
+        wf_list_push_back(&connection->session->notes_due, &connection->notes_link);
+}
+
 static void keep_unexpected(struct wf_inbound *inbound)
 {
     struct weft_connection *connection = inbound->connection;
@@ -125,6 +134,8 @@ static void keep_unexpected(struct wf_inbound *inbound)
     if (inbound->kind == WF_INBOUND_NOTE) {
         bool ended = wf_finished_has(&connection->finished, inbound->after);
         wf_list_push_back(ended ? &connection->notes : &connection->early_notes, &inbound->order_link);
+        if (ended)
+            make_due(connection);
         return;
     }
     wf_list_push_back(&connection->unexpected, &inbound->order_link);
@@ -132,25 +143,23 @@ static void keep_unexpected(struct wf_inbound *inbound)
                       &inbound->tag_link);
 }
 
-/* A notification is for nobody while what it names has not ended. */
+/* A notification is for nobody while what it names has not ended, nor before others that are due. */
 static struct weft_request *receive_for_note(const struct wf_inbound *note)
 {
     const struct weft_connection *connection = note->connection;
     bool ended = wf_finished_has(&connection->finished, note->after);
-    return ended ? request_of(wf_list_first(&connection->posted_notes)) : NULL;
+    return ended && wf_list_empty(&connection->notes) ? request_of(wf_list_first(&connection->posted_notes)) : NULL;
 }
 
 void wf_match_release_notes(struct weft_connection *connection, uint64_t number)
 {
-    struct wf_session *session = connection->session;
     WF_LIST_EACH (link, following, &connection->early_notes) {
         struct wf_inbound *note = WF_CONTAINER(link, struct wf_inbound, order_link);
         if (note->after != number)
             continue;
         wf_link_remove(link);
         wf_list_push_back(&connection->notes, link);
-        if (!wf_list_empty(&connection->posted_notes) && !wf_link_in_list(&connection->notes_link))
-            wf_list_push_back(&session->notes_due, &connection->notes_link);
+        make_due(connection);
     }
 }
 

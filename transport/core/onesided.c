@@ -16,7 +16,7 @@
 /* A list that is here entirely, and waits for the operation that names it. Owner: session lock. */
 struct upload {
     struct wf_link link; /* connection.uploads */
-    uint64_t number;
+    uint64_t number, bytes;
     struct wf_pieces *pieces;         /* of our memory */
     struct weft_registration *region; /* held, or NULL */
     int status;                       /* why it cannot be used, or 0 */
@@ -63,10 +63,16 @@ static void empty_upload(struct upload *upload)
     upload->pieces = NULL;
 }
 
+void wf_upload_gone(struct weft_connection *connection, uint64_t bytes)
+{
+    connection->upload_count -= 1;
+    connection->session->upload_bytes -= bytes;
+}
+
 static void free_upload(struct weft_connection *connection, struct upload *upload)
 {
     wf_link_remove(&upload->link);
-    connection->upload_count -= 1;
+    wf_upload_gone(connection, upload->bytes);
     empty_upload(upload);
     free(upload);
 }
@@ -115,6 +121,7 @@ void wf_upload_complete(struct wf_inbound *inbound)
         return;
     }
     upload->number = inbound->number;
+    upload->bytes = inbound->total;
     upload->pieces = inbound->pieces;
     inbound->pieces = NULL;
     uint32_t count = (uint32_t)(inbound->total / WF_ENTRY_BYTES);
@@ -122,7 +129,6 @@ void wf_upload_complete(struct wf_inbound *inbound)
     if (upload->status < 0)
         empty_upload(upload);
     wf_list_push_back(&connection->uploads, &upload->link);
-    connection->upload_count += 1;
 }
 
 static int admit_list(struct wf_inbound *inbound)
@@ -133,12 +139,15 @@ static int admit_list(struct wf_inbound *inbound)
     uint64_t count = inbound->total / WF_ENTRY_BYTES;
     if (count > WF_LIST_ENTRIES_MAX)
         return -E2BIG;
-    if (connection->upload_count >= WF_UPLOADS_MAX)
+    struct wf_session *session = connection->session;
+    if (connection->upload_count >= WF_UPLOADS_MAX || session->upload_bytes + inbound->total > WF_UPLOAD_BYTES_MAX)
         return -ENOBUFS;
     inbound->pieces = wf_pieces_create((uint32_t)count, true);
     if (!inbound->pieces)
         return -ENOMEM;
-    wf_list_push_back(&connection->session->pieces, &inbound->pieces->link);
+    connection->upload_count += 1;
+    session->upload_bytes += inbound->total;
+    wf_list_push_back(&session->pieces, &inbound->pieces->link);
     inbound->place = inbound->pieces->upload;
     inbound->state = WF_INBOUND_MATCHED;
     if (inbound->total > inbound->burst) {

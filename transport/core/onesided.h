@@ -21,7 +21,8 @@ struct wf_outbound;
 struct wf_session;
 
 #define WF_LIST_ENTRIES_MAX (1024 * 1024) /* of one list */
-#define WF_UPLOADS_MAX 64                 /* lists of a connection that wait for their operation */
+#define WF_UPLOADS_MAX 64                 /* lists of a connection, under way or waiting for their operation */
+#define WF_UPLOAD_BYTES_MAX (1ull << 30)  /* of such lists of a session */
 #define WF_NOTE_BYTES_MAX 65536
 
 /* --- all with the session's lock held --- */
@@ -35,6 +36,8 @@ int wf_onesided_read(struct weft_connection *connection, const struct wf_frame *
 
 /* All of a list is here: becomes an upload. */
 void wf_upload_complete(struct wf_inbound *inbound);
+/* A list that is under way, or an upload, of `bytes` is gone. */
+void wf_upload_gone(struct weft_connection *connection, uint64_t bytes);
 /* The upload `number` will not be used. */
 void wf_upload_drop(struct weft_connection *connection, uint64_t number);
 void wf_uploads_free(struct weft_connection *connection);

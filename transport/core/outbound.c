@@ -469,10 +469,10 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
                                       struct wf_frame *frame)
 {
     struct wf_session *session = connection->session;
-    struct wf_outbound *outbound = first_of(&connection->sending);
-    bool fresh = !outbound;
+    struct wf_outbound *outbound = first_of(&connection->sending), *candidate = bulk_candidate(connection);
+    bool fresh = candidate && (!outbound || (outbound->kind == WF_OUTBOUND_REPLY && connection->own_turn));
     if (fresh)
-        outbound = bulk_candidate(connection);
+        outbound = candidate;
     if (!outbound)
         return NULL;
     uint64_t burst = fresh ? burst_of(outbound) : outbound->burst;
@@ -489,6 +489,7 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
         introduce(outbound);
         spend(outbound, burst);
     }
+    connection->own_turn = outbound->kind == WF_OUTBOUND_REPLY;
     take_chunk(outbound, length, frame);
     requeue(outbound);
     return outbound;

@@ -82,6 +82,9 @@ static void destroy(struct wf_session *session)
         WF_LIST_EACH (link, following, &session->connection_hash[i])
             wf_connection_free(WF_CONTAINER(link, struct weft_connection, hash_link));
     }
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&session->pieces))) /* of operations that the end of the session found */
+        free(WF_CONTAINER(link, struct wf_pieces, link));
     for (int i = 0; i < session->channel_count; i++) {
         if (session->channels[i])
             wf_channel_fini(session->channels[i]);
@@ -251,8 +254,6 @@ static void bury(struct wf_session *session)
     session->state = WF_SESSION_DEAD;
     wf_regions_release(session);
     struct wf_link *link;
-    while ((link = wf_list_pop_front(&session->pieces)))
-        free(WF_CONTAINER(link, struct wf_pieces, link)); /* whoever still points there moves no more */
     while ((link = wf_list_first(&session->requests))) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
         if (request->inbound)

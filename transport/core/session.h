@@ -91,6 +91,7 @@ struct wf_session {
     struct wf_list notes_due;    /* connections with notifications to hand out */
     struct wf_list regions_used; /* what the peer is doing with our registrations */
     struct wf_list pieces;       /* blocks of pieces that exist */
+    uint64_t upload_bytes;       /* of lists that the peer is sending, or has sent and not used */
     struct wf_list posted_hash[WF_HASH_SIZE], unexpected_hash[WF_HASH_SIZE];
     struct wf_finished closed_numbers[2]; /* closed connections: opened by the acceptor, by the dialer */
     uint32_t next_connection;             /* index of the next one we open */
