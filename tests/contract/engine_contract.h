@@ -26,6 +26,7 @@ void starts_anew_with_a_reused_descriptor(const struct implementation *of);
 void cancels_what_waits(const struct implementation *of);
 void cancels_connects(const struct implementation *of);
 void cancels_a_send_half_way(const struct implementation *of);
+void holds_a_send_while_its_memory_is_lent(const struct implementation *of);
 void loses_no_byte_to_cancel(const struct implementation *of);
 void serves_small_beside_bulk(const struct implementation *of);
 void hears_news_while_busy(const struct implementation *of);

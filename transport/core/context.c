@@ -89,6 +89,7 @@ static void read_tuning(const struct wf_config *config, struct wf_tuning *tuning
         .introductions = number(config, WF_SET_INTRODUCTIONS),
         .header_pad = number(config, WF_SET_HEADER_PAD),
         .call = number(config, WF_SET_CALL),
+        .zero_copy = number(config, WF_SET_ZERO_COPY),
         .unexpected = (uint64_t)wf_config_number(config, WF_SET_UNEXPECTED),
         .small_pool = (uint64_t)wf_config_number(config, WF_SET_SMALL_POOL),
         .requests = (uint64_t)wf_config_number(config, WF_SET_REQUESTS),
@@ -228,6 +229,26 @@ static int choose_engine(struct weft_context *context, const struct wf_config *c
     return result < 0 ? wf_fail_prefix(status, "engine = %s", context->engine_ops->name) : 0;
 }
 
+/* What was asked for and cannot be had is told, and so is what would change nothing. */
+static void check_zero_copy(struct weft_context *context)
+{
+    struct wf_status reason = {0};
+    const struct wf_engine_ops *ops = context->engine_ops;
+    if (context->tuning.zero_copy == 0)
+        return;
+    if (!ops->zero_copy)
+        wf_fail(&reason, -EOPNOTSUPP, "the engine %s always does", ops->name);
+    if (reason.code == 0 && ops->zero_copy(context->engine_host, &reason) == 0) {
+        for (int i = 0; i < context->rail_count; i++)
+            if (strcmp(context->rails[i].device, "lo") == 0)
+                wf_context_fallback(context, "zero_copy: sends on rail %s are copied, the loopback interface does",
+                                    context->rails[i].name);
+        return;
+    }
+    context->tuning.zero_copy = 0;
+    wf_context_fallback(context, "zero_copy: sends are copied, %s", reason.text);
+}
+
 static void destroy_engines(struct weft_context *context)
 {
     wf_door_destroy(context->door);
@@ -251,6 +272,7 @@ static int create_engines(struct weft_context *context, int workers, struct wf_s
 static int create_some_engines(struct weft_context *context, const struct wf_config *config, int workers,
                                struct wf_status *status)
 {
+    check_zero_copy(context);
     int result = create_engines(context, workers, status);
     bool ours = strcmp(wf_config_text(config, WF_SET_ENGINE), "auto") == 0;
     if (result == 0 || !ours || context->engine_ops != &wf_engine_uring)
@@ -258,6 +280,7 @@ static int create_some_engines(struct weft_context *context, const struct wf_con
     wf_context_fallback(context, "engine: epoll, %s", status->text);
     destroy_engines(context);
     context->engine_ops = &wf_engine_epoll;
+    check_zero_copy(context);
     return create_engines(context, workers, status);
 }
 
