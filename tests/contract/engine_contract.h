@@ -26,13 +26,16 @@ void starts_anew_with_a_reused_descriptor(const struct implementation *of);
 void cancels_what_waits(const struct implementation *of);
 void cancels_connects(const struct implementation *of);
 void cancels_a_send_half_way(const struct implementation *of);
-void holds_a_send_while_its_memory_is_lent(const struct implementation *of);
 void loses_no_byte_to_cancel(const struct implementation *of);
 void serves_small_beside_bulk(const struct implementation *of);
 void hears_news_while_busy(const struct implementation *of);
 void returns_no_more_than_asked(const struct implementation *of);
 void carries_random_traffic(const struct implementation *of);
 void shares_a_descriptor_between_engines(const struct implementation *of);
+
+/* engine_extremes.c */
+void serves_hundreds_at_once(const struct implementation *of);
+void holds_a_send_while_its_memory_is_lent(const struct implementation *of);
 
 /* engine_waiting.c: nothing to wait for in the simulator, and only there a watch over the caller */
 void wakes_before_poll(const struct implementation *of);

@@ -34,6 +34,15 @@ denied 13 'io_uring is forbidden (.*): a seccomp filter' # EACCES
 denied 38 'io_uring is not in this kernel'              # ENOSYS
 denied 12 'io_uring gets no memory: raise the limit of locked memory' # ENOMEM
 
+# Sends without a copy are asked for: who copies all the same is named.
+weft $run --port "$(free_port)" --engine epoll --zero-copy 64K
+pass_if "zero-copy on epoll: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "zero-copy on epoll: the reason is told: $(cat out)" \
+    grep -q 'fallback.*zero_copy: sends are copied, the engine epoll' out
+weft $run --port "$(free_port)" --engine uring --zero-copy 64K
+pass_if "zero-copy: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "zero-copy: a word about it: $(cat out)" grep -q 'fallback.*zero_copy: sends' out
+
 # memlock KIB COMMAND...: as a user without rights, who may lock so much memory.
 memlock() {
     local kib=$1
@@ -63,4 +72,13 @@ for kib in 0 64; do
     echo "memlock $kib, unprivileged: $verdict"
     pass_if "memlock $kib: $verdict: $(cat ../out)" [ "$verdict" = uring -o "$verdict" = "epoll, told why" ]
 done
+
+# Room for rings, but not for memory to lend: copied, and said (or lent, where that is not counted).
+# shellcheck disable=SC2086
+memlock 1000 timeout -k 5 60 "$WEFT" $run --workers shared --port "$(free_port)" --engine uring --zero-copy 64K \
+    >../out 2>../err </dev/null
+status=$?
+pass_if "memlock 1000, zero-copy: status $status: $(cat ../err)" [ "$status" -eq 0 ]
+sed -n 's/.*\(zero_copy: .*\)/memlock 1000, unprivileged: \1/p' ../out | head -1
+pass_if "memlock 1000, zero-copy: a word about it: $(cat ../out)" grep -q 'fallback.*zero_copy: sends' ../out
 finish
