@@ -38,6 +38,8 @@ static const struct contract_case cases[] = {
     {"cancels what waits", cancels_what_waits, false},
     {"cancels connects", cancels_connects, false},
     {"cancels a send half way", cancels_a_send_half_way, false},
+    {"serves hundreds at once", serves_hundreds_at_once, true},
+    {"holds a send while its memory is lent", holds_a_send_while_its_memory_is_lent, true},
     {"loses no byte to cancel", loses_no_byte_to_cancel, false},
     {"serves small beside bulk", serves_small_beside_bulk, false},
     {"hears news while busy", hears_news_while_busy, false},
@@ -60,6 +62,7 @@ static const struct implementation implementations[] = {
     {.name = "epoll", .ops = &wf_engine_epoll, .seed = 1},
     {.name = "uring", .ops = &wf_engine_uring, .seed = 1},
     {.name = "uring pinned", .ops = &wf_engine_uring, .pinned = true, .seed = 1},
+    {.name = "uring zero-copy", .ops = &wf_engine_uring, .zero_copy = 4096, .seed = 1},
     {.name = "sim", .ops = &wf_engine_sim, .simulated = true, .seed = 1},
 };
 
@@ -78,7 +81,10 @@ static void run_case(void **state)
     const struct run *run = *state;
     struct implementation of = run->of;
     struct wf_status status = {0};
-    if (!of.simulated && of.ops->probe(NULL, &status) == -EOPNOTSUPP) {
+    int able = of.simulated ? 0 : of.ops->probe(NULL, &status);
+    if (!able && of.zero_copy)
+        able = of.ops->zero_copy(NULL, &status);
+    if (able == -EOPNOTSUPP || (able == -ENOMEM && of.zero_copy)) {
         print_message("skipped: %s\n", status.text);
         skip();
     }

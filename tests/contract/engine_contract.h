@@ -33,6 +33,10 @@ void returns_no_more_than_asked(const struct implementation *of);
 void carries_random_traffic(const struct implementation *of);
 void shares_a_descriptor_between_engines(const struct implementation *of);
 
+/* engine_extremes.c */
+void serves_hundreds_at_once(const struct implementation *of);
+void holds_a_send_while_its_memory_is_lent(const struct implementation *of);
+
 /* engine_waiting.c: nothing to wait for in the simulator, and only there a watch over the caller */
 void wakes_before_poll(const struct implementation *of);
 void wakes_from_a_thread(const struct implementation *of);

@@ -79,6 +79,10 @@ void cancels_connects(const struct implementation *of)
 
 void cancels_a_send_half_way(const struct implementation *of)
 {
+    if (of->zero_copy) {
+        print_message("skipped: what is lent comes back later, as another case shows\n");
+        skip();
+    }
     enum { BULK = 4 << 20 };
     struct world world;
     world_open(&world, of, 1, 16 * 1024);

@@ -30,7 +30,7 @@ void world_open(struct world *world, const struct implementation *of, int engine
         world->host = world->sim = wf_sim_create(&options);
         assert_non_null(world->sim);
     }
-    struct wf_engine_limits limits = {.call_bytes = call_bytes, .pinned = of->pinned};
+    struct wf_engine_limits limits = {.call_bytes = call_bytes, .pinned = of->pinned, .zero_copy = of->zero_copy};
     for (; world->engine_count < engines; world->engine_count++) {
         struct wf_status status = {0};
         if (world->ops->open(world->host, &limits, &world->engines[world->engine_count], &status))

@@ -20,7 +20,8 @@ struct implementation {
     const char *name;
     const struct wf_engine_ops *ops;
     bool simulated;
-    bool pinned; /* see struct wf_engine_limits */
+    bool pinned;        /* see struct wf_engine_limits */
+    uint32_t zero_copy; /* the same */
     uint64_t seed;
 };
 

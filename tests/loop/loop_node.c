@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "loop_world.h"
+
 /* ------------------------------------------------------------------------------------------- nodes */
 
 static void set_all(struct weft_config *config, const char *settings)
@@ -42,6 +44,7 @@ struct weft_config *loop_config(const char *settings, int rails)
     for (int i = 1; i <= rails; i++)
         snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s127.0.%d.1", i > 1 ? "," : "", i);
     LOOP_CALL(weft_config_set(config, "rails", list, &err), &err);
+    set_all(config, loop_world_settings);
     set_all(config, getenv("LOOP_SETTINGS"));
     set_all(config, settings);
     return config;
@@ -53,7 +56,7 @@ struct weft_context *loop_context(const char *settings, int rails)
     struct weft_context *context = NULL;
     struct weft_error err = {0};
 
-    LOOP_CALL(weft_context_create(config, &context, &err), &err);
+    LOOP_CALL(loop_world_context(config, &context, &err), &err);
     weft_config_destroy(config);
     return context;
 }
@@ -100,14 +103,14 @@ void loop_node_connect(struct loop_node *node, int port)
     char address[32];
 
     loop_address(address, sizeof(address), port);
-    LOOP_CALL(weft_connect(node->context, address, LOOP_WAIT_MS, &node->peer, &err), &err);
+    LOOP_CALL(loop_world_connect(node->context, address, LOOP_WAIT_MS, &node->peer, &err), &err);
 }
 
 void loop_node_accept(struct loop_node *node)
 {
     struct weft_error err = {0};
 
-    LOOP_CALL(weft_accept(node->context, LOOP_WAIT_MS, &node->peer, &err), &err);
+    LOOP_CALL(loop_world_accept(node->context, LOOP_WAIT_MS, &node->peer, &err), &err);
 }
 
 void loop_node_open(struct loop_node *node)
@@ -210,6 +213,7 @@ void loop_child_start(struct loop_child *child, int (*body)(int in, int out, voi
 {
     int down[2], up[2];
 
+    loop_needs_kernel("processes");
     LOOP_CHECK(pipe(down) == 0 && pipe(up) == 0, "pipe: %s", strerror(errno));
     fflush(NULL);
     child->pid = fork();

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "loop_world.h"
 
 extern char **environ;
 
@@ -48,22 +49,6 @@ static void bark(int signal_number)
     abort();
 }
 
-/* LOOP_ENGINE=NAME: the same tests on that engine, or skipped where it cannot be had. */
-static void choose_engine(const char *name)
-{
-    struct weft_context *context = NULL;
-    struct weft_error err = {0};
-
-    if (!name || !name[0])
-        return;
-    setenv("WEFT_ENGINE", name, 1);
-    if (weft_context_create(NULL, &context, &err) == -EOPNOTSUPP) {
-        printf("skipped: %s\n", err.text);
-        exit(77);
-    }
-    weft_context_destroy(context);
-}
-
 void loop_begin(int argc, char **argv)
 {
     for (size_t i = 0; i < FATAL_COUNT; i++)
@@ -81,7 +66,7 @@ void loop_begin(int argc, char **argv)
             entry++;
         }
     }
-    choose_engine(getenv("LOOP_ENGINE"));
+    loop_world_begin();
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
 }
@@ -143,18 +128,21 @@ int loop_called(const char *file, int line, const char *call, int result, const 
 
 int64_t loop_now_ms(void)
 {
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return loop_world_now_ns() / 1000000;
 }
 
 void loop_sleep_ms(int ms)
 {
-    struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = (long)(ms % 1000) * 1000000};
+    loop_world_sleep_ns((int64_t)ms * 1000000);
+}
 
-    while (nanosleep(&left, &left) < 0 && errno == EINTR)
-        ;
+void loop_needs_kernel(const char *what)
+{
+    if (!loop_world_simulated)
+        return;
+    alarm(0);
+    print_message("skipped in the simulated world: it has no %s\n", what);
+    skip();
 }
 
 /* ------------------------------------------------------------------------------------------- memory */

@@ -63,8 +63,8 @@ struct loop_case {
         }                                                                                                              \
     }
 
-/* First call of main(): clears WEFT_ variables (but WEFT_LOG), sets WEFT_ENGINE from LOOP_ENGINE and skips all where
- * that engine cannot be had, takes a name filter from argv[1]. */
+/* First call of main(): clears WEFT_ variables (but WEFT_LOG), skips all where the world of these tests (loop_world.h)
+ * cannot be had, takes a name filter from argv[1]. */
 void loop_begin(int argc, char **argv);
 void loop_run(void **state);
 
@@ -85,8 +85,12 @@ _Noreturn void loop_fail(const char *file, int line, const char *condition, cons
 #define LOOP_CALL(call, err) loop_called(__FILE__, __LINE__, #call, (call), (err))
 int loop_called(const char *file, int line, const char *call, int result, const struct weft_error *err);
 
+/* The world's time. */
 int64_t loop_now_ms(void);
 void loop_sleep_ms(int ms);
+
+/* First call of a case: skips it in a simulated world, which lacks `what`. */
+void loop_needs_kernel(const char *what);
 
 /* ------------------------------------------------------------------------------------------- memory */
 

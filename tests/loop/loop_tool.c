@@ -1,20 +1,27 @@
 /*
  * loop_tool.c: what the shell tests need and the shell cannot do.
  *
- *     loop_tool port                 prints a TCP port that was free a moment ago
- *     loop_tool lo-up                raises the loopback interface of this network namespace
- *     loop_tool rss FILE COMMAND...  runs COMMAND, writes the most KiB that were resident to FILE; its exit status
+ *     loop_tool port                   prints a TCP port that was free a moment ago
+ *     loop_tool lo-up                  raises the loopback interface of this network namespace
+ *     loop_tool rss FILE COMMAND...    runs COMMAND, writes the most KiB that were resident to FILE; its exit status
+ *     loop_tool deny ERRNO COMMAND...  becomes COMMAND, in which io_uring_setup fails with that error number; 77 where
+ *                                      no filter can be set
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -70,6 +77,26 @@ static int run_measured(const char *path, char **argv)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* As the filters of container engines do. */
+static int run_denied(int error, char **argv)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ((unsigned)error & SECCOMP_RET_DATA)),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof(filter) / sizeof(filter[0]), .filter = filter};
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0) {
+        fprintf(stderr, "seccomp: %s\n", strerror(errno));
+        return 77;
+    }
+    execvp(argv[0], argv);
+    fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
+    return 127;
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "port") == 0)
@@ -78,6 +105,8 @@ int main(int argc, char **argv)
         return raise_lo();
     if (argc >= 4 && strcmp(argv[1], "rss") == 0)
         return run_measured(argv[2], argv + 3);
-    fprintf(stderr, "usage: loop_tool port | lo-up | rss FILE COMMAND...\n");
+    if (argc >= 4 && strcmp(argv[1], "deny") == 0)
+        return run_denied(atoi(argv[2]), argv + 3);
+    fprintf(stderr, "usage: loop_tool port | lo-up | rss FILE COMMAND... | deny ERRNO COMMAND...\n");
     return 2;
 }

@@ -312,6 +312,7 @@ static void registrations_are_held(void)
     struct weft_error err = {0};
     pthread_t thread;
 
+    loop_needs_kernel("threads");
     loop_pair_create(&pair, NULL, NULL, 1);
     loop_message_create(&message, LARGE, 1);
     LOOP_CALL(weft_register(pair.node[0].context, message.source.data, LARGE, &held, &err), &err);

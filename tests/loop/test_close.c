@@ -50,6 +50,7 @@ static void connection_close_finishes_sends(void)
     struct weft_error err = {0};
     pthread_t thread;
 
+    loop_needs_kernel("threads");
     loop_pair_create(&pair, "channels=2 chunk=64K", NULL, 2);
     for (int i = 0; i < 4; i++) {
         loop_message_create(&message[i], sizes[i], (uint64_t)i);

@@ -133,6 +133,7 @@ static void run_threads(const char *settings, bool same_connection)
 
 static void threads_with_a_connection_each(void)
 {
+    loop_needs_kernel("threads");
     run_threads("channels=2 chunk=64K", false);
     run_threads("channels=1 requests=64 small_pool=64K unexpected=64K", false);
     run_threads("workers=split spin_us=0", false);
@@ -140,6 +141,7 @@ static void threads_with_a_connection_each(void)
 
 static void threads_on_one_connection(void)
 {
+    loop_needs_kernel("threads");
     run_threads("channels=2 chunk=64K", true);
     run_threads("channels=1 introductions=8 spin_us=1000", true);
 }
@@ -157,6 +159,7 @@ static void waits_are_woken(void)
     pthread_t thread[THREADS];
     struct loop_message message[THREADS];
 
+    loop_needs_kernel("threads");
     loop_pair_create(&pair, NULL, NULL, 1);
     for (int round = 0; round < LOOP_COUNT(50, 10); round++) {
         for (uint64_t i = 0; i < THREADS; i++) {

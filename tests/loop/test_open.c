@@ -108,6 +108,7 @@ static void endpoint_that_appears_later(void)
     struct weft_error err = {0};
     pthread_t thread;
 
+    loop_needs_kernel("threads");
     loop_pair_create(&pair, NULL, NULL, 2);
     LOOP_CHECK(pthread_create(&thread, NULL, appear_late, &late) == 0, "pthread_create");
     LOOP_CALL(weft_connection_open(pair.node[0].endpoint, pair.node[0].peer, 17, LOOP_WAIT_MS, &ends[0], &err), &err);

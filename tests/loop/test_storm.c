@@ -233,6 +233,7 @@ static void cancels_at_random_in_threads(void)
 {
     uint64_t start = getenv("LOOP_SEED") ? strtoull(getenv("LOOP_SEED"), NULL, 10) : 2001;
 
+    loop_needs_kernel("threads");
     storms("requests=256 channels=2 chunk=16K window=4", 2, 4, start);
     storms("requests=256 unexpected=64K small_pool=64K chunk=64K", 2, 4, start + 1);
     storms("requests=256 introductions=26 channels=3 chunk=8K", 2, 4, start + 2);

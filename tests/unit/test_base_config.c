@@ -139,6 +139,7 @@ static void test_defaults(void **state)
         {WF_SET_HEADER_PAD, "512", 512},
         {WF_SET_SOCKET_BUFFER, "0", 0},
         {WF_SET_CALL, "256K", 256 << 10},
+        {WF_SET_ZERO_COPY, "0", 0},
         {WF_SET_SPIN_US, "50", 50},
         {WF_SET_TIMEOUT, "30", 30},
         {WF_SET_CONNECT_TIMEOUT, "30", 30},

@@ -70,6 +70,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
              "Send and receive buffer of each socket; 0 leaves the size to the kernel, which adapts it."),
     [WF_SET_CALL] = SIZE(LIBRARY, "call", "256K", 4 * KIB, 64 * MIB,
                          "The most bytes in one send or receive call: smaller calls let small messages pass sooner."),
+    [WF_SET_ZERO_COPY] = SIZE(LIBRARY, "zero_copy", "0", 0, GIB,
+                              "Sends of at least so many bytes leave without the kernel's copying them, where io_uring "
+                              "can; a network card that never lets go of the memory holds them up; 0 means none."),
     [WF_SET_SPIN_US] =
         INT(LIBRARY, "spin_us", "50", "us", 0, 1000000, "How long a waiting caller polls before it sleeps."),
     [WF_SET_TIMEOUT] =

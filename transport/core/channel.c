@@ -140,11 +140,14 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
 
 void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker)
 {
+    const struct weft_context *context = channel->session->context;
     bool tx = channel->tx.worker == worker && !channel->tx.detached;
     bool rx = channel->rx.worker == worker && !channel->rx.detached;
     if (!tx && !rx)
         return;
     bool tx_quiet = !tx || quiet(worker, &channel->tx.op), rx_quiet = !rx || quiet(worker, &channel->rx.op);
+    if (!tx_quiet && channel->kill && context->tuning.zero_copy)
+        worker->engine->ops->kill(context->engine_host, channel->fd); /* or it holds memory until the peer reads */
     if (!tx_quiet || !rx_quiet)
         return; /* the cancelled operations come back through poll, then this is called again */
     if (rx)

@@ -38,7 +38,7 @@ struct wf_environment {
 
 /* The settings a context uses, read once. Units as in `weft config`. */
 struct wf_tuning {
-    uint32_t channels, window, chunk, eager, first_burst, introductions, header_pad, call;
+    uint32_t channels, window, chunk, eager, first_burst, introductions, header_pad, call, zero_copy;
     uint64_t unexpected, small_pool, requests;
     uint32_t peers;
     int socket_buffer, port;

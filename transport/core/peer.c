@@ -115,6 +115,18 @@ struct weft_request *wf_session_ask_to_close(struct wf_session *session)
     return request;
 }
 
+/* The door frees the session in its own time: until then its connections would keep their endpoints busy. */
+static void leave_endpoints(struct wf_session *session)
+{
+    wf_session_lock(session);
+    for (int i = 0; i < WF_HASH_SIZE; i++) {
+        WF_LIST_EACH (link, following, &session->connection_hash[i]) {
+            wf_connection_attach(WF_CONTAINER(link, struct weft_connection, hash_link), NULL);
+        }
+    }
+    wf_session_unlock(session);
+}
+
 int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *err)
 {
     struct wf_session *session = peer->session;
@@ -139,6 +151,7 @@ int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *e
         wf_fail(wf_status_of(err), result, "%s", session->error.text);
         wf_session_unlock(session);
     }
+    leave_endpoints(session);
     wf_session_release(session);
     return result;
 }

@@ -5,23 +5,40 @@
 #include "io/socket.h"
 #include "io/vector.h"
 
+/* One call with the front of the vector: the bytes it moved, or -errno. */
+static ssize_t move_some(struct wf_op *op, uint32_t call_bytes, bool *dry)
+{
+    struct wf_portion portion = wf_portion_take(op, call_bytes);
+    struct msghdr message = {.msg_iov = op->iov, .msg_iovlen = (size_t)portion.count};
+    bool one = portion.count == 1;
+    ssize_t n;
+    if (wf_op_reads(op))
+        n = one ? recv(op->fd, op->iov->iov_base, op->iov->iov_len, MSG_DONTWAIT)
+                : recvmsg(op->fd, &message, MSG_DONTWAIT);
+    else
+        n = one ? send(op->fd, op->iov->iov_base, op->iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+                : sendmsg(op->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n < 0)
+        n = -errno;
+    wf_portion_give_back(&portion);
+    *dry = n < 0 ? n == -EAGAIN : (size_t)n < portion.bytes;
+    return n;
+}
+
+static enum wf_outcome refused(struct wf_op *op, ssize_t error)
+{
+    return error == -EINTR ? WF_AGAIN : error == -EAGAIN ? WF_BLOCKED : wf_op_end(op, error);
+}
+
 enum wf_outcome wf_attempt_send(struct wf_op *op, uint32_t call_bytes, bool *dry)
 {
     *dry = false;
     wf_vector_skip_empty(op);
     if (!op->iov_count)
         return wf_op_end(op, (int64_t)op->moved);
-    struct wf_portion portion = wf_portion_take(op, call_bytes);
-    struct msghdr message = {.msg_iov = op->iov, .msg_iovlen = (size_t)portion.count};
-    ssize_t n = portion.count == 1 ? send(op->fd, op->iov->iov_base, op->iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
-                                   : sendmsg(op->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    int error = errno;
-    wf_portion_give_back(&portion);
-    if (n < 0 && error == EINTR)
-        return WF_AGAIN;
-    *dry = n < 0 ? error == EAGAIN : (size_t)n < portion.bytes;
+    ssize_t n = move_some(op, call_bytes, dry);
     if (n < 0)
-        return *dry ? WF_BLOCKED : wf_op_end(op, -error);
+        return refused(op, n);
     wf_vector_advance(op, (size_t)n);
     if (!op->iov_count)
         return wf_op_end(op, (int64_t)op->moved);
@@ -34,17 +51,9 @@ enum wf_outcome wf_attempt_recv(struct wf_op *op, uint32_t call_bytes, bool *dry
     wf_vector_skip_empty(op);
     if (!op->iov_count)
         return wf_op_end(op, -EINVAL); /* 0 would read as the end of the stream */
-    struct wf_portion portion = wf_portion_take(op, call_bytes);
-    struct msghdr message = {.msg_iov = op->iov, .msg_iovlen = (size_t)portion.count};
-    ssize_t n = portion.count == 1 ? recv(op->fd, op->iov->iov_base, op->iov->iov_len, MSG_DONTWAIT)
-                                   : recvmsg(op->fd, &message, MSG_DONTWAIT);
-    int error = errno;
-    wf_portion_give_back(&portion);
-    if (n < 0 && error == EINTR)
-        return WF_AGAIN;
-    *dry = n < 0 ? error == EAGAIN : (size_t)n < portion.bytes;
+    ssize_t n = move_some(op, call_bytes, dry);
     if (n < 0)
-        return *dry ? WF_BLOCKED : wf_op_end(op, -error);
+        return refused(op, n);
     op->moved = (uint64_t)n;
     return wf_op_end(op, n);
 }

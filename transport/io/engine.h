@@ -54,6 +54,7 @@ struct wf_engine_limits {
     uint32_t call_bytes; /* most bytes in one send or receive call; keeps small traffic from waiting behind bulk */
     bool pinned;         /* one thread drives it for most of its life; others only before that thread starts and after
                           * it has ended. Engines that need not care about a change of thread are cheaper */
+    uint32_t zero_copy;  /* sends of so many bytes or more need not be copied by the kernel; 0: all are copied */
 };
 
 struct wf_engine {
@@ -68,6 +69,9 @@ struct wf_engine_ops {
 
     /* Can this engine work here? 0, or negative with the reason in `status`. `host` is what open() gets. */
     int (*probe)(void *host, struct wf_status *status);
+
+    /* Can sends leave without a copy? 0, or negative with the reason. NULL: no, this engine always copies. */
+    int (*zero_copy)(void *host, struct wf_status *status);
 
     /* Creates an engine. `host` is NULL for real engines, the simulated network for the simulator. */
     int (*open)(void *host, const struct wf_engine_limits *limits, struct wf_engine **out, struct wf_status *status);
@@ -85,7 +89,8 @@ struct wf_engine_ops {
     void (*post)(struct wf_engine *engine, struct wf_op *op);
 
     /* Asks for an early end; the operation still comes back from poll, once: -ECANCELED, or its real result. What a
-     * SEND had handed over stays handed over (`moved`); bytes that a RECV had taken are its result. */
+     * SEND had handed over stays handed over (`moved`); bytes that a RECV had taken are its result. A SEND that is not
+     * copied comes back when the kernel no longer reads its memory: when the peer has got the bytes, or after kill. */
     void (*cancel)(struct wf_engine *engine, struct wf_op *op);
 
     /*

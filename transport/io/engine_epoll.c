@@ -404,12 +404,5 @@ const struct wf_engine_ops wf_engine_epoll = {
     .cancel = epoll_cancel,
     .poll = epoll_poll,
     .wake = epoll_wake,
-    .socket = wf_socket_open,
-    .listen = wf_socket_listen,
-    .bind_device = wf_socket_bind_device,
-    .address = wf_socket_address,
-    .shutdown = wf_socket_shutdown,
-    .kill = wf_socket_kill,
-    .retransmits = wf_socket_retransmits,
-    .close_fd = wf_socket_close,
+    WF_SOCKET_OPS,
 };

@@ -8,8 +8,12 @@
  * refuses to wait for.
  *
  * A lane is one direction of a descriptor. Its operation is in one of four places: `due` (something is to be
- * submitted), under way (the kernel has it, its completion comes), held (a cancel of it is under way still), or in
- * `finished`. An operation under way is never given back before its completion has come.
+ * submitted), under way (the kernel has it, its completion comes), held (done, but a cancel of it is under way, or the
+ * kernel still reads its memory), or in `finished`. An operation under way is never given back before its completion
+ * has come.
+ *
+ * A send without a copy has no first try: it goes to the kernel at once as an entry. Its memory is lent until a second
+ * completion says that it is released, which may take as long as the peer does; until then the operation is held.
  *
  * Work of the kernel for an operation is done by the thread that submitted it, also when another one drives by now; a
  * thread that ends takes its operations with it: they come back cancelled without our asking, and become due again.
@@ -25,26 +29,13 @@
 #include "io/attempt.h"
 #include "io/doorbell.h"
 #include "io/socket.h"
+#include "io/uring_lane.h"
 #include "io/uring_ring.h"
-#include "io/vector.h"
 
 #define DEFAULT_CALL_BYTES (256u * 1024)
 
-struct lane {
-    struct wf_link link; /* in `due` */
-    struct wf_op *op;    /* the unfinished operation */
-    struct msghdr message;
-    struct wf_portion portion; /* what the call under way may take */
-    bool dry;                  /* a try would be in vain */
-    bool readiness;            /* to wait for readiness alone, and then to try */
-    bool under_way;
-    bool cancelling;       /* asked for */
-    bool cancel_under_way; /* the cancel's own completion is to come */
-    bool held;             /* finished but for that */
-};
-
 struct slot {
-    struct lane reader, writer;
+    struct wf_lane reader, writer;
 };
 
 /* What a completion's user data points at: a lane, with the reason in the lowest bits. */
@@ -54,7 +45,7 @@ enum tag { TAG_OPERATION, TAG_CANCEL, TAG_BELL, TAG_MASK = 3 };
 struct uring_engine {
     struct wf_engine base;
     struct wf_ring ring;
-    uint32_t call_bytes;
+    struct wf_lane_rules rules;
     bool skipped;        /* the last poll submitted nothing */
     bool bell_armed;     /* the ring watches the bell */
     struct slot **slots; /* by descriptor; NULL: not attached */
@@ -68,7 +59,7 @@ static struct uring_engine *self(struct wf_engine *engine)
     return WF_CONTAINER(engine, struct uring_engine, base);
 }
 
-static struct lane *lane_of(struct uring_engine *engine, const struct wf_op *op)
+static struct wf_lane *lane_of(struct uring_engine *engine, const struct wf_op *op)
 {
     struct slot *slot = op->fd >= 0 && op->fd < engine->slot_count ? engine->slots[op->fd] : NULL;
     return !slot ? NULL : wf_op_reads(op) ? &slot->reader : &slot->writer;
@@ -76,25 +67,26 @@ static struct lane *lane_of(struct uring_engine *engine, const struct wf_op *op)
 
 /* --- where an operation is --- */
 
-static void make_due(struct uring_engine *engine, struct lane *lane)
+static void make_due(struct uring_engine *engine, struct wf_lane *lane)
 {
     if (!wf_link_in_list(&lane->link))
         wf_list_push_back(&engine->due, &lane->link);
 }
 
-static void finish(struct uring_engine *engine, struct lane *lane)
+static void finish(struct uring_engine *engine, struct wf_lane *lane)
 {
     struct wf_op *op = lane->op;
     wf_link_remove(&lane->link);
-    lane->held = lane->cancel_under_way;
+    /* The answer to the cancel would meet the lane's next operation; and the memory is not the poster's yet. */
+    lane->held = lane->cancel_under_way || lane->unreleased;
     if (lane->held)
-        return; /* or its answer would meet the lane's next operation */
+        return;
     lane->op = NULL;
     op->finished = true;
     wf_list_push_back(&engine->finished, &op->link);
 }
 
-static void settle(struct uring_engine *engine, struct lane *lane, enum wf_outcome outcome)
+static void settle(struct uring_engine *engine, struct wf_lane *lane, enum wf_outcome outcome)
 {
     if (outcome != WF_DONE && lane->cancelling)
         outcome = wf_op_end(lane->op, -ECANCELED);
@@ -112,7 +104,7 @@ static enum wf_outcome start_connect(struct wf_op *op)
     return rc == -EINPROGRESS ? WF_BLOCKED : wf_op_end(op, rc);
 }
 
-static enum wf_outcome attempt(struct uring_engine *engine, struct lane *lane)
+static enum wf_outcome attempt(struct uring_engine *engine, struct wf_lane *lane)
 {
     struct wf_op *op = lane->op;
     switch (op->kind) {
@@ -121,46 +113,11 @@ static enum wf_outcome attempt(struct uring_engine *engine, struct lane *lane)
     case WF_OP_CONNECT:
         return wf_op_end(op, wf_socket_connected(op->fd));
     case WF_OP_RECV:
-        return wf_attempt_recv(op, engine->call_bytes, &lane->dry);
+        return wf_attempt_recv(op, engine->rules.call_bytes, &lane->dry);
     case WF_OP_SEND:
-        return wf_attempt_send(op, engine->call_bytes, &lane->dry);
+        return wf_attempt_send(op, engine->rules.call_bytes, &lane->dry);
     }
     return wf_op_end(op, -EINVAL);
-}
-
-static void uring_post(struct wf_engine *engine_base, struct wf_op *op)
-{
-    struct uring_engine *engine = self(engine_base);
-    struct lane *lane = lane_of(engine, op);
-    assert(lane && !lane->op && "attached, and one operation per direction");
-
-    wf_link_init(&op->link);
-    op->posted = true;
-    op->finished = false;
-    op->result = 0;
-    op->moved = 0;
-    lane->op = op;
-    lane->cancelling = lane->held = false;
-    lane->readiness = op->kind == WF_OP_ACCEPT || op->kind == WF_OP_CONNECT;
-    if (op->kind == WF_OP_CONNECT)
-        settle(engine, lane, start_connect(op));
-    else if (lane->dry && op->iov_count && op->iov->iov_len)
-        make_due(engine, lane);
-    else
-        settle(engine, lane, attempt(engine, lane));
-}
-
-static void uring_cancel(struct wf_engine *engine_base, struct wf_op *op)
-{
-    struct uring_engine *engine = self(engine_base);
-    struct lane *lane = lane_of(engine, op);
-    if (!op->posted || op->finished || lane->cancelling)
-        return;
-    lane->cancelling = true;
-    if (lane->under_way)
-        make_due(engine, lane);
-    else
-        settle(engine, lane, WF_BLOCKED);
 }
 
 /* --- submitting --- */
@@ -179,45 +136,20 @@ static void set_target(struct io_uring_sqe *entry, void *target, enum tag tag)
     entry->user_data = (uint64_t)(uintptr_t)target | tag;
 }
 
-static void prepare_call(struct uring_engine *engine, struct lane *lane, struct io_uring_sqe *entry)
-{
-    struct wf_op *op = lane->op;
-    bool reads = wf_op_reads(op);
-    if (lane->readiness) {
-        io_uring_prep_poll_add(entry, op->fd, reads ? POLLIN | POLLRDHUP : POLLOUT);
-        return;
-    }
-    wf_vector_skip_empty(op); /* at least one byte is left: all others were finished by an attempt */
-    lane->portion = wf_portion_take(op, engine->call_bytes);
-    lane->message = (struct msghdr){.msg_iov = op->iov, .msg_iovlen = (size_t)lane->portion.count};
-    if (lane->portion.count > 1 && reads)
-        io_uring_prep_recvmsg(entry, op->fd, &lane->message, 0);
-    else if (lane->portion.count > 1)
-        io_uring_prep_sendmsg(entry, op->fd, &lane->message, MSG_NOSIGNAL);
-    else if (reads)
-        io_uring_prep_recv(entry, op->fd, op->iov->iov_base, op->iov->iov_len, 0);
-    else
-        io_uring_prep_send(entry, op->fd, op->iov->iov_base, op->iov->iov_len, MSG_NOSIGNAL);
-#ifdef WEFT_URING_5_19
-    if (lane->dry && engine->ring.poll_first)
-        entry->ioprio |= IORING_RECVSEND_POLL_FIRST;
-#endif
-}
-
 /* Everything that is due becomes an entry: calls, and cancels of those under way. */
 static void prepare_due(struct uring_engine *engine)
 {
     struct io_uring_sqe *entry;
     struct wf_link *link;
     while ((link = wf_list_first(&engine->due)) && (entry = next_entry(engine))) {
-        struct lane *lane = WF_CONTAINER(link, struct lane, link);
+        struct wf_lane *lane = WF_CONTAINER(link, struct wf_lane, link);
         wf_link_remove(link);
         if (lane->under_way) {
             io_uring_prep_cancel(entry, lane, 0);
             set_target(entry, lane, TAG_CANCEL);
             lane->cancel_under_way = true;
         } else {
-            prepare_call(engine, lane, entry);
+            wf_lane_prepare(&engine->rules, lane, entry);
             set_target(entry, lane, TAG_OPERATION);
             lane->under_way = true;
         }
@@ -235,51 +167,72 @@ static void arm_bell(struct uring_engine *engine)
     engine->bell_armed = true;
 }
 
-/* --- completions --- */
+/* --- post and cancel --- */
 
-static enum wf_outcome digest_send(struct lane *lane, int result)
+/* A send must leave although nobody polls afterwards. */
+static void submit_now(struct uring_engine *engine)
 {
-    struct wf_op *op = lane->op;
-    lane->dry = (size_t)result < lane->portion.bytes;
-    wf_vector_advance(op, (size_t)result);
-    return op->iov_count ? WF_AGAIN : wf_op_end(op, (int64_t)op->moved);
+    prepare_due(engine);
+    (void)io_uring_submit(&engine->ring.uring);
 }
 
-static enum wf_outcome digest_recv(struct lane *lane, int result)
+static void uring_post(struct wf_engine *engine_base, struct wf_op *op)
 {
-    lane->dry = result > 0 && (size_t)result < lane->portion.bytes;
-    lane->op->moved = (uint64_t)result;
-    return wf_op_end(lane->op, result);
-}
+    struct uring_engine *engine = self(engine_base);
+    struct wf_lane *lane = lane_of(engine, op);
+    assert(lane && !lane->op && "attached, and one operation per direction");
 
-static enum wf_outcome digest(struct uring_engine *engine, struct lane *lane, int result)
-{
-    struct wf_op *op = lane->op;
-    if (lane->readiness && result >= 0)
-        return lane->cancelling ? WF_BLOCKED : attempt(engine, lane);
-    if (!lane->readiness)
-        wf_portion_give_back(&lane->portion);
-    switch (result) {
-    case -ECANCELED: /* perhaps without our asking: the thread that submitted it has ended */
-    case -EINTR:
-        return WF_AGAIN;
-    case -EAGAIN: /* a kernel that does not wait for descriptors which are non-blocking */
-        lane->readiness = true;
-        return WF_BLOCKED;
-    default:
-        if (result < 0)
-            return wf_op_end(op, result);
-        return wf_op_reads(op) ? digest_recv(lane, result) : digest_send(lane, result);
+    wf_link_init(&op->link);
+    op->posted = true;
+    op->finished = false;
+    op->result = 0;
+    op->moved = 0;
+    lane->op = op;
+    lane->cancelling = lane->held = false;
+    lane->readiness = op->kind == WF_OP_ACCEPT || op->kind == WF_OP_CONNECT;
+    if (op->kind == WF_OP_CONNECT) {
+        settle(engine, lane, start_connect(op));
+    } else if (wf_lane_lends(&engine->rules, lane)) {
+        make_due(engine, lane);
+        submit_now(engine);
+    } else if (lane->dry && op->iov_count && op->iov->iov_len) {
+        make_due(engine, lane);
+    } else {
+        settle(engine, lane, attempt(engine, lane));
     }
 }
 
-static void operation_returned(struct uring_engine *engine, struct lane *lane, int result)
+static void uring_cancel(struct wf_engine *engine_base, struct wf_op *op)
+{
+    struct uring_engine *engine = self(engine_base);
+    struct wf_lane *lane = lane_of(engine, op);
+    if (!op->posted || op->finished || lane->cancelling || lane->held)
+        return;
+    lane->cancelling = true;
+    if (lane->under_way)
+        make_due(engine, lane);
+    else
+        settle(engine, lane, WF_BLOCKED);
+}
+
+/* --- completions --- */
+
+static enum wf_outcome digest(struct uring_engine *engine, struct wf_lane *lane, int result)
+{
+    if (lane->readiness && result >= 0)
+        return lane->cancelling ? WF_BLOCKED : attempt(engine, lane);
+    return wf_lane_digest(lane, result);
+}
+
+/* `more`: its memory is still lent, and another completion will say when it is released. */
+static void operation_returned(struct uring_engine *engine, struct wf_lane *lane, int result, bool more)
 {
     lane->under_way = false;
+    lane->unreleased += more;
     settle(engine, lane, digest(engine, lane, result));
 }
 
-static void cancel_returned(struct uring_engine *engine, struct lane *lane, int result)
+static void cancel_returned(struct uring_engine *engine, struct wf_lane *lane, int result)
 {
     lane->cancel_under_way = false;
     if (lane->held)
@@ -288,23 +241,32 @@ static void cancel_returned(struct uring_engine *engine, struct lane *lane, int 
         make_due(engine, lane); /* met in a moment when it could not be stopped */
 }
 
+static void memory_released(struct uring_engine *engine, struct wf_lane *lane)
+{
+    lane->unreleased--;
+    if (lane->held)
+        finish(engine, lane);
+}
+
 static void collect(struct uring_engine *engine)
 {
     struct io_uring *uring = &engine->ring.uring;
     struct io_uring_cqe *entry;
     /* Enters the kernel only where the ring says that it has something to deliver. */
     while (io_uring_peek_cqe(uring, &entry) == 0) {
-        struct lane *lane = (struct lane *)(uintptr_t)(entry->user_data & ~(uint64_t)TAG_MASK);
+        struct wf_lane *lane = (struct wf_lane *)(uintptr_t)(entry->user_data & ~(uint64_t)TAG_MASK);
         enum tag tag = (enum tag)(entry->user_data & TAG_MASK);
         int result = entry->res;
-        bool more = entry->flags & IORING_CQE_F_MORE;
+        uint32_t flags = entry->flags;
         io_uring_cqe_seen(uring, entry);
         if (tag == TAG_BELL)
-            engine->bell_armed = more;
+            engine->bell_armed = flags & IORING_CQE_F_MORE;
         else if (tag == TAG_CANCEL)
             cancel_returned(engine, lane, result);
+        else if (wf_lane_releases(flags))
+            memory_released(engine, lane);
         else
-            operation_returned(engine, lane, result);
+            operation_returned(engine, lane, result, flags & IORING_CQE_F_MORE);
     }
 }
 
@@ -425,7 +387,6 @@ static int uring_open(void *host, const struct wf_engine_limits *limits, struct 
     memset(engine, 0, sizeof(*engine));
     engine->base.ops = &wf_engine_uring;
     engine->bell.fd = -1;
-    engine->call_bytes = limits && limits->call_bytes ? limits->call_bytes : DEFAULT_CALL_BYTES;
     wf_list_init(&engine->due);
     wf_list_init(&engine->finished);
     int rc = wf_ring_open(&engine->ring, limits && limits->pinned, status);
@@ -435,8 +396,24 @@ static int uring_open(void *host, const struct wf_engine_limits *limits, struct 
         uring_close(&engine->base);
         return rc;
     }
+    engine->rules = (struct wf_lane_rules){
+        .call_bytes = limits && limits->call_bytes ? limits->call_bytes : DEFAULT_CALL_BYTES,
+        .zero_copy = limits && engine->ring.zero_copy ? limits->zero_copy : 0,
+        .poll_first = engine->ring.poll_first,
+    };
     *out = &engine->base;
     return 0;
+}
+
+static int uring_zero_copy(void *host, struct wf_status *status)
+{
+    (void)host;
+    struct wf_ring ring = {0};
+    int rc = wf_ring_open(&ring, false, status);
+    if (!rc)
+        rc = wf_ring_check_zero_copy(&ring, status);
+    wf_ring_close(&ring);
+    return rc;
 }
 
 static int uring_probe(void *host, struct wf_status *status)
@@ -451,6 +428,7 @@ static int uring_probe(void *host, struct wf_status *status)
 const struct wf_engine_ops wf_engine_uring = {
     .name = "uring",
     .probe = uring_probe,
+    .zero_copy = uring_zero_copy,
     .open = uring_open,
     .close = uring_close,
     .attach = uring_attach,
@@ -459,12 +437,5 @@ const struct wf_engine_ops wf_engine_uring = {
     .cancel = uring_cancel,
     .poll = uring_poll,
     .wake = uring_wake,
-    .socket = wf_socket_open,
-    .listen = wf_socket_listen,
-    .bind_device = wf_socket_bind_device,
-    .address = wf_socket_address,
-    .shutdown = wf_socket_shutdown,
-    .kill = wf_socket_kill,
-    .retransmits = wf_socket_retransmits,
-    .close_fd = wf_socket_close,
+    WF_SOCKET_OPS,
 };

@@ -1,6 +1,6 @@
 /*
  * socket.h: TCP sockets as every real engine hands them out: non-blocking, close-on-exec, TCP_NODELAY. The functions
- * have the shape of their entries in wf_engine_ops (`host` is not used), so that an engine puts them in its table.
+ * have the shape of their entries in wf_engine_ops (`host` is not used); WF_SOCKET_OPS puts them into a table.
  */
 #ifndef WF_IO_SOCKET_H
 #define WF_IO_SOCKET_H
@@ -15,6 +15,11 @@ void wf_socket_shutdown(void *host, int fd);
 void wf_socket_kill(void *host, int fd);
 uint64_t wf_socket_retransmits(void *host, int fd);
 void wf_socket_close(void *host, int fd);
+
+#define WF_SOCKET_OPS                                                                                                  \
+    .socket = wf_socket_open, .listen = wf_socket_listen, .bind_device = wf_socket_bind_device,                        \
+    .address = wf_socket_address, .shutdown = wf_socket_shutdown, .kill = wf_socket_kill,                              \
+    .retransmits = wf_socket_retransmits, .close_fd = wf_socket_close
 
 /* Takes one connection. The new descriptor, or -errno; -EAGAIN when none waits. */
 int wf_socket_accept(int fd);

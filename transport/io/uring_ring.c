@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 
 #define SUBMISSIONS 256u  /* more in one poll take more than one call */
 #define COMPLETIONS 2048u /* more wait in the kernel */
+#define LENT_ALIGNMENT 4096
+#define LENT_BYTES (1024u * 1024) /* a few calls' worth */
 
 /* Linux 5.13: timeouts as an argument (5.11), no lost completions, arguments read when submitted, repeated polls. */
 #define NEEDED                                                                                                         \
@@ -68,6 +71,10 @@ static int check_operations(struct wf_ring *ring, struct wf_status *status)
 #ifdef WEFT_URING_5_19
     ring->poll_first = io_uring_opcode_supported(probe, IORING_OP_SOCKET); /* came in the same release */
 #endif
+#ifdef WEFT_URING_ZERO_COPY
+    ring->zero_copy =
+        io_uring_opcode_supported(probe, IORING_OP_SEND_ZC) && io_uring_opcode_supported(probe, IORING_OP_SENDMSG_ZC);
+#endif
     io_uring_free_probe(probe);
     return missing < 0 ? 0 : wf_fail(status, -EOPNOTSUPP, "io_uring lacks operation %d in this kernel", missing);
 }
@@ -88,6 +95,22 @@ int wf_ring_open(struct wf_ring *ring, bool pinned, struct wf_status *status)
     if ((ring->uring.features & NEEDED) != NEEDED)
         return wf_fail(status, -EOPNOTSUPP, "io_uring of this kernel is too old: Linux 5.13 or newer is needed");
     return check_operations(ring, status);
+}
+
+/* What is lent counts as locked memory, as what is registered does: a try with the latter leaves nothing behind. */
+int wf_ring_check_zero_copy(struct wf_ring *ring, struct wf_status *status)
+{
+    if (!ring->zero_copy)
+        return wf_fail(status, -EOPNOTSUPP,
+                       "io_uring has no send without a copy: Linux 6.1 and liburing 2.3 or newer are needed");
+    struct iovec trial = {.iov_base = aligned_alloc(LENT_ALIGNMENT, LENT_BYTES), .iov_len = LENT_BYTES};
+    if (!trial.iov_base)
+        return wf_fail(status, -ENOMEM, "no memory to try a send without a copy");
+    int rc = io_uring_register_buffers(&ring->uring, &trial, 1);
+    free(trial.iov_base);
+    if (rc == -ENOMEM)
+        return wf_fail(status, rc, "the limit of locked memory is too small to lend any: raise it (ulimit -l)");
+    return rc < 0 ? wf_fail(status, rc, "lending memory to the kernel: %s", wf_strerror(rc)) : 0;
 }
 
 void wf_ring_close(struct wf_ring *ring)

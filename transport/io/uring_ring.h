@@ -14,6 +14,7 @@ struct wf_ring {
     struct io_uring uring;
     bool open;
     bool poll_first; /* a send or receive can be told to wait before its first try (Linux 5.19) */
+    bool zero_copy;  /* sends from one and from several buffers can leave without a copy (Linux 6.1) */
 };
 
 /*
@@ -23,6 +24,9 @@ struct wf_ring {
  */
 int wf_ring_open(struct wf_ring *ring, bool pinned, struct wf_status *status);
 void wf_ring_close(struct wf_ring *ring);
+
+/* Whether sends can leave without a copy here: 0, or negative with the reason. */
+int wf_ring_check_zero_copy(struct wf_ring *ring, struct wf_status *status);
 
 /* Submits what was prepared and waits for a completion, at most `timeout_ns` (negative: for ever), in one system call
  * where liburing can. Signals end the wait. */
