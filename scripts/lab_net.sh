@@ -245,9 +245,11 @@ enter() {
         command -v "$name" >/dev/null ||
             unavailable "$name is missing (Debian, Ubuntu: iproute2, util-linux; RHEL 9-likes: iproute-tc, util-linux)"
     done
-    if ! unshare --net --pid --fork true 2>/dev/null; then
+    # Who may make a network is not always allowed to configure it.
+    local -a try=(--net --pid --fork ip link set lo up)
+    if ! unshare "${try[@]}" 2>/dev/null; then
         as=(--user --map-root-user)
-        must 'no network namespaces' unshare "${as[@]}" --net --pid --fork true
+        must 'no network namespaces' unshare "${as[@]}" "${try[@]}"
     fi
     unset BASH_ENV
     exec unshare "${as[@]}" --net --pid bash "$self" --in-node1 "$counters" "$@"

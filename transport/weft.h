@@ -315,7 +315,8 @@ WEFT_API int weft_test(struct weft_request *request, struct weft_completion *com
 WEFT_API int weft_wait(struct weft_request *request, int timeout_ms, struct weft_completion *completion);
 
 /* Waits until one of `count` requests of the same context ends (NULL entries are passed over): 0, its index and its
- * completion (that handle is gone then); -ETIMEDOUT; -ENOENT when all entries are NULL. */
+ * completion (that handle is gone then); -ETIMEDOUT; -ENOENT when all entries are NULL;
+ * -EINVAL when they are of several contexts. */
 WEFT_API int weft_wait_any(struct weft_request *const *requests, int count, int timeout_ms, int *index,
                            struct weft_completion *completion);
 

@@ -132,6 +132,20 @@ expect_status 2 '--rate outside'
 run "$net" --help
 expect_status 0 'help'
 
+# elsewhere WHAT COMMAND...: the whole run where COMMAND leads to, if it leads there at all.
+elsewhere() {
+    local what=$1
+    shift
+    "$@" true 2>/dev/null || { echo "$what: not allowed here" && return; }
+    run "$@" env LAB_RAILS=100mbit,100mbit "$script" lab --size 1M "${small[@]}"
+    expect_status 0 "$what"
+    expect_text '0 wrong bytes: passed' "$what"
+}
+elsewhere 'in a network namespace' unshare --net
+elsewhere 'in a user namespace' unshare --user --map-root-user
+elsewhere 'in namespaces of all kinds' unshare --user --map-root-user --net --ipc --uts --pid --fork --mount-proc
+elsewhere 'without the right to configure networks' setpriv --bounding-set -net_admin --inh-caps -net_admin
+
 # Without root, where the system lets others make namespaces, and they can read what is tested.
 other=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 if (($(id -u) == 0)) && chmod -R a+rX -- "$scratch" && "${other[@]}" test -x "$WEFT_TEST_PROGRAM" -a -x "$net"; then

@@ -64,6 +64,33 @@ static struct weft_completion end_by_testing(struct weft_request *request)
     return completion;
 }
 
+/* A message each way; each side waits for whichever of its two requests ends first. */
+static void load_both_ways(struct load *load, int round, size_t size)
+{
+    struct loop_message message[2];
+    struct weft_request *own[2][2]; /* by side: what it receives, what it sends */
+    struct weft_completion completion;
+
+    for (int side = 0; side < 2; side++) {
+        loop_message_create(&message[side], size, load->tag * 100000 + (uint64_t)round + (uint64_t)side * 7);
+        own[side][0] = loop_recv(load->end[side], message[side].sink.data, size, load->tag);
+    }
+    for (int side = 0; side < 2; side++)
+        own[side][1] = loop_send(load->end[side], message[!side].source.data, size, load->tag);
+    struct weft_request *mixed[2] = {own[0][0], own[1][0]};
+    LOOP_CHECK(weft_wait_any(mixed, 2, 0, NULL, &completion) == -EINVAL, "a wait for requests of two contexts");
+    for (int left = 4; left > 0; left--) {
+        int side = left % 2, index = -1;
+        LOOP_CHECK(weft_wait_any(own[side], 2, LOOP_WAIT_MS, &index, &completion) == 0, "weft_wait_any");
+        LOOP_CHECK(completion.status == 0, "%s", completion.text);
+        own[side][index] = NULL;
+    }
+    for (int side = 0; side < 2; side++) {
+        loop_message_verify(&message[side]);
+        loop_message_destroy(&message[side]);
+    }
+}
+
 static void load_round(struct load *load, int round)
 {
     static const size_t sizes[] = {8, 1500, 9000, 70000, 0, 400000, 33};
@@ -72,29 +99,22 @@ static void load_round(struct load *load, int round)
     struct loop_message message;
     struct weft_request *both[2];
     struct weft_completion completion;
-    int index = -1;
 
+    if (round % 3 == 2) {
+        load_both_ways(load, round, size);
+        return;
+    }
     loop_message_create(&message, size, load->tag * 100000 + (uint64_t)round);
     both[0] = loop_recv(load->end[!from], message.sink.data, size, load->tag);
     both[1] = loop_send(load->end[from], message.source.data, size, load->tag);
-    switch (round % 3) {
-    case 0:
-        loop_done(both[1], 0, size);
-        loop_done(both[0], 0, size);
-        break;
-    case 1:
+    if (round % 3 == 1) {
         completion = end_by_testing(both[0]);
         LOOP_CHECK(completion.status == 0 && completion.tag == load->tag, "%s", completion.text);
-        loop_done(both[1], 0, size);
-        break;
-    case 2:
-        for (int left = 2; left > 0; left--) {
-            LOOP_CHECK(weft_wait_any(both, 2, LOOP_WAIT_MS, &index, &completion) == 0, "weft_wait_any");
-            LOOP_CHECK(completion.status == 0, "%s", completion.text);
-            both[index] = NULL;
-        }
-        break;
+        both[0] = NULL;
     }
+    loop_done(both[1], 0, size);
+    if (both[0])
+        loop_done(both[0], 0, size);
     loop_message_verify(&message);
     loop_message_destroy(&message);
 }

@@ -247,24 +247,27 @@ static void unmapped_at_once(void)
     loop_pair_create(&pair, "channels=2 chunk=32K", NULL, 2);
     seed = 77;
     for (int round = 0; round < LOOP_COUNT(60, 10); round++) {
-        struct weft_request *all[2 * BATCH];
+        struct weft_request *all[2][BATCH]; /* of one context each: the receives, the sends */
+        int left[2] = {BATCH, BATCH};
         loop_note("round %d", round);
         post(entries, pair.node[0].connection, pair.node[1].connection);
         for (int i = 0; i < BATCH; i++) {
             entries[i].unmap = true;
-            all[2 * i] = entries[i].message.send;
-            all[2 * i + 1] = entries[i].message.recv;
+            all[0][i] = entries[i].message.recv;
+            all[1][i] = entries[i].message.send;
         }
-        for (int left = 2 * BATCH; left > 0; left--) {
+        while (left[0] + left[1] > 0) {
             struct weft_completion completion;
-            int index = -1, rc = weft_wait_any(all, 2 * BATCH, LOOP_WAIT_MS, &index, &completion);
-            LOOP_CHECK(rc == 0 && index >= 0 && all[index], "weft_wait_any: %d, index %d", rc, index);
+            bool sending = left[1] > left[0];
+            int index = -1, rc = weft_wait_any(all[sending], BATCH, LOOP_WAIT_MS, &index, &completion);
+            LOOP_CHECK(rc == 0 && index >= 0 && all[sending][index], "weft_wait_any: %d, index %d", rc, index);
             LOOP_CHECK(completion.status == 0, "%s", completion.text);
-            all[index] = NULL;
-            if (index % 2)
-                recv_ended(&entries[index / 2], &completion);
+            all[sending][index] = NULL;
+            left[sending] -= 1;
+            if (sending)
+                send_ended(&entries[index], &completion);
             else
-                send_ended(&entries[index / 2], &completion);
+                recv_ended(&entries[index], &completion);
         }
     }
     LOOP_CHECK(loop_failures(pair.node[0].peer) + loop_failures(pair.node[1].peer) == 0, "a channel was lost");

@@ -213,19 +213,22 @@ static int wait_split(struct wait *wait)
     }
 }
 
-/* The context of the requests, by way of `*out`. -ENOENT: there are none; -EINVAL: one will end in a queue. */
+/*
+ * The context of the requests, by way of `*out`. -ENOENT: there are none; -EINVAL: one will end in a queue, or they are
+ * of several contexts, each of which would know the waiter under a lock of its own.
+ */
 static int context_of(struct weft_request *const *requests, int count, struct weft_context **out)
 {
-    int result = -ENOENT;
+    struct weft_context *context = NULL;
     for (int i = 0; i < count; i++) {
         if (!requests[i])
             continue;
-        if (requests[i]->queue)
+        if (requests[i]->queue || (context && requests[i]->session->context != context))
             return -EINVAL;
-        *out = requests[i]->session->context;
-        result = 0;
+        context = requests[i]->session->context;
     }
-    return result;
+    *out = context;
+    return context ? 0 : -ENOENT;
 }
 
 int weft_wait_any(struct weft_request *const *requests, int count, int timeout_ms, int *index,
