@@ -137,7 +137,8 @@ static void rates(void **state)
     wf_rate_busy(&rate, MS);
     wf_rate_acknowledged(&rate, 3 * MS, 2000000, true);
     assert_true(rate.bytes_per_ns > 0.99 && rate.bytes_per_ns < 1.01);
-    /* Silence: the estimate sinks with the time it takes. */
+    /* Silence of all: nothing is known. Others are heard: the estimate sinks with the time it takes. */
+    assert_true(wf_rate_estimate(&rate, 3 * MS, 1000000) >= rate.bytes_per_ns);
     assert_true(wf_rate_estimate(&rate, 103 * MS, 1000000) < 0.011);
     wf_rate_acknowledged(&rate, 203 * MS, 1000000, false);
     assert_true(rate.bytes_per_ns < 0.4);
@@ -216,9 +217,12 @@ static struct world *world_of(int count, const double *speeds)
 static bool ask(struct world *world, int index)
 {
     struct wf_lane lanes[LANES];
+    int64_t news = 0;
+    for (int i = 0; i < world->count; i++)
+        news = world->rails[i].rate.heard_ns > news ? world->rails[i].rate.heard_ns : news;
     for (int i = 0; i < world->count; i++) {
         const struct rail *rail = &world->rails[i];
-        lanes[i] = (struct wf_lane){.rate = wf_rate_estimate(&rail->rate, world->now, rail->outstanding),
+        lanes[i] = (struct wf_lane){.rate = wf_rate_estimate(&rail->rate, news, rail->outstanding),
                                     .outstanding = rail->outstanding,
                                     .lag_ns = rail->rate.lag_ns,
                                     .ready = rail->flight_count < rail->window,

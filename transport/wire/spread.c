@@ -62,25 +62,25 @@ void wf_rate_acknowledged(struct wf_rate *rate, int64_t now_ns, uint64_t bytes, 
     rate->bytes += bytes;
     rate->worked_ns += now_ns - rate->since_ns;
     rate->since_ns = busy ? now_ns : 0;
-    rate->rested_ns = now_ns;
+    rate->heard_ns = now_ns;
     bool enough = rate->worked_ns >= SAMPLE_NS && (rate->bytes >= SAMPLE_BYTES || rate->worked_ns >= SAMPLE_MAX_NS);
     bool first = rate->bytes_per_ns <= 0;
     if (rate->bytes > 0 && (enough || first))
         take_sample(rate, (double)rate->bytes / larger((double)rate->worked_ns, 1));
 }
 
-double wf_rate_estimate(const struct wf_rate *rate, int64_t now_ns, uint64_t outstanding)
+double wf_rate_estimate(const struct wf_rate *rate, int64_t news_ns, uint64_t outstanding)
 {
     if (rate->since_ns == 0 || rate->bytes_per_ns <= 0)
         return rate->bytes_per_ns;
     /* Were everything under way acknowledged right now, it would still not be faster than this. */
-    double elapsed = (double)(rate->worked_ns + now_ns - rate->since_ns);
-    return smaller(rate->bytes_per_ns, ((double)rate->bytes + (double)outstanding) / larger(elapsed, 1));
+    double elapsed = (double)rate->worked_ns + larger((double)(news_ns - rate->since_ns), 1);
+    return smaller(rate->bytes_per_ns, ((double)rate->bytes + (double)outstanding) / elapsed);
 }
 
 bool wf_rate_is_stale(const struct wf_rate *rate, int64_t now_ns)
 {
-    return rate->bytes_per_ns > 0 && rate->since_ns == 0 && now_ns - rate->rested_ns >= STALE_NS;
+    return rate->bytes_per_ns > 0 && rate->since_ns == 0 && now_ns - rate->heard_ns >= STALE_NS;
 }
 
 /* The work at hand, and how it would be done by the lanes whose rates are known. */

@@ -31,7 +31,7 @@ struct wf_rate {
     uint64_t bytes;      /* acknowledged in the present sample, */
     int64_t worked_ns;   /* in so much time with something under way before */
     int64_t since_ns;    /* this; 0: nothing is under way */
-    int64_t rested_ns;   /* when something was under way last */
+    int64_t heard_ns;    /* the last acknowledgement */
     int64_t lag_ns; /* from handing a chunk to an idle channel to its acknowledgement, less its own time; 0: unknown */
     int samples;    /* taken so far, as long as they are few */
     bool waits;     /* the first acknowledgement since the channel was idle is still to come */
@@ -44,10 +44,11 @@ void wf_rate_busy(struct wf_rate *rate, int64_t now_ns);
 void wf_rate_acknowledged(struct wf_rate *rate, int64_t now_ns, uint64_t bytes, bool busy);
 
 /*
- * The rate to plan with; 0: not measured. While nothing is acknowledged the estimate sinks to what `outstanding` bytes
- * in that time would mean.
+ * The rate to plan with; 0: not measured. While others are acknowledged and this one is not, the estimate sinks to what
+ * `outstanding` bytes in that time would mean. `news_ns` is the time of the last acknowledgement on any channel: while
+ * there is none at all it is the peer, or this process, that stands still, and no rail is the worse for it.
  */
-double wf_rate_estimate(const struct wf_rate *rate, int64_t now_ns, uint64_t outstanding);
+double wf_rate_estimate(const struct wf_rate *rate, int64_t news_ns, uint64_t outstanding);
 
 /* Idle for so long that it may have another rate by now. */
 bool wf_rate_is_stale(const struct wf_rate *rate, int64_t now_ns);
