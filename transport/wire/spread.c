@@ -1,10 +1,11 @@
 #include "wire/spread.h"
 
-#define SAMPLE_NS 1000000LL      /* a sample is no shorter than this, */
-#define SAMPLE_BYTES (64 * 1024) /* and has so many bytes, */
-#define SAMPLE_MAX_NS 8000000LL  /* or takes so long: a token bucket lets the first bytes pass for nothing */
-#define WEIGHT 0.4               /* of a new sample in the estimate; */
-#define SETTLED 4                /* the first ones, which may be quite wrong, are soon forgotten */
+#define SAMPLE_NS 4000000LL       /* a sample is no shorter than this, for acknowledgements come in lumps; */
+#define EARLY_SAMPLE_NS 1000000LL /* but the first ones; */
+#define SAMPLE_BYTES (64 * 1024)  /* and has so many bytes, */
+#define SAMPLE_MAX_NS 8000000LL   /* or takes so long: a token bucket lets the first bytes pass for nothing */
+#define WEIGHT 0.4                /* of a new sample in the estimate; */
+#define SETTLED 4                 /* the first ones, which may be quite wrong, are soon forgotten */
 #define EARLY_WEIGHT 0.7
 #define LAG_WEIGHT 0.25
 #define STEP 2.0             /* the most by which one sample raises it */
@@ -63,7 +64,8 @@ void wf_rate_acknowledged(struct wf_rate *rate, int64_t now_ns, uint64_t bytes, 
     rate->worked_ns += now_ns - rate->since_ns;
     rate->since_ns = busy ? now_ns : 0;
     rate->heard_ns = now_ns;
-    bool enough = rate->worked_ns >= SAMPLE_NS && (rate->bytes >= SAMPLE_BYTES || rate->worked_ns >= SAMPLE_MAX_NS);
+    int64_t least = rate->samples < SETTLED ? EARLY_SAMPLE_NS : SAMPLE_NS;
+    bool enough = rate->worked_ns >= least && (rate->bytes >= SAMPLE_BYTES || rate->worked_ns >= SAMPLE_MAX_NS);
     bool first = rate->bytes_per_ns <= 0;
     if (rate->bytes > 0 && (enough || first))
         take_sample(rate, (double)rate->bytes / larger((double)rate->worked_ns, 1));
