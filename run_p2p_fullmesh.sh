@@ -15,7 +15,8 @@ Measures every directed pair of endpoints between two nodes, verifies every byte
 
   local         (default) both nodes on this machine, over two loopback rails
   lab           both nodes on this machine, in network namespaces of their own that rate-limited rails join:
-                LAB_RAILS=1gbit,1gbit,500mbit (default four times 1gbit). As root, or where user namespaces are allowed
+                LAB_RAILS=1gbit,1gbit,500mbit (default four times 1gbit). As root, or where user namespaces are allowed.
+                Two endpoints per node unless you say otherwise
   server        this node waits for the other one; prints the command to run there
   client ADDR   the other node; ADDR may be a name, an IPv4 or an IPv6 address, with a port as ADDR:PORT or [ADDR]:PORT;
                 its options decide what is measured, and the server adopts them
@@ -213,6 +214,7 @@ local)
     ;;
 lab)
     preset rails 'lab*'
+    preset endpoints 2 # 8 would be minutes at these rates
     "$lab" true || exit
     role=("--listen=$port" --hinted)
     peer=$("$lab" --address) || exit

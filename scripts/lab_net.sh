@@ -88,13 +88,15 @@ parse_rate() {
 }
 
 # shape VERB RAIL RATE: at both ends. The bucket is 2 ms deep, so that a timer that fires late costs nothing, and two
-# frames at least. The queue behind it is longer than TCP lets it become: what is dropped here would be a fault of the
-# lab, not of the rail.
+# frames at least. A larger one before may have let packets of 64 KiB into the queue, in the form that the kernel cuts
+# only later: a bucket smaller than they are would never let them out. The queue behind it is longer than TCP lets it
+# become: what is dropped here would be a fault of the lab, not of the rail.
 shape() {
     local node burst limit
-    read -r burst limit < <(awk -v rate="$3" -v frame="$frame" 'BEGIN {
+    read -r burst limit < <(awk -v rate="$3" -v frame="$frame" -v verb="$1" 'BEGIN {
         bytes = rate * (rate ~ /g/ ? 1e9 : rate ~ /m/ ? 1e6 : 1e3) / 8
         burst = bytes * 0.002; if (burst < 2 * (frame + 14)) burst = 2 * (frame + 14)
+        if (verb == "change" && burst < 66000) burst = 66000
         limit = bytes * 0.05; if (limit < 1e6) limit = 1e6
         printf "%d %d\n", burst, limit }')
     for node in 0 1; do

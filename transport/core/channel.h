@@ -131,6 +131,9 @@ void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker);
 
 /* Gathers the next batch into the operation; true when there is something to post. Session lock held. */
 bool wf_channel_fill(struct wf_channel *channel);
+/* A bulk channel of this express one's rail that has acknowledgements to send while its operation waits for room: they
+ * go on the express one, or the peer would take the queue for a slow rail. NULL: none. Session lock held. */
+const struct wf_channel *wf_channel_behind(const struct wf_channel *express);
 /* The messages of the last batch are no longer referred to by the kernel. Session lock held. */
 void wf_channel_release_batch(struct wf_channel *channel);
 /* Posts what fill gathered. No lock. */

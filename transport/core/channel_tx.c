@@ -7,11 +7,23 @@
 #include "core/outbound.h"
 #include "core/session.h"
 
+#define PROMPT_NS 1000000.0
+
 /* The batch under construction: frames gathered under the lock, posted without it. */
 
 static bool room(const struct wf_channel *channel, int frames)
 {
     return frames < WF_BATCH_FRAMES && channel->tx.iov_count + WF_TX_SEGMENTS_LEFT <= WF_TX_SEGMENTS;
+}
+
+/* What is sent now arrives soon: not behind a queue in the kernel. With one bulk channel nobody waits for the
+ * acknowledgement to decide where the next bytes go. */
+static bool is_prompt(const struct wf_channel *channel)
+{
+    const struct wf_tx *tx = &channel->tx;
+    if (channel->kind != WF_CHANNEL_BULK || channel->session->bulk_count < 2)
+        return true;
+    return (double)(tx->window.spent_bytes - tx->acknowledged_bytes) <= tx->rate.bytes_per_ns * PROMPT_NS;
 }
 
 /* Adds a header, and the payload of `outbound` if there is one. */
@@ -20,7 +32,8 @@ static void add(struct wf_channel *channel, int index, struct wf_frame *frame, c
     struct wf_tx *tx = &channel->tx;
     uint8_t *header = tx->headers + (size_t)index * tx->pad;
     frame->ack = (uint32_t)channel->rx.disposed;
-    tx->ack_sent = channel->rx.disposed;
+    if (is_prompt(channel))
+        tx->ack_sent = channel->rx.disposed;
     frame->data_off = (uint16_t)(frame->length > 0 ? tx->pad : WF_FRAME_BYTES);
     wf_frame_encode(frame, header);
     tx->iov[tx->iov_count++] = (struct iovec){header, frame->data_off};
@@ -50,7 +63,20 @@ static void state_frame(struct wf_channel *channel, struct wf_frame *frame)
     frame->offset = channel->rx.disposed;
     wf_channel_credit(channel, &frame->total, &frame->base);
     channel->rx.granted_frames = frame->total;
+    channel->tx.ack_sent = frame->offset;
     channel->tx.state_due = false;
+}
+
+const struct wf_channel *wf_channel_behind(const struct wf_channel *express)
+{
+    const struct wf_session *session = express->session;
+    for (int i = 0; i < session->channel_count; i++) {
+        const struct wf_channel *channel = session->channels[i];
+        bool bulk = channel && channel->kind == WF_CHANNEL_BULK && channel->rail == express->rail;
+        if (bulk && channel->tx.state_due && !channel->tx.idle)
+            return channel;
+    }
+    return NULL;
 }
 
 static void credit_frame(struct wf_session *session, struct wf_frame *frame)
@@ -66,8 +92,11 @@ static bool next_total(struct wf_channel *channel, struct wf_frame *frame)
 {
     struct wf_session *session = channel->session;
     struct wf_tx *tx = &channel->tx;
+    const struct wf_channel *behind;
     if (tx->state_due) {
         state_frame(channel, frame);
+    } else if (channel->kind == WF_CHANNEL_EXPRESS && (behind = wf_channel_behind(channel))) {
+        state_frame(session->channels[behind->id], frame);
     } else if (session->credit_due && channel->kind == WF_CHANNEL_EXPRESS) {
         credit_frame(session, frame);
     } else if (tx->ping_due) {

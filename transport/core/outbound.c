@@ -10,6 +10,7 @@
 #include "core/pieces.h"
 #include "core/request.h"
 #include "core/session.h"
+#include "core/spread_plan.h"
 
 /* Its bytes are in many places. */
 static bool is_scattered(const struct wf_outbound *outbound)
@@ -406,55 +407,6 @@ int wf_outbound_places(const struct wf_outbound *outbound, uint64_t offset, uint
     return 1;
 }
 
-static uint64_t outstanding(const struct wf_channel *channel)
-{
-    return channel->tx.window.spent_bytes - channel->tx.acknowledged_bytes;
-}
-
-/* The rate of the fastest channel measured, or 1 where none is: then all count the same. */
-static double highest_rate(const struct wf_session *session, int64_t now)
-{
-    double highest = 0;
-    for (int i = 0; i < session->channel_count; i++) {
-        const struct wf_channel *channel = session->channels[i];
-        if (!channel || channel->kind != WF_CHANNEL_BULK || channel->tx.rate.bytes_per_ns <= 0)
-            continue;
-        double rate = wf_rate_estimate(&channel->tx.rate, now, outstanding(channel), 0);
-        highest = rate > highest ? rate : highest;
-    }
-    return highest > 0 ? highest : 1;
-}
-
-/* The most that this channel may take of the next message, so that all rails finish together. */
-static uint64_t share_of(const struct wf_channel *channel, uint64_t waiting)
-{
-    const struct wf_session *session = channel->session;
-    if (session->bulk_count < 2)
-        return session->chunk;
-    struct wf_lane lanes[WF_CHANNELS_MAX];
-    int count = 0, mine = 0;
-    int64_t now = wf_context_now(session->context);
-    double highest = highest_rate(session, now);
-    for (int i = 0; i < session->channel_count; i++) {
-        const struct wf_channel *other = session->channels[i];
-        if (!other || other->kind != WF_CHANNEL_BULK)
-            continue;
-        if (other == channel)
-            mine = count;
-        double rate = wf_rate_estimate(&other->tx.rate, now, outstanding(other), highest);
-        lanes[count++] = (struct wf_lane){rate, outstanding(other)};
-    }
-    uint64_t under_way = 0;
-    for (int i = 0; i < count; i++)
-        under_way += lanes[i].outstanding;
-    if (under_way == 0) /* no acknowledgement will come to look again: whoever asks may take */
-        return session->chunk;
-    uint64_t chunk = session->chunk;
-    if (channel->tx.rate.bytes_per_ns <= 0 && chunk > WF_SPREAD_PROBE_BYTES)
-        chunk = WF_SPREAD_PROBE_BYTES;
-    return wf_spread_share(lanes, count, mine, waiting, chunk);
-}
-
 /* As much of `length` bytes as the entries left in the channel's operation can refer to. */
 static uint64_t fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t length)
 {
@@ -479,7 +431,7 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     /* No chunk crosses the end of the burst: what is unsolicited must be plain from the offset alone. */
     uint64_t limit = outbound->next < burst ? burst : outbound->sendable;
     uint64_t length = limit - outbound->next;
-    uint64_t share = share_of(channel, session->waiting + (fresh ? burst : 0));
+    uint64_t share = wf_spread_plan(channel, session->waiting + (fresh ? burst : 0));
     if (length > share)
         length = share;
     length = fitting(channel, outbound, length);

@@ -17,7 +17,8 @@ static bool wanted(const struct wf_session *session, const struct wf_channel *ch
     if (channel->kind == WF_CHANNEL_BULK)
         return !wf_list_empty(&session->bulk_ready);
     return !wf_list_empty(&session->express_ready) || !wf_list_empty(&session->todo_connections) ||
-           !wf_list_empty(&session->todo_inbounds) || !wf_list_empty(&session->todo_outbounds) || session->credit_due;
+           !wf_list_empty(&session->todo_inbounds) || !wf_list_empty(&session->todo_outbounds) || session->credit_due ||
+           wf_channel_behind(channel);
 }
 
 void wf_session_kick(struct wf_session *session, struct wf_worker *self)

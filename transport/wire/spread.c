@@ -1,73 +1,174 @@
 #include "wire/spread.h"
 
-#define SAMPLE_NS 1000000LL    /* shortest sample */
-#define RECOVER_NS 100000000.0 /* an idle estimate reaches the highest rate in this time */
-#define WEIGHT 0.4             /* of a new sample in the estimate */
+#define SAMPLE_NS 4000000LL       /* a sample is no shorter than this, for acknowledgements come in lumps; */
+#define EARLY_SAMPLE_NS 1000000LL /* but the first ones; */
+#define SAMPLE_BYTES (64 * 1024)  /* and has so many bytes, */
+#define SAMPLE_MAX_NS 8000000LL   /* or takes so long: a token bucket lets the first bytes pass for nothing */
+#define WEIGHT 0.4                /* of a new sample in the estimate; */
+#define SETTLED 4                 /* the first ones, which may be quite wrong, are soon forgotten */
+#define EARLY_WEIGHT 0.7
+#define LAG_WEIGHT 0.25
+#define STEP 2.0             /* the most by which one sample raises it */
+#define STALE_NS 100000000LL /* a rail that has recovered is tried after this */
+#define SLACK_NS 2000000.0   /* lateness that does not matter, */
+#define SLACK_PART 0.125     /* nor does this part of the time that is left */
+#define AHEAD_NS 5000000.0   /* what a lane may have under way: so much, */
+#define AHEAD_PART 0.125     /* and this part of the time that is left, */
+#define AHEAD_LAGS 1.5       /* or as many of its lags, so that a long way is kept full */
+#define PIECE_BYTES 8192     /* smaller chunks would be mostly headers */
+#define PROBES 4             /* work worth a trial, in probes */
+
+static double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
 
 void wf_rate_busy(struct wf_rate *rate, int64_t now_ns)
 {
     if (rate->since_ns != 0)
         return;
     rate->since_ns = now_ns;
+    rate->waits = true;
+}
+
+/* The way there and back again, apart from the time that the bytes themselves take. */
+static void note_lag(struct wf_rate *rate, int64_t now_ns, uint64_t bytes)
+{
+    rate->waits = false;
+    if (rate->samples < SETTLED)
+        return;
+    double all = (double)(now_ns - rate->since_ns), own = smaller((double)bytes / rate->bytes_per_ns, all / 2);
+    double change = all - own - (double)rate->lag_ns;
+    rate->lag_ns += (int64_t)(rate->lag_ns == 0 ? change : LAG_WEIGHT * change);
+}
+
+static void take_sample(struct wf_rate *rate, double sample)
+{
+    double before = rate->bytes_per_ns, weight = rate->samples < SETTLED ? EARLY_WEIGHT : WEIGHT;
+    rate->bytes_per_ns = before > 0 ? smaller(before + weight * (sample - before), STEP * before) : sample;
+    rate->samples += rate->samples < SETTLED;
     rate->bytes = 0;
+    rate->worked_ns = 0;
 }
 
 void wf_rate_acknowledged(struct wf_rate *rate, int64_t now_ns, uint64_t bytes, bool busy)
 {
+    if (rate->waits)
+        note_lag(rate, now_ns, bytes);
     rate->bytes += bytes;
-    int64_t elapsed = now_ns - rate->since_ns;
-    if (elapsed >= SAMPLE_NS && rate->bytes > 0) {
-        double sample = (double)rate->bytes / (double)elapsed;
-        rate->bytes_per_ns =
-            rate->bytes_per_ns > 0 ? rate->bytes_per_ns + WEIGHT * (sample - rate->bytes_per_ns) : sample;
-        rate->measured_ns = now_ns;
-        rate->since_ns = now_ns;
-        rate->bytes = 0;
-    }
-    if (!busy)
-        rate->since_ns = 0;
+    rate->worked_ns += now_ns - rate->since_ns;
+    rate->since_ns = busy ? now_ns : 0;
+    rate->heard_ns = now_ns;
+    int64_t least = rate->samples < SETTLED ? EARLY_SAMPLE_NS : SAMPLE_NS;
+    bool enough = rate->worked_ns >= least && (rate->bytes >= SAMPLE_BYTES || rate->worked_ns >= SAMPLE_MAX_NS);
+    bool first = rate->bytes_per_ns <= 0;
+    if (rate->bytes > 0 && (enough || first))
+        take_sample(rate, (double)rate->bytes / larger((double)rate->worked_ns, 1));
 }
 
-double wf_rate_estimate(const struct wf_rate *rate, int64_t now_ns, uint64_t outstanding, double highest)
+double wf_rate_estimate(const struct wf_rate *rate, int64_t news_ns, uint64_t outstanding)
 {
-    if (rate->bytes_per_ns <= 0)
-        return highest;
-    double estimate = rate->bytes_per_ns;
-    if (rate->since_ns != 0) {
-        /* Were everything under way acknowledged right now, it would still not be faster than this. */
-        double elapsed = (double)(now_ns - rate->since_ns);
-        double most = ((double)rate->bytes + (double)outstanding) / (elapsed > 1 ? elapsed : 1);
-        return most < estimate ? most : estimate;
-    }
-    double idle = (double)(now_ns - rate->measured_ns) / RECOVER_NS;
-    if (estimate >= highest || idle <= 0)
-        return estimate;
-    return idle >= 1 ? highest : estimate + idle * (highest - estimate);
+    if (rate->since_ns == 0 || rate->bytes_per_ns <= 0)
+        return rate->bytes_per_ns;
+    /* Were everything under way acknowledged right now, it would still not be faster than this. */
+    double elapsed = (double)rate->worked_ns + larger((double)(news_ns - rate->since_ns), 1);
+    return smaller(rate->bytes_per_ns, ((double)rate->bytes + (double)outstanding) / elapsed);
 }
 
-/* Would another lane finish `bytes` more before this one? */
+bool wf_rate_is_stale(const struct wf_rate *rate, int64_t now_ns)
+{
+    return rate->bytes_per_ns > 0 && rate->since_ns == 0 && now_ns - rate->heard_ns >= STALE_NS;
+}
+
+/* The work at hand, and how it would be done by the lanes whose rates are known. */
+struct work {
+    double rates;         /* of all of them together */
+    double left_ns;       /* until all is done, */
+    double slack_ns;      /* lateness that does not matter */
+    double chunk;         /* the most in one piece */
+    uint64_t outstanding; /* of all lanes */
+};
+
+static struct work survey(const struct wf_lane *lanes, int count, uint64_t waiting, uint64_t chunk)
+{
+    struct work work = {.chunk = (double)chunk};
+    double bytes = (double)waiting;
+    for (int i = 0; i < count; i++) {
+        work.outstanding += lanes[i].outstanding;
+        if (lanes[i].rate <= 0)
+            continue;
+        work.rates += lanes[i].rate;
+        bytes += (double)lanes[i].outstanding;
+    }
+    work.left_ns = work.rates > 0 ? bytes / work.rates : 0;
+    work.slack_ns = smaller(SLACK_PART * work.left_ns, SLACK_NS);
+    return work;
+}
+
+/* The bytes that a lane may have under way. */
+static double reach(const struct wf_lane *lane, const struct work *work)
+{
+    double ahead = larger(AHEAD_PART * work->left_ns + AHEAD_NS, AHEAD_LAGS * (double)lane->lag_ns);
+    return larger(lane->rate * ahead, PIECE_BYTES);
+}
+
+/* What it takes at a time: half of that, so that acknowledgements come while more is under way. */
+static double piece(const struct wf_lane *lane, const struct work *work)
+{
+    return smaller(larger(reach(lane, work) / 2, PIECE_BYTES), work->chunk);
+}
+
+static bool has_room(const struct wf_lane *lane, const struct work *work)
+{
+    return lane->outstanding == 0 || reach(lane, work) - (double)lane->outstanding >= piece(lane, work) / 2;
+}
+
+/* With nothing under way the fastest lane that is ready takes the work; of equals the first. */
+static bool is_best(const struct wf_lane *lanes, int count, int index)
+{
+    for (int i = 0; i < count; i++) {
+        bool ahead = lanes[i].rate > lanes[index].rate || (lanes[i].rate >= lanes[index].rate && i < index);
+        if (lanes[i].ready && i != index && ahead)
+            return false;
+    }
+    return true;
+}
+
+/* Would another lane finish `bytes` more before this one? Though it has no room at the moment: it will. */
 static bool beaten(const struct wf_lane *lanes, int count, int index, double bytes)
 {
     double mine = ((double)lanes[index].outstanding + bytes) / lanes[index].rate;
-    for (int i = 0; i < count; i++)
-        if (i != index && ((double)lanes[i].outstanding + bytes) / lanes[i].rate < mine)
+    for (int i = 0; i < count; i++) {
+        bool known = i != index && lanes[i].rate > 0;
+        if (known && ((double)lanes[i].outstanding + bytes) / lanes[i].rate < mine)
             return true;
+    }
     return false;
 }
 
 uint64_t wf_spread_share(const struct wf_lane *lanes, int count, int index, uint64_t waiting, uint64_t chunk)
 {
-    double rates = 0, bytes = (double)waiting;
-    uint64_t most = waiting < chunk ? waiting : chunk;
-    for (int i = 0; i < count; i++) {
-        rates += lanes[i].rate;
-        bytes += (double)lanes[i].outstanding;
-    }
-    double share = lanes[index].rate * (bytes / rates + WF_SPREAD_SLACK_NS) - (double)lanes[index].outstanding;
-    uint64_t least = most < WF_SPREAD_LEAST_BYTES ? most : WF_SPREAD_LEAST_BYTES;
-    if (share >= (double)most)
-        return most;
-    if (share >= (double)least)
-        return (uint64_t)share;
-    return beaten(lanes, count, index, (double)least) ? 0 : least;
+    const struct wf_lane *lane = &lanes[index];
+    struct work work = survey(lanes, count, waiting, chunk);
+    double most = (double)(waiting < chunk ? waiting : chunk), least = smaller(most, WF_SPREAD_LEAST_BYTES);
+    bool first = work.outstanding == 0;
+    if (first && !is_best(lanes, count, index))
+        return 0;
+    bool worth = waiting >= PROBES * WF_SPREAD_PROBE_BYTES || work.rates <= 0;
+    if (lane->rate <= 0)
+        return first || (worth && lane->outstanding == 0) ? (uint64_t)smaller(most, WF_SPREAD_PROBE_BYTES) : 0;
+
+    if (!has_room(lane, &work))
+        return 0;
+    double under_way = (double)lane->outstanding, room = larger(reach(lane, &work) - under_way, least);
+    double share = lane->rate * (work.left_ns + work.slack_ns) - under_way;
+    if (share >= least)
+        return (uint64_t)smaller(smaller(share, most), smaller(piece(lane, &work), room));
+    bool trial = lane->stale && worth && lane->outstanding == 0;
+    return first || trial || !beaten(lanes, count, index, least) ? (uint64_t)least : 0;
 }

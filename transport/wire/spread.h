@@ -7,8 +7,14 @@
  *
  *     share_i = r_i * (T + slack) - o_i
  *
- * A channel takes no more than its share; the one that would finish a chunk first is open in any case, so that work
- * never waits for an estimate. Rates come from acknowledged bytes. Pure: time is passed in.
+ * It takes it in pieces, and never has more under way than it carries in a part of T and a few milliseconds: what has
+ * been handed to a rail cannot be taken back when the rail turns out slower than it was thought to be.
+ *
+ * Rates come from acknowledged bytes. A channel of unknown rate gets one small chunk, and so does one that has been
+ * idle for long: it may have recovered. Such a trial is all that a wrong guess costs.
+ *
+ * A share is 0 only while bytes are under way, whose acknowledgement is the next occasion to ask, or while a better
+ * channel is ready to take the work: nothing ever waits for time to pass. Pure: time is passed in.
  */
 #ifndef WF_WIRE_SPREAD_H
 #define WF_WIRE_SPREAD_H
@@ -16,16 +22,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WF_SPREAD_SLACK_NS 2000000.0      /* lateness that does not matter */
 #define WF_SPREAD_PROBE_BYTES (32 * 1024) /* what a channel of unknown rate is tried with */
-#define WF_SPREAD_LEAST_BYTES 4096        /* a smaller share is none */
+#define WF_SPREAD_LEAST_BYTES 4096        /* a smaller share is none; what an idle channel is tried with */
 
 /* The rate of one channel. All zero: not measured. */
 struct wf_rate {
     double bytes_per_ns; /* 0: not measured */
-    int64_t since_ns;    /* start of the present sample; 0: idle */
-    uint64_t bytes;      /* acknowledged in the present sample */
-    int64_t measured_ns; /* when the estimate was last renewed */
+    uint64_t bytes;      /* acknowledged in the present sample, */
+    int64_t worked_ns;   /* in so much time with something under way before */
+    int64_t since_ns;    /* this; 0: nothing is under way */
+    int64_t heard_ns;    /* the last acknowledgement */
+    int64_t lag_ns; /* from handing a chunk to an idle channel to its acknowledgement, less its own time; 0: unknown */
+    int samples;    /* taken so far, as long as they are few */
+    bool waits;     /* the first acknowledgement since the channel was idle is still to come */
 };
 
 /* The channel has something unacknowledged from now on. */
@@ -35,21 +44,27 @@ void wf_rate_busy(struct wf_rate *rate, int64_t now_ns);
 void wf_rate_acknowledged(struct wf_rate *rate, int64_t now_ns, uint64_t bytes, bool busy);
 
 /*
- * The rate to plan with. Not measured: `highest`. While nothing is acknowledged the estimate sinks to what
- * `outstanding` bytes in that time would mean; while the channel is idle it rises towards `highest`, so that a
- * recovered rail is tried.
+ * The rate to plan with; 0: not measured. While others are acknowledged and this one is not, the estimate sinks to what
+ * `outstanding` bytes in that time would mean. `news_ns` is the time of the last acknowledgement on any channel: while
+ * there is none at all it is the peer, or this process, that stands still, and no rail is the worse for it.
  */
-double wf_rate_estimate(const struct wf_rate *rate, int64_t now_ns, uint64_t outstanding, double highest);
+double wf_rate_estimate(const struct wf_rate *rate, int64_t news_ns, uint64_t outstanding);
+
+/* Idle for so long that it may have another rate by now. */
+bool wf_rate_is_stale(const struct wf_rate *rate, int64_t now_ns);
 
 /* A channel as the plan sees it. */
 struct wf_lane {
-    double rate;          /* bytes per ns, > 0 */
+    double rate;          /* bytes per ns; 0: not measured */
     uint64_t outstanding; /* unacknowledged bytes */
+    int64_t lag_ns;
+    bool ready; /* it would take work right now */
+    bool stale;
 };
 
 /*
- * The bytes that lane `index` may take now out of `waiting` bytes, at most `chunk`: 0, or WF_SPREAD_LEAST_BYTES and
- * more (less only where `waiting` or `chunk` is).
+ * The bytes that lane `index`, which is ready, may take now out of `waiting` bytes, at most `chunk`: 0, or
+ * WF_SPREAD_LEAST_BYTES and more (less only where `waiting` or `chunk` is).
  */
 uint64_t wf_spread_share(const struct wf_lane *lanes, int count, int index, uint64_t waiting, uint64_t chunk);
 
