@@ -9,6 +9,7 @@ set -u
 frame=9000 # MTU: of the rate, (frame - 52) / (frame + 14) is TCP payload over IPv4: 99.3 %
 LAB_RAILS=${LAB_RAILS:-1gbit,1gbit,1gbit,1gbit}
 LAB_IP=${LAB_IP:-46}
+LAB_SUBNETS=${LAB_SUBNETS:-each}
 
 usage() {
     cat <<'END'
@@ -30,8 +31,10 @@ Works as root, and without where the system allows user namespaces; also inside 
 
   LAB_RAILS=RATE,...  the rails, as kbit, mbit or gbit (default 1gbit,1gbit,1gbit,1gbit)
   LAB_IP=4|6|46       the address families of the rails (default 46)
+  LAB_SUBNETS=each|one  a subnet for each rail, or one for all (default each)
 
-Rail N is the interface labN in both nodes: 10.77.N.1 and fd77:77:77:N::1 in node 0, ...2 in node 1, MTU 9000.
+Rail N is the interface labN in both nodes: 10.77.N.1 and fd77:77:77:N::1 in node 0, ...2 in node 1, MTU 9000. In one
+subnet: 10.77.0.(2N+1) and fd77:77:77::(2N+1), ...(2N+2) in node 1.
 
 Exit status: that of COMMAND; of two that of the server, unless it is 0: then the client's; 2 wrong usage; 77 the lab
 cannot be made here, with the reason.
@@ -63,9 +66,11 @@ on() {
 
 # address NODE RAIL FAMILY
 address() {
-    case $3 in
-    4) printf '10.77.%d.%d\n' "$2" $(($1 + 1)) ;;
-    6) printf 'fd77:77:77:%x::%d\n' "$2" $(($1 + 1)) ;;
+    case $3$LAB_SUBNETS in
+    4each) printf '10.77.%d.%d\n' "$2" $(($1 + 1)) ;;
+    6each) printf 'fd77:77:77:%x::%d\n' "$2" $(($1 + 1)) ;;
+    4one) printf '10.77.0.%d\n' $((2 * $2 + $1 + 1)) ;;
+    6one) printf 'fd77:77:77::%x\n' $((2 * $2 + $1 + 1)) ;;
     esac
 }
 
@@ -80,6 +85,7 @@ parse_rails() {
         parse_rate "$rate"
     done
     [[ $LAB_IP == 4 || $LAB_IP == 6 || $LAB_IP == 46 ]] || wrong_usage "LAB_IP=$LAB_IP: must be 4, 6 or 46"
+    [[ $LAB_SUBNETS == each || $LAB_SUBNETS == one ]] || wrong_usage "LAB_SUBNETS=$LAB_SUBNETS: must be each or one"
 }
 
 parse_rate() {

@@ -10,7 +10,7 @@ script=$scratch/run_p2p_fullmesh.sh
 net=$scratch/scripts/lab_net.sh
 WEFT_BUILD=$(dirname -- "$(dirname -- "$WEFT_TEST_PROGRAM")")
 export WEFT_BUILD LAB_RAILS=200mbit,200mbit LAB_MARK=mark$$
-unset NCCL_SOCKET_IFNAME LAB_IP
+unset NCCL_SOCKET_IFNAME LAB_IP LAB_SUBNETS
 small=(--pattern pairs --endpoints 1 --iters 2 --warmup 1)
 
 run "$net" true
@@ -111,6 +111,19 @@ expect_text 'interrupted by SIGTERM' 'after SIGTERM'
 # The other ways to use it.
 run env LAB_IP=6 "$script" lab --size 1M "${small[@]}"
 expect_status 0 'rails with IPv6 only'
+# one_subnet FAMILY ADDRESS: each of two interfaces in one subnet carries its part, both ways.
+one_subnet() {
+    run env LAB_IP="$1" LAB_SUBNETS=one "$net" --counters "$scratch/counters" \
+        "$WEFT_TEST_PROGRAM" mesh --listen --size 8M "${small[@]}" --log-dir= : \
+        "$WEFT_TEST_PROGRAM" mesh --connect="$2" --size 8M "${small[@]}" --log-dir= --quiet
+    expect_status 0 "one subnet, IPv$1"
+    expect_text '0 wrong bytes: passed' "one subnet, IPv$1"
+    awk -F, '$1 ~ /^node/ && NR > 1 { total += $5; sent[$1, $2] = $5 }
+        END { for (one in sent) { if (sent[one] < total / 4 * 0.7) exit 1; n += 1 } exit n != 4 }' \
+        "$scratch/counters" || fail "one subnet, IPv$1: unequal: $(cat -- "$scratch/counters")"
+}
+one_subnet 4 10.77.0.1
+one_subnet 6 '[fd77:77:77::1]'
 run "$net" env LAB_RAILS=100mbit "$script" lab --size 1M "${small[@]}"
 expect_status 0 'a lab in a lab'
 run "$net" bash -c "'$net' --rate 1 20mbit && tc qdisc show dev lab1 && '$net' --node 1 tc qdisc show dev lab1"
@@ -125,6 +138,8 @@ for wrong in 'x' '1gbit,' '0mbit' '1gbit,,1gbit'; do
     expect_status 2 "LAB_RAILS=$wrong"
     expect_lines 1 "LAB_RAILS=$wrong"
 done
+run env LAB_SUBNETS=two "$net" true
+expect_status 2 'LAB_SUBNETS=two'
 run env LAB_RAILS=x "$script" lab
 expect_status 2 'wrong usage through the script'
 run "$net" --rate 1 1gbit

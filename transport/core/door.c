@@ -1,6 +1,7 @@
 #include "core/door.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,11 +88,16 @@ void wf_door_destroy(struct wf_door *door)
 
 /* --- listening --- */
 
-static int listen_on(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status)
+/* `rail`: NULL, or the one whose interface the listener is bound to. `shared`: others of ours have the port, too. */
+static int listen_on(struct wf_door *door, const struct sockaddr_storage *address, const struct wf_rail *rail,
+                     bool shared, struct wf_status *status)
 {
     struct weft_context *context = door->context;
-    struct wf_socket_options options = {.local = *address, .buffer_bytes = context->tuning.socket_buffer};
+    struct wf_socket_options options = {
+        .local = *address, .buffer_bytes = context->tuning.socket_buffer, .shared_port = shared};
     char text[80];
+    if (rail)
+        snprintf(options.device, sizeof options.device, "%s", rail->device);
     wf_address_text(address, true, text, sizeof text);
     int fd = context->engine_ops->listen(context->engine_host, &options, BACKLOG);
     if (fd == -EADDRINUSE)
@@ -110,22 +116,55 @@ static bool covered(const struct sockaddr_storage *listening, const struct socka
     return wf_address_same_host(listening, rail);
 }
 
+static bool any_crowded(const struct weft_context *context)
+{
+    for (int i = 0; i < context->rail_count; i++)
+        if (context->rails[i].crowded)
+            return true;
+    return false;
+}
+
+/* The listener on the address asked for; fills `bound` with the port that it got. */
+static int listen_first(struct wf_door *door, const struct sockaddr_storage *address, bool shared,
+                        struct sockaddr_storage *bound, struct wf_status *status)
+{
+    struct weft_context *context = door->context;
+    *bound = *address;
+    int result = listen_on(door, address, NULL, false, status);
+    if (result == 0)
+        result = context->engine_ops->address(context->engine_host, door->listeners[0].fd, false, bound);
+    if (result < 0 || !shared)
+        return result;
+    /* That nobody else has the port is known now: a shared one would not have told. */
+    close_listeners(door);
+    return listen_on(door, bound, NULL, true, status);
+}
+
+/*
+ * With two interfaces in one subnet the kernel answers a call from the first that leads to the caller, and the caller's
+ * socket, bound to the second, does not hear it. A listener that is bound to the interface answers from there.
+ */
+static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *address, const struct wf_rail *rail,
+                          int port, bool shared, struct wf_status *status)
+{
+    struct sockaddr_storage place = rail->address;
+    wf_address_set_port(&place, port);
+    if (rail->crowded) /* beside the one asked for, where that covers it */
+        return listen_on(door, &place, rail, shared, status);
+    return covered(address, &place) ? 0 : listen_on(door, &place, NULL, shared, status);
+}
+
 int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status)
 {
     struct weft_context *context = door->context;
     if (door->port != 0)
         return wf_fail(status, -EALREADY, "this context listens on port %d already", door->port);
-    struct sockaddr_storage bound = *address;
-    int result = listen_on(door, address, status);
-    if (result == 0)
-        result = context->engine_ops->address(context->engine_host, door->listeners[0].fd, false, &bound);
-    int port = wf_address_port(&bound);
-    for (int i = 0; i < context->rail_count && result == 0; i++) {
-        struct sockaddr_storage rail = context->rails[i].address;
-        wf_address_set_port(&rail, port);
-        if (!covered(address, &rail))
-            result = listen_on(door, &rail, status);
-    }
+    struct sockaddr_storage bound;
+    bool shared = any_crowded(context);
+    int result = listen_first(door, address, shared, &bound, status);
+    int port = result < 0 ? 0 : wf_address_port(&bound);
+    for (int i = 0; i < context->rail_count && result == 0; i++)
+        result = listen_on_rail(door, address, &context->rails[i], port, shared, status);
     if (result < 0) {
         close_listeners(door);
         return result;

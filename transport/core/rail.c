@@ -224,9 +224,51 @@ static int find_named(const char *list, struct wf_rail *rails, int max, struct w
     return count;
 }
 
+/* The bytes of an address, and how many; NULL for families that are none of ours. */
+static const uint8_t *address_bytes(const struct sockaddr *address, size_t *length)
+{
+    *length = address->sa_family == AF_INET ? 4 : 16;
+    if (address->sa_family == AF_INET)
+        return (const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr;
+    if (address->sa_family == AF_INET6)
+        return (const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+    return NULL;
+}
+
+/* Is the rail's address in the subnet of this one? */
+static bool in_subnet(const struct ifaddrs *one, const struct wf_rail *rail)
+{
+    size_t length;
+    if (!one->ifa_addr || !one->ifa_netmask || one->ifa_addr->sa_family != rail->address.ss_family)
+        return false;
+    const uint8_t *theirs = address_bytes(one->ifa_addr, &length), *mask = address_bytes(one->ifa_netmask, &length);
+    const uint8_t *ours = address_bytes((const struct sockaddr *)&rail->address, &length);
+    if (!theirs || !mask || !ours)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if ((theirs[i] ^ ours[i]) & mask[i])
+            return false;
+    return true;
+}
+
+/* Link-local addresses name their interface: they are never in doubt. */
+static void note_crowded(struct wf_rail *rails, int count)
+{
+    struct ifaddrs *all;
+    if (getifaddrs(&all) != 0)
+        return;
+    for (int i = 0; i < count; i++)
+        for (struct ifaddrs *one = all; one; one = one->ifa_next)
+            if (strcmp(one->ifa_name, rails[i].device) != 0 && !wf_address_is_link_local(&rails[i].address))
+                rails[i].crowded |= in_subnet(one, &rails[i]);
+    freeifaddrs(all);
+}
+
 int wf_rails_find(const char *setting, struct wf_rail *rails, int max, struct wf_status *status)
 {
-    if (setting[0] == '\0' || setting[0] == '^')
-        return find_usable(setting[0] ? setting + 1 : "", rails, max, status);
-    return find_named(setting, rails, max, status);
+    bool usable_ones = setting[0] == '\0' || setting[0] == '^';
+    int count = usable_ones ? find_usable(setting[0] ? setting + 1 : "", rails, max, status)
+                            : find_named(setting, rails, max, status);
+    note_crowded(rails, count);
+    return count;
 }

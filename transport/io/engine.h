@@ -48,6 +48,7 @@ struct wf_socket_options {
     struct sockaddr_storage local; /* address to bind to; ss_family 0: none */
     char device[32];               /* interface to bind to; "": none */
     int buffer_bytes;              /* SO_SNDBUF and SO_RCVBUF; 0: left to the kernel */
+    bool shared_port;              /* other listeners of this process have the port, too (SO_REUSEPORT) */
 };
 
 struct wf_engine_limits {

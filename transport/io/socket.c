@@ -46,6 +46,11 @@ int wf_socket_bind_device(void *host, int fd, const char *device)
     /* Kernels differ in whether "no such device" or "no permission" wins; here the former always does. */
     if (length && !if_nametoindex(device))
         return -ENODEV;
+    /* To bind a socket twice takes more rights than to bind it once. */
+    char bound[IFNAMSIZ] = "";
+    socklen_t size = sizeof bound;
+    if (length && !getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, bound, &size) && strncmp(bound, device, IFNAMSIZ) == 0)
+        return 0;
     return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, (socklen_t)length) ? -errno : 0;
 }
 
@@ -54,6 +59,8 @@ static int prepare(int fd, const struct wf_socket_options *options, bool *bound)
 {
     set_flag(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     set_flag(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (options->shared_port)
+        set_flag(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     if (options->buffer_bytes > 0) {
         set_flag(fd, SOL_SOCKET, SO_SNDBUF, options->buffer_bytes);
         set_flag(fd, SOL_SOCKET, SO_RCVBUF, options->buffer_bytes);
