@@ -33,10 +33,19 @@ static void region_destroy(struct region *region)
     loop_buffer_unmap(&region->buffer);
 }
 
+/* The owner's memory is touched by a thread of its library, and nothing in this process tells that thread of us, or us
+ * of it, but a socket: a lock that both have held orders the two, as a message does in a program of two processes. */
+static void meet_the_owner(void)
+{
+    struct weft_error err;
+    LOOP_CALL(weft_peer_status(pair.node[1].peer, &err), &err);
+}
+
 static struct weft_request *write_to(const struct region *region, const void *data, size_t size, uint64_t offset,
                                      const struct weft_options *options)
 {
     struct weft_request *request = NULL;
+    meet_the_owner();
     int rc = weft_write(ASKER, data, size, region->key, offset, options, &request);
     LOOP_CHECK(rc == 0 && request, "weft_write: %s", strerror(-rc));
     return request;
@@ -46,17 +55,10 @@ static struct weft_request *read_from(const struct region *region, void *data, s
                                       const struct weft_options *options)
 {
     struct weft_request *request = NULL;
+    meet_the_owner();
     int rc = weft_read(ASKER, data, size, region->key, offset, options, &request);
     LOOP_CHECK(rc == 0 && request, "weft_read: %s", strerror(-rc));
     return request;
-}
-
-/* The owner's memory was written by a thread of its library, and nothing in this process has told us so but a socket:
- * a lock that both have held orders the two, as a notification does in a program of two processes. */
-static void meet_the_owner(void)
-{
-    struct weft_error err;
-    LOOP_CALL(weft_peer_status(pair.node[1].peer, &err), &err);
 }
 
 static struct weft_request *receive_note(void *data, size_t capacity)
@@ -347,7 +349,6 @@ static void ends_in_a_queue(void)
     loop_pair_create(&pair, NULL, NULL, 2);
     region_create(&region, sizeof data);
     loop_fill(region.buffer.data, sizeof data, 6);
-    meet_the_owner();
     LOOP_CALL(weft_queue_create(pair.node[0].context, &queue, &err), &err);
     for (size_t i = 0; i < COUNT; i++) {
         struct weft_options options = {.queue = queue, .user_data = data + i * SIZE};
@@ -452,18 +453,20 @@ static int ended(struct weft_request *request, int a, int b)
 /* The owner takes the memory away while it is being written and read: afterwards nobody touches it. */
 static void registration_ends_under_way(void)
 {
-    enum { SIZE = 8 << 20, COUNT = 6 };
+    enum { SIZE = 2 << 20, COUNT = 6 };
     struct loop_buffer source;
     struct weft_request *requests[COUNT];
 
-    loop_buffer_create(&source, SIZE);
+    loop_buffer_create(&source, (size_t)COUNT * SIZE);
     for (int round = 0; round < 6; round++) {
         struct region region;
         loop_pair_create(&pair, round % 2 ? "channels=4" : "channels=1 chunk=64K", NULL, 2);
-        region_create(&region, SIZE);
-        for (int i = 0; i < COUNT; i++)
-            requests[i] = i % 2 ? read_from(&region, source.data, SIZE, 0, NULL)
-                                : write_to(&region, source.data, SIZE, 0, NULL);
+        region_create(&region, (size_t)COUNT * SIZE);
+        for (size_t i = 0; i < COUNT; i++) {
+            size_t at = i * SIZE; /* each has bytes of its own on both sides */
+            requests[i] = i % 2 ? read_from(&region, source.data + at, SIZE, at, NULL)
+                                : write_to(&region, source.data + at, SIZE, at, NULL);
+        }
         int first = round / 2; /* that many have ended before */
         for (int i = 0; i < first; i++)
             loop_done(requests[i], 0, SIZE);
@@ -478,19 +481,20 @@ static void registration_ends_under_way(void)
 
 static void cancelled_under_way(void)
 {
-    enum { SIZE = 4 << 20, COUNT = 12 };
+    enum { SIZE = 2 << 20, COUNT = 12 };
     struct region region;
     struct loop_buffer memory[COUNT];
     struct weft_request *requests[COUNT];
     char note[32];
 
     loop_pair_create(&pair, "channels=2 chunk=64K", NULL, 2);
-    region_create(&region, SIZE);
+    region_create(&region, (size_t)COUNT * SIZE);
     struct weft_options options = {.flags = WEFT_NOTIFY, .notify_data = "done", .notify_length = 4};
     for (int i = 0; i < COUNT; i++) {
         loop_buffer_create(&memory[i], SIZE);
-        requests[i] = i % 2 ? read_from(&region, memory[i].data, SIZE, 0, i % 3 ? &options : NULL)
-                            : write_to(&region, memory[i].data, SIZE, 0, i % 3 ? &options : NULL);
+        size_t at = (size_t)i * SIZE;
+        requests[i] = i % 2 ? read_from(&region, memory[i].data, SIZE, at, i % 3 ? &options : NULL)
+                            : write_to(&region, memory[i].data, SIZE, at, i % 3 ? &options : NULL);
     }
     for (int i = COUNT; i-- > 0;) {
         weft_cancel(requests[i]);
@@ -517,13 +521,13 @@ static void closed_under_way(void)
     for (int round = 0; round < 4; round++) {
         struct weft_connection *ends[2];
         loop_pair_create(&pair, "channels=2 chunk=64K", NULL, 2);
-        region_create(&region, SIZE);
-        loop_buffer_create(&memory, SIZE);
+        region_create(&region, (size_t)3 * SIZE);
+        loop_buffer_create(&memory, (size_t)3 * SIZE);
         loop_connection(&pair, 0, ends);
         struct weft_request *requests[3] = {NULL};
-        struct weft_piece piece[2] = {{0, 0, 10}, {20, 30, 1000000}};
+        struct weft_piece piece[2] = {{2 * SIZE, 2 * SIZE, 10}, {2 * SIZE + 20, 2 * SIZE + 30, 1000000}};
         LOOP_CHECK(weft_write(ends[0], memory.data, SIZE, region.key, 0, NULL, &requests[0]) == 0, "write");
-        LOOP_CHECK(weft_read(ends[0], memory.data, SIZE, region.key, 0, NULL, &requests[1]) == 0, "read");
+        LOOP_CHECK(weft_read(ends[0], memory.data + SIZE, SIZE, region.key, SIZE, NULL, &requests[1]) == 0, "read");
         LOOP_CHECK(weft_write_list(ends[0], memory.data, piece, 2, region.key, NULL, &requests[2]) == 0, "list");
         int first = round % 2;
         LOOP_CALL(weft_connection_close(ends[first], 20000, &err), &err);
@@ -539,18 +543,20 @@ static void closed_under_way(void)
 /* The peer is gone in the middle: every request ends, its memory is free. */
 static void peer_closed_under_way(void)
 {
-    enum { SIZE = 8 << 20, COUNT = 6 };
+    enum { SIZE = 2 << 20, COUNT = 6 };
     struct region region;
     struct loop_buffer memory;
     struct weft_request *requests[COUNT];
     struct weft_error err;
 
     loop_pair_create(&pair, "channels=2 chunk=64K", NULL, 2);
-    region_create(&region, SIZE);
-    loop_buffer_create(&memory, SIZE);
-    for (int i = 0; i < COUNT; i++)
-        requests[i] = i % 2 ? read_from(&region, memory.data, SIZE, 0, NULL)
-                            : write_to(&region, memory.data, SIZE, 0, NULL);
+    region_create(&region, (size_t)COUNT * SIZE);
+    loop_buffer_create(&memory, (size_t)COUNT * SIZE);
+    for (size_t i = 0; i < COUNT; i++) {
+        size_t at = i * SIZE; /* each has bytes of its own on both sides */
+        requests[i] = i % 2 ? read_from(&region, memory.data + at, SIZE, at, NULL)
+                            : write_to(&region, memory.data + at, SIZE, at, NULL);
+    }
     LOOP_CALL(weft_peer_close(pair.node[0].peer, 20000, &err), &err);
     pair.node[0].peer = NULL;
     pair.node[0].connection = NULL;
