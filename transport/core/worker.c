@@ -235,10 +235,16 @@ static void park(struct wf_worker *worker, int64_t rest_ns)
         syscall(SYS_futex, &worker->park, FUTEX_WAIT_PRIVATE, 0, &rest, NULL, 0);
 }
 
+/* Spins a little after each event, then sleeps in the engine. */
 static void drive_until_wanted(struct wf_worker *worker)
 {
-    while (!atomic_load(&worker->stopping) && !atomic_load(&worker->wanted))
-        wf_worker_drive(worker, REST_NS);
+    struct weft_context *context = worker->context;
+    int64_t spin_until = 0;
+    while (!atomic_load(&worker->stopping) && !atomic_load(&worker->wanted)) {
+        int64_t now = wf_context_now(context);
+        if (wf_worker_drive(worker, now < spin_until ? 0 : REST_NS) > 0)
+            spin_until = wf_context_now(context) + context->tuning.spin_ns;
+    }
     wf_worker_leave(worker);
 }
 
