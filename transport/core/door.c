@@ -124,22 +124,6 @@ static bool any_crowded(const struct weft_context *context)
     return false;
 }
 
-/* The listener on the address asked for; fills `bound` with the port that it got. */
-static int listen_first(struct wf_door *door, const struct sockaddr_storage *address, bool shared,
-                        struct sockaddr_storage *bound, struct wf_status *status)
-{
-    struct weft_context *context = door->context;
-    *bound = *address;
-    int result = listen_on(door, address, NULL, false, status);
-    if (result == 0)
-        result = context->engine_ops->address(context->engine_host, door->listeners[0].fd, false, bound);
-    if (result < 0 || !shared)
-        return result;
-    /* That nobody else has the port is known now: a shared one would not have told. */
-    close_listeners(door);
-    return listen_on(door, bound, NULL, true, status);
-}
-
 /*
  * With two interfaces in one subnet the kernel answers a call from the first that leads to the caller, and the caller's
  * socket, bound to the second, does not hear it. A listener that is bound to the interface answers from there.
@@ -149,9 +133,8 @@ static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *a
 {
     struct sockaddr_storage place = rail->address;
     wf_address_set_port(&place, port);
-    if (rail->crowded) /* beside the one asked for, where that covers it */
-        return listen_on(door, &place, rail, shared, status);
-    return covered(address, &place) ? 0 : listen_on(door, &place, NULL, shared, status);
+    int result = covered(address, &place) ? 0 : listen_on(door, &place, NULL, shared, status);
+    return rail->crowded && result == 0 ? listen_on(door, &place, rail, true, status) : result;
 }
 
 int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status)
@@ -159,9 +142,11 @@ int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address,
     struct weft_context *context = door->context;
     if (door->port != 0)
         return wf_fail(status, -EALREADY, "this context listens on port %d already", door->port);
-    struct sockaddr_storage bound;
+    struct sockaddr_storage bound = *address;
     bool shared = any_crowded(context);
-    int result = listen_first(door, address, shared, &bound, status);
+    int result = listen_on(door, address, NULL, shared, status);
+    if (result == 0)
+        result = context->engine_ops->address(context->engine_host, door->listeners[0].fd, false, &bound);
     int port = result < 0 ? 0 : wf_address_port(&bound);
     for (int i = 0; i < context->rail_count && result == 0; i++)
         result = listen_on_rail(door, address, &context->rails[i], port, shared, status);

@@ -23,7 +23,7 @@ struct wf_session;
 #define WF_VISITORS_MAX 256
 #define WF_DIALS_AT_ONCE 32
 #define WF_DIAL_ADDRESSES 8
-#define WF_LISTENERS_MAX (WF_RAILS_MAX + 1)
+#define WF_LISTENERS_MAX (2 * WF_RAILS_MAX + 1)
 
 /* A call to another context, from weft_connect() to the last channel. Owner: the door, until `done`. */
 struct wf_dial {

@@ -488,13 +488,17 @@ struct wf_outbound *wf_outbound_pull_bulk(struct wf_channel *channel, struct wf_
     return NULL;
 }
 
-/* Is there a bulk channel that would introduce a large message right now? */
-static bool bulk_is_idle(const struct wf_session *session)
+/* Would a bulk channel introduce the head of the line right now? Then small messages behind it need not wait. */
+static bool bulk_would_take(const struct weft_connection *connection)
 {
+    const struct wf_session *session = connection->session;
+    const struct wf_outbound *head = bulk_head(connection);
+    if (!head || bulk_candidate(connection) != head || !wf_list_empty(&connection->sending))
+        return false;
     for (int i = 0; i < session->channel_count; i++) {
         const struct wf_channel *channel = session->channels[i];
         if (channel && channel->kind == WF_CHANNEL_BULK && channel->up && channel->tx.idle &&
-            wf_channel_open(channel, session->chunk))
+            wf_channel_open(channel, session->chunk) && wf_spread_plan(channel, session->waiting + burst_of(head)) > 0)
             return true;
     }
     return false;
@@ -532,7 +536,7 @@ struct wf_outbound *wf_outbound_pull_express(struct wf_channel *channel, struct 
     WF_LIST_EACH (link, following, &session->express_ready) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, express_link);
         struct wf_outbound *outbound = first_of(&connection->pending);
-        if (bulk_head(connection) && bulk_is_idle(session))
+        if (bulk_would_take(connection))
             continue; /* no need to offer what goes at once */
         if (!wf_channel_open(channel, goes_whole(outbound) ? outbound->total : 0))
             return NULL;

@@ -183,8 +183,8 @@ static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t
     return WF_NEVER;
 }
 
-/* A stream whose operation is under way and of which nothing is acknowledged any more is dead, though others answer.
- * Session lock held. */
+/* A stream of which nothing is acknowledged any more is dead, though others answer: every frame is taken at once by a
+ * peer that lives. Session lock held. */
 static int64_t check_streams(struct wf_session *session, int64_t now_ns)
 {
     int64_t timeout = session->context->tuning.timeout_ns, next = WF_NEVER;
@@ -193,7 +193,7 @@ static int64_t check_streams(struct wf_session *session, int64_t now_ns)
     for (int i = 0; i < session->channel_count; i++) {
         struct wf_channel *channel = session->channels[i];
         struct wf_tx *tx = &channel->tx;
-        bool waits = !tx->idle && tx->acknowledged != tx->window.spent_frames;
+        bool waits = tx->acknowledged != tx->window.spent_frames;
         if (!waits || paused || tx->acknowledged != tx->progress) {
             tx->progress = tx->acknowledged;
             tx->progress_ns = now_ns;

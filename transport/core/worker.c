@@ -12,6 +12,7 @@
 #include "core/wait.h"
 
 #define OPS_AT_ONCE 32
+#define ROUNDS_UNTOLD 8 /* a busy worker tells of disposals after so many: senders wait for them to go on */
 #define PARK_MIN_NS (200 * WF_NS_PER_US)
 #define PARK_MAX_NS (1 * WF_NS_PER_MS)
 #define REST_NS (1 * WF_NS_PER_S)
@@ -175,8 +176,12 @@ int wf_worker_drive(struct wf_worker *worker, int64_t timeout_ns)
 {
     int handled = handle_kicks(worker);
     handled += poll_once(worker, 0);
-    if (handled == 0 && !wf_list_empty(&worker->unacknowledged))
+    bool untold = !wf_list_empty(&worker->unacknowledged);
+    worker->rounds_untold = untold ? worker->rounds_untold + 1 : 0;
+    if (untold && (handled == 0 || worker->rounds_untold > ROUNDS_UNTOLD)) {
         tell_disposals(worker);
+        worker->rounds_untold = 0;
+    }
     handled += handle_kicks(worker);
     if (handled == 0 && timeout_ns != 0) {
         handled += poll_once(worker, timeout_ns);

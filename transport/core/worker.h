@@ -54,6 +54,7 @@ struct wf_worker {
 
     uint32_t bells;                /* workers to be woken, by index; token holder */
     struct wf_list unacknowledged; /* rx halves that have disposed of frames the peer has not heard of; token holder */
+    uint32_t rounds_untold;        /* rounds since there are some; token holder */
     uint8_t *sink;                 /* where unwanted payload goes; token holder */
 };
 

@@ -30,17 +30,17 @@ enum wf_op_kind {
  * field but `context`. The memory behind `iov` (the array too: the engine advances it) must stay until then.
  */
 struct wf_op {
-    struct wf_link link;      /* the engine's while posted */
+    struct wf_link link; /* the engine's while posted */
     enum wf_op_kind kind;
     int fd;
     struct iovec *iov;
     int iov_count;
     struct sockaddr_storage *address; /* CONNECT */
-    int64_t result;           /* after poll: see enum wf_op_kind, or a negative errno; -ECANCELED after cancel */
-    uint64_t moved;           /* SEND: bytes handed to the kernel, also after a failure */
-    bool posted;              /* between post and poll */
-    bool finished;            /* the engine's: waiting to be polled */
-    void *context;            /* the poster's */
+    int64_t result; /* after poll: see enum wf_op_kind, or a negative errno; -ECANCELED after cancel */
+    uint64_t moved; /* SEND: bytes handed to the kernel, also after a failure */
+    bool posted;    /* between post and poll */
+    bool finished;  /* the engine's: waiting to be polled */
+    void *context;  /* the poster's */
 };
 
 /* What kind of socket to make and where to bind it. */
@@ -48,7 +48,8 @@ struct wf_socket_options {
     struct sockaddr_storage local; /* address to bind to; ss_family 0: none */
     char device[32];               /* interface to bind to; "": none */
     int buffer_bytes;              /* SO_SNDBUF and SO_RCVBUF; 0: left to the kernel */
-    bool shared_port;              /* other listeners of this process have the port, too (SO_REUSEPORT) */
+    bool shared_port;              /* a listener beside which others, bound to a device, get the port; or one of these.
+                                    * The former must be alone at first: -EADDRINUSE */
 };
 
 struct wf_engine_limits {

@@ -59,7 +59,7 @@ static int prepare(int fd, const struct wf_socket_options *options, bool *bound)
 {
     set_flag(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     set_flag(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-    if (options->shared_port)
+    if (options->shared_port && options->device[0])
         set_flag(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     if (options->buffer_bytes > 0) {
         set_flag(fd, SOL_SOCKET, SO_SNDBUF, options->buffer_bytes);
@@ -123,6 +123,8 @@ static int listen_on(const struct wf_socket_options *options, const struct socka
         rc = bind_local(fd, local);
     if (!rc && listen(fd, backlog))
         rc = -errno;
+    if (!rc && options->shared_port) /* not before: it would let somebody else's listener have the port already */
+        set_flag(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     if (rc) {
         close(fd);
         return rc;
