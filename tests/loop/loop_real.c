@@ -42,6 +42,11 @@ int loop_world_accept(struct weft_context *context, int timeout_ms, struct weft_
     return weft_accept(context, timeout_ms, out, err);
 }
 
+void loop_world_deregister(struct weft_registration *registration)
+{
+    weft_deregister(registration);
+}
+
 int64_t loop_world_now_ns(void)
 {
     struct timespec now;

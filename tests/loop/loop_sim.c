@@ -11,6 +11,7 @@
 
 #include "core/context.h"
 #include "core/door.h"
+#include "core/registration.h"
 #include "core/session.h"
 #include "core/worker.h"
 #include "sim.h"
@@ -191,6 +192,15 @@ int loop_world_accept(struct weft_context *context, int timeout_ms, struct weft_
 }
 
 /* Who asks for the time again and again waits for something. */
+/* The call sleeps until nobody uses the memory any more: here somebody has to make that happen first. */
+void loop_world_deregister(struct weft_registration *registration)
+{
+    wf_registration_end(registration);
+    while (atomic_load(&registration->uses) != WF_REGISTRATION_ENDED)
+        turn();
+    weft_deregister(registration);
+}
+
 int64_t loop_world_now_ns(void)
 {
     if (!sim)

@@ -26,6 +26,8 @@ int loop_world_connect(struct weft_context *context, const char *address, int ti
                        struct weft_error *err);
 int loop_world_accept(struct weft_context *context, int timeout_ms, struct weft_peer **out, struct weft_error *err);
 
+void loop_world_deregister(struct weft_registration *registration);
+
 int64_t loop_world_now_ns(void);
 void loop_world_sleep_ns(int64_t duration_ns);
 
