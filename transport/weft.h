@@ -193,8 +193,8 @@ WEFT_API int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_
                                     int timeout_ms, struct weft_connection **out, struct weft_error *err);
 
 /*
- * Closes this side: receives of this connection end in -ECANCELED, messages that the peer sends from now on in
- * -ESHUTDOWN, own sends are finished first. Waits for that. The handle is gone afterwards, whatever the result;
+ * Closes this side: receives of this connection end in -ECANCELED, what the peer sends, writes or reads from now on in
+ * -ESHUTDOWN; own sends, writes and reads are finished first. Waits for that. The handle is gone afterwards, whatever the result;
  * requests can still be tested. -ETIMEDOUT when own sends did not finish in time (they are cancelled).
  */
 WEFT_API int weft_connection_close(struct weft_connection *connection, int timeout_ms, struct weft_error *err);

@@ -18,8 +18,8 @@
 enum wf_frame_type {
     WF_DATA = 1,     /* payload [offset, offset+length) of msg; key = tag */
     WF_OFFER = 2,    /* introduces msg without payload; total, key = tag */
-    WF_GRANT = 3,    /* PEER msg may be sent up to offset */
-    WF_READ = 4,     /* part 2 */
+    WF_GRANT = 3,    /* PEER msg may be sent up to offset; of a write: has landed */
+    WF_READ = 4,     /* key, base, total = what is read; the reply is DATA in this msg */
     WF_REFUSE = 5,   /* ends msg; key = status (negative errno as u64); offset = unsolicited bytes spent (from its sender) */
     WF_OPEN = 6,     /* conn opened; key = endpoints (opener << 32 | peer), offset = introduction limit */
     WF_OPENED = 7,   /* answer; offset = introduction limit */
