@@ -131,16 +131,19 @@ WEFT_API int weft_peer_status(const struct weft_peer *peer, struct weft_error *e
 
 /* What one rail of a session has carried so far. Counters only grow. */
 struct weft_rail_stats {
-    char name[64];           /* interface, or the local address where one interface carries several rails */
-    char local[64];          /* local address */
-    char remote[64];         /* the peer's address */
-    uint64_t sent_bytes;     /* message payload handed to the kernel */
-    uint64_t received_bytes; /* message payload taken from the kernel */
-    uint64_t resent_bytes;   /* payload sent again after a failure */
-    uint64_t stalls;         /* times a channel had work and no credit */
-    uint64_t failures;       /* channels lost */
-    uint64_t retransmits;    /* TCP segments sent again (TCP_INFO) */
-    int device_bound;        /* 1: sockets are bound to the interface; 0: to the address only */
+    char name[64];             /* interface, or the local address where one interface carries several rails */
+    char local[64];            /* local address */
+    char remote[64];           /* the peer's address */
+    uint64_t sent_bytes;       /* message payload handed to the kernel */
+    uint64_t received_bytes;   /* message payload taken from the kernel */
+    uint64_t resent_bytes;     /* payload sent again after a failure */
+    uint64_t stalls;           /* times a channel had work and no credit */
+    uint64_t failures;         /* channels lost */
+    uint64_t damaged;          /* chunks whose checksum was wrong (setting crc), and damaged headers */
+    uint64_t retransmits;      /* TCP segments sent again (TCP_INFO) */
+    int device_bound;          /* 1: sockets are bound to the interface; 0: to the address only */
+    int channels, channels_up; /* TCP streams it should have, and has at the moment */
+    int retired;               /* 1: not used any more, it has damaged too much (setting crc_limit) */
 };
 
 /* Fills up to `max` entries, one for each rail of the session; returns the number of rails. */
@@ -194,8 +197,8 @@ WEFT_API int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_
 
 /*
  * Closes this side: receives of this connection end in -ECANCELED, what the peer sends, writes or reads from now on in
- * -ESHUTDOWN; own sends, writes and reads are finished first. Waits for that. The handle is gone afterwards, whatever the result;
- * requests can still be tested. -ETIMEDOUT when own sends did not finish in time (they are cancelled).
+ * -ESHUTDOWN; own sends, writes and reads are finished first. Waits for that. The handle is gone afterwards, whatever
+ * the result; requests can still be tested. -ETIMEDOUT when own sends did not finish in time (they are cancelled).
  */
 WEFT_API int weft_connection_close(struct weft_connection *connection, int timeout_ms, struct weft_error *err);
 

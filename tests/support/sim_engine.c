@@ -372,6 +372,20 @@ static uint64_t sim_op_retransmits(void *host, int fd)
     return sim_socket_of(host, fd)->retransmits;
 }
 
+static int sim_op_progress(void *host, int fd, struct wf_progress *out)
+{
+    const struct sim_socket *socket = sim_socket_of(host, fd);
+    if (socket->state != SIM_CONNECTED)
+        return -ENOTCONN;
+    if (!socket->peer) { /* its kernel takes bytes for nobody, and answers with a reset */
+        *out = (struct wf_progress){0};
+        return 0;
+    }
+    const struct sim_stream *stream = &socket->peer->in;
+    *out = (struct wf_progress){.acknowledged = stream->arrived, .pending = stream->written - stream->arrived};
+    return 0;
+}
+
 static void sim_op_close_fd(void *host, int fd)
 {
     struct sim_socket *socket = sim_socket_of(host, fd);
@@ -399,5 +413,6 @@ const struct wf_engine_ops wf_engine_sim = {
     .shutdown = sim_op_shutdown,
     .kill = sim_op_kill,
     .retransmits = sim_op_retransmits,
+    .progress = sim_op_progress,
     .close_fd = sim_op_close_fd,
 };

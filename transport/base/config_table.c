@@ -79,6 +79,18 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         INT(LIBRARY, "timeout", "30", "s", 1, 86400, "A peer from which nothing has come for so long is given up."),
     [WF_SET_CONNECT_TIMEOUT] = INT(LIBRARY, "connect_timeout", "30", "s", 1, 86400,
                                    "How long connecting to a peer and the handshake with it may take."),
+    [WF_SET_RAIL_TIMEOUT_MS] =
+        INT(LIBRARY, "rail_timeout_ms", "2000", "ms", 10, 3600000,
+            "A rail on which nothing moves for so long while others do is lost; its work goes to the others."),
+    [WF_SET_CRC] = CHOICE(LIBRARY, "crc", "off", "off|on",
+                          "Whether the payload that this side sends carries a checksum that the receiver verifies."),
+    [WF_SET_CRC_LIMIT] = INT(LIBRARY, "crc_limit", "16", "chunks", 0, 1000000,
+                             "A rail that has damaged so many chunks is not used any more while another is left; 0 "
+                             "means it always is."),
+    [WF_SET_FAULT] =
+        TEXT(LIBRARY, "fault", "",
+             "Faults to inject, to see what becomes of them: seed=N,reset_every=SIZE,stall=RAIL@MS+MS,flip_every=SIZE,"
+             "drop=RAIL@MS+MS,short=1."),
     [WF_SET_LOG] = CHOICE(LIBRARY, "log", "warn", "error|warn|info|debug",
                           "The least severe messages that are written to standard error."),
 

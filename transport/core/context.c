@@ -99,6 +99,9 @@ static void read_tuning(const struct wf_config *config, struct wf_tuning *tuning
         .spin_ns = spin_ns(config),
         .timeout_ns = wf_config_number(config, WF_SET_TIMEOUT) * WF_NS_PER_S,
         .connect_timeout_ns = wf_config_number(config, WF_SET_CONNECT_TIMEOUT) * WF_NS_PER_S,
+        .rail_timeout_ns = wf_config_number(config, WF_SET_RAIL_TIMEOUT_MS) * WF_NS_PER_MS,
+        .crc = wf_config_number(config, WF_SET_CRC) == 1,
+        .crc_limit = number(config, WF_SET_CRC_LIMIT),
     };
 }
 

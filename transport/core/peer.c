@@ -196,6 +196,8 @@ int weft_peer_rails(const struct weft_peer *peer, struct weft_rail_stats *stats,
         stats[i].received_bytes = atomic_load(&rail->received_bytes);
         stats[i].stalls = atomic_load(&rail->stalls);
         stats[i].failures = atomic_load(&rail->failures);
+        stats[i].damaged = atomic_load(&rail->damaged);
+        stats[i].resent_bytes = atomic_load(&rail->resent_bytes);
         stats[i].retransmits = atomic_load(&rail->retransmits);
         stats[i].device_bound = rail->device_bound;
     }

@@ -40,7 +40,8 @@ struct wf_session_rail {
     char name[64];
     struct sockaddr_storage from, to; /* `from` with port 0 */
     bool device_bound;
-    _Atomic uint64_t sent_bytes, received_bytes, stalls, failures, retransmits;
+    _Atomic uint64_t sent_bytes, received_bytes, resent_bytes, stalls, failures, damaged, retransmits;
+    bool retired; /* session lock: it has damaged too much */
 };
 
 /* The handle the user has. */

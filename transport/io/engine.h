@@ -59,6 +59,12 @@ struct wf_engine_limits {
     uint32_t zero_copy;  /* sends of so many bytes or more need not be copied by the kernel; 0: all are copied */
 };
 
+/* Of a connected descriptor's sending direction. The peer's kernel acknowledges also for a process that stands still. */
+struct wf_progress {
+    uint64_t acknowledged; /* bytes that have reached the peer's kernel; only changes of it mean something */
+    uint64_t pending;      /* bytes that our kernel has taken and the peer's has not acknowledged */
+};
+
 struct wf_engine {
     const struct wf_engine_ops *ops;
 };
@@ -122,6 +128,8 @@ struct wf_engine_ops {
     void (*kill)(void *host, int fd);
     /* TCP segments sent again so far; 0 where that is not known. */
     uint64_t (*retransmits)(void *host, int fd);
+    /* How far the peer's kernel has got. 0 or -errno. */
+    int (*progress)(void *host, int fd, struct wf_progress *out);
     void (*close_fd)(void *host, int fd);
 };
 

@@ -1,10 +1,12 @@
 #include "io/socket.h"
 
 #include <errno.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <net/if.h>
-#include <netinet/tcp.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* Options that only make things faster or friendlier: a kernel that refuses one is no reason to fail. */
@@ -186,6 +188,20 @@ uint64_t wf_socket_retransmits(void *host, int fd)
         size < offsetof(struct tcp_info, tcpi_total_retrans) + sizeof(info.tcpi_total_retrans))
         return 0;
     return info.tcpi_total_retrans;
+}
+
+int wf_socket_progress(void *host, int fd, struct wf_progress *out)
+{
+    (void)host;
+    struct tcp_info info = {0};
+    socklen_t size = sizeof(info);
+    int pending;
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) || ioctl(fd, SIOCOUTQ, &pending))
+        return -errno;
+    if (size < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof(info.tcpi_bytes_acked))
+        return -EOPNOTSUPP;
+    *out = (struct wf_progress){.acknowledged = info.tcpi_bytes_acked, .pending = (uint64_t)pending};
+    return 0;
 }
 
 void wf_socket_close(void *host, int fd)

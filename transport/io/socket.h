@@ -14,12 +14,13 @@ int wf_socket_address(void *host, int fd, bool remote, struct sockaddr_storage *
 void wf_socket_shutdown(void *host, int fd);
 void wf_socket_kill(void *host, int fd);
 uint64_t wf_socket_retransmits(void *host, int fd);
+int wf_socket_progress(void *host, int fd, struct wf_progress *out);
 void wf_socket_close(void *host, int fd);
 
 #define WF_SOCKET_OPS                                                                                                  \
     .socket = wf_socket_open, .listen = wf_socket_listen, .bind_device = wf_socket_bind_device,                        \
     .address = wf_socket_address, .shutdown = wf_socket_shutdown, .kill = wf_socket_kill,                              \
-    .retransmits = wf_socket_retransmits, .close_fd = wf_socket_close
+    .retransmits = wf_socket_retransmits, .progress = wf_socket_progress, .close_fd = wf_socket_close
 
 /* Takes one connection. The new descriptor, or -errno; -EAGAIN when none waits. */
 int wf_socket_accept(int fd);
