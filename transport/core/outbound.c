@@ -7,106 +7,10 @@
 #include "core/connection.h"
 #include "core/landing.h"
 #include "core/onesided.h"
+#include "core/outbound_parts.h"
 #include "core/pieces.h"
 #include "core/request.h"
 #include "core/session.h"
-#include "core/spread_plan.h"
-
-/* Its bytes are in many places. */
-static bool is_scattered(const struct wf_outbound *outbound)
-{
-    return outbound->pieces && outbound->kind != WF_OUTBOUND_LIST; /* whose bytes tell of pieces */
-}
-
-/* Small enough for one frame on the express channel. */
-static bool is_small(const struct wf_outbound *outbound)
-{
-    return outbound->total <= outbound->connection->session->eager && !is_scattered(outbound);
-}
-
-/* Goes by the express channels, or not at all: without payload, or with little. */
-static bool is_express(const struct wf_outbound *outbound)
-{
-    return outbound->refused || outbound->kind == WF_OUTBOUND_READ || is_small(outbound);
-}
-
-/* Bytes that may go before the peer has matched the message. A write needs no match. */
-static uint64_t burst_of(const struct wf_outbound *outbound)
-{
-    uint64_t burst = outbound->connection->session->first_burst;
-    if (outbound->kind == WF_OUTBOUND_WRITE || is_small(outbound))
-        return outbound->total;
-    return outbound->total < burst ? outbound->total : burst;
-}
-
-/* What the burst costs of the peer's pool: a write goes past it. */
-static uint64_t charge_of(const struct wf_outbound *outbound)
-{
-    return outbound->kind == WF_OUTBOUND_WRITE ? 0 : wf_unsolicited_charge(burst_of(outbound));
-}
-
-static bool has_credit(const struct wf_outbound *outbound)
-{
-    const struct wf_session *session = outbound->connection->session;
-    return charge_of(outbound) <= session->unsolicited_limit - session->unsolicited_spent;
-}
-
-static struct wf_outbound *first_of(const struct wf_list *list)
-{
-    struct wf_link *link = wf_list_first(list);
-    return link ? WF_CONTAINER(link, struct wf_outbound, queue_link) : NULL;
-}
-
-/* Is there a number for it, and one for its notification? */
-static bool may_number(const struct wf_outbound *outbound)
-{
-    const struct weft_connection *connection = outbound->connection;
-    bool open = connection->state == WF_CONNECTION_OPEN || connection->state == WF_CONNECTION_CLOSING;
-    uint64_t last = connection->next_number + (outbound->note ? 1 : 0);
-    return open && (outbound->number != 0 || last <= connection->introduced_limit);
-}
-
-static bool may_introduce(const struct weft_connection *connection)
-{
-    return !wf_list_empty(&connection->pending) && may_number(first_of(&connection->pending));
-}
-
-/* A large message at the head of the line whose first bytes may go unsolicited. */
-static struct wf_outbound *bulk_head(const struct weft_connection *connection)
-{
-    struct wf_outbound *head = first_of(&connection->pending);
-    bool may = head && !is_express(head) && burst_of(head) > 0 && has_credit(head) && may_number(head);
-    return may ? head : NULL;
-}
-
-/* What a bulk channel may introduce: the head of the line, or a write, which needs no line; of both the one that was
- * posted first. */
-static struct wf_outbound *bulk_candidate(const struct weft_connection *connection)
-{
-    struct wf_outbound *write = first_of(&connection->writes), *head = bulk_head(connection);
-    if (write && !may_number(write))
-        write = NULL;
-    if (write && head)
-        return write->order < head->order ? write : head;
-    return write ? write : head;
-}
-
-static void set_member(struct wf_list *ring, struct wf_link *link, bool member)
-{
-    if (member && !wf_link_in_list(link))
-        wf_list_push_back(ring, link);
-    else if (!member)
-        wf_link_remove(link);
-}
-
-void wf_connection_ready(struct weft_connection *connection)
-{
-    struct wf_session *session = connection->session;
-    bool bulk = !wf_list_empty(&connection->sending) || bulk_candidate(connection);
-    bool express = may_introduce(connection) && (!bulk_head(connection) || connection->small_pending > 0);
-    set_member(&session->bulk_ready, &connection->ready_link, bulk);
-    set_member(&session->express_ready, &connection->express_link, express);
-}
 
 /* --- life --- */
 
@@ -129,7 +33,7 @@ struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum 
 static void leave_line(struct wf_outbound *outbound)
 {
     struct weft_connection *connection = outbound->connection;
-    if (outbound->in_line && is_express(outbound))
+    if (outbound->in_line && wf_outbound_is_express(outbound))
         connection->small_pending -= 1;
     outbound->in_line = false;
     wf_link_remove(&outbound->queue_link);
@@ -139,7 +43,7 @@ static void join_line(struct wf_outbound *outbound, bool first)
 {
     struct weft_connection *connection = outbound->connection;
     outbound->in_line = true;
-    if (is_express(outbound))
+    if (wf_outbound_is_express(outbound))
         connection->small_pending += 1;
     if (first)
         wf_list_push_front(&connection->pending, &outbound->queue_link);
@@ -152,7 +56,7 @@ void wf_outbound_queue(struct wf_outbound *outbound)
     struct weft_connection *connection = outbound->connection;
     outbound->order = connection->next_order++;
     /* A large write is not matched: it need not keep its place among what is, and holds up none of it. */
-    if (outbound->kind == WF_OUTBOUND_WRITE && !is_express(outbound))
+    if (outbound->kind == WF_OUTBOUND_WRITE && !wf_outbound_is_express(outbound))
         wf_list_push_back(&connection->writes, &outbound->queue_link);
     else
         join_line(outbound, false);
@@ -252,7 +156,7 @@ int wf_outbound_post(struct weft_connection *connection, struct weft_request *re
     outbound->data = request->buffer;
     outbound->tag = request->tag;
     request->outbound = outbound;
-    if (is_small(outbound)) {
+    if (wf_outbound_is_small(outbound)) {
         if (outbound->total > 0)
             outbound->slot = wf_pool_take(&session->slot_pool);
         if (outbound->slot)
@@ -286,8 +190,7 @@ static void make_known(struct wf_outbound *outbound)
                       &outbound->hash_link);
 }
 
-/* Takes it out of its line and gives it its number, and its notification the next; from now on the peer will hear. */
-static void introduce(struct wf_outbound *outbound)
+void wf_outbound_introduce(struct wf_outbound *outbound)
 {
     struct weft_connection *connection = outbound->connection;
     leave_line(outbound);
@@ -325,7 +228,7 @@ static uint8_t flags_of(const struct wf_outbound *outbound)
     return WF_FLAG_TAGGED;
 }
 
-static void frame_of(const struct wf_outbound *outbound, enum wf_frame_type type, struct wf_frame *frame)
+void wf_outbound_frame(const struct wf_outbound *outbound, enum wf_frame_type type, struct wf_frame *frame)
 {
     bool remote = outbound->kind == WF_OUTBOUND_WRITE || outbound->kind == WF_OUTBOUND_READ;
     *frame = (struct wf_frame){.type = (uint8_t)type,
@@ -338,33 +241,11 @@ static void frame_of(const struct wf_outbound *outbound, enum wf_frame_type type
                                .base = outbound->base};
 }
 
-/* Bytes up to `sendable` may go: they wait for a channel. */
-static void allow(struct wf_outbound *outbound, uint64_t sendable)
+void wf_outbound_allow(struct wf_outbound *outbound, uint64_t sendable)
 {
     if (!outbound->stopped)
         outbound->connection->session->waiting += sendable - outbound->sendable;
     outbound->sendable = sendable;
-}
-
-/* Hands [next, next + length) to a channel. */
-static struct wf_outbound *take_chunk(struct wf_outbound *outbound, uint64_t length, struct wf_frame *frame)
-{
-    frame_of(outbound, WF_DATA, frame);
-    frame->offset = outbound->next;
-    frame->length = (uint32_t)length;
-    outbound->next += length;
-    outbound->connection->session->waiting -= length;
-    outbound->unacknowledged += 1;
-    outbound->in_engine += 1;
-    return outbound;
-}
-
-static void spend(struct wf_outbound *outbound, uint64_t burst)
-{
-    outbound->charge = charge_of(outbound);
-    outbound->connection->session->unsolicited_spent += outbound->charge;
-    outbound->burst = burst;
-    allow(outbound, burst);
 }
 
 static bool can_send(const struct wf_outbound *outbound)
@@ -373,8 +254,7 @@ static bool can_send(const struct wf_outbound *outbound)
            !outbound->stopped;
 }
 
-/* In connection.sending exactly while it can send. */
-static void requeue(struct wf_outbound *outbound)
+void wf_outbound_requeue(struct wf_outbound *outbound)
 {
     bool queued = wf_link_in_list(&outbound->queue_link);
     if (!outbound->introduced)
@@ -393,174 +273,18 @@ void wf_outbound_reply(struct wf_outbound *outbound, uint64_t number)
 {
     outbound->number = number;
     make_known(outbound);
-    allow(outbound, outbound->total);
-    requeue(outbound);
+    wf_outbound_allow(outbound, outbound->total);
+    wf_outbound_requeue(outbound);
 }
 
 int wf_outbound_places(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
                        uint64_t *covered)
 {
-    if (is_scattered(outbound))
+    if (wf_outbound_is_scattered(outbound))
         return wf_pieces_places(outbound->pieces, offset, length, iov, max, covered);
     iov[0] = (struct iovec){(void *)(uintptr_t)(outbound->data + offset), length};
     *covered = length;
     return 1;
-}
-
-/* As much of `length` bytes as the entries left in the channel's operation can refer to. */
-static uint64_t fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t length)
-{
-    if (!is_scattered(outbound))
-        return length;
-    return wf_pieces_fit(outbound->pieces, outbound->next, length, WF_TX_SEGMENTS - channel->tx.iov_count - 1);
-}
-
-/* The next chunk of one connection for a bulk channel. Decides first and changes after: a message once introduced must
- * not be left without a place in a queue because the answer has changed with the clock. */
-static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_connection *connection,
-                                      struct wf_frame *frame)
-{
-    struct wf_session *session = connection->session;
-    struct wf_outbound *outbound = first_of(&connection->sending), *candidate = bulk_candidate(connection);
-    bool fresh = candidate && (!outbound || (outbound->kind == WF_OUTBOUND_REPLY && connection->own_turn));
-    if (fresh)
-        outbound = candidate;
-    if (!outbound)
-        return NULL;
-    uint64_t burst = fresh ? burst_of(outbound) : outbound->burst;
-    /* No chunk crosses the end of the burst: what is unsolicited must be plain from the offset alone. */
-    uint64_t limit = outbound->next < burst ? burst : outbound->sendable;
-    uint64_t length = limit - outbound->next;
-    uint64_t share = wf_spread_plan(channel, session->waiting + (fresh ? burst : 0));
-    if (length > share)
-        length = share;
-    length = fitting(channel, outbound, length);
-    if (length == 0 || !wf_channel_open(channel, length))
-        return NULL;
-    if (fresh) {
-        introduce(outbound);
-        spend(outbound, burst);
-    }
-    connection->own_turn = outbound->kind == WF_OUTBOUND_REPLY;
-    take_chunk(outbound, length, frame);
-    requeue(outbound);
-    return outbound;
-}
-
-/* What a bulk channel could not introduce after all is the express channels' to offer: their workers must hear of it.
- */
-static void pass_to_express(struct wf_channel *channel, struct weft_connection *connection)
-{
-    struct wf_session *session = channel->session;
-    bool before = wf_link_in_list(&connection->express_link);
-    wf_connection_ready(connection);
-    if (before || !wf_link_in_list(&connection->express_link))
-        return;
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *other = session->channels[i];
-        if (other && other->kind == WF_CHANNEL_EXPRESS)
-            wf_worker_kick(&session->kicks[other->tx.worker->index], channel->tx.worker);
-    }
-}
-
-struct wf_outbound *wf_outbound_pull_bulk(struct wf_channel *channel, struct wf_frame *frame)
-{
-    struct wf_session *session = channel->session;
-    while (!wf_list_empty(&session->bulk_ready)) {
-        struct wf_link *link = wf_list_first(&session->bulk_ready);
-        struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, ready_link);
-        if (connection->deficit <= 0)
-            connection->deficit += session->chunk;
-        struct wf_outbound *outbound = next_chunk(channel, connection, frame);
-        if (!outbound) {
-            pass_to_express(channel, connection);
-            if (wf_list_first(&session->bulk_ready) == link)
-                return NULL; /* it is the channel's window that is closed */
-            continue;
-        }
-        connection->deficit -= frame->length;
-        if (connection->deficit <= 0 && wf_link_in_list(link)) { /* its turn is over */
-            wf_link_remove(link);
-            wf_list_push_back(&session->bulk_ready, link);
-        }
-        return outbound;
-    }
-    return NULL;
-}
-
-/* Would a bulk channel introduce the head of the line right now? Then small messages behind it need not wait. */
-static bool bulk_would_take(const struct weft_connection *connection)
-{
-    const struct wf_session *session = connection->session;
-    const struct wf_outbound *head = bulk_head(connection);
-    if (!head || bulk_candidate(connection) != head || !wf_list_empty(&connection->sending))
-        return false;
-    for (int i = 0; i < session->channel_count; i++) {
-        const struct wf_channel *channel = session->channels[i];
-        if (channel && channel->kind == WF_CHANNEL_BULK && channel->up && channel->tx.idle &&
-            wf_channel_open(channel, session->chunk) && wf_spread_plan(channel, session->waiting + burst_of(head)) > 0)
-            return true;
-    }
-    return false;
-}
-
-/* With all its bytes in one frame of an express channel. */
-static bool goes_whole(const struct wf_outbound *outbound)
-{
-    return !outbound->refused && outbound->kind != WF_OUTBOUND_READ && is_small(outbound) && has_credit(outbound);
-}
-
-/* The frame without payload that introduces the head of a line, if that is what it needs. */
-static bool bare_frame(struct wf_outbound *outbound, struct wf_frame *frame)
-{
-    if (goes_whole(outbound))
-        return false;
-    if (outbound->refused) { /* it has left traces with the peer: a number that was announced, or a list */
-        introduce(outbound);
-        wf_outbound_refuse_frame(outbound, frame);
-    } else if (outbound->kind == WF_OUTBOUND_READ) {
-        introduce(outbound);
-        frame_of(outbound, WF_READ, frame);
-        wf_inbound_expect(outbound->counterpart, outbound->number);
-    } else {
-        introduce(outbound);
-        frame_of(outbound, WF_OFFER, frame);
-    }
-    return true;
-}
-
-struct wf_outbound *wf_outbound_pull_express(struct wf_channel *channel, struct wf_frame *frame, bool *bare)
-{
-    struct wf_session *session = channel->session;
-    *bare = false;
-    WF_LIST_EACH (link, following, &session->express_ready) {
-        struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, express_link);
-        struct wf_outbound *outbound = first_of(&connection->pending);
-        if (bulk_would_take(connection))
-            continue; /* no need to offer what goes at once */
-        if (!wf_channel_open(channel, goes_whole(outbound) ? outbound->total : 0))
-            return NULL;
-        connection->pins += 1;
-        *bare = bare_frame(outbound, frame);
-        if (!*bare) {
-            introduce(outbound);
-            spend(outbound, outbound->total);
-            take_chunk(outbound, outbound->total, frame);
-        }
-        wf_link_remove(&connection->express_link); /* to the end of the ring, if it has more */
-        wf_connection_ready(connection);
-        connection->pins -= 1;
-        wf_connection_check(connection);
-        return *bare ? NULL : outbound;
-    }
-    return NULL;
-}
-
-void wf_outbound_credit_came(struct wf_session *session)
-{
-    WF_LIST_EACH (link, following, &session->express_ready) {
-        wf_connection_ready(WF_CONTAINER(link, struct weft_connection, express_link));
-    }
 }
 
 int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable)
@@ -575,8 +299,8 @@ int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable)
         return 0;
     }
     if (sendable > outbound->sendable)
-        allow(outbound, sendable);
-    requeue(outbound);
+        wf_outbound_allow(outbound, sendable);
+    wf_outbound_requeue(outbound);
     return 0;
 }
 
@@ -584,7 +308,7 @@ void wf_outbound_retire(struct wf_outbound *outbound, uint32_t length)
 {
     outbound->unacknowledged -= 1;
     outbound->retired += length;
-    requeue(outbound);
+    wf_outbound_requeue(outbound);
     check(outbound);
 }
 
@@ -609,7 +333,7 @@ void wf_outbound_stop(struct wf_outbound *outbound)
         return;
     outbound->connection->session->waiting -= outbound->sendable - outbound->next;
     outbound->stopped = true;
-    requeue(outbound);
+    wf_outbound_requeue(outbound);
 }
 
 /* Too late to end otherwise: it is acknowledged, and only waits for the kernel to let go of its memory. */

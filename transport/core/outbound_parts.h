@@ -1,0 +1,48 @@
+/*
+ * outbound_parts.h: what outbound.c (how an outgoing operation lives and ends) and outbound_pull.c (which goes next)
+ * share. All with the session's lock held.
+ */
+#ifndef WF_CORE_OUTBOUND_PARTS_H
+#define WF_CORE_OUTBOUND_PARTS_H
+
+#include "core/connection.h"
+#include "core/outbound.h"
+#include "core/session.h"
+
+/* Its bytes are in many places. */
+static inline bool wf_outbound_is_scattered(const struct wf_outbound *outbound)
+{
+    return outbound->pieces && outbound->kind != WF_OUTBOUND_LIST; /* whose bytes tell of pieces */
+}
+
+/* Small enough for one frame on the express channel. */
+static inline bool wf_outbound_is_small(const struct wf_outbound *outbound)
+{
+    return outbound->total <= outbound->connection->session->eager && !wf_outbound_is_scattered(outbound);
+}
+
+/* Goes by the express channels, or not at all: without payload, or with little. */
+static inline bool wf_outbound_is_express(const struct wf_outbound *outbound)
+{
+    return outbound->refused || outbound->kind == WF_OUTBOUND_READ || wf_outbound_is_small(outbound);
+}
+
+static inline struct wf_outbound *wf_outbound_first_of(const struct wf_list *list)
+{
+    struct wf_link *link = wf_list_first(list);
+    return link ? WF_CONTAINER(link, struct wf_outbound, queue_link) : NULL;
+}
+
+/* Takes it out of its line and gives it its number, and its notification the next; from now on the peer will hear. */
+void wf_outbound_introduce(struct wf_outbound *outbound);
+
+/* A frame that speaks of it. */
+void wf_outbound_frame(const struct wf_outbound *outbound, enum wf_frame_type type, struct wf_frame *frame);
+
+/* Bytes up to `sendable` may go: they wait for a channel. */
+void wf_outbound_allow(struct wf_outbound *outbound, uint64_t sendable);
+
+/* In connection.sending exactly while it can send. */
+void wf_outbound_requeue(struct wf_outbound *outbound);
+
+#endif
