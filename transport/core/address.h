@@ -12,15 +12,15 @@
 #include "wire/hello.h"
 
 /* "ADDR:PORT", "[ADDR]:PORT", "PORT", "ADDR" with a default port; names are resolved. `passive`: for listening, where a
- * bare number is a port and an absent address the wildcard. 0 or -EINVAL / -EHOSTUNREACH, -ENODEV where the interface of
- * a link-local address ("fe80::1%eth0") is not here. */
+ * bare number is a port and an absent address the wildcard. 0 or -EINVAL / -EHOSTUNREACH, -ENODEV where the interface
+ * of a link-local address ("fe80::1%eth0") is not here. */
 int wf_address_parse(const char *text, int default_port, bool passive, struct sockaddr_storage *out,
                      struct wf_status *status);
 /* The same for dialling: every address of a name, best first, up to `max`. Returns how many (at least 1). */
 int wf_address_parse_all(const char *text, int default_port, struct sockaddr_storage *out, int max,
                          struct wf_status *status);
-/* A numeric host alone: "127.0.0.1", "::1", "[::1]", "fe80::1%eth0". 0, or -EINVAL: it is none; -EDESTADDRREQ: link-local
- * without its interface, so that it could be on any link; -ENODEV: that interface is not here. */
+/* A numeric host alone: "127.0.0.1", "::1", "[::1]", "fe80::1%eth0". 0, or -EINVAL: it is none; -EDESTADDRREQ:
+ * link-local without its interface, so that it could be on any link; -ENODEV: that interface is not here. */
 int wf_address_numeric(const char *text, struct sockaddr_storage *out);
 
 void wf_address_set_port(struct sockaddr_storage *address, int port);

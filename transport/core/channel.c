@@ -4,12 +4,21 @@
 #include <stdlib.h>
 
 #include "core/connection.h"
+#include "core/door.h"
 #include "core/outbound.h"
+#include "core/resend.h"
 #include "core/session.h"
 
 static uint32_t window_frames(const struct wf_channel *channel)
 {
     return channel->kind == WF_CHANNEL_EXPRESS ? WF_EXPRESS_WINDOW : channel->session->context->tuning.window;
+}
+
+static void init_links(struct wf_channel *channel)
+{
+    wf_link_init(&channel->rx.unacknowledged_link);
+    wf_link_init(&channel->tx.op.link);
+    wf_link_init(&channel->rx.op.link);
 }
 
 int wf_channel_init(struct wf_channel *channel, struct wf_session *session, const struct wf_join *join)
@@ -22,9 +31,7 @@ int wf_channel_init(struct wf_channel *channel, struct wf_session *session, cons
     channel->rail = join->rail;
     channel->fd = -1;
     channel->tx.detached = channel->rx.detached = true;
-    wf_link_init(&channel->rx.unacknowledged_link);
-    wf_link_init(&channel->tx.op.link);
-    wf_link_init(&channel->rx.op.link);
+    init_links(channel);
 
     bool bulk = channel->kind == WF_CHANNEL_BULK;
     channel->tx.pad = bulk ? tuning->header_pad : WF_FRAME_BYTES;
@@ -39,6 +46,32 @@ int wf_channel_init(struct wf_channel *channel, struct wf_session *session, cons
     uint64_t bytes;
     wf_channel_credit(channel, &channel->rx.granted_frames, &bytes);
     return 0;
+}
+
+void wf_channel_restart(struct wf_channel *channel, uint32_t incarnation)
+{
+    struct wf_tx *tx = &channel->tx;
+    struct wf_rx *rx = &channel->rx;
+    struct wf_rate rate = {.bytes_per_ns = tx->rate.bytes_per_ns,
+                           .heard_ns = tx->rate.heard_ns,
+                           .lag_ns = tx->rate.lag_ns,
+                           .samples = tx->rate.samples};
+    channel->incarnation = incarnation;
+    channel->bye_seen = channel->kill = channel->gone = false;
+    channel->retransmits = 0;
+    atomic_store_explicit(&channel->heard, 0, memory_order_relaxed);
+    channel->pulse = (struct wf_pulse){0};
+    *tx = (struct wf_tx){.worker = tx->worker,
+                         .headers = tx->headers,
+                         .pad = tx->pad,
+                         .retained = tx->retained,
+                         .ring = tx->ring,
+                         .rate = rate,
+                         .detached = true};
+    *rx = (struct wf_rx){.worker = rx->worker, .buffer = rx->buffer, .room = rx->room, .detached = true};
+    init_links(channel);
+    uint64_t bytes;
+    wf_channel_credit(channel, &rx->granted_frames, &bytes);
 }
 
 void wf_channel_fini(struct wf_channel *channel)
@@ -72,8 +105,9 @@ void wf_channel_retain(struct wf_channel *channel, const struct wf_frame *frame,
         wf_rate_busy(&tx->rate, wf_context_now(channel->session->context));
 }
 
-static void retire(struct wf_session *session, const struct wf_retained *retained)
+void wf_channel_retire(struct wf_session *session, const struct wf_retained *retained)
 {
+    session->retired += 1;
     if (retained->outbound) {
         wf_outbound_retire(retained->outbound, retained->frame.length);
     } else if (retained->frame.type == WF_OPEN) {
@@ -88,13 +122,17 @@ int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed)
     struct wf_tx *tx = &channel->tx;
     if (disposed > tx->window.spent_frames)
         return -EPROTO;
+    if (tx->moved) {
+        wf_resend_acknowledge(channel->session, channel->id, channel->incarnation, disposed);
+        return 0;
+    }
     uint64_t before = tx->acknowledged_bytes;
     while (tx->acknowledged < disposed) {
         /* A copy: retiring may end the message and look at the ring again. */
         struct wf_retained retained = tx->retained[tx->acknowledged % tx->ring];
         tx->acknowledged += 1;
         tx->acknowledged_bytes += retained.frame.length;
-        retire(channel->session, &retained);
+        wf_channel_retire(channel->session, &retained);
     }
     if (tx->acknowledged_bytes != before)
         wf_rate_acknowledged(&tx->rate, wf_context_now(channel->session->context), tx->acknowledged_bytes - before,
@@ -115,27 +153,36 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
 {
     struct wf_session *session = channel->session;
     const struct wf_engine_ops *ops = worker->engine->ops;
+    void *host = session->context->engine_host;
     ops->detach(worker->engine, channel->fd);
     wf_session_lock(session);
     if (tx)
         wf_channel_release_batch(channel);
     if (rx)
         wf_channel_drop_claim(channel);
+    if (rx && channel->kill)
+        wf_channel_tell_down(channel);
     if (tx)
         channel->tx.detached = true;
     if (rx)
         channel->rx.detached = true;
-    bool last = channel->tx.detached && channel->rx.detached;
+    session->up_count -= channel->up; /* after an orderly end; lost ones are not up any more */
     channel->up = false;
+    bool last = channel->tx.detached && channel->rx.detached, killed = channel->kill;
     wf_session_unlock(session);
     if (last) {
         wf_channel_note_retransmits(channel);
-        ops->close_fd(session->context->engine_host, channel->fd);
+        if (killed) /* nothing of it is to arrive any more */
+            ops->kill(host, channel->fd);
+        ops->close_fd(host, channel->fd);
     }
     wf_session_lock(session);
+    channel->gone = last; /* from here on the channel may be joined again */
     for (int i = 0; i < tx + rx; i++)
         wf_session_half_gone(session);
     wf_session_unlock(session);
+    if (last)
+        wf_door_visit_by(session->context->door, 0);
 }
 
 void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker)

@@ -63,6 +63,7 @@ struct wf_tx {
     uint64_t ack_sent;            /* the total of the last frame that told the peer of our disposals */
     uint64_t progress;            /* `acknowledged` when it was last seen to move, */
     int64_t progress_ns;          /* and when */
+    bool moved;                   /* lost: what was retained has gone to resend.h */
     bool state_due;               /* send STATE */
     bool bye_due, bye_sent;
     bool ping_due, pong_due;
@@ -86,11 +87,37 @@ struct wf_rx {
     bool pooled;              /* the claim is on the unexpected pool, not on user memory */
     bool redirect;            /* session lock: let go of the claim, the rest goes to the sink */
     bool detached;            /* session lock */
+    bool held;                /* session lock: another channel still has a claim on the payload's place */
     bool started, ended;      /* session lock: first receive posted; the peer's end of stream has come */
 
     /* session lock */
     uint64_t disposed, disposed_bytes;
     uint64_t granted_frames; /* as last told */
+};
+
+/* Is it alive? As last looked at. Owner: session lock. */
+struct wf_pulse {
+    uint64_t heard, acknowledged; /* bytes of the peer, and of ours that have reached its kernel */
+    uint32_t still;               /* looks since one of these moved although it should have */
+    bool asked;                   /* a PING is out, and nothing has come on the rail since */
+};
+
+/* What the peer is to be told of the incarnation that was lost last. Owner: session lock. */
+struct wf_down {
+    bool due;
+    uint32_t incarnation;
+    uint64_t disposed;
+    int reason;
+    int64_t lost_ns; /* when */
+};
+
+/* Dialling a lost channel again. Owner: session lock. */
+struct wf_redial {
+    int64_t at_ns;        /* not before */
+    int64_t pause_ns;     /* between attempts; grows while they fail */
+    uint32_t incarnation; /* of the last attempt */
+    bool talking;         /* one is under way */
+    bool refused;         /* the last one found nobody listening */
 };
 
 struct wf_channel {
@@ -99,10 +126,15 @@ struct wf_channel {
     enum wf_channel_kind kind;
     int rail; /* index of session.rails */
     int fd;
-    bool up;              /* session lock: both halves attached */
-    bool bye_seen;        /* session lock */
-    bool kill;            /* session lock: both halves must let go */
-    uint64_t retransmits; /* as last read from the kernel; session lock */
+    bool up;                /* session lock: both halves attached */
+    bool bye_seen;          /* session lock */
+    bool kill;              /* session lock: both halves must let go */
+    bool gone;              /* session lock: both have, and the descriptor is closed */
+    uint64_t retransmits;   /* as last read from the kernel; session lock */
+    _Atomic uint64_t heard; /* bytes from the peer, of any kind; relaxed */
+    struct wf_pulse pulse;
+    struct wf_down down;
+    struct wf_redial redial;
     struct wf_tx tx;
     struct wf_rx rx;
 };
@@ -111,8 +143,14 @@ struct wf_channel {
 int wf_channel_init(struct wf_channel *channel, struct wf_session *session, const struct wf_join *join);
 void wf_channel_fini(struct wf_channel *channel);
 
+/* A channel that is gone starts afresh as another incarnation: same memory, counters at 0. Session lock. */
+void wf_channel_restart(struct wf_channel *channel, uint32_t incarnation);
+
 /* What we promise at the start and at any later moment. Session lock. */
 void wf_channel_credit(const struct wf_channel *channel, uint64_t *frames, uint64_t *bytes);
+
+/* The peer has disposed of the frame: it needs not be kept any more. Session lock. */
+void wf_channel_retire(struct wf_session *session, const struct wf_retained *retained);
 
 /* Takes the peer's total of disposed frames: retires what it covers. -EPROTO if it never was sent. Session lock. */
 int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed);
@@ -147,6 +185,8 @@ void wf_channel_sent(struct wf_channel *channel);
 void wf_channel_start_rx(struct wf_channel *channel);
 /* The operation has ended. No lock. */
 void wf_channel_received(struct wf_channel *channel);
+/* Another channel has let go of a place: goes on if this half waits for it. No lock. */
+void wf_channel_resume(struct wf_channel *channel);
 /* Ends the claim on a landing that no longer wants the bytes, by cancelling the operation under way. No lock. */
 void wf_channel_redirect(struct wf_channel *channel);
 
@@ -158,6 +198,9 @@ void wf_channel_note_retransmits(struct wf_channel *channel);
 
 /* A header has arrived on the half. 0; negative: the peer broke the protocol. Session lock held (frame_in.c). */
 int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *frame);
+
+/* Finds the place of the DATA frame whose header has arrived. As wf_channel_take_frame(); may set rx.held. */
+int wf_channel_place_payload(struct wf_channel *channel);
 
 /* The payload of the frame in progress is complete. Session lock held; may be dropped and taken again. */
 void wf_channel_finish_payload(struct wf_channel *channel);

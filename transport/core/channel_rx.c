@@ -115,7 +115,7 @@ static int next_header(struct wf_channel *channel)
 static int parse(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
-    for (;;) {
+    while (!rx->held) {
         uint32_t there = rx->end - rx->start;
         uint32_t skip = rx->skip < there ? rx->skip : there;
         rx->skip -= skip;
@@ -135,6 +135,7 @@ static int parse(struct wf_channel *channel)
         if (result <= 0)
             return result;
     }
+    return 0;
 }
 
 /* Tells the peer of disposals when a quarter of the window is used, or when it waits for the end of a message. */
@@ -169,6 +170,7 @@ void wf_channel_drop_claim(struct wf_channel *channel)
     rx->claim = NULL;
     inbound->claims -= 1;
     wf_inbound_check(inbound);
+    wf_session_place_free(channel->session);
 }
 
 /* The stream ended: fine after BYE, a lost channel otherwise. Session lock held. */
@@ -199,25 +201,55 @@ static void digest(struct wf_channel *channel, int64_t result)
     note_disposals(channel);
 }
 
-void wf_channel_received(struct wf_channel *channel)
+/* Posts the next receive, if there is to be one. Unlocks the session. */
+static void go_on(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
     struct wf_session *session = channel->session;
-    atomic_store_explicit(&session->heard_ns, wf_context_now(session->context), memory_order_relaxed);
-    wf_session_lock(session);
-    digest(channel, rx->op.result);
     wf_match_notes(session);
     if (rx->redirect) /* refused while notifications were copied */
         wf_channel_drop_claim(channel);
-    bool more = !channel->kill && !rx->ended;
+    bool ends = channel->kill || rx->ended, more = !ends && !rx->held;
     if (more)
         prepare(channel);
     wf_session_kick(session, rx->worker);
     wf_session_unlock(session);
     if (more)
         post(channel);
-    else
+    else if (ends)
         wf_worker_kick(&session->kicks[rx->worker->index], rx->worker);
+}
+
+void wf_channel_received(struct wf_channel *channel)
+{
+    struct wf_session *session = channel->session;
+    int64_t result = channel->rx.op.result;
+    if (result > 0) {
+        atomic_store_explicit(&session->heard_ns, wf_context_now(session->context), memory_order_relaxed);
+        atomic_fetch_add_explicit(&channel->heard, (uint64_t)result, memory_order_relaxed);
+    }
+    wf_session_lock(session);
+    digest(channel, result);
+    go_on(channel);
+}
+
+void wf_channel_resume(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    wf_session_lock(channel->session);
+    bool waits = rx->held && !channel->kill;
+    if (waits) {
+        rx->held = false;
+        int broken = wf_channel_place_payload(channel);
+        if (broken < 0)
+            wf_session_lost(channel->session, channel, broken, "a frame that breaks the protocol");
+    }
+    if (waits && !rx->held) {
+        digest(channel, -ECANCELED); /* what is in the buffer already */
+        go_on(channel);
+    } else {
+        wf_session_unlock(channel->session);
+    }
 }
 
 void wf_channel_start_rx(struct wf_channel *channel)

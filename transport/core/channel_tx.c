@@ -5,6 +5,7 @@
 #include "core/connection.h"
 #include "core/landing.h"
 #include "core/outbound.h"
+#include "core/resend.h"
 #include "core/session.h"
 
 #define PROMPT_NS 1000000.0
@@ -72,7 +73,7 @@ const struct wf_channel *wf_channel_behind(const struct wf_channel *express)
     const struct wf_session *session = express->session;
     for (int i = 0; i < session->channel_count; i++) {
         const struct wf_channel *channel = session->channels[i];
-        bool bulk = channel && channel->kind == WF_CHANNEL_BULK && channel->rail == express->rail;
+        bool bulk = channel && channel->kind == WF_CHANNEL_BULK && channel->rail == express->rail && channel->up;
         if (bulk && channel->tx.state_due && !channel->tx.idle)
             return channel;
     }
@@ -165,10 +166,30 @@ static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
     return true;
 }
 
+/* What the peer is to know of a channel that was lost. */
+static bool down_frame(struct wf_session *session, struct wf_frame *frame)
+{
+    for (int i = 0; session->downs_due > 0 && i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (!channel || !channel->down.due)
+            continue;
+        channel->down.due = false;
+        session->downs_due -= 1;
+        *frame = (struct wf_frame){.type = WF_DOWN,
+                                   .key = wf_channel_key(channel->id, channel->down.incarnation),
+                                   .offset = channel->down.disposed,
+                                   .base = (uint64_t)(int64_t)channel->down.reason};
+        return true;
+    }
+    return false;
+}
+
 /* The next control frame; the object it speaks of may end with it. */
 static bool next_control(struct wf_session *session, struct wf_frame *frame)
 {
     struct wf_link *link;
+    if (down_frame(session, frame))
+        return true;
     while ((link = wf_list_first(&session->todo_connections))) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, todo_link);
         if (connection_frame(connection, frame)) {
@@ -194,17 +215,33 @@ static bool next_control(struct wf_session *session, struct wf_frame *frame)
 
 /* --- filling --- */
 
+/* What went astray goes first. False when something of it is left that cannot go now: nothing new goes before it. */
+static bool fill_resent(struct wf_channel *channel, int *count, uint64_t *bytes)
+{
+    struct wf_session *session = channel->session;
+    struct wf_frame frame;
+    struct wf_outbound *outbound;
+    while (room(channel, *count) && *bytes < session->context->tuning.call &&
+           wf_resend_pull(channel, &frame, &outbound)) {
+        *bytes += frame.length;
+        add_sequenced(channel, (*count)++, &frame, outbound);
+    }
+    return wf_resend_idle(session, channel->kind);
+}
+
 static int fill_express(struct wf_channel *channel, int count)
 {
     struct wf_session *session = channel->session;
     struct wf_frame frame;
+    uint64_t bytes = 0;
+    if (!fill_resent(channel, &count, &bytes))
+        return count;
     while (room(channel, count) && wf_channel_open(channel, 0) && next_control(session, &frame)) {
         if (wf_frame_sequenced(frame.type))
             add_sequenced(channel, count++, &frame, NULL);
         else
             add(channel, count++, &frame, NULL);
     }
-    uint64_t bytes = 0;
     while (room(channel, count) && bytes < session->context->tuning.call) {
         bool bare;
         struct wf_outbound *outbound = wf_outbound_pull_express(channel, &frame, &bare);
@@ -221,6 +258,8 @@ static int fill_bulk(struct wf_channel *channel, int count)
     struct wf_session *session = channel->session;
     struct wf_frame frame;
     uint64_t bytes = 0;
+    if (!fill_resent(channel, &count, &bytes))
+        return count;
     while (room(channel, count) && bytes < session->context->tuning.call) {
         struct wf_outbound *outbound = wf_outbound_pull_bulk(channel, &frame);
         if (!outbound) {

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/redial.h"
 #include "core/session.h"
 #include "core/talk.h"
 
@@ -356,8 +357,9 @@ static int64_t visit_sessions(struct wf_door *door, int64_t now)
             wf_session_destroy(session);
             continue;
         }
-        int64_t due = wf_session_tick(session, now);
+        int64_t due = wf_session_tick(session, now), redial = wf_redial_tick(door, session, now);
         next = due < next ? due : next;
+        next = redial < next ? redial : next;
     }
     pthread_mutex_unlock(&context->lock);
     return next;

@@ -27,7 +27,7 @@ struct wf_session;
 
 /* A call to another context, from weft_connect() to the last channel. Owner: the door, until `done`. */
 struct wf_dial {
-    struct wf_link link; /* door.dials */
+    struct wf_link link;                                  /* door.dials */
     struct sockaddr_storage addresses[WF_DIAL_ADDRESSES]; /* one after the other, until somebody answers */
     int address_count;
     int attempts;
@@ -63,7 +63,7 @@ struct wf_door {
     /* the door's thread */
     struct wf_list dials;
     struct wf_list talks; /* conversations under way, oldest first */
-    int visitors;
+    int visitors, redials;
     int listener_count, listeners_attached;
     struct wf_listener listeners[WF_LISTENERS_MAX];
     struct sockaddr_storage listen_address;

@@ -9,6 +9,7 @@
 #include "core/onesided.h"
 #include "core/outbound.h"
 #include "core/request.h"
+#include "core/resend.h"
 #include "core/session.h"
 
 /* The peer broke the protocol: the error says with which frame, and how. */
@@ -144,6 +145,38 @@ static int find_reading(struct weft_connection *connection, const struct wf_fram
     return 0;
 }
 
+/* Do the places of two chunks touch? */
+static bool overlap(const struct wf_frame *a, const struct wf_frame *b)
+{
+    return a->offset < b->offset + b->length && b->offset < a->offset + a->length;
+}
+
+/* The other channel that is writing where this payload belongs, or NULL. */
+static struct wf_channel *other_writer(const struct wf_channel *channel, const struct wf_inbound *inbound,
+                                       const struct wf_frame *frame)
+{
+    const struct wf_session *session = channel->session;
+    for (int i = 0; inbound->claims > 0 && i < session->channel_count; i++) {
+        struct wf_channel *other = session->channels[i];
+        if (other && other != channel && other->rx.claim == inbound && overlap(&other->rx.frame, frame))
+            return other;
+    }
+    return NULL;
+}
+
+/*
+ * A chunk comes twice only when its sender has given up the channel of one copy: the older one, which is not marked as
+ * sent again. That channel is lost here, too. 0: this one waits until the other has let go of the place.
+ */
+static int outlive(struct wf_channel *channel, struct wf_channel *other, const struct wf_frame *frame)
+{
+    if (!(frame->flags & WF_FLAG_RESENT))
+        return -ESTALE;
+    wf_session_lost(channel->session, other, -ESTALE, "the peer sends its chunks again elsewhere");
+    channel->rx.held = channel->session->place_wanted = true;
+    return 0;
+}
+
 static int take_data(struct wf_channel *channel, struct weft_connection *connection, const struct wf_frame *frame)
 {
     struct wf_session *session = channel->session;
@@ -166,6 +199,9 @@ static int take_data(struct wf_channel *channel, struct weft_connection *connect
         return violation(session, frame, "overlaps bytes that are here");
     if (there > 0 && frame->length > 0)
         return 0; /* came before */
+    struct wf_channel *other = other_writer(channel, inbound, frame);
+    if (other)
+        return outlive(channel, other, frame);
     claim(channel, inbound);
     return 0;
 }
@@ -195,7 +231,7 @@ static int refused_by_sender(struct weft_connection *connection, const struct wf
     struct wf_inbound *inbound = wf_inbound_find(connection, frame->msg);
     if (!inbound) {
         if (wf_finished_has(&connection->finished, frame->msg))
-            return frame->msg == 0 ? -EPROTO : 0;
+            return frame->msg == 0 ? -EPROTO : wf_inbound_answer(connection, frame->msg, status_of(frame));
         if (!within_limit(connection, frame->msg))
             return -EPROTO;
         /* It never introduced itself here: it only has to be numbered, and answered. */
@@ -279,16 +315,35 @@ static int take_for_connection(struct wf_channel *channel, const struct wf_frame
     }
 }
 
+int wf_channel_place_payload(struct wf_channel *channel)
+{
+    return take_for_connection(channel, &channel->rx.frame);
+}
+
+static int take_down(struct wf_session *session, const struct wf_frame *frame)
+{
+    uint32_t id = (uint32_t)(frame->key >> 32), incarnation = (uint32_t)frame->key;
+    if (id >= (uint32_t)session->channel_count || !session->channels[id])
+        return -EPROTO;
+    if (session->channels[id]->incarnation <= incarnation)
+        wf_session_lost(session, session->channels[id], -ECONNRESET, "the peer has lost it");
+    wf_resend_acknowledge(session, id, incarnation, frame->offset);
+    return 0;
+}
+
 static int take_state(struct wf_session *session, const struct wf_frame *frame)
 {
     uint32_t id = (uint32_t)(frame->key >> 32);
     if (id >= (uint32_t)session->channel_count)
         return -EPROTO;
     struct wf_channel *channel = session->channels[id];
-    if (!channel || channel->incarnation != (uint32_t)frame->key)
+    if (!channel || channel->incarnation != (uint32_t)frame->key) {
+        wf_resend_acknowledge(session, id, (uint32_t)frame->key, frame->offset);
         return 0;
+    }
     wf_window_grant(&channel->tx.window, frame->total, frame->base);
-    return frame->offset > channel->tx.acknowledged ? wf_channel_acknowledge(channel, frame->offset) : 0;
+    bool news = channel->tx.moved || frame->offset > channel->tx.acknowledged;
+    return news ? wf_channel_acknowledge(channel, frame->offset) : 0;
 }
 
 static int take_credit(struct wf_session *session, const struct wf_frame *frame)
@@ -346,6 +401,8 @@ static int take_sequenced(struct wf_channel *channel, const struct wf_frame *fra
         return wf_connection_take_close(session, frame);
     case WF_CLOSED:
         return wf_connection_take_closed(session, frame);
+    case WF_DOWN:
+        return take_down(session, frame);
     default:
         return take_for_connection(channel, frame);
     }
@@ -360,7 +417,7 @@ static void dispose(struct wf_channel *channel, uint32_t bytes)
 int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *frame)
 {
     uint64_t total = wf_window_unwrap(channel->tx.acknowledged, frame->ack);
-    if (total > channel->tx.acknowledged) {
+    if (total > channel->tx.acknowledged || channel->tx.moved) {
         int result = wf_channel_acknowledge(channel, total);
         if (result < 0)
             return result;
@@ -422,6 +479,7 @@ void wf_channel_finish_payload(struct wf_channel *channel)
         connection->pins -= 1;
         wf_connection_check(connection);
         dispose(channel, rx->frame.length);
+        wf_session_place_free(session);
         if (last)
             tell_disposals(session); /* its sender waits for the acknowledgement */
     } else {

@@ -293,6 +293,18 @@ void wf_inbound_todo(struct wf_inbound *inbound)
         wf_list_push_back(&session->todo_inbounds, &inbound->todo_link);
 }
 
+int wf_inbound_answer(struct weft_connection *connection, uint64_t number, int status)
+{
+    struct wf_inbound *inbound = wf_inbound_create(connection, number, 0, WF_TOTAL_UNKNOWN, true);
+    if (!inbound)
+        return -ENOMEM;
+    inbound->state = WF_INBOUND_DRAINING;
+    inbound->finished = inbound->refuse_seen = inbound->refuse_due = true;
+    inbound->refuse_status = status;
+    wf_inbound_todo(inbound);
+    return 0;
+}
+
 /* Channels that are writing to a landing nobody wants any more must let go of it. */
 static void redirect_claims(struct wf_inbound *inbound)
 {

@@ -112,6 +112,10 @@ void wf_inbound_served(struct wf_inbound *inbound);
 /* The notification of a refused operation is refused with it, also when it is not here yet. */
 void wf_inbound_refuse_note(struct wf_inbound *inbound, int status);
 
+/* Answers the REFUSE of a message that has ended: its sender may not know, where acknowledgements were lost with their
+ * channel. 0 or -ENOMEM. */
+int wf_inbound_answer(struct weft_connection *connection, uint64_t number, int status);
+
 /* Queues its GRANT or REFUSE. */
 void wf_inbound_todo(struct wf_inbound *inbound);
 

@@ -312,6 +312,12 @@ void wf_outbound_retire(struct wf_outbound *outbound, uint32_t length)
     check(outbound);
 }
 
+void wf_outbound_abandon(struct wf_outbound *outbound)
+{
+    outbound->unacknowledged -= 1;
+    check(outbound);
+}
+
 void wf_outbound_released(struct wf_outbound *outbound)
 {
     outbound->in_engine -= 1;

@@ -105,6 +105,10 @@ struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_
 struct wf_outbound *wf_outbound_pull_bulk(struct wf_channel *channel, struct wf_frame *frame);
 struct wf_outbound *wf_outbound_pull_express(struct wf_channel *channel, struct wf_frame *frame, bool *bare);
 
+/* As much of [offset, offset + length) as the entries left in the channel's operation can refer to. */
+uint64_t wf_outbound_fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
+                             uint64_t length);
+
 /* There is more unsolicited credit: what would have been offered may go to the bulk channels now. */
 void wf_outbound_credit_came(struct wf_session *session);
 
@@ -114,6 +118,10 @@ int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable);
 
 /* One retained DATA frame of `length` bytes was acknowledged. `outbound` may be gone afterwards. */
 void wf_outbound_retire(struct wf_outbound *outbound, uint32_t length);
+
+/* One DATA frame went astray with its channel and is not sent again, for the message has been refused. `outbound` may
+ * be gone afterwards. */
+void wf_outbound_abandon(struct wf_outbound *outbound);
 
 /* An operation that referred to its memory has ended. `outbound` may be gone afterwards. */
 void wf_outbound_released(struct wf_outbound *outbound);

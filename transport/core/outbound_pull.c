@@ -98,12 +98,14 @@ static void spend(struct wf_outbound *outbound, uint64_t burst)
     wf_outbound_allow(outbound, burst);
 }
 
-/* As much of `length` bytes as the entries left in the channel's operation can refer to. */
-static uint64_t fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t length)
+uint64_t wf_outbound_fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
+                             uint64_t length)
 {
     if (!wf_outbound_is_scattered(outbound))
         return length;
-    return wf_pieces_fit(outbound->pieces, outbound->next, length, WF_TX_SEGMENTS - channel->tx.iov_count - 1);
+    /* Never so many that the chunk would not fit behind a few frames more, should it have to be sent again. */
+    int room = WF_TX_SEGMENTS - channel->tx.iov_count - 1, most = WF_TX_SEGMENTS - WF_TX_SEGMENTS_LEFT;
+    return wf_pieces_fit(outbound->pieces, offset, length, room < most ? room : most);
 }
 
 /* The next chunk of one connection for a bulk channel. Decides first and changes after: a message once introduced must
@@ -125,7 +127,7 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     uint64_t share = wf_spread_plan(channel, session->waiting + (fresh ? burst : 0));
     if (length > share)
         length = share;
-    length = fitting(channel, outbound, length);
+    length = wf_outbound_fitting(channel, outbound, outbound->next, length);
     if (length == 0 || !wf_channel_open(channel, length))
         return NULL;
     if (fresh) {

@@ -173,33 +173,41 @@ int weft_peer_status(const struct weft_peer *peer, struct weft_error *err)
     return result;
 }
 
-static void refresh_retransmits(struct wf_session *session)
+/* One rail as it is now. Session lock held. */
+static void fill_rail(struct wf_session *session, int index, struct weft_rail_stats *stats)
 {
-    wf_session_lock(session);
-    for (int i = 0; i < session->channel_count; i++)
-        if (session->channels[i] && session->channels[i]->up)
-            wf_channel_note_retransmits(session->channels[i]);
-    wf_session_unlock(session);
+    const struct wf_session_rail *rail = &session->rails[index];
+    memset(stats, 0, sizeof *stats);
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (!channel || channel->rail != index)
+            continue;
+        stats->channels += 1;
+        stats->channels_up += channel->up;
+        if (channel->up)
+            wf_channel_note_retransmits(channel);
+    }
+    snprintf(stats->name, sizeof stats->name, "%s", rail->name);
+    wf_address_text(&rail->from, false, stats->local, sizeof stats->local);
+    wf_address_text(&rail->to, false, stats->remote, sizeof stats->remote);
+    stats->sent_bytes = atomic_load(&rail->sent_bytes);
+    stats->received_bytes = atomic_load(&rail->received_bytes);
+    stats->resent_bytes = atomic_load(&rail->resent_bytes);
+    stats->stalls = atomic_load(&rail->stalls);
+    stats->failures = atomic_load(&rail->failures);
+    stats->damaged = atomic_load(&rail->damaged);
+    stats->retransmits = atomic_load(&rail->retransmits);
+    stats->device_bound = rail->device_bound;
+    stats->retired = rail->retired;
 }
 
 int weft_peer_rails(const struct weft_peer *peer, struct weft_rail_stats *stats, int max)
 {
     struct wf_session *session = peer->session;
-    refresh_retransmits(session);
-    for (int i = 0; i < session->rail_count && i < max; i++) {
-        struct wf_session_rail *rail = &session->rails[i];
-        memset(&stats[i], 0, sizeof stats[i]);
-        snprintf(stats[i].name, sizeof stats[i].name, "%s", rail->name);
-        wf_address_text(&rail->from, false, stats[i].local, sizeof stats[i].local);
-        wf_address_text(&rail->to, false, stats[i].remote, sizeof stats[i].remote);
-        stats[i].sent_bytes = atomic_load(&rail->sent_bytes);
-        stats[i].received_bytes = atomic_load(&rail->received_bytes);
-        stats[i].stalls = atomic_load(&rail->stalls);
-        stats[i].failures = atomic_load(&rail->failures);
-        stats[i].damaged = atomic_load(&rail->damaged);
-        stats[i].resent_bytes = atomic_load(&rail->resent_bytes);
-        stats[i].retransmits = atomic_load(&rail->retransmits);
-        stats[i].device_bound = rail->device_bound;
-    }
-    return session->rail_count;
+    wf_session_lock(session);
+    int count = session->rail_count;
+    for (int i = 0; i < count && i < max; i++)
+        fill_rail(session, i, &stats[i]);
+    wf_session_unlock(session);
+    return count;
 }

@@ -174,8 +174,8 @@ static int take(struct weft_queue *queue, struct weft_completion *completions, i
 }
 
 /*
- * One round of a shared worker. Who has the descriptor will sleep on it: then the thread is to have the token, not to be
- * asked for it, nor to stay away because callers come.
+ * One round of a shared worker. Who has the descriptor will sleep on it: then the thread is to have the token, not to
+ * be asked for it, nor to stay away because callers come.
  */
 static void make_progress(struct weft_context *context, bool watched)
 {

@@ -1,9 +1,10 @@
 /*
  * queue.h: where requests go when they have ended, for a user who waits for many of them by a descriptor.
  *
- * Invariant: whenever no thread is inside signal or poll, the descriptor is readable exactly if something is in `ended`.
- * A request joins with its session's lock held, and costs nothing but the link in it; the system call that changes the
- * descriptor comes after that lock has been released, and only when the queue becomes empty or ceases to be.
+ * Invariant: whenever no thread is inside signal or poll, the descriptor is readable exactly if something is in
+ * `ended`. A request joins with its session's lock held, and costs nothing but the link in it; the system call that
+ * changes the descriptor comes after that lock has been released, and only when the queue becomes empty or ceases to
+ * be.
  */
 #ifndef WF_CORE_QUEUE_H
 #define WF_CORE_QUEUE_H

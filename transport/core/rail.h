@@ -6,6 +6,7 @@
 #define WF_CORE_RAIL_H
 
 #include <netinet/in.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -22,7 +23,13 @@ struct wf_rail {
     struct sockaddr_storage address; /* port 0; with `index` where it is link-local */
     int32_t mtu;
     int32_t speed_mbit; /* -1: unknown */
+    _Atomic bool down;  /* no link, or its address is gone: not dialled from */
 };
+
+static inline bool wf_rail_is_down(const struct wf_rail *rail)
+{
+    return atomic_load_explicit(&rail->down, memory_order_relaxed);
+}
 
 /*
  * Fills `rails` from the setting's text: "" = all usable interfaces (up, with an address, not loopback; loopback when

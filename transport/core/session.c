@@ -90,6 +90,8 @@ static void destroy(struct wf_session *session)
             wf_channel_fini(session->channels[i]);
         free(session->channels[i]);
     }
+    wf_strays_fini(&session->strays[0]);
+    wf_strays_fini(&session->strays[1]);
     free(session->channels);
     wf_finished_fini(&session->closed_numbers[0]);
     wf_finished_fini(&session->closed_numbers[1]);
@@ -118,6 +120,7 @@ struct wf_session *wf_session_create(struct weft_context *context, bool dialer, 
     snprintf(session->peer.name, sizeof session->peer.name, "%s", peer_hello->name);
     pthread_mutex_init(&session->lock, NULL);
     init_lists(session);
+    session->lost_log.interval_ns = WF_NS_PER_S;
     for (int i = 0; i < context->worker_count; i++) {
         session->kicks[i].session = session;
         session->kicks[i].worker = context->workers[i];
@@ -205,41 +208,80 @@ static void assign_workers(struct wf_session *session, struct wf_channel *channe
     channel->rx.worker = context->workers[context->shared ? 0 : 2 * pair + 1];
 }
 
+/* A channel that was never joined. NULL: memory. */
+static struct wf_channel *first_incarnation(struct wf_session *session, const struct wf_join *join)
+{
+    struct wf_channel *channel = calloc(1, sizeof *channel);
+    if (!channel || wf_channel_init(channel, session, join) == 0)
+        return channel;
+    wf_channel_fini(channel);
+    free(channel);
+    return NULL;
+}
+
+int wf_session_may_join(struct wf_session *session, const struct wf_join *join)
+{
+    wf_session_lock(session);
+    struct wf_channel *channel = session->channels[join->channel];
+    bool open = session->state == WF_SESSION_JOINING || session->state == WF_SESSION_UP;
+    int result = open && (!channel || channel->incarnation < join->incarnation) ? 0 : -EALREADY;
+    if (result == 0 && channel && !channel->gone) {
+        wf_session_lost(session, channel, -ECONNRESET, "the peer has joined it anew");
+        result = -EAGAIN;
+    }
+    wf_session_unlock(session);
+    return result;
+}
+
+/* The channel is at work from now on. Session lock held. */
+static void raise(struct wf_session *session, struct wf_channel *channel, int fd)
+{
+    channel->fd = fd;
+    assign_workers(session, channel);
+    channel->tx.detached = channel->rx.detached = false;
+    channel->up = true;
+    channel->redial.refused = false;
+    channel->tx.ping_due = channel->pulse.asked = channel->kind == WF_CHANNEL_EXPRESS && channel->incarnation > 1;
+    session->halves += 2;
+    session->up_count += 1;
+    if (session->joined == session->channel_count && session->state == WF_SESSION_JOINING) {
+        session->state = WF_SESSION_UP;
+        atomic_store(&session->heard_ns, wf_context_now(session->context)); /* its patience begins now */
+    }
+    wf_session_repeat_totals(session);
+    wf_session_kick_all(session, NULL);
+}
+
 int wf_session_join(struct wf_session *session, const struct wf_join *join, uint64_t granted_frames,
                     uint64_t granted_bytes, int fd)
 {
-    struct wf_channel *channel = calloc(1, sizeof *channel);
+    /* Only the door joins: what may_join() has said still holds, but for the end of the session. */
+    struct wf_channel *channel = session->channels[join->channel], *fresh = NULL;
+    if (!channel)
+        fresh = channel = first_incarnation(session, join);
     if (!channel)
         return -ENOMEM;
-    if (wf_channel_init(channel, session, join) < 0) {
-        wf_channel_fini(channel);
-        free(channel);
-        return -ENOMEM;
-    }
-    channel->fd = fd;
-    assign_workers(session, channel);
-    wf_window_grant(&channel->tx.window, granted_frames, granted_bytes);
     wf_session_lock(session);
-    int result = session->state == WF_SESSION_JOINING && !session->channels[join->channel] ? 0 : -EALREADY;
-    if (result == 0) {
-        channel->tx.detached = channel->rx.detached = false;
-        channel->up = true;
-        session->channels[join->channel] = channel;
-        session->halves += 2;
+    bool open = session->state == WF_SESSION_JOINING || session->state == WF_SESSION_UP;
+    if (open && fresh) {
+        session->channels[join->channel] = fresh;
         session->joined += 1;
-        session->bulk_count += channel->kind == WF_CHANNEL_BULK;
-        if (session->joined == session->channel_count) {
-            session->state = WF_SESSION_UP;
-            atomic_store(&session->heard_ns, wf_context_now(session->context)); /* its patience begins now */
-        }
-        wf_session_kick_all(session, NULL);
+        session->bulk_count += fresh->kind == WF_CHANNEL_BULK;
+    } else if (open) {
+        wf_channel_restart(channel, join->incarnation);
+        wf_log(&session->context->log, WF_LOG_INFO, "rail %s to %s: channel %u is joined again",
+               session->rails[channel->rail].name, session->peer.name, channel->id);
+    }
+    if (open) {
+        wf_window_grant(&channel->tx.window, granted_frames, granted_bytes);
+        raise(session, channel, fd);
     }
     wf_session_unlock(session);
-    if (result < 0) {
-        wf_channel_fini(channel);
-        free(channel);
+    if (!open && fresh) {
+        wf_channel_fini(fresh);
+        free(fresh);
     }
-    return result;
+    return open ? 0 : -EALREADY;
 }
 
 /* --- ending --- */
@@ -305,18 +347,6 @@ void wf_session_fail(struct wf_session *session, int code, const char *format, .
     start_failing(session);
 }
 
-void wf_session_lost(struct wf_session *session, const struct wf_channel *channel, int code, const char *doing)
-{
-    struct wf_session_rail *rail = &session->rails[channel->rail];
-    if (channel->kill)
-        return;
-    atomic_fetch_add_explicit(&rail->failures, 1, memory_order_relaxed);
-    int64_t idle = wf_context_now(session->context) - atomic_load(&session->heard_ns);
-    wf_session_fail(session, code, "lost %s on rail %s: %s: %s; %llu payload bytes moved, last heard %.1f s before",
-                    session->peer.name, rail->name, doing, wf_strerror(code),
-                    (unsigned long long)atomic_load(&session->moved), (double)idle / (double)WF_NS_PER_S);
-}
-
 int wf_session_usable(const struct wf_session *session)
 {
     if (session->state == WF_SESSION_FAILED || session->state == WF_SESSION_DEAD)
@@ -329,7 +359,8 @@ int wf_session_usable(const struct wf_session *session)
 static bool everything_told(const struct wf_session *session)
 {
     if (!wf_list_empty(&session->todo_connections) || !wf_list_empty(&session->todo_inbounds) ||
-        !wf_list_empty(&session->todo_outbounds) || session->outbound_pool.taken > 0)
+        !wf_list_empty(&session->todo_outbounds) || session->outbound_pool.taken > 0 || session->downs_due > 0 ||
+        !wf_resend_idle(session, WF_CHANNEL_EXPRESS) || !wf_resend_idle(session, WF_CHANNEL_BULK))
         return false;
     for (int i = 0; i < session->channel_count; i++) {
         const struct wf_tx *tx = &session->channels[i]->tx;
@@ -352,7 +383,7 @@ static void cancel_all(struct wf_session *session)
 static bool goodbye_on_all(const struct wf_session *session)
 {
     for (int i = 0; i < session->channel_count; i++)
-        if (!session->channels[i]->bye_seen)
+        if (session->channels[i]->up && !session->channels[i]->bye_seen)
             return false;
     return true;
 }
@@ -371,8 +402,10 @@ void wf_session_check_close(struct wf_session *session)
     session->closing_ns = wf_context_now(session->context);
     wf_door_visit_by(session->context->door, 0);
     for (int i = 0; i < session->channel_count; i++)
-        session->channels[i]->tx.bye_due = true;
+        session->channels[i]->tx.bye_due = session->channels[i]->up;
     wf_session_kick_all(session, NULL);
+    session->halves += 1; /* so that a session without channels ends here too */
+    wf_session_half_gone(session);
 }
 
 void wf_session_start_close(struct wf_session *session)

@@ -17,6 +17,7 @@
 #include "core/channel.h"
 #include "core/context.h"
 #include "core/landing.h"
+#include "core/resend.h"
 #include "core/wait.h"
 #include "core/worker.h"
 #include "weft.h"
@@ -41,7 +42,8 @@ struct wf_session_rail {
     struct sockaddr_storage from, to; /* `from` with port 0 */
     bool device_bound;
     _Atomic uint64_t sent_bytes, received_bytes, resent_bytes, stalls, failures, damaged, retransmits;
-    bool retired; /* session lock: it has damaged too much */
+    bool retired;  /* session lock: it has damaged too much */
+    int last_code; /* session lock: why a channel of it was lost last; 0: none was */
 };
 
 /* The handle the user has. */
@@ -67,6 +69,7 @@ struct wf_session {
     int rail_count;
     struct wf_session_rail rails[WF_RAILS_MAX];
     int channel_count, joined;
+    int up_count;                         /* channels that are up */
     struct wf_channel **channels;         /* by id; entries NULL until joined */
     struct wf_kick kicks[WF_WORKERS_MAX]; /* by worker */
 
@@ -106,14 +109,24 @@ struct wf_session {
     uint64_t unsolicited_settled, unsolicited_told; /* the peer's: given back; limit as last told */
     bool credit_due;
     uint64_t waiting; /* bytes that may be sent and that no channel has taken */
-    int bulk_count;   /* bulk channels: with more than one the work is spread by rate */
 
-    _Atomic int64_t heard_ns; /* last byte from the peer */
-    _Atomic uint64_t moved;   /* payload bytes, both directions: the progress an error text tells of */
-    int64_t ticked_ns;        /* last look at deadlines */
-    int64_t closing_ns;       /* CLOSING: since when */
-    int64_t join_by_ns;       /* JOINING: the acceptor's patience */
-    int64_t ping_ns;          /* 0: none under way */
+    struct wf_strays strays[2]; /* express, bulk: what lost channels have left */
+    int downs_due;              /* channels of whose end the peer is to be told */
+    bool place_wanted;          /* a channel waits until another lets go of a place */
+    struct wf_log_limit lost_log;
+    int bulk_count; /* bulk channels: with more than one the work is spread by rate */
+
+    _Atomic int64_t heard_ns;         /* last byte from the peer */
+    _Atomic uint64_t moved;           /* payload bytes, both directions: the progress an error text tells of */
+    int64_t ticked_ns;                /* last look at deadlines */
+    int64_t closing_ns;               /* CLOSING: since when */
+    int64_t join_by_ns;               /* JOINING: the acceptor's patience */
+    int64_t alone_ns;                 /* when the last channel was lost; means something while up_count is 0 */
+    uint64_t retired, retired_before; /* frames that the peer has acknowledged; when progress was last seen, */
+    int64_t progress_ns;              /* and when that was */
+    int64_t survey_ns;                /* the next look at the rails */
+    uint32_t heard_before;            /* rails that had been heard at the last one, as bits */
+    int64_t ping_ns;                  /* 0: none under way */
     uint64_t ping_number;
 };
 
@@ -126,6 +139,10 @@ void wf_session_hello(struct weft_context *context, struct wf_hello *hello);
 
 /* Room for `count` channels. 0 or -ENOMEM. */
 int wf_session_expect(struct wf_session *session, int count);
+
+/* Is there a place for this incarnation? -EAGAIN: an older one has to let go first, and is told to. -EALREADY: there is
+ * a newer one, or the session takes none any more. No lock. */
+int wf_session_may_join(struct wf_session *session, const struct wf_join *join);
 
 /* A channel has proved itself on `fd`: hands its halves to their workers; UP when it was the last. No lock. */
 int wf_session_join(struct wf_session *session, const struct wf_join *join, uint64_t granted_frames,
@@ -150,8 +167,41 @@ void wf_session_destroy(struct wf_session *session);
 void wf_session_fail(struct wf_session *session, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same because a channel was lost: names the rail and the last progress. */
-void wf_session_lost(struct wf_session *session, const struct wf_channel *channel, int code, const char *doing);
+/* --- failover.c --- */
+
+/* A channel is lost: lets go, what it retained goes elsewhere, it will be dialled again. `doing`: how it showed. */
+void wf_session_lost(struct wf_session *session, struct wf_channel *channel, int code, const char *doing);
+
+/* Totals may have gone down with a channel, or a new one has not heard them: all are told again. */
+void wf_session_repeat_totals(struct wf_session *session);
+
+/* The receive half has let go: nothing more is disposed of, which the peer is to be told. */
+void wf_channel_tell_down(struct wf_channel *channel);
+
+/* A claim has ended: channels that wait for a place look again. */
+void wf_session_place_free(struct wf_session *session);
+
+/* A rail has damaged so much that it is used no more; and whether it has, after a channel was lost with `code`. */
+void wf_rail_retire(struct wf_session *session, int rail);
+void wf_rail_check_damage(struct wf_session *session, int rail, int code);
+
+/* Asks for a sign of life on every rail. */
+void wf_session_ask_all(struct wf_session *session);
+
+/* Looks for silent rails; returns when to look again. */
+int64_t wf_session_survey(struct wf_session *session, int64_t now_ns);
+
+/* The peer is given up: names it, the rails, and what came last. */
+void wf_session_give_up(struct wf_session *session, int64_t now_ns, const char *what, int64_t for_ns);
+
+/* With no channel left: fails the session in its time. Returns when that is. */
+int64_t wf_session_check_alone(struct wf_session *session, int64_t now_ns);
+
+/* "eth0 up, eth1 Connection timed out". */
+void wf_session_describe_rails(const struct wf_session *session, char *text, size_t room);
+
+/* Our rail `local` went down, or is back. Takes the lock itself. */
+void wf_session_rail_changed(struct wf_session *session, int local, bool down);
 
 /* -errno and text when nothing new can be started, else 0. */
 int wf_session_usable(const struct wf_session *session);

@@ -6,6 +6,7 @@
 #include "core/door.h"
 #include "core/match.h"
 #include "core/request.h"
+#include "core/resend.h"
 #include "core/session.h"
 
 /* Something for this idle send half to say? Session lock held. */
@@ -14,11 +15,13 @@ static bool wanted(const struct wf_session *session, const struct wf_channel *ch
     const struct wf_tx *tx = &channel->tx;
     if (tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due || session->closing || session->peer_closing)
         return true;
+    if (!wf_resend_idle(session, channel->kind))
+        return true;
     if (channel->kind == WF_CHANNEL_BULK)
         return !wf_list_empty(&session->bulk_ready);
-    return !wf_list_empty(&session->express_ready) || !wf_list_empty(&session->todo_connections) ||
-           !wf_list_empty(&session->todo_inbounds) || !wf_list_empty(&session->todo_outbounds) || session->credit_due ||
-           wf_channel_behind(channel);
+    return session->downs_due > 0 || !wf_list_empty(&session->express_ready) ||
+           !wf_list_empty(&session->todo_connections) || !wf_list_empty(&session->todo_inbounds) ||
+           !wf_list_empty(&session->todo_outbounds) || session->credit_due || wf_channel_behind(channel);
 }
 
 void wf_session_kick(struct wf_session *session, struct wf_worker *self)
@@ -52,7 +55,7 @@ static bool finished(const struct wf_channel *channel)
     return channel->rx.ended && channel->tx.shut;
 }
 
-enum action { ACT_START = 1, ACT_SEND = 2, ACT_SHUT = 4, ACT_REDIRECT = 8, ACT_LEAVE = 16 };
+enum action { ACT_START = 1, ACT_SEND = 2, ACT_SHUT = 4, ACT_REDIRECT = 8, ACT_LEAVE = 16, ACT_RESUME = 32 };
 
 static unsigned decide_tx(struct wf_channel *channel)
 {
@@ -79,6 +82,8 @@ static unsigned decide(struct wf_channel *channel, struct wf_worker *worker)
         actions |= ACT_START;
     if (rx && channel->rx.redirect)
         actions |= ACT_REDIRECT;
+    if (rx && channel->rx.held)
+        actions |= ACT_RESUME;
     return tx ? actions | decide_tx(channel) : actions;
 }
 
@@ -107,6 +112,8 @@ static void act(struct wf_channel *channel, struct wf_worker *worker, unsigned a
         return; /* the session fails; what was gathered is released when the channel lets go */
     if (actions & ACT_REDIRECT)
         wf_channel_redirect(channel);
+    if (actions & ACT_RESUME)
+        wf_channel_resume(channel);
     if (actions & ACT_SEND)
         wf_channel_post_send(channel);
     if (actions & ACT_SHUT) {
@@ -183,28 +190,44 @@ static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t
     return WF_NEVER;
 }
 
-/* A stream of which nothing is acknowledged any more is dead, though others answer: every frame is taken at once by a
- * peer that lives. Session lock held. */
-static int64_t check_streams(struct wf_session *session, int64_t now_ns)
+/* Is this channel waiting for an acknowledgement, and since when? Session lock held. */
+static bool waits_since(struct wf_tx *tx, int64_t now_ns, bool paused)
+{
+    bool waits = tx->acknowledged != tx->window.spent_frames;
+    if (!waits || paused || tx->acknowledged != tx->progress) {
+        tx->progress = tx->acknowledged;
+        tx->progress_ns = now_ns;
+    }
+    return waits;
+}
+
+/*
+ * Every frame is taken at once by a peer that lives. A stream of which nothing is acknowledged any more is dead, though
+ * others answer; a session of which nothing is, whatever becomes of its channels, has no peer. Session lock held.
+ */
+static int64_t check_progress(struct wf_session *session, int64_t now_ns)
 {
     int64_t timeout = session->context->tuning.timeout_ns, next = WF_NEVER;
     bool paused = now_ns - session->ticked_ns > timeout / 2; /* it was this process that stood still */
+    bool waits = !wf_resend_idle(session, WF_CHANNEL_EXPRESS) || !wf_resend_idle(session, WF_CHANNEL_BULK);
     session->ticked_ns = now_ns;
     for (int i = 0; i < session->channel_count; i++) {
         struct wf_channel *channel = session->channels[i];
-        struct wf_tx *tx = &channel->tx;
-        bool waits = tx->acknowledged != tx->window.spent_frames;
-        if (!waits || paused || tx->acknowledged != tx->progress) {
-            tx->progress = tx->acknowledged;
-            tx->progress_ns = now_ns;
-        } else if (now_ns - tx->progress_ns >= timeout) {
+        if (!channel || !channel->up || !waits_since(&channel->tx, now_ns, paused))
+            continue;
+        waits = true;
+        if (now_ns - channel->tx.progress_ns >= timeout)
             wf_session_lost(session, channel, -ETIMEDOUT, "nothing is acknowledged (setting timeout)");
-            return WF_NEVER;
-        }
-        if (waits && tx->progress_ns + timeout < next)
-            next = tx->progress_ns + timeout;
+        else if (channel->tx.progress_ns + timeout < next)
+            next = channel->tx.progress_ns + timeout;
     }
-    return next;
+    if (!waits || paused || session->retired != session->retired_before) {
+        session->retired_before = session->retired;
+        session->progress_ns = now_ns;
+    }
+    if (now_ns - session->progress_ns >= timeout)
+        wf_session_give_up(session, now_ns, "has acknowledged nothing", now_ns - session->progress_ns);
+    return waits && session->progress_ns + timeout < next ? session->progress_ns + timeout : next;
 }
 
 /* The peer must answer something, sometimes: a process that is stopped or gone does not. Session lock held. */
@@ -226,23 +249,19 @@ static int64_t check_life(struct wf_session *session, int64_t now_ns)
         session->ping_ns = 0;
     if (session->ping_ns == 0 && now_ns - heard >= timeout / 3) {
         session->ping_ns = now_ns;
-        session->ping_number += 1;
-        for (int i = 0; i < session->channel_count; i++)
-            if (session->channels[i]->kind == WF_CHANNEL_EXPRESS)
-                session->channels[i]->tx.ping_due = true;
-        wf_session_kick(session, NULL);
+        wf_session_ask_all(session);
     }
     /* The question must have had its time, too: this process may have been the one that stood still. */
     if (session->ping_ns != 0 && now_ns - session->ping_ns >= timeout * 2 / 3) {
-        wf_session_fail(session, -ETIMEDOUT,
-                        "%s has not answered for %.1f s (setting timeout); %llu payload bytes moved over %d rails",
-                        session->peer.name, (double)(now_ns - heard) / (double)WF_NS_PER_S,
-                        (unsigned long long)atomic_load(&session->moved), session->rail_count);
+        wf_session_give_up(session, now_ns, "has not answered", now_ns - heard);
         return WF_NEVER;
     }
-    int64_t stuck = check_streams(session, now_ns);
     int64_t due = session->ping_ns != 0 ? session->ping_ns + timeout * 2 / 3 : heard + timeout / 3;
-    return stuck < due ? stuck : due;
+    int64_t others[] = {check_progress(session, now_ns), wf_session_survey(session, now_ns),
+                        wf_session_check_alone(session, now_ns)};
+    for (int i = 0; i < 3; i++)
+        due = others[i] < due ? others[i] : due;
+    return due;
 }
 
 int64_t wf_session_tick(struct wf_session *session, int64_t now_ns)

@@ -3,6 +3,8 @@
 #include "core/channel.h"
 #include "core/session.h"
 
+#define SLOW 2.0 /* a rail with less than the fastest one divided by this takes no more than its share */
+
 static struct wf_lane lane_of(const struct wf_channel *channel, int64_t now_ns, int64_t news_ns)
 {
     const struct wf_tx *tx = &channel->tx;
@@ -18,7 +20,7 @@ static struct wf_lane lane_of(const struct wf_channel *channel, int64_t now_ns, 
 
 static bool is_lane(const struct wf_channel *channel)
 {
-    return channel && channel->kind == WF_CHANNEL_BULK;
+    return channel && channel->kind == WF_CHANNEL_BULK && channel->up;
 }
 
 /* The last acknowledgement on any of them. */
@@ -47,4 +49,17 @@ uint64_t wf_spread_plan(const struct wf_channel *channel, uint64_t waiting)
         lanes[count++] = lane_of(session->channels[i], now, news);
     }
     return wf_spread_share(lanes, count, mine, waiting, session->chunk);
+}
+
+bool wf_spread_suits(const struct wf_channel *channel, uint64_t waiting, uint64_t length)
+{
+    const struct wf_session *session = channel->session;
+    uint64_t share = wf_spread_plan(channel, waiting);
+    if (share == 0 || share >= length)
+        return share > 0;
+    for (int i = 0; i < session->channel_count; i++)
+        if (is_lane(session->channels[i]) &&
+            session->channels[i]->tx.rate.bytes_per_ns > SLOW * channel->tx.rate.bytes_per_ns)
+            return false;
+    return true;
 }

@@ -4,6 +4,7 @@
 #ifndef WF_CORE_SPREAD_PLAN_H
 #define WF_CORE_SPREAD_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct wf_channel;
@@ -13,5 +14,8 @@ struct wf_channel;
  * come that asks again: an acknowledgement, or a better channel's turn. Session lock held.
  */
 uint64_t wf_spread_plan(const struct wf_channel *channel, uint64_t waiting);
+
+/* May the channel take a chunk of `length` bytes that cannot be cut? The fastest always may, in its turn. */
+bool wf_spread_suits(const struct wf_channel *channel, uint64_t waiting, uint64_t length);
 
 #endif

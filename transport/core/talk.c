@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/redial.h"
 #include "core/session.h"
 #include "core/talk_parts.h"
 
@@ -59,6 +60,8 @@ static void destroy(struct wf_talk *talk)
         talk->door->visitors -= 1;
     if (talk->role == WF_TALK_CONTROL && talk->dial)
         talk->dial->talking = false;
+    if (talk->role == WF_TALK_REDIAL)
+        wf_redial_over(talk);
     if (talk->role == WF_TALK_CHANNEL && talk->dial) {
         talk->dial->joining -= 1;
         wf_dial_channels(talk->dial, talk->door);
@@ -67,20 +70,34 @@ static void destroy(struct wf_talk *talk)
 }
 
 /* Something about this conversation is wrong: a stranger costs one line, a dial of ours fails. */
-void wf_talk_fail(struct wf_talk *talk, int code, const char *format, ...)
+static void fail(struct wf_talk *talk, int code, int reason, const char *format, va_list arguments)
 {
-    struct wf_status status;
-    va_list arguments;
-    va_start(arguments, format);
-    status.code = code;
+    struct wf_status status = {.code = code};
     vsnprintf(status.text, sizeof status.text, format, arguments);
-    va_end(arguments);
-    if (talk->dial)
+    if (talk->role == WF_TALK_REDIAL && talk->session)
+        wf_redial_failed(talk, code, reason, status.text);
+    else if (talk->dial)
         wf_fail(&talk->dial->status, code, "%s: %s", talk->peer_text, status.text);
     else
         wf_log_limited(&talk->door->context->log, &talk->door->stranger_log, wf_context_now(talk->door->context),
                        WF_LOG_WARN, "refused %s: %s", talk->peer_text, status.text);
     wf_talk_end(talk);
+}
+
+void wf_talk_fail(struct wf_talk *talk, int code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(talk, code, 0, format, arguments);
+    va_end(arguments);
+}
+
+static void fail_denied(struct wf_talk *talk, int reason, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(talk, -ECONNREFUSED, reason, format, arguments);
+    va_end(arguments);
 }
 
 void wf_talk_say(struct wf_talk *talk, const struct wf_setup *setup, bool last)
@@ -128,7 +145,7 @@ struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int
 }
 
 /* The socket belongs to a channel from here on: the talk forgets it before a worker learns of it. */
-void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes)
+static void hand_over(struct wf_talk *talk)
 {
     struct wf_session *session = talk->session;
     talk->handed_over = true;
@@ -136,7 +153,9 @@ void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes)
     talk->door->engine->ops->detach(talk->door->engine, talk->fd);
     int fd = talk->fd;
     talk->fd = -1;
-    int result = wf_session_join(session, &talk->join, frames, bytes, fd);
+    if (talk->role == WF_TALK_VISITOR)
+        wf_talk_note_rail(talk, fd);
+    int result = wf_session_join(session, &talk->join, talk->granted_frames, talk->granted_bytes, fd);
     if (result < 0) {
         wf_talk_ops_of(talk)->close_fd(talk->door->context->engine_host, fd);
         wf_talk_fail(talk, result, "a channel could not be joined: %s", wf_strerror(result));
@@ -144,11 +163,35 @@ void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes)
     wf_door_visit_by(talk->door, 0);
 }
 
+static void try_to_hand_over(struct wf_talk *talk)
+{
+    int result = wf_session_may_join(talk->session, &talk->join);
+    if (result == 0)
+        hand_over(talk);
+    else if (result == -EAGAIN)
+        talk->state = WF_TALK_WAITING; /* the end of the older one wakes the door */
+    else
+        wf_talk_fail(talk, result, "a channel could not be joined: %s", wf_strerror(result));
+}
+
+void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes)
+{
+    talk->granted_frames = frames;
+    talk->granted_bytes = bytes;
+    try_to_hand_over(talk);
+}
+
 /* --- steps --- */
 
 static void take_deny(struct wf_talk *talk, const struct wf_deny *deny_message)
 {
-    wf_talk_fail(talk, -ECONNREFUSED, "refused us (%s): %s", wf_deny_name(deny_message->reason), deny_message->text);
+    fail_denied(talk, deny_message->reason, "refused us (%s): %s", wf_deny_name(deny_message->reason),
+                deny_message->text);
+}
+
+static bool is_channel(const struct wf_talk *talk)
+{
+    return talk->role == WF_TALK_CHANNEL || talk->role == WF_TALK_REDIAL;
 }
 
 /* A whole message has been read. */
@@ -169,7 +212,7 @@ static void take(struct wf_talk *talk)
         wf_talk_take_proof(talk, &setup.proof);
     else if (talk->role == WF_TALK_CONTROL && setup.type == WF_SETUP_HELLO)
         wf_talk_take_hello_answer(talk, &setup.hello);
-    else if (talk->role == WF_TALK_CHANNEL && setup.type == WF_SETUP_CHALLENGE)
+    else if (is_channel(talk) && setup.type == WF_SETUP_CHALLENGE)
         wf_talk_take_challenge(talk, &setup.challenge);
     else if (!visitor && setup.type == WF_SETUP_DENY)
         take_deny(talk, &setup.deny);
@@ -208,7 +251,7 @@ static void step_sent(struct wf_talk *talk)
 {
     if (talk->op.result < 0)
         wf_talk_fail(talk, (int)talk->op.result, "%s", wf_strerror((int)talk->op.result));
-    else if (talk->role == WF_TALK_CHANNEL && talk->answered)
+    else if (is_channel(talk) && talk->answered)
         wf_talk_hand_over(talk, talk->challenge.granted_frames, talk->challenge.granted_bytes);
     else if (talk->answered)
         wf_talk_end(talk);
@@ -244,6 +287,7 @@ void wf_talk_step(struct wf_talk *talk)
     case WF_TALK_READING:
         step_read(talk);
         break;
+    case WF_TALK_WAITING:
     case WF_TALK_OVER:
         break;
     }
@@ -258,6 +302,8 @@ int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
             talk->dial->last_error = -ETIMEDOUT; /* the dial has a deadline of its own, and tries again until then */
             wf_talk_end(talk);
         }
+        if (talk->state == WF_TALK_WAITING)
+            try_to_hand_over(talk);
         if (talk->state != WF_TALK_OVER && now_ns >= talk->deadline_ns)
             wf_talk_fail(talk, -ETIMEDOUT, "said nothing for too long");
         if (talk->state == WF_TALK_OVER && !talk->op.posted)

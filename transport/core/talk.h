@@ -15,13 +15,15 @@
 enum wf_talk_role {
     WF_TALK_VISITOR, /* accepted: says HELLO or JOIN first */
     WF_TALK_CONTROL, /* ours: HELLO */
-    WF_TALK_CHANNEL, /* ours: JOIN */
+    WF_TALK_CHANNEL, /* ours: JOIN, of a channel that a dial needs */
+    WF_TALK_REDIAL,  /* ours: JOIN, of a channel that was lost */
 };
 
 enum wf_talk_state {
     WF_TALK_CONNECTING, /* the kernel connects */
     WF_TALK_SENDING,    /* a message goes out; then `reading` or the end */
     WF_TALK_READING,    /* the prefix, then the body of a message */
+    WF_TALK_WAITING,    /* proved; the older incarnation of the channel has to let go first */
     WF_TALK_OVER,       /* to be destroyed once the operation under way has come back */
 };
 
@@ -37,9 +39,10 @@ struct wf_talk {
     char peer_text[80];
     int64_t deadline_ns;
     struct wf_dial *dial;       /* CONTROL, CHANNEL */
-    struct wf_session *session; /* CHANNEL; VISITOR after JOIN */
+    struct wf_session *session; /* CHANNEL, REDIAL; VISITOR after JOIN */
     struct wf_join join;        /* as sent or received */
     struct wf_challenge challenge;
+    uint64_t granted_frames, granted_bytes; /* WAITING: the peer's credit */
     struct wf_op op;
     struct iovec iov;
     uint8_t bytes[WF_SETUP_MAX];
@@ -54,6 +57,9 @@ void wf_talk_control(struct wf_dial *dial, struct wf_door *door);
 
 /* Dials the next channels of a session that HELLO has opened, as many as may be under way. */
 void wf_dial_channels(struct wf_dial *dial, struct wf_door *door);
+
+/* Dials a lost channel again; what comes of it goes to redial.h. */
+void wf_talk_redial(struct wf_door *door, struct wf_session *session, const struct wf_join *join);
 
 /* The talk's operation has ended. */
 void wf_talk_step(struct wf_talk *talk);

@@ -15,7 +15,7 @@ static bool too_many(struct weft_context *context, char *names, size_t room)
     WF_LIST_EACH (link, following, &context->sessions) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
-        bool counts = session->state != WF_SESSION_DEAD && session->state != WF_SESSION_CLOSING;
+        bool counts = session->state == WF_SESSION_JOINING || session->up_count > 0; /* else it may be over already */
         wf_session_unlock(session);
         if (counts && alive++ == 0)
             snprintf(names, room, "%s", session->peer.name);
@@ -76,40 +76,52 @@ static struct wf_session *find_session(struct weft_context *context, uint64_t id
 }
 
 /* Which of our rails the peer has dialled, and from where. */
-static void note_rail(struct wf_talk *talk, struct wf_session *session)
+void wf_talk_note_rail(struct wf_talk *talk, int fd)
 {
+    struct wf_session *session = talk->session;
     struct weft_context *context = session->context;
-    struct wf_session_rail *rail = &session->rails[talk->join.rail];
-    struct sockaddr_storage local = {0};
-    wf_talk_ops_of(talk)->address(context->engine_host, talk->fd, false, &local);
-    rail->to = talk->peer;
-    rail->from = local;
-    rail->local = -1;
+    struct sockaddr_storage from = {0};
+    wf_talk_ops_of(talk)->address(context->engine_host, fd, false, &from);
+    int local = -1;
     for (int i = 0; i < context->rail_count; i++)
-        if (wf_address_same_host(&local, &context->rails[i].address))
-            rail->local = i;
-    if (rail->local >= 0)
-        snprintf(rail->name, sizeof rail->name, "%s", context->rails[rail->local].name);
+        if (wf_address_same_host(&from, &context->rails[i].address))
+            local = i;
+    bool bound = local >= 0 && !wf_address_is_local(&talk->peer) &&
+                 wf_talk_ops_of(talk)->bind_device(context->engine_host, fd, context->rails[local].device) == 0;
+    wf_session_lock(session);
+    struct wf_session_rail *rail = &session->rails[talk->join.rail];
+    rail->to = talk->peer;
+    rail->from = from;
+    rail->local = local;
+    rail->device_bound = bound;
+    if (local >= 0)
+        snprintf(rail->name, sizeof rail->name, "%s", context->rails[local].name);
     else
-        wf_address_text(&local, false, rail->name, sizeof rail->name);
+        wf_address_text(&from, false, rail->name, sizeof rail->name);
     if (talk->join.rail >= session->rail_count)
         session->rail_count = talk->join.rail + 1;
-    if (rail->local >= 0 && !wf_address_is_local(&talk->peer))
-        rail->device_bound =
-            wf_talk_ops_of(talk)->bind_device(context->engine_host, talk->fd, context->rails[rail->local].device) == 0;
+    wf_session_unlock(session);
 }
 
-static bool join_fits(struct wf_session *session, const struct wf_join *join)
+/* Is there a place for this channel? 0, or the reason why not. */
+static int join_fits(struct wf_session *session, const struct wf_join *join)
 {
-    wf_session_lock(session);
+    if (session->state == WF_SESSION_CLOSING)
+        return WF_DENY_CLOSING;
+    if (session->state != WF_SESSION_JOINING && session->state != WF_SESSION_UP)
+        return WF_DENY_SESSION;
     bool first = session->channel_count == 0;
-    bool fits = session->state == WF_SESSION_JOINING && join->channels <= WF_CHANNELS_MAX &&
-                join->channel < join->channels && join->incarnation == 1 && join->domain == 0 &&
-                (first || join->channels == session->channel_count);
-    if (fits && first)
-        fits = wf_session_expect(session, join->channels) == 0;
-    wf_session_unlock(session);
-    return fits;
+    if (join->channels > WF_CHANNELS_MAX || join->channel >= join->channels || join->domain != 0 ||
+        (!first && join->channels != session->channel_count))
+        return WF_DENY_LIMIT;
+    if (session->rails[join->rail].retired)
+        return WF_DENY_RETIRED;
+    const struct wf_channel *channel = first ? NULL : session->channels[join->channel];
+    bool alike = !channel || (channel->kind == (enum wf_channel_kind)join->kind && channel->rail == join->rail &&
+                              channel->incarnation < join->incarnation);
+    if (!alike || join->incarnation == 0)
+        return WF_DENY_LIMIT;
+    return first && wf_session_expect(session, join->channels) < 0 ? WF_DENY_LIMIT : 0;
 }
 
 void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
@@ -121,8 +133,12 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
         wf_talk_deny(talk, WF_DENY_SESSION, "no such session here: this process has restarted, or ended it");
         return;
     }
-    if (!join_fits(talk->session, join)) {
-        wf_talk_deny(talk, WF_DENY_LIMIT, "channel %u of %u does not fit the session", join->channel, join->channels);
+    wf_session_lock(talk->session);
+    int reason = join_fits(talk->session, join);
+    wf_session_unlock(talk->session);
+    if (reason != 0) {
+        wf_talk_deny(talk, (enum wf_deny_reason)reason, "channel %u of %u, attempt %u, does not fit the session (%s)",
+                     join->channel, join->channels, join->incarnation, wf_deny_name((uint16_t)reason));
         return;
     }
     struct wf_channel likeness = {.session = talk->session, .kind = (enum wf_channel_kind)join->kind};
@@ -145,7 +161,6 @@ void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
         wf_talk_deny(talk, WF_DENY_PROOF, "the proof for channel %u is wrong", talk->join.channel);
         return;
     }
-    note_rail(talk, talk->session);
     wf_talk_hand_over(talk, talk->join.granted_frames, talk->join.granted_bytes);
 }
 

@@ -3,28 +3,31 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/redial.h"
 #include "core/session.h"
 #include "core/talk_parts.h"
 #include "wire/seal.h"
 
-static struct wf_talk *call(struct wf_dial *dial, struct wf_door *door, enum wf_talk_role role,
-                            const struct wf_socket_options *options, const struct sockaddr_storage *to, bool *bound)
+/* A conversation on a fresh socket. NULL: `status` says why. */
+static struct wf_talk *call(struct wf_door *door, enum wf_talk_role role, const struct wf_socket_options *options,
+                            const struct sockaddr_storage *to, bool *bound, struct wf_status *status)
 {
     struct weft_context *context = door->context;
+    char text[80];
+    wf_address_text(to, true, text, sizeof text);
     int fd = context->engine_ops->socket(context->engine_host, to->ss_family, options, bound);
     if (fd < 0) {
-        wf_fail(&dial->status, fd, "no socket for %s: %s%s", dial->text, wf_strerror(fd),
+        wf_fail(status, fd, "no socket for %s: %s%s", text, wf_strerror(fd),
                 fd == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
         return NULL;
     }
     struct wf_talk *talk = wf_talk_create(door, role, fd);
     if (!talk) {
-        wf_fail(&dial->status, -ENOMEM, "no memory to dial %s", dial->text);
+        wf_fail(status, -ENOMEM, "no memory to dial %s", text);
         return NULL;
     }
-    talk->dial = dial;
     talk->peer = *to;
-    wf_address_text(to, true, talk->peer_text, sizeof talk->peer_text);
+    snprintf(talk->peer_text, sizeof talk->peer_text, "%s", text);
     talk->state = WF_TALK_CONNECTING;
     return talk;
 }
@@ -33,11 +36,12 @@ void wf_talk_control(struct wf_dial *dial, struct wf_door *door)
 {
     struct wf_socket_options options = {0};
     const struct sockaddr_storage *to = &dial->addresses[dial->attempts++ % dial->address_count];
-    struct wf_talk *talk = call(dial, door, WF_TALK_CONTROL, &options, to, NULL);
+    struct wf_talk *talk = call(door, WF_TALK_CONTROL, &options, to, NULL, &dial->status);
     if (!talk && dial->status.code == -EAFNOSUPPORT && dial->attempts < dial->address_count)
         dial->status = (struct wf_status){0}; /* a host without IPv6: the name may have an IPv4 address too */
     if (!talk)
         return;
+    talk->dial = dial;
     dial->talking = true;
     wf_talk_post(talk, WF_OP_CONNECT);
 }
@@ -114,21 +118,58 @@ static int pair_rails(struct wf_session *session, const struct wf_hello *hello, 
     return session->rail_count;
 }
 
-static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_join join)
+/* Calls for one channel of a session, from its rail. */
+static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role, struct wf_session *session,
+                                    const struct wf_join *join, struct wf_status *status)
 {
-    struct wf_session *session = dial->session;
     struct weft_context *context = session->context;
-    struct wf_session_rail *rail = &session->rails[join.rail];
+    struct wf_session_rail *rail = &session->rails[join->rail];
     struct wf_socket_options options = {.local = rail->from, .buffer_bytes = context->tuning.socket_buffer};
+    bool bound = false;
     /* A peer on this machine is reached over loopback whatever the rail: its interface would carry nothing. */
     if (!wf_address_is_local(&rail->to))
         snprintf(options.device, sizeof options.device, "%s", context->rails[rail->local].device);
-    struct wf_talk *talk = call(dial, door, WF_TALK_CHANNEL, &options, &rail->to, &rail->device_bound);
+    struct wf_talk *talk = call(door, role, &options, &rail->to, &bound, status);
+    if (!talk)
+        return NULL;
+    wf_session_lock(session);
+    rail->device_bound = bound;
+    wf_session_unlock(session);
+    talk->session = session;
+    talk->join = *join;
+    return talk;
+}
+
+static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_join join)
+{
+    struct wf_talk *talk = call_channel(door, WF_TALK_CHANNEL, dial->session, &join, &dial->status);
     if (!talk)
         return;
+    talk->dial = dial;
     dial->joining += 1;
-    talk->session = session;
-    talk->join = join;
+    wf_talk_post(talk, WF_OP_CONNECT);
+}
+
+/* Nobody waits for it: it may fail soon, and be tried again. */
+static int64_t patience(const struct weft_context *context)
+{
+    int64_t most = context->tuning.connect_timeout_ns, enough = context->tuning.rail_timeout_ns;
+    enough = enough > WF_NS_PER_S ? enough : WF_NS_PER_S;
+    return enough < most ? enough : most;
+}
+
+void wf_talk_redial(struct wf_door *door, struct wf_session *session, const struct wf_join *join)
+{
+    struct wf_status status = {0};
+    struct wf_talk *talk = call_channel(door, WF_TALK_REDIAL, session, join, &status);
+    door->redials += 1;
+    if (!talk) {
+        struct wf_talk none = {.door = door, .session = session, .join = *join};
+        wf_redial_failed(&none, status.code, 0, status.text);
+        wf_redial_over(&none);
+        return;
+    }
+    talk->deadline_ns = wf_context_now(door->context) + patience(door->context);
     wf_talk_post(talk, WF_OP_CONNECT);
 }
 

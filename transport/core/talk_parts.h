@@ -33,6 +33,7 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
 void wf_talk_take_challenge(struct wf_talk *talk, const struct wf_challenge *challenge);
 
 /* --- accepting side --- */
+void wf_talk_note_rail(struct wf_talk *talk, int fd);
 void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello);
 void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join);
 void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof);

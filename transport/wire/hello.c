@@ -402,6 +402,7 @@ const char *wf_deny_name(uint16_t reason)
         [WF_DENY_PROOF] = "wrong proof",
         [WF_DENY_LIMIT] = "a value out of limits",
         [WF_DENY_CLOSING] = "closing",
+        [WF_DENY_RETIRED] = "the rail is retired",
     };
 
     if (reason >= sizeof(names) / sizeof(names[0]) || !names[reason])

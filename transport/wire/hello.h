@@ -37,6 +37,7 @@ enum wf_deny_reason {
     WF_DENY_PROOF = 4,
     WF_DENY_LIMIT = 5,    /* a value out of this side's limits */
     WF_DENY_CLOSING = 6,
+    WF_DENY_RETIRED = 7,  /* the rail has damaged too much to be used again */
 };
 
 /* An address as it travels. */
