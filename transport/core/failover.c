@@ -293,19 +293,14 @@ void wf_session_describe_rails(const struct wf_session *session, char *text, siz
     }
 }
 
-static void give_up(struct wf_session *session, int64_t now_ns, int code, const char *what, int64_t for_ns)
+void wf_session_give_up(struct wf_session *session, int64_t now_ns, int code, const char *what)
 {
     char rails[100];
     wf_session_describe_rails(session, rails, sizeof rails);
     int64_t heard = atomic_load_explicit(&session->heard_ns, memory_order_relaxed);
-    wf_session_fail(session, code, "%s %s for %.1f s; rails: %s; %llu payload bytes moved, last heard %.1f s ago",
-                    session->peer.name, what, (double)for_ns / (double)WF_NS_PER_S, rails,
-                    (unsigned long long)atomic_load(&session->moved), (double)(now_ns - heard) / (double)WF_NS_PER_S);
-}
-
-void wf_session_give_up(struct wf_session *session, int64_t now_ns, const char *what, int64_t for_ns)
-{
-    give_up(session, now_ns, -ETIMEDOUT, what, for_ns);
+    wf_session_fail(session, code, "%s %s; rails: %s; %llu payload bytes moved, last heard %.1f s ago",
+                    session->peer.name, what, rails, (unsigned long long)atomic_load(&session->moved),
+                    (double)(now_ns - heard) / (double)WF_NS_PER_S);
 }
 
 /* Has every rail been dialled since, and found nobody? */
@@ -333,9 +328,11 @@ int64_t wf_session_check_alone(struct wf_session *session, int64_t now_ns)
     bool refused = session->dialer && refused_everywhere(session);
     if (!refused && now_ns < session->alone_ns + patience)
         return session->alone_ns + patience;
-    char what[96];
-    snprintf(what, sizeof what, "%s",
-             refused ? "is not there any more, on no rail: no channel" : "is gone: no channel");
-    give_up(session, now_ns, refused || closed ? -ECONNRESET : -ETIMEDOUT, what, now_ns - session->alone_ns);
+    if (refused)
+        wf_session_give_up(session, now_ns, -ECONNRESET, "is gone: nobody listens there any more");
+    else if (closed)
+        wf_session_give_up(session, now_ns, -ECONNRESET, "is gone: it has closed every channel and not come back");
+    else
+        wf_session_give_up(session, now_ns, -ETIMEDOUT, "is out of reach: no channel is left (setting timeout)");
     return WF_NEVER;
 }

@@ -192,7 +192,7 @@ void wf_session_ask_all(struct wf_session *session);
 int64_t wf_session_survey(struct wf_session *session, int64_t now_ns);
 
 /* The peer is given up: names it, the rails, and what came last. */
-void wf_session_give_up(struct wf_session *session, int64_t now_ns, const char *what, int64_t for_ns);
+void wf_session_give_up(struct wf_session *session, int64_t now_ns, int code, const char *what);
 
 /* With no channel left: fails the session in its time. Returns when that is. */
 int64_t wf_session_check_alone(struct wf_session *session, int64_t now_ns);

@@ -226,7 +226,7 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns)
         session->progress_ns = now_ns;
     }
     if (now_ns - session->progress_ns >= timeout)
-        wf_session_give_up(session, now_ns, "has acknowledged nothing", now_ns - session->progress_ns);
+        wf_session_give_up(session, now_ns, -ETIMEDOUT, "acknowledges nothing any more (setting timeout)");
     return waits && session->progress_ns + timeout < next ? session->progress_ns + timeout : next;
 }
 
@@ -253,7 +253,7 @@ static int64_t check_life(struct wf_session *session, int64_t now_ns)
     }
     /* The question must have had its time, too: this process may have been the one that stood still. */
     if (session->ping_ns != 0 && now_ns - session->ping_ns >= timeout * 2 / 3) {
-        wf_session_give_up(session, now_ns, "has not answered", now_ns - heard);
+        wf_session_give_up(session, now_ns, -ETIMEDOUT, "does not answer (setting timeout)");
         return WF_NEVER;
     }
     int64_t due = session->ping_ns != 0 ? session->ping_ns + timeout * 2 / 3 : heard + timeout / 3;
