@@ -126,7 +126,15 @@ WEFT_API int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft
 /* The peer's host name and address, for messages. Lives as long as the peer. */
 WEFT_API const char *weft_peer_name(const struct weft_peer *peer);
 
-/* 0 while the session works; else the negative errno that ended it, with its text in `err`. */
+/*
+ * 0 while the session works; else the negative errno that ended it, with its text in `err`: the peer, its rails, the
+ * bytes moved, how long ago it was heard. Every request of the session has ended in the same errno, or is about to.
+ *
+ * Lost channels and rails do not end a session: what was under way goes elsewhere, and they are dialled again in the
+ * background (weft_peer_rails() counts). It ends when the peer is lost: -ECONNRESET, its process is gone, or has
+ * restarted; -ETIMEDOUT, nothing is heard of it or acknowledged by it any more (setting timeout); or -EPROTO, it broke
+ * the protocol. -ESHUTDOWN: it has closed the session.
+ */
 WEFT_API int weft_peer_status(const struct weft_peer *peer, struct weft_error *err);
 
 /* What one rail of a session has carried so far. Counters only grow. */
