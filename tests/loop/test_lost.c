@@ -18,13 +18,16 @@ static struct loop_pair pair;
 
 /* --- what breaks connections --- */
 
+/* It breaks as many as it is allowed to: more with everything that arrives, so that something always can. */
 struct breaker {
     pthread_t thread;
     atomic_bool stopping;
+    atomic_int allowed;
     uint64_t random;
-    long pause_us;
     int broken;
 };
+
+static struct breaker breaker;
 
 static uint64_t draw(uint64_t *state, uint64_t below)
 {
@@ -47,38 +50,54 @@ static bool is_connection(int fd)
            getpeername(fd, (struct sockaddr *)&peer, &peer_size) == 0;
 }
 
+static void break_one(void)
+{
+    static const int ways[] = {SHUT_RDWR, SHUT_WR, SHUT_RD};
+    int start = (int)draw(&breaker.random, LAST_FD - FIRST_FD);
+    for (int i = 0; i < LAST_FD - FIRST_FD; i++) {
+        int fd = FIRST_FD + (start + i) % (LAST_FD - FIRST_FD);
+        if (!is_connection(fd))
+            continue;
+        breaker.broken += shutdown(fd, ways[draw(&breaker.random, 3)]) == 0;
+        return;
+    }
+}
+
 static void *break_some(void *argument)
 {
-    struct breaker *breaker = argument;
-    struct timespec pause = {.tv_nsec = breaker->pause_us * 1000};
-    while (!atomic_load(&breaker->stopping)) {
-        int start = (int)draw(&breaker->random, LAST_FD - FIRST_FD);
-        for (int i = 0; i < LAST_FD - FIRST_FD; i++) {
-            int fd = FIRST_FD + (start + i) % (LAST_FD - FIRST_FD);
-            if (!is_connection(fd))
-                continue;
-            static const int ways[] = {SHUT_RDWR, SHUT_WR, SHUT_RD};
-            breaker->broken += shutdown(fd, ways[draw(&breaker->random, 3)]) == 0;
-            break;
-        }
-        nanosleep(&pause, NULL); /* the pace of the faults, not a wait for anything */
+    (void)argument;
+    while (!atomic_load(&breaker.stopping)) {
+        /* At any moment of what is under way, not only right after something has arrived. */
+        struct timespec pause = {.tv_nsec = (long)draw(&breaker.random, 1000000)};
+        nanosleep(&pause, NULL);
+        if (atomic_load(&breaker.allowed) == 0)
+            continue;
+        atomic_fetch_sub(&breaker.allowed, 1);
+        break_one();
     }
     return NULL;
 }
 
-static void breaker_start(struct breaker *breaker, uint64_t seed, long pause_us)
+static void allow(int more)
 {
-    *breaker = (struct breaker){.random = seed * 2654435761u + 1, .pause_us = pause_us * LOOP_SLOWER};
-    LOOP_CHECK(pthread_create(&breaker->thread, NULL, break_some, breaker) == 0, "no thread");
+    atomic_fetch_add(&breaker.allowed, more);
 }
 
-static void breaker_stop(struct breaker *breaker)
+static void breaker_start(uint64_t seed)
 {
-    atomic_store(&breaker->stopping, true);
-    pthread_join(breaker->thread, NULL);
+    memset(&breaker, 0, sizeof breaker);
+    breaker.random = seed * 2654435761u + 1;
+    allow(3);
+    LOOP_CHECK(pthread_create(&breaker.thread, NULL, break_some, NULL) == 0, "no thread");
+}
+
+static void breaker_stop(void)
+{
+    atomic_store(&breaker.stopping, true);
+    pthread_join(breaker.thread, NULL);
     uint64_t lost = loop_failures(pair.node[0].peer) + loop_failures(pair.node[1].peer);
-    LOOP_CHECK(breaker->broken > 0 && lost > 0, "%d connections broken, %llu channels lost: nothing was tested",
-               breaker->broken, (unsigned long long)lost);
+    LOOP_CHECK(breaker.broken > 0 && lost > 0, "%d connections broken, %llu channels lost: nothing was tested",
+               breaker.broken, (unsigned long long)lost);
 }
 
 /* --- what they must survive --- */
@@ -109,6 +128,7 @@ static void exchange_many(uint64_t *random, int rounds)
         }
         for (int i = 0; i < FLIGHT; i++) {
             loop_done(messages[i].recv, 0, sizes[i]);
+            allow(draw(random, 3) == 0);
             loop_done(messages[i].send, 0, sizes[i]);
             loop_message_verify(&messages[i]);
             loop_message_destroy(&messages[i]);
@@ -116,31 +136,30 @@ static void exchange_many(uint64_t *random, int rounds)
     }
 }
 
-static void messages(const char *settings, int rails, int rounds, long pause_us)
+static void messages(const char *settings, int rails, int rounds)
 {
-    struct breaker breaker;
     uint64_t random = 88172645463325252u;
     loop_pair_create(&pair, settings, NULL, rails);
-    breaker_start(&breaker, 1, pause_us);
+    breaker_start(1);
     exchange_many(&random, LOOP_COUNT(rounds, rounds / 4 + 1));
-    breaker_stop(&breaker);
+    breaker_stop();
     exchange_many(&random, 2);
     loop_pair_destroy(&pair);
 }
 
 static void messages_on_four_rails(void)
 {
-    messages("channels=2 chunk=64K log=error", 4, 120, 500);
+    messages("channels=2 chunk=64K log=error", 4, 120);
 }
 
 static void messages_on_one_rail(void)
 {
-    messages("channels=1 chunk=64K log=error", 1, 60, 2000);
+    messages("channels=1 chunk=64K log=error", 1, 60);
 }
 
 static void messages_with_a_tiny_window(void)
 {
-    messages("channels=3 chunk=4K window=1 eager=100 introductions=4 unexpected=16K log=error", 2, 60, 1000);
+    messages("channels=3 chunk=4K window=1 eager=100 introductions=4 unexpected=16K log=error", 2, 60);
 }
 
 /* Writes with notifications and reads, a few at a time. */
@@ -188,7 +207,6 @@ static void one_sided_round(uint64_t *random, struct loop_buffer *far, uint64_t 
 
 static void writes_and_reads(void)
 {
-    struct breaker breaker;
     struct loop_buffer far;
     struct weft_registration *registration;
     struct weft_error err = {0};
@@ -196,10 +214,12 @@ static void writes_and_reads(void)
     loop_pair_create(&pair, "channels=2 chunk=64K log=error", NULL, 3);
     loop_buffer_create(&far, 6 << 20);
     LOOP_CALL(weft_register(pair.node[1].context, far.data, far.size, &registration, &err), &err);
-    breaker_start(&breaker, 2, 700);
-    for (int round = 0; round < LOOP_COUNT(60, 15); round++)
+    breaker_start(2);
+    for (int round = 0; round < LOOP_COUNT(60, 15); round++) {
         one_sided_round(&random, &far, weft_registration_key(registration), round);
-    breaker_stop(&breaker);
+        allow(3);
+    }
+    breaker_stop();
     weft_deregister(registration);
     loop_buffer_unmap(&far);
     loop_pair_destroy(&pair);
@@ -208,17 +228,17 @@ static void writes_and_reads(void)
 /* Connections come and go while the channels that their frames are on do. */
 static void opening_and_closing(void)
 {
-    struct breaker breaker;
     loop_pair_create(&pair, "channels=1 log=error", NULL, 3);
-    breaker_start(&breaker, 3, 800);
+    breaker_start(3);
     for (int round = 0; round < LOOP_COUNT(150, 30); round++) {
         struct weft_connection *ends[2];
         loop_note("connection %d", round);
         loop_connection(&pair, round % 2, ends);
         loop_exchange(ends[0], ends[1], (size_t)round * 997 % 200000, 3);
         loop_connection_end(ends);
+        allow(1);
     }
-    breaker_stop(&breaker);
+    breaker_stop();
     loop_pair_destroy(&pair);
 }
 

@@ -324,10 +324,13 @@ int64_t wf_session_check_alone(struct wf_session *session, int64_t now_ns)
     const struct wf_tuning *tuning = &session->context->tuning;
     bool closed = all_closed(session),
          soon = closed && !session->dialer && tuning->rail_timeout_ns < tuning->timeout_ns;
-    int64_t patience = soon ? tuning->rail_timeout_ns : tuning->timeout_ns;
+    int64_t called = session->called_ns > session->alone_ns ? session->called_ns : session->alone_ns;
+    int64_t until = session->alone_ns + tuning->timeout_ns;
+    if (soon && called + tuning->rail_timeout_ns < until)
+        until = called + tuning->rail_timeout_ns;
     bool refused = session->dialer && refused_everywhere(session);
-    if (!refused && now_ns < session->alone_ns + patience)
-        return session->alone_ns + patience;
+    if (!refused && now_ns < until)
+        return until;
     if (refused)
         wf_session_give_up(session, now_ns, -ECONNRESET, "is gone: nobody listens there any more");
     else if (closed)

@@ -124,6 +124,7 @@ struct wf_session {
     int64_t alone_ns;                 /* when the last channel was lost; means something while up_count is 0 */
     uint64_t retired, retired_before; /* frames that the peer has acknowledged; when progress was last seen, */
     int64_t progress_ns;              /* and when that was */
+    int64_t called_ns;                /* when the peer last asked to join a channel: its process lives */
     int64_t survey_ns;                /* the next look at the rails */
     uint32_t heard_before;            /* rails that had been heard at the last one, as bits */
     int64_t ping_ns;                  /* 0: none under way */

@@ -135,6 +135,7 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
     }
     wf_session_lock(talk->session);
     int reason = join_fits(talk->session, join);
+    talk->session->called_ns = wf_context_now(talk->door->context);
     wf_session_unlock(talk->session);
     if (reason != 0) {
         wf_talk_deny(talk, (enum wf_deny_reason)reason, "channel %u of %u, attempt %u, does not fit the session (%s)",
