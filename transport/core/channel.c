@@ -154,7 +154,8 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
     struct wf_session *session = channel->session;
     const struct wf_engine_ops *ops = worker->engine->ops;
     void *host = session->context->engine_host;
-    ops->detach(worker->engine, channel->fd);
+    if ((tx && channel->tx.started) || (rx && channel->rx.started))
+        ops->detach(worker->engine, channel->fd);
     wf_session_lock(session);
     if (tx)
         wf_channel_release_batch(channel);
@@ -177,7 +178,7 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
         ops->close_fd(host, channel->fd);
     }
     wf_session_lock(session);
-    channel->gone = last; /* from here on the channel may be joined again */
+    channel->gone |= last; /* from here on the channel may be joined again */
     for (int i = 0; i < tx + rx; i++)
         wf_session_half_gone(session);
     wf_session_unlock(session);

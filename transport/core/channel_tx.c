@@ -156,6 +156,8 @@ static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
         inbound->refuse_sent = true;
         frame->type = WF_REFUSE;
         frame->key = (uint64_t)(int64_t)inbound->refuse_status;
+        if (inbound->kind == WF_INBOUND_READING && inbound->partner->listed) /* REFUSE may overtake the READ */
+            frame->base = inbound->partner->key;
     } else if (inbound->grant_due) {
         inbound->grant_due = false;
         frame->type = WF_GRANT;

@@ -275,6 +275,31 @@ int64_t wf_session_survey(struct wf_session *session, int64_t now_ns)
     return session->survey_ns;
 }
 
+/* Is the peer's goodbye still to come on it? */
+static bool straggles(const struct wf_session *session, const struct wf_channel *channel)
+{
+    if (!channel || channel->kill || channel->gone)
+        return false;
+    return session->state == WF_SESSION_CLOSING ? !channel->rx.ended : !channel->bye_seen;
+}
+
+int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns)
+{
+    bool ends = session->state == WF_SESSION_CLOSING || (session->state == WF_SESSION_UP && session->peer_closing);
+    if (!ends || session->goodbye_ns == 0)
+        return WF_NEVER;
+    bool any = false;
+    int64_t due = session->goodbye_ns + session->context->tuning.rail_timeout_ns;
+    for (int i = 0; i < session->channel_count; i++) {
+        if (!straggles(session, session->channels[i]))
+            continue;
+        any = true;
+        if (now_ns >= due)
+            wf_session_lost(session, session->channels[i], -ETIMEDOUT, "the peer's goodbye does not come on it");
+    }
+    return any && now_ns < due ? due : WF_NEVER;
+}
+
 /* --- no channel left --- */
 
 void wf_session_describe_rails(const struct wf_session *session, char *text, size_t room)

@@ -4,6 +4,7 @@
 
 #include "core/channel.h"
 #include "core/connection.h"
+#include "core/door.h"
 #include "core/landing.h"
 #include "core/match.h"
 #include "core/onesided.h"
@@ -229,7 +230,9 @@ static int refused_by_sender(struct weft_connection *connection, const struct wf
     wf_upload_drop(connection, frame->base);
     wf_upload_drop(connection, frame->msg);
     struct wf_inbound *inbound = wf_inbound_find(connection, frame->msg);
-    if (!inbound) {
+    if (!inbound || inbound->state == WF_INBOUND_CONFIRMING) {
+        if (connection->inbounds > 2 * connection->session->context->tuning.introductions + 64)
+            return -EPROTO; /* each is a refusal that it lets us answer and does not read */
         if (wf_finished_has(&connection->finished, frame->msg))
             return frame->msg == 0 ? -EPROTO : wf_inbound_answer(connection, frame->msg, status_of(frame));
         if (!within_limit(connection, frame->msg))
@@ -248,6 +251,11 @@ static int refused_by_sender(struct weft_connection *connection, const struct wf
     } else {
         inbound->refuse_seen = true;
         wf_inbound_refuse(inbound, status_of(frame));
+        /* Also when all of it is here: the acknowledgements may be lost, and then its sender waits for our word. */
+        if (!inbound->refuse_sent) {
+            inbound->refuse_due = true;
+            wf_inbound_todo(inbound);
+        }
         wf_inbound_check(inbound);
     }
     connection->pins -= 1;
@@ -363,6 +371,13 @@ static int take_credit(struct wf_session *session, const struct wf_frame *frame)
     return 0;
 }
 
+/* The others are to follow soon. */
+static void note_goodbye(struct wf_session *session)
+{
+    session->goodbye_ns = wf_context_now(session->context);
+    wf_door_visit_by(session->context->door, 0);
+}
+
 static int take_total(struct wf_channel *channel, const struct wf_frame *frame)
 {
     struct wf_session *session = channel->session;
@@ -382,6 +397,7 @@ static int take_total(struct wf_channel *channel, const struct wf_frame *frame)
     case WF_BYE:
         channel->bye_seen = true;
         session->peer_closing = true;
+        note_goodbye(session);
         wf_session_check_close(session);
         return 0;
     default:

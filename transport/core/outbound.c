@@ -137,7 +137,7 @@ static void check(struct wf_outbound *outbound)
         return; /* it ends with its landing */
     if (outbound->kind == WF_OUTBOUND_LIST && outbound->refuse_due)
         return; /* the peer may hold the whole of it, for an operation that will not come */
-    bool all = outbound->next == outbound->total && outbound->retired == outbound->total;
+    bool all = outbound->next == outbound->total && outbound->retired == outbound->total && !outbound->torn;
     if (outbound->kind == WF_OUTBOUND_WRITE && !outbound->confirmed && !outbound->refused)
         all = false; /* acknowledged may also mean drained */
     if (all && !outbound->refused)
@@ -314,6 +314,7 @@ void wf_outbound_retire(struct wf_outbound *outbound, uint32_t length)
 
 void wf_outbound_abandon(struct wf_outbound *outbound)
 {
+    outbound->torn = true;
     outbound->unacknowledged -= 1;
     check(outbound);
 }

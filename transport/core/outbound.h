@@ -71,6 +71,7 @@ struct wf_outbound {
     uint64_t charge;                /* unsolicited credit it has spent */
     uint32_t unacknowledged;        /* DATA frames retained */
     uint32_t in_engine;             /* DATA frames in an operation under way: its memory is referred to */
+    bool torn;                      /* some of it was given up with its channel: not known to have arrived */
     bool refused;                   /* ends early with `status`; nothing more of it is sent */
     bool refuse_due, refuse_sent, refuse_seen;
     int status;

@@ -82,9 +82,10 @@ void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *te
     wf_redial_slow_down(redial);
     wf_log(&session->context->log, WF_LOG_DEBUG, "rail %s to %s: channel %u cannot be joined again yet: %s", rail->name,
            session->peer.name, channel->id, text);
-    if (reason == WF_DENY_SESSION)
+    bool alone = session->state != WF_SESSION_CLOSING && session->up_count == 0; /* else the others will tell */
+    if (reason == WF_DENY_SESSION && alone)
         wf_session_fail(session, -ECONNRESET, "%s has restarted, or ended the session", session->peer.name);
-    else if (reason == WF_DENY_CLOSING)
+    else if (reason == WF_DENY_CLOSING && alone)
         wf_session_fail(session, -ESHUTDOWN, "%s has closed the session", session->peer.name);
     else if (reason == WF_DENY_RETIRED)
         wf_rail_retire(session, talk->join.rail);

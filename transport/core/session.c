@@ -241,6 +241,7 @@ static void raise(struct wf_session *session, struct wf_channel *channel, int fd
     channel->tx.detached = channel->rx.detached = false;
     channel->up = true;
     channel->redial.refused = false;
+    channel->tx.progress_ns = wf_context_now(session->context);
     channel->tx.ping_due = channel->pulse.asked = channel->kind == WF_CHANNEL_EXPRESS && channel->incarnation > 1;
     session->halves += 2;
     session->up_count += 1;

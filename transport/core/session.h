@@ -124,6 +124,7 @@ struct wf_session {
     int64_t alone_ns;                 /* when the last channel was lost; means something while up_count is 0 */
     uint64_t retired, retired_before; /* frames that the peer has acknowledged; when progress was last seen, */
     int64_t progress_ns;              /* and when that was */
+    int64_t goodbye_ns;               /* the last BYE, or end of a stream after ours; 0: none */
     int64_t called_ns;                /* when the peer last asked to join a channel: its process lives */
     int64_t survey_ns;                /* the next look at the rails */
     uint32_t heard_before;            /* rails that had been heard at the last one, as bits */
@@ -194,6 +195,9 @@ int64_t wf_session_survey(struct wf_session *session, int64_t now_ns);
 
 /* The peer is given up: names it, the rails, and what came last. */
 void wf_session_give_up(struct wf_session *session, int64_t now_ns, int code, const char *what);
+
+/* At the end: channels on which the goodbye of the others does not come are lost. Returns when to look again. */
+int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns);
 
 /* With no channel left: fails the session in its time. Returns when that is. */
 int64_t wf_session_check_alone(struct wf_session *session, int64_t now_ns);

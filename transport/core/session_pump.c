@@ -93,11 +93,9 @@ static int start(struct wf_channel *channel, struct wf_worker *worker)
     bool tx = channel->tx.worker == worker, rx = channel->rx.worker == worker;
     int result = worker->engine->ops->attach(worker->engine, channel->fd);
     if (tx)
-        channel->tx.started = true;
+        channel->tx.started = result == 0;
     if (result < 0) {
         wf_session_lock(channel->session);
-        if (rx)
-            channel->rx.started = true;
         wf_session_lost(channel->session, channel, result, "attaching the channel");
         wf_session_unlock(channel->session);
     } else if (rx) {
@@ -109,7 +107,7 @@ static int start(struct wf_channel *channel, struct wf_worker *worker)
 static void act(struct wf_channel *channel, struct wf_worker *worker, unsigned actions)
 {
     if ((actions & ACT_START) && start(channel, worker) < 0)
-        return; /* the session fails; what was gathered is released when the channel lets go */
+        return; /* the channel is lost; what was gathered is released when it lets go */
     if (actions & ACT_REDIRECT)
         wf_channel_redirect(channel);
     if (actions & ACT_RESUME)
@@ -182,10 +180,13 @@ void wf_session_push(struct wf_session *session)
 /* A goodbye, too, has its deadline. Session lock held. */
 static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t heard)
 {
+    int64_t stragglers = wf_session_check_stragglers(session, now_ns);
+    if (session->state != WF_SESSION_CLOSING)
+        return WF_NEVER;
     int64_t since = heard > session->closing_ns ? heard : session->closing_ns;
     int64_t due = since + session->context->tuning.timeout_ns;
     if (now_ns < due)
-        return due;
+        return stragglers < due ? stragglers : due;
     wf_session_fail(session, -ETIMEDOUT, "%s did not finish closing its session (setting timeout)", session->peer.name);
     return WF_NEVER;
 }
@@ -258,8 +259,8 @@ static int64_t check_life(struct wf_session *session, int64_t now_ns)
     }
     int64_t due = session->ping_ns != 0 ? session->ping_ns + timeout * 2 / 3 : heard + timeout / 3;
     int64_t others[] = {check_progress(session, now_ns), wf_session_survey(session, now_ns),
-                        wf_session_check_alone(session, now_ns)};
-    for (int i = 0; i < 3; i++)
+                        wf_session_check_alone(session, now_ns), wf_session_check_stragglers(session, now_ns)};
+    for (int i = 0; i < 4; i++)
         due = others[i] < due ? others[i] : due;
     return due;
 }
