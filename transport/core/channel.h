@@ -113,6 +113,7 @@ struct wf_down {
 
 /* Dialling a lost channel again. Owner: session lock. */
 struct wf_redial {
+    int64_t joined_ns;    /* when the channel was joined last */
     int64_t at_ns;        /* not before */
     int64_t pause_ns;     /* between attempts; grows while they fail */
     uint32_t incarnation; /* of the last attempt */

@@ -15,7 +15,9 @@
 #include "core/resend.h"
 #include "core/session.h"
 
-#define LOOKS 8 /* at a rail, in the time after which it is lost when it is silent */
+#define USEFUL_BYTES (64 * 1024) /* a channel that has moved so much, */
+#define USEFUL_NS WF_NS_PER_S    /* or has lasted so long, was worth joining */
+#define LOOKS 8                  /* at a rail, in the time after which it is lost when it is silent */
 
 static bool carries(const struct wf_session *session)
 {
@@ -58,16 +60,16 @@ static bool all_closed(const struct wf_session *session)
     return true;
 }
 
-/* A channel that has carried something is dialled at once; one that is lost as soon as it is joined is not. */
+/* A channel that was of use is dialled at once, one that is lost as soon as it is joined is not. */
 static void plan_redial(struct wf_channel *channel, int64_t now_ns)
 {
     struct wf_redial *redial = &channel->redial;
-    bool useful = channel->tx.window.spent_frames > 0 || channel->rx.disposed > 0;
-    if (useful)
+    uint64_t moved = channel->tx.acknowledged_bytes + atomic_load_explicit(&channel->heard, memory_order_relaxed);
+    if (moved >= USEFUL_BYTES || now_ns - redial->joined_ns >= USEFUL_NS)
         redial->pause_ns = 0;
     redial->at_ns = now_ns + redial->pause_ns;
     redial->refused = false;
-    wf_redial_slow_down(redial);
+    wf_redial_slow_down(redial, channel->session->context->tuning.rail_timeout_ns / 4);
 }
 
 static void move_on(struct wf_session *session, struct wf_channel *channel, int code, const char *doing)
@@ -83,7 +85,6 @@ static void move_on(struct wf_session *session, struct wf_channel *channel, int 
     wf_log_limited(&context->log, &session->lost_log, now, WF_LOG_WARN,
                    "lost a channel to %s on rail %s: %s: %s; what was under way (%llu frames) is sent again",
                    session->peer.name, rail->name, doing, wf_strerror(code), (unsigned long long)frames);
-    session->up_count -= 1;
     if (session->up_count == 0)
         session->alone_ns = now;
     plan_redial(channel, now);
@@ -98,6 +99,7 @@ void wf_session_lost(struct wf_session *session, struct wf_channel *channel, int
     if (channel->kill || channel->gone)
         return;
     channel->kill = true;
+    session->up_count -= channel->up;
     channel->up = false;
     if (carries(session))
         move_on(session, channel, code, doing);

@@ -171,7 +171,7 @@ static struct wf_channel *other_writer(const struct wf_channel *channel, const s
  */
 static int outlive(struct wf_channel *channel, struct wf_channel *other, const struct wf_frame *frame)
 {
-    if (!(frame->flags & WF_FLAG_RESENT))
+    if (!(frame->flags & WF_FLAG_RESENT) || channel->kill)
         return -ESTALE;
     wf_session_lost(channel->session, other, -ESTALE, "the peer sends its chunks again elsewhere");
     channel->rx.held = channel->session->place_wanted = true;

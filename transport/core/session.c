@@ -233,6 +233,17 @@ int wf_session_may_join(struct wf_session *session, const struct wf_join *join)
     return result;
 }
 
+/* The first channel after none: the peer gets time to answer on it, once for each time that it was heard. Session lock
+ * held. */
+static void greet(struct wf_session *session, int64_t now_ns)
+{
+    bool heard = atomic_load_explicit(&session->heard_ns, memory_order_relaxed) >= session->greeted_ns;
+    if (session->up_count > 0 || !heard)
+        return;
+    session->greeted_ns = session->progress_ns = now_ns;
+    session->ping_ns = 0;
+}
+
 /* The channel is at work from now on. Session lock held. */
 static void raise(struct wf_session *session, struct wf_channel *channel, int fd)
 {
@@ -241,7 +252,9 @@ static void raise(struct wf_session *session, struct wf_channel *channel, int fd
     channel->tx.detached = channel->rx.detached = false;
     channel->up = true;
     channel->redial.refused = false;
-    channel->tx.progress_ns = wf_context_now(session->context);
+    int64_t now = wf_context_now(session->context);
+    channel->tx.progress_ns = channel->redial.joined_ns = now;
+    greet(session, now);
     channel->tx.ping_due = channel->pulse.asked = channel->kind == WF_CHANNEL_EXPRESS && channel->incarnation > 1;
     session->halves += 2;
     session->up_count += 1;
@@ -407,6 +420,16 @@ void wf_session_check_close(struct wf_session *session)
     wf_session_kick_all(session, NULL);
     session->halves += 1; /* so that a session without channels ends here too */
     wf_session_half_gone(session);
+}
+
+void wf_session_peer_closed(struct wf_session *session)
+{
+    if (!session->closing) {
+        wf_session_fail(session, -ESHUTDOWN, "%s has closed the session", session->peer.name);
+        return;
+    }
+    session->peer_closing = true; /* so have we */
+    wf_session_check_close(session);
 }
 
 void wf_session_start_close(struct wf_session *session)

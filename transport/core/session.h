@@ -124,6 +124,7 @@ struct wf_session {
     int64_t alone_ns;                 /* when the last channel was lost; means something while up_count is 0 */
     uint64_t retired, retired_before; /* frames that the peer has acknowledged; when progress was last seen, */
     int64_t progress_ns;              /* and when that was */
+    int64_t greeted_ns;               /* when it was given time after it had been gone */
     int64_t goodbye_ns;               /* the last BYE, or end of a stream after ours; 0: none */
     int64_t called_ns;                /* when the peer last asked to join a channel: its process lives */
     int64_t survey_ns;                /* the next look at the rails */
@@ -220,6 +221,9 @@ void wf_session_start_close(struct wf_session *session);
 
 /* Is there anything an idle send half could take? */
 bool wf_session_has_work(const struct wf_session *session);
+
+/* The peer has closed the session, and there is no channel for its goodbye. */
+void wf_session_peer_closed(struct wf_session *session);
 
 /* Moves an orderly close on. */
 void wf_session_check_close(struct wf_session *session);

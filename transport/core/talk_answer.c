@@ -154,6 +154,17 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
     wf_talk_say(talk, &setup, false);
 }
 
+/* The dialer has given up earlier attempts at this channel. */
+static void end_older(const struct wf_talk *talk)
+{
+    WF_LIST_EACH (link, following, &talk->door->talks) {
+        struct wf_talk *other = WF_CONTAINER(link, struct wf_talk, link);
+        if (other != talk && other->session == talk->session && other->role == WF_TALK_VISITOR &&
+            other->join.channel == talk->join.channel && other->join.incarnation < talk->join.incarnation)
+            wf_talk_end(other);
+    }
+}
+
 void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
 {
     uint8_t expected[WF_PROOF_BYTES];
@@ -162,6 +173,7 @@ void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
         wf_talk_deny(talk, WF_DENY_PROOF, "the proof for channel %u is wrong", talk->join.channel);
         return;
     }
+    end_older(talk);
     wf_talk_hand_over(talk, talk->join.granted_frames, talk->join.granted_bytes);
 }
 
