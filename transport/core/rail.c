@@ -272,3 +272,16 @@ int wf_rails_find(const char *setting, struct wf_rail *rails, int max, struct wf
     note_crowded(rails, count);
     return count;
 }
+
+const char *wf_rail_trouble_text(enum wf_rail_trouble trouble)
+{
+    static const char *const texts[] = {
+        [WF_RAIL_FINE] = "nothing is wrong with it",
+        [WF_RAIL_GONE] = "its interface is gone",
+        [WF_RAIL_SHUT] = "its interface is down",
+        [WF_RAIL_NO_CARRIER] = "its interface has no carrier",
+        [WF_RAIL_NO_ADDRESS] = "its interface does not hold its address",
+        [WF_RAIL_TENTATIVE] = "its address is not known to be its own alone",
+    };
+    return texts[trouble];
+}
