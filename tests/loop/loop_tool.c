@@ -6,10 +6,12 @@
  *     loop_tool rss FILE COMMAND...    runs COMMAND, writes the most KiB that were resident to FILE; its exit status
  *     loop_tool deny ERRNO COMMAND...  becomes COMMAND, in which io_uring_setup fails with that error number; 77 where
  *                                      no filter can be set
+ *     loop_tool deny-news ERRNO COMMAND...  the same, but netlink sockets cannot ask to be told of changes
  */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/seccomp.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -77,12 +79,21 @@ static int run_measured(const char *path, char **argv)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* A system call, or only those of them that have this second argument. */
+struct forbidden {
+    unsigned call, mask, second;
+};
+
 /* As the filters of container engines do. */
-static int run_denied(int error, char **argv)
+static int run_denied(struct forbidden what, int error, char **argv)
 {
+    const size_t second = offsetof(struct seccomp_data, args[1]) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0);
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, what.call, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (unsigned)second),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, what.mask),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, what.second, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ((unsigned)error & SECCOMP_RET_DATA)),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
@@ -106,7 +117,11 @@ int main(int argc, char **argv)
     if (argc >= 4 && strcmp(argv[1], "rss") == 0)
         return run_measured(argv[2], argv + 3);
     if (argc >= 4 && strcmp(argv[1], "deny") == 0)
-        return run_denied(atoi(argv[2]), argv + 3);
-    fprintf(stderr, "usage: loop_tool port | lo-up | rss FILE COMMAND... | deny ERRNO COMMAND...\n");
+        return run_denied((struct forbidden){.call = SYS_io_uring_setup}, atoi(argv[2]), argv + 3);
+    if (argc >= 4 && strcmp(argv[1], "deny-news") == 0)
+        return run_denied((struct forbidden){.call = SYS_setsockopt, .mask = ~0u, .second = SOL_NETLINK}, atoi(argv[2]),
+                          argv + 3);
+    fprintf(stderr, "usage: loop_tool port | lo-up | rss FILE COMMAND... | deny ERRNO COMMAND... |\n"
+                    "       deny-news ERRNO COMMAND...\n");
     return 2;
 }

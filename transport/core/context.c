@@ -135,6 +135,13 @@ void wf_context_fallback(struct weft_context *context, const char *format, ...)
     va_end(arguments);
 }
 
+void wf_context_rail(struct weft_context *context, int index, struct wf_rail *out)
+{
+    pthread_mutex_lock(&context->lock);
+    *out = context->rails[index];
+    pthread_mutex_unlock(&context->lock);
+}
+
 /* --- creation --- */
 
 /* Channels, listeners, engines: what a session will need, against what the process may open. */
@@ -187,6 +194,7 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     context->engine_host = environment->engine_host;
     context->clock = environment->clock ? environment->clock : &wf_clock_monotonic;
     context->manual = environment->manual;
+    context->simulated = environment->manual || environment->engine;
     context->seed = environment->seed;
     pthread_mutex_init(&context->lock, NULL);
     pthread_mutex_init(&context->endpoint_lock, NULL);
@@ -421,12 +429,13 @@ void weft_context_destroy(struct weft_context *context)
 int weft_context_rails(const struct weft_context *context, struct weft_rail_info *rails, int max)
 {
     for (int i = 0; i < context->rail_count && i < max; i++) {
-        const struct wf_rail *rail = &context->rails[i];
-        snprintf(rails[i].name, sizeof rails[i].name, "%s", rail->name);
-        snprintf(rails[i].address, sizeof rails[i].address, "%s", rail->text);
-        snprintf(rails[i].interface, sizeof rails[i].interface, "%s", rail->device);
-        rails[i].mtu = rail->mtu;
-        rails[i].speed_mbit = rail->speed_mbit;
+        struct wf_rail rail;
+        wf_context_rail((struct weft_context *)context, i, &rail);
+        snprintf(rails[i].name, sizeof rails[i].name, "%s", rail.name);
+        snprintf(rails[i].address, sizeof rails[i].address, "%s", rail.text);
+        snprintf(rails[i].interface, sizeof rails[i].interface, "%s", rail.device);
+        rails[i].mtu = rail.mtu;
+        rails[i].speed_mbit = rail.speed_mbit;
     }
     return context->rail_count;
 }

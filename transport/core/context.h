@@ -54,8 +54,9 @@ struct weft_context {
     const struct wf_engine_ops *engine_ops;
     void *engine_host;
     bool manual;
-    bool shared;   /* one worker drives everything, and callers may drive it */
-    uint64_t seed; /* state of the reproducible generator; 0: system */
+    bool simulated; /* not on this machine's network */
+    bool shared;    /* one worker drives everything, and callers may drive it */
+    uint64_t seed;  /* state of the reproducible generator; 0: system */
     uint64_t boot_nonce;
     char host_name[WF_NAME_BYTES];
     char fallbacks[1024];
@@ -66,7 +67,7 @@ struct weft_context {
     struct wf_worker *workers[WF_WORKERS_MAX];
     struct wf_door *door;
 
-    pthread_mutex_t lock;    /* sessions, accept queue, queues, the generator */
+    pthread_mutex_t lock;    /* sessions, accept queue, queues, the generator, what changes of a rail */
     pthread_cond_t changed;  /* a session came up, failed or went; CLOCK_MONOTONIC */
     struct wf_list sessions; /* every session that exists */
     struct wf_list accepted; /* sessions that came up and wait for weft_accept() */
@@ -93,6 +94,9 @@ int wf_context_create(const struct wf_config *config, const struct wf_environmen
 
 /* Fills `bytes` with identities or secrets. Any thread. */
 int wf_context_random(struct weft_context *context, void *bytes, size_t length);
+
+/* A rail as it is now, for any thread but the door's. */
+void wf_context_rail(struct weft_context *context, int index, struct wf_rail *out);
 
 static inline int64_t wf_context_now(const struct weft_context *context)
 {

@@ -30,6 +30,7 @@ int wf_door_create(struct weft_context *context, struct wf_door **out, struct wf
         wf_door_destroy(door);
         return result;
     }
+    wf_rail_watch_open(&door->watch, context, door->engine);
     *out = door;
     return 0;
 }
@@ -47,6 +48,8 @@ static void close_listeners(struct wf_door *door)
 
 static bool operations_out(struct wf_door *door)
 {
+    if (door->watch.op.posted)
+        return true;
     for (int i = 0; i < door->listeners_attached; i++)
         if (door->listeners[i].op.posted)
             return true;
@@ -61,6 +64,7 @@ static bool operations_out(struct wf_door *door)
 static void wind_down(struct wf_door *door)
 {
     wf_talks_end(door, NULL);
+    wf_rail_watch_stop(&door->watch);
     for (int i = 0; i < door->listeners_attached; i++)
         if (door->listeners[i].op.posted)
             door->engine->ops->cancel(door->engine, &door->listeners[i].op);
@@ -73,6 +77,7 @@ static void wind_down(struct wf_door *door)
     }
     wf_talks_tick(door, 0);
     close_listeners(door);
+    wf_rail_watch_close(&door->watch);
 }
 
 void wf_door_destroy(struct wf_door *door)
@@ -129,13 +134,15 @@ static bool any_crowded(const struct weft_context *context)
  * With two interfaces in one subnet the kernel answers a call from the first that leads to the caller, and the caller's
  * socket, bound to the second, does not hear it. A listener that is bound to the interface answers from there.
  */
-static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *address, const struct wf_rail *rail,
-                          int port, bool shared, struct wf_status *status)
+static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *address, int index, int port,
+                          bool shared, struct wf_status *status)
 {
-    struct sockaddr_storage place = rail->address;
+    struct wf_rail rail;
+    wf_context_rail(door->context, index, &rail);
+    struct sockaddr_storage place = rail.address;
     wf_address_set_port(&place, port);
     int result = covered(address, &place) ? 0 : listen_on(door, &place, NULL, shared, status);
-    return rail->crowded && result == 0 ? listen_on(door, &place, rail, true, status) : result;
+    return rail.crowded && result == 0 ? listen_on(door, &place, &rail, true, status) : result;
 }
 
 int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status)
@@ -150,7 +157,7 @@ int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address,
         result = context->engine_ops->address(context->engine_host, door->listeners[0].fd, false, &bound);
     int port = result < 0 ? 0 : wf_address_port(&bound);
     for (int i = 0; i < context->rail_count && result == 0; i++)
-        result = listen_on_rail(door, address, &context->rails[i], port, shared, status);
+        result = listen_on_rail(door, address, i, port, shared, status);
     if (result < 0) {
         close_listeners(door);
         return result;
@@ -392,10 +399,12 @@ int wf_door_drive(struct wf_door *door, int64_t timeout_ns)
     int64_t next = resume_accept(door, now);
     wf_talks_tick(door, now); /* a conversation that is over lets its dial try again */
     int64_t dials = tick_dials(door, now), talks = wf_talks_tick(door, now);
+    int64_t watch = wf_rail_watch_tick(&door->watch, now);
     tick_sessions(door, now);
     int64_t visit = atomic_load(&door->next_visit_ns);
     next = dials < next ? dials : next;
     next = talks < next ? talks : next;
+    next = watch < next ? watch : next;
     next = visit < next ? visit : next;
     int64_t wait = next == WF_NEVER ? -1 : next > now ? next - now : 0;
     if (timeout_ns >= 0 && (wait < 0 || wait > timeout_ns))
@@ -405,7 +414,7 @@ int wf_door_drive(struct wf_door *door, int64_t timeout_ns)
     for (int i = 0; i < count; i++) {
         if (finished[i]->kind == WF_OP_ACCEPT)
             accepted(door, listener_of(door, finished[i]));
-        else
+        else if (!wf_rail_watch_step(&door->watch, finished[i]))
             wf_talk_step(finished[i]->context);
     }
     return count;

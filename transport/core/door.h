@@ -1,5 +1,6 @@
 /*
- * door.h: everything before framing: listening, dialling, the set-up conversations, and the deadlines of sessions.
+ * door.h: everything before framing: listening, dialling, the set-up conversations; the deadlines of sessions; and what
+ * happens to the rails.
  *
  * The door has a thread and an engine of its own, so that strangers and slow handshakes never cost a worker anything.
  * What a stranger can make it hold is bounded: WF_VISITORS_MAX conversations of at most WF_SETUP_MAX bytes, each with
@@ -15,6 +16,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "core/context.h"
+#include "core/rail_watch.h"
 #include "io/engine.h"
 #include "wire/hello.h"
 
@@ -71,6 +73,7 @@ struct wf_door {
     bool accept_paused; /* no descriptor left for a visitor */
     int64_t accept_again_ns;
     struct wf_log_limit stranger_log;
+    struct wf_rail_watch watch;
 };
 
 int wf_door_create(struct weft_context *context, struct wf_door **out, struct wf_status *status);

@@ -21,7 +21,8 @@
 enum wf_op_kind {
     WF_OP_ACCEPT,  /* result: a new descriptor (non-blocking, TCP_NODELAY set), to be closed by the poster */
     WF_OP_CONNECT, /* `address`; result 0 */
-    WF_OP_RECV,    /* into `iov`, whatever is there, at least 1 byte; result: bytes, 0 at the end of the stream */
+    WF_OP_RECV,    /* into `iov`, whatever is there, at least 1 byte; result: bytes, 0 at the end of the stream. Of
+                    * datagrams, which the real engines read too: one, of which what does not fit is lost */
     WF_OP_SEND,    /* all of `iov`; result: bytes. After a failure `moved` tells how many had gone */
 };
 
