@@ -1,4 +1,4 @@
-#include "core/door.h"
+#include "core/door_parts.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -8,9 +8,6 @@
 #include "core/redial.h"
 #include "core/session.h"
 #include "core/talk.h"
-
-#define RETRY_NS (100 * WF_NS_PER_MS)
-#define BACKLOG 512
 
 int wf_door_create(struct weft_context *context, struct wf_door **out, struct wf_status *status)
 {
@@ -33,17 +30,6 @@ int wf_door_create(struct weft_context *context, struct wf_door **out, struct wf
     wf_rail_watch_open(&door->watch, context, door->engine);
     *out = door;
     return 0;
-}
-
-static void close_listeners(struct wf_door *door)
-{
-    const struct wf_engine_ops *ops = door->context->engine_ops;
-    for (int i = 0; i < door->listener_count; i++) {
-        if (i < door->listeners_attached)
-            ops->detach(door->engine, door->listeners[i].fd);
-        ops->close_fd(door->context->engine_host, door->listeners[i].fd);
-    }
-    door->listener_count = door->listeners_attached = 0;
 }
 
 static bool operations_out(struct wf_door *door)
@@ -76,7 +62,7 @@ static void wind_down(struct wf_door *door)
                 door->engine->ops->close_fd(door->context->engine_host, (int)finished[i]->result);
     }
     wf_talks_tick(door, 0);
-    close_listeners(door);
+    wf_door_close_listeners(door);
     wf_rail_watch_close(&door->watch);
 }
 
@@ -90,140 +76,6 @@ void wf_door_destroy(struct wf_door *door)
     }
     pthread_mutex_destroy(&door->mail_lock);
     free(door);
-}
-
-/* --- listening --- */
-
-/* `rail`: NULL, or the one whose interface the listener is bound to. `shared`: others of ours have the port, too. */
-static int listen_on(struct wf_door *door, const struct sockaddr_storage *address, const struct wf_rail *rail,
-                     bool shared, struct wf_status *status)
-{
-    struct weft_context *context = door->context;
-    struct wf_socket_options options = {
-        .local = *address, .buffer_bytes = context->tuning.socket_buffer, .shared_port = shared};
-    char text[80];
-    if (rail)
-        snprintf(options.device, sizeof options.device, "%s", rail->device);
-    wf_address_text(address, true, text, sizeof text);
-    int fd = context->engine_ops->listen(context->engine_host, &options, BACKLOG);
-    if (fd == -EADDRINUSE)
-        return wf_fail(status, fd, "cannot listen on %s: the port is in use; choose another with --port or WEFT_PORT",
-                       text);
-    if (fd < 0)
-        return wf_fail(status, fd, "cannot listen on %s: %s", text, wf_strerror(fd));
-    door->listeners[door->listener_count++] = (struct wf_listener){.fd = fd};
-    return 0;
-}
-
-static bool covered(const struct sockaddr_storage *listening, const struct sockaddr_storage *rail)
-{
-    if (wf_address_is_any(listening)) /* the IPv4 wildcard is deaf to IPv6, the others hear both */
-        return listening->ss_family != AF_INET || rail->ss_family == AF_INET;
-    return wf_address_same_host(listening, rail);
-}
-
-static bool any_crowded(const struct weft_context *context)
-{
-    for (int i = 0; i < context->rail_count; i++)
-        if (context->rails[i].crowded)
-            return true;
-    return false;
-}
-
-/*
- * With two interfaces in one subnet the kernel answers a call from the first that leads to the caller, and the caller's
- * socket, bound to the second, does not hear it. A listener that is bound to the interface answers from there.
- */
-static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *address, int index, int port,
-                          bool shared, struct wf_status *status)
-{
-    struct wf_rail rail;
-    wf_context_rail(door->context, index, &rail);
-    struct sockaddr_storage place = rail.address;
-    wf_address_set_port(&place, port);
-    int result = covered(address, &place) ? 0 : listen_on(door, &place, NULL, shared, status);
-    return rail.crowded && result == 0 ? listen_on(door, &place, &rail, true, status) : result;
-}
-
-int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status)
-{
-    struct weft_context *context = door->context;
-    if (door->port != 0)
-        return wf_fail(status, -EALREADY, "this context listens on port %d already", door->port);
-    struct sockaddr_storage bound = *address;
-    bool shared = any_crowded(context);
-    int result = listen_on(door, address, NULL, shared, status);
-    if (result == 0)
-        result = context->engine_ops->address(context->engine_host, door->listeners[0].fd, false, &bound);
-    int port = result < 0 ? 0 : wf_address_port(&bound);
-    for (int i = 0; i < context->rail_count && result == 0; i++)
-        result = listen_on_rail(door, address, i, port, shared, status);
-    if (result < 0) {
-        close_listeners(door);
-        return result;
-    }
-    pthread_mutex_lock(&door->mail_lock);
-    door->listen_address = bound;
-    door->port = port;
-    door->listeners_changed = true;
-    pthread_mutex_unlock(&door->mail_lock);
-    door->engine->ops->wake(door->engine);
-    return 0;
-}
-
-static void post_accept(struct wf_door *door, struct wf_listener *listener)
-{
-    listener->op.kind = WF_OP_ACCEPT;
-    listener->op.fd = listener->fd;
-    listener->op.context = NULL;
-    door->engine->ops->post(door->engine, &listener->op);
-}
-
-static void attach_listeners(struct wf_door *door)
-{
-    pthread_mutex_lock(&door->mail_lock);
-    bool changed = door->listeners_changed;
-    door->listeners_changed = false;
-    pthread_mutex_unlock(&door->mail_lock);
-    if (!changed)
-        return;
-    for (; door->listeners_attached < door->listener_count; door->listeners_attached++) {
-        struct wf_listener *listener = &door->listeners[door->listeners_attached];
-        int result = door->engine->ops->attach(door->engine, listener->fd);
-        if (result < 0) {
-            wf_log(&door->context->log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
-            return;
-        }
-        post_accept(door, listener);
-    }
-}
-
-static void accepted(struct wf_door *door, struct wf_listener *listener)
-{
-    int64_t now = wf_context_now(door->context);
-    if (listener->op.result >= 0) {
-        wf_talk_visit(door, (int)listener->op.result);
-        post_accept(door, listener);
-        return;
-    }
-    wf_log_limited(&door->context->log, &door->stranger_log, now, WF_LOG_WARN,
-                   "cannot accept a connection: %s; raise the limit of open files (ulimit -n)",
-                   wf_strerror((int)listener->op.result));
-    door->accept_paused = true; /* trying again at once would only spin */
-    door->accept_again_ns = now + RETRY_NS;
-}
-
-static int64_t resume_accept(struct wf_door *door, int64_t now)
-{
-    if (!door->accept_paused)
-        return WF_NEVER;
-    if (now < door->accept_again_ns)
-        return door->accept_again_ns;
-    door->accept_paused = false;
-    for (int i = 0; i < door->listeners_attached; i++)
-        if (!door->listeners[i].op.posted)
-            post_accept(door, &door->listeners[i]);
-    return WF_NEVER;
 }
 
 /* --- dialling --- */
@@ -294,7 +146,7 @@ static int64_t tick_dials(struct wf_door *door, int64_t now)
             continue;
         }
         if (!dial->session && !dial->talking && now >= dial->retry_ns) {
-            dial->retry_ns = now + RETRY_NS;
+            dial->retry_ns = now + WF_DOOR_RETRY_NS;
             wf_talk_control(dial, door);
         }
         int64_t due = !dial->session && !dial->talking ? dial->retry_ns : dial->deadline_ns;
@@ -383,20 +235,12 @@ static void tick_sessions(struct wf_door *door, int64_t now)
 
 /* --- driving --- */
 
-static struct wf_listener *listener_of(struct wf_door *door, const struct wf_op *op)
-{
-    for (int i = 0; i < door->listener_count; i++)
-        if (&door->listeners[i].op == op)
-            return &door->listeners[i];
-    return NULL;
-}
-
 int wf_door_drive(struct wf_door *door, int64_t timeout_ns)
 {
-    attach_listeners(door);
+    wf_door_attach_listeners(door);
     collect_dials(door);
     int64_t now = wf_context_now(door->context);
-    int64_t next = resume_accept(door, now);
+    int64_t next = wf_door_resume_accept(door, now);
     wf_talks_tick(door, now); /* a conversation that is over lets its dial try again */
     int64_t dials = tick_dials(door, now), talks = wf_talks_tick(door, now);
     int64_t watch = wf_rail_watch_tick(&door->watch, now);
@@ -413,7 +257,7 @@ int wf_door_drive(struct wf_door *door, int64_t timeout_ns)
     int count = door->engine->ops->poll(door->engine, finished, 16, wait);
     for (int i = 0; i < count; i++) {
         if (finished[i]->kind == WF_OP_ACCEPT)
-            accepted(door, listener_of(door, finished[i]));
+            wf_door_accepted(door, finished[i]);
         else if (!wf_rail_watch_step(&door->watch, finished[i]))
             wf_talk_step(finished[i]->context);
     }
