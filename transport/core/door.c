@@ -244,6 +244,7 @@ int wf_door_drive(struct wf_door *door, int64_t timeout_ns)
     wf_talks_tick(door, now); /* a conversation that is over lets its dial try again */
     int64_t dials = tick_dials(door, now), talks = wf_talks_tick(door, now);
     int64_t watch = wf_rail_watch_tick(&door->watch, now);
+    wf_door_follow_rails(door);
     tick_sessions(door, now);
     int64_t visit = atomic_load(&door->next_visit_ns);
     next = dials < next ? dials : next;

@@ -47,6 +47,10 @@ struct wf_dial {
 
 struct wf_listener {
     int fd;
+    int next_fd; /* takes its place as soon as no operation is posted; -1: none */
+    struct wf_socket_options options;
+    int rail;           /* the one to whose interface it is bound; -1: to none */
+    uint32_t interface; /* its number */
     struct wf_op op;
 };
 

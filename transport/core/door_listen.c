@@ -15,20 +15,40 @@ void wf_door_close_listeners(struct wf_door *door)
         if (i < door->listeners_attached)
             ops->detach(door->engine, door->listeners[i].fd);
         ops->close_fd(door->context->engine_host, door->listeners[i].fd);
+        if (door->listeners[i].next_fd >= 0)
+            ops->close_fd(door->context->engine_host, door->listeners[i].next_fd);
     }
     door->listener_count = door->listeners_attached = 0;
 }
 
-/* `rail`: NULL, or the one whose interface the listener is bound to. `shared`: others of ours have the port, too. */
-static int listen_on(struct wf_door *door, const struct sockaddr_storage *address, const struct wf_rail *rail,
-                     bool shared, struct wf_status *status)
+/* The rail to whose interface a link-local address belongs; -1: to none of them, or it is not link-local. */
+static int rail_on_link(struct weft_context *context, const struct sockaddr_storage *address)
+{
+    for (int i = 0; i < context->rail_count && wf_address_is_link_local(address); i++) {
+        struct wf_rail rail;
+        struct sockaddr_storage there = *address;
+        wf_context_rail(context, i, &rail);
+        wf_address_set_scope(&there, rail.index);
+        if (wf_address_same_host(&there, address))
+            return i;
+    }
+    return -1;
+}
+
+/* `index`: -1, or the rail to whose interface the listener is bound. `shared`: others of ours have the port, too. */
+static int listen_on(struct wf_door *door, const struct sockaddr_storage *address, int index, bool shared,
+                     struct wf_status *status)
 {
     struct weft_context *context = door->context;
     struct wf_socket_options options = {
         .local = *address, .buffer_bytes = context->tuning.socket_buffer, .shared_port = shared};
+    int bound = index >= 0 ? index : rail_on_link(context, address);
+    struct wf_rail rail = {0};
     char text[80];
-    if (rail)
-        snprintf(options.device, sizeof options.device, "%s", rail->device);
+    if (bound >= 0)
+        wf_context_rail(context, bound, &rail);
+    if (index >= 0)
+        snprintf(options.device, sizeof options.device, "%s", rail.device);
     wf_address_text(address, true, text, sizeof text);
     int fd = context->engine_ops->listen(context->engine_host, &options, BACKLOG);
     if (fd == -EADDRINUSE)
@@ -36,7 +56,8 @@ static int listen_on(struct wf_door *door, const struct sockaddr_storage *addres
                        text);
     if (fd < 0)
         return wf_fail(status, fd, "cannot listen on %s: %s", text, wf_strerror(fd));
-    door->listeners[door->listener_count++] = (struct wf_listener){.fd = fd};
+    door->listeners[door->listener_count++] =
+        (struct wf_listener){.fd = fd, .next_fd = -1, .options = options, .rail = bound, .interface = rail.index};
     return 0;
 }
 
@@ -66,8 +87,8 @@ static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *a
     wf_context_rail(door->context, index, &rail);
     struct sockaddr_storage place = rail.address;
     wf_address_set_port(&place, port);
-    int result = covered(address, &place) ? 0 : listen_on(door, &place, NULL, shared, status);
-    return rail.crowded && result == 0 ? listen_on(door, &place, &rail, true, status) : result;
+    int result = covered(address, &place) ? 0 : listen_on(door, &place, -1, shared, status);
+    return rail.crowded && result == 0 ? listen_on(door, &place, index, true, status) : result;
 }
 
 int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status)
@@ -77,10 +98,12 @@ int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address,
         return wf_fail(status, -EALREADY, "this context listens on port %d already", door->port);
     struct sockaddr_storage bound = *address;
     bool shared = any_crowded(context);
-    int result = listen_on(door, address, NULL, shared, status);
+    int result = listen_on(door, address, -1, shared, status);
     if (result == 0)
         result = context->engine_ops->address(context->engine_host, door->listeners[0].fd, false, &bound);
     int port = result < 0 ? 0 : wf_address_port(&bound);
+    if (result == 0)
+        wf_address_set_port(&door->listeners[0].options.local, port);
     for (int i = 0; i < context->rail_count && result == 0; i++)
         result = listen_on_rail(door, address, i, port, shared, status);
     if (result < 0) {
@@ -131,12 +154,33 @@ static struct wf_listener *listener_of(struct wf_door *door, const struct wf_op 
     return NULL;
 }
 
+static void change_over(struct wf_door *door, struct wf_listener *listener)
+{
+    const struct wf_engine_ops *ops = door->context->engine_ops;
+    int fd = listener->next_fd, unused = listener->fd;
+    int result = ops->attach(door->engine, fd);
+    listener->next_fd = -1;
+    if (result == 0) {
+        ops->detach(door->engine, unused);
+        listener->fd = fd;
+        wf_log(&door->context->log, WF_LOG_INFO, "listening on rail %s again",
+               door->context->rails[listener->rail].name);
+    } else {
+        wf_log(&door->context->log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
+        unused = fd;
+    }
+    ops->close_fd(door->context->engine_host, unused);
+}
+
 void wf_door_accepted(struct wf_door *door, const struct wf_op *op)
 {
     struct wf_listener *listener = listener_of(door, op);
     int64_t now = wf_context_now(door->context);
-    if (listener->op.result >= 0) {
+    if (listener->next_fd >= 0)
+        change_over(door, listener);
+    if (listener->op.result >= 0)
         wf_talk_visit(door, (int)listener->op.result);
+    if (listener->op.result >= 0 || listener->op.result == -ECANCELED) {
         post_accept(door, listener);
         return;
     }
@@ -158,4 +202,37 @@ int64_t wf_door_resume_accept(struct wf_door *door, int64_t now)
         if (!door->listeners[i].op.posted)
             post_accept(door, &door->listeners[i]);
     return WF_NEVER;
+}
+
+static void open_again(struct wf_door *door, struct wf_listener *listener, const struct wf_rail *rail)
+{
+    const struct wf_engine_ops *ops = door->context->engine_ops;
+    struct wf_socket_options options = listener->options;
+    wf_address_set_scope(&options.local, rail->index);
+    if (options.device[0])
+        snprintf(options.device, sizeof options.device, "%s", rail->device);
+    int fd = ops->listen(door->context->engine_host, &options, BACKLOG);
+    if (fd < 0) {
+        wf_log(&door->context->log, WF_LOG_WARN, "cannot listen on rail %s again: %s", rail->name, wf_strerror(fd));
+        return;
+    }
+    if (listener->next_fd >= 0)
+        ops->close_fd(door->context->engine_host, listener->next_fd);
+    listener->next_fd = fd;
+    if (listener->op.posted)
+        ops->cancel(door->engine, &listener->op);
+    else
+        change_over(door, listener);
+}
+
+void wf_door_follow_rails(struct wf_door *door)
+{
+    for (int i = 0; i < door->listeners_attached; i++) {
+        struct wf_listener *listener = &door->listeners[i];
+        const struct wf_rail *rail = listener->rail < 0 ? NULL : &door->context->rails[listener->rail];
+        if (!rail || rail->index == listener->interface || atomic_load(&rail->down))
+            continue;
+        listener->interface = rail->index; /* before the try: it is not repeated */
+        open_again(door, listener, rail);
+    }
 }

@@ -15,6 +15,8 @@ void wf_door_attach_listeners(struct wf_door *door);
 void wf_door_accepted(struct wf_door *door, const struct wf_op *op);
 /* Where accepting had to pause: goes on, or returns when. */
 int64_t wf_door_resume_accept(struct wf_door *door, int64_t now_ns);
+/* Opens those again that are bound to an interface which has been made anew. */
+void wf_door_follow_rails(struct wf_door *door);
 /* No operation on them is posted. */
 void wf_door_close_listeners(struct wf_door *door);
 
