@@ -85,6 +85,28 @@ static void fill(uint8_t *bytes, size_t length)
         bytes[i] = (uint8_t)(i * 167 + (i >> 3) + 13);
 }
 
+/* A payload comes in as many pieces as receives and places make of it, and has one sum. */
+static void in_pieces_of_all_sizes(void **state)
+{
+    static uint8_t bytes[300007];
+    static const size_t steps[] = {1, 63, 64, 511, 4096, 70001};
+
+    (void)state;
+    fill(bytes, sizeof(bytes));
+    uint32_t whole = reference(0, bytes, sizeof(bytes));
+    assert_int_equal(wf_crc32c(0, bytes, sizeof(bytes)), whole);
+    for (size_t s = 0; s < sizeof(steps) / sizeof(steps[0]); s++) {
+        uint32_t crc = 0;
+        for (size_t at = 0, piece; at < sizeof(bytes); at += piece) {
+            piece = steps[s] + at % 3;
+            if (piece > sizeof(bytes) - at)
+                piece = sizeof(bytes) - at;
+            crc = wf_crc32c(crc, bytes + at, piece);
+        }
+        assert_int_equal(crc, whole);
+    }
+}
+
 static void every_length_and_alignment(void **state)
 {
     uint8_t bytes[REFERENCE_MAX + 16];
@@ -127,8 +149,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(published_vectors),          cmocka_unit_test(in_two_pieces),
-        cmocka_unit_test(every_length_and_alignment), cmocka_unit_test(never_reads_behind_the_end),
-        cmocka_unit_test(no_bytes_need_no_memory),
+        cmocka_unit_test(in_pieces_of_all_sizes),     cmocka_unit_test(every_length_and_alignment),
+        cmocka_unit_test(never_reads_behind_the_end), cmocka_unit_test(no_bytes_need_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
