@@ -193,6 +193,7 @@ static struct weft_rail_stats rails_sum(const struct weft_peer *peer)
     for (int i = 0; i < count; i++) {
         sum.received_bytes += stats[i].received_bytes;
         sum.failures += stats[i].failures;
+        sum.damaged += stats[i].damaged;
     }
     return sum;
 }
@@ -205,6 +206,11 @@ uint64_t loop_received(const struct weft_peer *peer)
 uint64_t loop_failures(const struct weft_peer *peer)
 {
     return rails_sum(peer).failures;
+}
+
+uint64_t loop_damaged(const struct weft_peer *peer)
+{
+    return rails_sum(peer).damaged;
 }
 
 /* ------------------------------------------------------------------------------------------- processes */

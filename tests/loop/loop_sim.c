@@ -191,7 +191,6 @@ int loop_world_accept(struct weft_context *context, int timeout_ms, struct weft_
     return result;
 }
 
-/* Who asks for the time again and again waits for something. */
 /* The call sleeps until nobody uses the memory any more: here somebody has to make that happen first. */
 void loop_world_deregister(struct weft_registration *registration)
 {
@@ -201,6 +200,14 @@ void loop_world_deregister(struct weft_registration *registration)
     weft_deregister(registration);
 }
 
+void loop_world_flip(uint64_t ahead)
+{
+    int fd = wf_sim_pick_connection(sim);
+    if (fd >= 0)
+        wf_sim_flip(sim, fd, wf_sim_bytes_read(sim, fd) + ahead, (uint8_t)(1u << wf_sim_random(sim) % 8));
+}
+
+/* Who asks for the time again and again waits for something. */
 int64_t loop_world_now_ns(void)
 {
     if (!sim)

@@ -166,6 +166,7 @@ void loop_exchange(struct weft_connection *a, struct weft_connection *b, size_t 
 /* Payload bytes the rails of a peer took in so far, and channels lost. */
 uint64_t loop_received(const struct weft_peer *peer);
 uint64_t loop_failures(const struct weft_peer *peer);
+uint64_t loop_damaged(const struct weft_peer *peer); /* chunks and headers */
 
 /* ------------------------------------------------------------------------------------------- requests */
 

@@ -28,6 +28,9 @@ int loop_world_accept(struct weft_context *context, int timeout_ms, struct weft_
 
 void loop_world_deregister(struct weft_registration *registration);
 
+/* Only in the simulated world: inverts a bit of what a stream, chosen by the seed, delivers `ahead` bytes from now. */
+void loop_world_flip(uint64_t ahead);
+
 int64_t loop_world_now_ns(void);
 void loop_world_sleep_ns(int64_t duration_ns);
 

@@ -38,6 +38,12 @@ struct wf_retained {
     struct wf_outbound *outbound; /* DATA: holds it; else NULL */
 };
 
+/* A frame of a batch that goes with a checksum: it is summed, and its header written, once the lock is released. */
+struct wf_unsealed {
+    struct wf_frame frame;
+    int at; /* index in the operation's iov of the header; the payload's pieces follow */
+};
+
 /* Owner: the token of `worker`, except where a field says "session lock". */
 struct wf_tx {
     struct wf_worker *worker;
@@ -48,6 +54,8 @@ struct wf_tx {
     int iov_count;
     struct wf_outbound *batch[WF_BATCH_FRAMES]; /* messages whose memory the operation refers to */
     int batch_count;
+    struct wf_unsealed unsealed[WF_BATCH_FRAMES];
+    int unsealed_count;
     bool started;  /* attached to the worker's engine */
     bool shut;     /* session lock: the end of the stream was sent */
     bool detached; /* this half has let go of the descriptor; session lock */
@@ -78,9 +86,12 @@ struct wf_rx {
     uint8_t *buffer;                    /* read-ahead: [start, end) is unread */
     uint32_t room, start, end;
     struct iovec iov[WF_RX_SEGMENTS + 1];
+    /* A payload that is summed: where the posted operation's bytes belong; a posted `iov` is the engine's. */
+    struct iovec places[WF_RX_SEGMENTS];
     uint32_t direct; /* bytes of the posted operation that go to the payload's place */
     uint32_t skip;   /* padding before the payload still to come */
     uint32_t left;   /* payload bytes still to come */
+    uint32_t sum;    /* CRC of the others, where the frame has one and is claimed */
     bool in_frame;   /* `frame` is a DATA frame whose payload is not complete */
     struct wf_frame frame;
     struct wf_inbound *claim; /* where the payload goes; NULL: to the sink. Session lock to change */
@@ -175,7 +186,7 @@ bool wf_channel_fill(struct wf_channel *channel);
 const struct wf_channel *wf_channel_behind(const struct wf_channel *express);
 /* The messages of the last batch are no longer referred to by the kernel. Session lock held. */
 void wf_channel_release_batch(struct wf_channel *channel);
-/* Posts what fill gathered. No lock. */
+/* Posts what fill gathered, after summing its payloads (setting crc): that would take too long under a lock. */
 void wf_channel_post_send(struct wf_channel *channel);
 /* The operation has ended. No lock. */
 void wf_channel_sent(struct wf_channel *channel);

@@ -5,6 +5,7 @@
 #include "core/landing.h"
 #include "core/match.h"
 #include "core/session.h"
+#include "wire/crc.h"
 
 /* Where the next bytes of the payload go: the landing's places, or the sink. Returns the pieces. */
 static int payload_places(struct wf_channel *channel, uint64_t *covered)
@@ -33,6 +34,12 @@ static int claimed_places(struct wf_channel *channel, uint64_t *covered)
     return wf_inbound_pool_places(rx->claim, at, rx->left, rx->iov, WF_RX_SEGMENTS, covered);
 }
 
+/* Is the payload that is coming summed? What goes to the sink is not. */
+static bool is_summed(const struct wf_rx *rx)
+{
+    return rx->in_frame && rx->claim && (rx->frame.flags & WF_FLAG_CRC);
+}
+
 /* Builds the next receive: the rest of the payload, then the read-ahead. Session lock held. */
 static void prepare(struct wf_channel *channel)
 {
@@ -41,6 +48,8 @@ static void prepare(struct wf_channel *channel)
     uint64_t covered = 0;
     if (rx->left > 0 && rx->skip == 0)
         count = claimed_places(channel, &covered);
+    if (is_summed(rx))
+        memcpy(rx->places, rx->iov, (size_t)count * sizeof rx->places[0]);
     rx->direct = (uint32_t)covered;
     if (covered == rx->left || rx->skip > 0)
         rx->iov[count++] = (struct iovec){rx->buffer + rx->end, rx->room - rx->end};
@@ -67,6 +76,8 @@ static void copy_payload(struct wf_channel *channel)
             uint32_t piece = rx->end - rx->start;
             if (piece > rx->iov[i].iov_len)
                 piece = (uint32_t)rx->iov[i].iov_len;
+            if (is_summed(rx))
+                rx->sum = wf_crc32c(rx->sum, rx->buffer + rx->start, piece);
             memcpy(rx->iov[i].iov_base, rx->buffer + rx->start, piece);
             rx->start += piece;
             rx->left -= piece;
@@ -81,6 +92,15 @@ static void count_received(struct wf_channel *channel, uint64_t bytes)
     atomic_fetch_add_explicit(&session->moved, bytes, memory_order_relaxed);
 }
 
+/* The rail is charged for what did not come as it was sent. */
+static int damaged(struct wf_channel *channel, const char *what)
+{
+    struct wf_session *session = channel->session;
+    atomic_fetch_add_explicit(&session->rails[channel->rail].damaged, 1, memory_order_relaxed);
+    wf_session_lost(session, channel, -EBADMSG, what);
+    return -EBADMSG;
+}
+
 /* Takes a header from the buffer. 1: a frame was taken; 0: not complete yet; negative: broken. */
 static int next_header(struct wf_channel *channel)
 {
@@ -93,6 +113,8 @@ static int next_header(struct wf_channel *channel)
     }
     struct wf_frame frame;
     int result = wf_frame_decode(rx->buffer + rx->start, &frame);
+    if (result == -EBADMSG)
+        return damaged(channel, "a damaged header");
     if (result < 0)
         return result;
     rx->start += WF_FRAME_BYTES;
@@ -106,9 +128,25 @@ static int next_header(struct wf_channel *channel)
     if (frame.type == WF_DATA) {
         rx->skip = frame.data_off - WF_FRAME_BYTES;
         rx->left = frame.length;
+        rx->sum = 0;
         rx->in_frame = true;
     }
     return 1;
+}
+
+/* Every byte of it is in its place. Only if they are the bytes that were sent, the message is told of them. */
+static int finish_payload(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    bool good = !is_summed(rx) || rx->sum == rx->frame.payload_crc;
+    rx->in_frame = false;
+    if (!good) {
+        wf_channel_drop_claim(channel);
+        return damaged(channel, "a damaged chunk (setting crc)");
+    }
+    count_received(channel, rx->frame.length);
+    wf_channel_finish_payload(channel);
+    return 0;
 }
 
 /* Works through the buffer until more bytes are needed. Session lock held. */
@@ -126,12 +164,9 @@ static int parse(struct wf_channel *channel)
             rx->start = rx->end = 0;
         if (rx->skip > 0 || rx->left > 0)
             return 0;
-        if (rx->in_frame) {
-            rx->in_frame = false;
-            count_received(channel, rx->frame.length);
-            wf_channel_finish_payload(channel);
-        }
-        int result = next_header(channel);
+        int result = rx->in_frame ? finish_payload(channel) : 0;
+        if (result == 0)
+            result = next_header(channel);
         if (result <= 0)
             return result;
     }
@@ -181,6 +216,19 @@ static void end_of_stream(struct wf_channel *channel)
         wf_session_lost(channel->session, channel, -ECONNRESET, "the peer closed the connection");
 }
 
+/* Sums the payload bytes that a receive has just brought, while they are in the cache and no lock is held. */
+static void sum_received(struct wf_rx *rx)
+{
+    if (!is_summed(rx) || rx->op.result <= 0)
+        return;
+    uint64_t left = (uint64_t)rx->op.result < rx->direct ? (uint64_t)rx->op.result : rx->direct;
+    for (const struct iovec *place = rx->places; left > 0; place++) {
+        uint64_t piece = place->iov_len < left ? place->iov_len : left;
+        rx->sum = wf_crc32c(rx->sum, place->iov_base, piece);
+        left -= piece;
+    }
+}
+
 static void digest(struct wf_channel *channel, int64_t result)
 {
     struct wf_session *session = channel->session;
@@ -228,6 +276,7 @@ void wf_channel_received(struct wf_channel *channel)
         atomic_store_explicit(&session->heard_ns, wf_context_now(session->context), memory_order_relaxed);
         atomic_fetch_add_explicit(&channel->heard, (uint64_t)result, memory_order_relaxed);
     }
+    sum_received(&channel->rx);
     wf_session_lock(session);
     digest(channel, result);
     go_on(channel);

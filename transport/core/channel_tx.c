@@ -7,6 +7,7 @@
 #include "core/outbound.h"
 #include "core/resend.h"
 #include "core/session.h"
+#include "wire/crc.h"
 
 #define PROMPT_NS 1000000.0
 
@@ -36,7 +37,12 @@ static void add(struct wf_channel *channel, int index, struct wf_frame *frame, c
     if (is_prompt(channel))
         tx->ack_sent = channel->rx.disposed;
     frame->data_off = (uint16_t)(frame->length > 0 ? tx->pad : WF_FRAME_BYTES);
-    wf_frame_encode(frame, header);
+    if (frame->length > 0 && channel->session->context->tuning.crc) {
+        frame->flags |= WF_FLAG_CRC;
+        tx->unsealed[tx->unsealed_count++] = (struct wf_unsealed){*frame, tx->iov_count};
+    } else {
+        wf_frame_encode(frame, header);
+    }
     tx->iov[tx->iov_count++] = (struct iovec){header, frame->data_off};
     if (frame->length == 0)
         return;
@@ -288,7 +294,7 @@ bool wf_channel_fill(struct wf_channel *channel)
     struct wf_session *session = channel->session;
     struct wf_tx *tx = &channel->tx;
     wf_channel_release_batch(channel);
-    tx->iov_count = 0;
+    tx->iov_count = tx->unsealed_count = 0;
     int count = 0;
     struct wf_frame frame;
     while (room(channel, count) && next_total(channel, &frame))
@@ -305,9 +311,25 @@ bool wf_channel_fill(struct wf_channel *channel)
     return count > 0;
 }
 
+/* Sums a payload and writes the header that tells the sum. The kernel reads the same bytes next. */
+static void seal(struct wf_tx *tx, struct wf_unsealed *unsealed)
+{
+    const struct iovec *piece = &tx->iov[unsealed->at];
+    uint8_t *header = piece->iov_base;
+    uint32_t sum = 0;
+    for (uint64_t left = unsealed->frame.length; left > 0; left -= piece->iov_len) {
+        piece += 1;
+        sum = wf_crc32c(sum, piece->iov_base, piece->iov_len);
+    }
+    unsealed->frame.payload_crc = sum;
+    wf_frame_encode(&unsealed->frame, header);
+}
+
 void wf_channel_post_send(struct wf_channel *channel)
 {
     struct wf_tx *tx = &channel->tx;
+    for (int i = 0; i < tx->unsealed_count; i++)
+        seal(tx, &tx->unsealed[i]);
     tx->op.kind = WF_OP_SEND;
     tx->op.fd = channel->fd;
     tx->op.iov = tx->iov;
