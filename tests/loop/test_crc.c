@@ -1,5 +1,6 @@
-/* test_crc.c: payload checksums (setting crc). Damage never ends as success with wrong bytes: it is sent again. In the
- * simulated world only: it has wires that can be damaged. */
+/* test_crc.c: payload checksums (setting crc). Damage never ends as success with wrong bytes; and what no wire has
+ * damaged is never taken for damage, wherever it lands. In the simulated world only: it has wires that can be
+ * damaged. */
 #include "loop_support.h"
 #include "loop_world.h"
 
@@ -216,14 +217,48 @@ static void one_side_only(void)
     }
 }
 
+/* Pieces may overlap where they land: any of their bytes stay there. */
+static void overlapping_pieces(void)
+{
+    enum { COUNT = 500, STEP = 100, LENGTH = 700, EACH = COUNT * LENGTH };
+    static struct weft_piece pieces[COUNT];
+    struct weft_registration *registration = NULL;
+    struct loop_buffer remote, local;
+    struct weft_request *request = NULL;
+    struct weft_error err;
+
+    loop_pair_create(&pair, "crc=on chunk=64K", NULL, 2);
+    loop_buffer_create(&remote, EACH);
+    loop_buffer_create(&local, EACH);
+    LOOP_CALL(weft_register(pair.node[1].context, remote.data, EACH, &registration, &err), &err);
+    for (int writes = 0; writes < 2; writes++) {
+        for (uint64_t i = 0; i < COUNT; i++) {
+            uint64_t apart = i * LENGTH, close = i * 7 % COUNT * STEP;
+            pieces[i] = (struct weft_piece){
+                .local = writes ? apart : close, .remote = writes ? close : apart, .length = LENGTH};
+        }
+        loop_fill(writes ? local.data : remote.data, EACH, 3);
+        LOOP_CALL((writes ? weft_write_list(LEFT, local.data, pieces, COUNT, weft_registration_key(registration), NULL,
+                                            &request)
+                          : weft_read_list(LEFT, local.data, pieces, COUNT, weft_registration_key(registration), NULL,
+                                           &request)),
+                  NULL);
+        loop_done(request, 0, EACH);
+        LOOP_CHECK(damage_seen() == 0, "pieces that overlap were taken for damage");
+    }
+    loop_world_deregister(registration);
+    loop_buffer_unmap(&remote);
+    loop_buffer_unmap(&local);
+    loop_pair_destroy(&pair);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(damage_is_sent_again, 60),
-        LOOP_CASE(without_checksums_it_is_delivered, 60),
-        LOOP_CASE(who_damages_is_retired, 60),
-        LOOP_CASE(one_side_only, 20),
+        LOOP_CASE(damage_is_sent_again, 60),   LOOP_CASE(without_checksums_it_is_delivered, 60),
+        LOOP_CASE(who_damages_is_retired, 60), LOOP_CASE(one_side_only, 20),
+        LOOP_CASE(overlapping_pieces, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,8 @@ int wf_channel_init(struct wf_channel *channel, struct wf_session *session, cons
     /* A bulk channel reads ahead exactly the next header: payload must go straight to its place. */
     channel->rx.room = bulk ? session->limits.header_pad : WF_EXPRESS_READ;
     channel->rx.buffer = malloc(channel->rx.room);
-    if (!channel->tx.headers || !channel->tx.retained || !channel->rx.buffer)
+    channel->rx.bounce = malloc(WF_BOUNCE_BYTES); /* pages that no list ever needs cost nothing */
+    if (!channel->tx.headers || !channel->tx.retained || !channel->rx.buffer || !channel->rx.bounce)
         return -ENOMEM;
     uint64_t bytes;
     wf_channel_credit(channel, &channel->rx.granted_frames, &bytes);
@@ -68,7 +69,8 @@ void wf_channel_restart(struct wf_channel *channel, uint32_t incarnation)
                          .ring = tx->ring,
                          .rate = rate,
                          .detached = true};
-    *rx = (struct wf_rx){.worker = rx->worker, .buffer = rx->buffer, .room = rx->room, .detached = true};
+    *rx = (struct wf_rx){
+        .worker = rx->worker, .buffer = rx->buffer, .room = rx->room, .bounce = rx->bounce, .detached = true};
     init_links(channel);
     uint64_t bytes;
     wf_channel_credit(channel, &rx->granted_frames, &bytes);
@@ -79,6 +81,7 @@ void wf_channel_fini(struct wf_channel *channel)
     free(channel->tx.headers);
     free(channel->tx.retained);
     free(channel->rx.buffer);
+    free(channel->rx.bounce);
 }
 
 void wf_channel_credit(const struct wf_channel *channel, uint64_t *frames, uint64_t *bytes)

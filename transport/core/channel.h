@@ -31,6 +31,7 @@ struct wf_outbound;
 #define WF_EXPRESS_WINDOW 1024 /* frames in flight on an express channel */
 #define WF_EXPRESS_READ (32 * 1024)
 #define WF_RX_SEGMENTS 64 /* pieces of a payload's destination in one receive operation */
+#define WF_BOUNCE_BYTES (256 * 1024)
 
 /* A sequenced frame that the peer has not acknowledged: enough to send it again on another channel. */
 struct wf_retained {
@@ -88,6 +89,9 @@ struct wf_rx {
     struct iovec iov[WF_RX_SEGMENTS + 1];
     /* A payload that is summed: where the posted operation's bytes belong; a posted `iov` is the engine's. */
     struct iovec places[WF_RX_SEGMENTS];
+    /* Pieces of a list may overlap: such bytes are summed here, then go to their places. */
+    uint8_t *bounce;
+    bool bounced;    /* the posted operation's do */
     uint32_t direct; /* bytes of the posted operation that go to the payload's place */
     uint32_t skip;   /* padding before the payload still to come */
     uint32_t left;   /* payload bytes still to come */

@@ -40,6 +40,20 @@ static bool is_summed(const struct wf_rx *rx)
     return rx->in_frame && rx->claim && (rx->frame.flags & WF_FLAG_CRC);
 }
 
+/* Keeps the places of a payload that is summed; one that lands in a list goes to the bounce buffer first. Returns the
+ * pieces of the operation. */
+static int keep_places(struct wf_rx *rx, int count, uint64_t *covered)
+{
+    memcpy(rx->places, rx->iov, (size_t)count * sizeof rx->places[0]);
+    rx->bounced = count > 0 && !rx->pooled && wf_inbound_is_scattered(rx->claim);
+    if (!rx->bounced)
+        return count;
+    if (*covered > WF_BOUNCE_BYTES)
+        *covered = WF_BOUNCE_BYTES;
+    rx->iov[0] = (struct iovec){rx->bounce, *covered};
+    return 1;
+}
+
 /* Builds the next receive: the rest of the payload, then the read-ahead. Session lock held. */
 static void prepare(struct wf_channel *channel)
 {
@@ -49,7 +63,7 @@ static void prepare(struct wf_channel *channel)
     if (rx->left > 0 && rx->skip == 0)
         count = claimed_places(channel, &covered);
     if (is_summed(rx))
-        memcpy(rx->places, rx->iov, (size_t)count * sizeof rx->places[0]);
+        count = keep_places(rx, count, &covered);
     rx->direct = (uint32_t)covered;
     if (covered == rx->left || rx->skip > 0)
         rx->iov[count++] = (struct iovec){rx->buffer + rx->end, rx->room - rx->end};
@@ -222,9 +236,16 @@ static void sum_received(struct wf_rx *rx)
     if (!is_summed(rx) || rx->op.result <= 0)
         return;
     uint64_t left = (uint64_t)rx->op.result < rx->direct ? (uint64_t)rx->op.result : rx->direct;
+    const uint8_t *bounced = rx->bounce;
+    if (rx->bounced)
+        rx->sum = wf_crc32c(rx->sum, bounced, left);
     for (const struct iovec *place = rx->places; left > 0; place++) {
         uint64_t piece = place->iov_len < left ? place->iov_len : left;
-        rx->sum = wf_crc32c(rx->sum, place->iov_base, piece);
+        if (rx->bounced)
+            memcpy(place->iov_base, bounced, piece);
+        else
+            rx->sum = wf_crc32c(rx->sum, place->iov_base, piece);
+        bounced += piece;
         left -= piece;
     }
 }

@@ -228,12 +228,18 @@ int wf_inbound_pool_places(const struct wf_inbound *inbound, uint64_t offset, ui
     return count;
 }
 
+bool wf_inbound_is_scattered(const struct wf_inbound *inbound)
+{
+    /* A list itself lands in the room for the upload. */
+    return inbound->state == WF_INBOUND_MATCHED && inbound->pieces && inbound->kind != WF_INBOUND_LIST;
+}
+
 int wf_inbound_places(const struct wf_inbound *inbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
                       uint64_t *covered)
 {
     if (inbound->state != WF_INBOUND_MATCHED)
         return wf_inbound_pool_places(inbound, offset, length, iov, max, covered);
-    if (inbound->pieces && inbound->kind != WF_INBOUND_LIST) /* which lands in the room for the upload */
+    if (wf_inbound_is_scattered(inbound))
         return wf_pieces_places(inbound->pieces, offset, length, iov, max, covered);
     iov[0] = (struct iovec){inbound->place + offset, length};
     *covered = length;

@@ -131,6 +131,9 @@ int wf_inbound_places(const struct wf_inbound *inbound, uint64_t offset, uint64_
 int wf_inbound_pool_places(const struct wf_inbound *inbound, uint64_t offset, uint64_t length, struct iovec *iov,
                            int max, uint64_t *covered);
 
+/* Does it land in the pieces of a list? They may overlap. */
+bool wf_inbound_is_scattered(const struct wf_inbound *inbound);
+
 /* Gives the sender's unsolicited credit back once its burst is where it belongs. */
 void wf_inbound_settle(struct wf_inbound *inbound);
 
