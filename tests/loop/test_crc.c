@@ -1,6 +1,6 @@
 /* test_crc.c: payload checksums (setting crc). Damage never ends as success with wrong bytes; and what no wire has
- * damaged is never taken for damage, wherever it lands. In the simulated world only: it has wires that can be
- * damaged. */
+ * damaged is never taken for damage, whatever the memory does meanwhile. In the simulated world only: it has wires that
+ * can be damaged, and a test that can act between any two steps. */
 #include "loop_support.h"
 #include "loop_world.h"
 
@@ -252,13 +252,40 @@ static void overlapping_pieces(void)
     loop_pair_destroy(&pair);
 }
 
+/* A peer looks at a counter that its owner goes on counting. */
+static void counter_that_is_read(void)
+{
+    struct weft_registration *registration = NULL;
+    struct weft_error err;
+    uint64_t counter = 0, seen = 0, last = 0;
+
+    loop_pair_create(&pair, "crc=on", NULL, 1);
+    LOOP_CALL(weft_register(pair.node[1].context, &counter, sizeof(counter), &registration, &err), &err);
+    for (int i = 0; i < 300; i++) {
+        struct weft_request *request = NULL;
+        struct weft_completion completion;
+        int rc = weft_read(LEFT, &seen, sizeof(seen), weft_registration_key(registration), 0, NULL, &request);
+        LOOP_CHECK(rc == 0, "weft_read: %d", rc);
+        while (!weft_test(request, &completion)) {
+            counter += 1;
+            (void)loop_now_ms(); /* the world goes on */
+        }
+        LOOP_CHECK(completion.status == 0, "%s", completion.text);
+        LOOP_CHECK(seen >= last && seen <= counter, "a value that the counter never had");
+        last = seen;
+    }
+    LOOP_CHECK(damage_seen() == 0, "a change was taken for damage");
+    loop_world_deregister(registration);
+    loop_pair_destroy(&pair);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
         LOOP_CASE(damage_is_sent_again, 60),   LOOP_CASE(without_checksums_it_is_delivered, 60),
         LOOP_CASE(who_damages_is_retired, 60), LOOP_CASE(one_side_only, 20),
-        LOOP_CASE(overlapping_pieces, 20),
+        LOOP_CASE(overlapping_pieces, 20),     LOOP_CASE(counter_that_is_read, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

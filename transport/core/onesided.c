@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/connection.h"
 #include "core/context.h"
@@ -234,6 +235,20 @@ int wf_onesided_introduced(struct wf_inbound *inbound, const struct wf_frame *fr
     return 0;
 }
 
+/* With checksums the bytes are read twice, and a word that its owner changes in between would look damaged: what is
+ * small is read once. */
+static void copy_small(struct wf_outbound *reply)
+{
+    struct wf_session *session = reply->connection->session;
+    if (!session->context->tuning.crc || reply->pieces || reply->total > session->eager)
+        return;
+    reply->slot = wf_pool_take(&session->slot_pool);
+    if (!reply->slot)
+        return;
+    memcpy(reply->slot, reply->data, reply->total);
+    reply->data = reply->slot;
+}
+
 int wf_onesided_read(struct weft_connection *connection, const struct wf_frame *frame)
 {
     /* Of unknown size, should it be refused: only the asker's answer ends it then. */
@@ -258,6 +273,7 @@ int wf_onesided_read(struct weft_connection *connection, const struct wf_frame *
     reply->data = inbound->place;
     reply->pieces = inbound->pieces;
     inbound->pieces = NULL;
+    copy_small(reply);
     wf_outbound_reply(reply, frame->msg);
     return 0;
 }
