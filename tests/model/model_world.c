@@ -54,6 +54,7 @@ static void draw_settings(struct model_world *world, struct wf_config *config)
     set_number(config, WF_SET_SMALL_POOL, ONE_OF(world, 4096, 65536));
     set_number(config, WF_SET_HEADER_PAD, ONE_OF(world, 64, 512, 4096));
     set_number(config, WF_SET_CALL, ONE_OF(world, 4096, 65536));
+    set_text(config, WF_SET_CRC, model_pick(world, 2) ? "on" : "off");
 }
 
 static void open_node(struct model_world *world, int index)
