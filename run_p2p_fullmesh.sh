@@ -80,20 +80,27 @@ preset() {
 }
 
 build() {
-    local status
+    local status builder
     mkdir -p -- "$root/build" || return 1
     if [[ ! -f $root/build/build.ninja && ! -f $root/build/Makefile ]]; then
         say 'building into build/ (the first time takes a minute)'
     fi
-    # Two terminals may start a server and a client at once: one of them builds.
+    # Two terminals may start a server and a client at once: one of them builds. It is a process group of its own, so
+    # that a signal ends all of it.
+    set -m
     (
         command -v flock >/dev/null && flock 9
         if [[ ! -f $root/build/build.ninja && ! -f $root/build/Makefile ]]; then
             cmake -S "$root" -B "$root/build" -DWEFT_TESTS=OFF || exit 1
         fi
         cmake --build "$root/build" --target weft_bin --parallel "$(nproc)"
-    ) 9>"$root/build/.lock" >"$root/build/build.log" 2>&1 </dev/null
+    ) 9>"$root/build/.lock" >"$root/build/build.log" 2>&1 </dev/null &
+    builder=$!
+    set +m
+    trap 'kill -TERM -- "-$builder" 2>/dev/null; say "interrupted while building"; exit 1' INT TERM HUP
+    wait "$builder"
     status=$?
+    trap - INT TERM HUP
     if ((status)); then
         tail -n 40 -- "$root/build/build.log" >&2
         say 'the build failed: all of its output is in build/build.log'

@@ -159,4 +159,26 @@ expect_status 1 'build failed'
 expect_text 'no such compiler' 'build failed: the reason'
 expect_text 'build/build.log' 'build failed: where the rest is'
 
+# Interrupted while it builds, it leaves no build behind.
+mkfifo -- "$scratch/building"
+program "$scratch/fake" cmake <<EOF
+echo \$\$ >"$scratch/building"
+exec sleep 1000
+EOF
+for signal in TERM INT; do
+    # A shell lets what it starts in the background ignore SIGINT.
+    PATH="$scratch/fake:$PATH" env --default-signal=INT "$script" >"$scratch/said" 2>&1 </dev/null &
+    process=$!
+    read -r builder <"$scratch/building"
+    kill "-$signal" "$process"
+    wait "$process"
+    status=$? output=$(<"$scratch/said")
+    expect_status 1 "SIG$signal while building"
+    for ((tries = 0; tries < 50; tries++)); do
+        kill -0 "$builder" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -0 "$builder" 2>/dev/null && fail "SIG$signal: the build goes on" && kill "$builder"
+done
+
 finish
