@@ -173,11 +173,31 @@ write_counters() {
 
 # ------------------------------------------------------------------------------------------------------- commands
 
+# A signal is passed on, and so is a second one.
 children=()
-stopping=0
+stopping=0 # else one more than the second in which the first signal came
 stop() {
-    stopping=1
     ((${#children[@]} == 0)) || kill -TERM "${children[@]}" 2>/dev/null
+    ((stopping)) || stopping=$((SECONDS + 1))
+}
+
+running() {
+    local child
+    for child in "${children[@]}"; do
+        kill -0 "$child" 2>/dev/null && return
+    done
+    return 1
+}
+
+# Until all have ended, which should be soon: what has not by itself, after some seconds, is told to, and then killed.
+# Only this shell can: what it starts is in the pid namespace, and does not see these numbers.
+end_all() {
+    local late=$((SECONDS + 10))
+    while running; do
+        ((stopping || SECONDS < late)) || stop
+        ((stopping && SECONDS > stopping + 2)) && kill -KILL "${children[@]}" 2>/dev/null
+        sleep 0.05
+    done
 }
 
 # start NODE COMMAND...: in the background, for a shell does not see a signal while a command runs in the foreground.
@@ -190,7 +210,9 @@ start() {
 
 # status_of PID: also where a signal interrupts the waiting.
 status_of() {
-    until wait "$1" || ! kill -0 "$1" 2>/dev/null; do :; done
+    until wait "$1" || ! kill -0 "$1" 2>/dev/null; do
+        ((stopping)) && end_all
+    done
     wait "$1"
 }
 
@@ -200,7 +222,7 @@ listening() {
 
 # A server that refuses to start should say so alone.
 run_pair() {
-    local tries late=0 server client
+    local tries server client
     start 0 "${first[@]}"
     for ((tries = 0; tries < 1000; tries++)); do
         listening && break
@@ -213,8 +235,7 @@ run_pair() {
     fi
     start 1 "${second[@]}" </dev/null
     # The other one should notice by itself that the first to end has failed.
-    wait -n || late=1
-    ((late)) && { sleep 10 && stop && sleep 5 && kill -KILL "${children[@]}"; } 2>/dev/null &
+    wait -n || end_all
     status_of "${children[0]}"
     server=$?
     status_of "${children[1]}"

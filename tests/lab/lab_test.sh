@@ -108,6 +108,32 @@ end_early TERM
 expect_status 1 'after SIGTERM'
 expect_text 'interrupted by SIGTERM' 'after SIGTERM'
 
+# A node that is stopped does not keep the lab from ending.
+stopped_node() {
+    local mark=$LAB_MARK.stopped process node='' tries
+    LAB_RAILS=5mbit,5mbit LAB_MARK=$mark "$script" lab --size 64M "${small[@]}" >"$scratch/said" 2>&1 </dev/null &
+    process=$!
+    for ((tries = 0; tries < 200 && ${#node} == 0; tries++)); do
+        for node in $(ours "$mark") ''; do
+            tr '\0' '\n' <"/proc/$node/cmdline" 2>/dev/null | sed -n 3p | grep -q '^--connect' && break
+        done
+        sleep 0.1
+    done
+    [[ -n $node ]] || fail 'a stopped node: there is no client'
+    kill -STOP "$node"
+    kill -TERM "$process"
+    for ((tries = 0; tries < 200; tries++)); do
+        kill -0 "$process" 2>/dev/null || break
+        sleep 0.1
+    done
+    kill -KILL "$process" 2>/dev/null && fail 'a stopped node: the lab does not end'
+    wait "$process" 2>/dev/null
+    status=$? output=$(cat -- "$scratch/said")
+    expect_status 1 'a stopped node'
+    expect_nothing_left "$mark" 'a stopped node'
+}
+stopped_node
+
 # The other ways to use it.
 run env LAB_IP=6 "$script" lab --size 1M "${small[@]}"
 expect_status 0 'rails with IPv6 only'
