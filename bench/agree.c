@@ -10,7 +10,7 @@
 #include "memory.h"
 #include "words.h"
 
-#define HELLO "weft.bench/1"
+#define HELLO "weft.bench/2"
 
 /* What node1 decides for both. Everything else is each node's own. */
 static const enum wf_setting_id shared_settings[] = {
@@ -176,8 +176,11 @@ static int adopt(struct bench_agreement *agreement, const json_t *hello, struct 
                        status);
     if (rc)
         return rc;
+    pthread_mutex_lock(&agreement->result->lock); /* the signal thread may ask what was planned */
     bench_plan_fini(agreement->plan);
-    return bench_plan_init(agreement->plan, agreement->options, status);
+    rc = bench_plan_init(agreement->plan, agreement->options, status);
+    pthread_mutex_unlock(&agreement->result->lock);
+    return rc;
 }
 
 /* ------------------------------------------------------------------------------------------- both */

@@ -45,14 +45,14 @@ static int create_endpoint(struct weft_context *context, uint32_t id, struct wef
     return bench_weft_failed(status, &err, "endpoint");
 }
 
-static int open_failed(struct wf_status *status, const struct weft_error *err, const struct bench_pair *pair)
+/* What is being done, for messages. Returns `text`. */
+static char *connecting(const struct bench_pair *pair, char *text, size_t room)
 {
-    char src[32], dst[32], what[80];
+    char src[32], dst[32];
 
-    snprintf(what, sizeof(what), "connecting %s and %s",
-             bench_endpoint_name(pair->src_node, pair->src, src, sizeof(src)),
+    snprintf(text, room, "connecting %s and %s", bench_endpoint_name(pair->src_node, pair->src, src, sizeof(src)),
              bench_endpoint_name(pair->dst_node, pair->dst, dst, sizeof(dst)));
-    return bench_weft_failed(status, err, what);
+    return text;
 }
 
 /* The connection between endpoint `mine` of this node and `theirs` of the other: node1 opens, node0 accepts. */
@@ -60,15 +60,16 @@ static int join_inter(struct bench_backend *backend, const struct bench_pair *pa
                       struct weft_connection **out, struct wf_status *status)
 {
     struct weft_error err = {0};
+    char what[80];
     int rc = create_endpoint(backend->link->context, mine, &backend->endpoints[mine], status);
 
     if (rc)
         return rc;
-    if (backend->link->node == 1)
-        rc = weft_connection_open(backend->endpoints[mine], backend->link->peer, theirs, OPEN_TIMEOUT_MS, out, &err);
-    else
-        rc = weft_connection_accept(backend->endpoints[mine], backend->link->peer, theirs, OPEN_TIMEOUT_MS, out, &err);
-    return rc ? open_failed(status, &err, pair) : 0;
+    connecting(pair, what, sizeof(what));
+    if (backend->link->node == 0)
+        return bench_link_take(backend->link, backend->endpoints[mine], theirs, OPEN_TIMEOUT_MS, what, out, status);
+    rc = weft_connection_open(backend->endpoints[mine], backend->link->peer, theirs, OPEN_TIMEOUT_MS, out, &err);
+    return rc ? bench_weft_failed(status, &err, what) : 0;
 }
 
 static int join_intra(struct bench_backend *backend, const struct bench_pair *pair, struct weft_connection **send,
@@ -76,6 +77,7 @@ static int join_intra(struct bench_backend *backend, const struct bench_pair *pa
 {
     struct self *self = &backend->self;
     struct weft_error err = {0};
+    char what[80];
     int rc;
 
     rc = create_endpoint(self->contexts[0], pair->dst, &self->endpoints[0][pair->dst], status);
@@ -87,7 +89,7 @@ static int join_intra(struct bench_backend *backend, const struct bench_pair *pa
     if (rc == 0)
         rc = weft_connection_accept(self->endpoints[0][pair->dst], self->peers[0], pair->src, OPEN_TIMEOUT_MS, recv,
                                     &err);
-    return rc ? open_failed(status, &err, pair) : 0;
+    return rc ? bench_weft_failed(status, &err, connecting(pair, what, sizeof(what))) : 0;
 }
 
 static int join_self(struct bench_backend *backend, struct wf_status *status)

@@ -3,6 +3,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 #define SLICE_MS 50
 #define ABORT_TEXT 240
+#define WITHDRAW_MS 1000
 
 enum tag { TAG_WORD = 1, TAG_TEXT = 2, TAG_ABORT = 3 };
 
@@ -23,7 +25,7 @@ struct word {
 
 struct farewell {
     uint32_t exit_status;
-    uint32_t interrupted;
+    uint32_t signal; /* that came; 0: none */
     char reason[ABORT_TEXT];
 };
 
@@ -34,8 +36,10 @@ struct bench_control {
     struct weft_request *abort_request; /* posted from the first moment on; NULL once it has ended */
     struct weft_request *abort_send;
     struct farewell heard, said;
-    bool aborted; /* the other node gave up */
-    bool gave_up; /* this one did */
+    bool aborted;        /* the other node gave up */
+    atomic_flag gave_up; /* this one did: whoever sets it writes `said` */
+    int64_t expected_ns; /* when the other node must have spoken; WF_NEVER */
+    int timeout_ms;      /* what that came from */
     uint64_t words_sent, words_taken;
     char *text; /* BENCH_TEXT_MAX bytes */
 };
@@ -55,6 +59,8 @@ int bench_control_create(struct weft_connection *connection, const struct weft_p
     control->connection = connection;
     control->peer = peer;
     control->node = node;
+    control->expected_ns = WF_NEVER;
+    atomic_flag_clear(&control->gave_up);
     rc = weft_recv(connection, &control->heard, sizeof(control->heard), TAG_ABORT, NULL, &control->abort_request);
     if (rc) {
         bench_control_destroy(control);
@@ -70,6 +76,12 @@ void bench_control_destroy(struct bench_control *control)
         return;
     free(control->text);
     free(control);
+}
+
+void bench_control_expect_within(struct bench_control *control, int timeout_ms)
+{
+    control->timeout_ms = timeout_ms;
+    control->expected_ns = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), timeout_ms);
 }
 
 /* Why a message failed: what ended the session says more than what the message saw of it. */
@@ -97,28 +109,44 @@ int bench_control_check(struct bench_control *control, struct wf_status *status)
         control->heard.reason[ABORT_TEXT - 1] = '\0';
     }
     if (control->aborted)
-        return wf_fail(status, -ECONNABORTED, "node%d gave up: %s", 1 - control->node, control->heard.reason);
+        return wf_fail(status, -ECONNABORTED, "node%d, %s, gave up: %s", 1 - control->node,
+                       weft_peer_name(control->peer), control->heard.reason);
     return 0;
 }
 
-bool bench_control_aborted(const struct bench_control *control, int *exit_status, bool *interrupted)
+bool bench_control_aborted(const struct bench_control *control, int *exit_status, int *signal)
 {
     if (control->aborted) {
         *exit_status = (int)le32toh(control->heard.exit_status);
-        *interrupted = control->heard.interrupted != 0;
+        *signal = (int)le32toh(control->heard.signal);
     }
     return control->aborted;
 }
 
-void bench_control_abort(struct bench_control *control, const char *reason, int exit_status, bool interrupted)
+void bench_control_abort(struct bench_control *control, const char *reason, int exit_status, int signal)
 {
-    if (control->gave_up || control->aborted)
+    if (atomic_flag_test_and_set(&control->gave_up))
         return;
-    control->gave_up = true;
     control->said.exit_status = htole32((uint32_t)exit_status);
-    control->said.interrupted = htole32(interrupted);
+    control->said.signal = htole32((uint32_t)signal);
     bench_copy_text(control->said.reason, sizeof(control->said.reason), reason);
     weft_send(control->connection, &control->said, sizeof(control->said), TAG_ABORT, NULL, &control->abort_send);
+}
+
+int bench_control_failed(struct bench_control *control, int code, const char *text, struct wf_status *status)
+{
+    int rc = bench_control_check(control, status);
+
+    return rc ? rc : lost(control, code, text, status);
+}
+
+/* The other node has had its time. */
+static int check_time(const struct bench_control *control, struct wf_status *status)
+{
+    if (wf_clock_now(&wf_clock_monotonic) < control->expected_ns)
+        return 0;
+    return wf_fail(status, -ETIMEDOUT, "node%d, %s, has joined and then said nothing for %d s (--connect-timeout)",
+                   1 - control->node, weft_peer_name(control->peer), control->timeout_ms / 1000);
 }
 
 /* The memory of a request must be free again before the caller goes on. */
@@ -127,7 +155,7 @@ static void withdraw(struct weft_request *request)
     struct weft_completion completion;
 
     weft_cancel(request);
-    weft_wait(request, 2000, &completion);
+    weft_wait(request, WITHDRAW_MS, &completion);
 }
 
 /* Waits for one request, watching for interruptions and the other node's farewell. */
@@ -138,23 +166,19 @@ static int finish(struct bench_control *control, struct weft_request *request, s
 
     while (weft_wait(request, SLICE_MS, completion) == -ETIMEDOUT) {
         rc = bench_control_check(control, status);
+        if (rc == 0)
+            rc = check_time(control, status);
         if (rc) {
             withdraw(request);
             return rc;
         }
     }
-    if (completion->status == 0)
-        return 0;
-    /* A farewell explains more than the broken connection that follows it. */
-    rc = bench_control_check(control, status);
-    return rc ? rc : lost(control, completion->status, completion->text, status);
+    return completion->status ? bench_control_failed(control, completion->status, completion->text, status) : 0;
 }
 
 static int post_failed(struct bench_control *control, int rc, struct wf_status *status)
 {
-    int reason = bench_control_check(control, status);
-
-    return reason ? reason : lost(control, rc, wf_strerror(rc), status);
+    return bench_control_failed(control, rc, wf_strerror(rc), status);
 }
 
 static int send_all(struct bench_control *control, const void *bytes, size_t length, uint64_t tag,

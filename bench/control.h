@@ -22,7 +22,7 @@ struct bench_news {
     uint64_t wrong_bytes;
 };
 
-struct bench_control; /* Owner: the measuring thread. */
+struct bench_control; /* Owner: the measuring thread; only bench_control_abort() may be called by others. */
 
 /* `node` is this node's number; the session is asked about when a message fails. */
 int bench_control_create(struct weft_connection *connection, const struct weft_peer *peer, int node,
@@ -32,11 +32,20 @@ void bench_control_destroy(struct bench_control *control);
 /* 0; -EINTR once a signal has come; -ECONNABORTED with the other node's reason once it gave up. */
 int bench_control_check(struct bench_control *control, struct wf_status *status);
 
-/* Tells the other node, once, why this one gives up, and with which exit status. Never waits. */
-void bench_control_abort(struct bench_control *control, const char *reason, int exit_status, bool interrupted);
+/* Tells the other node, once, why this one gives up, with which exit status, and the signal that came (0: none).
+ * Never waits. Any thread. */
+void bench_control_abort(struct bench_control *control, const char *reason, int exit_status, int signal);
 
 /* Whether the other node gave up; if so, how. */
-bool bench_control_aborted(const struct bench_control *control, int *exit_status, bool *interrupted);
+bool bench_control_aborted(const struct bench_control *control, int *exit_status, int *signal);
+
+/* Why something between the nodes failed, the first of these that is so: a signal came here, the other node gave up,
+ * the session ended, `code` and `text`. Returns its code. */
+int bench_control_failed(struct bench_control *control, int code, const char *text, struct wf_status *status);
+
+/* From now on the other node has to say what it has to say within `timeout_ms`; -1: it may take its time, as long as
+ * its session lives. */
+void bench_control_expect_within(struct bench_control *control, int timeout_ms);
 
 /* Sends `text` / takes the next one; `*out` is a new reference. */
 int bench_control_say(struct bench_control *control, const json_t *text, struct wf_status *status);

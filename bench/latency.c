@@ -46,10 +46,8 @@ static int await(struct rally *rally, bench_request requests[2], struct weft_com
         if (rc)
             return rc;
     }
-    if (rc == 0 && completion->status) {
-        rc = bench_control_check(bed->control, status);
-        return rc ? rc : wf_fail(status, completion->status, "ping-pong: %s", completion->text);
-    }
+    if (rc == 0 && completion->status)
+        return bench_control_failed(bed->control, completion->status, completion->text, status);
     if (rc)
         return wf_fail(status, rc, "ping-pong: %s", wf_strerror(rc));
     requests[index] = NULL;
@@ -79,7 +77,7 @@ static int post_recv(struct rally *rally, bench_request *request, struct wf_stat
     const struct bench_bed *bed = rally->bed;
     int rc = bed->ops->recv(bed->backend, rally->pair, rally->landing, rally->size, rally->tag, request);
 
-    return rc ? wf_fail(status, rc, "ping-pong: %s", wf_strerror(rc)) : 0;
+    return rc ? bench_control_failed(bed->control, rc, wf_strerror(rc), status) : 0;
 }
 
 static int post_send(struct rally *rally, const uint8_t *data, bench_request *request, struct wf_status *status)
@@ -87,7 +85,7 @@ static int post_send(struct rally *rally, const uint8_t *data, bench_request *re
     const struct bench_bed *bed = rally->bed;
     int rc = bed->ops->send(bed->backend, rally->pair, data, rally->size, rally->tag, request);
 
-    return rc ? wf_fail(status, rc, "ping-pong: %s", wf_strerror(rc)) : 0;
+    return rc ? bench_control_failed(bed->control, rc, wf_strerror(rc), status) : 0;
 }
 
 static int serve(struct rally *rally, uint32_t first, uint32_t count, struct wf_status *status)
@@ -163,14 +161,12 @@ static int run_all(struct rally *rally, uint32_t warmup, uint32_t iters, double 
     if (rc == 0 && iters > 1)
         rc = run(rally, warmup, iters - 1, status);
     if (rc == 0 && checks)
-        bench_poison(rally->landing, rally->size);
+        rc = bench_poison(bed, rally->landing, rally->size, status);
     if (rc == 0)
         rc = run(rally, last, 1, status);
-    if (rc == 0 && checks) {
-        bench_damage(rally->landing, rally->size, bed->flip_every);
-        bench_verify(rally->landing, data_of(rally, last, rally->source ? PONG : PING), rally->size, last,
-                     &rally->wrong);
-    }
+    if (rc == 0 && checks)
+        rc = bench_check(bed, rally->landing, data_of(rally, last, rally->source ? PONG : PING), rally->size, last,
+                         &rally->wrong, status);
     return rc;
 }
 

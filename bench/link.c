@@ -68,6 +68,26 @@ int bench_link_listen(struct bench_link *link, const char *address, int *port, s
     return 0;
 }
 
+int bench_link_take(const struct bench_link *link, struct weft_endpoint *endpoint, uint32_t remote, int timeout_ms,
+                    const char *what, struct weft_connection **out, struct wf_status *status)
+{
+    int64_t deadline = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), timeout_ms);
+    struct weft_error err = {0};
+    int rc;
+
+    /* A session that has ended may say -ETIMEDOUT, too. */
+    while ((rc = weft_connection_accept(endpoint, link->peer, remote, SLICE_MS, out, &err)) == -ETIMEDOUT &&
+           weft_peer_status(link->peer, NULL) == 0) {
+        rc = bench_interrupted(status);
+        if (rc)
+            return rc;
+        if (wf_clock_now(&wf_clock_monotonic) >= deadline)
+            return wf_fail(status, -ETIMEDOUT, "%s: %s did not open it within %d s", what, weft_peer_name(link->peer),
+                           timeout_ms / 1000);
+    }
+    return rc ? bench_weft_failed(status, &err, what) : 0;
+}
+
 int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *waiting, void *context,
                       struct wf_status *status)
 {
@@ -87,9 +107,8 @@ int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *wait
     }
     if (rc)
         return bench_weft_failed(status, &err, NULL);
-    rc = weft_connection_accept(link->endpoint, link->peer, BENCH_CONTROL_ENDPOINT, link->connect_timeout_ms,
-                                &link->connection, &err);
-    return rc ? bench_weft_failed(status, &err, "control connection") : 0;
+    return bench_link_take(link, link->endpoint, BENCH_CONTROL_ENDPOINT, link->connect_timeout_ms, "control connection",
+                           &link->connection, status);
 }
 
 int bench_link_connect(struct bench_link *link, const char *address, struct wf_status *status)

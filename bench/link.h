@@ -34,11 +34,16 @@ int bench_link_open(struct bench_link *link, int node, const struct wf_config *c
 
 /* node0: listens; `port` is written before anybody is waited for. */
 int bench_link_listen(struct bench_link *link, const char *address, int *port, struct wf_status *status);
-/* node0: waits for the other node as long as `connect_timeout` says, or for ever when `patient`. */
+/* node0: waits for the other node as long as `connect_timeout` says, or for ever when `patient`. Once it has come, the
+ * control connection has to follow within `connect_timeout` either way. */
 int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *waiting, void *context,
                       struct wf_status *status);
 /* node1. */
 int bench_link_connect(struct bench_link *link, const char *address, struct wf_status *status);
+
+/* Takes the connection that the peer opens from its endpoint `remote` to `endpoint`. -EINTR once a signal has come. */
+int bench_link_take(const struct bench_link *link, struct weft_endpoint *endpoint, uint32_t remote, int timeout_ms,
+                    const char *what, struct weft_connection **out, struct wf_status *status);
 
 /* Ends the session and frees everything; at most about a second. */
 void bench_link_close(struct bench_link *link);

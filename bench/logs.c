@@ -53,15 +53,16 @@ int bench_result_logs(const struct bench_result *result, const char *folder, str
     int rc = bench_make_folder(folder, status);
 
     for (uint32_t endpoint = 0; rc == 0 && endpoint < result->plan->endpoints; endpoint++) {
-        char path[WF_VALUE_MAX + 96], name[32];
+        char path[WF_VALUE_MAX + 96], name[32], cut[320];
         FILE *file;
         snprintf(path, sizeof(path), "%s/fullmesh_%s_gpu%u_%s.log", folder, role, endpoint, result->stamp);
         file = fopen(path, "we");
         if (!file)
             return wf_fail(status, -errno, "cannot write %.150s: %s", path, wf_strerror(errno));
-        fprintf(file, "# weft %s, %s, %s, received by %s, memory: host%s\n", weft_version(), result->started, role,
-                bench_endpoint_name(result->node, endpoint, name, sizeof(name)),
-                result->complete ? "" : " (incomplete: the run did not finish)");
+        fprintf(file, "# weft %s, %s, %s, received by %s, memory: host\n", weft_version(), result->started, role,
+                bench_endpoint_name(result->node, endpoint, name, sizeof(name)));
+        if (bench_cut_text(result, cut, sizeof(cut))[0])
+            fprintf(file, "# %s\n", cut);
         write_lines(result, endpoint, file);
         if (fclose(file) != 0)
             rc = wf_fail(status, -EIO, "cannot write %.150s: %s", path, wf_strerror(errno));

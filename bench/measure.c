@@ -18,42 +18,64 @@ uint64_t bench_cpu_ns(void)
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * WF_NS_PER_US;
 }
 
-void bench_damage(uint8_t *landing, uint64_t size, uint64_t every)
+/* ------------------------------------------------------------------------------------------- check */
+
+int bench_poison(const struct bench_bed *bed, uint8_t *landing, uint64_t size, struct wf_status *status)
 {
-    for (uint64_t at = every; every && at <= size; at += every)
-        landing[at - 1] ^= 1;
+    uint64_t end = size + BENCH_GUARD;
+    int rc = 0;
+
+    for (uint64_t at = 0; rc == 0 && at < end; at += BENCH_PIECE) {
+        memset(landing + at, BENCH_POISON, end - at < BENCH_PIECE ? end - at : BENCH_PIECE);
+        rc = bench_control_check(bed->control, status);
+    }
+    return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- check */
+int bench_check(const struct bench_bed *bed, uint8_t *landing, const uint8_t *expected, uint64_t size,
+                uint64_t iteration, struct bench_wrong *wrong, struct wf_status *status)
+{
+    uint64_t done = 0;
+    int rc;
+
+    for (uint64_t at = bed->flip_every; bed->flip_every && at <= size; at += bed->flip_every)
+        landing[at - 1] ^= 1;
+    do {
+        done = bench_verify(landing, expected, size, done, iteration, wrong);
+        rc = bench_control_check(bed->control, status);
+    } while (rc == 0 && done < size);
+    return rc;
+}
 
 static bool verifies(const struct bench_phase *phase)
 {
     return phase->bed->plan->check && phase->bed->ops->moves_data;
 }
 
-static void poison(struct bench_phase *phase)
+static int poison(struct bench_phase *phase, struct wf_status *status)
 {
+    int rc = 0;
+
     for (uint32_t i = 0; verifies(phase) && i < phase->flow_count; i++)
-        for (uint32_t slot = 0; phase->flows[i].receives && slot < phase->slots; slot++)
-            bench_poison(bench_phase_landing(phase, &phase->flows[i], slot), phase->size);
+        for (uint32_t slot = 0; rc == 0 && phase->flows[i].receives && slot < phase->slots; slot++)
+            rc = bench_poison(phase->bed, bench_phase_landing(phase, &phase->flows[i], slot), phase->size, status);
+    return rc;
 }
 
 static int verify(struct bench_phase *phase, struct wf_status *status)
 {
+    int rc = 0;
+
     for (uint32_t i = 0; verifies(phase) && i < phase->flow_count; i++) {
         struct bench_flow *flow = &phase->flows[i];
-        for (uint32_t slot = 0; flow->receives && slot < phase->slots; slot++) {
+        for (uint32_t slot = 0; rc == 0 && flow->receives && slot < phase->slots; slot++) {
             uint32_t iteration = phase->iterations[(size_t)i * phase->slots + slot];
-            uint8_t *landing = bench_phase_landing(phase, flow, slot);
-            int rc = bench_interrupted(status);
-            if (rc)
-                return rc;
-            bench_damage(landing, phase->size, phase->bed->flip_every);
-            bench_verify(landing, bench_phase_data(phase, flow, iteration), phase->size, iteration, &flow->wrong);
+            rc = bench_check(phase->bed, bench_phase_landing(phase, flow, slot),
+                             bench_phase_data(phase, flow, iteration), phase->size, iteration, &flow->wrong, status);
         }
         phase->wrong_bytes += flow->wrong.bytes;
     }
-    return 0;
+    return rc;
 }
 
 /* ------------------------------------------------------------------------------------------- the phase */
@@ -83,8 +105,9 @@ static int run_segments(struct bench_phase *phase, struct wf_status *status)
         rc = bench_phase_run(phase, &body, status);
     if (rc)
         return rc;
-    poison(phase);
-    rc = bench_phase_run(phase, &end, status);
+    rc = poison(phase, status);
+    if (rc == 0)
+        rc = bench_phase_run(phase, &end, status);
     snapshot(phase, phase->after);
     return rc ? rc : verify(phase, status);
 }

@@ -58,7 +58,10 @@ int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, s
 /* Processor time of this process so far. */
 uint64_t bench_cpu_ns(void);
 
-/* Damages landed bytes as --fault flip_every asks. */
-void bench_damage(uint8_t *landing, uint64_t size, uint64_t every);
+/* Overwrites a landing and its guard; compares them with what was sent, after the damage of --fault flip_every. What
+ * takes long looks up now and then: 0, or what bench_control_check() says. */
+int bench_poison(const struct bench_bed *bed, uint8_t *landing, uint64_t size, struct wf_status *status);
+int bench_check(const struct bench_bed *bed, uint8_t *landing, const uint8_t *expected, uint64_t size,
+                uint64_t iteration, struct bench_wrong *wrong, struct wf_status *status);
 
 #endif

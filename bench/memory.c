@@ -188,7 +188,20 @@ static uint8_t *map(uint64_t bytes)
     return at;
 }
 
-int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, int node, struct wf_status *status)
+static int fill(struct bench_arena *arena, uint64_t seed, struct bench_control *control, struct wf_status *status)
+{
+    int rc = 0;
+
+    for (uint64_t at = 0; rc == 0 && at < arena->stream_bytes; at += BENCH_PIECE) {
+        uint64_t end = arena->stream_bytes - at < BENCH_PIECE ? arena->stream_bytes : at + BENCH_PIECE;
+        bench_stream_fill(arena->stream, at, end, seed);
+        rc = bench_control_check(control, status);
+    }
+    return rc;
+}
+
+int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, int node, struct bench_control *control,
+                     struct wf_status *status)
 {
     char text[32];
 
@@ -201,8 +214,7 @@ int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, i
     if (!arena->stream || (arena->landing_bytes && !arena->landings))
         return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --end or --endpoints",
                        bench_human_bytes(arena->stream_bytes + arena->landing_bytes, text, sizeof(text)));
-    bench_stream_fill(arena->stream, arena->stream_bytes, plan->seed);
-    return 0;
+    return fill(arena, plan->seed, control, status);
 }
 
 void bench_arena_fini(struct bench_arena *arena)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "control.h"
 #include "schedule.h"
 
 /* Bytes that `node` will allocate; UINT64_MAX when they do not fit 64 bits. */
@@ -31,8 +32,10 @@ struct bench_arena {
     uint64_t landing_bytes;
 };
 
-/* Maps both and fills the stream. -ENOMEM. Can be given to fini either way. */
-int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, int node, struct wf_status *status);
+/* Maps both and fills the stream. -ENOMEM, or what bench_control_check() says meanwhile. Can be given to fini either
+ * way. */
+int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, int node, struct bench_control *control,
+                     struct wf_status *status);
 void bench_arena_fini(struct bench_arena *arena);
 
 /* Landing number `index` for messages of `size` bytes: page aligned, with its guard behind it. */

@@ -14,11 +14,11 @@ uint64_t bench_stream_bytes(uint64_t largest)
     return (largest + BENCH_STREAM_SLACK + 7) & ~7ull;
 }
 
-void bench_stream_fill(uint8_t *stream, uint64_t bytes, uint64_t seed)
+void bench_stream_fill(uint8_t *stream, uint64_t from, uint64_t to, uint64_t seed)
 {
     uint64_t key = bench_random_mix(seed + BENCH_GOLDEN);
 
-    for (uint64_t at = 0; at + 8 <= bytes; at += 8) {
+    for (uint64_t at = from; at + 8 <= to; at += 8) {
         uint64_t word = bench_random_mix(key + at * BENCH_GOLDEN);
         memcpy(stream + at, &word, sizeof(word));
     }
@@ -30,11 +30,6 @@ uint64_t bench_window_offset(uint64_t seed, uint32_t pair, uint64_t size, uint64
     uint64_t start = bench_random_mix(seed ^ size) + pair * 40503ull + iteration * 25717ull;
 
     return start % (BENCH_STREAM_SLACK / WINDOW_STEP) * WINDOW_STEP;
-}
-
-void bench_poison(uint8_t *landing, uint64_t size)
-{
-    memset(landing, BENCH_POISON, size + BENCH_GUARD);
 }
 
 static void note_first(const uint8_t *landing, const uint8_t *expected, uint64_t at, uint64_t left,
@@ -60,19 +55,23 @@ static void count_wrong(const uint8_t *landing, const uint8_t *expected, uint64_
     }
 }
 
-void bench_verify(const uint8_t *landing, const uint8_t *expected, uint64_t size, uint64_t iteration,
-                  struct bench_wrong *wrong)
+uint64_t bench_verify(const uint8_t *landing, const uint8_t *expected, uint64_t size, uint64_t from, uint64_t iteration,
+                      struct bench_wrong *wrong)
 {
+    uint64_t end = size - from < BENCH_PIECE ? size : from + BENCH_PIECE;
     uint8_t guard[BENCH_GUARD];
 
-    for (uint64_t at = 0; at < size; at += BLOCK) {
-        uint64_t length = size - at < BLOCK ? size - at : BLOCK;
+    for (uint64_t at = from; at < end; at += BLOCK) {
+        uint64_t length = end - at < BLOCK ? end - at : BLOCK;
         if (memcmp(landing + at, expected + at, length) != 0)
             count_wrong(landing + at, expected + at, at, length, iteration, wrong);
     }
+    if (end < size)
+        return end;
     memset(guard, BENCH_POISON, sizeof(guard));
     if (memcmp(landing + size, guard, sizeof(guard)) != 0)
         count_wrong(landing + size, guard, size, sizeof(guard), iteration, wrong);
+    return size;
 }
 
 static void hex(const uint8_t *bytes, int count, char *text)

@@ -16,12 +16,13 @@
 #define BENCH_POISON 0xA5               /* what a landing holds before the data comes */
 #define BENCH_GUARD 64                  /* poisoned bytes behind a landing that must stay so */
 #define BENCH_SHOWN 8                   /* bytes shown of the first wrong place */
+#define BENCH_PIECE (64ull << 20)       /* filled or checked at once: a fraction of a second */
 
 /* Bytes a stream for messages of up to `largest` bytes needs. */
 uint64_t bench_stream_bytes(uint64_t largest);
 
-/* Fills the stream; `bytes` is a multiple of 8, as bench_stream_bytes() gives it. */
-void bench_stream_fill(uint8_t *stream, uint64_t bytes, uint64_t seed);
+/* Fills the stream from `from` to `to`, both multiples of 8, as bench_stream_bytes() gives them. */
+void bench_stream_fill(uint8_t *stream, uint64_t from, uint64_t to, uint64_t seed);
 
 /* Where the window of a message starts: below BENCH_STREAM_SLACK, cache-line aligned. */
 uint64_t bench_window_offset(uint64_t seed, uint32_t pair, uint64_t size, uint64_t iteration);
@@ -35,12 +36,10 @@ struct bench_wrong {
     uint8_t expected[BENCH_SHOWN], found[BENCH_SHOWN];
 };
 
-/* Overwrites a landing of `size` bytes and its guard. */
-void bench_poison(uint8_t *landing, uint64_t size);
-
-/* Compares every byte of a landing and its guard; adds to `wrong` (all zero at first). */
-void bench_verify(const uint8_t *landing, const uint8_t *expected, uint64_t size, uint64_t iteration,
-                  struct bench_wrong *wrong);
+/* Compares up to BENCH_PIECE bytes of a landing of `size` bytes from `from` on, with the last of them its guard; adds
+ * to `wrong` (all zero at first). Returns where it stopped: `size` once everything was compared. */
+uint64_t bench_verify(const uint8_t *landing, const uint8_t *expected, uint64_t size, uint64_t from, uint64_t iteration,
+                      struct bench_wrong *wrong);
 
 /* One sentence: first offset, what was expected, what stood there. Returns `buffer`. */
 char *bench_wrong_text(const struct bench_wrong *wrong, uint64_t size, char *buffer, size_t room);

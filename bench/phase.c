@@ -76,14 +76,13 @@ static int failed(struct bench_phase *phase, const struct bench_flow *flow, int 
                   struct wf_status *status)
 {
     const struct bench_pair *pair = &phase->bed->plan->pairs[flow->pair];
-    char src[32], dst[32], size[32];
-    int reason = bench_control_check(phase->bed->control, status);
+    char src[32], dst[32], size[32], where[WF_STATUS_TEXT];
 
-    if (reason)
-        return reason;
-    return wf_fail(status, rc, "%s -> %s, %s, %s: %s", bench_endpoint_name(pair->src_node, pair->src, src, sizeof(src)),
-                   bench_endpoint_name(pair->dst_node, pair->dst, dst, sizeof(dst)),
-                   wf_format_size(phase->size, size, sizeof(size)), bench_mode_name(phase->mode), text);
+    snprintf(where, sizeof(where), "%s -> %s, %s, %s: %s",
+             bench_endpoint_name(pair->src_node, pair->src, src, sizeof(src)),
+             bench_endpoint_name(pair->dst_node, pair->dst, dst, sizeof(dst)),
+             wf_format_size(phase->size, size, sizeof(size)), bench_mode_name(phase->mode), text);
+    return bench_control_failed(phase->bed->control, rc, where, status);
 }
 
 /* Posts the next iteration of a flow in a free slot. */

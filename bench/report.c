@@ -9,6 +9,19 @@
 #define SIDE_BY_SIDE 8 /* endpoints up to which both directions fit into 120 columns */
 #define MATRIX_MOST 16 /* and one direction */
 
+bool bench_quiet(const struct wf_config *config)
+{
+    return wf_config_number(config, WF_SET_QUIET) != 0;
+}
+
+FILE *bench_people(const struct wf_config *config)
+{
+    bool taken =
+        strcmp(wf_config_text(config, WF_SET_JSON), "-") == 0 || strcmp(wf_config_text(config, WF_SET_CSV), "-") == 0;
+
+    return taken ? stderr : stdout;
+}
+
 static void print_rails(const struct bench_result *result, FILE *out)
 {
     fprintf(out, "memory: host   endpoints: %u per node   rails:", result->plan->endpoints);
@@ -224,6 +237,7 @@ static void print_latency(const struct bench_result *result, FILE *out)
 static void print_verdict(const struct bench_result *result, FILE *out)
 {
     uint64_t planned = bench_plan_samples(result->plan);
+    char cut[320];
 
     fprintf(out, "\n%zu of %" PRIu64 " samples", result->sample_count, planned);
     if (!result->plan->check)
@@ -232,7 +246,10 @@ static void print_verdict(const struct bench_result *result, FILE *out)
         fprintf(out, ", nothing to verify: no data was moved");
     else
         fprintf(out, ", %" PRIu64 " wrong bytes", bench_result_wrong_bytes(result));
-    fprintf(out, ": %s\n", bench_result_passed(result) ? "passed" : result->interrupted ? "INTERRUPTED" : "FAILED");
+    if (bench_cut_text(result, cut, sizeof(cut))[0])
+        fprintf(out, ": FAILED, %s\n", cut);
+    else
+        fprintf(out, ": %s\n", bench_result_passed(result) ? "passed" : "FAILED");
 }
 
 /* Where the rest is, in one line. */
@@ -269,6 +286,7 @@ void bench_report(const struct bench_result *result, FILE *out)
         print_table(result, out);
     }
     print_verdict(result, out);
-    print_places(result, out);
+    if (result->filed)
+        print_places(result, out);
     fflush(out);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "backend.h"
+#include "interrupt.h"
 #include "words.h"
 
 void bench_result_init(struct bench_result *result, const struct bench_options *options, int node)
@@ -81,6 +82,34 @@ int bench_result_add_set(struct bench_result *result, const struct bench_set *se
     return grown ? 0 : wf_fail(status, -ENOMEM, "no memory for a result");
 }
 
+void bench_result_cut(struct bench_result *result, const struct bench_cut *cut, const char *reason)
+{
+    pthread_mutex_lock(&result->lock);
+    if (!result->complete && !result->cut.by)
+        result->cut = *cut;
+    if (!result->error[0])
+        snprintf(result->error, sizeof(result->error), "%s", reason);
+    pthread_mutex_unlock(&result->lock);
+}
+
+void bench_result_keep_rails(struct bench_result *result, int node, json_t *totals)
+{
+    pthread_mutex_lock(&result->lock);
+    json_decref(result->rail_totals[node]);
+    result->rail_totals[node] = totals;
+    pthread_mutex_unlock(&result->lock);
+}
+
+char *bench_cut_text(const struct bench_result *result, char *buffer, size_t room)
+{
+    buffer[0] = '\0';
+    if (result->cut.by == BENCH_CUT_SIGNAL)
+        snprintf(buffer, room, "cut short by %s at node%d", bench_signal_name(result->cut.signal), result->cut.node);
+    else if (result->cut.by)
+        snprintf(buffer, room, "cut short: %s", result->error);
+    return buffer;
+}
+
 uint64_t bench_result_wrong_bytes(const struct bench_result *result)
 {
     uint64_t sum = 0;
@@ -100,7 +129,7 @@ bool bench_result_checked(const struct bench_result *result)
 
 bool bench_result_passed(const struct bench_result *result)
 {
-    return result->complete && !result->interrupted && !result->error[0] && bench_result_wrong_bytes(result) == 0;
+    return result->complete && !result->error[0] && bench_result_wrong_bytes(result) == 0;
 }
 
 bool bench_sample_in_set(const struct bench_sample *sample, const struct bench_set *set)
@@ -183,6 +212,12 @@ static int move_latest(const struct bench_result *result, const char *folder, st
     return 0;
 }
 
+/* The first error is the one that is told. */
+static int first(int before, int rc)
+{
+    return before ? before : rc;
+}
+
 /* A file that a setting names by itself. */
 static int write_named(const struct bench_result *result, enum wf_setting_id id,
                        int (*write)(const struct bench_result *, const char *, struct wf_status *),
@@ -199,37 +234,46 @@ static int write_out(const struct bench_result *result, struct wf_status *status
     const char *folder = wf_config_text(result->options->config, WF_SET_OUT);
     const char *command = bench_command_name(result->options->command);
     char path[WF_VALUE_MAX + 32];
+    struct wf_status later;
     int rc;
 
     if (!folder[0])
         return 0;
     rc = bench_make_folder(folder, status);
+    if (rc)
+        return rc;
     snprintf(path, sizeof(path), "%s/%s.json", folder, command);
-    if (rc == 0)
-        rc = bench_result_json(result, path, status);
+    rc = bench_result_json(result, path, status);
     snprintf(path, sizeof(path), "%s/%s.csv", folder, command);
-    if (rc == 0)
-        rc = bench_result_csv(result, path, status);
+    rc = first(rc, bench_result_csv(result, path, rc ? &later : status));
     return rc ? rc : move_latest(result, folder, status);
+}
+
+static int write_all(const struct bench_result *result, struct wf_status *status)
+{
+    const char *logs = wf_config_text(result->options->config, WF_SET_LOG_DIR);
+    struct wf_status later;
+    int rc = 0;
+
+    if (!result->options->child) {
+        rc = write_out(result, status);
+        rc = first(rc, write_named(result, WF_SET_JSON, bench_result_json, rc ? &later : status));
+        rc = first(rc, write_named(result, WF_SET_CSV, bench_result_csv, rc ? &later : status));
+    }
+    if (logs[0] && result->options->command == BENCH_MESH && (result->sample_count || result->host[0]))
+        rc = first(rc, bench_result_logs(result, logs, rc ? &later : status));
+    return rc;
 }
 
 int bench_result_write(struct bench_result *result, struct wf_status *status)
 {
-    const char *logs = wf_config_text(result->options->config, WF_SET_LOG_DIR);
     int rc = 0;
 
     pthread_mutex_lock(&result->lock);
     if (!result->written && result->plan) {
         result->written = true;
-        if (!result->options->child) {
-            rc = write_out(result, status);
-            if (rc == 0)
-                rc = write_named(result, WF_SET_JSON, bench_result_json, status);
-            if (rc == 0)
-                rc = write_named(result, WF_SET_CSV, bench_result_csv, status);
-        }
-        if (rc == 0 && logs[0] && result->options->command == BENCH_MESH && result->sample_count)
-            rc = bench_result_logs(result, logs, status);
+        rc = write_all(result, status);
+        result->filed = rc == 0;
     }
     pthread_mutex_unlock(&result->lock);
     return rc;

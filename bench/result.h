@@ -25,6 +25,20 @@ struct bench_set {
     double cpu_s_per_gb; /* loaded; negative: none */
 };
 
+/* How the run came to its end before all was measured. */
+enum bench_cut_by {
+    BENCH_CUT_NOT,     /* it did not */
+    BENCH_CUT_SIGNAL,  /* a node got one */
+    BENCH_CUT_LOSS,    /* a node was not to be reached any more */
+    BENCH_CUT_FAILURE, /* something went wrong at a node */
+};
+
+struct bench_cut {
+    enum bench_cut_by by;
+    int node;   /* which one: 0 or 1 */
+    int signal; /* which one */
+};
+
 struct bench_result {
     pthread_mutex_t lock;
     const struct bench_options *options;
@@ -39,9 +53,10 @@ struct bench_result {
     struct bench_set *sets;
     int set_count;
     bool complete; /* everything of the plan ran */
-    bool interrupted;
+    struct bench_cut cut;
     char error[256]; /* empty: none */
-    bool written;    /* the files */
+    bool written;    /* there was an attempt to write the files, */
+    bool filed;      /* and it went well */
 };
 
 void bench_result_init(struct bench_result *result, const struct bench_options *options, int node);
@@ -52,6 +67,12 @@ void bench_result_stamp(struct bench_result *result, const char *stamp);
 
 int bench_result_add(struct bench_result *result, const struct bench_sample *sample, struct wf_status *status);
 int bench_result_add_set(struct bench_result *result, const struct bench_set *set, struct wf_status *status);
+
+/* The run ended early, or what followed it failed: kept with its reason, unless that happened before. */
+void bench_result_cut(struct bench_result *result, const struct bench_cut *cut, const char *reason);
+
+/* Takes over what the rails of a node have carried, as bench_rail_totals() tells it. */
+void bench_result_keep_rails(struct bench_result *result, int node, json_t *totals);
 
 /* Sum over all samples; samples that were not checked count nothing. */
 uint64_t bench_result_wrong_bytes(const struct bench_result *result);
@@ -84,7 +105,15 @@ int bench_make_folder(const char *path, struct wf_status *status);
 /* Settings with value and origin, as in a result. */
 json_t *bench_config_to_json(const struct wf_config *config);
 
-/* All files that the options ask for, once; takes the lock. */
+/* Whether only errors are printed, and where text for people goes: standard output, unless results go there. */
+bool bench_quiet(const struct wf_config *config);
+FILE *bench_people(const struct wf_config *config);
+
+/* Why the run was cut short, in a few words; "" where it was not. Returns `buffer`. */
+char *bench_cut_text(const struct bench_result *result, char *buffer, size_t room);
+
+/* All files that the options ask for, once; takes the lock. What can be written is, also after an error: the first is
+ * returned. */
 int bench_result_write(struct bench_result *result, struct wf_status *status);
 
 #endif

@@ -1,4 +1,5 @@
-/* The samples as CSV, one row each; names as in the JSON, with '_' where that has an object within an object. */
+/* The samples as CSV, one row each; names as in the JSON, with '_' where that has an object within an object. The last
+ * line of a run that was cut short is a comment that says so. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -54,6 +55,7 @@ int bench_result_csv(const struct bench_result *result, const char *path, struct
 {
     bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdout : fopen(path, "we");
+    char cut[320];
     int rc = 0;
 
     if (!file)
@@ -62,6 +64,9 @@ int bench_result_csv(const struct bench_result *result, const char *path, struct
     fputs(header, file);
     for (size_t i = 0; i < result->sample_count; i++)
         put_sample(file, result, &result->samples[i]);
+    if (bench_cut_text(result, cut, sizeof(cut))[0])
+        fprintf(file, "# %s: %zu of %" PRIu64 " samples\n", cut, result->sample_count,
+                bench_plan_samples(result->plan));
     if (fflush(file) != 0 || ferror(file))
         rc = wf_fail(status, errno ? -errno : -EIO, "cannot write %.150s: %s", standard ? "standard output" : path,
                      wf_strerror(errno ? errno : EIO));

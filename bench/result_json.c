@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "backend.h"
+#include "interrupt.h"
 #include "result.h"
 #include "words.h"
 
@@ -125,6 +126,21 @@ static json_t *summary(const struct bench_result *result)
                      "peak", peak(result), "sets", sets);
 }
 
+/* null: everything that was planned was measured. */
+static json_t *cut_short(const struct bench_result *result)
+{
+    const struct bench_cut *cut = &result->cut;
+    const char *by = cut->by == BENCH_CUT_SIGNAL ? bench_signal_name(cut->signal)
+                     : cut->by == BENCH_CUT_LOSS ? "loss"
+                                                 : "failure";
+
+    if (!cut->by)
+        return json_null();
+    return json_pack("{s:o, s:s, s:s, s:I, s:I}", "node", json_sprintf("node%d", cut->node), "by", by, "reason",
+                     result->error, "samples", (json_int_t)result->sample_count, "samples_planned",
+                     (json_int_t)bench_plan_samples(result->plan));
+}
+
 static json_t *everything(const struct bench_result *result)
 {
     json_t *root = json_object();
@@ -134,7 +150,8 @@ static json_t *everything(const struct bench_result *result)
     json_object_set_new(root, "version", json_string(weft_version()));
     json_object_set_new(root, "started", json_string(result->started));
     json_object_set_new(root, "role", json_string(result->node == 0 ? "server" : "client"));
-    json_object_set_new(root, "interrupted", json_boolean(result->interrupted));
+    json_object_set_new(root, "interrupted", json_boolean(result->cut.by == BENCH_CUT_SIGNAL));
+    json_object_set_new(root, "cut_short", cut_short(result));
     json_object_set_new(root, "error", result->error[0] ? json_string(result->error) : json_null());
     json_object_set_new(root, "host", hosts(result));
     json_object_set_new(root, "config", bench_config_to_json(result->options->config));

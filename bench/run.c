@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agree.h"
+#include "ending.h"
 #include "interrupt.h"
 #include "local.h"
 #include "workload.h"
@@ -23,90 +24,11 @@ struct run {
     struct bench_result result;
     struct bench_progress progress;
     struct bench_child child;
+    struct bench_ending ending;
     bool made_out; /* the folder of --out was not there before */
     bool prepared; /* settings are sound: from here on a failure is a failure of the run */
     bool passed;
 };
-
-static bool quiet(const struct run *run)
-{
-    return wf_config_number(run->options->config, WF_SET_QUIET) != 0;
-}
-
-/* Text for people: standard output, unless results go there. */
-static FILE *people(const struct run *run)
-{
-    const struct wf_config *config = run->options->config;
-    bool taken =
-        strcmp(wf_config_text(config, WF_SET_JSON), "-") == 0 || strcmp(wf_config_text(config, WF_SET_CSV), "-") == 0;
-
-    return taken ? stderr : stdout;
-}
-
-/* ------------------------------------------------------------------------------------------- failure */
-
-static int exit_of(const struct run *run, int code)
-{
-    if (code == -EOPNOTSUPP)
-        return BENCH_UNAVAILABLE;
-    return code == -EINVAL && !run->prepared ? BENCH_USAGE : BENCH_FAILED;
-}
-
-/* From the signal thread: the orderly end did not come in time. */
-static void last_words(void *context)
-{
-    struct run *run = context;
-    struct wf_status status;
-
-    bench_child_kill(&run->child);
-    run->result.interrupted = true;
-    if (!run->result.error[0])
-        snprintf(run->result.error, sizeof(run->result.error), "interrupted");
-    bench_result_write(&run->result, &status);
-    fputs("weft: interrupted\n", stderr);
-}
-
-/* What broke first is what a person should read: a killed child explains a lost connection. */
-static void find_cause(struct run *run, struct wf_status *status)
-{
-    struct wf_status child;
-
-    if (run->options->place != BENCH_PLACE_LOCAL || status->code == -EINTR || status->code == -ECONNABORTED)
-        return;
-    for (int i = 0; i < 20 && bench_child_check(&run->child, &child) == 0; i++)
-        usleep(10000);
-    if (run->child.ended && run->child.wait_status != 0)
-        *status = child;
-}
-
-/* Tells the other node and the files; node0 keeps what had been measured by then. */
-static int give_up(struct run *run, struct wf_status *status)
-{
-    struct wf_status other;
-    bool interrupted = status->code == -EINTR, theirs = false;
-    int exit_status;
-
-    find_cause(run, status);
-    /* The other node's reason explains whatever broke here because of it. */
-    if (run->control && !interrupted && bench_control_check(run->control, &other) == -ECONNABORTED)
-        *status = other;
-    exit_status = exit_of(run, status->code);
-    if (run->control)
-        theirs = bench_control_aborted(run->control, &exit_status, &interrupted);
-    bench_progress_end(&run->progress);
-    pthread_mutex_lock(&run->result.lock);
-    run->result.interrupted = interrupted;
-    snprintf(run->result.error, sizeof(run->result.error), "%s", status->text);
-    pthread_mutex_unlock(&run->result.lock);
-    if (run->control)
-        bench_control_abort(run->control, status->text, exit_status, interrupted);
-    if (run->result.sample_count || (interrupted && run->control))
-        bench_result_write(&run->result, &other);
-    /* Of two nodes on one terminal, the one where it broke speaks. */
-    if (!run->options->child || !theirs)
-        fprintf(stderr, "weft%s: %s\n", run->options->child ? " (node1)" : "", status->text);
-    return exit_status;
-}
 
 /* ------------------------------------------------------------------------------------------- before the run */
 
@@ -192,7 +114,7 @@ static void listen_address(const struct run *run, char *address, size_t room)
 /* What the client says is measured, so the command for it has all of that. */
 static void invite(const struct run *run, int port)
 {
-    FILE *out = people(run);
+    FILE *out = bench_people(run->options->config);
 
     fprintf(out, "node0 waits on port %d", port);
     if (!run->options->hinted) {
@@ -217,9 +139,8 @@ static int be_server(struct run *run, struct wf_status *status)
     run->prepared = true;
     if (local)
         rc = bench_child_start(&run->child, run->options, port, status);
-    else if (!quiet(run)) {
+    else if (!bench_quiet(run->options->config))
         invite(run, port);
-    }
     return rc ? rc : bench_link_accept(&run->link, !local, local ? look_after_child : NULL, run, status);
 }
 
@@ -232,7 +153,9 @@ static int connect_nodes(struct run *run, struct wf_status *status)
         return rc;
     if (node == 0)
         return be_server(run, status);
+    bench_ending_set_alone(&run->ending, true);
     rc = bench_link_connect(&run->link, run->options->address, status);
+    bench_ending_set_alone(&run->ending, false);
     if (rc == 0)
         run->prepared = true;
     return rc;
@@ -245,14 +168,17 @@ static int agree(struct run *run, struct wf_status *status)
         .plan = &run->plan,
         .link = &run->link,
         .result = &run->result,
-        .news = quiet(run) ? NULL : people(run),
+        .news = bench_quiet(run->options->config) ? NULL : bench_people(run->options->config),
     };
     int rc = bench_control_create(run->link.connection, run->link.peer, run->link.node, &run->control, status);
 
     if (rc)
         return rc;
     agreement.control = run->control;
+    bench_ending_set_link(&run->ending, &run->link, run->control);
+    bench_control_expect_within(run->control, run->link.connect_timeout_ms);
     rc = bench_agree(&agreement, status);
+    bench_control_expect_within(run->control, -1);
     run->bed.copied_up_to = agreement.eager;
     return rc;
 }
@@ -261,7 +187,7 @@ static int agree(struct run *run, struct wf_status *status)
 
 static int measure(struct run *run, struct wf_status *status)
 {
-    int rc = bench_arena_init(&run->arena, &run->plan, run->link.node, status);
+    int rc = bench_arena_init(&run->arena, &run->plan, run->link.node, run->control, status);
 
     if (rc)
         return rc;
@@ -270,7 +196,8 @@ static int measure(struct run *run, struct wf_status *status)
     run->bed.control = run->control;
     run->bed.arena = &run->arena;
     run->bed.flip_every = run->options->flip_every;
-    bench_progress_start(&run->progress, !quiet(run), bench_plan_samples(&run->plan), bench_workload_bytes(&run->plan));
+    bench_progress_start(&run->progress, !bench_quiet(run->options->config), bench_plan_samples(&run->plan),
+                         bench_workload_bytes(&run->plan));
     rc = bench_workload(&run->bed, &run->link, &run->result, &run->progress, status);
     if (rc == 0)
         rc = bench_workload_finish(&run->bed, &run->link, &run->result, &run->passed, status);
@@ -305,19 +232,16 @@ static int conclude(struct run *run, struct wf_status *status)
     if (!run->passed && bench_result_wrong_bytes(&run->result) == 0)
         snprintf(run->result.error, sizeof(run->result.error), "the other node found wrong bytes or missing samples");
     pthread_mutex_unlock(&run->result.lock);
-    rc = bench_result_write(&run->result, status);
-    if (rc)
-        return rc;
-    if (!quiet(run))
-        bench_report(&run->result, people(run));
+    rc = bench_ending_publish(&run->ending, status);
     if (!run->options->child && !run->passed)
         tell_wrong(run);
-    return 0;
+    return rc;
 }
 
 /* Order: first the link, so that nobody touches the buffers any more. */
 static void tear_down(struct run *run)
 {
+    bench_ending_set_link(&run->ending, NULL, NULL);
     bench_progress_end(&run->progress);
     if (run->bed.backend)
         run->bed.ops->close(run->bed.backend);
@@ -343,7 +267,7 @@ static int perform(struct run *run)
     int rc = prepare(run, &status), exit_status;
 
     if (rc == 0)
-        rc = bench_interrupt_start(last_words, run, &status);
+        rc = bench_ending_watch(&run->ending, &status);
     if (rc == 0)
         rc = connect_nodes(run, &status);
     if (rc == 0)
@@ -352,7 +276,9 @@ static int perform(struct run *run)
         rc = measure(run, &status);
     if (rc == 0)
         rc = conclude(run, &status);
-    exit_status = rc ? give_up(run, &status) : run->passed ? BENCH_PASSED : BENCH_FAILED;
+    exit_status = rc            ? bench_ending_give_up(&run->ending, &status, run->prepared)
+                  : run->passed ? BENCH_PASSED
+                                : BENCH_FAILED;
     tear_down(run);
     exit_status = finish_child(run, exit_status, rc == 0);
     bench_interrupt_stop();
@@ -368,7 +294,9 @@ int bench_run(struct bench_options *options)
 
     run.options = options;
     bench_result_init(&run.result, options, options->place == BENCH_PLACE_CONNECT ? 1 : 0);
+    bench_ending_init(&run.ending, &run.result, &run.progress, &run.child);
     exit_status = perform(&run);
+    bench_ending_fini(&run.ending);
     bench_plan_fini(&run.plan);
     bench_result_fini(&run.result);
     return exit_status;

@@ -8,6 +8,8 @@
 
 #define PHASE_CHARGE (256u << 10) /* bytes that stand for the fixed time of a phase in the progress */
 #define SAMPLES_PER_TEXT 200u     /* about 200 KiB of JSON */
+#define SWAP_BYTES (256ull << 20) /* at least so much moves until the nodes tell each other their samples, */
+#define SWAP_PHASES 16u           /* or so many phases go by: what is told survives the loss of the other node */
 
 static uint64_t work_of(const struct bench_plan *plan, uint64_t size, uint32_t pairs)
 {
@@ -71,7 +73,7 @@ static int take_samples(const struct bench_bed *bed, struct bench_result *result
     return rc;
 }
 
-/* Each node ends up with the samples of both, those from `first` on being its own of this set. */
+/* Each node ends up with the samples of both, those from `first` on being its own that the other does not know. */
 static int swap_samples(const struct bench_bed *bed, struct bench_result *result, size_t first,
                         struct wf_status *status)
 {
@@ -95,36 +97,52 @@ static void describe(const struct bench_bed *bed, enum bench_mode mode, uint64_t
     snprintf(text, room, "%s %s %s", bed->ops->name, bench_mode_name(mode), wf_format_size(size, shown, sizeof(shown)));
 }
 
+/* `step` pairs of a set from `first` on. */
+static int measure_pairs(struct bench_bed *bed, struct bench_set *set, uint32_t first, uint32_t step,
+                         struct bench_result *result, struct wf_status *status)
+{
+    struct bench_phase_sum sum = {.cpu_s_per_gb = -1};
+    int rc;
+
+    if (bed->plan->latency)
+        return bench_measure_latency(bed, set->size, first, result, status);
+    rc = bench_measure(bed, set->mode, set->size, first, step, result, &sum, status);
+    if (rc == 0 && set->mode == BENCH_LOADED) {
+        set->bytes = sum.bytes;
+        set->elapsed_ns = sum.elapsed_ns;
+        set->cpu_s_per_gb = sum.cpu_s_per_gb;
+    }
+    return rc;
+}
+
 /* All pairs of one size and mode. */
 static int measure_set(struct bench_bed *bed, enum bench_mode mode, uint64_t size, struct bench_result *result,
                        struct bench_progress *progress, struct wf_status *status)
 {
     const struct bench_plan *plan = bed->plan;
     struct bench_set set = {.backend = bed->ops, .mode = mode, .size = size, .cpu_s_per_gb = -1};
-    uint32_t step = mode == BENCH_LOADED ? plan->pair_count : plan->group;
-    size_t before = result->sample_count;
+    uint32_t step = mode == BENCH_LOADED ? plan->pair_count : plan->group, phases = 0;
+    size_t before = result->sample_count, told = before;
+    uint64_t moved = 0;
     char doing[80];
-    int rc = 0;
+    int rc = 0, added;
 
     describe(bed, mode, size, doing, sizeof(doing));
     for (uint32_t first = 0; rc == 0 && first < plan->pair_count; first += step) {
-        struct bench_phase_sum sum = {.cpu_s_per_gb = -1};
-        if (plan->latency)
-            rc = bench_measure_latency(bed, size, first, result, status);
-        else
-            rc = bench_measure(bed, mode, size, first, step, result, &sum, status);
-        if (mode == BENCH_LOADED) {
-            set.bytes = sum.bytes;
-            set.elapsed_ns = sum.elapsed_ns;
-            set.cpu_s_per_gb = sum.cpu_s_per_gb;
-        }
+        rc = measure_pairs(bed, &set, first, step, result, status);
         bench_progress_step(progress, step, work_of(plan, size, step), doing);
+        moved += work_of(plan, size, step);
+        if (rc || (moved < SWAP_BYTES && ++phases < SWAP_PHASES && first + step < plan->pair_count))
+            continue;
+        rc = swap_samples(bed, result, told, status);
+        told = result->sample_count;
+        moved = phases = 0;
     }
-    if (rc == 0)
-        rc = bench_result_add_set(result, &set, status);
-    if (rc)
+    /* Of a set that was cut short what there is counts, too. */
+    if (rc && result->sample_count == before)
         return rc;
-    return swap_samples(bed, result, before, status);
+    added = bench_result_add_set(result, &set, rc ? &(struct wf_status){0} : status);
+    return rc ? rc : added;
 }
 
 static int measure_backend(struct bench_bed *bed, struct bench_result *result, struct bench_progress *progress,
@@ -162,14 +180,6 @@ int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_
 
 /* ------------------------------------------------------------------------------------------- the end */
 
-static void keep_totals(struct bench_result *result, int node, json_t *totals)
-{
-    pthread_mutex_lock(&result->lock);
-    json_decref(result->rail_totals[node]);
-    result->rail_totals[node] = totals;
-    pthread_mutex_unlock(&result->lock);
-}
-
 static int finish_client(struct bench_bed *bed, struct bench_link *link, bool *passed, struct wf_status *status)
 {
     json_t *mine = json_pack("{s:o}", "rails", bench_rail_totals(link)), *verdict = NULL;
@@ -178,10 +188,11 @@ static int finish_client(struct bench_bed *bed, struct bench_link *link, bool *p
     json_decref(mine);
     if (rc == 0)
         rc = bench_control_hear(bed->control, &verdict, status);
-    if (rc == 0)
-        *passed = json_is_true(json_object_get(verdict, "passed"));
+    if (rc)
+        return rc;
+    *passed = json_is_true(json_object_get(verdict, "passed"));
     json_decref(verdict);
-    return rc;
+    return 0;
 }
 
 static int finish_server(struct bench_bed *bed, struct bench_result *result, bool *passed, struct wf_status *status)
@@ -191,7 +202,7 @@ static int finish_server(struct bench_bed *bed, struct bench_result *result, boo
 
     if (rc)
         return rc;
-    keep_totals(result, 1, json_incref(json_object_get(theirs, "rails")));
+    bench_result_keep_rails(result, 1, json_incref(json_object_get(theirs, "rails")));
     json_decref(theirs);
     *passed = bench_result_wrong_bytes(result) == 0 && result->sample_count == bench_plan_samples(bed->plan);
     verdict = json_pack("{s:b}", "passed", (int)*passed);
@@ -203,7 +214,7 @@ static int finish_server(struct bench_bed *bed, struct bench_result *result, boo
 int bench_workload_finish(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
                           struct wf_status *status)
 {
-    keep_totals(result, bed->node, bench_rail_totals(link));
+    bench_result_keep_rails(result, bed->node, bench_rail_totals(link));
     if (bed->node == 1)
         return finish_client(bed, link, passed, status);
     return finish_server(bed, result, passed, status);
