@@ -67,6 +67,18 @@ static int peer_rails(const struct bench_link *link, struct weft_rail_stats *sta
     return count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
 }
 
+static json_t *rail_to_json(int node, const struct weft_rail_stats *rail)
+{
+    return json_pack("{s:o, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i}", "node",
+                     json_sprintf("node%d", node), "name", rail->name, "local", rail->local, "remote", rail->remote,
+                     "device_bound", rail->device_bound, "bytes", (json_int_t)(rail->sent_bytes + rail->received_bytes),
+                     "sent_bytes", (json_int_t)rail->sent_bytes, "received_bytes", (json_int_t)rail->received_bytes,
+                     "stalls", (json_int_t)rail->stalls, "failures", (json_int_t)rail->failures, "resent_bytes",
+                     (json_int_t)rail->resent_bytes, "retransmits", (json_int_t)rail->retransmits, "damaged",
+                     (json_int_t)rail->damaged, "retired", rail->retired, "channels", rail->channels, "channels_up",
+                     rail->channels_up);
+}
+
 json_t *bench_rail_totals(const struct bench_link *link)
 {
     struct weft_rail_stats stats[BENCH_RAILS_MAX];
@@ -74,15 +86,7 @@ json_t *bench_rail_totals(const struct bench_link *link)
     json_t *all = json_array();
 
     for (int i = 0; i < count; i++)
-        json_array_append_new(
-            all,
-            json_pack("{s:o, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node",
-                      json_sprintf("node%d", link->node), "name", stats[i].name, "local", stats[i].local, "remote",
-                      stats[i].remote, "device_bound", stats[i].device_bound, "bytes",
-                      (json_int_t)(stats[i].sent_bytes + stats[i].received_bytes), "sent_bytes",
-                      (json_int_t)stats[i].sent_bytes, "received_bytes", (json_int_t)stats[i].received_bytes, "stalls",
-                      (json_int_t)stats[i].stalls, "failures", (json_int_t)stats[i].failures, "resent_bytes",
-                      (json_int_t)stats[i].resent_bytes, "retransmits", (json_int_t)stats[i].retransmits));
+        json_array_append_new(all, rail_to_json(link->node, &stats[i]));
     return all;
 }
 

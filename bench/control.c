@@ -20,7 +20,7 @@ enum tag { TAG_WORD = 1, TAG_TEXT = 2, TAG_ABORT = 3 };
 /* A small message: little-endian. */
 struct word {
     uint64_t number; /* counts the words of this direction from 1 */
-    uint64_t values[4];
+    uint64_t values[6];
 };
 
 struct farewell {
@@ -222,6 +222,8 @@ static int send_word(struct bench_control *control, const struct bench_news *new
         word.values[1] = htole64(news->retransmits);
         word.values[2] = htole64(news->elapsed_ns);
         word.values[3] = htole64(news->wrong_bytes);
+        word.values[4] = htole64(news->failures);
+        word.values[5] = htole64(news->resent_bytes);
     }
     return send_all(control, &word, sizeof(word), TAG_WORD, status);
 }
@@ -239,6 +241,8 @@ static int read_word(struct bench_control *control, const struct word *word, siz
         news->retransmits = le64toh(word->values[1]);
         news->elapsed_ns = le64toh(word->values[2]);
         news->wrong_bytes = le64toh(word->values[3]);
+        news->failures = le64toh(word->values[4]);
+        news->resent_bytes = le64toh(word->values[5]);
     }
     return 0;
 }
@@ -323,4 +327,19 @@ int bench_control_swap(struct bench_control *control, const struct bench_news *m
     }
     rc = finish(control, request, &completion, status);
     return rc ? rc : read_word(control, &word, completion.bytes, theirs, status);
+}
+
+static uint64_t larger(uint64_t one, uint64_t other)
+{
+    return one > other ? one : other;
+}
+
+void bench_news_join(const struct bench_news *one, const struct bench_news *other, struct bench_news *both)
+{
+    both->cpu_ns = one->cpu_ns + other->cpu_ns;
+    both->retransmits = one->retransmits + other->retransmits;
+    both->elapsed_ns = larger(one->elapsed_ns, other->elapsed_ns);
+    both->wrong_bytes = one->wrong_bytes + other->wrong_bytes;
+    both->failures = larger(one->failures, other->failures);
+    both->resent_bytes = one->resent_bytes + other->resent_bytes;
 }

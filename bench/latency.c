@@ -170,7 +170,7 @@ static int run_all(struct rally *rally, uint32_t warmup, uint32_t iters, double 
     return rc;
 }
 
-static void fill_sample(const struct rally *rally, const struct bench_news *theirs, uint32_t iters, uint64_t resent,
+static void fill_sample(const struct rally *rally, const struct bench_news *both, uint32_t iters,
                         struct bench_sample *sample)
 {
     const struct bench_bed *bed = rally->bed;
@@ -185,38 +185,37 @@ static void fill_sample(const struct rally *rally, const struct bench_news *thei
     sample->grouped = 1;
     sample->checked = bed->plan->check && bed->ops->moves_data;
     sample->wrong = rally->wrong;
-    sample->wrong.bytes += theirs->wrong_bytes;
-    sample->cpu_s_per_gb = bytes > 0 && bed->ops->moves_data ? (double)(rally->cpu_ns + theirs->cpu_ns) / bytes : -1;
-    sample->retransmits = resent + theirs->retransmits;
+    sample->wrong.bytes = both->wrong_bytes;
+    sample->cpu_s_per_gb = bytes > 0 && bed->ops->moves_data ? (double)both->cpu_ns / bytes : -1;
+    sample->retransmits = both->retransmits;
+    sample->failures = both->failures;
+    sample->resent_bytes = both->resent_bytes;
     bench_times_of(rally->times, rally->time_count, &sample->time);
 }
 
-static uint64_t rails_now(const struct bench_bed *bed, struct weft_rail_stats *stats, int *count)
+static int rails_now(const struct bench_bed *bed, struct weft_rail_stats *stats)
 {
-    uint64_t retransmits = 0;
+    int count = bed->ops->rails(bed->backend, false, stats, BENCH_RAILS_MAX);
 
-    *count = bed->ops->rails(bed->backend, false, stats, BENCH_RAILS_MAX);
-    *count = *count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : *count < 0 ? 0 : *count;
-    for (int i = 0; i < *count; i++)
-        retransmits += stats[i].retransmits;
-    return retransmits;
+    return count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
 }
 
 /* News to the other node; at the source, the sample. */
-static int conclude(struct rally *rally, uint32_t iters, const struct weft_rail_stats *before, uint64_t resent_before,
+static int conclude(struct rally *rally, uint32_t iters, const struct weft_rail_stats *before,
                     struct bench_result *result, struct wf_status *status)
 {
     struct bench_bed *bed = rally->bed;
     struct weft_rail_stats after[BENCH_RAILS_MAX];
-    struct bench_news mine = {.cpu_ns = rally->cpu_ns, .wrong_bytes = rally->wrong.bytes}, theirs;
+    struct bench_news mine = {.cpu_ns = rally->cpu_ns, .wrong_bytes = rally->wrong.bytes}, theirs, both;
     struct bench_sample sample;
-    int rails, rc;
+    int rails = rails_now(bed, after), rc;
 
-    mine.retransmits = rails_now(bed, after, &rails) - resent_before;
+    bench_count_events(before, after, rails, &mine);
     rc = bench_control_swap(bed->control, &mine, &theirs, status);
     if (rc || !rally->source)
         return rc;
-    fill_sample(rally, &theirs, iters, mine.retransmits, &sample);
+    bench_news_join(&mine, &theirs, &both);
+    fill_sample(rally, &both, iters, &sample);
     sample.rail_count = rails;
     for (int i = 0; i < rails; i++)
         sample.rail_bytes[i] = after[i].received_bytes - before[i].received_bytes;
@@ -230,17 +229,16 @@ int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, s
     struct weft_rail_stats before[BENCH_RAILS_MAX];
     struct rally rally = {.bed = bed, .size = size, .tag = ++bed->serial, .pair = pair};
     double *times = calloc(iters, sizeof(*times));
-    uint64_t resent;
-    int rails, rc;
+    int rc;
 
     if (!times)
         return wf_fail(status, -ENOMEM, "no memory for %u times", iters);
     rally.source = bed->plan->pairs[pair].src_node == bed->node;
     rally.landing = bench_arena_landing(bed->arena, size, 0);
-    resent = rails_now(bed, before, &rails);
+    rails_now(bed, before);
     rc = run_all(&rally, bed->plan->warmup, iters, times, status);
     if (rc == 0)
-        rc = conclude(&rally, iters, before, resent, result, status);
+        rc = conclude(&rally, iters, before, result, status);
     free(times);
     return rc;
 }

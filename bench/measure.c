@@ -18,6 +18,21 @@ uint64_t bench_cpu_ns(void)
            (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * WF_NS_PER_US;
 }
 
+static uint64_t growth(uint64_t before, uint64_t after)
+{
+    return after > before ? after - before : 0;
+}
+
+void bench_count_events(const struct weft_rail_stats *before, const struct weft_rail_stats *after, int count,
+                        struct bench_news *news)
+{
+    for (int i = 0; i < count; i++) {
+        news->retransmits += growth(before[i].retransmits, after[i].retransmits);
+        news->failures += growth(before[i].failures, after[i].failures);
+        news->resent_bytes += growth(before[i].resent_bytes, after[i].resent_bytes);
+    }
+}
+
 /* ------------------------------------------------------------------------------------------- check */
 
 int bench_poison(const struct bench_bed *bed, uint8_t *landing, uint64_t size, struct wf_status *status)
@@ -112,16 +127,6 @@ static int run_segments(struct bench_phase *phase, struct wf_status *status)
     return rc ? rc : verify(phase, status);
 }
 
-static uint64_t retransmits(const struct bench_phase *phase)
-{
-    uint64_t sum = 0;
-
-    for (int intra = 0; intra < 2; intra++)
-        for (int i = 0; i < phase->rail_count[intra]; i++)
-            sum += phase->after[intra][i].retransmits - phase->before[intra][i].retransmits;
-    return sum;
-}
-
 /* Receivers of the same kind (within a node or between) share what the rails brought: they got equally much. */
 static uint32_t sharers(const struct bench_phase *phase, bool intra)
 {
@@ -153,6 +158,8 @@ static void fill_sample(const struct bench_phase *phase, struct bench_flow *flow
     sample->wrong = flow->wrong;
     sample->cpu_s_per_gb = cpu;
     sample->retransmits = both->retransmits;
+    sample->failures = both->failures;
+    sample->resent_bytes = both->resent_bytes;
     bench_times_of(flow->times, flow->time_count, &sample->time);
     sample->grouped = bench_phase_group(phase);
     sample->rail_count = phase->rail_count[intra];
@@ -166,16 +173,19 @@ static int conclude(struct bench_phase *phase, struct bench_result *result, stru
                     struct wf_status *status)
 {
     const struct bench_bed *bed = phase->bed;
-    struct bench_news mine = {phase->cpu_ns, retransmits(phase), (uint64_t)phase->elapsed_ns, phase->wrong_bytes};
+    struct bench_news mine = {
+        .cpu_ns = phase->cpu_ns, .elapsed_ns = (uint64_t)phase->elapsed_ns, .wrong_bytes = phase->wrong_bytes};
     struct bench_news theirs, both;
-    int rc = bench_control_swap(bed->control, &mine, &theirs, status);
+    int rc;
 
+    for (int intra = 0; intra < 2; intra++)
+        bench_count_events(phase->before[intra], phase->after[intra], phase->rail_count[intra], &mine);
+    rc = bench_control_swap(bed->control, &mine, &theirs, status);
     if (rc)
         return rc;
-    both.cpu_ns = mine.cpu_ns + theirs.cpu_ns;
-    both.retransmits = mine.retransmits + theirs.retransmits;
+    bench_news_join(&mine, &theirs, &both);
     sum->bytes = phase->size * phase->iters * phase->count;
-    sum->elapsed_ns = (int64_t)(mine.elapsed_ns > theirs.elapsed_ns ? mine.elapsed_ns : theirs.elapsed_ns);
+    sum->elapsed_ns = (int64_t)both.elapsed_ns;
     sum->cpu_s_per_gb = sum->bytes && bed->ops->moves_data ? (double)both.cpu_ns / (double)sum->bytes : -1;
     for (uint32_t i = 0; rc == 0 && i < phase->flow_count; i++) {
         struct bench_sample sample;

@@ -64,4 +64,8 @@ int bench_poison(const struct bench_bed *bed, uint8_t *landing, uint64_t size, s
 int bench_check(const struct bench_bed *bed, uint8_t *landing, const uint8_t *expected, uint64_t size,
                 uint64_t iteration, struct bench_wrong *wrong, struct wf_status *status);
 
+/* Adds to `news` what became of `count` rails between two looks at them. */
+void bench_count_events(const struct weft_rail_stats *before, const struct weft_rail_stats *after, int count,
+                        struct bench_news *news);
+
 #endif

@@ -1,10 +1,12 @@
-/* The result on a terminal: what was in force, a matrix of the largest size per mode, a table of all sizes. */
+/* The result on a terminal: what was in force, a matrix of the largest size per mode, a table of all sizes; and of
+ * rails that failed, if there are any. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend.h"
 #include "result.h"
+#include "words.h"
 
 #define SIDE_BY_SIDE 8 /* endpoints up to which both directions fit into 120 columns */
 #define MATRIX_MOST 16 /* and one direction */
@@ -64,7 +66,7 @@ static const struct bench_sample *find_sample(const struct bench_result *result,
 static void print_cell(const struct bench_sample *sample, FILE *out)
 {
     double rate = sample ? bench_sample_rate(sample) : -1;
-    char mark = sample && sample->wrong.bytes ? '!' : ' ';
+    char mark = !sample ? ' ' : sample->wrong.bytes ? '!' : sample->failures ? '*' : ' ';
 
     if (rate < 0)
         fprintf(out, "     %c", sample ? mark : '-');
@@ -116,6 +118,14 @@ static bool has_scope(const struct bench_result *result, bool intra)
     return false;
 }
 
+static bool any_failures(const struct bench_result *result)
+{
+    for (size_t i = 0; i < result->sample_count; i++)
+        if (result->samples[i].failures)
+            return true;
+    return false;
+}
+
 static void print_matrix(const struct bench_result *result, const struct bench_set *set, FILE *out)
 {
     static const int all[2][2][2] = {{{0, 1}, {1, 0}}, {{0, 0}, {1, 1}}};
@@ -123,7 +133,8 @@ static void print_matrix(const struct bench_result *result, const struct bench_s
 
     fprintf(out, "\n%s, %s: GB/s from the median time, row sends to column, node -> node", bench_mode_name(set->mode),
             wf_format_size(set->size, size, sizeof(size)));
-    fprintf(out, bench_result_wrong_bytes(result) ? " (! wrong bytes)\n" : "\n");
+    fprintf(out, "%s%s\n", bench_result_wrong_bytes(result) ? " (! wrong bytes)" : "",
+            any_failures(result) ? " (* a rail failed meanwhile)" : "");
     if (result->plan->endpoints > MATRIX_MOST) {
         fprintf(out, "(more than %d endpoints: see the result files)\n", MATRIX_MOST);
         return;
@@ -234,6 +245,52 @@ static void print_latency(const struct bench_result *result, FILE *out)
     }
 }
 
+static int64_t count_of(const json_t *rail, const char *name)
+{
+    return (int64_t)json_integer_value(json_object_get(rail, name));
+}
+
+static bool has_suffered(const json_t *rail)
+{
+    return count_of(rail, "failures") || count_of(rail, "resent_bytes") || count_of(rail, "damaged") ||
+           json_is_true(json_object_get(rail, "retired"));
+}
+
+static void print_rail(const json_t *rail, FILE *out)
+{
+    int64_t channels = count_of(rail, "channels"), up = count_of(rail, "channels_up");
+    char resent[32], state[48];
+
+    if (json_is_true(json_object_get(rail, "retired")))
+        snprintf(state, sizeof(state), "retired: it damaged too much");
+    else if (channels == 0)
+        bench_copy_text(state, sizeof(state), "-");
+    else if (up < channels)
+        snprintf(state, sizeof(state), "%" PRId64 " of %" PRId64 " channels", up, channels);
+    else
+        snprintf(state, sizeof(state), "up");
+    fprintf(out, "%-6s %-24s %9" PRId64 " %12s %9" PRId64 "  %s\n", json_string_value(json_object_get(rail, "node")),
+            json_string_value(json_object_get(rail, "name")), count_of(rail, "failures"),
+            bench_human_bytes((uint64_t)count_of(rail, "resent_bytes"), resent, sizeof(resent)),
+            count_of(rail, "damaged"), state);
+}
+
+/* Which rail failed how often: all rails, as soon as there is something to tell of one. */
+static void print_failures(const struct bench_result *result, FILE *out)
+{
+    bool any = false;
+    json_t *rail;
+    size_t index;
+
+    for (int node = 0; node < 2; node++)
+        json_array_foreach(result->rail_totals[node], index, rail) any |= has_suffered(rail);
+    if (!any)
+        return;
+    fprintf(out, "\n%-6s %-24s %9s %12s %9s  %s\n", "node", "rail", "failures", "sent again", "damaged", "state");
+    for (int node = 0; node < 2; node++)
+        json_array_foreach(result->rail_totals[node], index, rail) print_rail(rail, out);
+}
+
 static void print_verdict(const struct bench_result *result, FILE *out)
 {
     uint64_t planned = bench_plan_samples(result->plan);
@@ -285,6 +342,7 @@ void bench_report(const struct bench_result *result, FILE *out)
             print_matrices(result, out);
         print_table(result, out);
     }
+    print_failures(result, out);
     print_verdict(result, out);
     if (result->filed)
         print_places(result, out);

@@ -78,6 +78,8 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
     json_object_set_new(json, "rails", rails_to_json(sample, rails));
     json_object_set_new(json, "cpu_s_per_gb", number_or_null(sample->cpu_s_per_gb));
     json_object_set_new(json, "retransmits", json_integer((json_int_t)sample->retransmits));
+    json_object_set_new(json, "failures", json_integer((json_int_t)sample->failures));
+    json_object_set_new(json, "resent_bytes", json_integer((json_int_t)sample->resent_bytes));
     return json;
 }
 
@@ -162,6 +164,8 @@ int bench_sample_from_json(const json_t *json, struct bench_sample *sample, stru
     wrong_from_json(json_object_get(json, "first_wrong"), &sample->wrong);
     sample->cpu_s_per_gb = real_of(json, "cpu_s_per_gb");
     sample->retransmits = integer_of(json, "retransmits");
+    sample->failures = integer_of(json, "failures");
+    sample->resent_bytes = integer_of(json, "resent_bytes");
     for (size_t i = 0; i < json_array_size(rails) && i < BENCH_RAILS_MAX; i++)
         sample->rail_bytes[sample->rail_count++] = integer_of(json_array_get(rails, i), "bytes");
     return 0;

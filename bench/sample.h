@@ -25,8 +25,10 @@ struct bench_sample {
     bool checked;     /* wrong.bytes says something */
     struct bench_times time;
     struct bench_wrong wrong;
-    double cpu_s_per_gb;  /* processor time of both nodes over all bytes of the phase; negative: no bytes */
-    uint64_t retransmits; /* of both nodes */
+    double cpu_s_per_gb;   /* processor time of both nodes over all bytes of the phase; negative: no bytes */
+    uint64_t retransmits;  /* of both nodes */
+    uint64_t failures;     /* channels lost meanwhile, at the node that lost more: its times are not typical then */
+    uint64_t resent_bytes; /* of both nodes, for that */
     int rail_count;
     uint64_t rail_bytes[BENCH_RAILS_MAX]; /* by rail of the receiving node */
 };

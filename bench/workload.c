@@ -27,8 +27,8 @@ uint64_t bench_workload_bytes(const struct bench_plan *plan)
 
 /* ------------------------------------------------------------------------------------------- samples travel */
 
-static int send_samples(const struct bench_bed *bed, const struct bench_result *result, size_t first, size_t last,
-                        struct wf_status *status)
+static int send_samples(const struct bench_bed *bed, const struct bench_link *link, const struct bench_result *result,
+                        size_t first, size_t last, struct wf_status *status)
 {
     int rc = 0;
 
@@ -42,6 +42,7 @@ static int send_samples(const struct bench_bed *bed, const struct bench_result *
                 array, bench_sample_to_json(&result->samples[first], bed->plan->pattern, &result->rails[bed->node]));
         json_object_set_new(text, "samples", array);
         json_object_set_new(text, "more", json_boolean(first < last));
+        json_object_set_new(text, "rails", bench_rail_totals(link));
         rc = bench_control_say(bed->control, text, status);
         json_decref(text);
     } while (rc == 0 && first < last);
@@ -68,24 +69,25 @@ static int take_samples(const struct bench_bed *bed, struct bench_result *result
                 rc = bench_result_add(result, &sample, status);
         }
         more = json_is_true(json_object_get(text, "more"));
+        bench_result_keep_rails(result, 1 - bed->node, json_incref(json_object_get(text, "rails")));
         json_decref(text);
     }
     return rc;
 }
 
 /* Each node ends up with the samples of both, those from `first` on being its own that the other does not know. */
-static int swap_samples(const struct bench_bed *bed, struct bench_result *result, size_t first,
-                        struct wf_status *status)
+static int swap_samples(const struct bench_bed *bed, const struct bench_link *link, struct bench_result *result,
+                        size_t first, struct wf_status *status)
 {
     size_t end = result->sample_count;
     int rc;
 
     if (bed->node == 1) {
-        rc = send_samples(bed, result, first, end, status);
+        rc = send_samples(bed, link, result, first, end, status);
         return rc ? rc : take_samples(bed, result, status);
     }
     rc = take_samples(bed, result, status);
-    return rc ? rc : send_samples(bed, result, first, end, status);
+    return rc ? rc : send_samples(bed, link, result, first, end, status);
 }
 
 /* ------------------------------------------------------------------------------------------- the plan */
@@ -116,8 +118,8 @@ static int measure_pairs(struct bench_bed *bed, struct bench_set *set, uint32_t 
 }
 
 /* All pairs of one size and mode. */
-static int measure_set(struct bench_bed *bed, enum bench_mode mode, uint64_t size, struct bench_result *result,
-                       struct bench_progress *progress, struct wf_status *status)
+static int measure_set(struct bench_bed *bed, struct bench_link *link, enum bench_mode mode, uint64_t size,
+                       struct bench_result *result, struct bench_progress *progress, struct wf_status *status)
 {
     const struct bench_plan *plan = bed->plan;
     struct bench_set set = {.backend = bed->ops, .mode = mode, .size = size, .cpu_s_per_gb = -1};
@@ -134,7 +136,7 @@ static int measure_set(struct bench_bed *bed, enum bench_mode mode, uint64_t siz
         moved += work_of(plan, size, step);
         if (rc || (moved < SWAP_BYTES && ++phases < SWAP_PHASES && first + step < plan->pair_count))
             continue;
-        rc = swap_samples(bed, result, told, status);
+        rc = swap_samples(bed, link, result, told, status);
         told = result->sample_count;
         moved = phases = 0;
     }
@@ -145,15 +147,15 @@ static int measure_set(struct bench_bed *bed, enum bench_mode mode, uint64_t siz
     return rc ? rc : added;
 }
 
-static int measure_backend(struct bench_bed *bed, struct bench_result *result, struct bench_progress *progress,
-                           struct wf_status *status)
+static int measure_backend(struct bench_bed *bed, struct bench_link *link, struct bench_result *result,
+                           struct bench_progress *progress, struct wf_status *status)
 {
     const struct bench_plan *plan = bed->plan;
     int rc = 0;
 
     for (int mode = 0; mode < BENCH_MODES; mode++)
         for (int i = 0; plan->modes[mode] && rc == 0 && i < plan->size_count; i++)
-            rc = measure_set(bed, mode, plan->sizes[i], result, progress, status);
+            rc = measure_set(bed, link, mode, plan->sizes[i], result, progress, status);
     return rc;
 }
 
@@ -168,7 +170,7 @@ int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_
         rc = bed->ops->open(link, plan, &bed->backend, status);
         if (rc)
             return rc;
-        rc = measure_backend(bed, result, progress, status);
+        rc = measure_backend(bed, link, result, progress, status);
         /* After a failure requests may be under way: the memory they use lives until the link is closed. */
         if (rc == 0)
             bed->ops->close(bed->backend);
@@ -180,7 +182,8 @@ int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_
 
 /* ------------------------------------------------------------------------------------------- the end */
 
-static int finish_client(struct bench_bed *bed, struct bench_link *link, bool *passed, struct wf_status *status)
+static int finish_client(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
+                         struct wf_status *status)
 {
     json_t *mine = json_pack("{s:o}", "rails", bench_rail_totals(link)), *verdict = NULL;
     int rc = bench_control_say(bed->control, mine, status);
@@ -191,11 +194,13 @@ static int finish_client(struct bench_bed *bed, struct bench_link *link, bool *p
     if (rc)
         return rc;
     *passed = json_is_true(json_object_get(verdict, "passed"));
+    bench_result_keep_rails(result, 0, json_incref(json_object_get(verdict, "rails")));
     json_decref(verdict);
     return 0;
 }
 
-static int finish_server(struct bench_bed *bed, struct bench_result *result, bool *passed, struct wf_status *status)
+static int finish_server(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
+                         struct wf_status *status)
 {
     json_t *theirs = NULL, *verdict;
     int rc = bench_control_hear(bed->control, &theirs, status);
@@ -205,7 +210,7 @@ static int finish_server(struct bench_bed *bed, struct bench_result *result, boo
     bench_result_keep_rails(result, 1, json_incref(json_object_get(theirs, "rails")));
     json_decref(theirs);
     *passed = bench_result_wrong_bytes(result) == 0 && result->sample_count == bench_plan_samples(bed->plan);
-    verdict = json_pack("{s:b}", "passed", (int)*passed);
+    verdict = json_pack("{s:b, s:o}", "passed", (int)*passed, "rails", bench_rail_totals(link));
     rc = bench_control_say(bed->control, verdict, status);
     json_decref(verdict);
     return rc;
@@ -216,6 +221,6 @@ int bench_workload_finish(struct bench_bed *bed, struct bench_link *link, struct
 {
     bench_result_keep_rails(result, bed->node, bench_rail_totals(link));
     if (bed->node == 1)
-        return finish_client(bed, link, passed, status);
-    return finish_server(bed, result, passed, status);
+        return finish_client(bed, link, result, passed, status);
+    return finish_server(bed, link, result, passed, status);
 }
