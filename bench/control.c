@@ -42,6 +42,8 @@ struct bench_control {
     int timeout_ms;      /* what that came from */
     uint64_t words_sent, words_taken;
     char *text; /* BENCH_TEXT_MAX bytes */
+    bench_control_look *look;
+    void *look_context;
 };
 
 int bench_control_create(struct weft_connection *connection, const struct weft_peer *peer, int node,
@@ -78,6 +80,12 @@ void bench_control_destroy(struct bench_control *control)
     free(control);
 }
 
+void bench_control_look_after(struct bench_control *control, bench_control_look *look, void *context)
+{
+    control->look = look;
+    control->look_context = context;
+}
+
 void bench_control_expect_within(struct bench_control *control, int timeout_ms)
 {
     control->timeout_ms = timeout_ms;
@@ -111,7 +119,7 @@ int bench_control_check(struct bench_control *control, struct wf_status *status)
     if (control->aborted)
         return wf_fail(status, -ECONNABORTED, "node%d, %s, gave up: %s", 1 - control->node,
                        weft_peer_name(control->peer), control->heard.reason);
-    return 0;
+    return control->look ? control->look(control->look_context, status) : 0;
 }
 
 bool bench_control_aborted(const struct bench_control *control, int *exit_status, int *signal)

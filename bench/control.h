@@ -34,7 +34,12 @@ int bench_control_create(struct weft_connection *connection, const struct weft_p
                          struct bench_control **out, struct wf_status *status);
 void bench_control_destroy(struct bench_control *control);
 
-/* 0; -EINTR once a signal has come; -ECONNABORTED with the other node's reason once it gave up. */
+/* Asked by bench_control_check(), too; non-zero is an error of the other node. NULL: nobody is asked. */
+typedef int bench_control_look(void *context, struct wf_status *status);
+void bench_control_look_after(struct bench_control *control, bench_control_look *look, void *context);
+
+/* 0; -EINTR once a signal has come; -ECONNABORTED with the other node's reason once it gave up; or what the caller's
+ * own look found. */
 int bench_control_check(struct bench_control *control, struct wf_status *status);
 
 /* Tells the other node, once, why this one gives up, with which exit status, and the signal that came (0: none).

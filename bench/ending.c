@@ -116,10 +116,11 @@ static void find_cause(struct bench_ending *ending, struct wf_status *status)
 }
 
 /* Whose doing it was. `theirs`: the other node gave up first, because of `signal` if that is not 0. */
-static void find_cut(const struct bench_ending *ending, bool theirs, int signal, struct bench_cut *cut)
+static void find_cut(const struct bench_ending *ending, int code, bool theirs, int signal, struct bench_cut *cut)
 {
     int here = ending->result->node;
-    bool lost = ending->link && !theirs && !signal && weft_peer_status(ending->link->peer, NULL) != 0;
+    bool gone = code == -ECHILD || (ending->link && weft_peer_status(ending->link->peer, NULL) != 0);
+    bool lost = gone && !theirs && !signal;
 
     cut->by = signal ? BENCH_CUT_SIGNAL : lost ? BENCH_CUT_LOSS : BENCH_CUT_FAILURE;
     cut->node = theirs || lost ? 1 - here : here;
@@ -150,7 +151,7 @@ int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, 
     if (ending->control && !signal)
         theirs = bench_control_aborted(ending->control, &exit_status, &signal);
     bench_progress_end(ending->progress);
-    find_cut(ending, theirs, signal, &cut);
+    find_cut(ending, status->code, theirs, signal, &cut);
     bench_result_cut(ending->result, &cut, status->text);
     if (signal)
         bench_interrupt_hurry();

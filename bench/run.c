@@ -95,6 +95,15 @@ static int look_after_child(void *context, struct wf_status *status)
     return bench_child_check(&run->child, status);
 }
 
+/* Its death is known long before the session notices. It may have ended well, after the last word. */
+static int mourn_child(void *context, struct wf_status *status)
+{
+    struct run *run = context;
+    int rc = bench_child_check(&run->child, status);
+
+    return rc && run->child.wait_status != 0 ? rc : 0;
+}
+
 /* "[ADDR:]PORT" of --listen; the setting `port` where it names none. For --local the kernel chooses. */
 static void listen_address(const struct run *run, char *address, size_t room)
 {
@@ -174,6 +183,8 @@ static int agree(struct run *run, struct wf_status *status)
 
     if (rc)
         return rc;
+    if (run->options->place == BENCH_PLACE_LOCAL)
+        bench_control_look_after(run->control, mourn_child, run);
     agreement.control = run->control;
     bench_ending_set_link(&run->ending, &run->link, run->control);
     bench_control_expect_within(run->control, run->link.connect_timeout_ms);
