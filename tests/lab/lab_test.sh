@@ -107,6 +107,7 @@ end_early KILL 2>/dev/null
 end_early TERM
 expect_status 1 'after SIGTERM'
 expect_text 'interrupted by SIGTERM' 'after SIGTERM'
+(($(grep -l '"by": "SIGTERM"' "$scratch"/results/*/mesh.json | wc -l) == 2)) || fail 'after SIGTERM: not both have results'
 
 # A node that is stopped does not keep the lab from ending.
 stopped_node() {

@@ -99,7 +99,10 @@ make_full() {
 }
 
 make_full
-expect 1 "$full" mesh $base --port "$(free_port)" --json "$full"
+expect 1 "$full" mesh $base --port "$(free_port)" --json "$full" --csv beside.csv
+pass_if "the report is printed all the same: $(cat out)" grep -q '0 wrong bytes' out
+pass_if "and does not name what is not there" [ "$(grep -c results: out)" -eq 0 ]
+pass_if "and the other file is written" [ "$(grep -c '^weft,' beside.csv)" -gt 0 ]
 pass_if "--json writes to a device, and does not replace it" [ -c "$full" ]
 make_full
 expect 1 "$full" mesh $base --port "$(free_port)" --csv "$full"

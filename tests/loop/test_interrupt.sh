@@ -1,0 +1,102 @@
+#!/bin/bash
+# test_interrupt.sh: a signal at either of two nodes ends both, in a hurry but in order: with status 1, and with files
+# that have what was measured and say that the run was cut short, by which signal and where.
+. "$(dirname "$0")/nodes_lib.sh"
+
+# 64K is soon measured, 64M never; the first bytes of it are under way when so many have moved.
+sizes="--size 64K,64M -n 400 -w 0 --inflight 1"
+under_way=150000000
+mesh="mesh --endpoints 1 --mode isolated $sizes"
+pair="pair $sizes"
+
+# ---- in the middle of a message
+# interrupt SIGNAL TO COMMAND OPTION...: TO is server or client.
+interrupt() {
+    local signal=$1 to=$2 node=node0
+    shift 2
+    [ "$to" = client ] && node=node1
+    start_both "$@"
+    moved $under_way
+    kill "-$signal" "${!to}"
+    cut_short "$server" s "$1" "SIG$signal" $node
+    cut_short "$client" c "$1" "SIG$signal" $node
+    pass_if "the other node is told by whom: $(cat s.err c.err)" \
+        [ "$(cat s.err c.err | grep -c "$node, .*(127.0.0.1:.*interrupted by SIG$signal")" -eq 1 ]
+    pass_if "SIG$signal at the $to: nobody is left" nothing_left
+}
+# shellcheck disable=SC2086
+{
+    interrupt TERM server $mesh
+    kept_samples s mesh
+    kept_samples c mesh
+    pass_if "the logs have what was measured" [ "$(grep -c PERF s/logs/*.log)" -eq 1 ]
+    interrupt INT client $mesh
+    interrupt TERM client $pair
+    kept_samples s pair
+    kept_samples c pair
+    under_way=2000000
+    interrupt INT server pair --lat --size 8,64 -n 100000000 -w 0
+    # Before the first message, where memory is filled.
+    under_way=20000
+    interrupt HUP server pair --size 256M -n 400 -w 0
+}
+
+# ---- before the other node is there
+start_server mesh --size 64K
+until_true "the server waits" grep -q 'waits on port' s.out
+kill -TERM "$server"
+cut_short "$server" s mesh SIGTERM node0
+
+takes_signals() { # PID: 0x4000 is SIGTERM
+    local blocked
+    blocked=$(sed -n 's/^SigBlk:[[:space:]]*//p' "/proc/$1/status")
+    [ $((0x${blocked:-0} & 0x4000)) -ne 0 ]
+}
+for signal in TERM INT; do
+    start_client mesh --size 64K
+    until_true "the client takes signals" takes_signals "$client"
+    kill -$signal "$client"
+    cut_short "$client" c mesh SIG$signal node1
+done
+
+# ---- the other node is stopped: this one ends all the same, and by a second signal at once
+# Whether the second one still finds it alive is a matter of time: one of some tries has to.
+for ((try = 0; try < 6; try++)); do
+    # shellcheck disable=SC2086
+    start_both $mesh --timeout 30
+    moved $under_way
+    kill -STOP "$client"
+    kill -TERM "$server"
+    until_true "a word about a second signal" grep -q 'a second signal ends it' s.err
+    kill -TERM "$server" 2>/dev/null
+    cut_short "$server" s mesh SIGTERM node0
+    kill -KILL "$client"
+    ends "$client"
+    grep -q 'ended at once by a second signal' s.err && break
+done
+pass_if "a second signal ends it at once: $(cat s.err)" [ $try -lt 6 ]
+
+# ---- the folder of results is gone: told, and the table is on the terminal
+# shellcheck disable=SC2086
+start_both $mesh
+moved 150000000
+rm -rf s && : >s
+kill -TERM "$server"
+ends "$server"
+pass_if "without a folder: status $status" [ "$status" -eq 1 ]
+pass_if "without a folder: told: $(cat s.err)" grep -q 'cannot write s/' s.err
+pass_if "without a folder: the table is there: $(cat s.out)" grep -q 'FAILED, cut short by SIGTERM' s.out
+cut_short "$client" c mesh SIGTERM node0
+
+# ---- both nodes of --local
+"$WEFT" mesh --local --rails $rails --endpoints 1 --mode isolated $sizes --json - --log-dir= >l.out 2>l.err </dev/null &
+server=$! client=$!
+before=$(lo_received)
+moved 150000000
+kill -TERM $server
+ends $server
+pass_if "--local: status $status" [ "$status" -eq 1 ]
+pass_if "--local: JSON on standard output" grep -q '"by": "SIGTERM"' l.out
+pass_if "--local: one line says why: $(cat l.err)" [ "$(grep -c 'interrupted by SIGTERM' l.err)" -eq 1 ]
+pass_if "--local: nobody is left" nothing_left
+finish
