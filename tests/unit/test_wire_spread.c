@@ -129,6 +129,25 @@ static void nothing_stalls(void **state)
     assert_true(alone > 1000 && idle > 1000);
 }
 
+/* Who changes one lane at a time is told the same as who looks at all of them. */
+static void a_total_follows(void **state)
+{
+    struct wf_lane lanes[6] = {{0}}; /* the last one stays as it is: no lane at all */
+    struct wf_lane_total total = {0};
+    (void)state;
+    for (int round = 0; round < 50000; round++) {
+        int i = (int)draw(5);
+        wf_lane_total_remove(&total, &lanes[i]);
+        lanes[i] = lane(draw(3) ? (double)(1 + draw(1000)) / 1024 : 0, draw(3) ? draw(64 * MIB) : 0);
+        lanes[i].ready = draw(2);
+        wf_lane_total_add(&total, &lanes[i]);
+        uint64_t waiting = 1 + draw(draw(2) ? 8 * MIB : 5000);
+        int asking = (int)draw(5);
+        assert_int_equal(wf_spread_share_of(&total, lanes, 6, asking, waiting, CHUNK),
+                         wf_spread_share(lanes, 5, asking, waiting, CHUNK));
+    }
+}
+
 static void rates(void **state)
 {
     (void)state;
@@ -448,6 +467,7 @@ int main(void)
         cmocka_unit_test(shares),
         cmocka_unit_test(a_stale_lane_is_tried),
         cmocka_unit_test(nothing_stalls),
+        cmocka_unit_test(a_total_follows),
         cmocka_unit_test(rates),
         cmocka_unit_test(short_stretches),
         cmocka_unit_test(unequal_rails_finish_together),

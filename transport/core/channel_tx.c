@@ -308,6 +308,7 @@ bool wf_channel_fill(struct wf_channel *channel)
         tx->bye_sent = true;
     }
     tx->idle = count == 0;
+    wf_spread_note(channel);
     return count > 0;
 }
 

@@ -93,6 +93,7 @@ static void destroy(struct wf_session *session)
     wf_strays_fini(&session->strays[0]);
     wf_strays_fini(&session->strays[1]);
     free(session->channels);
+    wf_spread_fini(&session->spread);
     wf_finished_fini(&session->closed_numbers[0]);
     wf_finished_fini(&session->closed_numbers[1]);
     wf_pool_fini(&session->request_pool);
@@ -190,7 +191,7 @@ void wf_session_hello(struct weft_context *context, struct wf_hello *hello)
 int wf_session_expect(struct wf_session *session, int count)
 {
     session->channels = calloc((size_t)count, sizeof *session->channels);
-    if (!session->channels)
+    if (!session->channels || wf_spread_init(&session->spread, count) < 0)
         return -ENOMEM;
     session->channel_count = count;
     return 0;

@@ -18,6 +18,7 @@
 #include "core/context.h"
 #include "core/landing.h"
 #include "core/resend.h"
+#include "core/spread_plan.h"
 #include "core/wait.h"
 #include "core/worker.h"
 #include "weft.h"
@@ -114,6 +115,7 @@ struct wf_session {
     int downs_due;              /* channels of whose end the peer is to be told */
     bool place_wanted;          /* a channel waits until another lets go of a place */
     struct wf_log_limit lost_log;
+    struct wf_spread spread;
     int bulk_count; /* bulk channels: with more than one the work is spread by rate */
 
     _Atomic int64_t heard_ns;         /* last byte from the peer */

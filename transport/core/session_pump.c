@@ -150,6 +150,7 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
     wf_session_lock(session);
     release(session, worker);
     wf_session_check_close(session);
+    wf_spread_begin(session);
     int count = session->channel_count;
     for (int kind = 0; kind < 2; kind++)
         for (int i = 0; i < count; i++)

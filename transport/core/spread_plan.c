@@ -1,5 +1,8 @@
 #include "core/spread_plan.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "core/channel.h"
 #include "core/session.h"
 
@@ -23,43 +26,86 @@ static bool is_lane(const struct wf_channel *channel)
     return channel && channel->kind == WF_CHANNEL_BULK && channel->up;
 }
 
-/* The last acknowledgement on any of them. */
-static int64_t last_news(const struct wf_session *session)
+/* --- a round --- */
+
+int wf_spread_init(struct wf_spread *spread, int count)
 {
-    int64_t last = 0;
-    for (int i = 0; i < session->channel_count; i++)
-        if (is_lane(session->channels[i]) && session->channels[i]->tx.rate.heard_ns > last)
-            last = session->channels[i]->tx.rate.heard_ns;
-    return last;
+    spread->lanes = calloc((size_t)count, sizeof *spread->lanes);
+    return spread->lanes ? 0 : -ENOMEM;
 }
+
+void wf_spread_fini(struct wf_spread *spread)
+{
+    free(spread->lanes);
+    *spread = (struct wf_spread){0};
+}
+
+void wf_spread_begin(struct wf_session *session)
+{
+    session->spread.known = false;
+}
+
+/* The last acknowledgement on any of them, and the rate of the fastest. */
+static void find_bounds(struct wf_spread *spread, const struct wf_session *session)
+{
+    spread->news_ns = 0;
+    spread->fastest = 0;
+    for (int i = 0; i < session->channel_count; i++) {
+        if (!is_lane(session->channels[i]))
+            continue;
+        const struct wf_rate *rate = &session->channels[i]->tx.rate;
+        spread->news_ns = rate->heard_ns > spread->news_ns ? rate->heard_ns : spread->news_ns;
+        spread->fastest = rate->bytes_per_ns > spread->fastest ? rate->bytes_per_ns : spread->fastest;
+    }
+}
+
+static void find_out(struct wf_spread *spread, const struct wf_session *session)
+{
+    spread->now_ns = wf_context_now(session->context);
+    find_bounds(spread, session);
+    spread->total = (struct wf_lane_total){0};
+    for (int i = 0; i < session->channel_count; i++) {
+        spread->lanes[i] = (struct wf_lane){0};
+        if (!is_lane(session->channels[i]))
+            continue;
+        spread->lanes[i] = lane_of(session->channels[i], spread->now_ns, spread->news_ns);
+        wf_lane_total_add(&spread->total, &spread->lanes[i]);
+    }
+    spread->known = true;
+}
+
+void wf_spread_note(const struct wf_channel *channel)
+{
+    struct wf_spread *spread = &channel->session->spread;
+    if (!spread->known || !is_lane(channel))
+        return;
+    struct wf_lane *lane = &spread->lanes[channel->id];
+    wf_lane_total_remove(&spread->total, lane);
+    *lane = lane_of(channel, spread->now_ns, spread->news_ns);
+    wf_lane_total_add(&spread->total, lane);
+}
+
+/* --- questions --- */
 
 uint64_t wf_spread_plan(const struct wf_channel *channel, uint64_t waiting)
 {
     const struct wf_session *session = channel->session;
+    struct wf_spread *spread = &channel->session->spread;
     if (session->bulk_count < 2)
         return session->chunk;
-    struct wf_lane lanes[WF_CHANNELS_MAX];
-    int count = 0, mine = 0;
-    int64_t now = wf_context_now(session->context), news = last_news(session);
-    for (int i = 0; i < session->channel_count; i++) {
-        if (!is_lane(session->channels[i]))
-            continue;
-        if (session->channels[i] == channel)
-            mine = count;
-        lanes[count++] = lane_of(session->channels[i], now, news);
-    }
-    return wf_spread_share(lanes, count, mine, waiting, session->chunk);
+    if (spread->known)
+        wf_spread_note(channel); /* it may have taken something since it asked last */
+    else
+        find_out(spread, session);
+    return wf_spread_share_of(&spread->total, spread->lanes, session->channel_count, (int)channel->id, waiting,
+                              session->chunk);
 }
 
 bool wf_spread_suits(const struct wf_channel *channel, uint64_t waiting, uint64_t length)
 {
-    const struct wf_session *session = channel->session;
     uint64_t share = wf_spread_plan(channel, waiting);
     if (share == 0 || share >= length)
         return share > 0;
-    for (int i = 0; i < session->channel_count; i++)
-        if (is_lane(session->channels[i]) &&
-            session->channels[i]->tx.rate.bytes_per_ns > SLOW * channel->tx.rate.bytes_per_ns)
-            return false;
-    return true;
+    const struct wf_spread *spread = &channel->session->spread;
+    return spread->fastest <= SLOW * channel->tx.rate.bytes_per_ns;
 }

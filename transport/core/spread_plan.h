@@ -7,7 +7,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "wire/spread.h"
+
 struct wf_channel;
+struct wf_session;
+
+/*
+ * All bulk channels of a session, as they are in one round of a pump. Found out by the first channel that asks; after
+ * that only what each one takes changes them, for the session's lock is held. So a round costs as much as there are
+ * channels, not as much as there are pairs of them. Owner: session lock.
+ */
+struct wf_spread {
+    struct wf_lane *lanes; /* by channel; those of others are all zero */
+    bool known;
+    struct wf_lane_total total;
+    double fastest; /* rate, as measured */
+    int64_t now_ns, news_ns;
+};
+
+/* Room for `count` channels. 0 or -ENOMEM. fini accepts an object of zeroes. */
+int wf_spread_init(struct wf_spread *spread, int count);
+void wf_spread_fini(struct wf_spread *spread);
+
+/* A round begins: what was known is not any more. Session lock held, and kept until the last question. */
+void wf_spread_begin(struct wf_session *session);
+
+/* The channel has taken something, or has become busy. Session lock held. */
+void wf_spread_note(const struct wf_channel *channel);
 
 /*
  * The most that `channel`, which has nothing posted, may take now out of `waiting` bytes. 0 only if an event is sure to

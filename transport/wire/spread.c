@@ -94,20 +94,35 @@ struct work {
     uint64_t outstanding; /* of all lanes */
 };
 
-static struct work survey(const struct wf_lane *lanes, int count, uint64_t waiting, uint64_t chunk)
+static struct work survey(const struct wf_lane_total *total, uint64_t waiting, uint64_t chunk)
 {
-    struct work work = {.chunk = (double)chunk};
-    double bytes = (double)waiting;
-    for (int i = 0; i < count; i++) {
-        work.outstanding += lanes[i].outstanding;
-        if (lanes[i].rate <= 0)
-            continue;
-        work.rates += lanes[i].rate;
-        bytes += (double)lanes[i].outstanding;
+    struct work work = {.chunk = (double)chunk, .outstanding = total->outstanding};
+    if (total->known > 0) {
+        work.rates = total->rates;
+        work.left_ns = (double)(waiting + total->bytes) / total->rates;
     }
-    work.left_ns = work.rates > 0 ? bytes / work.rates : 0;
     work.slack_ns = smaller(SLACK_PART * work.left_ns, SLACK_NS);
     return work;
+}
+
+void wf_lane_total_add(struct wf_lane_total *total, const struct wf_lane *lane)
+{
+    total->outstanding += lane->outstanding;
+    if (lane->rate <= 0)
+        return;
+    total->known += 1;
+    total->rates += lane->rate;
+    total->bytes += lane->outstanding;
+}
+
+void wf_lane_total_remove(struct wf_lane_total *total, const struct wf_lane *lane)
+{
+    total->outstanding -= lane->outstanding;
+    if (lane->rate <= 0)
+        return;
+    total->known -= 1;
+    total->rates = total->known > 0 ? total->rates - lane->rate : 0;
+    total->bytes -= lane->outstanding;
 }
 
 /* The bytes that a lane may have under way. */
@@ -153,8 +168,17 @@ static bool beaten(const struct wf_lane *lanes, int count, int index, double byt
 
 uint64_t wf_spread_share(const struct wf_lane *lanes, int count, int index, uint64_t waiting, uint64_t chunk)
 {
+    struct wf_lane_total total = {0};
+    for (int i = 0; i < count; i++)
+        wf_lane_total_add(&total, &lanes[i]);
+    return wf_spread_share_of(&total, lanes, count, index, waiting, chunk);
+}
+
+uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_lane *lanes, int count, int index,
+                            uint64_t waiting, uint64_t chunk)
+{
     const struct wf_lane *lane = &lanes[index];
-    struct work work = survey(lanes, count, waiting, chunk);
+    struct work work = survey(total, waiting, chunk);
     double most = (double)(waiting < chunk ? waiting : chunk), least = smaller(most, WF_SPREAD_LEAST_BYTES);
     bool first = work.outstanding == 0;
     if (first && !is_best(lanes, count, index))

@@ -62,10 +62,25 @@ struct wf_lane {
     bool stale;
 };
 
+/* What lanes come to together. All zero: of none. */
+struct wf_lane_total {
+    int known;            /* lanes with a rate, */
+    double rates;         /* their rates, */
+    uint64_t bytes;       /* and what they have under way */
+    uint64_t outstanding; /* the same of all lanes */
+};
+
+void wf_lane_total_add(struct wf_lane_total *total, const struct wf_lane *lane);
+void wf_lane_total_remove(struct wf_lane_total *total, const struct wf_lane *lane);
+
 /*
  * The bytes that lane `index`, which is ready, may take now out of `waiting` bytes, at most `chunk`: 0, or
  * WF_SPREAD_LEAST_BYTES and more (less only where `waiting` or `chunk` is).
  */
 uint64_t wf_spread_share(const struct wf_lane *lanes, int count, int index, uint64_t waiting, uint64_t chunk);
+
+/* The same for who knows the total of the lanes already. Lanes that are all zero count for nothing. */
+uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_lane *lanes, int count, int index,
+                            uint64_t waiting, uint64_t chunk);
 
 #endif
