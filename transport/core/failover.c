@@ -170,14 +170,14 @@ void wf_rail_check_damage(struct wf_session *session, int rail, int code)
         wf_rail_retire(session, rail);
 }
 
-void wf_session_rail_changed(struct wf_session *session, int local, bool down)
+void wf_session_rail_changed(struct wf_session *session, int local, bool down, bool gone)
 {
     wf_session_lock(session);
     for (int rail = 0; rail < session->rail_count && carries(session); rail++) {
         if (session->rails[rail].local != local)
             continue;
         /* The last one is left to TCP: it may be back before the peer is given up. */
-        if (down && other_rail_up(session, rail))
+        if (down && (gone || other_rail_up(session, rail)))
             lose_rail(session, rail, -ENETDOWN, "the rail is down");
         for (int i = 0; i < session->channel_count && !down; i++)
             if (session->channels[i] && session->channels[i]->rail == rail)

@@ -9,6 +9,7 @@
 
 #include "core/door.h"
 #include "core/session.h"
+#include "core/talk.h"
 
 #define PAUSE_NS (5 * WF_NS_PER_MS)   /* between two looks: news come in bursts */
 #define AGAIN_NS (100 * WF_NS_PER_MS) /* after a look that did not succeed */
@@ -163,11 +164,14 @@ static int find_addresses(struct wf_rail_watch *watch, struct look *look)
 void wf_sessions_rail_changed(struct weft_context *context, int rail)
 {
     bool down = atomic_load(&context->rails[rail].down);
+    bool gone = atomic_load(&context->rails[rail].trouble) == WF_RAIL_GONE;
     pthread_mutex_lock(&context->lock);
     WF_LIST_EACH (link, following, &context->sessions) {
-        wf_session_rail_changed(WF_CONTAINER(link, struct wf_session, link), rail, down);
+        wf_session_rail_changed(WF_CONTAINER(link, struct wf_session, link), rail, down, gone);
     }
     pthread_mutex_unlock(&context->lock);
+    if (down)
+        wf_talks_rail_down(context->door, rail);
     wf_door_visit_by(context->door, 0); /* what may be dialled again is, at once */
 }
 

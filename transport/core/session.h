@@ -208,8 +208,8 @@ int64_t wf_session_check_alone(struct wf_session *session, int64_t now_ns);
 /* "eth0 up, eth1 Connection timed out". */
 void wf_session_describe_rails(const struct wf_session *session, char *text, size_t room);
 
-/* Our rail `local` went down, or is back. Takes the lock itself. */
-void wf_session_rail_changed(struct wf_session *session, int local, bool down);
+/* Our rail `local` went down, or is back; `gone`: what was bound to its interface is lost. Takes the lock itself. */
+void wf_session_rail_changed(struct wf_session *session, int local, bool down, bool gone);
 
 /* -errno and text when nothing new can be started, else 0. */
 int wf_session_usable(const struct wf_session *session);

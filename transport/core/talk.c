@@ -327,6 +327,16 @@ void wf_talks_forget(struct wf_door *door, const struct wf_session *session)
     }
 }
 
+void wf_talks_rail_down(struct wf_door *door, int rail)
+{
+    WF_LIST_EACH (link, following, &door->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+        bool redials = talk->role == WF_TALK_REDIAL && talk->state != WF_TALK_OVER && talk->session;
+        if (redials && talk->session->rails[talk->join.rail].local == rail)
+            wf_talk_fail(talk, -ENETDOWN, "the rail is down");
+    }
+}
+
 void wf_talks_end(struct wf_door *door, const struct wf_dial *dial)
 {
     WF_LIST_EACH (link, following, &door->talks) {

@@ -70,6 +70,9 @@ int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns);
 /* Ends every conversation about a session that is to be freed. */
 void wf_talks_forget(struct wf_door *door, const struct wf_session *session);
 
+/* Ends attempts to join lost channels from a rail that is down: they would only wait. */
+void wf_talks_rail_down(struct wf_door *door, int rail);
+
 /* Ends every conversation of a dial, or all (NULL). */
 void wf_talks_end(struct wf_door *door, const struct wf_dial *dial);
 
