@@ -115,6 +115,7 @@ struct wf_pulse {
     uint64_t heard, acknowledged; /* bytes of the peer, and of ours that have reached its kernel */
     uint32_t still;               /* looks since one of these moved although it should have */
     bool asked;                   /* a PING is out, and nothing has come on the rail since */
+    uint32_t quiet;               /* looks since anything has come on this channel */
 };
 
 /* What the peer is to be told of the incarnation that was lost last. Owner: session lock. */

@@ -155,9 +155,8 @@ void wf_rail_retire(struct wf_session *session, int rail)
     if (the->retired)
         return;
     the->retired = true;
-    wf_log(&session->context->log, WF_LOG_WARN,
-           "rail %s to %s is retired: it has damaged %llu chunks (setting crc_limit)", the->name, session->peer.name,
-           (unsigned long long)atomic_load(&the->damaged));
+    wf_log(&session->context->log, WF_LOG_WARN, "rail %s to %s is retired: it has damaged too much (setting crc_limit)",
+           the->name, session->peer.name);
     lose_rail(session, rail, -EBADMSG, "the rail is retired");
 }
 
@@ -205,6 +204,7 @@ static bool take_pulse(struct wf_channel *channel)
         pulse->acknowledged = known ? progress.acknowledged : 0;
     }
     pulse->still = moved || !waits ? 0 : pulse->still + 1;
+    pulse->quiet = came ? 0 : pulse->quiet + 1;
     return came;
 }
 
@@ -240,6 +240,21 @@ void wf_session_ask_all(struct wf_session *session)
     wf_session_kick_all(session, NULL);
 }
 
+/*
+ * An express channel may be dead at the other end alone, with the word of it lost, while its rail carries bulk. It is
+ * asked after a third of `timeout`, and lost if it has not answered in another. True: it is to be asked.
+ */
+static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
+{
+    const struct wf_tuning *tuning = &session->context->tuning;
+    uint32_t third = (uint32_t)(tuning->timeout_ns / 3 / (tuning->rail_timeout_ns / LOOKS)) + 1;
+    if (channel->kind != WF_CHANNEL_EXPRESS || channel->pulse.quiet < third)
+        return false;
+    if (channel->pulse.quiet >= 2 * third)
+        wf_session_lost(session, channel, -ETIMEDOUT, "no answer comes on it");
+    return channel->up;
+}
+
 /* Loses what has been silent for long. Returns whether anything is suspected. */
 static bool judge(struct wf_session *session, uint32_t heard)
 {
@@ -251,7 +266,10 @@ static bool judge(struct wf_session *session, uint32_t heard)
         uint32_t still = channel->pulse.still;
         suspects |= still >= LOOKS / 4;
         bool others = (heard | session->heard_before) & ~(1u << channel->rail);
-        if (still < LOOKS || !others)
+        if (!others)
+            continue;
+        suspects |= judge_quiet(session, channel);
+        if (still < LOOKS || !channel->up)
             continue;
         if (channel->kind == WF_CHANNEL_EXPRESS)
             lose_rail(session, channel->rail, -ETIMEDOUT, "the rail is silent (setting rail_timeout_ms)");

@@ -218,10 +218,12 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns)
         if (!channel || !channel->up || !waits_since(&channel->tx, now_ns, paused))
             continue;
         waits = true;
-        if (now_ns - channel->tx.progress_ns >= timeout)
-            wf_session_lost(session, channel, -ETIMEDOUT, "nothing is acknowledged (setting timeout)");
-        else if (channel->tx.progress_ns + timeout < next)
-            next = channel->tx.progress_ns + timeout;
+        int64_t due =
+            channel->tx.progress_ns + timeout * 2 / 3; /* earlier than the session: what it carries may live */
+        if (now_ns >= due)
+            wf_session_lost(session, channel, -ETIMEDOUT, "nothing is acknowledged on it (setting timeout)");
+        else if (due < next)
+            next = due;
     }
     if (!waits || paused || session->retired != session->retired_before) {
         session->retired_before = session->retired;
