@@ -144,7 +144,7 @@ struct weft_rail_stats {
     char remote[64];           /* the peer's address */
     uint64_t sent_bytes;       /* message payload handed to the kernel */
     uint64_t received_bytes;   /* message payload taken from the kernel */
-    uint64_t resent_bytes;     /* payload sent again after a failure */
+    uint64_t resent_bytes;     /* payload that failures of this rail have cost: sent again, on whichever rail */
     uint64_t stalls;           /* times a channel had work and no credit */
     uint64_t failures;         /* channels lost */
     uint64_t damaged;          /* chunks whose checksum was wrong (setting crc), and damaged headers */

@@ -130,10 +130,11 @@ bool wf_resend_pull(struct wf_channel *channel, struct wf_frame *frame, struct w
     *frame = stray->retained.frame;
     frame->flags |= WF_FLAG_RESENT;
     *outbound = stray->retained.outbound;
+    int lost_on = session->channels[stray->channel]->rail;
     session->waiting -= frame->length;
     pop(strays);
     if (*outbound)
         (*outbound)->in_engine += 1;
-    atomic_fetch_add_explicit(&session->rails[channel->rail].resent_bytes, frame->length, memory_order_relaxed);
+    atomic_fetch_add_explicit(&session->rails[lost_on].resent_bytes, frame->length, memory_order_relaxed);
     return true;
 }
