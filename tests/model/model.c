@@ -1,5 +1,5 @@
-/* model_test [--schedules N] [--first SEED] [--seed SEED]: runs schedules; a failure prints the seed that repeats it.
- */
+/* model_test [--schedules N] [--first SEED] [--seed SEED] [--rows]: runs schedules; a failure prints the seed that
+ * repeats it. --rows prints how often each event of docs/protocol.md's tables of states has happened. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,17 +61,23 @@ static uint64_t number(const char *text)
 int main(int argc, char **argv)
 {
     uint64_t schedules = 1000, first = 1, turns = 0;
-    for (int i = 1; i + 1 < argc; i += 2) {
+    bool rows = false;
+    for (int i = 1; i < argc; i++) {
+        const char *value = i + 1 < argc ? argv[i + 1] : "";
         if (strcmp(argv[i], "--schedules") == 0)
-            schedules = number(argv[i + 1]);
+            schedules = number(value);
         else if (strcmp(argv[i], "--first") == 0)
-            first = number(argv[i + 1]);
+            first = number(value);
         else if (strcmp(argv[i], "--seed") == 0)
-            first = number(argv[i + 1]), schedules = 1;
+            first = number(value), schedules = 1;
+        else if (strcmp(argv[i], "--rows") == 0)
+            rows = true;
     }
     for (uint64_t i = 0; i < schedules; i++)
         turns += run_schedule(first + i);
     printf("%llu schedules passed (seeds %llu to %llu), %llu turns\n", (unsigned long long)schedules,
            (unsigned long long)first, (unsigned long long)(first + schedules - 1), (unsigned long long)turns);
+    if (rows)
+        model_rows_print();
     return 0;
 }

@@ -137,12 +137,15 @@ int model_finish(struct model_world *world, struct weft_request *request);
 void model_world_close(struct model_world *world);
 
 /* --- model_messages.c: posts, completions, the reference --- */
-void model_act(struct model_world *world);     /* one random action of a user */
-void model_collect(struct model_world *world); /* takes what has completed, checks it */
+void model_act(struct model_world *world);         /* one random action of a user */
+void model_collect(struct model_world *world);     /* takes what has completed, checks it */
 void model_queues_open(struct model_world *world); /* for some seeds: requests end in a queue of their node */
 void model_queues_close(struct model_world *world);
 bool model_drain(struct model_world *world); /* posts what is missing so that everything ends; true when it has */
 void model_judge(struct model_world *world); /* the reference's verdict on the whole */
 void model_free(struct model_world *world);
+
+/* --- model_rows.c: how often each event of docs/protocol.md's tables of states has happened --- */
+void model_rows_print(void);
 
 #endif

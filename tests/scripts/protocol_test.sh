@@ -38,4 +38,19 @@ same 'connection states' "$(words transport/core/connection.h wf_connection_stat
 same 'incoming message states' "$(words transport/core/landing.h wf_inbound_state WF_INBOUND_ | sort)" \
     "$(states 'Incoming message')"
 
+# rows TITLE...: "title STATE: event" of each event that happens now.
+rows() {
+    local title
+    for title in "$@"; do
+        section "$title" | awk -v title="${title,,}" -F ' [|] ' '$4 ~ /^yes/ && $1 ~ /^[|] [A-Z]+$/ {
+            count = split($2, events, "; ")
+            for (i = 1; i <= count; i++) print title " " substr($1, 3) ": " events[i]
+        }'
+    done | tr -d '`' | sort
+}
+
+marks=$(cat -- "$root"/transport/core/*.c | tr -s '\n ' ' ' | grep -o 'WF_REACHED\(_IF([^"]*\|(\)"[^"]*"' |
+    sed 's/^[^"]*"//; s/"$//' | sort -u)
+same 'events of the states' "$marks" "$(rows Session Channel Connection 'Incoming message')"
+
 finish

@@ -6,6 +6,7 @@
 #include "core/connection.h"
 #include "core/door.h"
 #include "core/outbound.h"
+#include "core/reached.h"
 #include "core/resend.h"
 #include "core/session.h"
 
@@ -175,6 +176,8 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
     bool last = channel->tx.detached && channel->rx.detached, killed = channel->kill;
     wf_session_unlock(session);
     if (last) {
+        WF_REACHED_IF(killed, "channel DYING: both halves let go, no reference to user memory left");
+        WF_REACHED("channel GONE: entry");
         wf_channel_note_retransmits(channel);
         if (killed) /* nothing of it is to arrive any more */
             ops->kill(host, channel->fd);

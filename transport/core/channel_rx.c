@@ -4,6 +4,7 @@
 #include "core/channel.h"
 #include "core/landing.h"
 #include "core/match.h"
+#include "core/reached.h"
 #include "core/session.h"
 #include "wire/crc.h"
 
@@ -127,6 +128,7 @@ static int next_header(struct wf_channel *channel)
     }
     struct wf_frame frame;
     int result = wf_frame_decode(rx->buffer + rx->start, &frame);
+    WF_REACHED_IF(result == -EBADMSG, "channel UP: damaged header");
     if (result == -EBADMSG)
         return damaged(channel, "a damaged header");
     if (result < 0)
@@ -155,6 +157,7 @@ static int finish_payload(struct wf_channel *channel)
     bool good = !is_summed(rx) || rx->sum == rx->frame.payload_crc;
     rx->in_frame = false;
     if (!good) {
+        WF_REACHED("channel UP: damaged payload");
         wf_channel_drop_claim(channel);
         return damaged(channel, "a damaged chunk (setting crc)");
     }
@@ -226,6 +229,8 @@ void wf_channel_drop_claim(struct wf_channel *channel)
 static void end_of_stream(struct wf_channel *channel)
 {
     channel->rx.ended = true;
+    WF_REACHED_IF(channel->bye_seen, "channel CLOSING: end of the peer's stream");
+    WF_REACHED_IF(!channel->bye_seen, "channel UP: end of the peer's stream");
     if (!channel->bye_seen)
         wf_session_lost(channel->session, channel, -ECONNRESET, "the peer closed the connection");
 }
@@ -258,6 +263,7 @@ static void digest(struct wf_channel *channel, int64_t result)
     else if (result == 0)
         end_of_stream(channel);
     if (result < 0) {
+        WF_REACHED("channel UP: error");
         wf_session_lost(session, channel, (int)result, "receiving");
         return;
     }
@@ -265,6 +271,7 @@ static void digest(struct wf_channel *channel, int64_t result)
     if (channel->rx.redirect)
         wf_channel_drop_claim(channel);
     int broken = parse(channel);
+    WF_REACHED_IF(broken == -EPROTO, "channel UP: frame against the protocol");
     if (broken < 0)
         wf_session_lost(session, channel, broken, "a frame that breaks the protocol");
     note_disposals(channel);

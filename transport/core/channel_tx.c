@@ -5,6 +5,7 @@
 #include "core/connection.h"
 #include "core/landing.h"
 #include "core/outbound.h"
+#include "core/reached.h"
 #include "core/resend.h"
 #include "core/session.h"
 #include "wire/crc.h"
@@ -302,6 +303,7 @@ bool wf_channel_fill(struct wf_channel *channel)
     if (session->state == WF_SESSION_UP)
         count = channel->kind == WF_CHANNEL_EXPRESS ? fill_express(channel, count) : fill_bulk(channel, count);
     if (tx->bye_due && count < WF_BATCH_FRAMES) {
+        WF_REACHED("channel UP: session is closing and nothing is retained");
         frame = (struct wf_frame){.type = WF_BYE};
         add(channel, count++, &frame, NULL);
         tx->bye_due = false;
@@ -345,6 +347,7 @@ void wf_channel_sent(struct wf_channel *channel)
     struct wf_session *session = channel->session;
     if (tx->op.result < 0 && tx->op.result != -ECANCELED) {
         wf_session_lock(session);
+        WF_REACHED("channel UP: error");
         wf_session_lost(session, channel, (int)tx->op.result, "sending");
         wf_session_unlock(session);
     }

@@ -7,6 +7,7 @@
 #include "core/match.h"
 #include "core/onesided.h"
 #include "core/outbound.h"
+#include "core/reached.h"
 #include "core/request.h"
 #include "core/session.h"
 
@@ -200,6 +201,7 @@ int wf_connection_take_opened(struct wf_session *session, const struct wf_frame 
     if (frame->offset > connection->introduced_limit)
         connection->introduced_limit = frame->offset;
     wf_connection_ready(connection);
+    WF_REACHED_IF(connection->state == WF_CONNECTION_OPENING, "connection OPENING: OPENED");
     wf_connection_opened(connection);
     return 0;
 }
@@ -221,6 +223,7 @@ static void end_posted(struct weft_connection *connection, int status)
 static void refuse_list(struct wf_list *list)
 {
     while (!wf_list_empty(list)) {
+        WF_REACHED("incoming message UNMATCHED: connection closed");
         struct wf_inbound *inbound = WF_CONTAINER(wf_list_first(list), struct wf_inbound, order_link);
         wf_inbound_refuse(inbound, -ESHUTDOWN);
         wf_inbound_check(inbound);
@@ -299,6 +302,8 @@ void wf_connection_abort_and_close(struct weft_connection *connection)
 
 void wf_connection_start_close(struct weft_connection *connection)
 {
+    WF_REACHED_IF(connection->state == WF_CONNECTION_OPENING, "connection OPENING: given up");
+    WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: closed by this side");
     connection->pins += 1;
     connection->state = WF_CONNECTION_CLOSING;
     end_posted(connection, -ECANCELED);
@@ -314,6 +319,7 @@ int wf_connection_take_close(struct wf_session *session, const struct wf_frame *
         return wf_connection_was_closed(session, frame->conn) ? 0 : -EPROTO;
     if (connection->close_seen)
         return 0;
+    WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: CLOSE of the peer");
     connection->pins += 1;
     wf_connection_opened(connection);
     wf_match_notes(session); /* what has come before is still delivered */
@@ -369,6 +375,7 @@ void wf_connection_check(struct weft_connection *connection)
                 connection->inbounds == 0;
     if (!over)
         return;
+    WF_REACHED("connection CLOSING: CLOSE and CLOSED both sent and received");
     uint32_t number = connection->number;
     if (wf_finished_add(&session->closed_numbers[dialers_number(number)], number_index(number)) == -ENOMEM)
         wf_session_fail(session, -ENOMEM, "no memory to remember a closed connection");

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/reached.h"
 #include "core/redial.h"
 #include "core/session.h"
 #include "core/talk.h"
@@ -131,6 +132,7 @@ static bool dial_is_over(struct wf_dial *dial, int64_t now)
     }
     if (now < dial->deadline_ns)
         return false;
+    WF_REACHED_IF(dial->session, "session JOINING: deadline");
     wf_fail(&dial->status, -ETIMEDOUT, "no answer from %s before the deadline%s%s; is the other node's server running?",
             dial->text, dial->last_error ? ": " : "", dial->last_error ? wf_strerror(dial->last_error) : "");
     return true;
@@ -212,6 +214,7 @@ static int64_t visit_sessions(struct wf_door *door, int64_t now)
         announce(context, session);
         give_up_unclaimed(session);
         if (wf_session_is_over(session)) {
+            WF_REACHED("session DEAD: last handle and request gone");
             wf_talks_forget(door, session);
             wf_session_destroy(session);
             continue;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/connection.h"
+#include "core/reached.h"
 #include "core/request.h"
 #include "core/session.h"
 
@@ -24,6 +25,8 @@ static void admit_orphans(struct weft_context *context, struct weft_endpoint *en
         wf_session_lock(session);
         WF_LIST_EACH (orphan, next_orphan, &session->orphans) {
             struct weft_connection *connection = WF_CONTAINER(orphan, struct weft_connection, accept_link);
+            WF_REACHED_IF(connection->local_endpoint == endpoint->id,
+                          "connection WAITING: the endpoint asked for is created");
             if (connection->local_endpoint == endpoint->id)
                 wf_connection_admit(connection, endpoint);
         }

@@ -11,6 +11,7 @@
 
 #include "core/connection.h"
 #include "core/door.h"
+#include "core/reached.h"
 #include "core/redial.h"
 #include "core/resend.h"
 #include "core/session.h"
@@ -85,6 +86,7 @@ static void move_on(struct wf_session *session, struct wf_channel *channel, int 
     wf_log_limited(&context->log, &session->lost_log, now, WF_LOG_WARN,
                    "lost a channel to %s on rail %s: %s: %s; what was under way (%llu frames) is sent again",
                    session->peer.name, rail->name, doing, wf_strerror(code), (unsigned long long)frames);
+    WF_REACHED_IF(session->up_count == 0 && session->state == WF_SESSION_UP, "session UP: no channel is left");
     if (session->up_count == 0)
         session->alone_ns = now;
     plan_redial(channel, now);
@@ -98,6 +100,9 @@ void wf_session_lost(struct wf_session *session, struct wf_channel *channel, int
 {
     if (channel->kill || channel->gone)
         return;
+    WF_REACHED("channel DYING: entry");
+    WF_REACHED_IF(session->state == WF_SESSION_UP, "session UP: a channel is lost");
+    WF_REACHED_IF(session->state == WF_SESSION_CLOSING, "channel CLOSING: error");
     channel->kill = true;
     session->up_count -= channel->up;
     channel->up = false;
@@ -112,6 +117,7 @@ void wf_channel_tell_down(struct wf_channel *channel)
     struct wf_session *session = channel->session;
     if (!carries(session))
         return;
+    WF_REACHED("channel DYING: receive half let go");
     session->downs_due += !channel->down.due;
     channel->down.due = true;
     channel->down.disposed = channel->rx.disposed;
@@ -271,6 +277,7 @@ static bool judge(struct wf_session *session, uint32_t heard)
         suspects |= judge_quiet(session, channel);
         if (still < LOOKS || !channel->up)
             continue;
+        WF_REACHED("channel UP: silent");
         if (channel->kind == WF_CHANNEL_EXPRESS)
             lose_rail(session, channel->rail, -ETIMEDOUT, "the rail is silent (setting rail_timeout_ms)");
         else
@@ -314,6 +321,8 @@ int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns)
         if (!straggles(session, session->channels[i]))
             continue;
         any = true;
+        WF_REACHED_IF(now_ns >= due && session->state == WF_SESSION_UP, "channel UP: BYE comes on others only");
+        WF_REACHED_IF(now_ns >= due && session->state == WF_SESSION_CLOSING, "channel CLOSING: others have ended");
         if (now_ns >= due)
             wf_session_lost(session, session->channels[i], -ETIMEDOUT, "the peer's goodbye does not come on it");
     }
@@ -376,6 +385,7 @@ int64_t wf_session_check_alone(struct wf_session *session, int64_t now_ns)
     bool refused = session->dialer && refused_everywhere(session);
     if (!refused && now_ns < until)
         return until;
+    WF_REACHED("session UP: no channel is left, and the peer is gone or does not come back");
     if (refused)
         wf_session_give_up(session, now_ns, -ECONNRESET, "is gone: nobody listens there any more");
     else if (closed)

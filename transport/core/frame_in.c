@@ -9,6 +9,7 @@
 #include "core/match.h"
 #include "core/onesided.h"
 #include "core/outbound.h"
+#include "core/reached.h"
 #include "core/request.h"
 #include "core/resend.h"
 #include "core/session.h"
@@ -16,6 +17,7 @@
 /* The peer broke the protocol: the error says with which frame, and how. */
 static int violation(struct wf_session *session, const struct wf_frame *frame, const char *how)
 {
+    WF_REACHED("session UP: frame against the protocol");
     wf_session_fail(session, -EPROTO,
                     "%s broke the protocol: %s of connection %u, message %llu, bytes %llu + %u of %llu %s",
                     session->peer.name, wf_frame_name(frame->type), frame->conn, (unsigned long long)frame->msg,
@@ -173,6 +175,7 @@ static int outlive(struct wf_channel *channel, struct wf_channel *other, const s
 {
     if (!(frame->flags & WF_FLAG_RESENT) || channel->kill)
         return -ESTALE;
+    WF_REACHED("channel UP: a chunk whose range another channel claims");
     wf_session_lost(channel->session, other, -ESTALE, "the peer sends its chunks again elsewhere");
     channel->rx.held = channel->session->place_wanted = true;
     return 0;
@@ -184,6 +187,7 @@ static int take_data(struct wf_channel *channel, struct weft_connection *connect
     struct wf_rx *rx = &channel->rx;
     if (frame->length > session->context->tuning.chunk || (frame->length == 0 && frame->total != 0))
         return violation(session, frame, "has a length that was never agreed");
+    WF_REACHED_IF(connection->state == WF_CONNECTION_OPENING, "connection OPENING: DATA");
     wf_connection_opened(connection);
     struct wf_inbound *inbound;
     bool reply = frame->flags & WF_FLAG_READ_REPLY;
@@ -303,6 +307,7 @@ static int take_for_connection(struct wf_channel *channel, const struct wf_frame
         channel->rx.claim = NULL;
         if (!wf_connection_was_closed(session, frame->conn))
             return violation(session, frame, "speaks of a connection that was never opened");
+        WF_REACHED("connection DEAD: a late frame");
         return 0; /* stale frames are drained */
     }
     switch (frame->type) {
@@ -333,6 +338,8 @@ static int take_down(struct wf_session *session, const struct wf_frame *frame)
     uint32_t id = (uint32_t)(frame->key >> 32), incarnation = (uint32_t)frame->key;
     if (id >= (uint32_t)session->channel_count || !session->channels[id])
         return -EPROTO;
+    WF_REACHED_IF(session->channels[id]->incarnation <= incarnation && session->channels[id]->up,
+                  "channel UP: DOWN from the peer");
     if (session->channels[id]->incarnation <= incarnation)
         wf_session_lost(session, session->channels[id], -ECONNRESET, "the peer has lost it");
     wf_resend_acknowledge(session, id, incarnation, frame->offset);
@@ -432,6 +439,7 @@ static void dispose(struct wf_channel *channel, uint32_t bytes)
 
 int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *frame)
 {
+    WF_REACHED("channel UP: frame valid");
     uint64_t total = wf_window_unwrap(channel->tx.acknowledged, frame->ack);
     if (total > channel->tx.acknowledged || channel->tx.moved) {
         int result = wf_channel_acknowledge(channel, total);

@@ -10,6 +10,7 @@
 #include "core/onesided.h"
 #include "core/outbound.h"
 #include "core/pieces.h"
+#include "core/reached.h"
 #include "core/request.h"
 #include "core/session.h"
 
@@ -346,6 +347,7 @@ void wf_inbound_refuse(struct wf_inbound *inbound, int status)
 {
     if (inbound->state == WF_INBOUND_DRAINING || inbound->state == WF_INBOUND_CONFIRMING)
         return;
+    WF_REACHED_IF(inbound->state == WF_INBOUND_UNMATCHED, "incoming message UNMATCHED: refused");
     wf_match_remove(inbound);
     inbound->state = WF_INBOUND_DRAINING;
     inbound->refuse_status = status;
@@ -418,10 +420,12 @@ static void landed(struct wf_inbound *inbound)
     if (inbound->kind == WF_INBOUND_LIST)
         wf_upload_complete(inbound);
     if (inbound->kind != WF_INBOUND_WRITE) {
+        WF_REACHED("incoming message MATCHED: all bytes present and no claim left");
         finish_receive(inbound, 0, inbound->total);
         destroy(inbound);
         return;
     }
+    WF_REACHED("incoming message MATCHED: the same, of a write");
     /* Its number ends now, so that a notification need not wait for the word to be sent. */
     inbound->state = WF_INBOUND_CONFIRMING;
     inbound->grant_due = true;
@@ -443,15 +447,20 @@ void wf_inbound_check(struct wf_inbound *inbound)
             landed(inbound);
         break;
     case WF_INBOUND_CONFIRMING:
-        if (!inbound->grant_due)
+        if (!inbound->grant_due) {
+            WF_REACHED("incoming message CONFIRMING: GRANT is sent");
             destroy(inbound);
+        }
         break;
     case WF_INBOUND_DRAINING:
         finish_receive(inbound, inbound->refuse_status, 0);
         wf_region_release(inbound);
         /* Until the sender has said that it stops, its bytes must find the number alive. */
-        if ((full && !inbound->refuse_due) || (inbound->refuse_seen && inbound->refuse_sent))
+        if ((full && !inbound->refuse_due) || (inbound->refuse_seen && inbound->refuse_sent)) {
+            WF_REACHED_IF(full, "incoming message DRAINING: the rest of it has come");
+            WF_REACHED_IF(!full, "incoming message DRAINING: REFUSE sent and received");
             destroy(inbound);
+        }
         break;
     case WF_INBOUND_EARLY:
     case WF_INBOUND_UNMATCHED:

@@ -4,6 +4,7 @@
 
 #include "core/connection.h"
 #include "core/landing.h"
+#include "core/reached.h"
 #include "core/request.h"
 #include "core/session.h"
 
@@ -72,12 +73,16 @@ static void join(struct wf_inbound *inbound, struct weft_request *request)
     wf_match_remove(inbound);
     wf_match_withdraw(request);
     if (request->length < inbound->total) {
+        WF_REACHED("incoming message UNMATCHED: too large");
         request->tag = inbound->tag;
         wf_request_complete(request, -EMSGSIZE, inbound->total);
         wf_inbound_refuse(inbound, -EMSGSIZE);
         wf_inbound_check(inbound);
         return;
     }
+    WF_REACHED_IF(request->kind == WF_REQUEST_RECV, "incoming message UNMATCHED: a receive for its tag");
+    WF_REACHED_IF(request->kind == WF_REQUEST_NOTE,
+                  "incoming message UNMATCHED: a receive for a notification, and what it announces has ended");
     inbound->state = WF_INBOUND_MATCHED;
     inbound->request = request;
     inbound->place = request->buffer;
@@ -97,6 +102,7 @@ static void join(struct wf_inbound *inbound, struct weft_request *request)
 void wf_match_receive(struct weft_request *request)
 {
     struct weft_connection *connection = request->connection;
+    WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: receive");
     struct wf_inbound *inbound = message_for(request);
     bool ended = connection->session->peer_closing;
     if (inbound && ended && inbound->arrived.covered < inbound->total)
@@ -189,6 +195,7 @@ static void advance(struct weft_connection *connection)
         connection->next_match += 1;
         if (!inbound || inbound->state != WF_INBOUND_EARLY)
             continue; /* refused before its turn */
+        WF_REACHED("incoming message EARLY: every message before it is introduced or finished");
         struct weft_request *request =
             inbound->kind == WF_INBOUND_NOTE ? receive_for_note(inbound) : receive_for(connection, inbound->tag);
         if (connection->state == WF_CONNECTION_CLOSING) {

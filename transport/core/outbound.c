@@ -9,6 +9,7 @@
 #include "core/onesided.h"
 #include "core/outbound_parts.h"
 #include "core/pieces.h"
+#include "core/reached.h"
 #include "core/request.h"
 #include "core/session.h"
 
@@ -192,6 +193,7 @@ static void make_known(struct wf_outbound *outbound)
 
 void wf_outbound_introduce(struct wf_outbound *outbound)
 {
+    WF_REACHED_IF(outbound->connection->state == WF_CONNECTION_OPEN, "connection OPEN: send");
     struct weft_connection *connection = outbound->connection;
     leave_line(outbound);
     if (outbound->number == 0)

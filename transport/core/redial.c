@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "core/reached.h"
 #include "core/session.h"
 #include "core/talk_parts.h"
 
@@ -89,6 +90,8 @@ void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *te
     wf_log(&session->context->log, WF_LOG_DEBUG, "rail %s to %s: channel %u cannot be joined again yet: %s", rail->name,
            session->peer.name, channel->id, text);
     bool alone = session->state != WF_SESSION_CLOSING && session->up_count == 0; /* else the others will tell */
+    WF_REACHED_IF(reason == WF_DENY_SESSION && alone, "session UP: DENY, the session is unknown");
+    WF_REACHED_IF(reason == WF_DENY_CLOSING && alone, "session UP: DENY, the session is closing");
     if (reason == WF_DENY_SESSION && alone)
         wf_session_fail(session, -ECONNRESET, "%s has restarted, or ended the session", session->peer.name);
     else if (reason == WF_DENY_CLOSING && alone)

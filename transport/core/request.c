@@ -10,6 +10,7 @@
 #include "core/match.h"
 #include "core/outbound.h"
 #include "core/queue.h"
+#include "core/reached.h"
 #include "core/registration.h"
 #include "core/session.h"
 #include "core/wait.h"
@@ -99,6 +100,8 @@ static void cancel_receive(struct weft_request *request, int status)
         wf_request_complete(request, status, 0);
         return;
     }
+    WF_REACHED_IF(status == -ECANCELED, "incoming message MATCHED: cancelled");
+    WF_REACHED_IF(status == -ETIMEDOUT, "incoming message MATCHED: deadline");
     wf_inbound_refuse(inbound, status);
     wf_inbound_check(inbound);
 }

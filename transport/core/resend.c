@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/outbound.h"
+#include "core/reached.h"
 #include "core/session.h"
 #include "core/spread_plan.h"
 
@@ -71,6 +72,7 @@ void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_
             if (!told || stray->over)
                 continue;
             struct wf_retained retained = stray->retained;
+            WF_REACHED("channel DYING: DOWN(n) or STATE(n) from the peer");
             stray->over = true;
             session->waiting -= retained.frame.length;
             wf_channel_retire(session, &retained);

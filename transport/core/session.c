@@ -11,6 +11,7 @@
 #include "core/onesided.h"
 #include "core/outbound.h"
 #include "core/pieces.h"
+#include "core/reached.h"
 #include "core/request.h"
 #include "wire/range.h"
 
@@ -227,6 +228,8 @@ int wf_session_may_join(struct wf_session *session, const struct wf_join *join)
     bool open = session->state == WF_SESSION_JOINING || session->state == WF_SESSION_UP;
     int result = open && (!channel || channel->incarnation < join->incarnation) ? 0 : -EALREADY;
     if (result == 0 && channel && !channel->gone) {
+        WF_REACHED("channel PROVING: an older incarnation is up");
+        WF_REACHED_IF(!channel->kill, "channel UP: superseded");
         wf_session_lost(session, channel, -ECONNRESET, "the peer has joined it anew");
         result = -EAGAIN;
     }
@@ -260,6 +263,7 @@ static void raise(struct wf_session *session, struct wf_channel *channel, int fd
     session->halves += 2;
     session->up_count += 1;
     if (session->joined == session->channel_count && session->state == WF_SESSION_JOINING) {
+        WF_REACHED("session JOINING: every channel has proved itself");
         session->state = WF_SESSION_UP;
         atomic_store(&session->heard_ns, wf_context_now(session->context)); /* its patience begins now */
     }
@@ -306,6 +310,8 @@ static void bury(struct wf_session *session)
 {
     int status = session->state == WF_SESSION_FAILED ? session->error.code : -ESHUTDOWN;
     bool clean = session->state == WF_SESSION_CLOSING;
+    WF_REACHED_IF(clean, "session CLOSING: every channel has ended");
+    WF_REACHED_IF(!clean, "session FAILED: channels gone");
     if (session->error.code == 0)
         wf_fail(&session->error, -ESHUTDOWN, "the session with %s is closed", session->peer.name);
     session->state = WF_SESSION_DEAD;
@@ -342,6 +348,7 @@ static void start_failing(struct wf_session *session)
     if (!session->dismissed)
         wf_log(&session->context->log, WF_LOG_WARN, "%s", session->error.text);
     session->state = WF_SESSION_FAILED;
+    WF_REACHED("session FAILED: entry");
     for (int i = 0; i < session->channel_count; i++)
         if (session->channels[i])
             session->channels[i]->kill = true;
@@ -413,6 +420,8 @@ void wf_session_check_close(struct wf_session *session)
         cancel_all(session); /* the peer has nothing to say any more and takes nothing */
     else if (!everything_told(session))
         return;
+    WF_REACHED_IF(session->peer_closing, "session UP: BYE(done) of the peer on every channel");
+    WF_REACHED_IF(!session->peer_closing, "session UP: close by the user and everything acknowledged");
     session->state = WF_SESSION_CLOSING;
     session->closing_ns = wf_context_now(session->context);
     wf_door_visit_by(session->context->door, 0);

@@ -5,6 +5,7 @@
 #include "core/connection.h"
 #include "core/door.h"
 #include "core/match.h"
+#include "core/reached.h"
 #include "core/request.h"
 #include "core/resend.h"
 #include "core/session.h"
@@ -188,6 +189,7 @@ static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t
     int64_t due = since + session->context->tuning.timeout_ns;
     if (now_ns < due)
         return stragglers < due ? stragglers : due;
+    WF_REACHED("session CLOSING: deadline");
     wf_session_fail(session, -ETIMEDOUT, "%s did not finish closing its session (setting timeout)", session->peer.name);
     return WF_NEVER;
 }
@@ -220,6 +222,7 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns)
         waits = true;
         int64_t due =
             channel->tx.progress_ns + timeout * 2 / 3; /* earlier than the session: what it carries may live */
+        WF_REACHED_IF(now_ns >= due, "channel UP: nothing acknowledged for two thirds of timeout");
         if (now_ns >= due)
             wf_session_lost(session, channel, -ETIMEDOUT, "nothing is acknowledged on it (setting timeout)");
         else if (due < next)
@@ -229,6 +232,7 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns)
         session->retired_before = session->retired;
         session->progress_ns = now_ns;
     }
+    WF_REACHED_IF(now_ns - session->progress_ns >= timeout, "session UP: nothing acknowledged for timeout");
     if (now_ns - session->progress_ns >= timeout)
         wf_session_give_up(session, now_ns, -ETIMEDOUT, "acknowledges nothing any more (setting timeout)");
     return waits && session->progress_ns + timeout < next ? session->progress_ns + timeout : next;
@@ -242,6 +246,7 @@ static int64_t check_life(struct wf_session *session, int64_t now_ns)
     if (session->state == WF_SESSION_JOINING && !session->dialer) {
         if (now_ns < session->join_by_ns)
             return session->join_by_ns;
+        WF_REACHED("session JOINING: deadline");
         wf_session_fail(session, -ETIMEDOUT, "%s joined %d of %d channels before the deadline", session->peer.name,
                         session->joined, session->channel_count);
     }
@@ -257,6 +262,7 @@ static int64_t check_life(struct wf_session *session, int64_t now_ns)
     }
     /* The question must have had its time, too: this process may have been the one that stood still. */
     if (session->ping_ns != 0 && now_ns - session->ping_ns >= timeout * 2 / 3) {
+        WF_REACHED("session UP: nothing heard for timeout");
         wf_session_give_up(session, now_ns, -ETIMEDOUT, "does not answer (setting timeout)");
         return WF_NEVER;
     }

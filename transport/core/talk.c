@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/reached.h"
 #include "core/redial.h"
 #include "core/session.h"
 #include "core/talk_parts.h"
@@ -148,6 +149,7 @@ struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int
 static void hand_over(struct wf_talk *talk)
 {
     struct wf_session *session = talk->session;
+    WF_REACHED("channel PROVING: both proofs good");
     talk->handed_over = true;
     talk->state = WF_TALK_OVER;
     talk->door->engine->ops->detach(talk->door->engine, talk->fd);
@@ -185,6 +187,8 @@ void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes)
 
 static void take_deny(struct wf_talk *talk, const struct wf_deny *deny_message)
 {
+    WF_REACHED_IF(talk->role == WF_TALK_CHANNEL, "session JOINING: DENY");
+    WF_REACHED_IF(talk->role != WF_TALK_CONTROL, "channel PROVING: DENY");
     fail_denied(talk, deny_message->reason, "refused us (%s): %s", wf_deny_name(deny_message->reason),
                 deny_message->text);
 }
@@ -224,6 +228,7 @@ static void step_read(struct wf_talk *talk)
 {
     int64_t result = talk->op.result;
     if (result <= 0) {
+        WF_REACHED_IF(talk->session, "channel PROVING: the stream ends");
         wf_talk_fail(talk, result < 0 ? (int)result : -ECONNRESET,
                      "closed the connection before the set-up was complete%s%s", result < 0 ? ": " : "",
                      result < 0 ? wf_strerror((int)result) : "");
@@ -265,11 +270,13 @@ static void step_connected(struct wf_talk *talk)
     if (result == 0 && talk->role == WF_TALK_CONTROL) {
         wf_talk_say_hello(talk);
     } else if (result == 0) {
+        WF_REACHED("channel DIALING: connected");
         wf_talk_say_join(talk);
     } else if (talk->role == WF_TALK_CONTROL) { /* nobody there yet: the dial tries again */
         talk->dial->last_error = result;
         wf_talk_end(talk);
     } else {
+        WF_REACHED("channel DIALING: nobody answers");
         wf_talk_fail(talk, result, "rail %s cannot reach it: %s", talk->session->rails[talk->join.rail].name,
                      wf_strerror(result));
     }
@@ -293,6 +300,14 @@ void wf_talk_step(struct wf_talk *talk)
     }
 }
 
+static void time_out(struct wf_talk *talk)
+{
+    bool dialing = talk->state == WF_TALK_CONNECTING;
+    WF_REACHED_IF(talk->session && dialing, "channel DIALING: deadline");
+    WF_REACHED_IF(talk->session && !dialing, "channel PROVING: deadline");
+    wf_talk_fail(talk, -ETIMEDOUT, "said nothing for too long");
+}
+
 int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
 {
     int64_t next = WF_NEVER;
@@ -305,7 +320,7 @@ int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
         if (talk->state == WF_TALK_WAITING)
             try_to_hand_over(talk);
         if (talk->state != WF_TALK_OVER && now_ns >= talk->deadline_ns)
-            wf_talk_fail(talk, -ETIMEDOUT, "said nothing for too long");
+            time_out(talk);
         if (talk->state == WF_TALK_OVER && !talk->op.posted)
             destroy(talk);
         else if (talk->state == WF_TALK_OVER)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/reached.h"
 #include "core/session.h"
 #include "core/talk_parts.h"
 #include "wire/seal.h"
@@ -170,6 +171,7 @@ void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
     uint8_t expected[WF_PROOF_BYTES];
     int result = wf_seal_prove(talk->session->secret, WF_ROLE_DIALER, &talk->join, talk->challenge.nonce, expected);
     if (result < 0 || !wf_seal_equal(expected, proof->proof)) {
+        WF_REACHED("channel PROVING: wrong proof");
         wf_talk_deny(talk, WF_DENY_PROOF, "the proof for channel %u is wrong", talk->join.channel);
         return;
     }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/reached.h"
 #include "core/redial.h"
 #include "core/session.h"
 #include "core/talk_parts.h"
@@ -245,8 +246,10 @@ void wf_talk_take_challenge(struct wf_talk *talk, const struct wf_challenge *cha
     uint8_t expected[WF_PROOF_BYTES];
     talk->challenge = *challenge;
     int result = wf_seal_prove(talk->session->secret, WF_ROLE_ACCEPTOR, &talk->join, challenge->nonce, expected);
-    if (result < 0 || !wf_seal_equal(expected, challenge->proof))
-        wf_talk_fail(talk, -EACCES, "did not prove that it belongs to the session");
-    else
+    bool good = result == 0 && wf_seal_equal(expected, challenge->proof);
+    WF_REACHED_IF(!good, "channel PROVING: wrong proof");
+    if (good)
         say_proof(talk);
+    else
+        wf_talk_fail(talk, -EACCES, "did not prove that it belongs to the session");
 }
