@@ -148,16 +148,29 @@ static void settle(struct wf_sim *sim)
             continue;
         sim_setup_settle(sim->sockets[i]);
         sim_stream_settle(sim->sockets[i]);
+        sim_stream_acknowledge(sim->sockets[i]);
     }
 }
 
 int64_t wf_sim_next_event(struct wf_sim *sim)
 {
     WF_LIST_EACH (link, following, &sim->engines) {
-        if (sim_engine_busy(WF_CONTAINER(link, struct sim_engine, link)))
+        const struct sim_engine *engine = WF_CONTAINER(link, struct sim_engine, link);
+        if (!engine->stopped && sim_engine_busy(engine))
             return sim->now_ns;
     }
     return next_scheduled(sim);
+}
+
+int64_t wf_sim_timer(const struct wf_engine *engine)
+{
+    const struct sim_engine *of = WF_CONTAINER(engine, const struct sim_engine, base);
+    return of->stopped ? WF_NEVER : of->due_ns;
+}
+
+void wf_sim_stop(struct wf_engine *engine, bool stopped)
+{
+    WF_CONTAINER(engine, struct sim_engine, base)->stopped = stopped;
 }
 
 void wf_sim_advance(struct wf_sim *sim, int64_t until_ns)
@@ -200,6 +213,21 @@ void wf_sim_freeze(struct wf_sim *sim, int fd, bool frozen)
     settle(sim);
 }
 
+void wf_sim_deafen(struct wf_sim *sim, int fd, bool deaf)
+{
+    sim_socket_of(sim, fd)->in.frozen = deaf;
+    settle(sim);
+}
+
+void wf_sim_end(struct wf_sim *sim, int fd)
+{
+    struct sim_socket *socket = sim_socket_of(sim, fd);
+    if (!socket->peer || socket->end_sent || socket->swallows)
+        return;
+    socket->swallows = true;
+    sim_send_end(socket->peer, sim_path_ns(socket, socket->peer));
+}
+
 void wf_sim_cut(struct wf_sim *sim, int fd)
 {
     struct sim_socket *socket = sim_socket_of(sim, fd);
@@ -208,6 +236,13 @@ void wf_sim_cut(struct wf_sim *sim, int fd)
     if (socket->peer)
         sim_take_reset(socket->peer);
     sim_take_reset(socket);
+}
+
+void wf_sim_reset(struct wf_sim *sim, int fd)
+{
+    struct sim_socket *socket = sim_socket_of(sim, fd);
+    if (socket->state == SIM_CONNECTED)
+        sim_take_reset(socket);
 }
 
 bool wf_sim_flip(struct wf_sim *sim, int fd, uint64_t offset, uint8_t mask)
@@ -229,6 +264,23 @@ uint64_t wf_sim_bytes_read(struct wf_sim *sim, int fd)
     return sim_socket_of(sim, fd)->in.read;
 }
 
+void wf_sim_watch(struct wf_sim *sim, wf_sim_watcher *watcher, void *context)
+{
+    sim->watcher = watcher;
+    sim->watcher_context = context;
+}
+
+uint64_t wf_sim_stream_of(struct wf_sim *sim, int fd)
+{
+    const struct sim_socket *peer = sim_socket_of(sim, fd)->peer;
+    return peer ? peer->in.number : 0;
+}
+
+uint64_t wf_sim_reverse_of(struct wf_sim *sim, int fd)
+{
+    return sim_socket_of(sim, fd)->in.number;
+}
+
 int wf_sim_open_descriptors(const struct wf_sim *sim)
 {
     return sim->open_sockets;
@@ -237,6 +289,19 @@ int wf_sim_open_descriptors(const struct wf_sim *sim)
 static bool is_connection(const struct sim_socket *socket)
 {
     return socket && socket->accepted && socket->state == SIM_CONNECTED && socket->peer;
+}
+
+int wf_sim_list_connections(const struct wf_sim *sim, int *fds, int max)
+{
+    int count = 0;
+    for (int i = 0; i < sim->socket_end; i++) {
+        if (!is_connection(sim->sockets[i]))
+            continue;
+        if (count < max)
+            fds[count] = sim->sockets[i]->fd;
+        count++;
+    }
+    return count;
 }
 
 int wf_sim_pick_connection(struct wf_sim *sim)

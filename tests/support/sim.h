@@ -1,13 +1,13 @@
 /*
  * sim.h: a network in memory that behaves as badly as TCP may, and the same way each time for the same seed. It is the
  * third implementation of the engine seam (io/engine.h): byte-exact streams, bounded buffers, short transfers, delays
- * that let streams overtake each other, and on request frozen, cut and damaged ones.
+ * that let streams overtake each other, and on request frozen, cut, ended and damaged ones.
  *
  * Time stands still until the test moves it. poll never waits: it gives what is finished now. The test's loop is
  *
  *     drive every context;
  *     if (wf_sim_next_event(sim) > wf_sim_now(sim))
- *         wf_sim_advance(sim, min(wf_sim_next_event(sim), the contexts' next timer));
+ *         wf_sim_advance(sim, min(wf_sim_next_event(sim), wf_sim_timer() of each engine));
  *
  * A caller that breaks the seam's contract ends the process with a message: two readers on one descriptor, an
  * operation changed while posted, a descriptor closed while attached or detached while in use, anything left over at
@@ -55,6 +55,13 @@ int64_t wf_sim_now(const struct wf_sim *sim);
  * something arrives; WF_NEVER when nothing will happen by itself. */
 int64_t wf_sim_next_event(struct wf_sim *sim);
 
+/* When this engine wants to be polled again whatever happens: its last poll said how long it would have waited.
+ * WF_NEVER: it does not. */
+int64_t wf_sim_timer(const struct wf_engine *engine);
+
+/* The process that drives this engine stands still: that it could move something is no event, nor has it a timer. */
+void wf_sim_stop(struct wf_engine *engine, bool stopped);
+
 /* Moves time forward to `until_ns`, letting everything due on the way happen in order. Never back. */
 void wf_sim_advance(struct wf_sim *sim, int64_t until_ns);
 
@@ -70,6 +77,7 @@ struct wf_sim_rail {
     uint64_t bytes_per_second; /* shared by its streams; 0: no limit */
     int64_t delay_ns;          /* on top of each stream's own */
     bool down;                 /* nothing passes in or out, nobody is told; set-up waits too */
+    bool mute;                 /* the same of what leaves from it only: it hears, and is not heard */
 };
 void wf_sim_set_rail(struct wf_sim *sim, const struct sockaddr_storage *local, const struct wf_sim_rail *rail);
 
@@ -77,6 +85,16 @@ void wf_sim_set_rail(struct wf_sim *sim, const struct sockaddr_storage *local, c
 
 /* Nothing arrives any more, in either direction, until thawed. What had arrived stays readable. */
 void wf_sim_freeze(struct wf_sim *sim, int fd, bool frozen);
+
+/* The same in one direction: at `fd` nothing arrives any more, nor does its kernel hear what the other one has got. */
+void wf_sim_deafen(struct wf_sim *sim, int fd, bool deaf);
+
+/* `fd` alone sees a reset: its peer hears of it when it sends, or when `fd` is closed, unless it is deaf. */
+void wf_sim_reset(struct wf_sim *sim, int fd);
+
+/* Something on the way ends the stream that `fd` sends: behind what is under way the peer reads the end. `fd` is not
+ * told; what it sends from now on is taken by its kernel, as far as there is room, and reaches nobody. */
+void wf_sim_end(struct wf_sim *sim, int fd);
 
 /* Both ends see a reset now, even if frozen. What had arrived stays readable first. */
 void wf_sim_cut(struct wf_sim *sim, int fd);
@@ -90,6 +108,28 @@ uint64_t wf_sim_bytes_read(struct wf_sim *sim, int fd);
 
 /* A connected descriptor chosen by the seed; -1 when there is none. */
 int wf_sim_pick_connection(struct wf_sim *sim);
+
+/* Both ends of all connections, up to `max` of them; returns how many there are. */
+int wf_sim_list_connections(const struct wf_sim *sim, int *fds, int max);
+
+/* Bytes on their way into a stream. */
+struct wf_sim_piece {
+    uint64_t stream;  /* one direction of one connection: a number of its own, from 1 */
+    uint64_t reverse; /* the other direction */
+    int fd;           /* who sends */
+    uint64_t offset;  /* of the first byte in the stream */
+    uint8_t *bytes;
+    size_t length;
+};
+
+/* Is shown everything that is sent before anybody can read it, in order, and may change the bytes. Of the simulation it
+ * may only ask, and draw numbers. NULL: nobody looks. */
+typedef void wf_sim_watcher(void *context, const struct wf_sim_piece *piece);
+void wf_sim_watch(struct wf_sim *sim, wf_sim_watcher *watcher, void *context);
+
+/* The number of the stream that `fd` sends; 0 when there is no peer. And of the one that it receives. */
+uint64_t wf_sim_stream_of(struct wf_sim *sim, int fd);
+uint64_t wf_sim_reverse_of(struct wf_sim *sim, int fd);
 
 /* Descriptors now open. */
 int wf_sim_open_descriptors(const struct wf_sim *sim);

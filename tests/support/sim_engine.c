@@ -221,8 +221,8 @@ static void run_round(struct sim_engine *engine)
 
 static int sim_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
 {
-    (void)timeout_ns; /* time stands still */
     struct sim_engine *engine = self(engine_base);
+    engine->due_ns = timeout_ns < 0 ? WF_NEVER : engine->sim->now_ns + timeout_ns; /* time stands still */
     atomic_store(&engine->woken, false);
     run_round(engine);
     int count = 0;
@@ -261,6 +261,7 @@ static int sim_open(void *host, const struct wf_engine_limits *limits, struct wf
         return wf_fail(status, -ENOMEM, "simulated engine: out of memory");
     engine->base.ops = &wf_engine_sim;
     engine->sim = host;
+    engine->due_ns = WF_NEVER;
     engine->call_bytes = limits && limits->call_bytes ? limits->call_bytes : 256 * 1024;
     wf_list_init(&engine->active);
     wf_list_init(&engine->finished);
@@ -358,7 +359,7 @@ static void sim_op_shutdown(void *host, int fd)
     if (socket->state != SIM_CONNECTED || socket->end_sent)
         return;
     socket->end_sent = true;
-    if (socket->peer)
+    if (socket->peer && !socket->swallows)
         sim_send_end(socket->peer, sim_path_ns(socket, socket->peer));
 }
 
@@ -377,12 +378,8 @@ static int sim_op_progress(void *host, int fd, struct wf_progress *out)
     const struct sim_socket *socket = sim_socket_of(host, fd);
     if (socket->state != SIM_CONNECTED)
         return -ENOTCONN;
-    if (!socket->peer) { /* its kernel takes bytes for nobody, and answers with a reset */
-        *out = (struct wf_progress){0};
-        return 0;
-    }
-    const struct sim_stream *stream = &socket->peer->in;
-    *out = (struct wf_progress){.acknowledged = stream->arrived, .pending = stream->written - stream->arrived};
+    *out = socket->peer ? sim_progress(&socket->peer->in) : socket->left;
+    out->pending += socket->unheard;
     return 0;
 }
 

@@ -24,9 +24,11 @@ struct sim_rail {
  * read <= arrived <= written <= read + capacity.
  */
 struct sim_stream {
+    uint64_t number; /* as struct wf_sim_piece has it */
     uint8_t *ring;
     uint32_t capacity;
     uint64_t read, arrived, written;
+    uint64_t acknowledged; /* of `arrived`, what the sender has heard of */
     struct {
         uint64_t end;
         int64_t at_ns;
@@ -75,8 +77,10 @@ struct sim_socket {
     int error;   /* positive; the next call gets it, once */
     bool broken; /* was reset: after the error, reads give the end and sends EPIPE */
     bool end_sent;
+    bool swallows; /* its stream was ended on the way: what it sends reaches nobody */
     uint64_t retransmits;
-    uint64_t unheard; /* bytes sent to a peer that has closed; the "kernel" takes `in.capacity` of them */
+    struct wf_progress left; /* how far a peer that has gone had got */
+    uint64_t unheard; /* bytes sent to nobody, or to a peer that has closed; the "kernel" takes `in.capacity` of them */
 
     int tries;                 /* connects that a full backlog dropped */
     int64_t syn_ns, answer_ns; /* CONNECTING; WF_NEVER: past, not yet known */
@@ -92,6 +96,8 @@ struct sim_engine {
     struct wf_sim *sim;
     uint32_t call_bytes;
     int attached;
+    int64_t due_ns; /* when the last poll would have ended by itself */
+    bool stopped;
     struct wf_list active, finished; /* of struct sim_post */
     struct wf_link link;
     atomic_bool woken;
@@ -106,6 +112,9 @@ struct wf_sim {
     int socket_room, socket_end; /* entries; one past the last ever used */
     int open_sockets;
     uint16_t next_port;
+    uint64_t streams; /* numbers given */
+    wf_sim_watcher *watcher;
+    void *watcher_context;
     struct wf_list engines;
     int rail_count;
     struct sim_rail rails[SIM_RAILS];
@@ -148,6 +157,10 @@ void sim_take_reset(struct sim_socket *socket);
 /* When something arrives here next, and taking in what is due. */
 int64_t sim_stream_next(const struct sim_socket *socket);
 void sim_stream_settle(struct sim_socket *socket);
+/* What has arrived here is acknowledged to the sender, who may be deaf. */
+void sim_stream_acknowledge(struct sim_socket *socket);
+/* How far a stream has got, as its sender knows. */
+struct wf_progress sim_progress(const struct sim_stream *stream);
 
 /* Would a call do more than say "not now"? */
 bool sim_can_read(const struct sim_socket *socket);

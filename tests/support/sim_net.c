@@ -235,7 +235,8 @@ int sim_connect(struct sim_socket *socket, const struct sockaddr_storage *remote
 
 static bool path_down(const struct sim_socket *socket)
 {
-    return socket->in.frozen || socket->rail->settings.down || socket->far_rail->settings.down;
+    const struct wf_sim_rail *near = &socket->rail->settings, *far = &socket->far_rail->settings;
+    return socket->in.frozen || near->down || near->mute || far->down || far->mute;
 }
 
 int64_t sim_setup_next(const struct sim_socket *socket)
@@ -305,8 +306,9 @@ static void leave_peer(struct sim_socket *socket, bool reset)
         return;
     if (reset)
         sim_send_reset(peer, sim_path_ns(socket, peer));
-    else if (!socket->end_sent)
+    else if (!socket->end_sent && !socket->swallows)
         sim_send_end(peer, sim_path_ns(socket, peer));
+    peer->left = sim_progress(&socket->in);
     peer->peer = NULL;
     socket->peer = NULL;
 }

@@ -18,7 +18,7 @@ int sim_stream_open(struct sim_socket *socket)
     struct wf_sim *sim = socket->sim;
     const struct wf_sim_options *options = &sim->options;
     struct sim_stream *in = &socket->in;
-    *in = (struct sim_stream){.end_ns = WF_NEVER, .reset_ns = WF_NEVER};
+    *in = (struct sim_stream){.number = ++sim->streams, .end_ns = WF_NEVER, .reset_ns = WF_NEVER};
     in->capacity = (uint32_t)draw(sim, options->buffer_min, options->buffer_max);
     in->delay_ns = (int64_t)draw(sim, (uint64_t)options->delay_min_ns, (uint64_t)options->delay_max_ns);
     in->ring = malloc(in->capacity);
@@ -33,8 +33,9 @@ int64_t sim_path_ns(const struct sim_socket *from, const struct sim_socket *to)
 /* Does nothing arrive at this socket at present? */
 static bool held(const struct sim_socket *socket)
 {
-    return socket->in.frozen || (socket->rail && socket->rail->settings.down) ||
-           (socket->far_rail && socket->far_rail->settings.down);
+    const struct wf_sim_rail *near = socket->rail ? &socket->rail->settings : NULL;
+    const struct wf_sim_rail *far = socket->far_rail ? &socket->far_rail->settings : NULL;
+    return socket->in.frozen || (near && near->down) || (far && (far->down || far->mute));
 }
 
 /* Now and the time under way, but behind everything sent before. */
@@ -101,6 +102,18 @@ void sim_stream_settle(struct sim_socket *socket)
     }
     if (in->reset_ns <= now)
         sim_take_reset(socket);
+}
+
+void sim_stream_acknowledge(struct sim_socket *socket)
+{
+    if (socket->peer && !held(socket->peer))
+        socket->in.acknowledged = socket->in.arrived;
+}
+
+struct wf_progress sim_progress(const struct sim_stream *stream)
+{
+    return (struct wf_progress){.acknowledged = stream->acknowledged,
+                                .pending = stream->written - stream->acknowledged};
 }
 
 static void launch(struct sim_socket *from, struct sim_socket *to, uint64_t bytes)
@@ -195,23 +208,49 @@ static uint64_t room(const struct sim_stream *stream)
     return stream->capacity - (stream->written - stream->read);
 }
 
+/* Does what it sends reach a connection? */
+static bool is_heard(const struct sim_socket *socket)
+{
+    return socket->peer && !socket->peer->broken && !socket->swallows;
+}
+
 bool sim_can_write(const struct sim_socket *socket)
 {
     if (socket->state == SIM_CONNECTING)
         return false;
     if (socket->state != SIM_CONNECTED || socket->broken || socket->end_sent)
         return true;
-    return socket->peer ? room(&socket->peer->in) > 0 : socket->unheard < socket->in.capacity;
+    if (is_heard(socket))
+        return room(&socket->peer->in) > 0;
+    return socket->unheard < socket->in.capacity;
 }
 
-/* The peer has closed: its kernel takes the bytes and answers with a reset. */
+/* The peer has closed, or was reset: its kernel takes the bytes and answers with a reset. Or nobody hears them at all.
+ */
 static int64_t write_to_nobody(struct sim_socket *socket, size_t bytes)
 {
     uint64_t space = socket->in.capacity - socket->unheard;
     size_t n = shorten(socket->sim, space < bytes ? space : bytes);
-    sim_send_reset(socket, 2 * sim_path_ns(socket, socket));
+    if (!socket->swallows)
+        sim_send_reset(socket, 2 * sim_path_ns(socket, socket));
     socket->unheard += n;
     return (int64_t)n;
+}
+
+/* Shows the `bytes` that were just copied in to whoever watches: one piece, or two where the ring begins anew. */
+static void show(struct sim_socket *from, struct sim_stream *out, size_t bytes)
+{
+    struct wf_sim *sim = from->sim;
+    struct wf_sim_piece piece = {
+        .stream = out->number, .reverse = from->in.number, .fd = from->fd, .offset = out->written};
+    while (bytes && sim->watcher) {
+        size_t place = piece.offset % out->capacity;
+        piece.bytes = out->ring + place;
+        piece.length = out->capacity - place < bytes ? out->capacity - place : bytes;
+        sim->watcher(sim->watcher_context, &piece);
+        piece.offset += piece.length;
+        bytes -= piece.length;
+    }
 }
 
 int64_t sim_write(struct sim_socket *socket, const struct iovec *iov, size_t bytes)
@@ -219,7 +258,7 @@ int64_t sim_write(struct sim_socket *socket, const struct iovec *iov, size_t byt
     struct sim_socket *peer = socket->peer;
     if (socket->state != SIM_CONNECTED || socket->broken || socket->end_sent)
         return take_error(socket, EPIPE);
-    if (!peer)
+    if (!is_heard(socket))
         return write_to_nobody(socket, bytes);
     struct sim_stream *out = &peer->in;
     uint64_t space = room(out);
@@ -229,6 +268,7 @@ int64_t sim_write(struct sim_socket *socket, const struct iovec *iov, size_t byt
         out->ring[out->flip_offset % out->capacity] ^= out->flip_mask;
         out->flip_mask = 0;
     }
+    show(socket, out, n);
     out->written += n;
     launch(socket, peer, n);
     if (held(peer))
