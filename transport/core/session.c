@@ -265,7 +265,8 @@ static void raise(struct wf_session *session, struct wf_channel *channel, int fd
     if (session->joined == session->channel_count && session->state == WF_SESSION_JOINING) {
         WF_REACHED("session JOINING: every channel has proved itself");
         session->state = WF_SESSION_UP;
-        atomic_store(&session->heard_ns, wf_context_now(session->context)); /* its patience begins now */
+        session->progress_ns = now; /* its patience begins now */
+        atomic_store(&session->heard_ns, now);
     }
     wf_session_repeat_totals(session);
     wf_session_kick_all(session, NULL);

@@ -120,7 +120,7 @@ struct wf_session {
 
     _Atomic int64_t heard_ns;         /* last byte from the peer */
     _Atomic uint64_t moved;           /* payload bytes, both directions: the progress an error text tells of */
-    int64_t ticked_ns;                /* last look at deadlines */
+    int64_t due_ns;                   /* when the next look at deadlines should be; 0: there was none yet */
     int64_t closing_ns;               /* CLOSING: since when */
     int64_t join_by_ns;               /* JOINING: the acceptor's patience */
     int64_t alone_ns;                 /* when the last channel was lost; means something while up_count is 0 */

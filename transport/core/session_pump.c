@@ -209,12 +209,10 @@ static bool waits_since(struct wf_tx *tx, int64_t now_ns, bool paused)
  * Every frame is taken at once by a peer that lives. A stream of which nothing is acknowledged any more is dead, though
  * others answer; a session of which nothing is, whatever becomes of its channels, has no peer. Session lock held.
  */
-static int64_t check_progress(struct wf_session *session, int64_t now_ns)
+static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool paused)
 {
     int64_t timeout = session->context->tuning.timeout_ns, next = WF_NEVER;
-    bool paused = now_ns - session->ticked_ns > timeout / 2; /* it was this process that stood still */
     bool waits = !wf_resend_idle(session, WF_CHANNEL_EXPRESS) || !wf_resend_idle(session, WF_CHANNEL_BULK);
-    session->ticked_ns = now_ns;
     for (int i = 0; i < session->channel_count; i++) {
         struct wf_channel *channel = session->channels[i];
         if (!channel || !channel->up || !waits_since(&channel->tx, now_ns, paused))
@@ -238,6 +236,12 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns)
     return waits && session->progress_ns + timeout < next ? session->progress_ns + timeout : next;
 }
 
+/* Late by so much: it was this process that stood still, and what has come meanwhile is not read yet. */
+static bool stood_still(const struct wf_session *session, int64_t now_ns)
+{
+    return session->due_ns != 0 && now_ns - session->due_ns > session->context->tuning.timeout_ns / 2;
+}
+
 /* The peer must answer something, sometimes: a process that is stopped or gone does not. Session lock held. */
 static int64_t check_life(struct wf_session *session, int64_t now_ns)
 {
@@ -254,20 +258,22 @@ static int64_t check_life(struct wf_session *session, int64_t now_ns)
         return check_goodbye(session, now_ns, heard);
     if (session->state != WF_SESSION_UP)
         return WF_NEVER;
-    if (session->ping_ns != 0 && heard >= session->ping_ns)
+    bool paused = stood_still(session, now_ns);
+    if (session->ping_ns != 0 && (heard >= session->ping_ns || paused))
         session->ping_ns = 0;
+    if (paused)
+        session->alone_ns = now_ns;
     if (session->ping_ns == 0 && now_ns - heard >= timeout / 3) {
         session->ping_ns = now_ns;
         wf_session_ask_all(session);
     }
-    /* The question must have had its time, too: this process may have been the one that stood still. */
     if (session->ping_ns != 0 && now_ns - session->ping_ns >= timeout * 2 / 3) {
         WF_REACHED("session UP: nothing heard for timeout");
         wf_session_give_up(session, now_ns, -ETIMEDOUT, "does not answer (setting timeout)");
         return WF_NEVER;
     }
     int64_t due = session->ping_ns != 0 ? session->ping_ns + timeout * 2 / 3 : heard + timeout / 3;
-    int64_t others[] = {check_progress(session, now_ns), wf_session_survey(session, now_ns),
+    int64_t others[] = {check_progress(session, now_ns, paused), wf_session_survey(session, now_ns),
                         wf_session_check_alone(session, now_ns), wf_session_check_stragglers(session, now_ns)};
     for (int i = 0; i < 4; i++)
         due = others[i] < due ? others[i] : due;
@@ -277,7 +283,7 @@ static int64_t check_life(struct wf_session *session, int64_t now_ns)
 int64_t wf_session_tick(struct wf_session *session, int64_t now_ns)
 {
     wf_session_lock(session);
-    int64_t life = check_life(session, now_ns);
+    int64_t life = session->due_ns = check_life(session, now_ns);
     bool expired;
     int64_t requests = wf_requests_expire(session, now_ns, &expired);
     if (expired) /* also the caller who sleeps in the engine */
