@@ -361,7 +361,7 @@ void wf_session_give_up(struct wf_session *session, int64_t now_ns, int code, co
 static bool refused_everywhere(const struct wf_session *session)
 {
     for (int rail = 0; rail < session->rail_count; rail++) {
-        bool refused = session->rails[rail].retired;
+        bool refused = false;
         for (int i = 0; i < session->channel_count; i++)
             refused |=
                 session->channels[i] && session->channels[i]->rail == rail && session->channels[i]->redial.refused;

@@ -23,7 +23,8 @@ static bool is_lost(const struct wf_session *session, const struct wf_channel *c
         return false;
     const struct wf_session_rail *rail = &session->rails[channel->rail];
     bool down = rail->local >= 0 && wf_rail_is_down(&session->context->rails[rail->local]);
-    return !rail->retired && !down;
+    bool spared = rail->retired && session->up_count > 0; /* with nothing else left a bad rail is better than none */
+    return !spared && !down;
 }
 
 /* The lost channel that has waited longest, or NULL. Session lock held. */

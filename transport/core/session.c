@@ -255,6 +255,7 @@ static void raise(struct wf_session *session, struct wf_channel *channel, int fd
     assign_workers(session, channel);
     channel->tx.detached = channel->rx.detached = false;
     channel->up = true;
+    session->rails[channel->rail].retired = false; /* both sides had nothing else; the next damage retires it again */
     channel->redial.refused = false;
     int64_t now = wf_context_now(session->context);
     channel->tx.progress_ns = channel->redial.joined_ns = now;

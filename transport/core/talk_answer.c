@@ -115,7 +115,7 @@ static int join_fits(struct wf_session *session, const struct wf_join *join)
     if (join->channels > WF_CHANNELS_MAX || join->channel >= join->channels || join->domain != 0 ||
         (!first && join->channels != session->channel_count))
         return WF_DENY_LIMIT;
-    if (session->rails[join->rail].retired)
+    if (session->rails[join->rail].retired && session->up_count > 0)
         return WF_DENY_RETIRED;
     const struct wf_channel *channel = first ? NULL : session->channels[join->channel];
     bool alike = !channel || (channel->kind == (enum wf_channel_kind)join->kind && channel->rail == join->rail &&
