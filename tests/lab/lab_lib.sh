@@ -268,6 +268,18 @@ mend_rail() {
     esac || fail "$1 of lab$2 at node $3 cannot be mended"
 }
 
+# A second may pass until the kernel believes in a link again.
+wait_for_links() {
+    local node tries
+    for node in 0 1; do
+        for ((tries = 0; tries < 250; tries++)); do
+            on "$node" ip -o link show | grep ' lab' | grep -qv ' state UP ' || continue 2
+            sleep 0.02
+        done
+        fail "the links of node $node do not come up"
+    done
+}
+
 # find_methods: sets methods, those that this kernel can do; says which it cannot.
 find_methods() {
     methods=(link address)
