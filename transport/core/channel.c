@@ -112,6 +112,7 @@ void wf_channel_retain(struct wf_channel *channel, const struct wf_frame *frame,
 void wf_channel_retire(struct wf_session *session, const struct wf_retained *retained)
 {
     session->retired += 1;
+    atomic_fetch_add_explicit(&session->moved, retained->frame.length, memory_order_relaxed);
     if (retained->outbound) {
         wf_outbound_retire(retained->outbound, retained->frame.length);
     } else if (retained->frame.type == WF_OPEN) {

@@ -163,6 +163,8 @@ static int find_addresses(struct wf_rail_watch *watch, struct look *look)
 
 void wf_sessions_rail_changed(struct weft_context *context, int rail)
 {
+    if (!context->door) /* the first look: there are no sessions yet */
+        return;
     bool down = atomic_load(&context->rails[rail].down);
     bool gone = atomic_load(&context->rails[rail].trouble) == WF_RAIL_GONE;
     pthread_mutex_lock(&context->lock);
