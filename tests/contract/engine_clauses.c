@@ -387,3 +387,72 @@ void starts_anew_with_a_reused_descriptor(const struct implementation *of)
     }
     world_close(&world);
 }
+
+/* --- how far the peer's kernel has got --- */
+
+static struct wf_progress progress_of(struct world *world, int fd)
+{
+    struct wf_progress progress = {0};
+    assert_int_equal(world->ops->progress(world->host, fd, &progress), 0);
+    return progress;
+}
+
+/* Until the peer's kernel has everything. */
+static struct wf_progress await_acknowledged(struct world *world, int fd)
+{
+    struct wf_progress progress;
+    while ((progress = progress_of(world, fd)).pending)
+        world_progress(world);
+    return progress;
+}
+
+void tells_what_is_acknowledged(const struct implementation *of)
+{
+    struct world world;
+    world_open(&world, of, 1, 0);
+    struct pair pair = pair_open(&world, 0);
+    struct task send = {0}, receive = {0};
+    uint8_t byte = 'a', got;
+    uint64_t before = await_acknowledged(&world, pair.client).acknowledged;
+    for (uint64_t sent = 1; sent <= 3; sent++) { /* acknowledged before it is read: that is the kernel's part */
+        if (sent > 1)
+            assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, &got, 1), 1);
+        assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, &byte, 1), 1);
+        assert_int_equal(await_acknowledged(&world, pair.client).acknowledged - before, sent);
+        world_idle(&world);
+        struct wf_progress still = progress_of(&world, pair.client);
+        assert_int_equal(still.acknowledged - before, sent);
+        assert_int_equal(still.pending, 0);
+    }
+    pair_close(&world, &pair);
+    world_close(&world);
+}
+
+/* What has been handed over is acknowledged or pending, and what cannot leave is not acknowledged. */
+void tells_what_is_pending(const struct implementation *of)
+{
+    struct world world;
+    world_open(&world, of, 1, 0);
+    struct pair pair = pair_open(&world, 4096);
+    size_t bulk = of->simulated ? BULK / 16 : BULK;
+    uint8_t *bytes = calloc(2, BULK), *got = bytes + BULK;
+    struct task send = {0}, receive = {0};
+    uint64_t before = await_acknowledged(&world, pair.client).acknowledged;
+    task_buffer(&send, bytes, bulk);
+    task_post(&world, 0, &send, WF_OP_SEND, pair.client);
+    struct wf_progress stuck;
+    do {
+        world_idle(&world);
+        stuck = progress_of(&world, pair.client);
+    } while (stuck.acknowledged - before + stuck.pending != send.op.moved);
+    assert_in_range(stuck.acknowledged - before, 1, bulk - 1);
+    world_idle(&world);
+    assert_int_equal(progress_of(&world, pair.client).acknowledged, stuck.acknowledged);
+    for (size_t total = 0; total < bulk;)
+        total += (size_t)task_run(&world, &receive, WF_OP_RECV, pair.server, got, bulk);
+    assert_int_equal(world_await(&world, &send), bulk);
+    assert_int_equal(await_acknowledged(&world, pair.client).acknowledged - before, bulk);
+    free(bytes);
+    pair_close(&world, &pair);
+    world_close(&world);
+}

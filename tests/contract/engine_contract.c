@@ -35,6 +35,8 @@ static const struct contract_case cases[] = {
     {"takes odd vectors", takes_odd_vectors, false},
     {"reports a reset", reports_a_reset, false},
     {"starts anew with a reused descriptor", starts_anew_with_a_reused_descriptor, false},
+    {"tells what is acknowledged", tells_what_is_acknowledged, false},
+    {"tells what is pending", tells_what_is_pending, false},
     {"cancels what waits", cancels_what_waits, false},
     {"cancels connects", cancels_connects, false},
     {"cancels a send half way", cancels_a_send_half_way, false},

@@ -21,6 +21,8 @@ void keeps_partial_sends_inside(const struct implementation *of);
 void takes_odd_vectors(const struct implementation *of);
 void reports_a_reset(const struct implementation *of);
 void starts_anew_with_a_reused_descriptor(const struct implementation *of);
+void tells_what_is_acknowledged(const struct implementation *of);
+void tells_what_is_pending(const struct implementation *of);
 
 /* engine_races.c */
 void cancels_what_waits(const struct implementation *of);
