@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "base/config_parts.h"
+#include "base/fault_spec.h"
 
 #define QUOTE_ROOM 64 /* of a value at fault in a message, which has to leave room for what is allowed */
 
@@ -313,6 +314,14 @@ static int refuse(const struct wf_setting *setting, const char *text, struct wf_
                    allowed, step);
 }
 
+/* Text with a form of its own. */
+static int check_faults(const char *text, struct wf_status *status)
+{
+    struct wf_fault_spec ignored;
+
+    return wf_fault_parse(text, &ignored, status);
+}
+
 /* Checks `text` for the setting. */
 static int parse_value(enum wf_setting_id id, const char *text, int64_t *number, struct wf_status *status)
 {
@@ -325,7 +334,7 @@ static int parse_value(enum wf_setting_id id, const char *text, int64_t *number,
                        WF_VALUE_MAX - 1);
     if (parsers[setting->type](setting, text, number) != 0)
         return refuse(setting, text, status);
-    return 0;
+    return id == WF_SET_FAULT ? check_faults(text, status) : 0;
 }
 
 /* memmove: a caller may set a value to itself. */
