@@ -32,14 +32,14 @@ static void connects_and_tells_addresses(const struct implementation *of, const 
     assert_int_equal(world_await(&world, &connect), 0);
     int server = (int)world_await(&world, &accept);
     assert_true(server >= 0);
-    assert_int_equal(of->ops->address(world.host, client, true, &seen), 0);
+    assert_int_equal(world.ops->address(world.host, client, true, &seen), 0);
     assert_int_equal(port_of(&seen), port_of(&where));
-    assert_int_equal(of->ops->address(world.host, client, false, &other), 0);
-    assert_int_equal(of->ops->address(world.host, server, true, &seen), 0);
+    assert_int_equal(world.ops->address(world.host, client, false, &other), 0);
+    assert_int_equal(world.ops->address(world.host, server, true, &seen), 0);
     assert_int_equal(seen.ss_family, other.ss_family);
     assert_int_equal(port_of(&seen), port_of(&other));
-    assert_int_equal(of->ops->retransmits(world.host, client), 0);
-    of->ops->close_fd(world.host, server); /* never attached: nothing to detach */
+    assert_int_equal(world.ops->retransmits(world.host, client), 0);
+    world.ops->close_fd(world.host, server); /* never attached: nothing to detach */
     descriptor_close(&world, client);
     descriptor_close(&world, listener);
     world_close(&world);
@@ -60,11 +60,11 @@ void listens_on_everything(const struct implementation *of)
     struct world world;
     world_open(&world, of, 1, 0);
     struct wf_socket_options options = {0};
-    int listener = of->ops->listen(world.host, &options, 4);
+    int listener = world.ops->listen(world.host, &options, 4);
     assert_true(listener >= 0);
-    assert_int_equal(of->ops->attach(world.engines[0], listener), 0);
+    assert_int_equal(world.ops->attach(world.engines[0], listener), 0);
     struct sockaddr_storage where;
-    assert_int_equal(of->ops->address(world.host, listener, false, &where), 0);
+    assert_int_equal(world.ops->address(world.host, listener, false, &where), 0);
     struct sockaddr_storage target = address_of("127.0.0.1", port_of(&where));
     struct task accept = {0}, connect = {0};
     int client = dialer_open(&world, AF_INET, 0);
@@ -73,7 +73,7 @@ void listens_on_everything(const struct implementation *of)
     task_post(&world, 0, &accept, WF_OP_ACCEPT, listener); /* after the fact is as good */
     int server = (int)world_await(&world, &accept);
     assert_true(server >= 0);
-    of->ops->close_fd(world.host, server);
+    world.ops->close_fd(world.host, server);
     descriptor_close(&world, client);
     descriptor_close(&world, listener);
     world_close(&world);
@@ -87,14 +87,14 @@ void dials_from_a_bound_address(const struct implementation *of)
     int listener = listener_open(&world, "127.0.0.1", 4, &where);
     struct wf_socket_options options = {.local = address_of("127.0.0.1", 0)};
     bool bound = true;
-    int client = of->ops->socket(world.host, AF_INET, &options, &bound);
+    int client = world.ops->socket(world.host, AF_INET, &options, &bound);
     assert_true(client >= 0);
     assert_false(bound); /* no interface was asked for */
-    assert_int_equal(of->ops->attach(world.engines[0], client), 0);
+    assert_int_equal(world.ops->attach(world.engines[0], client), 0);
     struct task connect = {0};
     task_connect(&world, 0, &connect, client, &where);
     assert_int_equal(world_await(&world, &connect), 0);
-    assert_int_equal(of->ops->address(world.host, client, false, &seen), 0);
+    assert_int_equal(world.ops->address(world.host, client, false, &seen), 0);
     assert_int_equal(((struct sockaddr_in *)&seen)->sin_addr.s_addr, htonl(INADDR_LOOPBACK));
     assert_int_not_equal(port_of(&seen), 0);
     descriptor_close(&world, client);
@@ -108,14 +108,14 @@ void refuses_a_missing_interface(const struct implementation *of)
     world_open(&world, of, 1, 0);
     struct wf_socket_options options = {.local = address_of("127.0.0.1", 0), .device = "nosuchif0"};
     bool bound = false;
-    assert_int_equal(of->ops->socket(world.host, AF_INET, &options, &bound), -ENODEV);
-    assert_int_equal(of->ops->listen(world.host, &options, 4), -ENODEV);
+    assert_int_equal(world.ops->socket(world.host, AF_INET, &options, &bound), -ENODEV);
+    assert_int_equal(world.ops->listen(world.host, &options, 4), -ENODEV);
     struct pair pair = pair_open(&world, 0);
-    assert_int_equal(of->ops->bind_device(world.host, pair.server, "nosuchif0"), -ENODEV);
+    assert_int_equal(world.ops->bind_device(world.host, pair.server, "nosuchif0"), -ENODEV);
     strcpy(options.device, "lo");
-    int fd = of->ops->socket(world.host, AF_INET, &options, &bound);
+    int fd = world.ops->socket(world.host, AF_INET, &options, &bound);
     assert_true(fd >= 0); /* with the right to or without */
-    of->ops->close_fd(world.host, fd);
+    world.ops->close_fd(world.host, fd);
     pair_close(&world, &pair);
     world_close(&world);
 }
@@ -126,11 +126,11 @@ void refuses_an_address_in_use(const struct implementation *of)
     world_open(&world, of, 1, 0);
     struct wf_socket_options options = {0};
     int listener = listener_open(&world, "127.0.0.1", 4, &options.local);
-    assert_int_equal(of->ops->listen(world.host, &options, 4), -EADDRINUSE);
+    assert_int_equal(world.ops->listen(world.host, &options, 4), -EADDRINUSE);
     descriptor_close(&world, listener);
-    int again = of->ops->listen(world.host, &options, 4); /* a restarted server gets its port back */
+    int again = world.ops->listen(world.host, &options, 4); /* a restarted server gets its port back */
     assert_true(again >= 0);
-    of->ops->close_fd(world.host, again);
+    world.ops->close_fd(world.host, again);
     world_close(&world);
 }
 
@@ -237,7 +237,7 @@ void finds_the_end_behind_bytes_seen_earlier(const struct implementation *of)
     assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "a", 1), 1);
     assert_int_equal(world_await(&world, &receive), 1);
     assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "b", 1), 1);
-    of->ops->shutdown(world.host, pair.client);
+    world.ops->shutdown(world.host, pair.client);
     world_idle(&world);
     assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 1);
     assert_int_equal(got[0], 'b');
@@ -335,6 +335,34 @@ void takes_odd_vectors(const struct implementation *of)
     world_close(&world);
 }
 
+/* Nothing to read, no room to write: nothing to wait for where no byte is to move. */
+void finishes_at_once_what_has_no_bytes(const struct implementation *of)
+{
+    struct world world;
+    world_open(&world, of, 1, 0);
+    struct pair pair = pair_open(&world, 4096);
+    size_t bulk = of->simulated ? BULK / 16 : BULK;
+    uint8_t *bytes = calloc(1, bulk), got;
+    struct task send = {0}, receive = {0}, empty = {0};
+    task_buffer(&receive, &got, 1);
+    task_post(&world, 0, &receive, WF_OP_RECV, pair.client);
+    world_idle(&world); /* by now the engine knows that there is nothing to read */
+    world.ops->cancel(world.engines[0], &receive.op);
+    assert_int_equal(world_await(&world, &receive), -ECANCELED);
+    assert_int_equal(task_run(&world, &empty, WF_OP_RECV, pair.client, &got, 0), -EINVAL);
+    if (!of->zero_copy) { /* what is lent would come back when somebody reads it, and then there is room */
+        task_buffer(&send, bytes, bulk);
+        task_post(&world, 0, &send, WF_OP_SEND, pair.client);
+        world_idle(&world);
+        world.ops->cancel(world.engines[0], &send.op);
+        assert_int_equal(world_await(&world, &send), -ECANCELED);
+        assert_int_equal(task_run(&world, &empty, WF_OP_SEND, pair.client, NULL, 0), 0);
+    }
+    free(bytes);
+    pair_close(&world, &pair);
+    world_close(&world);
+}
+
 /* --- the end of a connection --- */
 
 void reports_a_reset(const struct implementation *of)
@@ -349,7 +377,7 @@ void reports_a_reset(const struct implementation *of)
     task_buffer(&own, mine, sizeof(mine));
     task_post(&world, 0, &own, WF_OP_RECV, pair.server);
     world_idle(&world);
-    of->ops->kill(world.host, pair.server);
+    world.ops->kill(world.host, pair.server);
     assert_int_equal(world_await(&world, &receive), -ECONNRESET);
     assert_true(world_await(&world, &own) < 0); /* who kills ends its own operations too */
     assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), -EPIPE);
@@ -379,9 +407,9 @@ void starts_anew_with_a_reused_descriptor(const struct implementation *of)
         assert_int_equal(task_run(&world, &send, WF_OP_SEND, i % 2 ? pair.client : pair.server, "q", 1), 1);
         assert_int_equal(task_run(&world, &receive, WF_OP_RECV, i % 2 ? pair.server : pair.client, got, sizeof(got)),
                          1);
-        of->ops->detach(world.engines[0], pair.client);
-        assert_int_equal(of->ops->attach(world.engines[0], pair.client), 0);
-        of->ops->shutdown(world.host, pair.server);
+        world.ops->detach(world.engines[0], pair.client);
+        assert_int_equal(world.ops->attach(world.engines[0], pair.client), 0);
+        world.ops->shutdown(world.host, pair.server);
         assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.client, got, sizeof(got)), 0);
         pair_close(&world, &pair);
     }
@@ -447,7 +475,8 @@ void tells_what_is_pending(const struct implementation *of)
     } while (stuck.acknowledged - before + stuck.pending != send.op.moved);
     assert_in_range(stuck.acknowledged - before, 1, bulk - 1);
     world_idle(&world);
-    assert_int_equal(progress_of(&world, pair.client).acknowledged, stuck.acknowledged);
+    if (of->simulated) /* a kernel may squeeze in some more, once it thinks again about its buffers */
+        assert_int_equal(progress_of(&world, pair.client).acknowledged, stuck.acknowledged);
     for (size_t total = 0; total < bulk;)
         total += (size_t)task_run(&world, &receive, WF_OP_RECV, pair.server, got, bulk);
     assert_int_equal(world_await(&world, &send), bulk);

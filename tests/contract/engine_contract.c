@@ -33,6 +33,7 @@ static const struct contract_case cases[] = {
     {"finds the end behind bytes seen earlier", finds_the_end_behind_bytes_seen_earlier, false},
     {"keeps partial sends inside", keeps_partial_sends_inside, false},
     {"takes odd vectors", takes_odd_vectors, false},
+    {"finishes at once what has no bytes", finishes_at_once_what_has_no_bytes, false},
     {"reports a reset", reports_a_reset, false},
     {"starts anew with a reused descriptor", starts_anew_with_a_reused_descriptor, false},
     {"tells what is acknowledged", tells_what_is_acknowledged, false},

@@ -24,6 +24,7 @@
 #include "io/attempt.h"
 #include "io/doorbell.h"
 #include "io/socket.h"
+#include "io/vector.h"
 
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441 /* the same number on all architectures */
@@ -183,7 +184,7 @@ static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
     *holder = op;
     if (op->kind == WF_OP_CONNECT)
         start_connect(engine, slot, op);
-    else if (wf_op_reads(op) ? slot->can_read : slot->can_write)
+    else if ((wf_op_reads(op) ? slot->can_read : slot->can_write) || wf_vector_is_empty(op))
         run(engine, slot, op);
     else
         arm(engine, slot, op);

@@ -17,6 +17,15 @@ static inline void wf_vector_skip_empty(struct wf_op *op)
     }
 }
 
+/* An operation of bytes that has none: it waits for nothing. */
+static inline bool wf_vector_is_empty(struct wf_op *op)
+{
+    if (op->kind != WF_OP_SEND && op->kind != WF_OP_RECV)
+        return false;
+    wf_vector_skip_empty(op);
+    return !op->iov_count;
+}
+
 /* Counts `bytes` as moved and drops them from the front. */
 static inline void wf_vector_advance(struct wf_op *op, size_t bytes)
 {
