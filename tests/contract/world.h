@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "io/engine.h"
+#include "io/engine_fault.h"
 #include "sim.h"
 
 #define WORLD_ENTRIES 64
@@ -22,7 +22,11 @@ struct implementation {
     bool simulated;
     bool pinned;        /* see struct wf_engine_limits */
     uint32_t zero_copy; /* the same */
+    bool set_up;        /* the same */
     uint64_t seed;
+    const char *fault;            /* NULL; or it is the engine that injects these faults around `ops` */
+    const struct wf_clock *clock; /* of the faults; NULL: the system's, or the simulator's */
+    bool shortens;                /* calls may move less than they could */
 };
 
 struct world {
@@ -30,6 +34,9 @@ struct world {
     const struct wf_engine_ops *ops;
     void *host;
     struct wf_sim *sim; /* NULL: real */
+    struct wf_fault *fault;
+    struct wf_fault_rail rail; /* of everything on 127.0.0.1, for `fault` */
+    struct wf_log log;
     struct wf_engine *engines[WORLD_ENGINES];
     int engine_count;
     int64_t give_up_ns; /* real time after which a wait fails */

@@ -1,7 +1,7 @@
 /*
  * engine.h: how the kernel is asked. A completion-shaped seam: operations are posted and come back from poll exactly
- * once, also after cancel. Partial sends stay inside. Implementations: epoll, io_uring, and the simulator of
- * tests/support.
+ * once, also after cancel. Partial sends stay inside. Implementations: epoll, io_uring, the simulator of tests/support,
+ * and around any of them the one that injects faults (engine_fault.h).
  *
  * One thread at a time drives an engine (the holder of its worker's drive token); only wake() may be called by others.
  */
@@ -58,6 +58,8 @@ struct wf_engine_limits {
     bool pinned;         /* one thread drives it for most of its life; others only before that thread starts and after
                           * it has ended. Engines that need not care about a change of thread are cheaper */
     uint32_t zero_copy;  /* sends of so many bytes or more need not be copied by the kernel; 0: all are copied */
+    bool set_up;         /* for the conversations that set connections up: injected faults of bytes and calls
+                          * (engine_fault.h) spare them */
 };
 
 /* Of a connected descriptor's sending direction. The peer's kernel acknowledges also for a process that stands still. */

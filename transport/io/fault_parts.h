@@ -1,0 +1,157 @@
+/*
+ * fault_parts.h: what the sources of the engine that injects faults share. Nobody else includes it.
+ */
+#ifndef WF_IO_FAULT_PARTS_H
+#define WF_IO_FAULT_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/list.h"
+#include "io/engine_fault.h"
+#include "io/vector.h"
+
+#define WF_FAULT_BUCKETS 64 /* for descriptors, by number */
+
+/* A descriptor, whatever engines it is attached to. Owner: as each field says. */
+struct wf_fault_socket {
+    struct wf_link link; /* in fault.sockets; guarded by fault.lock */
+    int fd;
+    atomic_int rail;       /* -1: none of ours, or not known yet */
+    atomic_bool cut;       /* reset by us: nothing but errors from here on */
+    _Atomic uint64_t held; /* bytes of a send that waits for the end of a stall */
+    /* What `progress` tells during a stall; guarded by fault.lock. */
+    int64_t frozen_until_ns;
+    struct wf_progress frozen;
+};
+
+struct wf_fault {
+    struct wf_engine_ops ops; /* those of engine_fault.c, with the inner engine's name */
+    const struct wf_engine_ops *inner;
+    void *host; /* the inner engine's */
+    const struct wf_clock *clock;
+    const struct wf_log *log;
+    const struct wf_fault_rail *rails;
+    int rail_count;
+    int64_t start_ns;
+    struct wf_fault_plan plan;
+    _Atomic uint32_t cuts; /* descriptors reset so far: engines look at theirs when it has changed */
+
+    pthread_mutex_t lock; /* what follows; inside it only the inner engine's wake and progress are called */
+    struct wf_fault_dice dice;
+    struct wf_fault_counts counts;
+    struct wf_list sockets[WF_FAULT_BUCKETS];
+    struct wf_list engines;
+    uint32_t begun, over; /* windows that have been told of, as bits */
+};
+
+enum wf_fault_place {
+    WF_FAULT_NOWHERE,    /* no operation */
+    WF_FAULT_WITH_INNER, /* the inner engine has it, or a piece of it */
+    WF_FAULT_NEXT,       /* another piece of it is due at the next poll */
+    WF_FAULT_HELD,       /* its rail stands still */
+    WF_FAULT_FINISHED,
+};
+
+/* One direction of a descriptor. Owner: the engine's. */
+struct wf_fault_lane {
+    struct wf_link link; /* in the engine's `next` or `finished` */
+    struct wf_fault_slot *slot;
+    struct wf_op *user; /* NULL: none */
+    enum wf_fault_place place;
+    bool cancelling; /* the poster asked for it */
+    bool connected;  /* HELD: nothing is left to do but to say so */
+    uint64_t done;   /* bytes of earlier pieces */
+    struct wf_op op; /* what the inner engine has */
+    struct iovec iov[WF_PORTION_ENTRIES];
+};
+
+/* A descriptor that is attached. Owner: the engine's. */
+struct wf_fault_slot {
+    struct wf_link link; /* in the engine's `slots` */
+    struct wf_fault_socket *socket;
+    struct wf_fault_lane reader, writer;
+};
+
+/* Owner: the thread that drives the engine; fault.lock guards the link. */
+struct wf_fault_engine {
+    struct wf_engine base;
+    struct wf_link link; /* in fault.engines */
+    struct wf_fault *fault;
+    struct wf_engine *inner;
+    bool set_up; /* see struct wf_engine_limits */
+    struct wf_list slots[WF_FAULT_BUCKETS];
+    struct wf_list next, finished; /* of lanes */
+    struct wf_fault_state state;   /* as last looked up; until_ns on the clock */
+    uint32_t cuts;                 /* of fault.cuts, those that have been looked after here */
+};
+
+/* The ops of engine_fault.c, without a name. */
+extern const struct wf_engine_ops wf_fault_ops;
+
+/* --- fault_shared.c --- */
+
+struct wf_fault_state wf_fault_look_up(const struct wf_fault *fault, int64_t now_ns);
+/* Counts and tells of windows that have begun or ended. */
+void wf_fault_tell_windows(struct wf_fault *fault, int64_t now_ns);
+
+/* Resets the connection, once, and tells every engine. `count`: which of fault.counts. The caller's engine has it
+ * attached, so that nobody closes it meanwhile. */
+void wf_fault_cut(struct wf_fault *fault, struct wf_fault_socket *socket, uint64_t *count, const char *why);
+/* A connect or accept was refused. */
+void wf_fault_note_refused(struct wf_fault *fault);
+
+/* How much of `bytes` the next call is to move. */
+uint64_t wf_fault_next_piece(struct wf_fault *fault, uint64_t bytes);
+/* `bytes` have moved: resets the connection if that is due. */
+void wf_fault_moved(struct wf_fault *fault, struct wf_fault_socket *socket, uint64_t bytes);
+/* Damages what is due in the first `bytes` bytes of a vector. */
+void wf_fault_damage(struct wf_fault *fault, const struct wf_fault_socket *socket, const struct iovec *iov,
+                     uint64_t bytes);
+
+/* --- fault_host.c --- */
+
+/* What is known of a descriptor; made where it is new. NULL: no memory. Lives until the descriptor is closed. */
+struct wf_fault_socket *wf_fault_socket_of(struct wf_fault *fault, int fd);
+/* Looks up the rail of a descriptor that may have an address by now. */
+void wf_fault_find_rail(const struct wf_fault *fault, struct wf_fault_socket *socket);
+/* `progress` tells what it would now, until the end of the stall that the rail is in. */
+void wf_fault_freeze(struct wf_fault *fault, struct wf_fault_socket *socket);
+
+/* The ops that are about descriptors. */
+int wf_fault_op_socket(void *host, int family, const struct wf_socket_options *options, bool *bound_device);
+int wf_fault_op_listen(void *host, const struct wf_socket_options *options, int backlog);
+int wf_fault_op_bind_device(void *host, int fd, const char *device);
+int wf_fault_op_address(void *host, int fd, bool remote, struct sockaddr_storage *out);
+void wf_fault_op_shutdown(void *host, int fd);
+void wf_fault_op_kill(void *host, int fd);
+uint64_t wf_fault_op_retransmits(void *host, int fd);
+int wf_fault_op_progress(void *host, int fd, struct wf_progress *out);
+void wf_fault_op_close_fd(void *host, int fd);
+
+#define WF_FAULT_HOST_OPS                                                                                              \
+    .socket = wf_fault_op_socket, .listen = wf_fault_op_listen, .bind_device = wf_fault_op_bind_device,                \
+    .address = wf_fault_op_address, .shutdown = wf_fault_op_shutdown, .kill = wf_fault_op_kill,                        \
+    .retransmits = wf_fault_op_retransmits, .progress = wf_fault_op_progress, .close_fd = wf_fault_op_close_fd
+
+/* --- fault_lane.c --- */
+
+/* Gets on with an operation that the inner engine does not have, as far as its rail allows. */
+void wf_fault_lane_start(struct wf_fault_engine *engine, struct wf_fault_lane *lane);
+/* The inner engine has given it back. */
+void wf_fault_lane_returned(struct wf_fault_engine *engine, struct wf_fault_lane *lane);
+void wf_fault_lane_cancel(struct wf_fault_engine *engine, struct wf_fault_lane *lane);
+/* The connection has been reset, perhaps by another engine: what waits for it waits no longer. */
+void wf_fault_lane_end(struct wf_fault_engine *engine, struct wf_fault_lane *lane);
+/* Its rail begins to stand still, and goes on. */
+void wf_fault_lane_stall(struct wf_fault_engine *engine, struct wf_fault_lane *lane);
+void wf_fault_lane_go_on(struct wf_fault_engine *engine, struct wf_fault_lane *lane);
+
+/* Is the rail of the descriptor one of those in the bits? */
+static inline bool wf_fault_hits(const struct wf_fault_socket *socket, uint64_t rails)
+{
+    int rail = atomic_load_explicit(&socket->rail, memory_order_relaxed);
+    return rail >= 0 && (rails >> rail & 1);
+}
+
+#endif
