@@ -1,0 +1,86 @@
+/* Which engine a context has, and the workers and the door that have one each. */
+#include "core/engines.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/context.h"
+#include "core/door.h"
+#include "core/worker.h"
+
+/*
+ * The engine that was asked for; else io_uring where each engine has a thread of its own, and epoll where callers drive
+ * as well (docs/decisions/0004-engine-choice.md).
+ */
+int wf_engines_choose(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
+{
+    const char *choice = wf_config_text(config, WF_SET_ENGINE);
+    if (!context->engine_ops && strcmp(choice, "auto") == 0) {
+        struct wf_status reason = {0};
+        bool able = wf_engine_uring.probe(NULL, &reason) == 0;
+        if (!able)
+            wf_context_fallback(context, "engine: epoll, %s", reason.text);
+        context->engine_ops = able && !context->shared ? &wf_engine_uring : &wf_engine_epoll;
+        if (context->engine_ops == &wf_engine_uring)
+            return 0; /* asked once: the kernel takes its time to give back a ring's memory */
+    } else if (!context->engine_ops) {
+        context->engine_ops = strcmp(choice, "uring") == 0 ? &wf_engine_uring : &wf_engine_epoll;
+    }
+    int result = context->engine_ops->probe(context->engine_host, status);
+    return result < 0 ? wf_fail_prefix(status, "engine = %s", context->engine_ops->name) : 0;
+}
+
+/* What was asked for and cannot be had is told, and so is what would change nothing. */
+static void check_zero_copy(struct weft_context *context)
+{
+    struct wf_status reason = {0};
+    const struct wf_engine_ops *ops = context->engine_ops;
+    if (context->tuning.zero_copy == 0)
+        return;
+    if (!ops->zero_copy)
+        wf_fail(&reason, -EOPNOTSUPP, "the engine %s always does", ops->name);
+    if (reason.code == 0 && ops->zero_copy(context->engine_host, &reason) == 0) {
+        for (int i = 0; i < context->rail_count; i++)
+            if (strcmp(context->rails[i].device, "lo") == 0)
+                wf_context_fallback(context, "zero_copy: sends on rail %s are copied, the loopback interface does",
+                                    context->rails[i].name);
+        return;
+    }
+    context->tuning.zero_copy = 0;
+    wf_context_fallback(context, "zero_copy: sends are copied, %s", reason.text);
+}
+
+void wf_engines_destroy(struct weft_context *context)
+{
+    wf_door_destroy(context->door);
+    context->door = NULL;
+    while (context->worker_count > 0)
+        wf_worker_destroy(context->workers[--context->worker_count]);
+}
+
+/* The workers and the door, with an engine each. */
+static int create_engines(struct weft_context *context, int workers, struct wf_status *status)
+{
+    int result = 0;
+    while (context->worker_count < workers && result == 0) {
+        result = wf_worker_create(context, context->worker_count, &context->workers[context->worker_count], status);
+        context->worker_count += result == 0;
+    }
+    return result < 0 ? result : wf_door_create(context, &context->door, status);
+}
+
+/* One ring may still fit into the limit of locked memory, and those of all workers not. */
+int wf_engines_create(struct weft_context *context, const struct wf_config *config, int workers,
+                      struct wf_status *status)
+{
+    check_zero_copy(context);
+    int result = create_engines(context, workers, status);
+    bool ours = strcmp(wf_config_text(config, WF_SET_ENGINE), "auto") == 0;
+    if (result == 0 || !ours || context->engine_ops != &wf_engine_uring)
+        return result;
+    wf_context_fallback(context, "engine: epoll, %s", status->text);
+    wf_engines_destroy(context);
+    context->engine_ops = &wf_engine_epoll;
+    check_zero_copy(context);
+    return create_engines(context, workers, status);
+}
