@@ -177,6 +177,20 @@ WEFT_API const char *weft_context_engine(const struct weft_context *context);
 /* Why a better path is not in use, one line each, newline separated; empty when nothing was given up. */
 WEFT_API const char *weft_context_fallbacks(const struct weft_context *context);
 
+/* Faults that the setting `fault` has injected so far, for tests of what becomes of them. */
+struct weft_fault_stats {
+    uint64_t resets;    /* connections reset by the bytes that moved (reset_every) */
+    uint64_t flips;     /* bits flipped in what was received (flip_every) */
+    uint64_t shortened; /* sends and receives made to move less (short) */
+    uint64_t stalls;    /* times that a rail began to stand still */
+    uint64_t drops;     /* times that a rail was gone, */
+    uint64_t cut;       /* connections reset because of that, */
+    uint64_t refused;   /* and connection attempts, from it and to it, that failed */
+};
+
+/* 1 and the counts where faults are injected, else 0. */
+WEFT_API int weft_context_faults(const struct weft_context *context, struct weft_fault_stats *stats);
+
 /* ------------------------------------------------------------------------------------------- endpoints */
 
 #define WEFT_ANY_ENDPOINT UINT32_MAX

@@ -103,7 +103,7 @@ static int counted_open(void *host, const struct wf_engine_limits *limits, struc
 
 static bool has_engine(const struct weft_context *context, const struct wf_engine *engine)
 {
-    return context->door->engine == engine || context->workers[0]->engine == engine;
+    return wf_fault_within(context->door->engine) == engine || wf_fault_within(context->workers[0]->engine) == engine;
 }
 
 /* A context whose first engine is closed is being destroyed: the world no longer turns it. */

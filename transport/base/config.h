@@ -52,7 +52,7 @@ enum wf_setting_id {
     WF_SET_RAIL_TIMEOUT_MS,  /* rail_timeout_ms: int 2000, a rail silent for so long while others answer is lost */
     WF_SET_CRC,              /* crc: choice off|on, off */
     WF_SET_CRC_LIMIT,        /* crc_limit: int 16, damaged chunks after which a rail is retired; 0: never */
-    WF_SET_FAULT,            /* fault: text, faults to inject; "": none */
+    WF_SET_FAULT,            /* fault: text as fault_spec.h reads it, faults to inject; "": none */
     WF_SET_LOG,              /* log: choice error|warn|info|debug, warn */
     /* bench */
     WF_SET_ENDPOINTS,        /* endpoints: int, 0 = all GPUs, else 8 */

@@ -89,8 +89,8 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                              "means it always is."),
     [WF_SET_FAULT] =
         TEXT(LIBRARY, "fault", "",
-             "Faults to inject, to see what becomes of them: seed=N,reset_every=SIZE,stall=RAIL@MS+MS,flip_every=SIZE,"
-             "drop=RAIL@MS+MS,short=1."),
+             "Faults to inject, to see what becomes of them: seed=N,reset_every=SIZE,flip_every=SIZE,short=1,"
+             "stall=RAIL@MS+MS,drop=RAIL@MS+MS. docs/faults.md says what each does."),
     [WF_SET_LOG] = CHOICE(LIBRARY, "log", "warn", "error|warn|info|debug",
                           "The least severe messages that are written to standard error."),
 

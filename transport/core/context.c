@@ -273,6 +273,7 @@ static void demolish(struct weft_context *context)
         wf_session_destroy(WF_CONTAINER(link, struct wf_session, link));
     }
     wf_engines_destroy(context);
+    wf_fault_destroy(context->fault);
     WF_LIST_EACH (link, following, &context->endpoints) {
         free(WF_CONTAINER(link, struct weft_endpoint, link));
     }
@@ -372,4 +373,22 @@ const char *weft_context_engine(const struct weft_context *context)
 const char *weft_context_fallbacks(const struct weft_context *context)
 {
     return context->fallbacks;
+}
+
+int weft_context_faults(const struct weft_context *context, struct weft_fault_stats *stats)
+{
+    struct wf_fault_counts counts;
+    if (!context->fault)
+        return 0;
+    wf_fault_count(context->fault, &counts);
+    *stats = (struct weft_fault_stats){
+        .resets = counts.resets,
+        .flips = counts.flips,
+        .shortened = counts.shortened,
+        .stalls = counts.stalls,
+        .drops = counts.drops,
+        .cut = counts.cut,
+        .refused = counts.refused,
+    };
+    return 1;
 }

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "core/address.h"
 #include "core/rail.h"
-#include "io/engine.h"
+#include "io/engine_fault.h"
 #include "weft.h"
 #include "wire/hello.h"
 
@@ -53,6 +53,8 @@ struct weft_context {
     const struct wf_clock *clock;
     const struct wf_engine_ops *engine_ops;
     void *engine_host;
+    struct wf_fault *fault;                         /* stands around the engine; NULL: no faults are injected */
+    struct wf_fault_rail fault_rails[WF_RAILS_MAX]; /* what it knows of the rails */
     bool manual;
     bool simulated; /* not on this machine's network */
     bool shared;    /* one worker drives everything, and callers may drive it */

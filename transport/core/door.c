@@ -22,7 +22,7 @@ int wf_door_create(struct weft_context *context, struct wf_door **out, struct wf
     wf_list_init(&door->talks);
     door->stranger_log.interval_ns = 5 * WF_NS_PER_S;
     atomic_store(&door->next_visit_ns, 0);
-    struct wf_engine_limits limits = {.call_bytes = 64 * 1024, .pinned = true};
+    struct wf_engine_limits limits = {.call_bytes = 64 * 1024, .pinned = true, .set_up = true};
     int result = context->engine_ops->open(context->engine_host, &limits, &door->engine, status);
     if (result < 0) {
         wf_door_destroy(door);

@@ -12,7 +12,7 @@
  * The engine that was asked for; else io_uring where each engine has a thread of its own, and epoll where callers drive
  * as well (docs/decisions/0004-engine-choice.md).
  */
-int wf_engines_choose(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
+static int choose(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
     const char *choice = wf_config_text(config, WF_SET_ENGINE);
     if (!context->engine_ops && strcmp(choice, "auto") == 0) {
@@ -28,6 +28,36 @@ int wf_engines_choose(struct weft_context *context, const struct wf_config *conf
     }
     int result = context->engine_ops->probe(context->engine_host, status);
     return result < 0 ? wf_fail_prefix(status, "engine = %s", context->engine_ops->name) : 0;
+}
+
+/* Faults around the engine in force; whoever reads the results is told. */
+static int inject_faults(struct weft_context *context, const char *spec, struct wf_status *status)
+{
+    struct wf_fault_options options = {
+        .spec = spec,
+        .rails = context->fault_rails,
+        .rail_count = context->rail_count,
+        .clock = context->clock,
+        .log = &context->log,
+    };
+    for (int i = 0; i < context->rail_count; i++)
+        context->fault_rails[i] = (struct wf_fault_rail){
+            .name = context->rails[i].name, .device = context->rails[i].device, .address = context->rails[i].address};
+    int result = wf_fault_create(&options, &context->fault, status);
+    if (result < 0)
+        return result;
+    context->engine_ops = wf_fault_around(context->fault, context->engine_ops, context->engine_host);
+    context->engine_host = context->fault;
+    wf_context_fallback(context, "fault: faults are injected: %s", spec);
+    wf_log(&context->log, WF_LOG_WARN, "faults are injected, as the setting fault asks: %s", spec);
+    return 0;
+}
+
+int wf_engines_choose(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
+{
+    const char *faults = wf_config_text(config, WF_SET_FAULT);
+    int result = choose(context, config, status);
+    return result < 0 || !faults[0] ? result : inject_faults(context, faults, status);
 }
 
 /* What was asked for and cannot be had is told, and so is what would change nothing. */
@@ -76,11 +106,11 @@ int wf_engines_create(struct weft_context *context, const struct wf_config *conf
     check_zero_copy(context);
     int result = create_engines(context, workers, status);
     bool ours = strcmp(wf_config_text(config, WF_SET_ENGINE), "auto") == 0;
-    if (result == 0 || !ours || context->engine_ops != &wf_engine_uring)
+    if (result == 0 || !ours || strcmp(context->engine_ops->name, wf_engine_uring.name) != 0)
         return result;
     wf_context_fallback(context, "engine: epoll, %s", status->text);
     wf_engines_destroy(context);
-    context->engine_ops = &wf_engine_epoll;
+    context->engine_ops = context->fault ? wf_fault_around(context->fault, &wf_engine_epoll, NULL) : &wf_engine_epoll;
     check_zero_copy(context);
     return create_engines(context, workers, status);
 }

@@ -300,6 +300,11 @@ static void fault_close(struct wf_engine *engine_base)
     free(engine);
 }
 
+struct wf_engine *wf_fault_within(struct wf_engine *engine)
+{
+    return engine->ops->poll == fault_poll ? self(engine)->inner : engine;
+}
+
 const struct wf_engine_ops wf_fault_ops = {
     .probe = fault_probe,
     .zero_copy = fault_zero_copy,

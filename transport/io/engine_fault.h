@@ -34,6 +34,9 @@ void wf_fault_destroy(struct wf_fault *fault);
  */
 const struct wf_engine_ops *wf_fault_around(struct wf_fault *fault, const struct wf_engine_ops *engine, void *host);
 
+/* The engine within one of these; any other engine is its own. */
+struct wf_engine *wf_fault_within(struct wf_engine *engine);
+
 /* What has been injected so far. */
 struct wf_fault_counts {
     uint64_t resets, flips; /* connections reset and bits flipped by the bytes that moved */
