@@ -79,7 +79,7 @@ static json_t *rail_to_json(int node, const struct weft_rail_stats *rail)
                      rail->channels_up);
 }
 
-json_t *bench_rail_totals(const struct bench_link *link)
+static json_t *rail_totals(const struct bench_link *link)
 {
     struct weft_rail_stats stats[BENCH_RAILS_MAX];
     int count = peer_rails(link, stats);
@@ -88,6 +88,24 @@ json_t *bench_rail_totals(const struct bench_link *link)
     for (int i = 0; i < count; i++)
         json_array_append_new(all, rail_to_json(link->node, &stats[i]));
     return all;
+}
+
+/* null: none are injected here. */
+static json_t *fault_totals(const struct bench_link *link)
+{
+    struct weft_fault_stats stats;
+
+    if (!link->context || !weft_context_faults(link->context, &stats))
+        return json_null();
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", json_sprintf("node%d", link->node), "resets",
+                     (json_int_t)stats.resets, "flips", (json_int_t)stats.flips, "shortened",
+                     (json_int_t)stats.shortened, "stalls", (json_int_t)stats.stalls, "drops", (json_int_t)stats.drops,
+                     "cut", (json_int_t)stats.cut, "refused", (json_int_t)stats.refused);
+}
+
+json_t *bench_totals(const struct bench_link *link)
+{
+    return json_pack("{s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link));
 }
 
 /* What both nodes tell about themselves. */
@@ -103,7 +121,7 @@ static json_t *introduction(const struct bench_agreement *agreement)
                      "need_bytes", (json_int_t)bench_memory_need(agreement->plan, link->node), "eager",
                      (json_int_t)wf_config_number(config, WF_SET_EAGER), "digest",
                      json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host", host_facts(link), "rails",
-                     bench_rail_totals(link), "fallbacks", fallback_lines(link), "stamp", agreement->result->stamp);
+                     rail_totals(link), "fallbacks", fallback_lines(link), "stamp", agreement->result->stamp);
 }
 
 /* ------------------------------------------------------------------------------------------- settings */

@@ -33,8 +33,11 @@ static void leave(struct bench_ending *ending)
     struct bench_result *result = ending->result;
     struct wf_status status;
 
-    if (ending->link)
-        bench_result_keep_rails(result, result->node, bench_rail_totals(ending->link));
+    if (ending->link) {
+        json_t *totals = bench_totals(ending->link);
+        bench_result_keep_totals(result, result->node, totals);
+        json_decref(totals);
+    }
     if (!result->sample_count && result->cut.by != BENCH_CUT_SIGNAL && !ending->link)
         return;
     if (bench_ending_publish(ending, &status) != 0)

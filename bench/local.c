@@ -59,10 +59,6 @@ static void build_arguments(struct arguments *arguments, const struct bench_opti
     add(arguments, "--quiet");
     if (options->latency)
         add(arguments, "--lat");
-    if (options->flip_every) {
-        snprintf(text, sizeof(text), "--fault=flip_every=%llu", (unsigned long long)options->flip_every);
-        add(arguments, text);
-    }
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         if (not_for_child(i) || (bench_is_default(options->config, i) && i != WF_SET_RAILS))
             continue;

@@ -47,14 +47,12 @@ int bench_poison(const struct bench_bed *bed, uint8_t *landing, uint64_t size, s
     return rc;
 }
 
-int bench_check(const struct bench_bed *bed, uint8_t *landing, const uint8_t *expected, uint64_t size,
+int bench_check(const struct bench_bed *bed, const uint8_t *landing, const uint8_t *expected, uint64_t size,
                 uint64_t iteration, struct bench_wrong *wrong, struct wf_status *status)
 {
     uint64_t done = 0;
     int rc;
 
-    for (uint64_t at = bed->flip_every; bed->flip_every && at <= size; at += bed->flip_every)
-        landing[at - 1] ^= 1;
     do {
         done = bench_verify(landing, expected, size, done, iteration, wrong);
         rc = bench_control_check(bed->control, status);

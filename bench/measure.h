@@ -35,7 +35,6 @@ struct bench_bed {
     const struct bench_backend_ops *ops; /* in use now */
     struct bench_backend *backend;
     uint64_t copied_up_to; /* messages of up to so many bytes may be done at the sender before they land */
-    uint64_t flip_every;   /* damage to landed bytes; 0: none */
     uint64_t serial;       /* phases so far, the same on both nodes: tag of their messages */
 };
 
@@ -58,10 +57,10 @@ int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, s
 /* Processor time of this process so far. */
 uint64_t bench_cpu_ns(void);
 
-/* Overwrites a landing and its guard; compares them with what was sent, after the damage of --fault flip_every. What
- * takes long looks up now and then: 0, or what bench_control_check() says. */
+/* Overwrites a landing and its guard; compares them with what was sent. What takes long looks up now and then: 0, or
+ * what bench_control_check() says. */
 int bench_poison(const struct bench_bed *bed, uint8_t *landing, uint64_t size, struct wf_status *status);
-int bench_check(const struct bench_bed *bed, uint8_t *landing, const uint8_t *expected, uint64_t size,
+int bench_check(const struct bench_bed *bed, const uint8_t *landing, const uint8_t *expected, uint64_t size,
                 uint64_t iteration, struct bench_wrong *wrong, struct wf_status *status);
 
 /* Adds to `news` what became of `count` rails between two looks at them. */

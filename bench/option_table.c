@@ -12,8 +12,6 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
                      "be node1: connect to node0, and decide what is measured"},
     [OPT_LOCAL] = {"local", VALUE_NONE, BENCH_MESH | BENCH_PAIR, "--local", "start both nodes on this machine"},
     [OPT_LAT] = {"lat", VALUE_NONE, BENCH_PAIR, "--lat", "ping-pong: half round-trip times instead of bandwidth"},
-    [OPT_FAULT] = {"fault", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR, "--fault flip_every=SIZE",
-                   "damage a byte in every SIZE landed, to see the check find it"},
     [OPT_SET] = {"set", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR | BENCH_CONFIG, "--set NAME=VALUE",
                  "any setting by its name"},
     [OPT_CONFIG] = {"config", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR | BENCH_CONFIG, "--config FILE",

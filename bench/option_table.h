@@ -14,7 +14,6 @@ enum bench_option_id {
     OPT_LOCAL,
     OPT_LAT,
     OPT_LATEST,
-    OPT_FAULT,
     OPT_SET,
     OPT_CONFIG,
     OPT_MARKDOWN,

@@ -99,21 +99,6 @@ static int set_place(struct bench_options *options, enum bench_place place, cons
     return 0;
 }
 
-static int set_fault(struct bench_options *options, const char *spec, struct wf_status *status)
-{
-    static const char name[] = "flip_every=";
-    static const char *const planned[] = {"seed=", "reset_every=", "stall=", "drop=", "short="};
-
-    for (size_t i = 0; i < sizeof(planned) / sizeof(planned[0]); i++)
-        if (strncmp(spec, planned[i], strlen(planned[i])) == 0)
-            return wf_fail(status, -EOPNOTSUPP, "--fault %.100s: this build has flip_every=SIZE only", spec);
-    if (strncmp(spec, name, sizeof(name) - 1) != 0)
-        return wf_fail(status, -EINVAL, "--fault %.100s: expected flip_every=SIZE", spec);
-    if (wf_parse_size(spec + sizeof(name) - 1, &options->flip_every) != 0 || options->flip_every == 0)
-        return wf_fail(status, -EINVAL, "--fault %.100s: the size must be at least 1, such as 64K", spec);
-    return 0;
-}
-
 static int apply_extra(struct bench_options *options, enum bench_option_id id, const char *value,
                        struct wf_status *status)
 {
@@ -124,8 +109,6 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
         return set_place(options, BENCH_PLACE_CONNECT, value, status);
     case OPT_LOCAL:
         return set_place(options, BENCH_PLACE_LOCAL, NULL, status);
-    case OPT_FAULT:
-        return set_fault(options, value, status);
     case OPT_SET:
         return set_by_pair(options, value, status);
     case OPT_LATEST:

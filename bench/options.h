@@ -37,9 +37,8 @@ struct bench_options {
     bool latency;      /* --lat */
     bool hinted;       /* whoever started this one has said what to start on the other node */
     bool help;
-    bool markdown;       /* config: the table of the documentation */
-    bool child;          /* this process is node1 of --local */
-    uint64_t flip_every; /* --fault flip_every=SIZE; 0: none */
+    bool markdown; /* config: the table of the documentation */
+    bool child;    /* this process is node1 of --local */
 };
 
 /* Reads defaults, file, environment and the command line (argv[0] is the command's name). `options` can be given to

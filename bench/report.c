@@ -291,6 +291,35 @@ static void print_failures(const struct bench_result *result, FILE *out)
         json_array_foreach(result->rail_totals[node], index, rail) print_rail(rail, out);
 }
 
+static void print_fault_counts(const json_t *faults, FILE *out)
+{
+    static const char *const kinds[] = {"resets", "flips", "shortened", "stalls", "drops", "cut", "refused"};
+    bool any = false;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (count_of(faults, kinds[i]) == 0)
+            continue;
+        fprintf(out, "%s %s %" PRId64, any ? "," : "", kinds[i], count_of(faults, kinds[i]));
+        any = true;
+    }
+    fputs(any ? "" : " none", out);
+}
+
+/* In one line, so that nobody takes what the rest shows for the network's doing. */
+static void print_faults(const struct bench_result *result, FILE *out)
+{
+    const char *before = "\nfaults injected: ";
+
+    for (int node = 0; node < 2; node++) {
+        if (!json_is_object(result->faults[node]))
+            continue;
+        fprintf(out, "%snode%d:", before, node);
+        print_fault_counts(result->faults[node], out);
+        before = "; ";
+    }
+    fputs(before[0] == ';' ? "\n" : "", out);
+}
+
 static void print_verdict(const struct bench_result *result, FILE *out)
 {
     uint64_t planned = bench_plan_samples(result->plan);
@@ -343,6 +372,7 @@ void bench_report(const struct bench_result *result, FILE *out)
         print_table(result, out);
     }
     print_failures(result, out);
+    print_faults(result, out);
     print_verdict(result, out);
     if (result->filed)
         print_places(result, out);

@@ -33,6 +33,7 @@ void bench_result_fini(struct bench_result *result)
         json_decref(result->host[node]);
         json_decref(result->rail_totals[node]);
         json_decref(result->fallbacks[node]);
+        json_decref(result->faults[node]);
     }
     free(result->samples);
     free(result->sets);
@@ -92,11 +93,17 @@ void bench_result_cut(struct bench_result *result, const struct bench_cut *cut, 
     pthread_mutex_unlock(&result->lock);
 }
 
-void bench_result_keep_rails(struct bench_result *result, int node, json_t *totals)
+static void keep(json_t **place, const json_t *totals, const char *name)
+{
+    json_decref(*place);
+    *place = json_incref(json_object_get(totals, name));
+}
+
+void bench_result_keep_totals(struct bench_result *result, int node, const json_t *totals)
 {
     pthread_mutex_lock(&result->lock);
-    json_decref(result->rail_totals[node]);
-    result->rail_totals[node] = totals;
+    keep(&result->rail_totals[node], totals, "rails");
+    keep(&result->faults[node], totals, "faults");
     pthread_mutex_unlock(&result->lock);
 }
 

@@ -47,7 +47,7 @@ struct bench_result {
     char started[32]; /* ISO 8601, UTC */
     char stamp[32];   /* for file names: the same on both nodes */
     struct bench_rail_names rails[2];
-    json_t *host[2], *rail_totals[2], *fallbacks[2]; /* as they stand in the result; NULL: not known */
+    json_t *host[2], *rail_totals[2], *fallbacks[2], *faults[2]; /* as they stand in the result; NULL: not known */
     struct bench_sample *samples;
     size_t sample_count, sample_room;
     struct bench_set *sets;
@@ -71,8 +71,8 @@ int bench_result_add_set(struct bench_result *result, const struct bench_set *se
 /* The run ended early, or what followed it failed: kept with its reason, unless that happened before. */
 void bench_result_cut(struct bench_result *result, const struct bench_cut *cut, const char *reason);
 
-/* Takes over what the rails of a node have carried, as bench_rail_totals() tells it. */
-void bench_result_keep_rails(struct bench_result *result, int node, json_t *totals);
+/* Keeps what bench_totals() tells of a node. */
+void bench_result_keep_totals(struct bench_result *result, int node, const json_t *totals);
 
 /* Sum over all samples; samples that were not checked count nothing. */
 uint64_t bench_result_wrong_bytes(const struct bench_result *result);

@@ -53,6 +53,17 @@ static json_t *hosts(const struct bench_result *result)
     return all;
 }
 
+/* Of the nodes that inject some. */
+static json_t *faults(const struct bench_result *result)
+{
+    json_t *all = json_array();
+
+    for (int node = 0; node < 2; node++)
+        if (json_is_object(result->faults[node]))
+            json_array_append(all, result->faults[node]);
+    return all;
+}
+
 static json_t *samples(const struct bench_result *result)
 {
     json_t *all = json_array();
@@ -157,6 +168,7 @@ static json_t *everything(const struct bench_result *result)
     json_object_set_new(root, "config", bench_config_to_json(result->options->config));
     json_object_set_new(root, "rails", joined(result->rail_totals));
     json_object_set_new(root, "fallbacks", joined(result->fallbacks));
+    json_object_set_new(root, "faults", faults(result));
     json_object_set_new(root, "samples", samples(result));
     json_object_set_new(root, "summary", summary(result));
     return root;

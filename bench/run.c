@@ -206,7 +206,6 @@ static int measure(struct run *run, struct wf_status *status)
     run->bed.node = run->link.node;
     run->bed.control = run->control;
     run->bed.arena = &run->arena;
-    run->bed.flip_every = run->options->flip_every;
     bench_progress_start(&run->progress, !bench_quiet(run->options->config), bench_plan_samples(&run->plan),
                          bench_workload_bytes(&run->plan));
     rc = bench_workload(&run->bed, &run->link, &run->result, &run->progress, status);

@@ -42,7 +42,7 @@ static int send_samples(const struct bench_bed *bed, const struct bench_link *li
                 array, bench_sample_to_json(&result->samples[first], bed->plan->pattern, &result->rails[bed->node]));
         json_object_set_new(text, "samples", array);
         json_object_set_new(text, "more", json_boolean(first < last));
-        json_object_set_new(text, "rails", bench_rail_totals(link));
+        json_object_set_new(text, "totals", bench_totals(link));
         rc = bench_control_say(bed->control, text, status);
         json_decref(text);
     } while (rc == 0 && first < last);
@@ -69,7 +69,7 @@ static int take_samples(const struct bench_bed *bed, struct bench_result *result
                 rc = bench_result_add(result, &sample, status);
         }
         more = json_is_true(json_object_get(text, "more"));
-        bench_result_keep_rails(result, 1 - bed->node, json_incref(json_object_get(text, "rails")));
+        bench_result_keep_totals(result, 1 - bed->node, json_object_get(text, "totals"));
         json_decref(text);
     }
     return rc;
@@ -185,7 +185,7 @@ int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_
 static int finish_client(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
                          struct wf_status *status)
 {
-    json_t *mine = json_pack("{s:o}", "rails", bench_rail_totals(link)), *verdict = NULL;
+    json_t *mine = json_pack("{s:o}", "totals", bench_totals(link)), *verdict = NULL;
     int rc = bench_control_say(bed->control, mine, status);
 
     json_decref(mine);
@@ -194,7 +194,7 @@ static int finish_client(struct bench_bed *bed, struct bench_link *link, struct 
     if (rc)
         return rc;
     *passed = json_is_true(json_object_get(verdict, "passed"));
-    bench_result_keep_rails(result, 0, json_incref(json_object_get(verdict, "rails")));
+    bench_result_keep_totals(result, 0, json_object_get(verdict, "totals"));
     json_decref(verdict);
     return 0;
 }
@@ -207,10 +207,10 @@ static int finish_server(struct bench_bed *bed, struct bench_link *link, struct 
 
     if (rc)
         return rc;
-    bench_result_keep_rails(result, 1, json_incref(json_object_get(theirs, "rails")));
+    bench_result_keep_totals(result, 1, json_object_get(theirs, "totals"));
     json_decref(theirs);
     *passed = bench_result_wrong_bytes(result) == 0 && result->sample_count == bench_plan_samples(bed->plan);
-    verdict = json_pack("{s:b, s:o}", "passed", (int)*passed, "rails", bench_rail_totals(link));
+    verdict = json_pack("{s:b, s:o}", "passed", (int)*passed, "totals", bench_totals(link));
     rc = bench_control_say(bed->control, verdict, status);
     json_decref(verdict);
     return rc;
@@ -219,7 +219,10 @@ static int finish_server(struct bench_bed *bed, struct bench_link *link, struct 
 int bench_workload_finish(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
                           struct wf_status *status)
 {
-    bench_result_keep_rails(result, bed->node, bench_rail_totals(link));
+    json_t *totals = bench_totals(link);
+
+    bench_result_keep_totals(result, bed->node, totals);
+    json_decref(totals);
     if (bed->node == 1)
         return finish_client(bed, link, result, passed, status);
     return finish_server(bed, link, result, passed, status);
