@@ -202,7 +202,7 @@ pass_if "the rate of each [PERF] line is its bytes over its time: $(cat perf/*.l
 expect 2 "standard output" mesh $base --json - --csv -
 expect 2 bla mesh $base --fault bla
 expect 2 reset_every=0 mesh $base --fault seed=1,reset_every=0
-expect 2 "fault: stall=eth99@1+1" mesh $base --fault stall=eth99@1+1
+expect 2 "fault: stall=eth99: no rail is called that" mesh $base --fault stall=eth99@1+1
 WEFT_FAULT=drop=lo weft mesh $base
 told 2 WEFT_FAULT "WEFT_FAULT=drop=lo"
 expect 2 "weft pair" mesh $base --lat
