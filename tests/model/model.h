@@ -11,12 +11,14 @@
 #include "core/connection.h"
 #include "core/door.h"
 #include "core/session.h"
+#include "model_faults.h"
 #include "sim.h"
 #include "weft.h"
 
 #define MODEL_CONNECTIONS 3
 #define MODEL_MESSAGES 24 /* most sends, and most receives, of one direction */
 #define MODEL_TAG_LAST 99
+#define MODEL_CONNECT_S 5 /* connect_timeout */
 
 /* Everything that happened under one seed stops here with a line that repeats it. */
 void model_fail(const char *file, int line, const char *what, long long value);
@@ -31,7 +33,7 @@ struct model_send {
     uint64_t tag;
     uint8_t *data;                /* ruined as soon as the request has completed */
     struct weft_request *request; /* NULL once collected */
-    bool cancelled;               /* asked to */
+    bool cancelled;               /* asked to, or has a deadline */
     int status;
     int taken_by; /* receive that got it, or -1 */
 };
@@ -113,6 +115,16 @@ struct model_node {
 
 struct model_world {
     uint64_t seed;
+    bool faulty; /* schedules have faults */
+    bool timed;  /* some requests have deadlines */
+    bool abrupt; /* connections are closed with messages under way */
+    bool lost;   /* the session has ended by itself */
+    bool traced; /* every frame is printed */
+    bool quiet;  /* nothing is logged of what goes wrong on purpose */
+    bool mortal; /* a node may be killed now: nobody waits for a request of its own */
+    int lives;   /* contexts so far */
+    int64_t timeout_ns, rail_timeout_ns;
+    struct model_faults faults;
     struct wf_sim *sim;
     struct model_node nodes[2]; /* 0 listens, 1 dials */
     int connection_count;
@@ -124,28 +136,71 @@ struct model_world {
     uint64_t one_sided;      /* percent of posts that are one-sided operations */
     uint64_t pressure;       /* percent of steps that post rather than drive */
     uint64_t turns;
+    uint64_t ended; /* requests */
     int idle_turns; /* in a row in which nothing was found to do */
 };
 
 /* --- model_world.c: two contexts, driven by hand --- */
 uint64_t model_pick(struct model_world *world, uint64_t limit); /* 0 .. limit - 1 */
+uint64_t model_one_of(struct model_world *world, const uint64_t *values, int count);
+#define MODEL_ONE_OF(world, ...)                                                                                       \
+    model_one_of(world, (const uint64_t[]){__VA_ARGS__}, (int)(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t)))
+
 void model_world_open(struct model_world *world, uint64_t seed);
+void model_node_open(struct model_world *world, int index);
 /* One turn of something: a door, a worker, or time. */
 void model_drive(struct model_world *world);
+
+/* For loops that drive until something is so: fails the schedule where that takes for ever. Zeroed at first. */
+struct model_patience {
+    bool begun;
+    uint64_t turns, progress;
+    int64_t until_ns, endless_ns;
+};
+void model_bear(struct model_world *world, struct model_patience *patience);
+
 /* Drives until `request` has ended and returns its status; a stall fails the schedule. */
 int model_finish(struct model_world *world, struct weft_request *request);
+
+/* --- model_join.c: how the two meet --- */
+
+/* The session, and connections; false: it was lost meanwhile. */
+bool model_join(struct model_world *world);
+
+/* --- model_play.c --- */
+
+/* All of a session but its end. */
+void model_live(struct model_world *world);
+
+/* --- model_end.c --- */
 void model_world_close(struct model_world *world);
+/* The process of a node ends at once; false where it has before. */
+bool model_kill(struct model_world *world, int node);
+/* Has the session ended by itself? Fails the schedule where it may not. */
+bool model_is_lost(struct model_world *world);
+/* May a request of `node` end like this because its session has? */
+bool model_excused(const struct model_world *world, int node, int status);
 
 /* --- model_messages.c: posts, completions, the reference --- */
-void model_act(struct model_world *world);         /* one random action of a user */
+void model_act(struct model_world *world); /* one random action of a user */
+/* A message of any size and tag. */
+void model_send_one(struct model_world *world, int connection, int side);
 void model_collect(struct model_world *world);     /* takes what has completed, checks it */
 void model_queues_open(struct model_world *world); /* for some seeds: requests end in a queue of their node */
 void model_queues_close(struct model_world *world);
 bool model_drain(struct model_world *world); /* posts what is missing so that everything ends; true when it has */
+bool model_all_ended(const struct model_world *world);
+/* The requests of a node that is gone: nobody may touch their memory any more. */
+void model_forget(struct model_world *world, int node);
 void model_judge(struct model_world *world); /* the reference's verdict on the whole */
 void model_free(struct model_world *world);
 
+/* --- model_print.c: what went wrong in a schedule that fails, and what has not ended --- */
+void model_print(const struct model_world *world);
+
 /* --- model_rows.c: how often each event of docs/protocol.md's tables of states has happened --- */
 void model_rows_print(void);
+/* Prints those that never have; returns how many. */
+int model_rows_missed(void);
 
 #endif

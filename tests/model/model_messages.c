@@ -55,6 +55,15 @@ static uint32_t draw_size(struct model_world *world)
 
 /* --- posting --- */
 
+/* Of some requests, not of the last ones; they may end in -ETIMEDOUT. 0: none. */
+static int32_t draw_deadline(struct model_world *world, const struct model_lane *lane, bool *has_one)
+{
+    if (!world->timed || lane->last_sent || model_pick(world, 12) != 0)
+        return 0;
+    *has_one = true;
+    return 1 + (int32_t)model_pick(world, 60);
+}
+
 static void post_send(struct model_world *world, int connection, int side, uint32_t size, uint64_t tag)
 {
     struct model_lane *lane = &world->lanes[connection][side];
@@ -65,8 +74,12 @@ static void post_send(struct model_world *world, int connection, int side, uint3
     for (uint32_t at = 0; at < size; at++)
         send->data[at] = content(world, connection, side, index, at);
     struct weft_options options = {.queue = world->nodes[side].queue, .user_data = send};
+    options.timeout_ms = draw_deadline(world, lane, &send->cancelled);
     int result = weft_send(lane->sender, send->data, size, tag, &options, &send->request);
-    MODEL_CHECK(result == 0, result);
+    MODEL_CHECK(result == 0 || model_excused(world, side, result), result);
+    send->status = result;
+    if (result < 0)
+        send->request = NULL;
 }
 
 static void post_receive(struct model_world *world, int connection, int side, uint32_t capacity, uint64_t tag, bool any)
@@ -79,8 +92,17 @@ static void post_receive(struct model_world *world, int connection, int side, ui
     receive->room = capacity + MARGIN;
     receive->data = malloc(receive->room);
     memset(receive->data, POISON, receive->room);
+    options.timeout_ms = draw_deadline(world, lane, &receive->cancelled);
     int result = weft_recv(lane->receiver, receive->data, capacity, tag, &options, &receive->request);
-    MODEL_CHECK(result == 0, result);
+    MODEL_CHECK(result == 0 || model_excused(world, 1 - side, result), result);
+    receive->status = result;
+    if (result < 0)
+        receive->request = NULL;
+}
+
+void model_send_one(struct model_world *world, int connection, int side)
+{
+    post_send(world, connection, side, draw_size(world), model_pick(world, 3));
 }
 
 static void act_receive(struct model_world *world, int connection, int side)
@@ -112,6 +134,8 @@ static void act_cancel(struct model_world *world, struct model_lane *lane)
 
 void model_act(struct model_world *world)
 {
+    if (model_standing_still(world))
+        return;
     if (model_pick(world, 100) < world->one_sided) {
         model_remote_act(world);
         return;
@@ -121,7 +145,7 @@ void model_act(struct model_world *world)
     uint64_t what = model_pick(world, 100);
     if (what < 48) {
         if (lane->send_count < MODEL_MESSAGES)
-            post_send(world, connection, side, draw_size(world), model_pick(world, 3));
+            model_send_one(world, connection, side);
     } else if (what < 92) {
         act_receive(world, connection, side);
     } else {
@@ -145,6 +169,15 @@ static int find_send(struct model_world *world, int connection, int side, const 
     return -1;
 }
 
+/* A message ends like this at both sides. */
+static bool expected_error(const struct model_world *world, int node, int status)
+{
+    if (status == -EMSGSIZE || status == -ECANCELED)
+        return true;
+    return (status == -ETIMEDOUT && world->timed) || (status == -ESHUTDOWN && world->abrupt) ||
+           model_excused(world, node, status);
+}
+
 static void receive_done(struct model_world *world, int connection, int side, int index,
                          const struct weft_completion *completion)
 {
@@ -152,6 +185,7 @@ static void receive_done(struct model_world *world, int connection, int side, in
     struct model_receive *receive = &lane->receives[index];
     receive->request = NULL;
     receive->status = completion->status;
+    world->ended += 1;
     if (completion->tag == MODEL_TAG_LAST) /* also when it was too large, or cancelled on the way */
         lane->last_received = true;
     MODEL_CHECK(is_poison(receive->data + receive->capacity, MARGIN), index);
@@ -167,23 +201,21 @@ static void receive_done(struct model_world *world, int connection, int side, in
         lane->sends[receive->got].taken_by = index;
         receive->tag = completion->tag;
     } else {
-        bool expected = completion->status == -EMSGSIZE || completion->status == -ECANCELED;
-        MODEL_CHECK(expected, completion->status);
+        MODEL_CHECK(expected_error(world, 1 - side, completion->status), completion->status);
     }
     memset(receive->data, POISON, receive->room); /* from here on nobody may write there */
 }
 
-static void send_done(struct model_send *send, const struct weft_completion *completion)
+static void send_done(struct model_world *world, int side, struct model_send *send,
+                      const struct weft_completion *completion)
 {
+    bool expected = completion->status == 0 || expected_error(world, side, completion->status);
     send->request = NULL;
     send->status = completion->status;
-    if (completion->status < 0 && completion->status != -ECANCELED && completion->status != -EMSGSIZE)
+    world->ended += 1;
+    if (!expected)
         fprintf(stderr, "%s\n", completion->text);
-    MODEL_CHECK(completion->status == 0 || completion->status == -ECANCELED || completion->status == -EMSGSIZE,
-                completion->status);
-    MODEL_CHECK(completion->status == 0 || completion->status == -EMSGSIZE || send->cancelled ||
-                    completion->status == -ECANCELED,
-                completion->status);
+    MODEL_CHECK(expected, completion->status);
     memset(send->data, 0x11, send->size); /* from here on nobody may read there */
 }
 
@@ -192,11 +224,12 @@ static void collect_lane(struct model_world *world, int connection, int side)
     struct model_lane *lane = &world->lanes[connection][side];
     struct weft_completion completion;
     for (int i = 0; i < lane->receive_count; i++)
-        if (lane->receives[i].request && weft_test(lane->receives[i].request, &completion))
+        if (!world->nodes[1 - side].queue && lane->receives[i].request &&
+            weft_test(lane->receives[i].request, &completion))
             receive_done(world, connection, side, i, &completion);
     for (int i = 0; i < lane->send_count; i++)
-        if (lane->sends[i].request && weft_test(lane->sends[i].request, &completion))
-            send_done(&lane->sends[i], &completion);
+        if (!world->nodes[side].queue && lane->sends[i].request && weft_test(lane->sends[i].request, &completion))
+            send_done(world, side, &lane->sends[i], &completion);
 }
 
 /* --- the same, out of queues --- */
@@ -242,7 +275,7 @@ static void take_completion(struct model_world *world, const struct weft_complet
             for (int i = 0; i < lane->send_count; i++)
                 if (completion->user_data == &lane->sends[i]) {
                     MODEL_CHECK(lane->sends[i].request, i);
-                    send_done(&lane->sends[i], completion);
+                    send_done(world, side, &lane->sends[i], completion);
                     return;
                 }
         }
@@ -266,14 +299,14 @@ static void collect_queue(struct model_world *world, struct weft_queue *queue)
 
 void model_collect(struct model_world *world)
 {
-    if (world->nodes[0].queue) {
-        collect_queue(world, world->nodes[0].queue);
-        collect_queue(world, world->nodes[1].queue);
-    }
+    if (model_standing_still(world))
+        return;
+    for (int node = 0; node < 2; node++)
+        if (world->nodes[node].queue)
+            collect_queue(world, world->nodes[node].queue);
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
-            if (!world->nodes[0].queue)
-                collect_lane(world, connection, side);
+            collect_lane(world, connection, side);
             model_remote_collect(world, connection, side);
         }
 }
@@ -301,8 +334,8 @@ static bool drain_lane(struct model_world *world, int connection, int side)
 {
     struct model_lane *lane = &world->lanes[connection][side];
     if (!lane->last_sent) {
-        post_send(world, connection, side, (uint32_t)model_pick(world, world->largest + 1), MODEL_TAG_LAST);
         lane->last_sent = true;
+        post_send(world, connection, side, (uint32_t)model_pick(world, world->largest + 1), MODEL_TAG_LAST);
     }
     if (lane->last_received) {
         for (int i = 0; i < lane->receive_count; i++)
@@ -322,8 +355,37 @@ static bool drain_lane(struct model_world *world, int connection, int side)
     return false;
 }
 
+bool model_all_ended(const struct model_world *world)
+{
+    bool ended = true;
+    for (int connection = 0; connection < world->connection_count; connection++)
+        for (int side = 0; side < 2; side++) {
+            const struct model_lane *lane = &world->lanes[connection][side];
+            ended &= !receives_open(lane) && !sends_open(lane) && model_remote_all_ended(world, connection, side);
+        }
+    return ended;
+}
+
+void model_forget(struct model_world *world, int node)
+{
+    world->nodes[node].queue = NULL;
+    for (int connection = 0; connection < world->connection_count; connection++) {
+        struct model_lane *out = &world->lanes[connection][node], *in = &world->lanes[connection][1 - node];
+        for (int i = 0; i < out->send_count; i++)
+            out->sends[i].request = NULL;
+        for (int i = 0; i < in->receive_count; i++) {
+            in->receives[i].request = NULL;
+            if (in->receives[i].got < 0)
+                in->receives[i].status = -ESHUTDOWN;
+            memset(in->receives[i].data, POISON, in->receives[i].room);
+        }
+    }
+}
+
 bool model_drain(struct model_world *world)
 {
+    if (model_standing_still(world))
+        return false;
     bool done = true;
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
@@ -375,7 +437,8 @@ void model_judge(struct model_world *world)
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
             judge_order(&world->lanes[connection][side]);
-            judge_lost(&world->lanes[connection][side]);
+            if (!world->lost && !world->abrupt)
+                judge_lost(&world->lanes[connection][side]);
             judge_late_touch(&world->lanes[connection][side]);
         }
     model_remote_judge(world);

@@ -79,7 +79,8 @@ void model_remote_open(struct model_world *world)
 /* Once nobody uses an ended registration its memory is the user's: from then on it must not change. */
 static void watch_ended(struct model_region *region)
 {
-    if (!region->ended || region->given_back || atomic_load(&region->registration->uses) != WF_REGISTRATION_ENDED)
+    if (!region->registration || !region->ended || region->given_back ||
+        atomic_load(&region->registration->uses) != WF_REGISTRATION_ENDED)
         return;
     region->given_back = true;
     memset(region->memory, RUINED, region->bytes);
@@ -91,6 +92,8 @@ void model_remote_close(struct model_world *world)
         for (int side = 0; side < 2; side++)
             for (int i = 0; i < MODEL_REGIONS; i++) {
                 struct model_region *region = &world->sides[connection][side].regions[i];
+                if (!region->registration)
+                    continue;
                 uint32_t uses = atomic_load(&region->registration->uses);
                 MODEL_CHECK((uses & ~WF_REGISTRATION_ENDED) == 0, uses);
                 weft_deregister(region->registration);
@@ -136,7 +139,7 @@ static int post_list(struct model_op *op, struct model_side *side, uint64_t key,
     return weft_write_list(side->asker, op->local, op->pieces, count, key, options, &op->request);
 }
 
-static void post(struct model_world *world, struct model_side *side, struct model_op *op)
+static void post(struct model_world *world, int from, struct model_side *side, struct model_op *op)
 {
     struct model_region *region = &side->regions[op->region];
     uint64_t key = weft_registration_key(region->registration);
@@ -151,7 +154,12 @@ static void post(struct model_world *world, struct model_side *side, struct mode
             .flags = WEFT_NOTIFY, .notify_tag = op->id, .notify_data = op->note, .notify_length = op->note_size};
     }
     int result = op->listed ? post_list(op, side, key, &options) : post_plain(op, side, key, &options);
-    MODEL_CHECK(result == 0, result);
+    MODEL_CHECK(result == 0 || model_excused(world, from, result), result);
+    if (result == 0)
+        return;
+    op->request = NULL;
+    op->ended = true;
+    op->status = result;
 }
 
 static void act_post(struct model_world *world, int connection, int from)
@@ -183,7 +191,7 @@ static void act_post(struct model_world *world, int connection, int from)
         fill(world, op, slot_of(world, side, op), true);
     else if (!op->reading)
         fill(world, op, op->local, false);
-    post(world, side, op);
+    post(world, from, side, op);
 }
 
 static void act_cancel(struct model_world *world, struct model_side *side)
@@ -218,7 +226,9 @@ static void post_note_receive(struct model_world *world, int connection, int fro
     memset(receive->data, POISON, receive->capacity + 16);
     int result = weft_recv_notification(world->connections[connection][1 - from], receive->data, receive->capacity,
                                         NULL, &receive->request);
-    MODEL_CHECK(result == 0, result);
+    MODEL_CHECK(result == 0 || model_excused(world, 1 - from, result), result);
+    if (result < 0)
+        receive->request = NULL;
 }
 
 void model_remote_act(struct model_world *world)
@@ -243,7 +253,7 @@ static void check_write(const struct model_world *world, const struct model_side
     if (side->regions[op->region].given_back || op->wrong)
         return;
     int64_t here = count_remote(world, side, op);
-    MODEL_CHECK(here >= 0, op->id);
+    MODEL_CHECK(here >= 0 || (op->status < 0 && model_faults_damaged(world)), op->id);
     if (op->status == 0)
         MODEL_CHECK((uint64_t)here == op->size, here);
 }
@@ -254,17 +264,21 @@ static void check_read(const struct model_world *world, const struct model_op *o
     for (int i = 0; i < op->piece_count; i++)
         for (uint64_t byte = 0; byte < op->pieces[i].length; byte++, at++) {
             uint8_t found = op->local[op->pieces[i].local + byte];
-            MODEL_CHECK(found == content(world, op, at) || (op->status < 0 && found == POISON), op->id);
+            bool excused = op->status < 0 && (found == POISON || model_faults_damaged(world));
+            MODEL_CHECK(found == content(world, op, at) || excused, op->id);
         }
     for (uint64_t margin = op->room - 16; margin < op->room; margin++)
         MODEL_CHECK(op->local[margin] == POISON, op->id);
 }
 
-static bool expected_status(const struct model_side *side, const struct model_op *op)
+static bool expected_status(const struct model_world *world, int from, const struct model_side *side,
+                            const struct model_op *op)
 {
     bool empty_list = op->listed && op->size == 0; /* there is no place that could be wrong */
-    if (op->status == -ECANCELED)
-        return op->cancelled;
+    if (model_excused(world, from, op->status) || (op->status == -ESHUTDOWN && world->abrupt))
+        return true;
+    if (op->status == -ECANCELED) /* or the receive of its notification was */
+        return op->cancelled || (world->abrupt && op->notifies);
     if (op->wrong == MODEL_WRONG_KEY)
         return op->status == -EACCES;
     if (op->wrong == MODEL_WRONG_PLACE && !empty_list)
@@ -275,13 +289,14 @@ static bool expected_status(const struct model_side *side, const struct model_op
            (op->status == -EMSGSIZE && op->notifies); /* of the notification: its receive was too small */
 }
 
-static void op_done(struct model_world *world, struct model_side *side, struct model_op *op,
+static void op_done(struct model_world *world, int from, struct model_side *side, struct model_op *op,
                     const struct weft_completion *completion)
 {
     op->request = NULL;
     op->ended = true;
     op->status = completion->status;
-    MODEL_CHECK(expected_status(side, op), op->status);
+    world->ended += 1;
+    MODEL_CHECK(expected_status(world, from, side, op), op->status);
     if (op->status == 0)
         MODEL_CHECK(completion->bytes == op->size, completion->bytes);
     if (op->reading)
@@ -301,11 +316,16 @@ static struct model_op *op_of(struct model_side *side, uint64_t id)
     return NULL;
 }
 
-static void note_done(struct model_world *world, struct model_side *side, struct model_note_receive *receive,
+static void note_done(struct model_world *world, int from, struct model_side *side, struct model_note_receive *receive,
                       const struct weft_completion *completion)
 {
     receive->request = NULL;
+    world->ended += 1;
     struct model_op *op = op_of(side, completion->tag);
+    if (model_excused(world, 1 - from, completion->status))
+        return;
+    if (world->abrupt && (completion->status == -ESHUTDOWN || completion->status == -ECANCELED))
+        return;
     if (completion->status == -ECANCELED) { /* by its user, or the asker gave the notification up on its way */
         MODEL_CHECK(receive->cancelled || (op && op->cancelled), receive->capacity);
         return;
@@ -332,10 +352,10 @@ void model_remote_collect(struct model_world *world, int connection, int from)
     struct weft_completion completion;
     for (int i = 0; i < side->op_count; i++)
         if (side->ops[i].request && weft_test(side->ops[i].request, &completion))
-            op_done(world, side, &side->ops[i], &completion);
+            op_done(world, from, side, &side->ops[i], &completion);
     for (int i = 0; i < side->receive_count; i++)
         if (side->receives[i].request && weft_test(side->receives[i].request, &completion))
-            note_done(world, side, &side->receives[i], &completion);
+            note_done(world, from, side, &side->receives[i], &completion);
     for (int i = 0; i < MODEL_REGIONS; i++)
         watch_ended(&side->regions[i]);
 }
@@ -353,6 +373,44 @@ static bool all_ended(const struct model_side *side, bool *owed)
         *owed |= op->notifies && op->ended && op->status == 0 && op->notified == 0;
     }
     return ended;
+}
+
+bool model_remote_all_ended(const struct model_world *world, int connection, int from)
+{
+    const struct model_side *side = &world->sides[connection][from];
+    bool ended = true;
+    for (int i = 0; i < side->op_count; i++)
+        ended &= side->ops[i].ended;
+    for (int i = 0; i < side->receive_count; i++)
+        ended &= side->receives[i].request == NULL;
+    return ended;
+}
+
+/* What the peer had written so far stays; from here on nobody may write. */
+static void give_back(struct model_region *region)
+{
+    if (region->ended) /* else it went with its context */
+        free(region->registration);
+    region->registration = NULL;
+    region->ended = region->given_back = true;
+    memset(region->memory, RUINED, region->bytes);
+}
+
+void model_remote_forget(struct model_world *world, int node)
+{
+    for (int connection = 0; connection < world->connection_count; connection++) {
+        struct model_side *own = &world->sides[connection][node], *other = &world->sides[connection][1 - node];
+        for (int i = 0; i < own->op_count; i++) {
+            own->ops[i].request = NULL;
+            own->ops[i].ended = true;
+            own->ops[i].status = -ESHUTDOWN;
+            memset(own->ops[i].local, own->ops[i].reading ? POISON : RUINED, own->ops[i].room);
+        }
+        for (int i = 0; i < other->receive_count; i++)
+            other->receives[i].request = NULL;
+        for (int i = 0; i < MODEL_REGIONS; i++)
+            give_back(&other->regions[i]);
+    }
 }
 
 bool model_remote_drain(struct model_world *world, int connection, int from)

@@ -24,6 +24,18 @@ static bool is_first(struct wf_reached *const *mark)
     return true;
 }
 
+int model_rows_missed(void)
+{
+    int missed = 0;
+    for (struct wf_reached *const *mark = __start_wf_reached; mark < __stop_wf_reached; mark++) {
+        if (!is_first(mark) || count_of((*mark)->row) > 0)
+            continue;
+        fprintf(stderr, "model: never happened: %s\n", (*mark)->row);
+        missed += 1;
+    }
+    return missed;
+}
+
 void model_rows_print(void)
 {
     for (struct wf_reached *const *mark = __start_wf_reached; mark < __stop_wf_reached; mark++)

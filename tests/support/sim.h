@@ -55,8 +55,8 @@ int64_t wf_sim_now(const struct wf_sim *sim);
  * something arrives; WF_NEVER when nothing will happen by itself. */
 int64_t wf_sim_next_event(struct wf_sim *sim);
 
-/* When this engine wants to be polled again whatever happens: its last poll said how long it would have waited.
- * WF_NEVER: it does not. */
+/* When this engine wants to be polled again whatever happens: its last poll said how long it would have waited, or gave
+ * something to do. WF_NEVER: it does not. */
 int64_t wf_sim_timer(const struct wf_engine *engine);
 
 /* The process that drives this engine stands still: that it could move something is no event, nor has it a timer. */

@@ -236,6 +236,8 @@ static int sim_poll(struct wf_engine *engine_base, struct wf_op **finished, int 
         op->posted = op->finished = false;
         finished[count++] = op;
     }
+    if (count)
+        engine->due_ns = engine->sim->now_ns; /* with something to do a caller comes again before it waits */
     return count;
 }
 

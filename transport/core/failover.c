@@ -182,7 +182,9 @@ void wf_session_rail_changed(struct wf_session *session, int local, bool down, b
         if (session->rails[rail].local != local)
             continue;
         /* The last one is left to TCP: it may be back before the peer is given up. */
-        if (down && (gone || other_rail_up(session, rail)))
+        bool lost = down && (gone || other_rail_up(session, rail));
+        WF_REACHED_IF(lost, "channel UP: its rail is down");
+        if (lost)
             lose_rail(session, rail, -ENETDOWN, "the rail is down");
         for (int i = 0; i < session->channel_count && !down; i++)
             if (session->channels[i] && session->channels[i]->rail == rail)

@@ -1,0 +1,281 @@
+/* How a schedule ends: in order; or with a session that is lost, which must leave as little behind. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/request.h"
+#include "model_remote.h"
+
+/* --- a session that ends by itself --- */
+
+bool model_is_lost(struct model_world *world)
+{
+    if (world->lost)
+        return true;
+    for (int i = 0; i < 2; i++) {
+        const struct wf_session *session = world->nodes[i].session;
+        if (!session || (session->state != WF_SESSION_FAILED && session->state != WF_SESSION_DEAD))
+            continue;
+        world->lost = true;
+        if (!world->faults.may_fail)
+            fprintf(stderr, "model: node %d: %s\n", i, session->error.text);
+        MODEL_CHECK(world->faults.may_fail, session->error.code);
+    }
+    return world->lost;
+}
+
+static bool is_fair(const struct model_world *world, int code)
+{
+    if (code == -ETIMEDOUT || code == -ECONNRESET)
+        return true;
+    bool lied = world->faults.injected[MODEL_LIE] > 0 && (code == -EPROTO || code == -EACCES || code == -ECONNREFUSED);
+    return lied;
+}
+
+bool model_excused(const struct model_world *world, int node, int status)
+{
+    const struct wf_session *session = world->nodes[node].session;
+    if (!world->faults.may_fail || !session)
+        return false;
+    bool over = session->state == WF_SESSION_FAILED || session->state == WF_SESSION_DEAD;
+    return over && status == session->error.code && is_fair(world, status);
+}
+
+/* It closes nothing and tells nobody. What it leaves is looked at by model_judge(). */
+bool model_kill(struct model_world *world, int index)
+{
+    struct model_node *node = &world->nodes[index];
+    if (!world->mortal || !node->context)
+        return false;
+    weft_context_destroy(node->context);
+    model_forget(world, index);
+    model_remote_forget(world, index);
+    memset(node, 0, sizeof *node);
+    world->faults.stopped_until_ns[index] = 0;
+    world->lost = true;
+    world->mortal = false;
+    if (model_pick(world, 2)) /* it starts again at once: a new incarnation */
+        model_node_open(world, index);
+    return true;
+}
+
+/* --- connections --- */
+
+/* What must be back where it came from once every connection is closed. */
+static void check_nothing_left(struct wf_session *session)
+{
+    MODEL_CHECK(session->inbound_pool.taken == 0, session->inbound_pool.taken);
+    MODEL_CHECK(session->outbound_pool.taken == 0, session->outbound_pool.taken);
+    MODEL_CHECK(session->slot_pool.taken == 0, session->slot_pool.taken);
+    MODEL_CHECK(session->range_pool.taken == 0, session->range_pool.taken);
+    MODEL_CHECK(session->blocks.free == session->blocks.count, session->blocks.free);
+    MODEL_CHECK(session->connection_count == 0, session->connection_count);
+    MODEL_CHECK(wf_list_empty(&session->requests), 0);
+}
+
+static void check_credit(const struct wf_session *sender, const struct wf_session *receiver)
+{
+    MODEL_CHECK(sender->unsolicited_spent == receiver->unsolicited_settled,
+                sender->unsolicited_spent - receiver->unsolicited_settled);
+}
+
+/* Ends a close; the handle is gone afterwards, whatever the result. */
+static void finish_close(struct model_world *world, struct weft_request *request, int index, int side)
+{
+    struct weft_connection *connection = world->connections[index][side];
+    int result = request ? model_finish(world, request) : 0;
+    MODEL_CHECK(result == 0 || model_excused(world, side, result), result);
+    if (request)
+        wf_connection_let_go(connection);
+    world->connections[index][side] = NULL;
+}
+
+/* An open that nobody answers, given up after a while: the peer must not be left with half a connection. */
+static void open_in_vain(struct model_world *world)
+{
+    int opener = (int)model_pick(world, 2);
+    struct weft_connection *connection;
+    struct weft_request *request;
+    int result = wf_connection_open_start(world->nodes[opener].endpoint, &world->nodes[opener].session->peer, 4,
+                                          &connection, &request, NULL);
+    MODEL_CHECK(result == 0 || model_excused(world, opener, result), result);
+    if (result < 0)
+        return;
+    for (uint64_t turns = model_pick(world, 300); turns > 0; turns--)
+        model_drive(world);
+    weft_cancel(request);
+    result = model_finish(world, request);
+    MODEL_CHECK(result == -ECANCELED || model_excused(world, opener, result), result);
+    wf_connection_let_go(connection);
+}
+
+/* One side closes and is done before the other begins. */
+static void close_in_turn(struct model_world *world, int index)
+{
+    int first = (int)model_pick(world, 2);
+    for (int i = 0; i < 2; i++)
+        finish_close(world, wf_connection_close_start(world->connections[index][i ^ first]), index, i ^ first);
+}
+
+static void close_at_once(struct model_world *world, int count)
+{
+    struct weft_request *requests[MODEL_CONNECTIONS][2];
+    for (int i = 0; i < count; i++)
+        for (int side = 0; side < 2; side++) {
+            if (model_pick(world, 3) == 0)
+                for (int turn = 0; turn < 200; turn++)
+                    model_drive(world);
+            requests[i][side] = wf_connection_close_start(world->connections[i][side]);
+        }
+    for (int i = 0; i < count; i++)
+        for (int side = 0; side < 2; side++)
+            finish_close(world, requests[i][side], i, side);
+}
+
+/* With messages under way neither side can wait for the other. */
+static void close_connections(struct model_world *world)
+{
+    struct model_patience patience = {0};
+    int at_once = (int)model_pick(world, (uint64_t)world->connection_count + 1);
+    if (world->abrupt)
+        at_once = world->connection_count;
+    for (int i = at_once; i < world->connection_count; i++)
+        close_in_turn(world, i);
+    close_at_once(world, at_once);
+    while (!model_is_lost(world) &&
+           (world->nodes[0].session->connection_count + world->nodes[1].session->connection_count > 0 ||
+            !model_all_ended(world))) {
+        model_bear(world, &patience);
+        model_drive(world);
+        model_collect(world);
+    }
+}
+
+/* --- sessions --- */
+
+/* With every connection cut at the last word, one side cannot know how the other took it. */
+static bool is_parting(const struct model_world *world, int status)
+{
+    return world->faults.regime == MODEL_CUTS && world->faults.at_closing &&
+           (status == -ECONNRESET || status == -ETIMEDOUT);
+}
+
+static void close_sessions(struct model_world *world)
+{
+    int first = (int)model_pick(world, 2);
+    struct weft_request *requests[2];
+    model_faults_part(world);
+    for (int i = 0; i < 2; i++) {
+        struct wf_session *session = world->nodes[i ^ first].session;
+        requests[i] = session ? wf_session_ask_to_close(session) : NULL;
+        MODEL_CHECK(requests[i] || model_is_lost(world), i);
+    }
+    for (int i = 0; i < 2; i++) {
+        int node = i ^ first, result = requests[i] ? model_finish(world, requests[i]) : 0;
+        MODEL_CHECK(result == 0 || model_excused(world, node, result) || is_parting(world, result), result);
+        if (world->nodes[node].session)
+            wf_session_release(world->nodes[node].session);
+        world->nodes[node].session = NULL;
+    }
+}
+
+/* Also those of which nobody was ever told. */
+static void await_no_sessions(struct model_world *world)
+{
+    struct model_patience patience = {0};
+    for (int i = 0; i < 2; i++)
+        while (world->nodes[i].context && world->nodes[i].context->session_count > 0) {
+            model_bear(world, &patience);
+            model_drive(world);
+        }
+}
+
+/* Everything has ended, with an error where it had not before. */
+static void await_the_end(struct model_world *world)
+{
+    struct model_patience patience = {0};
+    for (int i = 0; i < 2; i++)
+        while (world->nodes[i].session && world->nodes[i].session->state != WF_SESSION_DEAD) {
+            model_bear(world, &patience);
+            model_drive(world);
+            if (!model_standing_still(world))
+                model_collect(world);
+        }
+    while (model_standing_still(world))
+        model_drive(world);
+    model_collect(world);
+    MODEL_CHECK(model_all_ended(world), 0);
+    for (int i = 0; i < world->connection_count; i++)
+        for (int side = 0; side < 2; side++)
+            if (world->nodes[side].session && world->connections[i][side])
+                finish_close(world, wf_connection_close_start(world->connections[i][side]), i, side);
+}
+
+static void end_in_order(struct model_world *world)
+{
+    if (model_pick(world, 3) == 0)
+        open_in_vain(world);
+    close_connections(world);
+    if (model_is_lost(world))
+        return;
+    check_nothing_left(world->nodes[0].session);
+    check_nothing_left(world->nodes[1].session);
+    check_credit(world->nodes[0].session, world->nodes[1].session);
+    check_credit(world->nodes[1].session, world->nodes[0].session);
+}
+
+/* From the end of what users have posted to that of the sessions. */
+static void end_session(struct model_world *world)
+{
+    if (!model_is_lost(world))
+        end_in_order(world);
+    if (model_is_lost(world))
+        await_the_end(world);
+    model_queues_close(world);
+    model_remote_close(world);
+    close_sessions(world);
+    model_faults_stop(world, true);
+    await_no_sessions(world);
+}
+
+/* After a session was lost the same contexts, or the one that came after a killed one, get along with each other, and
+ * nothing of the old session is taken for the new one's. */
+static void live_again(struct model_world *world)
+{
+    static struct model_world again; /* large */
+    memset(&again, 0, sizeof again);
+    again.seed = world->seed + (1ull << 40);
+    again.sim = world->sim;
+    again.lives = world->lives + 1;
+    again.quiet = world->quiet;
+    again.timeout_ns = world->timeout_ns;
+    again.rail_timeout_ns = world->rail_timeout_ns;
+    again.largest = world->largest;
+    again.connection_count = 1;
+    again.pressure = 50;
+    memcpy(again.faults.rail_count, world->faults.rail_count, sizeof again.faults.rail_count);
+    for (int i = 0; i < 2; i++) {
+        again.nodes[i] = world->nodes[i];
+        if (!again.nodes[i].context)
+            model_node_open(&again, i);
+    }
+    model_remote_open(&again);
+    model_live(&again);
+    end_session(&again);
+    model_judge(&again);
+    model_free(&again);
+    memcpy(world->nodes, again.nodes, sizeof again.nodes);
+}
+
+void model_world_close(struct model_world *world)
+{
+    if (!world->faults.at_closing)
+        model_faults_stop(world, false);
+    end_session(world);
+    if (world->lost && model_pick(world, 2))
+        live_again(world);
+    for (int i = 0; i < 2; i++)
+        weft_context_destroy(world->nodes[i].context);
+    model_faults_close(world);
+    wf_sim_destroy(world->sim);
+}
