@@ -72,6 +72,7 @@ struct wf_tx {
     uint64_t ack_sent;            /* the total of the last frame that told the peer of our disposals */
     uint64_t progress;            /* `acknowledged` when it was last seen to move, */
     int64_t progress_ns;          /* and when */
+    bool waited;                  /* something was unacknowledged at the last look */
     bool moved;                   /* lost: what was retained has gone to resend.h */
     bool state_due;               /* send STATE */
     bool bye_due, bye_sent;

@@ -126,6 +126,7 @@ struct wf_session {
     int64_t alone_ns;                 /* when the last channel was lost; means something while up_count is 0 */
     uint64_t retired, retired_before; /* frames that the peer has acknowledged; when progress was last seen, */
     int64_t progress_ns;              /* and when that was */
+    bool waited;                      /* something was unacknowledged at the last look */
     int64_t greeted_ns;               /* when it was given time after it had been gone */
     int64_t goodbye_ns;               /* the last BYE, or end of a stream after ours; 0: none */
     int64_t called_ns;                /* when the peer last asked to join a channel: its process lives */

@@ -194,14 +194,16 @@ static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t
     return WF_NEVER;
 }
 
-/* Is this channel waiting for an acknowledgement, and since when? Session lock held. */
+/* Is this channel waiting for an acknowledgement, and since when? What began to wait after the last look may have begun
+ * just now. Session lock held. */
 static bool waits_since(struct wf_tx *tx, int64_t now_ns, bool paused)
 {
     bool waits = tx->acknowledged != tx->window.spent_frames;
-    if (!waits || paused || tx->acknowledged != tx->progress) {
+    if (!waits || !tx->waited || paused || tx->acknowledged != tx->progress) {
         tx->progress = tx->acknowledged;
         tx->progress_ns = now_ns;
     }
+    tx->waited = waits;
     return waits;
 }
 
@@ -226,10 +228,11 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool p
         else if (due < next)
             next = due;
     }
-    if (!waits || paused || session->retired != session->retired_before) {
+    if (!waits || !session->waited || paused || session->retired != session->retired_before) {
         session->retired_before = session->retired;
         session->progress_ns = now_ns;
     }
+    session->waited = waits;
     WF_REACHED_IF(now_ns - session->progress_ns >= timeout, "session UP: nothing acknowledged for timeout");
     if (now_ns - session->progress_ns >= timeout)
         wf_session_give_up(session, now_ns, -ETIMEDOUT, "acknowledges nothing any more (setting timeout)");
