@@ -79,6 +79,13 @@ static void check_credit(const struct wf_session *sender, const struct wf_sessio
                 sender->unsolicited_spent - receiver->unsolicited_settled);
 }
 
+/* Nothing was wrong with any rail: none may have been blamed. */
+static void check_no_blame(const struct wf_session *session)
+{
+    for (int i = 0; i < session->rail_count; i++)
+        MODEL_CHECK(atomic_load(&session->rails[i].failures) == 0, i);
+}
+
 /* Ends a close; the handle is gone afterwards, whatever the result. */
 static void finish_close(struct model_world *world, struct weft_request *request, int index, int side)
 {
@@ -222,6 +229,8 @@ static void end_in_order(struct model_world *world)
     check_nothing_left(world->nodes[1].session);
     check_credit(world->nodes[0].session, world->nodes[1].session);
     check_credit(world->nodes[1].session, world->nodes[0].session);
+    for (int i = 0; i < 2 && world->faults.regime == MODEL_CALM; i++)
+        check_no_blame(world->nodes[i].session);
 }
 
 /* From the end of what users have posted to that of the sessions. */

@@ -1,11 +1,28 @@
 /* What the users of both nodes do in the life of a session. */
 #include "model.h"
 
+/* Nobody does anything for a while: the two only ask each other for signs of life. Often until one of them is about to
+ * look at its deadlines. */
+static void rest(struct model_world *world)
+{
+    int64_t until = wf_sim_now(world->sim) + (int64_t)model_pick(world, 2 * (uint64_t)world->timeout_ns);
+    while (wf_sim_now(world->sim) < until && !model_is_lost(world))
+        model_drive(world);
+    const struct weft_context *context = world->nodes[model_pick(world, 2)].context;
+    int64_t due = context ? wf_sim_timer(context->door->engine) : 0, soon = 5 * WF_NS_PER_MS;
+    while (due != WF_NEVER && wf_sim_now(world->sim) < due - soon && !model_is_lost(world)) {
+        wf_sim_advance(world->sim, wf_sim_now(world->sim) + WF_NS_PER_MS);
+        model_drive(world);
+    }
+}
+
 /* What users do while the library is driven. */
 static void play(struct model_world *world)
 {
-    uint64_t steps = 20 + model_pick(world, 300);
+    uint64_t steps = 20 + model_pick(world, 300), rest_at = model_pick(world, 6 * steps);
     for (uint64_t step = 0; step < steps && !model_is_lost(world); step++) {
+        if (step == rest_at)
+            rest(world);
         if (model_pick(world, 100) < world->pressure) {
             model_act(world);
         } else {
