@@ -90,7 +90,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_FAULT] =
         TEXT(LIBRARY, "fault", "",
              "Faults to inject, to see what becomes of them: seed=N,reset_every=SIZE,flip_every=SIZE,short=1,"
-             "stall=RAIL@MS+MS,drop=RAIL@MS+MS. docs/faults.md says what each does."),
+             "stall=RAIL@MS+MS,drop=RAIL@MS+MS, as docs/faults.md tells."),
     [WF_SET_LOG] = CHOICE(LIBRARY, "log", "warn", "error|warn|info|debug",
                           "The least severe messages that are written to standard error."),
 
