@@ -18,7 +18,9 @@ void wf_door_close_listeners(struct wf_door *door)
         if (door->listeners[i].next_fd >= 0)
             ops->close_fd(door->context->engine_host, door->listeners[i].next_fd);
     }
-    door->listener_count = door->listeners_attached = 0;
+    door->listener_count = 0;
+    if (door->listeners_attached > 0) /* else they are not the door's thread's yet, which may be looking at this */
+        door->listeners_attached = 0;
 }
 
 /* The rail to whose interface a link-local address belongs; -1: to none of them, or it is not link-local. */
