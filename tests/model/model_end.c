@@ -79,11 +79,44 @@ static void check_credit(const struct wf_session *sender, const struct wf_sessio
                 sender->unsolicited_spent - receiver->unsolicited_settled);
 }
 
-/* Nothing was wrong with any rail: none may have been blamed. */
-static void check_no_blame(const struct wf_session *session)
+/* Where nothing was wrong no rail may have been blamed; and for damage only those that have done some. */
+static void check_blame(const struct model_world *world, int node)
 {
-    for (int i = 0; i < session->rail_count; i++)
-        MODEL_CHECK(atomic_load(&session->rails[i].failures) == 0, i);
+    const struct wf_session *session = world->nodes[node].session;
+    for (int i = 0; i < session->rail_count; i++) {
+        const struct wf_session_rail *rail = &session->rails[i];
+        int rails[2];
+        rails[node] = model_rail_of(&rail->from);
+        rails[1 - node] = model_rail_of(&rail->to);
+        bool damaged = world->faults.damaged[rails[0]][rails[1]] || world->faults.injected[MODEL_LIE] > 0;
+        MODEL_CHECK(atomic_load(&rail->failures) == 0 || world->faults.regime != MODEL_CALM, i);
+        MODEL_CHECK(atomic_load(&rail->damaged) == 0 || damaged, i);
+        MODEL_CHECK(!rail->retired || damaged, i);
+    }
+}
+
+/* Is every channel up, or out of use because its rail is retired? The dialer tells nobody that it has retired one. */
+static bool all_channels_up(const struct model_world *world)
+{
+    const struct wf_session *a = world->nodes[0].session, *b = world->nodes[1].session;
+    for (int i = 0; i < a->channel_count; i++) {
+        int rail = a->channels[i]->rail;
+        bool up = a->channels[i]->up && b->channels[i]->up;
+        if (!up && !a->rails[rail].retired && !b->rails[rail].retired)
+            return false;
+    }
+    return true;
+}
+
+/* With every rail as it was, every channel comes back. */
+static void await_all_channels(struct model_world *world)
+{
+    struct model_patience patience = {0};
+    model_faults_stop(world, true);
+    while (!model_is_lost(world) && !all_channels_up(world)) {
+        model_bear(world, &patience);
+        model_drive(world);
+    }
 }
 
 /* Ends a close; the handle is gone afterwards, whatever the result. */
@@ -220,6 +253,8 @@ static void await_the_end(struct model_world *world)
 
 static void end_in_order(struct model_world *world)
 {
+    if (!world->faults.at_closing && !world->abrupt)
+        await_all_channels(world);
     if (model_pick(world, 3) == 0)
         open_in_vain(world);
     close_connections(world);
@@ -229,8 +264,8 @@ static void end_in_order(struct model_world *world)
     check_nothing_left(world->nodes[1].session);
     check_credit(world->nodes[0].session, world->nodes[1].session);
     check_credit(world->nodes[1].session, world->nodes[0].session);
-    for (int i = 0; i < 2 && world->faults.regime == MODEL_CALM; i++)
-        check_no_blame(world->nodes[i].session);
+    check_blame(world, 0);
+    check_blame(world, 1);
 }
 
 /* From the end of what users have posted to that of the sessions. */

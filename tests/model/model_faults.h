@@ -94,8 +94,9 @@ struct model_faults {
     int spared[2];   /* rail of each node: nothing between these two fails, as far as the regime says */
     int rail_count[2];
     struct wf_sim_rail rails[2][MODEL_RAILS];
-    uint32_t rots[2][MODEL_RAILS]; /* percent of payloads that are damaged */
-    int64_t stopped_until_ns[2];   /* 0: it runs */
+    uint32_t rots[2][MODEL_RAILS];          /* percent of payloads that are damaged */
+    bool damaged[MODEL_RAILS][MODEL_RAILS]; /* something that went between these rails was */
+    int64_t stopped_until_ns[2];            /* 0: it runs */
     int64_t outage_over_ns;
     int lie_about;   /* the next set-up message of this type tells lies; 0: none */
     int64_t calm_ns; /* when the last fault that ends by itself is over */
@@ -136,6 +137,8 @@ bool model_faults_damaged(const struct model_world *world);
 
 void model_wire_open(struct model_world *world);
 void model_wire_close(struct model_world *world);
+/* The rail that has an address. */
+int model_rail_of(const struct sockaddr_storage *address);
 /* Which rails `fd` connects, by node, and whose end it is. */
 int model_wire_ends(const struct model_world *world, int fd, int rails[2]);
 /* Of a framed stream that `fd` sends: is it one of an express channel? */

@@ -27,11 +27,14 @@ struct model_stream {
     bool flip;                 /* damage this payload */
 };
 
-static int host_of(const struct sockaddr_storage *address, int *rail)
+static uint32_t host_of(const struct sockaddr_storage *address)
 {
-    uint32_t host = ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr);
-    *rail = (int)(host >> 8 & 0xff) - 1;
-    return (int)(host & 0xff) - 1;
+    return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr);
+}
+
+int model_rail_of(const struct sockaddr_storage *address)
+{
+    return (int)(host_of(address) >> 8 & 0xff) - 1;
 }
 
 int model_wire_ends(const struct model_world *world, int fd, int rails[2])
@@ -39,8 +42,7 @@ int model_wire_ends(const struct model_world *world, int fd, int rails[2])
     struct sockaddr_storage near, far;
     wf_engine_sim.address(world->sim, fd, false, &near);
     wf_engine_sim.address(world->sim, fd, true, &far);
-    int rail, far_rail, node = host_of(&near, &rail);
-    host_of(&far, &far_rail);
+    int rail = model_rail_of(&near), far_rail = model_rail_of(&far), node = (int)(host_of(&near) & 0xff) - 1;
     rails[0] = rails[1] = MODEL_CONTROL;
     if (rail != MODEL_CONTROL) {
         rails[node] = rail;
@@ -125,8 +127,10 @@ static void lie_setup(struct model_world *world, uint8_t *bytes, size_t length)
 
 /* --- following --- */
 
-static void flip_one(struct model_world *world, uint8_t *bytes, uint64_t length)
+static void flip_one(struct model_world *world, const struct model_stream *stream, uint8_t *bytes, uint64_t length)
 {
+    if (stream->rails[0] != MODEL_CONTROL)
+        world->faults.damaged[stream->rails[0]][stream->rails[1]] = true;
     bytes[model_pick(world, length)] ^= (uint8_t)(1 << model_pick(world, 8));
 }
 
@@ -225,7 +229,7 @@ static uint64_t follow_head(struct model_world *world, const struct wf_sim_piece
     enum model_action flips = stream->framed ? MODEL_FLIP_HEADER : MODEL_FLIP_SETUP;
     if (stream->armed[flips] && (stream->framed || model_pick(world, 2))) {
         stream->armed[flips] = false;
-        flip_one(world, bytes, step);
+        flip_one(world, stream, bytes, step);
     }
     if (stream->have < head_bytes(stream))
         return step;
@@ -250,7 +254,7 @@ static uint64_t follow_rest(struct model_world *world, const struct wf_sim_piece
     bool flip = stream->framed ? stream->checked && (stream->armed[flips] || stream->flip) : stream->armed[flips];
     if (step > 0 && flip) {
         stream->armed[flips] = stream->flip = false;
-        flip_one(world, bytes, step);
+        flip_one(world, stream, bytes, step);
     }
     if (stream->framed && stream->left > 0)
         happen(world, piece, stream, MODEL_ON_HALF_PAYLOAD);
