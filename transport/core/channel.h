@@ -115,7 +115,7 @@ struct wf_rx {
 struct wf_pulse {
     uint64_t heard, acknowledged; /* bytes of the peer, and of ours that have reached its kernel */
     uint32_t still;               /* looks since one of these moved although it should have */
-    bool asked;                   /* a PING is out, and nothing has come on the rail since */
+    bool asked;                   /* a PING is out, and nothing has come since: on an express channel's rail, or here */
     uint32_t quiet;               /* looks since anything has come on this channel */
 };
 

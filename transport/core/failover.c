@@ -216,7 +216,8 @@ static bool take_pulse(struct wf_channel *channel)
     return came;
 }
 
-/* What has come on any channel of a rail answers for its express channel. Returns the rails that are heard, as bits. */
+/* What has come on any channel of a rail answers for its express channel, a bulk channel answers for itself. Returns
+ * the rails that are heard, as bits. */
 static uint32_t listen_to_rails(struct wf_session *session)
 {
     uint32_t heard = 0;
@@ -227,7 +228,10 @@ static uint32_t listen_to_rails(struct wf_session *session)
     }
     for (int i = 0; i < session->channel_count; i++) {
         struct wf_channel *channel = session->channels[i];
-        if (!channel || !channel->up || !(heard & 1u << channel->rail) || !channel->pulse.asked)
+        if (!channel || !channel->up || !channel->pulse.asked)
+            continue;
+        bool answered = channel->kind == WF_CHANNEL_EXPRESS ? heard & 1u << channel->rail : channel->pulse.quiet == 0;
+        if (!answered)
             continue;
         channel->pulse.asked = false;
         channel->pulse.still = 0;

@@ -260,7 +260,7 @@ static void raise(struct wf_session *session, struct wf_channel *channel, int fd
     int64_t now = wf_context_now(session->context);
     channel->tx.progress_ns = channel->redial.joined_ns = now;
     greet(session, now);
-    channel->tx.ping_due = channel->pulse.asked = channel->kind == WF_CHANNEL_EXPRESS && channel->incarnation > 1;
+    channel->tx.ping_due = channel->pulse.asked = channel->incarnation > 1; /* the peer may not have got the proof */
     session->halves += 2;
     session->up_count += 1;
     if (session->joined == session->channel_count && session->state == WF_SESSION_JOINING) {
