@@ -210,11 +210,11 @@ static void keep_it_short(struct model_world *world, bool tiny_buffers)
 
 /* Time for a frame on several rails that are silent one after the other. What a stream of a few bytes at a time needs
  * for one is no reason to give it up. */
-static void draw_patience(struct model_world *world, bool crawling)
+static void draw_patience(struct model_world *world, bool tiny, bool slow)
 {
-    world->rail_timeout_ns = (int64_t)MODEL_ONE_OF(world, 300, 300, 1000) * WF_NS_PER_MS;
-    world->timeout_ns = world->rail_timeout_ns * 12 / WF_NS_PER_S * WF_NS_PER_S;
-    if (crawling && !world->faulty)
+    world->rail_timeout_ns = (int64_t)MODEL_ONE_OF(world, slow || tiny ? 300 : 60, 300, 1000) * WF_NS_PER_MS;
+    world->timeout_ns = (1 + world->rail_timeout_ns * 12 / WF_NS_PER_S) * WF_NS_PER_S;
+    if (tiny && slow && !world->faulty)
         world->timeout_ns = world->rail_timeout_ns = 60 * WF_NS_PER_S;
 }
 
@@ -231,7 +231,7 @@ void model_world_open(struct model_world *world, uint64_t seed)
     }
     world->sim = wf_sim_create(&options);
     MODEL_CHECK(world->sim, 0);
-    draw_patience(world, slow && tiny);
+    draw_patience(world, tiny, slow);
     world->largest = (uint32_t)MODEL_ONE_OF(world, 64, 3000, 3000, 20000, 20000, 120000);
     world->pressure = 5 + model_pick(world, 60);
     world->timed = model_pick(world, 4) == 0;
