@@ -3,8 +3,8 @@
  *
  * Locks, outermost first: context.lock -> session.lock -> context.endpoint_lock | worker.mail_lock | queue.lock, and
  * queue.level_lock -> queue.lock; context.wait_lock inside all of them. With session.lock held no system
- * call moves data or waits; what a kernel knows of a socket is asked now and then (TCP_INFO), and where something has been
- * lost a line is logged and workers are woken.
+ * call moves data or waits; what a kernel knows of a socket is asked now and then (TCP_INFO), and where something has
+ * been lost a line is logged and workers are woken.
  */
 #ifndef WF_CORE_CONTEXT_H
 #define WF_CORE_CONTEXT_H
