@@ -1,0 +1,103 @@
+/*
+ * peer.h: a tool that moves messages over TCP, asked to measure the same as Weft. An adapter is one table of functions
+ * without side effects: it says which programs to run and reads what they printed. Only the runner (run.h) starts
+ * anything, so that an adapter is tested with recorded output alone.
+ */
+#ifndef WF_PEERS_PEER_H
+#define WF_PEERS_PEER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define PEER_RAILS_MAX 16
+#define PEER_WORDS_MAX 48 /* of a command line, the closing NULL among them */
+
+enum peer_metric {
+    PEER_BANDWIDTH, /* messages one way, `inflight` of them outstanding */
+    PEER_LATENCY,   /* half round trip of a ping-pong */
+    PEER_RATE,      /* as bandwidth, of small messages: messages per second count */
+};
+
+/* What is measured: the same for every tool. */
+struct peer_case {
+    enum peer_metric metric;
+    uint64_t size;     /* bytes of a message */
+    uint64_t messages; /* measured, at least 1; about a second's worth */
+    uint64_t warmup;   /* sent before and not measured */
+    uint32_t inflight; /* messages outstanding at most; 1 for PEER_LATENCY */
+    uint32_t buffers;  /* areas of `size` bytes that the messages take turns in, at each side */
+};
+
+/* Where it is measured. The client connects to the server; data goes from client to server, or both ways in turn. */
+struct peer_place {
+    const char *folder;                  /* of Weft's own programs (weft, weft-mpi) */
+    const char *rails[PEER_RAILS_MAX];   /* the server's address on each rail; at least one */
+    const char *devices[PEER_RAILS_MAX]; /* the interface of each rail at the client, "" where it is not known */
+    int rail_count;
+    int port;         /* free at the server */
+    bool one_machine; /* server and client run on this machine */
+};
+
+/* One program to run. Words point into `text`, or are constants. */
+struct peer_command {
+    const char *words[PEER_WORDS_MAX];    /* argv, ends with NULL; words[0] NULL: nothing to run */
+    const char *settings[PEER_WORDS_MAX]; /* "NAME=VALUE" for its environment, ends with NULL */
+    char text[2048];
+    uint32_t used; /* of text */
+};
+
+/* How one measurement is made with a tool. */
+struct peer_commands {
+    struct peer_command server, client; /* the server is up once `port` is listened on */
+    char note[200]; /* in what the measurement differs from what was asked: "one buffer", "ping-pong"; "": in nothing */
+};
+
+/* What a program left behind. */
+struct peer_output {
+    const char *text; /* standard output, ends with '\0' */
+    double cpu_s;     /* processor seconds of it and its children, start and end included; negative: not known */
+    double elapsed_s;
+};
+
+/* What was found. Negative: this tool does not tell. */
+struct peer_reading {
+    double gb_per_s; /* 10^9 bytes of payload per second */
+    double messages_per_s;
+    double p50_us, p99_us, mean_us; /* PEER_LATENCY: half round trips */
+    double cpu_s_per_gb;            /* processor seconds of both sides per 10^9 bytes of payload */
+};
+
+/*
+ * An adapter. `variants` are different ways to use the tool for the same case (call sizes, protocols): all are run in
+ * every round and the best median is the tool's, so that none is handicapped by how it was called.
+ */
+struct peer_tool {
+    const char *name;    /* the sample's "backend" */
+    const char *program; /* looked for on PATH, or in place->folder when it begins with "weft" */
+    const char *package; /* Debian package that has it; NULL: part of Weft */
+
+    /* How many variants it has for this case in this place. 0: it cannot measure this; `why` (never empty then) says
+     * so in a few words. */
+    int (*variants)(const struct peer_case *asked, const struct peer_place *place, char why[200]);
+
+    /* Fills the commands of variant `index`, 0 <= index < variants(). `out` comes zeroed. -ENOBUFS if they are too
+     * long. */
+    int (*commands)(const struct peer_case *asked, const struct peer_place *place, int index,
+                    struct peer_commands *out);
+
+    /* Reads what they printed; the server's is NULL where there was none to run. `out` comes with all values negative.
+     * -EPROTO with the reason when the output is not understood. */
+    int (*read)(const struct peer_case *asked, const struct peer_output *server, const struct peer_output *client,
+                struct peer_reading *out, struct wf_status *status);
+};
+
+extern const struct peer_tool peer_weft, peer_raw, peer_iperf3, peer_ucx, peer_libfabric, peer_openmpi, peer_nccl;
+
+/* Appends a word, or a "NAME=VALUE", made as by printf. Once something did not fit, everything after it fails too:
+ * check only the last. 0 or -ENOBUFS. */
+int peer_word(struct peer_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int peer_setting(struct peer_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif
