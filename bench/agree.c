@@ -10,7 +10,7 @@
 #include "memory.h"
 #include "words.h"
 
-#define HELLO "weft.bench/2"
+#define HELLO "weft.bench/3"
 
 /* What node1 decides for both. Everything else is each node's own. */
 static const enum wf_setting_id shared_settings[] = {

@@ -20,7 +20,7 @@ enum tag { TAG_WORD = 1, TAG_TEXT = 2, TAG_ABORT = 3 };
 /* A small message: little-endian. */
 struct word {
     uint64_t number; /* counts the words of this direction from 1 */
-    uint64_t values[6];
+    uint64_t values[7];
 };
 
 struct farewell {
@@ -232,6 +232,7 @@ static int send_word(struct bench_control *control, const struct bench_news *new
         word.values[3] = htole64(news->wrong_bytes);
         word.values[4] = htole64(news->failures);
         word.values[5] = htole64(news->resent_bytes);
+        word.values[6] = htole64(news->page_faults);
     }
     return send_all(control, &word, sizeof(word), TAG_WORD, status);
 }
@@ -251,6 +252,7 @@ static int read_word(struct bench_control *control, const struct word *word, siz
         news->wrong_bytes = le64toh(word->values[3]);
         news->failures = le64toh(word->values[4]);
         news->resent_bytes = le64toh(word->values[5]);
+        news->page_faults = le64toh(word->values[6]);
     }
     return 0;
 }
@@ -350,4 +352,5 @@ void bench_news_join(const struct bench_news *one, const struct bench_news *othe
     both->wrong_bytes = one->wrong_bytes + other->wrong_bytes;
     both->failures = larger(one->failures, other->failures);
     both->resent_bytes = one->resent_bytes + other->resent_bytes;
+    both->page_faults = one->page_faults + other->page_faults;
 }

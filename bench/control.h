@@ -22,6 +22,7 @@ struct bench_news {
     uint64_t wrong_bytes;
     uint64_t failures;     /* channels lost */
     uint64_t resent_bytes; /* payload sent again for that */
+    uint64_t page_faults;  /* in the timed region */
 };
 
 /* What both nodes did together. A lost channel has two ends, and counts once. */

@@ -23,7 +23,7 @@ struct rally {
     uint8_t *landing;
     double *times; /* source */
     uint32_t time_count;
-    uint64_t cpu_ns;
+    struct bench_usage usage; /* in measured time */
     struct bench_wrong wrong;
 };
 
@@ -136,16 +136,16 @@ static int answer(struct rally *rally, uint32_t first, uint32_t count, bench_req
 static int run(struct rally *rally, uint32_t first, uint32_t count, struct wf_status *status)
 {
     bench_request posted = NULL;
+    struct bench_usage before;
     int64_t start;
-    uint64_t cpu;
     int rc = rally->source ? 0 : post_recv(rally, &posted, status);
 
     if (rc == 0)
         rc = bench_control_start(rally->bed->control, !rally->source, &start, status);
-    cpu = bench_cpu_ns();
+    bench_usage_now(&before);
     if (rc == 0)
         rc = rally->source ? serve(rally, first, count, status) : answer(rally, first, count, &posted, status);
-    rally->cpu_ns += bench_cpu_ns() - cpu;
+    bench_usage_since(&before, &rally->usage);
     return rc;
 }
 
@@ -157,7 +157,7 @@ static int run_all(struct rally *rally, uint32_t warmup, uint32_t iters, double 
     int rc = warmup ? run(rally, 0, warmup, status) : 0;
 
     rally->times = rally->source ? times : NULL;
-    rally->cpu_ns = 0;
+    memset(&rally->usage, 0, sizeof(rally->usage));
     if (rc == 0 && iters > 1)
         rc = run(rally, warmup, iters - 1, status);
     if (rc == 0 && checks)
@@ -187,6 +187,7 @@ static void fill_sample(const struct rally *rally, const struct bench_news *both
     sample->wrong = rally->wrong;
     sample->wrong.bytes = both->wrong_bytes;
     sample->cpu_s_per_gb = bytes > 0 && bed->ops->moves_data ? (double)both->cpu_ns / bytes : -1;
+    sample->page_faults = both->page_faults;
     sample->retransmits = both->retransmits;
     sample->failures = both->failures;
     sample->resent_bytes = both->resent_bytes;
@@ -206,7 +207,9 @@ static int conclude(struct rally *rally, uint32_t iters, const struct weft_rail_
 {
     struct bench_bed *bed = rally->bed;
     struct weft_rail_stats after[BENCH_RAILS_MAX];
-    struct bench_news mine = {.cpu_ns = rally->cpu_ns, .wrong_bytes = rally->wrong.bytes}, theirs, both;
+    struct bench_news mine = {
+        .cpu_ns = rally->usage.cpu_ns, .page_faults = rally->usage.page_faults, .wrong_bytes = rally->wrong.bytes};
+    struct bench_news theirs, both;
     struct bench_sample sample;
     int rails = rails_now(bed, after), rc;
 
@@ -233,6 +236,7 @@ int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, s
 
     if (!times)
         return wf_fail(status, -ENOMEM, "no memory for %u times", iters);
+    bench_touch(times, (uint64_t)iters * sizeof(*times));
     rally.source = bed->plan->pairs[pair].src_node == bed->node;
     rally.landing = bench_arena_landing(bed->arena, size, 0);
     rails_now(bed, before);

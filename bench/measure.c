@@ -9,13 +9,23 @@
 #include "interrupt.h"
 #include "phase.h"
 
-uint64_t bench_cpu_ns(void)
+void bench_usage_now(struct bench_usage *usage)
 {
-    struct rusage usage;
+    struct rusage now;
 
-    getrusage(RUSAGE_SELF, &usage);
-    return (uint64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * WF_NS_PER_S +
-           (uint64_t)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * WF_NS_PER_US;
+    getrusage(RUSAGE_SELF, &now);
+    usage->cpu_ns = (uint64_t)(now.ru_utime.tv_sec + now.ru_stime.tv_sec) * WF_NS_PER_S +
+                    (uint64_t)(now.ru_utime.tv_usec + now.ru_stime.tv_usec) * WF_NS_PER_US;
+    usage->page_faults = (uint64_t)now.ru_minflt + (uint64_t)now.ru_majflt;
+}
+
+void bench_usage_since(const struct bench_usage *before, struct bench_usage *sum)
+{
+    struct bench_usage now;
+
+    bench_usage_now(&now);
+    sum->cpu_ns += now.cpu_ns - before->cpu_ns;
+    sum->page_faults += now.page_faults - before->page_faults;
 }
 
 static uint64_t growth(uint64_t before, uint64_t after)
@@ -155,6 +165,7 @@ static void fill_sample(const struct bench_phase *phase, struct bench_flow *flow
     sample->checked = verifies(phase);
     sample->wrong = flow->wrong;
     sample->cpu_s_per_gb = cpu;
+    sample->page_faults = both->page_faults;
     sample->retransmits = both->retransmits;
     sample->failures = both->failures;
     sample->resent_bytes = both->resent_bytes;
@@ -171,8 +182,10 @@ static int conclude(struct bench_phase *phase, struct bench_result *result, stru
                     struct wf_status *status)
 {
     const struct bench_bed *bed = phase->bed;
-    struct bench_news mine = {
-        .cpu_ns = phase->cpu_ns, .elapsed_ns = (uint64_t)phase->elapsed_ns, .wrong_bytes = phase->wrong_bytes};
+    struct bench_news mine = {.cpu_ns = phase->usage.cpu_ns,
+                              .page_faults = phase->usage.page_faults,
+                              .elapsed_ns = (uint64_t)phase->elapsed_ns,
+                              .wrong_bytes = phase->wrong_bytes};
     struct bench_news theirs, both;
     int rc;
 

@@ -54,8 +54,15 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
 int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, struct bench_result *result,
                           struct wf_status *status);
 
-/* Processor time of this process so far. */
-uint64_t bench_cpu_ns(void);
+/* What this process has used, all its threads together. */
+struct bench_usage {
+    uint64_t cpu_ns;
+    uint64_t page_faults; /* minor and major */
+};
+
+void bench_usage_now(struct bench_usage *usage);
+/* Adds to `sum` what was used since `before`. */
+void bench_usage_since(const struct bench_usage *before, struct bench_usage *sum);
 
 /* Overwrites a landing and its guard; compares them with what was sent. What takes long looks up now and then: 0, or
  * what bench_control_check() says. */

@@ -12,6 +12,9 @@
 #include "words.h"
 
 #define PAGE 4096ull
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14; the C library's headers may be older */
+#endif
 #define LIBRARY_BYTES (64ull << 20) /* what the process needs beside the buffers, roughly */
 
 static uint64_t landing_stride(uint64_t size)
@@ -200,10 +203,41 @@ static int fill(struct bench_arena *arena, uint64_t seed, struct bench_control *
     return rc;
 }
 
+void bench_touch(void *memory, uint64_t bytes)
+{
+    volatile uint8_t *at = memory;
+
+    for (uint64_t i = 0; i < bytes; i += PAGE)
+        at[i] = at[i];
+    if (bytes)
+        at[bytes - 1] = at[bytes - 1];
+}
+
+/* Pages that are mapped when the first message lands in them would be mapped in measured time. */
+static int populate(uint8_t *memory, uint64_t bytes, struct bench_control *control, struct wf_status *status)
+{
+    char text[32];
+    int rc = 0;
+
+    for (uint64_t at = 0; rc == 0 && at < bytes; at += BENCH_PIECE) {
+        uint64_t length = bytes - at < BENCH_PIECE ? bytes - at : BENCH_PIECE;
+        if (madvise(memory + at, length, MADV_POPULATE_WRITE) != 0) {
+            if (errno == ENOMEM)
+                return wf_fail(status, -ENOMEM,
+                               "the kernel has no memory for %s of buffers: lower --end, --endpoints or --inflight",
+                               bench_human_bytes(bytes, text, sizeof(text)));
+            bench_touch(memory + at, length);
+        }
+        rc = bench_control_check(control, status);
+    }
+    return rc;
+}
+
 int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, int node, struct bench_control *control,
                      struct wf_status *status)
 {
     char text[32];
+    int rc;
 
     memset(arena, 0, sizeof(*arena));
     arena->stream_bytes = bench_stream_bytes(bench_plan_largest(plan));
@@ -214,7 +248,8 @@ int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, i
     if (!arena->stream || (arena->landing_bytes && !arena->landings))
         return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --end or --endpoints",
                        bench_human_bytes(arena->stream_bytes + arena->landing_bytes, text, sizeof(text)));
-    return fill(arena, plan->seed, control, status);
+    rc = fill(arena, plan->seed, control, status);
+    return rc ? rc : populate(arena->landings, arena->landing_bytes, control, status);
 }
 
 void bench_arena_fini(struct bench_arena *arena)

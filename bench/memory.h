@@ -32,11 +32,15 @@ struct bench_arena {
     uint64_t landing_bytes;
 };
 
-/* Maps both and fills the stream. -ENOMEM, or what bench_control_check() says meanwhile. Can be given to fini either
- * way. */
+/* Maps both, fills the stream and touches every page of the landings: none is mapped in measured time. The other node
+ * may be done sooner or later. -ENOMEM, or what bench_control_check() says meanwhile. Can be given to fini either way.
+ */
 int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, int node, struct bench_control *control,
                      struct wf_status *status);
 void bench_arena_fini(struct bench_arena *arena);
+
+/* Writes to every page of `memory` without changing it, so that no later write has the kernel map one. */
+void bench_touch(void *memory, uint64_t bytes);
 
 /* Landing number `index` for messages of `size` bytes: page aligned, with its guard behind it. */
 uint8_t *bench_arena_landing(const struct bench_arena *arena, uint64_t size, uint64_t index);

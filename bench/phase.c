@@ -48,6 +48,8 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
     phase->times = calloc((size_t)phase->count * phase->longest, sizeof(*phase->times));
     if (!phase->flows || !phase->requests || !phase->iterations || !phase->completed || !phase->times)
         return wf_fail(status, -ENOMEM, "no memory for the times of %u pairs", phase->count);
+    bench_touch(phase->completed, (uint64_t)phase->count * phase->longest * sizeof(*phase->completed));
+    bench_touch(phase->times, (uint64_t)phase->count * phase->longest * sizeof(*phase->times));
     for (uint32_t i = phase->first; i < phase->first + phase->count; i++) {
         if (plan->pairs[i].dst_node == phase->bed->node)
             add_flow(phase, i, true);
@@ -204,19 +206,19 @@ int bench_phase_run(struct bench_phase *phase, const struct bench_segment *segme
     /* Isolated, the receiver leads, so that its clock starts first; else node0. */
     bool leader = phase->count == 1 ? bed->plan->pairs[phase->first].dst_node == bed->node : bed->node == 0;
     int64_t start = 0, last = 0;
-    uint64_t cpu;
+    struct bench_usage before;
     int rc = post_first(phase, segment, true, status);
 
     if (rc == 0)
         rc = bench_control_start(bed->control, leader, &start, status);
-    cpu = bench_cpu_ns();
+    bench_usage_now(&before);
     if (rc == 0)
         rc = post_first(phase, segment, false, status);
     if (rc == 0)
         rc = drive(phase, segment, status);
     if (rc || !segment->timed)
         return rc;
-    phase->cpu_ns += bench_cpu_ns() - cpu;
+    bench_usage_since(&before, &phase->usage);
     for (uint32_t i = 0; i < phase->flow_count; i++) {
         struct bench_flow *flow = &phase->flows[i];
         if (!flow->receives)

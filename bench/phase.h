@@ -38,8 +38,8 @@ struct bench_phase {
     uint32_t live;           /* requests under way */
     int64_t *completed;      /* memory of the flows' lists */
     double *times;
-    int64_t elapsed_ns; /* timed segments: start to last completion here */
-    uint64_t cpu_ns;
+    int64_t elapsed_ns;       /* timed segments: start to last completion here */
+    struct bench_usage usage; /* of timed segments */
     uint64_t wrong_bytes;
     struct weft_rail_stats before[2][BENCH_RAILS_MAX], after[2][BENCH_RAILS_MAX]; /* [intra] */
     int rail_count[2];

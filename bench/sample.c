@@ -77,6 +77,7 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
         json_object_set_new(json, "first_wrong", wrong_to_json(&sample->wrong));
     json_object_set_new(json, "rails", rails_to_json(sample, rails));
     json_object_set_new(json, "cpu_s_per_gb", number_or_null(sample->cpu_s_per_gb));
+    json_object_set_new(json, "page_faults", json_integer((json_int_t)sample->page_faults));
     json_object_set_new(json, "retransmits", json_integer((json_int_t)sample->retransmits));
     json_object_set_new(json, "failures", json_integer((json_int_t)sample->failures));
     json_object_set_new(json, "resent_bytes", json_integer((json_int_t)sample->resent_bytes));
@@ -163,6 +164,7 @@ int bench_sample_from_json(const json_t *json, struct bench_sample *sample, stru
     sample->wrong.bytes = sample->checked ? integer_of(json, "wrong_bytes") : 0;
     wrong_from_json(json_object_get(json, "first_wrong"), &sample->wrong);
     sample->cpu_s_per_gb = real_of(json, "cpu_s_per_gb");
+    sample->page_faults = integer_of(json, "page_faults");
     sample->retransmits = integer_of(json, "retransmits");
     sample->failures = integer_of(json, "failures");
     sample->resent_bytes = integer_of(json, "resent_bytes");

@@ -26,6 +26,7 @@ struct bench_sample {
     struct bench_times time;
     struct bench_wrong wrong;
     double cpu_s_per_gb;   /* processor time of both nodes over all bytes of the phase; negative: no bytes */
+    uint64_t page_faults;  /* of both nodes in the measured time of the phase */
     uint64_t retransmits;  /* of both nodes */
     uint64_t failures;     /* channels lost meanwhile, at the node that lost more: its times are not typical then */
     uint64_t resent_bytes; /* of both nodes, for that */

@@ -4,6 +4,7 @@
  *     loop_tool port                   prints a TCP port that was free a moment ago
  *     loop_tool lo-up                  raises the loopback interface of this network namespace
  *     loop_tool rss FILE COMMAND...    runs COMMAND, writes the most KiB that were resident to FILE; its exit status
+ *     loop_tool small-pages COMMAND... becomes COMMAND, which gets no huge pages
  *     loop_tool deny ERRNO COMMAND...  becomes COMMAND, in which io_uring_setup fails with that error number; 77 where
  *                                      no filter can be set
  *     loop_tool deny-news ERRNO COMMAND...  the same, but netlink sockets cannot ask to be told of changes
@@ -79,6 +80,17 @@ static int run_measured(const char *path, char **argv)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static int run_with_small_pages(char **argv)
+{
+    if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0) {
+        fprintf(stderr, "prctl: %s\n", strerror(errno));
+        return 77;
+    }
+    execvp(argv[0], argv);
+    fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
+    return 127;
+}
+
 /* A system call, or only those of them that have this second argument. */
 struct forbidden {
     unsigned call, mask, second;
@@ -116,12 +128,14 @@ int main(int argc, char **argv)
         return raise_lo();
     if (argc >= 4 && strcmp(argv[1], "rss") == 0)
         return run_measured(argv[2], argv + 3);
+    if (argc >= 3 && strcmp(argv[1], "small-pages") == 0)
+        return run_with_small_pages(argv + 2);
     if (argc >= 4 && strcmp(argv[1], "deny") == 0)
         return run_denied((struct forbidden){.call = SYS_io_uring_setup}, atoi(argv[2]), argv + 3);
     if (argc >= 4 && strcmp(argv[1], "deny-news") == 0)
         return run_denied((struct forbidden){.call = SYS_setsockopt, .mask = ~0u, .second = SOL_NETLINK}, atoi(argv[2]),
                           argv + 3);
-    fprintf(stderr, "usage: loop_tool port | lo-up | rss FILE COMMAND... | deny ERRNO COMMAND... |\n"
-                    "       deny-news ERRNO COMMAND...\n");
+    fprintf(stderr, "usage: loop_tool port | lo-up | rss FILE COMMAND... | small-pages COMMAND... |\n"
+                    "       deny ERRNO COMMAND... | deny-news ERRNO COMMAND...\n");
     return 2;
 }
