@@ -99,6 +99,11 @@ static int plan_one_pair(struct bench_plan *plan, const struct wf_config *config
                        src > dst ? src : dst, plan->endpoints);
     if (src_node == dst_node && src == dst)
         return wf_fail(status, -EINVAL, "--src and --dst are the same endpoint: choose two");
+    if (plan->latency && src_node == dst_node)
+        return wf_fail(status, -EINVAL,
+                       "--lat is between the nodes, and --src and --dst are both on node%d: choose one "
+                       "of each",
+                       src_node);
     plan->pattern = "pair";
     return add_pair(plan, src_node, src, dst_node, dst, status);
 }

@@ -36,6 +36,7 @@ expect 2 99999999999999999999 mesh $base --chunk 99999999999999999999
 expect 2 chnk mesh $base --set chnk=4K
 expect 2 chunk mesh $base --set chunk
 expect 2 node9:banana pair --local --src node9:banana --dst node1:host0
+expect 2 node1 pair --local --lat --src node1:host0 --dst node1:host1
 expect 2 --connect mesh --listen 127.0.1.1:1 --connect 127.0.1.1:1
 expect 2 --size mesh --local --size
 expect 2 99999 mesh --listen 127.0.1.1:99999 --size 64K
