@@ -20,7 +20,7 @@ struct rally {
     uint64_t size, tag;
     uint32_t pair;
     bool source; /* this node sends the pings */
-    uint8_t *landing;
+    uint32_t areas;
     double *times; /* source */
     uint32_t time_count;
     struct bench_usage usage; /* in measured time */
@@ -30,8 +30,15 @@ struct rally {
 /* Ping and pong of an iteration carry different data. */
 static const uint8_t *data_of(const struct rally *rally, uint32_t iteration, int part)
 {
-    return rally->bed->arena->stream +
-           bench_window_offset(rally->bed->plan->seed, rally->pair, rally->size, 2ull * iteration + (unsigned)part);
+    struct bench_origin origin = {
+        .pair = rally->pair, .size = rally->size, .iteration = 2ull * iteration + (unsigned)part};
+
+    return bench_arena_data(rally->bed->arena, rally->bed->plan, &origin);
+}
+
+static uint8_t *landing_of(const struct rally *rally, uint32_t iteration)
+{
+    return bench_arena_landing(rally->bed->arena, rally->size, iteration % rally->areas);
 }
 
 /* Until one of two requests has ended; its index, or -errno. */
@@ -72,10 +79,10 @@ static int await_both(struct rally *rally, bench_request requests[2], int64_t *r
     return 0;
 }
 
-static int post_recv(struct rally *rally, bench_request *request, struct wf_status *status)
+static int post_recv(struct rally *rally, uint32_t iteration, bench_request *request, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    int rc = bed->ops->recv(bed->backend, rally->pair, rally->landing, rally->size, rally->tag, request);
+    int rc = bed->ops->recv(bed->backend, rally->pair, landing_of(rally, iteration), rally->size, rally->tag, request);
 
     return rc ? bench_control_failed(bed->control, rc, wf_strerror(rc), status) : 0;
 }
@@ -95,7 +102,7 @@ static int serve(struct rally *rally, uint32_t first, uint32_t count, struct wf_
     for (uint32_t i = first; rc == 0 && i < first + count; i++) {
         bench_request requests[2] = {NULL, NULL};
         int64_t start = wf_clock_now(&wf_clock_monotonic), end = 0;
-        rc = post_recv(rally, &requests[1], status);
+        rc = post_recv(rally, i, &requests[1], status);
         if (rc == 0)
             rc = post_send(rally, data_of(rally, i, PING), &requests[0], status);
         if (rc == 0)
@@ -122,7 +129,7 @@ static int answer(struct rally *rally, uint32_t first, uint32_t count, bench_req
         rc = post_send(rally, data_of(rally, i, PONG), &requests[0], status);
         /* The next receive stands before its ping can come, the last one's landing is not overwritten. */
         if (rc == 0 && i + 1 < first + count)
-            rc = post_recv(rally, posted, status);
+            rc = post_recv(rally, i + 1, posted, status);
         while (rc == 0 && requests[0]) {
             index = await(rally, requests, &completion, status);
             rc = index < 0 ? index : 0;
@@ -138,7 +145,7 @@ static int run(struct rally *rally, uint32_t first, uint32_t count, struct wf_st
     bench_request posted = NULL;
     struct bench_usage before;
     int64_t start;
-    int rc = rally->source ? 0 : post_recv(rally, &posted, status);
+    int rc = rally->source ? 0 : post_recv(rally, first, &posted, status);
 
     if (rc == 0)
         rc = bench_control_start(rally->bed->control, !rally->source, &start, status);
@@ -161,12 +168,12 @@ static int run_all(struct rally *rally, uint32_t warmup, uint32_t iters, double 
     if (rc == 0 && iters > 1)
         rc = run(rally, warmup, iters - 1, status);
     if (rc == 0 && checks)
-        rc = bench_poison(bed, rally->landing, rally->size, status);
+        rc = bench_poison(bed, landing_of(rally, last), rally->size, status);
     if (rc == 0)
         rc = run(rally, last, 1, status);
     if (rc == 0 && checks)
-        rc = bench_check(bed, rally->landing, data_of(rally, last, rally->source ? PONG : PING), rally->size, last,
-                         &rally->wrong, status);
+        rc = bench_check(bed, landing_of(rally, last), data_of(rally, last, rally->source ? PONG : PING), rally->size,
+                         last, &rally->wrong, status);
     return rc;
 }
 
@@ -181,6 +188,8 @@ static void fill_sample(const struct rally *rally, const struct bench_news *both
     sample->pair = bed->plan->pairs[rally->pair];
     sample->size = rally->size;
     sample->iters = iters;
+    sample->inflight = 1;
+    sample->buffers = rally->areas;
     sample->latency = true;
     sample->grouped = 1;
     sample->checked = bed->plan->check && bed->ops->moves_data;
@@ -238,7 +247,7 @@ int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, s
         return wf_fail(status, -ENOMEM, "no memory for %u times", iters);
     bench_touch(times, (uint64_t)iters * sizeof(*times));
     rally.source = bed->plan->pairs[pair].src_node == bed->node;
-    rally.landing = bench_arena_landing(bed->arena, size, 0);
+    rally.areas = bench_plan_areas(bed->plan, size);
     rails_now(bed, before);
     rc = run_all(&rally, bed->plan->warmup, iters, times, status);
     if (rc == 0)

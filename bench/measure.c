@@ -75,13 +75,13 @@ static bool verifies(const struct bench_phase *phase)
     return phase->bed->plan->check && phase->bed->ops->moves_data;
 }
 
+/* All areas: which of them the last iterations land in is the landing's own business. */
 static int poison(struct bench_phase *phase, struct wf_status *status)
 {
     int rc = 0;
 
-    for (uint32_t i = 0; verifies(phase) && i < phase->flow_count; i++)
-        for (uint32_t slot = 0; rc == 0 && phase->flows[i].receives && slot < phase->slots; slot++)
-            rc = bench_poison(phase->bed, bench_phase_landing(phase, &phase->flows[i], slot), phase->size, status);
+    for (uint32_t i = 0; verifies(phase) && i < phase->receivers * phase->areas && rc == 0; i++)
+        rc = bench_poison(phase->bed, bench_arena_landing(phase->bed->arena, phase->size, i), phase->size, status);
     return rc;
 }
 
@@ -93,7 +93,7 @@ static int verify(struct bench_phase *phase, struct wf_status *status)
         struct bench_flow *flow = &phase->flows[i];
         for (uint32_t slot = 0; rc == 0 && flow->receives && slot < phase->slots; slot++) {
             uint32_t iteration = phase->iterations[(size_t)i * phase->slots + slot];
-            rc = bench_check(phase->bed, bench_phase_landing(phase, flow, slot),
+            rc = bench_check(phase->bed, bench_phase_landing(phase, flow, slot, iteration),
                              bench_phase_data(phase, flow, iteration), phase->size, iteration, &flow->wrong, status);
         }
         phase->wrong_bytes += flow->wrong.bytes;
@@ -162,6 +162,8 @@ static void fill_sample(const struct bench_phase *phase, struct bench_flow *flow
     sample->pair = *pair;
     sample->size = phase->size;
     sample->iters = phase->iters;
+    sample->inflight = phase->slots;
+    sample->buffers = phase->areas;
     sample->checked = verifies(phase);
     sample->wrong = flow->wrong;
     sample->cpu_s_per_gb = cpu;
@@ -223,6 +225,7 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
     phase->count = count;
     phase->iters = bench_plan_iters(bed->plan, size);
     phase->slots = bench_plan_slots(bed->plan, size);
+    phase->areas = bench_plan_areas(bed->plan, size);
     phase->tag = ++bed->serial;
     rc = bench_phase_init(phase, status);
     if (rc == 0)

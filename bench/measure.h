@@ -4,8 +4,8 @@
  *     warm-up | barrier | iterations, all but the last ones | poison | barrier | the last iterations | check
  *
  * The clock of a receiver runs from the start barrier to its completions and stands still while landings are
- * poisoned; an iteration's time is between completions. The last iterations are as many as there are landings, so
- * that every landing is poisoned before its last message.
+ * poisoned; an iteration's time is between completions. The last iterations are as many as may be in flight: posted
+ * at once, each in a landing of its own that was poisoned before, no later one lands on them before the check.
  *
  * Where w messages may be outstanding, completions come in batches, so a time is taken over w of them, and counts for
  * each of the w iterations; the last group of a segment may be smaller:

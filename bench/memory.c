@@ -29,13 +29,35 @@ static uint64_t landings_need(const struct bench_plan *plan, int node)
     for (int mode = 0; mode < BENCH_MODES; mode++) {
         uint64_t receivers = plan->modes[mode] ? bench_plan_receivers(plan, mode, node) : 0;
         for (int i = 0; i < plan->size_count; i++) {
-            uint64_t count = receivers * bench_plan_slots(plan, plan->sizes[i]), bytes;
+            uint64_t count = receivers * bench_plan_areas(plan, plan->sizes[i]), bytes;
             if (__builtin_mul_overflow(count, landing_stride(plan->sizes[i]), &bytes))
                 return UINT64_MAX;
             if (bytes > most)
                 most = bytes;
         }
     }
+    return most;
+}
+
+/* Either way of a ping-pong has its own: neither node's data can pass for the other's. */
+static uint64_t areas_of_sender(const struct bench_plan *plan, uint64_t size)
+{
+    return (uint64_t)bench_plan_areas(plan, size) * (plan->latency ? 2 : 1);
+}
+
+/* Both nodes hold what either sends, to verify it. */
+static uint64_t stream_need(const struct bench_plan *plan)
+{
+    uint64_t most = bench_stream_bytes(bench_plan_largest(plan));
+
+    for (int mode = 0; plan->buffers && mode < BENCH_MODES; mode++)
+        for (int i = 0; plan->modes[mode] && i < plan->size_count * 2; i++) {
+            uint64_t size = plan->sizes[i / 2], senders = bench_plan_senders(plan, mode, i % 2), bytes;
+            if (__builtin_mul_overflow(senders * areas_of_sender(plan, size), landing_stride(size), &bytes))
+                return UINT64_MAX;
+            if (bytes > most)
+                most = bytes;
+        }
     return most;
 }
 
@@ -55,9 +77,10 @@ static uint64_t records_need(const struct bench_plan *plan)
 
 uint64_t bench_memory_need(const struct bench_plan *plan, int node)
 {
-    uint64_t sum = bench_stream_bytes(bench_plan_largest(plan)) + LIBRARY_BYTES;
+    uint64_t sum = LIBRARY_BYTES;
 
-    if (__builtin_add_overflow(sum, landings_need(plan, node), &sum) ||
+    if (__builtin_add_overflow(sum, stream_need(plan), &sum) ||
+        __builtin_add_overflow(sum, landings_need(plan, node), &sum) ||
         __builtin_add_overflow(sum, records_need(plan), &sum))
         return UINT64_MAX;
     return sum;
@@ -171,12 +194,12 @@ int bench_memory_check(const struct bench_plan *plan, uint64_t need, struct wf_s
 
     if (need <= available)
         return 0;
-    return wf_fail(
-        status, -ENOMEM,
-        "needs %s of memory here and has %s (%s): lower --end or --size (now up to %s), --endpoints or --inflight%s",
-        bench_human_bytes(need, wanted, sizeof(wanted)), bench_human_bytes(available, there, sizeof(there)), why,
-        wf_format_size(bench_plan_largest(plan), largest, sizeof(largest)),
-        plan->modes[BENCH_LOADED] ? ", or use --mode isolated" : "");
+    return wf_fail(status, -ENOMEM,
+                   "needs %s of memory here and has %s (%s): lower --end or --size (now up to %s), --endpoints or %s%s",
+                   bench_human_bytes(need, wanted, sizeof(wanted)), bench_human_bytes(available, there, sizeof(there)),
+                   why, wf_format_size(bench_plan_largest(plan), largest, sizeof(largest)),
+                   plan->buffers ? "--buffers" : "--inflight",
+                   plan->modes[BENCH_LOADED] ? ", or use --mode isolated" : "");
 }
 
 /* ------------------------------------------------------------------------------------------- the buffers */
@@ -240,7 +263,7 @@ int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, i
     int rc;
 
     memset(arena, 0, sizeof(*arena));
-    arena->stream_bytes = bench_stream_bytes(bench_plan_largest(plan));
+    arena->stream_bytes = stream_need(plan);
     arena->landing_bytes = landings_need(plan, node);
     arena->stream = map(arena->stream_bytes);
     if (arena->landing_bytes)
@@ -264,4 +287,15 @@ void bench_arena_fini(struct bench_arena *arena)
 uint8_t *bench_arena_landing(const struct bench_arena *arena, uint64_t size, uint64_t index)
 {
     return arena->landings + index * landing_stride(size);
+}
+
+const uint8_t *bench_arena_data(const struct bench_arena *arena, const struct bench_plan *plan,
+                                const struct bench_origin *origin)
+{
+    uint64_t areas = areas_of_sender(plan, origin->size), area;
+
+    if (plan->buffers == 0)
+        return arena->stream + bench_window_offset(plan->seed, origin->pair, origin->size, origin->iteration);
+    area = origin->sender * areas + origin->iteration % areas;
+    return arena->stream + area * landing_stride(origin->size);
 }

@@ -1,7 +1,7 @@
 /*
  * memory.h: how much memory a plan needs, how much there is, and the buffers themselves.
  *
- *     need(node) = stream + max over (mode, size) of receivers(mode, node) x slots x landing
+ *     need(node) = stream + max over (mode, size) of receivers(mode, node) x areas x landing
  *
  * is compared with what is available before a byte of it is allocated.
  */
@@ -44,5 +44,18 @@ void bench_touch(void *memory, uint64_t bytes);
 
 /* Landing number `index` for messages of `size` bytes: page aligned, with its guard behind it. */
 uint8_t *bench_arena_landing(const struct bench_arena *arena, uint64_t size, uint64_t index);
+
+/* A message, as far as its data depends on it. */
+struct bench_origin {
+    uint32_t pair;
+    uint32_t sender; /* number of the pair among those of the phase that its node sends on */
+    uint64_t size;
+    uint64_t iteration;
+};
+
+/* What the message carries, the same on both nodes: a window of the stream, or, with the setting `buffers`, that area
+ * of the stream whose turn it is; the areas of two senders of a phase, and two of a sender, do not overlap. */
+const uint8_t *bench_arena_data(const struct bench_arena *arena, const struct bench_plan *plan,
+                                const struct bench_origin *origin);
 
 #endif

@@ -21,15 +21,16 @@ void bench_phase_fini(struct bench_phase *phase)
     free(phase->times);
 }
 
-static void add_flow(struct bench_phase *phase, uint32_t pair, bool receives)
+static void add_flow(struct bench_phase *phase, uint32_t pair, uint32_t sender, bool receives)
 {
     struct bench_flow *flow = &phase->flows[phase->flow_count++];
 
     flow->pair = pair;
+    flow->sender = sender;
     flow->receives = receives;
     if (!receives)
         return;
-    flow->landing = phase->receivers * phase->slots;
+    flow->landing = phase->receivers * phase->areas;
     flow->completed = phase->completed + (size_t)phase->receivers * phase->longest;
     flow->times = phase->times + (size_t)phase->receivers * phase->longest;
     phase->receivers++;
@@ -39,6 +40,7 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
 {
     const struct bench_plan *plan = phase->bed->plan;
     size_t flows = 2 * (size_t)phase->count;
+    uint32_t senders[2] = {0, 0}; /* so far, by node */
 
     phase->longest = phase->iters > plan->warmup ? phase->iters : plan->warmup;
     phase->flows = calloc(flows, sizeof(*phase->flows));
@@ -51,25 +53,30 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
     bench_touch(phase->completed, (uint64_t)phase->count * phase->longest * sizeof(*phase->completed));
     bench_touch(phase->times, (uint64_t)phase->count * phase->longest * sizeof(*phase->times));
     for (uint32_t i = phase->first; i < phase->first + phase->count; i++) {
+        uint32_t sender = senders[plan->pairs[i].src_node]++;
         if (plan->pairs[i].dst_node == phase->bed->node)
-            add_flow(phase, i, true);
+            add_flow(phase, i, sender, true);
         if (plan->pairs[i].src_node == phase->bed->node)
-            add_flow(phase, i, false);
+            add_flow(phase, i, sender, false);
     }
     return 0;
 }
 
-uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t slot)
+uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t slot,
+                             uint32_t iteration)
 {
-    return bench_arena_landing(phase->bed->arena, phase->size, flow->landing + slot);
+    uint32_t area = phase->bed->plan->buffers ? iteration % phase->areas : slot;
+
+    return bench_arena_landing(phase->bed->arena, phase->size, flow->landing + area);
 }
 
 /* Iterations count on from the warm-up, so that no two messages of a pair and size have the same data. */
 const uint8_t *bench_phase_data(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t iteration)
 {
-    const struct bench_bed *bed = phase->bed;
+    struct bench_origin origin = {
+        .pair = flow->pair, .sender = flow->sender, .size = phase->size, .iteration = iteration};
 
-    return bed->arena->stream + bench_window_offset(bed->plan->seed, flow->pair, phase->size, iteration);
+    return bench_arena_data(phase->bed->arena, phase->bed->plan, &origin);
 }
 
 /* ------------------------------------------------------------------------------------------- one segment */
@@ -97,8 +104,8 @@ static int post(struct bench_phase *phase, struct bench_flow *flow, const struct
     int rc;
 
     if (flow->receives)
-        rc = bed->ops->recv(bed->backend, flow->pair, bench_phase_landing(phase, flow, slot), phase->size, phase->tag,
-                            &phase->requests[index]);
+        rc = bed->ops->recv(bed->backend, flow->pair, bench_phase_landing(phase, flow, slot, iteration), phase->size,
+                            phase->tag, &phase->requests[index]);
     else
         rc = bed->ops->send(bed->backend, flow->pair, bench_phase_data(phase, flow, iteration), phase->size, phase->tag,
                             &phase->requests[index]);

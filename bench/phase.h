@@ -10,6 +10,7 @@
 struct bench_flow {
     uint32_t pair;
     bool receives;
+    uint32_t sender;       /* number of the pair among those that its source sends on */
     uint32_t landing;      /* number of its first landing */
     uint32_t posted, done; /* of the segment */
     int64_t *completed;    /* receiver: of the segment */
@@ -29,6 +30,7 @@ struct bench_phase {
     uint64_t size;
     uint32_t first, count; /* pairs */
     uint32_t iters, slots;
+    uint32_t areas;   /* landings of a flow */
     uint32_t longest; /* iterations of the longest segment there can be */
     uint64_t tag;
     struct bench_flow *flows;
@@ -49,8 +51,9 @@ struct bench_phase {
 int bench_phase_init(struct bench_phase *phase, struct wf_status *status);
 void bench_phase_fini(struct bench_phase *phase);
 
-/* Where message number `slot` of a flow lands. */
-uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t slot);
+/* Where an iteration of a flow lands that is posted in `slot`. */
+uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t slot,
+                             uint32_t iteration);
 /* What iteration `iteration` of a flow carries. */
 const uint8_t *bench_phase_data(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t iteration);
 

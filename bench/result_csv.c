@@ -10,7 +10,7 @@
 static const char header[] =
     "backend,memory,mode,pattern,scope,test,src,dst,size_bytes,iters,grouped,time_us_min,time_us_p50,"
     "time_us_p90,time_us_p99,time_us_p999,time_us_max,time_us_mean,time_us_cv,bw_gb_per_s,"
-    "wrong_bytes,rails,cpu_s_per_gb,retransmits,failures,resent_bytes,page_faults\n";
+    "wrong_bytes,rails,cpu_s_per_gb,retransmits,failures,resent_bytes,page_faults,inflight,buffers\n";
 
 /* An empty field where the JSON has null. */
 static void put_optional(FILE *file, double value)
@@ -48,8 +48,8 @@ static void put_sample(FILE *file, const struct bench_result *result, const stru
         fputc(',', file);
     put_rails(file, sample, &result->rails[sample->latency ? sample->pair.src_node : sample->pair.dst_node]);
     put_optional(file, sample->cpu_s_per_gb);
-    fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "\n", sample->retransmits, sample->failures,
-            sample->resent_bytes, sample->page_faults);
+    fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%u,%u\n", sample->retransmits, sample->failures,
+            sample->resent_bytes, sample->page_faults, sample->inflight, sample->buffers);
 }
 
 int bench_result_csv(const struct bench_result *result, const char *path, struct wf_status *status)

@@ -68,6 +68,8 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
     json_object_set_new(json, "dst", json_string(dst));
     json_object_set_new(json, "size_bytes", json_integer((json_int_t)sample->size));
     json_object_set_new(json, "iters", json_integer(sample->iters));
+    json_object_set_new(json, "inflight", json_integer(sample->inflight));
+    json_object_set_new(json, "buffers", json_integer(sample->buffers));
     json_object_set_new(json, "grouped", json_integer(sample->grouped));
     json_object_set_new(json, "time_us", times_to_json(&sample->time));
     json_object_set_new(json, "bw_gb_per_s", number_or_null(bench_sample_rate(sample)));
@@ -158,6 +160,8 @@ int bench_sample_from_json(const json_t *json, struct bench_sample *sample, stru
     sample->latency = strcmp(test, "latency") == 0;
     sample->size = integer_of(json, "size_bytes");
     sample->iters = (uint32_t)integer_of(json, "iters");
+    sample->inflight = (uint32_t)integer_of(json, "inflight");
+    sample->buffers = (uint32_t)integer_of(json, "buffers");
     sample->grouped = (uint32_t)integer_of(json, "grouped");
     times_from_json(json_object_get(json, "time_us"), &sample->time);
     sample->checked = json_is_integer(json_object_get(json, "wrong_bytes"));

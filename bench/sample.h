@@ -20,9 +20,11 @@ struct bench_sample {
     struct bench_pair pair;
     uint64_t size;
     uint32_t iters;
-    uint32_t grouped; /* completions that each time was taken over */
-    bool latency;     /* the times are half round trips */
-    bool checked;     /* wrong.bytes says something */
+    uint32_t inflight; /* messages outstanding at most */
+    uint32_t buffers;  /* areas they landed in; with the setting `buffers`, also those they left from */
+    uint32_t grouped;  /* completions that each time was taken over */
+    bool latency;      /* the times are half round trips */
+    bool checked;      /* wrong.bytes says something */
     struct bench_times time;
     struct bench_wrong wrong;
     double cpu_s_per_gb;   /* processor time of both nodes over all bytes of the phase; negative: no bytes */

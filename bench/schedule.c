@@ -146,6 +146,22 @@ static int check_requests(const struct bench_plan *plan, const struct wf_config 
     return 0;
 }
 
+/* A message that lands where another one is landing cannot be told from it. */
+static int check_buffers(const struct bench_plan *plan, struct wf_status *status)
+{
+    for (int i = 0; plan->buffers && plan->check && i < plan->size_count; i++) {
+        uint32_t slots = bench_plan_slots(plan, plan->sizes[i]);
+        char size[32];
+        if (plan->buffers < slots)
+            return wf_fail(status, -EINVAL,
+                           "--buffers %u for %u messages of %s in flight: what shares a buffer cannot be verified: use "
+                           "--check 0, --buffers %u or --inflight %u",
+                           plan->buffers, slots, wf_format_size(plan->sizes[i], size, sizeof(size)), slots,
+                           plan->buffers);
+    }
+    return 0;
+}
+
 static void plan_numbers(struct bench_plan *plan, const struct wf_config *config)
 {
     const char *mode = wf_config_text(config, WF_SET_MODE);
@@ -161,6 +177,7 @@ static void plan_numbers(struct bench_plan *plan, const struct wf_config *config
         plan->warmup = LATENCY_WARMUP;
     plan->inflight =
         bench_is_default(config, WF_SET_INFLIGHT) ? 0 : (uint32_t)wf_config_number(config, WF_SET_INFLIGHT);
+    plan->buffers = (uint32_t)wf_config_number(config, WF_SET_BUFFERS);
     plan->check = wf_config_number(config, WF_SET_CHECK) != 0;
     plan->seed = (uint64_t)wf_config_number(config, WF_SET_SEED);
     plan->modes[BENCH_ISOLATED] = plan->command == BENCH_PAIR || strcmp(mode, "loaded") != 0;
@@ -184,6 +201,8 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
         rc = bench_plan_pairs(plan, config, status);
     if (rc == 0)
         rc = check_requests(plan, config, status);
+    if (rc == 0)
+        rc = check_buffers(plan, status);
     return rc;
 }
 
@@ -219,12 +238,22 @@ uint32_t bench_plan_slots(const struct bench_plan *plan, uint64_t size)
     return slots < iters ? slots : iters;
 }
 
+uint32_t bench_plan_areas(const struct bench_plan *plan, uint64_t size)
+{
+    uint64_t messages = (uint64_t)bench_plan_iters(plan, size) + plan->warmup;
+
+    if (plan->buffers == 0)
+        return bench_plan_slots(plan, size);
+    return plan->buffers < messages ? plan->buffers : (uint32_t)messages;
+}
+
 uint64_t bench_plan_largest(const struct bench_plan *plan)
 {
     return plan->size_count ? plan->sizes[plan->size_count - 1] : 0;
 }
 
-uint32_t bench_plan_receivers(const struct bench_plan *plan, enum bench_mode mode, int node)
+/* Most pairs of a phase that have `node` at one end; a ping-pong has both its ends at either. */
+static uint32_t most_of_node(const struct bench_plan *plan, enum bench_mode mode, int node, bool receivers)
 {
     uint32_t span = mode == BENCH_LOADED ? plan->pair_count : plan->group;
     uint32_t most = 0;
@@ -232,12 +261,21 @@ uint32_t bench_plan_receivers(const struct bench_plan *plan, enum bench_mode mod
     for (uint32_t first = 0; first < plan->pair_count; first += span) {
         uint32_t here = 0;
         for (uint32_t i = first; i < first + span && i < plan->pair_count; i++)
-            /* A ping-pong lands on both sides. */
-            here += plan->pairs[i].dst_node == node || (plan->latency && plan->pairs[i].src_node == node);
+            here += (receivers ? plan->pairs[i].dst_node : plan->pairs[i].src_node) == node || plan->latency;
         if (here > most)
             most = here;
     }
     return most;
+}
+
+uint32_t bench_plan_receivers(const struct bench_plan *plan, enum bench_mode mode, int node)
+{
+    return most_of_node(plan, mode, node, true);
+}
+
+uint32_t bench_plan_senders(const struct bench_plan *plan, enum bench_mode mode, int node)
+{
+    return most_of_node(plan, mode, node, false);
 }
 
 uint64_t bench_plan_samples(const struct bench_plan *plan)
@@ -266,6 +304,7 @@ uint64_t bench_plan_digest(const struct bench_plan *plan)
         digest = bench_random_mix(digest ^ plan->sizes[i]);
         digest = bench_random_mix(digest ^ bench_plan_iters(plan, plan->sizes[i]));
         digest = bench_random_mix(digest ^ bench_plan_slots(plan, plan->sizes[i]));
+        digest = bench_random_mix(digest ^ bench_plan_areas(plan, plan->sizes[i]));
     }
     for (uint32_t i = 0; i < plan->pair_count; i++) {
         const struct bench_pair *pair = &plan->pairs[i];

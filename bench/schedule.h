@@ -40,6 +40,7 @@ struct bench_plan {
     bool intra;             /* some pairs lie within one node */
     uint32_t endpoints;     /* per node */
     uint32_t inflight;      /* messages outstanding per pair; 0: by the command and the size */
+    uint32_t buffers;       /* that the messages of a pair take turns in, at each side; 0: see bench_plan_areas() */
     uint32_t iters, warmup; /* per size; iters 0: clamp(32 MiB / size, 2, 20) */
     uint64_t seed;
     const char *pattern;
@@ -63,10 +64,16 @@ int bench_plan_pairs(struct bench_plan *plan, const struct wf_config *config, st
 uint32_t bench_plan_iters(const struct bench_plan *plan, uint64_t size);
 uint32_t bench_plan_slots(const struct bench_plan *plan, uint64_t size);
 
+/* Areas that the messages of a size take turns in at a receiver: iteration i lands in area i modulo this, or, with the
+ * setting `buffers` 0, in that of its slot. */
+uint32_t bench_plan_areas(const struct bench_plan *plan, uint64_t size);
+
 uint64_t bench_plan_largest(const struct bench_plan *plan);
 
-/* Most messages that `node` receives into at the same time, counted in landings, in `mode`: pairs x slots. */
+/* Most pairs of a phase in `mode` that `node` receives on, and those that it sends on. A ping-pong is both at either.
+ */
 uint32_t bench_plan_receivers(const struct bench_plan *plan, enum bench_mode mode, int node);
+uint32_t bench_plan_senders(const struct bench_plan *plan, enum bench_mode mode, int node);
 
 uint64_t bench_plan_samples(const struct bench_plan *plan);
 

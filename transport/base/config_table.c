@@ -118,6 +118,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         "Whether pairs send one at a time (isolated), all at once (loaded), or first the one and then the other."),
     [WF_SET_INFLIGHT] = INT(BENCH, "inflight", "0", "messages", 0, 65536,
                             "Messages outstanding per pair; 0 means 1 for mesh and 16 for pair."),
+    [WF_SET_BUFFERS] = INT(BENCH, "buffers", "0", "buffers", 0, 65536,
+                           "Buffers that the messages of a pair take turns in, at each side; 0 means one for each in "
+                           "flight at the receiver, and shared memory at the sender."),
     [WF_SET_BACKEND] = CHOICES(BENCH, "backend", "weft", "weft|null",
                                "What moves the messages; null moves none and measures the harness itself."),
     [WF_SET_SEED] =

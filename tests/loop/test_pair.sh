@@ -1,0 +1,69 @@
+#!/bin/bash
+# test_pair.sh: what weft pair can be asked for beside sizes, and what its samples say of it.
+. "$(dirname "$0")/loop_lib.sh"
+
+base="--local --rails $rails --json result.json --csv result.csv"
+
+run() { # WANTED-STATUS ARGUMENTS...
+    local want=$1
+    shift
+    # shellcheck disable=SC2086
+    weft "$@" $base --port "$(free_port)"
+    pass_if "weft $*: status $status, not $want: $(head -3 err)" [ "$status" -eq "$want" ]
+}
+
+# Every sample of the last run has it, in either file.
+says() { # KEY VALUE [NAME-IN-CSV]
+    pass_if "$1 is $2 in each sample: $(json_numbers samples.json "$1" | tr '\n' ' ')" \
+        [ "$(json_numbers samples.json "$1" | sort -u)" = "$2" ]
+    pass_if "${3:-$1} is $2 in each row" [ "$(column "${3:-$1}" | sort -u)" = "$2" ]
+}
+
+column() { # NAME
+    awk -F, -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i; next }
+        /^#/ { next } { print at ? $at : "no such column" }' result.csv
+}
+
+samples() {
+    sed -n '/^ "samples"/,/^ \]/p' result.json >samples.json
+}
+
+# ---- buffers: as many as are in flight unless asked for others
+run 0 pair --size 64K -n 40 --inflight 8
+samples
+says inflight 8
+says buffers 8
+for buffers in 8 11 64; do
+    run 0 pair --size 8,64K,1M -n 100 --inflight 8 --buffers $buffers
+    samples
+    says inflight 8
+    says buffers $buffers
+    pass_if "$buffers buffers: verified: $(tail -1 out)" grep -q ', 0 wrong bytes: passed' out
+done
+run 0 pair --size 8,1M -n 100 --inflight 8 --buffers 1 -c 0
+samples
+says buffers 1
+run 0 pair --size 1M -n 10 -w 2 --inflight 1 --buffers 100
+samples
+says buffers 12 # there are no more messages
+run 0 mesh --endpoints 2 --size 64K -n 12 --inflight 2 --buffers 3
+samples
+says buffers 3
+run 0 pair --lat --size 8,64K -n 30 --buffers 4
+samples
+says inflight 1
+says buffers 4
+
+# What cannot be verified is refused; what can be is.
+run 2 pair --size 1M --inflight 8 --buffers 7
+pass_if "it says what to do: $(cat err)" grep -q -e '--buffers 8 or --inflight 7' err
+run 2 pair --buffers 1
+pass_if "by default, too: $(cat err)" grep -q -e '--buffers 16 or' err
+run 1 pair --size 1M -n 16 -w 0 --inflight 4 --buffers 9 --fault seed=1,flip_every=256K
+pass_if "wrong bytes are found in buffers, too: $(cat err)" grep -q '1M, isolated: .* wrong bytes, the first at' err
+if [ -z "${LOOP_SANITIZED:-}" ]; then
+    run 1 pair --size 1G -n 1000 --inflight 1 --buffers 1000
+    pass_if "their memory is counted: $(cat err)" grep -q 'needs .* of memory here .*--buffers' err
+fi
+
+finish
