@@ -20,7 +20,7 @@ enum tag { TAG_WORD = 1, TAG_TEXT = 2, TAG_ABORT = 3 };
 /* A small message: little-endian. */
 struct word {
     uint64_t number; /* counts the words of this direction from 1 */
-    uint64_t values[7];
+    uint64_t values[9];
 };
 
 struct farewell {
@@ -233,6 +233,8 @@ static int send_word(struct bench_control *control, const struct bench_news *new
         word.values[4] = htole64(news->failures);
         word.values[5] = htole64(news->resent_bytes);
         word.values[6] = htole64(news->page_faults);
+        word.values[7] = htole64(news->background_messages);
+        word.values[8] = htole64(news->background_ns);
     }
     return send_all(control, &word, sizeof(word), TAG_WORD, status);
 }
@@ -253,6 +255,8 @@ static int read_word(struct bench_control *control, const struct word *word, siz
         news->failures = le64toh(word->values[4]);
         news->resent_bytes = le64toh(word->values[5]);
         news->page_faults = le64toh(word->values[6]);
+        news->background_messages = le64toh(word->values[7]);
+        news->background_ns = le64toh(word->values[8]);
     }
     return 0;
 }
@@ -346,6 +350,7 @@ static uint64_t larger(uint64_t one, uint64_t other)
 
 void bench_news_join(const struct bench_news *one, const struct bench_news *other, struct bench_news *both)
 {
+    memset(both, 0, sizeof(*both));
     both->cpu_ns = one->cpu_ns + other->cpu_ns;
     both->retransmits = one->retransmits + other->retransmits;
     both->elapsed_ns = larger(one->elapsed_ns, other->elapsed_ns);

@@ -20,12 +20,14 @@ struct bench_news {
     uint64_t retransmits; /* TCP segments sent again */
     uint64_t elapsed_ns;  /* from the start barrier to its last completion */
     uint64_t wrong_bytes;
-    uint64_t failures;     /* channels lost */
-    uint64_t resent_bytes; /* payload sent again for that */
-    uint64_t page_faults;  /* in the timed region */
+    uint64_t failures;                           /* channels lost */
+    uint64_t resent_bytes;                       /* payload sent again for that */
+    uint64_t page_faults;                        /* in the timed region */
+    uint64_t background_messages, background_ns; /* that came here, and in which time */
 };
 
-/* What both nodes did together. A lost channel has two ends, and counts once. */
+/* What both nodes did together. A lost channel has two ends, and counts once. What came in the background is each
+ * node's own. */
 void bench_news_join(const struct bench_news *one, const struct bench_news *other, struct bench_news *both);
 
 struct bench_control; /* Owner: the measuring thread; only bench_control_abort() may be called by others. */

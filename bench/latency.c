@@ -1,6 +1,7 @@
 /*
  * Ping-pong: the source sends, the destination answers, one message at a time. A time is half a round trip, from
- * before the send to the completion of the answer's receive, both on the source's clock.
+ * before the send to the completion of the answer's receive, both on the source's clock. Beside it there may be a
+ * background (background.h), in the same thread.
  */
 #include "measure.h"
 
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "background.h"
 #include "base/clock.h"
 #include "interrupt.h"
 
@@ -15,12 +17,18 @@
 
 enum { PING = 0, PONG = 1 };
 
+/* The places of the requests; those of the background come behind. The ping-pong's come first: of several that have
+ * ended, a wait finds the first. */
+enum { SEND = 0, RECV = 1, BESIDE = 2 };
+
 struct rally {
     struct bench_bed *bed;
     uint64_t size, tag;
     uint32_t pair;
     bool source; /* this node sends the pings */
     uint32_t areas;
+    bench_request *requests; /* BESIDE and those of the background */
+    struct bench_background background;
     double *times; /* source */
     uint32_t time_count;
     struct bench_usage usage; /* in measured time */
@@ -41,56 +49,77 @@ static uint8_t *landing_of(const struct rally *rally, uint32_t iteration)
     return bench_arena_landing(rally->bed->arena, rally->size, iteration % rally->areas);
 }
 
-/* Until one of two requests has ended; its index, or -errno. */
-static int await(struct rally *rally, bench_request requests[2], struct weft_completion *completion,
-                 struct wf_status *status)
+/* Until a request has ended; its index, or -errno. */
+static int await_any(struct rally *rally, struct weft_completion *completion, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    int index, rc;
+    int count = BESIDE + (int)bench_background_requests(&rally->background), index, rc;
 
-    while ((rc = bed->ops->wait(bed->backend, requests, 2, SLICE_MS, &index, completion)) == -ETIMEDOUT) {
+    while ((rc = bed->ops->wait(bed->backend, rally->requests, count, SLICE_MS, &index, completion)) == -ETIMEDOUT) {
         rc = bench_control_check(bed->control, status);
         if (rc)
             return rc;
     }
-    if (rc == 0 && completion->status)
-        return bench_control_failed(bed->control, completion->status, completion->text, status);
-    if (rc)
-        return wf_fail(status, rc, "ping-pong: %s", wf_strerror(rc));
-    requests[index] = NULL;
+    return rc ? wf_fail(status, rc, "ping-pong: %s", wf_strerror(rc)) : index;
+}
+
+/* What goes on beside the ping-pong goes on while it waits. */
+static int take_beside(struct rally *rally, int index, const struct weft_completion *completion,
+                       struct wf_status *status)
+{
+    int rc = bench_background_take(&rally->background, (uint32_t)(index - BESIDE), completion, status);
+
+    return rc ? rc : bench_interrupted(status);
+}
+
+/* Until the send or the receive of the ping-pong has ended: which, or -errno. */
+static int await(struct rally *rally, struct weft_completion *completion, struct wf_status *status)
+{
+    int index, rc;
+
+    while ((index = await_any(rally, completion, status)) >= BESIDE) {
+        rc = take_beside(rally, index, completion, status);
+        if (rc)
+            return rc;
+    }
+    if (index < 0)
+        return index;
+    rally->requests[index] = NULL;
+    if (completion->status)
+        return bench_control_failed(rally->bed->control, completion->status, completion->text, status);
+    if (index == RECV && completion->bytes != rally->size)
+        return wf_fail(status, -EPROTO, "ping-pong: a message came with the wrong length");
     return index;
 }
 
-/* The send is waited for with the answer: it is done by then, but its request must be given back. */
-static int await_both(struct rally *rally, bench_request requests[2], int64_t *received_ns, struct wf_status *status)
+/* Until neither is under way. A send is done when its answer comes, but its request must be given back. */
+static int await_both(struct rally *rally, int64_t *received_ns, struct wf_status *status)
 {
     struct weft_completion completion;
 
-    for (int left = 2; left > 0; left--) {
-        int index = await(rally, requests, &completion, status);
+    while (rally->requests[SEND] || rally->requests[RECV]) {
+        int index = await(rally, &completion, status);
         if (index < 0)
             return index;
-        if (index != 1)
-            continue;
-        if (completion.bytes != rally->size)
-            return wf_fail(status, -EPROTO, "ping-pong: a message came with the wrong length");
-        *received_ns = completion.completed_ns;
+        if (index == RECV)
+            *received_ns = completion.completed_ns;
     }
     return 0;
 }
 
-static int post_recv(struct rally *rally, uint32_t iteration, bench_request *request, struct wf_status *status)
+static int post_recv(struct rally *rally, uint32_t iteration, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    int rc = bed->ops->recv(bed->backend, rally->pair, landing_of(rally, iteration), rally->size, rally->tag, request);
+    int rc = bed->ops->recv(bed->backend, rally->pair, landing_of(rally, iteration), rally->size, rally->tag,
+                            &rally->requests[RECV]);
 
     return rc ? bench_control_failed(bed->control, rc, wf_strerror(rc), status) : 0;
 }
 
-static int post_send(struct rally *rally, const uint8_t *data, bench_request *request, struct wf_status *status)
+static int post_send(struct rally *rally, const uint8_t *data, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    int rc = bed->ops->send(bed->backend, rally->pair, data, rally->size, rally->tag, request);
+    int rc = bed->ops->send(bed->backend, rally->pair, data, rally->size, rally->tag, &rally->requests[SEND]);
 
     return rc ? bench_control_failed(bed->control, rc, wf_strerror(rc), status) : 0;
 }
@@ -100,13 +129,12 @@ static int serve(struct rally *rally, uint32_t first, uint32_t count, struct wf_
     int rc = 0;
 
     for (uint32_t i = first; rc == 0 && i < first + count; i++) {
-        bench_request requests[2] = {NULL, NULL};
         int64_t start = wf_clock_now(&wf_clock_monotonic), end = 0;
-        rc = post_recv(rally, i, &requests[1], status);
+        rc = post_recv(rally, i, status);
         if (rc == 0)
-            rc = post_send(rally, data_of(rally, i, PING), &requests[0], status);
+            rc = post_send(rally, data_of(rally, i, PING), status);
         if (rc == 0)
-            rc = await_both(rally, requests, &end, status);
+            rc = await_both(rally, &end, status);
         if (rc == 0 && rally->times)
             rally->times[rally->time_count++] = (double)(end - start) / 2;
         if (rc == 0)
@@ -115,45 +143,74 @@ static int serve(struct rally *rally, uint32_t first, uint32_t count, struct wf_
     return rc;
 }
 
-static int answer(struct rally *rally, uint32_t first, uint32_t count, bench_request *posted, struct wf_status *status)
+static int answer(struct rally *rally, uint32_t first, uint32_t count, struct wf_status *status)
 {
+    int64_t came;
     int rc = 0;
 
     for (uint32_t i = first; rc == 0 && i < first + count; i++) {
-        bench_request requests[2] = {NULL, *posted};
-        struct weft_completion completion;
-        int index = await(rally, requests, &completion, status);
-        *posted = NULL;
-        if (index < 0)
-            return index;
-        rc = post_send(rally, data_of(rally, i, PONG), &requests[0], status);
+        rc = await_both(rally, &came, status); /* the ping, and the pong before it */
+        if (rc == 0)
+            rc = post_send(rally, data_of(rally, i, PONG), status);
         /* The next receive stands before its ping can come, the last one's landing is not overwritten. */
         if (rc == 0 && i + 1 < first + count)
-            rc = post_recv(rally, i + 1, posted, status);
-        while (rc == 0 && requests[0]) {
-            index = await(rally, requests, &completion, status);
-            rc = index < 0 ? index : 0;
-        }
+            rc = post_recv(rally, i + 1, status);
         if (rc == 0)
             rc = bench_interrupted(status);
+    }
+    return rc ? rc : await_both(rally, &came, status);
+}
+
+/* The end of what goes on beside the ping-pong, which has ended. */
+static int let_end(struct rally *rally, struct wf_status *status)
+{
+    struct weft_completion completion;
+    int rc = 0;
+
+    bench_background_stop(&rally->background);
+    while (rc == 0 && rally->background.live) {
+        int index = await_any(rally, &completion, status);
+        rc = index < 0 ? index : take_beside(rally, index, &completion, status);
     }
     return rc;
 }
 
 static int run(struct rally *rally, uint32_t first, uint32_t count, struct wf_status *status)
 {
-    bench_request posted = NULL;
     struct bench_usage before;
-    int64_t start;
-    int rc = rally->source ? 0 : post_recv(rally, first, &posted, status);
+    int64_t start = 0;
+    int rc = rally->source ? 0 : post_recv(rally, first, status);
 
+    if (rc == 0)
+        rc = bench_background_listen(&rally->background, status);
     if (rc == 0)
         rc = bench_control_start(rally->bed->control, !rally->source, &start, status);
     bench_usage_now(&before);
     if (rc == 0)
-        rc = rally->source ? serve(rally, first, count, status) : answer(rally, first, count, &posted, status);
+        rc = bench_background_start(&rally->background, status);
+    if (rc == 0)
+        rc = rally->source ? serve(rally, first, count, status) : answer(rally, first, count, status);
+    if (rc == 0)
+        rc = let_end(rally, status);
     bench_usage_since(&before, &rally->usage);
+    if (rc == 0)
+        bench_background_count(&rally->background, start);
     return rc;
+}
+
+static int poison(const struct rally *rally, uint32_t last, struct wf_status *status)
+{
+    int rc = bench_poison(rally->bed, landing_of(rally, last), rally->size, status);
+
+    return rc ? rc : bench_background_poison(&rally->background, status);
+}
+
+static int check(struct rally *rally, uint32_t last, struct wf_status *status)
+{
+    const uint8_t *expected = data_of(rally, last, rally->source ? PONG : PING);
+    int rc = bench_check(rally->bed, landing_of(rally, last), expected, rally->size, last, &rally->wrong, status);
+
+    return rc ? rc : bench_background_check(&rally->background, status);
 }
 
 static int run_all(struct rally *rally, uint32_t warmup, uint32_t iters, double *times, struct wf_status *status)
@@ -165,23 +222,43 @@ static int run_all(struct rally *rally, uint32_t warmup, uint32_t iters, double 
 
     rally->times = rally->source ? times : NULL;
     memset(&rally->usage, 0, sizeof(rally->usage));
+    bench_background_forget(&rally->background);
     if (rc == 0 && iters > 1)
         rc = run(rally, warmup, iters - 1, status);
     if (rc == 0 && checks)
-        rc = bench_poison(bed, landing_of(rally, last), rally->size, status);
+        rc = poison(rally, last, status);
     if (rc == 0)
         rc = run(rally, last, 1, status);
     if (rc == 0 && checks)
-        rc = bench_check(bed, landing_of(rally, last), data_of(rally, last, rally->source ? PONG : PING), rally->size,
-                         last, &rally->wrong, status);
+        rc = check(rally, last, status);
     return rc;
 }
 
-static void fill_sample(const struct rally *rally, const struct bench_news *both, uint32_t iters,
-                        struct bench_sample *sample)
+/* What came to the other node went forth, what came here went back. */
+static void fill_background(const struct rally *rally, const struct bench_news *theirs, struct bench_sample *sample)
+{
+    const struct bench_background *background = &rally->background;
+
+    if (background->inflight == 0)
+        return;
+    sample->background = background->size;
+    sample->background_inflight = background->inflight;
+    sample->forth.messages = theirs->background_messages;
+    sample->forth.elapsed_ns = theirs->background_ns;
+    sample->back = background->flux;
+}
+
+static double bytes_of(const struct bench_sample *sample)
+{
+    return 2.0 * (double)sample->size * sample->iters +
+           (double)sample->background * (double)(sample->forth.messages + sample->back.messages);
+}
+
+static void fill_sample(const struct rally *rally, const struct bench_news *theirs, const struct bench_news *both,
+                        uint32_t iters, struct bench_sample *sample)
 {
     const struct bench_bed *bed = rally->bed;
-    double bytes = 2.0 * (double)rally->size * iters;
+    double bytes;
 
     memset(sample, 0, sizeof(*sample));
     sample->backend = bed->ops;
@@ -193,8 +270,10 @@ static void fill_sample(const struct rally *rally, const struct bench_news *both
     sample->latency = true;
     sample->grouped = 1;
     sample->checked = bed->plan->check && bed->ops->moves_data;
-    sample->wrong = rally->wrong;
+    sample->wrong = rally->wrong.bytes || !rally->background.wrong.bytes ? rally->wrong : rally->background.wrong;
     sample->wrong.bytes = both->wrong_bytes;
+    fill_background(rally, theirs, sample);
+    bytes = bytes_of(sample);
     sample->cpu_s_per_gb = bytes > 0 && bed->ops->moves_data ? (double)both->cpu_ns / bytes : -1;
     sample->page_faults = both->page_faults;
     sample->retransmits = both->retransmits;
@@ -216,8 +295,11 @@ static int conclude(struct rally *rally, uint32_t iters, const struct weft_rail_
 {
     struct bench_bed *bed = rally->bed;
     struct weft_rail_stats after[BENCH_RAILS_MAX];
-    struct bench_news mine = {
-        .cpu_ns = rally->usage.cpu_ns, .page_faults = rally->usage.page_faults, .wrong_bytes = rally->wrong.bytes};
+    struct bench_news mine = {.cpu_ns = rally->usage.cpu_ns,
+                              .page_faults = rally->usage.page_faults,
+                              .wrong_bytes = rally->wrong.bytes + rally->background.wrong.bytes,
+                              .background_messages = rally->background.flux.messages,
+                              .background_ns = rally->background.flux.elapsed_ns};
     struct bench_news theirs, both;
     struct bench_sample sample;
     int rails = rails_now(bed, after), rc;
@@ -227,11 +309,33 @@ static int conclude(struct rally *rally, uint32_t iters, const struct weft_rail_
     if (rc || !rally->source)
         return rc;
     bench_news_join(&mine, &theirs, &both);
-    fill_sample(rally, &both, iters, &sample);
+    fill_sample(rally, &theirs, &both, iters, &sample);
     sample.rail_count = rails;
     for (int i = 0; i < rails; i++)
         sample.rail_bytes[i] = after[i].received_bytes - before[i].received_bytes;
     return bench_result_add(result, &sample, status);
+}
+
+static int prepare(struct rally *rally, double *times, uint32_t iters, struct wf_status *status)
+{
+    struct bench_background *background = &rally->background;
+    int rc;
+
+    if (!times)
+        return wf_fail(status, -ENOMEM, "no memory for %u times", iters);
+    bench_touch(times, (uint64_t)iters * sizeof(*times));
+    background->bed = rally->bed;
+    background->pair = rally->pair;
+    background->source = rally->source;
+    background->tag = ++rally->bed->serial;
+    rc = bench_background_init(background, status);
+    if (rc)
+        return rc;
+    rally->requests = calloc(BESIDE + bench_background_requests(background), sizeof(*rally->requests));
+    if (!rally->requests)
+        return wf_fail(status, -ENOMEM, "no memory for %u requests", BESIDE + bench_background_requests(background));
+    background->requests = rally->requests + BESIDE;
+    return 0;
 }
 
 int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, struct bench_result *result,
@@ -243,15 +347,16 @@ int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, s
     double *times = calloc(iters, sizeof(*times));
     int rc;
 
-    if (!times)
-        return wf_fail(status, -ENOMEM, "no memory for %u times", iters);
-    bench_touch(times, (uint64_t)iters * sizeof(*times));
     rally.source = bed->plan->pairs[pair].src_node == bed->node;
     rally.areas = bench_plan_areas(bed->plan, size);
+    rc = prepare(&rally, times, iters, status);
     rails_now(bed, before);
-    rc = run_all(&rally, bed->plan->warmup, iters, times, status);
+    if (rc == 0)
+        rc = run_all(&rally, bed->plan->warmup, iters, times, status);
     if (rc == 0)
         rc = conclude(&rally, iters, before, result, status);
+    bench_background_fini(&rally.background);
+    free(rally.requests);
     free(times);
     return rc;
 }

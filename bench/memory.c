@@ -22,6 +22,12 @@ static uint64_t landing_stride(uint64_t size)
     return (size + BENCH_GUARD + PAGE - 1) & ~(PAGE - 1);
 }
 
+static uint64_t background_need(const struct bench_plan *plan)
+{
+    return plan->background ? plan->background_inflight * landing_stride(plan->background) : 0;
+}
+
+/* Without those of the background. */
 static uint64_t landings_need(const struct bench_plan *plan, int node)
 {
     uint64_t most = 0;
@@ -48,7 +54,8 @@ static uint64_t areas_of_sender(const struct bench_plan *plan, uint64_t size)
 /* Both nodes hold what either sends, to verify it. */
 static uint64_t stream_need(const struct bench_plan *plan)
 {
-    uint64_t most = bench_stream_bytes(bench_plan_largest(plan));
+    uint64_t largest = bench_plan_largest(plan);
+    uint64_t most = bench_stream_bytes(plan->background > largest ? plan->background : largest);
 
     for (int mode = 0; plan->buffers && mode < BENCH_MODES; mode++)
         for (int i = 0; plan->modes[mode] && i < plan->size_count * 2; i++) {
@@ -81,6 +88,7 @@ uint64_t bench_memory_need(const struct bench_plan *plan, int node)
 
     if (__builtin_add_overflow(sum, stream_need(plan), &sum) ||
         __builtin_add_overflow(sum, landings_need(plan, node), &sum) ||
+        __builtin_add_overflow(sum, background_need(plan), &sum) ||
         __builtin_add_overflow(sum, records_need(plan), &sum))
         return UINT64_MAX;
     return sum;
@@ -198,7 +206,9 @@ int bench_memory_check(const struct bench_plan *plan, uint64_t need, struct wf_s
                    "needs %s of memory here and has %s (%s): lower --end or --size (now up to %s), --endpoints or %s%s",
                    bench_human_bytes(need, wanted, sizeof(wanted)), bench_human_bytes(available, there, sizeof(there)),
                    why, wf_format_size(bench_plan_largest(plan), largest, sizeof(largest)),
-                   plan->buffers ? "--buffers" : "--inflight",
+                   plan->background ? "--background"
+                   : plan->buffers  ? "--buffers"
+                                    : "--inflight",
                    plan->modes[BENCH_LOADED] ? ", or use --mode isolated" : "");
 }
 
@@ -264,7 +274,8 @@ int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, i
 
     memset(arena, 0, sizeof(*arena));
     arena->stream_bytes = stream_need(plan);
-    arena->landing_bytes = landings_need(plan, node);
+    arena->background_at = landings_need(plan, node);
+    arena->landing_bytes = arena->background_at + background_need(plan);
     arena->stream = map(arena->stream_bytes);
     if (arena->landing_bytes)
         arena->landings = map(arena->landing_bytes);
@@ -287,6 +298,11 @@ void bench_arena_fini(struct bench_arena *arena)
 uint8_t *bench_arena_landing(const struct bench_arena *arena, uint64_t size, uint64_t index)
 {
     return arena->landings + index * landing_stride(size);
+}
+
+uint8_t *bench_arena_background(const struct bench_arena *arena, uint64_t size, uint64_t index)
+{
+    return arena->landings + arena->background_at + index * landing_stride(size);
 }
 
 const uint8_t *bench_arena_data(const struct bench_arena *arena, const struct bench_plan *plan,

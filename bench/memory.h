@@ -1,7 +1,7 @@
 /*
  * memory.h: how much memory a plan needs, how much there is, and the buffers themselves.
  *
- *     need(node) = stream + max over (mode, size) of receivers(mode, node) x areas x landing
+ *     need(node) = stream + max over (mode, size) of receivers(mode, node) x areas x landing + background
  *
  * is compared with what is available before a byte of it is allocated.
  */
@@ -24,12 +24,14 @@ uint64_t bench_memory_available(const char **why);
 /* 0, or -ENOMEM with need, availability and a remedy. `need` is that of all nodes on this machine. */
 int bench_memory_check(const struct bench_plan *plan, uint64_t need, struct wf_status *status);
 
-/* The stream and the landings of one node. Owner: the measuring thread. */
+/* The stream and the landings of one node: those of what is measured, then those of the background. Owner: the
+ * measuring thread. */
 struct bench_arena {
     uint8_t *stream;
     uint64_t stream_bytes;
     uint8_t *landings;
     uint64_t landing_bytes;
+    uint64_t background_at; /* offset of the first landing of the background */
 };
 
 /* Maps both, fills the stream and touches every page of the landings: none is mapped in measured time. The other node
@@ -44,6 +46,9 @@ void bench_touch(void *memory, uint64_t bytes);
 
 /* Landing number `index` for messages of `size` bytes: page aligned, with its guard behind it. */
 uint8_t *bench_arena_landing(const struct bench_arena *arena, uint64_t size, uint64_t index);
+
+/* The same for those of the background. */
+uint8_t *bench_arena_background(const struct bench_arena *arena, uint64_t size, uint64_t index);
 
 /* A message, as far as its data depends on it. */
 struct bench_origin {

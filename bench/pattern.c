@@ -61,6 +61,8 @@ uint64_t bench_verify(const uint8_t *landing, const uint8_t *expected, uint64_t 
     uint64_t end = size - from < BENCH_PIECE ? size : from + BENCH_PIECE;
     uint8_t guard[BENCH_GUARD];
 
+    if (wrong->bytes == 0)
+        wrong->size = size;
     for (uint64_t at = from; at < end; at += BLOCK) {
         uint64_t length = end - at < BLOCK ? end - at : BLOCK;
         if (memcmp(landing + at, expected + at, length) != 0)
@@ -81,17 +83,21 @@ static void hex(const uint8_t *bytes, int count, char *text)
     text[2 * count] = '\0';
 }
 
-char *bench_wrong_text(const struct bench_wrong *wrong, uint64_t size, char *buffer, size_t room)
+char *bench_wrong_text(const struct bench_wrong *wrong, char *buffer, size_t room)
 {
     char expected[2 * BENCH_SHOWN + 1], found[2 * BENCH_SHOWN + 1];
     const char *hint = "";
     int poison = 0;
 
+    if (wrong->shown < 1) {
+        snprintf(buffer, room, "%" PRIu64 " wrong bytes, found by the other node", wrong->bytes);
+        return buffer;
+    }
     hex(wrong->expected, wrong->shown, expected);
     hex(wrong->found, wrong->shown, found);
     while (poison < wrong->shown && wrong->found[poison] == BENCH_POISON)
         poison++;
-    if (wrong->first >= size)
+    if (wrong->first >= wrong->size)
         hint = " (written past the end)";
     else if (poison == wrong->shown && poison > 1)
         hint = " (never written)";

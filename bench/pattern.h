@@ -30,6 +30,7 @@ uint64_t bench_window_offset(uint64_t seed, uint32_t pair, uint64_t size, uint64
 /* What a check found so far. */
 struct bench_wrong {
     uint64_t bytes;     /* wrong bytes; 0: all right */
+    uint64_t size;      /* of the message with the first one */
     uint64_t first;     /* offset of the first one; at or behind the size: written past the end */
     uint64_t iteration; /* of the message it is in */
     int shown;          /* valid bytes below */
@@ -41,7 +42,8 @@ struct bench_wrong {
 uint64_t bench_verify(const uint8_t *landing, const uint8_t *expected, uint64_t size, uint64_t from, uint64_t iteration,
                       struct bench_wrong *wrong);
 
-/* One sentence: first offset, what was expected, what stood there. Returns `buffer`. */
-char *bench_wrong_text(const struct bench_wrong *wrong, uint64_t size, char *buffer, size_t room);
+/* One sentence: first offset, what was expected, what stood there, or that only the other node knows. Returns
+ * `buffer`. */
+char *bench_wrong_text(const struct bench_wrong *wrong, char *buffer, size_t room);
 
 #endif

@@ -227,24 +227,6 @@ static void print_table(const struct bench_result *result, FILE *out)
     free(room);
 }
 
-static void print_latency(const struct bench_result *result, FILE *out)
-{
-    fprintf(out, "\nhalf round trip in us\n%-7s %9s %6s %9s %9s %9s %9s %9s %9s %9s\n", "backend", "size", "iters",
-            "min", "p50", "p90", "p99", "p99.9", "max", "wrong");
-    for (size_t i = 0; i < result->sample_count; i++) {
-        const struct bench_sample *sample = &result->samples[i];
-        const struct bench_times *time = &sample->time;
-        char size[32];
-        fprintf(out, "%-7s %9s %6u %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f", sample->backend->name,
-                wf_format_size(sample->size, size, sizeof(size)), sample->iters, time->min, time->p50, time->p90,
-                time->p99, time->p999, time->max);
-        if (sample->checked)
-            fprintf(out, " %9" PRIu64 "\n", sample->wrong.bytes);
-        else
-            fprintf(out, " %9s\n", "-");
-    }
-}
-
 static int64_t count_of(const json_t *rail, const char *name)
 {
     return (int64_t)json_integer_value(json_object_get(rail, name));
@@ -365,7 +347,7 @@ void bench_report(const struct bench_result *result, FILE *out)
 {
     print_head(result, out);
     if (result->plan->latency) {
-        print_latency(result, out);
+        bench_report_latency(result, out);
     } else {
         if (result->options->command == BENCH_MESH)
             print_matrices(result, out);

@@ -10,7 +10,9 @@
 static const char header[] =
     "backend,memory,mode,pattern,scope,test,src,dst,size_bytes,iters,grouped,time_us_min,time_us_p50,"
     "time_us_p90,time_us_p99,time_us_p999,time_us_max,time_us_mean,time_us_cv,bw_gb_per_s,"
-    "wrong_bytes,rails,cpu_s_per_gb,retransmits,failures,resent_bytes,page_faults,inflight,buffers\n";
+    "wrong_bytes,rails,cpu_s_per_gb,retransmits,failures,resent_bytes,page_faults,inflight,buffers,background_size_"
+    "bytes,"
+    "background_inflight,background_src_to_dst_bw_gb_per_s,background_dst_to_src_bw_gb_per_s\n";
 
 /* An empty field where the JSON has null. */
 static void put_optional(FILE *file, double value)
@@ -26,6 +28,17 @@ static void put_rails(FILE *file, const struct bench_sample *sample, const struc
     fputc(',', file);
     for (int i = 0; i < sample->rail_count; i++)
         fprintf(file, "%s%s=%" PRIu64, i ? ";" : "", i < names->count ? names->names[i] : "?", sample->rail_bytes[i]);
+}
+
+/* Empty fields where there was none. */
+static void put_background(FILE *file, const struct bench_sample *sample)
+{
+    if (sample->background == 0)
+        fputs(",,", file);
+    else
+        fprintf(file, ",%" PRIu64 ",%u", sample->background, sample->background_inflight);
+    put_optional(file, bench_background_rate(sample, &sample->forth));
+    put_optional(file, bench_background_rate(sample, &sample->back));
 }
 
 static void put_sample(FILE *file, const struct bench_result *result, const struct bench_sample *sample)
@@ -48,8 +61,10 @@ static void put_sample(FILE *file, const struct bench_result *result, const stru
         fputc(',', file);
     put_rails(file, sample, &result->rails[sample->latency ? sample->pair.src_node : sample->pair.dst_node]);
     put_optional(file, sample->cpu_s_per_gb);
-    fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%u,%u\n", sample->retransmits, sample->failures,
+    fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%u,%u", sample->retransmits, sample->failures,
             sample->resent_bytes, sample->page_faults, sample->inflight, sample->buffers);
+    put_background(file, sample);
+    fputc('\n', file);
 }
 
 int bench_result_csv(const struct bench_result *result, const char *path, struct wf_status *status)

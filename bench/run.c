@@ -229,8 +229,8 @@ static void tell_wrong(const struct run *run)
         fprintf(stderr, "weft: %s -> %s, %s, %s: %s\n",
                 bench_endpoint_name(sample->pair.src_node, sample->pair.src, src, sizeof(src)),
                 bench_endpoint_name(sample->pair.dst_node, sample->pair.dst, dst, sizeof(dst)),
-                wf_format_size(sample->size, size, sizeof(size)), bench_mode_name(sample->mode),
-                bench_wrong_text(&sample->wrong, sample->size, text, sizeof(text)));
+                wf_format_size(sample->wrong.size, size, sizeof(size)), bench_mode_name(sample->mode),
+                bench_wrong_text(&sample->wrong, text, sizeof(text)));
         return;
     }
 }

@@ -13,6 +13,11 @@ double bench_sample_rate(const struct bench_sample *sample)
     return (double)sample->size / (sample->time.p50 * 1e3);
 }
 
+double bench_background_rate(const struct bench_sample *sample, const struct bench_flux *flux)
+{
+    return flux->elapsed_ns ? (double)(sample->background * flux->messages) / (double)flux->elapsed_ns : -1;
+}
+
 static json_t *number_or_null(double value)
 {
     return value < 0 ? json_null() : json_real(value);
@@ -45,9 +50,25 @@ static json_t *bytes_to_json(const uint8_t *bytes, int count)
 
 static json_t *wrong_to_json(const struct bench_wrong *wrong)
 {
-    return json_pack("{s:I, s:I, s:o, s:o}", "offset_bytes", (json_int_t)wrong->first, "iteration",
-                     (json_int_t)wrong->iteration, "expected_hex", bytes_to_json(wrong->expected, wrong->shown),
-                     "found_hex", bytes_to_json(wrong->found, wrong->shown));
+    return json_pack("{s:I, s:I, s:I, s:o, s:o}", "size_bytes", (json_int_t)wrong->size, "offset_bytes",
+                     (json_int_t)wrong->first, "iteration", (json_int_t)wrong->iteration, "expected_hex",
+                     bytes_to_json(wrong->expected, wrong->shown), "found_hex",
+                     bytes_to_json(wrong->found, wrong->shown));
+}
+
+static json_t *flux_to_json(const struct bench_sample *sample, const struct bench_flux *flux)
+{
+    return json_pack("{s:I, s:I, s:o}", "messages", (json_int_t)flux->messages, "elapsed_ns",
+                     (json_int_t)flux->elapsed_ns, "bw_gb_per_s", number_or_null(bench_background_rate(sample, flux)));
+}
+
+static json_t *background_to_json(const struct bench_sample *sample)
+{
+    if (sample->background == 0)
+        return json_null();
+    return json_pack("{s:I, s:I, s:o, s:o}", "size_bytes", (json_int_t)sample->background, "inflight",
+                     (json_int_t)sample->background_inflight, "src_to_dst", flux_to_json(sample, &sample->forth),
+                     "dst_to_src", flux_to_json(sample, &sample->back));
 }
 
 json_t *bench_sample_to_json(const struct bench_sample *sample, const char *pattern,
@@ -77,6 +98,7 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
                         sample->checked ? json_integer((json_int_t)sample->wrong.bytes) : json_null());
     if (sample->wrong.bytes)
         json_object_set_new(json, "first_wrong", wrong_to_json(&sample->wrong));
+    json_object_set_new(json, "background", background_to_json(sample));
     json_object_set_new(json, "rails", rails_to_json(sample, rails));
     json_object_set_new(json, "cpu_s_per_gb", number_or_null(sample->cpu_s_per_gb));
     json_object_set_new(json, "page_faults", json_integer((json_int_t)sample->page_faults));
@@ -125,10 +147,25 @@ static int bytes_from_json(const json_t *json, uint8_t *bytes)
 
 static void wrong_from_json(const json_t *json, struct bench_wrong *wrong)
 {
+    wrong->size = integer_of(json, "size_bytes");
     wrong->first = integer_of(json, "offset_bytes");
     wrong->iteration = integer_of(json, "iteration");
     wrong->shown = bytes_from_json(json_object_get(json, "expected_hex"), wrong->expected);
     bytes_from_json(json_object_get(json, "found_hex"), wrong->found);
+}
+
+static void flux_from_json(const json_t *json, struct bench_flux *flux)
+{
+    flux->messages = integer_of(json, "messages");
+    flux->elapsed_ns = integer_of(json, "elapsed_ns");
+}
+
+static void background_from_json(const json_t *json, struct bench_sample *sample)
+{
+    sample->background = integer_of(json, "size_bytes");
+    sample->background_inflight = (uint32_t)integer_of(json, "inflight");
+    flux_from_json(json_object_get(json, "src_to_dst"), &sample->forth);
+    flux_from_json(json_object_get(json, "dst_to_src"), &sample->back);
 }
 
 static bool endpoint_from_json(const json_t *json, uint8_t *node, uint32_t *endpoint)
@@ -167,6 +204,7 @@ int bench_sample_from_json(const json_t *json, struct bench_sample *sample, stru
     sample->checked = json_is_integer(json_object_get(json, "wrong_bytes"));
     sample->wrong.bytes = sample->checked ? integer_of(json, "wrong_bytes") : 0;
     wrong_from_json(json_object_get(json, "first_wrong"), &sample->wrong);
+    background_from_json(json_object_get(json, "background"), sample);
     sample->cpu_s_per_gb = real_of(json, "cpu_s_per_gb");
     sample->page_faults = integer_of(json, "page_faults");
     sample->retransmits = integer_of(json, "retransmits");

@@ -14,6 +14,11 @@
 #include "pattern.h"
 #include "schedule.h"
 
+/* Messages that came in some time. */
+struct bench_flux {
+    uint64_t messages, elapsed_ns;
+};
+
 struct bench_sample {
     const struct bench_backend_ops *backend;
     enum bench_mode mode;
@@ -32,6 +37,9 @@ struct bench_sample {
     uint64_t retransmits;  /* of both nodes */
     uint64_t failures;     /* channels lost meanwhile, at the node that lost more: its times are not typical then */
     uint64_t resent_bytes; /* of both nodes, for that */
+    uint64_t background;   /* latency: bytes of the messages that were exchanged meanwhile; 0: none were */
+    uint32_t background_inflight;
+    struct bench_flux forth, back; /* of these, from source to destination and from destination to source */
     int rail_count;
     uint64_t rail_bytes[BENCH_RAILS_MAX]; /* by rail of the receiving node */
 };
@@ -44,6 +52,9 @@ struct bench_rail_names {
 
 /* GB/s (10^9 bytes) from the median time; negative where there is none to report: latency, nothing moved, no time. */
 double bench_sample_rate(const struct bench_sample *sample);
+
+/* GB/s of the background, one way; negative where there was none. */
+double bench_background_rate(const struct bench_sample *sample, const struct bench_flux *flux);
 
 /* The sample as it stands in a result; a new reference, NULL without memory. `pattern` is that of the plan. */
 json_t *bench_sample_to_json(const struct bench_sample *sample, const char *pattern,

@@ -139,6 +139,8 @@ static int check_requests(const struct bench_plan *plan, const struct wf_config 
             most = bench_plan_slots(plan, plan->sizes[i]);
     if (plan->modes[BENCH_LOADED])
         most *= plan->pair_count;
+    if (plan->background)
+        most += 2ull * plan->background_inflight;
     if (most + 16 > limit)
         return wf_fail(status, -EINVAL,
                        "%llu messages at once are more than the setting requests (%llu): use --set requests=%llu",
@@ -162,6 +164,17 @@ static int check_buffers(const struct bench_plan *plan, struct wf_status *status
     return 0;
 }
 
+static int check_background(const struct bench_plan *plan, struct wf_status *status)
+{
+    char size[32];
+
+    if (plan->background && !plan->latency)
+        return wf_fail(status, -EINVAL,
+                       "--background %s runs beside a ping-pong: use it with 'weft pair --lat', or set it to 0",
+                       wf_format_size(plan->background, size, sizeof(size)));
+    return 0;
+}
+
 static void plan_numbers(struct bench_plan *plan, const struct wf_config *config)
 {
     const char *mode = wf_config_text(config, WF_SET_MODE);
@@ -178,6 +191,8 @@ static void plan_numbers(struct bench_plan *plan, const struct wf_config *config
     plan->inflight =
         bench_is_default(config, WF_SET_INFLIGHT) ? 0 : (uint32_t)wf_config_number(config, WF_SET_INFLIGHT);
     plan->buffers = (uint32_t)wf_config_number(config, WF_SET_BUFFERS);
+    plan->background = (uint64_t)wf_config_number(config, WF_SET_BACKGROUND);
+    plan->background_inflight = (uint32_t)wf_config_number(config, WF_SET_BACKGROUND_INFLIGHT);
     plan->check = wf_config_number(config, WF_SET_CHECK) != 0;
     plan->seed = (uint64_t)wf_config_number(config, WF_SET_SEED);
     plan->modes[BENCH_ISOLATED] = plan->command == BENCH_PAIR || strcmp(mode, "loaded") != 0;
@@ -203,6 +218,8 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
         rc = check_requests(plan, config, status);
     if (rc == 0)
         rc = check_buffers(plan, status);
+    if (rc == 0)
+        rc = check_background(plan, status);
     return rc;
 }
 
@@ -297,6 +314,7 @@ uint64_t bench_plan_digest(const struct bench_plan *plan)
     uint64_t digest = bench_random_mix(plan->seed ^ plan->command);
 
     digest = bench_random_mix(digest ^ plan->warmup) ^ (plan->check ? 1u : 0u) ^ (plan->latency ? 2u : 0u);
+    digest = bench_random_mix(digest ^ plan->background) ^ plan->background_inflight;
     digest ^= (plan->modes[BENCH_ISOLATED] ? 4u : 0u) ^ (plan->modes[BENCH_LOADED] ? 8u : 0u);
     for (int i = 0; i < plan->backend_count; i++)
         digest = mix_text(digest, plan->backends[i]->name);

@@ -37,10 +37,12 @@ struct bench_plan {
     bool latency; /* ping-pong instead of bandwidth */
     bool check;
     bool modes[BENCH_MODES];
-    bool intra;             /* some pairs lie within one node */
-    uint32_t endpoints;     /* per node */
-    uint32_t inflight;      /* messages outstanding per pair; 0: by the command and the size */
-    uint32_t buffers;       /* that the messages of a pair take turns in, at each side; 0: see bench_plan_areas() */
+    bool intra;          /* some pairs lie within one node */
+    uint32_t endpoints;  /* per node */
+    uint32_t inflight;   /* messages outstanding per pair; 0: by the command and the size */
+    uint32_t buffers;    /* that the messages of a pair take turns in, at each side; 0: see bench_plan_areas() */
+    uint64_t background; /* latency: bytes of the messages that are exchanged meanwhile; 0: none */
+    uint32_t background_inflight;
     uint32_t iters, warmup; /* per size; iters 0: clamp(32 MiB / size, 2, 20) */
     uint64_t seed;
     const char *pattern;

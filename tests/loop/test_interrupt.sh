@@ -36,6 +36,7 @@ interrupt() {
     kept_samples c pair
     under_way=2000000
     interrupt INT server pair --lat --size 8,64 -n 100000000 -w 0
+    interrupt TERM client pair --lat --size 8 -n 100000000 -w 0 --background 64M
     # Before the first message, where memory is filled.
     under_way=20000
     interrupt HUP server pair --size 256M -n 400 -w 0

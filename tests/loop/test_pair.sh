@@ -66,4 +66,43 @@ if [ -z "${LOOP_SANITIZED:-}" ]; then
     pass_if "their memory is counted: $(cat err)" grep -q 'needs .* of memory here .*--buffers' err
 fi
 
+# ---- a background beside the ping-pong
+# Both ways something came, and as much as the rates say.
+background_ran() { # WHAT
+    pass_if "$1: no message of the background one way: $(json_numbers samples.json messages | tr '\n' ' ')" \
+        [ "$(json_numbers samples.json messages | awk '$1 > 0' | wc -l)" -eq 2 ]
+    pass_if "$1: rates in the rows" [ "$(column background_src_to_dst_bw_gb_per_s | awk '$1 > 0' | wc -l)" -eq 1 ]
+    pass_if "$1: verified: $(tail -1 out)" grep -q ', 0 wrong bytes: passed' out
+}
+
+for what in "--background 1M" "--background 100000 --background-inflight 1" "--background 5M --background-inflight 7" \
+    "--background 8" "--background 1M --workers split" "--background 1M --eager 0 --first-burst 0" \
+    "--background 64K --eager 0 --size 128K" "--background 1M --src node1:host2 --dst node0:host5" \
+    "--background 1M --buffers 3" "--background 300000 -n 1 -w 0"; do
+    # shellcheck disable=SC2086
+    run 0 pair --lat --size 8 -n 200 $what
+    samples
+    background_ran "$what"
+done
+run 0 pair --lat --size 8 -n 50 --background 1M --background-inflight 3
+pass_if "the background has its own: $(column background_inflight)" [ "$(column background_inflight)" = 3 ]
+pass_if "and size: $(column background_size_bytes)" [ "$(column background_size_bytes)" = 1048576 ]
+pass_if "the report has a row: $(cat out)" grep -Eq '^weft +8 +1M +3 +[0-9.]+ +[0-9.]+$' out
+run 0 pair --lat --size 8 -n 50
+pass_if "without one there is none" grep -q '"background": null' result.json
+run 0 pair --lat --size 8 -n 50 --background 1M --backend null
+pass_if "where nothing moves there is none" grep -q '"background": null' result.json
+
+# Nearly all that moves is the background's: so is what is damaged.
+run 1 pair --lat --size 8 -n 20 -w 0 --background 1M --fault seed=1,flip_every=64K
+pass_if "wrong bytes are found in the background: $(cat err)" grep -q '1M, isolated: .* wrong bytes' err
+run 2 pair --background 1M
+pass_if "it says what to do: $(cat err)" grep -q -e '--background 1M runs beside a ping-pong' err
+run 2 pair --lat --background 1M --background-inflight 0
+run 2 mesh --background 64K
+if [ -z "${LOOP_SANITIZED:-}" ]; then
+    run 1 pair --lat --size 8 --background 1T
+    pass_if "its memory is counted: $(cat err)" grep -q 'needs .* of memory here .*--background' err
+fi
+
 finish

@@ -121,6 +121,11 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_BUFFERS] = INT(BENCH, "buffers", "0", "buffers", 0, 65536,
                            "Buffers that the messages of a pair take turns in, at each side; 0 means one for each in "
                            "flight at the receiver, and shared memory at the sender."),
+    [WF_SET_BACKGROUND] = SIZE(BENCH, "background", "0", 0, TIB,
+                               "With weft pair --lat, the size of messages that the two endpoints exchange back to "
+                               "back meanwhile, both ways, on the same connection; 0 means none."),
+    [WF_SET_BACKGROUND_INFLIGHT] =
+        INT(BENCH, "background_inflight", "2", "messages", 1, 1024, "How many of these are outstanding each way."),
     [WF_SET_BACKEND] = CHOICES(BENCH, "backend", "weft", "weft|null",
                                "What moves the messages; null moves none and measures the harness itself."),
     [WF_SET_SEED] =

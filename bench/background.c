@@ -1,0 +1,176 @@
+#include "background.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FORTH = 0, BACK = 1 };
+
+int bench_background_init(struct bench_background *background, struct wf_status *status)
+{
+    const struct bench_plan *plan = background->bed->plan;
+
+    /* Where nothing moves, no empty message would ever come. */
+    if (plan->background == 0 || !background->bed->ops->moves_data)
+        return 0;
+    background->size = plan->background;
+    background->inflight = plan->background_inflight;
+    background->pending = calloc(background->inflight, sizeof(*background->pending));
+    background->landed = calloc(background->inflight, sizeof(*background->landed));
+    background->ended = calloc(background->inflight, sizeof(*background->ended));
+    if (!background->pending || !background->landed || !background->ended)
+        return wf_fail(status, -ENOMEM, "no memory for %u messages in the background", background->inflight);
+    return 0;
+}
+
+void bench_background_fini(struct bench_background *background)
+{
+    free(background->pending);
+    free(background->landed);
+    free(background->ended);
+}
+
+/* Either way carries different data. */
+static const uint8_t *data_of(const struct bench_background *background, uint64_t number, int way)
+{
+    const struct bench_bed *bed = background->bed;
+
+    return bed->arena->stream +
+           bench_window_offset(bed->plan->seed, background->pair, background->size, 2 * number + (unsigned)way);
+}
+
+static uint8_t *landing_of(const struct bench_background *background, uint32_t slot)
+{
+    return bench_arena_background(background->bed->arena, background->size, slot);
+}
+
+static int failed(struct bench_background *background, int code, const char *text, struct wf_status *status)
+{
+    char where[WF_STATUS_TEXT];
+
+    snprintf(where, sizeof(where), "background: %s", text);
+    return bench_control_failed(background->bed->control, code, where, status);
+}
+
+static int post_recv(struct bench_background *background, uint32_t slot, struct wf_status *status)
+{
+    const struct bench_bed *bed = background->bed;
+    int rc = bed->ops->recv(bed->backend, background->pair, landing_of(background, slot), background->size,
+                            background->tag, &background->requests[slot]);
+
+    if (rc)
+        return failed(background, rc, wf_strerror(rc), status);
+    background->pending[slot] = background->expected++;
+    background->live++;
+    return 0;
+}
+
+/* The next full message, or, once it is over, the empty one. */
+static int post_send(struct bench_background *background, uint32_t slot, struct wf_status *status)
+{
+    const struct bench_bed *bed = background->bed;
+    const uint8_t *data = data_of(background, background->sent, background->source ? FORTH : BACK);
+    int rc = bed->ops->send(bed->backend, background->pair, data, background->sending ? background->size : 0,
+                            background->tag, &background->requests[background->inflight + slot]);
+
+    if (rc)
+        return failed(background, rc, wf_strerror(rc), status);
+    background->sent += background->sending;
+    background->ended[slot] = !background->sending;
+    background->live++;
+    return 0;
+}
+
+int bench_background_listen(struct bench_background *background, struct wf_status *status)
+{
+    int rc = 0;
+
+    for (uint32_t slot = 0; rc == 0 && slot < background->inflight; slot++)
+        rc = post_recv(background, slot, status);
+    return rc;
+}
+
+int bench_background_start(struct bench_background *background, struct wf_status *status)
+{
+    int rc = 0;
+
+    background->sending = true;
+    for (uint32_t slot = 0; rc == 0 && slot < background->inflight; slot++)
+        rc = post_send(background, slot, status);
+    return rc;
+}
+
+void bench_background_stop(struct bench_background *background)
+{
+    background->sending = false;
+}
+
+static int take_received(struct bench_background *background, uint32_t slot, const struct weft_completion *completion,
+                         struct wf_status *status)
+{
+    char text[96];
+
+    if (completion->bytes == 0) {
+        /* No message had the number that this receive waited for; the next run's first one will. */
+        background->expected--;
+        return 0;
+    }
+    if (completion->bytes != background->size) {
+        snprintf(text, sizeof(text), "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, background->size);
+        return failed(background, -EPROTO, text, status);
+    }
+    background->landed[slot] = background->pending[slot];
+    background->flux.messages++;
+    if (completion->completed_ns > background->last_ns)
+        background->last_ns = completion->completed_ns;
+    return post_recv(background, slot, status);
+}
+
+int bench_background_take(struct bench_background *background, uint32_t index, const struct weft_completion *completion,
+                          struct wf_status *status)
+{
+    background->requests[index] = NULL;
+    background->live--;
+    if (completion->status)
+        return failed(background, completion->status, completion->text, status);
+    if (index < background->inflight)
+        return take_received(background, index, completion, status);
+    index -= background->inflight;
+    return background->ended[index] ? 0 : post_send(background, index, status);
+}
+
+void bench_background_count(struct bench_background *background, int64_t start_ns)
+{
+    if (background->last_ns > start_ns)
+        background->flux.elapsed_ns += (uint64_t)(background->last_ns - start_ns);
+}
+
+void bench_background_forget(struct bench_background *background)
+{
+    memset(&background->flux, 0, sizeof(background->flux));
+}
+
+int bench_background_poison(const struct bench_background *background, struct wf_status *status)
+{
+    int rc = 0;
+
+    for (uint32_t slot = 0; rc == 0 && slot < background->inflight; slot++)
+        rc = bench_poison(background->bed, landing_of(background, slot), background->size, status);
+    return rc;
+}
+
+/* In every run each receive gets a full message at least: as many are sent before the first empty one. */
+int bench_background_check(struct bench_background *background, struct wf_status *status)
+{
+    int rc = 0;
+
+    for (uint32_t slot = 0; rc == 0 && slot < background->inflight; slot++) {
+        uint64_t number = background->landed[slot];
+        rc = bench_check(background->bed, landing_of(background, slot),
+                         data_of(background, number, background->source ? BACK : FORTH), background->size, number,
+                         &background->wrong, status);
+    }
+    return rc;
+}
