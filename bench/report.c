@@ -9,6 +9,7 @@
 #include "words.h"
 
 #define SIDE_BY_SIDE 8 /* endpoints up to which both directions fit into 120 columns */
+#define SMALL 4096     /* bytes: messages below are counted by the second, too */
 #define MATRIX_MOST 16 /* and one direction */
 
 bool bench_quiet(const struct wf_config *config)
@@ -173,6 +174,27 @@ static void print_rate(double rate, FILE *out)
         fprintf(out, "%10.3f%9.2f", rate, rate * 8);
 }
 
+static bool counts_messages(const struct bench_result *result)
+{
+    return result->plan->size_count && result->plan->sizes[0] < SMALL;
+}
+
+/* The median over the pairs; `room` for all samples. Nothing where the table has no such column. */
+static void print_messages(const struct bench_result *result, const struct bench_set *set, double *room, FILE *out)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; set->size < SMALL && i < result->sample_count; i++) {
+        const struct bench_sample *sample = &result->samples[i];
+        if (bench_sample_in_set(sample, set) && bench_sample_messages_per_s(sample) >= 0)
+            room[count++] = bench_sample_messages_per_s(sample);
+    }
+    if (count)
+        fprintf(out, "%11.0f", bench_median(room, count));
+    else if (counts_messages(result))
+        fprintf(out, "%11s", "-");
+}
+
 /* Fills what a row tells beside rates. */
 static uint64_t row_numbers(const struct bench_result *result, const struct bench_set *set, double *times,
                             size_t *time_count, uint32_t *iters)
@@ -208,6 +230,7 @@ static void print_row_of_set(const struct bench_result *result, const struct ben
     else
         fprintf(out, "%10s", "-");
     print_rate(bench_set_aggregate(set), out);
+    print_messages(result, set, room, out);
     if (checked)
         fprintf(out, "%9" PRIu64 "\n", wrong);
     else
@@ -218,10 +241,10 @@ static void print_table(const struct bench_result *result, FILE *out)
 {
     double *room = calloc(result->sample_count + 1, sizeof(*room));
 
-    fprintf(out, "\n%-7s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%9s\n", "", "", "", "", "p50", "median", "", "peak",
-            "all pairs", "", "wrong");
-    fprintf(out, "%-7s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%9s\n", "backend", "mode", "size", "iters", "us", "GB/s",
-            "Gbit/s", "GB/s", "GB/s", "Gbit/s", "bytes");
+    fprintf(out, "\n%-7s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", "", "", "", "", "p50", "median", "", "peak",
+            "all pairs", "", counts_messages(result) ? "     median" : "", "wrong");
+    fprintf(out, "%-7s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", "backend", "mode", "size", "iters", "us", "GB/s",
+            "Gbit/s", "GB/s", "GB/s", "Gbit/s", counts_messages(result) ? " messages/s" : "", "bytes");
     for (int i = 0; room && i < result->set_count; i++)
         print_row_of_set(result, &result->sets[i], room, out);
     free(room);

@@ -13,6 +13,14 @@ double bench_sample_rate(const struct bench_sample *sample)
     return (double)sample->size / (sample->time.p50 * 1e3);
 }
 
+/* Times cover the measured time without gaps, so it is the mean times the iterations. */
+double bench_sample_messages_per_s(const struct bench_sample *sample)
+{
+    if (sample->latency || !sample->backend->moves_data || sample->time.mean <= 0)
+        return -1;
+    return 1e6 / sample->time.mean;
+}
+
 double bench_background_rate(const struct bench_sample *sample, const struct bench_flux *flux)
 {
     return flux->elapsed_ns ? (double)(sample->background * flux->messages) / (double)flux->elapsed_ns : -1;
@@ -94,6 +102,7 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
     json_object_set_new(json, "grouped", json_integer(sample->grouped));
     json_object_set_new(json, "time_us", times_to_json(&sample->time));
     json_object_set_new(json, "bw_gb_per_s", number_or_null(bench_sample_rate(sample)));
+    json_object_set_new(json, "messages_per_s", number_or_null(bench_sample_messages_per_s(sample)));
     json_object_set_new(json, "wrong_bytes",
                         sample->checked ? json_integer((json_int_t)sample->wrong.bytes) : json_null());
     if (sample->wrong.bytes)

@@ -53,6 +53,9 @@ struct bench_rail_names {
 /* GB/s (10^9 bytes) from the median time; negative where there is none to report: latency, nothing moved, no time. */
 double bench_sample_rate(const struct bench_sample *sample);
 
+/* Messages per second over the whole measured time; negative where bench_sample_rate() has none. */
+double bench_sample_messages_per_s(const struct bench_sample *sample);
+
 /* GB/s of the background, one way; negative where there was none. */
 double bench_background_rate(const struct bench_sample *sample, const struct bench_flux *flux);
 

@@ -66,6 +66,23 @@ if [ -z "${LOOP_SANITIZED:-}" ]; then
     pass_if "their memory is counted: $(cat err)" grep -q 'needs .* of memory here .*--buffers' err
 fi
 
+# ---- message rate: the mean time of a message, the other way round
+run 0 pair --size 8,1000,4K,64K -n 500 --inflight 64
+pass_if "messages_per_s is 1 / mean: $(cat result.csv)" awk -F, '
+    NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    { rows++; product = $at["messages_per_s"] * $at["time_us_mean"] / 1e6; if (product < 0.999 || product > 1.001) exit 1 }
+    END { if (rows != 4) exit 1 }' result.csv
+samples
+pass_if "in the JSON as in the CSV: $(json_numbers samples.json messages_per_s | tr '\n' ' ')" \
+    [ "$(json_numbers samples.json messages_per_s | awk '{ sum += int($1) } END { print sum }')" = \
+    "$(column messages_per_s | awk '{ sum += int($1) } END { print sum }')" ]
+pass_if "and in the report, where messages are small: $(cat out)" \
+    [ "$(awk '$1 == "weft" && NF == 12 { print ($11 == "-") }' out | tr -d '\n')" = 0011 ]
+run 0 pair --size 4K -n 20
+pass_if "and not where they are large: $(cat out)" [ "$(grep -c messages/s out)" -eq 0 ]
+run 0 pair --lat --size 8 -n 20
+pass_if "a ping-pong has none: $(column messages_per_s)" [ -z "$(column messages_per_s)" ]
+
 # ---- a background beside the ping-pong
 # Both ways something came, and as much as the rates say.
 background_ran() { # WHAT
