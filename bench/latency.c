@@ -323,7 +323,6 @@ static int prepare(struct rally *rally, double *times, uint32_t iters, struct wf
 
     if (!times)
         return wf_fail(status, -ENOMEM, "no memory for %u times", iters);
-    bench_touch(times, (uint64_t)iters * sizeof(*times));
     background->bed = rally->bed;
     background->pair = rally->pair;
     background->source = rally->source;
@@ -335,7 +334,7 @@ static int prepare(struct rally *rally, double *times, uint32_t iters, struct wf
     if (!rally->requests)
         return wf_fail(status, -ENOMEM, "no memory for %u requests", BESIDE + bench_background_requests(background));
     background->requests = rally->requests + BESIDE;
-    return 0;
+    return bench_populate(times, (uint64_t)iters * sizeof(*times), rally->bed->control, status);
 }
 
 int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, struct bench_result *result,

@@ -236,30 +236,31 @@ static int fill(struct bench_arena *arena, uint64_t seed, struct bench_control *
     return rc;
 }
 
-void bench_touch(void *memory, uint64_t bytes)
+/* Writes to every page, and changes nothing. */
+static void touch(uint8_t *memory, uint64_t bytes)
 {
     volatile uint8_t *at = memory;
 
     for (uint64_t i = 0; i < bytes; i += PAGE)
         at[i] = at[i];
-    if (bytes)
-        at[bytes - 1] = at[bytes - 1];
+    at[bytes - 1] = at[bytes - 1];
 }
 
-/* Pages that are mapped when the first message lands in them would be mapped in measured time. */
-static int populate(uint8_t *memory, uint64_t bytes, struct bench_control *control, struct wf_status *status)
+int bench_populate(void *memory, uint64_t bytes, struct bench_control *control, struct wf_status *status)
 {
+    uint8_t *start = memory;
     char text[32];
     int rc = 0;
 
     for (uint64_t at = 0; rc == 0 && at < bytes; at += BENCH_PIECE) {
         uint64_t length = bytes - at < BENCH_PIECE ? bytes - at : BENCH_PIECE;
-        if (madvise(memory + at, length, MADV_POPULATE_WRITE) != 0) {
+        /* An older kernel does not know it, and memory that is not page aligned it never takes. */
+        if (madvise(start + at, length, MADV_POPULATE_WRITE) != 0) {
             if (errno == ENOMEM)
                 return wf_fail(status, -ENOMEM,
                                "the kernel has no memory for %s of buffers: lower --end, --endpoints or --inflight",
                                bench_human_bytes(bytes, text, sizeof(text)));
-            bench_touch(memory + at, length);
+            touch(start + at, length);
         }
         rc = bench_control_check(control, status);
     }
@@ -283,7 +284,7 @@ int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, i
         return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --end or --endpoints",
                        bench_human_bytes(arena->stream_bytes + arena->landing_bytes, text, sizeof(text)));
     rc = fill(arena, plan->seed, control, status);
-    return rc ? rc : populate(arena->landings, arena->landing_bytes, control, status);
+    return rc ? rc : bench_populate(arena->landings, arena->landing_bytes, control, status);
 }
 
 void bench_arena_fini(struct bench_arena *arena)

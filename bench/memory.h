@@ -41,8 +41,9 @@ int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, i
                      struct wf_status *status);
 void bench_arena_fini(struct bench_arena *arena);
 
-/* Writes to every page of `memory` without changing it, so that no later write has the kernel map one. */
-void bench_touch(void *memory, uint64_t bytes);
+/* Has every page of `memory` mapped without changing it: what is written there in measured time must not wait for that.
+ * -ENOMEM, or what bench_control_check() says meanwhile. */
+int bench_populate(void *memory, uint64_t bytes, struct bench_control *control, struct wf_status *status);
 
 /* Landing number `index` for messages of `size` bytes: page aligned, with its guard behind it. */
 uint8_t *bench_arena_landing(const struct bench_arena *arena, uint64_t size, uint64_t index);

@@ -36,6 +36,14 @@ static void add_flow(struct bench_phase *phase, uint32_t pair, uint32_t sender, 
     phase->receivers++;
 }
 
+static int populate_times(struct bench_phase *phase, struct wf_status *status)
+{
+    uint64_t count = (uint64_t)phase->count * phase->longest;
+    int rc = bench_populate(phase->completed, count * sizeof(*phase->completed), phase->bed->control, status);
+
+    return rc ? rc : bench_populate(phase->times, count * sizeof(*phase->times), phase->bed->control, status);
+}
+
 int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
 {
     const struct bench_plan *plan = phase->bed->plan;
@@ -50,8 +58,6 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
     phase->times = calloc((size_t)phase->count * phase->longest, sizeof(*phase->times));
     if (!phase->flows || !phase->requests || !phase->iterations || !phase->completed || !phase->times)
         return wf_fail(status, -ENOMEM, "no memory for the times of %u pairs", phase->count);
-    bench_touch(phase->completed, (uint64_t)phase->count * phase->longest * sizeof(*phase->completed));
-    bench_touch(phase->times, (uint64_t)phase->count * phase->longest * sizeof(*phase->times));
     for (uint32_t i = phase->first; i < phase->first + phase->count; i++) {
         uint32_t sender = senders[plan->pairs[i].src_node]++;
         if (plan->pairs[i].dst_node == phase->bed->node)
@@ -59,7 +65,7 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
         if (plan->pairs[i].src_node == phase->bed->node)
             add_flow(phase, i, sender, false);
     }
-    return 0;
+    return populate_times(phase, status);
 }
 
 uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t slot,
