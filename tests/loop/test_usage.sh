@@ -117,7 +117,7 @@ pass_if "weft config to a full disk: status $status" [ "$status" -eq 1 ]
 
 # ---- interrupted
 for signal in INT TERM KILL; do
-    "$WEFT" mesh $base --size 1M -n 100000000 --port "$(free_port)" >out 2>err </dev/null &
+    "$WEFT" mesh $base --size 1M -n 1000000 --port "$(free_port)" >out 2>err </dev/null &
     run=$!
     sleep 1
     kill -$signal $run
