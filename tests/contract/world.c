@@ -218,7 +218,7 @@ void descriptor_close(struct world *world, int fd)
 struct pair pair_open(struct world *world, int buffer_bytes)
 {
     /* A few bytes at a time fill a small buffer with hardly anything, and TCP's timers come into play. */
-    if (world->of->shortens && buffer_bytes && buffer_bytes < 65536)
+    if ((world->of->shortens || world->of->zero_copy) && buffer_bytes && buffer_bytes < 65536)
         buffer_bytes = 65536;
     /* Buffers are inherited from the listener. */
     struct wf_socket_options options = {.local = address_of("127.0.0.1", 0), .buffer_bytes = buffer_bytes};
