@@ -36,7 +36,7 @@ int wf_channel_init(struct wf_channel *channel, struct wf_session *session, cons
 
     bool bulk = channel->kind == WF_CHANNEL_BULK;
     channel->tx.pad = bulk ? tuning->header_pad : WF_FRAME_BYTES;
-    channel->tx.headers = calloc(WF_BATCH_FRAMES, channel->tx.pad);
+    channel->tx.headers = calloc(WF_BATCH_FRAMES, channel->tx.pad + WF_PACKED_BYTES);
     channel->tx.ring = window_frames(channel);
     channel->tx.retained = calloc(channel->tx.ring, sizeof *channel->tx.retained);
     /* A bulk channel reads ahead exactly the next header: payload must go straight to its place. */
@@ -105,14 +105,14 @@ void wf_channel_retain(struct wf_channel *channel, const struct wf_frame *frame,
     place->frame = *frame;
     place->outbound = outbound;
     wf_window_spend(&tx->window, frame->length);
-    if (frame->length > 0)
+    if (frame->length > 0 && channel->kind == WF_CHANNEL_BULK)
         wf_rate_busy(&tx->rate, wf_context_now(channel->session->context));
 }
 
 void wf_channel_retire(struct wf_session *session, const struct wf_retained *retained)
 {
     session->retired += 1;
-    atomic_fetch_add_explicit(&session->moved, retained->frame.length, memory_order_relaxed);
+    wf_counter_add(&session->moved, retained->frame.length);
     if (retained->outbound) {
         wf_outbound_retire(retained->outbound, retained->frame.length);
     } else if (retained->frame.type == WF_OPEN) {
@@ -139,7 +139,7 @@ int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed)
         tx->acknowledged_bytes += retained.frame.length;
         wf_channel_retire(channel->session, &retained);
     }
-    if (tx->acknowledged_bytes != before)
+    if (tx->acknowledged_bytes != before && channel->kind == WF_CHANNEL_BULK)
         wf_rate_acknowledged(&tx->rate, wf_context_now(channel->session->context), tx->acknowledged_bytes - before,
                              tx->acknowledged_bytes != tx->window.spent_bytes);
     return 0;
@@ -217,5 +217,6 @@ void wf_channel_note_retransmits(struct wf_channel *channel)
     uint64_t now = ops->retransmits(session->context->engine_host, channel->fd);
     uint64_t before = channel->retransmits;
     channel->retransmits = now;
+    /* Not a counter with one writer: the rail's other channels let go on other threads. */
     atomic_fetch_add_explicit(&session->rails[channel->rail].retransmits, now - before, memory_order_relaxed);
 }

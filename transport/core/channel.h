@@ -28,6 +28,7 @@ struct wf_outbound;
 #define WF_BATCH_FRAMES 32     /* most frames in one send operation */
 #define WF_TX_SEGMENTS 512     /* most pieces of memory in one send operation, headers among them */
 #define WF_TX_SEGMENTS_LEFT 64 /* with fewer left, a message in pieces waits for the next operation */
+#define WF_PACKED_BYTES 256    /* a payload of up to so many follows its header in one piece: gathering costs more */
 #define WF_EXPRESS_WINDOW 1024 /* frames in flight on an express channel */
 #define WF_EXPRESS_READ (32 * 1024)
 #define WF_RX_SEGMENTS 64 /* pieces of a payload's destination in one receive operation */
@@ -49,10 +50,11 @@ struct wf_unsealed {
 struct wf_tx {
     struct wf_worker *worker;
     struct wf_op op;
-    uint8_t *headers; /* room for WF_BATCH_FRAMES headers of `pad` bytes */
+    uint8_t *headers; /* room for the headers of a batch, and for its payloads of up to WF_PACKED_BYTES each */
+    uint32_t used;    /* of them */
     uint32_t pad;     /* bytes of a DATA frame before its payload */
     struct iovec iov[WF_TX_SEGMENTS];
-    int iov_count;
+    int iov_count, frame_count;
     struct wf_outbound *batch[WF_BATCH_FRAMES]; /* messages whose memory the operation refers to */
     int batch_count;
     struct wf_unsealed unsealed[WF_BATCH_FRAMES];
@@ -185,6 +187,10 @@ void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker);
 
 /* --- send half (channel_tx.c), token held --- */
 
+/* Has this send half anything to say, whether or not it may now? Session lock held. */
+bool wf_channel_wants(const struct wf_channel *channel);
+/* It has not: new work needs a kick. Returns false. Session lock held. */
+bool wf_channel_rest(struct wf_channel *channel);
 /* Gathers the next batch into the operation; true when there is something to post. Session lock held. */
 bool wf_channel_fill(struct wf_channel *channel);
 /* A bulk channel of this express one's rail that has acknowledgements to send while its operation waits for room: they
@@ -213,6 +219,9 @@ void wf_channel_drop_claim(struct wf_channel *channel);
 
 /* Adds the kernel's count of segments sent again to the rail's. Before the descriptor closes. */
 void wf_channel_note_retransmits(struct wf_channel *channel);
+
+/* The acknowledgement that every frame carries. As wf_channel_take_frame(); saying it twice is harmless. */
+int wf_channel_take_acknowledgement(struct wf_channel *channel, const struct wf_frame *frame);
 
 /* A header has arrived on the half. 0; negative: the peer broke the protocol. Session lock held (frame_in.c). */
 int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *frame);

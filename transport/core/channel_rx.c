@@ -6,6 +6,7 @@
 #include "core/match.h"
 #include "core/reached.h"
 #include "core/session.h"
+#include "core/small.h"
 #include "wire/crc.h"
 
 /* Where the next bytes of the payload go: the landing's places, or the sink. Returns the pieces. */
@@ -103,17 +104,30 @@ static void copy_payload(struct wf_channel *channel)
 static void count_received(struct wf_channel *channel, uint64_t bytes)
 {
     struct wf_session *session = channel->session;
-    atomic_fetch_add_explicit(&session->rails[channel->rail].received_bytes, bytes, memory_order_relaxed);
-    atomic_fetch_add_explicit(&session->moved, bytes, memory_order_relaxed);
+    wf_counter_add(&session->rails[channel->rail].received_bytes, bytes);
+    wf_counter_add(&session->moved, bytes);
 }
 
 /* The rail is charged for what did not come as it was sent. */
 static int damaged(struct wf_channel *channel, const char *what)
 {
     struct wf_session *session = channel->session;
-    atomic_fetch_add_explicit(&session->rails[channel->rail].damaged, 1, memory_order_relaxed);
+    wf_counter_add(&session->rails[channel->rail].damaged, 1);
     wf_session_lost(session, channel, -EBADMSG, what);
     return -EBADMSG;
+}
+
+/* A small message that has come with its header and went the short way. */
+static bool landed_whole(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    struct wf_rx *rx = &channel->rx;
+    uint32_t skip = frame->data_off - WF_FRAME_BYTES;
+    if ((uint64_t)skip + frame->length > rx->end - rx->start ||
+        !wf_small_land(channel, frame, rx->buffer + rx->start + skip))
+        return false;
+    rx->start += skip + frame->length;
+    count_received(channel, frame->length);
+    return true;
 }
 
 /* Takes a header from the buffer. 1: a frame was taken; 0: not complete yet; negative: broken. */
@@ -134,6 +148,8 @@ static int next_header(struct wf_channel *channel)
     if (result < 0)
         return result;
     rx->start += WF_FRAME_BYTES;
+    if (frame.type == WF_DATA && landed_whole(channel, &frame))
+        return 1;
     if (frame.type == WF_DATA) {
         rx->frame = frame;
         rx->claim = NULL;
@@ -235,11 +251,12 @@ static void end_of_stream(struct wf_channel *channel)
         wf_session_lost(channel->session, channel, -ECONNRESET, "the peer closed the connection");
 }
 
-/* Sums the payload bytes that a receive has just brought, while they are in the cache and no lock is held. */
-static void sum_received(struct wf_rx *rx)
+/* Sums the payload bytes that a receive has just brought, while they are in the cache and no lock is held. True: there
+ * were some, and it took its time. */
+static bool sum_received(struct wf_rx *rx)
 {
     if (!is_summed(rx) || rx->op.result <= 0)
-        return;
+        return false;
     uint64_t left = (uint64_t)rx->op.result < rx->direct ? (uint64_t)rx->op.result : rx->direct;
     const uint8_t *bounced = rx->bounce;
     if (rx->bounced)
@@ -253,6 +270,7 @@ static void sum_received(struct wf_rx *rx)
         bounced += piece;
         left -= piece;
     }
+    return true;
 }
 
 static void digest(struct wf_channel *channel, int64_t result)
@@ -299,14 +317,16 @@ static void go_on(struct wf_channel *channel)
 void wf_channel_received(struct wf_channel *channel)
 {
     struct wf_session *session = channel->session;
-    int64_t result = channel->rx.op.result;
+    int64_t result = channel->rx.op.result, now_ns = wf_context_now(session->context);
     if (result > 0) {
-        atomic_store_explicit(&session->heard_ns, wf_context_now(session->context), memory_order_relaxed);
-        atomic_fetch_add_explicit(&channel->heard, (uint64_t)result, memory_order_relaxed);
+        atomic_store_explicit(&session->heard_ns, now_ns, memory_order_relaxed);
+        wf_counter_add(&channel->heard, (uint64_t)result);
     }
-    sum_received(&channel->rx);
+    bool summed = sum_received(&channel->rx);
     wf_session_lock(session);
+    session->batch_ns = summed ? 0 : now_ns;
     digest(channel, result);
+    session->batch_ns = 0;
     go_on(channel);
 }
 

@@ -14,9 +14,9 @@
 
 /* The batch under construction: frames gathered under the lock, posted without it. */
 
-static bool room(const struct wf_channel *channel, int frames)
+static bool room(const struct wf_channel *channel)
 {
-    return frames < WF_BATCH_FRAMES && channel->tx.iov_count + WF_TX_SEGMENTS_LEFT <= WF_TX_SEGMENTS;
+    return channel->tx.frame_count < WF_BATCH_FRAMES && channel->tx.iov_count + WF_TX_SEGMENTS_LEFT <= WF_TX_SEGMENTS;
 }
 
 /* What is sent now arrives soon: not behind a queue in the kernel. With one bulk channel nobody waits for the
@@ -29,11 +29,39 @@ static bool is_prompt(const struct wf_channel *channel)
     return (double)(tx->window.spent_bytes - tx->acknowledged_bytes) <= tx->rate.bytes_per_ns * PROMPT_NS;
 }
 
+/* Room for `bytes` in the batch's own memory, which goes out behind what was added last: as one piece with it, if that
+ * lies there too and may grow. */
+static uint8_t *add_own(struct wf_tx *tx, uint32_t bytes, bool grow)
+{
+    uint8_t *at = tx->headers + tx->used;
+    struct iovec *last = tx->iov_count > 0 ? &tx->iov[tx->iov_count - 1] : NULL;
+    tx->used += bytes;
+    if (grow && last && (uint8_t *)last->iov_base + last->iov_len == at)
+        last->iov_len += bytes;
+    else
+        tx->iov[tx->iov_count++] = (struct iovec){at, bytes};
+    return at;
+}
+
+static void add_payload(struct wf_tx *tx, const struct wf_frame *frame, const struct wf_outbound *outbound)
+{
+    struct iovec *first = tx->iov + tx->iov_count;
+    uint64_t covered; /* all of it: the chunk was made to fit */
+    int count =
+        wf_outbound_places(outbound, frame->offset, frame->length, first, WF_TX_SEGMENTS - tx->iov_count, &covered);
+    if (count == 1 && frame->length <= WF_PACKED_BYTES && !(frame->flags & WF_FLAG_CRC)) {
+        const void *payload = first->iov_base;
+        memcpy(add_own(tx, frame->length, true), payload, frame->length);
+    } else {
+        tx->iov_count += count;
+    }
+}
+
 /* Adds a header, and the payload of `outbound` if there is one. */
-static void add(struct wf_channel *channel, int index, struct wf_frame *frame, const struct wf_outbound *outbound)
+static void add(struct wf_channel *channel, struct wf_frame *frame, const struct wf_outbound *outbound)
 {
     struct wf_tx *tx = &channel->tx;
-    uint8_t *header = tx->headers + (size_t)index * tx->pad;
+    tx->frame_count += 1;
     frame->ack = (uint32_t)channel->rx.disposed;
     if (is_prompt(channel))
         tx->ack_sent = channel->rx.disposed;
@@ -41,26 +69,23 @@ static void add(struct wf_channel *channel, int index, struct wf_frame *frame, c
     if (frame->length > 0 && channel->session->context->tuning.crc) {
         frame->flags |= WF_FLAG_CRC;
         tx->unsealed[tx->unsealed_count++] = (struct wf_unsealed){*frame, tx->iov_count};
+        add_own(tx, frame->data_off, false);
     } else {
-        wf_frame_encode(frame, header);
+        wf_frame_encode(frame, add_own(tx, frame->data_off, true));
     }
-    tx->iov[tx->iov_count++] = (struct iovec){header, frame->data_off};
-    if (frame->length == 0)
-        return;
-    uint64_t covered; /* all of it: the chunk was made to fit */
-    tx->iov_count += wf_outbound_places(outbound, frame->offset, frame->length, tx->iov + tx->iov_count,
-                                        WF_TX_SEGMENTS - tx->iov_count, &covered);
+    if (frame->length > 0)
+        add_payload(tx, frame, outbound);
 }
 
-static void add_sequenced(struct wf_channel *channel, int index, struct wf_frame *frame, struct wf_outbound *outbound)
+static void add_sequenced(struct wf_channel *channel, struct wf_frame *frame, struct wf_outbound *outbound)
 {
     wf_channel_retain(channel, frame, outbound);
-    add(channel, index, frame, outbound);
+    add(channel, frame, outbound);
     if (!outbound)
         return;
     channel->tx.batch[channel->tx.batch_count++] = outbound;
     struct wf_session_rail *rail = &channel->session->rails[channel->rail];
-    atomic_fetch_add_explicit(&rail->sent_bytes, frame->length, memory_order_relaxed);
+    wf_counter_add(&rail->sent_bytes, frame->length);
 }
 
 /* --- frames that are not counted: absolute totals and probes --- */
@@ -225,61 +250,73 @@ static bool next_control(struct wf_session *session, struct wf_frame *frame)
 /* --- filling --- */
 
 /* What went astray goes first. False when something of it is left that cannot go now: nothing new goes before it. */
-static bool fill_resent(struct wf_channel *channel, int *count, uint64_t *bytes)
+static bool fill_resent(struct wf_channel *channel, uint64_t *bytes)
 {
     struct wf_session *session = channel->session;
     struct wf_frame frame;
     struct wf_outbound *outbound;
-    while (room(channel, *count) && *bytes < session->context->tuning.call &&
-           wf_resend_pull(channel, &frame, &outbound)) {
+    while (room(channel) && *bytes < session->context->tuning.call && wf_resend_pull(channel, &frame, &outbound)) {
         *bytes += frame.length;
-        add_sequenced(channel, (*count)++, &frame, outbound);
+        add_sequenced(channel, &frame, outbound);
     }
     return wf_resend_idle(session, channel->kind);
 }
 
-static int fill_express(struct wf_channel *channel, int count)
+static void fill_express(struct wf_channel *channel)
 {
     struct wf_session *session = channel->session;
     struct wf_frame frame;
     uint64_t bytes = 0;
-    if (!fill_resent(channel, &count, &bytes))
-        return count;
-    while (room(channel, count) && wf_channel_open(channel, 0) && next_control(session, &frame)) {
+    if (!fill_resent(channel, &bytes))
+        return;
+    while (room(channel) && wf_channel_open(channel, 0) && next_control(session, &frame)) {
         if (wf_frame_sequenced(frame.type))
-            add_sequenced(channel, count++, &frame, NULL);
+            add_sequenced(channel, &frame, NULL);
         else
-            add(channel, count++, &frame, NULL);
+            add(channel, &frame, NULL);
     }
-    while (room(channel, count) && bytes < session->context->tuning.call) {
+    while (room(channel) && bytes < session->context->tuning.call) {
         bool bare;
         struct wf_outbound *outbound = wf_outbound_pull_express(channel, &frame, &bare);
         if (!outbound && !bare)
             break;
         bytes += frame.length;
-        add_sequenced(channel, count++, &frame, outbound);
+        add_sequenced(channel, &frame, outbound);
     }
-    return count;
 }
 
-static int fill_bulk(struct wf_channel *channel, int count)
+static void fill_bulk(struct wf_channel *channel)
 {
     struct wf_session *session = channel->session;
     struct wf_frame frame;
     uint64_t bytes = 0;
-    if (!fill_resent(channel, &count, &bytes))
-        return count;
-    while (room(channel, count) && bytes < session->context->tuning.call) {
+    if (!fill_resent(channel, &bytes))
+        return;
+    while (room(channel) && bytes < session->context->tuning.call) {
         struct wf_outbound *outbound = wf_outbound_pull_bulk(channel, &frame);
         if (!outbound) {
             if (!wf_list_empty(&session->bulk_ready) && !wf_channel_open(channel, 1))
-                atomic_fetch_add_explicit(&session->rails[channel->rail].stalls, 1, memory_order_relaxed);
+                wf_counter_add(&session->rails[channel->rail].stalls, 1);
             break;
         }
         bytes += frame.length;
-        add_sequenced(channel, count++, &frame, outbound);
+        add_sequenced(channel, &frame, outbound);
     }
-    return count;
+}
+
+bool wf_channel_wants(const struct wf_channel *channel)
+{
+    const struct wf_session *session = channel->session;
+    const struct wf_tx *tx = &channel->tx;
+    if (tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due || session->closing || session->peer_closing)
+        return true;
+    if (!wf_resend_idle(session, channel->kind))
+        return true;
+    if (channel->kind == WF_CHANNEL_BULK)
+        return !wf_list_empty(&session->bulk_ready);
+    return session->downs_due > 0 || !wf_list_empty(&session->express_ready) ||
+           !wf_list_empty(&session->todo_connections) || !wf_list_empty(&session->todo_inbounds) ||
+           !wf_list_empty(&session->todo_outbounds) || session->credit_due || wf_channel_behind(channel);
 }
 
 void wf_channel_release_batch(struct wf_channel *channel)
@@ -295,23 +332,32 @@ bool wf_channel_fill(struct wf_channel *channel)
     struct wf_session *session = channel->session;
     struct wf_tx *tx = &channel->tx;
     wf_channel_release_batch(channel);
-    tx->iov_count = tx->unsealed_count = 0;
-    int count = 0;
+    tx->iov_count = tx->unsealed_count = tx->frame_count = 0;
+    tx->used = 0;
     struct wf_frame frame;
-    while (room(channel, count) && next_total(channel, &frame))
-        add(channel, count++, &frame, NULL);
-    if (session->state == WF_SESSION_UP)
-        count = channel->kind == WF_CHANNEL_EXPRESS ? fill_express(channel, count) : fill_bulk(channel, count);
-    if (tx->bye_due && count < WF_BATCH_FRAMES) {
+    while (room(channel) && next_total(channel, &frame))
+        add(channel, &frame, NULL);
+    if (session->state == WF_SESSION_UP && channel->kind == WF_CHANNEL_EXPRESS)
+        fill_express(channel);
+    else if (session->state == WF_SESSION_UP)
+        fill_bulk(channel);
+    if (tx->bye_due && tx->frame_count < WF_BATCH_FRAMES) {
         WF_REACHED("channel UP: session is closing and nothing is retained");
         frame = (struct wf_frame){.type = WF_BYE};
-        add(channel, count++, &frame, NULL);
+        add(channel, &frame, NULL);
         tx->bye_due = false;
         tx->bye_sent = true;
     }
-    tx->idle = count == 0;
+    tx->idle = tx->frame_count == 0;
     wf_spread_note(channel);
-    return count > 0;
+    return !tx->idle;
+}
+
+bool wf_channel_rest(struct wf_channel *channel)
+{
+    channel->tx.idle = true;
+    wf_spread_note(channel);
+    return false;
 }
 
 /* Sums a payload and writes the header that tells the sum. The kernel reads the same bytes next. */

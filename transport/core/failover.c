@@ -79,7 +79,7 @@ static void move_on(struct wf_session *session, struct wf_channel *channel, int 
     struct wf_session_rail *rail = &session->rails[channel->rail];
     int64_t now = wf_context_now(context);
     uint64_t frames = channel->tx.window.spent_frames - channel->tx.acknowledged;
-    atomic_fetch_add_explicit(&rail->failures, 1, memory_order_relaxed);
+    wf_counter_add(&rail->failures, 1);
     rail->last_code = code;
     session->downs_due -= channel->down.due; /* an older incarnation's: this one's says it, too */
     channel->down = (struct wf_down){.incarnation = channel->incarnation, .reason = code, .lost_ns = now};

@@ -437,20 +437,24 @@ static void dispose(struct wf_channel *channel, uint32_t bytes)
     channel->rx.disposed_bytes += bytes;
 }
 
+int wf_channel_take_acknowledgement(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    uint64_t total = wf_window_unwrap(channel->tx.acknowledged, frame->ack);
+    bool news = total > channel->tx.acknowledged || channel->tx.moved;
+    return news ? wf_channel_acknowledge(channel, total) : 0;
+}
+
 int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *frame)
 {
     WF_REACHED("channel UP: frame valid");
-    uint64_t total = wf_window_unwrap(channel->tx.acknowledged, frame->ack);
-    if (total > channel->tx.acknowledged || channel->tx.moved) {
-        int result = wf_channel_acknowledge(channel, total);
-        if (result < 0)
-            return result;
-    }
+    int result = wf_channel_take_acknowledgement(channel, frame);
+    if (result < 0)
+        return result;
     if (!wf_frame_sequenced(frame->type))
         return take_total(channel, frame);
     if (channel->rx.disposed >= channel->rx.granted_frames)
         return violation(channel->session, frame, "is more than the window that was granted");
-    int result = take_sequenced(channel, frame);
+    result = take_sequenced(channel, frame);
     if (result == 0 && frame->type != WF_DATA)
         dispose(channel, 0);
     return result;

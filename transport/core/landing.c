@@ -267,6 +267,7 @@ void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t en
         struct iovec pieces[WF_RX_SEGMENTS];
         uint64_t covered;
         int count = wf_inbound_pool_places(inbound, start, end - start, pieces, WF_RX_SEGMENTS, &covered);
+        session->batch_ns = 0; /* the copy takes its time, and others come in between */
         wf_session_unlock(session);
         uint64_t at = start;
         for (int i = 0; i < count; i++) {

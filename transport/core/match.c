@@ -25,8 +25,7 @@ static struct weft_request *posted_for(struct weft_connection *connection, uint6
     return NULL;
 }
 
-/* The receive that a message with `tag` belongs to: the one posted first. */
-static struct weft_request *receive_for(struct weft_connection *connection, uint64_t tag)
+struct weft_request *wf_match_posted(struct weft_connection *connection, uint64_t tag)
 {
     struct weft_request *exact = posted_for(connection, tag);
     struct weft_request *any = request_of(wf_list_first(&connection->posted_any));
@@ -197,7 +196,7 @@ static void advance(struct weft_connection *connection)
             continue; /* refused before its turn */
         WF_REACHED("incoming message EARLY: every message before it is introduced or finished");
         struct weft_request *request =
-            inbound->kind == WF_INBOUND_NOTE ? receive_for_note(inbound) : receive_for(connection, inbound->tag);
+            inbound->kind == WF_INBOUND_NOTE ? receive_for_note(inbound) : wf_match_posted(connection, inbound->tag);
         if (connection->state == WF_CONNECTION_CLOSING) {
             wf_inbound_refuse(inbound, -ESHUTDOWN);
             wf_inbound_check(inbound);

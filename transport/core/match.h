@@ -26,6 +26,9 @@ void wf_match_release_notes(struct weft_connection *connection, uint64_t number)
 /* Hands out notifications that have become due. May drop the lock. */
 void wf_match_notes(struct wf_session *session);
 
+/* The receive that a message with `tag` belongs to: the one posted first. NULL: none is. */
+struct weft_request *wf_match_posted(struct weft_connection *connection, uint64_t tag);
+
 /* Takes a receive that is not matched off its lists. */
 void wf_match_withdraw(struct weft_request *request);
 

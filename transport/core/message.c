@@ -129,12 +129,12 @@ static int post(post_function *function, struct weft_connection *connection, voi
 
 void wf_message_posted(struct wf_session *session, int result, const struct weft_options *options)
 {
-    bool work = result == 0 && wf_session_has_work(session);
-    wf_session_unlock(session);
+    if (result == 0 && wf_session_has_work(session))
+        wf_session_unlock_and_push(session);
+    else
+        wf_session_unlock(session);
     if (result < 0 && options && options->registration)
         wf_registration_release(options->registration);
-    if (work)
-        wf_session_push(session);
 }
 
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,

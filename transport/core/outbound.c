@@ -306,8 +306,32 @@ int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable)
     return 0;
 }
 
+/* A copied message, of which this was the only frame: nothing but its place and its number is left of it. */
+static bool is_last_of_copied(const struct wf_outbound *outbound, uint32_t length)
+{
+    return outbound->kind == WF_OUTBOUND_MESSAGE && !outbound->request && length == outbound->total &&
+           outbound->unacknowledged == 1 && outbound->in_engine == 0 && !outbound->pieces && !outbound->refused &&
+           !outbound->torn;
+}
+
+static void retire_copied(struct wf_outbound *outbound)
+{
+    struct weft_connection *connection = outbound->connection;
+    struct wf_session *session = connection->session;
+    wf_link_remove(&outbound->hash_link);
+    if (outbound->slot)
+        wf_pool_give(&session->slot_pool, outbound->slot);
+    wf_pool_give(&session->outbound_pool, outbound);
+    connection->outbounds -= 1;
+    wf_connection_check(connection);
+}
+
 void wf_outbound_retire(struct wf_outbound *outbound, uint32_t length)
 {
+    if (is_last_of_copied(outbound, length)) {
+        retire_copied(outbound);
+        return;
+    }
     outbound->unacknowledged -= 1;
     outbound->retired += length;
     wf_outbound_requeue(outbound);

@@ -68,7 +68,8 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     wf_link_remove(&request->deadline_link);
     request->status = status;
     request->bytes = bytes;
-    request->completed_ns = wf_context_now(request->session->context);
+    int64_t batch_ns = request->session->batch_ns;
+    request->completed_ns = batch_ns ? batch_ns : wf_context_now(request->session->context);
     if (request->registration)
         wf_registration_release(request->registration);
     request->registration = NULL;
@@ -213,9 +214,8 @@ bool wf_request_collect(struct weft_request *request, struct weft_completion *co
     if (completion)
         fill_completion(request, completion);
     wf_pool_give(&session->request_pool, request);
-    wf_session_unlock(session);
     atomic_fetch_sub_explicit(&session->context->requests_out, 1, memory_order_relaxed);
-    wf_session_release(session);
+    wf_session_unlock_and_release(session);
     return true;
 }
 

@@ -137,6 +137,6 @@ bool wf_resend_pull(struct wf_channel *channel, struct wf_frame *frame, struct w
     pop(strays);
     if (*outbound)
         (*outbound)->in_engine += 1;
-    atomic_fetch_add_explicit(&session->rails[lost_on].resent_bytes, frame->length, memory_order_relaxed);
+    wf_counter_add(&session->rails[lost_on].resent_bytes, frame->length);
     return true;
 }

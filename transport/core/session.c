@@ -161,8 +161,13 @@ bool wf_session_is_over(struct wf_session *session)
 
 void wf_session_release(struct wf_session *session)
 {
-    struct weft_context *context = session->context;
     wf_session_lock(session);
+    wf_session_unlock_and_release(session);
+}
+
+void wf_session_unlock_and_release(struct wf_session *session)
+{
+    struct weft_context *context = session->context;
     session->references -= 1;
     bool over = session->references == 0 && session->state == WF_SESSION_DEAD;
     wf_session_unlock(session);

@@ -16,6 +16,7 @@
 #include "base/pool.h"
 #include "core/channel.h"
 #include "core/context.h"
+#include "core/counter.h"
 #include "core/landing.h"
 #include "core/resend.h"
 #include "core/spread_plan.h"
@@ -75,8 +76,9 @@ struct wf_session {
     struct wf_kick kicks[WF_WORKERS_MAX]; /* by worker */
 
     pthread_mutex_t lock;
-    bool stirred;  /* the end of an operation has made work of another kind */
-    bool wake_due; /* requests have ended whose threads or queues are told once the lock is released */
+    bool stirred;     /* the end of an operation has made work of another kind */
+    int64_t batch_ns; /* while what a receive brought is worked through: when it came; else 0 */
+    bool wake_due;    /* requests have ended whose threads or queues are told once the lock is released */
     enum wf_session_state state;
     struct wf_status error;       /* why it FAILED */
     int halves;                   /* attached halves; at 0 a FAILED or CLOSING session is DEAD */
@@ -156,6 +158,9 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
 
 /* Drops one reference; the door frees a dead session after the last. No lock held. */
 void wf_session_release(struct wf_session *session);
+
+/* The same with the lock held, which is released. */
+void wf_session_unlock_and_release(struct wf_session *session);
 
 /* The step behind weft_peer_close(): a request that ends when the session is dead; NULL when it is already, or cannot
  * end in an orderly way. Takes the lock itself. */
@@ -248,6 +253,9 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker);
 /* After posting: sends from the caller's own thread if the worker is free, else leaves a notice. No lock held. */
 void wf_session_push(struct wf_session *session);
 
+/* The same with the lock held, which is released. */
+void wf_session_unlock_and_push(struct wf_session *session);
+
 static inline void wf_session_lock(struct wf_session *session)
 {
     pthread_mutex_lock(&session->lock);
@@ -264,11 +272,12 @@ static inline void wf_session_unlock(struct wf_session *session)
         wf_wait_wake(context);
 }
 
-/* The bucket for (connection, value). */
+/* The bucket for (connection, value). Values that follow one another, as numbers do, have neighbouring buckets, which
+ * share cache lines; the upper bits, where some keep what is theirs of a tag, count too. */
 static inline unsigned wf_hash(uint32_t connection, uint64_t value)
 {
-    uint64_t mixed = (value ^ ((uint64_t)connection << 32)) * 0x9E3779B97F4A7C15ull;
-    return (unsigned)(mixed >> 54); /* 10 bits: WF_HASH_SIZE */
+    uint64_t upper = (value >> 10 ^ (uint64_t)connection << 32) * 0x9E3779B97F4A7C15ull;
+    return (unsigned)(value + (upper >> 54)) % WF_HASH_SIZE;
 }
 
 #endif

@@ -10,26 +10,11 @@
 #include "core/resend.h"
 #include "core/session.h"
 
-/* Something for this idle send half to say? Session lock held. */
-static bool wanted(const struct wf_session *session, const struct wf_channel *channel)
-{
-    const struct wf_tx *tx = &channel->tx;
-    if (tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due || session->closing || session->peer_closing)
-        return true;
-    if (!wf_resend_idle(session, channel->kind))
-        return true;
-    if (channel->kind == WF_CHANNEL_BULK)
-        return !wf_list_empty(&session->bulk_ready);
-    return session->downs_due > 0 || !wf_list_empty(&session->express_ready) ||
-           !wf_list_empty(&session->todo_connections) || !wf_list_empty(&session->todo_inbounds) ||
-           !wf_list_empty(&session->todo_outbounds) || session->credit_due || wf_channel_behind(channel);
-}
-
 void wf_session_kick(struct wf_session *session, struct wf_worker *self)
 {
     for (int i = 0; i < session->channel_count; i++) {
         struct wf_channel *channel = session->channels[i];
-        if (channel && channel->up && channel->tx.idle && wanted(session, channel))
+        if (channel && channel->up && channel->tx.idle && wf_channel_wants(channel))
             wf_worker_kick(&session->kicks[channel->tx.worker->index], self);
     }
 }
@@ -38,7 +23,7 @@ bool wf_session_has_work(const struct wf_session *session)
 {
     for (int i = 0; i < session->channel_count; i++) {
         const struct wf_channel *channel = session->channels[i];
-        if (channel && channel->up && channel->tx.idle && wanted(session, channel))
+        if (channel && channel->up && channel->tx.idle && wf_channel_wants(channel))
             return true;
     }
     return false;
@@ -64,7 +49,7 @@ static unsigned decide_tx(struct wf_channel *channel)
     unsigned actions = tx->started ? 0 : ACT_START;
     if (tx->op.posted || tx->shut)
         return actions;
-    if (wf_channel_fill(channel))
+    if (wf_channel_wants(channel) ? wf_channel_fill(channel) : wf_channel_rest(channel))
         return actions | ACT_SEND;
     return tx->bye_sent ? actions | ACT_SHUT : actions;
 }
@@ -145,10 +130,10 @@ static void release(struct wf_session *session, struct wf_worker *worker)
     session->stirred = false;
 }
 
-void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
+/* The session's lock is held, and released. */
+static void pump(struct wf_session *session, struct wf_worker *worker)
 {
     unsigned char actions[WF_CHANNELS_MAX];
-    wf_session_lock(session);
     release(session, worker);
     wf_session_check_close(session);
     wf_spread_begin(session);
@@ -166,15 +151,29 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
                 act(session->channels[i], worker, actions[i]);
 }
 
-void wf_session_push(struct wf_session *session)
+void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
+{
+    wf_session_lock(session);
+    pump(session, worker);
+}
+
+void wf_session_unlock_and_push(struct wf_session *session)
 {
     struct weft_context *context = session->context;
+    /* A token is only tried for: whoever has it may be waiting for the lock. */
     if (context->shared && !context->manual && wf_worker_try(context->workers[0])) {
-        wf_session_pump(session, context->workers[0]);
+        pump(session, context->workers[0]);
         wf_worker_leave(context->workers[0]);
         return;
     }
+    wf_session_unlock(session);
     wf_session_kick_all(session, NULL); /* needs no lock: nor may it be held while others are woken */
+}
+
+void wf_session_push(struct wf_session *session)
+{
+    wf_session_lock(session);
+    wf_session_unlock_and_push(session);
 }
 
 /* --- time --- */

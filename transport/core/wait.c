@@ -170,6 +170,9 @@ static int drive_until_done(struct wait *wait, struct wf_worker *worker)
                 rest = LONGEST_SLEEP_NS;
         }
         int events = wf_worker_drive(worker, rest);
+        index = events > 0 ? find_done(wait) : -1; /* who waits for this one does not wait for the clock, too */
+        if (index >= 0)
+            return index;
         now = wf_context_now(context);
         if (events > 0)
             spin_until = now + context->tuning.spin_ns;
