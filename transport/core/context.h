@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "core/address.h"
 #include "core/rail.h"
+#include "core/spin.h"
 #include "io/engine_fault.h"
 #include "weft.h"
 #include "wire/hello.h"
@@ -90,6 +91,7 @@ struct weft_context {
     struct wf_list poked;          /* of these, the ones whose request has ended and who are still to be woken */
     struct wf_list signals;        /* queues whose descriptor is to be brought up to date */
     _Atomic int waiter_count;
+    struct wf_spin caller_spin; /* of callers who wait for workers */
 };
 
 /* As weft_context_create(), in a given environment (NULL: the process's). */

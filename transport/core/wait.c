@@ -157,25 +157,27 @@ static void sleep_until_poked(struct wait *wait)
 static int drive_until_done(struct wait *wait, struct wf_worker *worker)
 {
     struct weft_context *context = wait->context;
-    int64_t now = wf_context_now(context), spin_until = now + context->tuning.spin_ns;
+    int64_t now = wf_context_now(context);
+    struct wf_watch watch;
+    wf_watch_begin(&watch, &worker->spin, context->tuning.spin_ns, now);
     for (;;) {
         atomic_fetch_add_explicit(&worker->caller_turns, 1, memory_order_relaxed);
         int index = find_done(wait);
         if (index >= 0 || now >= wait->deadline_ns || atomic_load(&worker->stopping))
             return index;
         int64_t rest = 0;
-        if (now >= spin_until) {
+        if (wf_watch_over(&watch, now)) {
             rest = wait->deadline_ns - now;
             if (rest > LONGEST_SLEEP_NS)
                 rest = LONGEST_SLEEP_NS;
         }
         int events = wf_worker_drive(worker, rest);
-        index = events > 0 ? find_done(wait) : -1; /* who waits for this one does not wait for the clock, too */
+        /* `now` is a little old here; who waits for an event that has come does not wait for the clock, too. */
+        wf_watch_saw(&watch, events, now);
+        index = events > 0 ? find_done(wait) : -1;
         if (index >= 0)
             return index;
         now = wf_context_now(context);
-        if (events > 0)
-            spin_until = now + context->tuning.spin_ns;
     }
 }
 
@@ -205,12 +207,15 @@ static int wait_shared(struct wait *wait)
 
 static int wait_split(struct wait *wait)
 {
-    int64_t now = wf_context_now(wait->context), spin_until = now + wait->context->tuning.spin_ns;
+    int64_t now = wf_context_now(wait->context);
+    struct wf_watch watch;
+    wf_watch_begin(&watch, &wait->context->caller_spin, wait->context->tuning.spin_ns, now);
     for (;;) {
         int index = find_done(wait);
+        wf_watch_saw(&watch, index >= 0, now);
         if (index >= 0 || now >= wait->deadline_ns)
             return index;
-        if (now >= spin_until)
+        if (wf_watch_over(&watch, now))
             sleep_until_poked(wait);
         now = wf_context_now(wait->context);
     }

@@ -240,16 +240,22 @@ static void park(struct wf_worker *worker, int64_t rest_ns)
         syscall(SYS_futex, &worker->park, FUTEX_WAIT_PRIVATE, 0, &rest, NULL, 0);
 }
 
+/* Looks for events, in the engine's sleep when it is time for that. */
+static void take_turn(struct wf_worker *worker, struct wf_watch *watch)
+{
+    int64_t now = wf_context_now(worker->context);
+    int events = wf_worker_drive(worker, wf_watch_over(watch, now) ? REST_NS : 0);
+    wf_watch_saw(watch, events, events > 0 ? wf_context_now(worker->context) : now);
+}
+
 /* Spins a little after each event, then sleeps in the engine. */
 static void drive_until_wanted(struct wf_worker *worker)
 {
     struct weft_context *context = worker->context;
-    int64_t spin_until = 0;
-    while (!atomic_load(&worker->stopping) && !atomic_load(&worker->wanted)) {
-        int64_t now = wf_context_now(context);
-        if (wf_worker_drive(worker, now < spin_until ? 0 : REST_NS) > 0)
-            spin_until = wf_context_now(context) + context->tuning.spin_ns;
-    }
+    struct wf_watch watch;
+    wf_watch_begin(&watch, &worker->spin, context->tuning.spin_ns, wf_context_now(context));
+    while (!atomic_load(&worker->stopping) && !atomic_load(&worker->wanted))
+        take_turn(worker, &watch);
     wf_worker_leave(worker);
 }
 
@@ -277,12 +283,10 @@ static void run_alone(struct wf_worker *worker)
 {
     struct weft_context *context = worker->context;
     take_token(worker, WF_TOKEN_THREAD);
-    int64_t spin_until = 0;
-    while (!atomic_load(&worker->stopping)) {
-        int64_t now = wf_context_now(context);
-        if (wf_worker_drive(worker, now < spin_until ? 0 : REST_NS) > 0)
-            spin_until = wf_context_now(context) + context->tuning.spin_ns;
-    }
+    struct wf_watch watch;
+    wf_watch_begin(&watch, &worker->spin, context->tuning.spin_ns, wf_context_now(context));
+    while (!atomic_load(&worker->stopping))
+        take_turn(worker, &watch);
     atomic_store(&worker->token, WF_TOKEN_FREE);
 }
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "core/spin.h"
 #include "io/engine.h"
 
 struct weft_context;
@@ -55,6 +56,7 @@ struct wf_worker {
     uint32_t bells;                /* workers to be woken, by index; token holder */
     struct wf_list unacknowledged; /* rx halves that have disposed of frames the peer has not heard of; token holder */
     uint32_t rounds_untold;        /* rounds since there are some; token holder */
+    struct wf_spin spin;           /* does looking pay? */
     uint8_t *sink;                 /* where unwanted payload goes; token holder */
 };
 
