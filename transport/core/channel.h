@@ -187,7 +187,9 @@ void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker);
 
 /* --- send half (channel_tx.c), token held --- */
 
-/* Has this send half anything to say, whether or not it may now? Session lock held. */
+/* Has the session anything for idle channels of a kind; has this send half, for itself or the session? Whether or not
+ * it may go now. Session lock held. */
+bool wf_session_wants(const struct wf_session *session, enum wf_channel_kind kind);
 bool wf_channel_wants(const struct wf_channel *channel);
 /* It has not: new work needs a kick. Returns false. Session lock held. */
 bool wf_channel_rest(struct wf_channel *channel);

@@ -275,7 +275,7 @@ static void fill_express(struct wf_channel *channel)
         else
             add(channel, &frame, NULL);
     }
-    while (room(channel) && bytes < session->context->tuning.call) {
+    while (!wf_list_empty(&session->express_ready) && room(channel) && bytes < session->context->tuning.call) {
         bool bare;
         struct wf_outbound *outbound = wf_outbound_pull_express(channel, &frame, &bare);
         if (!outbound && !bare)
@@ -304,19 +304,23 @@ static void fill_bulk(struct wf_channel *channel)
     }
 }
 
+bool wf_session_wants(const struct wf_session *session, enum wf_channel_kind kind)
+{
+    if (session->closing || session->peer_closing || !wf_resend_idle(session, kind))
+        return true;
+    if (kind == WF_CHANNEL_BULK)
+        return !wf_list_empty(&session->bulk_ready);
+    return !wf_list_empty(&session->express_ready) || !wf_list_empty(&session->todo_connections) ||
+           !wf_list_empty(&session->todo_inbounds) || !wf_list_empty(&session->todo_outbounds) || session->credit_due ||
+           session->downs_due > 0;
+}
+
 bool wf_channel_wants(const struct wf_channel *channel)
 {
-    const struct wf_session *session = channel->session;
     const struct wf_tx *tx = &channel->tx;
-    if (tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due || session->closing || session->peer_closing)
-        return true;
-    if (!wf_resend_idle(session, channel->kind))
-        return true;
-    if (channel->kind == WF_CHANNEL_BULK)
-        return !wf_list_empty(&session->bulk_ready);
-    return session->downs_due > 0 || !wf_list_empty(&session->express_ready) ||
-           !wf_list_empty(&session->todo_connections) || !wf_list_empty(&session->todo_inbounds) ||
-           !wf_list_empty(&session->todo_outbounds) || session->credit_due || wf_channel_behind(channel);
+    return tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due ||
+           wf_session_wants(channel->session, channel->kind) ||
+           (channel->kind == WF_CHANNEL_EXPRESS && wf_channel_behind(channel));
 }
 
 void wf_channel_release_batch(struct wf_channel *channel)

@@ -68,7 +68,8 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     wf_link_remove(&request->deadline_link);
     request->status = status;
     request->bytes = bytes;
-    int64_t batch_ns = request->session->batch_ns;
+    /* A queue, which may be of several sessions, hands out in the order of these times. */
+    int64_t batch_ns = request->queue ? 0 : request->session->batch_ns;
     request->completed_ns = batch_ns ? batch_ns : wf_context_now(request->session->context);
     if (request->registration)
         wf_registration_release(request->registration);

@@ -227,7 +227,7 @@ void wf_session_kick_all(struct wf_session *session, struct wf_worker *self); /*
 /* Starts an orderly close: requests end in -ESHUTDOWN, BYE follows once everything is acknowledged. */
 void wf_session_start_close(struct wf_session *session);
 
-/* Is there anything an idle send half could take? */
+/* Is there anything of the session's that an idle send half could take? What is a channel's own has been kicked for. */
 bool wf_session_has_work(const struct wf_session *session);
 
 /* The peer has closed the session, and there is no channel for its goodbye. */

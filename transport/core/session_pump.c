@@ -21,9 +21,10 @@ void wf_session_kick(struct wf_session *session, struct wf_worker *self)
 
 bool wf_session_has_work(const struct wf_session *session)
 {
-    for (int i = 0; i < session->channel_count; i++) {
+    bool bulk = wf_session_wants(session, WF_CHANNEL_BULK), express = wf_session_wants(session, WF_CHANNEL_EXPRESS);
+    for (int i = 0; (bulk || express) && i < session->channel_count; i++) {
         const struct wf_channel *channel = session->channels[i];
-        if (channel && channel->up && channel->tx.idle && wf_channel_wants(channel))
+        if (channel && channel->up && channel->tx.idle && (channel->kind == WF_CHANNEL_BULK ? bulk : express))
             return true;
     }
     return false;
