@@ -74,6 +74,7 @@ static void prepare(struct wf_channel *channel)
     rx->op.iov = rx->iov;
     rx->op.iov_count = count;
     rx->op.context = channel;
+    rx->op.urgent = channel->kind == WF_CHANNEL_EXPRESS;
 }
 
 static void post(struct wf_channel *channel)
@@ -251,12 +252,11 @@ static void end_of_stream(struct wf_channel *channel)
         wf_session_lost(channel->session, channel, -ECONNRESET, "the peer closed the connection");
 }
 
-/* Sums the payload bytes that a receive has just brought, while they are in the cache and no lock is held. True: there
- * were some, and it took its time. */
-static bool sum_received(struct wf_rx *rx)
+/* Sums the payload bytes that a receive has just brought, while they are in the cache and no lock is held. */
+static void sum_received(struct wf_rx *rx)
 {
     if (!is_summed(rx) || rx->op.result <= 0)
-        return false;
+        return;
     uint64_t left = (uint64_t)rx->op.result < rx->direct ? (uint64_t)rx->op.result : rx->direct;
     const uint8_t *bounced = rx->bounce;
     if (rx->bounced)
@@ -270,7 +270,6 @@ static bool sum_received(struct wf_rx *rx)
         bounced += piece;
         left -= piece;
     }
-    return true;
 }
 
 static void digest(struct wf_channel *channel, int64_t result)
@@ -317,14 +316,14 @@ static void go_on(struct wf_channel *channel)
 void wf_channel_received(struct wf_channel *channel)
 {
     struct wf_session *session = channel->session;
-    int64_t result = channel->rx.op.result, now_ns = wf_context_now(session->context);
+    int64_t result = channel->rx.op.result;
+    sum_received(&channel->rx);
+    wf_session_lock(session);
+    session->batch_ns = wf_context_now(session->context);
     if (result > 0) {
-        atomic_store_explicit(&session->heard_ns, now_ns, memory_order_relaxed);
+        atomic_store_explicit(&session->heard_ns, session->batch_ns, memory_order_relaxed);
         wf_counter_add(&channel->heard, (uint64_t)result);
     }
-    bool summed = sum_received(&channel->rx);
-    wf_session_lock(session);
-    session->batch_ns = summed ? 0 : now_ns;
     digest(channel, result);
     session->batch_ns = 0;
     go_on(channel);

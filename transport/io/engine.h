@@ -39,6 +39,7 @@ struct wf_op {
     struct sockaddr_storage *address; /* CONNECT */
     int64_t result; /* after poll: see enum wf_op_kind, or a negative errno; -ECANCELED after cancel */
     uint64_t moved; /* SEND: bytes handed to the kernel, also after a failure */
+    bool urgent;    /* RECV of what somebody may be waiting for: an engine lets it pass large transfers where it can */
     bool posted;    /* between post and poll */
     bool finished;  /* the engine's: waiting to be polled */
     void *context;  /* the poster's */
@@ -62,7 +63,8 @@ struct wf_engine_limits {
                           * (engine_fault.h) spare them */
 };
 
-/* Of a connected descriptor's sending direction. The peer's kernel acknowledges also for a process that stands still. */
+/* Of a connected descriptor's sending direction. The peer's kernel acknowledges also for a process that stands still.
+ */
 struct wf_progress {
     uint64_t acknowledged; /* bytes that have reached the peer's kernel; only changes of it mean something */
     uint64_t pending;      /* bytes that our kernel has taken and the peer's has not acknowledged */

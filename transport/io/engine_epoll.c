@@ -35,9 +35,11 @@
 #define READ_EVENTS (EPOLLIN | EPOLLRDHUP)
 #define WAKE_KEY (-1) /* the eventfd's key; all other keys are descriptors */
 #define NO_FD (-1)
-#define HOT_BYTES 4096 /* a descriptor that gave less, and all it had, answers soon if at all */
-#define HOT_TRIES 3    /* calls of poll that only try the hot descriptor, before one that asks for all */
-#define HOT_MISSES 96  /* in a row, and it is hot no more */
+#define LARGE_BYTES (64 * 1024)     /* a call that may move so much takes its time */
+#define HOT_CALL_BYTES (128 * 1024) /* the most in one call while a descriptor is hot */
+#define HOT_COUNT 2                 /* descriptors that are hot at a time */
+#define HOT_TRIES 3                 /* calls of poll that only try the hot ones, before one that asks for all */
+#define HOT_MISSES 96               /* in a row, and it is hot no more */
 
 struct slot {
     struct wf_op *reader, *writer; /* the unfinished operation of that direction */
@@ -47,22 +49,37 @@ struct slot {
     bool ended;               /* the stream's end or error is queued: its edge is gone, keep reading up to it */
 };
 
+/* A descriptor from which something urgent has come, and all of it was read: it is read without asking for events
+ * first, and between large calls, which are smaller meanwhile. */
+struct hot {
+    int fd;     /* NO_FD: none */
+    int misses; /* times that it had nothing, in a row */
+};
+
 /* Owner: the thread that drives the engine; the bell is shared with those who call wake. */
 struct epoll_engine {
     struct wf_engine base;
     int epoll_fd;
     uint32_t call_bytes;
     bool has_pwait2;
-    bool skipped;       /* the last poll did not ask the kernel for events */
-    int hot_fd;         /* from which small messages come, read without asking for events first; NO_FD: none */
-    int hot_tries;      /* polls since the last one that asked for events */
-    int hot_misses;     /* times that it had nothing, in a row */
-    struct slot *slots; /* by descriptor */
+    bool skipped;              /* the last poll did not ask the kernel for events */
+    struct hot hot[HOT_COUNT]; /* the latest first */
+    int hot_tries;             /* polls since the last one that asked for events */
+    struct slot *slots;        /* by descriptor */
     int slot_count;
     struct wf_list runnable, finished;
     struct epoll_event events[EVENT_BATCH];
     struct wf_doorbell bell;
 };
+
+/* May one call with it move a lot? */
+static bool is_large(const struct wf_op *op)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < op->iov_count && bytes < LARGE_BYTES; i++)
+        bytes += op->iov[i].iov_len;
+    return bytes >= LARGE_BYTES && (op->kind == WF_OP_SEND || op->kind == WF_OP_RECV);
+}
 
 static struct epoll_engine *self(struct wf_engine *engine)
 {
@@ -71,26 +88,44 @@ static struct epoll_engine *self(struct wf_engine *engine)
 
 /* --- the four kinds: one system call each --- */
 
+static bool is_hot(const struct epoll_engine *engine)
+{
+    for (int i = 0; i < HOT_COUNT; i++)
+        if (engine->hot[i].fd != NO_FD)
+            return true;
+    return false;
+}
+
+static uint32_t most_bytes(const struct epoll_engine *engine)
+{
+    return is_hot(engine) && engine->call_bytes > HOT_CALL_BYTES ? HOT_CALL_BYTES : engine->call_bytes;
+}
+
 static enum wf_outcome try_send(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
 {
     bool dry;
-    enum wf_outcome outcome = wf_attempt_send(op, engine->call_bytes, &dry);
+    enum wf_outcome outcome = wf_attempt_send(op, most_bytes(engine), &dry);
     slot->can_write = !dry;
     return outcome;
+}
+
+static void make_hot(struct epoll_engine *engine, int fd)
+{
+    if (engine->hot[0].fd != fd)
+        engine->hot[1] = engine->hot[0];
+    engine->hot[0] = (struct hot){.fd = fd};
 }
 
 static enum wf_outcome try_recv(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
 {
     bool dry;
-    enum wf_outcome outcome = wf_attempt_recv(op, engine->call_bytes, &dry);
+    enum wf_outcome outcome = wf_attempt_recv(op, most_bytes(engine), &dry);
     if (outcome == WF_BLOCKED)
         slot->ended = false;
     /* Less than asked for: the queue was empty, and what comes next makes an edge, unless its edge is behind us. */
     slot->can_read = !dry || slot->ended;
-    if (outcome == WF_DONE && dry && op->result > 0 && op->result < HOT_BYTES) {
-        engine->hot_fd = op->fd;
-        engine->hot_misses = 0;
-    }
+    if (outcome == WF_DONE && dry && op->result > 0 && op->urgent)
+        make_hot(engine, op->fd);
     return outcome;
 }
 
@@ -117,7 +152,11 @@ static void finish(struct epoll_engine *engine, struct slot *slot, struct wf_op 
         slot->writer = NULL;
     op->finished = true;
     wf_link_remove(&op->link);
-    wf_list_push_back(&engine->finished, &op->link);
+    /* Its poster deals with it ahead of what large calls moved: those go on in their turn. */
+    if (op->urgent)
+        wf_list_push_front(&engine->finished, &op->link);
+    else
+        wf_list_push_back(&engine->finished, &op->link);
 }
 
 /* Leaves the operation to the next edge, which comes at once if the direction is ready by now. */
@@ -195,10 +234,12 @@ static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
     *holder = op;
     if (op->kind == WF_OP_CONNECT)
         start_connect(engine, slot, op);
-    else if ((wf_op_reads(op) ? slot->can_read : slot->can_write) || wf_vector_is_empty(op))
-        run(engine, slot, op);
-    else
+    else if (!((wf_op_reads(op) ? slot->can_read : slot->can_write) || wf_vector_is_empty(op)))
         arm(engine, slot, op);
+    else if (is_hot(engine) && is_large(op)) /* in its turn: not between two small ones */
+        wf_list_push_back(&engine->runnable, &op->link);
+    else
+        run(engine, slot, op);
 }
 
 static void epoll_cancel(struct wf_engine *engine_base, struct wf_op *op)
@@ -256,7 +297,32 @@ static void note_event(struct epoll_engine *engine, const struct epoll_event *ev
     }
 }
 
-/* Everything runnable once, oldest first; what wants more goes to the end of the next round. */
+/* Reads the hot descriptors that wait for something small. True: there was one. */
+static bool try_hot(struct epoll_engine *engine)
+{
+    bool tried = false;
+    for (int i = 0; i < HOT_COUNT; i++) {
+        struct hot *hot = &engine->hot[i];
+        struct slot *slot = slot_of(engine, hot->fd);
+        struct wf_op *op = slot ? slot->reader : NULL;
+        if (!op || !op->urgent || slot->can_read)
+            continue;
+        tried = true;
+        run(engine, slot, op);
+        if (!op->finished && ++hot->misses > HOT_MISSES)
+            hot->fd = NO_FD;
+    }
+    return tried;
+}
+
+/* A caller that spins for a small answer gets it with one call instead of two. True: no need to ask for events. */
+static bool look_at_hot(struct epoll_engine *engine)
+{
+    return engine->hot_tries++ < HOT_TRIES && try_hot(engine);
+}
+
+/* Everything runnable once, oldest first; what wants more goes to the end of the next round. Behind a large call the
+ * small ones get a turn, and what they brought does not wait for the next large one. */
 static void run_round(struct epoll_engine *engine)
 {
     struct wf_link *last = engine->runnable.head.prev;
@@ -265,7 +331,9 @@ static void run_round(struct epoll_engine *engine)
     while (more && (link = wf_list_pop_front(&engine->runnable))) {
         more = link != last;
         struct wf_op *op = WF_CONTAINER(link, struct wf_op, link);
+        bool large = is_large(op);
         run(engine, slot_of(engine, op->fd), op);
+        more = more && !(large && try_hot(engine) && !wf_list_empty(&engine->finished));
     }
 }
 
@@ -281,22 +349,6 @@ static int hand_over(struct epoll_engine *engine, struct wf_op **finished, int m
     return count;
 }
 
-/*
- * A caller that spins for a small answer gets it with one call instead of two. True: the kernel need not be asked for
- * events this time.
- */
-static bool try_hot(struct epoll_engine *engine)
-{
-    struct slot *slot = slot_of(engine, engine->hot_fd);
-    if (!slot || !slot->reader || engine->hot_tries >= HOT_TRIES)
-        return false;
-    engine->hot_tries += 1;
-    run(engine, slot, slot->reader);
-    if (wf_list_empty(&engine->finished) && ++engine->hot_misses > HOT_MISSES)
-        engine->hot_fd = NO_FD;
-    return true;
-}
-
 static int epoll_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
 {
     struct epoll_engine *engine = self(engine_base);
@@ -304,7 +356,7 @@ static int epoll_poll(struct wf_engine *engine_base, struct wf_op **finished, in
     /* What finished within post needs no news from the kernel; but twice in a row would keep news waiting. */
     engine->skipped = has_finished && !engine->skipped;
     bool busy = has_finished || !wf_list_empty(&engine->runnable);
-    if (!engine->skipped && (busy || timeout_ns != 0 || !try_hot(engine))) {
+    if (!engine->skipped && (busy || timeout_ns != 0 || !look_at_hot(engine))) {
         engine->hot_tries = 0;
         int count = wait_events(engine, busy ? 0 : timeout_ns);
         for (int i = 0; i < count; i++)
@@ -401,7 +453,8 @@ static int epoll_open(void *host, const struct wf_engine_limits *limits, struct 
     memset(engine, 0, sizeof(*engine));
     engine->base.ops = &wf_engine_epoll;
     engine->epoll_fd = engine->bell.fd = -1;
-    engine->hot_fd = NO_FD;
+    for (int i = 0; i < HOT_COUNT; i++)
+        engine->hot[i].fd = NO_FD;
     engine->call_bytes = limits && limits->call_bytes ? limits->call_bytes : DEFAULT_CALL_BYTES;
     wf_list_init(&engine->runnable);
     wf_list_init(&engine->finished);
