@@ -183,6 +183,33 @@ int bench_make_folder(const char *path, struct wf_status *status)
     return 0;
 }
 
+int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_status *status)
+{
+    const char *out = wf_config_text(config, WF_SET_OUT);
+    const enum wf_setting_id files[] = {WF_SET_JSON, WF_SET_CSV};
+    int rc;
+
+    *made = out[0] && access(out, F_OK) != 0;
+    rc = out[0] ? bench_make_folder(out, status) : 0;
+    for (int i = 0; rc == 0 && i < 2; i++) {
+        const char *path = wf_config_text(config, files[i]);
+        char folder[WF_VALUE_MAX];
+        char *slash;
+        bench_copy_text(folder, sizeof(folder), path);
+        slash = strrchr(folder, '/');
+        if (!path[0] || strcmp(path, "-") == 0)
+            continue;
+        if (slash == folder)
+            slash[1] = '\0';
+        else if (slash)
+            *slash = '\0';
+        if (access(slash ? folder : ".", W_OK) != 0)
+            rc = wf_fail(status, -errno, "--%s %.150s: cannot write there: %s", wf_setting(files[i])->name, path,
+                         wf_strerror(errno));
+    }
+    return rc;
+}
+
 /* A folder beside the link is named without the way there, so that both may be moved together. */
 static const char *neighbour(const char *link, const char *target)
 {

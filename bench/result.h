@@ -100,6 +100,13 @@ int bench_result_logs(const struct bench_result *result, const char *folder, str
 void bench_report(const struct bench_result *result, FILE *out);
 void bench_report_latency(const struct bench_result *result, FILE *out); /* the part of it for ping-pong */
 
+/* Before anything is measured: makes the folder of --out (`made` tells that it was not there), and finds out whether
+ * --json and --csv can be written where they are wanted. */
+int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_status *status);
+
+/* Writes `root` to a file, which nobody ever sees half, or to standard output ("-"). */
+int bench_write_json(const json_t *root, const char *path, struct wf_status *status);
+
 /* Creates the folder and those above it. */
 int bench_make_folder(const char *path, struct wf_status *status);
 

@@ -174,7 +174,7 @@ static json_t *everything(const struct bench_result *result)
     return root;
 }
 
-static int write_stream(json_t *root, FILE *file)
+static int write_stream(const json_t *root, FILE *file)
 {
     errno = 0;
     if (json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0 || fputc('\n', file) == EOF ||
@@ -183,7 +183,7 @@ static int write_stream(json_t *root, FILE *file)
     return 0;
 }
 
-static int write_path(json_t *root, const char *path)
+static int write_path(const json_t *root, const char *path)
 {
     FILE *file = fopen(path, "we");
     if (!file)
@@ -195,7 +195,7 @@ static int write_path(json_t *root, const char *path)
 }
 
 /* A reader never sees half a file: it is written beside its place and moved there. A device or a pipe is written to. */
-static int write_file(json_t *root, const char *path)
+static int write_file(const json_t *root, const char *path)
 {
     struct stat there;
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
@@ -210,13 +210,21 @@ static int write_file(json_t *root, const char *path)
     return rc;
 }
 
-int bench_result_json(const struct bench_result *result, const char *path, struct wf_status *status)
+int bench_write_json(const json_t *root, const char *path, struct wf_status *status)
 {
-    json_t *root = everything(result);
     bool standard = strcmp(path, "-") == 0;
     int rc = standard ? write_stream(root, stdout) : write_file(root, path);
-    json_decref(root);
+
     if (rc < 0)
         return wf_fail(status, rc, "cannot write %.150s: %s", standard ? "standard output" : path, wf_strerror(rc));
     return 0;
+}
+
+int bench_result_json(const struct bench_result *result, const char *path, struct wf_status *status)
+{
+    json_t *root = everything(result);
+    int rc = bench_write_json(root, path, status);
+
+    json_decref(root);
+    return rc;
 }

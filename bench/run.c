@@ -32,35 +32,6 @@ struct run {
 
 /* ------------------------------------------------------------------------------------------- before the run */
 
-static int prepare_files(struct run *run, struct wf_status *status)
-{
-    const struct wf_config *config = run->options->config;
-    bool child = run->options->child;
-    const char *out = wf_config_text(config, WF_SET_OUT);
-    const enum wf_setting_id files[] = {WF_SET_JSON, WF_SET_CSV};
-    int rc;
-
-    run->made_out = out[0] && !child && access(out, F_OK) != 0;
-    rc = out[0] && !child ? bench_make_folder(out, status) : 0;
-    for (int i = 0; rc == 0 && !child && i < 2; i++) {
-        const char *path = wf_config_text(config, files[i]);
-        char folder[WF_VALUE_MAX];
-        char *slash;
-        snprintf(folder, sizeof(folder), "%s", path);
-        slash = strrchr(folder, '/');
-        if (!path[0] || strcmp(path, "-") == 0)
-            continue;
-        if (slash == folder)
-            slash[1] = '\0';
-        else if (slash)
-            *slash = '\0';
-        if (access(slash ? folder : ".", W_OK) != 0)
-            rc = wf_fail(status, -errno, "--%s %.150s: cannot write there: %s", wf_setting(files[i])->name, path,
-                         wf_strerror(errno));
-    }
-    return rc;
-}
-
 /* Everything that can be refused before anything is started. */
 static int prepare(struct run *run, struct wf_status *status)
 {
@@ -82,7 +53,7 @@ static int prepare(struct run *run, struct wf_status *status)
     if (options->place != BENCH_PLACE_LISTEN)
         rc = bench_memory_check(&run->plan, need, status);
     if (rc == 0)
-        rc = prepare_files(run, status);
+        rc = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);
     return rc;
 }
 
