@@ -7,6 +7,7 @@
 #define WF_PEERS_PEER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -38,6 +39,8 @@ struct peer_place {
     int rail_count;
     int port;         /* free at the server */
     bool one_machine; /* server and client run on this machine */
+
+    const char *settings[PEER_WORDS_MAX]; /* "name=value" for Weft itself, ends with NULL */
 };
 
 /* One program to run. Words point into `text`, or are constants. */
@@ -77,6 +80,7 @@ struct peer_tool {
     const char *name;    /* the sample's "backend" */
     const char *program; /* looked for on PATH, or in place->folder when it begins with "weft" */
     const char *package; /* Debian package that has it; NULL: part of Weft */
+    bool many_buffers;   /* it can do more than one; a tool that cannot is left out where more are asked for */
 
     /* How many variants it has for this case in this place. 0: it cannot measure this; `why` (never empty then) says
      * so in a few words. */
@@ -99,5 +103,8 @@ extern const struct peer_tool peer_weft, peer_raw, peer_iperf3, peer_ucx, peer_l
  * check only the last. 0 or -ENOBUFS. */
 int peer_word(struct peer_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int peer_setting(struct peer_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The command as one would type it into a shell, settings first; cut if it is too long. Returns `buffer`. */
+char *peer_command_text(const struct peer_command *command, char *buffer, size_t room);
 
 #endif

@@ -1,0 +1,90 @@
+#include "calibrate.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "listening.h"
+
+#define TIMEOUT_MS 20000         /* of a run, and */
+#define TIMEOUT_SLOWER 40        /* so many times the seconds that Weft takes: message rates differ that much */
+#define FIRST_BYTES (256u << 20) /* of the run that finds out how fast Weft is */
+#define FIRST_MOST 20000         /* and its messages */
+#define MESSAGES_MOST 100000000  /* of a case */
+
+static int port_of(const struct peers_plan *plan, struct wf_status *status)
+{
+    return plan->place.port ? plan->place.port : peer_free_port(status);
+}
+
+int peers_run_once(const struct peers_plan *plan, const struct peer_tool *tool, const struct peer_case *asked,
+                   int variant, struct peer_commands *commands, struct peer_reading *reading, struct wf_status *status)
+{
+    struct peer_place place = plan->place;
+    struct peer_outcome outcome = {0};
+    struct peer_reading found = {-1, -1, -1, -1, -1, -1};
+    int rc = port_of(plan, status);
+
+    if (rc < 0)
+        return rc;
+    place.port = rc;
+    memset(commands, 0, sizeof(*commands));
+    rc = tool->commands(asked, &place, variant, commands);
+    if (rc)
+        return wf_fail(status, rc, "the command line of %s is too long: name fewer rails or settings", tool->name);
+    struct peer_run run = {
+        .commands = commands,
+        .port = place.port,
+        .timeout_ms = TIMEOUT_MS + (int)(TIMEOUT_SLOWER * 1000 * plan->seconds),
+        .stop = plan->stop,
+        .context = plan->context,
+    };
+    rc = peer_run(&run, &outcome, status);
+    if (rc == 0)
+        rc = tool->read(asked, outcome.server.text ? &outcome.server : NULL, &outcome.client, &found, status);
+    if (rc == 0 && peers_value(&found, asked->metric, false) < 0)
+        rc = wf_fail(status, -EPROTO, "%s told no result", tool->name);
+    peer_outcome_fini(&outcome);
+    if (rc == 0)
+        *reading = found;
+    return rc;
+}
+
+static uint64_t clamp(double value, uint64_t least, uint64_t most)
+{
+    return value < (double)least ? least : value > (double)most ? most : (uint64_t)value;
+}
+
+/* The number that fills `seconds`, in whole rounds of what may be in flight. */
+static uint64_t messages_for(const struct peer_case *asked, double seconds, double per_second)
+{
+    uint64_t inflight = asked->inflight ? asked->inflight : 1;
+    uint64_t wanted = clamp(seconds * per_second, inflight > 8 ? inflight : 8, MESSAGES_MOST);
+
+    return (wanted + inflight - 1) / inflight * inflight;
+}
+
+static uint64_t warmup_for(const struct peer_case *asked)
+{
+    return clamp((double)asked->messages / 10, asked->inflight, MESSAGES_MOST);
+}
+
+int peers_calibrate(const struct peers_plan *plan, struct peer_case *asked, struct wf_status *status)
+{
+    struct peer_commands commands;
+    struct peer_reading reading;
+    struct peer_case first = *asked;
+    double per_second;
+    int rc;
+
+    first.messages = clamp((double)FIRST_BYTES / (double)(asked->size ? asked->size : 1), asked->inflight, FIRST_MOST);
+    first.warmup = warmup_for(&first);
+    rc = peers_run_once(plan, &peer_weft, &first, 0, &commands, &reading, status);
+    if (rc) {
+        wf_fail_prefix(status, "Weft, to find how many messages to send");
+        return rc;
+    }
+    per_second = asked->metric == PEER_LATENCY ? 5e5 / reading.mean_us : reading.messages_per_s;
+    asked->messages = messages_for(asked, plan->seconds, per_second);
+    asked->warmup = warmup_for(asked);
+    return 0;
+}

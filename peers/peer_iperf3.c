@@ -1,0 +1,147 @@
+/*
+ * iperf3: a stream of bytes over one TCP connection, without messages: an upper bound for what a message layer on one
+ * stream and the same number of calls could reach. Its best call size depends on the machine, so several are tried,
+ * and so are sendfile() in place of send() (-Z) and processors of its own for each side (-A).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "peer.h"
+
+static const struct way {
+    const char *call; /* -l */
+    bool sendfile, pinned;
+} ways[] = {
+    {"128K", false, false}, {"256K", false, false}, {"512K", false, false}, {"1M", false, false},
+    {"256K", true, false},  {"256K", false, true},  {"1M", false, true},
+};
+
+#define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
+#define PINNED 2 /* of them, at the end */
+
+/* The first two processors that this process may use; how many there are of them. */
+static int two_processors(int cores[2])
+{
+    cpu_set_t set;
+    int found = 0;
+
+    if (sched_getaffinity(0, sizeof(set), &set) != 0)
+        return 0;
+    for (int i = 0; i < CPU_SETSIZE && found < 2; i++)
+        if (CPU_ISSET(i, &set))
+            cores[found++] = i;
+    return found;
+}
+
+static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+{
+    int cores[2];
+
+    if (asked->metric == PEER_BANDWIDTH)
+        return place->one_machine && two_processors(cores) == 2 ? WAYS : WAYS - PINNED;
+    snprintf(why, 200, "a stream of bytes: it has no messages");
+    return 0;
+}
+
+static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+{
+    const struct way *way = &ways[index];
+    struct peer_command *server = &out->server, *client = &out->client;
+    int cores[2] = {0, 0};
+    int rc;
+
+    peer_word(server, "iperf3");
+    peer_word(server, "-s");
+    peer_word(server, "-1"); /* one client */
+    peer_word(server, "-B");
+    peer_word(server, "%s", place->rails[0]);
+    peer_word(server, "-p");
+    rc = peer_word(server, "%d", place->port);
+
+    peer_word(client, "iperf3");
+    peer_word(client, "-c");
+    peer_word(client, "%s", place->rails[0]);
+    peer_word(client, "-p");
+    peer_word(client, "%d", place->port);
+    peer_word(client, "-n");
+    peer_word(client, "%" PRIu64, asked->size * asked->messages);
+    peer_word(client, "-l");
+    peer_word(client, "%s", way->call);
+    if (way->sendfile)
+        peer_word(client, "-Z");
+    if (way->pinned && two_processors(cores) == 2) {
+        peer_word(client, "-A");
+        peer_word(client, "%d,%d", cores[0], cores[1]);
+    }
+    peer_word(client, "-J");
+    rc = rc ? rc : peer_word(client, "-i0");
+    snprintf(out->note, sizeof(out->note), "a stream of bytes, no messages: calls of %s%s%s%s", way->call,
+             way->sendfile ? ", sendfile" : "", way->pinned ? ", each side on its processor" : "",
+             place->rail_count > 1 ? "; first rail only" : "");
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- its output */
+
+static double number(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return json_is_number(value) ? json_number_value(value) : -1;
+}
+
+/* Percentages of one processor, over the time that the side took. */
+static double processor_seconds(const json_t *end, const char *side, const char *sum)
+{
+    double percent = number(json_object_get(end, "cpu_utilization_percent"), side);
+    double duration = number(json_object_get(end, sum), "seconds");
+
+    return percent >= 0 && duration >= 0 ? percent / 100 * duration : -1;
+}
+
+static int take(const json_t *root, struct peer_reading *out, struct wf_status *status)
+{
+    const json_t *end = json_object_get(root, "end"), *received = json_object_get(end, "sum_received");
+    const char *error = json_string_value(json_object_get(root, "error"));
+    double bytes = number(received, "bytes"), bits_per_s = number(received, "bits_per_second");
+    double here = processor_seconds(end, "host_total", "sum_sent");
+    double there = processor_seconds(end, "remote_total", "sum_received");
+
+    if (error)
+        return wf_fail(status, -EPROTO, "iperf3: %s", error);
+    if (bytes <= 0 || bits_per_s <= 0)
+        return wf_fail(status, -EPROTO, "iperf3 told no end.sum_received.bits_per_second");
+    out->gb_per_s = bits_per_s / 8e9;
+    if (here >= 0 && there >= 0)
+        out->cpu_s_per_gb = (here + there) / (bytes / 1e9);
+    return 0;
+}
+
+static int read_output(const struct peer_case *asked, const struct peer_output *server,
+                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+{
+    json_error_t error;
+    json_t *root = json_loads(client->text, 0, &error);
+    int rc;
+
+    (void)asked;
+    (void)server;
+    if (!root)
+        return wf_fail(status, -EPROTO, "iperf3 printed no JSON: line %d: %s", error.line, error.text);
+    rc = take(root, out, status);
+    json_decref(root);
+    return rc;
+}
+
+const struct peer_tool peer_iperf3 = {
+    .name = "iperf3",
+    .program = "iperf3",
+    .package = "iperf3",
+    .variants = variants,
+    .commands = commands,
+    .read = read_output,
+};

@@ -1,0 +1,155 @@
+/*
+ * Weft itself: `weft pair` in two processes, as every other tool. The time that counts is the mean over all messages,
+ * which is what the others print, not the median that `weft pair` reports.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/config.h"
+#include "peer.h"
+
+/* Whether `weft pair` can be told how many buffers its messages take turns in. */
+static bool takes_buffers(void)
+{
+    struct wf_status unknown;
+
+    return wf_setting_find("buffers", &unknown) >= 0;
+}
+
+static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+{
+    (void)asked;
+    (void)place;
+    (void)why;
+    return 1;
+}
+
+static void put_rails(struct peer_command *command, const char *const *rails, int count)
+{
+    char list[768] = "";
+    size_t used = 0;
+
+    for (int i = 0; i < count; i++) {
+        int length = snprintf(list + used, sizeof(list) - used, "%s%s", i ? "," : "", rails[i]);
+        used += (size_t)length < sizeof(list) - used ? (size_t)length : sizeof(list) - used - 1;
+    }
+    peer_word(command, "--rails");
+    peer_word(command, "%s", list);
+}
+
+/* What both sides are told. */
+static int put_shared(struct peer_command *command, const struct peer_place *place)
+{
+    for (int i = 0; place->settings[i]; i++)
+        peer_word(command, "--set=%s", place->settings[i]);
+    peer_word(command, "--quiet");
+    return peer_word(command, "--json=-");
+}
+
+static int put_case(struct peer_command *command, const struct peer_case *asked)
+{
+    peer_word(command, "--src=node1:host0");
+    peer_word(command, "--dst=node0:host0");
+    peer_word(command, "--size=%" PRIu64, asked->size);
+    peer_word(command, "--iters=%" PRIu64, asked->messages);
+    peer_word(command, "--warmup=%" PRIu64, asked->warmup);
+    peer_word(command, "--check=0");
+    if (takes_buffers())
+        peer_word(command, "--buffers=%u", asked->buffers);
+    if (asked->metric == PEER_LATENCY)
+        return peer_word(command, "--lat");
+    return peer_word(command, "--inflight=%u", asked->inflight);
+}
+
+/* "ADDR:PORT", with brackets around what has colons itself. */
+static void put_address(struct peer_command *command, const char *option, const struct peer_place *place)
+{
+    const char *address = place->rails[0];
+    bool brackets = strchr(address, ':') != NULL;
+
+    peer_word(command, "--%s=%s%s%s:%d", option, brackets ? "[" : "", address, brackets ? "]" : "", place->port);
+}
+
+static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+{
+    struct peer_command *server = &out->server, *client = &out->client;
+    int rc;
+
+    (void)index;
+    peer_word(server, "%s/weft", place->folder);
+    peer_word(server, "pair");
+    put_address(server, "listen", place);
+    put_rails(server, place->rails, place->rail_count);
+    rc = put_shared(server, place);
+
+    peer_word(client, "%s/weft", place->folder);
+    peer_word(client, "pair");
+    put_address(client, "connect", place);
+    if (place->one_machine)
+        put_rails(client, place->rails, place->rail_count);
+    else if (place->devices[0] && place->devices[0][0])
+        put_rails(client, place->devices, place->rail_count);
+    put_case(client, asked);
+    if (put_shared(client, place) != 0)
+        rc = -ENOBUFS;
+    if (!takes_buffers() && asked->metric != PEER_LATENCY && asked->buffers != asked->inflight)
+        snprintf(out->note, sizeof(out->note), "%u buffers: one for each message in flight", asked->inflight);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- its output */
+
+static double number(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+
+    return json_is_number(value) ? json_number_value(value) : -1;
+}
+
+static int take(const json_t *root, const struct peer_case *asked, struct peer_reading *out, struct wf_status *status)
+{
+    const json_t *samples = json_object_get(root, "samples");
+    const json_t *sample = json_array_get(samples, 0), *time = json_object_get(sample, "time_us");
+    double mean_us = number(time, "mean");
+
+    if (json_array_size(samples) != 1 || mean_us <= 0)
+        return wf_fail(status, -EPROTO, "weft pair told %zu samples instead of one with its times",
+                       json_array_size(samples));
+    out->cpu_s_per_gb = number(sample, "cpu_s_per_gb");
+    if (asked->metric == PEER_LATENCY) {
+        out->p50_us = number(time, "p50");
+        out->p99_us = number(time, "p99");
+        out->mean_us = mean_us;
+        return 0;
+    }
+    out->gb_per_s = (double)asked->size / (mean_us * 1e3);
+    out->messages_per_s = 1e6 / mean_us;
+    return 0;
+}
+
+static int read_output(const struct peer_case *asked, const struct peer_output *server,
+                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+{
+    json_error_t error;
+    json_t *root = json_loads(client->text, 0, &error);
+    int rc;
+
+    (void)server;
+    if (!root)
+        return wf_fail(status, -EPROTO, "weft pair printed no JSON: line %d: %s", error.line, error.text);
+    rc = take(root, asked, out, status);
+    json_decref(root);
+    return rc;
+}
+
+const struct peer_tool peer_weft = {
+    .name = "weft",
+    .program = "weft",
+    .many_buffers = true,
+    .variants = variants,
+    .commands = commands,
+    .read = read_output,
+};

@@ -1,0 +1,123 @@
+/*
+ * peers.h: the comparison: every case on every tool, so that what disturbs the machine disturbs all of them alike.
+ *
+ *     for each case: messages from a first run of Weft; for each round: every variant of every tool once
+ *
+ * The order of a round is that of the round before, moved on by one.
+ */
+#ifndef WF_PEERS_PEERS_H
+#define WF_PEERS_PEERS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/status.h"
+#include "peer.h"
+#include "run.h"
+
+#define PEERS_CASES_MAX 64
+#define PEERS_ROUNDS_MAX 1000
+#define PEERS_VARIANTS_MAX 16 /* of one tool for one case */
+#define PEERS_TOOLS_MAX 8
+
+/* --- what is asked --- */
+
+struct peers_plan {
+    struct peer_place place; /* `port` 0: a free one for each run */
+    struct peer_case cases[PEERS_CASES_MAX];
+    int case_count;
+    const struct peer_tool *tools[PEERS_TOOLS_MAX]; /* in the order of the report */
+    int tool_count;
+    int rounds;
+    double seconds;      /* that Weft shall take for the messages of a case */
+    bool fixed_messages; /* the cases say how many messages; else they are found */
+
+    peer_stop *stop; /* NULL: nothing stops it */
+    /* Told before each run: how many are done, of how many, and what comes. NULL: nobody is. */
+    void (*progress)(void *context, int done, int total, const char *doing);
+    void *context; /* of both */
+};
+
+/* --- what is found --- */
+
+struct peers_variant {
+    struct peer_commands commands; /* of its last run: the port may differ from round to round */
+    struct peer_reading *rounds;   /* plan->rounds of them; owned */
+    int failures;
+    bool given_up; /* failed twice and never worked: not run again */
+};
+
+/* A tool in a case. Owns its variants. */
+struct peers_row {
+    const struct peer_tool *tool;
+    bool absent;     /* it is not on this machine */
+    char why[252];   /* there is nothing to measure, for this reason; "": there is */
+    char error[252]; /* of the last run that failed; "": none did */
+    struct peers_variant *variants;
+    int variant_count;
+};
+
+struct peers_block {
+    struct peer_case asked;
+    char error[252]; /* it could not be measured at all */
+    struct peers_row rows[PEERS_TOOLS_MAX];
+    int rounds_done;
+};
+
+struct peers_result {
+    const struct peers_plan *plan;
+    struct peers_block *blocks;
+    int block_count; /* begun */
+    bool complete;   /* all rounds of all cases were run */
+};
+
+/* 0 also when tools failed; else what `stop` said, -ENOMEM, or that Weft itself could not be measured. `result` holds
+ * what there is, and can be given to fini(), whatever the result; it refers to the plan. */
+int peers_measure(const struct peers_plan *plan, struct peers_result *result, struct wf_status *status);
+void peers_result_fini(struct peers_result *result);
+
+/* Whether everything ran, and Weft itself never failed. */
+bool peers_passed(const struct peers_result *result);
+
+/* --- the tools --- */
+
+/* "iperf3,ucx", "^nccl" (all but), "" (all). -EINVAL names the word that is no tool. */
+int peers_choose_tools(const char *list, struct peers_plan *plan, struct wf_status *status);
+const struct peer_tool *peers_find_tool(const char *name);
+
+/* Whether it is the one that the others are compared with. */
+bool peers_is_weft(const struct peer_tool *tool);
+
+/* --- what a row comes to --- */
+
+/* What counts in a round: GB/s, messages/s, or the half round trip in us, the median one unless `mean`. Negative:
+ * unknown. */
+double peers_value(const struct peer_reading *reading, enum peer_metric metric, bool mean);
+
+struct peers_summary {
+    int variant;  /* whose these are: the best; -1: there is none, and nothing else counts */
+    int failures; /* of all variants */
+    bool mean;    /* latency: the values are means, as the tool tells no median */
+    double median, min, max, spread;
+    double ratio; /* of Weft's values to these, paired by rounds; negative: unknown */
+    double p50_us, p99_us, mean_us, gb_per_s, messages_per_s, cpu_s_per_gb; /* medians; negative: unknown */
+};
+void peers_sum_up(const struct peers_result *result, const struct peers_block *block, const struct peers_row *row,
+                  struct peers_summary *summary);
+
+/* The index of the variant with the best median; -1: none ever worked. */
+int peers_best_variant(const struct peers_block *block, const struct peers_row *row);
+
+/* --- reports --- */
+
+/* For people, at most 110 columns wide. */
+void peers_report(const struct peers_result *result, FILE *out);
+
+/* The samples of the result, one for each tool in each case; a new reference. */
+json_t *peers_samples(const struct peers_result *result);
+
+/* "bandwidth", "latency", "rate". */
+const char *peers_metric_name(enum peer_metric metric);
+
+#endif

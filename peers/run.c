@@ -1,0 +1,183 @@
+#include "run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "listening.h"
+
+#define LOOK_MS 2     /* between two looks at the port: nothing tells when it is listened on */
+#define SLICE_MS 50   /* between two looks at `stop` */
+#define GRACE_MS 3000 /* for the server to end after its client */
+#define MOURN_MS 2000 /* for the client to end after its server has failed */
+
+static int64_t after_ms(int milliseconds)
+{
+    return wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), milliseconds);
+}
+
+static bool past(int64_t deadline)
+{
+    return wf_clock_now(&wf_clock_monotonic) >= deadline;
+}
+
+static int check_stop(const struct peer_run *run, struct wf_status *status)
+{
+    return run->stop ? run->stop(run->context, status) : 0;
+}
+
+int peer_run_await_listening(const struct peer_run *run, struct peer_program *server, struct wf_status *status)
+{
+    int64_t deadline = after_ms(run->timeout_ms);
+    int rc = 0;
+
+    while (rc == 0 && !peer_listening(run->port)) {
+        peer_program_pump(&server, 1, LOOK_MS);
+        rc = check_stop(run, status);
+        if (rc == 0 && server->ended && peer_program_verdict(server, status) == 0)
+            rc = wf_fail(status, -ECHILD, "%.60s ended without listening on port %d", server->name, run->port);
+        else if (rc == 0 && server->ended)
+            rc = status->code;
+        else if (rc == 0 && past(deadline))
+            rc = wf_fail(status, -ETIMEDOUT, "%.60s does not listen on port %d after %d s", server->name, run->port,
+                         run->timeout_ms / 1000);
+    }
+    return rc;
+}
+
+/* The server's failure explains the client's. */
+static int judge(const struct peer_outcome *outcome, struct wf_status *status)
+{
+    const struct peer_program *client = &outcome->client_program, *server = &outcome->server_program;
+    struct wf_status other;
+    int rc = peer_program_verdict(client, status);
+
+    if (rc && server->ended && peer_program_verdict(server, &other) != 0)
+        *status = other;
+    if (rc == 0 && (client->flooded || server->flooded))
+        rc = wf_fail(status, -EPROTO, "%.60s printed more than %u bytes", client->name, PEER_TEXT_MAX);
+    return rc;
+}
+
+/* Until the client has ended; a server that fails takes its client along. */
+static int await_client(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status)
+{
+    struct peer_program *client = &outcome->client_program;
+    struct peer_program *server = outcome->server_program.keeper ? &outcome->server_program : NULL;
+    struct peer_program *const both[] = {client, server};
+    int64_t deadline = after_ms(run->timeout_ms);
+    bool mourning = false;
+    int rc = 0;
+
+    while (rc == 0 && !client->ended) {
+        peer_program_pump(both, 2, SLICE_MS);
+        rc = check_stop(run, status);
+        if (rc == 0 && !mourning && server && server->ended && peer_program_verdict(server, status) != 0) {
+            mourning = true;
+            deadline = after_ms(MOURN_MS);
+        }
+        if (rc == 0 && !client->ended && past(deadline))
+            rc = mourning ? status->code
+                          : wf_fail(status, -ETIMEDOUT, "%.60s had not ended after %d s", client->name,
+                                    run->timeout_ms / 1000);
+    }
+    return rc;
+}
+
+/* It may have the last word of a measurement to print. */
+static int await_server(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status)
+{
+    struct peer_program *server = &outcome->server_program;
+    int64_t deadline = after_ms(GRACE_MS);
+    bool asked = false;
+    int rc = 0;
+
+    while (rc == 0 && server->keeper && !server->ended) {
+        peer_program_pump(&server, 1, SLICE_MS);
+        rc = check_stop(run, status);
+        if (!asked && past(deadline)) {
+            peer_program_end(server);
+            asked = true;
+        }
+    }
+    return rc;
+}
+
+static void fill(struct peer_output *output, const struct peer_program *program, int64_t start_ns)
+{
+    output->text = program->text ? program->text : "";
+    output->cpu_s = program->told ? program->how.cpu_s : -1;
+    output->elapsed_s = (double)(wf_clock_now(&wf_clock_monotonic) - start_ns) / 1e9;
+}
+
+int peer_run(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status)
+{
+    bool has_server = run->commands->server.words[0] != NULL;
+    int64_t start_ns = 0;
+    int rc = 0;
+
+    memset(outcome, 0, sizeof(*outcome));
+    if (has_server && peer_listening(run->port))
+        return wf_fail(status, -EADDRINUSE, "port %d is in use: choose another with --port", run->port);
+    if (has_server)
+        rc = peer_program_start(&outcome->server_program, &run->commands->server, status);
+    if (rc == 0 && has_server)
+        rc = peer_run_await_listening(run, &outcome->server_program, status);
+    if (rc == 0) {
+        start_ns = wf_clock_now(&wf_clock_monotonic);
+        rc = peer_program_start(&outcome->client_program, &run->commands->client, status);
+    }
+    if (rc == 0)
+        rc = await_client(run, outcome, status);
+    if (rc == 0) {
+        fill(&outcome->client, &outcome->client_program, start_ns);
+        if (peer_program_verdict(&outcome->client_program, status) == 0)
+            rc = await_server(run, outcome, status);
+    }
+    if (rc == 0)
+        rc = judge(outcome, status);
+    if (rc == 0 && has_server)
+        fill(&outcome->server, &outcome->server_program, start_ns);
+    return rc;
+}
+
+/* A program that was never started has nothing but zeroes: its descriptors are not its own. */
+static void fini(struct peer_program *program)
+{
+    if (program->name)
+        peer_program_fini(program);
+}
+
+void peer_outcome_fini(struct peer_outcome *outcome)
+{
+    fini(&outcome->client_program);
+    fini(&outcome->server_program);
+}
+
+/* ------------------------------------------------------------------------------------------- where programs are */
+
+static bool runs(const char *path)
+{
+    return access(path, X_OK) == 0;
+}
+
+const char *peer_find_program(const struct peer_tool *tool, const char *folder, char *path, size_t room)
+{
+    const char *entry = getenv("PATH");
+
+    if (strncmp(tool->program, "weft", 4) == 0) {
+        snprintf(path, room, "%s/%s", folder, tool->program);
+        return runs(path) ? path : NULL;
+    }
+    while (entry && *entry) {
+        size_t length = strcspn(entry, ":");
+        snprintf(path, room, "%.*s/%s", length ? (int)length : 1, length ? entry : ".", tool->program);
+        if (runs(path))
+            return path;
+        entry += length + (entry[length] == ':');
+    }
+    return NULL;
+}

@@ -1,0 +1,106 @@
+/* What the rounds of a tool come to. */
+#include "peers.h"
+#include "statistics.h"
+
+double peers_value(const struct peer_reading *reading, enum peer_metric metric, bool mean)
+{
+    if (metric == PEER_BANDWIDTH)
+        return reading->gb_per_s;
+    if (metric == PEER_RATE)
+        return reading->messages_per_s;
+    return mean || reading->p50_us < 0 ? reading->mean_us : reading->p50_us;
+}
+
+static int values_of(const struct peers_variant *variant, const struct peers_block *block, bool mean, double *values)
+{
+    for (int i = 0; i < block->rounds_done; i++)
+        values[i] = peers_value(&variant->rounds[i], block->asked.metric, mean);
+    return block->rounds_done;
+}
+
+/* A variant that failed more often than not does not win by the rounds that are left of it. */
+static bool better(const struct peer_figures *one, const struct peer_figures *other, const struct peers_block *block)
+{
+    bool firm = 2 * one->count >= block->rounds_done, other_firm = 2 * other->count >= block->rounds_done;
+
+    if (firm != other_firm)
+        return firm;
+    return block->asked.metric == PEER_LATENCY ? one->median < other->median : one->median > other->median;
+}
+
+int peers_best_variant(const struct peers_block *block, const struct peers_row *row)
+{
+    struct peer_figures best = {0};
+    int index = -1;
+
+    for (int i = 0; i < row->variant_count; i++) {
+        double values[PEERS_ROUNDS_MAX];
+        struct peer_figures figures;
+        peer_summarize(values, values_of(&row->variants[i], block, false, values), &figures);
+        if (figures.count && (index < 0 || better(&figures, &best, block))) {
+            best = figures;
+            index = i;
+        }
+    }
+    return index;
+}
+
+static bool tells_no_median(const struct peers_variant *variant, const struct peers_block *block)
+{
+    for (int i = 0; i < block->rounds_done; i++)
+        if (variant->rounds[i].p50_us >= 0)
+            return false;
+    return block->asked.metric == PEER_LATENCY;
+}
+
+/* The median over the rounds of one member of the readings. */
+static double median_of(const struct peers_variant *variant, int rounds, size_t offset)
+{
+    double values[PEERS_ROUNDS_MAX];
+
+    for (int i = 0; i < rounds; i++)
+        values[i] = *(const double *)((const char *)&variant->rounds[i] + offset);
+    return peer_median(values, rounds);
+}
+
+static double ratio_to_weft(const struct peers_result *result, const struct peers_block *block, const double *values,
+                            bool mean)
+{
+    double ours[PEERS_ROUNDS_MAX];
+
+    for (int i = 0; i < result->plan->tool_count; i++) {
+        const struct peers_row *row = &block->rows[i];
+        int best = row->tool && peers_is_weft(row->tool) ? peers_best_variant(block, row) : -1;
+        if (best >= 0)
+            return peer_paired_ratio(ours, values, values_of(&row->variants[best], block, mean, ours));
+    }
+    return -1;
+}
+
+void peers_sum_up(const struct peers_result *result, const struct peers_block *block, const struct peers_row *row,
+                  struct peers_summary *summary)
+{
+    int best = peers_best_variant(block, row), rounds = block->rounds_done;
+    double values[PEERS_ROUNDS_MAX];
+    struct peer_figures figures;
+
+    *summary = (struct peers_summary){.variant = best};
+    for (int i = 0; i < row->variant_count; i++)
+        summary->failures += row->variants[i].failures;
+    if (best < 0)
+        return;
+    const struct peers_variant *variant = &row->variants[best];
+    summary->mean = tells_no_median(variant, block);
+    peer_summarize(values, values_of(variant, block, summary->mean, values), &figures);
+    summary->median = figures.median;
+    summary->min = figures.min;
+    summary->max = figures.max;
+    summary->spread = figures.spread;
+    summary->ratio = ratio_to_weft(result, block, values, summary->mean);
+    summary->p50_us = median_of(variant, rounds, offsetof(struct peer_reading, p50_us));
+    summary->p99_us = median_of(variant, rounds, offsetof(struct peer_reading, p99_us));
+    summary->mean_us = median_of(variant, rounds, offsetof(struct peer_reading, mean_us));
+    summary->gb_per_s = median_of(variant, rounds, offsetof(struct peer_reading, gb_per_s));
+    summary->messages_per_s = median_of(variant, rounds, offsetof(struct peer_reading, messages_per_s));
+    summary->cpu_s_per_gb = median_of(variant, rounds, offsetof(struct peer_reading, cpu_s_per_gb));
+}
