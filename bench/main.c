@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "compare.h"
 #include "options.h"
 #include "run.h"
 #include "show_config.h"
@@ -24,6 +25,7 @@ static const struct command {
 } commands[] = {
     {"mesh", BENCH_MESH, bench_run, "full mesh between two nodes: --local, --listen or --connect"},
     {"pair", BENCH_PAIR, bench_run, "one directed pair: bandwidth, or ping-pong with --lat"},
+    {"peers", BENCH_PEERS, bench_compare, "the same pair on other tools, side by side, and the ratio"},
     {"config", BENCH_CONFIG, show_config, "every setting: value, origin, default, meaning"},
 };
 

@@ -5,22 +5,26 @@
 #include "options.h"
 #include "words.h"
 
+#define EVERY_COMMAND (BENCH_MESH | BENCH_PAIR | BENCH_CONFIG | BENCH_PEERS)
+
 const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_LISTEN] = {"listen", VALUE_OPTIONAL, BENCH_MESH | BENCH_PAIR, "--listen [[ADDR:]PORT]",
                     "be node0: wait for the other node"},
     [OPT_CONNECT] = {"connect", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR, "--connect ADDR[:PORT]",
                      "be node1: connect to node0, and decide what is measured"},
-    [OPT_LOCAL] = {"local", VALUE_NONE, BENCH_MESH | BENCH_PAIR, "--local", "start both nodes on this machine"},
-    [OPT_LAT] = {"lat", VALUE_NONE, BENCH_PAIR, "--lat", "ping-pong: half round-trip times instead of bandwidth"},
-    [OPT_SET] = {"set", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR | BENCH_CONFIG, "--set NAME=VALUE",
-                 "any setting by its name"},
-    [OPT_CONFIG] = {"config", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR | BENCH_CONFIG, "--config FILE",
+    [OPT_LOCAL] = {"local", VALUE_NONE, BENCH_MESH | BENCH_PAIR | BENCH_PEERS, "--local",
+                   "start both nodes on this machine (weft peers: the default)"},
+    [OPT_LAT] = {"lat", VALUE_NONE, BENCH_PAIR | BENCH_PEERS, "--lat",
+                 "ping-pong: half round-trip times instead of bandwidth"},
+    [OPT_RATE] = {"rate", VALUE_NONE, BENCH_PEERS, "--rate", "messages per second instead of bandwidth"},
+    [OPT_SET] = {"set", VALUE_NEEDED, EVERY_COMMAND, "--set NAME=VALUE", "any setting by its name"},
+    [OPT_CONFIG] = {"config", VALUE_NEEDED, EVERY_COMMAND, "--config FILE",
                     "settings from a file of NAME = VALUE lines"},
     [OPT_LATEST] = {"latest", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR, "--latest LINK",
                     "a symbolic link that leads to --out once there are results in it"},
     [OPT_MARKDOWN] = {"markdown", VALUE_NONE, BENCH_CONFIG, "--markdown",
                       "the table of docs/configuration.md: defaults only"},
-    [OPT_HELP] = {"help", VALUE_NONE, BENCH_MESH | BENCH_PAIR | BENCH_CONFIG, "--help", "this text"},
+    [OPT_HELP] = {"help", VALUE_NONE, EVERY_COMMAND, "--help", "this text"},
     [OPT_CHILD] = {"local-child", VALUE_NONE, BENCH_MESH | BENCH_PAIR, NULL, NULL},
     [OPT_HINTED] = {"hinted", VALUE_NONE, BENCH_MESH | BENCH_PAIR, NULL, NULL},
 };
@@ -37,7 +41,10 @@ static const struct letter {
 
 const char *bench_command_name(enum bench_command command)
 {
-    return command == BENCH_MESH ? "mesh" : command == BENCH_PAIR ? "pair" : "config";
+    return command == BENCH_MESH    ? "mesh"
+           : command == BENCH_PAIR  ? "pair"
+           : command == BENCH_PEERS ? "peers"
+                                    : "config";
 }
 
 void bench_option_name(const struct wf_setting *setting, char *name, size_t room)
@@ -88,6 +95,7 @@ void bench_options_help(enum bench_command command)
         [BENCH_MESH] = "every directed pair of endpoints between two nodes, verified",
         [BENCH_PAIR] = "one directed pair: bandwidth, or latency with --lat",
         [BENCH_CONFIG] = "every setting: value, origin, default, meaning",
+        [BENCH_PEERS] = "the same pair on other tools, and the ratio",
     };
 
     printf("weft %s: %s\n\n", bench_command_name(command), does[command]);

@@ -15,6 +15,12 @@ struct cursor {
     char **argv;
 };
 
+/* One of the commands that an option belongs to. */
+static const char *first_command(unsigned commands)
+{
+    return bench_command_name((enum bench_command)(commands & -commands));
+}
+
 static int unknown_option(const char *word, enum bench_command command, struct wf_status *status)
 {
     static char names[WF_SETTING_COUNT][40];
@@ -27,8 +33,7 @@ static int unknown_option(const char *word, enum bench_command command, struct w
     for (int i = 0; i < OPT_COUNT; i++)
         if (bench_extra_options[i].help && strcmp(bench_extra_options[i].name, word) == 0)
             return wf_fail(status, -EINVAL, "--%s is not for 'weft %s' but for 'weft %s'", word,
-                           bench_command_name(command),
-                           bench_extra_options[i].commands & BENCH_PAIR ? "pair" : "config");
+                           bench_command_name(command), first_command(bench_extra_options[i].commands));
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         bench_option_name(wf_setting(i), names[i], sizeof(names[i]));
         words[count++] = names[i];
@@ -121,6 +126,9 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
         return 0;
     case OPT_LAT:
         options->latency = true;
+        return 0;
+    case OPT_RATE:
+        options->rate = true;
         return 0;
     case OPT_MARKDOWN:
         options->markdown = true;
@@ -324,6 +332,8 @@ int bench_options_init(struct bench_options *options, enum bench_command command
         rc = load_lower_layers(options, config_file(argc, argv), status);
     if (rc == 0)
         rc = read_command_line(options, argc, argv, status);
+    if (command == BENCH_PEERS && options->place == BENCH_PLACE_NONE)
+        options->place = BENCH_PLACE_LOCAL;
     if (rc == 0 && !options->help && command != BENCH_CONFIG && options->place == BENCH_PLACE_NONE)
         rc = wf_fail(status, -EINVAL,
                      "where is the other node? Give --local, --listen [ADDR:]PORT or --connect ADDR:PORT");

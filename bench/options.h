@@ -26,7 +26,7 @@ enum bench_place {
 };
 
 /* The commands an option belongs to. */
-enum bench_command { BENCH_MESH = 1, BENCH_PAIR = 2, BENCH_CONFIG = 4 };
+enum bench_command { BENCH_MESH = 1, BENCH_PAIR = 2, BENCH_CONFIG = 4, BENCH_PEERS = 8 };
 
 struct bench_options {
     enum bench_command command;
@@ -35,6 +35,7 @@ struct bench_options {
     char address[256]; /* of --listen or --connect; empty: the default address and port */
     char latest[1024]; /* --latest; empty: none */
     bool latency;      /* --lat */
+    bool rate;         /* --rate */
     bool hinted;       /* whoever started this one has said what to start on the other node */
     bool help;
     bool markdown; /* config: the table of the documentation */

@@ -137,6 +137,13 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_CSV] = TEXT(BENCH, "csv", "", "The file for the results as CSV; '-' is standard output."),
     [WF_SET_LOG_DIR] = TEXT(BENCH, "log_dir", "logs", "The folder for one log per endpoint."),
     [WF_SET_QUIET] = FLAG(BENCH, "quiet", "0", "Whether only errors are printed."),
+    [WF_SET_ROUNDS] =
+        INT(BENCH, "rounds", "5", "rounds", 1, 1000, "How often weft peers runs every tool for each case, in turns."),
+    [WF_SET_TOOLS] = TEXT(BENCH, "tools", "",
+                          "The tools that weft peers runs, separated by commas; a leading '^' excludes the list, and "
+                          "empty means all."),
+    [WF_SET_SECONDS] = TEXT(BENCH, "seconds", "0.5",
+                            "How long Weft takes for the messages of a case in weft peers; other tools move as many."),
 };
 
 /* In the order of import: of two that act on one setting the later wins. */

@@ -1,0 +1,225 @@
+#include "compare.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+#include "result.h"
+
+struct comparison {
+    struct bench_options *options;
+    struct bench_compare_texts texts;
+    struct peers_plan plan;
+    struct peers_result result;
+    char started[32]; /* ISO 8601, UTC */
+    char error[256];  /* why it ended early; "": it did not */
+    bool on_terminal, drawn;
+};
+
+/* ------------------------------------------------------------------------------------------- signals, progress */
+
+static int heard(void *context, int signal)
+{
+    (void)context;
+    (void)signal;
+    return BENCH_LAST_WORDS_MS;
+}
+
+static void waiting(void *context, int signal)
+{
+    (void)context;
+    fprintf(stderr, "weft: ending the tools after %s: a second signal ends weft at once\n", bench_signal_name(signal));
+}
+
+/* What still runs has a keeper, which notices that this process has gone. */
+static void last_words(void *context, bool again)
+{
+    (void)context;
+    fprintf(stderr, "weft: interrupted by %s%s\n", bench_signal_name(bench_interrupt_signal()),
+            again ? ", and ended at once by a second signal" : "");
+}
+
+static int stop(void *context, struct wf_status *status)
+{
+    (void)context;
+    return bench_interrupted(status);
+}
+
+static void progress(void *context, int done, int total, const char *doing)
+{
+    struct comparison *comparison = context;
+
+    if (!comparison->on_terminal)
+        return;
+    comparison->drawn = true;
+    fprintf(stderr, "\r\033[K%d/%d  %s", done, total, doing);
+    fflush(stderr);
+}
+
+static void wipe(struct comparison *comparison)
+{
+    if (comparison->drawn)
+        fputs("\r\033[K", stderr);
+    comparison->drawn = false;
+}
+
+/* ------------------------------------------------------------------------------------------- the result */
+
+static json_t *host(void)
+{
+    struct utsname system;
+
+    uname(&system);
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s}", "node", "node0", "name", system.nodename, "kernel",
+                     system.release, "machine", system.machine, "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
+                     "memory_bytes", (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "weft",
+                     weft_version());
+}
+
+static json_t *rails(const struct peer_place *place)
+{
+    json_t *array = json_array();
+
+    for (int i = 0; i < place->rail_count; i++)
+        json_array_append_new(array, json_pack("{s:s, s:s, s:s}", "node", "node0", "name", place->rails[i], "interface",
+                                               place->devices[i]));
+    return array;
+}
+
+/* null: every round of every case was run. */
+static json_t *cut_short(const struct comparison *comparison)
+{
+    if (comparison->result.complete)
+        return json_null();
+    return json_pack("{s:s, s:s, s:s}", "node", "node0", "by",
+                     bench_interrupt_signal() ? bench_signal_name(bench_interrupt_signal()) : "failure", "reason",
+                     comparison->error);
+}
+
+static json_t *everything(const struct comparison *comparison)
+{
+    const struct peers_plan *plan = &comparison->plan;
+    json_t *root = json_object(), *samples = peers_samples(&comparison->result);
+    json_int_t count = (json_int_t)json_array_size(samples);
+
+    json_object_set_new(root, "schema", json_string("weft.result/1"));
+    json_object_set_new(root, "command", json_string(bench_command_name(comparison->options->command)));
+    json_object_set_new(root, "version", json_string(weft_version()));
+    json_object_set_new(root, "started", json_string(comparison->started));
+    json_object_set_new(root, "interrupted", json_boolean(bench_interrupt_signal() != 0));
+    json_object_set_new(root, "cut_short", cut_short(comparison));
+    json_object_set_new(root, "error", comparison->error[0] ? json_string(comparison->error) : json_null());
+    json_object_set_new(root, "host", json_pack("[o]", host()));
+    json_object_set_new(root, "config", bench_config_to_json(comparison->options->config));
+    json_object_set_new(root, "rails", rails(&plan->place));
+    json_object_set_new(root, "rounds", json_integer(plan->rounds));
+    json_object_set_new(root, "samples", samples);
+    json_object_set_new(root, "summary",
+                        json_pack("{s:b, s:I, s:I}", "passed", peers_passed(&comparison->result), "samples", count,
+                                  "samples_planned", (json_int_t)plan->case_count * plan->tool_count));
+    return root;
+}
+
+/* Every file that was asked for; the first error is told. */
+static int write_files(const struct comparison *comparison, struct wf_status *status)
+{
+    const struct wf_config *config = comparison->options->config;
+    const char *out = wf_config_text(config, WF_SET_OUT), *file = wf_config_text(config, WF_SET_JSON);
+    char path[WF_VALUE_MAX + 32];
+    json_t *root;
+    int rc = 0;
+
+    if (!out[0] && !file[0])
+        return 0;
+    root = everything(comparison);
+    snprintf(path, sizeof(path), "%s/peers.json", out);
+    if (out[0])
+        rc = bench_write_json(root, path, status);
+    if (file[0]) {
+        struct wf_status later = {0};
+        int other = bench_write_json(root, file, &later);
+        if (rc == 0 && other) {
+            *status = later;
+            rc = other;
+        }
+    }
+    json_decref(root);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- the run */
+
+static int fail(const struct wf_status *status, int otherwise)
+{
+    fprintf(stderr, "weft: %s\n", status->text);
+    return status->code == -EINVAL ? BENCH_USAGE : status->code == -EOPNOTSUPP ? BENCH_UNAVAILABLE : otherwise;
+}
+
+static int measure(struct comparison *comparison)
+{
+    static const struct bench_interrupt_ops ops = {heard, waiting, last_words};
+    struct wf_config *config = comparison->options->config;
+    struct wf_status status = {0};
+    int rc = bench_interrupt_start(&ops, comparison, &status), exit_status = BENCH_PASSED;
+
+    if (rc)
+        return fail(&status, BENCH_FAILED);
+    rc = peers_measure(&comparison->plan, &comparison->result, &status);
+    wipe(comparison);
+    if (rc) {
+        fprintf(stderr, "weft: %s\n", status.text);
+        snprintf(comparison->error, sizeof(comparison->error), "%s", status.text);
+    }
+    if (!bench_quiet(config) && comparison->result.block_count)
+        peers_report(&comparison->result, bench_people(config));
+    if (!peers_passed(&comparison->result))
+        exit_status = BENCH_FAILED;
+    if (write_files(comparison, &status) != 0)
+        exit_status = fail(&status, BENCH_FAILED);
+    bench_interrupt_stop();
+    return exit_status;
+}
+
+static int check_usage(const struct bench_options *options, struct wf_status *status)
+{
+    if (options->place != BENCH_PLACE_LOCAL)
+        return wf_fail(status, -EOPNOTSUPP, "weft peers compares on one machine only: use --local");
+    if (options->latency && options->rate)
+        return wf_fail(status, -EINVAL, "--lat and --rate exclude each other: name one");
+    if (wf_config_text(options->config, WF_SET_CSV)[0])
+        return wf_fail(status, -EINVAL, "--csv: weft peers writes JSON: use --json");
+    return 0;
+}
+
+int bench_compare(struct bench_options *options)
+{
+    static struct comparison comparison; /* large */
+    struct wf_status status = {0};
+    time_t now = time(NULL);
+    struct tm utc;
+    bool made_out = false;
+    int rc = check_usage(options, &status), exit_status;
+
+    gmtime_r(&now, &utc);
+    strftime(comparison.started, sizeof(comparison.started), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    comparison.options = options;
+    comparison.on_terminal = isatty(STDERR_FILENO) && !bench_quiet(options->config);
+    if (rc == 0)
+        rc = bench_compare_plan(options, &comparison.texts, &comparison.plan, &status);
+    if (rc == 0)
+        rc = bench_files_prepare(options->config, &made_out, &status);
+    if (rc)
+        return fail(&status, BENCH_FAILED);
+    comparison.plan.stop = stop;
+    comparison.plan.progress = progress;
+    comparison.plan.context = &comparison;
+    exit_status = measure(&comparison);
+    peers_result_fini(&comparison.result);
+    if (made_out)
+        rmdir(wf_config_text(options->config, WF_SET_OUT)); /* succeeds only where nothing was written into it */
+    return exit_status;
+}
