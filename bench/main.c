@@ -7,6 +7,7 @@
 
 #include "compare.h"
 #include "options.h"
+#include "raw.h"
 #include "run.h"
 #include "show_config.h"
 #include "weft.h"
@@ -22,11 +23,13 @@ static const struct command {
     enum bench_command id;
     int (*run)(struct bench_options *options);
     const char *help;
+    int (*run_words)(int argc, char **argv); /* instead of `run`: reads its own options */
 } commands[] = {
-    {"mesh", BENCH_MESH, bench_run, "full mesh between two nodes: --local, --listen or --connect"},
-    {"pair", BENCH_PAIR, bench_run, "one directed pair: bandwidth, or ping-pong with --lat"},
-    {"peers", BENCH_PEERS, bench_compare, "the same pair on other tools, side by side, and the ratio"},
-    {"config", BENCH_CONFIG, show_config, "every setting: value, origin, default, meaning"},
+    {"mesh", BENCH_MESH, bench_run, "full mesh between two nodes: --local, --listen or --connect", NULL},
+    {"pair", BENCH_PAIR, bench_run, "one directed pair: bandwidth, or ping-pong with --lat", NULL},
+    {"peers", BENCH_PEERS, bench_compare, "the same pair on other tools, side by side, and the ratio", NULL},
+    {"config", BENCH_CONFIG, show_config, "every setting: value, origin, default, meaning", NULL},
+    {"raw", 0, NULL, "the floor: what plain TCP sockets give, without Weft", bench_raw},
 };
 
 #define COMMAND_COUNT ((int)(sizeof(commands) / sizeof(commands[0])))
@@ -111,7 +114,8 @@ static int run_words(int argc, char **argv)
     }
     for (int i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
-            return run_command(&commands[i], argc - 1, argv + 1);
+            return commands[i].run_words ? commands[i].run_words(argc - 1, argv + 1)
+                                         : run_command(&commands[i], argc - 1, argv + 1);
     return unknown_command(argv[1]);
 }
 

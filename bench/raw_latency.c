@@ -1,0 +1,66 @@
+/* Ping-pong on the first stream. */
+#include <errno.h>
+#include <poll.h>
+
+#include "base/clock.h"
+#include "raw.h"
+
+static int send_message(struct raw_link *link)
+{
+    uint64_t left = link->plan.size;
+
+    while (left) {
+        int64_t moved = raw_send(link, &link->streams[0], left);
+        if (moved == 0)
+            moved = raw_idle(link, POLLOUT);
+        if (moved < 0)
+            return (int)moved;
+        left -= (uint64_t)moved;
+    }
+    return 0;
+}
+
+/* Into the area that the next message goes out of: a ping-pong has one message under way. */
+static int receive_message(struct raw_link *link)
+{
+    uint64_t left = link->plan.size;
+
+    while (left) {
+        int64_t moved = raw_receive(link, &link->streams[0], left);
+        if (moved == 0)
+            moved = raw_idle(link, POLLIN);
+        if (moved < 0)
+            return (int)moved;
+        left -= (uint64_t)moved;
+    }
+    return 0;
+}
+
+int raw_ping(struct raw_link *link, uint64_t messages, double *times_ns)
+{
+    int64_t before = wf_clock_now(&wf_clock_monotonic), now;
+    int rc = 0;
+
+    for (uint64_t i = 0; rc == 0 && i < messages; i++) {
+        rc = send_message(link);
+        if (rc == 0)
+            rc = receive_message(link);
+        now = wf_clock_now(&wf_clock_monotonic);
+        if (times_ns)
+            times_ns[i] = (double)(now - before) / 2;
+        before = now;
+    }
+    return rc;
+}
+
+int raw_pong(struct raw_link *link, uint64_t messages)
+{
+    int rc = 0;
+
+    for (uint64_t i = 0; rc == 0 && i < messages; i++) {
+        rc = receive_message(link);
+        if (rc == 0)
+            rc = send_message(link);
+    }
+    return rc;
+}
