@@ -5,7 +5,8 @@
 
 #include "peers.h"
 
-static const struct peer_tool *const all[] = {&peer_weft, &peer_iperf3};
+static const struct peer_tool *const all[] = {&peer_weft,      &peer_raw,     &peer_iperf3, &peer_ucx,
+                                              &peer_libfabric, &peer_openmpi, &peer_nccl};
 
 #define ALL_COUNT ((int)(sizeof(all) / sizeof(all[0])))
 

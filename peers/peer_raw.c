@@ -1,0 +1,137 @@
+/*
+ * `weft raw`: plain sockets, the floor. The best call size depends on caches and the kernel's socket buffers, and
+ * spinning costs processor time that waiting does not: both are tried.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/config.h"
+#include "reading.h"
+
+static const uint64_t calls[] = {64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
+
+#define CALLS ((int)(sizeof(calls) / sizeof(calls[0])))
+#define BATCHES 3 /* all of what may be in flight, a half, a quarter */
+
+/* How many different call sizes, or batches, a case has. */
+static int ways(const struct peer_case *asked)
+{
+    int count = 0;
+
+    switch (asked->metric) {
+    case PEER_BANDWIDTH:
+        while (count < CALLS && calls[count] < asked->size)
+            count++;
+        return count + 1; /* and the whole message */
+    case PEER_RATE:
+        while (count + 1 < BATCHES && asked->inflight >> (count + 1))
+            count++;
+        return count + 1;
+    default:
+        return 1;
+    }
+}
+
+/* Each spinning and blocking. */
+static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+{
+    (void)place;
+    if (asked->size == 0) {
+        snprintf(why, 200, "a stream has no empty messages");
+        return 0;
+    }
+    return 2 * ways(asked);
+}
+
+/* The server's addresses, one for each stream. */
+static int put_addresses(const struct peer_place *place, struct peer_command *command)
+{
+    char list[PEER_RAILS_MAX * 64];
+    size_t used = 0;
+
+    for (int i = 0; i < place->rail_count; i++) {
+        bool colons = strchr(place->rails[i], ':') != NULL;
+        int length = snprintf(list + used, sizeof(list) - used, "%s%s%s%s:%d", i ? "," : "", colons ? "[" : "",
+                              place->rails[i], colons ? "]" : "", place->port);
+        if (length < 0 || (size_t)length >= sizeof(list) - used)
+            return -ENOBUFS;
+        used += (size_t)length;
+    }
+    return peer_word(command, "%s", list);
+}
+
+/* What differs between the variants, and what it is called. */
+static int put_way(const struct peer_case *asked, int way, bool block, struct peer_commands *out)
+{
+    char size[32];
+    const char *how = block ? "blocking" : "spinning";
+    struct peer_command *client = &out->client;
+    uint64_t call = way < CALLS && calls[way] < asked->size ? calls[way] : asked->size;
+    uint32_t batch = asked->inflight >> way ? asked->inflight >> way : 1;
+
+    if (block)
+        peer_word(client, "--block");
+    if (asked->metric == PEER_LATENCY) {
+        snprintf(out->note, sizeof(out->note), "%s", how);
+        return peer_word(client, "--lat");
+    }
+    peer_word(client, "--inflight");
+    peer_word(client, "%" PRIu32, asked->inflight);
+    if (asked->metric == PEER_RATE) {
+        snprintf(out->note, sizeof(out->note), "%" PRIu32 " messages a call, %s", batch, how);
+        peer_word(client, "--rate");
+        peer_word(client, "--batch");
+        return peer_word(client, "%" PRIu32, batch);
+    }
+    snprintf(out->note, sizeof(out->note), "calls of %s, %s", wf_format_size(call, size, sizeof(size)), how);
+    peer_word(client, "--call");
+    return peer_word(client, "%s", wf_format_size(call, size, sizeof(size)));
+}
+
+static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+{
+    struct peer_command *server = &out->server, *client = &out->client;
+    int rc, other;
+
+    peer_word(server, "%s/weft", place->folder);
+    peer_word(server, "raw");
+    peer_word(server, "--listen");
+    rc = peer_word(server, "%d", place->port);
+
+    peer_word(client, "%s/weft", place->folder);
+    peer_word(client, "raw");
+    peer_word(client, "--connect");
+    other = put_addresses(place, client);
+    rc = rc ? rc : other;
+    peer_word(client, "--size");
+    peer_word(client, "%" PRIu64, asked->size);
+    peer_word(client, "-n");
+    peer_word(client, "%" PRIu64, asked->messages);
+    peer_word(client, "-w");
+    peer_word(client, "%" PRIu64, asked->warmup);
+    peer_word(client, "--buffers");
+    peer_word(client, "%" PRIu32, asked->buffers);
+    other = put_way(asked, index / 2, index % 2 != 0, out);
+    if (asked->metric == PEER_LATENCY && place->rail_count > 1)
+        strcat(out->note, "; first rail only");
+    return rc ? rc : other;
+}
+
+static int read_output(const struct peer_case *asked, const struct peer_output *server,
+                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+{
+    (void)server;
+    return peer_read_json(asked, "weft raw", "weft.raw/1", client->text, out, status);
+}
+
+const struct peer_tool peer_raw = {
+    .name = "raw",
+    .program = "weft",
+    .package = NULL,
+    .many_buffers = true,
+    .variants = variants,
+    .commands = commands,
+    .read = read_output,
+};
