@@ -113,13 +113,25 @@ static void fill(struct peer_output *output, const struct peer_program *program,
     output->elapsed_s = (double)(wf_clock_now(&wf_clock_monotonic) - start_ns) / 1e9;
 }
 
-int peer_run(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status)
+/* Of those that run: asked first, both at once, as each may take its time. */
+static void end_all(struct peer_outcome *outcome)
+{
+    struct peer_program *const both[] = {&outcome->client_program, &outcome->server_program};
+
+    for (int i = 0; i < 2; i++)
+        if (both[i]->keeper && !both[i]->ended)
+            peer_program_end(both[i]);
+    for (int i = 0; i < 2; i++)
+        while (both[i]->keeper && !both[i]->ended)
+            peer_program_pump(&both[i], 1, -1);
+}
+
+static int perform(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status)
 {
     bool has_server = run->commands->server.words[0] != NULL;
     int64_t start_ns = 0;
     int rc = 0;
 
-    memset(outcome, 0, sizeof(*outcome));
     if (has_server && peer_listening(run->port))
         return wf_fail(status, -EADDRINUSE, "port %d is in use: choose another with --port", run->port);
     if (has_server)
@@ -141,6 +153,16 @@ int peer_run(const struct peer_run *run, struct peer_outcome *outcome, struct wf
         rc = judge(outcome, status);
     if (rc == 0 && has_server)
         fill(&outcome->server, &outcome->server_program, start_ns);
+    return rc;
+}
+
+int peer_run(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status)
+{
+    int rc;
+
+    memset(outcome, 0, sizeof(*outcome));
+    rc = perform(run, outcome, status);
+    end_all(outcome);
     return rc;
 }
 
