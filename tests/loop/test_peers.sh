@@ -1,0 +1,144 @@
+#!/bin/bash
+# test_peers.sh: weft peers with whatever tools are here: what it prints and writes, what it does about tools that are
+# not here or fail, and that nothing of them is left. No figure counts.
+. "$(dirname "$0")/loop_lib.sh"
+limit=100
+command -v jq >/dev/null || skip "jq is not here, to read the results"
+
+quick="--rounds 1 --seconds 0.02"
+
+# Whether a JSON file has the property that a jq program states.
+json() { # FILE PROGRAM
+    jq -e "$2" "$1" >/dev/null
+}
+
+gone() { # PID
+    local tries
+    for tries in 1 2 3 4 5 6 7 8 9 10; do
+        kill -0 "$1" 2>/dev/null || return 0
+        sleep 0.2
+    done
+    return 1
+}
+
+# ---- every tool
+weft peers $quick --rounds 2 --size 64K --json all.json
+pass_if "status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "no line is wider than 110: $(cat out)" awk 'length > 110 { wide = 1 } END { exit wide }' out
+pass_if "a head: $(cat out)" grep -q '^tool  *GB/s  *spread  *weft/tool  *CPU s/GB  *infl  *bufs  *note$' out
+pass_if "Weft has a line: $(cat out)" grep -Eq '^weft +[0-9.]+ +[0-9]+% +1 +[0-9.]+ +16 +1' out
+for tool in $(jq -r '.samples[].backend' all.json); do
+    pass_if "$tool has a line: $(cat out)" grep -q "^$tool " out
+done
+pass_if "what a result is" json all.json '.schema == "weft.result/1" and .command == "peers" and .cut_short == null and
+    .summary.passed and (.samples | length) == .summary.samples_planned and (.config.rounds.value == 2)'
+pass_if "a tool that was measured has figures and command lines: $(jq -c '.samples[]' all.json)" json all.json \
+    '[.samples[] | select(.measured) | (.rounds | length) == 2 and (.median | type) == "number" and
+        .min <= .median and .median <= .max and (.unit == "GB/s") and (.bw_gb_per_s == .median) and
+        .size_bytes == 65536 and .inflight == 16 and .buffers == 1 and .messages >= 16 and
+        (.client.command | length) > 0 and (.client.environment | type) == "array" and (.note | type) == "string" and
+        (.variants[.variant].client.command == .client.command)] | length > 0 and all'
+pass_if "one that was not has a reason: $(jq -c '.samples[]' all.json)" json all.json \
+    '[.samples[] | select(.measured | not) | .reason | length > 0] | all'
+pass_if "Weft is measured by weft pair" json all.json '[.samples[] | select(.backend == "weft")] |
+    length == 1 and .[0].ratio == 1 and (.[0].client.command | test("weft pair ")) and .[0].cpu_s_per_gb > 0'
+if command -v iperf3 >/dev/null; then
+    pass_if "iperf3 in several ways: $(cat out)" json all.json '.samples[] | select(.backend == "iperf3") |
+        .measured and (.variants | length) >= 5 and .ratio > 0 and .cpu_s_per_gb > 0 and
+        (.server.command | startswith("iperf3 -s"))'
+fi
+if command -v ucx_perftest >/dev/null && jq -e '.samples[] | select(.backend == "ucx")' all.json >/dev/null; then
+    pass_if "UCX: $(cat out)" json all.json '.samples[] | select(.backend == "ucx") | .measured and .ratio > 0'
+fi
+pass_if "nobody is left" nothing_left
+
+# ---- other cases
+weft peers $quick --tools weft --lat --size 8 --json - --out results
+pass_if "latency: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "half round trips: $(cat out)" json out '.samples[0] | .metric == "latency" and .unit == "us" and
+    .time_us.p50 == .median and .time_us.p99 >= .time_us.p50 and .inflight == 1'
+pass_if "text goes elsewhere: $(cat err)" grep -q '^half round trip, messages of 8 bytes' err
+pass_if "the folder has the same" json results/peers.json '.samples[0].metric == "latency"'
+weft peers $quick --tools weft --rate --iters 1000 --warmup 64 --quiet --json rate.json
+pass_if "rate: $(cat err)" json rate.json '.samples[0] | .metric == "rate" and .size_bytes == 64 and .messages == 1000 and
+    .warmup == 64 and .inflight == 64 and .messages_per_s == .median'
+pass_if "quiet: $(cat out err)" [ ! -s out ] && [ ! -s err ]
+weft peers $quick --tools weft --rails 127.0.1.1,127.0.2.1 --size 64K --channels 2 --json rails.json
+pass_if "two rails: $(cat err)" json rails.json '(.rails | length) == 2 and
+    (.samples[0].client.command | test("--rails 127.0.1.1,127.0.2.1 .*--set=channels=2"))'
+
+# ---- tools that are not here, or fail
+# Runs weft where no tools are found but those in bin/.
+with_tools() { # ARGUMENTS...
+    timeout -k 5 "$limit" env PATH="$PWD/bin" "$WEFT" "$@" >out 2>err </dev/null
+    status=$?
+}
+tool() { # NAME: a script of what stands on standard input
+    { echo "#!$BASH" && cat; } >"bin/$1"
+    chmod +x "bin/$1"
+}
+mkdir bin
+with_tools peers $quick --size 64K --json absent.json
+pass_if "without other tools: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "the package is named: $(cat out)" grep -Eq '^iperf3 +- +not installed: Debian package iperf3$' out
+pass_if "and in the file" json absent.json '.samples[] | select(.backend == "iperf3") |
+    (.installed | not) and (.measured | not) and .package == "iperf3" and .variants == []'
+tool iperf3 <<<'echo "no memory left" >&2; exit 3'
+with_tools peers $quick --tools weft,iperf3 --size 64K --json failed.json
+pass_if "a tool that fails is a line: status $status: $(cat out err)" [ "$status" -eq 0 ]
+pass_if "with what it said: $(cat out)" grep -q '^iperf3 .*failed: iperf3 ended with status 3' out
+pass_if "and in the file" json failed.json '.samples[] | select(.backend == "iperf3") | .installed and
+    (.measured | not) and (.reason | test("no memory left")) and .failures > 0'
+
+# ---- interrupted and killed, while a tool hangs
+started() { # waits for the tool: its process id, and that of a child which has left its group
+    local tries=0
+    until [ "$(cat pids 2>/dev/null | wc -l)" = 2 ] || [ $((tries += 1)) -gt 300 ]; do
+        sleep 0.1
+    done
+    cat pids
+}
+tool iperf3 <<EOF
+$(command -v setsid) $(command -v sleep) 1000 &
+printf '%d\n%d\n' \$\$ \$! >$PWD/pids
+exec $(command -v sleep) 1000
+EOF
+for signal in INT TERM KILL; do
+    rm -f pids cut.json
+    env PATH="$PWD/bin" "$WEFT" peers $quick --tools weft,iperf3 --size 64K \
+        --json cut.json >out 2>err </dev/null &
+    pid=$!
+    pids=$(started)
+    kill -s "$signal" "$pid"
+    wait "$pid" 2>/dev/null
+    status=$?
+    pass_if "the tool ran" [ -n "$pids" ]
+    for one in $pids; do
+        pass_if "after SIG$signal the tool's process $one is gone" gone "$one"
+    done
+    pass_if "after SIG$signal nobody is left" nothing_left
+    [ "$signal" = KILL ] && continue
+    pass_if "after SIG$signal: status $status: $(cat err)" [ "$status" -eq 1 ]
+    pass_if "the table says so: $(cat out)" grep -q "only 0 of 1 rounds: interrupted by SIG$signal" out
+    pass_if "the file says so" json cut.json \
+        ".cut_short.by == \"SIG$signal\" and (.summary.passed | not) and .interrupted"
+done
+
+# ---- usage
+wrong() { # WORD ARGUMENTS...
+    local word=$1
+    shift
+    weft peers "$@"
+    pass_if "weft peers $*: status $status: $(cat err)" [ "$status" -eq 2 ]
+    pass_if "weft peers $*: no word of $word: $(cat err)" grep -Fq -e "$word" err
+}
+wrong iperf9 --tools iperf9
+wrong seconds --seconds 0
+wrong seconds --seconds soon
+wrong "--size 0" --size 0
+wrong rounds --rounds 0
+wrong "--lat and --rate" --lat --rate
+wrong --csv --csv x.csv
+weft pair --local --rate
+pass_if "an option of weft peers alone: $(cat err)" grep -q "but for 'weft peers'" err
+finish
