@@ -112,6 +112,9 @@ find_optional() {
     ((tests)) || return 0
     need 'clang (second compiler of the tests)' 'clang libclang-rt-dev' 'clang compiler-rt' have clang
     need 'strace (a test that shows which engine runs)' strace strace have strace
+    need 'jq (the test of weft peers)' jq jq have jq
+    need 'iperf3 (weft peers compares with it)' iperf3 iperf3 have iperf3
+    need 'ucx_perftest (weft peers compares with it)' ucx-utils ucx have ucx_perftest
 }
 
 print_missing() {

@@ -14,7 +14,7 @@ make_machine() {
     for name in bash env rm mktemp tail cat touch grep; do
         ln -s -- "$(type -P "$name")" "$machine/$name"
     done
-    for name in gcc make ip tc clang strace; do
+    for name in gcc make ip tc clang strace jq iperf3 ucx_perftest; do
         program "$machine" "$name" <<<'exit 0'
     done
     program "$machine" cmake <<<'echo "cmake version 3.22.1"'
@@ -119,6 +119,17 @@ touch "$scratch/lacks_liburing"
 setup bash "$root/setup.sh"
 expect_status 0 'liburing is optional'
 expect_text 'liburing-dev' 'its absence is told'
+make_machine 1000 apt-get
+rm -f -- "$machine/iperf3" "$machine/ucx_perftest"
+setup bash "$root/setup.sh" --tests
+expect_status 0 'tools to compare with are optional'
+expect_text 'iperf3 ucx-utils' 'their packages are told'
+[[ -z $(calls) ]] || fail "users get tools to compare with: $(calls)"
+make_machine 0 apt-get
+rm -f -- "$machine/iperf3"
+setup CI=1 bash "$root/setup.sh" --tests
+expect_status 0 'iperf3 is optional in CI'
+[[ $(calls) == *install*iperf3* ]] || fail "CI does not install iperf3: $(calls)"
 make_machine 0 apt-get
 touch "$scratch/lacks_liburing"
 setup CI=1 bash "$root/setup.sh"
