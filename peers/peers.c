@@ -9,6 +9,8 @@
 #include "calibrate.h"
 
 #define FAILURES_MAX 2 /* in a row, at the start, after which a variant is given up */
+#define TRIAL_ROUNDS 3 /* so many each variant gets, */
+#define HOPELESS 0.75  /* and no more if it never came so near to the best of its tool in the same round */
 
 static const struct peer_reading nothing = {-1, -1, -1, -1, -1, -1};
 
@@ -123,6 +125,32 @@ static void tell(const struct peers_plan *plan, const struct peers_block *block,
     plan->progress(plan->context, done, total, doing);
 }
 
+/* How near `mine` comes to `best`, which is 1; more where it is better. */
+static double nearness(const struct peers_block *block, const struct peer_reading *mine,
+                       const struct peer_reading *best)
+{
+    double value = peers_value(mine, block->asked.metric, false), other = peers_value(best, block->asked.metric, false);
+
+    if (value <= 0 || other <= 0)
+        return value > 0 ? 1 : 0;
+    return block->asked.metric == PEER_LATENCY ? other / value : value / other;
+}
+
+/* Ways to call a tool that have no chance would take most of the time. */
+static void give_up_hopeless(const struct peers_block *block, struct peers_row *row)
+{
+    int best = peers_best_variant(block, row);
+
+    for (int v = 0; v < row->variant_count && best >= 0; v++) {
+        struct peers_variant *variant = &row->variants[v];
+        bool hopeless = true;
+        for (int round = 0; round < block->rounds_done; round++)
+            if (nearness(block, &variant->rounds[round], &row->variants[best].rounds[round]) >= HOPELESS)
+                hopeless = false;
+        variant->given_up = variant->given_up || hopeless;
+    }
+}
+
 static int run_rounds(const struct peers_plan *plan, struct peers_block *block, int index, struct wf_status *status)
 {
     struct turn turns[PEERS_TOOLS_MAX * PEERS_VARIANTS_MAX];
@@ -138,6 +166,8 @@ static int run_rounds(const struct peers_plan *plan, struct peers_block *block, 
                 return rc;
         }
         block->rounds_done = round + 1;
+        for (int i = 0; round + 1 == TRIAL_ROUNDS && i < plan->tool_count; i++)
+            give_up_hopeless(block, &block->rows[i]);
     }
     return 0;
 }

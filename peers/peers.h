@@ -3,7 +3,8 @@
  *
  *     for each case: messages from a first run of Weft; for each round: every variant of every tool once
  *
- * The order of a round is that of the round before, moved on by one.
+ * The order of a round is that of the round before, moved on by one. A variant that fails twice at the start, or is far
+ * from the best of its tool in each of the first three rounds, is not run again.
  */
 #ifndef WF_PEERS_PEERS_H
 #define WF_PEERS_PEERS_H
@@ -45,7 +46,7 @@ struct peers_variant {
     struct peer_commands commands; /* of its last run: the port may differ from round to round */
     struct peer_reading *rounds;   /* plan->rounds of them; owned */
     int failures;
-    bool given_up; /* failed twice and never worked: not run again */
+    bool given_up; /* not run again */
 };
 
 /* A tool in a case. Owns its variants. */

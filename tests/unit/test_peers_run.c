@@ -506,6 +506,47 @@ static void rounds_take_turns(void **state)
     peers_result_fini(&result);
 }
 
+static int slow_and_fast(const struct peer_case *asked, const struct peer_place *place, int index,
+                         struct peer_commands *out)
+{
+    (void)asked;
+    (void)place;
+    return echo("o", index, index ? "3" : "2", out);
+}
+
+/* After three rounds it is known that variant 0 is far behind; one that is near goes on. */
+static void the_hopeless_are_given_up(void **state)
+{
+    const struct peer_tool tool = {
+        .name = "tool", .program = "sh", .variants = two_variants, .commands = slow_and_fast, .read = read_value};
+    struct peers_plan plan = {.place = {.folder = "."},
+                              .cases = {{PEER_BANDWIDTH, 1024, 8, 1, 1, 1}},
+                              .case_count = 1,
+                              .tools = {&tool},
+                              .tool_count = 1,
+                              .rounds = 5,
+                              .seconds = 1,
+                              .fixed_messages = true};
+    struct peers_result result;
+    struct wf_status status = {0};
+    char text[256];
+
+    (void)state;
+    strcpy(trace_path + strlen(trace_path) - 6, "XXXXXX");
+    assert_true(mkstemp(trace_path) >= 0);
+    assert_int_equal(peers_measure(&plan, &result, &status), 0);
+    assert_string_equal(read_trace(text, sizeof(text)), "o0\no1\n"
+                                                        "o1\no0\n"
+                                                        "o0\no1\n"
+                                                        "o1\n"
+                                                        "o1\n");
+    unlink(trace_path);
+    assert_true(result.blocks[0].rows[0].variants[0].given_up);
+    assert_false(result.blocks[0].rows[0].variants[1].given_up);
+    assert_int_equal(peers_best_variant(&result.blocks[0], &result.blocks[0].rows[0]), 1);
+    peers_result_fini(&result);
+}
+
 static int be_tool(int argc, char **argv)
 {
     int port = argc > 2 ? atoi(argv[2]) : 0, status = argc > 3 ? atoi(argv[3]) : 0;
@@ -543,6 +584,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_run_can_be_stopped),
         cmocka_unit_test(nothing_outlives_us),
         cmocka_unit_test(rounds_take_turns),
+        cmocka_unit_test(the_hopeless_are_given_up),
     };
 
     if (argc > 1)
