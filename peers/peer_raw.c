@@ -62,6 +62,13 @@ static int put_addresses(const struct peer_place *place, struct peer_command *co
     return peer_word(command, "%s", list);
 }
 
+/* A batch goes out of one piece of memory, as it does where messages are copied into it: fewer buffers than messages in
+ * it would make a list of pieces for the kernel, and the floor of that would be none. */
+static uint32_t buffers(const struct peer_case *asked)
+{
+    return asked->metric == PEER_RATE && asked->buffers < asked->inflight ? asked->inflight : asked->buffers;
+}
+
 /* What differs between the variants, and what it is called. */
 static int put_way(const struct peer_case *asked, int way, bool block, struct peer_commands *out)
 {
@@ -80,7 +87,8 @@ static int put_way(const struct peer_case *asked, int way, bool block, struct pe
     peer_word(client, "--inflight");
     peer_word(client, "%" PRIu32, asked->inflight);
     if (asked->metric == PEER_RATE) {
-        snprintf(out->note, sizeof(out->note), "%" PRIu32 " messages a call, %s", batch, how);
+        snprintf(out->note, sizeof(out->note), "%" PRIu32 " messages a call, %" PRIu32 " buffers, %s", batch,
+                 buffers(asked), how);
         peer_word(client, "--rate");
         peer_word(client, "--batch");
         return peer_word(client, "%" PRIu32, batch);
@@ -112,7 +120,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(client, "-w");
     peer_word(client, "%" PRIu64, asked->warmup);
     peer_word(client, "--buffers");
-    peer_word(client, "%" PRIu32, asked->buffers);
+    peer_word(client, "%" PRIu32, buffers(asked));
     other = put_way(asked, index / 2, index % 2 != 0, out);
     if (asked->metric == PEER_LATENCY && place->rail_count > 1)
         strcat(out->note, "; first rail only");

@@ -11,8 +11,9 @@
 
 #define SETTINGS 2
 #define COLUMNS 8
-#define EXACT_RATE 10000 /* messages/s are printed without decimals, MiB/s with two: above this the former tell more   \
-                          */
+#define EXACT_RATE                                                                                                     \
+    10000 /* messages/s are printed without decimals, MiB/s with two: above this the former tell more                  \
+           */
 
 static const struct way {
     const char *note;
@@ -24,6 +25,7 @@ static const struct way {
         {"rendezvous from 8K", {"UCX_RNDV_THRESH=8K"}, false},
         {"rendezvous by put", {"UCX_RNDV_SCHEME=put_zcopy", "UCX_RNDV_THRESH=8K"}, false},
         {"eager", {"UCX_RNDV_THRESH=inf"}, false},
+        {"eager, segments of 64K", {"UCX_RNDV_THRESH=inf", "UCX_TCP_TX_SEG_SIZE=64K"}, false},
         {"socket buffers of 4 MiB", {"UCX_TCP_SNDBUF=4M", "UCX_TCP_RCVBUF=4M"}, false},
         {"sleeping", {NULL}, true},
 },
