@@ -29,7 +29,7 @@ const char *peer_columns(const char *text, const char *marks, struct peer_column
 
     text += strspn(text, "\r\n \t");
     length = strcspn(text, "\n");
-    if (length == 0 || length >= sizeof(out->text))
+    if (length == 0 || length >= sizeof(out->text) || text[length] != '\n')
         return NULL;
     memcpy(out->text, text, length);
     out->text[length] = '\0';

@@ -21,8 +21,8 @@ struct peer_columns {
 /* A number that is finite and not negative; the whole of `text` but for blanks at its end. 0 or -EINVAL. */
 int peer_number(const char *text, double *out);
 
-/* The first line from `text` on that has something in it, in columns. Returns what follows it; NULL: there is none, or
- * it does not fit. */
+/* The first line from `text` on that has something in it, in columns. Returns what follows it; NULL: there is none, it
+ * does not fit, or it does not end: its last number may have lost digits. */
 const char *peer_columns(const char *text, const char *marks, struct peer_columns *out);
 
 /* The column called `name`; -1: none. */
