@@ -11,39 +11,95 @@
 #define FIRST_MOST 20000         /* and its messages */
 #define MESSAGES_MOST 100000000  /* of a case */
 
-static int port_of(const struct peers_plan *plan, struct wf_status *status)
+/* One measurement on its way. */
+struct once {
+    const struct peers_plan *plan;
+    const struct peer_tool *tool;
+    const struct peer_case *asked;
+    struct peer_commands *commands;
+    struct peer_outcome outcome;
+    int port;
+};
+
+static int choose_port(struct once *once, int variant, struct wf_status *status)
 {
-    return plan->place.port ? plan->place.port : peer_free_port(status);
+    const struct peers_plan *plan = once->plan;
+    int rc;
+
+    if (plan->far)
+        return plan->far->begin(plan->far_context, once->tool, once->asked, variant, &once->port, status);
+    rc = plan->place.port ? plan->place.port : peer_free_port(status);
+    once->port = rc > 0 ? rc : 0;
+    return rc > 0 ? 0 : rc;
+}
+
+static int make_commands(struct once *once, int variant, struct wf_status *status)
+{
+    struct peer_place place = once->plan->place;
+    int rc;
+
+    place.port = once->port;
+    memset(once->commands, 0, sizeof(*once->commands));
+    rc = once->tool->commands(once->asked, &place, variant, once->commands);
+    if (rc)
+        return wf_fail(status, rc, "the command line of %s is too long: name fewer rails or settings",
+                       once->tool->name);
+    if (once->plan->far) {
+        memset(&once->commands->server, 0, sizeof(once->commands->server));
+        once->plan->far->tell_command(once->plan->far_context, &once->commands->server);
+    }
+    return 0;
+}
+
+/* The server elsewhere may explain why the client failed; and it has to end either way. */
+static int end_far(struct once *once, int rc, struct wf_status *status)
+{
+    struct wf_status other = {0};
+    int there = once->plan->far->end(once->plan->far_context, rc == 0, &once->outcome.server, &other);
+
+    if (other.code && (there || rc))
+        *status = other;
+    return rc ? rc : there;
+}
+
+static int run_and_read(struct once *once, struct peer_reading *found, struct wf_status *status)
+{
+    const struct peers_plan *plan = once->plan;
+    struct peer_run run = {
+        .commands = once->commands,
+        .port = once->port,
+        .timeout_ms = TIMEOUT_MS + (int)(TIMEOUT_SLOWER * 1000 * plan->seconds),
+        .stop = plan->stop,
+        .context = plan->context,
+        .client_only = plan->far != NULL,
+    };
+    int rc = peer_run(&run, &once->outcome, status);
+
+    if (plan->far)
+        rc = end_far(once, rc, status);
+    if (rc == 0)
+        rc = once->tool->read(once->asked, once->outcome.server.text ? &once->outcome.server : NULL,
+                              &once->outcome.client, found, status);
+    if (rc == 0 && peers_value(found, once->asked->metric, false) < 0)
+        rc = wf_fail(status, -EPROTO, "%s told no result", once->tool->name);
+    return rc;
 }
 
 int peers_run_once(const struct peers_plan *plan, const struct peer_tool *tool, const struct peer_case *asked,
                    int variant, struct peer_commands *commands, struct peer_reading *reading, struct wf_status *status)
 {
-    struct peer_place place = plan->place;
-    struct peer_outcome outcome = {0};
+    struct once once = {.plan = plan, .tool = tool, .asked = asked, .commands = commands};
     struct peer_reading found = {-1, -1, -1, -1, -1, -1};
-    int rc = port_of(plan, status);
+    int rc = choose_port(&once, variant, status);
 
-    if (rc < 0)
-        return rc;
-    place.port = rc;
-    memset(commands, 0, sizeof(*commands));
-    rc = tool->commands(asked, &place, variant, commands);
     if (rc)
-        return wf_fail(status, rc, "the command line of %s is too long: name fewer rails or settings", tool->name);
-    struct peer_run run = {
-        .commands = commands,
-        .port = place.port,
-        .timeout_ms = TIMEOUT_MS + (int)(TIMEOUT_SLOWER * 1000 * plan->seconds),
-        .stop = plan->stop,
-        .context = plan->context,
-    };
-    rc = peer_run(&run, &outcome, status);
+        return rc;
+    rc = make_commands(&once, variant, status);
     if (rc == 0)
-        rc = tool->read(asked, outcome.server.text ? &outcome.server : NULL, &outcome.client, &found, status);
-    if (rc == 0 && peers_value(&found, asked->metric, false) < 0)
-        rc = wf_fail(status, -EPROTO, "%s told no result", tool->name);
-    peer_outcome_fini(&outcome);
+        rc = run_and_read(&once, &found, status);
+    else if (plan->far)
+        end_far(&once, rc, status);
+    peer_outcome_fini(&once.outcome);
     if (rc == 0)
         *reading = found;
     return rc;

@@ -24,6 +24,21 @@
 
 /* --- what is asked --- */
 
+/*
+ * The other machine, where the servers run: it makes their command lines itself, from the names of tools and the
+ * numbers of a case. NULL in the plan: they run here.
+ */
+struct peers_far {
+    /* Starts the server; 0 once it listens on `port`. */
+    int (*begin)(void *context, const struct peer_tool *tool, const struct peer_case *asked, int variant, int *port,
+                 struct wf_status *status);
+    /* The command line of the server that was started last. */
+    void (*tell_command)(void *context, struct peer_command *server);
+    /* The client has ended: collects what the server printed, which stays until the next call. `text` NULL: there was
+     * none. Where the client failed (not `worked`), `status` says why the server did, if it did. */
+    int (*end)(void *context, bool worked, struct peer_output *server, struct wf_status *status);
+};
+
 struct peers_plan {
     struct peer_place place; /* `port` 0: a free one for each run */
     struct peer_case cases[PEERS_CASES_MAX];
@@ -34,6 +49,8 @@ struct peers_plan {
     double seconds;      /* that Weft shall take for the messages of a case */
     bool fixed_messages; /* the cases say how many messages; else they are found */
 
+    const struct peers_far *far;
+    void *far_context;
     peer_stop *stop; /* NULL: nothing stops it */
     /* Told before each run: how many are done, of how many, and what comes. NULL: nobody is. */
     void (*progress)(void *context, int done, int total, const char *doing);

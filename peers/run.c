@@ -29,7 +29,7 @@ static int check_stop(const struct peer_run *run, struct wf_status *status)
     return run->stop ? run->stop(run->context, status) : 0;
 }
 
-int peer_run_await_listening(const struct peer_run *run, struct peer_program *server, struct wf_status *status)
+static int await_listening(const struct peer_run *run, struct peer_program *server, struct wf_status *status)
 {
     int64_t deadline = after_ms(run->timeout_ms);
     int rc = 0;
@@ -46,6 +46,19 @@ int peer_run_await_listening(const struct peer_run *run, struct peer_program *se
                          run->timeout_ms / 1000);
     }
     return rc;
+}
+
+int peer_run_serve(const struct peer_run *run, struct peer_program *server, struct wf_status *status)
+{
+    int rc;
+
+    memset(server, 0, sizeof(*server));
+    if (!run->commands->server.words[0])
+        return 0;
+    if (peer_listening(run->port))
+        return wf_fail(status, -EADDRINUSE, "port %d is in use: choose another with --port", run->port);
+    rc = peer_program_start(server, &run->commands->server, status);
+    return rc ? rc : await_listening(run, server, status);
 }
 
 /* The server's failure explains the client's. */
@@ -88,9 +101,8 @@ static int await_client(const struct peer_run *run, struct peer_outcome *outcome
 }
 
 /* It may have the last word of a measurement to print. */
-static int await_server(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status)
+int peer_run_collect(const struct peer_run *run, struct peer_program *server, struct wf_status *status)
 {
-    struct peer_program *server = &outcome->server_program;
     int64_t deadline = after_ms(GRACE_MS);
     bool asked = false;
     int rc = 0;
@@ -128,31 +140,25 @@ static void end_all(struct peer_outcome *outcome)
 
 static int perform(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status)
 {
-    bool has_server = run->commands->server.words[0] != NULL;
-    int64_t start_ns = 0;
-    int rc = 0;
+    struct peer_program *server = &outcome->server_program, *client = &outcome->client_program;
+    int64_t start_ns;
+    int rc = run->client_only ? 0 : peer_run_serve(run, server, status);
 
-    if (has_server && peer_listening(run->port))
-        return wf_fail(status, -EADDRINUSE, "port %d is in use: choose another with --port", run->port);
-    if (has_server)
-        rc = peer_program_start(&outcome->server_program, &run->commands->server, status);
-    if (rc == 0 && has_server)
-        rc = peer_run_await_listening(run, &outcome->server_program, status);
-    if (rc == 0) {
-        start_ns = wf_clock_now(&wf_clock_monotonic);
-        rc = peer_program_start(&outcome->client_program, &run->commands->client, status);
-    }
+    if (rc)
+        return rc;
+    start_ns = wf_clock_now(&wf_clock_monotonic);
+    rc = peer_program_start(client, &run->commands->client, status);
     if (rc == 0)
         rc = await_client(run, outcome, status);
     if (rc == 0) {
-        fill(&outcome->client, &outcome->client_program, start_ns);
-        if (peer_program_verdict(&outcome->client_program, status) == 0)
-            rc = await_server(run, outcome, status);
+        fill(&outcome->client, client, start_ns);
+        if (peer_program_verdict(client, status) == 0)
+            rc = peer_run_collect(run, server, status);
     }
     if (rc == 0)
         rc = judge(outcome, status);
-    if (rc == 0 && has_server)
-        fill(&outcome->server, &outcome->server_program, start_ns);
+    if (rc == 0 && server->name)
+        fill(&outcome->server, server, start_ns);
     return rc;
 }
 

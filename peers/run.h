@@ -17,6 +17,7 @@ struct peer_run {
     int timeout_ms;  /* for each of: the server to listen, the client to end */
     peer_stop *stop; /* NULL: nothing stops it */
     void *context;
+    bool client_only; /* the server runs on another machine */
 };
 
 /* What came of it. `server.text` is NULL where there was no server to run. */
@@ -33,8 +34,12 @@ struct peer_outcome {
 int peer_run(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status);
 void peer_outcome_fini(struct peer_outcome *outcome);
 
-/* Waits until `server` listens on `port`. As peer_run(). */
-int peer_run_await_listening(const struct peer_run *run, struct peer_program *server, struct wf_status *status);
+/* The server's side alone, where the client runs on another machine: starts it, and returns once it listens; errors as
+ * of peer_run(). Where the tool has no server, `server->name` is NULL afterwards. */
+int peer_run_serve(const struct peer_run *run, struct peer_program *server, struct wf_status *status);
+
+/* After its client has ended: gives it some time to end by itself, then ends it. What `stop` said, or 0. */
+int peer_run_collect(const struct peer_run *run, struct peer_program *server, struct wf_status *status);
 
 /* The program of `tool` as it has to be called: its path, or NULL when it is not here. `room` as PATH_MAX. */
 const char *peer_find_program(const struct peer_tool *tool, const char *folder, char *path, size_t room);
