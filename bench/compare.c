@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "compare_far.h"
 #include "interrupt.h"
 #include "result.h"
 
@@ -15,8 +16,9 @@ struct comparison {
     struct bench_compare_texts texts;
     struct peers_plan plan;
     struct peers_result result;
-    char started[32]; /* ISO 8601, UTC */
-    char error[256];  /* why it ended early; "": it did not */
+    struct bench_far far; /* of two nodes */
+    char started[32];     /* ISO 8601, UTC */
+    char error[256];      /* why it ended early; "": it did not */
     bool on_terminal, drawn;
 };
 
@@ -24,9 +26,10 @@ struct comparison {
 
 static int heard(void *context, int signal)
 {
-    (void)context;
+    struct comparison *comparison = context;
+
     (void)signal;
-    return BENCH_LAST_WORDS_MS;
+    return atomic_load(&comparison->far.alone) ? 0 : BENCH_LAST_WORDS_MS;
 }
 
 static void waiting(void *context, int signal)
@@ -45,8 +48,9 @@ static void last_words(void *context, bool again)
 
 static int stop(void *context, struct wf_status *status)
 {
-    (void)context;
-    return bench_interrupted(status);
+    struct comparison *comparison = context;
+
+    return comparison->far.control ? bench_control_check(comparison->far.control, status) : bench_interrupted(status);
 }
 
 static void progress(void *context, int done, int total, const char *doing)
@@ -159,17 +163,19 @@ static int fail(const struct wf_status *status, int otherwise)
     return status->code == -EINVAL ? BENCH_USAGE : status->code == -EOPNOTSUPP ? BENCH_UNAVAILABLE : otherwise;
 }
 
+/* node1, or both nodes in one: connects where there is somebody to connect to, measures, and says what was found. */
 static int measure(struct comparison *comparison)
 {
-    static const struct bench_interrupt_ops ops = {heard, waiting, last_words};
     struct wf_config *config = comparison->options->config;
     struct wf_status status = {0};
-    int rc = bench_interrupt_start(&ops, comparison, &status), exit_status = BENCH_PASSED;
+    int rc = 0, exit_status = BENCH_PASSED;
 
-    if (rc)
-        return fail(&status, BENCH_FAILED);
-    rc = peers_measure(&comparison->plan, &comparison->result, &status);
+    if (comparison->options->place == BENCH_PLACE_CONNECT)
+        rc = bench_far_connect(&comparison->far, comparison->options, &comparison->plan, &status);
+    if (rc == 0)
+        rc = peers_measure(&comparison->plan, &comparison->result, &status);
     wipe(comparison);
+    bench_far_close(&comparison->far, rc ? status.text : NULL);
     if (rc) {
         fprintf(stderr, "weft: %s\n", status.text);
         snprintf(comparison->error, sizeof(comparison->error), "%s", status.text);
@@ -178,16 +184,39 @@ static int measure(struct comparison *comparison)
         peers_report(&comparison->result, bench_people(config));
     if (!peers_passed(&comparison->result))
         exit_status = BENCH_FAILED;
-    if (write_files(comparison, &status) != 0)
+    if (comparison->result.block_count && write_files(comparison, &status) != 0)
         exit_status = fail(&status, BENCH_FAILED);
+    return exit_status;
+}
+
+/* node0: has no result of its own. */
+static int serve(struct comparison *comparison)
+{
+    struct wf_status status = {0};
+    int rc = bench_far_serve(&comparison->far, comparison->options, &comparison->plan, &status);
+
+    bench_far_close(&comparison->far, rc ? status.text : NULL);
+    return rc ? fail(&status, BENCH_FAILED) : BENCH_PASSED;
+}
+
+static int perform(struct comparison *comparison)
+{
+    static const struct bench_interrupt_ops ops = {heard, waiting, last_words};
+    struct wf_status status = {0};
+    int rc = bench_interrupt_start(&ops, comparison, &status), exit_status;
+
+    if (rc)
+        return fail(&status, BENCH_FAILED);
+    exit_status = comparison->options->place == BENCH_PLACE_LISTEN ? serve(comparison) : measure(comparison);
     bench_interrupt_stop();
     return exit_status;
 }
 
 static int check_usage(const struct bench_options *options, struct wf_status *status)
 {
-    if (options->place != BENCH_PLACE_LOCAL)
-        return wf_fail(status, -EOPNOTSUPP, "weft peers compares on one machine only: use --local");
+    if (options->place == BENCH_PLACE_LISTEN &&
+        (wf_config_text(options->config, WF_SET_JSON)[0] || wf_config_text(options->config, WF_SET_OUT)[0]))
+        return wf_fail(status, -EINVAL, "--json and --out are for the node that connects: it has the result");
     if (options->latency && options->rate)
         return wf_fail(status, -EINVAL, "--lat and --rate exclude each other: name one");
     if (wf_config_text(options->config, WF_SET_CSV)[0])
@@ -217,7 +246,7 @@ int bench_compare(struct bench_options *options)
     comparison.plan.stop = stop;
     comparison.plan.progress = progress;
     comparison.plan.context = &comparison;
-    exit_status = measure(&comparison);
+    exit_status = perform(&comparison);
     peers_result_fini(&comparison.result);
     if (made_out)
         rmdir(wf_config_text(options->config, WF_SET_OUT)); /* succeeds only where nothing was written into it */

@@ -8,9 +8,9 @@
 #define EVERY_COMMAND (BENCH_MESH | BENCH_PAIR | BENCH_CONFIG | BENCH_PEERS)
 
 const struct bench_option_row bench_extra_options[OPT_COUNT] = {
-    [OPT_LISTEN] = {"listen", VALUE_OPTIONAL, BENCH_MESH | BENCH_PAIR, "--listen [[ADDR:]PORT]",
+    [OPT_LISTEN] = {"listen", VALUE_OPTIONAL, BENCH_MESH | BENCH_PAIR | BENCH_PEERS, "--listen [[ADDR:]PORT]",
                     "be node0: wait for the other node"},
-    [OPT_CONNECT] = {"connect", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR, "--connect ADDR[:PORT]",
+    [OPT_CONNECT] = {"connect", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR | BENCH_PEERS, "--connect ADDR[:PORT]",
                      "be node1: connect to node0, and decide what is measured"},
     [OPT_LOCAL] = {"local", VALUE_NONE, BENCH_MESH | BENCH_PAIR | BENCH_PEERS, "--local",
                    "start both nodes on this machine (weft peers: the default)"},
