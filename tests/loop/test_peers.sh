@@ -124,6 +124,44 @@ for signal in INT TERM KILL; do
         ".cut_short.by == \"SIG$signal\" and (.summary.passed | not) and .interrupted"
 done
 
+# ---- two nodes
+listening() {
+    local tries=0
+    until grep -q 'waits on port' s.out || [ $((tries += 1)) -gt 300 ]; do
+        sleep 0.1
+    done
+}
+two_nodes() { # ARGUMENTS of the client...; the server allows Weft and iperf3
+    port=$(free_port)
+    timeout -k 5 "$limit" env PATH="$server_path" "$WEFT" peers --listen "127.0.0.1:$port" --rails 127.0.0.1 \
+        --tools weft,iperf3 >s.out 2>s.err </dev/null &
+    server=$!
+    listening
+    weft peers --connect "127.0.0.1:$port" --rails 127.0.0.1 $quick "$@"
+    wait "$server"
+    server_status=$?
+}
+server_path=$PATH
+two_nodes --size 64K --tools weft,raw,iperf3 --json two.json
+pass_if "two nodes: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "and the server: status $server_status: $(cat s.err)" [ "$server_status" -eq 0 ]
+pass_if "the server's command line is its own: $(jq -c '.samples[]' two.json)" json two.json '.samples[] |
+    select(.backend == "weft") | .measured and (.server.command | test("weft pair --listen=127.0.0.1:")) and
+    (.client.command | test("--connect=127.0.0.1:")) and .cpu_s_per_gb > 0'
+pass_if "tools that the server does not allow: $(jq -c '.samples[]' two.json)" json two.json '.samples[] |
+    select(.backend == "raw") | (.measured | not) and (.reason | test("node0: raw: .*--tools excludes it"))'
+if command -v iperf3 >/dev/null; then
+    pass_if "iperf3 between two nodes" json two.json '.samples[] | select(.backend == "iperf3") | .measured'
+fi
+server_path=$PWD/none
+two_nodes --size 64K --tools weft,iperf3 --json lacking.json
+pass_if "a server without tools: status $status: $(cat err)" [ "$status" -eq 0 ]
+if command -v iperf3 >/dev/null; then
+    pass_if "is told: $(jq -c '.samples[]' lacking.json)" json lacking.json '.samples[] |
+        select(.backend == "iperf3") | .reason | test("node0: not installed: Debian package iperf3")'
+fi
+pass_if "nobody is left" nothing_left
+
 # ---- usage
 wrong() { # WORD ARGUMENTS...
     local word=$1
@@ -139,6 +177,7 @@ wrong "--size 0" --size 0
 wrong rounds --rounds 0
 wrong "--lat and --rate" --lat --rate
 wrong --csv --csv x.csv
+wrong "--json and --out" --listen 127.0.0.1:1 --json x.json
 weft pair --local --rate
 pass_if "an option of weft peers alone: $(cat err)" grep -q "but for 'weft peers'" err
 finish
