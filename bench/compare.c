@@ -50,7 +50,9 @@ static int stop(void *context, struct wf_status *status)
 {
     struct comparison *comparison = context;
 
-    return comparison->far.control ? bench_control_check(comparison->far.control, status) : bench_interrupted(status);
+    int rc = bench_interrupted(status);
+
+    return rc ? rc : bench_far_check(&comparison->far, status);
 }
 
 static void progress(void *context, int done, int total, const char *doing)

@@ -104,6 +104,21 @@ void bench_far_close(struct bench_far *far, const char *failed)
 
 /* ------------------------------------------------------------------------------------------- a measurement */
 
+/* The first reason is the one to be told. */
+static int break_off(struct bench_far *far, int rc, struct wf_status *status)
+{
+    if (rc && !far->broken.code)
+        far->broken = *status;
+    if (far->broken.code)
+        *status = far->broken;
+    return far->broken.code;
+}
+
+int bench_far_check(struct bench_far *far, struct wf_status *status)
+{
+    return far->control ? break_off(far, bench_control_check(far->control, status), status) : 0;
+}
+
 /* Says `question`, which it takes over, and keeps the answer; what went wrong there is an error here. */
 static int ask(struct bench_far *far, json_t *question, json_t **answer, struct wf_status *status)
 {
@@ -115,8 +130,8 @@ static int ask(struct bench_far *far, json_t *question, json_t **answer, struct 
     *answer = NULL;
     if (rc == 0)
         rc = bench_control_hear(far->control, answer, status);
-    if (rc)
-        return rc;
+    if (break_off(far, rc, status))
+        return status->code;
     error = json_string_value(json_object_get(*answer, "error"));
     return error ? wf_fail(status, -ECHILD, "node0: %s", error) : 0;
 }

@@ -25,6 +25,7 @@ struct bench_far {
     char addresses[PEER_RAILS_MAX][64]; /* node0's */
     json_t *begun;                      /* what node0 said of the server that it started last */
     json_t *ended;                      /* and of what became of it */
+    struct wf_status broken;            /* why nothing can be said to node0 any more; code 0: it can */
     atomic_bool alone;                  /* connecting: nobody would look at an interruption for a while */
 };
 
@@ -33,6 +34,9 @@ extern const struct peers_far bench_far_ops; /* of struct bench_far */
 /* node1: connects, and makes node0's rails those of the plan. */
 int bench_far_connect(struct bench_far *far, const struct bench_options *options, struct peers_plan *plan,
                       struct wf_status *status);
+
+/* As bench_control_check(), and the same every time once it failed. 0 where there is no other node. */
+int bench_far_check(struct bench_far *far, struct wf_status *status);
 
 /* Says goodbye, or why not: `failed` is the reason, NULL where all went well. */
 void bench_far_close(struct bench_far *far, const char *failed);

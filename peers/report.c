@@ -26,10 +26,10 @@ static double shown(double value, enum peer_metric metric)
 
 /* ------------------------------------------------------------------------------------------- notes */
 
-/* Breaks `note` between words, so that no line is wider than WIDTH; the first begins at the note column. */
-static void put_note(FILE *out, const char *note)
+/* Breaks `note` between words, so that no line is wider than WIDTH; the first begins at `column`. */
+static void put_note(FILE *out, int column, const char *note)
 {
-    size_t room = WIDTH - NOTE_COLUMN, length = strlen(note);
+    size_t room = WIDTH - (size_t)column, length = strlen(note);
 
     while (length > room) {
         size_t cut = room;
@@ -37,7 +37,7 @@ static void put_note(FILE *out, const char *note)
             cut--;
         if (cut == 0)
             cut = room;
-        fprintf(out, "%.*s\n%*s", (int)cut, note, NOTE_COLUMN, "");
+        fprintf(out, "%.*s\n%*s", (int)cut, note, column, "");
         note += cut + (note[cut] == ' ');
         length = strlen(note);
     }
@@ -106,9 +106,12 @@ static void put_row(FILE *out, const struct peers_result *result, const struct p
         make_note(block, row, &summary, note, sizeof(note));
     } else {
         fprintf(out, "%9s%*s", "-", NOTE_COLUMN - 19, "");
-        snprintf(note, sizeof(note), "%s%s", row->why[0] ? row->why : "failed: ", row->why[0] ? "" : row->error);
+        snprintf(note, sizeof(note), "%s%s", row->error[0] ? "failed: " : "",
+                 row->why[0]     ? row->why
+                 : row->error[0] ? row->error
+                                 : "not measured");
     }
-    put_note(out, note);
+    put_note(out, NOTE_COLUMN, note);
 }
 
 /* ------------------------------------------------------------------------------------------- a block */
@@ -140,6 +143,15 @@ static void put_place(FILE *out, const struct peer_place *place, int rounds)
             "ahead above 1 in bandwidth and rate, below 1 in half round trips. CPU: both sides, per 10^9 bytes.\n");
 }
 
+/* Of a block that was cut short. */
+static void put_end(FILE *out, const struct peers_block *block, int rounds)
+{
+    char text[320];
+
+    snprintf(text, sizeof(text), "only %d of %d rounds: %s", block->rounds_done, rounds, block->error);
+    put_note(out, 0, text);
+}
+
 void peers_report(const struct peers_result *result, FILE *out)
 {
     const struct peers_plan *plan = result->plan;
@@ -151,6 +163,6 @@ void peers_report(const struct peers_result *result, FILE *out)
         for (int i = 0; i < plan->tool_count && block->rows[i].tool; i++)
             put_row(out, result, block, &block->rows[i]);
         if (block->rounds_done < plan->rounds)
-            fprintf(out, "only %d of %d rounds: %s\n", block->rounds_done, plan->rounds, block->error);
+            put_end(out, block, plan->rounds);
     }
 }

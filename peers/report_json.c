@@ -95,9 +95,10 @@ static json_t *row_to_json(const struct peers_result *result, const struct peers
     json_object_set_new(sample, "measured", json_boolean(summary.variant >= 0));
     json_object_set_new(sample, "installed", json_boolean(!row->absent));
     json_object_set_new(sample, "reason",
-                        row->why[0]     ? json_string(row->why)
-                        : row->error[0] ? json_string(row->error)
-                                        : json_null());
+                        row->why[0]           ? json_string(row->why)
+                        : row->error[0]       ? json_string(row->error)
+                        : summary.variant < 0 ? json_string("not measured")
+                                              : json_null());
     json_object_set_new(sample, "package", row->tool->package ? json_string(row->tool->package) : json_null());
     json_object_set_new(sample, "failures", json_integer(summary.failures));
     if (summary.variant >= 0)

@@ -162,6 +162,28 @@ if command -v iperf3 >/dev/null; then
 fi
 pass_if "nobody is left" nothing_left
 
+# The server dies while a tool hangs there: both tools and the client end.
+rm -f pids
+port=$(free_port)
+env PATH="$PWD/bin" "$WEFT" peers --listen "127.0.0.1:$port" --rails 127.0.0.1 >s.out 2>s.err </dev/null &
+server=$!
+listening
+timeout -k 5 "$limit" env PATH="$PWD/bin" "$WEFT" peers --connect "127.0.0.1:$port" --rails 127.0.0.1 --rounds 1000 \
+    --seconds 0.02 --tools iperf3,weft --size 64K --json lost.json >out 2>err </dev/null &
+client=$!
+pids=$(started)
+pass_if "the tool ran at the server" [ -n "$pids" ]
+kill -KILL "$server"
+wait "$client"
+status=$?
+pass_if "the server's death ends the client: status $status" [ "$status" -eq 1 ]
+pass_if "which says so: $(cat err)" grep -q '^weft: lost node0' err
+pass_if "in its file, too: $(jq -c .cut_short lost.json)" json lost.json '.cut_short.reason | test("lost node0")'
+for one in $pids; do
+    pass_if "with the server its tool's process $one is gone" gone "$one"
+done
+pass_if "nobody is left" nothing_left
+
 # ---- usage
 wrong() { # WORD ARGUMENTS...
     local word=$1
