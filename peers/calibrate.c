@@ -5,8 +5,10 @@
 
 #include "listening.h"
 
-#define TIMEOUT_MS 20000         /* of a run, and */
-#define TIMEOUT_SLOWER 40        /* so many times the seconds that Weft takes: message rates differ that much */
+#define TIMEOUT_S 20             /* of a run, and */
+#define TIMEOUT_SLOWER 40        /* so many times what Weft takes: message rates differ that much */
+#define TIMEOUT_UNKNOWN_S 180    /* where that is not known */
+#define TIMEOUT_MOST_S 3600      /* in any case */
 #define FIRST_BYTES (256u << 20) /* of the run that finds out how fast Weft is */
 #define FIRST_MOST 20000         /* and its messages */
 #define MESSAGES_MOST 100000000  /* of a case */
@@ -16,6 +18,7 @@ struct once {
     const struct peers_plan *plan;
     const struct peer_tool *tool;
     const struct peer_case *asked;
+    double weft_s;
     struct peer_commands *commands;
     struct peer_outcome outcome;
     int port;
@@ -62,13 +65,20 @@ static int end_far(struct once *once, int rc, struct wf_status *status)
     return rc ? rc : there;
 }
 
+static int timeout_ms(double weft_s)
+{
+    double limit = weft_s > 0 ? TIMEOUT_S + TIMEOUT_SLOWER * weft_s : TIMEOUT_UNKNOWN_S;
+
+    return (int)(1000 * (limit < TIMEOUT_MOST_S ? limit : TIMEOUT_MOST_S));
+}
+
 static int run_and_read(struct once *once, struct peer_reading *found, struct wf_status *status)
 {
     const struct peers_plan *plan = once->plan;
     struct peer_run run = {
         .commands = once->commands,
         .port = once->port,
-        .timeout_ms = TIMEOUT_MS + (int)(TIMEOUT_SLOWER * 1000 * plan->seconds),
+        .timeout_ms = timeout_ms(once->weft_s),
         .stop = plan->stop,
         .context = plan->context,
         .client_only = plan->far != NULL,
@@ -85,10 +95,11 @@ static int run_and_read(struct once *once, struct peer_reading *found, struct wf
     return rc;
 }
 
-int peers_run_once(const struct peers_plan *plan, const struct peer_tool *tool, const struct peer_case *asked,
+int peers_run_once(const struct peers_plan *plan, const struct peers_block *block, const struct peer_tool *tool,
                    int variant, struct peer_commands *commands, struct peer_reading *reading, struct wf_status *status)
 {
-    struct once once = {.plan = plan, .tool = tool, .asked = asked, .commands = commands};
+    struct once once = {
+        .plan = plan, .tool = tool, .asked = &block->asked, .weft_s = block->weft_s, .commands = commands};
     struct peer_reading found = {-1, -1, -1, -1, -1, -1};
     int rc = choose_port(&once, variant, status);
 
@@ -124,17 +135,23 @@ static uint64_t warmup_for(const struct peer_case *asked)
     return clamp((double)asked->messages / 10, asked->inflight, MESSAGES_MOST);
 }
 
-int peers_calibrate(const struct peers_plan *plan, struct peer_case *asked, struct wf_status *status)
+int peers_calibrate(const struct peers_plan *plan, struct peers_block *block, struct wf_status *status)
 {
+    struct peer_case *asked = &block->asked;
+    struct peers_block trial = {.asked = *asked};
+    struct peer_case *first = &trial.asked;
     struct peer_commands commands;
     struct peer_reading reading;
-    struct peer_case first = *asked;
     double per_second;
     int rc;
 
-    first.messages = clamp((double)FIRST_BYTES / (double)(asked->size ? asked->size : 1), asked->inflight, FIRST_MOST);
-    first.warmup = warmup_for(&first);
-    rc = peers_run_once(plan, &peer_weft, &first, 0, &commands, &reading, status);
+    first->messages = clamp((double)FIRST_BYTES / (double)(asked->size ? asked->size : 1), 2, FIRST_MOST);
+    if (first->inflight > first->messages)
+        first->inflight = (uint32_t)first->messages;
+    if (first->buffers > first->inflight)
+        first->buffers = first->inflight;
+    first->warmup = warmup_for(first);
+    rc = peers_run_once(plan, &trial, &peer_weft, 0, &commands, &reading, status);
     if (rc) {
         wf_fail_prefix(status, "Weft, to find how many messages to send");
         return rc;
@@ -142,5 +159,6 @@ int peers_calibrate(const struct peers_plan *plan, struct peer_case *asked, stru
     per_second = asked->metric == PEER_LATENCY ? 5e5 / reading.mean_us : reading.messages_per_s;
     asked->messages = messages_for(asked, plan->seconds, per_second);
     asked->warmup = warmup_for(asked);
+    block->weft_s = (double)(asked->messages + asked->warmup) / per_second;
     return 0;
 }

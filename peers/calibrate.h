@@ -6,11 +6,13 @@
 
 #include "peers.h"
 
-/* Runs variant `variant` of `tool` once; `commands` keeps what was run. 0, or why there is no reading. */
-int peers_run_once(const struct peers_plan *plan, const struct peer_tool *tool, const struct peer_case *asked,
+/* Runs variant `variant` of `tool` once for the case of `block`; `commands` keeps what was run. 0, or why there is no
+ * reading. */
+int peers_run_once(const struct peers_plan *plan, const struct peers_block *block, const struct peer_tool *tool,
                    int variant, struct peer_commands *commands, struct peer_reading *reading, struct wf_status *status);
 
-/* Sets `messages` and `warmup` so that Weft takes about plan->seconds: every tool then moves the same number. */
-int peers_calibrate(const struct peers_plan *plan, struct peer_case *asked, struct wf_status *status);
+/* Sets the numbers of messages of the block's case, and `weft_s`, so that Weft takes about plan->seconds: every tool
+ * then moves the same number. */
+int peers_calibrate(const struct peers_plan *plan, struct peers_block *block, struct wf_status *status);
 
 #endif

@@ -97,8 +97,8 @@ static int take_turn(const struct peers_plan *plan, const struct peers_block *bl
 
     if (variant->given_up)
         return 0;
-    rc = peers_run_once(plan, row->tool, &block->asked, turn->variant, &variant->commands, &variant->rounds[round],
-                        &why);
+    variant->runs++;
+    rc = peers_run_once(plan, block, row->tool, turn->variant, &variant->commands, &variant->rounds[round], &why);
     if (rc == 0)
         return 0;
     variant->rounds[round] = nothing;
@@ -187,7 +187,7 @@ int peers_measure(const struct peers_plan *plan, struct peers_result *result, st
         struct peers_block *block = &result->blocks[result->block_count++];
         block->asked = plan->cases[i];
         if (!plan->fixed_messages)
-            rc = peers_calibrate(plan, &block->asked, status);
+            rc = peers_calibrate(plan, block, status);
         if (rc == 0)
             rc = prepare_block(plan, block, status);
         if (rc == 0)

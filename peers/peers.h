@@ -62,7 +62,7 @@ struct peers_plan {
 struct peers_variant {
     struct peer_commands commands; /* of its last run: the port may differ from round to round */
     struct peer_reading *rounds;   /* plan->rounds of them; owned */
-    int failures;
+    int runs, failures;
     bool given_up; /* not run again */
 };
 
@@ -78,6 +78,7 @@ struct peers_row {
 
 struct peers_block {
     struct peer_case asked;
+    double weft_s;   /* that Weft takes for all messages; 0: not known */
     char error[252]; /* it could not be measured at all */
     struct peers_row rows[PEERS_TOOLS_MAX];
     int rounds_done;
@@ -114,9 +115,9 @@ bool peers_is_weft(const struct peer_tool *tool);
 double peers_value(const struct peer_reading *reading, enum peer_metric metric, bool mean);
 
 struct peers_summary {
-    int variant;  /* whose these are: the best; -1: there is none, and nothing else counts */
-    int failures; /* of all variants */
-    bool mean;    /* latency: the values are means, as the tool tells no median */
+    int variant;        /* whose these are: the best; -1: there is none, and nothing else counts */
+    int runs, failures; /* of all variants */
+    bool mean;          /* latency: the values are means, as the tool tells no median */
     double median, min, max, spread;
     double ratio; /* of Weft's values to these, paired by rounds; negative: unknown */
     double p50_us, p99_us, mean_us, gb_per_s, messages_per_s, cpu_s_per_gb; /* medians; negative: unknown */

@@ -44,8 +44,7 @@ static void put_note(FILE *out, int column, const char *note)
     fprintf(out, "%s\n", note);
 }
 
-static void make_note(const struct peers_block *block, const struct peers_row *row, const struct peers_summary *summary,
-                      char *note, size_t room)
+static void make_note(const struct peers_row *row, const struct peers_summary *summary, char *note, size_t room)
 {
     const char *own = summary->variant >= 0 ? row->variants[summary->variant].commands.note : "";
     size_t used;
@@ -58,7 +57,7 @@ static void make_note(const struct peers_block *block, const struct peers_row *r
     if (summary->failures) {
         used = strlen(note);
         snprintf(note + used, room - used, "%sfailed %d of %d times: %s", used ? "; " : "", summary->failures,
-                 row->variant_count * block->rounds_done, row->error);
+                 summary->runs, row->error);
     }
 }
 
@@ -103,7 +102,7 @@ static void put_row(FILE *out, const struct peers_result *result, const struct p
     if (summary.variant >= 0) {
         put_figures(out, block, &summary, peers_is_weft(row->tool));
         fprintf(out, "%6u%5u  ", block->asked.inflight, block->asked.buffers);
-        make_note(block, row, &summary, note, sizeof(note));
+        make_note(row, &summary, note, sizeof(note));
     } else {
         fprintf(out, "%9s%*s", "-", NOTE_COLUMN - 19, "");
         snprintf(note, sizeof(note), "%s%s", row->error[0] ? "failed: " : "",

@@ -44,11 +44,11 @@ static json_t *variant_to_json(const struct peers_variant *variant, const struct
 
     for (int i = 0; i < block->rounds_done; i++)
         values[i] = peers_value(&variant->rounds[i], block->asked.metric, mean);
-    return json_pack("{s:o, s:o, s:i, s:b, s:s, s:o, s:o}", "median",
+    return json_pack("{s:o, s:o, s:i, s:i, s:b, s:s, s:o, s:o}", "median",
                      number_or_null(peer_median(values, block->rounds_done)), "rounds",
-                     rounds_to_json(variant, block, mean), "failures", variant->failures, "given_up", variant->given_up,
-                     "note", variant->commands.note, "server", command_to_json(&variant->commands.server), "client",
-                     command_to_json(&variant->commands.client));
+                     rounds_to_json(variant, block, mean), "runs", variant->runs, "failures", variant->failures,
+                     "given_up", variant->given_up, "note", variant->commands.note, "server",
+                     command_to_json(&variant->commands.server), "client", command_to_json(&variant->commands.client));
 }
 
 static void put_figures(json_t *sample, const struct peers_block *block, const struct peers_row *row,

@@ -9,10 +9,11 @@
 #include "base/clock.h"
 #include "listening.h"
 
-#define LOOK_MS 2     /* between two looks at the port: nothing tells when it is listened on */
-#define SLICE_MS 50   /* between two looks at `stop` */
-#define GRACE_MS 3000 /* for the server to end after its client */
-#define MOURN_MS 2000 /* for the client to end after its server has failed */
+#define LISTEN_MS 20000 /* for a server to listen, if the timeout is not shorter */
+#define LOOK_MS 2       /* between two looks at the port: nothing tells when it is listened on */
+#define SLICE_MS 50     /* between two looks at `stop` */
+#define GRACE_MS 3000   /* for the server to end after its client */
+#define MOURN_MS 2000   /* for the client to end after its server has failed */
 
 static int64_t after_ms(int milliseconds)
 {
@@ -31,7 +32,8 @@ static int check_stop(const struct peer_run *run, struct wf_status *status)
 
 static int await_listening(const struct peer_run *run, struct peer_program *server, struct wf_status *status)
 {
-    int64_t deadline = after_ms(run->timeout_ms);
+    int limit_ms = run->timeout_ms < LISTEN_MS ? run->timeout_ms : LISTEN_MS;
+    int64_t deadline = after_ms(limit_ms);
     int rc = 0;
 
     while (rc == 0 && !peer_listening(run->port)) {
@@ -43,7 +45,7 @@ static int await_listening(const struct peer_run *run, struct peer_program *serv
             rc = status->code;
         else if (rc == 0 && past(deadline))
             rc = wf_fail(status, -ETIMEDOUT, "%.60s does not listen on port %d after %d s", server->name, run->port,
-                         run->timeout_ms / 1000);
+                         limit_ms / 1000);
     }
     return rc;
 }

@@ -14,7 +14,7 @@ typedef int peer_stop(void *context, struct wf_status *status);
 struct peer_run {
     const struct peer_commands *commands;
     int port;        /* that the server listens on */
-    int timeout_ms;  /* for each of: the server to listen, the client to end */
+    int timeout_ms;  /* for the client to end; the server has less time to listen */
     peer_stop *stop; /* NULL: nothing stops it */
     void *context;
     bool client_only; /* the server runs on another machine */

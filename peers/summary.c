@@ -85,8 +85,10 @@ void peers_sum_up(const struct peers_result *result, const struct peers_block *b
     struct peer_figures figures;
 
     *summary = (struct peers_summary){.variant = best};
-    for (int i = 0; i < row->variant_count; i++)
+    for (int i = 0; i < row->variant_count; i++) {
+        summary->runs += row->variants[i].runs;
         summary->failures += row->variants[i].failures;
+    }
     if (best < 0)
         return;
     const struct peers_variant *variant = &row->variants[best];
