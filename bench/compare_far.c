@@ -1,10 +1,10 @@
 /* node1 of weft peers: asks the other node for servers. */
 #include "compare_far.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <string.h>
 
+#include "peers/question.h"
 #include "words.h"
 
 static int lost_step(struct wf_status *status)
@@ -13,21 +13,6 @@ static int lost_step(struct wf_status *status)
 }
 
 /* ------------------------------------------------------------------------------------------- joining */
-
-/* Addresses go into command lines: nothing but an address may pass. */
-static bool is_address(const char *text)
-{
-    char plain[64];
-    unsigned char bytes[sizeof(struct in6_addr)];
-
-    bench_copy_text(plain, sizeof(plain), text);
-    plain[strcspn(plain, "%")] = '\0'; /* the interface of a link-local one */
-    for (const char *at = text + strlen(plain); *at; at++)
-        if (!strchr("%._-", *at) && !((*at | 32) >= 'a' && (*at | 32) <= 'z') && !(*at >= '0' && *at <= '9'))
-            return false;
-    return strlen(text) < sizeof(plain) &&
-           (inet_pton(AF_INET, plain, bytes) == 1 || inet_pton(AF_INET6, plain, bytes) == 1);
-}
 
 /* The n-th rail of one node is taken to lead to the n-th of the other. */
 static int take_rails(struct bench_far *far, const json_t *answer, struct peer_place *place, struct wf_status *status)
@@ -39,7 +24,7 @@ static int take_rails(struct bench_far *far, const json_t *answer, struct peer_p
         return lost_step(status);
     for (int i = 0; i < count; i++) {
         const char *address = json_string_value(json_array_get(rails, (size_t)i));
-        if (!address || !is_address(address))
+        if (!address || strlen(address) >= sizeof(far->addresses[i]) || !peers_is_address(address))
             return lost_step(status);
         bench_copy_text(far->addresses[i], sizeof(far->addresses[i]), address);
     }
@@ -140,11 +125,8 @@ static int begin(void *context, const struct peer_tool *tool, const struct peer_
                  struct wf_status *status)
 {
     struct bench_far *far = context;
-    json_t *question = json_pack("{s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I}", "run", tool->name, "variant", variant,
-                                 "metric", peers_metric_name(asked->metric), "size", (json_int_t)asked->size,
-                                 "messages", (json_int_t)asked->messages, "warmup", (json_int_t)asked->warmup,
-                                 "inflight", (json_int_t)asked->inflight, "buffers", (json_int_t)asked->buffers);
-    int rc = ask(far, question, &far->begun, status);
+    const struct peers_question question = {tool, variant, *asked};
+    int rc = ask(far, peers_question_to_json(&question), &far->begun, status);
 
     if (rc)
         return rc;

@@ -1,6 +1,4 @@
 /* node0 of weft peers: runs the servers that the other node asks for. */
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,12 +6,12 @@
 #include "compare_far.h"
 #include "interrupt.h"
 #include "peers/listening.h"
+#include "peers/question.h"
 #include "result.h"
 
 #define PORTS 16         /* after that of the nodes themselves: one that was used just now may still be held */
 #define TIMEOUT_MS 20000 /* for a server to listen */
 #define TEXT_MOST 100000 /* of a server's output: it has to fit into a control message, escaped */
-#define MESSAGES_MOST INT64_C(1000000000)
 
 /* Owner: the measuring thread. */
 struct serving {
@@ -26,74 +24,6 @@ struct serving {
     int first_port, next_port;
     int rails; /* in use: as many as both nodes have */
 };
-
-/* ------------------------------------------------------------------------------------------- what is asked */
-
-static int out_of_range(const char *name, struct wf_status *status)
-{
-    return wf_fail(status, -EINVAL, "the other node asks for a %s that there is not: use the same build on both", name);
-}
-
-static int take_number(const json_t *question, const char *name, int64_t least, int64_t most, int64_t *number,
-                       struct wf_status *status)
-{
-    const json_t *value = json_object_get(question, name);
-
-    *number = json_integer_value(value);
-    return json_is_integer(value) && *number >= least && *number <= most ? 0 : out_of_range(name, status);
-}
-
-static int take_case(const json_t *question, struct peer_case *asked, struct wf_status *status)
-{
-    const char *metric = json_string_value(json_object_get(question, "metric"));
-    int64_t size, messages, warmup, inflight, buffers;
-    int rc = take_number(question, "size", 1, INT64_C(1) << 40, &size, status);
-
-    if (rc == 0)
-        rc = take_number(question, "messages", 1, MESSAGES_MOST, &messages, status);
-    if (rc == 0)
-        rc = take_number(question, "warmup", 0, MESSAGES_MOST, &warmup, status);
-    if (rc == 0)
-        rc = take_number(question, "inflight", 1, 65536, &inflight, status);
-    if (rc == 0)
-        rc = take_number(question, "buffers", 1, 65536, &buffers, status);
-    if (rc)
-        return rc;
-    *asked = (struct peer_case){PEER_BANDWIDTH,   (uint64_t)size,     (uint64_t)messages,
-                                (uint64_t)warmup, (uint32_t)inflight, (uint32_t)buffers};
-    for (int i = PEER_BANDWIDTH; metric && i <= PEER_RATE; i++)
-        if (strcmp(peers_metric_name((enum peer_metric)i), metric) == 0) {
-            asked->metric = (enum peer_metric)i;
-            return 0;
-        }
-    return out_of_range("metric", status);
-}
-
-/* One of those that --tools allows here, that is here, and that can do it. */
-static int take_tool(const struct serving *serving, const json_t *question, const struct peer_case *asked,
-                     const struct peer_place *place, const struct peer_tool **tool, int *variant,
-                     struct wf_status *status)
-{
-    const char *name = json_string_value(json_object_get(question, "run"));
-    char path[PATH_MAX], why[200] = "";
-    int64_t number;
-
-    *tool = NULL;
-    for (int i = 0; name && i < serving->plan->tool_count; i++)
-        if (strcmp(serving->plan->tools[i]->name, name) == 0)
-            *tool = serving->plan->tools[i];
-    if (!*tool)
-        return wf_fail(status, -EINVAL, "%.40s: there is no such tool, or --tools excludes it", name ? name : "?");
-    if (!peer_find_program(*tool, place->folder, path, sizeof(path)))
-        return wf_fail(status, -ENOENT, "not installed: %s%s", (*tool)->package ? "Debian package " : "",
-                       (*tool)->package ? (*tool)->package : (*tool)->program);
-    int count = (*tool)->variants(asked, place, why);
-    if (count <= 0)
-        return wf_fail(status, -EOPNOTSUPP, "%s", why);
-    int rc = take_number(question, "variant", 0, count - 1, &number, status);
-    *variant = (int)number;
-    return rc;
-}
 
 /* ------------------------------------------------------------------------------------------- a server */
 
@@ -138,25 +68,23 @@ static struct peer_run run_of(const struct serving *serving, int port)
         .commands = &serving->commands, .port = port, .timeout_ms = TIMEOUT_MS, .stop = interrupted};
 }
 
-static int begin(struct serving *serving, const json_t *question, int *port, struct wf_status *status)
+static int begin(struct serving *serving, const json_t *asked, int *port, struct wf_status *status)
 {
     struct peer_place place = serving->plan->place;
-    const struct peer_tool *tool = NULL;
-    struct peer_case asked;
-    int variant = 0, rc;
+    struct peers_question question;
+    int rc;
 
     drop(serving);
     place.port = *port = next_port(serving);
     place.rail_count = serving->rails;
-    rc = take_case(question, &asked, status);
-    if (rc == 0)
-        rc = take_tool(serving, question, &asked, &place, &tool, &variant, status);
+    rc = peers_question_from_json(asked, serving->plan, &place, &question, status);
     if (rc)
         return rc;
     memset(&serving->commands, 0, sizeof(serving->commands));
-    rc = tool->commands(&asked, &place, variant, &serving->commands);
+    rc = question.tool->commands(&question.asked, &place, question.variant, &serving->commands);
     if (rc)
-        return wf_fail(status, rc, "the command line of %s is too long: name fewer rails or settings", tool->name);
+        return wf_fail(status, rc, "the command line of %s is too long: name fewer rails or settings",
+                       question.tool->name);
     struct peer_run run = run_of(serving, place.port);
     serving->running = true;
     serving->start_ns = wf_clock_now(&wf_clock_monotonic);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "peers/peers.h"
+#include "peers/question.h"
 
 static const struct peer_case bandwidth = {PEER_BANDWIDTH, 1 << 20, 2000, 16, 16, 1};
 static const struct peer_case latency = {PEER_LATENCY, 8, 2000, 16, 1, 1};
@@ -197,6 +198,96 @@ static void what_does_not_fit_fails_for_good(void **state)
     assert_null(command.words[PEER_WORDS_MAX - 1]);
 }
 
+/* ------------------------------------------------------------------------------------------- the other node */
+
+/* As `weft` asks, with one member replaced. */
+static int ask(const char *name, json_t *value, struct peers_question *out, struct wf_status *status)
+{
+    static const struct peer_place here = {.folder = "."};
+    struct peer_tool tool = {.name = "tool", .program = "sh", .variants = peer_weft.variants};
+    const struct peers_plan plan = {.tools = {&tool}, .tool_count = 1};
+    const struct peers_question question = {&tool, 0, bandwidth};
+    json_t *json = peers_question_to_json(&question);
+    int rc;
+
+    if (name)
+        json_object_set_new(json, name, value);
+    rc = peers_question_from_json(json, &plan, &here, out, status);
+    json_decref(json);
+    return rc;
+}
+
+static void a_question_arrives_as_it_was_asked(void **state)
+{
+    struct peers_question question;
+    struct wf_status status = {0};
+
+    (void)state;
+    assert_int_equal(ask(NULL, NULL, &question, &status), 0);
+    assert_non_null(question.tool);
+    assert_int_equal(question.variant, 0);
+    assert_int_equal(question.asked.metric, bandwidth.metric);
+    assert_int_equal(question.asked.size, bandwidth.size);
+    assert_int_equal(question.asked.messages, bandwidth.messages);
+    assert_int_equal(question.asked.warmup, bandwidth.warmup);
+    assert_int_equal(question.asked.inflight, bandwidth.inflight);
+    assert_int_equal(question.asked.buffers, bandwidth.buffers);
+}
+
+/* Only what is in our own tables, and numbers that mean something. */
+static void other_questions_are_refused(void **state)
+{
+    struct {
+        const char *name;
+        json_t *value;
+        const char *said;
+    } rows[] = {
+        {"run", json_string("/bin/sh"), "no such tool"},
+        {"run", json_string("iperf3"), "no such tool"},
+        {"run", json_integer(3), "no such tool"},
+        {"metric", json_string("bandwidth; rm"), "metric"},
+        {"metric", json_null(), "metric"},
+        {"size", json_integer(0), "size"},
+        {"size", json_integer((INT64_C(1) << 40) + 1), "size"},
+        {"size", json_integer(-1), "size"},
+        {"size", json_string("8 -x"), "size"},
+        {"messages", json_integer(0), "messages"},
+        {"messages", json_integer(INT64_MAX), "messages"},
+        {"warmup", json_integer(-1), "warmup"},
+        {"warmup", json_real(1.5), "warmup"},
+        {"inflight", json_integer(INT64_C(1) << 32), "inflight"},
+        {"buffers", json_integer(65537), "buffers"},
+        {"variant", json_integer(1), "variant"},
+        {"variant", json_integer(-1), "variant"},
+        {"variant", json_integer(INT64_C(1) << 32), "variant"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct peers_question question;
+        struct wf_status status = {0};
+        assert_int_equal(ask(rows[i].name, rows[i].value, &question, &status), -EINVAL);
+        if (!strstr(status.text, rows[i].said))
+            fail_msg("'%s' does not name %s", status.text, rows[i].said);
+    }
+}
+
+static void only_addresses_are_addresses(void **state)
+{
+    static const char *const good[] = {"127.0.0.1", "::1", "fd77:77:77:0::1", "fe80::7%eth0", "fe80::7%lab0.5"};
+    static const char *const bad[] = {"",         "localhost",     "-oProxy=x",    "127.0.0.1 -x", "127.0.0.1%lo",
+                                      "fe80::7%", "fe80::7%a b",   "fe80::7%$(x)", "1.2.3",        "::1;",
+                                      "%eth0",    "fe80::7%eth0%1"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+        if (!peers_is_address(good[i]))
+            fail_msg("%s is an address", good[i]);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        if (peers_is_address(bad[i]))
+            fail_msg("'%s' is no address", bad[i]);
+}
+
 static void tools_are_chosen_by_name(void **state)
 {
     struct peers_plan plan = {0};
@@ -227,6 +318,9 @@ int main(void)
         cmocka_unit_test(weft_is_asked_for_a_pair),
         cmocka_unit_test(words_are_quoted_for_a_shell),
         cmocka_unit_test(what_does_not_fit_fails_for_good),
+        cmocka_unit_test(a_question_arrives_as_it_was_asked),
+        cmocka_unit_test(other_questions_are_refused),
+        cmocka_unit_test(only_addresses_are_addresses),
         cmocka_unit_test(tools_are_chosen_by_name),
     };
 
