@@ -7,9 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "compare_far.h"
 #include "interrupt.h"
 #include "result.h"
+#include "words.h"
 
 struct comparison {
     struct bench_options *options;
@@ -20,6 +22,7 @@ struct comparison {
     char started[32];     /* ISO 8601, UTC */
     char error[256];      /* why it ended early; "": it did not */
     bool on_terminal, drawn;
+    int64_t start_ns; /* of the first run; 0: not yet */
 };
 
 /* ------------------------------------------------------------------------------------------- signals, progress */
@@ -58,11 +61,16 @@ static int stop(void *context, struct wf_status *status)
 static void progress(void *context, int done, int total, const char *doing)
 {
     struct comparison *comparison = context;
+    int64_t now = wf_clock_now(&wf_clock_monotonic);
 
     if (!comparison->on_terminal)
         return;
+    if (!comparison->start_ns)
+        comparison->start_ns = now;
     comparison->drawn = true;
     fprintf(stderr, "\r\033[K%d/%d  %s", done, total, doing);
+    if (done > 0)
+        fprintf(stderr, "  %.0f s left", (double)(now - comparison->start_ns) / 1e9 * (total - done) / done);
     fflush(stderr);
 }
 
@@ -75,24 +83,44 @@ static void wipe(struct comparison *comparison)
 
 /* ------------------------------------------------------------------------------------------- the result */
 
-static json_t *host(void)
+/* The one that measures. */
+static const char *node(const struct comparison *comparison)
+{
+    return comparison->options->place == BENCH_PLACE_CONNECT ? "node1" : "node0";
+}
+
+static json_t *host(const struct comparison *comparison)
 {
     struct utsname system;
 
     uname(&system);
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s}", "node", "node0", "name", system.nodename, "kernel",
-                     system.release, "machine", system.machine, "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
-                     "memory_bytes", (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "weft",
-                     weft_version());
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s}", "node", node(comparison), "name", system.nodename,
+                     "kernel", system.release, "machine", system.machine, "cpus",
+                     (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
+                     (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
+                     comparison->texts.engine, "weft", weft_version());
 }
 
+static json_t *fallbacks(const struct comparison *comparison)
+{
+    char lines[sizeof(comparison->texts.fallbacks)], *rest = lines, *line;
+    json_t *array = json_array();
+
+    bench_copy_text(lines, sizeof(lines), comparison->texts.fallbacks);
+    while ((line = bench_next_word(&rest, '\n')) != NULL)
+        if (line[0])
+            json_array_append_new(array, json_sprintf("%s: %s", node(comparison), line));
+    return array;
+}
+
+/* Where the servers are, and by what the clients go there. */
 static json_t *rails(const struct peer_place *place)
 {
     json_t *array = json_array();
 
     for (int i = 0; i < place->rail_count; i++)
-        json_array_append_new(array, json_pack("{s:s, s:s, s:s}", "node", "node0", "name", place->rails[i], "interface",
-                                               place->devices[i]));
+        json_array_append_new(array, json_pack("{s:s, s:s, s:s}", "node", "node0", "name", place->rails[i],
+                                               "client_interface", place->devices[i]));
     return array;
 }
 
@@ -101,7 +129,7 @@ static json_t *cut_short(const struct comparison *comparison)
 {
     if (comparison->result.complete)
         return json_null();
-    return json_pack("{s:s, s:s, s:s}", "node", "node0", "by",
+    return json_pack("{s:s, s:s, s:s}", "node", node(comparison), "by",
                      bench_interrupt_signal() ? bench_signal_name(bench_interrupt_signal()) : "failure", "reason",
                      comparison->error);
 }
@@ -119,9 +147,10 @@ static json_t *everything(const struct comparison *comparison)
     json_object_set_new(root, "interrupted", json_boolean(bench_interrupt_signal() != 0));
     json_object_set_new(root, "cut_short", cut_short(comparison));
     json_object_set_new(root, "error", comparison->error[0] ? json_string(comparison->error) : json_null());
-    json_object_set_new(root, "host", json_pack("[o]", host()));
+    json_object_set_new(root, "host", json_pack("[o]", host(comparison)));
     json_object_set_new(root, "config", bench_config_to_json(comparison->options->config));
     json_object_set_new(root, "rails", rails(&plan->place));
+    json_object_set_new(root, "fallbacks", fallbacks(comparison));
     json_object_set_new(root, "rounds", json_integer(plan->rounds));
     json_object_set_new(root, "samples", samples);
     json_object_set_new(root, "summary",

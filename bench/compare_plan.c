@@ -124,6 +124,8 @@ static int find_rails(const struct wf_config *config, struct bench_compare_texts
     if (rc)
         return bench_weft_failed(status, &err, NULL);
     count = weft_context_rails(context, rails, PEER_RAILS_MAX);
+    bench_copy_text(texts->engine, sizeof(texts->engine), weft_context_engine(context));
+    bench_copy_text(texts->fallbacks, sizeof(texts->fallbacks), weft_context_fallbacks(context));
     weft_context_destroy(context);
     if (count > PEER_RAILS_MAX)
         return wf_fail(status, -EINVAL, "--rails: %d rails, and at most %d can be compared", count, PEER_RAILS_MAX);

@@ -31,7 +31,8 @@ for tool in $(jq -r '.samples[].backend' all.json); do
     pass_if "$tool has a line: $(cat out)" grep -q "^$tool " out
 done
 pass_if "what a result is" json all.json '.schema == "weft.result/1" and .command == "peers" and .cut_short == null and
-    .summary.passed and (.samples | length) == .summary.samples_planned and (.config.rounds.value == 2)'
+    .summary.passed and (.samples | length) == .summary.samples_planned and (.config.rounds.value == 2) and
+    (.host[0].engine | length) > 0 and (.fallbacks | type) == "array"'
 pass_if "a tool that was measured has figures and command lines: $(jq -c '.samples[]' all.json)" json all.json \
     '[.samples[] | select(.measured) | (.rounds | length) == 2 and (.median | type) == "number" and
         .min <= .median and .median <= .max and (.unit == "GB/s") and (.bw_gb_per_s == .median) and
