@@ -35,7 +35,8 @@ struct peer_case {
 struct peer_place {
     const char *folder;                  /* of Weft's own programs (weft, weft-mpi) */
     const char *rails[PEER_RAILS_MAX];   /* the server's address on each rail; at least one */
-    const char *devices[PEER_RAILS_MAX]; /* the interface of each rail at the client, "" where it is not known */
+    const char *devices[PEER_RAILS_MAX]; /* the interface of each rail here, "" where it is not known; of two machines
+                                            each makes its own side's command */
     int rail_count;
     int port;         /* free at the server */
     bool one_machine; /* server and client run on this machine */

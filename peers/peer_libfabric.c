@@ -61,8 +61,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(server, "fi_pingpong");
     peer_word(server, "-B");
     peer_word(server, "%d", place->port);
-    /* The name of an interface is known at the client. */
-    rc = put_test(asked, place, way, place->one_machine ? device : NULL, server);
+    rc = put_test(asked, place, way, device, server);
 
     peer_word(client, "fi_pingpong");
     peer_word(client, "-P");

@@ -196,7 +196,7 @@ static void test_libfabric(void **state)
         snprintf(note, sizeof(note), "provider %s, %s; ping-pong, one in flight; no warm-up", ways[i][0], ways[i][1]);
         assert_variant(&peer_libfabric, &bandwidth, &place, i, server, client, note);
     }
-    assert_variant(&peer_libfabric, &latency, &far, 0, "fi_pingpong -B 4711 -p tcp -e msg -6 -I 20000 -S 8",
+    assert_variant(&peer_libfabric, &latency, &far, 0, "fi_pingpong -B 4711 -p tcp -e msg -d eth1 -6 -I 20000 -S 8",
                    "fi_pingpong -P 4711 -p tcp -e msg -d eth1 -6 -I 20000 -S 8 fd00::1",
                    "provider tcp, msg; mean only; first rail only; no warm-up");
     assert_refused(&peer_libfabric, &rate, &place, "fi_pingpong has one message in flight: it has no rate of its own");
