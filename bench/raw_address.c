@@ -120,7 +120,7 @@ int raw_listen(const char *address, int *listener, struct wf_status *status)
         freeaddrinfo(found);
     }
     if (fd < 0)
-        return wf_fail(status, fd, "cannot listen on '%.100s': %s", address, wf_strerror(fd));
+        return wf_fail(status, fd, "cannot listen on '%.100s': %s", address[0] ? address : USUAL_PORT, wf_strerror(fd));
     tell_port(fd);
     *listener = fd;
     return 0;

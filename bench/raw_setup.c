@@ -16,8 +16,8 @@
 #include "words.h"
 
 #define MAGIC UINT64_C(0x3177617274666577) /* "weftraw1" as it stands on the wire */
-#define HELLO_MS 2000                      /* for a client to say who it is */
-#define HELLO_NUMBERS 15
+#define HELLO_S 2                          /* for a client to say who it is */
+#define HELLO_NUMBERS 14
 
 /* The first bytes of a stream: numbers of 64 bits, little end first. */
 struct hello {
@@ -36,9 +36,8 @@ static void encode_hello(const struct hello *hello, uint64_t *out)
 {
     const struct raw_plan *plan = &hello->plan;
     const uint64_t numbers[HELLO_NUMBERS] = {
-        MAGIC,         hello->nonce,   hello->index,    hello->count, plan->mode,
-        plan->size,    plan->messages, plan->warmup,    plan->call,   plan->inflight,
-        plan->buffers, plan->batch,    plan->timeout_s, plan->block,  0,
+        MAGIC,        hello->nonce, hello->index,   hello->count,  plan->mode,  plan->size,      plan->messages,
+        plan->warmup, plan->call,   plan->inflight, plan->buffers, plan->batch, plan->timeout_s, plan->block,
     };
 
     for (int i = 0; i < HELLO_NUMBERS; i++)
@@ -125,7 +124,7 @@ int raw_link_map(struct raw_link *link, struct wf_status *status)
 /* Reads who has come. False: a stranger, or somebody who does not say. */
 static bool read_hello(int fd, struct hello *hello)
 {
-    struct timeval limit = {.tv_sec = HELLO_MS / 1000};
+    struct timeval limit = {.tv_sec = HELLO_S};
     uint64_t numbers[HELLO_NUMBERS];
 
     return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
