@@ -17,6 +17,7 @@
 #include "core/registration.h"
 #include "core/session.h"
 #include "core/worker.h"
+#include "io/socket.h"
 
 _Static_assert(sizeof(struct weft_error) == sizeof(struct wf_status), "the public error is a view of wf_status");
 _Static_assert(offsetof(struct weft_error, text) == offsetof(struct wf_status, text), "same layout");
@@ -229,11 +230,28 @@ static int start_threads(struct weft_context *context, struct wf_status *status)
     return result < 0 ? result : wf_door_start(context->door, status);
 }
 
+static int choose_congestion(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
+{
+    const char *name = wf_config_text(config, WF_SET_CONGESTION);
+    int result = 0;
+    if (strlen(name) >= sizeof context->tuning.congestion)
+        result = wf_fail(status, -EINVAL, "no name is that long");
+    else if (name[0] && !context->simulated)
+        result = wf_socket_congestion(name, status);
+    if (result < 0)
+        return wf_fail_prefix(status, "congestion = %.60s", name);
+    snprintf(context->tuning.congestion, sizeof context->tuning.congestion, "%s", name);
+    return 0;
+}
+
 static int build(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
     int result = wf_context_random(context, &context->boot_nonce, sizeof context->boot_nonce);
     if (result < 0)
         return wf_fail(status, result, "the system gives no random numbers");
+    result = choose_congestion(context, config, status);
+    if (result < 0)
+        return result;
     context->rail_count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), context->rails, WF_RAILS_MAX, status);
     if (context->rail_count < 0)
         return context->rail_count;

@@ -45,6 +45,7 @@ struct wf_tuning {
     uint64_t unexpected, small_pool, requests;
     uint32_t peers;
     int socket_buffer, port;
+    char congestion[16];
     int64_t spin_ns, timeout_ns, connect_timeout_ns, rail_timeout_ns;
     bool crc;
     uint32_t crc_limit;

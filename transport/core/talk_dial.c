@@ -127,6 +127,7 @@ static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role
     struct wf_session_rail *rail = &session->rails[join->rail];
     struct wf_socket_options options = {.local = rail->from, .buffer_bytes = context->tuning.socket_buffer};
     struct sockaddr_storage to = rail->to;
+    memcpy(options.congestion, context->tuning.congestion, sizeof options.congestion);
     wf_address_set_scope(&options.local, context->rails[rail->local].index); /* it may have been made anew */
     wf_address_set_scope(&to, context->rails[rail->local].index);
     bool bound = false;

@@ -50,6 +50,7 @@ struct wf_socket_options {
     struct sockaddr_storage local; /* address to bind to; ss_family 0: none */
     char device[32];               /* interface to bind to; "": none */
     int buffer_bytes;              /* SO_SNDBUF and SO_RCVBUF; 0: left to the kernel */
+    char congestion[16];           /* TCP_CONGESTION; "": left to the kernel */
     bool shared_port;              /* a listener beside which others, bound to a device, get the port; or one of these.
                                     * The former must be alone at first: -EADDRINUSE */
 };

@@ -5,6 +5,7 @@
 #include <linux/tcp.h>
 #include <net/if.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -68,6 +69,9 @@ static int prepare(int fd, const struct wf_socket_options *options, bool *bound)
         set_flag(fd, SOL_SOCKET, SO_SNDBUF, options->buffer_bytes);
         set_flag(fd, SOL_SOCKET, SO_RCVBUF, options->buffer_bytes);
     }
+    if (options->congestion[0]) /* connections that are accepted inherit it */
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, options->congestion,
+                         (socklen_t)strnlen(options->congestion, sizeof options->congestion));
     *bound = false;
     if (!options->device[0])
         return 0;
@@ -76,18 +80,51 @@ static int prepare(int fd, const struct wf_socket_options *options, bool *bound)
     return rc == -EPERM ? 0 : rc;
 }
 
+static int new_socket(int family)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The words of a file in /proc; "" where it cannot be read. */
+static void read_words(const char *path, char *text, size_t room)
+{
+    FILE *file = fopen(path, "re");
+    if (!file || !fgets(text, (int)room, file))
+        text[0] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    if (file)
+        fclose(file);
+}
+
+int wf_socket_congestion(const char *name, struct wf_status *status)
+{
+    char known[256];
+    int fd = new_socket(AF_INET);
+    if (fd == -EAFNOSUPPORT)
+        fd = new_socket(AF_INET6);
+    if (fd < 0)
+        return wf_fail(status, fd, "socket: %s", wf_strerror(fd));
+    int rc = setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) ? -errno : 0;
+    close(fd);
+    if (rc == -EPERM) {
+        read_words("/proc/sys/net/ipv4/tcp_allowed_congestion_control", known, sizeof known);
+        return wf_fail(status, rc, "only root may use %s, others: %s (sysctl net.ipv4.tcp_allowed_congestion_control)",
+                       name, known);
+    }
+    if (rc) {
+        read_words("/proc/sys/net/ipv4/tcp_available_congestion_control", known, sizeof known);
+        return wf_fail(status, rc, "the kernel has no %s, it has: %s", name, known);
+    }
+    return 0;
+}
+
 static int bind_local(int fd, const struct sockaddr_storage *local)
 {
     socklen_t size = wf_socket_address_size(local);
     if (!size)
         return -EAFNOSUPPORT;
     return bind(fd, (const struct sockaddr *)local, size) ? -errno : 0;
-}
-
-static int new_socket(int family)
-{
-    int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
-    return fd < 0 ? -errno : fd;
 }
 
 int wf_socket_open(void *host, int family, const struct wf_socket_options *options, bool *bound_device)

@@ -22,6 +22,9 @@ void wf_socket_close(void *host, int fd);
     .address = wf_socket_address, .shutdown = wf_socket_shutdown, .kill = wf_socket_kill,                              \
     .retransmits = wf_socket_retransmits, .progress = wf_socket_progress, .close_fd = wf_socket_close
 
+/* Can sockets have this congestion control? 0, or negative with the reason: no such, or not for this user. */
+int wf_socket_congestion(const char *name, struct wf_status *status);
+
 /* Takes one connection. The new descriptor, or -errno; -EAGAIN when none waits. */
 int wf_socket_accept(int fd);
 
