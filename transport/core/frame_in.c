@@ -340,6 +340,9 @@ static int take_down(struct wf_session *session, const struct wf_frame *frame)
         return -EPROTO;
     WF_REACHED_IF(session->channels[id]->incarnation <= incarnation && session->channels[id]->up,
                   "channel UP: DOWN from the peer");
+    /* It may tell of one that it has from us and that we have not yet: the last step of joining is ours. */
+    if (session->channels[id]->down.told < incarnation)
+        session->channels[id]->down.told = incarnation;
     if (session->channels[id]->incarnation <= incarnation)
         wf_session_lost(session, session->channels[id], -ECONNRESET, "the peer has lost it");
     wf_resend_acknowledge(session, id, incarnation, frame->offset);

@@ -275,6 +275,8 @@ static void raise(struct wf_session *session, struct wf_channel *channel, int fd
         atomic_store(&session->heard_ns, now);
     }
     wf_session_repeat_totals(session);
+    if (channel->down.told >= channel->incarnation)
+        wf_session_lost(session, channel, -ECONNRESET, "the peer has lost it");
     wf_session_kick_all(session, NULL);
 }
 
