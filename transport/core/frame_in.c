@@ -11,8 +11,8 @@
 #include "core/outbound.h"
 #include "core/reached.h"
 #include "core/request.h"
-#include "core/resend.h"
 #include "core/session.h"
+#include "core/totals_in.h"
 
 /* The peer broke the protocol: the error says with which frame, and how. */
 static int violation(struct wf_session *session, const struct wf_frame *frame, const char *how)
@@ -333,88 +333,6 @@ int wf_channel_place_payload(struct wf_channel *channel)
     return take_for_connection(channel, &channel->rx.frame);
 }
 
-static int take_down(struct wf_session *session, const struct wf_frame *frame)
-{
-    uint32_t id = (uint32_t)(frame->key >> 32), incarnation = (uint32_t)frame->key;
-    if (id >= (uint32_t)session->channel_count || !session->channels[id])
-        return -EPROTO;
-    WF_REACHED_IF(session->channels[id]->incarnation <= incarnation && session->channels[id]->up,
-                  "channel UP: DOWN from the peer");
-    /* It may tell of one that it has from us and that we have not yet: the last step of joining is ours. */
-    if (session->channels[id]->down.told < incarnation)
-        session->channels[id]->down.told = incarnation;
-    if (session->channels[id]->incarnation <= incarnation)
-        wf_session_lost(session, session->channels[id], -ECONNRESET, "the peer has lost it");
-    wf_resend_acknowledge(session, id, incarnation, frame->offset);
-    return 0;
-}
-
-static int take_state(struct wf_session *session, const struct wf_frame *frame)
-{
-    uint32_t id = (uint32_t)(frame->key >> 32);
-    if (id >= (uint32_t)session->channel_count)
-        return -EPROTO;
-    struct wf_channel *channel = session->channels[id];
-    if (!channel || channel->incarnation != (uint32_t)frame->key) {
-        wf_resend_acknowledge(session, id, (uint32_t)frame->key, frame->offset);
-        return 0;
-    }
-    wf_window_grant(&channel->tx.window, frame->total, frame->base);
-    bool news = channel->tx.moved || frame->offset > channel->tx.acknowledged;
-    return news ? wf_channel_acknowledge(channel, frame->offset) : 0;
-}
-
-static int take_credit(struct wf_session *session, const struct wf_frame *frame)
-{
-    if (frame->conn == 0) {
-        if (frame->offset <= session->unsolicited_limit)
-            return 0;
-        session->unsolicited_limit = frame->offset;
-        wf_outbound_credit_came(session);
-        return 0;
-    }
-    struct weft_connection *connection = wf_connection_find(session, frame->conn);
-    if (connection && frame->offset > connection->introduced_limit) {
-        connection->introduced_limit = frame->offset;
-        wf_connection_ready(connection);
-    }
-    return 0;
-}
-
-/* The others are to follow soon. */
-static void note_goodbye(struct wf_session *session)
-{
-    session->goodbye_ns = wf_context_now(session->context);
-    wf_door_visit_by(session->context->door, 0);
-}
-
-static int take_total(struct wf_channel *channel, const struct wf_frame *frame)
-{
-    struct wf_session *session = channel->session;
-    switch (frame->type) {
-    case WF_STATE:
-        return take_state(session, frame);
-    case WF_CREDIT:
-        return take_credit(session, frame);
-    case WF_PING:
-        channel->tx.pong_due = true;
-        channel->tx.pong_number = frame->msg;
-        return 0;
-    case WF_PONG:
-        if (frame->msg == session->ping_number)
-            session->ping_ns = 0;
-        return 0;
-    case WF_BYE:
-        channel->bye_seen = true;
-        session->peer_closing = true;
-        note_goodbye(session);
-        wf_session_check_close(session);
-        return 0;
-    default:
-        return -EPROTO;
-    }
-}
-
 static int take_sequenced(struct wf_channel *channel, const struct wf_frame *frame)
 {
     struct wf_session *session = channel->session;
@@ -428,7 +346,7 @@ static int take_sequenced(struct wf_channel *channel, const struct wf_frame *fra
     case WF_CLOSED:
         return wf_connection_take_closed(session, frame);
     case WF_DOWN:
-        return take_down(session, frame);
+        return wf_totals_take_down(session, frame);
     default:
         return take_for_connection(channel, frame);
     }
@@ -454,7 +372,7 @@ int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *fra
     if (result < 0)
         return result;
     if (!wf_frame_sequenced(frame->type))
-        return take_total(channel, frame);
+        return wf_totals_take(channel, frame);
     if (channel->rx.disposed >= channel->rx.granted_frames)
         return violation(channel->session, frame, "is more than the window that was granted");
     result = take_sequenced(channel, frame);
