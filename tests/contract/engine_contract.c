@@ -45,6 +45,7 @@ static const struct contract_case cases[] = {
     {"cancels a send half way", cancels_a_send_half_way, false},
     {"serves hundreds at once", serves_hundreds_at_once, true},
     {"holds a send while its memory is lent", holds_a_send_while_its_memory_is_lent, true},
+    {"stops lending what is copied", stops_lending_what_is_copied, true},
     {"loses no byte to cancel", loses_no_byte_to_cancel, false},
     {"serves small beside bulk", serves_small_beside_bulk, false},
     {"hears news while busy", hears_news_while_busy, false},

@@ -39,6 +39,7 @@ void shares_a_descriptor_between_engines(const struct implementation *of);
 /* engine_extremes.c */
 void serves_hundreds_at_once(const struct implementation *of);
 void holds_a_send_while_its_memory_is_lent(const struct implementation *of);
+void stops_lending_what_is_copied(const struct implementation *of);
 
 /* engine_waiting.c: nothing to wait for in the simulator, and only there a watch over the caller */
 void wakes_before_poll(const struct implementation *of);

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include <cmocka.h>
 
@@ -101,4 +103,43 @@ void holds_a_send_while_its_memory_is_lent(const struct implementation *of)
     }
     lend(of, false);
     lend(of, true);
+}
+
+static bool kernel_tells_of_copies(void)
+{
+    struct utsname name;
+    int major, minor;
+    return uname(&name) == 0 && sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+           (major > 6 || (major == 6 && minor >= 2));
+}
+
+/* Loopback copies what was lent as it delivers it. Once that has been told often enough, nothing is lent any more: a
+ * send that nobody reads is back as soon as the kernel has taken it. */
+void stops_lending_what_is_copied(const struct implementation *of)
+{
+    enum { PIECE = 16 * 1024, ENOUGH = 32 };
+    if (!of->zero_copy || !kernel_tells_of_copies()) {
+        print_message("skipped: this engine copies, or the kernel does not tell\n");
+        skip();
+    }
+    struct world world;
+    world_open(&world, of, 1, PIECE);
+    struct pair pair = pair_open(&world, 0);
+    static uint8_t bytes[PIECE], got[PIECE];
+    pattern_fill(bytes, PIECE, 6, 0);
+    for (int i = 0; i <= ENOUGH; i++) {
+        struct task send = {0}, receive = {0};
+        task_buffer(&send, bytes, PIECE);
+        task_post(&world, 0, &send, WF_OP_SEND, pair.client);
+        if (i < ENOUGH)
+            for (int64_t total = 0; total < PIECE;)
+                total += task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof(got));
+        else
+            world_idle(&world);
+        if (i == ENOUGH)
+            assert_int_equal(send.returned, 1);
+        assert_int_equal(world_await(&world, &send), PIECE);
+    }
+    pair_close(&world, &pair);
+    world_close(&world);
 }

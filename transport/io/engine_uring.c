@@ -241,9 +241,10 @@ static void cancel_returned(struct uring_engine *engine, struct wf_lane *lane, i
         make_due(engine, lane); /* met in a moment when it could not be stopped */
 }
 
-static void memory_released(struct uring_engine *engine, struct wf_lane *lane)
+static void memory_released(struct uring_engine *engine, struct wf_lane *lane, int result)
 {
     lane->unreleased--;
+    wf_lane_released(lane, result);
     if (lane->held)
         finish(engine, lane);
 }
@@ -264,7 +265,7 @@ static void collect(struct uring_engine *engine)
         else if (tag == TAG_CANCEL)
             cancel_returned(engine, lane, result);
         else if (wf_lane_releases(flags))
-            memory_released(engine, lane);
+            memory_released(engine, lane, result);
         else
             operation_returned(engine, lane, result, flags & IORING_CQE_F_MORE);
     }

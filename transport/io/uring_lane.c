@@ -3,6 +3,14 @@
 #include <errno.h>
 #include <poll.h>
 
+/* Linux 6.2; the headers of liburing 2.3 do not have them. */
+#ifndef IORING_SEND_ZC_REPORT_USAGE
+#define IORING_SEND_ZC_REPORT_USAGE (1U << 3)
+#define IORING_NOTIF_USAGE_ZC_COPIED (1U << 31)
+#endif
+
+#define COPIED_ENOUGH 8 /* releases in a row that say "copied": it was no accident of one route */
+
 bool wf_lane_lends(const struct wf_lane_rules *rules, const struct wf_lane *lane)
 {
     const struct wf_op *op = lane->op;
@@ -32,6 +40,8 @@ static void prepare_send(struct wf_lane *lane, struct io_uring_sqe *entry)
         io_uring_prep_send_zc(entry, op->fd, op->iov->iov_base, op->iov->iov_len, MSG_NOSIGNAL, 0);
     else if (lane->lends)
         io_uring_prep_sendmsg_zc(entry, op->fd, &lane->message, MSG_NOSIGNAL);
+    if (lane->lends && !lane->untold)
+        entry->ioprio |= IORING_SEND_ZC_REPORT_USAGE;
     if (lane->lends)
         return;
 #endif
@@ -85,6 +95,19 @@ static bool refuses_to_borrow(const struct wf_lane *lane, int result)
     return lane->lends && (result == -ENOMEM || result == -ENOBUFS || result == -EOPNOTSUPP);
 }
 
+void wf_lane_released(struct wf_lane *lane, int result)
+{
+    bool copied = !lane->untold && ((uint32_t)result & IORING_NOTIF_USAGE_ZC_COPIED);
+    lane->copied = copied ? lane->copied + 1 : 0;
+    lane->must_copy |= lane->copied >= COPIED_ENOUGH;
+}
+
+/* Linux before 6.2 refuses to tell. */
+static bool refuses_to_tell(const struct wf_lane *lane, int result)
+{
+    return lane->lends && !lane->untold && result == -EINVAL;
+}
+
 enum wf_outcome wf_lane_digest(struct wf_lane *lane, int result)
 {
     struct wf_op *op = lane->op;
@@ -92,6 +115,10 @@ enum wf_outcome wf_lane_digest(struct wf_lane *lane, int result)
         wf_portion_give_back(&lane->portion);
     if (refuses_to_borrow(lane, result)) {
         lane->must_copy = true;
+        return WF_AGAIN;
+    }
+    if (refuses_to_tell(lane, result)) {
+        lane->untold = true;
         return WF_AGAIN;
     }
     switch (result) {

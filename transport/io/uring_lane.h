@@ -29,7 +29,9 @@ struct wf_lane {
     bool cancel_under_way; /* the cancel's own completion is to come */
     bool held;             /* finished but for the cancel's completion, or the memory's release */
     bool lends;            /* the call under way takes the memory itself, not a copy */
-    bool must_copy;        /* the kernel refuses to lend memory to this descriptor */
+    bool must_copy;        /* the kernel refuses to lend memory to this descriptor, or copies it all the same */
+    bool untold;           /* the kernel does not tell whether it copied */
+    uint32_t copied;       /* releases in a row that said it had been */
     uint32_t unreleased;   /* calls that have ended, whose memory the kernel still reads */
 };
 
@@ -41,6 +43,10 @@ void wf_lane_prepare(const struct wf_lane_rules *rules, struct wf_lane *lane, st
 
 /* What the result of that call makes of the operation. Not for a wait for readiness that has succeeded. */
 enum wf_outcome wf_lane_digest(struct wf_lane *lane, int result);
+
+/* A call's memory is released, with what the kernel tells of it. Who copied it all the same, as loopback and veth do,
+ * is not lent any more: it costs more than an ordinary send. */
+void wf_lane_released(struct wf_lane *lane, int result);
 
 /* Whether a completion says no more than that the memory of a call that ended earlier is released. */
 static inline bool wf_lane_releases(uint32_t flags)
