@@ -107,7 +107,8 @@ static json_t *fault_totals(const struct bench_link *link)
 
 json_t *bench_totals(const struct bench_link *link)
 {
-    return json_pack("{s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link));
+    return json_pack("{s:o, s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link), "footprint",
+                     bench_footprint_to_json(&link->footprint));
 }
 
 /* What both nodes tell about themselves. */

@@ -27,8 +27,8 @@ int bench_agree(struct bench_agreement *agreement, struct wf_status *status);
 /* The options with which node1 measures what is set here, each with a blank before it. */
 void bench_print_shared(const struct wf_config *config, FILE *out);
 
-/* What this node's rails have carried, and what faults were injected here, for bench_result_keep_totals(); a new
- * reference. */
+/* What this node's rails have carried, what faults were injected here, and the footprint of the node, for
+ * bench_result_keep_totals(); a new reference. */
 json_t *bench_totals(const struct bench_link *link);
 
 #endif

@@ -113,6 +113,7 @@ int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *wait
 
 int bench_link_connect(struct bench_link *link, const char *address, struct wf_status *status)
 {
+    int64_t start = wf_clock_now(&wf_clock_monotonic);
     struct weft_error err = {0};
     int rc;
 
@@ -121,6 +122,7 @@ int bench_link_connect(struct bench_link *link, const char *address, struct wf_s
         return bench_weft_failed(status, &err, NULL);
     rc = weft_connection_open(link->endpoint, link->peer, BENCH_CONTROL_ENDPOINT, link->connect_timeout_ms,
                               &link->connection, &err);
+    link->footprint.session_ns = wf_clock_now(&wf_clock_monotonic) - start;
     return rc ? bench_weft_failed(status, &err, "control connection") : 0;
 }
 

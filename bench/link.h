@@ -6,6 +6,7 @@
 #define WF_BENCH_LINK_H
 
 #include "base/status.h"
+#include "footprint.h"
 #include "options.h"
 #include "weft.h"
 
@@ -21,6 +22,7 @@ struct bench_link {
     struct weft_endpoint *endpoint;
     struct weft_connection *connection; /* control */
     int connect_timeout_ms;
+    struct bench_footprint footprint;
 };
 
 /* Asked while waiting for the other node; non-zero ends the wait with that error. */

@@ -96,8 +96,7 @@ uint64_t bench_memory_need(const struct bench_plan *plan, int node)
 
 /* ------------------------------------------------------------------------------------------- what there is */
 
-/* The number behind `key` in a file of "key number" lines; with an empty key, the first number. */
-static bool read_number(const char *path, const char *key, uint64_t *value)
+bool bench_read_number(const char *path, const char *key, uint64_t *value)
 {
     char line[256];
     FILE *file = fopen(path, "re");
@@ -119,13 +118,13 @@ static uint64_t group_room(const char *folder, bool unified)
     uint64_t limit, used, cached = 0;
 
     snprintf(path, sizeof(path), "%s/%s", folder, unified ? "memory.max" : "memory.limit_in_bytes");
-    if (!read_number(path, "", &limit))
+    if (!bench_read_number(path, "", &limit))
         return UINT64_MAX; /* "max" is no number */
     snprintf(path, sizeof(path), "%s/%s", folder, unified ? "memory.current" : "memory.usage_in_bytes");
-    if (!read_number(path, "", &used))
+    if (!bench_read_number(path, "", &used))
         return UINT64_MAX;
     snprintf(path, sizeof(path), "%s/memory.stat", folder);
-    if (!read_number(path, unified ? "inactive_file " : "total_inactive_file ", &cached))
+    if (!bench_read_number(path, unified ? "inactive_file " : "total_inactive_file ", &cached))
         cached = 0;
     used = used > cached ? used - cached : 0;
     return limit > used ? limit - used : 0;
@@ -185,7 +184,7 @@ uint64_t bench_memory_available(const char **why)
     uint64_t kib, available = UINT64_MAX, groups = groups_room();
 
     *why = "MemAvailable";
-    if (read_number("/proc/meminfo", "MemAvailable:", &kib))
+    if (bench_read_number("/proc/meminfo", "MemAvailable:", &kib))
         available = kib * 1024;
     if (groups < available) {
         *why = "the memory limit of the control group";

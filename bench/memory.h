@@ -8,6 +8,7 @@
 #ifndef WF_BENCH_MEMORY_H
 #define WF_BENCH_MEMORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/status.h"
@@ -20,6 +21,10 @@ uint64_t bench_memory_need(const struct bench_plan *plan, int node);
 /* Bytes that can be had without swapping: the smaller of MemAvailable and what the control groups of this process
  * leave. `why` names the limit that counts. UINT64_MAX when the system does not say. */
 uint64_t bench_memory_available(const char **why);
+
+/* The number behind `key` in a file of "key number" lines, as /proc has them; with an empty key, the first number.
+ * False, and `value` as it was, where there is none. */
+bool bench_read_number(const char *path, const char *key, uint64_t *value);
 
 /* 0, or -ENOMEM with need, availability and a remedy. `need` is that of all nodes on this machine. */
 int bench_memory_check(const struct bench_plan *plan, uint64_t need, struct wf_status *status);

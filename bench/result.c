@@ -104,6 +104,8 @@ void bench_result_keep_totals(struct bench_result *result, int node, const json_
     pthread_mutex_lock(&result->lock);
     keep(&result->rail_totals[node], totals, "rails");
     keep(&result->faults[node], totals, "faults");
+    if (result->host[node])
+        json_object_update(result->host[node], json_object_get(totals, "footprint"));
     pthread_mutex_unlock(&result->lock);
 }
 

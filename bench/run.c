@@ -172,6 +172,7 @@ static int measure(struct run *run, struct wf_status *status)
     int64_t start;
     int rc = bench_arena_init(&run->arena, &run->plan, run->link.node, run->control, status);
 
+    run->link.footprint.buffer_bytes = run->arena.stream_bytes + run->arena.landing_bytes;
     /* The other node may be much slower at that; what comes next has deadlines. */
     if (rc == 0)
         rc = bench_control_start(run->control, run->link.node == 0, &start, status);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agree.h"
+#include "base/clock.h"
 
 #define PHASE_CHARGE (256u << 10) /* bytes that stand for the fixed time of a phase in the progress */
 #define SAMPLES_PER_TEXT 200u     /* about 200 KiB of JSON */
@@ -166,8 +167,10 @@ int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_
     int rc = 0;
 
     for (int i = 0; rc == 0 && i < plan->backend_count; i++) {
+        int64_t start = wf_clock_now(&wf_clock_monotonic);
         bed->ops = plan->backends[i];
         rc = bed->ops->open(link, plan, &bed->backend, status);
+        link->footprint.pairs_ns += wf_clock_now(&wf_clock_monotonic) - start;
         if (rc)
             return rc;
         rc = measure_backend(bed, link, result, progress, status);
