@@ -31,6 +31,8 @@ struct bench_backend_ops {
                 bench_request *out);
     int (*recv)(struct bench_backend *backend, uint32_t pair, void *landing, uint64_t length, uint64_t tag,
                 bench_request *out);
+    /* No request is under way, and up to `count` will be: before the first, and when that changes. */
+    int (*expect)(struct bench_backend *backend, uint64_t count, struct wf_status *status);
     /* As weft_wait_any(). */
     int (*wait)(struct bench_backend *backend, bench_request *requests, int count, int timeout_ms, int *index,
                 struct weft_completion *completion);

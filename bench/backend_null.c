@@ -77,6 +77,14 @@ static int null_rails(struct bench_backend *backend, bool intra, struct weft_rai
     return 0;
 }
 
+static int null_expect(struct bench_backend *backend, uint64_t count, struct wf_status *status)
+{
+    (void)backend;
+    (void)count;
+    (void)status;
+    return 0;
+}
+
 static void null_close(struct bench_backend *backend)
 {
     free(backend);
@@ -88,6 +96,7 @@ const struct bench_backend_ops bench_backend_null = {
     .open = null_open,
     .send = null_send,
     .recv = null_recv,
+    .expect = null_expect,
     .wait = null_wait,
     .rails = null_rails,
     .close = null_close,

@@ -9,12 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "interrupt.h"
 
 #define OPEN_TIMEOUT_MS 30000
 #define SELF_SIDES 2
+#define MANY_REQUESTS 1024 /* so many are not looked through for each that has ended */
+#define BATCH 16
+#define SHORT_POLL_NS 5000
+#define NAP_NS 50000
 
 /* Two contexts of this process that are joined: [0] listens and receives, [1] connects and sends. */
 struct self {
@@ -29,8 +34,12 @@ struct bench_backend {
     struct weft_endpoint **endpoints;      /* of this node, by number; NULL where no pair uses it */
     struct weft_connection **send, **recv; /* by pair; NULL where this node has no such part */
     struct self self;
-    bool mixed; /* requests of several contexts may wait at the same time */
-    int next;   /* where asking in turn goes on, so that no request starves */
+    struct weft_queue *queue; /* NULL until many requests were expected */
+    bool queued;              /* requests end there */
+    struct weft_completion ended[BATCH];
+    int ended_count, ended_next; /* those that wait() has not returned yet */
+    bool mixed;                  /* requests of several contexts may wait at the same time */
+    int next;                    /* where asking in turn goes on, so that no request starves */
 };
 
 /* ------------------------------------------------------------------------------------------- open */
@@ -194,11 +203,34 @@ static int weft_backend_open(struct bench_link *link, const struct bench_plan *p
 
 /* ------------------------------------------------------------------------------------------- messages */
 
+/* Where a request ends when there are many: wait() finds it by its place in the array. */
+static const struct weft_options *options_for(const struct bench_backend *backend, bench_request *place,
+                                              struct weft_options *options)
+{
+    if (!backend->queued)
+        return NULL;
+    memset(options, 0, sizeof(*options));
+    options->queue = backend->queue;
+    options->user_data = place;
+    return options;
+}
+
+static int weft_backend_expect(struct bench_backend *backend, uint64_t count, struct wf_status *status)
+{
+    struct weft_error err = {0};
+
+    backend->queued = count >= MANY_REQUESTS && !backend->mixed;
+    if (!backend->queued || backend->queue || weft_queue_create(backend->link->context, &backend->queue, &err) == 0)
+        return 0;
+    return bench_weft_failed(status, &err, "completion queue");
+}
+
 static int weft_backend_send(struct bench_backend *backend, uint32_t pair, const void *data, uint64_t length,
                              uint64_t tag, bench_request *out)
 {
+    struct weft_options options;
     struct weft_request *request;
-    int rc = weft_send(backend->send[pair], data, length, tag, NULL, &request);
+    int rc = weft_send(backend->send[pair], data, length, tag, options_for(backend, out, &options), &request);
 
     if (rc == 0)
         *out = request;
@@ -208,8 +240,9 @@ static int weft_backend_send(struct bench_backend *backend, uint32_t pair, const
 static int weft_backend_recv(struct bench_backend *backend, uint32_t pair, void *landing, uint64_t length, uint64_t tag,
                              bench_request *out)
 {
+    struct weft_options options;
     struct weft_request *request;
-    int rc = weft_recv(backend->recv[pair], landing, length, tag, NULL, &request);
+    int rc = weft_recv(backend->recv[pair], landing, length, tag, options_for(backend, out, &options), &request);
 
     if (rc == 0)
         *out = request;
@@ -243,11 +276,44 @@ static int poll_mixed(struct weft_request *const *requests, int count, int timeo
     }
 }
 
+/*
+ * A queue whose progress the caller makes has no call that sleeps. So this one polls, and naps after a short poll: one
+ * that moves data takes longer, also when no message ends with it.
+ */
+static int poll_queue(struct bench_backend *backend, const bench_request *requests, int timeout_ms, int *index,
+                      struct weft_completion *completion)
+{
+    const struct timespec nap = {0, NAP_NS};
+    int64_t now = 0, deadline = 0;
+
+    while (backend->ended_next == backend->ended_count) {
+        int64_t before = now;
+        backend->ended_next = 0;
+        backend->ended_count = weft_queue_poll(backend->queue, backend->ended, BATCH);
+        if (backend->ended_count > 0)
+            break;
+        now = wf_clock_now(&wf_clock_monotonic);
+        if (deadline == 0)
+            deadline = wf_deadline_after_ms(now, timeout_ms);
+        if (now >= deadline)
+            return -ETIMEDOUT;
+        if (now - before < SHORT_POLL_NS) {
+            nanosleep(&nap, NULL);
+            now = wf_clock_now(&wf_clock_monotonic);
+        }
+    }
+    *completion = backend->ended[backend->ended_next++];
+    *index = (int)((const bench_request *)completion->user_data - requests);
+    return 0;
+}
+
 static int weft_backend_wait(struct bench_backend *backend, bench_request *requests, int count, int timeout_ms,
                              int *index, struct weft_completion *completion)
 {
     struct weft_request *const *posted = (struct weft_request *const *)requests;
 
+    if (backend->queued)
+        return poll_queue(backend, requests, timeout_ms, index, completion);
     if (backend->mixed)
         return poll_mixed(posted, count, timeout_ms, &backend->next, index, completion);
     return weft_wait_any(posted, count, timeout_ms, index, completion);
@@ -266,6 +332,7 @@ const struct bench_backend_ops bench_backend_weft = {
     .open = weft_backend_open,
     .send = weft_backend_send,
     .recv = weft_backend_recv,
+    .expect = weft_backend_expect,
     .wait = weft_backend_wait,
     .rails = weft_backend_rails,
     .close = weft_backend_close,

@@ -49,6 +49,7 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
     const struct bench_plan *plan = phase->bed->plan;
     size_t flows = 2 * (size_t)phase->count;
     uint32_t senders[2] = {0, 0}; /* so far, by node */
+    int rc;
 
     phase->longest = phase->iters > plan->warmup ? phase->iters : plan->warmup;
     phase->flows = calloc(flows, sizeof(*phase->flows));
@@ -65,7 +66,8 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
         if (plan->pairs[i].src_node == phase->bed->node)
             add_flow(phase, i, sender, false);
     }
-    return populate_times(phase, status);
+    rc = phase->bed->ops->expect(phase->bed->backend, (uint64_t)phase->flow_count * phase->slots, status);
+    return rc ? rc : populate_times(phase, status);
 }
 
 uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t slot,

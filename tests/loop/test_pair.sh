@@ -66,6 +66,24 @@ if [ -z "${LOOP_SANITIZED:-}" ]; then
     pass_if "their memory is counted: $(cat err)" grep -q 'needs .* of memory here .*--buffers' err
 fi
 
+# ---- so many in flight that they are not looked through for each that has ended; and a loss meanwhile
+run 0 pair --size 0,8,64K -n 3000 --inflight 1100
+samples
+says inflight 1100
+pass_if "many in flight: verified: $(tail -1 out)" grep -q ', 0 wrong bytes: passed' out
+run 0 mesh --endpoints 24 --size 16K -n 3 --mode both --fault seed=7,reset_every=8M
+pass_if "many pairs: verified: $(tail -1 out)" grep -q ', 0 wrong bytes: passed' out
+
+# ---- what each node used
+run 0 pair --size 64K -n 40
+for key in connect_s max_rss_bytes buffer_bytes descriptors threads; do
+    pass_if "$key of both nodes: $(json_numbers result.json $key | tr '\n' ' ')" \
+        [ "$(json_numbers result.json $key | awk '$1 > 0' | wc -l)" -eq 2 ]
+done
+pass_if "session_s of the node that connects" [ "$(json_numbers result.json session_s | awk '$1 > 0' | wc -l)" -eq 1 ]
+pass_if "the buffers are part of the memory" [ "$(paste <(json_numbers result.json max_rss_bytes) \
+    <(json_numbers result.json buffer_bytes) | awk '$1 > $2' | wc -l)" -eq 2 ]
+
 # ---- message rate: the mean time of a message, the other way round
 run 0 pair --size 8,1000,4K,64K -n 500 --inflight 64
 pass_if "messages_per_s is 1 / mean: $(cat result.csv)" awk -F, '
