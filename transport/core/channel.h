@@ -128,7 +128,6 @@ struct wf_down {
     uint64_t disposed;
     int reason;
     int64_t lost_ns; /* when */
-    uint32_t told;   /* the highest incarnation that the peer has told us it has lost */
 };
 
 /* Dialling a lost channel again. Owner: session lock. */

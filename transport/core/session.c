@@ -94,6 +94,7 @@ static void destroy(struct wf_session *session)
     wf_strays_fini(&session->strays[0]);
     wf_strays_fini(&session->strays[1]);
     free(session->channels);
+    free(session->told);
     wf_spread_fini(&session->spread);
     wf_finished_fini(&session->closed_numbers[0]);
     wf_finished_fini(&session->closed_numbers[1]);
@@ -197,7 +198,8 @@ void wf_session_hello(struct weft_context *context, struct wf_hello *hello)
 int wf_session_expect(struct wf_session *session, int count)
 {
     session->channels = calloc((size_t)count, sizeof *session->channels);
-    if (!session->channels || wf_spread_init(&session->spread, count) < 0)
+    session->told = calloc((size_t)count, sizeof *session->told);
+    if (!session->channels || !session->told || wf_spread_init(&session->spread, count) < 0)
         return -ENOMEM;
     session->channel_count = count;
     return 0;
@@ -275,7 +277,7 @@ static void raise(struct wf_session *session, struct wf_channel *channel, int fd
         atomic_store(&session->heard_ns, now);
     }
     wf_session_repeat_totals(session);
-    if (channel->down.told >= channel->incarnation)
+    if (session->told[channel->id] >= channel->incarnation)
         wf_session_lost(session, channel, -ECONNRESET, "the peer has lost it");
     wf_session_kick_all(session, NULL);
 }

@@ -73,6 +73,7 @@ struct wf_session {
     int channel_count, joined;
     int up_count;                         /* channels that are up */
     struct wf_channel **channels;         /* by id; entries NULL until joined */
+    uint32_t *told;                       /* by id: the highest incarnation that the peer has told us it has lost */
     struct wf_kick kicks[WF_WORKERS_MAX]; /* by worker */
 
     pthread_mutex_t lock;

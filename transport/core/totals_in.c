@@ -13,15 +13,15 @@
 int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame)
 {
     uint32_t id = (uint32_t)(frame->key >> 32), incarnation = (uint32_t)frame->key;
-    if (id >= (uint32_t)session->channel_count || !session->channels[id])
+    if (id >= (uint32_t)session->channel_count)
         return -EPROTO;
-    WF_REACHED_IF(session->channels[id]->incarnation <= incarnation && session->channels[id]->up,
-                  "channel UP: DOWN from the peer");
-    /* It may tell of one that it has from us and that we have not yet: the last step of joining is ours. */
-    if (session->channels[id]->down.told < incarnation)
-        session->channels[id]->down.told = incarnation;
-    if (session->channels[id]->incarnation <= incarnation)
-        wf_session_lost(session, session->channels[id], -ECONNRESET, "the peer has lost it");
+    /* It may tell of one that we have not yet: neither side knows when the other is done with joining. */
+    if (session->told[id] < incarnation)
+        session->told[id] = incarnation;
+    struct wf_channel *channel = session->channels[id];
+    WF_REACHED_IF(channel && channel->incarnation <= incarnation && channel->up, "channel UP: DOWN from the peer");
+    if (channel && channel->incarnation <= incarnation)
+        wf_session_lost(session, channel, -ECONNRESET, "the peer has lost it");
     wf_resend_acknowledge(session, id, incarnation, frame->offset);
     return 0;
 }
