@@ -151,6 +151,7 @@ void task_post(struct world *world, int engine, struct task *task, enum wf_op_ki
     task->op.iov = task->iov;
     task->op.context = task;
     task->returned = 0;
+    task->op.urgent = kind == WF_OP_RECV && world_random(world) % 2;
     world->ops->post(world->engines[engine], &task->op);
 }
 

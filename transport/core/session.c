@@ -262,7 +262,6 @@ static void raise(struct wf_session *session, struct wf_channel *channel, int fd
     assign_workers(session, channel);
     channel->tx.detached = channel->rx.detached = false;
     channel->up = true;
-    session->rails[channel->rail].retired = false; /* both sides had nothing else; the next damage retires it again */
     channel->redial.refused = false;
     int64_t now = wf_context_now(session->context);
     channel->tx.progress_ns = channel->redial.joined_ns = now;
@@ -279,6 +278,8 @@ static void raise(struct wf_session *session, struct wf_channel *channel, int fd
     wf_session_repeat_totals(session);
     if (session->told[channel->id] >= channel->incarnation)
         wf_session_lost(session, channel, -ECONNRESET, "the peer has lost it");
+    else /* both sides had nothing else; the next damage retires it again */
+        session->rails[channel->rail].retired = false;
     wf_session_kick_all(session, NULL);
 }
 

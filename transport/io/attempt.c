@@ -1,43 +1,23 @@
 #include "io/attempt.h"
 
 #include <errno.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "io/socket.h"
 #include "io/vector.h"
-
-/*
- * Of one piece, in most calls of a small message. Not by recv() and send(): they are points where a thread may be
- * cancelled, which the C library pays for with two locked instructions each time, and none of ours ever is. The
- * sanitizers want to see the calls.
- */
-static ssize_t move_one(const struct wf_op *op)
-{
-    const struct iovec *piece = op->iov;
-    bool reads = wf_op_reads(op);
-    int flags = reads ? MSG_DONTWAIT : MSG_NOSIGNAL | MSG_DONTWAIT;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return reads ? recv(op->fd, piece->iov_base, piece->iov_len, flags)
-                 : send(op->fd, piece->iov_base, piece->iov_len, flags);
-#else
-    long number = reads ? SYS_recvfrom : SYS_sendto;
-    return syscall(number, op->fd, piece->iov_base, piece->iov_len, flags, NULL, 0);
-#endif
-}
 
 /* One call with the front of the vector: the bytes it moved, or -errno. */
 static ssize_t move_some(struct wf_op *op, uint32_t call_bytes, bool *dry)
 {
     struct wf_portion portion = wf_portion_take(op, call_bytes);
     struct msghdr message = {.msg_iov = op->iov, .msg_iovlen = (size_t)portion.count};
+    bool one = portion.count == 1;
     ssize_t n;
-    if (portion.count == 1)
-        n = move_one(op);
-    else if (wf_op_reads(op))
-        n = recvmsg(op->fd, &message, MSG_DONTWAIT);
+    if (wf_op_reads(op))
+        n = one ? recv(op->fd, op->iov->iov_base, op->iov->iov_len, MSG_DONTWAIT)
+                : recvmsg(op->fd, &message, MSG_DONTWAIT);
     else
-        n = sendmsg(op->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        n = one ? send(op->fd, op->iov->iov_base, op->iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT)
+                : sendmsg(op->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0)
         n = -errno;
     wf_portion_give_back(&portion);

@@ -297,6 +297,12 @@ static void note_event(struct epoll_engine *engine, const struct epoll_event *ev
     }
 }
 
+static void cool(struct hot *hot)
+{
+    if (++hot->misses > HOT_MISSES)
+        hot->fd = NO_FD;
+}
+
 /* Reads the hot descriptors that wait for something small. True: there was one. */
 static bool try_hot(struct epoll_engine *engine)
 {
@@ -305,12 +311,14 @@ static bool try_hot(struct epoll_engine *engine)
         struct hot *hot = &engine->hot[i];
         struct slot *slot = slot_of(engine, hot->fd);
         struct wf_op *op = slot ? slot->reader : NULL;
-        if (!op || !op->urgent || slot->can_read)
+        if (!op || !op->urgent || slot->can_read) {
+            cool(hot); /* nobody reads it, or it is about to be read anyway */
             continue;
+        }
         tried = true;
         run(engine, slot, op);
-        if (!op->finished && ++hot->misses > HOT_MISSES)
-            hot->fd = NO_FD;
+        if (!op->finished)
+            cool(hot);
     }
     return tried;
 }
@@ -412,6 +420,9 @@ static void epoll_detach(struct wf_engine *engine_base, int fd)
     assert(!slot->reader && !slot->writer && "no operation is posted");
     (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
     *slot = (struct slot){0};
+    for (int i = 0; i < HOT_COUNT; i++) /* the number may soon be another's */
+        if (engine->hot[i].fd == fd)
+            engine->hot[i].fd = NO_FD;
 }
 
 /* --- open and close --- */

@@ -55,6 +55,7 @@ static void submit(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
     lane->op.kind = user->kind;
     lane->op.fd = user->fd;
     lane->op.address = user->address;
+    lane->op.urgent = user->urgent;
     lane->op.iov = lane->iov;
     lane->op.iov_count = 0;
     lane->op.context = lane;
