@@ -56,7 +56,8 @@ struct weft_completion {
     uint64_t bytes;       /* payload bytes moved: the message's size, also when it is below the capacity */
     uint64_t tag;         /* the tag of the message (differs from the one asked for with WEFT_ANY_TAG) */
     int64_t completed_ns; /* CLOCK_MONOTONIC at which the operation completed; all that one read of a socket has ended
-                           * have the time of that read */
+                           * have the time of that read. Of a send that was copied (up to `eager`), without a queue:
+                           * when it was found to have completed */
     char text[320];       /* empty when status is 0; else peer, rails, last progress */
     void *user_data;      /* weft_options.user_data of the operation; NULL where there was none */
 };

@@ -15,7 +15,7 @@ struct wf_status {
 
 /* Sets `status` (NULL is allowed) and returns `code`, so that the failing line reads
  * `return wf_fail(status, -EINVAL, "…")`. */
-int wf_fail(struct wf_status *status, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+int wf_fail(struct wf_status *status, int code, const char *format, ...) __attribute__((cold, format(printf, 3, 4)));
 
 /* Puts "prefix: " before the text that `status` already has. Returns its code; -EINVAL, never 0, where it is NULL. */
 int wf_fail_prefix(struct wf_status *status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -164,6 +164,7 @@ int wf_outbound_post(struct weft_connection *connection, struct weft_request *re
             memcpy(outbound->slot, outbound->data, outbound->total);
         if (outbound->slot || outbound->total == 0) {
             outbound->data = outbound->slot;
+            request->copied = true;
             complete(outbound, 0);
         }
     }

@@ -70,7 +70,8 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     request->bytes = bytes;
     /* A queue, which may be of several sessions, hands out in the order of these times. */
     int64_t batch_ns = request->queue ? 0 : request->session->batch_ns;
-    request->completed_ns = batch_ns ? batch_ns : wf_context_now(request->session->context);
+    if (!request->copied || request->queue)
+        request->completed_ns = batch_ns ? batch_ns : wf_context_now(request->session->context);
     if (request->registration)
         wf_registration_release(request->registration);
     request->registration = NULL;
@@ -199,7 +200,8 @@ static void fill_completion(const struct weft_request *request, struct weft_comp
     completion->reserved = 0;
     completion->bytes = request->status ? 0 : request->bytes;
     completion->tag = request->tag;
-    completion->completed_ns = request->completed_ns;
+    int64_t completed_ns = request->completed_ns;
+    completion->completed_ns = completed_ns ? completed_ns : wf_context_now(request->session->context);
     completion->user_data = request->user_data;
     completion->text[0] = '\0';
     if (request->status)

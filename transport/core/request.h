@@ -56,6 +56,7 @@ struct weft_request {
     struct wf_inbound *inbound;   /* RECV, NOTE: once matched; READ: where the reply lands */
     struct wf_outbound *outbound; /* SEND, WRITE, READ: until it completes */
     struct wf_outbound *note;     /* WRITE, READ: the notification, until it completes */
+    bool copied;                  /* SEND: its memory is the user's again since it was posted */
     int parts;                    /* WRITE, READ: what has not ended of the operation and its notification, */
     int part_status;              /* and how the first that failed did */
     struct wf_waiter *_Atomic waiter;
@@ -65,7 +66,7 @@ struct weft_request {
     /* The completion: written before `done`. */
     int status;
     uint64_t bytes;
-    int64_t completed_ns;
+    int64_t completed_ns; /* 0: when its user asks, which a copied message does not wait for */
     _Atomic uint32_t done;
 };
 

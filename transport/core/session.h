@@ -177,12 +177,13 @@ void wf_session_destroy(struct wf_session *session);
 
 /* Ends everything with an error: channels let go first, then requests complete. Only the first call counts. */
 void wf_session_fail(struct wf_session *session, int code, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+    __attribute__((cold, format(printf, 3, 4)));
 
 /* --- failover.c --- */
 
 /* A channel is lost: lets go, what it retained goes elsewhere, it will be dialled again. `doing`: how it showed. */
-void wf_session_lost(struct wf_session *session, struct wf_channel *channel, int code, const char *doing);
+void wf_session_lost(struct wf_session *session, struct wf_channel *channel, int code, const char *doing)
+    __attribute__((cold));
 
 /* Totals may have gone down with a channel, or a new one has not heard them: all are told again. */
 void wf_session_repeat_totals(struct wf_session *session);

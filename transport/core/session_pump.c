@@ -158,12 +158,39 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
     pump(session, worker);
 }
 
+/* The idle express channel that takes what was posted, where that is all there is to do. NULL: it is not, or none. */
+static struct wf_channel *taker(const struct wf_session *session)
+{
+    if (wf_session_wants(session, WF_CHANNEL_BULK) || session->stirred)
+        return NULL;
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (channel && channel->kind == WF_CHANNEL_EXPRESS && channel->up && channel->tx.idle && channel->tx.started &&
+            !channel->tx.op.posted && channel->rx.started)
+            return channel;
+    }
+    return NULL;
+}
+
+/* As pump(), of one channel. */
+static void pump_one(struct wf_channel *channel)
+{
+    bool filled = wf_channel_fill(channel);
+    wf_session_unlock(channel->session);
+    if (filled)
+        wf_channel_post_send(channel);
+}
+
 void wf_session_unlock_and_push(struct wf_session *session)
 {
     struct weft_context *context = session->context;
     /* A token is only tried for: whoever has it may be waiting for the lock. */
     if (context->shared && !context->manual && wf_worker_try(context->workers[0])) {
-        pump(session, context->workers[0]);
+        struct wf_channel *channel = taker(session);
+        if (channel)
+            pump_one(channel);
+        else
+            pump(session, context->workers[0]);
         wf_worker_leave(context->workers[0]);
         return;
     }

@@ -15,6 +15,7 @@
 
 #define WAKES_AT_ONCE 16
 #define LONGEST_SLEEP_NS (100 * WF_NS_PER_MS)
+#define LOOKS_PER_TIME 4 /* looks that find nothing, to one at the clock */
 
 /* What a waiting caller waits for. */
 struct wait {
@@ -153,6 +154,13 @@ static void sleep_until_poked(struct wait *wait)
     pthread_mutex_unlock(&context->wait_lock);
 }
 
+/* Tells the worker's thread that callers drive. Token held: nobody else writes it. */
+static void note_turn(struct wf_worker *worker)
+{
+    uint32_t turns = atomic_load_explicit(&worker->caller_turns, memory_order_relaxed);
+    atomic_store_explicit(&worker->caller_turns, turns + 1, memory_order_relaxed);
+}
+
 /* Drives the shared worker, its token held, until a request has ended or the deadline has passed. */
 static int drive_until_done(struct wait *wait, struct wf_worker *worker)
 {
@@ -160,8 +168,8 @@ static int drive_until_done(struct wait *wait, struct wf_worker *worker)
     int64_t now = wf_context_now(context);
     struct wf_watch watch;
     wf_watch_begin(&watch, &worker->spin, context->tuning.spin_ns, now);
-    for (;;) {
-        atomic_fetch_add_explicit(&worker->caller_turns, 1, memory_order_relaxed);
+    for (unsigned looks = 0;; looks++) {
+        note_turn(worker);
         int index = find_done(wait);
         if (index >= 0 || now >= wait->deadline_ns || atomic_load(&worker->stopping))
             return index;
@@ -177,7 +185,8 @@ static int drive_until_done(struct wait *wait, struct wf_worker *worker)
         index = events > 0 ? find_done(wait) : -1;
         if (index >= 0)
             return index;
-        now = wf_context_now(context);
+        if (events > 0 || rest > 0 || looks % LOOKS_PER_TIME == 0) /* to read the clock takes as long as to look */
+            now = wf_context_now(context);
     }
 }
 
@@ -279,7 +288,7 @@ int weft_test(struct weft_request *request, struct weft_completion *completion)
         wf_worker_want(worker);
         return 0;
     }
-    atomic_fetch_add_explicit(&worker->caller_turns, 1, memory_order_relaxed);
+    note_turn(worker);
     wf_worker_drive(worker, 0);
     wf_worker_leave(worker);
     return wf_request_collect(request, completion) ? 1 : 0;
