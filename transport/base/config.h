@@ -45,7 +45,7 @@ enum wf_setting_id {
     WF_SET_HEADER_PAD,       /* header_pad: size 64..4096, multiple of 64: bytes of a bulk frame before its payload */
     WF_SET_SOCKET_BUFFER,    /* socket_buffer: size 0 = left to the kernel */
     WF_SET_CONGESTION,       /* congestion: text, name of a congestion control; "": the kernel's */
-    WF_SET_CALL,             /* call: size 256K, most bytes in one send or receive call */
+    WF_SET_CALL,             /* call: size 576K, most bytes in one send or receive call */
     WF_SET_ZERO_COPY,        /* zero_copy: size 0 = never; sends of so many bytes leave without a copy */
     WF_SET_SPIN_US,          /* spin_us: int, microseconds a waiting caller polls before it sleeps */
     WF_SET_TIMEOUT,          /* timeout: int seconds 30, a peer that answers nothing for so long is dead */

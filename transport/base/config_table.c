@@ -68,12 +68,14 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_SOCKET_BUFFER] =
         SIZE(LIBRARY, "socket_buffer", "0", 0, GIB,
              "Send and receive buffer of each socket; 0 leaves the size to the kernel, which adapts it."),
-    [WF_SET_CONGESTION] =
-        TEXT(LIBRARY, "congestion", "",
-             "The congestion control of each socket, one of those in /proc/sys/net/ipv4/tcp_allowed_congestion_control; "
-             "empty leaves it to the kernel."),
-    [WF_SET_CALL] = SIZE(LIBRARY, "call", "256K", 4 * KIB, 64 * MIB,
-                         "The most bytes in one send or receive call: smaller calls let small messages pass sooner."),
+    [WF_SET_CONGESTION] = TEXT(
+        LIBRARY, "congestion", "",
+        "The congestion control of each socket, one of those in /proc/sys/net/ipv4/tcp_allowed_congestion_control; "
+        "empty leaves it to the kernel."),
+    [WF_SET_CALL] =
+        SIZE(LIBRARY, "call", "576K", 4 * KIB, 64 * MIB,
+             "The most bytes in one send or receive call; the default takes a chunk and its header; smaller calls let "
+             "small messages pass sooner where the engine does not cut them by itself."),
     [WF_SET_ZERO_COPY] = SIZE(LIBRARY, "zero_copy", "0", 0, GIB,
                               "Sends of at least so many bytes leave without the kernel's copying them, where io_uring "
                               "can; a network card that never lets go of the memory holds them up; 0 means none."),
