@@ -138,7 +138,7 @@ static void test_defaults(void **state)
         {WF_SET_PEERS, "64", 64},
         {WF_SET_HEADER_PAD, "512", 512},
         {WF_SET_SOCKET_BUFFER, "0", 0},
-        {WF_SET_CALL, "576K", 576 << 10},
+        {WF_SET_CALL, "0", 0},
         {WF_SET_ZERO_COPY, "0", 0},
         {WF_SET_SPIN_US, "50", 50},
         {WF_SET_TIMEOUT, "30", 30},

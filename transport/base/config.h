@@ -15,12 +15,12 @@
 #include "base/status.h"
 
 enum wf_setting_type {
-    WF_TYPE_INT,      /* decimal number within [min, max] */
-    WF_TYPE_SIZE,     /* bytes; K, M, G, T = powers of 1024; within [min, max] */
-    WF_TYPE_CHOICE,   /* one word of `choices` */
-    WF_TYPE_TEXT,     /* free text */
-    WF_TYPE_FLAG,     /* 0|1, also off|on, no|yes, false|true */
-    WF_TYPE_SIZES     /* comma separated sizes; empty: none */
+    WF_TYPE_INT,    /* decimal number within [min, max] */
+    WF_TYPE_SIZE,   /* bytes; K, M, G, T = powers of 1024; within [min, max] */
+    WF_TYPE_CHOICE, /* one word of `choices` */
+    WF_TYPE_TEXT,   /* free text */
+    WF_TYPE_FLAG,   /* 0|1, also off|on, no|yes, false|true */
+    WF_TYPE_SIZES   /* comma separated sizes; empty: none */
 };
 
 enum wf_setting_group { WF_GROUP_LIBRARY, WF_GROUP_BENCH };
@@ -28,52 +28,74 @@ enum wf_setting_group { WF_GROUP_LIBRARY, WF_GROUP_BENCH };
 /* The identities of the settings; the table in config.c has one row each, in this order. */
 enum wf_setting_id {
     /* library */
-    WF_SET_RAILS,            /* rails: text, "" = all usable; names or addresses; a* = prefix, leading ^ excludes */
-    WF_SET_PORT,             /* port: int 18555, 0..65535 */
-    WF_SET_ENGINE,           /* engine: choice auto|uring|epoll, auto */
-    WF_SET_WORKERS,          /* workers: choice auto|shared|split, auto */
-    WF_SET_CHANNELS,         /* channels: bulk TCP streams per peer and rail, 1..64 */
-    WF_SET_WINDOW,           /* window: chunks in flight per channel, 1..4096 */
-    WF_SET_CHUNK,            /* chunk: size 4K..64M (odd values allowed, from 64) */
-    WF_SET_EAGER,            /* eager: size 0..64K, largest message sent at once and copied */
-    WF_SET_FIRST_BURST,      /* first_burst: size 0..16M, unsolicited bytes of a larger message */
-    WF_SET_INTRODUCTIONS,    /* introductions: int 1024, 2..65536 */
-    WF_SET_UNEXPECTED,       /* unexpected: size 8M; buffer for payload whose receive is not posted; per peer */
-    WF_SET_SMALL_POOL,       /* small_pool: size 2M; copies of small sends; per peer */
-    WF_SET_REQUESTS,         /* requests: int 65536; most operations outstanding in a context */
-    WF_SET_PEERS,            /* peers: int 64; most sessions of a context */
-    WF_SET_HEADER_PAD,       /* header_pad: size 64..4096, multiple of 64: bytes of a bulk frame before its payload */
-    WF_SET_SOCKET_BUFFER,    /* socket_buffer: size 0 = left to the kernel */
-    WF_SET_CONGESTION,       /* congestion: text, name of a congestion control; "": the kernel's */
-    WF_SET_CALL,             /* call: size 576K, most bytes in one send or receive call */
-    WF_SET_ZERO_COPY,        /* zero_copy: size 0 = never; sends of so many bytes leave without a copy */
-    WF_SET_SPIN_US,          /* spin_us: int, microseconds a waiting caller polls before it sleeps */
-    WF_SET_TIMEOUT,          /* timeout: int seconds 30, a peer that answers nothing for so long is dead */
-    WF_SET_CONNECT_TIMEOUT,  /* connect_timeout: int seconds 30 */
-    WF_SET_RAIL_TIMEOUT_MS,  /* rail_timeout_ms: int 2000, a rail silent for so long while others answer is lost */
-    WF_SET_CRC,              /* crc: choice off|on, off */
-    WF_SET_CRC_LIMIT,        /* crc_limit: int 16, damaged chunks after which a rail is retired; 0: never */
-    WF_SET_FAULT,            /* fault: text as fault_spec.h reads it, faults to inject; "": none */
-    WF_SET_LOG,              /* log: choice error|warn|info|debug, warn */
+    WF_SET_RAILS,           /* rails: text, "" = all usable; names or addresses; a* = prefix, leading ^ excludes */
+    WF_SET_PORT,            /* port: int 18555, 0..65535 */
+    WF_SET_ENGINE,          /* engine: choice auto|uring|epoll, auto */
+    WF_SET_WORKERS,         /* workers: choice auto|shared|split, auto */
+    WF_SET_CHANNELS,        /* channels: bulk TCP streams per peer and rail, 1..64 */
+    WF_SET_WINDOW,          /* window: chunks in flight per channel, 1..4096 */
+    WF_SET_CHUNK,           /* chunk: size 4K..64M (odd values allowed, from 64) */
+    WF_SET_EAGER,           /* eager: size 0..64K, largest message sent at once and copied */
+    WF_SET_FIRST_BURST,     /* first_burst: size 0..16M, unsolicited bytes of a larger message */
+    WF_SET_INTRODUCTIONS,   /* introductions: int 1024, 2..65536 */
+    WF_SET_UNEXPECTED,      /* unexpected: size 8M; buffer for payload whose receive is not posted; per peer */
+    WF_SET_SMALL_POOL,      /* small_pool: size 2M; copies of small sends; per peer */
+    WF_SET_REQUESTS,        /* requests: int 65536; most operations outstanding in a context */
+    WF_SET_PEERS,           /* peers: int 64; most sessions of a context */
+    WF_SET_HEADER_PAD,      /* header_pad: size 64..4096, multiple of 64: bytes of a bulk frame before its payload */
+    WF_SET_SOCKET_BUFFER,   /* socket_buffer: size 0 = left to the kernel */
+    WF_SET_CONGESTION,      /* congestion: text, name of a congestion control; "": the kernel's */
+    WF_SET_CALL,            /* call: size 0 = chosen, most bytes in one send or receive call */
+    WF_SET_ZERO_COPY,       /* zero_copy: size 0 = never; sends of so many bytes leave without a copy */
+    WF_SET_SPIN_US,         /* spin_us: int, microseconds a waiting caller polls before it sleeps */
+    WF_SET_TIMEOUT,         /* timeout: int seconds 30, a peer that answers nothing for so long is dead */
+    WF_SET_CONNECT_TIMEOUT, /* connect_timeout: int seconds 30 */
+    WF_SET_RAIL_TIMEOUT_MS, /* rail_timeout_ms: int 2000, a rail silent for so long while others answer is lost */
+    WF_SET_CRC,             /* crc: choice off|on, off */
+    WF_SET_CRC_LIMIT,       /* crc_limit: int 16, damaged chunks after which a rail is retired; 0: never */
+    WF_SET_FAULT,           /* fault: text as fault_spec.h reads it, faults to inject; "": none */
+    WF_SET_LOG,             /* log: choice error|warn|info|debug, warn */
     /* bench */
-    WF_SET_ENDPOINTS,        /* endpoints: int, 0 = all GPUs, else 8 */
-    WF_SET_BEGIN, WF_SET_END, WF_SET_FACTOR, WF_SET_SIZE, WF_SET_ITERS, WF_SET_WARMUP, WF_SET_CHECK, WF_SET_MEMORY,
-    WF_SET_PATTERN, WF_SET_SCOPE, WF_SET_MODE, WF_SET_INFLIGHT, WF_SET_BUFFERS, WF_SET_BACKGROUND,
-    WF_SET_BACKGROUND_INFLIGHT, WF_SET_BACKEND, WF_SET_SEED, WF_SET_SRC, WF_SET_DST,
-    WF_SET_OUT, WF_SET_JSON, WF_SET_CSV, WF_SET_LOG_DIR, WF_SET_QUIET,
-    WF_SET_ROUNDS, WF_SET_TOOLS, WF_SET_SECONDS, /* of weft peers */
+    WF_SET_ENDPOINTS, /* endpoints: int, 0 = all GPUs, else 8 */
+    WF_SET_BEGIN,
+    WF_SET_END,
+    WF_SET_FACTOR,
+    WF_SET_SIZE,
+    WF_SET_ITERS,
+    WF_SET_WARMUP,
+    WF_SET_CHECK,
+    WF_SET_MEMORY,
+    WF_SET_PATTERN,
+    WF_SET_SCOPE,
+    WF_SET_MODE,
+    WF_SET_INFLIGHT,
+    WF_SET_BUFFERS,
+    WF_SET_BACKGROUND,
+    WF_SET_BACKGROUND_INFLIGHT,
+    WF_SET_BACKEND,
+    WF_SET_SEED,
+    WF_SET_SRC,
+    WF_SET_DST,
+    WF_SET_OUT,
+    WF_SET_JSON,
+    WF_SET_CSV,
+    WF_SET_LOG_DIR,
+    WF_SET_QUIET,
+    WF_SET_ROUNDS,
+    WF_SET_TOOLS,
+    WF_SET_SECONDS, /* of weft peers */
     WF_SETTING_COUNT
 };
 
 struct wf_setting {
-    const char *name;         /* lower case, as in a file; WEFT_<NAME> in the environment; --name-with-dashes as option */
+    const char *name; /* lower case, as in a file; WEFT_<NAME> in the environment; --name-with-dashes as option */
     enum wf_setting_type type;
     enum wf_setting_group group;
-    const char *fallback;     /* the default as text */
-    const char *unit;         /* "bytes", "chunks", "s", … or "" */
-    const char *choices;      /* WF_TYPE_CHOICE: "auto|uring|epoll" (a list of several such words where `list` is set) */
-    int64_t min, max;         /* INT, SIZE, SIZES */
-    bool list;                /* CHOICE: a comma separated list is allowed */
+    const char *fallback; /* the default as text */
+    const char *unit;     /* "bytes", "chunks", "s", … or "" */
+    const char *choices;  /* WF_TYPE_CHOICE: "auto|uring|epoll" (a list of several such words where `list` is set) */
+    int64_t min, max;     /* INT, SIZE, SIZES */
+    bool list;            /* CHOICE: a comma separated list is allowed */
     const char *help;
 };
 
@@ -85,8 +107,8 @@ struct wf_value {
     char text[WF_VALUE_MAX]; /* as given */
     int64_t number;          /* INT, SIZE, FLAG; CHOICE without list: index of the word; else 0 */
     enum wf_origin origin;
-    char source[128];        /* for people: "default", "file weft.conf:3", "environment WEFT_CHUNK",
-                              * "environment UCCL_TCPX_CHUNK_BYTES (alias)", "command line" */
+    char source[128]; /* for people: "default", "file weft.conf:3", "environment WEFT_CHUNK",
+                       * "environment UCCL_TCPX_CHUNK_BYTES (alias)", "command line" */
 };
 
 /* Owner: one thread at a time. About 60 KiB: keep it on the heap. */

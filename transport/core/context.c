@@ -19,6 +19,9 @@
 #include "core/worker.h"
 #include "io/socket.h"
 
+#define CALL_MIN 4096
+#define CALL_SHARED (256u * 1024)
+
 _Static_assert(sizeof(struct weft_error) == sizeof(struct wf_status), "the public error is a view of wf_status");
 _Static_assert(offsetof(struct weft_error, text) == offsetof(struct wf_status, text), "same layout");
 
@@ -244,6 +247,17 @@ static int choose_congestion(struct weft_context *context, const struct wf_confi
     return 0;
 }
 
+/* One stream for bulk data takes a chunk in one call; of several, none is to have the thread for so long that the
+ * others look slow (docs/decisions/0010-call-size.md). */
+static uint32_t choose_call(const struct weft_context *context)
+{
+    const struct wf_tuning *tuning = &context->tuning;
+    uint32_t whole = tuning->chunk + tuning->header_pad;
+    if (tuning->call > 0)
+        return tuning->call > CALL_MIN ? tuning->call : CALL_MIN;
+    return context->rail_count * (int)tuning->channels == 1 && whole > CALL_SHARED ? whole : CALL_SHARED;
+}
+
 static int build(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
     int result = wf_context_random(context, &context->boot_nonce, sizeof context->boot_nonce);
@@ -255,6 +269,7 @@ static int build(struct weft_context *context, const struct wf_config *config, s
     context->rail_count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), context->rails, WF_RAILS_MAX, status);
     if (context->rail_count < 0)
         return context->rail_count;
+    context->tuning.call = choose_call(context);
     choose_workers(context, config);
     result = wf_engines_choose(context, config, status);
     if (result == 0)
