@@ -34,6 +34,7 @@ expect 2 frame mesh $base --engine frame
 expect 2 spiral mesh $base --pattern spiral
 expect 2 99999999999999999999 mesh $base --chunk 99999999999999999999
 expect 2 chnk mesh $base --set chnk=4K
+expect 2 'call = 4095' mesh $base --set call=4095
 expect 2 chunk mesh $base --set chunk
 expect 2 node9:banana pair --local --src node9:banana --dst node1:host0
 expect 2 node1 pair --local --lat --src node1:host0 --dst node1:host1
@@ -56,6 +57,7 @@ expect 2 bad.conf mesh $base --config bad.conf
 
 # ---- the machine
 expect 1 203.0.113.9 mesh --local --endpoints 1 --size 64K -n 1 --rails 203.0.113.9
+expect 1 nonesuch mesh $base --set congestion=nonesuch
 expect 1 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0
 
 port=$(free_port)

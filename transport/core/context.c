@@ -249,13 +249,15 @@ static int choose_congestion(struct weft_context *context, const struct wf_confi
 
 /* One stream for bulk data takes a chunk in one call; of several, none is to have the thread for so long that the
  * others look slow (docs/decisions/0010-call-size.md). */
-static uint32_t choose_call(const struct weft_context *context)
+static int choose_call(struct weft_context *context, struct wf_status *status)
 {
-    const struct wf_tuning *tuning = &context->tuning;
+    struct wf_tuning *tuning = &context->tuning;
     uint32_t whole = tuning->chunk + tuning->header_pad;
-    if (tuning->call > 0)
-        return tuning->call > CALL_MIN ? tuning->call : CALL_MIN;
-    return context->rail_count * (int)tuning->channels == 1 && whole > CALL_SHARED ? whole : CALL_SHARED;
+    if (tuning->call > 0 && tuning->call < CALL_MIN)
+        return wf_fail(status, -EINVAL, "call = %u: use 4K or more, or 0", tuning->call);
+    if (tuning->call == 0)
+        tuning->call = context->rail_count * (int)tuning->channels == 1 && whole > CALL_SHARED ? whole : CALL_SHARED;
+    return 0;
 }
 
 static int build(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
@@ -269,9 +271,10 @@ static int build(struct weft_context *context, const struct wf_config *config, s
     context->rail_count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), context->rails, WF_RAILS_MAX, status);
     if (context->rail_count < 0)
         return context->rail_count;
-    context->tuning.call = choose_call(context);
     choose_workers(context, config);
-    result = wf_engines_choose(context, config, status);
+    result = choose_call(context, status);
+    if (result == 0)
+        result = wf_engines_choose(context, config, status);
     if (result == 0)
         result = check_descriptors(context, status);
     int workers = context->worker_count;
