@@ -80,7 +80,8 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                               "Sends of at least so many bytes leave without the kernel's copying them, where io_uring "
                               "can; a network card that never lets go of the memory holds them up; 0 means none."),
     [WF_SET_SPIN_US] =
-        INT(LIBRARY, "spin_us", "50", "us", 0, 1000000, "How long a waiting caller polls before it sleeps."),
+        INT(LIBRARY, "spin_us", "50", "us", 0, 1000000,
+            "How long a waiting thread polls at most before it sleeps, and less while that does not pay."),
     [WF_SET_TIMEOUT] =
         INT(LIBRARY, "timeout", "30", "s", 1, 86400, "A peer from which nothing has come for so long is given up."),
     [WF_SET_CONNECT_TIMEOUT] = INT(LIBRARY, "connect_timeout", "30", "s", 1, 86400,
