@@ -11,6 +11,7 @@
 
 #define SETTINGS 2
 #define COLUMNS 8
+#define LARGE_SOURCE (2u << 20) /* of a source larger than that it matters where it lies */
 #define EXACT_RATE                                                                                                     \
     10000 /* messages/s are printed without decimals, MiB/s with two: above this the former tell more                  \
            */
@@ -121,7 +122,10 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     client = put_settings(way, devices, count, &out->client);
     server = server ? server : put_server(place, &out->server);
     client = client ? client : put_client(asked, place, way, &out->client);
-    snprintf(out->note, sizeof(out->note), "%s%s%s", way->note, asked->metric == PEER_LATENCY ? ", no p99" : "",
+    /* Its source is never written: all of it is one page of zeros (or one of 2 MiB), and stays in the cache. */
+    bool zeros = asked->metric == PEER_BANDWIDTH && asked->size >= LARGE_SOURCE;
+    snprintf(out->note, sizeof(out->note), "%s%s%s%s", way->note, asked->metric == PEER_LATENCY ? ", no p99" : "",
+             zeros ? "; sends the kernel's cached page of zeros" : "",
              count < place->rail_count && place->rail_count > 1 ? ", one connection for the rails of an interface"
                                                                 : "");
     return server ? server : client;

@@ -9,6 +9,10 @@
 #include "core/small.h"
 #include "wire/crc.h"
 
+/* Receives of an express channel that are urgent after one that brought a small message. Acknowledgements and grants of
+ * large messages alone are not: an engine cuts its large calls for what is urgent. */
+#define URGENT_RECEIVES 16
+
 /* Where the next bytes of the payload go: the landing's places, or the sink. Returns the pieces. */
 static int payload_places(struct wf_channel *channel, uint64_t *covered)
 {
@@ -74,7 +78,7 @@ static void prepare(struct wf_channel *channel)
     rx->op.iov = rx->iov;
     rx->op.iov_count = count;
     rx->op.context = channel;
-    rx->op.urgent = channel->kind == WF_CHANNEL_EXPRESS;
+    rx->op.urgent = rx->small > 0;
 }
 
 static void post(struct wf_channel *channel)
@@ -149,6 +153,8 @@ static int next_header(struct wf_channel *channel)
     if (result < 0)
         return result;
     rx->start += WF_FRAME_BYTES;
+    if (frame.type == WF_DATA && channel->kind == WF_CHANNEL_EXPRESS)
+        rx->small = URGENT_RECEIVES;
     if (frame.type == WF_DATA && landed_whole(channel, &frame))
         return 1;
     if (frame.type == WF_DATA) {
@@ -285,6 +291,8 @@ static void digest(struct wf_channel *channel, int64_t result)
         return;
     }
     note_bytes(channel, (uint64_t)result);
+    if (channel->rx.small > 0)
+        channel->rx.small -= 1;
     if (channel->rx.redirect)
         wf_channel_drop_claim(channel);
     int broken = parse(channel);

@@ -39,7 +39,8 @@ struct wf_op {
     struct sockaddr_storage *address; /* CONNECT */
     int64_t result; /* after poll: see enum wf_op_kind, or a negative errno; -ECANCELED after cancel */
     uint64_t moved; /* SEND: bytes handed to the kernel, also after a failure */
-    bool urgent;    /* RECV of what somebody may be waiting for: an engine lets it pass large transfers where it can */
+    bool urgent;    /* RECV of small messages: an engine lets them pass large transfers where it can, whose calls it may
+                       cut */
     bool posted;    /* between post and poll */
     bool finished;  /* the engine's: waiting to be polled */
     void *context;  /* the poster's */

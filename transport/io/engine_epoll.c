@@ -38,7 +38,7 @@
 #define LARGE_BYTES (64 * 1024)     /* a call that may move so much takes its time */
 #define HOT_CALL_BYTES (128 * 1024) /* the most in one call while a descriptor is hot */
 #define HOT_COUNT 2                 /* descriptors that are hot at a time */
-#define HOT_TRIES 7                 /* calls of poll that only try the hot ones, before one that asks for all */
+#define HOT_TRIES 15                /* calls of poll that only try the hot ones, before one that asks for all */
 #define HOT_MISSES 96               /* in a row, and it is hot no more */
 
 struct slot {

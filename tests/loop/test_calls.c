@@ -1,0 +1,88 @@
+/* test_calls.c: the most that the library asks the kernel to send in one call. Large messages alone go in whole chunks;
+ * a small message among them has smaller calls, so that it waits for less. The calls are seen on their way to the
+ * kernel: this program's sendmsg stands before the C library's. */
+#include "loop_support.h"
+
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define AHEAD 8
+#define SIZE (1 << 20)
+#define CHUNK (512u * 1024)
+#define CUT (128u * 1024)
+
+static atomic_uint whole, cut; /* calls that ask for a chunk, and for what is left of one after cutting */
+
+__attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < message->msg_iovlen; i++)
+        length += message->msg_iov[i].iov_len;
+    if (length >= CHUNK)
+        whole += 1;
+    else if (length == CUT)
+        cut += 1;
+    return syscall(SYS_sendmsg, fd, message, flags);
+}
+
+/* `count` large messages, some of them under way at a time; before each, `small` small ones there and back. */
+static void run(struct loop_pair *pair, int count, int small)
+{
+    struct loop_message messages[AHEAD];
+    struct weft_connection *left = pair->node[0].connection, *right = pair->node[1].connection;
+
+    for (int i = 0; i < count + AHEAD; i++) {
+        struct loop_message *message = &messages[i % AHEAD];
+        if (i >= AHEAD) {
+            loop_done(message->send, 0, SIZE);
+            loop_done(message->recv, 0, SIZE);
+            loop_message_verify(message);
+            loop_message_destroy(message);
+        }
+        if (i >= count)
+            continue;
+        for (int k = 0; k < small; k++)
+            loop_exchange(left, right, 8, 1000);
+        loop_message_create(message, SIZE, (uint64_t)i);
+        message->recv = loop_recv(right, message->sink.data, SIZE, (uint64_t)i);
+        message->send = loop_send(left, message->source.data, SIZE, (uint64_t)i);
+    }
+}
+
+static void large_alone(void)
+{
+    struct loop_pair pair;
+
+    loop_needs_kernel("system calls");
+    loop_pair_create(&pair, "engine=epoll workers=shared channels=1 chunk=512K", NULL, 1);
+    run(&pair, 16, 0);
+    whole = cut = 0;
+    run(&pair, 200, 0);
+    loop_pair_destroy(&pair);
+    LOOP_CHECK(whole > 100 && cut < whole / 10, "%u calls took a whole chunk, %u were cut", whole, cut);
+}
+
+static void large_among_small(void)
+{
+    struct loop_pair pair;
+
+    loop_needs_kernel("system calls");
+    loop_pair_create(&pair, "engine=epoll workers=shared channels=1 chunk=512K", NULL, 1);
+    run(&pair, 16, 2);
+    whole = cut = 0;
+    run(&pair, 100, 2);
+    loop_pair_destroy(&pair);
+    LOOP_CHECK(cut > whole, "%u calls took a whole chunk, %u were cut", whole, cut);
+}
+
+int main(int argc, char **argv)
+{
+    loop_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        LOOP_CASE(large_alone, 30),
+        LOOP_CASE(large_among_small, 30),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* The epoll engine's hot descriptors: what makes one, what it does to large calls, and that it is forgotten. The calls
+ * are seen on their way to the kernel: this program's send and sendmsg stand before the C library's. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "io/engine.h"
+
+#define LARGE (1u << 20)
+#define CALL (512u * 1024)
+#define CUT (128u * 1024)
+
+static size_t most_sent; /* the most that one call was asked to send */
+
+ssize_t send(int fd, const void *data, size_t length, int flags)
+{
+    most_sent = length > most_sent ? length : most_sent;
+    return syscall(SYS_sendto, fd, data, length, flags, NULL, 0);
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < message->msg_iovlen; i++)
+        length += message->msg_iov[i].iov_len;
+    most_sent = length > most_sent ? length : most_sent;
+    return syscall(SYS_sendmsg, fd, message, flags);
+}
+
+/* An engine, a stream for small messages and one for large ones; [0] is the engine's end. */
+struct fixture {
+    struct wf_engine *engine;
+    int small[2], large[2];
+    uint8_t *data;
+    uint8_t bytes[2];
+    struct iovec small_piece, large_piece;
+    struct wf_op recv, send;
+};
+
+static void make_pair(struct fixture *fixture, int fds[2])
+{
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds), 0);
+    int room = 4 * LARGE;
+    (void)setsockopt(fds[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
+    assert_int_equal(fixture->engine->ops->attach(fixture->engine, fds[0]), 0);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct wf_engine_limits limits = {.call_bytes = CALL};
+    struct wf_status status = {0};
+    assert_non_null(fixture);
+    assert_int_equal(wf_engine_epoll.open(NULL, &limits, &fixture->engine, &status), 0);
+    fixture->data = calloc(1, LARGE);
+    assert_non_null(fixture->data);
+    make_pair(fixture, fixture->small);
+    make_pair(fixture, fixture->large);
+    most_sent = 0;
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    struct wf_op *finished[4];
+    struct wf_engine *engine = fixture->engine;
+    engine->ops->cancel(engine, &fixture->recv);
+    engine->ops->cancel(engine, &fixture->send);
+    while (engine->ops->poll(engine, finished, 4, 0) > 0)
+        continue;
+    for (int i = 0; i < 2; i++) {
+        engine->ops->detach(engine, i == 0 ? fixture->small[0] : fixture->large[0]);
+        close(fixture->small[i]);
+        close(fixture->large[i]);
+    }
+    engine->ops->close(engine);
+    free(fixture->data);
+    free(fixture);
+    return 0;
+}
+
+/* Asks for more than will come, as the read-ahead of a channel does. */
+static void post_receive(struct fixture *fixture, bool urgent)
+{
+    fixture->small_piece = (struct iovec){fixture->bytes, sizeof(fixture->bytes)};
+    fixture->recv = (struct wf_op){
+        .kind = WF_OP_RECV, .fd = fixture->small[0], .iov = &fixture->small_piece, .iov_count = 1, .urgent = urgent};
+    fixture->engine->ops->post(fixture->engine, &fixture->recv);
+}
+
+static int poll_until(struct fixture *fixture, int64_t end)
+{
+    struct wf_op *finished[4];
+    int count = 0;
+    while (count == 0 && wf_clock_now(&wf_clock_monotonic) < end)
+        count = fixture->engine->ops->poll(fixture->engine, finished, 4, 0);
+    return count;
+}
+
+/* A byte comes by an operation that is urgent or not, and another such operation waits for the next. */
+static void receive(struct fixture *fixture, bool urgent)
+{
+    post_receive(fixture, urgent);
+    assert_int_equal(write(fixture->small[1], "x", 1), 1);
+    assert_int_equal(poll_until(fixture, wf_clock_now(&wf_clock_monotonic) + 5 * WF_NS_PER_S), 1);
+    assert_int_equal(fixture->recv.result, 1);
+    post_receive(fixture, urgent);
+}
+
+/* Sends a large message and tells the most that one call took of it. */
+static size_t send_large(struct fixture *fixture)
+{
+    struct wf_op *finished[4];
+    static uint8_t sink[LARGE];
+    int64_t end = wf_clock_now(&wf_clock_monotonic) + 5 * WF_NS_PER_S;
+    fixture->large_piece = (struct iovec){fixture->data, LARGE};
+    fixture->send =
+        (struct wf_op){.kind = WF_OP_SEND, .fd = fixture->large[0], .iov = &fixture->large_piece, .iov_count = 1};
+    most_sent = 0;
+    fixture->engine->ops->post(fixture->engine, &fixture->send);
+    int count = 0;
+    while (count == 0 && wf_clock_now(&wf_clock_monotonic) < end) {
+        (void)!read(fixture->large[1], sink, sizeof(sink));
+        count = fixture->engine->ops->poll(fixture->engine, finished, 4, 0);
+    }
+    assert_int_equal(count, 1);
+    assert_int_equal(fixture->send.result, LARGE);
+    while (read(fixture->large[1], sink, sizeof(sink)) > 0)
+        continue;
+    return most_sent;
+}
+
+static void what_is_not_urgent_cuts_nothing(void **state)
+{
+    receive(*state, false);
+    assert_int_equal(send_large(*state), CALL);
+}
+
+static void what_is_urgent_cuts_large_calls(void **state)
+{
+    receive(*state, true);
+    assert_int_equal(send_large(*state), CUT);
+}
+
+/* Nothing more comes: after some looks in vain large calls are whole again. */
+static void it_cools(void **state)
+{
+    struct fixture *fixture = *state;
+    struct wf_op *finished[4];
+    receive(fixture, true);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(fixture->engine->ops->poll(fixture->engine, finished, 4, 0), 0);
+    assert_int_equal(send_large(fixture), CALL);
+}
+
+/* The number may be another's next: nothing of it may stay behind. */
+static void it_is_forgotten_at_detach(void **state)
+{
+    struct fixture *fixture = *state;
+    struct wf_op *finished[4];
+    struct wf_engine *engine = fixture->engine;
+    receive(fixture, true);
+    engine->ops->cancel(engine, &fixture->recv);
+    assert_int_equal(engine->ops->poll(engine, finished, 4, 0), 1);
+    engine->ops->detach(engine, fixture->small[0]);
+    assert_int_equal(send_large(fixture), CALL);
+    assert_int_equal(engine->ops->attach(engine, fixture->small[0]), 0);
+    assert_int_equal(send_large(fixture), CALL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_is_not_urgent_cuts_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_urgent_cuts_large_calls, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(it_cools, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(it_is_forgotten_at_detach, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
