@@ -93,6 +93,8 @@ find_missing() {
     need 'ISA-L' libisal-dev isa-l-devel have_library libisal isa-l.h
     need 'OpenSSL' libssl-dev openssl-devel have_library libcrypto openssl/evp.h
     need 'jansson' libjansson-dev jansson-devel have_library jansson jansson.h
+    need 'hwloc' libhwloc-dev hwloc-devel have_library hwloc hwloc.h
+    need 'libnuma' libnuma-dev numactl-devel have_library numa numa.h
     ((tests)) || return 0
     need 'cmocka' libcmocka-dev libcmocka-devel have_library cmocka cmocka.h
     need 'the ip command' iproute2 iproute have_ip

@@ -1,0 +1,25 @@
+/*
+ * discover.h: from a real machine, or a description of one, to struct wf_machine. Uses hwloc.
+ */
+#ifndef WF_AFFINITY_DISCOVER_H
+#define WF_AFFINITY_DISCOVER_H
+
+#include <stddef.h>
+
+#include "affinity/machine.h"
+
+/*
+ * Fills `out`. `source` NULL or "": this machine, with what the kernel says of its NICs (state, speed, MTU, driver,
+ * queues, interrupts) and which processors this process may use. Otherwise "FILE.xml", as lstopo writes it, or
+ * "synthetic:numa:2 core:4 pu:2" (hwloc's synthetic descriptions). A foreign machine allows what it has; its NICs are
+ * up at the speed that the file says ("Speed" info of the device in Mbit/s; else -1).
+ *
+ * Interfaces without a PCI device (loopback, veth, bonds) are NICs too on this machine, with an unknown path; a bond or
+ * VLAN takes the node and path of its first lower device that has one.
+ *
+ * 0; -ENOENT (no such file), -EINVAL (not a topology), -ENOMEM, -EIO; `why` says what was wrong with which value.
+ * No root needed. May take some 10 ms; reads /sys; any thread.
+ */
+int wf_machine_discover(const char *source, struct wf_machine *out, char *why, size_t why_room);
+
+#endif

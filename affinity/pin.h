@@ -1,0 +1,41 @@
+/*
+ * pin.h: puts threads and memory where a plan says, and reads back where they are. Uses hwloc and libnuma's calls.
+ *
+ * Nothing here fails a run by itself: every function says what went wrong, and the caller knows how much it matters.
+ */
+#ifndef WF_AFFINITY_PIN_H
+#define WF_AFFINITY_PIN_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "affinity/cpus.h"
+
+/* Binds the calling thread to the set. 0; -EPERM, -EINVAL (none of it may be used), …, with `why`. */
+int wf_pin_thread(const struct wf_cpus *cpus, char *why, size_t why_room);
+
+/* A thread of this process as the kernel has it. */
+struct wf_thread_place {
+    pid_t tid;
+    char name[16];
+    struct wf_cpus allowed;
+    int last_cpu; /* where it ran last; -1: unknown */
+    int node;     /* of last_cpu; -1: unknown */
+};
+
+/* Every thread of this process from /proc/self/task, ascending tids. Returns how many there are, which may be more than
+ * `max`; negative errno where /proc cannot be read. */
+int wf_pin_threads(struct wf_thread_place *places, int max);
+/* One of them. */
+int wf_pin_read(pid_t tid, struct wf_thread_place *out);
+
+/* Asks for the pages of [at, at + bytes) to be on a node: those that are touched later, and those that are there are
+ * moved. `at` page-aligned. 0; -EPERM or -ENOSYS (a container refuses), -EINVAL (no such node), …, with `why`. */
+int wf_place_memory(void *at, size_t bytes, int node, char *why, size_t why_room);
+
+/* Where the pages are, by move_pages: counts[node] for nodes 0 .. max-1; pages that are not there yet, and those of
+ * which nothing is known, are not counted. Looks at no more than 1024 pages, evenly spread. Returns how many it looked
+ * at, or -EPERM, -ENOSYS, …. */
+int wf_place_where(const void *at, size_t bytes, int *counts, int max);
+
+#endif
