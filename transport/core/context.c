@@ -274,6 +274,8 @@ static int build(struct weft_context *context, const struct wf_config *config, s
     choose_workers(context, config);
     result = choose_call(context, status);
     if (result == 0)
+        result = wf_placement_plan(context, config, status);
+    if (result == 0)
         result = wf_engines_choose(context, config, status);
     if (result == 0)
         result = check_descriptors(context, status);
@@ -319,6 +321,7 @@ static void demolish(struct weft_context *context)
         }
     }
     wf_queues_free(context);
+    wf_placement_free(&context->placement);
     pthread_cond_destroy(&context->changed);
     pthread_mutex_destroy(&context->wait_lock);
     pthread_mutex_destroy(&context->region_lock);
