@@ -168,6 +168,7 @@ struct weft_rail_info {
     char interface[32];
     int32_t mtu;
     int32_t speed_mbit; /* -1: unknown */
+    int32_t numa_node;  /* that its card hangs from; -1: unknown, or the machine has one */
 };
 
 /* Fills up to `max` entries; returns the number of rails. */

@@ -400,6 +400,7 @@ int weft_context_rails(const struct weft_context *context, struct weft_rail_info
         snprintf(rails[i].interface, sizeof rails[i].interface, "%s", rail.device);
         rails[i].mtu = rail.mtu;
         rails[i].speed_mbit = rail.speed_mbit;
+        rails[i].numa_node = context->placement.rail_nodes[i];
     }
     return context->rail_count;
 }
