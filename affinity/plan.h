@@ -60,8 +60,8 @@ struct wf_plan_rail {
     int node;                /* id; WF_NO_NODE: unknown, or the machine has one node and it does not matter */
     struct wf_cpus tx, rx;   /* empty: not pinned */
     bool tx_given, rx_given; /* by the user */
-    bool shares;             /* TX and RX have the same processors: there were too few to split */
-    bool others;             /* other rails of its node have the same processors */
+    bool shares;             /* TX and RX have processors in common: there were too few to split, or the user says so */
+    bool others;             /* other rails have some of these processors too */
 };
 
 struct wf_plan_endpoint {

@@ -1,0 +1,150 @@
+/* The processors that the user gives to rails, in place of those of the plan. */
+#include "affinity/assign.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* One direction of the bindings. */
+struct given {
+    const char *setting; /* its name */
+    bool tx;
+};
+
+static struct wf_cpus *set_of(struct wf_plan_rail *rail, bool tx)
+{
+    return tx ? &rail->tx : &rail->rx;
+}
+
+static bool *mark_of(struct wf_plan_rail *rail, bool tx)
+{
+    return tx ? &rail->tx_given : &rail->rx_given;
+}
+
+static int refuse_rail(const struct wf_plan *plan, const struct given *given, const char *rail, char *why,
+                       size_t why_room)
+{
+    char names[512] = "";
+    size_t used = 0;
+    for (int i = 0; i < plan->rail_count && used < sizeof(names); i++) {
+        const struct wf_plan_rail *one = &plan->rails[i];
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", one->name);
+        if (used < sizeof(names) && one->device[0] && strcmp(one->name, one->device) != 0)
+            used += (size_t)snprintf(names + used, sizeof(names) - used, " (%s)", one->device);
+    }
+    snprintf(why, why_room, "%s: there is no rail '%s'; the rails are: %s", given->setting, rail,
+             names[0] ? names : "none");
+    return -EINVAL;
+}
+
+static int check(const struct wf_machine *machine, const struct given *given, const struct wf_binding *binding,
+                 char *why, size_t why_room)
+{
+    char allowed[128];
+    for (int cpu = wf_cpus_next(&binding->cpus, 0); cpu >= 0; cpu = wf_cpus_next(&binding->cpus, cpu + 1)) {
+        const char *what = NULL;
+        if (!wf_cpus_has(&machine->present, cpu) && !wf_cpus_has(&machine->online, cpu))
+            what = "does not exist";
+        else if (!wf_cpus_has(&machine->online, cpu))
+            what = "is offline";
+        else if (!wf_cpus_has(&machine->allowed, cpu))
+            what = "is outside of what this process may use";
+        if (!what)
+            continue;
+        snprintf(why, why_room, "%s: processor %d of rail '%s' %s; allowed are %s", given->setting, cpu, binding->rail,
+                 what, wf_cpus_text(&machine->allowed, allowed, sizeof(allowed)));
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/* The rails that a binding means: those of that name, else those of that device. */
+static bool means(const struct wf_plan *plan, const char *text, int rail)
+{
+    for (int i = 0; i < plan->rail_count; i++)
+        if (strcmp(plan->rails[i].name, text) == 0)
+            return strcmp(plan->rails[rail].name, text) == 0;
+    return strcmp(plan->rails[rail].device, text) == 0;
+}
+
+static int apply(const struct given *given, const struct wf_binding *binding, struct wf_plan *plan, char *why,
+                 size_t why_room)
+{
+    bool found = false;
+    for (int i = 0; i < plan->rail_count; i++) {
+        struct wf_plan_rail *rail = &plan->rails[i];
+        if (!means(plan, binding->rail, i))
+            continue;
+        if (*mark_of(rail, given->tx)) {
+            snprintf(why, why_room, "%s: rail '%s' (%s) is given processors twice", given->setting, rail->name,
+                     rail->device);
+            return -EINVAL;
+        }
+        *set_of(rail, given->tx) = binding->cpus;
+        *mark_of(rail, given->tx) = true;
+        found = true;
+    }
+    return found ? 0 : refuse_rail(plan, given, binding->rail, why, why_room);
+}
+
+static int take(const struct wf_machine *machine, const struct given *given, const char *text, struct wf_plan *plan,
+                char *why, size_t why_room)
+{
+    struct wf_bindings bindings;
+    char reason[320];
+    int status = wf_bindings_parse(text, &bindings, reason, sizeof(reason));
+    if (status)
+        snprintf(why, why_room, "%s: %s", given->setting, reason);
+    for (int i = 0; status == 0 && i < bindings.count; i++) {
+        status = check(machine, given, &bindings.of[i], why, why_room);
+        if (status == 0)
+            status = apply(given, &bindings.of[i], plan, why, why_room);
+    }
+    return status;
+}
+
+static bool overlap(struct wf_cpus a, const struct wf_cpus *b)
+{
+    wf_cpus_intersect(&a, b);
+    return wf_cpus_next(&a, 0) >= 0;
+}
+
+/* Where only one direction of a rail is given, the other one leaves it alone if anything is left then. */
+static void step_aside(struct wf_plan_rail *rail)
+{
+    if (rail->tx_given == rail->rx_given)
+        return;
+    struct wf_cpus *planned = set_of(rail, rail->rx_given), rest = *planned;
+    wf_cpus_subtract(&rest, set_of(rail, rail->tx_given));
+    if (wf_cpus_next(&rest, 0) >= 0)
+        *planned = rest;
+}
+
+static void say_who_shares(struct wf_plan *plan)
+{
+    struct wf_cpus all[WF_PLAN_RAILS];
+    for (int i = 0; i < plan->rail_count; i++) {
+        struct wf_plan_rail *rail = &plan->rails[i];
+        step_aside(rail);
+        all[i] = rail->tx;
+        wf_cpus_unite(&all[i], &rail->rx);
+        rail->shares = overlap(rail->tx, &rail->rx);
+        if (rail->shares && (rail->tx_given || rail->rx_given))
+            wf_plan_note(plan, "TX and RX of %s have processors in common, as the bindings say.", rail->name);
+    }
+    for (int i = 0; i < plan->rail_count; i++)
+        for (int k = 0; k < plan->rail_count; k++)
+            plan->rails[i].others |= i != k && overlap(all[i], &all[k]);
+}
+
+int wf_assign_given(const struct wf_machine *machine, const struct wf_plan_request *request, struct wf_plan *plan,
+                    char *why, size_t why_room)
+{
+    const struct given tx = {"tx_bindings", true}, rx = {"rx_bindings", false};
+    int status = take(machine, &tx, request->tx_bindings, plan, why, why_room);
+    if (status == 0)
+        status = take(machine, &rx, request->rx_bindings, plan, why, why_room);
+    if (status == 0)
+        say_who_shares(plan);
+    return status;
+}

@@ -1,0 +1,80 @@
+/* Memory: which node its pages are to be on, and where they are. */
+#include "affinity/pin.h"
+
+#include <errno.h>
+#include <numaif.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Node numbers that a mask of ours can hold: more than any kernel has. */
+#define NODES_MAX 1024
+#define WORD_BITS (8 * (int)sizeof(unsigned long))
+
+#define LOOKED_AT_MAX 1024
+
+static uintptr_t page_bytes(void)
+{
+    return (uintptr_t)sysconf(_SC_PAGESIZE);
+}
+
+static void explain_refusal(int status, int node, char *why, size_t why_room)
+{
+    if (status == -EPERM || status == -ENOSYS)
+        snprintf(why, why_room,
+                 "mbind: not permitted (a container's filter; --security-opt seccomp=... or --cap-add SYS_NICE)");
+    else if (status == -EINVAL)
+        snprintf(why, why_room, "mbind: node %d is not there, or has no memory that this process may use", node);
+    else if (status == -EFAULT)
+        snprintf(why, why_room, "mbind: part of the memory is not mapped");
+    else
+        snprintf(why, why_room, "mbind to node %d: %s", node, strerror(-status));
+}
+
+int wf_place_memory(void *at, size_t bytes, int node, char *why, size_t why_room)
+{
+    unsigned long mask[NODES_MAX / WORD_BITS] = {0};
+    if ((uintptr_t)at % page_bytes()) {
+        snprintf(why, why_room, "memory at %p does not begin with a page: it cannot be sent to a node", at);
+        return -EINVAL;
+    }
+    if (node < 0 || node >= NODES_MAX) {
+        explain_refusal(-EINVAL, node, why, why_room);
+        return -EINVAL;
+    }
+    if (bytes == 0)
+        return 0;
+    mask[node / WORD_BITS] |= 1UL << (node % WORD_BITS);
+    /* Preferred, not bound: on a full node, far memory is better than none. The kernel wants one bit more than it uses.
+     */
+    int status = mbind(at, bytes, MPOL_PREFERRED, mask, NODES_MAX + 1, MPOL_MF_MOVE) ? -errno : 0;
+    if (status)
+        explain_refusal(status, node, why, why_room);
+    return status;
+}
+
+int wf_place_where(const void *at, size_t bytes, int *counts, int max)
+{
+    void *pages[LOOKED_AT_MAX];
+    int nodes[LOOKED_AT_MAX];
+    uintptr_t first = (uintptr_t)at / page_bytes();
+    size_t all = bytes ? ((uintptr_t)at + bytes - 1) / page_bytes() - first + 1 : 0;
+    size_t looked_at = all < LOOKED_AT_MAX ? all : LOOKED_AT_MAX;
+
+    memset(counts, 0, (size_t)(max > 0 ? max : 0) * sizeof(*counts));
+    if (looked_at == 0)
+        return 0;
+    for (size_t i = 0; i < looked_at; i++) {
+        size_t page = looked_at < all ? all / looked_at * i + all % looked_at * i / looked_at : i;
+        pages[i] = (void *)((first + page) * page_bytes());
+        nodes[i] = -1;
+    }
+    /* No target nodes: a question. */
+    if (move_pages(0, looked_at, pages, NULL, nodes, 0) < 0)
+        return -errno;
+    for (size_t i = 0; i < looked_at; i++)
+        if (nodes[i] >= 0 && nodes[i] < max)
+            counts[nodes[i]] += 1;
+    return (int)looked_at;
+}
