@@ -56,7 +56,7 @@ struct wf_nic {
     int32_t speed_mbit; /* -1: unknown */
     int32_t mtu;        /* -1: unknown */
     int32_t queues;     /* of the receiving side; -1: unknown */
-    struct wf_cpus irq; /* where its interrupts may go; empty: unknown */
+    struct wf_cpus irq; /* where the interrupts of its packets go now; empty: unknown */
 };
 
 struct wf_machine {
