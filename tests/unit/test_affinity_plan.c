@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "affinity/discover.h"
 #include "affinity_planned.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -33,6 +34,28 @@ static void each_gpu_of_the_a3_has_the_nic_of_its_bridge(void **state)
     }
     assert_string_equal(plan.endpoints[3].name, "gpu3");
     assert_string_equal(plan.notes, "");
+}
+
+/* As lstopo would describe it: with its fifth NIC, that of the host. */
+static void the_a3_from_its_description_is_planned_alike(void **state)
+{
+    static const char *const rails[] = {"eth1", "eth2", "eth3", "eth4"};
+    struct wf_plan_request request = {.pin = WF_PIN_AUTO, .rail_count = 4};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        snprintf(request.rails[i].name, sizeof(request.rails[i].name), "%s", rails[i]);
+        snprintf(request.rails[i].device, sizeof(request.rails[i].device), "%s", rails[i]);
+    }
+    assert_int_equal(wf_machine_discover(TOPOLOGIES "/a3-highgpu-8g.xml", &machine, why, sizeof(why)), 0);
+    make(request);
+    assert_int_equal(plan.endpoint_count, 8);
+    for (int i = 0; i < 8; i++) {
+        assert_int_equal(plan.endpoints[i].rail_count, 1);
+        assert_int_equal(plan.endpoints[i].rails[0], i / 2);
+        assert_int_equal(plan.endpoints[i].node, i / 4);
+    }
+    expect_set(&plan.rails[1].tx, "0-25,104-129");
+    expect_set(&plan.rails[2].rx, "78-103,182-207");
 }
 
 static void policies_admit_more_rails(void **state)
@@ -221,6 +244,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_gpu_of_the_a3_has_the_nic_of_its_bridge),
+        cmocka_unit_test(the_a3_from_its_description_is_planned_alike),
         cmocka_unit_test(policies_admit_more_rails),
         cmocka_unit_test(gpus_that_are_equally_near_share_fairly),
         cmocka_unit_test(more_nics_than_gpus),
