@@ -10,7 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "affinity/pin.h"
@@ -201,6 +206,91 @@ static void memory_that_cannot_be_placed_is_refused(void **state)
     munmap(memory, page);
 }
 
+/* --- a container --- */
+
+/* From now on the system calls fail with EPERM in this process. False: it cannot be arranged here. */
+static bool refuse_calls(const int *calls, int count)
+{
+    struct sock_filter filter[16] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
+    struct sock_fprog program = {.filter = filter};
+    int used = 1;
+    for (int i = 0; i < count; i++) {
+        filter[used++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)calls[i], 0, 1);
+        filter[used++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
+    }
+    filter[used++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    program.len = (unsigned short)used;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+#define CANNOT 77
+
+/* In a process of its own, which the filter ends with. Its exit status says what was wrong; 0: nothing. */
+static int in_a_container(const int *calls, int count, int (*check)(void))
+{
+    int status = 0;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(refuse_calls(calls, count) ? check() : CANNOT);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int all_is_refused(void)
+{
+    struct wf_cpus cpus = {.words = {1}};
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *memory = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), why[256] = "";
+    int counts[4];
+    *memory = 1;
+    if (wf_pin_thread(&cpus, why, sizeof(why)) != -EPERM || !strstr(why, "sched_setaffinity: not permitted"))
+        return 1;
+    if (wf_place_memory(memory, page, 0, why, sizeof(why)) != -EPERM || !strstr(why, "mbind: not permitted") ||
+        !strstr(why, "SYS_NICE"))
+        return 2;
+    return wf_place_where(memory, page, counts, 4) == -EPERM ? 0 : 3;
+}
+
+static int pages_are_found_one_by_one(void)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *memory = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    int counts[64], sum = 0;
+    memory[0] = memory[3 * page] = 1;
+    int status = wf_place_where(memory, 4 * page, counts, 64);
+    if (refused_here(status))
+        return CANNOT;
+    for (int i = 0; i < 64; i++)
+        sum += counts[i];
+    return status == 4 && sum == 2 ? 0 : 1;
+}
+
+static void a_container_that_refuses_is_named(void **state)
+{
+    static const int calls[] = {SYS_sched_setaffinity, SYS_mbind, SYS_move_pages, SYS_get_mempolicy};
+    (void)state;
+    int result = in_a_container(calls, 4, all_is_refused);
+    if (result == CANNOT) {
+        print_message("skipped: seccomp filters cannot be set here\n");
+        skip();
+    }
+    assert_int_equal(result, 0);
+}
+
+static void pages_are_found_without_move_pages(void **state)
+{
+    static const int calls[] = {SYS_move_pages};
+    (void)state;
+    int result = in_a_container(calls, 1, pages_are_found_one_by_one);
+    if (result == CANNOT) {
+        print_message("skipped: seccomp filters cannot be set here, or get_mempolicy is refused\n");
+        skip();
+    }
+    assert_int_equal(result, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -210,6 +300,8 @@ int main(void)
         cmocka_unit_test(a_set_that_cannot_be_is_refused),
         cmocka_unit_test(memory_is_found_where_it_was_sent),
         cmocka_unit_test(memory_that_cannot_be_placed_is_refused),
+        cmocka_unit_test(a_container_that_refuses_is_named),
+        cmocka_unit_test(pages_are_found_without_move_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
