@@ -182,6 +182,136 @@ static void what_is_no_machine_is_refused(void **state)
     assert_true(strlen(why) < 9);
 }
 
+/* "0-51,104-155" */
+static void check_node(int id, const char *cpus)
+{
+    char text[64];
+    int node = wf_machine_node(&machine, id);
+    assert_true(node >= 0);
+    assert_string_equal(wf_cpus_text(&machine.nodes[node].cpus, text, sizeof(text)), cpus);
+}
+
+static enum wf_step gpu_to_nic(int gpu, const char *name)
+{
+    int nic = wf_machine_nic(&machine, name);
+    assert_true(gpu < machine.gpu_count && nic >= 0);
+    return wf_step_between(&machine.gpus[gpu].path, machine.gpus[gpu].node, &machine.nics[nic].path,
+                           machine.nics[nic].node);
+}
+
+static void the_cloud_machine_with_gpus_is_read(void **state)
+{
+    static const char *const nics[] = {"eth1", "eth2", "eth3", "eth4"};
+
+    (void)state;
+    discover(TOPOLOGIES "/a3-highgpu-8g.xml");
+    check_machine();
+    assert_string_equal(machine.name, "a3-highgpu-8g.xml");
+    assert_int_equal(machine.cpu_count, 208);
+    check_node(0, "0-51,104-155");
+    check_node(1, "52-103,156-207");
+    for (int cpu = 0; cpu < 104; cpu++)
+        assert_int_equal(machine.cpus[cpu].core, machine.cpus[cpu + 104].core);
+    assert_int_equal(machine.gpu_count, 8);
+    assert_int_equal(machine.nic_count, 5);
+    for (int gpu = 0; gpu < 8; gpu++) {
+        assert_string_equal(machine.gpus[gpu].name, "NVIDIA H100 80GB HBM3");
+        for (int nic = 0; nic < 4; nic++)
+            assert_int_equal(gpu_to_nic(gpu, nics[nic]), nic == gpu / 2       ? WF_STEP_SWITCH
+                                                         : nic / 2 == gpu / 4 ? WF_STEP_NODE
+                                                                              : WF_STEP_OTHER);
+        assert_int_equal(gpu_to_nic(gpu, "eth0"), gpu < 4 ? WF_STEP_NODE : WF_STEP_OTHER);
+    }
+    assert_int_equal(machine.nics[1].speed_mbit, 200000);
+    assert_string_equal(machine.nics[1].driver, "gve");
+    assert_true(machine.nics[1].up);
+}
+
+static void the_other_machines_are_read(void **state)
+{
+    char name[16];
+
+    (void)state;
+    discover(TOPOLOGIES "/dgx-8nic.xml");
+    check_machine();
+    check_node(1, "56-111,168-223");
+    assert_int_equal(machine.gpu_count, 8);
+    for (int gpu = 0; gpu < 8; gpu++)
+        for (int nic = 0; nic < 8; nic++) {
+            snprintf(name, sizeof(name), "eth%d", nic);
+            assert_int_equal(gpu_to_nic(gpu, name) == WF_STEP_SWITCH, gpu == nic);
+        }
+    discover(TOPOLOGIES "/cloud-1nic.xml");
+    check_machine();
+    check_node(0, "0-15");
+    assert_int_equal(machine.gpu_count, 0);
+    assert_int_equal(machine.nic_count, 1);
+    assert_int_equal(machine.nics[0].speed_mbit, -1);
+    discover(TOPOLOGIES "/local-2node-4nic.xml");
+    check_machine();
+    check_node(0, "0-1");
+    check_node(1, "2-3");
+    assert_int_equal(machine.nic_count, 4);
+    for (int nic = 0; nic < 4; nic++)
+        assert_int_equal(machine.nics[nic].node, nic / 2);
+}
+
+/* Whatever a file's first part is, it is a machine or it is refused. */
+static void a_file_cut_anywhere_does_no_harm(void **state)
+{
+    char text[8192], why[512], path[256];
+    FILE *file = fopen(TOPOLOGIES "/local-2node-4nic.xml", "r");
+    size_t length;
+    int read = 0;
+
+    (void)state;
+    assert_non_null(file);
+    length = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    assert_in_range(length, 1000, sizeof(text) - 2);
+    snprintf(path, sizeof(path), "%s", in_folder("part.xml"));
+    for (size_t part = 1; part < length - 1; part += 97) {
+        file = fopen(path, "w");
+        assert_non_null(file);
+        assert_int_equal(fwrite(text, 1, part, file), part);
+        assert_int_equal(fclose(file), 0);
+        why[0] = '\0';
+        int rc = wf_machine_discover(path, &machine, why, sizeof(why));
+        assert_true(rc == 0 || (rc == -EINVAL && strstr(why, "part.xml")));
+        read += rc == 0;
+    }
+    assert_true(read < 5); /* a file without its last words may pass */
+}
+
+static void numbers_beyond_reason_are_refused(void **state)
+{
+    static const char *const machines[] = {
+        "<object type=\"NUMANode\" os_index=\"4294967294\" cpuset=\"0x1\" complete_cpuset=\"0x1\" "
+        "nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"2\" local_memory=\"1\"/>"
+        "<object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
+        "complete_nodeset=\"0x1\" gp_index=\"3\"/>",
+        "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
+        "complete_nodeset=\"0x1\" gp_index=\"2\" local_memory=\"99999999999999999999\"/>"
+        "<object type=\"PU\" os_index=\"4294967295\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
+        "complete_nodeset=\"0x1\" gp_index=\"3\"/>",
+    };
+    char text[2048], why[512];
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(machines); i++) {
+        snprintf(text, sizeof(text),
+                 "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n"
+                 "<object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" "
+                 "allowed_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" "
+                 "gp_index=\"1\">%s</object></topology>\n",
+                 machines[i]);
+        write_file("numbers.xml", text);
+        why[0] = '\0';
+        assert_int_equal(wf_machine_discover(in_folder("numbers.xml"), &machine, why, sizeof(why)), -EINVAL);
+        assert_true(why[0] != '\0');
+    }
+}
+
 static void names_are_ordered_by_the_numbers_in_them(void **state)
 {
     static const char *const rows[] = {"enp1s0", "enp2s0f0", "enp2s0f1", "enp10s0", "eth0", "eth2", "eth10", "lo"};
@@ -346,6 +476,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(synthetic_machines_have_what_they_say),
         cmocka_unit_test(what_is_no_machine_is_refused),
+        cmocka_unit_test(the_cloud_machine_with_gpus_is_read),
+        cmocka_unit_test(the_other_machines_are_read),
+        cmocka_unit_test(a_file_cut_anywhere_does_no_harm),
+        cmocka_unit_test(numbers_beyond_reason_are_refused),
         cmocka_unit_test(names_are_ordered_by_the_numbers_in_them),
         cmocka_unit_test(interfaces_are_read_from_sys),
         cmocka_unit_test(without_sys_there_are_no_interfaces),
