@@ -77,10 +77,17 @@ static int pass_over(const struct wf_machine *machine, const struct given *given
     return 0;
 }
 
-static int apply(const struct wf_machine *machine, const struct given *given, const struct wf_binding *binding,
-                 struct wf_plan *plan, char *why, size_t why_room)
+static bool in_use(const struct wf_plan *plan, const char *text)
 {
-    bool found = false;
+    for (int i = 0; i < plan->rail_count; i++)
+        if (means(plan, text, i))
+            return true;
+    return false;
+}
+
+static int apply(const struct given *given, const struct wf_binding *binding, struct wf_plan *plan, char *why,
+                 size_t why_room)
+{
     for (int i = 0; i < plan->rail_count; i++) {
         struct wf_plan_rail *rail = &plan->rails[i];
         if (!means(plan, binding->rail, i))
@@ -92,9 +99,8 @@ static int apply(const struct wf_machine *machine, const struct given *given, co
         }
         *set_of(rail, given->tx) = binding->cpus;
         *mark_of(rail, given->tx) = true;
-        found = true;
     }
-    return found ? 0 : pass_over(machine, given, binding->rail, plan, why, why_room);
+    return 0;
 }
 
 static int take(const struct wf_machine *machine, const struct given *given, const char *text, struct wf_plan *plan,
@@ -106,9 +112,14 @@ static int take(const struct wf_machine *machine, const struct given *given, con
     if (status)
         snprintf(why, why_room, "%s: %s", given->setting, reason);
     for (int i = 0; status == 0 && i < bindings.count; i++) {
-        status = check(machine, given, &bindings.of[i], why, why_room);
+        const struct wf_binding *binding = &bindings.of[i];
+        if (!in_use(plan, binding->rail)) {
+            status = pass_over(machine, given, binding->rail, plan, why, why_room);
+            continue;
+        }
+        status = check(machine, given, binding, why, why_room);
         if (status == 0)
-            status = apply(machine, given, &bindings.of[i], plan, why, why_room);
+            status = apply(given, binding, plan, why, why_room);
     }
     return status;
 }

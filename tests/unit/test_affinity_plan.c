@@ -174,8 +174,13 @@ static void a_rail_that_is_no_nic_has_no_node(void **state)
     expect_set(&plan.rails[1].tx, "4");
     request.tx_bindings = "eth3:3;10.0.3.1:4";
     refused(request, "'10.0.3.1' (eth3) is given processors twice");
-    request.tx_bindings = "eth1:3";
-    refused(request, "no rail 'eth1'; the rails are: 127.0.0.1 (lo), 10.0.3.1 (eth3)");
+    request.tx_bindings = "eth9:3";
+    refused(request, "no rail 'eth9'; the rails are: 127.0.0.1 (lo), 10.0.3.1 (eth3)");
+    /* A card of the machine whose rail is not in use. */
+    request.tx_bindings = "eth1:3;10.0.3.1:4";
+    make(request);
+    expect_set(&plan.rails[1].tx, "4");
+    expect_note("eth1 is not among the rails in use");
 }
 
 static void rails_are_what_is_up_and_real(void **state)
