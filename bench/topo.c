@@ -69,7 +69,7 @@ static const char *gpu_path(const struct wf_machine *machine)
     if (machine->gpu_count == 0)
         return machine->foreign ? "GPU memory: none, as the description has no GPU."
                                 : "GPU memory: none, as there is no GPU among the PCI devices of this machine.";
-    return "GPU memory: this build does not move it; endpoints are host memory, near the GPU.";
+    return "GPU memory: this build does not move it: an endpoint is host memory near its GPU.";
 }
 
 static int make(const struct bench_options *options, struct topo *topo, struct wf_status *status)
@@ -126,7 +126,7 @@ static int show_all(const struct bench_options *options, const struct wf_show *s
         rc = write_to(options->svg, wf_show_svg, show);
     if (json[0] && rc == BENCH_PASSED)
         rc = write_to(json, write_json, show);
-    if (strcmp(json, "-") != 0 && (!options->svg || strcmp(options->svg, "-") != 0))
+    if (rc == BENCH_PASSED && strcmp(json, "-") != 0 && (!options->svg || strcmp(options->svg, "-") != 0))
         wf_show_text(stdout, show);
     return rc; /* main() looks at what became of standard output */
 }
