@@ -1,10 +1,10 @@
 /*
  * Which rails serve which endpoint.
  *
- * The rails of an endpoint are ordered by their distance. Those at the same distance are rotated: an endpoint starts
- * one rail later than the endpoint before it that has exactly the same rails at that distance. So eight GPUs that are
- * equally near to four NICs start at each of them twice, and the two GPUs of a switch with two NICs start at different
- * ones. The order depends on nothing else.
+ * The rails of an endpoint are ordered by their distance: its nearest ones, its next ones, and so on. Those at the same
+ * distance are rotated: an endpoint starts one rail later than the last one before it that had exactly the same rails
+ * as its nearest (its next, …). So eight GPUs that are equally near to four NICs start at each of them twice, and the
+ * two GPUs of a switch with two NICs start at different ones. The order depends on nothing else.
  */
 #include "affinity/assign.h"
 
@@ -16,9 +16,13 @@
 
 static const struct wf_path no_path = {0};
 
-/* The rails of each endpoint that are at a distance, as bits. */
-struct distances {
-    uint32_t at[WF_PLAN_ENDPOINTS][WF_STEP_UNKNOWN + 1];
+#define STEPS (WF_STEP_UNKNOWN + 1)
+
+/* The rails of an endpoint as bits: [0] its nearest, [1] the next, … */
+struct choice {
+    int count;
+    uint32_t rails[STEPS];
+    enum wf_step steps[STEPS]; /* how far these are */
 };
 
 /* --- which endpoints there are --- */
@@ -120,34 +124,39 @@ static enum wf_step step_to(const struct wf_machine *machine, const struct wf_pl
                            wf_assign_node(machine, machine->nics[nic].node));
 }
 
-static void measure(const struct wf_machine *machine, const struct wf_plan *plan, struct distances *distances)
+static void choose(const struct wf_machine *machine, const struct wf_plan *plan,
+                   const struct wf_plan_endpoint *endpoint, struct choice *out)
 {
-    for (int i = 0; i < plan->endpoint_count; i++)
-        for (int k = 0; k < plan->rail_count; k++)
-            distances->at[i][step_to(machine, &plan->endpoints[i], &plan->rails[k])] |= UINT32_C(1) << k;
+    uint32_t at[STEPS] = {0};
+    for (int k = 0; k < plan->rail_count; k++)
+        at[step_to(machine, endpoint, &plan->rails[k])] |= UINT32_C(1) << k;
+    for (int step = 0; step < STEPS; step++)
+        if (at[step]) {
+            out->rails[out->count] = at[step];
+            out->steps[out->count++] = (enum wf_step)step;
+        }
 }
 
-/* How many endpoints before this one have the same rails at the distance. */
-static int rotation(const struct distances *distances, int endpoint, int step)
+/* How many endpoints before this one have the same rails as their nearest, next, … */
+static int rotation(const struct choice *choices, int index, int place)
 {
     int count = 0;
-    for (int i = 0; i < endpoint; i++)
-        count += distances->at[i][step] == distances->at[endpoint][step];
+    for (int i = 0; i < index; i++)
+        count += choices[i].rails[place] == choices[index].rails[place];
     return count;
 }
 
-static void order(const struct distances *distances, int index, struct wf_plan_endpoint *endpoint)
+static void order(const struct choice *choices, int index, struct wf_plan_endpoint *endpoint)
 {
     int filled = 0;
-    for (int step = 0; step <= WF_STEP_UNKNOWN; step++) {
-        uint32_t mask = distances->at[index][step];
-        int equal[WF_PLAN_RAILS], count = 0, first = rotation(distances, index, step);
+    for (int place = 0; place < choices[index].count; place++) {
+        int equal[WF_PLAN_RAILS], count = 0, first = rotation(choices, index, place);
         for (int k = 0; k < WF_PLAN_RAILS; k++)
-            if (mask >> k & 1)
+            if (choices[index].rails[place] >> k & 1)
                 equal[count++] = k;
         for (int k = 0; k < count; k++) {
             endpoint->rails[filled] = equal[(first + k) % count];
-            endpoint->steps[filled++] = (enum wf_step)step;
+            endpoint->steps[filled++] = choices[index].steps[place];
         }
     }
 }
@@ -195,14 +204,14 @@ static void note_far(struct wf_plan *plan)
 int wf_assign_endpoints(const struct wf_machine *machine, const struct wf_plan_request *request, struct wf_plan *plan,
                         char *why, size_t why_room)
 {
-    struct distances distances = {0};
+    struct choice choices[WF_PLAN_ENDPOINTS] = {0};
     int status = add_endpoints(machine, request, plan, why, why_room);
     if (status)
         return status;
-    measure(machine, plan, &distances);
     for (int i = 0; i < plan->endpoint_count; i++) {
         struct wf_plan_endpoint *endpoint = &plan->endpoints[i];
-        order(&distances, i, endpoint);
+        choose(machine, plan, endpoint, &choices[i]);
+        order(choices, i, endpoint);
         endpoint->rail_count = admitted(plan, endpoint);
         /* One node is all there is: memory need not be sent there. */
         if (machine->node_count <= 1)

@@ -67,10 +67,27 @@ static bool means(const struct wf_plan *plan, const char *text, int rail)
     return strcmp(plan->rails[rail].device, text) == 0;
 }
 
+/* The bindings of a machine serve runs on some of its rails, too; a card that is not there is a slip of the pen. */
+static int pass_over(const struct wf_machine *machine, const struct given *given, const char *rail,
+                     struct wf_plan *plan, char *why, size_t why_room)
+{
+    if (wf_machine_nic(machine, rail) < 0)
+        return refuse_rail(plan, given, rail, why, why_room);
+    wf_plan_note(plan, "%s: %s is not among the rails in use, so its processors are not either.", given->setting, rail);
+    return 0;
+}
+
+static bool in_use(const struct wf_plan *plan, const char *text)
+{
+    for (int i = 0; i < plan->rail_count; i++)
+        if (means(plan, text, i))
+            return true;
+    return false;
+}
+
 static int apply(const struct given *given, const struct wf_binding *binding, struct wf_plan *plan, char *why,
                  size_t why_room)
 {
-    bool found = false;
     for (int i = 0; i < plan->rail_count; i++) {
         struct wf_plan_rail *rail = &plan->rails[i];
         if (!means(plan, binding->rail, i))
@@ -82,9 +99,8 @@ static int apply(const struct given *given, const struct wf_binding *binding, st
         }
         *set_of(rail, given->tx) = binding->cpus;
         *mark_of(rail, given->tx) = true;
-        found = true;
     }
-    return found ? 0 : refuse_rail(plan, given, binding->rail, why, why_room);
+    return 0;
 }
 
 static int take(const struct wf_machine *machine, const struct given *given, const char *text, struct wf_plan *plan,
@@ -96,9 +112,14 @@ static int take(const struct wf_machine *machine, const struct given *given, con
     if (status)
         snprintf(why, why_room, "%s: %s", given->setting, reason);
     for (int i = 0; status == 0 && i < bindings.count; i++) {
-        status = check(machine, given, &bindings.of[i], why, why_room);
+        const struct wf_binding *binding = &bindings.of[i];
+        if (!in_use(plan, binding->rail)) {
+            status = pass_over(machine, given, binding->rail, plan, why, why_room);
+            continue;
+        }
+        status = check(machine, given, binding, why, why_room);
         if (status == 0)
-            status = apply(given, &bindings.of[i], plan, why, why_room);
+            status = apply(given, binding, plan, why, why_room);
     }
     return status;
 }

@@ -33,9 +33,9 @@ int wf_pin_read(pid_t tid, struct wf_thread_place *out);
  * moved. `at` page-aligned. 0; -EPERM or -ENOSYS (a container refuses), -EINVAL (no such node), …, with `why`. */
 int wf_place_memory(void *at, size_t bytes, int node, char *why, size_t why_room);
 
-/* Where the pages are, by move_pages: counts[node] for nodes 0 .. max-1; pages that are not there yet, and those of
- * which nothing is known, are not counted. Looks at no more than 1024 pages, evenly spread. Returns how many it looked
- * at, or -EPERM, -ENOSYS, …. */
+/* Where the pages are, by move_pages, or by get_mempolicy where that is refused: counts[node] for nodes 0 .. max-1;
+ * pages that are not there yet, and those of which nothing is known, are not counted. Looks at no more than 1024 pages,
+ * evenly spread. Returns how many it looked at, or -EPERM, -ENOSYS, …. */
 int wf_place_where(const void *at, size_t bytes, int *counts, int max);
 
 #endif

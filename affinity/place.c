@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Node numbers that a mask of ours can hold: more than any kernel has. */
@@ -54,6 +55,32 @@ int wf_place_memory(void *at, size_t bytes, int node, char *why, size_t why_room
     return status;
 }
 
+/* One page at a time, for where move_pages is refused: Docker's filter with SYS_NICE lets this pass. To ask for the
+ * node of a page that is not there would make one, so mincore goes first. */
+static int ask_one_by_one(void **pages, int *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        unsigned char there = 0;
+        if (mincore(pages[i], 1, &there) < 0 || !(there & 1))
+            continue;
+        if (get_mempolicy(&nodes[i], NULL, 0, pages[i], MPOL_F_NODE | MPOL_F_ADDR) < 0) {
+            nodes[i] = -1;
+            if (errno == EPERM || errno == ENOSYS)
+                return -errno;
+        }
+    }
+    return 0;
+}
+
+/* Fills in the nodes; what is not known stays as it is. */
+static int ask(void **pages, int *nodes, size_t count)
+{
+    /* No target nodes: a question. */
+    if (move_pages(0, count, pages, NULL, nodes, 0) >= 0)
+        return 0;
+    return errno == EPERM || errno == ENOSYS ? ask_one_by_one(pages, nodes, count) : -errno;
+}
+
 int wf_place_where(const void *at, size_t bytes, int *counts, int max)
 {
     void *pages[LOOKED_AT_MAX];
@@ -70,9 +97,9 @@ int wf_place_where(const void *at, size_t bytes, int *counts, int max)
         pages[i] = (void *)((first + page) * page_bytes());
         nodes[i] = -1;
     }
-    /* No target nodes: a question. */
-    if (move_pages(0, looked_at, pages, NULL, nodes, 0) < 0)
-        return -errno;
+    int status = ask(pages, nodes, looked_at);
+    if (status)
+        return status;
     for (size_t i = 0; i < looked_at; i++)
         if (nodes[i] >= 0 && nodes[i] < max)
             counts[nodes[i]] += 1;

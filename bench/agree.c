@@ -107,8 +107,9 @@ static json_t *fault_totals(const struct bench_link *link)
 
 json_t *bench_totals(const struct bench_link *link)
 {
-    return json_pack("{s:o, s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link), "footprint",
-                     bench_footprint_to_json(&link->footprint));
+    return json_pack("{s:o, s:o, s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link), "footprint",
+                     bench_footprint_to_json(&link->footprint), "affinity",
+                     bench_placement_to_json(&link->placement, link->context));
 }
 
 /* What both nodes tell about themselves. */

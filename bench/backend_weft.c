@@ -44,14 +44,17 @@ struct bench_backend {
 
 /* ------------------------------------------------------------------------------------------- open */
 
-static int create_endpoint(struct weft_context *context, uint32_t id, struct weft_endpoint **slot,
+static int create_endpoint(struct weft_context *context, uint32_t id, int node, struct weft_endpoint **slot,
                            struct wf_status *status)
 {
     struct weft_error err = {0};
 
-    if (*slot || weft_endpoint_create(context, id, slot, &err) == 0)
+    if (*slot)
         return 0;
-    return bench_weft_failed(status, &err, "endpoint");
+    if (weft_endpoint_create(context, id, slot, &err) != 0)
+        return bench_weft_failed(status, &err, "endpoint");
+    (void)weft_endpoint_set_node(*slot, node);
+    return 0;
 }
 
 /* What is being done, for messages. Returns `text`. */
@@ -70,7 +73,8 @@ static int join_inter(struct bench_backend *backend, const struct bench_pair *pa
 {
     struct weft_error err = {0};
     char what[80];
-    int rc = create_endpoint(backend->link->context, mine, &backend->endpoints[mine], status);
+    int rc = create_endpoint(backend->link->context, mine, bench_placement_node(&backend->link->placement, mine),
+                             &backend->endpoints[mine], status);
 
     if (rc)
         return rc;
@@ -89,9 +93,9 @@ static int join_intra(struct bench_backend *backend, const struct bench_pair *pa
     char what[80];
     int rc;
 
-    rc = create_endpoint(self->contexts[0], pair->dst, &self->endpoints[0][pair->dst], status);
+    rc = create_endpoint(self->contexts[0], pair->dst, BENCH_ANY_NODE, &self->endpoints[0][pair->dst], status);
     if (rc == 0)
-        rc = create_endpoint(self->contexts[1], pair->src, &self->endpoints[1][pair->src], status);
+        rc = create_endpoint(self->contexts[1], pair->src, BENCH_ANY_NODE, &self->endpoints[1][pair->src], status);
     if (rc)
         return rc;
     rc = weft_connection_open(self->endpoints[1][pair->src], self->peers[1], pair->dst, OPEN_TIMEOUT_MS, send, &err);

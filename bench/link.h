@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "footprint.h"
 #include "options.h"
+#include "placement.h"
 #include "weft.h"
 
 #define BENCH_CONTROL_ENDPOINT 0xfffffff0u
@@ -23,6 +24,7 @@ struct bench_link {
     struct weft_connection *connection; /* control */
     int connect_timeout_ms;
     struct bench_footprint footprint;
+    struct bench_placement placement;
 };
 
 /* Asked while waiting for the other node; non-zero ends the wait with that error. */

@@ -32,6 +32,7 @@ struct bench_bed {
     int node;
     struct bench_control *control;
     const struct bench_arena *arena;
+    struct bench_placement *placement;
     const struct bench_backend_ops *ops; /* in use now */
     struct bench_backend *backend;
     uint64_t copied_up_to; /* messages of up to so many bytes may be done at the sender before they land */

@@ -44,6 +44,20 @@ static int populate_times(struct bench_phase *phase, struct wf_status *status)
     return rc ? rc : bench_populate(phase->times, count * sizeof(*phase->times), phase->bed->control, status);
 }
 
+/* On the nodes of their endpoints: other sizes had other endpoints there. */
+static void place_landings(const struct bench_phase *phase)
+{
+    for (uint32_t i = 0; i < phase->flow_count; i++) {
+        const struct bench_flow *flow = &phase->flows[i];
+        if (!flow->receives || !phase->bed->placement)
+            continue;
+        uint8_t *first = bench_arena_landing(phase->bed->arena, phase->size, flow->landing);
+        uint8_t *end = bench_arena_landing(phase->bed->arena, phase->size, flow->landing + phase->areas);
+        bench_placement_put(phase->bed->placement, phase->bed->plan->pairs[flow->pair].dst, first,
+                            (uint64_t)(end - first));
+    }
+}
+
 int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
 {
     const struct bench_plan *plan = phase->bed->plan;
@@ -66,6 +80,7 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
         if (plan->pairs[i].src_node == phase->bed->node)
             add_flow(phase, i, sender, false);
     }
+    place_landings(phase);
     rc = phase->bed->ops->expect(phase->bed->backend, (uint64_t)phase->flow_count * phase->slots, status);
     return rc ? rc : populate_times(phase, status);
 }

@@ -99,13 +99,22 @@ static void keep(json_t **place, const json_t *totals, const char *name)
     *place = json_incref(json_object_get(totals, name));
 }
 
+static void keep_in_host(json_t *host, const json_t *totals)
+{
+    json_t *affinity = json_object_get(totals, "affinity");
+
+    json_object_update(host, json_object_get(totals, "footprint"));
+    if (affinity)
+        json_object_set(host, "affinity", affinity);
+}
+
 void bench_result_keep_totals(struct bench_result *result, int node, const json_t *totals)
 {
     pthread_mutex_lock(&result->lock);
     keep(&result->rail_totals[node], totals, "rails");
     keep(&result->faults[node], totals, "faults");
     if (result->host[node])
-        json_object_update(result->host[node], json_object_get(totals, "footprint"));
+        keep_in_host(result->host[node], totals);
     pthread_mutex_unlock(&result->lock);
 }
 

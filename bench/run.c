@@ -172,6 +172,10 @@ static int measure(struct run *run, struct wf_status *status)
     int64_t start;
     int rc = bench_arena_init(&run->arena, &run->plan, run->link.node, run->control, status);
 
+    if (rc == 0 &&
+        bench_placement_init(&run->link.placement, run->options->config, run->link.context, run->plan.endpoints) < 0)
+        rc = wf_fail(status, -ENOMEM, "no memory for the places of %u endpoints", run->plan.endpoints);
+
     run->link.footprint.buffer_bytes = run->arena.stream_bytes + run->arena.landing_bytes;
     /* The other node may be much slower at that; what comes next has deadlines. */
     if (rc == 0)
@@ -182,6 +186,7 @@ static int measure(struct run *run, struct wf_status *status)
     run->bed.node = run->link.node;
     run->bed.control = run->control;
     run->bed.arena = &run->arena;
+    run->bed.placement = &run->link.placement;
     bench_progress_start(&run->progress, !bench_quiet(run->options->config), bench_plan_samples(&run->plan),
                          bench_workload_bytes(&run->plan));
     rc = bench_workload(&run->bed, &run->link, &run->result, &run->progress, status);
@@ -235,6 +240,7 @@ static void tear_down(struct run *run)
     bench_control_destroy(run->control);
     run->control = NULL;
     bench_arena_fini(&run->arena);
+    bench_placement_fini(&run->link.placement);
 }
 
 static int finish_child(struct run *run, int exit_status, bool went_well)

@@ -168,10 +168,26 @@ struct weft_rail_info {
     char interface[32];
     int32_t mtu;
     int32_t speed_mbit; /* -1: unknown */
+    int32_t numa_node;  /* that its card hangs from; -1: unknown, or the machine has one */
 };
 
 /* Fills up to `max` entries; returns the number of rails. */
 WEFT_API int weft_context_rails(const struct weft_context *context, struct weft_rail_info *rails, int max);
+
+/* A thread of this context that moves data, and where it is. Lists of processors as in "8-21,112-125". */
+struct weft_thread_info {
+    char name[16];
+    char role[8];      /* "tx", "rx", or "shared": both, for every rail */
+    char rail[64];     /* "": every one */
+    int tid;           /* the kernel's number of it; 0: not started */
+    char planned[256]; /* processors it was to be bound to; "": it was not (setting pin) */
+    char allowed[256]; /* those that the kernel lets it run on */
+    int last_cpu;      /* where it ran last; -1: unknown */
+    int numa_node;     /* of last_cpu; -1: unknown */
+};
+
+/* Fills up to `max` entries with what is in force now; returns the number of threads. Any thread. Linux's /proc. */
+WEFT_API int weft_context_threads(const struct weft_context *context, struct weft_thread_info *threads, int max);
 
 /* The engine in force ("epoll", "uring"). */
 WEFT_API const char *weft_context_engine(const struct weft_context *context);
@@ -200,6 +216,13 @@ WEFT_API int weft_context_faults(const struct weft_context *context, struct weft
 /* Makes endpoint number `id` of this context known (0 .. WEFT_ANY_ENDPOINT - 1, unique: -EEXIST). */
 WEFT_API int weft_endpoint_create(struct weft_context *context, uint32_t id, struct weft_endpoint **out,
                                   struct weft_error *err);
+
+/*
+ * Tells where the endpoint's memory is: NUMA node `numa_node`; -1 (the default): nowhere in particular. With
+ * rail_policy = near or node its large messages then leave on the rails of that node, as long as one of them works; the
+ * receiver has no say in it. For connections opened or accepted afterwards. Any thread.
+ */
+WEFT_API int weft_endpoint_set_node(struct weft_endpoint *endpoint, int numa_node);
 
 /* -EBUSY while a connection of it is open. */
 WEFT_API int weft_endpoint_destroy(struct weft_endpoint *endpoint);

@@ -69,7 +69,7 @@ static void families_apart(void)
 /* Rails meet rails of their own family, in whatever order each side names them. */
 static void families_mixed(void)
 {
-    meet("127.0.1.1,::1", "0", "::1,127.0.1.1", "[::1]", "127.0.1.1>127.0.1.1 ::1>::1");
+    meet("127.0.1.1,::1", "0", "::1,127.0.1.1", "[::1]", "::1>::1 127.0.1.1>127.0.1.1");
     meet("::1,127.0.1.1", "0", "127.0.1.1", "127.0.0.1", "127.0.1.1>127.0.1.1");
 }
 

@@ -185,7 +185,8 @@ bool model_excused(const struct model_world *world, int node, int status);
 void model_act(struct model_world *world); /* one random action of a user */
 /* A message of any size and tag. */
 void model_send_one(struct model_world *world, int connection, int side);
-void model_collect(struct model_world *world);     /* takes what has completed, checks it */
+void model_collect(struct model_world *world); /* takes what has completed, checks it */
+void model_place_endpoint(struct model_world *world, int index, int connection); /* for connections from now on */
 void model_queues_open(struct model_world *world); /* for some seeds: requests end in a queue of their node */
 void model_queues_close(struct model_world *world);
 bool model_drain(struct model_world *world); /* posts what is missing so that everything ends; true when it has */

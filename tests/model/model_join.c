@@ -110,6 +110,8 @@ static bool open_connection(struct model_world *world, int index)
     bool late = model_pick(world, 6) == 0, at_once = model_pick(world, 3) == 0;
     uint32_t id = late ? LATE_ENDPOINT + (uint32_t)(index + world->lives * MODEL_CONNECTIONS) : (uint32_t)other;
     struct weft_request *request;
+    model_place_endpoint(world, opener, index);
+    model_place_endpoint(world, other, index);
     int result = wf_connection_open_start(world->nodes[opener].endpoint, &world->nodes[opener].session->peer, id,
                                           &world->connections[index][opener], &request, NULL);
     MODEL_CHECK(result == 0 || model_excused(world, opener, result), result);

@@ -61,6 +61,30 @@ static void draw_settings(struct model_world *world, struct wf_config *config, i
     set_number(config, WF_SET_CRC_LIMIT, MODEL_ONE_OF(world, 0, 1, 3, 16));
 }
 
+/* In half of the schedules rails lie on NUMA nodes, and the endpoints of some connections on one of these: by the seed
+ * alone, so that what else a seed draws stays as it was. */
+static uint64_t place_bits(const struct model_world *world, int salt)
+{
+    uint64_t mixed = (world->seed + (uint64_t)salt) * 0x9e3779b97f4a7c15;
+    return (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9 >> 32;
+}
+
+static void place_rails(struct model_world *world, int index)
+{
+    struct wf_placement *placement = &world->nodes[index].context->placement;
+    if (place_bits(world, 0) % 2)
+        return;
+    placement->rail_policy = WF_POLICY_NODE;
+    for (int i = 0; i < WF_PLAN_RAILS; i++)
+        placement->rail_nodes[i] = (int16_t)(place_bits(world, index * WF_PLAN_RAILS + i) % 3);
+}
+
+void model_place_endpoint(struct model_world *world, int index, int connection)
+{
+    int node = (int)(place_bits(world, 1000 * (connection + 1) + index) % 4) - 1;
+    MODEL_CHECK(weft_endpoint_set_node(world->nodes[index].endpoint, node) == 0, node);
+}
+
 void model_node_open(struct model_world *world, int index)
 {
     struct wf_environment environment = {.engine = &wf_engine_sim,
@@ -78,6 +102,7 @@ void model_node_open(struct model_world *world, int index)
         fprintf(stderr, "%s\n", status.text);
     MODEL_CHECK(result == 0, result);
     MODEL_CHECK(weft_endpoint_create(node->context, (uint32_t)index, &node->endpoint, NULL) == 0, index);
+    place_rails(world, index);
     if (index == 1)
         return;
     MODEL_CHECK(wf_address_parse("127.0.0.1:5000", 0, true, &address, &status) == 0, 0);

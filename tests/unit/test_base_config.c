@@ -558,6 +558,9 @@ static void test_aliases(void **state)
         {"NCCL_SOCKET_IFNAME==", WF_SET_RAILS, ""},
         {"NCCL_SOCKET_IFNAME=^,", WF_SET_RAILS, ""},
         {"NCCL_GPUDIRECTTCPX_SOCKET_IFNAME=eth1,eth2", WF_SET_RAILS, "eth1*,eth2*"},
+        {"NCCL_GPUDIRECTTCPX_TX_BINDINGS=eth1:8-21,112-125;eth2:8-21", WF_SET_TX_BINDINGS,
+         "eth1:8-21,112-125;eth2:8-21"},
+        {"NCCL_GPUDIRECTTCPX_RX_BINDINGS=eth1:22-35", WF_SET_RX_BINDINGS, "eth1:22-35"},
     };
     struct fixture *fixture = *state;
 
@@ -583,7 +586,7 @@ static void test_alias_list(void **state)
     (void)state;
     for (const struct wf_alias *alias = wf_config_aliases(); alias->variable; alias++, count++)
         assert_non_null(wf_setting(alias->id));
-    assert_int_equal(count, 9);
+    assert_int_equal(count, 11);
 }
 
 static void test_more_specific_alias_wins(void **state)

@@ -32,6 +32,11 @@ enum wf_setting_id {
     WF_SET_PORT,            /* port: int 18555, 0..65535 */
     WF_SET_ENGINE,          /* engine: choice auto|uring|epoll, auto */
     WF_SET_WORKERS,         /* workers: choice auto|shared|split, auto */
+    WF_SET_PIN,             /* pin: choice auto|off|require, auto */
+    WF_SET_RAIL_POLICY,     /* rail_policy: choice auto|near|node|all, auto */
+    WF_SET_IRQ_POLICY,      /* irq_policy: choice avoid|use|any, avoid */
+    WF_SET_TX_BINDINGS,     /* tx_bindings: text, "eth1:8-21,112-125;eth2:…" */
+    WF_SET_RX_BINDINGS,     /* rx_bindings: the same */
     WF_SET_CHANNELS,        /* channels: bulk TCP streams per peer and rail, 1..64 */
     WF_SET_WINDOW,          /* window: chunks in flight per channel, 1..4096 */
     WF_SET_CHUNK,           /* chunk: size 4K..64M (odd values allowed, from 64) */

@@ -43,6 +43,20 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_WORKERS] = CHOICE(LIBRARY, "workers", "auto", "auto|shared|split",
                               "Whether a rail sends and receives in one thread (shared) or in two (split); auto "
                               "decides by the number of cores."),
+    [WF_SET_PIN] = CHOICE(LIBRARY, "pin", "auto", "auto|off|require",
+                          "Whether threads and memory are placed near their rails; auto notes what the system refuses, "
+                          "require fails."),
+    [WF_SET_RAIL_POLICY] = CHOICE(
+        LIBRARY, "rail_policy", "auto", "auto|near|node|all",
+        "Which rails carry the large messages of an endpoint whose place is known: the nearest, those of its NUMA "
+        "node, or all; auto is near for GPUs and all for host memory."),
+    [WF_SET_IRQ_POLICY] = CHOICE(LIBRARY, "irq_policy", "avoid", "avoid|use|any",
+                                 "Whether threads keep off the cores that serve the interrupts of network cards, "
+                                 "receive there, or do not mind."),
+    [WF_SET_TX_BINDINGS] = TEXT(LIBRARY, "tx_bindings", "",
+                                "The processors of the threads that send on a rail, as in eth1:8-21,112-125;eth2:8-21; "
+                                "empty leaves them to the plan that weft topo shows."),
+    [WF_SET_RX_BINDINGS] = TEXT(LIBRARY, "rx_bindings", "", "The same of the threads that receive."),
     [WF_SET_CHANNELS] = INT(LIBRARY, "channels", "1", "streams", 1, 64, "TCP streams for bulk data per peer and rail."),
     [WF_SET_WINDOW] = INT(LIBRARY, "window", "64", "chunks", 1, 4096,
                           "Chunks that may be under way on a channel before the receiver has to acknowledge one."),
@@ -164,6 +178,8 @@ static const struct wf_alias aliases[] = {
     {"LOG_DIR", WF_SET_LOG_DIR},
     {"NCCL_SOCKET_IFNAME", WF_SET_RAILS},
     {"NCCL_GPUDIRECTTCPX_SOCKET_IFNAME", WF_SET_RAILS},
+    {"NCCL_GPUDIRECTTCPX_TX_BINDINGS", WF_SET_TX_BINDINGS},
+    {"NCCL_GPUDIRECTTCPX_RX_BINDINGS", WF_SET_RX_BINDINGS},
     {NULL, WF_SETTING_COUNT},
 };
 

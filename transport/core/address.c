@@ -67,6 +67,23 @@ bool wf_address_same_host(const struct sockaddr_storage *a, const struct sockadd
            v6(&left)->sin6_scope_id == v6(&right)->sin6_scope_id;
 }
 
+static const uint8_t *bytes_of(const struct sockaddr_storage *address, int *bits)
+{
+    *bits = address->ss_family == AF_INET ? 32 : 128;
+    return address->ss_family == AF_INET ? (const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr
+                                         : (const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+}
+
+bool wf_address_in_subnet(const struct sockaddr_storage *a, const struct sockaddr_storage *b, int prefix)
+{
+    int bits;
+    const uint8_t *x = bytes_of(a, &bits), *y = bytes_of(b, &bits);
+    if (a->ss_family != b->ss_family || prefix < 0 || prefix > bits)
+        return false;
+    int whole = prefix / 8, rest = prefix % 8;
+    return memcmp(x, y, (size_t)whole) == 0 && (rest == 0 || ((x[whole] ^ y[whole]) >> (8 - rest)) == 0);
+}
+
 bool wf_address_is_link_local(const struct sockaddr_storage *address)
 {
     return address->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6(address)->sin6_addr);

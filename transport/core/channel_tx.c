@@ -315,11 +315,26 @@ bool wf_session_wants(const struct wf_session *session, enum wf_channel_kind kin
            session->downs_due > 0;
 }
 
+/* What there is for channels of its kind may be of connections that it does not serve. */
+static bool has_work(const struct wf_channel *channel)
+{
+    const struct wf_session *session = channel->session;
+    if (!wf_session_wants(session, channel->kind))
+        return false;
+    if (channel->kind != WF_CHANNEL_BULK || session->choosy == 0 || session->closing || session->peer_closing ||
+        !wf_resend_idle(session, channel->kind))
+        return true;
+    WF_LIST_EACH (link, following, &session->bulk_ready) {
+        if (wf_spread_serves(channel, WF_CONTAINER(link, struct weft_connection, ready_link)))
+            return true;
+    }
+    return false;
+}
+
 bool wf_channel_wants(const struct wf_channel *channel)
 {
     const struct wf_tx *tx = &channel->tx;
-    return tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due ||
-           wf_session_wants(channel->session, channel->kind) ||
+    return tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due || has_work(channel) ||
            (channel->kind == WF_CHANNEL_EXPRESS && wf_channel_behind(channel));
 }
 

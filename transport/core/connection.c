@@ -49,6 +49,7 @@ struct weft_connection *wf_connection_create(struct wf_session *session, uint32_
     connection->opener = opener;
     connection->local_endpoint = local;
     connection->remote_endpoint = remote;
+    connection->rails = WF_RAILS_ANY;
     connection->state = opener ? WF_CONNECTION_OPENING : WF_CONNECTION_WAITING;
     connection->known = !opener;
     connection->next_number = connection->next_match = 1;
@@ -88,7 +89,10 @@ void wf_connection_attach(struct weft_connection *connection, struct weft_endpoi
     if (endpoint)
         endpoint->connections += 1;
     connection->endpoint = endpoint;
+    uint32_t rails = endpoint ? endpoint->rails : WF_RAILS_ANY;
     pthread_mutex_unlock(&context->endpoint_lock);
+    connection->session->choosy += (rails != WF_RAILS_ANY) - (connection->rails != WF_RAILS_ANY);
+    connection->rails = rails;
 }
 
 void wf_connection_free(struct weft_connection *connection)

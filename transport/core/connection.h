@@ -25,11 +25,14 @@ enum wf_connection_state {
     WF_CONNECTION_DEAD,    /* CLOSED both sent and received: the number stays known as closed */
 };
 
+#define WF_RAILS_ANY UINT32_MAX
+
 struct weft_endpoint {
     struct wf_link link; /* context.endpoints */
     struct weft_context *context;
     uint32_t id;
     uint32_t connections; /* endpoint_lock */
+    uint32_t rails;       /* of the context, as bits: those that carry its large messages; endpoint_lock */
 };
 
 /* Owner: session lock. */
@@ -42,6 +45,7 @@ struct weft_connection {
     struct wf_session *session;
     struct weft_endpoint *endpoint; /* NULL while WAITING */
     uint32_t number, local_endpoint, remote_endpoint;
+    uint32_t rails; /* of the context, as bits: those that carry its large messages, as long as one of them works */
     enum wf_connection_state state;
     bool opener;   /* this side sent OPEN */
     bool held;     /* the user has the handle */

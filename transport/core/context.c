@@ -274,6 +274,8 @@ static int build(struct weft_context *context, const struct wf_config *config, s
     choose_workers(context, config);
     result = choose_call(context, status);
     if (result == 0)
+        result = wf_placement_plan(context, config, status);
+    if (result == 0)
         result = wf_engines_choose(context, config, status);
     if (result == 0)
         result = check_descriptors(context, status);
@@ -319,6 +321,7 @@ static void demolish(struct weft_context *context)
         }
     }
     wf_queues_free(context);
+    wf_placement_free(&context->placement);
     pthread_cond_destroy(&context->changed);
     pthread_mutex_destroy(&context->wait_lock);
     pthread_mutex_destroy(&context->region_lock);
@@ -397,6 +400,7 @@ int weft_context_rails(const struct weft_context *context, struct weft_rail_info
         snprintf(rails[i].interface, sizeof rails[i].interface, "%s", rail.device);
         rails[i].mtu = rail.mtu;
         rails[i].speed_mbit = rail.speed_mbit;
+        rails[i].numa_node = context->placement.rail_nodes[i];
     }
     return context->rail_count;
 }

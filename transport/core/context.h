@@ -18,6 +18,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "core/address.h"
+#include "core/placement.h"
 #include "core/rail.h"
 #include "core/spin.h"
 #include "io/engine_fault.h"
@@ -69,6 +70,7 @@ struct weft_context {
 
     int rail_count;
     struct wf_rail rails[WF_RAILS_MAX];
+    struct wf_placement placement;
     int worker_count;
     struct wf_worker *workers[WF_WORKERS_MAX];
     struct wf_door *door;

@@ -44,6 +44,7 @@ int weft_endpoint_create(struct weft_context *context, uint32_t id, struct weft_
         return wf_fail(wf_status_of(err), -ENOMEM, "no memory for endpoint %u", id);
     endpoint->context = context;
     endpoint->id = id;
+    endpoint->rails = WF_RAILS_ANY;
     pthread_mutex_lock(&context->lock);
     pthread_mutex_lock(&context->endpoint_lock);
     bool exists = find(context, id) != NULL;
@@ -58,6 +59,19 @@ int weft_endpoint_create(struct weft_context *context, uint32_t id, struct weft_
         return wf_fail(wf_status_of(err), -EEXIST, "endpoint %u exists already in this context", id);
     }
     *out = endpoint;
+    return 0;
+}
+
+int weft_endpoint_set_node(struct weft_endpoint *endpoint, int numa_node)
+{
+    struct weft_context *context = endpoint->context;
+    uint32_t all = (uint32_t)((UINT64_C(1) << context->rail_count) - 1);
+    if (numa_node < -1)
+        return -EINVAL;
+    uint32_t rails = wf_placement_rails(context, numa_node);
+    pthread_mutex_lock(&context->endpoint_lock);
+    endpoint->rails = rails == all ? WF_RAILS_ANY : rails;
+    pthread_mutex_unlock(&context->endpoint_lock);
     return 0;
 }
 

@@ -124,7 +124,7 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     /* No chunk crosses the end of the burst: what is unsolicited must be plain from the offset alone. */
     uint64_t limit = outbound->next < burst ? burst : outbound->sendable;
     uint64_t length = limit - outbound->next;
-    uint64_t share = wf_spread_plan(channel, session->waiting + (fresh ? burst : 0));
+    uint64_t share = wf_spread_plan(channel, connection, session->waiting + (fresh ? burst : 0));
     if (length > share)
         length = share;
     length = wf_outbound_fitting(channel, outbound, outbound->next, length);
@@ -156,27 +156,33 @@ static void pass_to_express(struct wf_channel *channel, struct weft_connection *
     }
 }
 
+/* The connection has had this chunk: on with the next one, once its turn is over. */
+static void count_turn(struct weft_connection *connection, uint64_t length)
+{
+    connection->deficit -= (int64_t)length;
+    if (connection->deficit <= 0 && wf_link_in_list(&connection->ready_link)) {
+        wf_link_remove(&connection->ready_link);
+        wf_list_push_back(&connection->session->bulk_ready, &connection->ready_link);
+    }
+}
+
 struct wf_outbound *wf_outbound_pull_bulk(struct wf_channel *channel, struct wf_frame *frame)
 {
     struct wf_session *session = channel->session;
-    while (!wf_list_empty(&session->bulk_ready)) {
-        struct wf_link *link = wf_list_first(&session->bulk_ready);
+    WF_LIST_EACH (link, following, &session->bulk_ready) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, ready_link);
+        if (!wf_spread_serves(channel, connection))
+            continue;
         if (connection->deficit <= 0)
             connection->deficit += session->chunk;
         struct wf_outbound *outbound = next_chunk(channel, connection, frame);
-        if (!outbound) {
-            pass_to_express(channel, connection);
-            if (wf_list_first(&session->bulk_ready) == link)
-                return NULL; /* it is the channel's window that is closed */
-            continue;
+        if (outbound) {
+            count_turn(connection, frame->length);
+            return outbound;
         }
-        connection->deficit -= frame->length;
-        if (connection->deficit <= 0 && wf_link_in_list(link)) { /* its turn is over */
-            wf_link_remove(link);
-            wf_list_push_back(&session->bulk_ready, link);
-        }
-        return outbound;
+        pass_to_express(channel, connection);
+        if (wf_link_in_list(link) && session->choosy == 0)
+            return NULL; /* it is the channel's window that is closed, or another channel's turn: for all of them */
     }
     return NULL;
 }
@@ -191,7 +197,8 @@ static bool bulk_would_take(const struct weft_connection *connection)
     for (int i = 0; i < session->channel_count; i++) {
         const struct wf_channel *channel = session->channels[i];
         if (channel && channel->kind == WF_CHANNEL_BULK && channel->up && channel->tx.idle &&
-            wf_channel_open(channel, session->chunk) && wf_spread_plan(channel, session->waiting + burst_of(head)) > 0)
+            wf_channel_open(channel, session->chunk) && wf_spread_serves(channel, connection) &&
+            wf_spread_plan(channel, connection, session->waiting + burst_of(head)) > 0)
             return true;
     }
     return false;

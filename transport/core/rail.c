@@ -251,16 +251,30 @@ static bool in_subnet(const struct ifaddrs *one, const struct wf_rail *rail)
     return true;
 }
 
+static int prefix_of(const struct ifaddrs *one)
+{
+    size_t length;
+    int bits = 0;
+    const uint8_t *mask = address_bytes(one->ifa_netmask, &length);
+    for (size_t i = 0; mask && i < length; i++)
+        bits += __builtin_popcount(mask[i]);
+    return bits;
+}
+
 /* Link-local addresses name their interface: they are never in doubt. */
-static void note_crowded(struct wf_rail *rails, int count)
+static void note_subnets(struct wf_rail *rails, int count)
 {
     struct ifaddrs *all;
     if (getifaddrs(&all) != 0)
         return;
     for (int i = 0; i < count; i++)
-        for (struct ifaddrs *one = all; one; one = one->ifa_next)
-            if (strcmp(one->ifa_name, rails[i].device) != 0 && !wf_address_is_link_local(&rails[i].address))
+        for (struct ifaddrs *one = all; one; one = one->ifa_next) {
+            bool own = strcmp(one->ifa_name, rails[i].device) == 0;
+            if (own && in_subnet(one, &rails[i]))
+                rails[i].prefix = prefix_of(one);
+            else if (!own && !wf_address_is_link_local(&rails[i].address))
                 rails[i].crowded |= in_subnet(one, &rails[i]);
+        }
     freeifaddrs(all);
 }
 
@@ -269,7 +283,7 @@ int wf_rails_find(const char *setting, struct wf_rail *rails, int max, struct wf
     bool usable_ones = setting[0] == '\0' || setting[0] == '^';
     int count = usable_ones ? find_usable(setting[0] ? setting + 1 : "", rails, max, status)
                             : find_named(setting, rails, max, status);
-    note_crowded(rails, count);
+    note_subnets(rails, count);
     return count;
 }
 

@@ -33,6 +33,7 @@ struct wf_rail {
     char device[32];                 /* interface */
     uint32_t index;                  /* its number, which is local to this machine */
     char text[64];                   /* address for messages */
+    int prefix;                      /* bits of its subnet; 0: unknown */
     bool crowded;                    /* another interface has an address in the same subnet */
     struct sockaddr_storage address; /* port 0; with `index` where it is link-local */
     int32_t mtu;

@@ -113,6 +113,7 @@ struct wf_session {
     uint64_t unsolicited_settled, unsolicited_told; /* the peer's: given back; limit as last told */
     bool credit_due;
     uint64_t waiting; /* bytes that may be sent and that no channel has taken */
+    uint32_t choosy;  /* connections that do not take every rail */
 
     struct wf_strays strays[2]; /* express, bulk: what lost channels have left */
     int downs_due;              /* channels of whose end the peer is to be told */

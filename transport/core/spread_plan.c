@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/channel.h"
+#include "core/connection.h"
 #include "core/session.h"
 
 #define SLOW 2.0 /* a rail with less than the fastest one divided by this takes no more than its share */
@@ -31,12 +32,14 @@ static bool is_lane(const struct wf_channel *channel)
 int wf_spread_init(struct wf_spread *spread, int count)
 {
     spread->lanes = calloc((size_t)count, sizeof *spread->lanes);
-    return spread->lanes ? 0 : -ENOMEM;
+    spread->some = calloc((size_t)count, sizeof *spread->some);
+    return spread->lanes && spread->some ? 0 : -ENOMEM;
 }
 
 void wf_spread_fini(struct wf_spread *spread)
 {
     free(spread->lanes);
+    free(spread->some);
     *spread = (struct wf_spread){0};
 }
 
@@ -87,25 +90,76 @@ void wf_spread_note(const struct wf_channel *channel)
 
 /* --- questions --- */
 
-uint64_t wf_spread_plan(const struct wf_channel *channel, uint64_t waiting)
+static bool is_on_its_rails(const struct wf_channel *channel, const struct weft_connection *connection)
+{
+    int local = channel->session->rails[channel->rail].local;
+    return local >= 0 && (connection->rails >> local & 1);
+}
+
+bool wf_spread_serves(const struct wf_channel *channel, const struct weft_connection *connection)
 {
     const struct wf_session *session = channel->session;
-    struct wf_spread *spread = &channel->session->spread;
-    if (session->bulk_count < 2)
-        return session->chunk;
+    if (connection->rails == WF_RAILS_ANY || is_on_its_rails(channel, connection))
+        return true;
+    for (int i = 0; i < session->channel_count; i++)
+        if (is_lane(session->channels[i]) && is_on_its_rails(session->channels[i], connection))
+            return false;
+    return true;
+}
+
+static void make_known(struct wf_spread *spread, const struct wf_channel *channel)
+{
     if (spread->known)
         wf_spread_note(channel); /* it may have taken something since it asked last */
     else
-        find_out(spread, session);
+        find_out(spread, channel->session);
+}
+
+/* The share among the channels that serve the connection. */
+static uint64_t share_among_some(const struct wf_channel *channel, const struct weft_connection *connection,
+                                 uint64_t waiting)
+{
+    const struct wf_session *session = channel->session;
+    struct wf_spread *spread = &channel->session->spread;
+    struct wf_lane_total total = {0};
+    int count = 0;
+    for (int i = 0; i < session->channel_count; i++) {
+        bool serves = is_lane(session->channels[i]) && wf_spread_serves(session->channels[i], connection);
+        spread->some[i] = serves ? spread->lanes[i] : (struct wf_lane){0};
+        if (serves)
+            wf_lane_total_add(&total, &spread->some[i]);
+        count += serves;
+    }
+    if (count < 2)
+        return session->chunk;
+    return wf_spread_share_of(&total, spread->some, session->channel_count, (int)channel->id, waiting, session->chunk);
+}
+
+static uint64_t share_among_all(const struct wf_channel *channel, uint64_t waiting)
+{
+    const struct wf_session *session = channel->session;
+    const struct wf_spread *spread = &session->spread;
     return wf_spread_share_of(&spread->total, spread->lanes, session->channel_count, (int)channel->id, waiting,
                               session->chunk);
 }
 
+uint64_t wf_spread_plan(const struct wf_channel *channel, const struct weft_connection *connection, uint64_t waiting)
+{
+    if (channel->session->bulk_count < 2)
+        return channel->session->chunk;
+    make_known(&channel->session->spread, channel);
+    return connection->rails == WF_RAILS_ANY ? share_among_all(channel, waiting)
+                                             : share_among_some(channel, connection, waiting);
+}
+
 bool wf_spread_suits(const struct wf_channel *channel, uint64_t waiting, uint64_t length)
 {
-    uint64_t share = wf_spread_plan(channel, waiting);
+    const struct wf_spread *spread = &channel->session->spread;
+    if (channel->session->bulk_count < 2)
+        return true;
+    make_known(&channel->session->spread, channel);
+    uint64_t share = share_among_all(channel, waiting);
     if (share == 0 || share >= length)
         return share > 0;
-    const struct wf_spread *spread = &channel->session->spread;
     return spread->fastest <= SLOW * channel->tx.rate.bytes_per_ns;
 }

@@ -9,6 +9,7 @@
 
 #include "wire/spread.h"
 
+struct weft_connection;
 struct wf_channel;
 struct wf_session;
 
@@ -19,6 +20,7 @@ struct wf_session;
  */
 struct wf_spread {
     struct wf_lane *lanes; /* by channel; those of others are all zero */
+    struct wf_lane *some;  /* the same for whoever does not take every rail; of no meaning between two questions */
     bool known;
     struct wf_lane_total total;
     double fastest; /* rate, as measured */
@@ -35,11 +37,16 @@ void wf_spread_begin(struct wf_session *session);
 /* The channel has taken something, or has become busy. Session lock held. */
 void wf_spread_note(const struct wf_channel *channel);
 
+/* Does the channel carry large messages of the connection? One of its rails does, and any other while none of them
+ * works. Session lock held. */
+bool wf_spread_serves(const struct wf_channel *channel, const struct weft_connection *connection);
+
 /*
- * The most that `channel`, which has nothing posted, may take now out of `waiting` bytes. 0 only if an event is sure to
- * come that asks again: an acknowledgement, or a better channel's turn. Session lock held.
+ * The most that `channel`, which serves the connection and has nothing posted, may take now of it, out of `waiting`
+ * bytes of the session. 0 only if an event is sure to come that asks again: an acknowledgement, or the turn of a better
+ * channel that serves it, too. Session lock held.
  */
-uint64_t wf_spread_plan(const struct wf_channel *channel, uint64_t waiting);
+uint64_t wf_spread_plan(const struct wf_channel *channel, const struct weft_connection *connection, uint64_t waiting);
 
 /* May the channel take a chunk of `length` bytes that cannot be cut? The fastest always may, in its turn. */
 bool wf_spread_suits(const struct wf_channel *channel, uint64_t waiting, uint64_t length);

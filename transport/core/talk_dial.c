@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/pairing.h"
 #include "core/reached.h"
 #include "core/redial.h"
 #include "core/session.h"
@@ -74,48 +75,34 @@ void wf_talk_say_join(struct wf_talk *talk)
         wf_talk_say(talk, &setup, false);
 }
 
-/* The rails of one family, those that reach beyond their link first, so that the others meet their like. */
-static int sort_rails(const struct sockaddr_storage *rails, int count, int family, int sorted[WF_RAILS_MAX])
+static void use_pair(struct wf_session *session, int local, const struct sockaddr_storage *to)
 {
-    int found = 0;
-    for (int link_local = 0; link_local < 2; link_local++)
-        for (int i = 0; i < count; i++)
-            if (rails[i].ss_family == family && wf_address_is_link_local(&rails[i]) == link_local)
-                sorted[found++] = i;
-    return found;
-}
-
-/* The pairs of rails of one family: the longer list goes round the shorter. */
-static void pair_family(struct wf_session *session, const struct sockaddr_storage *theirs, int their_count, int family)
-{
-    struct weft_context *context = session->context;
-    struct sockaddr_storage ours[WF_RAILS_MAX];
-    int our_order[WF_RAILS_MAX], their_order[WF_RAILS_MAX];
-    for (int i = 0; i < context->rail_count; i++)
-        ours[i] = context->rails[i].address;
-    int here = sort_rails(ours, context->rail_count, family, our_order);
-    int there = sort_rails(theirs, their_count, family, their_order);
-    int pairs = here == 0 || there == 0 ? 0 : here > there ? here : there;
-    for (int i = 0; i < pairs && session->rail_count < WF_RAILS_MAX; i++) {
-        struct wf_session_rail *rail = &session->rails[session->rail_count++];
-        rail->local = our_order[i % here];
-        rail->from = ours[rail->local];
-        rail->to = theirs[their_order[i % there]];
-        /* What is link-local there is on the link of the rail that calls it: the number of their interface is theirs.
-         */
-        wf_address_set_scope(&rail->to, context->rails[rail->local].index);
-        snprintf(rail->name, sizeof rail->name, "%s", context->rails[rail->local].name);
-    }
+    const struct wf_rail *ours = &session->context->rails[local];
+    struct wf_session_rail *rail = &session->rails[session->rail_count++];
+    rail->local = local;
+    rail->from = ours->address;
+    rail->to = *to;
+    /* What is link-local there is on the link of the rail that calls it: the number of their interface is theirs. */
+    wf_address_set_scope(&rail->to, ours->index);
+    snprintf(rail->name, sizeof rail->name, "%s", ours->name);
 }
 
 static int pair_rails(struct wf_session *session, const struct wf_hello *hello, const struct sockaddr_storage *dialled)
 {
-    struct sockaddr_storage theirs[WF_RAILS_MAX] = {*dialled};
-    for (int i = 0; i < hello->rail_count; i++)
-        wf_address_from_wire(&hello->rails[i], &theirs[i]);
-    int count = hello->rail_count ? hello->rail_count : 1;
-    pair_family(session, theirs, count, AF_INET);
-    pair_family(session, theirs, count, AF_INET6);
+    struct weft_context *context = session->context;
+    struct wf_pairing_rail ours[WF_RAILS_MAX], theirs[WF_RAILS_MAX] = {{.address = *dialled, .name = ""}};
+    struct wf_rail_pair pairs[WF_RAILS_MAX];
+    for (int i = 0; i < context->rail_count; i++)
+        ours[i] = (struct wf_pairing_rail){
+            .address = context->rails[i].address, .prefix = context->rails[i].prefix, .name = context->rails[i].name};
+    for (int i = 0; i < hello->rail_count; i++) {
+        theirs[i] = (struct wf_pairing_rail){.name = hello->rails[i].name};
+        wf_address_from_wire(&hello->rails[i], &theirs[i].address);
+    }
+    int their_count = hello->rail_count ? hello->rail_count : 1;
+    int count = wf_pair_rails(ours, context->rail_count, theirs, their_count, pairs, WF_RAILS_MAX);
+    for (int i = 0; i < count; i++)
+        use_pair(session, pairs[i].ours, &theirs[pairs[i].theirs].address);
     return session->rail_count;
 }
 

@@ -27,6 +27,7 @@ int wf_worker_create(struct weft_context *context, int index, struct wf_worker *
     const char *role = context->shared ? "worker" : index % 2 ? "rx" : "tx";
     snprintf(worker->name, sizeof worker->name, "weft-%s%u", role, (unsigned)index / 2 % 100);
     pthread_mutex_init(&worker->mail_lock, NULL);
+    sem_init(&worker->entered, 0, 0);
     wf_list_init(&worker->kicked);
     wf_list_init(&worker->unacknowledged);
     struct wf_engine_limits limits = {
@@ -49,6 +50,7 @@ void wf_worker_destroy(struct wf_worker *worker)
     if (worker->engine)
         worker->engine->ops->close(worker->engine);
     pthread_mutex_destroy(&worker->mail_lock);
+    sem_destroy(&worker->entered);
     free(worker->sink);
     free(worker);
 }
@@ -294,6 +296,11 @@ static void *run(void *argument)
 {
     struct wf_worker *worker = argument;
     pthread_setname_np(pthread_self(), worker->name);
+    worker->tid = (int)syscall(SYS_gettid);
+    int result = wf_placement_enter(worker, &worker->refusal);
+    sem_post(&worker->entered);
+    if (result < 0)
+        return NULL;
     if (worker->context->shared)
         run_shared(worker);
     else
@@ -308,7 +315,11 @@ int wf_worker_start(struct wf_worker *worker, struct wf_status *status)
         return wf_fail(status, -result, "cannot start a worker thread: %s; raise the limit of processes (ulimit -u)",
                        wf_strerror(result));
     worker->has_thread = true;
-    return 0;
+    while (sem_wait(&worker->entered) != 0)
+        continue; /* a signal */
+    if (worker->refusal.code)
+        *status = worker->refusal;
+    return worker->refusal.code;
 }
 
 void wf_worker_stop(struct wf_worker *worker)

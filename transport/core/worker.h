@@ -10,11 +10,13 @@
 #define WF_CORE_WORKER_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/status.h"
 #include "core/spin.h"
 #include "io/engine.h"
 
@@ -41,6 +43,9 @@ struct wf_worker {
     struct wf_engine *engine;
     pthread_t thread;
     bool has_thread;
+    sem_t entered;            /* the thread has bound itself, or could not: */
+    struct wf_status refusal; /* why, where that is an error */
+    int tid;                  /* 0: no thread */
     _Atomic bool stopping;
 
     _Atomic uint32_t token;        /* enum wf_token */
