@@ -10,6 +10,7 @@
 #include "raw.h"
 #include "run.h"
 #include "show_config.h"
+#include "topo.h"
 #include "weft.h"
 #include "words.h"
 
@@ -28,6 +29,8 @@ static const struct command {
     {"mesh", BENCH_MESH, bench_run, "full mesh between two nodes: --local, --listen or --connect", NULL},
     {"pair", BENCH_PAIR, bench_run, "one directed pair: bandwidth, or ping-pong with --lat", NULL},
     {"peers", BENCH_PEERS, bench_compare, "the same pair on other tools, side by side, and the ratio", NULL},
+    {"topo", BENCH_TOPO, bench_topo, "what is here, the plan of rails and cores, and why no faster path is in use",
+     NULL},
     {"config", BENCH_CONFIG, show_config, "every setting: value, origin, default, meaning", NULL},
     {"raw", 0, NULL, "the floor: what plain TCP sockets give, without Weft", bench_raw},
 };

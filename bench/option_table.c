@@ -1,11 +1,12 @@
 #include "option_table.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "options.h"
 #include "words.h"
 
-#define EVERY_COMMAND (BENCH_MESH | BENCH_PAIR | BENCH_CONFIG | BENCH_PEERS)
+#define EVERY_COMMAND (BENCH_MESH | BENCH_PAIR | BENCH_CONFIG | BENCH_PEERS | BENCH_TOPO)
 
 const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_LISTEN] = {"listen", VALUE_OPTIONAL, BENCH_MESH | BENCH_PAIR | BENCH_PEERS, "--listen [[ADDR:]PORT]",
@@ -24,6 +25,11 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
                     "a symbolic link that leads to --out once there are results in it"},
     [OPT_MARKDOWN] = {"markdown", VALUE_NONE, BENCH_CONFIG, "--markdown",
                       "the table of docs/configuration.md: defaults only"},
+    [OPT_XML] = {"xml", VALUE_NEEDED, BENCH_TOPO, "--xml FILE",
+                 "plan for another machine: hwloc's description of it, or synthetic:numa:2 core:4 pu:2"},
+    [OPT_SVG] = {"svg", VALUE_NEEDED, BENCH_TOPO, "--svg FILE", "a drawing of the machine ('-': standard output)"},
+    [OPT_GPUS] = {"gpus", VALUE_NEEDED, BENCH_TOPO, "--gpus LIST",
+                  "the GPUs that are endpoints, as in 0,2 (default: all)"},
     [OPT_HELP] = {"help", VALUE_NONE, EVERY_COMMAND, "--help", "this text"},
     [OPT_CHILD] = {"local-child", VALUE_NONE, BENCH_MESH | BENCH_PAIR, NULL, NULL},
     [OPT_HINTED] = {"hinted", VALUE_NONE, BENCH_MESH | BENCH_PAIR, NULL, NULL},
@@ -44,6 +50,7 @@ const char *bench_command_name(enum bench_command command)
     return command == BENCH_MESH    ? "mesh"
            : command == BENCH_PAIR  ? "pair"
            : command == BENCH_PEERS ? "peers"
+           : command == BENCH_TOPO  ? "topo"
                                     : "config";
 }
 
@@ -71,14 +78,26 @@ static char letter_of(enum wf_setting_id id)
     return '\0';
 }
 
-static void help_settings(enum wf_setting_group group)
+/* The settings that act on `weft topo`; of the others it knows as little as they of it. */
+static bool acts_on_topo(const char *name)
+{
+    static const char *const names[] = {"rails",       "pin",       "rail_policy", "irq_policy", "tx_bindings",
+                                        "rx_bindings", "zero_copy", "endpoints",   "json"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void help_settings(enum wf_setting_group group, enum bench_command command)
 {
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         const struct wf_setting *setting = wf_setting(i);
         char name[40], shown[64];
         char letter = letter_of(i);
 
-        if (setting->group != group)
+        if (setting->group != group || (command == BENCH_TOPO && !acts_on_topo(setting->name)))
             continue;
         bench_option_name(setting, name, sizeof(name));
         if (letter)
@@ -96,6 +115,8 @@ void bench_options_help(enum bench_command command)
         [BENCH_PAIR] = "one directed pair: bandwidth, or latency with --lat",
         [BENCH_CONFIG] = "every setting: value, origin, default, meaning",
         [BENCH_PEERS] = "the same pair on other tools, and the ratio",
+        [BENCH_TOPO] =
+            "what this machine has, which rails and cores serve whom, and what is in the way of faster paths",
     };
 
     printf("weft %s: %s\n\n", bench_command_name(command), does[command]);
@@ -103,9 +124,9 @@ void bench_options_help(enum bench_command command)
         if ((bench_extra_options[i].commands & command) && bench_extra_options[i].help)
             printf("  %-24s %s\n", bench_extra_options[i].shown, bench_extra_options[i].help);
     printf("\nbenchmark settings [default]\n");
-    help_settings(WF_GROUP_BENCH);
+    help_settings(WF_GROUP_BENCH, command);
     printf("\nlibrary settings [default]\n");
-    help_settings(WF_GROUP_LIBRARY);
+    help_settings(WF_GROUP_LIBRARY, command);
     printf("\nEach is also WEFT_<NAME> in the environment and NAME = VALUE in a file. "
            "K, M, G are powers of 1024.\n"
            "Exit status: 0 ran and verified, 1 failed, 2 wrong usage, 77 not available here.\n");

@@ -28,7 +28,7 @@ static int unknown_option(const char *word, enum bench_command command, struct w
     const char *nearest;
     int count = 0;
 
-    if (strcmp(word, "gpus") == 0)
+    if (strcmp(word, "gpus") == 0) /* of 'weft topo' only, for now */
         return wf_fail(status, -EOPNOTSUPP, "--gpus: this build does not move GPU memory: use --endpoints N");
     for (int i = 0; i < OPT_COUNT; i++)
         if (bench_extra_options[i].help && strcmp(bench_extra_options[i].name, word) == 0)
@@ -132,6 +132,15 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
         return 0;
     case OPT_MARKDOWN:
         options->markdown = true;
+        return 0;
+    case OPT_XML:
+        options->xml = value;
+        return 0;
+    case OPT_SVG:
+        options->svg = value;
+        return 0;
+    case OPT_GPUS:
+        options->gpus = value;
         return 0;
     case OPT_HELP:
         options->help = true;
@@ -287,6 +296,11 @@ static bool names_config_file(const char *entry)
     return strncmp(entry, "WEFT_CONFIG=", 12) == 0;
 }
 
+static bool needs_other_node(enum bench_command command)
+{
+    return command != BENCH_CONFIG && command != BENCH_TOPO;
+}
+
 /* --config takes the place of WEFT_CONFIG. */
 static int load_lower_layers(struct bench_options *options, const char *file, struct wf_status *status)
 {
@@ -295,7 +309,7 @@ static int load_lower_layers(struct bench_options *options, const char *file, st
     int rc = 0;
 
     /* Unknown names are warned of once: by the context's own settings where there will be a context. */
-    wf_log_init(&log, options->command == BENCH_CONFIG ? WF_LOG_WARN : WF_LOG_ERROR);
+    wf_log_init(&log, needs_other_node(options->command) ? WF_LOG_ERROR : WF_LOG_WARN);
     if (file) {
         environment = filtered_environment(names_config_file);
         if (!environment)
@@ -334,10 +348,10 @@ int bench_options_init(struct bench_options *options, enum bench_command command
         rc = read_command_line(options, argc, argv, status);
     if (command == BENCH_PEERS && options->place == BENCH_PLACE_NONE)
         options->place = BENCH_PLACE_LOCAL;
-    if (rc == 0 && !options->help && command != BENCH_CONFIG && options->place == BENCH_PLACE_NONE)
+    if (rc == 0 && !options->help && needs_other_node(command) && options->place == BENCH_PLACE_NONE)
         rc = wf_fail(status, -EINVAL,
                      "where is the other node? Give --local, --listen [ADDR:]PORT or --connect ADDR:PORT");
-    if (rc == 0 && !options->help && command != BENCH_CONFIG &&
+    if (rc == 0 && !options->help && needs_other_node(command) &&
         strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0 &&
         strcmp(wf_config_text(options->config, WF_SET_CSV), "-") == 0)
         rc = wf_fail(status, -EINVAL, "--json - and --csv - are both standard output: give one of them a file");

@@ -26,7 +26,7 @@ enum bench_place {
 };
 
 /* The commands an option belongs to. */
-enum bench_command { BENCH_MESH = 1, BENCH_PAIR = 2, BENCH_CONFIG = 4, BENCH_PEERS = 8 };
+enum bench_command { BENCH_MESH = 1, BENCH_PAIR = 2, BENCH_CONFIG = 4, BENCH_PEERS = 8, BENCH_TOPO = 16 };
 
 struct bench_options {
     enum bench_command command;
@@ -40,6 +40,10 @@ struct bench_options {
     bool help;
     bool markdown; /* config: the table of the documentation */
     bool child;    /* this process is node1 of --local */
+    /* topo; words of the command line; NULL: not said */
+    const char *xml;  /* the machine: a file of hwloc's, or synthetic:... */
+    const char *svg;  /* where a drawing goes */
+    const char *gpus; /* which of them are the endpoints */
 };
 
 /* Reads defaults, file, environment and the command line (argv[0] is the command's name). `options` can be given to

@@ -1,0 +1,36 @@
+/*
+ * show.h: a machine and its plan for people and for programs. Asks nothing: what is shown is gathered before.
+ */
+#ifndef WF_AFFINITY_SHOW_H
+#define WF_AFFINITY_SHOW_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "affinity/machine.h"
+#include "affinity/plan.h"
+#include "affinity/rail_path.h"
+
+struct wf_show {
+    const struct wf_machine *machine;
+    const struct wf_plan *plan;
+    const char *gpu_path; /* a sentence: which way device memory goes, and why not a shorter one */
+    /* One for each rail of the plan; a foreign machine's are not looked at. */
+    struct wf_rail_path paths[WF_PLAN_RAILS];
+    struct wf_obstacle obstacles[WF_PLAN_RAILS][WF_OBSTACLES_MAX];
+    int obstacle_counts[WF_PLAN_RAILS];
+};
+
+/* Asks the kernel how the rails of the plan send and receive. `show` has machine and plan. */
+void wf_show_gather(struct wf_show *show, int64_t zero_copy_bytes);
+
+/* At most 100 columns. */
+void wf_show_text(FILE *out, const struct wf_show *show);
+
+/* The schema weft.topo/1; a new reference, NULL: no memory. */
+json_t *wf_show_json(const struct wf_show *show);
+
+/* A drawing of the tree. */
+void wf_show_svg(FILE *out, const struct wf_show *show);
+
+#endif

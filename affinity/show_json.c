@@ -1,0 +1,177 @@
+/* A machine and its plan for programs: schema weft.topo/1. */
+#include "affinity/show.h"
+
+#include <string.h>
+
+#include "affinity/show_words.h"
+
+#define CPUS_TEXT 4096
+
+static json_t *cpus_to_json(const struct wf_cpus *cpus)
+{
+    char text[CPUS_TEXT];
+    return json_string(wf_cpus_count(cpus) ? wf_cpus_text(cpus, text, sizeof(text)) : "");
+}
+
+/* Numbers and names from files of others may be no UTF-8. */
+static json_t *text_to_json(const char *text)
+{
+    json_t *string = json_string(text);
+    return string ? string : json_string("?");
+}
+
+static json_t *known(int64_t value)
+{
+    return value < 0 ? json_null() : json_integer(value);
+}
+
+static json_t *path_to_json(const struct wf_path *path)
+{
+    json_t *steps = json_array();
+    for (int i = 0; i < path->depth; i++)
+        json_array_append_new(steps, text_to_json(path->step[i]));
+    return steps;
+}
+
+/* --- the machine --- */
+
+static json_t *nodes_to_json(const struct wf_machine *machine)
+{
+    json_t *nodes = json_array();
+    for (int i = 0; i < machine->node_count; i++) {
+        const struct wf_node *node = &machine->nodes[i];
+        json_array_append_new(nodes, json_pack("{s:i, s:I, s:i, s:o}", "numa_node", node->id, "memory_bytes",
+                                               (json_int_t)node->bytes, "cores", wf_show_cores(machine, node->id),
+                                               "processors", cpus_to_json(&node->cpus)));
+    }
+    return nodes;
+}
+
+static json_t *gpus_to_json(const struct wf_machine *machine)
+{
+    json_t *gpus = json_array();
+    for (int i = 0; i < machine->gpu_count; i++) {
+        const struct wf_gpu *gpu = &machine->gpus[i];
+        json_array_append_new(gpus, json_pack("{s:i, s:o, s:o, s:o, s:o}", "gpu", i, "model", text_to_json(gpu->name),
+                                              "pci", text_to_json(gpu->pci), "numa_node", known(gpu->node), "pcie_path",
+                                              path_to_json(&gpu->path)));
+    }
+    return gpus;
+}
+
+static json_t *nics_to_json(const struct wf_machine *machine)
+{
+    json_t *nics = json_array();
+    for (int i = 0; i < machine->nic_count; i++) {
+        const struct wf_nic *nic = &machine->nics[i];
+        json_array_append_new(nics, json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o}", "nic",
+                                              text_to_json(nic->name), "pci", text_to_json(nic->pci), "driver",
+                                              text_to_json(nic->driver), "numa_node", known(nic->node), "up", nic->up,
+                                              "speed_mbit_per_s", known(nic->speed_mbit), "mtu_bytes", known(nic->mtu),
+                                              "rx_queues", known(nic->queues), "irq_cores", cpus_to_json(&nic->irq),
+                                              "pcie_path", path_to_json(&nic->path)));
+    }
+    return nics;
+}
+
+static json_t *machine_to_json(const struct wf_machine *machine)
+{
+    return json_pack("{s:o, s:b, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "name", text_to_json(machine->name),
+                     "foreign", machine->foreign, "packages", wf_show_packages(machine), "cores",
+                     wf_show_cores(machine, WF_NO_NODE), "online", cpus_to_json(&machine->online), "present",
+                     cpus_to_json(&machine->present), "allowed", cpus_to_json(&machine->allowed), "nodes",
+                     nodes_to_json(machine), "gpus", gpus_to_json(machine), "nics", nics_to_json(machine));
+}
+
+/* --- the plan --- */
+
+static json_t *endpoints_to_json(const struct wf_plan *plan)
+{
+    json_t *endpoints = json_array();
+    for (int i = 0; i < plan->endpoint_count; i++) {
+        const struct wf_plan_endpoint *endpoint = &plan->endpoints[i];
+        json_t *rails = json_array(), *others = json_array(), *distances = json_object();
+        for (int k = 0; k < plan->rail_count; k++) {
+            const char *name = plan->rails[endpoint->rails[k]].name;
+            json_array_append_new(k < endpoint->rail_count ? rails : others, text_to_json(name));
+            json_object_set_new(distances, name, json_string(wf_step_text(endpoint->steps[k])));
+        }
+        json_array_append_new(endpoints, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "endpoint", endpoint->name, "gpu",
+                                                   known(endpoint->gpu), "numa_node", known(endpoint->node), "rails",
+                                                   rails, "other_rails", others, "distances", distances));
+    }
+    return endpoints;
+}
+
+static json_t *rails_to_json(const struct wf_plan *plan)
+{
+    json_t *rails = json_array();
+    for (int i = 0; i < plan->rail_count; i++) {
+        const struct wf_plan_rail *rail = &plan->rails[i];
+        json_array_append_new(
+            rails, json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:b, s:b}", "rail", text_to_json(rail->name),
+                             "device", text_to_json(rail->device), "tx_cores", cpus_to_json(&rail->tx), "rx_cores",
+                             cpus_to_json(&rail->rx), "numa_node", known(rail->node), "tx_given", rail->tx_given,
+                             "rx_given", rail->rx_given, "tx_and_rx_share", rail->shares, "rails_share", rail->others));
+    }
+    return rails;
+}
+
+static json_t *notes_to_json(const char *notes)
+{
+    json_t *lines = json_array();
+    while (*notes) {
+        size_t length = strcspn(notes, "\n");
+        json_array_append_new(lines, json_stringn(notes, length));
+        notes += length + (notes[length] == '\n');
+    }
+    return lines;
+}
+
+static json_t *plan_to_json(const struct wf_plan *plan)
+{
+    static const char *const pins[] = {"off", "auto", "require"}, *const policies[] = {"auto", "near", "node", "all"};
+    return json_pack("{s:s, s:s, s:o, s:o, s:o}", "pin", pins[plan->pin], "rail_policy", policies[plan->rail_policy],
+                     "endpoints", endpoints_to_json(plan), "rails", rails_to_json(plan), "notes",
+                     notes_to_json(plan->notes));
+}
+
+/* --- what is in the way --- */
+
+static json_t *on_off(int value)
+{
+    return value < 0 ? json_null() : json_boolean(value);
+}
+
+static json_t *paths_to_json(const struct wf_show *show)
+{
+    json_t *paths = json_array();
+    for (int i = 0; i < show->plan->rail_count && !show->machine->foreign; i++) {
+        const struct wf_rail_path *path = &show->paths[i];
+        json_array_append_new(paths, json_pack("{s:o, s:b, s:o, s:o, s:o, s:o}", "rail",
+                                               text_to_json(show->plan->rails[i].name), "loopback", path->loopback,
+                                               "scatter_gather", on_off(path->sg), "tso", on_off(path->tso), "gro",
+                                               on_off(path->gro), "header_split", on_off(path->header_split)));
+    }
+    return paths;
+}
+
+static json_t *obstacles_to_json(const struct wf_show *show)
+{
+    json_t *obstacles = json_array();
+    for (int i = 0; i < show->plan->rail_count; i++)
+        for (int k = 0; k < show->obstacle_counts[i]; k++) {
+            const struct wf_obstacle *obstacle = &show->obstacles[i][k];
+            json_array_append_new(obstacles,
+                                  json_pack("{s:o, s:s, s:s, s:s}", "rail", text_to_json(show->plan->rails[i].name),
+                                            "path", obstacle->path, "why", obstacle->why, "change", obstacle->change));
+        }
+    return obstacles;
+}
+
+json_t *wf_show_json(const struct wf_show *show)
+{
+    return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o}", "schema", "weft.topo/1", "machine",
+                     machine_to_json(show->machine), "plan", plan_to_json(show->plan), "gpu_path", show->gpu_path,
+                     "paths", paths_to_json(show), "obstacles", obstacles_to_json(show));
+}

@@ -1,0 +1,137 @@
+/* The tree: nodes, the bridges below them, and what hangs there. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "affinity/show_words.h"
+
+#define INDENT 2
+#define DEVICES_MOST (WF_GPUS_MAX + WF_NICS_MAX)
+
+struct device {
+    bool is_gpu;
+    int index, node;
+    const struct wf_path *path;
+};
+
+struct tree {
+    FILE *out;
+    const struct wf_machine *machine;
+    struct device devices[DEVICES_MOST];
+    int count;
+};
+
+/* By node, then by path, GPUs before NICs. */
+static int by_place(const void *a, const void *b)
+{
+    const struct device *one = a, *other = b;
+    if (one->node != other->node)
+        return one->node < other->node ? -1 : 1;
+    for (int i = 0; i < one->path->depth && i < other->path->depth; i++) {
+        int order = strcmp(one->path->step[i], other->path->step[i]);
+        if (order)
+            return order;
+    }
+    if (one->path->depth != other->path->depth)
+        return one->path->depth - other->path->depth;
+    if (one->is_gpu != other->is_gpu)
+        return other->is_gpu - one->is_gpu;
+    return one->index - other->index;
+}
+
+static void collect(struct tree *tree)
+{
+    const struct wf_machine *machine = tree->machine;
+    for (int i = 0; i < machine->gpu_count; i++)
+        tree->devices[tree->count++] = (struct device){true, i, machine->gpus[i].node, &machine->gpus[i].path};
+    for (int i = 0; i < machine->nic_count; i++)
+        tree->devices[tree->count++] = (struct device){false, i, machine->nics[i].node, &machine->nics[i].path};
+    qsort(tree->devices, (size_t)tree->count, sizeof(tree->devices[0]), by_place);
+}
+
+static void put_device(const struct tree *tree, const struct device *device, int depth, int column)
+{
+    char line[WF_SHOW_TEXT] = "", text[256];
+    for (int i = depth; i < device->path->depth; i++) {
+        strcat(line, device->path->step[i]);
+        strcat(line, " > ");
+    }
+    strcat(line, device->is_gpu ? wf_show_gpu(tree->machine, device->index, text, sizeof(text))
+                                : wf_show_nic(tree->machine, device->index, text, sizeof(text)));
+    wf_show_wrapped(tree->out, column, INDENT, line);
+}
+
+/* The devices from `first` to before `end` have `depth` steps in common, which are printed. */
+static void put_group(const struct tree *tree, int first, int end, int depth, int column)
+{
+    for (int at = first; at < end;) {
+        const struct wf_path *path = tree->devices[at].path;
+        int next = at + 1, common = depth;
+        if (path->depth > depth) {
+            while (next < end && tree->devices[next].path->depth > depth &&
+                   strcmp(tree->devices[next].path->step[depth], path->step[depth]) == 0)
+                next++;
+        }
+        if (next == at + 1) {
+            put_device(tree, &tree->devices[at], depth, column);
+            at = next;
+            continue;
+        }
+        /* As they are sorted, what the first and the last have in common all have. */
+        const struct wf_path *last = tree->devices[next - 1].path;
+        char line[WF_SHOW_TEXT] = "";
+        while (common < path->depth && common < last->depth && strcmp(path->step[common], last->step[common]) == 0) {
+            strcat(line, common > depth ? " > " : "");
+            strcat(line, path->step[common++]);
+        }
+        wf_show_wrapped(tree->out, column, INDENT, line);
+        put_group(tree, at, next, common, column + INDENT);
+        at = next;
+    }
+}
+
+static int package_of(const struct wf_machine *machine, int node)
+{
+    for (int i = 0; i < machine->cpu_count; i++)
+        if (machine->cpus[i].node == node)
+            return machine->cpus[i].package;
+    return -1;
+}
+
+static void put_node(FILE *out, const struct wf_machine *machine, const struct wf_node *node)
+{
+    char line[WF_SHOW_TEXT], cpus[512], memory[32] = "memory unknown", where[32] = "";
+    int package = package_of(machine, node->id), cores = wf_show_cores(machine, node->id);
+    if (node->bytes)
+        snprintf(memory, sizeof(memory), "%.1f GiB", (double)node->bytes / (double)(1 << 30));
+    if (package >= 0)
+        snprintf(where, sizeof(where), " of package %d", package);
+    if (cores)
+        snprintf(line, sizeof(line), "node %d%s: %s, %d core%s, processors %s", node->id, where, memory, cores,
+                 cores == 1 ? "" : "s", wf_cpus_text(&node->cpus, cpus, sizeof(cpus)));
+    else
+        snprintf(line, sizeof(line), "node %d: %s, no processors", node->id, memory);
+    wf_show_wrapped(out, 0, INDENT, line);
+}
+
+void wf_show_tree(FILE *out, const struct wf_machine *machine)
+{
+    struct tree tree = {.out = out, .machine = machine};
+    int first = 0;
+
+    collect(&tree);
+    while (first < tree.count && tree.devices[first].node == WF_NO_NODE)
+        first++;
+    int unplaced = first;
+    for (int i = 0; i < machine->node_count; i++) {
+        int end = first;
+        put_node(out, machine, &machine->nodes[i]);
+        while (end < tree.count && tree.devices[end].node == machine->nodes[i].id)
+            end++;
+        put_group(&tree, first, end, 0, INDENT);
+        first = end;
+    }
+    if (unplaced > 0)
+        fprintf(out, "of no known node\n");
+    put_group(&tree, 0, unplaced, 0, INDENT);
+}

@@ -1,0 +1,155 @@
+#include "topo.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "affinity/discover.h"
+#include "affinity/show.h"
+
+#define HOST_ENDPOINTS 8 /* as 'weft mesh' takes where there is no GPU */
+
+/* Too large for a stack. */
+struct topo {
+    struct wf_machine machine;
+    struct wf_plan plan;
+    struct wf_show show;
+    struct wf_plan_request request;
+    char why[512];
+};
+
+/* --- what is asked --- */
+
+static const char *text_of(const struct wf_config *config, const char *name)
+{
+    struct wf_status unknown;
+    int id = wf_setting_find(name, &unknown);
+    return id < 0 ? "" : wf_config_text(config, (enum wf_setting_id)id);
+}
+
+/* The index of the setting's word; 'otherwise' where it has none. */
+static int word_of(const struct wf_config *config, const char *name, const char *const *words, int count, int otherwise)
+{
+    const char *text = text_of(config, name);
+    for (int i = 0; i < count; i++)
+        if (strcmp(text, words[i]) == 0)
+            return i;
+    return otherwise;
+}
+
+static int make_request(const struct bench_options *options, struct topo *topo, struct wf_status *status)
+{
+    static const char *const pins[] = {"off", "auto", "require"}, *const policies[] = {"auto", "near", "node", "all"},
+                             *const irqs[] = {"avoid", "use", "any"};
+    const struct wf_config *config = options->config;
+    struct wf_plan_request *request = &topo->request;
+    int64_t endpoints = wf_config_number(config, WF_SET_ENDPOINTS);
+
+    request->pin = (enum wf_pin)word_of(config, "pin", pins, 3, WF_PIN_AUTO);
+    request->rail_policy = (enum wf_rail_policy)word_of(config, "rail_policy", policies, 4, WF_POLICY_AUTO);
+    request->irq_policy = (enum wf_irq_policy)word_of(config, "irq_policy", irqs, 3, WF_IRQ_AVOID);
+    request->tx_bindings = text_of(config, "tx_bindings");
+    request->rx_bindings = text_of(config, "rx_bindings");
+    request->gpus = options->gpus;
+    if (endpoints && options->gpus)
+        return wf_fail(status, -EINVAL, "--gpus and --endpoints exclude each other: endpoints are GPUs or host memory");
+    if (endpoints > WF_PLAN_ENDPOINTS)
+        return wf_fail(status, -EINVAL, "endpoints = %lld: a plan has at most %d", (long long)endpoints,
+                       WF_PLAN_ENDPOINTS);
+    if (endpoints)
+        request->host_endpoints = (int)endpoints;
+    else if (!options->gpus && topo->machine.gpu_count == 0)
+        request->host_endpoints = HOST_ENDPOINTS;
+    return bench_topo_rails(&topo->machine, wf_config_text(config, WF_SET_RAILS), request, status);
+}
+
+static const char *gpu_path(const struct wf_machine *machine)
+{
+    if (machine->gpu_count == 0)
+        return machine->foreign ? "GPU memory: none, as the description has no GPU."
+                                : "GPU memory: none, as there is no GPU among the PCI devices of this machine.";
+    return "GPU memory: this build does not move it: an endpoint is host memory near its GPU.";
+}
+
+static int make(const struct bench_options *options, struct topo *topo, struct wf_status *status)
+{
+    int rc = wf_machine_discover(options->xml, &topo->machine, topo->why, sizeof(topo->why));
+    if (rc)
+        return wf_fail(status, rc, "%s", topo->why);
+    rc = make_request(options, topo, status);
+    if (rc)
+        return rc;
+    rc = wf_plan_make(&topo->machine, &topo->request, &topo->plan, topo->why, sizeof(topo->why));
+    if (rc)
+        return wf_fail(status, rc, "%s", topo->why);
+    topo->show = (struct wf_show){.machine = &topo->machine, .plan = &topo->plan, .gpu_path = gpu_path(&topo->machine)};
+    wf_show_gather(&topo->show, wf_config_number(options->config, WF_SET_ZERO_COPY));
+    return 0;
+}
+
+/* --- what is shown --- */
+
+static void write_json(FILE *out, const struct wf_show *show)
+{
+    json_t *root = wf_show_json(show);
+    if (!root || json_dumpf(root, out, JSON_INDENT(1)) != 0)
+        fprintf(stderr, "weft: no memory for the JSON\n");
+    fputc('\n', out);
+    json_decref(root);
+}
+
+/* To a file, or '-' for standard output. */
+static int write_to(const char *path, void (*write)(FILE *out, const struct wf_show *show), const struct wf_show *show)
+{
+    bool standard = strcmp(path, "-") == 0;
+    FILE *out = standard ? stdout : fopen(path, "we");
+    if (!out) {
+        fprintf(stderr, "weft: cannot write %s: %s\n", path, wf_strerror(errno));
+        return BENCH_FAILED;
+    }
+    write(out, show);
+    bool failed = ferror(out);
+    if (!standard)
+        failed |= fclose(out) != 0;
+    if (failed && !standard)
+        fprintf(stderr, "weft: cannot write %s: %s\n", path, wf_strerror(errno ? errno : EIO));
+    return failed ? BENCH_FAILED : BENCH_PASSED;
+}
+
+static int show_all(const struct bench_options *options, const struct wf_show *show)
+{
+    const char *json = wf_config_text(options->config, WF_SET_JSON);
+    int rc = BENCH_PASSED;
+
+    if (options->svg)
+        rc = write_to(options->svg, wf_show_svg, show);
+    if (json[0] && rc == BENCH_PASSED)
+        rc = write_to(json, write_json, show);
+    if (rc == BENCH_PASSED && strcmp(json, "-") != 0 && (!options->svg || strcmp(options->svg, "-") != 0))
+        wf_show_text(stdout, show);
+    return rc; /* main() looks at what became of standard output */
+}
+
+int bench_topo(struct bench_options *options)
+{
+    struct topo *topo = calloc(1, sizeof(*topo));
+    struct wf_status status = {0};
+    int exit_status;
+
+    if (options->svg && strcmp(options->svg, "-") == 0 &&
+        strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0) {
+        fprintf(stderr, "weft: --json - and --svg - are both standard output: give one of them a file\n");
+        free(topo);
+        return BENCH_USAGE;
+    }
+    int rc = topo ? make(options, topo, &status) : wf_fail(&status, -ENOMEM, "no memory for the machine");
+    if (rc) {
+        fprintf(stderr, "weft: %s\n", status.text);
+        exit_status = rc == -EINVAL || rc == -ENOENT ? BENCH_USAGE : BENCH_FAILED;
+    } else {
+        exit_status = show_all(options, &topo->show);
+    }
+    free(topo);
+    return exit_status;
+}

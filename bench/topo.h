@@ -1,0 +1,17 @@
+/* topo.h: the command `topo`: a machine, its plan, and what is in the way of faster paths. */
+#ifndef WF_BENCH_TOPO_H
+#define WF_BENCH_TOPO_H
+
+#include "affinity/machine.h"
+#include "affinity/plan.h"
+#include "options.h"
+
+/* Prints them as the options ask: text, JSON or a drawing. Returns an exit status. */
+int bench_topo(struct bench_options *options);
+
+/* The setting `rails` as rails of a plan: on this machine what the library would take, for another machine interfaces
+ * that it has. rail_count stays 0 where the machine's own choice is to stand. topo_rails.c */
+int bench_topo_rails(const struct wf_machine *machine, const char *setting, struct wf_plan_request *request,
+                     struct wf_status *status);
+
+#endif

@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# What `weft topo` says of the machines in configs/topologies, against the files beside this test, and of this one.
+# With WEFT_TEST_UPDATE=1 it writes these files: look at the difference before you keep it.
+set -u
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=tests/scripts/check.sh
+. "$here/../scripts/check.sh"
+update=${WEFT_TEST_UPDATE-}
+unset WEFT_TEST_UPDATE
+program=$(realpath -- "${WEFT_TEST_PROGRAM:?the weft program to test}") || exit 1
+cd "$root/configs/topologies" || exit 1
+LC_ALL=C
+export LC_ALL
+
+# golden NAME OPTIONS...: the text is the one in NAME.txt, no line too long; the JSON is of the same machine and plan.
+golden() {
+    local name=$1 wanted=$here/$1.txt
+    shift
+    run "$program" topo "$@"
+    expect_status 0 "$name"
+    if [[ $update ]]; then
+        printf '%s\n' "$output" >"$wanted"
+    elif ! printf '%s\n' "$output" | diff -u "$wanted" - >"$scratch/difference"; then
+        fail "$name: weft topo $*: not as in ${wanted##*/} (see the head of this test)"
+        cat "$scratch/difference"
+    fi
+    check_columns "$name"
+    check_json "$name" "$@"
+}
+
+check_columns() {
+    ! printf '%s\n' "$output" | grep -q '.\{101\}' || fail "$1: a line of more than 100 columns"
+}
+
+# check_json NAME OPTIONS...: every rail and endpoint of the plan has what programs count on, and units are in the keys.
+check_json() {
+    local name=$1
+    shift
+    command -v python3 >/dev/null || return 0
+    "$program" topo "$@" --json - >"$scratch/topo.json" 2>"$scratch/err" || fail "$name: --json: $(cat "$scratch/err")"
+    python3 - "$scratch/topo.json" <<'PYTHON' || fail "$name: the JSON is not as it should be"
+import json, sys
+topo = json.load(open(sys.argv[1]))
+assert topo["schema"] == "weft.topo/1", topo["schema"]
+plan, machine = topo["plan"], topo["machine"]
+names = [rail["rail"] for rail in plan["rails"]]
+for endpoint in plan["endpoints"]:
+    assert set(endpoint["rails"]) | set(endpoint["other_rails"]) == set(names), endpoint
+    assert set(endpoint["distances"]) == set(names), endpoint
+for rail in plan["rails"]:
+    assert {"tx_cores", "rx_cores", "numa_node"} <= set(rail), rail
+for nic in machine["nics"]:
+    assert {"speed_mbit_per_s", "mtu_bytes", "numa_node", "pcie_path"} <= set(nic), nic
+for node in machine["nodes"]:
+    assert node["memory_bytes"] >= 0 and "processors" in node, node
+for obstacle in topo["obstacles"]:
+    assert obstacle["rail"] in names and obstacle["why"] and "change" in obstacle, obstacle
+PYTHON
+}
+
+golden a3-highgpu-8g --xml a3-highgpu-8g.xml --rails eth1,eth2,eth3,eth4
+golden a3-highgpu-8g-host --xml a3-highgpu-8g.xml --rails '^eth0' --endpoints 4
+golden a3-highgpu-8g-some --xml a3-highgpu-8g.xml --rails 'eth*' --gpus 0,5
+golden dgx-8nic --xml dgx-8nic.xml
+golden cloud-1nic --xml cloud-1nic.xml
+golden local-2node-4nic --xml local-2node-4nic.xml
+golden synthetic-8node --xml 'synthetic:pack:2 numa:4 core:8 pu:2'
+
+# Settings that a build has since it can place threads.
+if "$program" config --markdown | grep -q '^| .tx_bindings. |'; then
+    golden a3-highgpu-8g-conf --xml a3-highgpu-8g.xml --config ../a3-highgpu-8g.conf
+    golden dgx-8nic-conf --xml dgx-8nic.xml --config ../dgx-8nic.conf
+    golden cloud-1nic-conf --xml cloud-1nic.xml --config ../cloud-1nic.conf
+    for settings in ../*.conf; do
+        run "$program" config --config "$settings"
+        expect_status 0 "${settings##*/}"
+    done
+    run "$program" topo --xml a3-highgpu-8g.xml --set tx_bindings=eth1:300
+    expect_status 2 "a core that is not there"
+    expect_text 300 "a core that is not there"
+else
+    echo "this build has no setting tx_bindings: the files of settings are not read"
+fi
+
+# wrong STATUS TEXT OPTIONS...
+wrong() {
+    local status_wanted=$1 text=$2
+    shift 2
+    run "$program" topo "$@"
+    expect_status "$status_wanted" "weft topo $*"
+    expect_text "$text" "weft topo $*"
+    (($(printf '%s\n' "$output" | wc -l) == 1)) || fail "weft topo $*: more than one line: $output"
+}
+printf '<topology version="2.0">\n' >"$scratch/cut.xml"
+: >"$scratch/empty.xml"
+wrong 2 "No such file" --xml "$scratch/missing.xml"
+wrong 2 "empty" --xml "$scratch/empty.xml"
+wrong 2 "cut.xml" --xml "$scratch/cut.xml"
+wrong 2 "directory" --xml "$scratch"
+wrong 2 "synthetic" --xml synthetic:nothing
+wrong 2 "eth9" --xml dgx-8nic.xml --rails eth9
+wrong 2 "10.0.0.1" --xml dgx-8nic.xml --rails 10.0.0.1
+wrong 2 "twice" --xml dgx-8nic.xml --rails 'eth1,eth*'
+wrong 2 "GPU 8" --xml dgx-8nic.xml --gpus 8
+wrong 2 "'x'" --xml dgx-8nic.xml --gpus x
+wrong 2 "exclude" --xml dgx-8nic.xml --gpus 0 --endpoints 2
+wrong 2 "64" --endpoints 65
+wrong 2 "standard output" --json - --svg -
+wrong 2 "needs a value" --xml
+wrong 1 "cannot write" --json "$scratch/no/such/folder.json"
+
+# This machine, whatever it is.
+for rails in '' lo 127.0.1.1,127.0.2.1; do
+    run "$program" topo --rails="$rails"
+    [[ $rails && ! -e /sys/class/net/lo ]] && continue
+    expect_status 0 "this machine with rails '$rails'"
+    expect_text "machine " "this machine with rails '$rails'"
+    check_columns "this machine with rails '$rails'"
+    check_json "this machine with rails '$rails'" --rails="$rails"
+done
+if [[ -e /sys/class/net/lo ]]; then
+    run "$program" topo --rails 127.0.1.1,127.0.2.1
+    expect_text "127.0.2.1 on lo" "addresses as rails"
+    expect_text "loopback copies" "addresses as rails"
+    run "$program" topo --rails 127.0.1.1,192.0.2.250
+    expect_status 2 "an address that nobody has"
+    expect_text 192.0.2.250 "an address that nobody has"
+fi
+if command -v taskset >/dev/null && (($(nproc) > 1)); then
+    cpu=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
+    run taskset -c "$cpu" "$program" topo
+    expect_text "may use processors $cpu only" "within an affinity"
+fi
+# A container that hides /sys has no NICs to show, and that is no error.
+if unshare -rm true 2>/dev/null; then
+    # shellcheck disable=SC2016  # for the inner shell
+    run unshare -rm sh -c 'mount -t tmpfs none /sys && exec "$0" topo --endpoints 2' "$program"
+    expect_status 0 "without /sys"
+    expect_text "0 NICs" "without /sys"
+fi
+finish
