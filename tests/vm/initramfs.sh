@@ -2,18 +2,20 @@
 # initramfs.sh: sourced by run: the file system of the guest, all of it in memory.
 # shellcheck disable=SC2154  # here, root and kernel_* are run's, FILES and MODULES those of a test
 
-# add_program TREE FILE: into /usr/bin, and its shared libraries into /lib, where LD_LIBRARY_PATH finds them.
+# add_program TREE FILE: into /usr/bin, its shared libraries into /lib, where LD_LIBRARY_PATH finds them, and the program
+# that loads those to where it is here.
 add_program() {
-    local file=$2 library
+    local file=$2 line loader='^[[:space:]]*(/.*) \(0x[0-9a-f]*\)$' library='=> (/.*) \(0x[0-9a-f]*\)$'
     [[ $file == /* ]] || file=$root/$file
     [[ -r $file ]] || failed "$test_folder/machine: FILES names $file, which is not there: is it built?"
     cp -L -- "$file" "$1/usr/bin/" || return
-    for library in $(ldd "$file" 2>/dev/null | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p'); do
-        cp -L -- "$library" "$1/lib/" || return
-    done
-    for library in $(ldd "$file" 2>/dev/null | sed -n 's/^[[:space:]]*\(\/[^ ]*\).*/\1/p'); do
-        mkdir -p -- "$1${library%/*}" && cp -L -- "$library" "$1$library" || return # the one that loads the others
-    done
+    while read -r line; do
+        if [[ $line =~ $library ]]; then
+            cp -L -- "${BASH_REMATCH[1]}" "$1/lib/" || return
+        elif [[ $line =~ $loader ]]; then
+            mkdir -p -- "$1${BASH_REMATCH[1]%/*}" && cp -L -- "${BASH_REMATCH[1]}" "$1${BASH_REMATCH[1]}" || return
+        fi
+    done < <(ldd "$file" 2>/dev/null)
 }
 
 # add_module TREE NUMBER FILE
@@ -32,9 +34,9 @@ add_module() {
 add_modules() {
     local file number=0
     [[ -n $MODULES ]] || return 0
-    for file in $(module_files "$kernel_tree" "$kernel_version"); do
+    while read -r file; do
         add_module "$1" "$((number++))" "$file" || return
-    done
+    done < <(module_files "$kernel_tree" "$kernel_version")
 }
 
 # make_initramfs TREE FILE: not compressed, for the guest is slower at that than it is to read it.
@@ -42,9 +44,9 @@ make_initramfs() {
     local file
     mkdir -p -- "$1"/{dev,lib,modules,proc,sys,test,tmp,usr/bin} || return
     add_program "$1" "$(command -v busybox)" || return
-    for file in $FILES; do
-        add_program "$1" "$file" || return
-    done
+    while read -r file; do
+        [[ -z $file ]] || add_program "$1" "$file" || return
+    done <<<"$FILES"
     add_modules "$1" || return
     cp -L -- "$here/guest/init" "$1/init" && cp -L -- "$here/guest/lib.sh" "$1/lib/vm.sh" || return
     cp -L -- "$here/guest/placement.sh" "$1/usr/bin/" && cp -rL -- "$test_folder/." "$1/test/" || return

@@ -17,19 +17,20 @@ kernels() {
 # module_files TREE VERSION: those that the test's modules need, in the order to load them.
 module_files() {
     # shellcheck disable=SC2086  # several
-    modprobe -C /dev/null -d "$1" -S "$2" --show-depends -a $MODULES 2>/dev/null |
-        awk '$1 == "insmod" && !seen[$2]++ { print $2 }'
+    modprobe -C /dev/null -d "$1/" -S "$2" --show-depends -a $MODULES 2>/dev/null |
+        sed -n 's/^insmod \(.*[^ ]\) *$/\1/p' | awk '!seen[$0]++'
 }
 
 # has_modules TREE VERSION
 has_modules() {
     local module
     for module in $MODULES; do
-        modprobe -C /dev/null -d "$1" -S "$2" --show-depends "$module" >/dev/null 2>&1 || return 1
+        modprobe -C /dev/null -d "$1/" -S "$2" --show-depends "$module" >/dev/null 2>&1 || return 1
     done
 }
 
 # look_for_kernel TREE...: sets kernel_tree, kernel_version and kernel_image.
+# shellcheck disable=SC2034  # for run and initramfs.sh
 look_for_kernel() {
     local tree version
     for tree in "$@"; do
@@ -62,7 +63,7 @@ kernel_packages() {
     done
 }
 
-# unpack_kernel PACKAGE FOLDER: sets nothing, installs nothing.
+# unpack_kernel PACKAGE FOLDER: FOLDER/tree is made. Nothing is installed.
 unpack_kernel() {
     local -a packages
     local package version
@@ -73,10 +74,10 @@ unpack_kernel() {
         dpkg -x "$package" "$2/tree" || return
     done
     [[ -e $2/tree/lib ]] || ln -s usr/lib "$2/tree/lib" || return
+    rm -rf -- "$2/tree/usr/share"
     for version in $(kernels "$2/tree"); do
         depmod -b "$2/tree" "$version" || return
     done
-    rm -rf -- "$2"/tree/usr/share
 }
 
 # fetch_kernel PACKAGE: into the cache, where it appears whole or not at all. What lies there half done is nobody's, for
@@ -101,9 +102,9 @@ fetch_kernel() {
 find_kernel() {
     local package=linux-image-${wanted_kernel:-cloud-amd64} lock
     look_everywhere && return
-    command -v apt-get >/dev/null && command -v dpkg >/dev/null ||
+    { command -v apt-get && command -v dpkg; } >/dev/null ||
         unavailable "no kernel${wanted_kernel:+ $wanted_kernel} in /boot or $kernel_cache, and no apt-get to fetch one"
-    mkdir -p -- "$kernel_cache" && exec {lock}>"$kernel_cache/.lock" && flock "$lock" ||
+    { mkdir -p -- "$kernel_cache" && exec {lock}>"$kernel_cache/.lock" && flock "$lock"; } 2>/dev/null ||
         unavailable "a kernel cannot be kept in $kernel_cache: set WEFT_VM_KERNEL_DIR"
     reason=''
     look_everywhere || fetch_kernel "$package"

@@ -43,6 +43,18 @@ on() {
     nsenter -n -m -t "$process" -- "$@"
 }
 
+# start MACHINE FILE COMMAND...: in the background, with its output in FILE.out and FILE.err. Sets process.
+start() {
+    local file=$2 machine
+    eval "machine=\$machine_$1"
+    shift 2
+    nsenter -n -m -t "$machine" -- "$@" >"$file.out" 2>"$file.err" </dev/null &
+    process=$!
+}
+
+# is_alive PID: what has ended and not been waited for is not.
+is_alive() { [ -e "/proc/$1/stat" ] && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status"; }
+
 in_network_of_its_own() { [ "$(readlink "/proc/$1/ns/net")" != "$(readlink /proc/self/ns/net)" ]; }
 
 # make_machine a|b: a network with that side of the cables, and a /sys that shows no other: rail N is 10.77.N.1 in a,
@@ -58,8 +70,8 @@ make_machine() {
     on "$1" ip link set lo up
     for nic in "/sys/class/net/$1"[0-9]*; do
         nic=${nic##*/}
-        ip link set "$nic" netns "$process" && on "$1" ip addr add "10.77.${nic#?}.$host/24" dev "$nic" &&
-            on "$1" ip link set "$nic" up || fail "machine $1: $nic cannot be moved there"
+        { ip link set "$nic" netns "$process" && on "$1" ip addr add "10.77.${nic#?}.$host/24" dev "$nic" &&
+            on "$1" ip link set "$nic" up; } || fail "machine $1: $nic cannot be moved there"
     done
 }
 

@@ -1,4 +1,5 @@
 #!/usr/bin/busybox sh
+# shellcheck shell=dash
 # placement.sh PID: where the threads of a process may run, and where its memory is, as lines:
 #
 #     thread NAME cpus LIST
@@ -14,8 +15,8 @@ for task in "/proc/$1/task/"*; do
         $1 == "Cpus_allowed_list:" { print "thread " name " cpus " $2 }' "$task/status"
 done
 
-nodes=$(ls -d /sys/devices/system/node/node[0-9]* | wc -l)
-awk -v nodes="$nodes" '
+set -- "$1" /sys/devices/system/node/node[0-9]*
+awk -v nodes=$(($# - 1)) '
     function show(what, pages,  node, line) {
         for (node = 0; node < nodes; node++) line = line " node" node " " (pages[node] + 0)
         print "memory " what line
