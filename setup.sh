@@ -66,6 +66,8 @@ have_ip() { have ip || [[ -x /usr/sbin/ip || -x /sbin/ip ]]; }
 
 have_tc() { have tc || [[ -x /usr/sbin/tc || -x /sbin/tc ]]; }
 
+have_kmod() { have modprobe || [[ -x /usr/sbin/modprobe || -x /sbin/modprobe ]]; }
+
 have_sanitizer() {
     compgen -G "/usr/lib*/lib$1.so.*" >/dev/null || compgen -G "/usr/lib/*-linux-gnu/lib$1.so.*" >/dev/null
 }
@@ -117,6 +119,13 @@ find_optional() {
     need 'jq (the test of weft peers)' jq jq have jq
     need 'iperf3 (weft peers compares with it)' iperf3 iperf3 have iperf3
     need 'ucx_perftest (weft peers compares with it)' ucx-utils ucx have ucx_perftest
+    # The guests boot Debian's kernels.
+    have apt-get || return 0
+    need 'qemu-system-x86_64 (guests with several NUMA nodes)' qemu-system-x86 '' have qemu-system-x86_64
+    need 'busybox (the shell of these guests)' busybox-static '' have busybox
+    need 'cpio (packs their files)' cpio '' have cpio
+    need 'modprobe (finds their modules)' kmod '' have_kmod
+    need 'xz (unpacks their modules)' xz-utils '' have xz
 }
 
 print_missing() {

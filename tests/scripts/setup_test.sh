@@ -14,7 +14,7 @@ make_machine() {
     for name in bash env rm mktemp tail cat touch grep; do
         ln -s -- "$(type -P "$name")" "$machine/$name"
     done
-    for name in gcc make ip tc clang strace jq iperf3 ucx_perftest; do
+    for name in gcc make ip tc clang strace jq iperf3 ucx_perftest qemu-system-x86_64 busybox cpio modprobe xz; do
         program "$machine" "$name" <<<'exit 0'
     done
     program "$machine" cmake <<<'echo "cmake version 3.22.1"'
@@ -130,6 +130,15 @@ rm -f -- "$machine/iperf3"
 setup CI=1 bash "$root/setup.sh" --tests
 expect_status 0 'iperf3 is optional in CI'
 [[ $(calls) == *install*iperf3* ]] || fail "CI does not install iperf3: $(calls)"
+make_machine 0 apt-get
+rm -f -- "$machine/qemu-system-x86_64"
+setup CI=1 bash "$root/setup.sh" --tests
+expect_status 0 'QEMU is optional in CI'
+[[ $(calls) == *install*qemu-system-x86* ]] || fail "CI does not install QEMU: $(calls)"
+make_machine 0 dnf
+rm -f -- "$machine/qemu-system-x86_64"
+setup CI=1 bash "$root/setup.sh" --tests
+[[ $(calls) != *qemu* ]] || fail "QEMU is asked for where its guests cannot be had: $(calls)"
 make_machine 0 apt-get
 touch "$scratch/lacks_liburing"
 setup CI=1 bash "$root/setup.sh"
