@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "affinity/machine.h"
 #include "affinity/pin.h"
 #include "base/status.h"
 
+#define PAGE 4096
 #define THREADS_MAX 64
 #define RAILS_MAX 16
 
@@ -66,6 +68,16 @@ int bench_placement_node(const struct bench_placement *placement, uint32_t endpo
                                                 : BENCH_ANY_NODE;
 }
 
+/* Pages come anew where the policy says: of a huge page that is needed in part, nothing would be moved. */
+static void touch_anew(void *memory, uint64_t bytes)
+{
+    volatile uint8_t *at = memory;
+
+    madvise(memory, bytes, MADV_DONTNEED);
+    for (uint64_t i = 0; i < bytes; i += PAGE)
+        at[i] = 0;
+}
+
 void bench_placement_put(struct bench_placement *placement, uint32_t endpoint, void *memory, uint64_t bytes)
 {
     int node = bench_placement_node(placement, endpoint), counts[WF_NODES_MAX] = {0};
@@ -75,6 +87,7 @@ void bench_placement_put(struct bench_placement *placement, uint32_t endpoint, v
     struct bench_placed *placed = &placement->endpoints[endpoint];
     char why[160];
     placed->refusal = wf_place_memory(memory, bytes, node, why, sizeof(why));
+    touch_anew(memory, bytes);
     int looked = wf_place_where(memory, bytes, counts, WF_NODES_MAX);
     placed->looked = looked > 0 ? looked : 0;
     placed->there = looked < 0 ? looked : node < WF_NODES_MAX ? counts[node] : 0;

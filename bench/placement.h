@@ -41,7 +41,7 @@ void bench_placement_fini(struct bench_placement *placement);
 /* The NUMA node of an endpoint of this node; BENCH_ANY_NODE: none in particular. */
 int bench_placement_node(const struct bench_placement *placement, uint32_t endpoint);
 
-/* Puts page-aligned landings of an endpoint on its node, and looks where they are. */
+/* Puts page-aligned landings of an endpoint on its node, and looks where they are. What stood in them is lost. */
 void bench_placement_put(struct bench_placement *placement, uint32_t endpoint, void *memory, uint64_t bytes);
 
 /* For the node's entry in `host` of a result; a new reference. `context` NULL: null. */
