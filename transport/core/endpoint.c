@@ -189,6 +189,15 @@ static struct weft_connection *from_backlog(struct wf_session *session, struct w
     return NULL;
 }
 
+/* The endpoint's node may have been told since the connection came. True: what the peer reads of it goes on other rails
+ * from now on, and those must hear of it. */
+static bool place_anew(struct weft_connection *connection)
+{
+    uint32_t before = connection->rails;
+    wf_connection_attach(connection, connection->endpoint);
+    return connection->rails != before && wf_link_in_list(&connection->ready_link);
+}
+
 int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id, int timeout_ms,
                            struct weft_connection **out, struct weft_error *err)
 {
@@ -196,6 +205,7 @@ int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *pee
     struct weft_request *request = NULL;
     wf_session_lock(session);
     struct weft_connection *connection = from_backlog(session, endpoint, remote_id);
+    bool moved = connection && place_anew(connection);
     int result = connection ? 0 : wf_session_usable(session);
     if (!connection && result == 0) {
         request = wf_request_take(session, WF_REQUEST_ACCEPT);
@@ -212,6 +222,8 @@ int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *pee
     wf_session_unlock(session);
     if (connection)
         *out = connection;
+    if (moved)
+        wf_session_push(session);
     if (!request)
         return result;
     struct weft_completion completion;
