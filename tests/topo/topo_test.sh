@@ -67,21 +67,14 @@ golden cloud-1nic --xml cloud-1nic.xml
 golden local-2node-4nic --xml local-2node-4nic.xml
 golden synthetic-8node --xml 'synthetic:pack:2 numa:4 core:8 pu:2'
 
-# Settings that a build has since it can place threads.
-if "$program" config --markdown | grep -q '^| .tx_bindings. |'; then
-    golden a3-highgpu-8g-conf --xml a3-highgpu-8g.xml --config ../a3-highgpu-8g.conf
-    golden dgx-8nic-conf --xml dgx-8nic.xml --config ../dgx-8nic.conf
-    golden cloud-1nic-conf --xml cloud-1nic.xml --config ../cloud-1nic.conf
-    for settings in ../*.conf; do
-        run "$program" config --config "$settings"
-        expect_status 0 "${settings##*/}"
-    done
-    run "$program" topo --xml a3-highgpu-8g.xml --set tx_bindings=eth1:300
-    expect_status 2 "a core that is not there"
-    expect_text 300 "a core that is not there"
-else
-    echo "this build has no setting tx_bindings: the files of settings are not read"
-fi
+golden a3-highgpu-8g-conf --xml a3-highgpu-8g.xml --config ../a3-highgpu-8g.conf
+golden dgx-8nic-conf --xml dgx-8nic.xml --config ../dgx-8nic.conf
+golden cloud-1nic-conf --xml cloud-1nic.xml --config ../cloud-1nic.conf
+for settings in ../*.conf; do
+    run "$program" config --config "$settings"
+    expect_status 0 "${settings##*/}"
+    expect_no_text 'weft[warn]' "${settings##*/}"
+done
 
 # wrong STATUS TEXT OPTIONS...
 wrong() {
@@ -106,6 +99,8 @@ wrong 2 "GPU 8" --xml dgx-8nic.xml --gpus 8
 wrong 2 "'x'" --xml dgx-8nic.xml --gpus x
 wrong 2 "exclude" --xml dgx-8nic.xml --gpus 0 --endpoints 2
 wrong 2 "64" --endpoints 65
+wrong 2 "300" --xml a3-highgpu-8g.xml --set tx_bindings=eth1:300
+wrong 2 "eth1:x" --xml a3-highgpu-8g.xml --tx-bindings eth1:x
 wrong 2 "standard output" --json - --svg -
 wrong 2 "needs a value" --xml
 wrong 1 "cannot write" --json "$scratch/no/such/folder.json"
