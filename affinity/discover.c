@@ -61,10 +61,11 @@ static int name_source(hwloc_topology_t topology, const char *source, char *why,
 }
 
 /* What hwloc is to look at. Its parts that ask for accelerators would start their drivers, and make contexts on
- * devices that nobody named; PCI tells enough. Offline and forbidden processors are wanted, to tell them apart. */
+ * devices that nobody named; PCI tells enough, and of that /sys (libpciaccess would add names, and leaks). Offline and
+ * forbidden processors are wanted, to tell them apart. */
 static void configure(hwloc_topology_t topology)
 {
-    static const char *const parts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"};
+    static const char *const parts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "pci"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, parts[i]);
     hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
