@@ -76,6 +76,21 @@ for settings in ../*.conf; do
     expect_no_text 'weft[warn]' "${settings##*/}"
 done
 
+# The drawing is one of all devices, and a program that reads XML can read it.
+run "$program" topo --xml a3-highgpu-8g.xml --svg "$scratch/drawing.svg"
+expect_status 0 "--svg"
+for device in gpu0 gpu7 eth0 eth4 'TX 52-77,156-181' 'to eth3'; do
+    grep -q ">$device" "$scratch/drawing.svg" || fail "--svg: no $device in the drawing"
+done
+if command -v python3 >/dev/null; then
+    sed 's/NVIDIA H100/\&lt;b\&gt; \&amp; \&quot;/' a3-highgpu-8g.xml >"$scratch/hostile.xml"
+    "$program" topo --xml "$scratch/hostile.xml" --svg - >"$scratch/hostile.svg" || fail "--svg -"
+    grep -q '&#60;b&#62; &#38;' "$scratch/hostile.svg" || fail "--svg: the model is not in the drawing"
+    for drawing in "$scratch"/*.svg; do
+        python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$drawing" || fail "$drawing: no XML"
+    done
+fi
+
 # wrong STATUS TEXT OPTIONS...
 wrong() {
     local status_wanted=$1 text=$2
