@@ -221,6 +221,7 @@ static int fill(hwloc_topology_t topology, const char *source, struct wf_machine
             snprintf(machine->name, sizeof(machine->name), "this machine");
         rc = read_allowed(machine, why, why_room);
         wf_nics_read(machine, "/sys", "/proc");
+        wf_nics_ask_drivers(machine);
     }
     wf_discover_devices(topology, machine);
     if (!source)
