@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "affinity/discover_apart.h"
 #include "affinity/discover_device.h"
 #include "affinity/discover_nic.h"
 
@@ -229,15 +230,13 @@ static int fill(hwloc_topology_t topology, const char *source, struct wf_machine
     return rc;
 }
 
-int wf_machine_discover(const char *source, struct wf_machine *out, char *why, size_t why_room)
+static int discover(const char *source, struct wf_machine *out, char *why, size_t why_room)
 {
     hwloc_topology_t topology = NULL;
     struct wf_machine *machine = calloc(1, sizeof(*machine));
 
     if (!machine)
         return fail(-ENOMEM, why, why_room, "no memory for the machine");
-    if (source && !source[0])
-        source = NULL;
     int rc = load(source, &topology, why, why_room);
     if (rc == 0) {
         rc = fill(topology, source, machine, why, why_room);
@@ -247,4 +246,11 @@ int wf_machine_discover(const char *source, struct wf_machine *out, char *why, s
         *out = *machine;
     free(machine);
     return rc;
+}
+
+int wf_machine_discover(const char *source, struct wf_machine *out, char *why, size_t why_room)
+{
+    if (!source || !source[0])
+        return discover(NULL, out, why, why_room);
+    return wf_discover_apart(discover, source, out, why, why_room);
 }
