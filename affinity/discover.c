@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "affinity/discover_apart.h"
 #include "affinity/discover_device.h"
 #include "affinity/discover_nic.h"
 
@@ -61,10 +62,11 @@ static int name_source(hwloc_topology_t topology, const char *source, char *why,
 }
 
 /* What hwloc is to look at. Its parts that ask for accelerators would start their drivers, and make contexts on
- * devices that nobody named; PCI tells enough. Offline and forbidden processors are wanted, to tell them apart. */
+ * devices that nobody named; PCI tells enough, and of that /sys (libpciaccess would add names, and leaks). Offline and
+ * forbidden processors are wanted, to tell them apart. */
 static void configure(hwloc_topology_t topology)
 {
-    static const char *const parts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"};
+    static const char *const parts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "pci"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, parts[i]);
     hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
@@ -220,6 +222,7 @@ static int fill(hwloc_topology_t topology, const char *source, struct wf_machine
             snprintf(machine->name, sizeof(machine->name), "this machine");
         rc = read_allowed(machine, why, why_room);
         wf_nics_read(machine, "/sys", "/proc");
+        wf_nics_ask_drivers(machine);
     }
     wf_discover_devices(topology, machine);
     if (!source)
@@ -227,15 +230,13 @@ static int fill(hwloc_topology_t topology, const char *source, struct wf_machine
     return rc;
 }
 
-int wf_machine_discover(const char *source, struct wf_machine *out, char *why, size_t why_room)
+static int discover(const char *source, struct wf_machine *out, char *why, size_t why_room)
 {
     hwloc_topology_t topology = NULL;
     struct wf_machine *machine = calloc(1, sizeof(*machine));
 
     if (!machine)
         return fail(-ENOMEM, why, why_room, "no memory for the machine");
-    if (source && !source[0])
-        source = NULL;
     int rc = load(source, &topology, why, why_room);
     if (rc == 0) {
         rc = fill(topology, source, machine, why, why_room);
@@ -245,4 +246,11 @@ int wf_machine_discover(const char *source, struct wf_machine *out, char *why, s
         *out = *machine;
     free(machine);
     return rc;
+}
+
+int wf_machine_discover(const char *source, struct wf_machine *out, char *why, size_t why_room)
+{
+    if (!source || !source[0])
+        return discover(NULL, out, why, why_room);
+    return wf_discover_apart(discover, source, out, why, why_room);
 }

@@ -18,6 +18,7 @@
  * VLAN takes the node and path of its first lower device that has one.
  *
  * 0; -ENOENT (no such file), -EINVAL (not a topology), -ENOMEM, -EIO; `why` says what was wrong with which value.
+ * A description is read in a child process, as hwloc may break on a broken one.
  * No root needed. May take some 10 ms; reads /sys; any thread.
  */
 int wf_machine_discover(const char *source, struct wf_machine *out, char *why, size_t why_room);

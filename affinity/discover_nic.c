@@ -4,11 +4,16 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define UNKNOWN (-1)
 #define LOWER_LEVELS 4 /* a VLAN on a bond on a VLAN is as deep as people go */
@@ -254,6 +259,24 @@ void wf_nics_read(struct wf_machine *machine, const char *sys, const char *proc)
         read_nic(&machine->nics[i], names[i].text, sys, proc);
     machine->nic_count = count;
     free(names);
+}
+
+/* --- drivers of those without a device --- */
+
+void wf_nics_ask_drivers(struct wf_machine *machine)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    for (int i = 0; i < machine->nic_count; i++) {
+        struct wf_nic *nic = &machine->nics[i];
+        struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
+        struct ifreq about = {.ifr_data = (void *)&info};
+        snprintf(about.ifr_name, sizeof(about.ifr_name), "%s", nic->name);
+        if (!nic->driver[0] && ioctl(fd, SIOCETHTOOL, &about) == 0)
+            snprintf(nic->driver, sizeof(nic->driver), "%.*s", (int)sizeof(info.driver), info.driver);
+    }
+    close(fd);
 }
 
 /* --- bonds and VLANs --- */

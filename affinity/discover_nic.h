@@ -15,6 +15,9 @@ int wf_nic_order(const char *a, const char *b);
  * `proc` are where the two are mounted. */
 void wf_nics_read(struct wf_machine *machine, const char *sys, const char *proc);
 
+/* Asks the kernel for the drivers of those that have no device: veth, bonds. Of this machine. */
+void wf_nics_ask_drivers(struct wf_machine *machine);
+
 /* A bond, VLAN or bridge gets node and path of its first lower device that has them. */
 void wf_nics_inherit(struct wf_machine *machine, const char *sys);
 

@@ -29,13 +29,19 @@ static void add(struct list *list, const char *path, const char *why, const char
         snprintf(obstacle->change, sizeof(obstacle->change), "%s", change);
 }
 
+/* To an interface of this machine, and large packets whole. */
+static bool hands_on(const struct wf_nic *nic)
+{
+    return strcmp(nic->driver, "veth") == 0;
+}
+
 static void check_offloads(const struct wf_nic *nic, const struct wf_rail_path *path, struct list *list)
 {
     char change[64];
     if (path->tso == 0)
         add(list, "offload", "TSO is off: a processor cuts large sends into packets", "ethtool -K %s tso on",
             nic->name);
-    if (path->gro == 0)
+    if (path->gro == 0 && !hands_on(nic))
         add(list, "offload", "GRO is off: every packet climbs through the kernel by itself", "ethtool -K %s gro on",
             nic->name);
     if (path->queues_most > nic->queues && nic->queues > 0) {
@@ -47,11 +53,6 @@ static void check_offloads(const struct wf_nic *nic, const struct wf_rail_path *
         add(list, "packets", "the MTU is small; larger packets cost less, if the network carries them", change,
             nic->name);
     }
-}
-
-static bool hands_on(const struct wf_nic *nic)
-{
-    return strcmp(nic->driver, "veth") == 0;
 }
 
 static void check_zero_copy(const struct wf_path_system *system, const struct wf_nic *nic,

@@ -168,7 +168,7 @@ static void put_plan_rail(FILE *out, const struct wf_plan_rail *rail)
         snprintf(line, sizeof(line), "%-*s  %sTX %s%s; RX %s%s%s%s", NAMES_WIDTH, rail->name, node,
                  wf_cpus_text(&rail->tx, tx, sizeof(tx)), rail->tx_given ? " as given" : "",
                  wf_cpus_text(&rail->rx, rx, sizeof(rx)), rail->rx_given ? " as given" : "",
-                 rail->shares ? "; TX and RX share" : "", rail->others ? "; other rails have these too" : "");
+                 rail->shares ? "; TX and RX share" : "", rail->others ? "; with other rails" : "");
     else
         snprintf(line, sizeof(line), "%-*s  %snot pinned", NAMES_WIDTH, rail->name, node);
     wf_show_wrapped(out, 2, NAMES_WIDTH + 2, line);

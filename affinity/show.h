@@ -30,7 +30,7 @@ void wf_show_text(FILE *out, const struct wf_show *show);
 /* The schema weft.topo/1; a new reference, NULL: no memory. */
 json_t *wf_show_json(const struct wf_show *show);
 
-/* A drawing of the tree. */
+/* A drawing of the tree, without what has no known node. */
 void wf_show_svg(FILE *out, const struct wf_show *show);
 
 #endif

@@ -1,55 +1,18 @@
 /* The tree: nodes, the bridges below them, and what hangs there. */
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "affinity/show_words.h"
 
 #define INDENT 2
-#define DEVICES_MOST (WF_GPUS_MAX + WF_NICS_MAX)
-
-struct device {
-    bool is_gpu;
-    int index, node;
-    const struct wf_path *path;
-};
 
 struct tree {
     FILE *out;
     const struct wf_machine *machine;
-    struct device devices[DEVICES_MOST];
+    struct wf_show_device devices[WF_SHOW_DEVICES];
     int count;
 };
 
-/* By node, then by path, GPUs before NICs. */
-static int by_place(const void *a, const void *b)
-{
-    const struct device *one = a, *other = b;
-    if (one->node != other->node)
-        return one->node < other->node ? -1 : 1;
-    for (int i = 0; i < one->path->depth && i < other->path->depth; i++) {
-        int order = strcmp(one->path->step[i], other->path->step[i]);
-        if (order)
-            return order;
-    }
-    if (one->path->depth != other->path->depth)
-        return one->path->depth - other->path->depth;
-    if (one->is_gpu != other->is_gpu)
-        return other->is_gpu - one->is_gpu;
-    return one->index - other->index;
-}
-
-static void collect(struct tree *tree)
-{
-    const struct wf_machine *machine = tree->machine;
-    for (int i = 0; i < machine->gpu_count; i++)
-        tree->devices[tree->count++] = (struct device){true, i, machine->gpus[i].node, &machine->gpus[i].path};
-    for (int i = 0; i < machine->nic_count; i++)
-        tree->devices[tree->count++] = (struct device){false, i, machine->nics[i].node, &machine->nics[i].path};
-    qsort(tree->devices, (size_t)tree->count, sizeof(tree->devices[0]), by_place);
-}
-
-static void put_device(const struct tree *tree, const struct device *device, int depth, int column)
+static void put_device(const struct tree *tree, const struct wf_show_device *device, int depth, int column)
 {
     char line[WF_SHOW_TEXT] = "", text[256];
     for (int i = depth; i < device->path->depth; i++) {
@@ -119,7 +82,7 @@ void wf_show_tree(FILE *out, const struct wf_machine *machine)
     struct tree tree = {.out = out, .machine = machine};
     int first = 0;
 
-    collect(&tree);
+    tree.count = wf_show_devices(machine, tree.devices);
     while (first < tree.count && tree.devices[first].node == WF_NO_NODE)
         first++;
     int unplaced = first;

@@ -1,6 +1,6 @@
 #include "affinity/show_words.h"
 
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* How much of the text goes on a line: up to the last blank or comma that fits; a word that is too long stays whole. */
@@ -75,4 +75,32 @@ int wf_show_packages(const struct wf_machine *machine)
     for (int i = 0; i < machine->cpu_count; i++)
         wf_cpus_add(&packages, machine->cpus[i].package);
     return wf_cpus_count(&packages);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct wf_show_device *one = a, *other = b;
+    if (one->node != other->node)
+        return one->node < other->node ? -1 : 1;
+    for (int i = 0; i < one->path->depth && i < other->path->depth; i++) {
+        int order = strcmp(one->path->step[i], other->path->step[i]);
+        if (order)
+            return order;
+    }
+    if (one->path->depth != other->path->depth)
+        return one->path->depth - other->path->depth;
+    if (one->is_gpu != other->is_gpu)
+        return other->is_gpu - one->is_gpu;
+    return one->index - other->index;
+}
+
+int wf_show_devices(const struct wf_machine *machine, struct wf_show_device devices[WF_SHOW_DEVICES])
+{
+    int count = 0;
+    for (int i = 0; i < machine->gpu_count; i++)
+        devices[count++] = (struct wf_show_device){true, i, machine->gpus[i].node, &machine->gpus[i].path};
+    for (int i = 0; i < machine->nic_count; i++)
+        devices[count++] = (struct wf_show_device){false, i, machine->nics[i].node, &machine->nics[i].path};
+    qsort(devices, (size_t)count, sizeof(devices[0]), by_place);
+    return count;
 }

@@ -2,6 +2,7 @@
 #ifndef WF_AFFINITY_SHOW_WORDS_H
 #define WF_AFFINITY_SHOW_WORDS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "affinity/machine.h"
@@ -23,6 +24,18 @@ const char *wf_show_gpu(const struct wf_machine *machine, int index, char *text,
 /* How many different cores, or packages, the machine has, or a node (an id; WF_NO_NODE: all nodes). */
 int wf_show_cores(const struct wf_machine *machine, int node);
 int wf_show_packages(const struct wf_machine *machine);
+
+/* A GPU or a NIC. */
+struct wf_show_device {
+    bool is_gpu;
+    int index, node;
+    const struct wf_path *path;
+};
+
+#define WF_SHOW_DEVICES (WF_GPUS_MAX + WF_NICS_MAX)
+
+/* All of them, by node (those of no known node first), then by path, GPUs before NICs. Returns how many. */
+int wf_show_devices(const struct wf_machine *machine, struct wf_show_device devices[WF_SHOW_DEVICES]);
 
 /* The tree of nodes, bridges and devices. */
 void wf_show_tree(FILE *out, const struct wf_machine *machine);

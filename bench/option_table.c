@@ -1,7 +1,6 @@
 #include "option_table.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "options.h"
 #include "words.h"
@@ -78,14 +77,15 @@ static char letter_of(enum wf_setting_id id)
     return '\0';
 }
 
-/* The settings that act on `weft topo`; of the others it knows as little as they of it. */
-static bool acts_on_topo(const char *name)
+/* The settings that act on `weft topo`; of the others it knows nothing. */
+static bool acts_on_topo(enum wf_setting_id id)
 {
-    static const char *const names[] = {"rails",       "pin",       "rail_policy", "irq_policy", "tx_bindings",
-                                        "rx_bindings", "zero_copy", "endpoints",   "json"};
+    static const enum wf_setting_id ids[] = {WF_SET_RAILS,      WF_SET_PIN,         WF_SET_RAIL_POLICY,
+                                             WF_SET_IRQ_POLICY, WF_SET_TX_BINDINGS, WF_SET_RX_BINDINGS,
+                                             WF_SET_ZERO_COPY,  WF_SET_ENDPOINTS,   WF_SET_JSON};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (strcmp(name, names[i]) == 0)
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+        if (id == ids[i])
             return true;
     return false;
 }
@@ -97,7 +97,7 @@ static void help_settings(enum wf_setting_group group, enum bench_command comman
         char name[40], shown[64];
         char letter = letter_of(i);
 
-        if (setting->group != group || (command == BENCH_TOPO && !acts_on_topo(setting->name)))
+        if (setting->group != group || (command == BENCH_TOPO && !acts_on_topo(i)))
             continue;
         bench_option_name(setting, name, sizeof(name));
         if (letter)

@@ -21,36 +21,30 @@ struct topo {
 
 /* --- what is asked --- */
 
-static const char *text_of(const struct wf_config *config, const char *name)
+/* The value of a setting whose words are in the order of an enum. */
+static int word_of(const struct wf_config *config, enum wf_setting_id id, const char *const *words, int count)
 {
-    struct wf_status unknown;
-    int id = wf_setting_find(name, &unknown);
-    return id < 0 ? "" : wf_config_text(config, (enum wf_setting_id)id);
-}
-
-/* The index of the setting's word; 'otherwise' where it has none. */
-static int word_of(const struct wf_config *config, const char *name, const char *const *words, int count, int otherwise)
-{
-    const char *text = text_of(config, name);
     for (int i = 0; i < count; i++)
-        if (strcmp(text, words[i]) == 0)
+        if (strcmp(wf_config_text(config, id), words[i]) == 0)
             return i;
-    return otherwise;
+    return 0;
 }
 
 static int make_request(const struct bench_options *options, struct topo *topo, struct wf_status *status)
 {
-    static const char *const pins[] = {"off", "auto", "require"}, *const policies[] = {"auto", "near", "node", "all"},
-                             *const irqs[] = {"avoid", "use", "any"};
+    static const char *const pins[] = {[WF_PIN_OFF] = "off", [WF_PIN_AUTO] = "auto", [WF_PIN_REQUIRE] = "require"};
+    static const char *const policies[] = {
+        [WF_POLICY_AUTO] = "auto", [WF_POLICY_NEAR] = "near", [WF_POLICY_NODE] = "node", [WF_POLICY_ALL] = "all"};
+    static const char *const irqs[] = {[WF_IRQ_AVOID] = "avoid", [WF_IRQ_USE] = "use", [WF_IRQ_ANY] = "any"};
     const struct wf_config *config = options->config;
     struct wf_plan_request *request = &topo->request;
     int64_t endpoints = wf_config_number(config, WF_SET_ENDPOINTS);
 
-    request->pin = (enum wf_pin)word_of(config, "pin", pins, 3, WF_PIN_AUTO);
-    request->rail_policy = (enum wf_rail_policy)word_of(config, "rail_policy", policies, 4, WF_POLICY_AUTO);
-    request->irq_policy = (enum wf_irq_policy)word_of(config, "irq_policy", irqs, 3, WF_IRQ_AVOID);
-    request->tx_bindings = text_of(config, "tx_bindings");
-    request->rx_bindings = text_of(config, "rx_bindings");
+    request->pin = (enum wf_pin)word_of(config, WF_SET_PIN, pins, 3);
+    request->rail_policy = (enum wf_rail_policy)word_of(config, WF_SET_RAIL_POLICY, policies, 4);
+    request->irq_policy = (enum wf_irq_policy)word_of(config, WF_SET_IRQ_POLICY, irqs, 3);
+    request->tx_bindings = wf_config_text(config, WF_SET_TX_BINDINGS);
+    request->rx_bindings = wf_config_text(config, WF_SET_RX_BINDINGS);
     request->gpus = options->gpus;
     if (endpoints && options->gpus)
         return wf_fail(status, -EINVAL, "--gpus and --endpoints exclude each other: endpoints are GPUs or host memory");

@@ -67,20 +67,28 @@ golden cloud-1nic --xml cloud-1nic.xml
 golden local-2node-4nic --xml local-2node-4nic.xml
 golden synthetic-8node --xml 'synthetic:pack:2 numa:4 core:8 pu:2'
 
-# Settings that a build has since it can place threads.
-if "$program" config --markdown | grep -q '^| .tx_bindings. |'; then
-    golden a3-highgpu-8g-conf --xml a3-highgpu-8g.xml --config ../a3-highgpu-8g.conf
-    golden dgx-8nic-conf --xml dgx-8nic.xml --config ../dgx-8nic.conf
-    golden cloud-1nic-conf --xml cloud-1nic.xml --config ../cloud-1nic.conf
-    for settings in ../*.conf; do
-        run "$program" config --config "$settings"
-        expect_status 0 "${settings##*/}"
+golden a3-highgpu-8g-conf --xml a3-highgpu-8g.xml --config ../a3-highgpu-8g.conf
+golden dgx-8nic-conf --xml dgx-8nic.xml --config ../dgx-8nic.conf
+golden cloud-1nic-conf --xml cloud-1nic.xml --config ../cloud-1nic.conf
+for settings in ../*.conf; do
+    run "$program" config --config "$settings"
+    expect_status 0 "${settings##*/}"
+    expect_no_text 'weft[warn]' "${settings##*/}"
+done
+
+# The drawing is one of all devices, and a program that reads XML can read it.
+run "$program" topo --xml a3-highgpu-8g.xml --svg "$scratch/drawing.svg"
+expect_status 0 "--svg"
+for device in gpu0 gpu7 eth0 eth4 'TX 52-77,156-181' 'to eth3'; do
+    grep -q ">$device" "$scratch/drawing.svg" || fail "--svg: no $device in the drawing"
+done
+if command -v python3 >/dev/null; then
+    sed 's/NVIDIA H100/\&lt;b\&gt; \&amp; \&quot;/' a3-highgpu-8g.xml >"$scratch/hostile.xml"
+    "$program" topo --xml "$scratch/hostile.xml" --svg - >"$scratch/hostile.svg" || fail "--svg -"
+    grep -q '&#60;b&#62; &#38;' "$scratch/hostile.svg" || fail "--svg: the model is not in the drawing"
+    for drawing in "$scratch"/*.svg; do
+        python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$drawing" || fail "$drawing: no XML"
     done
-    run "$program" topo --xml a3-highgpu-8g.xml --set tx_bindings=eth1:300
-    expect_status 2 "a core that is not there"
-    expect_text 300 "a core that is not there"
-else
-    echo "this build has no setting tx_bindings: the files of settings are not read"
 fi
 
 # wrong STATUS TEXT OPTIONS...
@@ -106,6 +114,8 @@ wrong 2 "GPU 8" --xml dgx-8nic.xml --gpus 8
 wrong 2 "'x'" --xml dgx-8nic.xml --gpus x
 wrong 2 "exclude" --xml dgx-8nic.xml --gpus 0 --endpoints 2
 wrong 2 "64" --endpoints 65
+wrong 2 "300" --xml a3-highgpu-8g.xml --set tx_bindings=eth1:300
+wrong 2 "eth1:x" --xml a3-highgpu-8g.xml --tx-bindings eth1:x
 wrong 2 "standard output" --json - --svg -
 wrong 2 "needs a value" --xml
 wrong 1 "cannot write" --json "$scratch/no/such/folder.json"

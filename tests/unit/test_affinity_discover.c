@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <ftw.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,6 +313,50 @@ static void numbers_beyond_reason_are_refused(void **state)
     }
 }
 
+/* hwloc breaks on some of these. */
+static void what_breaks_hwloc_is_refused(void **state)
+{
+    static const struct {
+        const char *from, *to;
+    } changes[] = {
+        {"os_index=\"3\"", "os_index=\"4294967295\""},        {"type=\"NUMANode\"", "type=\"PU\""},
+        {"nodeset=\"0x00000002\"", "nodeset=\"0x0000000f\""}, {"cpuset=\"0x00000008\"", "cpuset=\"\""},
+        {"bridge_type=\"0-1\"", "bridge_type=\"9-9\""},       {"osdev_type=\"2\"", "osdev_type=\"99\""},
+    };
+    static char text[8192], changed[8192];
+    char why[512];
+    FILE *file = fopen(TOPOLOGIES "/local-2node-4nic.xml", "r");
+
+    (void)state;
+    assert_non_null(file);
+    text[fread(text, 1, sizeof(text) - 1, file)] = '\0';
+    fclose(file);
+    for (size_t i = 0; i < COUNT(changes); i++) {
+        char *at = strstr(text, changes[i].from);
+        assert_non_null(at);
+        snprintf(changed, sizeof(changed), "%.*s%s%s", (int)(at - text), text, changes[i].to,
+                 at + strlen(changes[i].from));
+        write_file("changed.xml", changed);
+        why[0] = '\0';
+        int rc = wf_machine_discover(in_folder("changed.xml"), &machine, why, sizeof(why));
+        assert_true(rc == 0 || rc == -EINVAL); /* what it makes of it differs between its releases */
+        if (rc == 0)
+            check_machine();
+        else
+            assert_true(why[0]);
+    }
+}
+
+static void whoever_ignores_children_gets_the_machine_all_the_same(void **state)
+{
+    void (*before)(int) = signal(SIGCHLD, SIG_IGN);
+
+    (void)state;
+    discover("synthetic:numa:2 core:4 pu:2");
+    signal(SIGCHLD, before);
+    check_machine();
+}
+
 static void names_are_ordered_by_the_numbers_in_them(void **state)
 {
     static const char *const rows[] = {"enp1s0", "enp2s0f0", "enp2s0f1", "enp10s0", "eth0", "eth2", "eth10", "lo"};
@@ -480,6 +525,8 @@ int main(void)
         cmocka_unit_test(the_other_machines_are_read),
         cmocka_unit_test(a_file_cut_anywhere_does_no_harm),
         cmocka_unit_test(numbers_beyond_reason_are_refused),
+        cmocka_unit_test(what_breaks_hwloc_is_refused),
+        cmocka_unit_test(whoever_ignores_children_gets_the_machine_all_the_same),
         cmocka_unit_test(names_are_ordered_by_the_numbers_in_them),
         cmocka_unit_test(interfaces_are_read_from_sys),
         cmocka_unit_test(without_sys_there_are_no_interfaces),
