@@ -58,8 +58,19 @@ kernel_packages() {
     local package
     printf '%s\n' "$1"
     for package in $(apt-cache depends --important "$1" 2>/dev/null |
-        sed -n 's/^ *Depends: \(linux-\(image\|binary\|modules\)-.*\)/\1/p'); do
+        sed -n 's/^ *Depends: \(linux-\(image\|base\|binary\|modules\)-.*\)/\1/p'); do
         kernel_packages "$package"
+    done
+}
+
+# mend_layout TREE: newer packages have all in /usr/lib/modules; on an installed system other packages make the rest.
+mend_layout() {
+    local image version
+    [[ -e $1/lib ]] || ln -s usr/lib "$1/lib" || return
+    for image in "$1"/lib/modules/*/vmlinuz; do
+        [[ -e $image ]] || continue
+        version=$(basename -- "${image%/vmlinuz}")
+        mkdir -p -- "$1/boot" && ln -s "../lib/modules/$version/vmlinuz" "$1/boot/vmlinuz-$version" || return
     done
 }
 
@@ -73,8 +84,8 @@ unpack_kernel() {
     for package in "$2"/*.deb; do
         dpkg -x "$package" "$2/tree" || return
     done
-    [[ -e $2/tree/lib ]] || ln -s usr/lib "$2/tree/lib" || return
     rm -rf -- "$2/tree/usr/share"
+    mend_layout "$2/tree" || return
     for version in $(kernels "$2/tree"); do
         depmod -b "$2/tree" "$version" || return
     done
