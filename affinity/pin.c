@@ -69,18 +69,28 @@ static int node_of(int cpu)
     return node;
 }
 
-static FILE *open_of_task(pid_t tid, const char *name)
+/* "/proc/PID/task" of a process; 0: this one. */
+static char *task_folder(pid_t process, char *path, size_t room)
 {
-    char path[64];
-    snprintf(path, sizeof(path), "/proc/self/task/%d/%s", (int)tid, name);
+    if (process)
+        snprintf(path, room, "/proc/%d/task", (int)process);
+    else
+        snprintf(path, room, "/proc/self/task");
+    return path;
+}
+
+static FILE *open_of_task(pid_t process, pid_t tid, const char *name)
+{
+    char folder[40], path[80];
+    snprintf(path, sizeof(path), "%s/%d/%s", task_folder(process, folder, sizeof(folder)), (int)tid, name);
     return fopen(path, "re");
 }
 
 /* "Cpus_allowed_list:\t0-3,8" */
-static int read_allowed(pid_t tid, struct wf_cpus *out)
+static int read_allowed(pid_t process, pid_t tid, struct wf_cpus *out)
 {
     static const char key[] = "Cpus_allowed_list:";
-    FILE *file = open_of_task(tid, "status");
+    FILE *file = open_of_task(process, tid, "status");
     char *line = NULL, why[160];
     size_t room = 0;
     int status = -EIO;
@@ -100,10 +110,10 @@ static int read_allowed(pid_t tid, struct wf_cpus *out)
 }
 
 /* "TID (name) S …", where the name may contain anything, and the 39th field is the processor. */
-static int read_stat(pid_t tid, struct wf_thread_place *place)
+static int read_stat(pid_t process, pid_t tid, struct wf_thread_place *place)
 {
     char text[2048];
-    FILE *file = open_of_task(tid, "stat");
+    FILE *file = open_of_task(process, tid, "stat");
     if (!file)
         return -errno;
     size_t length = fread(text, 1, sizeof(text) - 1, file);
@@ -120,15 +130,20 @@ static int read_stat(pid_t tid, struct wf_thread_place *place)
     return 0;
 }
 
-int wf_pin_read(pid_t tid, struct wf_thread_place *out)
+static int read_thread(pid_t process, pid_t tid, struct wf_thread_place *out)
 {
     struct wf_thread_place place = {.tid = tid, .last_cpu = -1, .node = -1};
-    int status = read_allowed(tid, &place.allowed);
+    int status = read_allowed(process, tid, &place.allowed);
     if (status == 0)
-        status = read_stat(tid, &place);
+        status = read_stat(process, tid, &place);
     if (status == 0)
         *out = place;
     return status == -ENOENT ? -ESRCH : status;
+}
+
+int wf_pin_read(pid_t tid, struct wf_thread_place *out)
+{
+    return read_thread(0, tid, out);
 }
 
 static int by_number(const void *a, const void *b)
@@ -138,11 +153,12 @@ static int by_number(const void *a, const void *b)
 }
 
 /* All tids, which the caller frees; how many, or negative errno. */
-static int list_tids(pid_t **out)
+static int list_tids(pid_t process, pid_t **out)
 {
+    char folder[40];
     pid_t *tids = NULL;
     int count = 0, room = 0, status = 0;
-    DIR *directory = opendir("/proc/self/task");
+    DIR *directory = opendir(task_folder(process, folder, sizeof(folder)));
     if (!directory)
         return -errno;
     for (struct dirent *entry = readdir(directory); entry && status == 0; entry = readdir(directory)) {
@@ -166,15 +182,15 @@ static int list_tids(pid_t **out)
     return status ? status : count;
 }
 
-int wf_pin_threads(struct wf_thread_place *places, int max)
+int wf_pin_threads_of(pid_t process, struct wf_thread_place *places, int max)
 {
     pid_t *tids = NULL;
-    int listed = list_tids(&tids), there = 0, status = 0;
+    int listed = list_tids(process, &tids), there = 0, status = 0;
     if (listed > 0)
         qsort(tids, (size_t)listed, sizeof(*tids), by_number);
     for (int i = 0; i < listed && status == 0; i++) {
         struct wf_thread_place place;
-        status = wf_pin_read(tids[i], &place);
+        status = read_thread(process, tids[i], &place);
         if (status == 0 && there < max)
             places[there] = place;
         there += status == 0;
@@ -184,4 +200,9 @@ int wf_pin_threads(struct wf_thread_place *places, int max)
     if (listed >= 0)
         free(tids);
     return listed < 0 ? listed : status ? status : there;
+}
+
+int wf_pin_threads(struct wf_thread_place *places, int max)
+{
+    return wf_pin_threads_of(0, places, max);
 }

@@ -7,6 +7,7 @@
 #define WF_AFFINITY_PIN_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "affinity/cpus.h"
@@ -26,6 +27,8 @@ struct wf_thread_place {
 /* Every thread of this process from /proc/self/task, ascending tids. Returns how many there are, which may be more than
  * `max`; negative errno where /proc cannot be read. */
 int wf_pin_threads(struct wf_thread_place *places, int max);
+/* The same of another process: -ENOENT where there is none. 0: this one. */
+int wf_pin_threads_of(pid_t process, struct wf_thread_place *places, int max);
 /* One of them. */
 int wf_pin_read(pid_t tid, struct wf_thread_place *out);
 
@@ -37,5 +40,9 @@ int wf_place_memory(void *at, size_t bytes, int node, char *why, size_t why_room
  * pages that are not there yet, and those of which nothing is known, are not counted. Looks at no more than 1024 pages,
  * evenly spread. Returns how many it looked at, or -EPERM, -ENOSYS, …. */
 int wf_place_where(const void *at, size_t bytes, int *counts, int max);
+
+/* Bytes of a process's own (anonymous) memory by node, from numa_maps: bytes[node] for nodes 0 .. max-1. 0; -ENOENT, a
+ * kernel without NUMA, or no such process; -EACCES, not ours to ask. */
+int wf_place_of(pid_t process, uint64_t *bytes, int max);
 
 #endif

@@ -5,6 +5,7 @@
 #include <numaif.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -104,4 +105,39 @@ int wf_place_where(const void *at, size_t bytes, int *counts, int max)
         if (nodes[i] >= 0 && nodes[i] < max)
             counts[nodes[i]] += 1;
     return (int)looked_at;
+}
+
+/* "7f00 default anon=5 dirty=5 N0=3 N1=2 kernelpagesize_kB=4": pages of a mapping on each node, of the size at the end.
+ */
+static void count_mapping(char *line, uint64_t *bytes, int max)
+{
+    const char *size = strstr(line, "kernelpagesize_kB=");
+    uint64_t page = size ? strtoull(size + strlen("kernelpagesize_kB="), NULL, 10) * 1024 : page_bytes();
+    char *rest = NULL;
+    if (!strstr(line, " anon=") || strstr(line, " file="))
+        return;
+    for (char *word = strtok_r(line, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest)) {
+        unsigned node;
+        unsigned long long pages;
+        if (sscanf(word, "N%u=%llu", &node, &pages) == 2 && node < (unsigned)(max > 0 ? max : 0))
+            bytes[node] += pages * page;
+    }
+}
+
+int wf_place_of(pid_t process, uint64_t *bytes, int max)
+{
+    char path[48], *line = NULL;
+    size_t room = 0;
+    memset(bytes, 0, (size_t)(max > 0 ? max : 0) * sizeof(*bytes));
+    snprintf(path, sizeof(path), "/proc/%d/numa_maps", (int)process);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return -errno;
+    errno = 0;
+    while (getline(&line, &room, file) >= 0)
+        count_mapping(line, bytes, max);
+    int status = ferror(file) ? -errno : 0; /* opening it is allowed to many, reading it is not */
+    free(line);
+    fclose(file);
+    return status;
 }

@@ -27,6 +27,8 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_XML] = {"xml", VALUE_NEEDED, BENCH_TOPO, "--xml FILE",
                  "plan for another machine: hwloc's description of it, or synthetic:numa:2 core:4 pu:2"},
     [OPT_SVG] = {"svg", VALUE_NEEDED, BENCH_TOPO, "--svg FILE", "a drawing of the machine ('-': standard output)"},
+    [OPT_IN_FORCE] = {"in-force", VALUE_NEEDED, BENCH_TOPO, "--in-force PID|FILE",
+                      "instead: where the threads and memory of a process are, or were in a result's run"},
     [OPT_GPUS] = {"gpus", VALUE_NEEDED, BENCH_TOPO, "--gpus LIST",
                   "the GPUs that are endpoints, as in 0,2 (default: all)"},
     [OPT_HELP] = {"help", VALUE_NONE, EVERY_COMMAND, "--help", "this text"},

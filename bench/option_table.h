@@ -20,6 +20,7 @@ enum bench_option_id {
     OPT_MARKDOWN,
     OPT_XML,
     OPT_SVG,
+    OPT_IN_FORCE,
     OPT_GPUS,
     OPT_HELP,
     OPT_CHILD,

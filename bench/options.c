@@ -139,6 +139,9 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
     case OPT_SVG:
         options->svg = value;
         return 0;
+    case OPT_IN_FORCE:
+        options->in_force = value;
+        return 0;
     case OPT_GPUS:
         options->gpus = value;
         return 0;

@@ -41,9 +41,10 @@ struct bench_options {
     bool markdown; /* config: the table of the documentation */
     bool child;    /* this process is node1 of --local */
     /* topo; words of the command line; NULL: not said */
-    const char *xml;  /* the machine: a file of hwloc's, or synthetic:... */
-    const char *svg;  /* where a drawing goes */
-    const char *gpus; /* which of them are the endpoints */
+    const char *xml;      /* the machine: a file of hwloc's, or synthetic:... */
+    const char *svg;      /* where a drawing goes */
+    const char *in_force; /* a process or a result to be looked at instead of a plan */
+    const char *gpus;     /* which of them are the endpoints */
 };
 
 /* Reads defaults, file, environment and the command line (argv[0] is the command's name). `options` can be given to

@@ -131,6 +131,10 @@ int bench_topo(struct bench_options *options)
     struct wf_status status = {0};
     int exit_status;
 
+    if (options->in_force) {
+        free(topo);
+        return bench_topo_in_force(options);
+    }
     if (options->svg && strcmp(options->svg, "-") == 0 &&
         strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0) {
         fprintf(stderr, "weft: --json - and --svg - are both standard output: give one of them a file\n");

@@ -142,6 +142,24 @@ if command -v taskset >/dev/null && (($(nproc) > 1)); then
     run taskset -c "$cpu" "$program" topo
     expect_text "may use processors $cpu only" "within an affinity"
 fi
+# What is in force: of a process, and of a run by its result.
+run "$program" topo --in-force $$
+expect_status 0 "a process"
+expect_text "in force in process $$" "a process"
+expect_text "$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$$/status")" "a process"
+"$program" pair --local --rails 127.0.0.1 --size 4K -n 2 --quiet --set workers=split --json "$scratch/run.json" </dev/null ||
+    fail "a run for its result"
+run "$program" topo --in-force "$scratch/run.json"
+expect_status 0 "a result"
+expect_text "in force at node0" "a result"
+expect_text "weft-tx0" "a result"
+expect_text "in force at node1" "a result"
+wrong 2 "no such process" --in-force 999999999
+wrong 2 "missing.json" --in-force "$scratch/missing.json"
+wrong 2 "neither" --in-force "$scratch/empty.xml"
+echo '{"host": [{"name": "a", "affinity": null}]}' >"$scratch/early.json"
+wrong 2 "no affinity" --in-force "$scratch/early.json"
+
 # A container that hides /sys has no NICs to show, and that is no error.
 if unshare -rm true 2>/dev/null; then
     # shellcheck disable=SC2016  # for the inner shell
