@@ -178,7 +178,8 @@ static int read_cpus(hwloc_topology_t topology, struct wf_machine *machine, char
     return 0;
 }
 
-/* What the kernel lets this process use: hwloc knows the cpuset, but not the affinity. */
+/* What the kernel lets this process use: hwloc knows the cpuset, but not the affinity. Asked before hwloc is: where a
+ * container's filter refuses the question, hwloc repeats it for ever. */
 static int read_allowed(struct wf_machine *machine, char *why, size_t why_room)
 {
     int room = WF_CPUS_MAX;
@@ -197,7 +198,6 @@ static int read_allowed(struct wf_machine *machine, char *why, size_t why_room)
         if (rc != -EINVAL || room > 1 << 20) /* -EINVAL: the kernel has more processors than that */
             return fail(-EIO, why, why_room, "cannot read which processors this process may use: %s", strerror(-rc));
     }
-    wf_cpus_intersect(&machine->allowed, &machine->online);
     return 0;
 }
 
@@ -218,7 +218,7 @@ static int fill(hwloc_topology_t topology, const char *source, struct wf_machine
     } else {
         if (gethostname(machine->name, sizeof(machine->name) - 1) != 0)
             snprintf(machine->name, sizeof(machine->name), "this machine");
-        rc = read_allowed(machine, why, why_room);
+        wf_cpus_intersect(&machine->allowed, &machine->online);
         wf_nics_read(machine, "/sys", "/proc");
     }
     wf_discover_devices(topology, machine);
@@ -236,8 +236,10 @@ int wf_machine_discover(const char *source, struct wf_machine *out, char *why, s
         return fail(-ENOMEM, why, why_room, "no memory for the machine");
     if (source && !source[0])
         source = NULL;
-    int rc = load(source, &topology, why, why_room);
-    if (rc == 0) {
+    int rc = source ? 0 : read_allowed(machine, why, why_room);
+    if (rc == 0)
+        rc = load(source, &topology, why, why_room);
+    if (topology) {
         rc = fill(topology, source, machine, why, why_room);
         hwloc_topology_destroy(topology);
     }
