@@ -180,7 +180,8 @@ static int read_cpus(hwloc_topology_t topology, struct wf_machine *machine, char
     return 0;
 }
 
-/* What the kernel lets this process use: hwloc knows the cpuset, but not the affinity. */
+/* What the kernel lets this process use: hwloc knows the cpuset, but not the affinity. Asked before hwloc is: where a
+ * container's filter refuses the question, hwloc repeats it for ever. */
 static int read_allowed(struct wf_machine *machine, char *why, size_t why_room)
 {
     int room = WF_CPUS_MAX;
@@ -199,7 +200,6 @@ static int read_allowed(struct wf_machine *machine, char *why, size_t why_room)
         if (rc != -EINVAL || room > 1 << 20) /* -EINVAL: the kernel has more processors than that */
             return fail(-EIO, why, why_room, "cannot read which processors this process may use: %s", strerror(-rc));
     }
-    wf_cpus_intersect(&machine->allowed, &machine->online);
     return 0;
 }
 
@@ -220,7 +220,7 @@ static int fill(hwloc_topology_t topology, const char *source, struct wf_machine
     } else {
         if (gethostname(machine->name, sizeof(machine->name) - 1) != 0)
             snprintf(machine->name, sizeof(machine->name), "this machine");
-        rc = read_allowed(machine, why, why_room);
+        wf_cpus_intersect(&machine->allowed, &machine->online);
         wf_nics_read(machine, "/sys", "/proc");
         wf_nics_ask_drivers(machine);
     }
@@ -237,7 +237,9 @@ static int discover(const char *source, struct wf_machine *out, char *why, size_
 
     if (!machine)
         return fail(-ENOMEM, why, why_room, "no memory for the machine");
-    int rc = load(source, &topology, why, why_room);
+    int rc = source ? 0 : read_allowed(machine, why, why_room);
+    if (rc == 0)
+        rc = load(source, &topology, why, why_room);
     if (rc == 0) {
         rc = fill(topology, source, machine, why, why_room);
         hwloc_topology_destroy(topology);

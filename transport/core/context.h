@@ -66,7 +66,7 @@ struct weft_context {
     uint64_t seed;  /* state of the reproducible generator; 0: system */
     uint64_t boot_nonce;
     char host_name[WF_NAME_BYTES];
-    char fallbacks[1024];
+    char fallbacks[4096]; /* with the notes of a plan, which come first */
 
     int rail_count;
     struct wf_rail rails[WF_RAILS_MAX];

@@ -61,6 +61,7 @@ static int keep(struct weft_context *context, const struct wf_plan *plan, struct
     struct wf_placement *placement = &context->placement;
     for (int i = 0; i < plan->rail_count; i++)
         placement->rail_nodes[i] = (int16_t)plan->rails[i].node;
+    note_lines(context, plan->notes);
     if (plan->pin == WF_PIN_OFF)
         return 0;
     placement->cpus = calloc((size_t)context->worker_count, sizeof *placement->cpus);
@@ -70,7 +71,6 @@ static int keep(struct weft_context *context, const struct wf_plan *plan, struct
         const struct wf_plan_rail *rail = &plan->rails[i / 2];
         wf_cpus_unite(&placement->cpus[context->shared ? 0 : i], i % 2 ? &rail->rx : &rail->tx);
     }
-    note_lines(context, plan->notes);
     return 0;
 }
 
@@ -123,6 +123,8 @@ int wf_placement_enter(struct wf_worker *worker, struct wf_status *status)
         return 0;
     if (placement->pin == WF_PIN_REQUIRE)
         return wf_fail(status, result, "pin = require: thread %s: %s", worker->name, why);
+    if (strstr(context->fallbacks, why))
+        return 0; /* one thread stands for all that are refused alike: there is not room for 32 */
     wf_context_fallback(context, "pin: thread %s is where the system puts it, %s", worker->name, why);
     return 0;
 }
