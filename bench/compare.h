@@ -19,7 +19,7 @@ struct bench_compare_texts {
     } rails[PEER_RAILS_MAX];
     char settings[PEER_WORDS_MAX][128];
     char engine[16];      /* Weft's, with these settings */
-    char fallbacks[2048]; /* a line each, as weft_context_fallbacks() */
+    char fallbacks[4096]; /* a line each, as weft_context_fallbacks() */
 };
 
 /* The plan that the options ask for. -EINVAL: wrong usage. */

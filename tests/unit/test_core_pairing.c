@@ -43,6 +43,7 @@ static void lists_meet(void **state)
         {"by name within a subnet", "10.0.0.1/24 eth1;10.0.0.2/24 eth2", "10.0.0.3/0 eth2;10.0.0.4/0 eth1", "0-1 1-0"},
         {"by name across subnets", "10.0.1.1/24 a;10.0.2.1/24 b", "10.1.1.1/0 b;10.1.2.1/0 a", "0-1 1-0"},
         {"the subnet before the name", "10.0.1.1/24 a;10.0.2.1/24 b", "10.0.1.2/0 b;10.0.2.2/0 a", "0-0 1-1"},
+        {"the narrower of two subnets first", "10.0.0.1/8;10.0.1.1/24", "10.0.1.2;10.9.0.2", "0-1 1-0"},
         {"one subnet for all: by order", "127.0.1.1/8;127.0.2.1/8", "127.0.1.1;127.0.2.1", "0-0 1-1"},
         {"two meet four of their subnets", "10.0.1.1/24;10.0.2.1/24", "10.0.2.2;10.0.2.3;10.0.1.2;10.0.1.3",
          "0-2 0-3 1-0 1-1"},

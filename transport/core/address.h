@@ -28,9 +28,9 @@ int wf_address_port(const struct sockaddr_storage *address);
 bool wf_address_is_any(const struct sockaddr_storage *address);
 /* Same host part? IPv4-mapped IPv6 counts as IPv4. */
 bool wf_address_same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
-/* fe80::/10: means something only together with an interface, whose number is local to this machine. */
 /* Are two addresses of one family alike in their first `prefix` bits? */
 bool wf_address_in_subnet(const struct sockaddr_storage *a, const struct sockaddr_storage *b, int prefix);
+/* fe80::/10: means something only together with an interface, whose number is local to this machine. */
 bool wf_address_is_link_local(const struct sockaddr_storage *address);
 /* Gives a link-local address the interface with this number; leaves others alone. */
 void wf_address_set_scope(struct sockaddr_storage *address, uint32_t interface);

@@ -9,6 +9,8 @@
 #define RAILS_MAX 64
 #define ANOTHER_FAMILY (-1)
 #define BEST 5
+#define IN_SUBNET 4 /* from here on */
+#define PREFIX_MAX 128
 
 struct pairing {
     const struct wf_pairing_rail *ours, *theirs;
@@ -29,7 +31,7 @@ static int likeness(const struct wf_pairing_rail *ours, const struct wf_pairing_
     if (local != wf_address_is_link_local(b))
         return 0;
     if (!local && ours->prefix > 0 && wf_address_in_subnet(a, b, ours->prefix))
-        return same_name ? BEST : 4;
+        return same_name ? BEST : IN_SUBNET;
     return same_name ? 2 : 1;
 }
 
@@ -42,13 +44,23 @@ static void add(struct pairing *pairing, int ours, int theirs)
     pairing->their_pairs[theirs] += 1;
 }
 
-/* One for each, as far as both sides have some: those that suit each other best first. */
+static void match_one(struct pairing *pairing, int i, int least)
+{
+    for (int k = 0; k < pairing->their_count && pairing->our_pairs[i] == 0; k++)
+        if (pairing->their_pairs[k] == 0 && likeness(&pairing->ours[i], &pairing->theirs[k]) >= least)
+            add(pairing, i, k);
+}
+
+/* One for each, as far as both sides have some: those that suit each other best first. A subnet may hold another one,
+ * whose rails have no choice: the narrowest chooses first. */
 static void match(struct pairing *pairing, int least)
 {
+    for (int prefix = PREFIX_MAX; prefix > 0 && least >= IN_SUBNET; prefix--)
+        for (int i = 0; i < pairing->our_count; i++)
+            if (pairing->ours[i].prefix == prefix)
+                match_one(pairing, i, least);
     for (int i = 0; i < pairing->our_count; i++)
-        for (int k = 0; k < pairing->their_count && pairing->our_pairs[i] == 0; k++)
-            if (pairing->their_pairs[k] == 0 && likeness(&pairing->ours[i], &pairing->theirs[k]) >= least)
-                add(pairing, i, k);
+        match_one(pairing, i, least);
 }
 
 /* The rail of the other side that suits one that is left over, and of equal ones the one with the fewest pairs. */

@@ -3,7 +3,8 @@
  * has one of its family; a rail of the shorter side is in several. Pure.
  *
  * Best first: in one subnet and of one name (two machines of a kind call the same card the same); in one subnet; of one
- * name; in the order of the lists. Link-local addresses are in no subnet that would say anything, and meet their like.
+ * name; in the order of the lists. Where a subnet holds another one, the rails of the narrower choose first. Link-local
+ * addresses are in no subnet that would say anything, and meet their like.
  */
 #ifndef WF_CORE_PAIRING_H
 #define WF_CORE_PAIRING_H

@@ -261,7 +261,8 @@ static int prefix_of(const struct ifaddrs *one)
     return bits;
 }
 
-/* Link-local addresses name their interface: they are never in doubt. */
+/* Of several subnets of its interface the narrowest is the rail's, as for the kernel. Link-local addresses name their
+ * interface: they are never in doubt. */
 static void note_subnets(struct wf_rail *rails, int count)
 {
     struct ifaddrs *all;
@@ -270,7 +271,7 @@ static void note_subnets(struct wf_rail *rails, int count)
     for (int i = 0; i < count; i++)
         for (struct ifaddrs *one = all; one; one = one->ifa_next) {
             bool own = strcmp(one->ifa_name, rails[i].device) == 0;
-            if (own && in_subnet(one, &rails[i]))
+            if (own && in_subnet(one, &rails[i]) && prefix_of(one) > rails[i].prefix)
                 rails[i].prefix = prefix_of(one);
             else if (!own && !wf_address_is_link_local(&rails[i].address))
                 rails[i].crowded |= in_subnet(one, &rails[i]);
