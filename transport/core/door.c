@@ -117,7 +117,7 @@ static void finish_dial(struct wf_door *door, struct wf_dial *dial)
 }
 
 /* Is the dial over? Looks at its session and its deadline. */
-static bool dial_is_over(struct wf_dial *dial, int64_t now)
+static bool dial_is_over(struct wf_door *door, struct wf_dial *dial, int64_t now)
 {
     if (dial->status.code < 0)
         return true;
@@ -133,6 +133,9 @@ static bool dial_is_over(struct wf_dial *dial, int64_t now)
     if (now < dial->deadline_ns)
         return false;
     WF_REACHED_IF(dial->session, "session JOINING: deadline");
+    wf_talks_time_out(door, dial); /* a rail that has not answered is named */
+    if (dial->status.code < 0)
+        return true;
     wf_fail(&dial->status, -ETIMEDOUT, "no answer from %s before the deadline%s%s; is the other node's server running?",
             dial->text, dial->last_error ? ": " : "", dial->last_error ? wf_strerror(dial->last_error) : "");
     return true;
@@ -143,7 +146,7 @@ static int64_t tick_dials(struct wf_door *door, int64_t now)
     int64_t next = WF_NEVER;
     WF_LIST_EACH (link, following, &door->dials) {
         struct wf_dial *dial = WF_CONTAINER(link, struct wf_dial, link);
-        if (dial_is_over(dial, now)) {
+        if (dial_is_over(door, dial, now)) {
             finish_dial(door, dial);
             continue;
         }

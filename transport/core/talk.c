@@ -264,6 +264,17 @@ static void step_sent(struct wf_talk *talk)
         wf_talk_read_message(talk);
 }
 
+/* A pair of rails that does not meet is named: ours, with its address, before theirs, which stands in front of it all.
+ */
+static void cannot_reach(struct wf_talk *talk, int code, const char *why)
+{
+    const struct wf_session_rail *rail = &talk->session->rails[talk->join.rail];
+    char from[80];
+    wf_address_text(&rail->from, false, from, sizeof from);
+    wf_talk_fail(talk, code, "rail %s (%s) cannot reach it: %s; see to the route, or leave it out (setting rails)",
+                 rail->name, from, why);
+}
+
 static void step_connected(struct wf_talk *talk)
 {
     int result = (int)talk->op.result;
@@ -277,8 +288,7 @@ static void step_connected(struct wf_talk *talk)
         wf_talk_end(talk);
     } else {
         WF_REACHED("channel DIALING: nobody answers");
-        wf_talk_fail(talk, result, "rail %s cannot reach it: %s", talk->session->rails[talk->join.rail].name,
-                     wf_strerror(result));
+        cannot_reach(talk, result, wf_strerror(result));
     }
 }
 
@@ -305,7 +315,10 @@ static void time_out(struct wf_talk *talk)
     bool dialing = talk->state == WF_TALK_CONNECTING;
     WF_REACHED_IF(talk->session && dialing, "channel DIALING: deadline");
     WF_REACHED_IF(talk->session && !dialing, "channel PROVING: deadline");
-    wf_talk_fail(talk, -ETIMEDOUT, "said nothing for too long");
+    if (talk->session && dialing)
+        cannot_reach(talk, -ETIMEDOUT, "no answer");
+    else
+        wf_talk_fail(talk, -ETIMEDOUT, "said nothing for too long");
 }
 
 int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
@@ -329,6 +342,15 @@ int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
             next = talk->deadline_ns;
     }
     return next;
+}
+
+void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial)
+{
+    WF_LIST_EACH (link, following, &door->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+        if (talk->dial == dial && talk->session && talk->state == WF_TALK_CONNECTING)
+            time_out(talk);
+    }
 }
 
 void wf_talks_forget(struct wf_door *door, const struct wf_session *session)

@@ -66,6 +66,8 @@ void wf_talk_step(struct wf_talk *talk);
 
 /* Deadlines; and destroys conversations that are over. Returns the next deadline. */
 int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns);
+/* Those of a dial that nobody has answered yet fail now: its own deadline has come. */
+void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial);
 
 /* Ends every conversation about a session that is to be freed. */
 void wf_talks_forget(struct wf_door *door, const struct wf_session *session);
