@@ -18,7 +18,7 @@
 struct weft_context;
 struct wf_worker;
 
-/* What the core keeps of a plan. All zero: nothing is pinned, and nothing is known of where rails are. */
+/* What the core keeps of a plan. Without one nothing is pinned, and no rail has a node. All zero: not planned yet. */
 struct wf_placement {
     enum wf_pin pin;
     enum wf_rail_policy rail_policy;

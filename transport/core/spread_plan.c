@@ -96,15 +96,19 @@ static bool is_on_its_rails(const struct wf_channel *channel, const struct weft_
     return local >= 0 && (connection->rails >> local & 1);
 }
 
-bool wf_spread_serves(const struct wf_channel *channel, const struct weft_connection *connection)
+/* Does a rail of the connection work? */
+static bool has_own_lane(const struct wf_session *session, const struct weft_connection *connection)
 {
-    const struct wf_session *session = channel->session;
-    if (connection->rails == WF_RAILS_ANY || is_on_its_rails(channel, connection))
-        return true;
     for (int i = 0; i < session->channel_count; i++)
         if (is_lane(session->channels[i]) && is_on_its_rails(session->channels[i], connection))
-            return false;
-    return true;
+            return true;
+    return false;
+}
+
+bool wf_spread_serves(const struct wf_channel *channel, const struct weft_connection *connection)
+{
+    return connection->rails == WF_RAILS_ANY || is_on_its_rails(channel, connection) ||
+           !has_own_lane(channel->session, connection);
 }
 
 static void make_known(struct wf_spread *spread, const struct wf_channel *channel)
@@ -122,9 +126,11 @@ static uint64_t share_among_some(const struct wf_channel *channel, const struct 
     const struct wf_session *session = channel->session;
     struct wf_spread *spread = &channel->session->spread;
     struct wf_lane_total total = {0};
+    bool any = !has_own_lane(session, connection);
     int count = 0;
     for (int i = 0; i < session->channel_count; i++) {
-        bool serves = is_lane(session->channels[i]) && wf_spread_serves(session->channels[i], connection);
+        const struct wf_channel *other = session->channels[i];
+        bool serves = is_lane(other) && (any || is_on_its_rails(other, connection));
         spread->some[i] = serves ? spread->lanes[i] : (struct wf_lane){0};
         if (serves)
             wf_lane_total_add(&total, &spread->some[i]);
