@@ -51,7 +51,7 @@ struct weft_error {
 
 /* How an operation ended. */
 struct weft_completion {
-    int status;           /* 0, or a negative errno */
+    int status;           /* 0, or a negative errno; -EIO: a GPU failed, -ENODEV: it is lost */
     uint32_t reserved;    /* 0 */
     uint64_t bytes;       /* payload bytes moved: the message's size, also when it is below the capacity */
     uint64_t tag;         /* the tag of the message (differs from the one asked for with WEFT_ANY_TAG) */
@@ -209,6 +209,37 @@ struct weft_fault_stats {
 /* 1 and the counts where faults are injected, else 0. */
 WEFT_API int weft_context_faults(const struct weft_context *context, struct weft_fault_stats *stats);
 
+/* ------------------------------------------------------------------------------------------- GPUs */
+
+/* A GPU of this machine. */
+struct weft_gpu_info {
+    int32_t index;  /* as in the setting `gpus`: the driver's number */
+    int32_t in_use; /* 1: this context has made it ready */
+    char name[96];
+    char pci[20];      /* "0000:19:00.0"; "": unknown */
+    int32_t numa_node; /* that it hangs from; -1: unknown, or the machine has one */
+    uint64_t bytes;    /* of its memory */
+};
+
+/* Fills up to `max` entries; returns the number of GPUs, 0 where there is no GPU memory for this context (setting
+ * `cuda`, or a line in weft_context_fallbacks() that says why). */
+WEFT_API int weft_context_gpus(const struct weft_context *context, struct weft_gpu_info *gpus, int max);
+
+/* What messages may lie in: "host", "cuda", or "cuda (emulated)" with the driver of the tests. */
+WEFT_API const char *weft_context_memory(const struct weft_context *context);
+
+/*
+ * GPU memory for those who have no CUDA of their own, and copies from and to it; both wait, also for other work of the
+ * GPU, and are meant for setting up. A GPU that the context has not used yet is made ready first. Errors: -ENODEV there
+ * is no such GPU, or it is lost; -ENOMEM; -EIO.
+ */
+WEFT_API int weft_gpu_alloc(struct weft_context *context, int gpu, uint64_t bytes, void **out, struct weft_error *err);
+/* Nothing under way refers to it. NULL is allowed. */
+WEFT_API void weft_gpu_free(struct weft_context *context, int gpu, void *memory);
+/* Either side may be host memory or GPU memory, registered or not. */
+WEFT_API int weft_gpu_copy(struct weft_context *context, void *to, const void *from, uint64_t bytes,
+                           struct weft_error *err);
+
 /* ------------------------------------------------------------------------------------------- endpoints */
 
 #define WEFT_ANY_ENDPOINT UINT32_MAX
@@ -257,9 +288,12 @@ WEFT_API uint32_t weft_connection_remote(const struct weft_connection *connectio
 enum weft_memory_kind { WEFT_MEMORY_HOST = 0, WEFT_MEMORY_HOST_PINNED = 1, WEFT_MEMORY_CUDA = 2 };
 
 /*
- * Makes `length` bytes at `base` known. Host memory need not be registered to be sent or received into. Every peer that
- * is told the key may read and write the memory (weft_read, weft_write) until the registration ends. Errors: -EINVAL
- * (NULL, or the range wraps), -ENOMEM.
+ * Makes `length` bytes at `base` known, of host memory or of one allocation of one GPU (cudaMalloc, a pool, or mapped
+ * with the virtual memory calls). Host memory need not be registered to be sent or received into; GPU memory must be,
+ * for as long as operations on it are under way: these are then told of it (weft_options.registration), or find it by
+ * address. The first registration of a GPU's memory makes that GPU ready (setting `gpus` does it before): it may wait.
+ * Every peer that is told the key may read and write the memory (weft_read, weft_write) until the registration ends.
+ * Errors: -EINVAL (NULL, the range wraps, or spans two allocations), -ENODEV (a GPU that cannot be used), -ENOMEM.
  */
 WEFT_API int weft_register(struct weft_context *context, void *base, uint64_t length, struct weft_registration **out,
                            struct weft_error *err);
@@ -277,6 +311,10 @@ WEFT_API void weft_deregister(struct weft_registration *registration);
 enum weft_flags {
     WEFT_ANY_TAG = 1u << 0, /* receive: the next message of the connection whatever its tag */
     WEFT_NOTIFY = 1u << 1,  /* write, read: the peer gets the notification of the options once it is done */
+    /* The operation takes its place in the order of the options' stream: its memory, which must be a GPU's, is not
+     * touched before the work that is in the stream now has been done, and work put to the stream after the call waits
+     * for the operation's end, also where that is an error. Nothing waits in the call, nor does a processor. */
+    WEFT_ON_STREAM = 1u << 2,
 };
 
 #define WEFT_NOTIFICATION_MAX 65536 /* bytes of a notification */
@@ -291,6 +329,7 @@ struct weft_options {
     uint64_t notify_length;                 /* and how many: 0 to WEFT_NOTIFICATION_MAX */
     struct weft_queue *queue;               /* NULL, or the queue (of this context) that the request ends in */
     void *user_data;                        /* comes back in the completion; never looked at */
+    void *stream;                           /* with WEFT_ON_STREAM: a CUstream of the memory's GPU; NULL: the default */
 };
 
 /*
@@ -298,7 +337,8 @@ struct weft_options {
  * completes: that is when every byte has been acknowledged, or, for small messages, copied. Messages of one
  * connection and tag are matched in the order in which they were posted.
  * Errors: -EAGAIN the setting `requests` is exhausted (nothing was posted: test or wait for some, then try again),
- * -ESHUTDOWN the connection is closed, -EINVAL, or the peer's status.
+ * -ESHUTDOWN the connection is closed, -EINVAL, -EFAULT GPU memory that is not registered, -ENODEV of a GPU that is
+ * lost, or the peer's status.
  */
 WEFT_API int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
                        const struct weft_options *options, struct weft_request **out);

@@ -108,6 +108,14 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_CRC_LIMIT] = INT(LIBRARY, "crc_limit", "16", "chunks", 0, 1000000,
                              "A rail that has damaged so many chunks is not used any more while another is left; 0 "
                              "means it always is."),
+    [WF_SET_CUDA] = CHOICE(LIBRARY, "cuda", "auto", "auto|off|require",
+                           "Whether messages may lie in GPU memory; auto where a driver and a GPU are found, require "
+                           "fails where they are not."),
+    [WF_SET_GPUS] = TEXT(LIBRARY, "gpus", "",
+                         "The GPUs to make ready at the start, as in 0,2,5-7, or all; empty means each when memory of "
+                         "it is registered first."),
+    [WF_SET_STAGING] = SIZE(LIBRARY, "staging", "64M", 64 * KIB, 16 * GIB,
+                            "Pinned memory per GPU and direction through which messages in its memory pass."),
     [WF_SET_FAULT] =
         TEXT(LIBRARY, "fault", "",
              "Faults to inject, to see what becomes of them: seed=N,reset_every=SIZE,flip_every=SIZE,short=1,"
@@ -175,6 +183,7 @@ static const struct wf_alias aliases[] = {
     {"UCCL_TCPX_PERF_SIZE", WF_SET_SIZE},
     {"UCCL_TCPX_PERF_ITERS", WF_SET_ITERS},
     {"UCCL_TCPX_BOOTSTRAP_PORT_BASE", WF_SET_PORT},
+    {"GPU_LIST", WF_SET_GPUS},
     {"LOG_DIR", WF_SET_LOG_DIR},
     {"NCCL_SOCKET_IFNAME", WF_SET_RAILS},
     {"NCCL_GPUDIRECTTCPX_SOCKET_IFNAME", WF_SET_RAILS},
@@ -184,7 +193,7 @@ static const struct wf_alias aliases[] = {
 };
 
 /* Names that scripts read: WEFT_CONFIG, WEFT_SETUP, …. They are no settings, and no typing errors either. */
-static const char *const script_names[] = {"config", "setup", "gpus", "build", "test_program", "test_root"};
+static const char *const script_names[] = {"config", "setup", "build", "test_program", "test_root"};
 
 _Static_assert(sizeof(script_names) / sizeof(script_names[0]) == WF_SCRIPT_NAMES, "config_parts.h counts them");
 
