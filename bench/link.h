@@ -26,7 +26,7 @@ struct bench_link {
     int connect_timeout_ms;
     struct bench_footprint footprint;
     struct bench_placement placement;
-    struct bench_gpus gpus;          /* once the context is there; the other node may decide otherwise */
+    struct bench_gpus gpus;          /* in use; the other node may decide otherwise */
     const struct bench_arena *arena; /* NULL until there are buffers; the backends see to what they need for them */
 };
 
@@ -39,8 +39,9 @@ int bench_link_numa_node(const struct bench_link *link, uint32_t endpoint);
 /* The library's settings out of `config`, in a form a context can be created from; the caller destroys it. */
 int bench_library_settings(const struct wf_config *config, struct weft_config **out, struct wf_status *status);
 
-/* Creates the context. */
-int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, struct wf_status *status);
+/* Creates the context; `gpus` (NULL: none) are made ready in it. */
+int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, const struct bench_gpus *gpus,
+                    struct wf_status *status);
 
 /* node0: listens; `port` is written before anybody is waited for. */
 int bench_link_listen(struct bench_link *link, const char *address, int *port, struct wf_status *status);
