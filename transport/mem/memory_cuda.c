@@ -44,6 +44,12 @@ static wf_cu_result describe(const struct wf_cuda_api *api, int ordinal, struct 
     return WF_CU_SUCCESS;
 }
 
+static bool cuda_present(void *host)
+{
+    (void)host;
+    return wf_cuda_is_loaded();
+}
+
 static int cuda_open(void *host, struct wf_memory **out, struct wf_status *status)
 {
     struct wf_memory *memory = calloc(1, sizeof(*memory));
@@ -178,6 +184,7 @@ static int cuda_use(struct wf_memory *memory, int index, struct wf_status *statu
 
 const struct wf_memory_ops wf_memory_cuda = {
     .kind = "cuda",
+    .present = cuda_present,
     .open = cuda_open,
     .close = cuda_close,
     .name = cuda_name,
