@@ -177,6 +177,17 @@ static int choose(const struct setting *settings, int gpus, enum bench_command c
     return bench_gpus_choose(out, &options, 0, status);
 }
 
+/* "0,2" */
+static char *list_of(const struct bench_gpus *gpus, char *buffer, size_t room)
+{
+    size_t used = 0;
+
+    buffer[0] = '\0';
+    for (uint32_t i = 0; i < gpus->count && used < room; i++)
+        used += (size_t)snprintf(buffer + used, room - used, i ? ",%d" : "%d", gpus->infos[i].index);
+    return buffer;
+}
+
 static void gpus_are_chosen_by_settings_and_by_what_there_is(void **state)
 {
     static const struct {
@@ -226,7 +237,7 @@ static void gpus_are_chosen_by_settings_and_by_what_there_is(void **state)
             fail_msg("row %zu: %d, '%s'", i, rc, status.text);
         if (rc)
             continue;
-        assert_string_equal(bench_gpus_list(&gpus, list, sizeof(list)), table[i].list);
+        assert_string_equal(list_of(&gpus, list, sizeof(list)), table[i].list);
         assert_int_equal(gpus.memory, list[0] ? BENCH_EMULATED : BENCH_HOST);
         assert_int_equal(gpus.fallback[0] != '\0', table[i].fallback);
     }
