@@ -39,9 +39,11 @@ struct wf_transit {
     struct wf_link link; /* device.queued, or device.running */
     struct wf_copy copy;
     struct wf_device *device;
-    struct wf_session *session;
-    struct wf_outbound *outbound; /* OUT: whose bytes they are; holds it as an operation does (in_engine) */
-    struct wf_inbound *inbound;   /* IN: claimed */
+    struct wf_session *session;   /* PEER: the receiver's */
+    struct wf_session *twin;      /* PEER: the sender's, held with its outbound; NULL: there is none */
+    bool landed;                  /* PEER: the sender is done with it */
+    struct wf_outbound *outbound; /* OUT, PEER: whose bytes they are; holds it as an operation does (in_engine) */
+    struct wf_inbound *inbound;   /* IN, PEER: claimed */
     struct wf_turn *turn;         /* MARK: part of it */
     struct wf_slot *slot;         /* IN: NULL where the bytes lie in the unexpected pool */
     uint64_t start, end;          /* of the message */

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/connection.h"
+#include "core/direct.h"
 #include "core/landing.h"
 #include "core/reached.h"
 #include "core/request.h"
@@ -70,7 +71,7 @@ void wf_match_remove(struct wf_inbound *inbound)
 /* A message and its receive have been joined, and its memory may be written: asks for the rest, lands what is here. */
 static void go_on(struct wf_inbound *inbound)
 {
-    if (inbound->total > inbound->burst) {
+    if (inbound->total > inbound->burst && !wf_direct_ask(inbound)) {
         inbound->grant_due = true;
         wf_inbound_todo(inbound);
     }
