@@ -70,6 +70,7 @@ struct wf_device {
 struct wf_device_share {
     struct wf_device *device;
     struct wf_slot_account accounts[WF_SLOT_WAYS][WF_SLOT_SIZES];
+    uint32_t landings; /* messages that are granted piece by piece */
 };
 
 /* Of a context. Entries only come. */
