@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
@@ -445,6 +446,100 @@ static void devices_wait_for_each_other_by_events(void **state)
     OK(cuda.cuDevicePrimaryCtxRelease(2));
 }
 
+static void a_paused_gpu_does_nothing(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t ended;
+
+    cuda.pause(DEVICE, 1);
+    ended = cuda.count("operations");
+    memset(fixture->pinned, 5, 4096);
+    OK(cuda.cuMemcpyHtoDAsync(fixture->memory, fixture->pinned, 4096, fixture->stream));
+    OK(cuda.cuMemcpyDtoHAsync(fixture->pinned + 4096, fixture->memory, 4096, fixture->stream));
+    OK(cuda.cuEventRecord(fixture->event, fixture->stream));
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(cuda.cuEventQuery(fixture->event), EMU_NOT_READY);
+        sched_yield();
+    }
+    assert_int_equal(cuda.count("operations"), ended);
+    assert_int_equal(fixture->pinned[4096], 0);
+    cuda.pause(DEVICE, 0);
+    until_done(fixture->event);
+    assert_int_equal(cuda.count("operations"), ended + 3);
+    assert_memory_equal(fixture->pinned, fixture->pinned + 4096, 4096);
+}
+
+/* --- several threads --- */
+
+#define THREADS 4
+#define TURNS 200
+
+struct worker {
+    pthread_t thread;
+    int device;
+    struct CUctx_st *context;
+    emu_pointer memory;
+    int wrong;
+};
+
+/* Sends a pattern through a GPU, cut into pieces, and compares what comes back. */
+static void *go_round(void *argument)
+{
+    struct worker *worker = argument;
+    struct CUstream_st *stream;
+    struct CUevent_st *event;
+    unsigned char *pinned = pages(2 * 65536);
+    emu_pointer second;
+    unsigned int seed = (unsigned int)worker->device;
+
+    worker->wrong += cuda.cuCtxPushCurrent(worker->context) != EMU_OK;
+    worker->wrong += cuda.cuStreamCreate(&stream, EMU_STREAM_NON_BLOCKING) != EMU_OK;
+    worker->wrong += cuda.cuEventCreate(&event, 2) != EMU_OK;
+    worker->wrong += cuda.cuMemHostRegister(pinned, 2 * 65536, 1) != EMU_OK;
+    worker->wrong += cuda.cuMemAlloc(&second, 65536) != EMU_OK;
+    for (int turn = 0; turn < TURNS && worker->wrong == 0; turn++) {
+        size_t cut = 1 + (size_t)rand_r(&seed) % 65535;
+        memset(pinned, turn + worker->device, 65536);
+        worker->wrong += cuda.cuMemcpyHtoDAsync(worker->memory, pinned, cut, stream) != EMU_OK;
+        worker->wrong += cuda.cuMemcpyHtoDAsync(worker->memory + cut, pinned + cut, 65536 - cut, stream) != EMU_OK;
+        worker->wrong += cuda.cuMemcpyDtoDAsync(second, worker->memory, 65536, stream) != EMU_OK;
+        worker->wrong += cuda.cuMemcpyDtoHAsync(pinned + 65536, second, 65536, stream) != EMU_OK;
+        worker->wrong += cuda.cuEventRecord(event, stream) != EMU_OK;
+        while (cuda.cuEventQuery(event) == EMU_NOT_READY)
+            sched_yield();
+        worker->wrong += memcmp(pinned, pinned + 65536, 65536) != 0;
+    }
+    worker->wrong += cuda.cuMemFree(second) != EMU_OK;
+    worker->wrong += cuda.cuMemHostUnregister(pinned) != EMU_OK;
+    worker->wrong += cuda.cuEventDestroy(event) != EMU_OK;
+    worker->wrong += cuda.cuStreamDestroy(stream) != EMU_OK;
+    munmap(pinned, 2 * 65536);
+    return NULL;
+}
+
+static void threads_do_not_disturb_each_other(void **state)
+{
+    (void)state;
+    struct worker workers[THREADS];
+
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.device = 4 + i / 2}; /* two on each */
+        OK(cuda.cuDevicePrimaryCtxRetain(&workers[i].context, workers[i].device));
+        OK(cuda.cuCtxPushCurrent(workers[i].context));
+        OK(cuda.cuMemAlloc(&workers[i].memory, 65536));
+        OK(cuda.cuCtxPopCurrent(NULL));
+    }
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, go_round, &workers[i]), 0);
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].wrong, 0);
+    }
+    for (int i = 0; i < THREADS; i++)
+        OK(cuda.cuDevicePrimaryCtxRelease(workers[i].device)); /* and the memory goes with the last one */
+    assert_int_equal(cuda.count("allocated"), 0);
+}
+
 /* A stream and an event that are destroyed with work in them finish it. */
 static void what_is_destroyed_finishes(void **state)
 {
@@ -522,6 +617,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(only_streams_keep_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_default_stream_waits_for_those_that_heed_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(devices_wait_for_each_other_by_events, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_paused_gpu_does_nothing, set_up, tear_down),
+        cmocka_unit_test(threads_do_not_disturb_each_other),
         cmocka_unit_test_setup_teardown(what_is_destroyed_finishes, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_asynchronous_synchronises, set_up, tear_down),
         cmocka_unit_test_setup_teardown(kernels_have_no_code, set_up, tear_down),
