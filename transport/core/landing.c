@@ -13,6 +13,7 @@
 #include "core/reached.h"
 #include "core/request.h"
 #include "core/session.h"
+#include "core/stage.h"
 
 int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes)
 {
@@ -238,7 +239,7 @@ bool wf_inbound_is_scattered(const struct wf_inbound *inbound)
 int wf_inbound_places(const struct wf_inbound *inbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
                       uint64_t *covered)
 {
-    if (inbound->state != WF_INBOUND_MATCHED)
+    if (inbound->state != WF_INBOUND_MATCHED || inbound->parked)
         return wf_inbound_pool_places(inbound, offset, length, iov, max, covered);
     if (wf_inbound_is_scattered(inbound))
         return wf_pieces_places(inbound->pieces, offset, length, iov, max, covered);
@@ -263,6 +264,11 @@ void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t en
 {
     struct wf_session *session = inbound->connection->session;
     uint8_t *target = inbound->place;
+    if (inbound->device) {
+        if (wf_stage_in_pooled(inbound, start, end) < 0)
+            wf_session_fail(session, -ENOMEM, "no memory to copy a message to a device");
+        return;
+    }
     while (start < end) {
         struct iovec pieces[WF_RX_SEGMENTS];
         uint64_t covered;
@@ -349,6 +355,8 @@ void wf_inbound_refuse(struct wf_inbound *inbound, int status)
     if (inbound->state == WF_INBOUND_DRAINING || inbound->state == WF_INBOUND_CONFIRMING)
         return;
     WF_REACHED_IF(inbound->state == WF_INBOUND_UNMATCHED, "incoming message UNMATCHED: refused");
+    inbound->claims -= inbound->parked;
+    inbound->parked = false;
     wf_match_remove(inbound);
     inbound->state = WF_INBOUND_DRAINING;
     inbound->refuse_status = status;
