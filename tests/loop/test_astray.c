@@ -23,8 +23,8 @@ static void begin(const char *settings, int rails, size_t bytes)
 {
     struct weft_error err = {0};
     loop_pair_create(&astray_pair, settings, NULL, rails);
-    loop_buffer_create(&near, bytes);
-    loop_buffer_create(&far, bytes);
+    loop_buffer_create(&near, LOOP_NEAR, bytes);
+    loop_buffer_create(&far, LOOP_FAR, bytes);
     loop_fill(near.data, bytes, bytes);
     LOOP_CALL(weft_register(astray_pair.node[1].context, far.data, bytes, &registration, &err), &err);
     astray_check_clean();
@@ -184,7 +184,7 @@ static void write_is_given_up_after_it_landed(void)
     struct weft_request *sent[CROWD], *received[CROWD];
     struct loop_buffer source;
     begin("channels=1 log=error", 1, 50000);
-    loop_buffer_create(&source, SMALL);
+    loop_buffer_create(&source, LOOP_NEAR, SMALL);
     loop_fill(source.data, SMALL, 1);
     for (int i = 0; i < CROWD; i++)
         received[i] = loop_recv(astray_connection(0), crowd[i], SMALL, 1);
