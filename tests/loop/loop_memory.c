@@ -12,7 +12,7 @@
 #include "loop_world.h"
 
 #define SLACK 0x5C
-#define GRAIN 512              /* device memory is taken in multiples of it; the slack makes up for the rest */
+#define GRAIN 512               /* device memory is taken in multiples of it; the slack makes up for the rest */
 #define BLOCK ((size_t)1 << 20) /* of what is copied from or to a device at a time */
 #define CONTEXTS_MAX 16
 

@@ -294,6 +294,11 @@ void wf_sim_memory_give(struct wf_sim_memory *memory, void *base)
 
 /* --- the seam --- */
 
+static bool sim_present(void *host)
+{
+    return host != NULL;
+}
+
 static int sim_memory_open(void *host, struct wf_memory **out, struct wf_status *status)
 {
     struct wf_sim_memory *world = host;
@@ -493,6 +498,7 @@ static int sim_export_dmabuf(struct wf_memory *memory, int device, const void *b
 
 const struct wf_memory_ops wf_memory_sim = {
     .kind = "cuda",
+    .present = sim_present,
     .open = sim_memory_open,
     .close = sim_memory_close,
     .name = sim_name,
