@@ -126,6 +126,10 @@ static void create_host(struct loop_buffer *buffer, size_t size)
 
 void loop_buffer_create_on(struct loop_buffer *buffer, int device, size_t size)
 {
+    if (device == LOOP_NO_DEVICE) {
+        create_host(buffer, size);
+        return;
+    }
     size_t taken = (size + GRAIN - 1) / GRAIN * GRAIN;
     taken = taken ? taken : GRAIN;
     struct device_buffer *record = calloc(1, sizeof *record);
@@ -151,10 +155,9 @@ void loop_buffer_create(struct loop_buffer *buffer, enum loop_side side, size_t 
     pthread_mutex_lock(&lock);
     uint64_t number = buffers_made++;
     pthread_mutex_unlock(&lock);
-    if (belongs_to_device(side, number))
-        loop_buffer_create_on(buffer, (int)(number / 2 % (uint64_t)loop_world_devices()), size);
-    else
-        create_host(buffer, size);
+    bool on_device = belongs_to_device(side, number);
+    loop_buffer_create_on(buffer, on_device ? (int)(number / 2 % (uint64_t)loop_world_devices()) : LOOP_NO_DEVICE,
+                          size);
 }
 
 /* Out of the list, so that no context gets it any more. */

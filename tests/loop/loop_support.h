@@ -122,7 +122,7 @@ struct loop_buffer {
 };
 
 void loop_buffer_create(struct loop_buffer *buffer, enum loop_side side, size_t size);
-/* On this device, whatever LOOP_MEMORY says. */
+/* On this device, or LOOP_NO_DEVICE, whatever LOOP_MEMORY says. */
 void loop_buffer_create_on(struct loop_buffer *buffer, int device, size_t size);
 /* Checks the slack, then unmaps. Idempotent. */
 void loop_buffer_unmap(struct loop_buffer *buffer);

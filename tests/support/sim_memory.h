@@ -69,6 +69,8 @@ void wf_sim_memory_fail_alloc(struct wf_sim_memory *memory, int device, int n);
 void wf_sim_memory_fail_pin(struct wf_sim_memory *memory, int n);
 /* The device is gone: its copies end now, nothing of it is read or written again. */
 void wf_sim_memory_lose(struct wf_sim_memory *memory, int device);
+/* Another device takes its place, with the same content, for those who open it from now on. */
+void wf_sim_memory_mend(struct wf_sim_memory *memory, int device);
 /* Its copies stand still until thawed. */
 void wf_sim_memory_freeze(struct wf_sim_memory *memory, int device, bool frozen);
 /* Other latencies for the copies that start from now on. */

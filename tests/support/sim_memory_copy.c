@@ -58,6 +58,11 @@ void wf_sim_memory_lose(struct wf_sim_memory *memory, int device)
     sim_streams_lose(memory, device);
 }
 
+void wf_sim_memory_mend(struct wf_sim_memory *memory, int device)
+{
+    memory->devices[device].lost = false;
+}
+
 struct wf_sim_memory_counts wf_sim_memory_counts(const struct wf_sim_memory *memory, int device)
 {
     return memory->devices[device].counts;
