@@ -133,7 +133,14 @@ static void counted_close(struct wf_engine *engine)
 /* After tests that went well nothing is left on a device. */
 static void check_memory(int status, void *unused)
 {
+    uint64_t out = 0, in = 0;
     (void)unused;
+    for (int i = 0; i < DEVICES; i++) {
+        struct wf_sim_memory_counts counts = wf_sim_memory_counts(memory, i);
+        out += counts.copies[WF_COPY_OUT];
+        in += counts.copies[WF_COPY_IN];
+    }
+    printf("copies: %llu out, %llu in\n", (unsigned long long)out, (unsigned long long)in);
     if (status == 0)
         wf_sim_memory_destroy(memory);
 }

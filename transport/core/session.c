@@ -20,7 +20,6 @@
 static void init_lists(struct wf_session *session)
 {
     wf_list_init(&session->requests);
-    wf_list_init(&session->stage_waiting);
     wf_list_init(&session->deadlines);
     wf_list_init(&session->bulk_ready);
     wf_list_init(&session->express_ready);
