@@ -55,7 +55,8 @@ static void settle_memory(struct wf_device *device)
     if (placed && wf_place_memory(device->memory, device->bytes, device->node, why, sizeof why) < 0)
         wf_log(&context->log, WF_LOG_INFO, "GPU %d: staging memory is not on node %d: %s", device->index, device->node,
                why);
-    if (devices->ops->pin(atomic_load(&devices->memory), device->memory, device->bytes, &status) < 0)
+    device->pinned = devices->ops->pin(atomic_load(&devices->memory), device->memory, device->bytes, &status) == 0;
+    if (!device->pinned)
         wf_log(&context->log, WF_LOG_WARN, "GPU %d: staging memory is not pinned, copies are slower: %s", device->index,
                status.text);
 }
@@ -91,10 +92,10 @@ static void destroy(struct wf_device *device)
     for (int way = 0; way < WF_SLOT_WAYS; way++)
         for (int size = 0; size < WF_SLOT_SIZES; size++)
             wf_slot_pool_fini(&device->pools[way][size]);
-    if (device->memory) {
+    if (device->pinned)
         devices->ops->unpin(atomic_load(&devices->memory), device->memory);
+    if (device->memory)
         munmap(device->memory, device->bytes);
-    }
     free(device->turns);
     pthread_mutex_destroy(&device->lock);
     free(device);

@@ -56,7 +56,8 @@ struct wf_device {
     struct wf_worker *worker; /* drives its copies */
     _Atomic bool lost;
     struct wf_slot_pool pools[WF_SLOT_WAYS][WF_SLOT_SIZES];
-    uint8_t *memory; /* of the slots: pinned */
+    uint8_t *memory; /* of the slots, and of the flags of turns */
+    bool pinned;     /* it is; else copies are slower, and streams cannot wait */
     size_t bytes;
     _Atomic uint32_t under_way; /* copies queued or running */
     pthread_mutex_t lock;       /* `queued` */
