@@ -41,6 +41,9 @@ int wf_place_memory(void *at, size_t bytes, int node, char *why, size_t why_room
  * evenly spread. Returns how many it looked at, or -EPERM, -ENOSYS, …. */
 int wf_place_where(const void *at, size_t bytes, int *counts, int max);
 
+/* The NUMA node of a PCI device ("0000:19:00.0"), by the kernel's word; -1: unknown, or the machine has one. */
+int wf_place_of_device(const char *pci);
+
 /* Bytes of a process's own (anonymous) memory by node, from numa_maps: bytes[node] for nodes 0 .. max-1. 0; -ENOENT, a
  * kernel without NUMA, or no such process; -EACCES, not ours to ask. */
 int wf_place_of(pid_t process, uint64_t *bytes, int max);

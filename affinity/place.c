@@ -141,3 +141,17 @@ int wf_place_of(pid_t process, uint64_t *bytes, int max)
     fclose(file);
     return status;
 }
+
+int wf_place_of_device(const char *pci)
+{
+    char path[96];
+    int node = -1;
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/numa_node", pci);
+    FILE *file = pci[0] && !strchr(pci, '/') ? fopen(path, "re") : NULL;
+    if (!file)
+        return -1;
+    if (fscanf(file, "%d", &node) != 1)
+        node = -1;
+    fclose(file);
+    return node;
+}

@@ -15,7 +15,7 @@
 struct bench_agreement {
     struct bench_options *options; /* node0: settings are replaced by node1's */
     struct bench_plan *plan;       /* node0: made again */
-    struct bench_link *link;
+    struct bench_link *link;       /* node0: its GPUs are chosen again */
     struct bench_control *control;
     struct bench_result *result; /* hosts, rails, fallbacks of both nodes are filled in; the stamp is node0's */
     FILE *news;                  /* where adopted settings are printed; NULL: nowhere */

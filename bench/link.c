@@ -37,6 +37,13 @@ int bench_library_settings(const struct wf_config *config, struct weft_config **
     return 0;
 }
 
+int bench_link_numa_node(const struct bench_link *link, uint32_t endpoint)
+{
+    const struct weft_gpu_info *gpu = bench_gpu_of(&link->gpus, endpoint);
+
+    return gpu ? gpu->numa_node : bench_placement_node(&link->placement, endpoint);
+}
+
 int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, struct wf_status *status)
 {
     struct weft_error err = {0};
@@ -50,6 +57,9 @@ int bench_link_open(struct bench_link *link, int node, const struct wf_config *c
         return rc;
     /* A measurement has one other node: a second client is told so at once instead of disturbing it. */
     if (bench_is_default(config, WF_SET_PEERS) && weft_config_set(link->settings, "peers", "1", &err) != 0)
+        return bench_weft_failed(status, &err, NULL);
+    /* Which GPUs are endpoints is decided here, once it is known which there are: their buffers make them ready. */
+    if (weft_config_set(link->settings, "gpus", "", &err) != 0)
         return bench_weft_failed(status, &err, NULL);
     if (weft_context_create(link->settings, &link->context, &err) != 0)
         return bench_weft_failed(status, &err, NULL);

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "footprint.h"
+#include "gpus.h"
 #include "options.h"
 #include "placement.h"
 #include "weft.h"
@@ -25,10 +26,15 @@ struct bench_link {
     int connect_timeout_ms;
     struct bench_footprint footprint;
     struct bench_placement placement;
+    struct bench_gpus gpus;          /* once the context is there; the other node may decide otherwise */
+    const struct bench_arena *arena; /* NULL until there are buffers; the backends see to what they need for them */
 };
 
 /* Asked while waiting for the other node; non-zero ends the wait with that error. */
 typedef int bench_waiting(void *context, struct wf_status *status);
+
+/* The NUMA node of an endpoint of this node: of its GPU, or where it was placed. */
+int bench_link_numa_node(const struct bench_link *link, uint32_t endpoint);
 
 /* The library's settings out of `config`, in a form a context can be created from; the caller destroys it. */
 int bench_library_settings(const struct wf_config *config, struct weft_config **out, struct wf_status *status);

@@ -116,8 +116,8 @@ static json_t *peak(const struct bench_result *result)
         return json_null();
     return json_pack("{s:f, s:I, s:s, s:s, s:s}", "bw_gb_per_s", bench_sample_rate(best), "size_bytes",
                      (json_int_t)best->size, "mode", bench_mode_name(best->mode), "src",
-                     bench_endpoint_name(best->pair.src_node, best->pair.src, src, sizeof(src)), "dst",
-                     bench_endpoint_name(best->pair.dst_node, best->pair.dst, dst, sizeof(dst)));
+                     bench_src_name(&best->pair, src, sizeof(src)), "dst",
+                     bench_dst_name(&best->pair, dst, sizeof(dst)));
 }
 
 static json_t *summary(const struct bench_result *result)

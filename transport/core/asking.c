@@ -20,6 +20,7 @@ struct asked {
     uint64_t key, offset;     /* of the peer's memory; `offset` counts without `pieces` */
     struct wf_pieces *pieces; /* NULL: one piece */
     const struct weft_options *options;
+    struct wf_message_memory memory;
 };
 
 /* The objects of one operation, all made before any is put to work. */
@@ -70,9 +71,11 @@ static int make_main(struct weft_connection *connection, const struct asked *ask
     parts->main->key = asked->key;
     parts->main->base = asked->pieces ? 0 : asked->offset;
     if (reading) {
+        parts->landing->device = asked->memory.device;
         parts->landing->place = asked->buffer;
         parts->landing->pieces = asked->pieces;
     } else {
+        parts->main->device = asked->memory.device;
         parts->main->data = asked->buffer;
         parts->main->pieces = asked->pieces;
     }
@@ -157,7 +160,8 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
         result = -E2BIG;
     if (result < 0)
         return result;
-    parts.request = wf_message_prepare(connection, asked->kind, asked->buffer, asked->length, 0, asked->options);
+    parts.request = wf_message_prepare(connection, asked->kind, asked->buffer, asked->length, 0, asked->options,
+                                         &asked->memory);
     if (!parts.request)
         return -EAGAIN;
     if (make_main(connection, asked, &parts) < 0 || make_list(connection, asked, &parts) < 0 ||
@@ -174,12 +178,13 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
 }
 
 /* `low` and `high`: the part of the local memory that is touched, relative to the buffer. */
-static int post(struct weft_connection *connection, const struct asked *asked, uint64_t low, uint64_t high,
+static int post(struct weft_connection *connection, struct asked *asked, uint64_t low, uint64_t high,
                 struct weft_request **out)
 {
     const struct weft_options *options = asked->options;
     const uint8_t *start = low > 0 ? asked->buffer + low : asked->buffer;
-    int result = wf_message_check(connection->session->context, start, high - low, options, WEFT_NOTIFY);
+    int result =
+        wf_message_check(connection->session->context, start, high - low, options, WEFT_NOTIFY, &asked->memory);
     if (result < 0) {
         wf_pieces_release(asked->pieces);
         return result;
@@ -187,7 +192,7 @@ static int post(struct weft_connection *connection, const struct asked *asked, u
     wf_session_lock(connection->session);
     result = begin_all(connection, asked, out);
     wf_pieces_release(asked->pieces); /* the operation holds them, or nobody does */
-    wf_message_posted(connection->session, result, options);
+    wf_message_posted(connection->session, result, &asked->memory);
     return result;
 }
 
@@ -206,14 +211,14 @@ static int post_one(struct weft_connection *connection, struct asked *asked, str
 int weft_write(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t key, uint64_t offset,
                const struct weft_options *options, struct weft_request **out)
 {
-    struct asked asked = {WF_REQUEST_WRITE, (uint8_t *)(uintptr_t)buffer, length, key, offset, NULL, options};
+    struct asked asked = {WF_REQUEST_WRITE, (uint8_t *)(uintptr_t)buffer, length, key, offset, NULL, options, {0}};
     return post_one(connection, &asked, out);
 }
 
 int weft_read(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t key, uint64_t offset,
               const struct weft_options *options, struct weft_request **out)
 {
-    struct asked asked = {WF_REQUEST_READ, buffer, length, key, offset, NULL, options};
+    struct asked asked = {WF_REQUEST_READ, buffer, length, key, offset, NULL, options, {0}};
     return post_one(connection, &asked, out);
 }
 
@@ -274,13 +279,13 @@ static int post_list(struct weft_connection *connection, struct asked *asked, co
 int weft_write_list(struct weft_connection *connection, const void *base, const struct weft_piece *pieces,
                     uint64_t count, uint64_t key, const struct weft_options *options, struct weft_request **out)
 {
-    struct asked asked = {WF_REQUEST_WRITE, (uint8_t *)(uintptr_t)base, 0, key, 0, NULL, options};
+    struct asked asked = {WF_REQUEST_WRITE, (uint8_t *)(uintptr_t)base, 0, key, 0, NULL, options, {0}};
     return post_list(connection, &asked, pieces, count, out);
 }
 
 int weft_read_list(struct weft_connection *connection, void *base, const struct weft_piece *pieces, uint64_t count,
                    uint64_t key, const struct weft_options *options, struct weft_request **out)
 {
-    struct asked asked = {WF_REQUEST_READ, base, 0, key, 0, NULL, options};
+    struct asked asked = {WF_REQUEST_READ, base, 0, key, 0, NULL, options, {0}};
     return post_list(connection, &asked, pieces, count, out);
 }

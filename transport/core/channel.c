@@ -114,7 +114,7 @@ void wf_channel_retire(struct wf_session *session, const struct wf_retained *ret
     session->retired += 1;
     wf_counter_add(&session->moved, retained->frame.length);
     if (retained->outbound) {
-        wf_outbound_retire(retained->outbound, retained->frame.length);
+        wf_outbound_retire(retained->outbound, retained->frame.offset, retained->frame.length);
     } else if (retained->frame.type == WF_OPEN) {
         struct weft_connection *connection = wf_connection_find(session, retained->frame.conn);
         if (connection)

@@ -24,6 +24,7 @@ struct wf_session;
 struct wf_worker;
 struct wf_inbound;
 struct wf_outbound;
+struct wf_slot;
 
 #define WF_BATCH_FRAMES 32     /* most frames in one send operation */
 #define WF_TX_SEGMENTS 512     /* most pieces of memory in one send operation, headers among them */
@@ -104,9 +105,10 @@ struct wf_rx {
     struct wf_frame frame;
     struct wf_inbound *claim; /* where the payload goes; NULL: to the sink. Session lock to change */
     bool pooled;              /* the claim is on the unexpected pool, not on user memory */
+    struct wf_slot *slot;     /* the claim is on device memory: where the payload goes first. Session lock to change */
     bool redirect;            /* session lock: let go of the claim, the rest goes to the sink */
     bool detached;            /* session lock */
-    bool held;                /* session lock: another channel still has a claim on the payload's place */
+    bool held;                /* session lock: another channel has a claim on the payload's place, or no slot is free */
     bool started, ended;      /* session lock: first receive posted; the peer's end of stream has come */
 
     /* session lock */

@@ -7,6 +7,8 @@
 #include "core/reached.h"
 #include "core/session.h"
 #include "core/small.h"
+#include "core/stage.h"
+#include "mem/staging.h"
 #include "wire/crc.h"
 
 /* Receives of an express channel that are urgent after one that brought a small message. Acknowledgements and grants of
@@ -18,6 +20,11 @@ static int payload_places(struct wf_channel *channel, uint64_t *covered)
 {
     struct wf_rx *rx = &channel->rx;
     uint64_t at = rx->frame.offset + rx->frame.length - rx->left;
+    if (rx->slot) {
+        *covered = rx->left;
+        rx->iov[0] = (struct iovec){rx->slot->memory + (at - rx->frame.offset), rx->left};
+        return 1;
+    }
     if (rx->claim)
         return wf_inbound_places(rx->claim, at, rx->left, rx->iov, WF_RX_SEGMENTS, covered);
     *covered = 0;
@@ -51,7 +58,7 @@ static bool is_summed(const struct wf_rx *rx)
 static int keep_places(struct wf_rx *rx, int count, uint64_t *covered)
 {
     memcpy(rx->places, rx->iov, (size_t)count * sizeof rx->places[0]);
-    rx->bounced = count > 0 && !rx->pooled && wf_inbound_is_scattered(rx->claim);
+    rx->bounced = count > 0 && !rx->pooled && !rx->slot && wf_inbound_is_scattered(rx->claim);
     if (!rx->bounced)
         return count;
     if (*covered > WF_BOUNCE_BYTES)
@@ -240,6 +247,7 @@ void wf_channel_drop_claim(struct wf_channel *channel)
     struct wf_rx *rx = &channel->rx;
     rx->redirect = false;
     struct wf_inbound *inbound = rx->claim;
+    wf_stage_in_drop(channel);
     if (!inbound)
         return;
     rx->claim = NULL;

@@ -97,6 +97,7 @@ static void read_tuning(const struct wf_config *config, struct wf_tuning *tuning
         .zero_copy = number(config, WF_SET_ZERO_COPY),
         .unexpected = (uint64_t)wf_config_number(config, WF_SET_UNEXPECTED),
         .small_pool = (uint64_t)wf_config_number(config, WF_SET_SMALL_POOL),
+        .staging = (uint64_t)wf_config_number(config, WF_SET_STAGING),
         .requests = (uint64_t)wf_config_number(config, WF_SET_REQUESTS),
         .peers = number(config, WF_SET_PEERS),
         .socket_buffer = (int)wf_config_number(config, WF_SET_SOCKET_BUFFER),
@@ -201,6 +202,10 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     context->manual = environment->manual;
     context->simulated = environment->manual || environment->engine;
     context->seed = environment->seed;
+    context->devices.ops = environment->memory ? environment->memory : &wf_memory_cuda;
+    context->devices.host = environment->memory_host;
+    context->devices.forbidden = context->simulated && !environment->memory;
+    pthread_mutex_init(&context->devices.lock, NULL);
     pthread_mutex_init(&context->lock, NULL);
     pthread_mutex_init(&context->endpoint_lock, NULL);
     pthread_mutex_init(&context->wait_lock, NULL);
@@ -214,6 +219,7 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     wf_list_init(&context->accepted);
     for (int i = 0; i < WF_REGION_HASH; i++)
         wf_list_init(&context->registrations[i]);
+    wf_list_init(&context->device_registrations);
     wf_list_init(&context->queues);
     wf_list_init(&context->endpoints);
     wf_list_init(&context->waiters);
@@ -283,6 +289,8 @@ static int build(struct weft_context *context, const struct wf_config *config, s
     context->worker_count = 0;
     if (result == 0)
         result = wf_engines_create(context, config, workers, status);
+    if (result == 0)
+        result = wf_devices_init(context, config, status);
     return result < 0 ? result : start_threads(context, status);
 }
 
@@ -310,6 +318,7 @@ static void demolish(struct weft_context *context)
     WF_LIST_EACH (link, following, &context->sessions) {
         wf_session_destroy(WF_CONTAINER(link, struct wf_session, link));
     }
+    wf_devices_fini(context);
     wf_engines_destroy(context);
     wf_fault_destroy(context->fault);
     WF_LIST_EACH (link, following, &context->endpoints) {

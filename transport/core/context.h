@@ -18,6 +18,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "core/address.h"
+#include "core/device.h"
 #include "core/placement.h"
 #include "core/rail.h"
 #include "core/spin.h"
@@ -37,13 +38,15 @@ struct wf_environment {
     void *engine_host;                  /* NULL for real engines */
     const struct wf_clock *clock;       /* NULL: monotonic */
     uint64_t seed;                      /* 0: identities and secrets from the system; else reproducible */
+    const struct wf_memory_ops *memory; /* NULL: CUDA, in a process with real engines */
+    void *memory_host;                  /* for its open() */
     bool manual;                        /* no threads: the test drives the door and the workers */
 };
 
 /* The settings a context uses, read once. Units as in `weft config`. */
 struct wf_tuning {
     uint32_t channels, window, chunk, eager, first_burst, introductions, header_pad, call, zero_copy;
-    uint64_t unexpected, small_pool, requests;
+    uint64_t unexpected, small_pool, requests, staging;
     uint32_t peers;
     int socket_buffer, port;
     char congestion[16];
@@ -74,6 +77,7 @@ struct weft_context {
     int worker_count;
     struct wf_worker *workers[WF_WORKERS_MAX];
     struct wf_door *door;
+    struct wf_devices devices;
 
     pthread_mutex_t lock;    /* sessions, accept queue, queues, the generator, what changes of a rail */
     pthread_cond_t changed;  /* a session came up, failed or went; CLOCK_MONOTONIC */
@@ -84,6 +88,7 @@ struct weft_context {
 
     pthread_mutex_t region_lock;                  /* registrations; taken after any other lock */
     struct wf_list registrations[WF_REGION_HASH]; /* by key */
+    struct wf_list device_registrations;          /* of these, the ones of device memory */
 
     pthread_mutex_t endpoint_lock;
     struct wf_list endpoints;

@@ -12,6 +12,7 @@
 #include "core/reached.h"
 #include "core/request.h"
 #include "core/session.h"
+#include "core/stage.h"
 #include "core/totals_in.h"
 
 /* The peer broke the protocol: the error says with which frame, and how. */
@@ -120,7 +121,16 @@ static bool promised(const struct wf_inbound *inbound, const struct wf_frame *fr
     return end <= inbound->burst || (inbound->state == WF_INBOUND_MATCHED && frame->offset >= inbound->burst);
 }
 
-/* Holds the landing for the payload to come, after matching what can be matched now. */
+static void unclaim(struct wf_channel *channel)
+{
+    struct wf_inbound *inbound = channel->rx.claim;
+    channel->rx.claim = NULL;
+    inbound->claims -= 1;
+    wf_inbound_check(inbound);
+}
+
+/* Holds the landing for the payload to come, after matching what can be matched now. Without a slot for a payload that
+ * goes to a device the channel waits: another copy will end. */
 static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
 {
     struct wf_rx *rx = &channel->rx;
@@ -130,11 +140,13 @@ static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
         wf_match_advance(inbound->connection);
     rx->pooled = inbound->state == WF_INBOUND_EARLY || inbound->state == WF_INBOUND_UNMATCHED;
     rx->redirect = false;
-    if (inbound->state != WF_INBOUND_DRAINING)
-        return;
-    rx->claim = NULL;
-    inbound->claims -= 1;
-    wf_inbound_check(inbound);
+    bool staged = inbound->device && !rx->pooled && rx->frame.length > 0;
+    if (inbound->state == WF_INBOUND_DRAINING) {
+        unclaim(channel);
+    } else if (staged && !wf_stage_in_take(channel)) {
+        rx->held = true;
+        unclaim(channel);
+    }
 }
 
 /* The landing of a READ of ours that this is an answer to. NULL with 0: it has ended, the bytes are drained. */
@@ -417,8 +429,12 @@ void wf_channel_finish_payload(struct wf_channel *channel)
         /* Meant for the pool, but its receive came meanwhile. */
         if (rx->claim && rx->pooled && inbound->state == WF_INBOUND_MATCHED)
             wf_inbound_copy_out(inbound, start, end);
-        if (rx->claim)
+        bool copied = rx->slot && inbound->state == WF_INBOUND_MATCHED;
+        if (copied && wf_stage_in_start(channel) < 0)
+            wf_session_fail(session, -ENOMEM, "no memory to copy a message from %s to a device", session->peer.name);
+        else if (rx->claim && !copied)
             inbound->claims -= 1;
+        wf_stage_in_drop(channel); /* refused meanwhile */
         rx->claim = NULL;
         int result = wf_inbound_mark(inbound, start, end);
         if (result < 0 && result != -EEXIST)

@@ -13,6 +13,7 @@
 #include "core/reached.h"
 #include "core/request.h"
 #include "core/session.h"
+#include "core/stage.h"
 
 int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes)
 {
@@ -263,6 +264,11 @@ void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t en
 {
     struct wf_session *session = inbound->connection->session;
     uint8_t *target = inbound->place;
+    if (inbound->device) {
+        if (wf_stage_in_pooled(inbound, start, end) < 0)
+            wf_session_fail(session, -ENOMEM, "no memory to copy a message to a device");
+        return;
+    }
     while (start < end) {
         struct iovec pieces[WF_RX_SEGMENTS];
         uint64_t covered;

@@ -21,6 +21,7 @@ struct weft_request;
 struct weft_registration;
 struct wf_outbound;
 struct wf_pieces;
+struct wf_device;
 
 #define WF_BLOCK_BYTES 4096
 #define WF_NO_BLOCK UINT32_MAX
@@ -75,6 +76,7 @@ struct wf_inbound {
     uint64_t after;                   /* NOTE: the number it waits for */
     uint8_t flags;                    /* of the frames that tell what it is, */
     uint64_t base;                    /* and what they say besides tag and size */
+    struct wf_device *device;         /* MATCHED: whose memory its place is; NULL: host memory */
     uint8_t *place;                   /* MATCHED: where the message starts, */
     struct wf_pieces *pieces;         /* or its pieces, if not NULL */
     struct weft_registration *region; /* WRITE, SERVED: held, or NULL */
@@ -140,7 +142,8 @@ void wf_inbound_settle(struct wf_inbound *inbound);
 /* Lands a matched message in its receive: copies what the pool holds. May drop the session lock while copying. */
 void wf_inbound_land(struct wf_inbound *inbound);
 
-/* Copies [start, end) from the pool to the receive's memory, the lock dropped, under a claim of the caller's. */
+/* Copies [start, end) from the pool to the receive's memory, under a claim of the caller's: the lock dropped, or for
+ * device memory some time later, under a claim of its own. */
 void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t end);
 
 /* Refuses it towards its sender; later bytes are drained. Its receive, if any, has been or will be completed by the

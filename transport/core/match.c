@@ -85,6 +85,7 @@ static void join(struct wf_inbound *inbound, struct weft_request *request)
     inbound->state = WF_INBOUND_MATCHED;
     inbound->request = request;
     inbound->place = request->buffer;
+    inbound->device = request->device;
     request->inbound = inbound;
     if (inbound->total > inbound->burst) {
         inbound->grant_due = true;

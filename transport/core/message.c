@@ -11,40 +11,41 @@
 #include "core/request.h"
 #include "core/session.h"
 
-int wf_message_check(const struct weft_context *context, const void *buffer, uint64_t length,
-                     const struct weft_options *options, uint32_t allowed)
+/* Device memory that the options name no registration for. The processor must not touch it, nor must its user end it
+ * unnoticed. */
+static int find_registration(struct weft_context *context, const void *buffer, uint64_t length,
+                             struct wf_message_memory *memory)
 {
+    memory->registration = wf_registration_covering(context, buffer, length);
+    if (!memory->registration && wf_devices_own(context, buffer))
+        return -EFAULT;
+    return 0;
+}
+
+int wf_message_check(struct weft_context *context, const void *buffer, uint64_t length,
+                     const struct weft_options *options, uint32_t allowed, struct wf_message_memory *memory)
+{
+    int result = 0;
+    *memory = (struct wf_message_memory){0};
     if (options && options->queue && options->queue->context != context)
         return -EINVAL;
     if ((!buffer && length > 0) || length > INT64_MAX)
         return -EINVAL;
     if (options && ((options->flags & ~allowed) || options->timeout_ms < 0))
         return -EINVAL;
-    if (options && options->registration)
-        return wf_registration_hold(options->registration, buffer, length);
-    return 0;
-}
-
-struct weft_request *wf_message_prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,
-                                        uint64_t length, uint64_t tag, const struct weft_options *options)
-{
-    struct weft_request *request = wf_request_take(connection->session, kind);
-    if (!request)
-        return NULL;
-    request->connection = connection;
-    request->remote_endpoint = connection->remote_endpoint;
-    request->buffer = buffer;
-    request->length = length;
-    request->tag = tag;
-    if (options) {
-        request->flags = options->flags;
-        request->registration = options->registration;
-        request->user_data = options->user_data;
-        if (options->queue)
-            wf_queue_attach(options->queue, request);
-        wf_request_arm(request, options->timeout_ms);
+    if (options && options->registration) {
+        memory->registration = options->registration;
+        result = wf_registration_hold(options->registration, buffer, length);
+    } else if (length > 0 && wf_devices_any(&context->devices)) {
+        result = find_registration(context, buffer, length, memory);
     }
-    return request;
+    if (result == 0 && memory->registration && length > 0)
+        memory->device = memory->registration->device;
+    if (result == 0 && memory->device && atomic_load(&memory->device->lost)) {
+        wf_registration_release(memory->registration);
+        result = -ENODEV;
+    }
+    return result;
 }
 
 int wf_message_usable(const struct weft_connection *connection, bool sending)
@@ -58,12 +59,13 @@ int wf_message_usable(const struct weft_connection *connection, bool sending)
 }
 
 static int post_send(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t tag,
-                     const struct weft_options *options, struct weft_request **out)
+                     const struct weft_options *options, const struct wf_message_memory *memory,
+                     struct weft_request **out)
 {
     int result = wf_message_usable(connection, true);
     if (result < 0)
         return result;
-    struct weft_request *request = wf_message_prepare(connection, WF_REQUEST_SEND, buffer, length, tag, options);
+    struct weft_request *request = wf_message_prepare(connection, WF_REQUEST_SEND, buffer, length, tag, options, memory);
     if (!request)
         return -EAGAIN;
     result = wf_outbound_post(connection, request);
@@ -86,12 +88,13 @@ static bool only_leftovers(const struct weft_connection *connection)
 }
 
 static int post_a_receive(struct weft_connection *connection, enum wf_request_kind kind, void *buffer, uint64_t length,
-                          uint64_t tag, const struct weft_options *options, struct weft_request **out)
+                          uint64_t tag, const struct weft_options *options, const struct wf_message_memory *memory,
+                     struct weft_request **out)
 {
     int result = wf_message_usable(connection, false);
     if (result < 0 && !only_leftovers(connection))
         return result;
-    struct weft_request *request = wf_message_prepare(connection, kind, buffer, length, tag, options);
+    struct weft_request *request = wf_message_prepare(connection, kind, buffer, length, tag, options, memory);
     if (!request)
         return -EAGAIN;
     wf_match_receive(request);
@@ -100,41 +103,44 @@ static int post_a_receive(struct weft_connection *connection, enum wf_request_ki
 }
 
 static int post_receive(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t tag,
-                        const struct weft_options *options, struct weft_request **out)
+                        const struct weft_options *options, const struct wf_message_memory *memory,
+                        struct weft_request **out)
 {
-    return post_a_receive(connection, WF_REQUEST_RECV, buffer, length, tag, options, out);
+    return post_a_receive(connection, WF_REQUEST_RECV, buffer, length, tag, options, memory, out);
 }
 
 static int post_note_receive(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t tag,
-                             const struct weft_options *options, struct weft_request **out)
+                             const struct weft_options *options, const struct wf_message_memory *memory,
+                             struct weft_request **out)
 {
-    return post_a_receive(connection, WF_REQUEST_NOTE, buffer, length, tag, options, out);
+    return post_a_receive(connection, WF_REQUEST_NOTE, buffer, length, tag, options, memory, out);
 }
 
 typedef int post_function(struct weft_connection *, void *, uint64_t, uint64_t, const struct weft_options *,
-                          struct weft_request **);
+                          const struct wf_message_memory *, struct weft_request **);
 
 static int post(post_function *function, struct weft_connection *connection, void *buffer, uint64_t length,
                 uint64_t tag, const struct weft_options *options, uint32_t allowed, struct weft_request **out)
 {
     struct wf_session *session = connection->session;
-    int result = wf_message_check(session->context, buffer, length, options, allowed);
+    struct wf_message_memory memory;
+    int result = wf_message_check(session->context, buffer, length, options, allowed, &memory);
     if (result < 0)
         return result;
     wf_session_lock(session);
-    result = function(connection, buffer, length, tag, options, out);
-    wf_message_posted(session, result, options);
+    result = function(connection, buffer, length, tag, options, &memory, out);
+    wf_message_posted(session, result, &memory);
     return result;
 }
 
-void wf_message_posted(struct wf_session *session, int result, const struct weft_options *options)
+void wf_message_posted(struct wf_session *session, int result, const struct wf_message_memory *memory)
 {
     if (result == 0 && wf_session_has_work(session))
         wf_session_unlock_and_push(session);
     else
         wf_session_unlock(session);
-    if (result < 0 && options && options->registration)
-        wf_registration_release(options->registration);
+    if (result < 0 && memory->registration)
+        wf_registration_release(memory->registration);
 }
 
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,

@@ -12,11 +12,18 @@
 struct weft_connection;
 struct weft_context;
 struct wf_session;
+struct wf_device;
 
-/* Checks what the user passed, flags against `allowed`, and holds the registration of the options. 0 or
- * -errno. */
-int wf_message_check(const struct weft_context *context, const void *buffer, uint64_t length,
-                     const struct weft_options *options, uint32_t allowed);
+/* The memory of an operation. */
+struct wf_message_memory {
+    struct weft_registration *registration; /* held, or NULL */
+    struct wf_device *device;               /* NULL: host memory */
+};
+
+/* Checks what the user passed, flags against `allowed`, and holds the registration of the options, or of device memory
+ * that lies in one. 0 or -errno. */
+int wf_message_check(struct weft_context *context, const void *buffer, uint64_t length,
+                     const struct weft_options *options, uint32_t allowed, struct wf_message_memory *memory);
 
 /* --- with the session's lock held --- */
 
@@ -25,9 +32,10 @@ int wf_message_usable(const struct weft_connection *connection, bool sending);
 
 /* A request with everything the user said. NULL: the limit of requests is reached. */
 struct weft_request *wf_message_prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,
-                                        uint64_t length, uint64_t tag, const struct weft_options *options);
+                                        uint64_t length, uint64_t tag, const struct weft_options *options,
+                                        const struct wf_message_memory *memory);
 
-/* Gives the lock back and gets things moving; after a failure gives the registration of the options back. */
-void wf_message_posted(struct wf_session *session, int result, const struct weft_options *options);
+/* Gives the lock back and gets things moving; after a failure gives the registration back. */
+void wf_message_posted(struct wf_session *session, int result, const struct wf_message_memory *memory);
 
 #endif

@@ -173,6 +173,7 @@ static int use_upload(struct wf_inbound *inbound, uint64_t number, uint64_t tota
     if (status == 0) {
         inbound->pieces = upload->pieces;
         upload->pieces = NULL;
+        inbound->device = upload->region->device;
         hold_region(inbound, upload->region);
         upload->region = NULL;
     }
@@ -193,6 +194,7 @@ static int reach(struct wf_inbound *inbound, const struct wf_frame *frame)
         return -ERANGE;
     }
     hold_region(inbound, region);
+    inbound->device = region->device;
     inbound->place = region->base + frame->base;
     return 0;
 }
@@ -240,7 +242,7 @@ int wf_onesided_introduced(struct wf_inbound *inbound, const struct wf_frame *fr
 static void copy_small(struct wf_outbound *reply)
 {
     struct wf_session *session = reply->connection->session;
-    if (!session->context->tuning.crc || reply->pieces || reply->total > session->eager)
+    if (!session->context->tuning.crc || reply->pieces || reply->device || reply->total > session->eager)
         return;
     reply->slot = wf_pool_take(&session->slot_pool);
     if (!reply->slot)
@@ -270,6 +272,7 @@ int wf_onesided_read(struct weft_connection *connection, const struct wf_frame *
     inbound->state = WF_INBOUND_MATCHED;
     inbound->partner = reply;
     reply->counterpart = inbound;
+    reply->device = inbound->device;
     reply->data = inbound->place;
     reply->pieces = inbound->pieces;
     inbound->pieces = NULL;
@@ -286,6 +289,11 @@ static void refuse_reply(struct wf_inbound *inbound, int status)
     wf_outbound_refuse(reply, status);
     if (reply->refused) /* else it was too late: all of it has arrived */
         wf_inbound_refuse_note(inbound, status);
+}
+
+void wf_onesided_reply_failed(struct wf_inbound *inbound, int status)
+{
+    refuse_reply(inbound, status);
 }
 
 void wf_onesided_reply_refused(struct wf_inbound *inbound, int status)

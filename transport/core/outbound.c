@@ -12,6 +12,7 @@
 #include "core/reached.h"
 #include "core/request.h"
 #include "core/session.h"
+#include "core/stage.h"
 
 /* --- life --- */
 
@@ -24,6 +25,8 @@ struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum 
     wf_link_init(&outbound->queue_link);
     wf_link_init(&outbound->hash_link);
     wf_link_init(&outbound->todo_link);
+    wf_link_init(&outbound->stage_link);
+    wf_list_init(&outbound->slots);
     outbound->connection = connection;
     outbound->kind = kind;
     outbound->total = total;
@@ -61,6 +64,7 @@ void wf_outbound_queue(struct wf_outbound *outbound)
         wf_list_push_back(&connection->writes, &outbound->queue_link);
     else
         join_line(outbound, false);
+    wf_stage_out_more(outbound);
     wf_connection_ready(connection);
 }
 
@@ -73,6 +77,7 @@ void wf_outbound_drop(struct wf_outbound *outbound)
     wf_link_remove(&outbound->todo_link);
     if (outbound->slot)
         wf_pool_give(&session->slot_pool, outbound->slot);
+    wf_stage_out_drop(outbound);
     wf_pieces_release(outbound->pieces);
     wf_pool_give(&session->outbound_pool, outbound);
     connection->outbounds -= 1;
@@ -156,8 +161,10 @@ int wf_outbound_post(struct weft_connection *connection, struct weft_request *re
     outbound->request = request;
     outbound->data = request->buffer;
     outbound->tag = request->tag;
+    outbound->device = request->device;
+    outbound->order = request->order;
     request->outbound = outbound;
-    if (wf_outbound_is_small(outbound)) {
+    if (wf_outbound_is_small(outbound) && (!outbound->device || outbound->total == 0)) {
         if (outbound->total > 0)
             outbound->slot = wf_pool_take(&session->slot_pool);
         if (outbound->slot)
@@ -249,11 +256,12 @@ void wf_outbound_allow(struct wf_outbound *outbound, uint64_t sendable)
     if (!outbound->stopped)
         outbound->connection->session->waiting += sendable - outbound->sendable;
     outbound->sendable = sendable;
+    wf_stage_out_more(outbound);
 }
 
 static bool can_send(const struct wf_outbound *outbound)
 {
-    return outbound->next < outbound->sendable && outbound->unacknowledged < WF_CHUNKS_UNACKNOWLEDGED &&
+    return outbound->next < wf_outbound_ready(outbound) && outbound->unacknowledged < WF_CHUNKS_UNACKNOWLEDGED &&
            !outbound->stopped;
 }
 
@@ -283,6 +291,8 @@ void wf_outbound_reply(struct wf_outbound *outbound, uint64_t number)
 int wf_outbound_places(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
                        uint64_t *covered)
 {
+    if (outbound->device)
+        return wf_stage_out_places(outbound, offset, length, iov, max, covered);
     if (wf_outbound_is_scattered(outbound))
         return wf_pieces_places(outbound->pieces, offset, length, iov, max, covered);
     iov[0] = (struct iovec){(void *)(uintptr_t)(outbound->data + offset), length};
@@ -311,8 +321,8 @@ int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable)
 static bool is_last_of_copied(const struct wf_outbound *outbound, uint32_t length)
 {
     return outbound->kind == WF_OUTBOUND_MESSAGE && !outbound->request && length == outbound->total &&
-           outbound->unacknowledged == 1 && outbound->in_engine == 0 && !outbound->pieces && !outbound->refused &&
-           !outbound->torn;
+           outbound->unacknowledged == 1 && outbound->in_engine == 0 && !outbound->pieces && !outbound->device &&
+           !outbound->refused && !outbound->torn;
 }
 
 static void retire_copied(struct wf_outbound *outbound)
@@ -327,7 +337,7 @@ static void retire_copied(struct wf_outbound *outbound)
     wf_connection_check(connection);
 }
 
-void wf_outbound_retire(struct wf_outbound *outbound, uint32_t length)
+void wf_outbound_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length)
 {
     if (is_last_of_copied(outbound, length)) {
         retire_copied(outbound);
@@ -335,6 +345,8 @@ void wf_outbound_retire(struct wf_outbound *outbound, uint32_t length)
     }
     outbound->unacknowledged -= 1;
     outbound->retired += length;
+    if (outbound->device)
+        wf_stage_out_retire(outbound, offset, length);
     wf_outbound_requeue(outbound);
     check(outbound);
 }
@@ -349,6 +361,38 @@ void wf_outbound_abandon(struct wf_outbound *outbound)
 void wf_outbound_released(struct wf_outbound *outbound)
 {
     outbound->in_engine -= 1;
+    check(outbound);
+}
+
+/* A device failed: the request tells which, and the peer that no more comes. */
+static void copy_failed(struct wf_outbound *outbound, const struct wf_transit *transit)
+{
+    if (outbound->request)
+        wf_request_note_mishap(outbound->request, transit);
+    if (outbound->kind == WF_OUTBOUND_REPLY)
+        wf_onesided_reply_failed(outbound->counterpart, transit->result);
+    else
+        wf_outbound_refuse(outbound, transit->result);
+}
+
+void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *transit)
+{
+    struct weft_connection *connection = outbound->connection;
+    outbound->in_engine += 1; /* it stays, whatever ends below */
+    if (transit->result < 0)
+        copy_failed(outbound, transit);
+    bool small = outbound->kind == WF_OUTBOUND_MESSAGE && wf_outbound_is_small(outbound);
+    if (small && outbound->staged == outbound->total && !outbound->refused && !outbound->doomed && outbound->in_engine == 2)
+        complete(outbound, 0);
+    outbound->in_engine -= 2;
+    if (outbound->doomed && outbound->in_engine == 0) {
+        int status = outbound->doomed;
+        outbound->doomed = 0;
+        refuse_unheard(outbound, status);
+        return;
+    }
+    wf_outbound_requeue(outbound);
+    wf_connection_ready(connection);
     check(outbound);
 }
 
@@ -387,6 +431,11 @@ static void refuse_unheard(struct wf_outbound *outbound, int status)
 {
     struct wf_outbound *note = outbound->note, *list = outbound->list;
     leave_line(outbound);
+    wf_link_remove(&outbound->stage_link);
+    if (outbound->in_engine > 0) { /* copies to slots: nothing of it ends before them */
+        outbound->doomed = status;
+        return;
+    }
     outbound->note = outbound->list = NULL;
     complete(outbound, status);
     if (outbound->counterpart)
@@ -415,7 +464,7 @@ static void refuse_unheard(struct wf_outbound *outbound, int status)
 void wf_outbound_refuse(struct wf_outbound *outbound, int status)
 {
     struct wf_session *session = outbound->connection->session;
-    if (outbound->refused || has_landed(outbound))
+    if (outbound->refused || outbound->doomed || has_landed(outbound))
         return;
     if (!outbound->introduced) {
         refuse_unheard(outbound, status);

@@ -23,6 +23,9 @@ struct weft_connection;
 struct weft_request;
 struct wf_pieces;
 struct wf_inbound;
+struct wf_device;
+struct wf_order;
+struct wf_transit;
 
 /* A landing never has more than WF_RANGE_MAX ranges because of this. */
 #define WF_CHUNKS_UNACKNOWLEDGED 255
@@ -41,10 +44,17 @@ struct wf_outbound {
     struct wf_link queue_link; /* connection.pending, then connection.sending while it has bytes to send */
     struct wf_link hash_link;  /* session.outbound_hash, once it has a number */
     struct wf_link todo_link;  /* session.todo while REFUSE is to be sent */
+    struct wf_link stage_link; /* session.stage_waiting while it needs a slot and there is none */
     struct weft_connection *connection;
     struct weft_request *request; /* NULL once completed */
     enum wf_outbound_kind kind;
     const uint8_t *data;
+    struct wf_device *device; /* whose memory `data` or `pieces` are; NULL: host memory */
+    struct wf_order *order;   /* the work in a stream that it waits for, or NULL */
+    struct wf_list slots;     /* of `device`: what of it is, or will be, in host memory; by offset */
+    uint64_t claimed;         /* bytes that have got a slot, from the start */
+    uint64_t staged;          /* of these, bytes that are in it, from the start */
+    int doomed;               /* refused before the peer heard of it, while copies were under way: the status */
     struct wf_pieces *pieces; /* NULL, or where the bytes are instead of `data` */
     uint8_t *slot;            /* the copy of a small message, or NULL */
     uint64_t number;          /* 0: none yet */
@@ -70,7 +80,7 @@ struct wf_outbound {
     uint64_t retired;               /* bytes acknowledged */
     uint64_t charge;                /* unsolicited credit it has spent */
     uint32_t unacknowledged;        /* DATA frames retained */
-    uint32_t in_engine;             /* DATA frames in an operation under way: its memory is referred to */
+    uint32_t in_engine;             /* operations under way that refer to its memory: DATA frames, copies to slots */
     bool torn;                      /* some of it was given up with its channel: not known to have arrived */
     bool refused;                   /* ends early with `status`; nothing more of it is sent */
     bool refuse_due, refuse_sent, refuse_seen;
@@ -117,8 +127,11 @@ void wf_outbound_credit_came(struct wf_session *session);
  * gone afterwards. */
 int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable);
 
-/* One retained DATA frame of `length` bytes was acknowledged. `outbound` may be gone afterwards. */
-void wf_outbound_retire(struct wf_outbound *outbound, uint32_t length);
+/* A retained DATA frame was acknowledged. `outbound` may be gone afterwards. */
+void wf_outbound_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length);
+
+/* A copy to one of its slots has ended, or failed. `outbound` may be gone afterwards. */
+void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *transit);
 
 /* One DATA frame went astray with its channel and is not sent again, for the message has been refused. `outbound` may
  * be gone afterwards. */

@@ -15,6 +15,12 @@ static inline bool wf_outbound_is_scattered(const struct wf_outbound *outbound)
     return outbound->pieces && outbound->kind != WF_OUTBOUND_LIST; /* whose bytes tell of pieces */
 }
 
+/* Bytes from the start that channels may take. */
+static inline uint64_t wf_outbound_ready(const struct wf_outbound *outbound)
+{
+    return outbound->device && outbound->staged < outbound->sendable ? outbound->staged : outbound->sendable;
+}
+
 /* Small enough for one frame on the express channel. */
 static inline bool wf_outbound_is_small(const struct wf_outbound *outbound)
 {

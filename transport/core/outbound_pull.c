@@ -4,6 +4,7 @@
 #include "core/outbound_parts.h"
 #include "core/pieces.h"
 #include "core/spread_plan.h"
+#include "core/stage.h"
 
 /* Bytes that may go before the peer has matched the message. A write needs no match. */
 static uint64_t burst_of(const struct wf_outbound *outbound)
@@ -11,6 +12,8 @@ static uint64_t burst_of(const struct wf_outbound *outbound)
     uint64_t burst = outbound->connection->session->first_burst;
     if (outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound))
         return outbound->total;
+    if (outbound->device) /* a slot is for bytes that are wanted */
+        return 0;
     return outbound->total < burst ? outbound->total : burst;
 }
 
@@ -37,7 +40,8 @@ static bool may_number(const struct wf_outbound *outbound)
 
 static bool may_introduce(const struct weft_connection *connection)
 {
-    return !wf_list_empty(&connection->pending) && may_number(wf_outbound_first_of(&connection->pending));
+    const struct wf_outbound *head = wf_outbound_first_of(&connection->pending);
+    return head && may_number(head) && !wf_stage_out_soon(head);
 }
 
 /* A large message at the head of the line whose first bytes may go unsolicited. */
@@ -53,7 +57,7 @@ static struct wf_outbound *bulk_head(const struct weft_connection *connection)
 static struct wf_outbound *bulk_candidate(const struct weft_connection *connection)
 {
     struct wf_outbound *write = wf_outbound_first_of(&connection->writes), *head = bulk_head(connection);
-    if (write && !may_number(write))
+    if (write && (!may_number(write) || (write->device && write->staged == 0)))
         write = NULL;
     if (write && head)
         return write->order < head->order ? write : head;
@@ -101,7 +105,7 @@ static void spend(struct wf_outbound *outbound, uint64_t burst)
 uint64_t wf_outbound_fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
                              uint64_t length)
 {
-    if (!wf_outbound_is_scattered(outbound))
+    if (!wf_outbound_is_scattered(outbound) || outbound->device)
         return length;
     /* Never so many that the chunk would not fit behind a few frames more, should it have to be sent again. */
     int room = WF_TX_SEGMENTS - channel->tx.iov_count - 1, most = WF_TX_SEGMENTS - WF_TX_SEGMENTS_LEFT;
@@ -123,6 +127,8 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     uint64_t burst = fresh ? burst_of(outbound) : outbound->burst;
     /* No chunk crosses the end of the burst: what is unsolicited must be plain from the offset alone. */
     uint64_t limit = outbound->next < burst ? burst : outbound->sendable;
+    if (outbound->device && limit > outbound->staged)
+        limit = outbound->staged;
     uint64_t length = limit - outbound->next;
     uint64_t share = wf_spread_plan(channel, connection, session->waiting + (fresh ? burst : 0));
     if (length > share)
@@ -136,6 +142,7 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     }
     connection->own_turn = outbound->kind == WF_OUTBOUND_REPLY;
     take_chunk(outbound, length, frame);
+    wf_stage_out_more(outbound);
     wf_outbound_requeue(outbound);
     return outbound;
 }
@@ -208,7 +215,7 @@ static bool bulk_would_take(const struct weft_connection *connection)
 static bool goes_whole(const struct wf_outbound *outbound)
 {
     return !outbound->refused && outbound->kind != WF_OUTBOUND_READ && wf_outbound_is_small(outbound) &&
-           has_credit(outbound);
+           (!outbound->device || outbound->staged == outbound->total) && has_credit(outbound);
 }
 
 /* The frame without payload that introduces the head of a line, if that is what it needs. */

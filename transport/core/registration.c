@@ -54,13 +54,19 @@ int weft_register(struct weft_context *context, void *base, uint64_t length, str
         return wf_fail(wf_status_of(err), -EINVAL,
                        "cannot register %llu bytes at %p: the range is empty or wraps around the address space",
                        (unsigned long long)length, base);
+    struct wf_device *device;
+    int found = wf_devices_find(context, base, length, &device, wf_status_of(err));
+    if (found < 0)
+        return found;
     struct weft_registration *registration = calloc(1, sizeof *registration);
     if (!registration)
         return wf_fail(wf_status_of(err), -ENOMEM, "no memory for a registration");
     registration->context = context;
     registration->base = base;
     registration->length = length;
-    registration->kind = WEFT_MEMORY_HOST;
+    registration->kind = device ? WEFT_MEMORY_CUDA : WEFT_MEMORY_HOST;
+    registration->device = device;
+    wf_link_init(&registration->device_link);
     do {
         int result = wf_context_random(context, &registration->key, sizeof registration->key);
         if (result < 0) {
@@ -70,6 +76,8 @@ int weft_register(struct weft_context *context, void *base, uint64_t length, str
     } while (registration->key == 0);
     pthread_mutex_lock(&context->region_lock);
     wf_list_push_back(bucket(context, registration->key), &registration->link);
+    if (device)
+        wf_list_push_back(&context->device_registrations, &registration->device_link);
     pthread_mutex_unlock(&context->region_lock);
     *out = registration;
     return 0;
@@ -99,6 +107,19 @@ int wf_registration_hold(struct weft_registration *registration, const void *buf
     return 0;
 }
 
+struct weft_registration *wf_registration_covering(struct weft_context *context, const void *buffer, uint64_t length)
+{
+    struct weft_registration *found = NULL;
+    pthread_mutex_lock(&context->region_lock);
+    WF_LIST_EACH (link, following, &context->device_registrations) {
+        struct weft_registration *registration = WF_CONTAINER(link, struct weft_registration, device_link);
+        if (!found && wf_registration_hold(registration, buffer, length) == 0)
+            found = registration;
+    }
+    pthread_mutex_unlock(&context->region_lock);
+    return found;
+}
+
 void wf_registration_release(struct weft_registration *registration)
 {
     /* The address is taken before the count falls: deregister may free the object right after. */
@@ -112,6 +133,7 @@ void wf_registration_end(struct weft_registration *registration)
     struct weft_context *context = registration->context;
     pthread_mutex_lock(&context->region_lock);
     wf_link_remove(&registration->link);
+    wf_link_remove(&registration->device_link);
     pthread_mutex_unlock(&context->region_lock);
     atomic_fetch_or(&registration->uses, WF_REGISTRATION_ENDED);
     refuse_users(registration);

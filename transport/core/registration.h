@@ -12,12 +12,14 @@
 
 /* Owner: context.region_lock, except `uses` (any thread). */
 struct weft_registration {
-    struct wf_link link; /* context.registrations, by key */
+    struct wf_link link;        /* context.registrations, by key */
+    struct wf_link device_link; /* context.device_registrations, if it is device memory */
     struct weft_context *context;
     uint8_t *base;
     uint64_t length;
     uint64_t key;
     enum weft_memory_kind kind;
+    struct wf_device *device; /* CUDA: whose memory it is; else NULL */
     _Atomic uint32_t uses; /* operations under way, plus WF_REGISTRATION_ENDED once deregistered */
 };
 
@@ -25,6 +27,9 @@ struct weft_registration {
 
 /* The registration with this key, held for an operation of a peer; NULL: there is none. */
 struct weft_registration *wf_registration_find(struct weft_context *context, uint64_t key);
+
+/* The registration of device memory that covers the range, held; NULL: there is none. */
+struct weft_registration *wf_registration_covering(struct weft_context *context, const void *buffer, uint64_t length);
 
 /* The first half of weft_deregister(): no new operation, peers' operations are refused; `uses` sinks to
  * WF_REGISTRATION_ENDED. Does not wait. */

@@ -32,6 +32,7 @@ struct weft_request *wf_request_take(struct wf_session *session, enum wf_request
     wf_link_init(&request->deadline_link);
     request->session = session;
     request->kind = kind;
+    request->mishap.device = WF_NO_DEVICE;
     request->deadline_ns = WF_NEVER;
     wf_list_push_back(&session->requests, &request->link);
     session->references += 1;
@@ -93,6 +94,18 @@ void wf_request_part_done(struct weft_request *request, int status, uint64_t byt
     if (request->part_status < 0)
         status = request->part_status;
     wf_request_complete(request, status, wf_request_one_sided(request) ? request->length : bytes);
+}
+
+void wf_request_note_mishap(struct weft_request *request, const struct wf_transit *transit)
+{
+    const struct wf_devices *devices = &request->session->context->devices;
+    request->mishap = (struct wf_mishap){
+        .device = transit->device->index,
+        .way = transit->copy.way,
+        .start = transit->start,
+        .end = transit->end,
+        .why = devices->ops->why(atomic_load(&devices->memory), transit->device->index),
+    };
 }
 
 static void cancel_receive(struct weft_request *request, int status)
@@ -172,6 +185,14 @@ static const char *kind_name(const struct weft_request *request)
     return names[request->kind];
 }
 
+static const char *describe_mishap(const struct wf_mishap *mishap, char *text, size_t room)
+{
+    snprintf(text, room, "GPU %d failed to copy bytes %llu to %llu %s: %s", mishap->device,
+             (unsigned long long)mishap->start, (unsigned long long)mishap->end,
+             mishap->way == WF_COPY_OUT ? "out of its memory" : "into its memory", mishap->why);
+    return text;
+}
+
 /* One line about a failed operation: what, to whom, how far, why. */
 static void describe(const struct weft_request *request, char *text, size_t room)
 {
@@ -184,6 +205,9 @@ static void describe(const struct weft_request *request, char *text, size_t room
         reason = "the peer knows no registration with this key, or has ended it";
     else if (wf_request_one_sided(request) && request->status == -ERANGE)
         reason = "some of it lies outside the peer's registration";
+    char failure[160];
+    if (request->mishap.device != WF_NO_DEVICE && (request->status == -EIO || request->status == -ENODEV))
+        reason = describe_mishap(&request->mishap, failure, sizeof failure);
     if (request->status == -EMSGSIZE && receiving)
         snprintf(text, room, "receive with tag %llu: the message has %llu bytes, the buffer %llu; post a larger one",
                  (unsigned long long)request->tag, (unsigned long long)request->bytes,

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "core/device.h"
 #include "weft.h"
 
 struct wf_session;
@@ -53,6 +54,9 @@ struct weft_request {
     uint64_t order; /* RECV: posting order within the session */
     int64_t deadline_ns;
     struct weft_registration *registration;
+    struct wf_device *device;     /* whose memory `buffer` is; NULL: host memory */
+    struct wf_order *order;       /* its place in a stream, or NULL */
+    struct wf_mishap mishap;      /* the copy that failed, if one did */
     struct wf_inbound *inbound;   /* RECV, NOTE: once matched; READ: where the reply lands */
     struct wf_outbound *outbound; /* SEND, WRITE, READ: until it completes */
     struct wf_outbound *note;     /* WRITE, READ: the notification, until it completes */
@@ -74,6 +78,9 @@ struct weft_request {
 
 /* A fresh request of `session`; NULL when the context's limit is reached. */
 struct weft_request *wf_request_take(struct wf_session *session, enum wf_request_kind kind);
+
+/* A copy of its bytes has failed: the completion's text will say so. */
+void wf_request_note_mishap(struct weft_request *request, const struct wf_transit *transit);
 
 /* Gives back a request that nobody has seen yet. */
 void wf_request_drop(struct weft_request *request);

@@ -70,6 +70,7 @@ static int init_pools(struct wf_session *session)
     wf_pool_init(&session->outbound_pool, sizeof(struct wf_outbound), 64, 0);
     wf_pool_init(&session->slot_pool, slot, 16, tuning->small_pool / slot ? tuning->small_pool / slot : 1);
     wf_pool_init(&session->range_pool, WF_RANGE_MAX * sizeof(struct wf_range), 8, 0);
+    wf_pool_init(&session->transit_pool, sizeof(struct wf_transit), 64, 0);
     int result = wf_blocks_init(&session->blocks, tuning->unexpected);
     session->unsolicited_told = (uint64_t)session->blocks.count * WF_BLOCK_BYTES;
     return result;
@@ -103,6 +104,8 @@ static void destroy(struct wf_session *session)
     wf_pool_fini(&session->outbound_pool);
     wf_pool_fini(&session->slot_pool);
     wf_pool_fini(&session->range_pool);
+    wf_pool_fini(&session->transit_pool);
+    wf_device_shares_fini(session);
     wf_blocks_fini(&session->blocks);
     pthread_mutex_destroy(&session->lock);
     free(session);
@@ -328,6 +331,7 @@ static void bury(struct wf_session *session)
         wf_fail(&session->error, -ESHUTDOWN, "the session with %s is closed", session->peer.name);
     session->state = WF_SESSION_DEAD;
     wf_regions_release(session);
+    wf_device_shares_fini(session);
     struct wf_link *link;
     while ((link = wf_list_first(&session->requests))) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);

@@ -17,6 +17,7 @@
 #include "core/channel.h"
 #include "core/context.h"
 #include "core/counter.h"
+#include "core/device.h"
 #include "core/landing.h"
 #include "core/resend.h"
 #include "core/spread_plan.h"
@@ -97,6 +98,9 @@ struct wf_session {
     struct wf_list acceptors; /* ACCEPT requests */
     struct wf_list connection_hash[WF_HASH_SIZE], inbound_hash[WF_HASH_SIZE], outbound_hash[WF_HASH_SIZE];
     struct wf_list notes_due;    /* connections with notifications to hand out */
+    struct wf_list stage_waiting; /* messages in device memory that no slot is free for */
+    struct wf_device_share *shares[WF_DEVICES_MAX]; /* by device index */
+    uint32_t device_bells;       /* workers, by index, whose devices have something to start for this session */
     struct wf_list regions_used; /* what the peer is doing with our registrations */
     struct wf_list pieces;       /* blocks of pieces that exist */
     uint64_t upload_bytes;       /* of lists that the peer is sending, or has sent and not used */
@@ -105,7 +109,7 @@ struct wf_session {
     uint32_t next_connection;             /* index of the next one we open */
     uint32_t connection_count;
     uint64_t next_order; /* of posted receives */
-    struct wf_pool request_pool, inbound_pool, outbound_pool, slot_pool, range_pool;
+    struct wf_pool request_pool, inbound_pool, outbound_pool, slot_pool, range_pool, transit_pool;
     struct wf_blocks blocks;
 
     /* unsolicited credit, in charged bytes: absolute totals */

@@ -9,6 +9,7 @@
 #include "core/request.h"
 #include "core/resend.h"
 #include "core/session.h"
+#include "core/stage.h"
 
 void wf_session_kick(struct wf_session *session, struct wf_worker *self)
 {
@@ -17,11 +18,14 @@ void wf_session_kick(struct wf_session *session, struct wf_worker *self)
         if (channel && channel->up && channel->tx.idle && wf_channel_wants(channel))
             wf_worker_kick(&session->kicks[channel->tx.worker->index], self);
     }
+    wf_devices_kick(session, self);
 }
 
 bool wf_session_has_work(const struct wf_session *session)
 {
     bool bulk = wf_session_wants(session, WF_CHANNEL_BULK), express = wf_session_wants(session, WF_CHANNEL_EXPRESS);
+    if (session->device_bells != 0)
+        return true;
     for (int i = 0; (bulk || express) && i < session->channel_count; i++) {
         const struct wf_channel *channel = session->channels[i];
         if (channel && channel->up && channel->tx.idle && (channel->kind == WF_CHANNEL_BULK ? bulk : express))
@@ -136,6 +140,7 @@ static void pump(struct wf_session *session, struct wf_worker *worker)
 {
     unsigned char actions[WF_CHANNELS_MAX];
     release(session, worker);
+    wf_stage_out_retry(session);
     wf_session_check_close(session);
     wf_spread_begin(session);
     int count = session->channel_count;
@@ -145,6 +150,7 @@ static void pump(struct wf_session *session, struct wf_worker *worker)
                 actions[i] = (unsigned char)decide(session->channels[i], worker);
             else if (!session->channels[i])
                 actions[i] = 0;
+    wf_devices_kick(session, worker);
     wf_session_unlock(session);
     for (int kind = 0; kind < 2; kind++)
         for (int i = 0; i < count; i++)
@@ -161,7 +167,7 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
 /* The idle express channel that takes what was posted, where that is all there is to do. NULL: it is not, or none. */
 static struct wf_channel *taker(const struct wf_session *session)
 {
-    if (wf_session_wants(session, WF_CHANNEL_BULK) || session->stirred)
+    if (wf_session_wants(session, WF_CHANNEL_BULK) || session->stirred || session->device_bells != 0)
         return NULL;
     for (int i = 0; i < session->channel_count; i++) {
         struct wf_channel *channel = session->channels[i];
@@ -191,6 +197,7 @@ void wf_session_unlock_and_push(struct wf_session *session)
             pump_one(channel);
         else
             pump(session, context->workers[0]);
+        wf_devices_drive(context->workers[0]);
         wf_worker_leave(context->workers[0]);
         return;
     }

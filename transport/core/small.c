@@ -61,7 +61,7 @@ bool wf_small_land(struct wf_channel *channel, const struct wf_frame *frame, con
     if (!connection || !in_turn(channel, connection, frame) || !is_new(connection, frame->msg))
         return false;
     struct weft_request *request = wf_match_posted(connection, frame->key);
-    if (!request || request->length < frame->total)
+    if (!request || request->length < frame->total || request->device)
         return false;
     land(channel, connection, request, frame, payload);
     return true;

@@ -16,6 +16,7 @@
 #define PARK_MIN_NS (200 * WF_NS_PER_US)
 #define PARK_MAX_NS (1 * WF_NS_PER_MS)
 #define REST_NS (1 * WF_NS_PER_S)
+#define COPIES_NS (20 * WF_NS_PER_US) /* the longest rest while copies of a device are under way: they ring no bell */
 
 int wf_worker_create(struct weft_context *context, int index, struct wf_worker **out, struct wf_status *status)
 {
@@ -177,6 +178,7 @@ static int poll_once(struct wf_worker *worker, int64_t timeout_ns)
 int wf_worker_drive(struct wf_worker *worker, int64_t timeout_ns)
 {
     int handled = handle_kicks(worker);
+    handled += wf_devices_drive(worker);
     handled += poll_once(worker, 0);
     bool untold = !wf_list_empty(&worker->unacknowledged);
     worker->rounds_untold = untold ? worker->rounds_untold + 1 : 0;
@@ -186,6 +188,8 @@ int wf_worker_drive(struct wf_worker *worker, int64_t timeout_ns)
     }
     handled += handle_kicks(worker);
     if (handled == 0 && timeout_ns != 0) {
+        if (wf_devices_busy(worker) && (timeout_ns < 0 || timeout_ns > COPIES_NS))
+            timeout_ns = COPIES_NS;
         handled += poll_once(worker, timeout_ns);
         handled += handle_kicks(worker);
     }

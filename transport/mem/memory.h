@@ -68,6 +68,9 @@ struct wf_copy {
 struct wf_memory_ops {
     const char *kind; /* "cuda" */
 
+    /* Is the driver in this process already? Without it no pointer is one to device memory. Never loads it. */
+    bool (*present)(void *host);
+
     /* Finds the driver and its devices; retains none of them. -ENODEV: there is none, and `status` says why in one line.
      * `host`: NULL; a test's world for those that need one. */
     int (*open)(void *host, struct wf_memory **out, struct wf_status *status);

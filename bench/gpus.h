@@ -1,0 +1,49 @@
+/*
+ * gpus.h: what the messages of this node lie in, and which GPUs its endpoints are. Endpoints take the GPUs in turn:
+ *
+ *     GPU of endpoint e = gpus[e mod count]
+ */
+#ifndef WF_BENCH_GPUS_H
+#define WF_BENCH_GPUS_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "options.h"
+#include "schedule.h"
+#include "weft.h"
+
+#define BENCH_GPUS_MAX 64
+
+/* All zero: host memory. Owner: the measuring thread. */
+struct bench_gpus {
+    enum bench_memory memory;
+    uint32_t count; /* 0: host memory */
+    struct weft_gpu_info infos[BENCH_GPUS_MAX];
+    uint64_t staging_bytes; /* host memory that the library takes for each of them */
+};
+
+/*
+ * By the settings memory and gpus, and by what src and dst of one pair name at `node`. -EOPNOTSUPP: GPU memory was
+ * asked for and there is none (the reason is in the text); -EINVAL: a GPU that is not there, or words that contradict
+ * each other.
+ */
+int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *options, int node,
+                      const struct weft_context *context, struct wf_status *status);
+
+/* The GPU of an endpoint; NULL: it is in host memory. */
+const struct weft_gpu_info *bench_gpu_of(const struct bench_gpus *gpus, uint32_t endpoint);
+
+/* "4 endpoints on 1 GPU" and the like; empty where every endpoint is the GPU of its number. Returns `buffer`. */
+char *bench_gpus_sharing(const struct bench_gpus *gpus, uint32_t endpoints, char *buffer, size_t room);
+
+/* As they stand in `host` of a result, `endpoints` being those of the node; a new reference. */
+json_t *bench_gpus_to_json(const struct bench_gpus *gpus, uint32_t endpoints);
+
+/* Picks from `all` what a list like "0,2,5-7" names, by index and in its order; "" and "all" are every one. Returns how
+ * many, or -EINVAL. */
+int bench_gpus_pick(const char *list, const struct weft_gpu_info *all, int count, struct weft_gpu_info *picked,
+                    struct wf_status *status);
+
+#endif

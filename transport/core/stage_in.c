@@ -1,0 +1,162 @@
+#include "core/stage.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/channel.h"
+#include "core/connection.h"
+#include "core/device.h"
+#include "core/landing.h"
+#include "core/outbound.h"
+#include "core/pieces.h"
+#include "core/reached.h"
+#include "core/request.h"
+#include "core/session.h"
+
+#define PIECES_AT_ONCE 64
+
+bool wf_stage_in_take(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    struct wf_device *device = rx->claim->device;
+    struct wf_device_share *share = wf_device_share(channel->session, device);
+    if (!share)
+        return false;
+    struct wf_slot_pool *pools = device->pools[WF_COPY_IN];
+    struct wf_slot_account *accounts = share->accounts[WF_COPY_IN];
+    if (rx->frame.length <= pools[WF_SLOT_SMALL].slot_bytes)
+        rx->slot = wf_slot_take(&pools[WF_SLOT_SMALL], &accounts[WF_SLOT_SMALL]);
+    if (!rx->slot)
+        rx->slot = wf_slot_take(&pools[WF_SLOT_LARGE], &accounts[WF_SLOT_LARGE]);
+    return rx->slot != NULL;
+}
+
+void wf_stage_in_drop(struct wf_channel *channel)
+{
+    struct wf_slot *slot = channel->rx.slot;
+    channel->rx.slot = NULL;
+    if (slot)
+        wf_slot_give(slot);
+}
+
+static struct wf_transit *begin(struct wf_inbound *inbound, uint64_t start, uint64_t end)
+{
+    struct wf_transit *transit = wf_transit_take(inbound->connection->session, inbound->device, WF_COPY_IN);
+    if (!transit)
+        return NULL;
+    transit->inbound = inbound;
+    transit->start = start;
+    transit->end = end;
+    return transit;
+}
+
+int wf_stage_in_start(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    uint64_t start = rx->frame.offset;
+    struct wf_transit *transit = begin(rx->claim, start, start + rx->frame.length);
+    if (!transit)
+        return -ENOMEM;
+    transit->slot = rx->slot;
+    rx->slot = NULL;
+    wf_transit_queue(transit);
+    return 0;
+}
+
+int wf_stage_in_pooled(struct wf_inbound *inbound, uint64_t start, uint64_t end)
+{
+    struct wf_transit *transit = begin(inbound, start, end);
+    if (!transit)
+        return -ENOMEM;
+    inbound->claims += 1;
+    wf_transit_queue(transit);
+    return 0;
+}
+
+void wf_stage_in_ended(struct wf_transit *transit)
+{
+    struct wf_inbound *inbound = transit->inbound;
+    struct weft_connection *connection = inbound->connection;
+    connection->pins += 1;
+    if (transit->slot)
+        wf_slot_give(transit->slot);
+    if (transit->result < 0) {
+        WF_REACHED("incoming message MATCHED: the copy to a device failed");
+        if (inbound->request)
+            wf_request_note_mishap(inbound->request, transit);
+        wf_inbound_refuse(inbound, transit->result);
+    }
+    inbound->claims -= 1;
+    wf_inbound_check(inbound);
+    wf_match_advance(connection); /* past a notification that was refused with its write */
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}
+
+/* --- starting --- */
+
+/* The bytes of [at, end) in host memory: the slot, or the unexpected pool. Returns the pieces. */
+static int host_places(const struct wf_transit *transit, uint64_t at, uint64_t length, struct iovec *iov, int max,
+                       uint64_t *covered)
+{
+    if (!transit->slot)
+        return wf_inbound_pool_places(transit->inbound, at, length, iov, max, covered);
+    iov[0] = (struct iovec){transit->slot->memory + (at - transit->start), length};
+    *covered = length;
+    return 1;
+}
+
+/* And in device memory. */
+static int device_places(const struct wf_transit *transit, uint64_t at, uint64_t length, struct iovec *iov, int max,
+                         uint64_t *covered)
+{
+    const struct wf_pieces *pieces = transit->outbound ? transit->outbound->pieces : transit->inbound->pieces;
+    const uint8_t *base = transit->outbound ? transit->outbound->data : transit->inbound->place;
+    if (pieces)
+        return wf_pieces_places(pieces, at, length, iov, max, covered);
+    iov[0] = (struct iovec){(void *)(uintptr_t)(base + at), length};
+    *covered = length;
+    return 1;
+}
+
+/* The next pieces from `*at` on, as long as both sides go on. Moves `*at`. */
+static int gather(const struct wf_transit *transit, uint64_t *at, struct wf_copy_piece *pieces)
+{
+    struct iovec host[PIECES_AT_ONCE], device[PIECES_AT_ONCE];
+    uint64_t there, covered, left;
+    int count = 0;
+    /* The message keeps its places as long as the copy holds it: they can be read without the lock. */
+    device_places(transit, *at, transit->end - *at, device, PIECES_AT_ONCE, &there);
+    host_places(transit, *at, there, host, PIECES_AT_ONCE, &covered);
+    left = covered;
+    for (struct iovec *ours = host, *theirs = device; left > 0 && count < PIECES_AT_ONCE; count++) {
+        uint64_t bytes = ours->iov_len < theirs->iov_len ? ours->iov_len : theirs->iov_len;
+        if (bytes > left)
+            bytes = left;
+        bool out = transit->copy.way == WF_COPY_OUT;
+        pieces[count] = (struct wf_copy_piece){.to = out ? ours->iov_base : theirs->iov_base,
+                                               .from = out ? theirs->iov_base : ours->iov_base,
+                                               .bytes = bytes};
+        left -= bytes;
+        ours->iov_base = (uint8_t *)ours->iov_base + bytes;
+        theirs->iov_base = (uint8_t *)theirs->iov_base + bytes;
+        ours += (ours->iov_len -= bytes) == 0;
+        theirs += (theirs->iov_len -= bytes) == 0;
+    }
+    *at += covered - left;
+    return count;
+}
+
+int wf_stage_start(struct wf_transit *transit)
+{
+    const struct wf_devices *devices = &transit->device->context->devices;
+    struct wf_copy_piece pieces[PIECES_AT_ONCE];
+    uint64_t at = transit->start;
+    int result = 0;
+    while (at < transit->end && result == 0) {
+        int count = gather(transit, &at, pieces);
+        result =
+            devices->ops->copy_start(atomic_load(&devices->memory), &transit->copy, pieces, count, at < transit->end);
+    }
+    return result;
+}

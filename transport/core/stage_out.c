@@ -1,0 +1,187 @@
+#include "core/stage.h"
+
+#include <errno.h>
+
+#include "core/connection.h"
+#include "core/device.h"
+#include "core/outbound_parts.h"
+#include "core/request.h"
+#include "core/session.h"
+
+/* Slots filled ahead of what channels have taken: one for each bulk channel that may ask at the same moment, and a few
+ * so that the next copy runs while they send. More would only push the bytes out of the cache. */
+#define SLOTS_AHEAD 6
+
+static struct wf_slot *slot_of(struct wf_link *link)
+{
+    return WF_CONTAINER(link, struct wf_slot, link);
+}
+
+/* Bytes from the start of the message that may be in slots now. */
+static uint64_t allowed(const struct wf_outbound *outbound)
+{
+    const struct wf_session *session = outbound->connection->session;
+    if (outbound->stopped || outbound->refused || outbound->doomed || outbound->order)
+        return outbound->claimed;
+    bool unasked = outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound);
+    uint64_t limit = outbound->introduced ? outbound->sendable : unasked ? outbound->total : 0;
+    uint64_t ahead = (uint64_t)(session->bulk_count + SLOTS_AHEAD) * session->context->tuning.chunk;
+    return limit < outbound->next + ahead ? limit : outbound->next + ahead;
+}
+
+/* Small messages have slots of their own. A large one is for bytes that need not wait for the peer any more. */
+static struct wf_slot *take_slot(struct wf_outbound *outbound)
+{
+    struct wf_device_share *share = wf_device_share(outbound->connection->session, outbound->device);
+    if (!share)
+        return NULL;
+    struct wf_slot *slot = NULL;
+    bool sure = outbound->introduced || outbound->kind == WF_OUTBOUND_WRITE;
+    if (wf_outbound_is_small(outbound))
+        slot = wf_slot_take(&outbound->device->pools[WF_COPY_OUT][WF_SLOT_SMALL],
+                            &share->accounts[WF_COPY_OUT][WF_SLOT_SMALL]);
+    if (!slot && (sure || !wf_outbound_is_small(outbound)))
+        slot = wf_slot_take(&outbound->device->pools[WF_COPY_OUT][WF_SLOT_LARGE],
+                            &share->accounts[WF_COPY_OUT][WF_SLOT_LARGE]);
+    return slot;
+}
+
+/* One more slot, up to `limit`. */
+static bool stage_one(struct wf_outbound *outbound, uint64_t limit)
+{
+    struct wf_session *session = outbound->connection->session;
+    struct wf_slot *slot = take_slot(outbound);
+    struct wf_transit *transit = slot ? wf_transit_take(session, outbound->device, WF_COPY_OUT) : NULL;
+    if (!transit) {
+        if (slot)
+            wf_slot_give(slot);
+        return false;
+    }
+    uint64_t bytes = limit - outbound->claimed;
+    slot->start = outbound->claimed;
+    slot->length = (uint32_t)(bytes < slot->pool->slot_bytes ? bytes : slot->pool->slot_bytes);
+    wf_list_push_back(&outbound->slots, &slot->link);
+    transit->outbound = outbound;
+    transit->slot = slot;
+    transit->start = slot->start;
+    transit->end = slot->start + slot->length;
+    outbound->claimed += slot->length;
+    outbound->in_engine += 1;
+    wf_transit_queue(transit);
+    return true;
+}
+
+/* Large slots are filled to the end, or as far as the message or its grant goes: no crumbs. */
+static bool worth_it(const struct wf_outbound *outbound, uint64_t limit)
+{
+    uint64_t full = outbound->introduced ? outbound->sendable : outbound->total;
+    return limit > outbound->claimed &&
+           (limit == full || limit - outbound->claimed >= outbound->connection->session->context->tuning.chunk);
+}
+
+void wf_stage_out_more(struct wf_outbound *outbound)
+{
+    struct wf_session *session = outbound->connection->session;
+    if (!outbound->device || wf_link_in_list(&outbound->stage_link))
+        return;
+    uint64_t limit = allowed(outbound);
+    bool turn = wf_list_empty(&session->stage_waiting);
+    while (turn && worth_it(outbound, limit))
+        turn = stage_one(outbound, limit);
+    if (worth_it(outbound, limit))
+        wf_list_push_back(&session->stage_waiting, &outbound->stage_link);
+}
+
+/* One slot each, in turn, until there are none. */
+void wf_stage_out_retry(struct wf_session *session)
+{
+    struct wf_link *link, *first_failed = NULL;
+    while ((link = wf_list_first(&session->stage_waiting)) && link != first_failed) {
+        struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, stage_link);
+        uint64_t limit = allowed(outbound);
+        bool failed = worth_it(outbound, limit) && !stage_one(outbound, limit);
+        wf_link_remove(link);
+        if (failed && !first_failed)
+            first_failed = link;
+        if (worth_it(outbound, limit))
+            wf_list_push_back(&session->stage_waiting, link);
+    }
+}
+
+bool wf_stage_out_soon(const struct wf_outbound *outbound)
+{
+    bool needed = outbound->device && outbound->total > 0 && !outbound->refused && !outbound->order;
+    if (!needed || !wf_outbound_is_small(outbound) || outbound->kind == WF_OUTBOUND_READ)
+        return false;
+    /* A write is never offered: it waits, also for a slot, as others do that need none of the peer. */
+    return outbound->staged < outbound->total && (outbound->claimed > 0 || outbound->kind == WF_OUTBOUND_WRITE);
+}
+
+int wf_stage_out_places(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov,
+                        int max, uint64_t *covered)
+{
+    int count = 0;
+    *covered = 0;
+    WF_LIST_EACH (link, following, &outbound->slots) {
+        const struct wf_slot *slot = slot_of(link);
+        uint64_t at = offset + *covered;
+        if (*covered == length || count == max)
+            break;
+        if (at < slot->start || at >= slot->start + slot->length)
+            continue;
+        uint64_t left = slot->start + slot->length - at;
+        uint64_t bytes = left < length - *covered ? left : length - *covered;
+        iov[count++] = (struct iovec){slot->memory + (at - slot->start), bytes};
+        *covered += bytes;
+    }
+    return count;
+}
+
+void wf_stage_out_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length)
+{
+    uint64_t end = offset + length;
+    WF_LIST_EACH (link, following, &outbound->slots) {
+        struct wf_slot *slot = slot_of(link);
+        uint64_t first = slot->start > offset ? slot->start : offset;
+        uint64_t last = slot->start + slot->length < end ? slot->start + slot->length : end;
+        if (first >= last)
+            continue;
+        slot->retired += (uint32_t)(last - first);
+        if (slot->retired == slot->length)
+            wf_slot_give(slot);
+    }
+}
+
+void wf_stage_out_drop(struct wf_outbound *outbound)
+{
+    struct wf_link *link;
+    wf_link_remove(&outbound->stage_link);
+    while ((link = wf_list_first(&outbound->slots)))
+        wf_slot_give(slot_of(link));
+}
+
+/* Bytes that are in slots from the start of the message, without a gap. */
+static void advance(struct wf_outbound *outbound)
+{
+    WF_LIST_EACH (link, following, &outbound->slots) {
+        const struct wf_slot *slot = slot_of(link);
+        if (slot->start > outbound->staged || !slot->ready)
+            return;
+        if (slot->start == outbound->staged)
+            outbound->staged += slot->length;
+    }
+}
+
+void wf_stage_out_ended(struct wf_transit *transit)
+{
+    struct wf_outbound *outbound = transit->outbound;
+    struct weft_connection *connection = outbound->connection;
+    connection->pins += 1;
+    if (transit->result == 0) {
+        transit->slot->ready = true;
+        advance(outbound);
+    }
+    wf_outbound_staged(outbound, transit);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}
