@@ -25,7 +25,7 @@ static const enum wf_setting_id shared_settings[] = {
 
 /* ------------------------------------------------------------------------------------------- about this node */
 
-static void read_boot_id(char *buffer, size_t room)
+void bench_boot_id(char *buffer, size_t room)
 {
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
@@ -134,7 +134,7 @@ static json_t *introduction(const struct bench_agreement *agreement)
     const struct wf_config *config = agreement->options->config;
     char boot[64];
 
-    read_boot_id(boot, sizeof(boot));
+    bench_boot_id(boot, sizeof(boot));
     return json_pack(
         "{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:o}", "hello", HELLO, "boot_id", boot,
         "command", bench_command_name(agreement->options->command), "latency", agreement->options->latency,
@@ -296,7 +296,7 @@ static int check_memory(const struct bench_agreement *agreement, const json_t *t
     bool together;
     int rc;
 
-    read_boot_id(boot, sizeof(boot));
+    bench_boot_id(boot, sizeof(boot));
     together = boot[0] && their_boot && strcmp(boot, their_boot) == 0;
     if (together && __builtin_add_overflow(need, their_need, &need))
         need = UINT64_MAX;

@@ -2,7 +2,7 @@
  * The backend that is measured: one connection for each two endpoints, used in both directions. Pairs within a node
  * talk over a session of their own between two further contexts of this process, over the same rails.
  */
-#include "backend.h"
+#include "backends.h"
 
 #include <errno.h>
 #include <sched.h>
