@@ -39,16 +39,17 @@ void bench_boot_id(char *buffer, size_t room)
 static json_t *host_facts(const struct bench_link *link, uint32_t endpoints)
 {
     struct utsname system;
-    char name[16];
+    char name[16], sharing[600];
 
     uname(&system);
     snprintf(name, sizeof(name), "node%d", link->node);
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o}", "node", name, "name", system.nodename,
+    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name", system.nodename,
                      "kernel", system.release, "machine", system.machine, "cpus",
                      (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
                      (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
                      weft_context_engine(link->context), "weft", weft_version(), "memory",
-                     bench_memory_name(link->gpus.memory), "gpus", bench_gpus_to_json(&link->gpus, endpoints));
+                     bench_memory_name(link->gpus.memory), "gpus", bench_gpus_to_json(&link->gpus, endpoints),
+                     "gpu_sharing", bench_gpus_sharing(&link->gpus, endpoints, sharing, sizeof(sharing)));
 }
 
 static json_t *fallback_lines(const struct bench_link *link)
@@ -61,6 +62,8 @@ static json_t *fallback_lines(const struct bench_link *link)
         if (line[0])
             json_array_append_new(lines, json_sprintf("node%d: %s", link->node, line));
     free(copy);
+    if (link->gpus.fallback[0])
+        json_array_append_new(lines, json_sprintf("node%d: %s", link->node, link->gpus.fallback));
     return lines;
 }
 
@@ -109,9 +112,10 @@ static json_t *fault_totals(const struct bench_link *link)
 
 json_t *bench_totals(const struct bench_link *link)
 {
-    return json_pack("{s:o, s:o, s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link), "footprint",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link), "footprint",
                      bench_footprint_to_json(&link->footprint), "affinity",
-                     bench_placement_to_json(&link->placement, link->context));
+                     bench_placement_to_json(&link->placement, link->context), "backends",
+                     link->backends ? json_incref(link->backends) : json_array());
 }
 
 /* What the run needs of each GPU of this node. */
@@ -222,7 +226,7 @@ static int adopt(struct bench_agreement *agreement, const json_t *hello, struct 
     if (rc)
         return rc;
     /* Their word on memory may be another, and of endpoints it is their number that counts. */
-    rc = bench_gpus_choose(&link->gpus, agreement->options, link->node, link->context, status);
+    rc = bench_gpus_choose(&link->gpus, agreement->options, link->node, status);
     if (rc)
         return rc;
     agreement->options->default_endpoints = (uint32_t)json_integer_value(json_object_get(hello, "endpoints"));

@@ -20,6 +20,8 @@
 #include "schedule.h"
 #include "weft.h"
 
+#define BENCH_BOTH_NODES (-1)
+
 struct bench_backend;
 typedef void *bench_request; /* NULL: none */
 
@@ -27,8 +29,8 @@ struct bench_backend_ops {
     const char *name;
     /*
      * Whether it can be used for this plan here; NULL: always. May put another table of the same backend into `ops`.
-     * `node`: the one whose memory the plan already knows; -1: it knows both. -EINVAL: settings that it cannot do, or that
-     * would make a comparison unfair; -EOPNOTSUPP: something is not available.
+     * `node`: the one whose memory the plan already knows, or BENCH_BOTH_NODES. -EINVAL: settings that it cannot do, or
+     * that would make a comparison unfair; -EOPNOTSUPP: something is not available.
      */
     int (*check)(const struct bench_backend_ops **ops, const struct bench_plan *plan, const struct wf_config *config,
                  int node, struct wf_status *status);

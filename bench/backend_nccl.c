@@ -184,13 +184,14 @@ static int nccl_send(struct bench_backend *backend, uint32_t pair, const void *d
                      bench_request *out)
 {
     return nccl_post(backend, pair, true,
-                &(struct nccl_operation){.buffer = (void *)(uintptr_t)data, .length = length, .tag = tag}, out);
+                     &(struct nccl_operation){.buffer = (void *)(uintptr_t)data, .length = length, .tag = tag}, out);
 }
 
 static int nccl_recv(struct bench_backend *backend, uint32_t pair, void *landing, uint64_t length, uint64_t tag,
                      bench_request *out)
 {
-    return nccl_post(backend, pair, false, &(struct nccl_operation){.buffer = landing, .length = length, .tag = tag}, out);
+    return nccl_post(backend, pair, false, &(struct nccl_operation){.buffer = landing, .length = length, .tag = tag},
+                     out);
 }
 
 int nccl_expect(struct bench_backend *backend, uint64_t count, struct wf_status *status)
@@ -310,9 +311,10 @@ static int check_plan(const struct bench_plan *plan, struct wf_status *status)
 static int check_settings(const struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
 {
     if (plan->backend_count > 1 && wf_config_text(config, WF_SET_FAULT)[0])
-        return wf_fail(status, -EINVAL,
-                       "--fault %.60s acts on Weft alone: unlike cannot be compared: leave it out, or use --backend weft",
-                       wf_config_text(config, WF_SET_FAULT));
+        return wf_fail(
+            status, -EINVAL,
+            "--fault %.60s acts on Weft alone: unlike cannot be compared: leave it out, or use --backend weft",
+            wf_config_text(config, WF_SET_FAULT));
     return 0;
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "affinity/pin.h"
+#include "mem/memory.h"
 #include "words.h"
 
 /* ------------------------------------------------------------------------------------------- the list */
@@ -81,76 +83,120 @@ int bench_gpus_pick(const char *list, const struct weft_gpu_info *all, int count
     return rc ? rc : kept;
 }
 
-/* ------------------------------------------------------------------------------------------- what is asked */
-
-/* The first of the context's fallbacks that is about GPUs, in one line. Returns `buffer`. */
-static char *why_none(const struct weft_context *context, const struct wf_config *config, char *buffer, size_t room)
+char *bench_gpus_list(const struct bench_gpus *gpus, char *buffer, size_t room)
 {
-    char copy[4096];
-    char *rest = copy, *line;
+    size_t used = 0;
 
-    snprintf(buffer, room, "no usable GPU here");
-    if (strcmp(wf_config_text(config, WF_SET_CUDA), "off") == 0)
-        snprintf(buffer, room, "the setting cuda is off");
-    bench_copy_text(copy, sizeof(copy), weft_context_fallbacks(context));
-    while ((line = bench_next_word(&rest, '\n')) != NULL)
-        if (strstr(line, "GPU") || strstr(line, "cuda") || strstr(line, "CUDA")) {
-            snprintf(buffer, room, "%s", line);
-            break;
-        }
+    buffer[0] = '\0';
+    for (uint32_t i = 0; i < gpus->count && used < room; i++)
+        used += (size_t)snprintf(buffer + used, room - used, i ? ",%d" : "%d", gpus->infos[i].index);
     return buffer;
 }
 
-static int fill(struct bench_gpus *gpus, const struct wf_config *config, const struct weft_context *context,
-                struct wf_status *status)
-{
-    struct weft_gpu_info *all = calloc(BENCH_GPUS_MAX, sizeof(*all));
-    int count = all ? weft_context_gpus(context, all, BENCH_GPUS_MAX) : 0, rc;
+/* ------------------------------------------------------------------------------------------- which there are */
 
-    if (!all)
-        return wf_fail(status, -ENOMEM, "no memory for a list of GPUs");
-    if (count > BENCH_GPUS_MAX)
-        count = BENCH_GPUS_MAX;
-    rc = bench_gpus_pick(wf_config_text(config, WF_SET_GPUS), all, count, gpus->infos, status);
-    free(all);
-    if (rc < 0)
-        return rc;
-    gpus->count = (uint32_t)rc;
-    gpus->memory = bench_memory_named(weft_context_memory(context));
-    gpus->staging_bytes = 2 * (uint64_t)wf_config_number(config, WF_SET_STAGING);
-    return 0;
+int bench_gpus_find(struct weft_gpu_info *infos, int max, enum bench_memory *memory, struct wf_status *status)
+{
+    struct wf_device_info *devices = calloc(WF_DEVICES_MAX, sizeof(*devices));
+    struct wf_memory *driver = NULL;
+    int rc = devices ? wf_memory_cuda.open(NULL, &driver, status) : wf_fail(status, -ENOMEM, "no memory for GPUs");
+    int count = rc ? 0 : wf_memory_cuda.devices(driver, devices, WF_DEVICES_MAX);
+
+    for (int i = 0; i < count && i < max && i < WF_DEVICES_MAX; i++) {
+        infos[i] = (struct weft_gpu_info){
+            .index = devices[i].index, .numa_node = wf_place_of_device(devices[i].pci), .bytes = devices[i].bytes};
+        bench_copy_text(infos[i].name, sizeof(infos[i].name), devices[i].name);
+        bench_copy_text(infos[i].pci, sizeof(infos[i].pci), devices[i].pci);
+    }
+    if (rc == 0) {
+        *memory = bench_memory_named(wf_memory_cuda.name(driver));
+        wf_memory_cuda.close(driver);
+    }
+    free(devices);
+    return rc ? rc : count < max ? count : max;
 }
 
-int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *options, int node,
-                      const struct weft_context *context, struct wf_status *status)
-{
-    const struct wf_config *config = options->config;
-    const char *memory = wf_config_text(config, WF_SET_MEMORY), *list = wf_config_text(config, WF_SET_GPUS);
-    bool pair = options->command == BENCH_PAIR;
-    bool names_gpu = pair && bench_plan_names(config, node, "gpu");
-    bool names_host = pair && bench_plan_names(config, node, "host");
-    bool wanted = names_gpu || list[0] || strcmp(memory, "cuda") == 0;
-    char why[300];
+/* ------------------------------------------------------------------------------------------- what is asked */
 
-    memset(gpus, 0, sizeof(*gpus));
+/* What asks for GPU memory, in words; NULL: nothing does. */
+static const char *asks(const struct wf_config *config, bool names_gpu)
+{
+    if (names_gpu)
+        return "--src, --dst";
+    if (strcmp(wf_config_text(config, WF_SET_MEMORY), "cuda") == 0)
+        return "memory = cuda";
+    if (strcmp(wf_config_text(config, WF_SET_CUDA), "require") == 0)
+        return "cuda = require";
+    return wf_config_text(config, WF_SET_GPUS)[0] ? "gpus" : NULL;
+}
+
+static int check_words(const struct wf_config *config, int node, bool names_gpu, bool names_host,
+                       struct wf_status *status)
+{
+    const char *memory = wf_config_text(config, WF_SET_MEMORY);
+
     if (names_gpu && (names_host || strcmp(memory, "host") == 0))
         return wf_fail(status, -EINVAL, "--src and --dst name a GPU of node%d, and %s: name one kind of memory", node,
                        names_host ? "host memory there, too" : "--memory is host");
     if (names_host && strcmp(memory, "cuda") == 0)
         return wf_fail(status, -EINVAL,
-                       "--src and --dst name host memory of node%d, and --memory is cuda: name one kind of memory",
-                       node);
-    if (names_host || strcmp(memory, "host") == 0)
+                       "--src and --dst name host memory of node%d, and --memory is cuda: name one kind", node);
+    return 0;
+}
+
+static int take(struct bench_gpus *gpus, const struct wf_config *config, const struct weft_gpu_info *all, int count,
+                enum bench_memory memory, struct wf_status *status)
+{
+    int rc = bench_gpus_pick(wf_config_text(config, WF_SET_GPUS), all, count, gpus->infos, status);
+
+    if (rc < 0)
+        return rc;
+    gpus->count = (uint32_t)rc;
+    gpus->memory = memory;
+    gpus->staging_bytes = 2 * (uint64_t)wf_config_number(config, WF_SET_STAGING);
+    return 0;
+}
+
+/* A machine without a driver has nothing to tell; one whose driver does not work has. */
+static int refuse(struct bench_gpus *gpus, const char *asked, int node, const char *why, struct wf_status *status)
+{
+    if (asked)
+        return wf_fail(status, -EOPNOTSUPP, "%s: no GPU memory at node%d: %s", asked, node, why);
+    if (wf_memory_cuda.present(NULL))
+        snprintf(gpus->fallback, sizeof(gpus->fallback), "cuda: no GPU memory: %s", why);
+    return 0;
+}
+
+int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *options, int node, struct wf_status *status)
+{
+    const struct wf_config *config = options->config;
+    bool pair = options->command == BENCH_PAIR;
+    bool names_gpu = pair && bench_plan_names(config, node, "gpu");
+    bool names_host = pair && bench_plan_names(config, node, "host"), host;
+    const char *asked = asks(config, names_gpu);
+    enum bench_memory memory = BENCH_HOST;
+    struct weft_gpu_info *all;
+    struct wf_status why = {0};
+    int count, rc = check_words(config, node, names_gpu, names_host, status);
+
+    memset(gpus, 0, sizeof(*gpus));
+    if (rc)
+        return rc;
+    host = names_host || strcmp(wf_config_text(config, WF_SET_MEMORY), "host") == 0;
+    if (host && strcmp(wf_config_text(config, WF_SET_CUDA), "require") != 0)
         return 0;
-    if (strcmp(weft_context_memory(context), "host") != 0)
-        return fill(gpus, config, context, status);
-    if (!wanted)
-        return 0;
-    return wf_fail(status, -EOPNOTSUPP, "%s: no GPU memory at node%d: %s",
-                   names_gpu ? "--src, --dst"
-                   : list[0] ? "--gpus"
-                             : "--memory cuda",
-                   node, why_none(context, config, why, sizeof(why)));
+    if (strcmp(wf_config_text(config, WF_SET_CUDA), "off") == 0)
+        return asked ? refuse(gpus, asked, node, "cuda = off", status) : 0;
+    all = calloc(BENCH_GPUS_MAX, sizeof(*all));
+    if (!all)
+        return wf_fail(status, -ENOMEM, "no memory for a list of GPUs");
+    count = bench_gpus_find(all, BENCH_GPUS_MAX, &memory, &why);
+    if (count > 0)
+        rc = host ? 0 : take(gpus, config, all, count, memory, status);
+    else
+        rc = refuse(gpus, asked, node, why.text, status);
+    free(all);
+    return rc;
 }
 
 const struct weft_gpu_info *bench_gpu_of(const struct bench_gpus *gpus, uint32_t endpoint)

@@ -22,15 +22,22 @@ struct bench_gpus {
     uint32_t count; /* 0: host memory */
     struct weft_gpu_info infos[BENCH_GPUS_MAX];
     uint64_t staging_bytes; /* host memory that the library takes for each of them */
+    char fallback[300];     /* why there is no GPU memory although there is a driver; "": nothing to tell */
 };
 
 /*
- * By the settings memory and gpus, and by what src and dst of one pair name at `node`. -EOPNOTSUPP: GPU memory was
- * asked for and there is none (the reason is in the text); -EINVAL: a GPU that is not there, or words that contradict
- * each other.
+ * By the settings cuda, memory and gpus, and by what src and dst of one pair name at `node`. Loads the driver where GPU
+ * memory may be meant, which takes up to a second; makes no GPU ready. -EOPNOTSUPP: GPU memory was asked for and there
+ * is none (the reason is in the text); -EINVAL: a GPU that is not there, or words that contradict each other.
  */
-int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *options, int node,
-                      const struct weft_context *context, struct wf_status *status);
+int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *options, int node, struct wf_status *status);
+
+/* All GPUs of this machine, as the driver counts them: how many, `memory` being their kind; or -ENODEV and why there
+ * are none. */
+int bench_gpus_find(struct weft_gpu_info *infos, int max, enum bench_memory *memory, struct wf_status *status);
+
+/* The chosen ones as a list for the setting `gpus`: "0,2"; "" where there are none. Returns `buffer`. */
+char *bench_gpus_list(const struct bench_gpus *gpus, char *buffer, size_t room);
 
 /* The GPU of an endpoint; NULL: it is in host memory. */
 const struct weft_gpu_info *bench_gpu_of(const struct bench_gpus *gpus, uint32_t endpoint);

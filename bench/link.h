@@ -5,6 +5,8 @@
 #ifndef WF_BENCH_LINK_H
 #define WF_BENCH_LINK_H
 
+#include <jansson.h>
+
 #include "base/status.h"
 #include "footprint.h"
 #include "gpus.h"
@@ -15,6 +17,8 @@
 #define BENCH_CONTROL_ENDPOINT 0xfffffff0u
 #define BENCH_RAILS_MAX 16
 
+struct bench_control;
+
 /* All zero is a link that was never opened. Owner: the measuring thread. */
 struct bench_link {
     int node; /* 0 listens, 1 connects */
@@ -23,10 +27,12 @@ struct bench_link {
     struct weft_peer *peer;
     struct weft_endpoint *endpoint;
     struct weft_connection *connection; /* control */
+    struct bench_control *control;      /* over it; NULL until there is one. The caller's */
+    json_t *backends;                   /* what was in force of those that have something to tell; NULL: none */
     int connect_timeout_ms;
     struct bench_footprint footprint;
     struct bench_placement placement;
-    struct bench_gpus gpus;          /* once the context is there; the other node may decide otherwise */
+    struct bench_gpus gpus;          /* in use; the other node may decide otherwise */
     const struct bench_arena *arena; /* NULL until there are buffers; the backends see to what they need for them */
 };
 
@@ -39,8 +45,9 @@ int bench_link_numa_node(const struct bench_link *link, uint32_t endpoint);
 /* The library's settings out of `config`, in a form a context can be created from; the caller destroys it. */
 int bench_library_settings(const struct wf_config *config, struct weft_config **out, struct wf_status *status);
 
-/* Creates the context. */
-int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, struct wf_status *status);
+/* Creates the context; `gpus` (NULL: none) are made ready in it. */
+int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, const struct bench_gpus *gpus,
+                    struct wf_status *status);
 
 /* node0: listens; `port` is written before anybody is waited for. */
 int bench_link_listen(struct bench_link *link, const char *address, int *port, struct wf_status *status);

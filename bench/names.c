@@ -45,3 +45,8 @@ char *bench_both_memories(enum bench_memory one, enum bench_memory other, char *
         snprintf(buffer, room, "%s/%s", memory_names[one], memory_names[other]);
     return buffer;
 }
+
+bool bench_plan_emulated(const struct bench_plan *plan)
+{
+    return plan->nodes[0].memory == BENCH_EMULATED || plan->nodes[1].memory == BENCH_EMULATED;
+}

@@ -1,8 +1,8 @@
 /*
  * nccl_parts.h: what backend_nccl.c (messages) and nccl_open.c (communicators) share. Nobody else includes it.
  *
- * How sends and receives never wait for each other in a circle. NCCL matches by order, not by tag, and the operations of
- * a communicator run one launch after another: a launch with nothing but a receive would keep the send that its peer
+ * How sends and receives never wait for each other in a circle. NCCL matches by order, not by tag, and the operations
+ * of a communicator run one launch after another: a launch with nothing but a receive would keep the send that its peer
  * waits for from ever starting. So nothing is launched when it is posted:
  *
  *   - wait() launches, and only when it has no completion left to give back: whatever the caller posts in answer to the
@@ -11,8 +11,8 @@
  *   - what all ranks of this process launch at one time is one group of NCCL's.
  *
  * All flows of a rank have equally many iterations and slots, at both ends. So launch k of a rank has part k of each of
- * its flows, and waits for nothing but launch k of its peers; by induction over k all of them end. Completions are given
- * back in the order in which the requests were posted, so the messages of two ranks keep one order at both ends.
+ * its flows, and waits for nothing but launch k of its peers; by induction over k all of them end. Completions are
+ * given back in the order in which the requests were posted, so the messages of two ranks keep one order at both ends.
  */
 #ifndef WF_BENCH_NCCL_PARTS_H
 #define WF_BENCH_NCCL_PARTS_H

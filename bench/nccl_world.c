@@ -154,8 +154,8 @@ static int compare(struct nccl_world *world, int node, const json_t *mine, const
 
     if (!one || !other || !mps)
         return wf_fail(status, -EPROTO, "the other node says nothing of its NCCL: use the same build on both");
-    if (strcmp(one, other) != 0 || json_is_true(json_object_get(mine, "emulated")) !=
-                                       json_is_true(json_object_get(theirs, "emulated")))
+    if (strcmp(one, other) != 0 ||
+        json_is_true(json_object_get(mine, "emulated")) != json_is_true(json_object_get(theirs, "emulated")))
         return wf_fail(status, -EPROTO,
                        "NCCL is %.20s here and %.20s at the other node%s: use the same library on both", one, other,
                        strcmp(one, other) == 0 ? " (and one of them a stand-in)" : "");
@@ -210,8 +210,8 @@ int nccl_world_join(struct nccl_world *world, const struct nccl_library *library
     rc = swap(link, control, mine, &theirs, status);
     if (rc == 0) {
         boot = json_string_value(json_object_get(mine, "boot_id"));
-        world->one_machine = boot && boot[0] && json_equal(json_object_get(mine, "boot_id"),
-                                                           json_object_get(theirs, "boot_id"));
+        world->one_machine =
+            boot && boot[0] && json_equal(json_object_get(mine, "boot_id"), json_object_get(theirs, "boot_id"));
         rc = compare(world, link->node, mine, theirs, status);
     }
     json_decref(mine);
@@ -243,10 +243,9 @@ json_t *nccl_world_to_json(const struct nccl_world *world, const struct nccl_lib
     struct echo echo = {world, json_object()};
 
     wf_environment_list("NCCL_", echo_variable, &echo);
-    return json_pack("{s:s, s:s, s:s, s:b, s:o, s:s, s:s, s:b, s:i, s:b}", "backend",
-                     library->emulated ? "nccl (emulated)" : "nccl", "version", library->version, "library",
-                     library->path, "emulated", library->emulated, "variables", echo.all, "mps",
-                     bench_mps_name(world->mps[node]), "mps_folder", world->mps_folder, "one_machine",
-                     world->one_machine, "shared_gpus", (int)world->shared_gpus, "time_sliced",
-                     (int)nccl_world_time_sliced(world));
+    return json_pack(
+        "{s:s, s:s, s:s, s:b, s:o, s:s, s:s, s:b, s:i, s:b}", "backend", library->emulated ? "nccl (emulated)" : "nccl",
+        "version", library->version, "library", library->path, "emulated", library->emulated, "variables", echo.all,
+        "mps", bench_mps_name(world->mps[node]), "mps_folder", world->mps_folder, "one_machine", world->one_machine,
+        "shared_gpus", (int)world->shared_gpus, "time_sliced", (int)nccl_world_time_sliced(world));
 }

@@ -30,10 +30,10 @@
 /* The ranks of a plan: the same at both nodes, from the plan alone. */
 struct nccl_ranks {
     uint32_t count;
-    uint32_t first[2];                     /* the first one of a node, */
-    uint32_t own[2];                       /* and how many there are of it */
-    uint32_t of[2][BENCH_GPUS_MAX];        /* rank of a GPU, by its place among those of the node; NCCL_NO_RANK */
-    uint32_t place[NCCL_RANKS_MAX];        /* the other way round */
+    uint32_t first[2];              /* the first one of a node, */
+    uint32_t own[2];                /* and how many there are of it */
+    uint32_t of[2][BENCH_GPUS_MAX]; /* rank of a GPU, by its place among those of the node; NCCL_NO_RANK */
+    uint32_t place[NCCL_RANKS_MAX]; /* the other way round */
 };
 
 /* -EOPNOTSUPP: a node's messages are in host memory. */
@@ -46,7 +46,7 @@ struct nccl_world {
     bool one_machine;
     uint32_t shared_gpus; /* GPUs that ranks of both nodes are on */
     enum bench_mps mps[2];
-    char mps_folder[256]; /* here */
+    char mps_folder[256];  /* here */
     char set_by_us[8][64]; /* NCCL_NET=Socket and the like */
     int set_count;
 };

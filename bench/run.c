@@ -7,6 +7,7 @@
 
 #include "agree.h"
 #include "arena.h"
+#include "backends.h"
 #include "ending.h"
 #include "interrupt.h"
 #include "local.h"
@@ -17,6 +18,7 @@
 
 struct run {
     struct bench_options *options;
+    struct bench_gpus gpus; /* chosen before the other node has its say */
     struct bench_plan plan;
     struct bench_link link;
     struct bench_control *control;
@@ -33,39 +35,32 @@ struct run {
 
 /* ------------------------------------------------------------------------------------------- before the run */
 
-/* The context comes first: the GPUs that it finds are the endpoints. */
-static int open_context(struct run *run, struct wf_status *status)
-{
-    struct bench_options *options = run->options;
-    int node = options->place == BENCH_PLACE_CONNECT ? 1 : 0;
-    int rc = options->place == BENCH_PLACE_LOCAL ? bench_local_defaults(options, status) : 0;
-
-    if (rc == 0)
-        rc = bench_link_open(&run->link, node, options->config, status);
-    if (rc == 0)
-        rc = bench_gpus_choose(&run->link.gpus, options, node, run->link.context, status);
-    options->default_endpoints = run->link.gpus.count;
-    return rc;
-}
-
 /* Everything that can be refused before anything is started. */
 static int prepare(struct run *run, struct wf_status *status)
 {
     struct bench_options *options = run->options;
-    const struct bench_gpus *gpus = &run->link.gpus;
-    int rc = bench_plan_init(&run->plan, options, status);
+    struct bench_gpus *gpus = &run->gpus;
+    bool local = options->place == BENCH_PLACE_LOCAL;
+    int node = options->place == BENCH_PLACE_CONNECT ? 1 : 0;
     uint64_t need;
+    int rc = local ? bench_local_defaults(options, status) : 0;
 
+    if (rc == 0)
+        rc = bench_gpus_choose(gpus, options, node, status);
+    options->default_endpoints = gpus->count;
+    if (rc == 0)
+        rc = bench_plan_init(&run->plan, options, status);
     if (rc)
         return rc;
-    bench_plan_set_memory(&run->plan, run->link.node, gpus->memory, gpus->count);
+    bench_plan_set_memory(&run->plan, node, gpus->memory, gpus->count);
     run->result.plan = &run->plan;
-    need = bench_memory_need(&run->plan, run->link.node, gpus);
-    if (options->place == BENCH_PLACE_LOCAL &&
-        __builtin_add_overflow(need, bench_memory_need(&run->plan, 1, gpus), &need))
+    need = bench_memory_need(&run->plan, node, gpus);
+    if (local && __builtin_add_overflow(need, bench_memory_need(&run->plan, 1, gpus), &need))
         need = UINT64_MAX;
     /* A server's plan is only its own idea until the client has said what it wants. */
     if (options->place != BENCH_PLACE_LISTEN)
+        rc = bench_backends_check(&run->plan, options->config, node, status);
+    if (rc == 0 && options->place != BENCH_PLACE_LISTEN)
         rc = bench_memory_check(&run->plan, need, status);
     if (rc == 0)
         rc = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);
@@ -141,9 +136,12 @@ static int be_server(struct run *run, struct wf_status *status)
 
 static int connect_nodes(struct run *run, struct wf_status *status)
 {
-    int rc;
+    int node = run->options->place == BENCH_PLACE_CONNECT ? 1 : 0;
+    int rc = bench_link_open(&run->link, node, run->options->config, &run->gpus, status);
 
-    if (run->link.node == 0)
+    if (rc)
+        return rc;
+    if (node == 0)
         return be_server(run, status);
     bench_ending_set_alone(&run->ending, true);
     rc = bench_link_connect(&run->link, run->options->address, status);
@@ -168,10 +166,12 @@ static int agree(struct run *run, struct wf_status *status)
         return rc;
     if (run->options->place == BENCH_PLACE_LOCAL)
         bench_control_look_after(run->control, mourn_child, run);
-    agreement.control = run->control;
+    agreement.control = run->link.control = run->control;
     bench_ending_set_link(&run->ending, &run->link, run->control);
     bench_control_expect_within(run->control, run->link.connect_timeout_ms);
     rc = bench_agree(&agreement, status);
+    if (rc == 0)
+        rc = bench_backends_check(&run->plan, run->options->config, BENCH_BOTH_NODES, status);
     bench_control_expect_within(run->control, -1);
     run->bed.copied_up_to = agreement.eager;
     return rc;
@@ -247,10 +247,8 @@ static void tear_down(struct run *run)
 {
     bench_ending_set_link(&run->ending, NULL, NULL);
     bench_progress_end(&run->progress);
-    if (run->bed.backend)
-        run->bed.ops->close(run->bed.backend);
-    else
-        bench_arena_free_gpus(&run->arena);
+    bench_workload_close(&run->bed);
+    else bench_arena_free_gpus(&run->arena);
     bench_placement_fini(&run->link.placement);
     bench_link_close(&run->link);
     bench_control_destroy(run->control);
@@ -271,10 +269,9 @@ static int finish_child(struct run *run, int exit_status, bool went_well)
 static int perform(struct run *run)
 {
     struct wf_status status = {0};
+    /* A driver's threads, too, are to leave signals to the thread that takes them. */
     int rc = bench_ending_watch(&run->ending, &status), exit_status;
 
-    if (rc == 0)
-        rc = open_context(run, &status);
     if (rc == 0)
         rc = prepare(run, &status);
     if (rc == 0)

@@ -114,6 +114,9 @@ char *bench_endpoint_name(int node, uint32_t endpoint, enum bench_memory memory,
 char *bench_src_name(const struct bench_pair *pair, char *buffer, size_t room);
 char *bench_dst_name(const struct bench_pair *pair, char *buffer, size_t room);
 
+/* Whether any of it lies in what only passes for GPU memory. */
+bool bench_plan_emulated(const struct bench_plan *plan);
+
 /* "cuda", or "host/cuda" of source and destination where they differ. Returns `buffer`. */
 char *bench_both_memories(enum bench_memory one, enum bench_memory other, char *buffer, size_t room);
 
