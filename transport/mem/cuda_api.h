@@ -26,14 +26,9 @@ enum {
     WF_CU_SUCCESS = 0,
     WF_CU_INVALID_VALUE = 1,
     WF_CU_OUT_OF_MEMORY = 2,
-    WF_CU_DEINITIALIZED = 4,
     WF_CU_DEVICE_UNAVAILABLE = 46, /* taken by another process in exclusive mode, or gone */
     WF_CU_NO_DEVICE = 100,
-    WF_CU_INVALID_DEVICE = 101,
-    WF_CU_INVALID_CONTEXT = 201,
     WF_CU_NOT_READY = 600,
-    WF_CU_PEER_ALREADY_ENABLED = 704,
-    WF_CU_CONTEXT_IS_DESTROYED = 709,
     WF_CU_ALREADY_REGISTERED = 712,
     WF_CU_NOT_SUPPORTED = 801,
 };
@@ -59,8 +54,6 @@ enum {
     WF_CU_POINTER_DEVICE_ORDINAL = 9, /* int */
     WF_CU_POINTER_RANGE_START = 11,   /* wf_cu_memory: of the reservation, where addresses were reserved */
     WF_CU_POINTER_RANGE_SIZE = 12,    /* size_t */
-    WF_CU_POINTER_MAPPING_SIZE = 18,  /* size_t: of the one mapping that the address is in */
-    WF_CU_POINTER_MAPPING_BASE = 19,  /* wf_cu_memory */
 };
 enum { WF_CU_MEMORY_HOST = 1, WF_CU_MEMORY_DEVICE = 2 };
 

@@ -60,7 +60,7 @@ struct wf_copy {
     int to_device; /* PEER: the destination's */
     enum wf_copy_way way;
     void *stream; /* MARK: the user's (CUstream); NULL is the default stream */
-    /* the implementation's */
+    /* the implementation's: 0 before copy_start(), and again when the copy has ended or has not started */
     void *event;
     uint64_t token;
 };

@@ -1,0 +1,42 @@
+/*
+ * cuda_kernels.h: the kernels of kernels.cu, on one device. A build without nvcc has none, and a driver may refuse
+ * those there are (it is older than nvcc, or emulated): what they do is a matter of speed, and everyone copes without.
+ */
+#ifndef WF_MEM_CUDA_KERNELS_H
+#define WF_MEM_CUDA_KERNELS_H
+
+#include <stdbool.h>
+
+#include "mem/cuda_api.h"
+#include "mem/reference.h"
+
+/* Owner: the device. Does not change once loaded. */
+struct wf_cuda_kernels {
+    wf_cu_module module; /* NULL: none */
+    wf_cu_function gather;
+    wf_cu_function scatter;
+    wf_cu_function sum[WF_NUMBERS];
+};
+
+/* Is there anything to load in this build? */
+bool wf_cuda_kernels_built(void);
+
+/*
+ * All calls: with the device's context current. Those that launch wait for nothing; what they refer to stays until the
+ * stream has done it. Owner of `kernels`: see above.
+ */
+
+/* All of them or none; the driver's answer. WF_CU_NOT_SUPPORTED: none was built, or the driver loads none. */
+wf_cu_result wf_cuda_kernels_load(const struct wf_cuda_api *api, struct wf_cuda_kernels *out);
+/* Also fine when none was loaded. */
+void wf_cuda_kernels_unload(const struct wf_cuda_api *api, struct wf_cuda_kernels *kernels);
+
+/* As in reference.h, by one launch. `pieces` is memory that the device reads; `longest`: of the pieces, in bytes. */
+wf_cu_result wf_cuda_gather(const struct wf_cuda_api *api, const struct wf_cuda_kernels *kernels, wf_cu_stream stream,
+                            wf_cu_memory to, wf_cu_memory pieces, unsigned int count, uint64_t longest);
+wf_cu_result wf_cuda_scatter(const struct wf_cuda_api *api, const struct wf_cuda_kernels *kernels, wf_cu_stream stream,
+                             wf_cu_memory from, wf_cu_memory pieces, unsigned int count, uint64_t longest);
+wf_cu_result wf_cuda_sum(const struct wf_cuda_api *api, const struct wf_cuda_kernels *kernels, wf_cu_stream stream,
+                         enum wf_number type, wf_cu_memory to, wf_cu_memory from, uint64_t count);
+
+#endif

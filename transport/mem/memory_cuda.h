@@ -1,0 +1,113 @@
+/*
+ * memory_cuda.h: what the files memory_cuda*.c share. Nobody else includes it.
+ *
+ *     the current context of a thread that calls is, after each call, what it was before
+ *
+ * so driver calls stand between wf_cuda_enter() and wf_cuda_leave(). No call on the way of a copy waits for a device.
+ */
+#ifndef WF_MEM_MEMORY_CUDA_H
+#define WF_MEM_MEMORY_CUDA_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "mem/cuda_driver.h"
+#include "mem/cuda_kernels.h"
+#include "mem/memory.h"
+
+#define WF_CUDA_WAYS 3       /* WF_COPY_OUT, WF_COPY_IN, WF_COPY_PEER: marks have the user's streams */
+#define WF_CUDA_LANES 2      /* streams of a way: the launch of one copy overlaps with another copy */
+#define WF_CUDA_EVENTS 256   /* made at a time */
+#define WF_CUDA_ERRORS 48    /* different errors of the driver that are kept in words */
+#define WF_CUDA_GATHERED 512 /* pieces that one launch moves at most */
+#define WF_CUDA_SCRATCH (UINT64_C(4) << 20)
+
+/* One stream of copies, and where its kernels put pieces together. Memory is used by stream order: what a launch left
+ * there is read by the copy behind it before the next launch writes. */
+struct wf_cuda_lane {
+    wf_cu_stream stream;
+    pthread_mutex_t gathering; /* launch and copy of one thread are not separated by another's */
+    wf_cu_memory scratch;      /* WF_CUDA_SCRATCH bytes; 0: this lane gathers nothing */
+    wf_cu_memory pieces;       /* WF_CUDA_GATHERED descriptors */
+};
+
+/* Owner: the memory. Up to `ready` guarded by `starting`, from then on constant but for what says otherwise. */
+struct wf_cuda_device {
+    struct wf_device_info info;
+    wf_cu_device handle;
+    atomic_bool ready; /* use() has succeeded */
+    atomic_bool lost;  /* for good */
+    _Atomic(const char *) why;
+    wf_cu_context context; /* its primary one, retained */
+    struct wf_cuda_lane lanes[WF_CUDA_WAYS][WF_CUDA_LANES];
+    atomic_uint turns[WF_CUDA_WAYS];
+    wf_cu_stream now;        /* of copy_now */
+    wf_cu_event probe;       /* never recorded: a query of it fails only where all of the context does */
+    _Atomic(uint64_t) peers; /* bit i: access to device i was asked for, whatever came of it */
+    struct wf_cuda_kernels kernels;
+
+    pthread_mutex_t lock; /* of what follows */
+    wf_cu_event *events;  /* those that are free come first */
+    int events_free;
+    int events_made; /* room in `events` */
+};
+
+struct wf_cuda_words {
+    wf_cu_result result;
+    char text[WF_CUDA_ERROR_TEXT];
+};
+
+struct wf_memory {
+    struct wf_cuda_driver driver;
+    int count;                                  /* of devices, at most WF_DEVICES_MAX */
+    atomic_bool unbatched;                      /* the driver has refused batches of copies */
+    pthread_mutex_t starting;                   /* use(): one device at a time */
+    pthread_mutex_t lock;                       /* of the words */
+    struct wf_cuda_words words[WF_CUDA_ERRORS]; /* once written they stay, so that `why` may point to them */
+    int words_count;
+    struct wf_cuda_device devices[WF_DEVICES_MAX];
+};
+
+/* --- memory_cuda_device.c --- */
+
+/* The device, if it is in use; NULL. */
+struct wf_cuda_device *wf_cuda_in_use(struct wf_memory *memory, int device);
+/* Any device in use that is not lost; NULL. */
+struct wf_cuda_device *wf_cuda_any(struct wf_memory *memory);
+
+/* Makes the device's context current for this thread. What fails here fails for good: the device is lost from then on.
+ */
+wf_cu_result wf_cuda_enter(struct wf_memory *memory, struct wf_cuda_device *device);
+void wf_cuda_leave(struct wf_memory *memory);
+
+/* What a call's error means: -ENODEV (from now on the device is lost) or -EIO. Within enter and leave. Sets `why`. */
+int wf_cuda_fault(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_result result);
+/* The words for an error; they stay as long as `memory`. */
+const char *wf_cuda_words(struct wf_memory *memory, wf_cu_result result);
+
+/* An event for a copy; NULL: there are no more, `result` says why. Within enter and leave. */
+wf_cu_event wf_cuda_event_take(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_result *result);
+void wf_cuda_event_give(struct wf_cuda_device *device, wf_cu_event event);
+
+/* Streams, events and kernels, within enter and leave. What start() made before it failed is stop()'s. */
+wf_cu_result wf_cuda_device_start(struct wf_memory *memory, struct wf_cuda_device *device);
+void wf_cuda_device_stop(struct wf_memory *memory, struct wf_cuda_device *device);
+
+/* --- the functions of the table --- */
+
+int wf_cuda_locate(struct wf_memory *memory, const void *base, uint64_t length, struct wf_memory_place *out,
+                   struct wf_status *status);
+int wf_cuda_alloc(struct wf_memory *memory, int device, uint64_t bytes, void **out, struct wf_status *status);
+void wf_cuda_free(struct wf_memory *memory, int device, void *base);
+int wf_cuda_pin(struct wf_memory *memory, void *base, uint64_t bytes, struct wf_status *status);
+void wf_cuda_unpin(struct wf_memory *memory, void *base);
+int wf_cuda_export_dmabuf(struct wf_memory *memory, int device, const void *base, uint64_t bytes, int *fd,
+                          uint64_t *offset, struct wf_status *status);
+
+int wf_cuda_copy_start(struct wf_memory *memory, struct wf_copy *copy, const struct wf_copy_piece *pieces, int count,
+                       bool more);
+int wf_cuda_copy_done(struct wf_memory *memory, struct wf_copy *copy);
+int wf_cuda_hold(struct wf_memory *memory, int device, void *stream, const uint32_t *flag, uint32_t value);
+int wf_cuda_copy_now(struct wf_memory *memory, void *to, const void *from, uint64_t bytes, struct wf_status *status);
+
+#endif

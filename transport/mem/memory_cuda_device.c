@@ -1,0 +1,219 @@
+/* One device: its context, its streams and events, and what its errors mean. */
+#include "mem/memory_cuda.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct wf_cuda_device *wf_cuda_in_use(struct wf_memory *memory, int device)
+{
+    if (device < 0 || device >= memory->count)
+        return NULL;
+    if (!atomic_load_explicit(&memory->devices[device].ready, memory_order_acquire))
+        return NULL;
+    return &memory->devices[device];
+}
+
+struct wf_cuda_device *wf_cuda_any(struct wf_memory *memory)
+{
+    for (int i = 0; i < memory->count; i++) {
+        struct wf_cuda_device *device = wf_cuda_in_use(memory, i);
+        if (device && !atomic_load(&device->lost))
+            return device;
+    }
+    return NULL;
+}
+
+const char *wf_cuda_words(struct wf_memory *memory, wf_cu_result result)
+{
+    const char *text = "an error of the CUDA driver";
+    int count;
+
+    pthread_mutex_lock(&memory->lock);
+    count = memory->words_count;
+    for (int i = 0; i < count; i++) {
+        if (memory->words[i].result == result) {
+            pthread_mutex_unlock(&memory->lock);
+            return memory->words[i].text;
+        }
+    }
+    if (count < WF_CUDA_ERRORS) {
+        memory->words[count].result = result;
+        text = wf_cuda_error(&memory->driver.api, result, memory->words[count].text);
+        memory->words_count++;
+    }
+    pthread_mutex_unlock(&memory->lock);
+    return text;
+}
+
+static void lose(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_result result)
+{
+    atomic_store(&device->why, wf_cuda_words(memory, result));
+    atomic_store(&device->lost, true);
+}
+
+/* Errors of which cuda.h says that whatever follows them fails as well. */
+static bool is_lasting(wf_cu_result result)
+{
+    static const unsigned short lasting[] = {
+        220, /* an error of NVLink that cannot be corrected */
+        226, /* contained memory error */
+        700, /* illegal address */
+        702, /* launch took too long */
+        710, /* assertion */
+        714, /* hardware stack error */
+        715, /* illegal instruction */
+        716, /* misaligned address */
+        717, /* invalid address space */
+        718, /* invalid program counter */
+        719, /* launch failed */
+        721, /* tensor memory leak */
+        810, /* the server that shares the GPU ended this client */
+        911, /* error outside of the GPU */
+    };
+
+    for (size_t i = 0; i < sizeof(lasting) / sizeof(*lasting); i++)
+        if (result == lasting[i])
+            return true;
+    return false;
+}
+
+int wf_cuda_fault(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_result result)
+{
+    /* Of the others nobody says whether they last: those that do are the answer to every call from then on. */
+    if (is_lasting(result) || memory->driver.api.cuEventQuery(device->probe) != WF_CU_SUCCESS) {
+        lose(memory, device, result);
+        return -ENODEV;
+    }
+    atomic_store(&device->why, wf_cuda_words(memory, result));
+    return -EIO;
+}
+
+wf_cu_result wf_cuda_enter(struct wf_memory *memory, struct wf_cuda_device *device)
+{
+    wf_cu_result result = memory->driver.api.cuCtxPushCurrent(device->context);
+
+    /* Someone destroyed the context, or the driver is going away with the process. */
+    if (result)
+        lose(memory, device, result);
+    return result;
+}
+
+void wf_cuda_leave(struct wf_memory *memory)
+{
+    wf_cu_context context;
+
+    (void)memory->driver.api.cuCtxPopCurrent(&context);
+}
+
+/* --- events --- */
+
+/* A slab more; the device's lock is held. Fewer than a slab are fine, none is not. */
+static wf_cu_result more_events(struct wf_memory *memory, struct wf_cuda_device *device)
+{
+    wf_cu_event *grown = realloc(device->events, (size_t)(device->events_made + WF_CUDA_EVENTS) * sizeof(*grown));
+
+    if (!grown)
+        return WF_CU_OUT_OF_MEMORY;
+    device->events = grown;
+    for (int i = 0; i < WF_CUDA_EVENTS; i++) {
+        wf_cu_event event;
+        wf_cu_result result = memory->driver.api.cuEventCreate(&event, WF_CU_EVENT_DISABLE_TIMING);
+        if (result)
+            return i ? WF_CU_SUCCESS : result;
+        device->events[device->events_free++] = event;
+        device->events_made++;
+    }
+    return WF_CU_SUCCESS;
+}
+
+wf_cu_event wf_cuda_event_take(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_result *result)
+{
+    wf_cu_event event = NULL;
+
+    *result = WF_CU_SUCCESS;
+    pthread_mutex_lock(&device->lock);
+    if (device->events_free == 0)
+        *result = more_events(memory, device);
+    if (!*result)
+        event = device->events[--device->events_free];
+    pthread_mutex_unlock(&device->lock);
+    return event;
+}
+
+void wf_cuda_event_give(struct wf_cuda_device *device, wf_cu_event event)
+{
+    pthread_mutex_lock(&device->lock);
+    device->events[device->events_free++] = event;
+    pthread_mutex_unlock(&device->lock);
+}
+
+/* --- start and stop --- */
+
+/* Kernels save launches, they enable nothing: without memory for them the device is used all the same. */
+static void start_gathering(struct wf_memory *memory, struct wf_cuda_device *device)
+{
+    const struct wf_cuda_api *api = &memory->driver.api;
+
+    if (wf_cuda_kernels_load(api, &device->kernels))
+        return;
+    for (int way = WF_COPY_OUT; way <= WF_COPY_IN; way++) {
+        for (int i = 0; i < WF_CUDA_LANES; i++) {
+            struct wf_cuda_lane *lane = &device->lanes[way][i];
+            if (api->cuMemAlloc(&lane->pieces, WF_CUDA_GATHERED * sizeof(struct wf_gather_piece))) {
+                lane->pieces = 0;
+                continue;
+            }
+            if (api->cuMemAlloc(&lane->scratch, WF_CUDA_SCRATCH))
+                lane->scratch = 0;
+        }
+    }
+}
+
+wf_cu_result wf_cuda_device_start(struct wf_memory *memory, struct wf_cuda_device *device)
+{
+    const struct wf_cuda_api *api = &memory->driver.api;
+    wf_cu_result result = api->cuStreamCreate(&device->now, WF_CU_STREAM_NON_BLOCKING);
+
+    for (int way = 0; way < WF_CUDA_WAYS; way++)
+        for (int i = 0; i < WF_CUDA_LANES && !result; i++)
+            result = api->cuStreamCreate(&device->lanes[way][i].stream, WF_CU_STREAM_NON_BLOCKING);
+    if (!result)
+        result = api->cuEventCreate(&device->probe, WF_CU_EVENT_DISABLE_TIMING);
+    if (!result)
+        result = more_events(memory, device);
+    if (!result)
+        start_gathering(memory, device);
+    return result;
+}
+
+/* Answers are of no use: a lost device refuses everything, and what it had is gone with it. */
+void wf_cuda_device_stop(struct wf_memory *memory, struct wf_cuda_device *device)
+{
+    const struct wf_cuda_api *api = &memory->driver.api;
+
+    for (int way = 0; way < WF_CUDA_WAYS; way++) {
+        for (int i = 0; i < WF_CUDA_LANES; i++) {
+            struct wf_cuda_lane *lane = &device->lanes[way][i];
+            if (lane->stream)
+                (void)api->cuStreamDestroy(lane->stream);
+            if (lane->pieces)
+                (void)api->cuMemFree(lane->pieces);
+            if (lane->scratch)
+                (void)api->cuMemFree(lane->scratch);
+            lane->stream = NULL;
+            lane->pieces = lane->scratch = 0;
+        }
+    }
+    wf_cuda_kernels_unload(api, &device->kernels);
+    if (device->now)
+        (void)api->cuStreamDestroy(device->now);
+    if (device->probe)
+        (void)api->cuEventDestroy(device->probe);
+    while (device->events_free > 0)
+        (void)api->cuEventDestroy(device->events[--device->events_free]);
+    free(device->events);
+    device->events = NULL;
+    device->events_made = 0;
+    device->now = NULL;
+    device->probe = NULL;
+}

@@ -1,0 +1,290 @@
+/* Where memory is, and memory itself: device memory, pinned host memory, dma-bufs. */
+#include "mem/memory_cuda.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* What the driver says of one address. */
+struct address {
+    unsigned int type; /* WF_CU_MEMORY_HOST: pinned; 0: memory that the driver does not know */
+    unsigned int managed;
+    int ordinal;
+    wf_cu_context context; /* NULL: of none, or none of our business */
+};
+
+struct extent {
+    uint64_t base;
+    uint64_t bytes; /* 0: no allocation */
+};
+
+static wf_cu_result ask(struct wf_memory *memory, uint64_t where, struct address *out)
+{
+    unsigned int questions[] = {WF_CU_POINTER_MEMORY_TYPE, WF_CU_POINTER_IS_MANAGED, WF_CU_POINTER_DEVICE_ORDINAL,
+                                WF_CU_POINTER_CONTEXT};
+    struct address found = {.ordinal = WF_NO_DEVICE};
+    void *answers[] = {&found.type, &found.managed, &found.ordinal, &found.context};
+    wf_cu_result result =
+        memory->driver.api.cuPointerGetAttributes(sizeof(questions) / sizeof(*questions), questions, answers, where);
+
+    /* So some drivers put it that an address is none of theirs. */
+    if (result == WF_CU_INVALID_VALUE)
+        found = (struct address){.ordinal = WF_NO_DEVICE};
+    else if (result)
+        return result;
+    *out = found;
+    return WF_CU_SUCCESS;
+}
+
+static bool on_device(const struct address *address)
+{
+    /* Managed memory moves to whoever touches it, the processor included. */
+    return address->type == WF_CU_MEMORY_DEVICE && !address->managed;
+}
+
+/*
+ * The allocation that `where` is in. Mappings side by side in one reservation are each an allocation of their own:
+ * cuMemGetAddressRange keeps them apart, the attributes of a pointer do not. So the latter are asked only where the
+ * former cannot answer, for lack of a context.
+ */
+static struct extent extent_of(struct wf_memory *memory, uint64_t where, const struct address *address)
+{
+    const struct wf_cuda_api *api = &memory->driver.api;
+    struct wf_cuda_device *device = wf_cuda_in_use(memory, address->ordinal);
+    wf_cu_context context = address->context ? address->context : device ? device->context : NULL;
+    unsigned int questions[] = {WF_CU_POINTER_RANGE_START, WF_CU_POINTER_RANGE_SIZE};
+    wf_cu_memory base = 0;
+    size_t bytes = 0;
+    void *answers[] = {&base, &bytes};
+    bool entered = context && api->cuCtxPushCurrent(context) == WF_CU_SUCCESS;
+    wf_cu_result result = api->cuMemGetAddressRange(&base, &bytes, where);
+
+    if (entered)
+        wf_cuda_leave(memory);
+    if (result)
+        result = api->cuPointerGetAttributes(sizeof(questions) / sizeof(*questions), questions, answers, where);
+    if (result || where < base || where - base >= bytes)
+        return (struct extent){0};
+    return (struct extent){.base = base, .bytes = bytes};
+}
+
+static void place_text(const struct address *address, char *text, size_t size)
+{
+    if (on_device(address))
+        snprintf(text, size, "GPU %d", address->ordinal);
+    else
+        snprintf(text, size, "host memory");
+}
+
+/* Refuses a range whose start is in the allocation `first` and whose end is not. */
+static int refuse_span(struct wf_memory *memory, uint64_t start, uint64_t length, const struct address *address,
+                       const struct extent *first, struct wf_status *status)
+{
+    struct address beyond = {0};
+    uint64_t end = first->base + first->bytes;
+    struct extent second = {0};
+    char other[32];
+
+    if (ask(memory, end, &beyond) == WF_CU_SUCCESS && beyond.type)
+        second = extent_of(memory, end, &beyond);
+    if (!second.bytes)
+        return wf_fail(status, -EINVAL,
+                       "%" PRIu64 " bytes at 0x%" PRIx64 " leave their allocation, %" PRIu64 " bytes at 0x%" PRIx64
+                       " of GPU %d, and end in none",
+                       length, start, first->bytes, first->base, address->ordinal);
+    place_text(&beyond, other, sizeof(other));
+    return wf_fail(status, -EINVAL,
+                   "%" PRIu64 " bytes at 0x%" PRIx64 " span two allocations: %" PRIu64 " bytes at 0x%" PRIx64
+                   " of GPU %d and %" PRIu64 " bytes at 0x%" PRIx64 " of %s; register each on its own",
+                   length, start, first->bytes, first->base, address->ordinal, second.bytes, second.base, other);
+}
+
+static int locate_on_device(struct wf_memory *memory, uint64_t start, uint64_t length, const struct address *address,
+                            struct wf_memory_place *out, struct wf_status *status)
+{
+    struct extent extent = extent_of(memory, start, address);
+
+    if (address->ordinal < 0 || address->ordinal >= memory->count)
+        return wf_fail(status, -EINVAL, "0x%" PRIx64 " is memory of GPU %d; GPUs are 0 to %d here", start,
+                       address->ordinal, memory->count - 1);
+    if (!extent.bytes)
+        return wf_fail(status, -EINVAL, "0x%" PRIx64 " is memory of GPU %d, but in no allocation that the driver knows",
+                       start, address->ordinal);
+    if (length > extent.bytes - (start - extent.base))
+        return refuse_span(memory, start, length, address, &extent, status);
+    *out = (struct wf_memory_place){.device = address->ordinal};
+    return 0;
+}
+
+int wf_cuda_locate(struct wf_memory *memory, const void *base, uint64_t length, struct wf_memory_place *out,
+                   struct wf_status *status)
+{
+    uint64_t start = (uintptr_t)base;
+    uint64_t last = length ? start + length - 1 : start;
+    struct address first_byte, last_byte;
+    wf_cu_result result = ask(memory, start, &first_byte);
+
+    if (last < start)
+        return wf_fail(status, -EINVAL, "%" PRIu64 " bytes at 0x%" PRIx64 " pass the end of memory", length, start);
+    if (!result)
+        result = ask(memory, last, &last_byte);
+    /* Not knowing is no reason to take it for host memory: the processor must not touch a device's. */
+    if (result)
+        return wf_fail(status, -EIO, "the driver does not tell where 0x%" PRIx64 " is: %s", start,
+                       wf_cuda_words(memory, result));
+    if (on_device(&first_byte))
+        return locate_on_device(memory, start, length, &first_byte, out, status);
+    if (on_device(&last_byte))
+        return wf_fail(status, -EINVAL, "%" PRIu64 " bytes at 0x%" PRIx64 " start in host memory and end on GPU %d",
+                       length, start, last_byte.ordinal);
+    *out = (struct wf_memory_place){
+        .device = WF_NO_DEVICE,
+        .pinned = first_byte.type == WF_CU_MEMORY_HOST && last_byte.type == WF_CU_MEMORY_HOST,
+    };
+    return 0;
+}
+
+/* --- device memory --- */
+
+/* The device, entered; NULL: `*code` says why not, and so does `status`. */
+static struct wf_cuda_device *enter(struct wf_memory *memory, int index, int *code, struct wf_status *status)
+{
+    struct wf_cuda_device *device = wf_cuda_in_use(memory, index);
+
+    if (!device) {
+        *code = wf_fail(status, -EINVAL, "GPU %d is not in use", index);
+        return NULL;
+    }
+    if (atomic_load(&device->lost) || wf_cuda_enter(memory, device)) {
+        *code = wf_fail(status, -ENODEV, "GPU %d is lost: %s", index, atomic_load(&device->why));
+        return NULL;
+    }
+    return device;
+}
+
+int wf_cuda_alloc(struct wf_memory *memory, int index, uint64_t bytes, void **out, struct wf_status *status)
+{
+    int code = 0;
+    struct wf_cuda_device *device = enter(memory, index, &code, status);
+    wf_cu_memory base = 0;
+    wf_cu_result result;
+
+    if (!device)
+        return code;
+    result = memory->driver.api.cuMemAlloc(&base, bytes);
+    if (result == WF_CU_OUT_OF_MEMORY)
+        code = wf_fail(status, -ENOMEM, "GPU %d has no %" PRIu64 " bytes left of its %" PRIu64, index, bytes,
+                       device->info.bytes);
+    else if (result == WF_CU_INVALID_VALUE)
+        code = wf_fail(status, -EINVAL, "GPU %d: %" PRIu64 " bytes cannot be allocated", index, bytes);
+    else if (result)
+        code = wf_fail(status, wf_cuda_fault(memory, device, result), "GPU %d: allocating %" PRIu64 " bytes: %s", index,
+                       bytes, wf_cuda_words(memory, result));
+    wf_cuda_leave(memory);
+    if (code)
+        return code;
+    *out = (void *)(uintptr_t)base;
+    return 0;
+}
+
+void wf_cuda_free(struct wf_memory *memory, int index, void *base)
+{
+    int code;
+    struct wf_cuda_device *device = base ? enter(memory, index, &code, NULL) : NULL;
+
+    if (!device)
+        return; /* what a lost device had is gone */
+    (void)memory->driver.api.cuMemFree((uintptr_t)base);
+    wf_cuda_leave(memory);
+}
+
+/* --- pinned host memory --- */
+
+static int refuse_pin(struct wf_memory *memory, const void *base, uint64_t bytes, wf_cu_result result,
+                      struct wf_status *status)
+{
+    const char *words = wf_cuda_words(memory, result);
+    struct rlimit limit = {.rlim_cur = RLIM_INFINITY};
+
+    if (result == WF_CU_ALREADY_REGISTERED)
+        return wf_fail(status, -EEXIST, "%" PRIu64 " bytes at %p are pinned already, in part at least", bytes, base);
+    (void)getrlimit(RLIMIT_MEMLOCK, &limit);
+    if (limit.rlim_cur == RLIM_INFINITY)
+        return wf_fail(
+            status, -ENOMEM,
+            "%" PRIu64
+            " bytes of host memory cannot be pinned: %s; the locked-memory limit is not the cause, it is unlimited",
+            bytes, words);
+    return wf_fail(status, -ENOMEM,
+                   "%" PRIu64 " bytes of host memory cannot be pinned: %s; the locked-memory limit is %" PRIu64
+                   " bytes (ulimit -l)",
+                   bytes, words, (uint64_t)limit.rlim_cur);
+}
+
+int wf_cuda_pin(struct wf_memory *memory, void *base, uint64_t bytes, struct wf_status *status)
+{
+    struct wf_cuda_device *device = wf_cuda_any(memory);
+    wf_cu_result result;
+    int code = 0;
+
+    /* Pinned memory belongs to a context, and is portable to all others; so any will do. */
+    if (!device || wf_cuda_enter(memory, device))
+        return wf_fail(status, -ENODEV, "memory cannot be pinned: no GPU is in use, or each is lost");
+    result = memory->driver.api.cuMemHostRegister(base, bytes, WF_CU_REGISTER_PORTABLE);
+    if (result) {
+        code = refuse_pin(memory, base, bytes, result, status);
+        /* Where it was the device that failed, that is worth more than the limit. */
+        if (memory->driver.api.cuEventQuery(device->probe))
+            code = wf_fail(status, wf_cuda_fault(memory, device, result), "GPU %d: pinning host memory: %s",
+                           device->info.index, wf_cuda_words(memory, result));
+    }
+    wf_cuda_leave(memory);
+    return code;
+}
+
+void wf_cuda_unpin(struct wf_memory *memory, void *base)
+{
+    struct wf_cuda_device *device = wf_cuda_any(memory);
+
+    /* A registration goes with its context at the latest; but it may be that of another device than the lost ones. */
+    if (!device || wf_cuda_enter(memory, device))
+        return;
+    (void)memory->driver.api.cuMemHostUnregister(base);
+    wf_cuda_leave(memory);
+}
+
+/* --- dma-buf --- */
+
+int wf_cuda_export_dmabuf(struct wf_memory *memory, int index, const void *base, uint64_t bytes, int *fd,
+                          uint64_t *offset, struct wf_status *status)
+{
+    const struct wf_cuda_api *api = &memory->driver.api;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t start = (uintptr_t)base / page * page;
+    uint64_t end = ((uintptr_t)base + bytes + page - 1) / page * page;
+    int code = 0, able = 0, made = -1;
+    struct wf_cuda_device *device = enter(memory, index, &code, status);
+    wf_cu_result result = WF_CU_SUCCESS;
+
+    if (!device)
+        return code;
+    if (!api->cuMemGetHandleForAddressRange ||
+        api->cuDeviceGetAttribute(&able, WF_CU_DEVICE_DMA_BUF_SUPPORTED, device->handle) || !able)
+        code = wf_fail(status, -ENOTSUP, "GPU %d: its driver offers no dma-buf", index);
+    else
+        result = api->cuMemGetHandleForAddressRange(&made, start, end - start, WF_CU_HANDLE_DMA_BUF_FD, 0);
+    if (result == WF_CU_NOT_SUPPORTED)
+        code = wf_fail(status, -ENOTSUP, "GPU %d: no dma-buf of this memory: %s", index, wf_cuda_words(memory, result));
+    else if (result)
+        code =
+            wf_fail(status, wf_cuda_fault(memory, device, result), "GPU %d: a dma-buf of %" PRIu64 " bytes at %p: %s",
+                    index, bytes, base, wf_cuda_words(memory, result));
+    wf_cuda_leave(memory);
+    if (code)
+        return code;
+    *fd = made;
+    *offset = (uintptr_t)base - start;
+    return 0;
+}
