@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "control.h"
-#include "gpus.h"
+#include "link.h"
 #include "mps.h"
 #include "nccl_library.h"
 #include "schedule.h"

@@ -166,8 +166,9 @@ static void print_matrix(const struct bench_result *result, const struct bench_s
     static const int all[2][2][2] = {{{0, 1}, {1, 0}}, {{0, 0}, {1, 1}}};
     char size[32];
 
-    fprintf(out, "\n%s, %s: GB/s from the median time, row sends to column, node -> node", bench_mode_name(set->mode),
-            wf_format_size(set->size, size, sizeof(size)));
+    fprintf(out, "\n%s%s%s, %s: GB/s from the median time, row sends to column, node -> node",
+            result->plan->backend_count > 1 ? set->backend->name : "", result->plan->backend_count > 1 ? ", " : "",
+            bench_mode_name(set->mode), wf_format_size(set->size, size, sizeof(size)));
     fprintf(out, "%s%s\n", bench_result_wrong_bytes(result) ? " (! wrong bytes)" : "",
             any_failures(result) ? " (* a rail failed meanwhile)" : "");
     if (result->plan->endpoints > MATRIX_MOST) {
