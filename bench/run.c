@@ -247,8 +247,8 @@ static void tear_down(struct run *run)
 {
     bench_ending_set_link(&run->ending, NULL, NULL);
     bench_progress_end(&run->progress);
-    bench_workload_close(&run->bed);
-    else bench_arena_free_gpus(&run->arena);
+    if (!bench_workload_close(&run->bed))
+        bench_arena_free_gpus(&run->arena);
     bench_placement_fini(&run->link.placement);
     bench_link_close(&run->link);
     bench_control_destroy(run->control);

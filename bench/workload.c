@@ -228,14 +228,19 @@ static int open_backends(struct bench_bed *bed, struct bench_link *link, struct 
     return 0;
 }
 
-void bench_workload_close(struct bench_bed *bed)
+bool bench_workload_close(struct bench_bed *bed)
 {
+    bool any = false;
+
     for (int i = 0; i < BENCH_BACKENDS_MAX; i++) {
-        if (bed->backends[i])
-            bed->plan->backends[i]->close(bed->backends[i]);
+        if (!bed->backends[i])
+            continue;
+        bed->plan->backends[i]->close(bed->backends[i]);
         bed->backends[i] = NULL;
+        any = true;
     }
     bed->backend = NULL;
+    return any;
 }
 
 int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_result *result,

@@ -13,8 +13,9 @@
 int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_result *result,
                    struct bench_progress *progress, struct wf_status *status);
 
-/* Closes the backends that are still open: after a failure, when nobody needs what they hold any more. */
-void bench_workload_close(struct bench_bed *bed);
+/* Closes the backends that are still open: after a failure, when nobody needs what they hold any more. Whether there
+ * were any. */
+bool bench_workload_close(struct bench_bed *bed);
 
 /* All bytes that will move, warm-up included, as bench_progress_step() counts them. */
 uint64_t bench_workload_bytes(const struct bench_plan *plan);

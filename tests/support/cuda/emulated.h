@@ -1,0 +1,103 @@
+/*
+ * emulated.h: a CUDA driver without a GPU. build/emulated/libcuda.so.1 and libnvidia-ml.so.1 are what Weft loads in
+ * their stead with LD_LIBRARY_PATH=build/emulated; they are never installed, and whatever was done with them is called
+ * "cuda (emulated)". What they promise:
+ *
+ *     the processor never touches device memory and lives;
+ *     a copy moves its bytes at a random moment after it was asked for and before it is reported done;
+ *     a stream keeps its order, and nothing else has one.
+ *
+ * So who reads a destination too early, reuses a source too early or lets go of memory too early is found out. Where
+ * the documentation of the driver (the comments of cuda.h) leaves a choice, the stricter one was taken.
+ *
+ * --- what is emulated ---
+ *
+ * Device addresses are reserved without access: a read or write by the processor ends the process with a line on stderr
+ * that names the GPU and the address, after which whoever handled SIGSEGV before gets its turn. The kernel answers
+ * EFAULT. Allocations lie apart, and an address is not used again until the device's range went round once.
+ *
+ * A copy between a GPU and memory that is not registered waits: from the host until its source has been taken (up to
+ * 64 KiB it is kept aside, more waits for the whole copy), to the host until it is done. One half of all copies write
+ * 0xA5 to their destination first (beyond 64 KiB, to its beginning, its end and somewhere between). Host memory that
+ * goes away while a copy refers to it ends the process with a line that names the GPU.
+ *
+ * cuMemFree waits for all work of its device and cuMemHostUnregister for what refers to the range, as they may in a
+ * real driver. The last release of a primary context drops the work that is queued, and frees what was made in it.
+ *
+ * An error of a launch is the context's from then on: each call and each event gives it (CUDA_ERROR_LAUNCH_FAILED,
+ * 719). A lost GPU answers CUDA_ERROR_UNKNOWN (999): cuda.h has no code of its own for a GPU that fell off the bus, and
+ * 999 is what programs are seen to get. Retaining it anew gives CUDA_ERROR_DEVICE_UNAVAILABLE (46), NVML says
+ * GPU_IS_LOST (15). An error of one copy alone is CUDA_ERROR_ECC_UNCORRECTABLE (214), one that cuda.h does not call
+ * lasting: the next event that is recorded in its stream, or the next wait for it, gives it once.
+ *
+ * There is no kernel: cuModuleLoadData gives CUDA_ERROR_NO_BINARY_FOR_GPU (209), and cuMemGetHandleForAddressRange
+ * CUDA_ERROR_NOT_SUPPORTED (801). Nothing of virtual memory management or of memory pools is here.
+ *
+ * --- the environment, read once by cuInit (nvmlInit) ---
+ *
+ *     WEFT_EMULATED_GPUS        how many; as many as there are addresses, unless given
+ *     WEFT_EMULATED_PCI         their addresses, "0000:18:00.0,0000:3a:00.0"; those of dgx-8nic.xml unless given. What
+ *                               the list lacks is made up (domain f000)
+ *     WEFT_EMULATED_TOPOLOGY    an hwloc XML file: the addresses of its NVIDIA GPUs, instead of a list
+ *     WEFT_EMULATED_MEMORY      bytes of each GPU [4G]; pages are taken as they are written
+ *     WEFT_EMULATED_GUARD       bytes between two allocations, at least [64K]; 0: they may touch
+ *     WEFT_EMULATED_LATENCY_US  from where an operation could start until it does, on average [5]; the draw goes from 0
+ *                               to its double, and now and then to eight times that
+ *     WEFT_EMULATED_RATE        bytes per second of each GPU's copies out, in, and to peers [0: no limit]
+ *     WEFT_EMULATED_SEED        of all draws [1]
+ *     WEFT_EMULATED_FAULT       as weft_emulated_fault() takes it
+ *     WEFT_EMULATED_OLD         1: a driver of CUDA 12.0 that lacks every optional symbol
+ *
+ * Sizes take the suffixes K, M, G and T (powers of 1024). What cannot be read ends cuInit with
+ * CUDA_ERROR_INVALID_VALUE and a line on stderr.
+ */
+#ifndef WEFT_TESTS_CUDA_EMULATED_H
+#define WEFT_TESTS_CUDA_EMULATED_H
+
+#include <stdint.h>
+
+#define WEFT_EMULATED_EXPORT __attribute__((visibility("default")))
+
+/* 1, in both libraries: who finds it must not call the memory "cuda". */
+WEFT_EMULATED_EXPORT extern const int weft_emulated_driver;
+
+/* How often the primary context of a device is retained right now. -1: no such device. */
+WEFT_EMULATED_EXPORT int weft_emulated_contexts(int device);
+
+/*
+ * How often something happened since cuInit, any thread:
+ *     "copies", "copies out", "copies in", "copies peer"   carried out; a batch counts each of its pieces
+ *     "bytes", "bytes out", "bytes in", "bytes peer"       moved
+ *     "synchronise"    calls that waited for the device, or that may in a real driver
+ *     "failed"         copies that ended in an error, or were dropped because of one
+ *     "pending"        operations of all streams that have not ended yet (a level)
+ *     "allocated"      bytes of device memory in use (a level); "registered": of host memory
+ *     "streams", "events"    that exist (levels)
+ *     "cuMemAlloc" and the like: calls of a function, whichever its suffix
+ * UINT64_MAX: there is no such thing.
+ */
+WEFT_EMULATED_EXPORT uint64_t weft_emulated_count(const char *what);
+
+/*
+ * Adds faults: items separated by ';', each a word and what it is about, separated by ',':
+ *
+ *     alloc:device=2,at=3          the third allocation of device memory from now on: CUDA_ERROR_OUT_OF_MEMORY
+ *     register:at=1                the next cuMemHostRegister: CUDA_ERROR_OUT_OF_MEMORY
+ *     launch:device=2,way=out,at=5 the fifth copy: half written, then CUDA_ERROR_LAUNCH_FAILED for the context
+ *     lost:device=2,way=in,at=1    the GPU falls off the bus in the midst of the copy; nothing of it is written again
+ *     lost:device=2                without at: now, before the call returns
+ *     copy:device=2,way=in,at=1    this copy alone fails, half written
+ *     refuse:device=2,at=1         the call for this copy gives CUDA_ERROR_OUT_OF_MEMORY, and nothing is queued
+ *     clear                        forget the faults that have not happened
+ *     heal                         and those that have: for the next test of a process
+ *
+ * device: any, unless given; it is the one whose memory is copied, between two the source's. way: out, in, peer, or
+ * any. at: counts what matches from now on, in the order of the calls [1]. code=N: another code than the one named
+ * here. 0, or -EINVAL with a line on stderr and nothing added. After cuInit.
+ */
+WEFT_EMULATED_EXPORT int weft_emulated_fault(const char *spec);
+
+/* Whether the device was lost. For NVML. */
+WEFT_EMULATED_EXPORT int weft_emulated_lost(int device);
+
+#endif

@@ -1,0 +1,160 @@
+/* Entries that put something other than a copy into a stream, or ask how it stands. */
+#include "internal.h"
+
+emu_result cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
+{
+    struct CUstream_st *into;
+    emu_result result = EMU_ENTER();
+
+    if (result != EMU_OK)
+        return result;
+    pthread_mutex_lock(&emu.lock);
+    result = emu_stream_of_locked(stream, &into);
+    if (result == EMU_OK && (!emu_event_valid_locked(event) || event->context != into->context))
+        result = EMU_INVALID_HANDLE;
+    struct emu_op *op = result == EMU_OK ? emu_op_take_locked() : NULL;
+    if (result == EMU_OK && !op)
+        result = EMU_OUT_OF_MEMORY;
+    if (op) {
+        op->kind = EMU_RECORD;
+        op->event = event;
+        op->generation = ++event->generation;
+        event->references++;
+        emu_op_queue_locked(into, op);
+    }
+    pthread_mutex_unlock(&emu.lock);
+    return result;
+}
+
+/* The context's end comes before the event's own. */
+static emu_result state_locked(const struct CUevent_st *event)
+{
+    emu_result result;
+
+    if (!emu_event_valid_locked(event))
+        return EMU_INVALID_HANDLE;
+    if (event->life != event->context->life)
+        return EMU_CONTEXT_IS_DESTROYED;
+    result = emu_context_error_locked(event->context);
+    if (result != EMU_OK || event->generation == 0)
+        return result;
+    return event->done == event->generation ? event->result : EMU_NOT_READY;
+}
+
+emu_result cuEventQuery(struct CUevent_st *event)
+{
+    emu_result result = EMU_ENTER();
+
+    if (result != EMU_OK)
+        return result;
+    pthread_mutex_lock(&emu.lock);
+    result = state_locked(event);
+    pthread_mutex_unlock(&emu.lock);
+    return result;
+}
+
+emu_result cuEventSynchronize(struct CUevent_st *event)
+{
+    emu_result result = EMU_ENTER();
+
+    if (result != EMU_OK)
+        return result;
+    pthread_mutex_lock(&emu.lock);
+    emu.synchronised++;
+    while ((result = state_locked(event)) == EMU_NOT_READY)
+        pthread_cond_wait(&emu.changed, &emu.lock);
+    pthread_mutex_unlock(&emu.lock);
+    return result;
+}
+
+emu_result cuStreamQuery(struct CUstream_st *stream)
+{
+    struct CUstream_st *of;
+    emu_result result = EMU_ENTER();
+
+    if (result != EMU_OK)
+        return result;
+    pthread_mutex_lock(&emu.lock);
+    result = emu_stream_of_locked(stream, &of);
+    if (result == EMU_OK && of->head)
+        result = EMU_NOT_READY;
+    pthread_mutex_unlock(&emu.lock);
+    return result;
+}
+
+emu_result cuStreamSynchronize(struct CUstream_st *stream)
+{
+    struct CUstream_st *of;
+    emu_result result = EMU_ENTER();
+
+    if (result != EMU_OK)
+        return result;
+    pthread_mutex_lock(&emu.lock);
+    result = emu_stream_of_locked(stream, &of);
+    if (result == EMU_OK) {
+        emu.synchronised++;
+        result = emu_stream_wait_locked(of, of->last);
+    }
+    pthread_mutex_unlock(&emu.lock);
+    return result;
+}
+
+emu_result cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags)
+{
+    struct CUstream_st *into;
+    struct emu_op *op = NULL;
+    emu_result result = EMU_ENTER();
+
+    if (result != EMU_OK)
+        return result;
+    if (flags > 1)
+        return EMU_INVALID_VALUE;
+    pthread_mutex_lock(&emu.lock);
+    result = emu_stream_of_locked(stream, &into);
+    if (result == EMU_OK && !emu_event_valid_locked(event))
+        result = EMU_INVALID_HANDLE;
+    if (result == EMU_OK && event->done < event->generation) {
+        op = emu_op_take_locked();
+        result = op ? EMU_OK : EMU_OUT_OF_MEMORY;
+    }
+    if (op) {
+        op->kind = EMU_WAIT_EVENT;
+        op->event = event;
+        op->generation = event->generation;
+        event->references++;
+        emu_op_queue_locked(into, op);
+    }
+    pthread_mutex_unlock(&emu.lock);
+    return result;
+}
+
+emu_result cuStreamWaitValue32_v2(struct CUstream_st *stream, emu_pointer address, uint32_t value, unsigned int flags)
+{
+    struct CUstream_st *into;
+    struct emu_op *op = NULL;
+    int place;
+    emu_result result = EMU_ENTER();
+
+    if (result != EMU_OK)
+        return result;
+    if (flags > EMU_WAIT_NOR || address % sizeof(value) != 0)
+        return EMU_INVALID_VALUE;
+    pthread_mutex_lock(&emu.lock);
+    result = emu_stream_of_locked(stream, &into);
+    if (result == EMU_OK &&
+        (!emu_memory_place_locked((uintptr_t)address, sizeof(value), &place) || place == EMU_NOWHERE))
+        result = EMU_INVALID_VALUE;
+    if (result == EMU_OK) {
+        op = emu_op_take_locked();
+        result = op ? EMU_OK : EMU_OUT_OF_MEMORY;
+    }
+    if (op) {
+        op->kind = EMU_WAIT_VALUE;
+        op->word = (uintptr_t)address;
+        op->value = value;
+        op->wait_flags = flags;
+        emu_op_queue_locked(into, op);
+    }
+    pthread_mutex_unlock(&emu.lock);
+    return result;
+}

@@ -1,0 +1,186 @@
+/* Device memory: addresses that nobody can touch, and their content in a file in memory that only copies reach. */
+#include "internal.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096
+
+/* What the signal handler reads: it can take no lock. */
+static _Atomic uintptr_t first[EMU_DEVICES_MAX], behind[EMU_DEVICES_MAX];
+static atomic_int engine_threads[EMU_DEVICES_MAX];
+static struct sigaction former;
+
+int emu_memory_device(uintptr_t address)
+{
+    for (int i = 0; i < EMU_DEVICES_MAX; i++)
+        if (address >= atomic_load(&first[i]) && address < atomic_load(&behind[i]))
+            return i;
+    return EMU_HOST;
+}
+
+void emu_memory_engine_touches(int device)
+{
+    static _Thread_local int mine = EMU_HOST;
+
+    if (device != EMU_HOST)
+        atomic_store(&engine_threads[device], gettid());
+    else if (mine != EMU_HOST)
+        atomic_store(&engine_threads[mine], 0);
+    mine = device;
+}
+
+/* "... 7f12 ...": by hand, since a signal handler may call next to nothing. */
+static char *put(char *at, const char *text)
+{
+    size_t length = strlen(text);
+    memcpy(at, text, length);
+    return at + length;
+}
+
+static char *put_number(char *at, uintptr_t number, unsigned int base)
+{
+    char digits[24];
+    int count = 0;
+
+    do {
+        digits[count++] = "0123456789abcdef"[number % base];
+        number /= base;
+    } while (number > 0);
+    while (count > 0)
+        *at++ = digits[--count];
+    return at;
+}
+
+static void say(const char *before, int device, const char *between, uintptr_t address, const char *after)
+{
+    char text[256], *at = text;
+
+    at = put_number(put(at, before), (uintptr_t)device, 10);
+    at = put_number(put(at, between), address, 16);
+    at = put(at, after);
+    if (write(STDERR_FILENO, text, (size_t)(at - text)) < 0)
+        return;
+}
+
+static void touched(int signal, siginfo_t *info, void *context)
+{
+    uintptr_t address = (uintptr_t)info->si_addr;
+    int device = emu_memory_device(address);
+    pid_t self = gettid();
+
+    if (device != EMU_HOST)
+        say("emulated CUDA driver: the processor touched memory of emulated GPU ", device, " at 0x", address, "\n");
+    for (int i = 0; i < EMU_DEVICES_MAX; i++)
+        if (atomic_load(&engine_threads[i]) == self)
+            say("emulated CUDA driver: a copy of emulated GPU ", i, " refers to host memory that is gone, at 0x",
+                address, "\n");
+    if (former.sa_flags & SA_SIGINFO)
+        former.sa_sigaction(signal, info, context);
+    else if (former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN)
+        former.sa_handler(signal);
+    else
+        sigaction(signal, &former, NULL); /* the same access comes again, and ends the process as it would have */
+}
+
+static void watch(void)
+{
+    struct sigaction action = {.sa_sigaction = touched, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigaction(SIGSEGV, &action, &former);
+}
+
+emu_result emu_memory_reserve_locked(struct emu_device *device)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    /* Twice the memory: addresses are used in turn, and gaps take some. */
+    size_t span = 2 * emu.settings.memory;
+    int fd;
+
+    if (device->base)
+        return EMU_OK;
+    fd = memfd_create(device->name, MFD_CLOEXEC);
+    if (fd < 0)
+        return EMU_OUT_OF_MEMORY;
+    char *base = mmap(NULL, span, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *content = MAP_FAILED;
+    if (ftruncate(fd, (off_t)span) == 0)
+        content = mmap(NULL, span, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    close(fd);
+    if (base == MAP_FAILED || content == MAP_FAILED) {
+        if (base != MAP_FAILED)
+            munmap(base, span);
+        if (content != MAP_FAILED)
+            munmap(content, span);
+        return EMU_OUT_OF_MEMORY;
+    }
+    madvise(content, span, MADV_DONTDUMP);
+    device->base = base;
+    device->content = content;
+    device->span = span;
+    device->next = (uintptr_t)base;
+    atomic_store(&behind[device->index], (uintptr_t)base + span);
+    atomic_store(&first[device->index], (uintptr_t)base);
+    pthread_once(&once, watch);
+    return EMU_OK;
+}
+
+emu_result emu_memory_alloc_locked(struct emu_device *device, size_t bytes, uintptr_t *out)
+{
+    uintptr_t base = (uintptr_t)device->base, end = base + device->span, at;
+    size_t guard = emu.settings.guard;
+
+    if (bytes > emu.settings.memory - device->allocated)
+        return EMU_OUT_OF_MEMORY;
+    at = emu_ranges_gap(&device->blocks, device->next, end, bytes, guard);
+    if (at == 0)
+        at = emu_ranges_gap(&device->blocks, base, end, bytes, guard);
+    if (at == 0 || !emu_ranges_add(&device->blocks, (struct emu_range){at, bytes, device->index, ++emu.next_id}))
+        return EMU_OUT_OF_MEMORY;
+    device->next = at + bytes + guard < end ? at + bytes + guard : base;
+    device->allocated += bytes;
+    emu.allocated += bytes;
+    *out = at;
+    return EMU_OK;
+}
+
+void emu_memory_free_locked(struct emu_device *device, struct emu_range *block)
+{
+    uintptr_t from = (block->start + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    uintptr_t to = (block->start + block->bytes) & ~(uintptr_t)(PAGE - 1);
+
+    if (to > from)
+        madvise(emu_memory_content(device->index, from), to - from, MADV_REMOVE);
+    device->allocated -= block->bytes;
+    emu.allocated -= block->bytes;
+    emu_ranges_remove(&device->blocks, block);
+}
+
+struct emu_range *emu_memory_block_locked(uintptr_t address)
+{
+    int device = emu_memory_device(address);
+    return device == EMU_HOST ? NULL : emu_ranges_find(&emu.devices[device].blocks, address);
+}
+
+char *emu_memory_content(int device, uintptr_t address)
+{
+    return emu.devices[device].content + (address - (uintptr_t)emu.devices[device].base);
+}
+
+bool emu_memory_place_locked(uintptr_t address, size_t bytes, int *out)
+{
+    int device = emu_memory_device(address);
+    const struct emu_range *range = device == EMU_HOST ? emu_ranges_find(&emu.registered, address)
+                                                       : emu_ranges_find(&emu.devices[device].blocks, address);
+
+    if (range) {
+        *out = device;
+        return bytes <= range->bytes - (address - range->start);
+    }
+    *out = EMU_NOWHERE;
+    return device == EMU_HOST && !emu_ranges_touches(&emu.registered, address, bytes);
+}
