@@ -83,16 +83,6 @@ int bench_gpus_pick(const char *list, const struct weft_gpu_info *all, int count
     return rc ? rc : kept;
 }
 
-char *bench_gpus_list(const struct bench_gpus *gpus, char *buffer, size_t room)
-{
-    size_t used = 0;
-
-    buffer[0] = '\0';
-    for (uint32_t i = 0; i < gpus->count && used < room; i++)
-        used += (size_t)snprintf(buffer + used, room - used, i ? ",%d" : "%d", gpus->infos[i].index);
-    return buffer;
-}
-
 /* ------------------------------------------------------------------------------------------- which there are */
 
 int bench_gpus_find(struct weft_gpu_info *infos, int max, enum bench_memory *memory, struct wf_status *status)

@@ -36,9 +36,6 @@ int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *optio
  * are none. */
 int bench_gpus_find(struct weft_gpu_info *infos, int max, enum bench_memory *memory, struct wf_status *status);
 
-/* The chosen ones as a list for the setting `gpus`: "0,2"; "" where there are none. Returns `buffer`. */
-char *bench_gpus_list(const struct bench_gpus *gpus, char *buffer, size_t room);
-
 /* The GPU of an endpoint; NULL: it is in host memory. */
 const struct weft_gpu_info *bench_gpu_of(const struct bench_gpus *gpus, uint32_t endpoint);
 

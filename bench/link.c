@@ -44,14 +44,14 @@ int bench_link_numa_node(const struct bench_link *link, uint32_t endpoint)
     return gpu ? gpu->numa_node : bench_placement_node(&link->placement, endpoint);
 }
 
-/* The context makes those ready that are in use, and no others. Whether there have to be any is decided. */
+/* The context makes those ready that have buffers, once these are allocated. Whether there have to be any is decided.
+ */
 static int set_gpus(struct weft_config *settings, const struct bench_gpus *gpus, struct wf_status *status)
 {
     bool required = strcmp(weft_config_get(settings, "cuda"), "require") == 0;
     struct weft_error err = {0};
-    char list[WF_VALUE_MAX];
 
-    if (weft_config_set(settings, "gpus", bench_gpus_list(gpus, list, sizeof(list)), &err) != 0 ||
+    if (weft_config_set(settings, "gpus", "", &err) != 0 ||
         (required && gpus->count == 0 && weft_config_set(settings, "cuda", "auto", &err) != 0))
         return bench_weft_failed(status, &err, NULL);
     return 0;

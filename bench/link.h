@@ -45,7 +45,7 @@ int bench_link_numa_node(const struct bench_link *link, uint32_t endpoint);
 /* The library's settings out of `config`, in a form a context can be created from; the caller destroys it. */
 int bench_library_settings(const struct wf_config *config, struct weft_config **out, struct wf_status *status);
 
-/* Creates the context; `gpus` (NULL: none) are made ready in it. */
+/* Creates the context, for endpoints on `gpus` (NULL: in host memory). */
 int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, const struct bench_gpus *gpus,
                     struct wf_status *status);
 

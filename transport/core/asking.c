@@ -11,6 +11,7 @@
 #include "core/registration.h"
 #include "core/request.h"
 #include "core/session.h"
+#include "core/turn.h"
 
 /* What is asked for. */
 struct asked {
@@ -133,15 +134,16 @@ static void join(struct parts *parts)
     }
 }
 
-static void begin(struct parts *parts)
+void wf_asking_begin(struct wf_outbound *main)
 {
-    struct weft_connection *connection = parts->main->connection;
-    if (!parts->list)
-        wf_outbound_queue(parts->main);
+    struct weft_connection *connection = main->connection;
+    struct wf_outbound *list = main->list;
+    if (!list)
+        wf_outbound_queue(main);
     else if (connection->lists < WF_LISTS_AT_ONCE)
-        wf_onesided_begin(parts->list);
+        wf_onesided_begin(list);
     else
-        wf_list_push_back(&connection->unlisted, &parts->list->queue_link);
+        wf_list_push_back(&connection->unlisted, &list->queue_link);
 }
 
 void wf_onesided_begin(struct wf_outbound *list)
@@ -160,8 +162,8 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
         result = -E2BIG;
     if (result < 0)
         return result;
-    parts.request = wf_message_prepare(connection, asked->kind, asked->buffer, asked->length, 0, asked->options,
-                                         &asked->memory);
+    parts.request =
+        wf_message_prepare(connection, asked->kind, asked->buffer, asked->length, 0, asked->options, &asked->memory);
     if (!parts.request)
         return -EAGAIN;
     if (make_main(connection, asked, &parts) < 0 || make_list(connection, asked, &parts) < 0 ||
@@ -172,7 +174,8 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
     if (asked->pieces)
         wf_list_push_back(&session->pieces, &asked->pieces->link);
     join(&parts);
-    begin(&parts);
+    if (!asked->memory.turn) /* else with its turn: it is ordered with no other operation */
+        wf_asking_begin(parts.main);
     *out = parts.request;
     return 0;
 }
@@ -183,14 +186,16 @@ static int post(struct weft_connection *connection, struct asked *asked, uint64_
 {
     const struct weft_options *options = asked->options;
     const uint8_t *start = low > 0 ? asked->buffer + low : asked->buffer;
-    int result =
-        wf_message_check(connection->session->context, start, high - low, options, WEFT_NOTIFY, &asked->memory);
+    int result = wf_message_check(connection->session->context, start, high - low, options,
+                                  WEFT_NOTIFY | WEFT_ON_STREAM, &asked->memory);
     if (result < 0) {
         wf_pieces_release(asked->pieces);
         return result;
     }
     wf_session_lock(connection->session);
-    result = begin_all(connection, asked, out);
+    result = asked->memory.turn ? asked->memory.turn->refusal : 0;
+    if (result == 0)
+        result = begin_all(connection, asked, out);
     wf_pieces_release(asked->pieces); /* the operation holds them, or nobody does */
     wf_message_posted(connection->session, result, &asked->memory);
     return result;

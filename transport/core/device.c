@@ -11,6 +11,7 @@
 #include "core/match.h"
 #include "core/session.h"
 #include "core/stage.h"
+#include "core/turn.h"
 #include "core/worker.h"
 
 #define SLOT_ALIGN 4096u
@@ -63,6 +64,7 @@ static int make_slots(struct wf_device *device, struct wf_status *status)
     struct weft_context *context = device->context;
     for (int size = 0; size < WF_SLOT_SIZES; size++)
         device->bytes += WF_SLOT_WAYS * pool_bytes(context, (enum wf_slot_size)size);
+    device->bytes += WF_TURNS * sizeof(uint32_t); /* whole pages, like the rest */
     void *memory = mmap(NULL, device->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return wf_fail(status, -ENOMEM, "no memory for %zu bytes of staging for GPU %d: lower staging", device->bytes,
@@ -79,7 +81,7 @@ static int make_slots(struct wf_device *device, struct wf_status *status)
             at += pool_bytes(context, (enum wf_slot_size)size);
         }
     }
-    return 0;
+    return wf_turns_init(device, (uint32_t *)(void *)at, status);
 }
 
 static void destroy(struct wf_device *device)
@@ -92,6 +94,7 @@ static void destroy(struct wf_device *device)
         devices->ops->unpin(atomic_load(&devices->memory), device->memory);
         munmap(device->memory, device->bytes);
     }
+    free(device->turns);
     pthread_mutex_destroy(&device->lock);
     free(device);
 }
@@ -330,7 +333,9 @@ struct wf_transit *wf_transit_take(struct wf_session *session, struct wf_device 
 void wf_transit_queue(struct wf_transit *transit)
 {
     struct wf_device *device = transit->device;
-    transit->session->halves += 1; /* a session that ends waits for it */
+    transit->session->references += 1;
+    if (transit->copy.way != WF_COPY_MARK) /* a session that ends waits for it */
+        transit->session->halves += 1;
     transit->session->device_bells |= 1u << device->worker->index;
     atomic_fetch_add(&device->under_way, 1);
     pthread_mutex_lock(&device->lock);
@@ -371,12 +376,14 @@ static void finish(struct wf_transit *transit, int result)
     else if (transit->copy.way == WF_COPY_IN)
         wf_stage_in_ended(transit);
     else
-        wf_order_ended(transit);
-    wf_pool_give(&session->transit_pool, transit);
+        wf_turn_ended(transit);
     wf_match_notes(session);
     wf_session_kick(session, device->worker);
-    wf_session_half_gone(session);
-    wf_session_unlock(session);
+    if (transit->copy.way != WF_COPY_MARK) {
+        wf_pool_give(&session->transit_pool, transit);
+        wf_session_half_gone(session);
+    }
+    wf_session_unlock_and_release(session);
 }
 
 static int start_queued(struct wf_device *device)

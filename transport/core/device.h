@@ -24,14 +24,14 @@
 struct weft_context;
 struct wf_device;
 struct wf_inbound;
-struct wf_order;
+struct wf_turn;
 struct wf_outbound;
 struct wf_session;
 struct wf_worker;
 
 enum wf_slot_size { WF_SLOT_SMALL, WF_SLOT_LARGE }; /* of `eager` bytes, of a chunk */
 #define WF_SLOT_SIZES 2
-#define WF_SLOT_WAYS 2  /* WF_COPY_OUT, WF_COPY_IN */
+#define WF_SLOT_WAYS 2 /* WF_COPY_OUT, WF_COPY_IN */
 #define WF_COPY_WAYS 4
 
 /* A copy that was queued, until it has ended. From session.copy_pool. */
@@ -42,7 +42,7 @@ struct wf_transit {
     struct wf_session *session;
     struct wf_outbound *outbound; /* OUT: whose bytes they are; holds it as an operation does (in_engine) */
     struct wf_inbound *inbound;   /* IN: claimed */
-    struct wf_order *order;       /* MARK */
+    struct wf_turn *turn;         /* MARK: part of it */
     struct wf_slot *slot;         /* IN: NULL where the bytes lie in the unexpected pool */
     uint64_t start, end;          /* of the message */
     int result;                   /* once it has ended */
@@ -59,6 +59,8 @@ struct wf_device {
     _Atomic uint32_t under_way; /* copies queued or running */
     pthread_mutex_t lock;       /* `queued` */
     struct wf_list queued;
+    struct wf_list free_turns; /* of the same lock */
+    struct wf_turn *turns;
     struct wf_list running[WF_COPY_WAYS]; /* in the order of their start; token of `worker` */
 };
 
@@ -71,9 +73,9 @@ struct wf_device_share {
 /* Of a context. Entries only come. */
 struct wf_devices {
     const struct wf_memory_ops *ops;
-    void *host;               /* for ops->open */
-    bool forbidden;           /* setting cuda */
-    pthread_mutex_t lock;     /* what follows changes under it */
+    void *host;                       /* for ops->open */
+    bool forbidden;                   /* setting cuda */
+    pthread_mutex_t lock;             /* what follows changes under it */
     struct wf_memory *_Atomic memory; /* NULL: not open */
     struct wf_status reason;          /* why it could not be opened; code 0: not tried */
     struct wf_device *_Atomic used[WF_DEVICES_MAX];

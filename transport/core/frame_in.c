@@ -138,7 +138,7 @@ static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
     rx->claim = inbound;
     if (inbound->state == WF_INBOUND_EARLY)
         wf_match_advance(inbound->connection);
-    rx->pooled = inbound->state == WF_INBOUND_EARLY || inbound->state == WF_INBOUND_UNMATCHED;
+    rx->pooled = inbound->state == WF_INBOUND_EARLY || inbound->state == WF_INBOUND_UNMATCHED || inbound->parked;
     rx->redirect = false;
     bool staged = inbound->device && !rx->pooled && rx->frame.length > 0;
     if (inbound->state == WF_INBOUND_DRAINING) {
@@ -427,7 +427,7 @@ void wf_channel_finish_payload(struct wf_channel *channel)
         struct weft_connection *connection = inbound->connection;
         connection->pins += 1;
         /* Meant for the pool, but its receive came meanwhile. */
-        if (rx->claim && rx->pooled && inbound->state == WF_INBOUND_MATCHED)
+        if (rx->claim && rx->pooled && inbound->state == WF_INBOUND_MATCHED && !inbound->parked)
             wf_inbound_copy_out(inbound, start, end);
         bool copied = rx->slot && inbound->state == WF_INBOUND_MATCHED;
         if (copied && wf_stage_in_start(channel) < 0)

@@ -239,7 +239,7 @@ bool wf_inbound_is_scattered(const struct wf_inbound *inbound)
 int wf_inbound_places(const struct wf_inbound *inbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
                       uint64_t *covered)
 {
-    if (inbound->state != WF_INBOUND_MATCHED)
+    if (inbound->state != WF_INBOUND_MATCHED || inbound->parked)
         return wf_inbound_pool_places(inbound, offset, length, iov, max, covered);
     if (wf_inbound_is_scattered(inbound))
         return wf_pieces_places(inbound->pieces, offset, length, iov, max, covered);
@@ -355,6 +355,8 @@ void wf_inbound_refuse(struct wf_inbound *inbound, int status)
     if (inbound->state == WF_INBOUND_DRAINING || inbound->state == WF_INBOUND_CONFIRMING)
         return;
     WF_REACHED_IF(inbound->state == WF_INBOUND_UNMATCHED, "incoming message UNMATCHED: refused");
+    inbound->claims -= inbound->parked;
+    inbound->parked = false;
     wf_match_remove(inbound);
     inbound->state = WF_INBOUND_DRAINING;
     inbound->refuse_status = status;

@@ -82,6 +82,7 @@ struct wf_inbound {
     struct weft_registration *region; /* WRITE, SERVED: held, or NULL */
     struct wf_outbound *partner;      /* SERVED: the reply; READING: what asks for it */
     bool offered;                     /* introduced without payload: nothing of it is unsolicited */
+    bool parked;                      /* MATCHED: its receive waits for work in a stream (turn.h), under a claim */
     bool settled;                     /* its unsolicited bytes have been given back to the sender's credit */
     bool grant_due, refuse_due, refuse_sent, refuse_seen;
     int refuse_status;

@@ -7,6 +7,7 @@
 #include "core/reached.h"
 #include "core/request.h"
 #include "core/session.h"
+#include "core/turn.h"
 
 static struct weft_request *request_of(struct wf_link *link)
 {
@@ -66,6 +67,21 @@ void wf_match_remove(struct wf_inbound *inbound)
     wf_link_remove(&inbound->order_link);
 }
 
+/* A message and its receive have been joined, and its memory may be written: asks for the rest, lands what is here. */
+static void go_on(struct wf_inbound *inbound)
+{
+    if (inbound->total > inbound->burst) {
+        inbound->grant_due = true;
+        wf_inbound_todo(inbound);
+    }
+    /* A session that fails meanwhile waits for this copy, as for a half, before it completes the request. */
+    struct wf_session *session = inbound->connection->session;
+    session->halves += 1;
+    wf_inbound_land(inbound);
+    wf_inbound_check(inbound);
+    wf_session_half_gone(session);
+}
+
 /* Joins the two. Both are gone, or on their way, afterwards; may drop the lock. */
 static void join(struct wf_inbound *inbound, struct weft_request *request)
 {
@@ -87,16 +103,24 @@ static void join(struct wf_inbound *inbound, struct weft_request *request)
     inbound->place = request->buffer;
     inbound->device = request->device;
     request->inbound = inbound;
-    if (inbound->total > inbound->burst) {
-        inbound->grant_due = true;
-        wf_inbound_todo(inbound);
+    if (request->turn && !request->turn->come) { /* its memory is not to be touched yet */
+        inbound->parked = true;
+        inbound->claims += 1;
+        return;
     }
-    /* A session that fails meanwhile waits for this copy, as for a half, before it completes the request. */
-    struct wf_session *session = inbound->connection->session;
-    session->halves += 1;
-    wf_inbound_land(inbound);
+    go_on(inbound);
+}
+
+void wf_match_unpark(struct wf_inbound *inbound)
+{
+    struct weft_connection *connection = inbound->connection;
+    connection->pins += 1;
+    inbound->parked = false;
+    go_on(inbound);
+    inbound->claims -= 1;
     wf_inbound_check(inbound);
-    wf_session_half_gone(session);
+    connection->pins -= 1;
+    wf_connection_check(connection);
 }
 
 void wf_match_receive(struct weft_request *request)

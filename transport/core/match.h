@@ -23,6 +23,9 @@ void wf_match_advance(struct weft_connection *connection);
 /* Message `number` has ended: notifications of it are for the user now. */
 void wf_match_release_notes(struct weft_connection *connection, uint64_t number);
 
+/* The receive of a parked message may be written to now. The message may be gone afterwards. */
+void wf_match_unpark(struct wf_inbound *inbound);
+
 /* Hands out notifications that have become due. May drop the lock. */
 void wf_match_notes(struct wf_session *session);
 

@@ -10,6 +10,7 @@
 #include "core/registration.h"
 #include "core/request.h"
 #include "core/session.h"
+#include "core/turn.h"
 
 /* Device memory that the options name no registration for. The processor must not touch it, nor must its user end it
  * unnoticed. */
@@ -36,6 +37,8 @@ int wf_message_check(struct weft_context *context, const void *buffer, uint64_t 
     if (options && options->registration) {
         memory->registration = options->registration;
         result = wf_registration_hold(options->registration, buffer, length);
+        if (result < 0)
+            return result;
     } else if (length > 0 && wf_devices_any(&context->devices)) {
         result = find_registration(context, buffer, length, memory);
     }
@@ -43,9 +46,39 @@ int wf_message_check(struct weft_context *context, const void *buffer, uint64_t 
         memory->device = memory->registration->device;
     if (result == 0 && memory->device && atomic_load(&memory->device->lost)) {
         wf_registration_release(memory->registration);
-        result = -ENODEV;
+        return -ENODEV;
     }
+    if (result == 0 && options && (options->flags & WEFT_ON_STREAM))
+        result = wf_turn_take(memory->device, options->stream, &memory->turn);
+    if (result < 0 && memory->registration)
+        wf_registration_release(memory->registration);
     return result;
+}
+
+struct weft_request *wf_message_prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,
+                                        uint64_t length, uint64_t tag, const struct weft_options *options,
+                                        const struct wf_message_memory *memory)
+{
+    struct weft_request *request = wf_request_take(connection->session, kind);
+    if (!request)
+        return NULL;
+    request->connection = connection;
+    request->remote_endpoint = connection->remote_endpoint;
+    request->buffer = buffer;
+    request->length = length;
+    request->tag = tag;
+    request->registration = memory->registration;
+    request->device = memory->device;
+    if (memory->turn)
+        wf_turn_begin(memory->turn, request);
+    if (options) {
+        request->flags = options->flags;
+        request->user_data = options->user_data;
+        if (options->queue)
+            wf_queue_attach(options->queue, request);
+        wf_request_arm(request, options->timeout_ms);
+    }
+    return request;
 }
 
 int wf_message_usable(const struct weft_connection *connection, bool sending)
@@ -65,7 +98,8 @@ static int post_send(struct weft_connection *connection, void *buffer, uint64_t 
     int result = wf_message_usable(connection, true);
     if (result < 0)
         return result;
-    struct weft_request *request = wf_message_prepare(connection, WF_REQUEST_SEND, buffer, length, tag, options, memory);
+    struct weft_request *request =
+        wf_message_prepare(connection, WF_REQUEST_SEND, buffer, length, tag, options, memory);
     if (!request)
         return -EAGAIN;
     result = wf_outbound_post(connection, request);
@@ -89,7 +123,7 @@ static bool only_leftovers(const struct weft_connection *connection)
 
 static int post_a_receive(struct weft_connection *connection, enum wf_request_kind kind, void *buffer, uint64_t length,
                           uint64_t tag, const struct weft_options *options, const struct wf_message_memory *memory,
-                     struct weft_request **out)
+                          struct weft_request **out)
 {
     int result = wf_message_usable(connection, false);
     if (result < 0 && !only_leftovers(connection))
@@ -128,14 +162,18 @@ static int post(post_function *function, struct weft_connection *connection, voi
     if (result < 0)
         return result;
     wf_session_lock(session);
-    result = function(connection, buffer, length, tag, options, &memory, out);
+    result = memory.turn ? memory.turn->refusal : 0;
+    if (result == 0)
+        result = function(connection, buffer, length, tag, options, &memory, out);
     wf_message_posted(session, result, &memory);
     return result;
 }
 
 void wf_message_posted(struct wf_session *session, int result, const struct wf_message_memory *memory)
 {
-    if (result == 0 && wf_session_has_work(session))
+    if (result < 0 && memory->turn)
+        wf_turn_drop(memory->turn, session);
+    if (wf_session_has_work(session))
         wf_session_unlock_and_push(session);
     else
         wf_session_unlock(session);
@@ -146,13 +184,13 @@ void wf_message_posted(struct wf_session *session, int result, const struct wf_m
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
               const struct weft_options *options, struct weft_request **out)
 {
-    return post(post_send, connection, (void *)(uintptr_t)buffer, length, tag, options, 0, out);
+    return post(post_send, connection, (void *)(uintptr_t)buffer, length, tag, options, WEFT_ON_STREAM, out);
 }
 
 int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
               const struct weft_options *options, struct weft_request **out)
 {
-    return post(post_receive, connection, buffer, capacity, tag, options, WEFT_ANY_TAG, out);
+    return post(post_receive, connection, buffer, capacity, tag, options, WEFT_ANY_TAG | WEFT_ON_STREAM, out);
 }
 
 int weft_recv_notification(struct weft_connection *connection, void *buffer, uint64_t capacity,

@@ -13,11 +13,13 @@ struct weft_connection;
 struct weft_context;
 struct wf_session;
 struct wf_device;
+struct wf_turn;
 
 /* The memory of an operation. */
 struct wf_message_memory {
     struct weft_registration *registration; /* held, or NULL */
     struct wf_device *device;               /* NULL: host memory */
+    struct wf_turn *turn;                   /* with WEFT_ON_STREAM */
 };
 
 /* Checks what the user passed, flags against `allowed`, and holds the registration of the options, or of device memory

@@ -50,6 +50,9 @@ void wf_regions_release(struct wf_session *session);
 void wf_region_revoke(struct wf_session *session, const struct weft_registration *registration);
 
 /* The asker gives up a READ that is being answered, or has heard that we do. `inbound` may be gone afterwards. */
+/* Sends what was made for a write or read on its way. */
+void wf_asking_begin(struct wf_outbound *main);
+
 /* Its bytes could not be had from the device they are on. */
 void wf_onesided_reply_failed(struct wf_inbound *inbound, int status);
 void wf_onesided_reply_refused(struct wf_inbound *inbound, int status);

@@ -13,6 +13,7 @@
 #include "core/request.h"
 #include "core/session.h"
 #include "core/stage.h"
+#include "core/turn.h"
 
 /* --- life --- */
 
@@ -162,9 +163,9 @@ int wf_outbound_post(struct weft_connection *connection, struct weft_request *re
     outbound->data = request->buffer;
     outbound->tag = request->tag;
     outbound->device = request->device;
-    outbound->order = request->order;
+    outbound->waits = request->turn;
     request->outbound = outbound;
-    if (wf_outbound_is_small(outbound) && (!outbound->device || outbound->total == 0)) {
+    if (wf_outbound_is_small(outbound) && !outbound->device) {
         if (outbound->total > 0)
             outbound->slot = wf_pool_take(&session->slot_pool);
         if (outbound->slot)
@@ -364,38 +365,6 @@ void wf_outbound_released(struct wf_outbound *outbound)
     check(outbound);
 }
 
-/* A device failed: the request tells which, and the peer that no more comes. */
-static void copy_failed(struct wf_outbound *outbound, const struct wf_transit *transit)
-{
-    if (outbound->request)
-        wf_request_note_mishap(outbound->request, transit);
-    if (outbound->kind == WF_OUTBOUND_REPLY)
-        wf_onesided_reply_failed(outbound->counterpart, transit->result);
-    else
-        wf_outbound_refuse(outbound, transit->result);
-}
-
-void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *transit)
-{
-    struct weft_connection *connection = outbound->connection;
-    outbound->in_engine += 1; /* it stays, whatever ends below */
-    if (transit->result < 0)
-        copy_failed(outbound, transit);
-    bool small = outbound->kind == WF_OUTBOUND_MESSAGE && wf_outbound_is_small(outbound);
-    if (small && outbound->staged == outbound->total && !outbound->refused && !outbound->doomed && outbound->in_engine == 2)
-        complete(outbound, 0);
-    outbound->in_engine -= 2;
-    if (outbound->doomed && outbound->in_engine == 0) {
-        int status = outbound->doomed;
-        outbound->doomed = 0;
-        refuse_unheard(outbound, status);
-        return;
-    }
-    wf_outbound_requeue(outbound);
-    wf_connection_ready(connection);
-    check(outbound);
-}
-
 void wf_outbound_answered(struct wf_outbound *outbound)
 {
     complete(outbound, 0); /* done before: the landing completes the request */
@@ -513,5 +482,40 @@ void wf_outbound_refuse_frame(struct wf_outbound *outbound, struct wf_frame *fra
                                .base = outbound->listed ? outbound->key : 0};
     outbound->refuse_due = false;
     outbound->refuse_sent = true;
+    check(outbound);
+}
+
+/* --- device memory --- */
+
+/* A device failed: the request tells which, and the peer that no more comes. */
+static void copy_failed(struct wf_outbound *outbound, const struct wf_transit *transit)
+{
+    if (outbound->request)
+        wf_request_note_mishap(outbound->request, transit);
+    if (outbound->kind == WF_OUTBOUND_REPLY)
+        wf_onesided_reply_failed(outbound->counterpart, transit->result);
+    else
+        wf_outbound_refuse(outbound, transit->result);
+}
+
+void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *transit)
+{
+    struct weft_connection *connection = outbound->connection;
+    outbound->in_engine += 1; /* it stays, whatever ends below */
+    if (transit->result < 0)
+        copy_failed(outbound, transit);
+    bool small = outbound->kind == WF_OUTBOUND_MESSAGE && wf_outbound_is_small(outbound);
+    if (small && outbound->staged == outbound->total && !outbound->refused && !outbound->doomed &&
+        outbound->in_engine == 2)
+        complete(outbound, 0);
+    outbound->in_engine -= 2;
+    if (outbound->doomed && outbound->in_engine == 0) {
+        int status = outbound->doomed;
+        outbound->doomed = 0;
+        refuse_unheard(outbound, status);
+        return;
+    }
+    wf_outbound_requeue(outbound);
+    wf_connection_ready(connection);
     check(outbound);
 }

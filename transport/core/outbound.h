@@ -24,7 +24,6 @@ struct weft_request;
 struct wf_pieces;
 struct wf_inbound;
 struct wf_device;
-struct wf_order;
 struct wf_transit;
 
 /* A landing never has more than WF_RANGE_MAX ranges because of this. */
@@ -50,7 +49,7 @@ struct wf_outbound {
     enum wf_outbound_kind kind;
     const uint8_t *data;
     struct wf_device *device; /* whose memory `data` or `pieces` are; NULL: host memory */
-    struct wf_order *order;   /* the work in a stream that it waits for, or NULL */
+    bool waits;               /* for work in a stream: nothing of it may be copied yet (turn.h) */
     struct wf_list slots;     /* of `device`: what of it is, or will be, in host memory; by offset */
     uint64_t claimed;         /* bytes that have got a slot, from the start */
     uint64_t staged;          /* of these, bytes that are in it, from the start */

@@ -20,7 +20,7 @@ struct weft_registration {
     uint64_t key;
     enum weft_memory_kind kind;
     struct wf_device *device; /* CUDA: whose memory it is; else NULL */
-    _Atomic uint32_t uses; /* operations under way, plus WF_REGISTRATION_ENDED once deregistered */
+    _Atomic uint32_t uses;    /* operations under way, plus WF_REGISTRATION_ENDED once deregistered */
 };
 
 #define WF_REGISTRATION_ENDED 0x80000000u

@@ -13,6 +13,7 @@
 #include "core/reached.h"
 #include "core/registration.h"
 #include "core/session.h"
+#include "core/turn.h"
 #include "core/wait.h"
 
 struct weft_request *wf_request_take(struct wf_session *session, enum wf_request_kind kind)
@@ -45,6 +46,8 @@ void wf_request_drop(struct weft_request *request)
     wf_link_remove(&request->link);
     wf_link_remove(&request->deadline_link);
     wf_link_remove(&request->match_link);
+    if (request->turn)
+        wf_turn_end(request->turn);
     if (request->queue)
         wf_queue_detach(request);
     wf_pool_give(&session->request_pool, request);
@@ -76,6 +79,9 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     if (request->registration)
         wf_registration_release(request->registration);
     request->registration = NULL;
+    if (request->turn)
+        wf_turn_end(request->turn);
+    request->turn = NULL;
     struct wf_session *session = request->session;
     struct weft_queue *queue = request->queue;
     /* From here on who waits may collect the request: nothing of it is read below, unless its queue has it. */

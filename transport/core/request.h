@@ -55,7 +55,7 @@ struct weft_request {
     int64_t deadline_ns;
     struct weft_registration *registration;
     struct wf_device *device;     /* whose memory `buffer` is; NULL: host memory */
-    struct wf_order *order;       /* its place in a stream, or NULL */
+    struct wf_turn *turn;         /* its place in a stream, or NULL */
     struct wf_mishap mishap;      /* the copy that failed, if one did */
     struct wf_inbound *inbound;   /* RECV, NOTE: once matched; READ: where the reply lands */
     struct wf_outbound *outbound; /* SEND, WRITE, READ: until it completes */

@@ -97,8 +97,8 @@ struct wf_session {
     struct wf_list orphans;   /* opened by the peer, no such endpoint yet */
     struct wf_list acceptors; /* ACCEPT requests */
     struct wf_list connection_hash[WF_HASH_SIZE], inbound_hash[WF_HASH_SIZE], outbound_hash[WF_HASH_SIZE];
-    struct wf_list notes_due;    /* connections with notifications to hand out */
-    struct wf_list stage_waiting; /* messages in device memory that no slot is free for */
+    struct wf_list notes_due;                       /* connections with notifications to hand out */
+    struct wf_list stage_waiting;                   /* messages in device memory that no slot is free for */
     struct wf_device_share *shares[WF_DEVICES_MAX]; /* by device index */
     uint32_t device_bells;       /* workers, by index, whose devices have something to start for this session */
     struct wf_list regions_used; /* what the peer is doing with our registrations */

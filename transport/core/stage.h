@@ -23,7 +23,7 @@
 
 struct wf_channel;
 struct wf_inbound;
-struct wf_order;
+struct wf_turn;
 struct wf_outbound;
 struct wf_session;
 struct wf_transit;
@@ -47,7 +47,8 @@ void wf_stage_out_ended(struct wf_transit *transit);
 
 /* --- receiver --- */
 
-/* A slot for the payload whose header has arrived and that is claimed; false: none now, and the channel will be told. */
+/* A slot for the payload whose header has arrived and that is claimed; false: none now, and the channel will be told.
+ */
 bool wf_stage_in_take(struct wf_channel *channel);
 /* The channel lets go of a slot that was not filled, if it has one. */
 void wf_stage_in_drop(struct wf_channel *channel);

@@ -7,6 +7,7 @@
 #include "core/connection.h"
 #include "core/device.h"
 #include "core/landing.h"
+#include "core/match.h"
 #include "core/outbound.h"
 #include "core/pieces.h"
 #include "core/reached.h"
@@ -151,7 +152,7 @@ int wf_stage_start(struct wf_transit *transit)
 {
     const struct wf_devices *devices = &transit->device->context->devices;
     struct wf_copy_piece pieces[PIECES_AT_ONCE];
-    uint64_t at = transit->start;
+    uint64_t at = transit->start; /* of a mark, which is in its stream already: the end, too */
     int result = 0;
     while (at < transit->end && result == 0) {
         int count = gather(transit, &at, pieces);

@@ -21,7 +21,7 @@ static struct wf_slot *slot_of(struct wf_link *link)
 static uint64_t allowed(const struct wf_outbound *outbound)
 {
     const struct wf_session *session = outbound->connection->session;
-    if (outbound->stopped || outbound->refused || outbound->doomed || outbound->order)
+    if (outbound->stopped || outbound->refused || outbound->doomed || outbound->waits)
         return outbound->claimed;
     bool unasked = outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound);
     uint64_t limit = outbound->introduced ? outbound->sendable : unasked ? outbound->total : 0;
@@ -110,7 +110,7 @@ void wf_stage_out_retry(struct wf_session *session)
 
 bool wf_stage_out_soon(const struct wf_outbound *outbound)
 {
-    bool needed = outbound->device && outbound->total > 0 && !outbound->refused && !outbound->order;
+    bool needed = outbound->device && outbound->total > 0 && !outbound->refused && !outbound->waits;
     if (!needed || !wf_outbound_is_small(outbound) || outbound->kind == WF_OUTBOUND_READ)
         return false;
     /* A write is never offered: it waits, also for a slot, as others do that need none of the peer. */

@@ -56,7 +56,7 @@ enum wf_copy_way {
 
 /* A copy under way. The caller fills the first part and keeps the object until copy_done() has said that it ended. */
 struct wf_copy {
-    int device; /* OUT, IN: the one whose memory it is; PEER: the source's; MARK: the stream's */
+    int device;    /* OUT, IN: the one whose memory it is; PEER: the source's; MARK: the stream's */
     int to_device; /* PEER: the destination's */
     enum wf_copy_way way;
     void *stream; /* MARK: the user's (CUstream); NULL is the default stream */
@@ -71,8 +71,8 @@ struct wf_memory_ops {
     /* Is the driver in this process already? Without it no pointer is one to device memory. Never loads it. */
     bool (*present)(void *host);
 
-    /* Finds the driver and its devices; retains none of them. -ENODEV: there is none, and `status` says why in one line.
-     * `host`: NULL; a test's world for those that need one. */
+    /* Finds the driver and its devices; retains none of them. -ENODEV: there is none, and `status` says why in one
+     * line. `host`: NULL; a test's world for those that need one. */
     int (*open)(void *host, struct wf_memory **out, struct wf_status *status);
     /* No copy is under way. NULL is fine. */
     void (*close)(struct wf_memory *memory);
