@@ -140,6 +140,7 @@ static struct wf_device *create(struct weft_context *context, struct wf_memory *
         device->worker = worker_for(context, index, device->node);
         pthread_mutex_init(&device->lock, NULL);
         wf_list_init(&device->queued);
+        wf_list_init(&device->free_turns);
         for (int way = 0; way < WF_COPY_WAYS; way++)
             wf_list_init(&device->running[way]);
         if (make_slots(device, status) == 0)

@@ -31,6 +31,7 @@ static void init_lists(struct wf_session *session)
     wf_list_init(&session->acceptors);
     wf_list_init(&session->notes_due);
     wf_list_init(&session->regions_used);
+    wf_list_init(&session->stage_waiting);
     wf_list_init(&session->pieces);
     for (int i = 0; i < WF_HASH_SIZE; i++) {
         wf_list_init(&session->connection_hash[i]);
