@@ -75,16 +75,23 @@ static void compare_sets(const struct bench_result *result, struct bench_ratio *
     }
 }
 
-const char *bench_ratio_caveat(const struct bench_result *result)
+static bool any_fact(const struct bench_result *result, const char *name)
 {
     const json_t *facts;
     size_t index;
 
     for (int node = 0; node < 2; node++)
-        json_array_foreach(
-            json_object_get(result->host[node], "backends"), index,
-            facts) if (json_is_true(json_object_get(facts, "time_sliced"))) return "not comparable: kernels are "
-                                                                                   "time-sliced without MPS";
+        json_array_foreach(json_object_get(result->host[node], "backends"), index,
+                           facts) if (json_is_true(json_object_get(facts, name))) return true;
+    return false;
+}
+
+const char *bench_ratio_caveat(const struct bench_result *result)
+{
+    if (any_fact(result, "emulated"))
+        return "not comparable: emulated: neither a GPU nor NCCL was measured";
+    if (any_fact(result, "time_sliced"))
+        return "not comparable: kernels are time-sliced without MPS";
     return NULL;
 }
 

@@ -254,6 +254,17 @@ static uint64_t row_numbers(const struct bench_result *result, const struct benc
     return wrong;
 }
 
+/* Of the column with the backends. */
+static int name_width(const struct bench_result *result)
+{
+    size_t most = 7;
+
+    for (int i = 0; i < result->plan->backend_count; i++)
+        if (strlen(result->plan->backends[i]->name) > most)
+            most = strlen(result->plan->backends[i]->name);
+    return (int)most;
+}
+
 static void print_row_of_set(const struct bench_result *result, const struct bench_set *set, double *room, FILE *out)
 {
     char size[32];
@@ -262,7 +273,7 @@ static void print_row_of_set(const struct bench_result *result, const struct ben
     uint64_t wrong = row_numbers(result, set, room, &count, &iters);
     bool checked = result->plan->check && set->backend->moves_data;
 
-    fprintf(out, "%-7s %-8s %9s %6u %11.1f", set->backend->name, bench_mode_name(set->mode),
+    fprintf(out, "%-*s %-8s %9s %6u %11.1f", name_width(result), set->backend->name, bench_mode_name(set->mode),
             wf_format_size(set->size, size, sizeof(size)), iters, bench_median(room, count));
     count = bench_set_rates(result, set, room);
     print_rate(count ? bench_median(room, count) : -1, out);
@@ -282,10 +293,11 @@ static void print_table(const struct bench_result *result, FILE *out)
 {
     double *room = calloc(result->sample_count + 1, sizeof(*room));
 
-    fprintf(out, "\n%-7s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", "", "", "", "", "p50", "median", "", "peak",
-            "all pairs", "", counts_messages(result) ? "     median" : "", "wrong");
-    fprintf(out, "%-7s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", "backend", "mode", "size", "iters", "us", "GB/s",
-            "Gbit/s", "GB/s", "GB/s", "Gbit/s", counts_messages(result) ? " messages/s" : "", "bytes");
+    fprintf(out, "\n%-*s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", name_width(result), "", "", "", "", "p50",
+            "median", "", "peak", "all pairs", "", counts_messages(result) ? "     median" : "", "wrong");
+    fprintf(out, "%-*s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", name_width(result), "backend", "mode", "size",
+            "iters", "us", "GB/s", "Gbit/s", "GB/s", "GB/s", "Gbit/s", counts_messages(result) ? " messages/s" : "",
+            "bytes");
     for (int i = 0; room && i < result->set_count; i++)
         print_row_of_set(result, &result->sets[i], room, out);
     free(room);

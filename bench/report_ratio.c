@@ -45,7 +45,7 @@ static void print_head(const struct bench_ratio *ratio, bool latency, FILE *out)
 
     fprintf(out, "\nWeft / %s, in turns in this run: above 1 Weft is the faster (of times it is the other way round)\n",
             other);
-    snprintf(columns, sizeof(columns), "%10s%10.9s%8s", "weft", other, "ratio");
+    snprintf(columns, sizeof(columns), "%10s%10.*s%8s", "weft", (int)strcspn(other, " "), other, "ratio");
     if (latency)
         fprintf(out, "%-8s %9s%28s\n%-8s %9s%s\n", "", "", "p50, us", "mode", "size", columns);
     else
@@ -63,24 +63,28 @@ static void print_variables(const json_t *variables, FILE *out)
                 strcmp(json_string_value(json_object_get(entry, "set_by")), "weft") == 0 ? "" : " (yours)");
 }
 
-/* "node0: nccl 2.28.9 (PATH), MPS off, NCCL_NET=Socket ..." */
+static void print_fact(int node, const json_t *facts, FILE *out)
+{
+    fprintf(out, "node%d: %s %s, %s, MPS %s%s\n      ", node, json_string_value(json_object_get(facts, "backend")),
+            json_string_value(json_object_get(facts, "version")), json_string_value(json_object_get(facts, "library")),
+            json_string_value(json_object_get(facts, "mps")),
+            json_integer_value(json_object_get(facts, "shared_gpus")) ? ", GPUs shared by both nodes" : "");
+    print_variables(json_object_get(facts, "variables"), out);
+    fputc('\n', out);
+}
+
 static void print_facts(const struct bench_result *result, FILE *out)
 {
+    const char *before = "\n";
     const json_t *facts;
     size_t index;
 
     for (int node = 0; node < 2; node++)
         json_array_foreach(json_object_get(result->host[node], "backends"), index, facts)
         {
-            fprintf(out, "node%d: %s %s (%s), MPS %s", node, json_string_value(json_object_get(facts, "backend")),
-                    json_string_value(json_object_get(facts, "version")),
-                    json_string_value(json_object_get(facts, "library")),
-                    json_string_value(json_object_get(facts, "mps")));
-            if (json_integer_value(json_object_get(facts, "shared_gpus")))
-                fputs(", GPUs shared by both nodes", out);
-            fputs(":", out);
-            print_variables(json_object_get(facts, "variables"), out);
-            fputc('\n', out);
+            fputs(before, out);
+            print_fact(node, facts, out);
+            before = "";
         }
 }
 
