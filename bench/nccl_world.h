@@ -1,12 +1,5 @@
 /*
- * nccl_world.h: who is a rank of NCCL's, and under which conditions NCCL works here.
- *
- * A rank is a GPU of a node that some pair of the plan uses: node0's GPUs first, each in the order of its endpoints.
- * Where every endpoint has a GPU of its own and all are used, that is
- *
- *     rank = node x endpoints + endpoint
- *
- * Endpoints that share a GPU share its rank: NCCL takes no GPU twice in a process.
+ * nccl_world.h: the conditions under which NCCL works here: what both nodes know of each other, and what was set.
  *
  * What a user has set of NCCL's variables stays; what nobody has set is set so that NCCL is measured on the same rails
  * as Weft: over sockets on their interfaces, also where both nodes are one machine.
@@ -22,23 +15,8 @@
 #include "link.h"
 #include "mps.h"
 #include "nccl_library.h"
+#include "nccl_ranks.h"
 #include "schedule.h"
-
-#define NCCL_NO_RANK UINT32_MAX
-#define NCCL_RANKS_MAX (2 * BENCH_GPUS_MAX)
-
-/* The ranks of a plan: the same at both nodes, from the plan alone. */
-struct nccl_ranks {
-    uint32_t count;
-    uint32_t first[2];              /* the first one of a node, */
-    uint32_t own[2];                /* and how many there are of it */
-    uint32_t of[2][BENCH_GPUS_MAX]; /* rank of a GPU, by its place among those of the node; NCCL_NO_RANK */
-    uint32_t place[NCCL_RANKS_MAX]; /* the other way round */
-};
-
-/* -EOPNOTSUPP: a node's messages are in host memory. */
-int nccl_ranks_of(const struct bench_plan *plan, struct nccl_ranks *ranks, struct wf_status *status);
-uint32_t nccl_rank_of(const struct nccl_ranks *ranks, const struct bench_plan *plan, int node, uint32_t endpoint);
 
 /* What both nodes know once they have told each other. Owner: the measuring thread. */
 struct nccl_world {

@@ -26,8 +26,8 @@ _Static_assert(sizeof(ncclResult_t) == sizeof(int) && sizeof(ncclDataType_t) == 
                "enumerations");
 _Static_assert(sizeof(ncclUniqueId) == NCCL_ID_BYTES && _Alignof(ncclUniqueId) == 1, "the unique id");
 _Static_assert(sizeof(ncclComm_t) == sizeof(void *) && sizeof(cudaStream_t) == sizeof(void *), "handles");
-_Static_assert((int)ncclSuccess == NCCL_SUCCESS && (int)ncclUnhandledCudaError == NCCL_UNHANDLED_CUDA_ERROR && (int)ncclRemoteError == NCCL_REMOTE_ERROR &&
-                   (int)ncclInProgress == NCCL_IN_PROGRESS,
+_Static_assert((int)ncclSuccess == NCCL_SUCCESS && (int)ncclUnhandledCudaError == NCCL_UNHANDLED_CUDA_ERROR &&
+                   (int)ncclRemoteError == NCCL_REMOTE_ERROR && (int)ncclInProgress == NCCL_IN_PROGRESS,
                "results");
 _Static_assert((int)ncclInt8 == NCCL_INT8 && (int)ncclUint8 == NCCL_UINT8 && (int)ncclInt32 == NCCL_INT32 &&
                    (int)ncclFloat16 == NCCL_FLOAT16 && (int)ncclFloat32 == NCCL_FLOAT32 &&

@@ -7,6 +7,9 @@
  *     within a launch all of them run at once, and the messages of two ranks are matched by order alone;
  *     ranks on one GPU of one host (NCCL_HOSTID) are refused.
  *
+ * NCCL_STANDIN makes it fail: "flip" has one bit of every message wrong, "fail" ends a communicator with an error in
+ * its tenth launch, "alone" never lets the ranks meet.
+ *
  * So a caller whose launches wait for each other in a circle hangs here, too. Bytes go over TCP sockets of the loopback
  * interface. A send and a receive that differ in length end in an error of the communicator. There are no collectives.
  */

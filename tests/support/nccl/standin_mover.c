@@ -16,6 +16,13 @@
 #define HEADER sizeof(uint64_t)
 #define SLICE_MS 20 /* how long a wait goes on before it looks whether it was aborted */
 
+static bool is_to(const char *fault)
+{
+    const char *asked = getenv("NCCL_STANDIN");
+
+    return asked && strcmp(asked, fault) == 0;
+}
+
 static int go_wrong(struct nccl_comm *comm, int result, const char *what)
 {
     int none = NCCL_SUCCESS;
@@ -106,6 +113,8 @@ static int move_some(struct nccl_comm *comm, struct standin_operation *operation
     if (operation->moved < HEADER + operation->length)
         return NCCL_SUCCESS;
     operation->done = true;
+    if (!operation->sends && operation->length && is_to("flip"))
+        operation->copy[operation->length / 2] ^= 1;
     return !operation->sends && operation->length ? copy_in(comm, operation) : NCCL_SUCCESS;
 }
 
@@ -179,6 +188,8 @@ static void perform(struct nccl_comm *comm, struct standin_launch *launch)
 {
     int result = await_stream(comm, launch);
 
+    if (launch->ticket == 10 && is_to("fail"))
+        result = go_wrong(comm, NCCL_REMOTE_ERROR, "the tenth launch was to fail");
     for (struct standin_operation *at = launch->operations; at && result == NCCL_SUCCESS; at = at->next)
         result = prepare(comm, at);
     while (result == NCCL_SUCCESS && !all_done(launch->operations) && !atomic_load(&comm->aborted))
