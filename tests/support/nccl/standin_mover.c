@@ -235,6 +235,7 @@ static void *move(void *argument)
     struct nccl_comm *comm = argument;
     struct standin_launch *launch;
 
+    pthread_setname_np(pthread_self(), "nccl mover");
     cuCtxPushCurrent_v2(comm->context);
     while ((launch = next_launch(comm)) != NULL) {
         if (atomic_load(&comm->error) == NCCL_SUCCESS && !atomic_load(&comm->aborted))
