@@ -38,18 +38,22 @@ void bench_boot_id(char *buffer, size_t room)
 
 static json_t *host_facts(const struct bench_link *link, uint32_t endpoints)
 {
+    json_t *states = bench_gpu_states(&link->gpus, endpoints), *facts;
     struct utsname system;
     char name[16], sharing[600];
 
     uname(&system);
     snprintf(name, sizeof(name), "node%d", link->node);
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name", system.nodename,
-                     "kernel", system.release, "machine", system.machine, "cpus",
-                     (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
-                     (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
-                     weft_context_engine(link->context), "weft", weft_version(), "memory",
-                     bench_memory_name(link->gpus.memory), "gpus", bench_gpus_to_json(&link->gpus, endpoints),
-                     "gpu_sharing", bench_gpus_sharing(&link->gpus, endpoints, sharing, sizeof(sharing)));
+    facts = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name", system.nodename,
+                      "kernel", system.release, "machine", system.machine, "cpus",
+                      (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
+                      (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
+                      weft_context_engine(link->context), "weft", weft_version(), "memory",
+                      bench_memory_name(link->gpus.memory), "gpus", bench_gpus_to_json(&link->gpus, endpoints),
+                      "gpu_sharing", bench_gpus_sharing(&link->gpus, endpoints, sharing, sizeof(sharing)));
+    bench_gpu_states_into(facts, states, "before");
+    json_decref(states);
+    return facts;
 }
 
 static json_t *fallback_lines(const struct bench_link *link)
@@ -112,9 +116,12 @@ static json_t *fault_totals(const struct bench_link *link)
 
 json_t *bench_totals(const struct bench_link *link)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link), "footprint",
-                     bench_footprint_to_json(&link->footprint), "affinity",
-                     bench_placement_to_json(&link->placement, link->context), "backends",
+    json_t *states = link->gpu_states;
+
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link),
+                     "footprint", bench_footprint_to_json(&link->footprint), "affinity",
+                     bench_placement_to_json(&link->placement, link->context), "gpus",
+                     states ? json_incref(states) : json_null(), "backends",
                      link->backends ? json_incref(link->backends) : json_array());
 }
 

@@ -148,7 +148,8 @@ static int pass_settings(const struct wf_config *config, struct bench_compare_te
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         const struct wf_setting *setting = wf_setting(i);
         size_t room = sizeof(texts->settings[0]);
-        if (setting->group != WF_GROUP_LIBRARY || i == WF_SET_RAILS || i == WF_SET_PORT || bench_is_default(config, i))
+        if ((setting->group != WF_GROUP_LIBRARY && i != WF_SET_NCCL_LIBRARY) || i == WF_SET_RAILS || i == WF_SET_PORT ||
+            bench_is_default(config, i))
             continue;
         if (count == PEER_WORDS_MAX / 2 ||
             (size_t)snprintf(texts->settings[count], room, "%s=%s", setting->name, wf_config_text(config, i)) >= room)
@@ -178,12 +179,16 @@ int bench_compare_plan(struct bench_options *options, struct bench_compare_texts
                        struct wf_status *status)
 {
     struct wf_config *config = options->config;
+    const char *memory = wf_config_text(config, WF_SET_MEMORY);
     int rc = 0;
 
     memset(plan, 0, sizeof(*plan));
     plan->rounds = (int)wf_config_number(config, WF_SET_ROUNDS);
     plan->fixed_messages = !bench_is_default(config, WF_SET_ITERS) && wf_config_number(config, WF_SET_ITERS) > 0;
     plan->place.one_machine = options->place == BENCH_PLACE_LOCAL;
+    /* The client decides: a server does what its GPUs allow. */
+    plan->place.gpu_memory =
+        strcmp(memory, "cuda") == 0 || (options->place == BENCH_PLACE_LISTEN && strcmp(memory, "auto") == 0);
     if (!bench_is_default(config, WF_SET_PORT))
         plan->place.port = (int)wf_config_number(config, WF_SET_PORT);
     if (plan->place.one_machine && !wf_config_text(config, WF_SET_RAILS)[0])

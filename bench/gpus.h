@@ -45,6 +45,11 @@ char *bench_gpus_sharing(const struct bench_gpus *gpus, uint32_t endpoints, char
 /* As they stand in `host` of a result, `endpoints` being those of the node; a new reference. */
 json_t *bench_gpus_to_json(const struct bench_gpus *gpus, uint32_t endpoints);
 
+/* Temperature, clocks, power and what holds them back, of each GPU of these endpoints as far as NVML tells: takes some
+ * ms; a new reference. And where it goes in the node's entry in `host` of a result: `when` is "before" or "after". */
+json_t *bench_gpu_states(const struct bench_gpus *gpus, uint32_t endpoints);
+void bench_gpu_states_into(json_t *host, const json_t *states, const char *when);
+
 /* Picks from `all` what a list like "0,2,5-7" names, by index and in its order; "" and "all" are every one. Returns how
  * many, or -EINVAL. */
 int bench_gpus_pick(const char *list, const struct weft_gpu_info *all, int count, struct weft_gpu_info *picked,

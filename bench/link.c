@@ -160,5 +160,6 @@ void bench_link_close(struct bench_link *link)
     if (link->settings)
         weft_config_destroy(link->settings);
     json_decref(link->backends);
+    json_decref(link->gpu_states);
     memset(link, 0, sizeof(*link));
 }

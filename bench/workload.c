@@ -297,8 +297,11 @@ static int finish_server(struct bench_bed *bed, struct bench_link *link, struct 
 int bench_workload_finish(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
                           struct wf_status *status)
 {
-    json_t *totals = bench_totals(link);
+    json_t *totals;
 
+    if (link->gpus.count)
+        link->gpu_states = bench_gpu_states(&link->gpus, bed->plan->endpoints);
+    totals = bench_totals(link);
     bench_result_keep_totals(result, bed->node, totals);
     json_decref(totals);
     if (bed->node == 1)

@@ -40,6 +40,7 @@ struct peer_place {
     int rail_count;
     int port;         /* free at the server */
     bool one_machine; /* server and client run on this machine */
+    bool gpu_memory;  /* messages lie in the memory of each side's first GPU; a server leaves it to the client */
 
     const char *settings[PEER_WORDS_MAX]; /* "name=value" for Weft itself, ends with NULL */
 };

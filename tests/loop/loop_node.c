@@ -58,7 +58,14 @@ struct weft_context *loop_context(const char *settings, int rails)
 
     LOOP_CALL(loop_world_context(config, &context, &err), &err);
     weft_config_destroy(config);
+    loop_memory_join(context);
     return context;
+}
+
+void loop_context_end(struct weft_context *context)
+{
+    loop_memory_leave(context);
+    loop_world_context_end(context);
 }
 
 void loop_address(char *out, size_t room, int port)
@@ -137,7 +144,7 @@ void loop_node_stop(struct loop_node *node)
         weft_peer_close(node->peer, 2000, NULL);
     if (node->endpoint)
         weft_endpoint_destroy(node->endpoint);
-    weft_context_destroy(node->context);
+    loop_context_end(node->context);
     *node = (struct loop_node){0};
 }
 

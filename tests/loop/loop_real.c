@@ -2,15 +2,71 @@
 #include "loop_world.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "loop_support.h"
 
 const char *const loop_world_settings = "";
 const bool loop_world_simulated = false;
 
+/* Device memory is taken through a context of its own, which is there from the test's first context or buffer to the
+ * last one. Owner: `lock`. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct weft_context *keeper;
+static int keeper_users;
+static bool with_devices;
+
+static void keep(void)
+{
+    struct weft_config *config;
+    struct weft_error err = {0};
+
+    pthread_mutex_lock(&lock);
+    if (keeper_users++ == 0 && with_devices) {
+        config = loop_config("workers=shared cuda=require", 1);
+        LOOP_CALL(weft_context_create(config, &keeper, &err), &err);
+        weft_config_destroy(config);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void let_go(void)
+{
+    pthread_mutex_lock(&lock);
+    if (--keeper_users == 0) {
+        weft_context_destroy(keeper);
+        keeper = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+/* In a process of its own: a driver that has been loaded does not survive a fork, and tests fork. */
+static void look_for_devices(void)
+{
+    struct weft_error err = {0};
+    int status = 0;
+    pid_t child = fork();
+
+    if (child == 0) {
+        struct weft_config *config = loop_config("cuda=require", 1);
+        struct weft_context *context = NULL;
+        int result = weft_context_create(config, &context, &err);
+        if (result < 0)
+            printf("skipped: no device memory: %s\n", err.text);
+        weft_context_destroy(context);
+        exit(result < 0 ? 77 : 0);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        exit(WIFEXITED(status) && WEXITSTATUS(status) == 77 ? 77 : 1);
+}
+
 /* LOOP_ENGINE=NAME: the same tests on that engine, or skipped where it cannot be had. */
-void loop_world_begin(void)
+static void choose_engine(void)
 {
     const char *name = getenv("LOOP_ENGINE");
     struct weft_context *context = NULL;
@@ -26,9 +82,60 @@ void loop_world_begin(void)
     weft_context_destroy(context);
 }
 
+void loop_world_begin(bool device_memory)
+{
+    choose_engine();
+    with_devices = device_memory;
+    if (device_memory)
+        look_for_devices();
+}
+
+int loop_world_devices(void)
+{
+    keep();
+    int count = weft_context_gpus(keeper, NULL, 0);
+    let_go();
+    LOOP_CHECK(count > 0, "there are no devices");
+    return count;
+}
+
+void *loop_world_take(int device, size_t bytes)
+{
+    struct weft_error err = {0};
+    void *taken = NULL;
+
+    keep();
+    LOOP_CALL(weft_gpu_alloc(keeper, device, bytes, &taken, &err), &err);
+    return taken;
+}
+
+void loop_world_give(int device, void *taken)
+{
+    weft_gpu_free(keeper, device, taken);
+    let_go();
+}
+
+void loop_world_copy(void *to, const void *from, size_t bytes)
+{
+    struct weft_error err = {0};
+
+    LOOP_CALL(weft_gpu_copy(keeper, to, from, bytes, &err), &err);
+}
+
 int loop_world_context(const struct weft_config *config, struct weft_context **out, struct weft_error *err)
 {
-    return weft_context_create(config, out, err);
+    keep();
+    int result = weft_context_create(config, out, err);
+    if (result < 0)
+        let_go();
+    return result;
+}
+
+void loop_world_context_end(struct weft_context *context)
+{
+    weft_context_destroy(context);
+    if (context)
+        let_go();
 }
 
 int loop_world_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,

@@ -14,9 +14,12 @@
 #include "core/registration.h"
 #include "core/session.h"
 #include "core/worker.h"
+#include "loop_sim.h"
 #include "sim.h"
+#include "sim_memory.h"
 
 #define CONTEXTS_MAX 8
+#define DEVICES 3
 #define STEP_NS WF_NS_PER_MS /* most that time moves at once: waits end when they should */
 
 /* Spinning would be turns in which the others cannot move. */
@@ -30,6 +33,7 @@ static int context_count;
 static int open_engines;
 static uint64_t seed = 1;
 static bool turning;
+static struct wf_sim_memory *memory; /* NULL: no devices; outlives simulations, as do buffers */
 
 /* --- the world goes on --- */
 
@@ -118,13 +122,42 @@ static void counted_close(struct wf_engine *engine)
     wf_engine_sim.close(engine);
     if (--open_engines > 0)
         return;
+    if (memory)
+        wf_sim_memory_join(memory, NULL);
     wf_sim_destroy(sim);
     sim = NULL;
 }
 
 /* --- the seam --- */
 
-void loop_world_begin(void)
+/* After tests that went well nothing is left on a device. */
+static void check_memory(int status, void *unused)
+{
+    uint64_t out = 0, in = 0;
+    (void)unused;
+    for (int i = 0; i < DEVICES; i++) {
+        struct wf_sim_memory_counts counts = wf_sim_memory_counts(memory, i);
+        out += counts.copies[WF_COPY_OUT];
+        in += counts.copies[WF_COPY_IN];
+    }
+    printf("copies: %llu out, %llu in\n", (unsigned long long)out, (unsigned long long)in);
+    if (status == 0)
+        wf_sim_memory_destroy(memory);
+}
+
+struct wf_sim_memory *loop_sim_memory(void)
+{
+    if (memory)
+        return memory;
+    memory = wf_sim_memory_create(&(struct wf_sim_memory_options){.seed = seed, .devices = DEVICES});
+    if (!memory || on_exit(check_memory, NULL) != 0)
+        abort();
+    if (sim)
+        wf_sim_memory_join(memory, sim);
+    return memory;
+}
+
+void loop_world_begin(bool device_memory)
 {
     const char *text = getenv("LOOP_SEED");
     if (text)
@@ -134,6 +167,8 @@ void loop_world_begin(void)
     ops.poll = patient_poll;
     ops.open = counted_open;
     ops.close = counted_close;
+    if (device_memory)
+        loop_sim_memory();
 }
 
 /* Buffers as sockets have them: the contract suite and the model see to tiny ones. */
@@ -141,8 +176,14 @@ static int begin_simulation(struct wf_status *status)
 {
     struct wf_sim_options options = {
         .seed = seed++, .buffer_min = 16 * 1024, .buffer_max = 1024 * 1024, .delay_max_ns = 200 * WF_NS_PER_US};
-    sim = sim ? sim : wf_sim_create(&options);
-    return sim ? 0 : wf_fail(status, -ENOMEM, "no memory for a simulation");
+    if (sim)
+        return 0;
+    sim = wf_sim_create(&options);
+    if (!sim)
+        return wf_fail(status, -ENOMEM, "no memory for a simulation");
+    if (memory)
+        wf_sim_memory_join(memory, sim);
+    return 0;
 }
 
 int loop_world_context(const struct weft_config *config, struct weft_context **out, struct weft_error *err)
@@ -155,6 +196,10 @@ int loop_world_context(const struct weft_config *config, struct weft_context **o
         return result;
     struct wf_environment environment = {
         .engine = &ops, .engine_host = sim, .clock = wf_sim_clock(sim), .seed = wf_sim_random(sim) | 1, .manual = true};
+    if (memory) {
+        environment.memory = &wf_memory_sim;
+        environment.memory_host = memory;
+    }
     result = wf_context_create(&config->values, &environment, out, status);
     if (result < 0)
         return result;
@@ -162,6 +207,11 @@ int loop_world_context(const struct weft_config *config, struct weft_context **o
     (*out)->manual = false;
     contexts[context_count++] = *out;
     return 0;
+}
+
+void loop_world_context_end(struct weft_context *context)
+{
+    weft_context_destroy(context);
 }
 
 int loop_world_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,
@@ -189,6 +239,30 @@ int loop_world_accept(struct weft_context *context, int timeout_ms, struct weft_
     while ((result = weft_accept(context, 0, out, err)) == -ETIMEDOUT && wf_sim_now(sim) < deadline_ns)
         turn();
     return result;
+}
+
+int loop_world_devices(void)
+{
+    return DEVICES;
+}
+
+void *loop_world_take(int device, size_t bytes)
+{
+    void *taken = wf_sim_memory_take(loop_sim_memory(), device, bytes);
+    if (!taken)
+        abort();
+    return taken;
+}
+
+void loop_world_give(int device, void *taken)
+{
+    (void)device;
+    wf_sim_memory_give(memory, taken);
+}
+
+void loop_world_copy(void *to, const void *from, size_t bytes)
+{
+    wf_sim_memory_copy(memory, to, from, bytes);
 }
 
 /* The call sleeps until nobody uses the memory any more: here somebody has to make that happen first. */

@@ -1,4 +1,4 @@
-/* loop_support.c: the frame of a loop test, its memory, and waiting with a limit. */
+/* loop_support.c: the frame of a loop test, and waiting with a limit. */
 #include "loop_support.h"
 
 #include <dirent.h>
@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "loop_world.h"
@@ -66,7 +65,7 @@ void loop_begin(int argc, char **argv)
             entry++;
         }
     }
-    loop_world_begin();
+    loop_world_begin(loop_memory() != LOOP_ALL_HOST);
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
 }
@@ -143,111 +142,6 @@ void loop_needs_kernel(const char *what)
     alarm(0);
     print_message("skipped in the simulated world: it has no %s\n", what);
     skip();
-}
-
-/* ------------------------------------------------------------------------------------------- memory */
-
-#define SLACK 0x5C
-
-void loop_buffer_create(struct loop_buffer *buffer, size_t size)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t usable = (size + page - 1) / page * page;
-    unsigned char *map;
-
-    *buffer = (struct loop_buffer){.size = size, .mapped = usable + 2 * page};
-    map = mmap(NULL, buffer->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    LOOP_CHECK(map != MAP_FAILED, "mmap of %zu bytes: %s", buffer->mapped, strerror(errno));
-    if (usable)
-        LOOP_CHECK(mprotect(map + page, usable, PROT_READ | PROT_WRITE) == 0, "mprotect: %s", strerror(errno));
-    buffer->map = map;
-    buffer->data = map + page + (usable - size);
-    memset(map + page, SLACK, usable - size);
-}
-
-void loop_buffer_unmap(struct loop_buffer *buffer)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-    if (!buffer->map)
-        return;
-    int64_t at = loop_differs(buffer->map + page, (size_t)(buffer->data - buffer->map) - page, SLACK);
-    LOOP_CHECK(at < 0, "the byte %td before a buffer of %zu was written",
-               buffer->data - buffer->map - (ptrdiff_t)page - (ptrdiff_t)at, buffer->size);
-    munmap(buffer->map, buffer->mapped);
-    buffer->map = NULL;
-    buffer->data = NULL;
-}
-
-static uint64_t pattern_word(uint64_t seed, uint64_t index)
-{
-    uint64_t word = (seed + index) * 0x9E3779B97F4A7C15u;
-
-    word = (word ^ (word >> 29)) * 0xBF58476D1CE4E5B9u;
-    return word ^ (word >> 32);
-}
-
-void loop_fill(void *data, size_t size, uint64_t seed)
-{
-    unsigned char *bytes = data;
-    size_t offset = 0;
-
-    for (; offset + 8 <= size; offset += 8) {
-        uint64_t word = pattern_word(seed, offset / 8);
-        memcpy(bytes + offset, &word, 8);
-    }
-    uint64_t last = pattern_word(seed, offset / 8);
-    if (offset < size)
-        memcpy(bytes + offset, &last, size - offset);
-}
-
-int64_t loop_wrong(const void *data, size_t size, uint64_t seed)
-{
-    const unsigned char *bytes = data;
-
-    for (size_t offset = 0; offset < size; offset += 8) {
-        uint64_t word = pattern_word(seed, offset / 8);
-        size_t length = size - offset < 8 ? size - offset : 8;
-        if (memcmp(bytes + offset, &word, length) == 0)
-            continue;
-        for (size_t i = 0; i < length; i++)
-            if (bytes[offset + i] != ((unsigned char *)&word)[i])
-                return (int64_t)(offset + i);
-    }
-    return -1;
-}
-
-int64_t loop_differs(const void *data, size_t size, int value)
-{
-    const unsigned char *bytes = data;
-
-    for (size_t i = 0; i < size; i++)
-        if (bytes[i] != (unsigned char)value)
-            return (int64_t)i;
-    return -1;
-}
-
-void loop_message_create(struct loop_message *message, size_t size, uint64_t seed)
-{
-    *message = (struct loop_message){.seed = seed};
-    loop_buffer_create(&message->source, size);
-    loop_buffer_create(&message->sink, size);
-    loop_fill(message->source.data, size, seed);
-    memset(message->sink.data, LOOP_POISON, size);
-}
-
-void loop_message_verify(struct loop_message *message)
-{
-    memset(message->source.data, 0x11, message->source.size);
-    int64_t at = loop_wrong(message->sink.data, message->sink.size, message->seed);
-    LOOP_CHECK(at < 0, "message of %zu bytes is wrong from offset %lld: 0x%02x stands there", message->sink.size,
-               (long long)at, message->sink.data[at]);
-}
-
-void loop_message_destroy(struct loop_message *message)
-{
-    loop_buffer_unmap(&message->source);
-    loop_buffer_unmap(&message->sink);
 }
 
 /* ------------------------------------------------------------------------------------------- requests */

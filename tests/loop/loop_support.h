@@ -94,23 +94,52 @@ void loop_needs_kernel(const char *what);
 
 /* ------------------------------------------------------------------------------------------- memory */
 
-/* Memory that ends at a page nobody may touch; before it lies another one, and marked slack. */
+/*
+ * The environment variable LOOP_MEMORY puts the buffers of a test into host memory (host, the default), all into device
+ * memory (cuda), those of one side (send, recv), or each by chance (mixed). The tests are the same: what stands in a
+ * buffer is written and read by the functions below alone. Device memory is registered with every context.
+ */
+enum loop_memory_kind { LOOP_ALL_HOST, LOOP_ALL_CUDA, LOOP_SEND_CUDA, LOOP_RECV_CUDA, LOOP_MIXED };
+enum loop_memory_kind loop_memory(void);
+
+/* Whose memory it is. */
+enum loop_side {
+    LOOP_NEAR, /* of who sends, or asks */
+    LOOP_FAR,  /* of who receives, or is asked */
+    LOOP_HOST, /* host memory whatever LOOP_MEMORY says */
+};
+
+#define LOOP_NO_DEVICE (-1)
+
+/* Memory that ends at a page nobody may touch; before it lies another one, and marked slack. On a device it ends where
+ * its allocation ends. */
 struct loop_buffer {
     unsigned char *data;
     size_t size;
     unsigned char *map; /* NULL: unmapped */
     size_t mapped;
+    int device; /* LOOP_NO_DEVICE: host memory */
 };
 
-void loop_buffer_create(struct loop_buffer *buffer, size_t size);
+void loop_buffer_create(struct loop_buffer *buffer, enum loop_side side, size_t size);
+/* On this device, or LOOP_NO_DEVICE, whatever LOOP_MEMORY says. */
+void loop_buffer_create_on(struct loop_buffer *buffer, int device, size_t size);
 /* Checks the slack, then unmaps. Idempotent. */
 void loop_buffer_unmap(struct loop_buffer *buffer);
 
+/* `data`: in a buffer, or other host memory. */
 void loop_fill(void *data, size_t size, uint64_t seed);
+void loop_set(void *data, size_t size, int value);
 /* The first offset that differs from loop_fill(), or -1. */
 int64_t loop_wrong(const void *data, size_t size, uint64_t seed);
 /* The first offset that does not hold `value`, or -1. */
 int64_t loop_differs(const void *data, size_t size, int value);
+bool loop_same(const void *a, const void *b, size_t size);
+unsigned char loop_byte(const void *data);
+
+/* A context that buffers are registered with; the other one before it is destroyed. */
+void loop_memory_join(struct weft_context *context);
+void loop_memory_leave(const struct weft_context *context);
 
 /* A message with the memory of both sides. */
 struct loop_message {
@@ -145,6 +174,7 @@ void loop_node_stop(struct loop_node *node);
 
 /* The context alone, and its settings: those of the environment variable LOOP_SETTINGS first, then the test's own. */
 struct weft_context *loop_context(const char *settings, int rails);
+void loop_context_end(struct weft_context *context);
 struct weft_config *loop_config(const char *settings, int rails);
 int loop_free_port(void); /* on 127.0.1.1: free a moment ago */
 void loop_address(char *out, size_t room, int port);

@@ -7,6 +7,7 @@
 #define LOOP_WORLD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "weft.h"
@@ -17,10 +18,20 @@ extern const char *const loop_world_settings;
 /* No threads, processes or sockets of the kernel's beside the library. */
 extern const bool loop_world_simulated;
 
-/* Called once, first: ends the program with 77 where this world cannot be had. */
-void loop_world_begin(void);
+/* Called once, first: ends the program with 77 where this world cannot be had, with device memory where that is asked
+ * for. */
+void loop_world_begin(bool device_memory);
+
+/* Device memory of this world, which outlives contexts. It is there as long as a context of the test's is, or any of it
+ * has not been given back. Every one of these fails the test where it cannot be done. */
+int loop_world_devices(void);
+void *loop_world_take(int device, size_t bytes);
+void loop_world_give(int device, void *memory);
+/* Between any two places. */
+void loop_world_copy(void *to, const void *from, size_t bytes);
 
 /* As the functions of weft.h. */
+void loop_world_context_end(struct weft_context *context);
 int loop_world_context(const struct weft_config *config, struct weft_context **out, struct weft_error *err);
 int loop_world_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,
                        struct weft_error *err);

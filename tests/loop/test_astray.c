@@ -19,15 +19,20 @@ enum { ATTEMPTS = 20, SMALL = 8000, CROWD = 200 };
 static struct loop_buffer near, far;
 static struct weft_registration *registration;
 
-static void begin(const char *settings, int rails, size_t bytes)
+static void begin_from(enum loop_side side, const char *settings, int rails, size_t bytes)
 {
     struct weft_error err = {0};
     loop_pair_create(&astray_pair, settings, NULL, rails);
-    loop_buffer_create(&near, bytes);
-    loop_buffer_create(&far, bytes);
+    loop_buffer_create(&near, side, bytes);
+    loop_buffer_create(&far, LOOP_FAR, bytes);
     loop_fill(near.data, bytes, bytes);
     LOOP_CALL(weft_register(astray_pair.node[1].context, far.data, bytes, &registration, &err), &err);
     astray_check_clean();
+}
+
+static void begin(const char *settings, int rails, size_t bytes)
+{
+    begin_from(LOOP_NEAR, settings, rails, bytes);
 }
 
 static void finish(void)
@@ -138,9 +143,10 @@ static void frames_go_on_the_next_channels(void)
 
 /* --- given up when all of it is at the peer, and its sender has not heard --- */
 
+/* From host memory: out of a device's nothing goes before the peer wants it. */
 static bool message_that_is_here(void)
 {
-    begin("channels=1 log=error", 1, 40000);
+    begin_from(LOOP_HOST, "channels=1 log=error", 1, 40000);
     struct weft_request *request = loop_send(astray_connection(0), near.data, near.size, 7);
     ASTRAY_UNTIL(is_here(1), "the message does not arrive");
     astray_cut_all();
@@ -184,7 +190,7 @@ static void write_is_given_up_after_it_landed(void)
     struct weft_request *sent[CROWD], *received[CROWD];
     struct loop_buffer source;
     begin("channels=1 log=error", 1, 50000);
-    loop_buffer_create(&source, SMALL);
+    loop_buffer_create(&source, LOOP_NEAR, SMALL);
     loop_fill(source.data, SMALL, 1);
     for (int i = 0; i < CROWD; i++)
         received[i] = loop_recv(astray_connection(0), crowd[i], SMALL, 1);

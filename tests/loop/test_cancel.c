@@ -29,7 +29,7 @@ static void receive_before_its_match(void)
 
     loop_pair_create(&pair, NULL, NULL, 2);
     for (size_t size = 0; size <= LARGE; size = size * 40 + SMALL) {
-        loop_buffer_create(&unused, LARGE);
+        loop_buffer_create(&unused, LOOP_FAR, LARGE);
         struct weft_request *recv = loop_recv(RIGHT, unused.data, LARGE, 1);
         weft_cancel(recv);
         weft_cancel(recv);
@@ -127,7 +127,7 @@ static void receive_the_others(struct loop_message *message)
     int posted = 0, next = 0;
 
     for (; posted < WAITING - WITHDRAWN; posted++) {
-        loop_buffer_create(&sink[posted], LARGE);
+        loop_buffer_create(&sink[posted], LOOP_FAR, LARGE);
         recv[posted] = loop_recv(RIGHT, sink[posted].data, LARGE, 1);
     }
     for (int i = 0; i < posted; i++) {
@@ -135,7 +135,7 @@ static void receive_the_others(struct loop_message *message)
         struct weft_completion completion = loop_end(recv[i]);
         if (completion.status == -ECANCELED) {
             LOOP_CHECK(posted < WAITING, "more receives were cancelled than sends");
-            loop_buffer_create(&sink[posted], LARGE);
+            loop_buffer_create(&sink[posted], LOOP_FAR, LARGE);
             recv[posted] = loop_recv(RIGHT, sink[posted].data, LARGE, 1);
             posted++;
         } else {
@@ -319,7 +319,8 @@ static void registrations_are_held(void)
     LOOP_CALL(weft_register(pair.node[0].context, message.sink.data, LARGE, &second, &err), &err);
     LOOP_CHECK(weft_register(pair.node[0].context, NULL, 5, &second, &err) == -EINVAL, "NULL was registered");
     LOOP_CHECK(weft_register(pair.node[0].context, message.source.data, UINT64_MAX, &second, &err) == -EINVAL, "wraps");
-    LOOP_CHECK(weft_registration_kind(held) == WEFT_MEMORY_HOST, "kind %d", weft_registration_kind(held));
+    enum weft_memory_kind kind = message.source.device == LOOP_NO_DEVICE ? WEFT_MEMORY_HOST : WEFT_MEMORY_CUDA;
+    LOOP_CHECK(weft_registration_kind(held) == kind, "kind %d", weft_registration_kind(held));
     LOOP_CHECK(weft_registration_key(held) && weft_registration_key(held) != weft_registration_key(second), "keys");
     weft_deregister(second);
     struct weft_options options = {.registration = held};

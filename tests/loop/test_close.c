@@ -20,7 +20,7 @@ static void connection_close_cancels_receives(void)
 
     loop_pair_create(&pair, NULL, NULL, 2);
     for (uint64_t i = 0; i < 3; i++) {
-        loop_buffer_create(&sink[i], LARGE);
+        loop_buffer_create(&sink[i], LOOP_FAR, LARGE);
         recv[i] = loop_recv(LEFT, sink[i].data, LARGE, i);
     }
     LOOP_CALL(weft_connection_close(LEFT, LOOP_WAIT_MS, &err), &err);
@@ -183,7 +183,7 @@ static void receive_then_leave(bool close_peer)
             continue;
         }
         struct loop_node *leaver = &pair.node[!(round % 2)], *stayer = &pair.node[round % 2];
-        weft_context_destroy(leaver->context);
+        loop_context_end(leaver->context);
         *leaver = (struct loop_node){0};
         finish_after_the_close(&message);
         loop_node_stop(stayer);
@@ -317,7 +317,7 @@ static void context_destroyed_with_everything_live(void)
         other.send = loop_send(stayer->connection, other.source.data, LARGE, 0);
         if (round < 2)
             loop_sleep_ms(round * 2);
-        weft_context_destroy(leaver->context);
+        loop_context_end(leaver->context);
         *leaver = (struct loop_node){0};
         for (int i = 0; i < 4; i++)
             loop_message_destroy(&own[i]);

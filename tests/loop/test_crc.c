@@ -92,11 +92,11 @@ static int ask(uint64_t key, struct loop_buffer *region, struct loop_buffer *sou
     weft_write_list(LEFT, source->data, pieces, count, key, NULL, &list);
     weft_read(LEFT, sink->data, WRITTEN, key, 2 * WRITTEN, NULL, &read);
     if (succeeds(write))
-        wrong += memcmp(region->data, source->data, WRITTEN) != 0;
+        wrong += !loop_same(region->data, source->data, WRITTEN);
     if (succeeds(list))
-        wrong += memcmp(region->data + WRITTEN, source->data, count * PIECE) != 0;
+        wrong += !loop_same(region->data + WRITTEN, source->data, count * PIECE);
     if (succeeds(read))
-        wrong += memcmp(region->data + 2 * WRITTEN, sink->data, WRITTEN) != 0;
+        wrong += !loop_same(region->data + 2 * WRITTEN, sink->data, WRITTEN);
     return wrong;
 }
 
@@ -106,9 +106,9 @@ static int exchange_one_sided(void)
     struct weft_registration *registration = NULL;
     struct weft_error err;
 
-    loop_buffer_create(&region, 3 * WRITTEN);
-    loop_buffer_create(&source, WRITTEN);
-    loop_buffer_create(&sink, WRITTEN);
+    loop_buffer_create(&region, LOOP_FAR, 3 * WRITTEN);
+    loop_buffer_create(&source, LOOP_NEAR, WRITTEN);
+    loop_buffer_create(&sink, LOOP_NEAR, WRITTEN);
     loop_fill(region.data, region.size, 7);
     loop_fill(source.data, source.size, 8);
     LOOP_CALL(weft_register(pair.node[1].context, region.data, region.size, &registration, &err), &err);
@@ -228,8 +228,8 @@ static void overlapping_pieces(void)
     struct weft_error err;
 
     loop_pair_create(&pair, "crc=on chunk=64K", NULL, 2);
-    loop_buffer_create(&remote, EACH);
-    loop_buffer_create(&local, EACH);
+    loop_buffer_create(&remote, LOOP_FAR, EACH);
+    loop_buffer_create(&local, LOOP_NEAR, EACH);
     LOOP_CALL(weft_register(pair.node[1].context, remote.data, EACH, &registration, &err), &err);
     for (int writes = 0; writes < 2; writes++) {
         for (uint64_t i = 0; i < COUNT; i++) {

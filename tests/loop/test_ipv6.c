@@ -84,8 +84,8 @@ static void families_that_do_not_meet(void)
     snprintf(address, sizeof address, "127.0.1.1:%d", port);
     int rc = weft_connect(node[0].context, address, LOOP_WAIT_MS, &node[0].peer, &err);
     LOOP_CHECK(rc == -EHOSTUNREACH && strstr(err.text, "only IPv6"), "%d %s", rc, err.text);
-    weft_context_destroy(node[0].context);
-    weft_context_destroy(node[1].context);
+    loop_context_end(node[0].context);
+    loop_context_end(node[1].context);
 }
 
 static void link_local_needs_an_interface(void)
@@ -102,7 +102,7 @@ static void link_local_needs_an_interface(void)
     LOOP_CHECK(rc == -EINVAL && strstr(err.text, "fe80::1%eth0"), "%d %s", rc, err.text);
     rc = weft_connect(node[0].context, "fe80::1%weft-none0", LOOP_WAIT_MS, &node[0].peer, &err);
     LOOP_CHECK(rc == -ENODEV && strstr(err.text, "'weft-none0'"), "%d %s", rc, err.text);
-    weft_context_destroy(node[0].context);
+    loop_context_end(node[0].context);
 }
 
 int main(int argc, char **argv)

@@ -46,9 +46,9 @@ static int victim_body(int in, int out, void *arg)
         loop_node_stop(&node);
         return 0;
     }
-    loop_buffer_create(&source, BIG);
+    loop_buffer_create(&source, LOOP_NEAR, BIG);
     for (uint64_t i = 0; i < EACH; i++) {
-        loop_buffer_create(&sink[i], BIG);
+        loop_buffer_create(&sink[i], LOOP_FAR, BIG);
         loop_recv(node.connection, sink[i].data, BIG, i);
         loop_send(node.connection, source.data, BIG, i);
     }
@@ -65,9 +65,9 @@ struct survivor {
 
 static void survivor_post(struct survivor *survivor, struct weft_connection *connection)
 {
-    loop_buffer_create(&survivor->source, BIG);
+    loop_buffer_create(&survivor->source, LOOP_NEAR, BIG);
     for (uint64_t i = 0; i <= EACH; i++) {
-        loop_buffer_create(&survivor->sink[i], BIG);
+        loop_buffer_create(&survivor->sink[i], LOOP_FAR, BIG);
         survivor->recv[i] = loop_recv(connection, survivor->sink[i].data, BIG, i < EACH ? i : 1000);
         survivor->send[i] = loop_send(connection, survivor->source.data, BIG, i < EACH ? i : 1001);
     }
@@ -211,7 +211,7 @@ static void stopped_while_idle(void)
     loop_node_start(&node, SETTINGS, 2);
     loop_node_connect(&node, port);
     loop_node_open(&node);
-    loop_buffer_create(&sink, BIG);
+    loop_buffer_create(&sink, LOOP_FAR, BIG);
     struct weft_request *recv = loop_recv(node.connection, sink.data, BIG, 3);
     loop_sleep_ms(100);
     kill(child.pid, SIGSTOP);

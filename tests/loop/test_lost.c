@@ -175,7 +175,7 @@ static void one_sided_round(uint64_t *random, struct loop_buffer *far, uint64_t 
     for (int i = 0; i < SLOTS; i++) {
         size_t size = 1 + draw(random, slot);
         bool writes = i % 2 == 0;
-        loop_buffer_create(&near[i], size);
+        loop_buffer_create(&near[i], LOOP_NEAR, size);
         memset(notes[i], i + 1, NOTE_BYTES);
         struct weft_options options = {.flags = WEFT_NOTIFY, .notify_data = notes[i], .notify_length = NOTE_BYTES};
         loop_fill(near[i].data, size, (uint64_t)(round * SLOTS + i));
@@ -189,10 +189,10 @@ static void one_sided_round(uint64_t *random, struct loop_buffer *far, uint64_t 
     for (int i = 0; i < SLOTS; i++) {
         loop_done(requests[i], 0, near[i].size);
         uint64_t seed = (uint64_t)(round * SLOTS + i);
-        int64_t wrong = i % 2 == 0 ? loop_wrong(far->data + (size_t)i * slot, near[i].size, seed)
-                        : memcmp(near[i].data, far->data + (size_t)i * slot, near[i].size) ? 0
-                                                                                           : -1;
-        LOOP_CHECK(wrong < 0, "operation %d: byte %lld is wrong", i, (long long)wrong);
+        const unsigned char *slot_data = far->data + (size_t)i * slot;
+        bool well = i % 2 == 0 ? loop_wrong(slot_data, near[i].size, seed) < 0
+                               : loop_same(near[i].data, slot_data, near[i].size);
+        LOOP_CHECK(well, "operation %d: wrong bytes", i);
         loop_buffer_unmap(&near[i]);
     }
     int seen = 0; /* each once, in the order in which what they announce has ended */
@@ -211,7 +211,7 @@ static void writes_and_reads(void)
     struct weft_error err = {0};
     uint64_t random = 5489;
     loop_pair_create(&pair, "channels=2 chunk=64K log=error", NULL, 3);
-    loop_buffer_create(&far, 6 << 20);
+    loop_buffer_create(&far, LOOP_FAR, 6 << 20);
     loop_fill(far.data, far.size, 7777); /* the slots that are read stay so: they may be read again after a loss */
     LOOP_CALL(weft_register(pair.node[1].context, far.data, far.size, &registration, &err), &err);
     breaker_start(2);

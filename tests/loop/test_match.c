@@ -41,7 +41,7 @@ static void in_order(size_t first, size_t second, int delay_ms, uint64_t tag)
     loop_message_create(&one, first, 11 + tag);
     loop_message_create(&two, second, 22 + tag);
     for (int i = 0; i < 2; i++)
-        loop_buffer_create(&sink[i], LARGE);
+        loop_buffer_create(&sink[i], LOOP_FAR, LARGE);
     if (delay_ms < 0) {
         for (int i = 0; i < 2; i++)
             recv[i] = loop_recv(RIGHT, sink[i].data, LARGE, tag);
@@ -195,8 +195,8 @@ static void check_too_small(size_t size, size_t capacity, bool late)
 
     loop_note("%zu bytes into %zu, %s", size, capacity, late ? "late" : "posted before");
     loop_message_create(&message, size, size);
-    loop_buffer_create(&sink, capacity);
-    memset(sink.data, LOOP_POISON, capacity);
+    loop_buffer_create(&sink, LOOP_FAR, capacity);
+    loop_set(sink.data, capacity, LOOP_POISON);
     if (!late)
         recv = loop_recv(RIGHT, sink.data, capacity, 3);
     send_from_left(&message, 3);
@@ -265,8 +265,8 @@ static void capacity_above_the_message(void)
             struct loop_message message;
             struct loop_buffer sink;
             loop_message_create(&message, sizes[i], i);
-            loop_buffer_create(&sink, sizes[i] + 70000);
-            memset(sink.data, LOOP_POISON, sink.size);
+            loop_buffer_create(&sink, LOOP_FAR, sizes[i] + 70000);
+            loop_set(sink.data, sink.size, LOOP_POISON);
             if (late)
                 send_from_left(&message, i);
             message.recv = loop_recv(RIGHT, sink.data, sink.size, i);

@@ -22,8 +22,8 @@ struct region {
 static void region_create(struct region *region, size_t size)
 {
     struct weft_error err;
-    loop_buffer_create(&region->buffer, size);
-    memset(region->buffer.data, LOOP_POISON, size);
+    loop_buffer_create(&region->buffer, LOOP_FAR, size);
+    loop_set(region->buffer.data, size, LOOP_POISON);
     LOOP_CALL(weft_register(pair.node[1].context, region->buffer.data, size, &region->registration, &err), &err);
     region->key = weft_registration_key(region->registration);
 }
@@ -83,8 +83,8 @@ static void there_and_back(const char *settings, int rails)
         struct region region;
         struct loop_buffer source, sink;
         region_create(&region, size + place + 7);
-        loop_buffer_create(&source, size);
-        loop_buffer_create(&sink, size);
+        loop_buffer_create(&source, LOOP_NEAR, size);
+        loop_buffer_create(&sink, LOOP_NEAR, size);
         loop_fill(source.data, size, i);
         loop_done(write_to(&region, source.data, size, place, NULL), 0, size);
         meet_the_owner();
@@ -119,7 +119,7 @@ static void many_among_messages(void)
 
     loop_pair_create(&pair, "introductions=16", NULL, 2);
     region_create(&region, (size_t)COUNT * SIZE);
-    loop_buffer_create(&source, (size_t)COUNT * SIZE);
+    loop_buffer_create(&source, LOOP_NEAR, (size_t)COUNT * SIZE);
     loop_fill(source.data, source.size, 5);
     for (size_t i = 0; i < COUNT; i++) {
         loop_fill(small[i], sizeof small[i], i);
@@ -135,7 +135,7 @@ static void many_among_messages(void)
     }
     meet_the_owner();
     LOOP_CHECK(loop_wrong(region.buffer.data, region.buffer.size, 5) < 0, "the writes are wrong");
-    memset(source.data, LOOP_POISON, source.size);
+    loop_set(source.data, source.size, LOOP_POISON);
     for (size_t i = 0; i < COUNT; i++)
         reads[i] = read_from(&region, source.data + i * SIZE, SIZE, i * SIZE, NULL);
     for (size_t i = 0; i < COUNT; i++)
@@ -159,7 +159,7 @@ static void notifications_follow_their_data(void)
 
     loop_pair_create(&pair, NULL, NULL, 3);
     region_create(&region, (size_t)COUNT * SIZE);
-    loop_buffer_create(&source, (size_t)COUNT * SIZE);
+    loop_buffer_create(&source, LOOP_NEAR, (size_t)COUNT * SIZE);
     loop_fill(source.data, source.size, 3);
     for (size_t i = 0; i < COUNT; i++) {
         if (i % 2)
@@ -179,7 +179,7 @@ static void notifications_follow_their_data(void)
         seen[completion.tag] = true;
         LOOP_CHECK(memcmp(landed[i], text[completion.tag], sizeof text[i]) == 0, "the wrong text: %s", landed[i]);
         size_t at = completion.tag * SIZE;
-        LOOP_CHECK(memcmp(region.buffer.data + at, source.data + at, SIZE) == 0, "it came before its data");
+        LOOP_CHECK(loop_same(region.buffer.data + at, source.data + at, SIZE), "it came before its data");
     }
     for (size_t i = 0; i < COUNT; i++)
         loop_done(writes[i], 0, SIZE);
@@ -257,10 +257,10 @@ static void list_there_and_back(uint64_t count, uint64_t length, const char *set
     loop_pair_create(&pair, settings, NULL, rails);
     scatter(pieces, count, length, &local, &remote);
     region_create(&region, remote);
-    loop_buffer_create(&source, local);
-    loop_buffer_create(&sink, local);
+    loop_buffer_create(&source, LOOP_NEAR, local);
+    loop_buffer_create(&sink, LOOP_NEAR, local);
     loop_fill(source.data, local, 21);
-    memset(sink.data, LOOP_POISON, local);
+    loop_set(sink.data, local, LOOP_POISON);
     for (uint64_t i = 0; i < count; i++)
         total += pieces[i].length;
     int rc = weft_write_list(ASKER, source.data, pieces, count, region.key, NULL, &request);
@@ -269,7 +269,7 @@ static void list_there_and_back(uint64_t count, uint64_t length, const char *set
     meet_the_owner();
     for (uint64_t i = 0; i < count; i++) {
         const struct weft_piece *piece = &pieces[i];
-        LOOP_CHECK(memcmp(region.buffer.data + piece->remote, source.data + piece->local, piece->length) == 0,
+        LOOP_CHECK(loop_same(region.buffer.data + piece->remote, source.data + piece->local, piece->length),
                    "piece %llu is wrong", (unsigned long long)i);
     }
     rc = weft_read_list(ASKER, sink.data, pieces, count, region.key, NULL, &request);
@@ -277,7 +277,7 @@ static void list_there_and_back(uint64_t count, uint64_t length, const char *set
     loop_done(request, 0, total);
     for (uint64_t i = 0; i < count; i++) {
         const struct weft_piece *piece = &pieces[i];
-        LOOP_CHECK(memcmp(sink.data + piece->local, source.data + piece->local, piece->length) == 0,
+        LOOP_CHECK(loop_same(sink.data + piece->local, source.data + piece->local, piece->length),
                    "piece %llu came back wrong", (unsigned long long)i);
         uint64_t gap = i % 4 ? 2 : 0;
         LOOP_CHECK(loop_differs(sink.data + piece->local + piece->length, gap, LOOP_POISON) < 0, "wrote into a gap");
@@ -316,7 +316,7 @@ static void lists_at_once(void)
 
     loop_pair_create(&pair, NULL, NULL, 2);
     region_create(&region, COUNT * each);
-    loop_buffer_create(&source, COUNT * each);
+    loop_buffer_create(&source, LOOP_NEAR, COUNT * each);
     loop_fill(source.data, source.size, 4);
     for (size_t i = 0; i < COUNT; i++) {
         for (size_t p = 0; p < PIECES; p++) {
@@ -417,8 +417,8 @@ static void wrong_keys_and_places(void)
 
     loop_pair_create(&pair, NULL, NULL, 2);
     region_create(&region, 300000);
-    loop_buffer_create(&data, 300001);
-    memset(data.data, LOOP_POISON, data.size);
+    loop_buffer_create(&data, LOOP_NEAR, 300001);
+    loop_set(data.data, data.size, LOOP_POISON);
     struct weft_request *never = receive_note(note, sizeof note);
     loop_done(write_to(&region, data.data, 300001, 0, &options), -ERANGE, 0);
     loop_done(write_to(&region, data.data, 1, 300000, &options), -ERANGE, 0);
@@ -460,7 +460,7 @@ static void registration_ends_under_way(void)
     struct loop_buffer source;
     struct weft_request *requests[COUNT];
 
-    loop_buffer_create(&source, (size_t)COUNT * SIZE);
+    loop_buffer_create(&source, LOOP_NEAR, (size_t)COUNT * SIZE);
     for (int round = 0; round < 6; round++) {
         struct region region;
         loop_pair_create(&pair, round % 2 ? "channels=4" : "channels=1 chunk=64K", NULL, 2);
@@ -494,7 +494,7 @@ static void cancelled_under_way(void)
     region_create(&region, (size_t)COUNT * SIZE);
     struct weft_options options = {.flags = WEFT_NOTIFY, .notify_data = "done", .notify_length = 4};
     for (int i = 0; i < COUNT; i++) {
-        loop_buffer_create(&memory[i], SIZE);
+        loop_buffer_create(&memory[i], LOOP_NEAR, SIZE);
         size_t at = (size_t)i * SIZE;
         requests[i] = i % 2 ? read_from(&region, memory[i].data, SIZE, at, i % 3 ? &options : NULL)
                             : write_to(&region, memory[i].data, SIZE, at, i % 3 ? &options : NULL);
@@ -525,7 +525,7 @@ static void closed_under_way(void)
         struct weft_connection *ends[2];
         loop_pair_create(&pair, "channels=2 chunk=64K", NULL, 2);
         region_create(&region, (size_t)3 * SIZE);
-        loop_buffer_create(&memory, (size_t)3 * SIZE);
+        loop_buffer_create(&memory, LOOP_NEAR, (size_t)3 * SIZE);
         loop_connection(&pair, 0, ends);
         struct weft_request *requests[3] = {NULL};
         struct weft_piece piece[2] = {{2 * SIZE, 2 * SIZE, 10}, {2 * SIZE + 20, 2 * SIZE + 30, 1000000}};
@@ -554,7 +554,7 @@ static void peer_closed_under_way(void)
 
     loop_pair_create(&pair, "channels=2 chunk=64K", NULL, 2);
     region_create(&region, (size_t)COUNT * SIZE);
-    loop_buffer_create(&memory, (size_t)COUNT * SIZE);
+    loop_buffer_create(&memory, LOOP_NEAR, (size_t)COUNT * SIZE);
     for (size_t i = 0; i < COUNT; i++) {
         size_t at = i * SIZE; /* each has bytes of its own on both sides */
         requests[i] = i % 2 ? read_from(&region, memory.data + at, SIZE, at, NULL)

@@ -384,7 +384,7 @@ static void deadlines_and_cancels(void)
 
     loop_pair_create(&pair, NULL, NULL, 2);
     struct weft_queue *queue = queue_of(1);
-    loop_buffer_create(&sink, LARGE);
+    loop_buffer_create(&sink, LOOP_FAR, LARGE);
     struct weft_options options = {.queue = queue, .timeout_ms = 30, .user_data = &sink};
     weft_completion_fd(queue);
     for (uint64_t i = 0; i < COUNT; i++)
@@ -451,7 +451,7 @@ static void context_destroyed_around_it(void)
         loop_message_create(&other, LARGE, 9);
         post(stayer->connection, rest, false, other.sink.data, LARGE, 1, NULL);
         post(stayer->connection, rest, false, other.sink.data, LARGE, 77, NULL);
-        weft_context_destroy(leaver->context);
+        loop_context_end(leaver->context);
         *leaver = (struct loop_node){0};
         for (int i = 0; i < 4; i++)
             loop_message_destroy(&own[i]);
@@ -480,7 +480,7 @@ static int victim(int in, int out, void *arg)
     loop_tell(out, (uint64_t)loop_node_listen(&node));
     loop_node_accept(&node);
     loop_node_take(&node);
-    loop_buffer_create(&source, LARGE);
+    loop_buffer_create(&source, LOOP_NEAR, LARGE);
     for (uint64_t i = 0; i < 8; i++)
         loop_send(node.connection, source.data, LARGE, i);
     loop_tell(out, 1);
@@ -506,7 +506,7 @@ static void peer_killed(void)
     LOOP_CALL(weft_queue_create(node.context, &queue, &err), &err);
     int fd = weft_completion_fd(queue), whole = 0, failed = 0;
     for (uint64_t i = 0; i < COUNT; i++) {
-        loop_buffer_create(&sink[i], LARGE);
+        loop_buffer_create(&sink[i], LOOP_FAR, LARGE);
         post(node.connection, queue, false, sink[i].data, LARGE, i, &sink[i]);
     }
     loop_hear(child.in);

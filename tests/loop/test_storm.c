@@ -40,7 +40,7 @@ static void take_back(struct loop_buffer *buffer, bool unmap, int value)
     if (unmap)
         loop_buffer_unmap(buffer);
     else
-        memset(buffer->data, value, buffer->size);
+        loop_set(buffer->data, buffer->size, value);
 }
 
 static void recv_ended(struct entry *entry, const struct weft_completion *completion)

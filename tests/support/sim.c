@@ -88,6 +88,7 @@ struct wf_sim *wf_sim_create(const struct wf_sim_options *options)
     sim->random_state = sim->options.seed;
     sim->next_port = 32768;
     wf_list_init(&sim->engines);
+    wf_list_init(&sim->extras);
     return sim;
 }
 
@@ -97,6 +98,8 @@ void wf_sim_destroy(struct wf_sim *sim)
         return;
     if (!wf_list_empty(&sim->engines))
         sim_violation("an engine is still open at the end");
+    if (!wf_list_empty(&sim->extras))
+        sim_violation("memory is still in the simulation at its end");
     for (int i = 0; i < sim->socket_end; i++)
         if (sim->sockets[i])
             sim_violation("descriptor %d is still open at the end (%d in all)", sim->sockets[i]->fd, sim->open_sockets);
@@ -132,6 +135,10 @@ static int64_t earliest(int64_t a, int64_t b)
 static int64_t next_scheduled(const struct wf_sim *sim)
 {
     int64_t next = WF_NEVER;
+    WF_LIST_EACH (link, following, &sim->extras) {
+        struct sim_extra *extra = WF_CONTAINER(link, struct sim_extra, link);
+        next = earliest(next, extra->next_ns(extra));
+    }
     for (int i = 0; i < sim->socket_end; i++) {
         const struct sim_socket *socket = sim->sockets[i];
         if (socket)
@@ -149,6 +156,10 @@ static void settle(struct wf_sim *sim)
         sim_setup_settle(sim->sockets[i]);
         sim_stream_settle(sim->sockets[i]);
         sim_stream_acknowledge(sim->sockets[i]);
+    }
+    WF_LIST_EACH (link, following, &sim->extras) {
+        struct sim_extra *extra = WF_CONTAINER(link, struct sim_extra, link);
+        extra->settle(extra);
     }
 }
 

@@ -103,6 +103,13 @@ struct sim_engine {
     atomic_bool woken;
 };
 
+/* Something else that lives in the simulation's time (sim_memory.h). */
+struct sim_extra {
+    struct wf_link link;                         /* wf_sim.extras */
+    int64_t (*next_ns)(struct sim_extra *extra); /* when something happens by itself; WF_NEVER: nothing does */
+    void (*settle)(struct sim_extra *extra);     /* lets everything happen that is due */
+};
+
 struct wf_sim {
     struct wf_clock clock; /* first: the address of the simulation is that of its clock */
     int64_t now_ns;
@@ -116,6 +123,7 @@ struct wf_sim {
     wf_sim_watcher *watcher;
     void *watcher_context;
     struct wf_list engines;
+    struct wf_list extras; /* of struct sim_extra */
     int rail_count;
     struct sim_rail rails[SIM_RAILS];
 };

@@ -66,6 +66,7 @@ static struct {
     __typeof__(weft_emulated_contexts) *contexts;
     __typeof__(weft_emulated_count) *count;
     __typeof__(weft_emulated_fault) *fault;
+    __typeof__(weft_emulated_pause) *pause;
 } cuda;
 
 static void *emulated_hook(void *library, const char *name)
@@ -104,6 +105,7 @@ static void emulated_load(void)
     *(void **)&cuda.contexts = emulated_hook(library, "weft_emulated_contexts");
     *(void **)&cuda.count = emulated_hook(library, "weft_emulated_count");
     *(void **)&cuda.fault = emulated_hook(library, "weft_emulated_fault");
+    *(void **)&cuda.pause = emulated_hook(library, "weft_emulated_pause");
     if (*(const int *)emulated_hook(library, "weft_emulated_driver") != 1)
         exit(1);
 #define EMULATED_FILL(name, version, declaration) *(void **)&cuda.name = emulated_symbol(#name, version);

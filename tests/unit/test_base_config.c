@@ -291,7 +291,7 @@ static void test_refused(void **state)
         {WF_SET_ENGINE, "aut", "one of"},
         {WF_SET_ENGINE, "Auto", "one of"},
         {WF_SET_ENGINE, "", "one of"},
-        {WF_SET_MEMORY, "cuda", "one of auto|host"},
+        {WF_SET_MEMORY, "gpu", "one of auto|host|cuda"},
         {WF_SET_MODE, "isolated,loaded", "one of isolated|loaded|both"},
         {WF_SET_BACKEND, "weft,", "a comma separated list of weft|nccl|null"},
         {WF_SET_BACKEND, ",", "a comma separated list of weft|nccl|null"},
@@ -587,7 +587,7 @@ static void test_alias_list(void **state)
     (void)state;
     for (const struct wf_alias *alias = wf_config_aliases(); alias->variable; alias++, count++)
         assert_non_null(wf_setting(alias->id));
-    assert_int_equal(count, 11);
+    assert_int_equal(count, 12);
 }
 
 static void test_more_specific_alias_wins(void **state)

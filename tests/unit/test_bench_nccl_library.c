@@ -16,6 +16,7 @@
 
 struct fixture {
     char folder[64];
+    char path[4096]; /* PATH as it was */
     struct nccl_library library;
     struct wf_status status;
 };
@@ -51,6 +52,7 @@ static int set_up(void **state)
 
     snprintf(fixture->folder, sizeof(fixture->folder), "/tmp/weft-nccl-XXXXXX");
     *state = fixture;
+    snprintf(fixture->path, sizeof(fixture->path), "%s", getenv("PATH"));
     unsetenv("VIRTUAL_ENV");
     unsetenv("CONDA_PREFIX");
     return mkdtemp(fixture->folder) ? 0 : -1;
@@ -61,6 +63,7 @@ static int tear_down(void **state)
     struct fixture *fixture = *state;
     char command[96];
 
+    assert_int_equal(setenv("PATH", fixture->path, 1), 0);
     nccl_library_close(&fixture->library);
     snprintf(command, sizeof(command), "rm -rf %s", fixture->folder);
     free(fixture);
@@ -119,15 +122,13 @@ static void the_active_environment_is_looked_at(void **state)
 static void so_are_the_packages_of_the_python_on_path(void **state)
 {
     struct fixture *fixture = *state;
-    char *path = strdup(getenv("PATH")), here[128];
+    char here[128];
 
     write_file(fixture, "bin/python3", "#!/bin/sh\n");
     write_file(fixture, "lib/python3.11/dist-packages/nvidia/nccl/lib/libnccl.so.2", "not a library\n");
     snprintf(here, sizeof(here), "/nowhere:%s/bin:/usr/bin", fixture->folder);
     assert_int_equal(setenv("PATH", here, 1), 0);
     finds(fixture, "weft-nccl-");
-    assert_int_equal(setenv("PATH", path, 1), 0);
-    free(path);
 }
 
 int main(void)

@@ -8,6 +8,7 @@
 #include "core/reached.h"
 #include "core/resend.h"
 #include "core/session.h"
+#include "core/stage.h"
 #include "wire/crc.h"
 
 #define PROMPT_NS 1000000.0
@@ -193,7 +194,7 @@ static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
     } else if (inbound->grant_due) {
         inbound->grant_due = false;
         frame->type = WF_GRANT;
-        frame->offset = inbound->total;
+        frame->offset = inbound->granted = wf_stage_in_limit(inbound);
     } else {
         return false;
     }

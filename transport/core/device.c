@@ -7,6 +7,7 @@
 
 #include "affinity/pin.h"
 #include "core/context.h"
+#include "core/direct.h"
 #include "core/gpu.h"
 #include "core/match.h"
 #include "core/session.h"
@@ -54,7 +55,8 @@ static void settle_memory(struct wf_device *device)
     if (placed && wf_place_memory(device->memory, device->bytes, device->node, why, sizeof why) < 0)
         wf_log(&context->log, WF_LOG_INFO, "GPU %d: staging memory is not on node %d: %s", device->index, device->node,
                why);
-    if (devices->ops->pin(atomic_load(&devices->memory), device->memory, device->bytes, &status) < 0)
+    device->pinned = devices->ops->pin(atomic_load(&devices->memory), device->memory, device->bytes, &status) == 0;
+    if (!device->pinned)
         wf_log(&context->log, WF_LOG_WARN, "GPU %d: staging memory is not pinned, copies are slower: %s", device->index,
                status.text);
 }
@@ -90,10 +92,10 @@ static void destroy(struct wf_device *device)
     for (int way = 0; way < WF_SLOT_WAYS; way++)
         for (int size = 0; size < WF_SLOT_SIZES; size++)
             wf_slot_pool_fini(&device->pools[way][size]);
-    if (device->memory) {
+    if (device->pinned)
         devices->ops->unpin(atomic_load(&devices->memory), device->memory);
+    if (device->memory)
         munmap(device->memory, device->bytes);
-    }
     free(device->turns);
     pthread_mutex_destroy(&device->lock);
     free(device);
@@ -297,6 +299,7 @@ struct wf_device_share *wf_device_share(struct wf_session *session, struct wf_de
     if (!share)
         return NULL;
     share->device = device;
+    share->landings = 0;
     for (int way = 0; way < WF_SLOT_WAYS; way++)
         for (int size = 0; size < WF_SLOT_SIZES; size++)
             wf_slot_account_init(&share->accounts[way][size], tell, session);
@@ -367,15 +370,20 @@ static void finish(struct wf_transit *transit, int result)
     struct wf_session *session = transit->session;
     struct wf_device *device = transit->device;
     transit->result = result;
-    if (result == -ENODEV && !atomic_exchange(&device->lost, true))
+    bool own = transit->copy.way != WF_COPY_PEER; /* else it may be the other one */
+    if (result == -ENODEV && own && !atomic_exchange(&device->lost, true))
         wf_log(&device->context->log, WF_LOG_WARN, "GPU %d is lost: %s", device->index,
                device->context->devices.ops->why(atomic_load(&device->context->devices.memory), device->index));
     atomic_fetch_sub(&device->under_way, 1);
+    if (transit->copy.way == WF_COPY_PEER)
+        wf_direct_end_sender(transit);
     wf_session_lock(session);
     if (transit->copy.way == WF_COPY_OUT)
         wf_stage_out_ended(transit);
     else if (transit->copy.way == WF_COPY_IN)
         wf_stage_in_ended(transit);
+    else if (transit->copy.way == WF_COPY_PEER)
+        wf_direct_end_receiver(transit);
     else
         wf_turn_ended(transit);
     wf_match_notes(session);
@@ -387,14 +395,20 @@ static void finish(struct wf_transit *transit, int result)
     wf_session_unlock_and_release(session);
 }
 
+/* As ops->copy_start(); 1: there is nothing to copy after all. */
+static int start(struct wf_transit *transit)
+{
+    return transit->copy.way == WF_COPY_PEER ? wf_direct_start(transit) : wf_stage_start(transit);
+}
+
 static int start_queued(struct wf_device *device)
 {
     struct wf_transit *transit;
     int count = 0;
     while ((transit = next_queued(device))) {
-        int result = atomic_load(&device->lost) ? -ENODEV : wf_stage_start(transit);
-        if (result < 0)
-            finish(transit, result);
+        int result = atomic_load(&device->lost) ? -ENODEV : start(transit);
+        if (result != 0)
+            finish(transit, result < 0 ? result : 0);
         else
             wf_list_push_back(&device->running[transit->copy.way], &transit->link);
         count += 1;

@@ -39,9 +39,11 @@ struct wf_transit {
     struct wf_link link; /* device.queued, or device.running */
     struct wf_copy copy;
     struct wf_device *device;
-    struct wf_session *session;
-    struct wf_outbound *outbound; /* OUT: whose bytes they are; holds it as an operation does (in_engine) */
-    struct wf_inbound *inbound;   /* IN: claimed */
+    struct wf_session *session;   /* PEER: the receiver's */
+    struct wf_session *twin;      /* PEER: the sender's, held with its outbound; NULL: there is none */
+    bool landed;                  /* PEER: the sender is done with it */
+    struct wf_outbound *outbound; /* OUT, PEER: whose bytes they are; holds it as an operation does (in_engine) */
+    struct wf_inbound *inbound;   /* IN, PEER: claimed */
     struct wf_turn *turn;         /* MARK: part of it */
     struct wf_slot *slot;         /* IN: NULL where the bytes lie in the unexpected pool */
     uint64_t start, end;          /* of the message */
@@ -54,7 +56,8 @@ struct wf_device {
     struct wf_worker *worker; /* drives its copies */
     _Atomic bool lost;
     struct wf_slot_pool pools[WF_SLOT_WAYS][WF_SLOT_SIZES];
-    uint8_t *memory; /* of the slots: pinned */
+    uint8_t *memory; /* of the slots, and of the flags of turns */
+    bool pinned;     /* it is; else copies are slower, and streams cannot wait */
     size_t bytes;
     _Atomic uint32_t under_way; /* copies queued or running */
     pthread_mutex_t lock;       /* `queued` */
@@ -68,6 +71,7 @@ struct wf_device {
 struct wf_device_share {
     struct wf_device *device;
     struct wf_slot_account accounts[WF_SLOT_WAYS][WF_SLOT_SIZES];
+    uint32_t landings; /* messages that are granted piece by piece */
 };
 
 /* Of a context. Entries only come. */

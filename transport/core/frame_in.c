@@ -118,7 +118,8 @@ static bool promised(const struct wf_inbound *inbound, const struct wf_frame *fr
     if (inbound->state == WF_INBOUND_DRAINING || asked)
         return true;
     uint64_t end = frame->offset + frame->length;
-    return end <= inbound->burst || (inbound->state == WF_INBOUND_MATCHED && frame->offset >= inbound->burst);
+    return end <= inbound->burst || (inbound->state == WF_INBOUND_MATCHED && frame->offset >= inbound->burst &&
+                                     wf_stage_in_promised(inbound, end));
 }
 
 static void unclaim(struct wf_channel *channel)

@@ -117,6 +117,7 @@ static void release(struct wf_inbound *inbound)
     wf_link_remove(&inbound->hash_link);
     wf_link_remove(&inbound->todo_link);
     wf_match_remove(inbound);
+    wf_stage_in_end(inbound);
     wf_region_release(inbound);
     if (inbound->kind == WF_INBOUND_LIST && inbound->pieces) /* it did not become an upload */
         wf_upload_gone(inbound->connection, inbound->total);

@@ -3,10 +3,12 @@
 #include <errno.h>
 
 #include "core/connection.h"
+#include "core/direct.h"
 #include "core/landing.h"
 #include "core/reached.h"
 #include "core/request.h"
 #include "core/session.h"
+#include "core/stage.h"
 #include "core/turn.h"
 
 static struct weft_request *request_of(struct wf_link *link)
@@ -70,7 +72,9 @@ void wf_match_remove(struct wf_inbound *inbound)
 /* A message and its receive have been joined, and its memory may be written: asks for the rest, lands what is here. */
 static void go_on(struct wf_inbound *inbound)
 {
-    if (inbound->total > inbound->burst) {
+    if (inbound->total > inbound->burst && inbound->device)
+        wf_stage_in_begin(inbound);
+    if (inbound->total > inbound->burst && !wf_direct_ask(inbound)) {
         inbound->grant_due = true;
         wf_inbound_todo(inbound);
     }

@@ -519,3 +519,15 @@ void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *t
     wf_connection_ready(connection);
     check(outbound);
 }
+
+bool wf_outbound_copied(struct wf_outbound *outbound, const struct wf_transit *transit)
+{
+    bool delivered = transit->result == 0 && !outbound->refused;
+    if (transit->result < 0)
+        copy_failed(outbound, transit);
+    else if (delivered)
+        outbound->sendable = outbound->next = outbound->retired = outbound->total;
+    outbound->in_engine -= 1;
+    check(outbound);
+    return delivered;
+}

@@ -129,6 +129,10 @@ int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable);
 /* A retained DATA frame was acknowledged. `outbound` may be gone afterwards. */
 void wf_outbound_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length);
 
+/* The whole of it was copied to where it belongs, or could not be (direct.h): returns whether it has been delivered. It
+ * may be gone afterwards. */
+bool wf_outbound_copied(struct wf_outbound *outbound, const struct wf_transit *transit);
+
 /* A copy to one of its slots has ended, or failed. `outbound` may be gone afterwards. */
 void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *transit);
 

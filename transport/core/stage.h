@@ -47,6 +47,18 @@ void wf_stage_out_ended(struct wf_transit *transit);
 
 /* --- receiver --- */
 
+/*
+ * Up to where the peer may send a message for device memory: as far ahead of its copies as there are slots for, shared
+ * with the other messages of the session for that device. So a device that is slow fills slots with a little of each
+ * message, and not the channels, which others need. (A write asks for no grant: it can.)
+ */
+uint64_t wf_stage_in_limit(struct wf_inbound *inbound);
+/* May bytes up to `end` come? */
+bool wf_stage_in_promised(const struct wf_inbound *inbound, uint64_t end);
+/* The message begins to land, and ends. */
+void wf_stage_in_begin(struct wf_inbound *inbound);
+void wf_stage_in_end(struct wf_inbound *inbound);
+
 /* A slot for the payload whose header has arrived and that is claimed; false: none now, and the channel will be told.
  */
 bool wf_stage_in_take(struct wf_channel *channel);

@@ -15,6 +15,63 @@
 #include "core/session.h"
 
 #define PIECES_AT_ONCE 64
+#define WINDOW_SLOTS_MIN 2
+
+/* How far a message may be ahead of its copies: a multiple of a chunk. */
+static uint64_t window(const struct wf_inbound *inbound)
+{
+    const struct wf_session *session = inbound->connection->session;
+    const struct wf_device_share *share = session->shares[inbound->device->index];
+    const struct wf_slot_pool *pool = &inbound->device->pools[WF_COPY_IN][WF_SLOT_LARGE];
+    uint32_t slots = pool->count / 2 / (share->landings ? share->landings : 1);
+    return (uint64_t)(slots > WINDOW_SLOTS_MIN ? slots : WINDOW_SLOTS_MIN) * session->context->tuning.chunk;
+}
+
+void wf_stage_in_begin(struct wf_inbound *inbound)
+{
+    struct wf_device_share *share = wf_device_share(inbound->connection->session, inbound->device);
+    if (!share || inbound->counted)
+        return;
+    share->landings += 1;
+    inbound->counted = true;
+}
+
+void wf_stage_in_end(struct wf_inbound *inbound)
+{
+    if (inbound->counted && inbound->connection->session->shares[inbound->device->index])
+        inbound->connection->session->shares[inbound->device->index]->landings -= 1;
+    inbound->counted = false;
+}
+
+uint64_t wf_stage_in_limit(struct wf_inbound *inbound)
+{
+    if (!inbound->counted) /* host memory, or no memory to count with */
+        return inbound->total;
+    uint64_t chunk = inbound->connection->session->context->tuning.chunk;
+    uint64_t limit = (inbound->copied + window(inbound)) / chunk * chunk;
+    if (limit < inbound->burst)
+        limit = inbound->burst;
+    return limit < inbound->total ? limit : inbound->total;
+}
+
+bool wf_stage_in_promised(const struct wf_inbound *inbound, uint64_t end)
+{
+    return !inbound->counted || end <= inbound->granted;
+}
+
+/* Tells the sender to go on, once that is worth a frame. */
+static void grant_more(struct wf_inbound *inbound)
+{
+    if (inbound->state != WF_INBOUND_MATCHED || !inbound->counted || inbound->granted == inbound->total)
+        return;
+    uint64_t limit = wf_stage_in_limit(inbound), step = window(inbound) / 4;
+    if (limit < inbound->total && limit < inbound->granted + step)
+        return;
+    if (limit <= inbound->granted)
+        return;
+    inbound->grant_due = true;
+    wf_inbound_todo(inbound);
+}
 
 bool wf_stage_in_take(struct wf_channel *channel)
 {
@@ -86,6 +143,10 @@ void wf_stage_in_ended(struct wf_transit *transit)
         if (inbound->request)
             wf_request_note_mishap(inbound->request, transit);
         wf_inbound_refuse(inbound, transit->result);
+    }
+    if (transit->result == 0) {
+        inbound->copied += transit->end - transit->start;
+        grant_more(inbound);
     }
     inbound->claims -= 1;
     wf_inbound_check(inbound);

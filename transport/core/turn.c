@@ -56,6 +56,8 @@ int wf_turn_take(struct wf_device *device, void *stream, struct wf_turn **out)
 {
     if (!device)
         return -EINVAL;
+    if (!device->pinned) /* the device could not read the flag */
+        return -ENOTSUP;
     const struct wf_memory_ops *ops = device->context->devices.ops;
     struct wf_memory *memory = atomic_load(&device->context->devices.memory);
     struct wf_turn *turn = take(device);

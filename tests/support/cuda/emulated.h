@@ -41,8 +41,8 @@
  *     WEFT_EMULATED_TOPOLOGY    an hwloc XML file: the addresses of its NVIDIA GPUs, instead of a list
  *     WEFT_EMULATED_MEMORY      bytes of each GPU [4G]; pages are taken as they are written
  *     WEFT_EMULATED_GUARD       bytes between two allocations, at least [64K]; 0: they may touch
- *     WEFT_EMULATED_LATENCY_US  from where an operation could start until it does, on average [5]; the draw goes from 0
- *                               to its double, and now and then to eight times that
+ *     WEFT_EMULATED_LATENCY_US  from when an operation could start until it does, on average [5]; the draw goes from 0
+ *                               to its double, now and then eight times that is added, and most records have none
  *     WEFT_EMULATED_RATE        bytes per second of each GPU's copies out, in, and to peers [0: no limit]
  *     WEFT_EMULATED_SEED        of all draws [1]
  *     WEFT_EMULATED_FAULT       as weft_emulated_fault() takes it
@@ -69,6 +69,7 @@ WEFT_EMULATED_EXPORT int weft_emulated_contexts(int device);
  *     "copies", "copies out", "copies in", "copies peer"   carried out; a batch counts each of its pieces
  *     "bytes", "bytes out", "bytes in", "bytes peer"       moved
  *     "synchronise"    calls that waited for the device, or that may in a real driver
+ *     "operations"     that ended, of all kinds: copies (a batch is one), records, waits in streams
  *     "failed"         copies that ended in an error, or were dropped because of one
  *     "pending"        operations of all streams that have not ended yet (a level)
  *     "allocated"      bytes of device memory in use (a level); "registered": of host memory
@@ -96,6 +97,10 @@ WEFT_EMULATED_EXPORT uint64_t weft_emulated_count(const char *what);
  * here. 0, or -EINVAL with a line on stderr and nothing added. After cuInit.
  */
 WEFT_EMULATED_EXPORT int weft_emulated_fault(const char *spec);
+
+/* The device stands still until it is let go on: its streams take what is asked for, and nothing of it is done. When
+ * this returns, nothing of its streams moves. Calls that wait for it wait. */
+WEFT_EMULATED_EXPORT void weft_emulated_pause(int device, int paused);
 
 /* Whether the device was lost. For NVML. */
 WEFT_EMULATED_EXPORT int weft_emulated_lost(int device);

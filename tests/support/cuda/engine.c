@@ -44,10 +44,13 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static int64_t latency_ns(struct emu_device *device)
+/* Most records come with the operation before them; now and then one is late. */
+static int64_t latency_ns(struct emu_device *device, enum emu_kind kind)
 {
     int64_t average = (int64_t)emu.settings.latency_us * 1000;
 
+    if (kind == EMU_RECORD && emu_random(&device->random) % 4 != 0)
+        return 0;
     return draw_ns(device, 2 * average) + (emu_random(&device->random) % 32 == 0 ? 8 * average : 0);
 }
 
@@ -256,7 +259,7 @@ static int64_t step_locked(struct emu_device *device, struct CUstream_st *stream
     case EMU_QUEUED:
         if (!may_start_locked(stream, op))
             return EMU_NEVER; /* what it waits for will come on, and then it is looked at again */
-        op->ready_ns = later(op->queued_ns, stream->last_end_ns) + latency_ns(device);
+        op->ready_ns = later(op->queued_ns, stream->last_end_ns) + latency_ns(device, op->kind);
         op->stage = EMU_WAITING;
         return 0;
     case EMU_WAITING:
@@ -289,6 +292,8 @@ static int64_t round_locked(struct emu_device *device)
     int count = 0;
     int64_t next = EMU_NEVER, now = emu_now_ns();
 
+    if (device->paused)
+        return EMU_NEVER;
     if (context->legacy.head)
         busy[count++] = &context->legacy;
     for (struct CUstream_st *stream = context->others; stream && count < STREAMS; stream = stream->next)
@@ -320,6 +325,20 @@ static void *run(void *argument)
             pthread_cond_timedwait(&device->wake, &emu.lock, &until);
     }
     return NULL;
+}
+
+void weft_emulated_pause(int device, int paused)
+{
+    pthread_mutex_lock(&emu.lock);
+    if (device >= 0 && device < emu.device_count) {
+        struct emu_device *stopped = &emu.devices[device];
+        stopped->paused = paused != 0;
+        while (stopped->paused && stopped->moving != 0)
+            pthread_cond_wait(&emu.changed, &emu.lock);
+        if (stopped->running)
+            pthread_cond_signal(&stopped->wake);
+    }
+    pthread_mutex_unlock(&emu.lock);
 }
 
 /* The thread ends with the process: a driver's engines outlive every context, too. */

@@ -143,6 +143,7 @@ struct emu_device {
     emu_result lost_code;
     /* the thread */
     bool running;
+    bool paused;
     pthread_cond_t wake;
     uint64_t moving; /* bits of the devices (its own too) whose copy it carries out without the lock; 0: none */
     int64_t free_ns[EMU_WAYS]; /* when each copy engine will be free, by the book */
@@ -164,8 +165,8 @@ struct emu_world {
     struct emu_ranges registered;
     struct emu_op *spare_ops;
     uint64_t next_id;
-    uint64_t copies[EMU_WAYS], bytes[EMU_WAYS], synchronised, failed, pending, allocated, registered_bytes, streams,
-        events;
+    uint64_t copies[EMU_WAYS], bytes[EMU_WAYS], synchronised, operations, failed, pending, allocated, registered_bytes,
+        streams, events;
 };
 
 extern struct emu_world emu;

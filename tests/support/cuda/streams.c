@@ -85,7 +85,8 @@ void emu_op_queue_locked(struct CUstream_st *stream, struct emu_op *op)
     *stream->tail = op;
     stream->tail = &op->next;
     emu.pending++;
-    pthread_cond_signal(&emu.devices[stream->context->device].wake);
+    if (stream->head == op) /* else the thread comes to it by itself */
+        pthread_cond_signal(&emu.devices[stream->context->device].wake);
 }
 
 /* What a record says: its own context's end, or a copy before it that failed alone. */
@@ -124,6 +125,7 @@ void emu_op_end_locked(struct CUstream_st *stream, emu_result result)
     op->next = emu.spare_ops;
     emu.spare_ops = op;
     emu.pending--;
+    emu.operations++;
     if (stream->destroyed && !stream->head)
         bury_stream_locked(stream);
     pthread_cond_broadcast(&emu.changed);

@@ -22,11 +22,23 @@ emu_result emu_enter(struct emu_counter *counter)
     return atomic_load(&emu.ready) ? EMU_OK : EMU_NOT_INITIALIZED;
 }
 
-/* A child of fork() has none of the threads, and no driver either, as with a real one. */
+/* A child of fork() has none of the threads, and no driver either, as with a real one. The lock is taken across it: no
+ * thread of the driver's is there any more to give it back. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&emu.lock);
+}
+
+static void in_parent(void)
+{
+    pthread_mutex_unlock(&emu.lock);
+}
+
 static void in_child(void)
 {
     atomic_store(&emu.ready, false);
     emu.device_count = 0;
+    pthread_mutex_unlock(&emu.lock);
 }
 
 emu_result cuInit(unsigned int flags)
@@ -46,7 +58,7 @@ emu_result cuInit(unsigned int flags)
             emu.devices[i].context.device = i;
         if (result == EMU_OK) {
             used = true;
-            pthread_atfork(NULL, NULL, in_child);
+            pthread_atfork(before_fork, in_parent, in_child);
             atomic_store(&emu.ready, true);
         }
     }
@@ -101,6 +113,7 @@ uint64_t weft_emulated_count(const char *what)
         {"bytes in", emu.bytes[EMU_IN]},
         {"bytes peer", emu.bytes[EMU_PEER]},
         {"synchronise", emu.synchronised},
+        {"operations", emu.operations},
         {"failed", emu.failed},
         {"pending", emu.pending},
         {"allocated", emu.allocated},

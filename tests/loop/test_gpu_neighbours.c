@@ -1,0 +1,194 @@
+/* test_gpu_neighbours.c: who shares channels and slots with a device or peer that is slow is not held up by it. */
+#include "gpu.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SMALL 5000
+#define LARGE (1024 * 1024 + 3)
+#define BULK ((size_t)48 * 1024 * 1024)
+#define SETTINGS "chunk=64K staging=1M"
+#define SLOW_NS (5 * WF_NS_PER_MS) /* of a copy of 64 KiB: 13 MB/s where others have 20 GB/s */
+
+static struct wf_sim_memory *devices;
+
+/* While a large message goes slowly from or to device 0, others come and go. What waits to be copied to a slow device
+ * fills the windows of its channels: a large message behind it waits for these, a small one does not. */
+static void beside_a_slow_gpu(bool receiver)
+{
+    struct loop_message slow = {.seed = 5};
+    struct weft_connection *ends[2];
+    struct weft_completion completion;
+
+    loop_note("the slow GPU %s", receiver ? "receives" : "sends");
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    wf_sim_memory_slow(devices, 0, SLOW_NS, SLOW_NS + 1);
+    loop_connection(&astray_pair, 0, ends);
+    loop_buffer_create_on(&slow.source, receiver ? HOST : 0, BULK);
+    loop_buffer_create_on(&slow.sink, receiver ? 0 : HOST, BULK);
+    loop_fill(slow.source.data, BULK, slow.seed);
+    slow.recv = loop_recv(ends[1], slow.sink.data, BULK, 1);
+    slow.send = loop_send(ends[0], slow.source.data, BULK, 1);
+    loop_sleep_ms(50);
+    for (uint64_t i = 0; i < 24; i++) {
+        bool large = i % 8 == 7;
+        int64_t start_ms = loop_now_ms(), limit_ms = !large ? 30 : receiver ? 300 : 100;
+        gpu_exchange(i % 3 == 0 ? HOST : 1, i % 3 == 1 ? HOST : 2, large ? LARGE : SMALL, 10 + i);
+        int64_t took_ms = loop_now_ms() - start_ms;
+        LOOP_CHECK(took_ms < limit_ms, "message %d took %lld ms", (int)i, (long long)took_ms);
+    }
+    LOOP_CHECK(!weft_test(receiver ? slow.recv : slow.send, &completion), "the slow GPU was not slow");
+    wf_sim_memory_slow(devices, 0, 2 * WF_NS_PER_US, 60 * WF_NS_PER_US);
+    gpu_message_finish(&slow);
+    loop_connection_end(ends);
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+}
+
+static void a_slow_sender_holds_up_nobody(void)
+{
+    beside_a_slow_gpu(false);
+}
+
+static void a_slow_receiver_holds_up_nobody(void)
+{
+    beside_a_slow_gpu(true);
+}
+
+/* A GPU between two peers; one of them hears nothing any more. The other one goes on, in both directions. */
+static void a_stopped_peer_keeps_no_slots(void)
+{
+    enum { COUNT = 6 };
+    struct loop_node hub, hub_end, peer[2];
+    struct loop_buffer stuck[COUNT], away[COUNT];
+    struct weft_request *sends[COUNT], *receives[COUNT];
+
+    loop_node_start(&hub, SETTINGS, 2);
+    int port = loop_node_listen(&hub);
+    loop_node_start(&peer[0], SETTINGS " rails=127.0.5.1", 1);
+    loop_node_start(&peer[1], SETTINGS " rails=127.0.6.1", 1);
+    hub_end = hub;
+    for (int i = 0; i < 2; i++) {
+        struct loop_node *end = i ? &hub_end : &hub;
+        loop_node_connect(&peer[i], port);
+        loop_node_accept(end);
+        loop_node_open(&peer[i]);
+        loop_node_take(end);
+    }
+    astray_pair.node[0] = peer[1]; /* its world, and the pair that goes on */
+    astray_pair.node[1] = hub_end;
+    for (uint64_t i = 0; i < COUNT; i++) {
+        loop_buffer_create_on(&stuck[i], 0, 4 * LARGE);
+        loop_buffer_create_on(&away[i], HOST, 4 * LARGE);
+        receives[i] = loop_recv(peer[0].connection, away[i].data, 4 * LARGE, i);
+        sends[i] = loop_send(hub.connection, stuck[i].data, 4 * LARGE, i);
+    }
+    loop_sleep_ms(2);
+    astray_set_rail(5, &(struct wf_sim_rail){.down = true});
+    loop_sleep_ms(100);
+    for (uint64_t i = 0; i < 10; i++) {
+        struct loop_message there;
+        gpu_exchange(HOST, 0, 4 * LARGE, 50 + i);
+        there = (struct loop_message){.seed = i};
+        loop_buffer_create_on(&there.source, 0, 4 * LARGE);
+        loop_buffer_create_on(&there.sink, HOST, 4 * LARGE);
+        loop_fill(there.source.data, 4 * LARGE, i);
+        there.recv = loop_recv(LEFT, there.sink.data, 4 * LARGE, 70 + i);
+        there.send = loop_send(RIGHT, there.source.data, 4 * LARGE, 70 + i);
+        gpu_message_finish(&there);
+    }
+    struct weft_completion completion;
+    LOOP_CHECK(!weft_test(sends[COUNT - 1], &completion), "the peer was not stopped");
+    astray_set_rail(5, &(struct wf_sim_rail){0});
+    for (int i = 0; i < COUNT; i++) {
+        loop_done(receives[i], 0, 4 * LARGE);
+        loop_done(sends[i], 0, 4 * LARGE);
+        loop_buffer_unmap(&stuck[i]);
+        loop_buffer_unmap(&away[i]);
+    }
+    weft_connection_close(hub_end.connection, 2000, NULL);
+    weft_peer_close(hub_end.peer, 2000, NULL);
+    loop_node_stop(&hub);
+    for (int i = 0; i < 2; i++)
+        loop_node_stop(&peer[i]);
+}
+
+/* Write, read, list and notification between GPUs, with a registration of device memory at the far side. */
+static void one_sided_between_gpus(void)
+{
+    enum { PIECES = 500, LENGTH = 777 };
+    static struct weft_piece pieces[PIECES];
+    struct weft_registration *registration = NULL;
+    struct loop_buffer far, near, back;
+    struct weft_request *request = NULL, *heard = NULL;
+    struct weft_error err = {0};
+    char note[16] = "";
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    loop_buffer_create_on(&far, 1, (size_t)PIECES * LENGTH);
+    loop_buffer_create_on(&near, 0, far.size);
+    loop_buffer_create_on(&back, 2, far.size);
+    loop_fill(near.data, near.size, 9);
+    LOOP_CALL(weft_register(astray_pair.node[1].context, far.data, far.size, &registration, &err), &err);
+    uint64_t key = weft_registration_key(registration);
+    struct weft_options tell = {.flags = WEFT_NOTIFY, .notify_tag = 4, .notify_data = "there", .notify_length = 6};
+    wf_sim_memory_slow(devices, 1, 1 * WF_NS_PER_MS, 5 * WF_NS_PER_MS);
+    LOOP_CHECK(weft_recv_notification(RIGHT, note, sizeof note, NULL, &heard) == 0, "a receive");
+    LOOP_CHECK(weft_write(LEFT, near.data, near.size, key, 0, &tell, &request) == 0, "a write");
+    struct weft_completion completion = loop_end(heard);
+    LOOP_CHECK(completion.status == 0 && completion.tag == 4 && strcmp(note, "there") == 0, "%s", completion.text);
+    LOOP_CHECK(loop_wrong(far.data, far.size, 9) < 0, "notified before the data was in its memory");
+    loop_done(request, 0, near.size);
+    wf_sim_memory_slow(devices, 1, 2 * WF_NS_PER_US, 60 * WF_NS_PER_US);
+    LOOP_CHECK(weft_read(LEFT, back.data, back.size, key, 0, NULL, &request) == 0, "a read");
+    loop_done(request, 0, back.size);
+    LOOP_CHECK(loop_wrong(back.data, back.size, 9) < 0, "read wrong");
+    loop_set(far.data, far.size, LOOP_POISON);
+    loop_set(back.data, back.size, LOOP_POISON);
+    for (uint64_t i = 0; i < PIECES; i++) {
+        uint64_t at = i * 7 % PIECES * LENGTH;
+        pieces[i] = (struct weft_piece){.local = at, .remote = at, .length = LENGTH};
+    }
+    LOOP_CHECK(weft_write_list(LEFT, near.data, pieces, PIECES, key, NULL, &request) == 0, "a list");
+    loop_done(request, 0, near.size);
+    LOOP_CHECK(loop_wrong(far.data, far.size, 9) < 0, "a list was written wrong");
+    LOOP_CHECK(weft_read_list(LEFT, back.data, pieces, PIECES, key, NULL, &request) == 0, "a list");
+    loop_done(request, 0, back.size);
+    LOOP_CHECK(loop_wrong(back.data, back.size, 9) < 0, "a list was read wrong");
+    for (int way = 0; way < 4; way++) { /* at both sides, in both directions */
+        bool reads = way % 2, near_fails = way / 2;
+        if (reads && near_fails) /* its owner's part is done: the memory has been read */
+            tell.flags = 0;
+        wf_sim_memory_fail_copy(devices, near_fails ? 0 : 1, reads == near_fails ? WF_COPY_IN : WF_COPY_OUT, 2, false);
+        int rc = reads ? weft_read(LEFT, near.data, near.size, key, 0, &tell, &request)
+                       : weft_write(LEFT, near.data, near.size, key, 0, &tell, &request);
+        LOOP_CHECK(rc == 0, "%d", rc);
+        completion = loop_end(request);
+        LOOP_CHECK(completion.status == -EIO, "%s with a copy that fails %s: %d %s", reads ? "read" : "write",
+                   near_fails ? "here" : "there", completion.status, completion.text);
+    }
+    LOOP_CHECK(weft_recv_notification(RIGHT, note, sizeof note, NULL, &heard) == 0, "a receive");
+    LOOP_CHECK(weft_wait(heard, 50, &completion) == -ETIMEDOUT, "a notification of what failed");
+    weft_cancel(heard);
+    loop_done(heard, -ECANCELED, 0);
+    loop_world_deregister(registration);
+    loop_buffer_unmap(&far);
+    loop_buffer_unmap(&near);
+    loop_buffer_unmap(&back);
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+}
+
+int main(int argc, char **argv)
+{
+    loop_begin(argc, argv);
+    devices = loop_sim_memory();
+    const struct CMUnitTest tests[] = {
+        LOOP_CASE(a_slow_sender_holds_up_nobody, 20),
+        LOOP_CASE(a_slow_receiver_holds_up_nobody, 20),
+        LOOP_CASE(a_stopped_peer_keeps_no_slots, 30),
+        LOOP_CASE(one_sided_between_gpus, 20),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

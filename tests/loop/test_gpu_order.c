@@ -1,0 +1,336 @@
+/* test_gpu_order.c: operations in the order of a stream's work, and memory that is not as it must be. */
+#include "gpu.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SMALL 1000
+#define LARGE (1024 * 1024 + 3)
+#define SETTINGS "chunk=64K"
+
+static struct wf_sim_memory *devices;
+static const size_t sizes[] = {1, SMALL, 40000, LARGE};
+#define SIZE_COUNT (sizeof(sizes) / sizeof(sizes[0]))
+
+/* --- streams --- */
+
+/* What a kernel in the stream does: looks at memory, then writes it. */
+struct kernel {
+    struct loop_buffer *buffer;
+    uint64_t seed; /* what it writes; 0: nothing */
+    bool ran;
+    uint64_t expected; /* what it finds; 0: it does not look */
+    bool poisoned;     /* it finds LOOP_POISON */
+    bool wrong;
+};
+
+static void run_kernel(void *argument)
+{
+    struct kernel *kernel = argument;
+    struct loop_buffer *buffer = kernel->buffer;
+    kernel->ran = true;
+    if (kernel->expected)
+        kernel->wrong = loop_wrong(buffer->data, buffer->size, kernel->expected) >= 0;
+    if (kernel->poisoned)
+        kernel->wrong = loop_differs(buffer->data, buffer->size, LOOP_POISON) >= 0;
+    if (kernel->seed)
+        loop_fill(buffer->data, buffer->size, kernel->seed);
+}
+
+static struct weft_request *post(bool send, struct loop_buffer *buffer, struct wf_sim_stream *stream, uint64_t tag)
+{
+    struct weft_options options = {.flags = WEFT_ON_STREAM, .stream = stream};
+    struct weft_request *request = NULL;
+    int rc = send ? weft_send(LEFT, buffer->data, buffer->size, tag, &options, &request)
+                  : weft_recv(RIGHT, buffer->data, buffer->size, tag, &options, &request);
+    LOOP_CHECK(rc == 0 && request, "%s on a stream: %s", send ? "weft_send" : "weft_recv", strerror(-rc));
+    return request;
+}
+
+static void until_idle(struct wf_sim_stream *stream)
+{
+    ASTRAY_UNTIL(wf_sim_stream_idle(stream), "the stream does not go on");
+}
+
+/* Work that writes the source is in the stream before the send, work that overwrites it after. */
+static void sends_in_order(size_t size, bool own_stream)
+{
+    struct loop_message message = {.seed = 70};
+    struct weft_completion completion;
+
+    loop_note("a send of %zu bytes", size);
+    loop_buffer_create_on(&message.source, 0, size);
+    loop_buffer_create_on(&message.sink, HOST, size);
+    loop_set(message.source.data, size, 0x77);
+    struct kernel before = {.buffer = &message.source, .seed = 70}, after = {.buffer = &message.source, .seed = 71};
+    struct wf_sim_stream *stream = own_stream ? wf_sim_stream_create(devices, 0) : wf_sim_stream_default(devices, 0);
+    wf_sim_stream_work(stream, WF_NEVER);
+    wf_sim_stream_call(stream, run_kernel, &before);
+    message.recv = loop_recv(RIGHT, message.sink.data, size, 1);
+    message.send = post(true, &message.source, own_stream ? stream : NULL, 1);
+    wf_sim_stream_call(stream, run_kernel, &after);
+    LOOP_CHECK(weft_wait(message.send, 50, &completion) == -ETIMEDOUT, "sent before its time");
+    LOOP_CHECK(weft_wait(message.recv, 50, &completion) == -ETIMEDOUT, "received before its time");
+    LOOP_CHECK(!before.ran && !after.ran, "the stream goes on by itself");
+    wf_sim_stream_release(stream);
+    loop_done(message.recv, 0, size);
+    loop_done(message.send, 0, size);
+    LOOP_CHECK(loop_wrong(message.sink.data, size, 70) < 0, "not what the stream had written before");
+    until_idle(stream);
+    LOOP_CHECK(after.ran, "work after the send was lost");
+    if (own_stream)
+        wf_sim_stream_destroy(stream);
+    loop_message_destroy(&message);
+}
+
+static void sends_wait_for_their_stream(void)
+{
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    for (size_t i = 0; i < 2 * SIZE_COUNT; i++)
+        sends_in_order(sizes[i / 2], i % 2);
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+}
+
+/* The landing is not touched before its time, and work after the receive sees the message. */
+static void receives_in_order(size_t size, bool early)
+{
+    struct loop_message message = {.seed = 80};
+    struct weft_completion completion;
+
+    loop_note("a receive of %zu bytes, posted %s", size, early ? "before the send" : "after it");
+    loop_buffer_create_on(&message.source, HOST, size);
+    loop_buffer_create_on(&message.sink, 1, size);
+    loop_fill(message.source.data, size, 80);
+    loop_set(message.sink.data, size, LOOP_POISON);
+    struct kernel before = {.buffer = &message.sink, .poisoned = true},
+                  after = {.buffer = &message.sink, .expected = 80};
+    struct wf_sim_stream *stream = wf_sim_stream_create(devices, 1);
+    wf_sim_stream_work(stream, WF_NEVER);
+    wf_sim_stream_call(stream, run_kernel, &before);
+    if (!early)
+        message.send = loop_send(LEFT, message.source.data, size, 2);
+    loop_sleep_ms(early ? 0 : 10);
+    message.recv = post(false, &message.sink, stream, 2);
+    wf_sim_stream_call(stream, run_kernel, &after);
+    if (early)
+        message.send = loop_send(LEFT, message.source.data, size, 2);
+    LOOP_CHECK(weft_wait(message.recv, 50, &completion) == -ETIMEDOUT, "received before its time");
+    gpu_exchange(2, 2, LARGE, 3); /* nobody else waits for the stream */
+    wf_sim_stream_release(stream);
+    loop_done(message.recv, 0, size);
+    loop_done(message.send, 0, size);
+    until_idle(stream);
+    LOOP_CHECK(before.ran && !before.wrong, "the landing was written before its time");
+    LOOP_CHECK(after.ran && !after.wrong, "work after the receive did not find the message");
+    loop_message_verify(&message);
+    wf_sim_stream_destroy(stream);
+    loop_message_destroy(&message);
+}
+
+static void receives_wait_for_their_stream(void)
+{
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    for (size_t i = 0; i < 2 * SIZE_COUNT; i++)
+        receives_in_order(sizes[i / 2], i % 2);
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+}
+
+/* However an operation ends, the stream goes on. */
+static void streams_go_on_after_errors(void)
+{
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    for (size_t i = 0; i < 6 * SIZE_COUNT; i++) {
+        size_t size = sizes[i / 6];
+        bool send = i % 2, released = i % 6 / 2 != 1, fails = i % 6 / 2 == 2;
+        struct loop_buffer buffer;
+        loop_note("%s of %zu bytes, %s", send ? "send" : "receive", size,
+                  fails      ? "fails"
+                  : released ? "cancelled"
+                             : "cancelled before its time");
+        loop_buffer_create_on(&buffer, 0, size);
+        struct kernel after = {.buffer = &buffer};
+        struct wf_sim_stream *stream = wf_sim_stream_create(devices, 0);
+        wf_sim_stream_work(stream, WF_NEVER);
+        struct weft_request *request = post(send, &buffer, stream, 100 + i);
+        wf_sim_stream_call(stream, run_kernel, &after);
+        if (fails)
+            wf_sim_memory_fail_copy(devices, 0, WF_COPY_MARK, 1, false);
+        if (released)
+            wf_sim_stream_release(stream);
+        loop_sleep_ms(5);
+        weft_cancel(request);
+        struct weft_completion completion;
+        if (!released) { /* it may have to wait for the mark that is in the stream */
+            if (weft_wait(request, 50, &completion) == 0)
+                request = NULL;
+            LOOP_CHECK(!after.ran, "the stream goes on by itself");
+            wf_sim_stream_release(stream);
+        }
+        if (request)
+            completion = loop_end(request);
+        LOOP_CHECK(completion.status < 0 || (send && size <= SMALL), "ended with %d", completion.status);
+        until_idle(stream);
+        LOOP_CHECK(after.ran, "work after the operation was lost");
+        wf_sim_memory_fail_copy(devices, 0, WF_COPY_MARK, 0, false);
+        wf_sim_stream_destroy(stream);
+        loop_buffer_unmap(&buffer);
+        struct loop_buffer sink; /* of a small send that was complete */
+        loop_buffer_create_on(&sink, HOST, size);
+        if (send && completion.status == 0)
+            loop_done(loop_recv(RIGHT, sink.data, size, 100 + i), 0, size);
+        loop_buffer_unmap(&sink);
+    }
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+}
+
+/* A pipeline: each message is made by the work before it and used up by the work after. */
+static void many_in_one_stream(void)
+{
+    enum { COUNT = 20 };
+    struct loop_buffer source, sink;
+    struct kernel make[COUNT], use[COUNT];
+    struct weft_request *sends[COUNT], *receives[COUNT];
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    for (size_t s = 0; s < SIZE_COUNT; s++) {
+        struct wf_sim_stream *from = wf_sim_stream_create(devices, 0), *to = wf_sim_stream_create(devices, 1);
+        loop_note("%zu bytes", sizes[s]);
+        loop_buffer_create_on(&source, 0, sizes[s]);
+        loop_buffer_create_on(&sink, 1, sizes[s]);
+        for (int i = 0; i < COUNT; i++) {
+            make[i] = (struct kernel){.buffer = &source, .seed = 500 + (uint64_t)i};
+            use[i] = (struct kernel){.buffer = &sink, .expected = 500 + (uint64_t)i};
+            wf_sim_stream_work(from, 20 * WF_NS_PER_US);
+            wf_sim_stream_call(from, run_kernel, &make[i]);
+            sends[i] = post(true, &source, from, 4);
+            receives[i] = post(false, &sink, to, 4);
+            wf_sim_stream_call(to, run_kernel, &use[i]);
+        }
+        for (int i = 0; i < COUNT; i++) {
+            loop_done(sends[i], 0, sizes[s]);
+            loop_done(receives[i], 0, sizes[s]);
+        }
+        until_idle(from);
+        until_idle(to);
+        for (int i = 0; i < COUNT; i++)
+            LOOP_CHECK(use[i].ran && !use[i].wrong, "message %d is not what stood in the stream before it", i);
+        wf_sim_stream_destroy(from);
+        wf_sim_stream_destroy(to);
+        loop_buffer_unmap(&source);
+        loop_buffer_unmap(&sink);
+    }
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+}
+
+/* --- memory that is not as it must be --- */
+
+static void refused(int rc, int expected, const char *what)
+{
+    LOOP_CHECK(rc == expected, "%s: %d, expected %d", what, rc, expected);
+}
+
+/* Device memory that nobody has registered, or not all of it. */
+static void unregistered_memory(void)
+{
+    struct weft_registration *part = NULL, *host = NULL;
+    struct weft_error err = {0};
+    struct weft_request *request = NULL;
+    struct weft_piece piece = {.local = 0, .remote = 0, .length = 10};
+    static unsigned char there[1000];
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 1);
+    unsigned char *memory = wf_sim_memory_take(devices, 0, LARGE);
+    struct weft_context *context = astray_pair.node[0].context;
+    gpu_exchange(0, 0, SMALL, 1);
+    LOOP_CALL(weft_register(astray_pair.node[1].context, there, sizeof there, &host, &err), &err);
+    uint64_t key = weft_registration_key(host);
+    refused(weft_send(LEFT, memory, 10, 1, NULL, &request), -EFAULT, "a send");
+    refused(weft_send(LEFT, memory + 5, LARGE - 5, 1, NULL, &request), -EFAULT, "a large send");
+    refused(weft_recv(LEFT, memory, 10, 1, NULL, &request), -EFAULT, "a receive");
+    refused(weft_write(LEFT, memory, 10, key, 0, NULL, &request), -EFAULT, "a write");
+    refused(weft_read(LEFT, memory, 10, key, 0, NULL, &request), -EFAULT, "a read");
+    refused(weft_write_list(LEFT, memory, &piece, 1, key, NULL, &request), -EFAULT, "a list");
+    refused(weft_recv_notification(LEFT, memory, 10, NULL, &request), -EFAULT, "a notification");
+    LOOP_CALL(weft_register(context, memory + 100, 1000, &part, &err), &err);
+    LOOP_CHECK(weft_registration_kind(part) == WEFT_MEMORY_CUDA, "kind %d", weft_registration_kind(part));
+    refused(weft_send(LEFT, memory + 99, 10, 1, NULL, &request), -EFAULT, "a byte before the registration");
+    refused(weft_send(LEFT, memory + 100, 1001, 1, NULL, &request), -EFAULT, "a byte behind it");
+    struct weft_options options = {.registration = part};
+    refused(weft_send(LEFT, memory + 99, 10, 1, &options, &request), -EINVAL, "not in the registration it names");
+    LOOP_CHECK(weft_send(LEFT, memory + 100, 1000, 1, &options, &request) == 0, "what is registered");
+    loop_done(loop_recv(RIGHT, there, sizeof there, 1), 0, sizeof there);
+    loop_done(request, 0, sizeof there);
+    loop_world_deregister(part);
+    refused(weft_send(LEFT, memory + 100, 10, 1, NULL, &request), -EFAULT, "what was registered");
+    options = (struct weft_options){.flags = WEFT_ON_STREAM};
+    refused(weft_send(LEFT, there, 10, 1, &options, &request), -EINVAL, "host memory in a stream's order");
+    loop_world_deregister(host);
+    wf_sim_memory_give(devices, memory);
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+}
+
+static void registered_over_two_allocations(void)
+{
+    enum { COUNT = 20, SIZE = 512 };
+    struct weft_registration *registration = NULL;
+    struct weft_error err = {0};
+    unsigned char *parts[COUNT];
+    int spans = 0;
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 1);
+    for (int i = 0; i < COUNT; i++)
+        parts[i] = wf_sim_memory_take(devices, 1, SIZE);
+    for (int i = 1; i < COUNT; i++) {
+        int rc = weft_register(astray_pair.node[0].context, parts[i - 1] + 10, SIZE, &registration, &err);
+        LOOP_CHECK(rc == -EINVAL && registration == NULL, "%d: %s", rc, err.text);
+        spans += strstr(err.text, "two allocations") != NULL;
+    }
+    LOOP_CHECK(spans > 0, "no two allocations touch: nothing was tested");
+    for (int i = 0; i < COUNT; i++)
+        wf_sim_memory_give(devices, parts[i]);
+    loop_pair_destroy(&astray_pair);
+}
+
+/* The public calls of those who have no CUDA of their own. */
+static void memory_without_cuda(void)
+{
+    struct weft_gpu_info gpus[8];
+    struct weft_error err = {0};
+    unsigned char there[100], back[100];
+    void *memory = NULL;
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 1);
+    struct weft_context *context = astray_pair.node[0].context;
+    LOOP_CHECK(weft_gpu_alloc(context, 77, 100, &memory, &err) == -ENODEV && err.text[0] && !memory, "%s", err.text);
+    wf_sim_memory_fail_alloc(devices, 1, 1);
+    LOOP_CHECK(weft_gpu_alloc(context, 1, 100, &memory, &err) == -ENOMEM && err.text[0] && !memory, "%s", err.text);
+    LOOP_CALL(weft_gpu_alloc(context, 1, 100, &memory, &err), &err);
+    loop_fill(there, sizeof there, 3);
+    LOOP_CALL(weft_gpu_copy(context, memory, there, sizeof there, &err), &err);
+    LOOP_CALL(weft_gpu_copy(context, back, memory, sizeof there, &err), &err);
+    LOOP_CHECK(loop_wrong(back, sizeof back, 3) < 0, "wrong bytes");
+    int count = weft_context_gpus(context, gpus, 8);
+    LOOP_CHECK(count == 3 && gpus[1].index == 1 && gpus[1].in_use && !gpus[2].in_use, "%d GPUs", count);
+    LOOP_CHECK(strstr(weft_context_memory(context), "cuda"), "%s", weft_context_memory(context));
+    weft_gpu_free(context, 1, memory);
+    weft_gpu_free(context, 1, NULL);
+    loop_pair_destroy(&astray_pair);
+}
+
+int main(int argc, char **argv)
+{
+    loop_begin(argc, argv);
+    devices = loop_sim_memory();
+    const struct CMUnitTest tests[] = {
+        LOOP_CASE(sends_wait_for_their_stream, 20), LOOP_CASE(receives_wait_for_their_stream, 20),
+        LOOP_CASE(streams_go_on_after_errors, 20),  LOOP_CASE(many_in_one_stream, 20),
+        LOOP_CASE(unregistered_memory, 10),         LOOP_CASE(registered_over_two_allocations, 10),
+        LOOP_CASE(memory_without_cuda, 10),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
