@@ -83,6 +83,7 @@ struct peer_tool {
     const char *program; /* looked for on PATH, or in place->folder when it begins with "weft" */
     const char *package; /* Debian package that has it; NULL: part of Weft */
     bool many_buffers;   /* it can do more than one; a tool that cannot is left out where more are asked for */
+    bool gpu_memory;     /* it can move that; one that cannot is left out where that is asked for */
 
     /* How many variants it has for this case in this place. 0: it cannot measure this; `why` (never empty then) says
      * so in a few words. */
