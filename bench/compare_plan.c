@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "compare.h"
+#include "gpus.h"
 #include "link.h"
 #include "words.h"
 
@@ -160,6 +161,21 @@ static int pass_settings(const struct wf_config *config, struct bench_compare_te
     return 0;
 }
 
+/* Other tools move host memory, so that is what is compared unless GPU memory is asked for; a server does what the
+ * client wants. */
+static int find_memory(const struct bench_options *options, struct peer_place *place, struct wf_status *status)
+{
+    const char *asked = wf_config_text(options->config, WF_SET_MEMORY);
+    struct bench_gpus gpus = {.memory = BENCH_CUDA};
+    int rc = strcmp(asked, "cuda") == 0 ? bench_gpus_choose(&gpus, options, 1, status) : 0;
+
+    if (rc)
+        return rc;
+    if (strcmp(asked, "cuda") == 0 || (options->place == BENCH_PLACE_LISTEN && strcmp(asked, "auto") == 0))
+        place->memory = bench_memory_name(gpus.memory);
+    return 0;
+}
+
 static int find_folder(struct bench_compare_texts *texts, struct peer_place *place, struct wf_status *status)
 {
     ssize_t length = readlink("/proc/self/exe", texts->folder, sizeof(texts->folder) - 1);
@@ -179,20 +195,18 @@ int bench_compare_plan(struct bench_options *options, struct bench_compare_texts
                        struct wf_status *status)
 {
     struct wf_config *config = options->config;
-    const char *memory = wf_config_text(config, WF_SET_MEMORY);
     int rc = 0;
 
     memset(plan, 0, sizeof(*plan));
     plan->rounds = (int)wf_config_number(config, WF_SET_ROUNDS);
     plan->fixed_messages = !bench_is_default(config, WF_SET_ITERS) && wf_config_number(config, WF_SET_ITERS) > 0;
     plan->place.one_machine = options->place == BENCH_PLACE_LOCAL;
-    /* The client decides: a server does what its GPUs allow. */
-    plan->place.gpu_memory =
-        strcmp(memory, "cuda") == 0 || (options->place == BENCH_PLACE_LISTEN && strcmp(memory, "auto") == 0);
     if (!bench_is_default(config, WF_SET_PORT))
         plan->place.port = (int)wf_config_number(config, WF_SET_PORT);
     if (plan->place.one_machine && !wf_config_text(config, WF_SET_RAILS)[0])
         rc = wf_config_set(config, WF_SET_RAILS, "127.0.0.1", WF_ORIGIN_DEFAULT, "default of --local", status);
+    if (rc == 0)
+        rc = find_memory(options, &plan->place, status);
     if (rc == 0)
         rc = read_seconds(config, &plan->seconds, status);
     if (rc == 0)

@@ -40,7 +40,9 @@ struct peer_place {
     int rail_count;
     int port;         /* free at the server */
     bool one_machine; /* server and client run on this machine */
-    bool gpu_memory;  /* messages lie in the memory of each side's first GPU; a server leaves it to the client */
+    /* NULL: messages lie in host memory; else in that of each side's first GPU: "cuda", or "cuda (emulated)" with the
+     * driver of the tests, which is no GPU. A server leaves it to the client. */
+    const char *memory;
 
     const char *settings[PEER_WORDS_MAX]; /* "name=value" for Weft itself, ends with NULL */
 };

@@ -22,7 +22,7 @@ static int variants(const struct peer_case *asked, const struct peer_place *plac
     (void)asked;
     if (!has_gpu())
         snprintf(why, 200, "no GPU here");
-    else if (!place->gpu_memory)
+    else if (!place->memory)
         snprintf(why, 200, "moves GPU memory only, and this is host memory: use --memory cuda");
     else
         return 1;

@@ -52,7 +52,7 @@ static int prepare_row(const struct peers_plan *plan, const struct peer_case *as
         snprintf(row->why, sizeof(row->why), "has one buffer only");
         return 0;
     }
-    if (plan->place.gpu_memory && !tool->gpu_memory) {
+    if (plan->place.memory && !tool->gpu_memory) {
         snprintf(row->why, sizeof(row->why), "moves host memory here, and --memory is cuda");
         return 0;
     }

@@ -5,12 +5,13 @@
 : "${EMULATED:?the folder of the emulated libraries}"
 limit=100
 command -v jq >/dev/null || skip "jq is not here, to read the results"
-[ -e "$EMULATED/libcuda.so.1" ] && [ -e "$EMULATED/libnccl.so.2" ] || skip "the emulated libraries were not built"
+[ -e "$EMULATED/libcuda.so.1" ] || skip "no emulated driver was built"
+[ -e "$EMULATED/libnccl.so.2" ] || skip "no stand-in for NCCL was built"
 
 for name in $(env | sed -n 's/^\(NCCL_[A-Z_]*\)=.*/\1/p'); do
     unset "$name"
 done
-unset CUDA_MPS_PIPE_DIRECTORY VIRTUAL_ENV CONDA_PREFIX
+unset WEFT_CUDA VIRTUAL_ENV CONDA_PREFIX
 export CUDA_MPS_PIPE_DIRECTORY=$PWD/no-mps
 export LD_LIBRARY_PATH=$EMULATED${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export WEFT_EMULATED_GPUS=2
@@ -78,6 +79,17 @@ pass_if "more endpoints than GPUs, within nodes, too: $(tail -2 out)" grep -q ' 
 run 0 mesh --size 64K -n 4 --pattern incast --endpoints 3 --gpus 1 --backend nccl
 run 0 mesh --size 64K -n 4 --pattern bidir --buffers 3 --inflight 3 --backend weft,nccl,null
 pass_if "what moves nothing has no ratio" json 'all(.ratios[]; .against == "nccl (emulated)")'
+
+# ---- beside other tools
+weft peers --rounds 1 --seconds 0.02 --size 64K --memory cuda --json peers.json
+pass_if "weft peers: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "NCCL beside Weft on GPUs that are none: $(cat out)" grep -q 'memory: cuda (emulated): no GPU was measured' out
+pass_if "both are measured, and nothing of host memory: $(jq -c '.samples[]' peers.json)" json '
+    .memory == "cuda (emulated)" and all(.samples[]; .measured == (.backend == "weft" or .backend == "nccl")) and
+    any(.samples[]; .backend == "nccl" and .ratio > 0 and (.client.command | test("--backend=nccl")))' peers.json
+weft peers --rounds 1 --seconds 0.02 --size 64K --tools weft,nccl --json peers.json
+pass_if "never beside host memory: $(jq -c '.samples[]' peers.json)" json '.memory == "host" and
+    any(.samples[]; .backend == "nccl" and (.measured | not) and (.reason | test("use --memory cuda")))' peers.json
 
 # ---- wrong bytes are found
 NCCL_STANDIN=flip run 1 pair --size 64K -n 4 --backend weft,nccl

@@ -335,7 +335,7 @@ static void test_nccl(void **state)
     if (access("/dev/nvidia0", F_OK) != 0)
         assert_refused(&peer_nccl, &bandwidth, &place, "no GPU here");
     assert_int_equal(count(&peer_nccl, &bandwidth, &place), 0);
-    place.gpu_memory = true;
+    place.memory = "cuda";
     assert_int_equal(peer_nccl.commands(&bandwidth, &place, 0, &commands), 0);
     assert_command(&commands.client, "FOLDER/weft pair --connect=127.0.0.1:4711 --rails 127.0.0.1 --src=node1:gpu0 "
                                      "--dst=node0:gpu0 --size=1048576 --iters=2000 --warmup=100 --check=0 --buffers=1 "
@@ -351,7 +351,7 @@ static void test_weft_on_gpus(void **state)
 
     (void)state;
     memset(&commands, 0, sizeof(commands));
-    place.gpu_memory = true;
+    place.memory = "cuda";
     assert_int_equal(peer_weft.commands(&bandwidth, &place, 0, &commands), 0);
     peer_command_text(&commands.client, text, sizeof(text));
     assert_non_null(strstr(text, "--src=node1:gpu0 --dst=node0:gpu0"));
