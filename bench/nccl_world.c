@@ -48,6 +48,8 @@ static int set_variables(struct nccl_world *world, const struct bench_link *link
 
     if (rc == 0)
         rc = offer(world, "NCCL_IB_DISABLE", "1", status);
+    if (rc == 0)
+        rc = offer(world, "NCCL_MNNVL_ENABLE", "0", status);
     list_interfaces(link, interfaces, sizeof(interfaces));
     if (rc == 0 && interfaces[0])
         rc = offer(world, "NCCL_SOCKET_IFNAME", interfaces, status);
