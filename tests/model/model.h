@@ -175,6 +175,8 @@ int model_finish(struct model_world *world, struct weft_request *request);
 /* In some schedules there are devices, and copies that fail: by the seed alone, so that what else it draws stays. */
 void model_devices_open(struct model_world *world);
 void model_devices_close(struct model_world *world);
+/* No copy that starts from now on fails. */
+void model_devices_mend(struct model_world *world);
 /* Memory of a user of `node`, on a device or not. `*view`: where the test sees it. */
 void *model_memory_take(struct model_world *world, int node, uint64_t bytes, uint8_t **view);
 void model_memory_give(struct model_world *world, void *memory);

@@ -25,6 +25,12 @@ void model_devices_open(struct model_world *world)
         wf_sim_memory_fail_percent(world->devices, i, 3);
 }
 
+void model_devices_mend(struct model_world *world)
+{
+    for (int i = 0; i < 2 && world->failing; i++)
+        wf_sim_memory_fail_percent(world->devices, i, 0);
+}
+
 void model_devices_close(struct model_world *world)
 {
     wf_sim_memory_destroy(world->devices);

@@ -386,6 +386,7 @@ bool model_drain(struct model_world *world)
 {
     if (model_standing_still(world))
         return false;
+    model_devices_mend(world); /* the last messages arrive */
     bool done = true;
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {

@@ -51,6 +51,8 @@ uint64_t wf_stage_in_limit(struct wf_inbound *inbound)
     uint64_t limit = (inbound->copied + window(inbound)) / chunk * chunk;
     if (limit < inbound->burst)
         limit = inbound->burst;
+    if (limit < inbound->granted) /* what was granted may be on its way: more messages take nothing back */
+        limit = inbound->granted;
     return limit < inbound->total ? limit : inbound->total;
 }
 
