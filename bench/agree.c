@@ -10,7 +10,7 @@
 #include "memory.h"
 #include "words.h"
 
-#define HELLO "weft.bench/3"
+#define HELLO "weft.bench/4"
 
 /* What node1 decides for both. Everything else is each node's own. */
 static const enum wf_setting_id shared_settings[] = {
@@ -25,7 +25,7 @@ static const enum wf_setting_id shared_settings[] = {
 
 /* ------------------------------------------------------------------------------------------- about this node */
 
-static void read_boot_id(char *buffer, size_t room)
+void bench_boot_id(char *buffer, size_t room)
 {
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
@@ -36,17 +36,24 @@ static void read_boot_id(char *buffer, size_t room)
         fclose(file);
 }
 
-static json_t *host_facts(const struct bench_link *link)
+static json_t *host_facts(const struct bench_link *link, uint32_t endpoints)
 {
+    json_t *states = bench_gpu_states(&link->gpus, endpoints), *facts;
     struct utsname system;
-    char name[16];
+    char name[16], sharing[600];
 
     uname(&system);
     snprintf(name, sizeof(name), "node%d", link->node);
-    return json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s}", "node", name, "name", system.nodename, "kernel",
-                     system.release, "machine", system.machine, "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN),
-                     "memory_bytes", (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
-                     weft_context_engine(link->context), "weft", weft_version());
+    facts = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name", system.nodename,
+                      "kernel", system.release, "machine", system.machine, "cpus",
+                      (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
+                      (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
+                      weft_context_engine(link->context), "weft", weft_version(), "memory",
+                      bench_memory_name(link->gpus.memory), "gpus", bench_gpus_to_json(&link->gpus, endpoints),
+                      "gpu_sharing", bench_gpus_sharing(&link->gpus, endpoints, sharing, sizeof(sharing)));
+    bench_gpu_states_into(facts, states, "before");
+    json_decref(states);
+    return facts;
 }
 
 static json_t *fallback_lines(const struct bench_link *link)
@@ -59,6 +66,8 @@ static json_t *fallback_lines(const struct bench_link *link)
         if (line[0])
             json_array_append_new(lines, json_sprintf("node%d: %s", link->node, line));
     free(copy);
+    if (link->gpus.fallback[0])
+        json_array_append_new(lines, json_sprintf("node%d: %s", link->node, link->gpus.fallback));
     return lines;
 }
 
@@ -107,9 +116,26 @@ static json_t *fault_totals(const struct bench_link *link)
 
 json_t *bench_totals(const struct bench_link *link)
 {
-    return json_pack("{s:o, s:o, s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link), "footprint",
-                     bench_footprint_to_json(&link->footprint), "affinity",
-                     bench_placement_to_json(&link->placement, link->context));
+    json_t *states = link->gpu_states;
+
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link),
+                     "footprint", bench_footprint_to_json(&link->footprint), "affinity",
+                     bench_placement_to_json(&link->placement, link->context), "gpus",
+                     states ? json_incref(states) : json_null(), "backends",
+                     link->backends ? json_incref(link->backends) : json_array());
+}
+
+/* What the run needs of each GPU of this node. */
+static json_t *gpu_needs(const struct bench_agreement *agreement)
+{
+    const struct bench_gpus *gpus = &agreement->link->gpus;
+    json_t *all = json_array();
+
+    for (uint32_t i = 0; i < gpus->count; i++)
+        json_array_append_new(
+            all, json_pack("{s:s, s:I}", "pci", gpus->infos[i].pci, "need_bytes",
+                           (json_int_t)bench_memory_need_at(agreement->plan, agreement->link->node, gpus->count, i)));
+    return all;
 }
 
 /* What both nodes tell about themselves. */
@@ -119,13 +145,16 @@ static json_t *introduction(const struct bench_agreement *agreement)
     const struct wf_config *config = agreement->options->config;
     char boot[64];
 
-    read_boot_id(boot, sizeof(boot));
-    return json_pack("{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:s}", "hello", HELLO, "boot_id", boot,
-                     "command", bench_command_name(agreement->options->command), "latency", agreement->options->latency,
-                     "need_bytes", (json_int_t)bench_memory_need(agreement->plan, link->node), "eager",
-                     (json_int_t)wf_config_number(config, WF_SET_EAGER), "digest",
-                     json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host", host_facts(link), "rails",
-                     rail_totals(link), "fallbacks", fallback_lines(link), "stamp", agreement->result->stamp);
+    bench_boot_id(boot, sizeof(boot));
+    return json_pack(
+        "{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:o}", "hello", HELLO, "boot_id", boot,
+        "command", bench_command_name(agreement->options->command), "latency", agreement->options->latency,
+        "need_bytes", (json_int_t)bench_memory_need(agreement->plan, link->node, &link->gpus), "eager",
+        (json_int_t)wf_config_number(config, WF_SET_EAGER), "digest",
+        json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host",
+        host_facts(link, agreement->plan->endpoints), "rails", rail_totals(link), "fallbacks", fallback_lines(link),
+        "stamp", agreement->result->stamp, "endpoints", (json_int_t)agreement->plan->endpoints, "memory",
+        bench_memory_name(link->gpus.memory), "gpus", gpu_needs(agreement));
 }
 
 /* ------------------------------------------------------------------------------------------- settings */
@@ -191,6 +220,7 @@ static int adopt(struct bench_agreement *agreement, const json_t *hello, struct 
 {
     const json_t *settings = json_object_get(hello, "settings");
     const char *command = json_string_value(json_object_get(hello, "command"));
+    struct bench_link *link = agreement->link;
     int rc = 0;
 
     if (!command || strcmp(command, bench_command_name(agreement->options->command)) != 0)
@@ -202,9 +232,15 @@ static int adopt(struct bench_agreement *agreement, const json_t *hello, struct 
                        status);
     if (rc)
         return rc;
+    /* Their word on memory may be another, and of endpoints it is their number that counts. */
+    rc = bench_gpus_choose(&link->gpus, agreement->options, link->node, status);
+    if (rc)
+        return rc;
+    agreement->options->default_endpoints = (uint32_t)json_integer_value(json_object_get(hello, "endpoints"));
     pthread_mutex_lock(&agreement->result->lock); /* the signal thread may ask what was planned */
     bench_plan_fini(agreement->plan);
     rc = bench_plan_init(agreement->plan, agreement->options, status);
+    bench_plan_set_memory(agreement->plan, link->node, link->gpus.memory, link->gpus.count);
     pthread_mutex_unlock(&agreement->result->lock);
     return rc;
 }
@@ -231,18 +267,52 @@ static void remember(struct bench_result *result, int node, const json_t *about)
     pthread_mutex_unlock(&result->lock);
 }
 
+/* What the other node needs of a GPU, where it has the same one. */
+static uint64_t their_need_of(const json_t *theirs, const char *pci)
+{
+    const json_t *gpu;
+    size_t index;
+
+    json_array_foreach(json_object_get(theirs, "gpus"), index, gpu)
+    {
+        const char *address = json_string_value(json_object_get(gpu, "pci"));
+        if (pci[0] && address && strcmp(address, pci) == 0)
+            return (uint64_t)json_integer_value(json_object_get(gpu, "need_bytes"));
+    }
+    return 0;
+}
+
+static int check_gpus(const struct bench_agreement *agreement, const json_t *theirs, bool together,
+                      struct wf_status *status)
+{
+    const struct bench_gpus *gpus = &agreement->link->gpus;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < gpus->count; i++) {
+        uint64_t need = bench_memory_need_at(agreement->plan, agreement->link->node, gpus->count, i);
+        if (together && __builtin_add_overflow(need, their_need_of(theirs, gpus->infos[i].pci), &need))
+            need = UINT64_MAX;
+        rc = bench_memory_check_gpu(agreement->plan, &gpus->infos[i], need, status);
+    }
+    return rc;
+}
+
 /* Both nodes on one machine share its memory. */
 static int check_memory(const struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
 {
-    uint64_t need = bench_memory_need(agreement->plan, agreement->link->node);
+    uint64_t need = bench_memory_need(agreement->plan, agreement->link->node, &agreement->link->gpus);
     uint64_t their_need = (uint64_t)json_integer_value(json_object_get(theirs, "need_bytes"));
     const char *their_boot = json_string_value(json_object_get(theirs, "boot_id"));
     char boot[64];
+    bool together;
+    int rc;
 
-    read_boot_id(boot, sizeof(boot));
-    if (boot[0] && their_boot && strcmp(boot, their_boot) == 0 && __builtin_add_overflow(need, their_need, &need))
+    bench_boot_id(boot, sizeof(boot));
+    together = boot[0] && their_boot && strcmp(boot, their_boot) == 0;
+    if (together && __builtin_add_overflow(need, their_need, &need))
         need = UINT64_MAX;
-    return bench_memory_check(agreement->plan, need, status);
+    rc = bench_memory_check(agreement->plan, need, status);
+    return rc ? rc : check_gpus(agreement, theirs, together, status);
 }
 
 static int check_digest(const json_t *mine, const json_t *theirs, struct wf_status *status)
@@ -294,6 +364,16 @@ static int grant(struct bench_agreement *agreement, json_t **mine, json_t **thei
     return rc ? rc : bench_control_say(agreement->control, *mine, status);
 }
 
+/* What the other node's messages lie in: a node of host memory and one of GPU memory can measure together. */
+static void adopt_memory(struct bench_plan *plan, int node, const json_t *theirs)
+{
+    const char *text = json_string_value(json_object_get(theirs, "memory"));
+    enum bench_memory memory = bench_memory_named(text ? text : "host");
+
+    bench_plan_set_memory(plan, node, memory < BENCH_MEMORIES ? memory : BENCH_HOST,
+                          (uint32_t)json_array_size(json_object_get(theirs, "gpus")));
+}
+
 int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
 {
     json_t *mine = NULL, *theirs = NULL;
@@ -311,6 +391,7 @@ int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
         agreement->eager = one > other ? one : other;
         if (node == 1 && stamp)
             bench_result_stamp(agreement->result, stamp);
+        adopt_memory(agreement->plan, 1 - node, theirs);
         remember(agreement->result, node, mine);
         remember(agreement->result, 1 - node, theirs);
     }

@@ -15,7 +15,7 @@
 struct bench_agreement {
     struct bench_options *options; /* node0: settings are replaced by node1's */
     struct bench_plan *plan;       /* node0: made again */
-    struct bench_link *link;
+    struct bench_link *link;       /* node0: its GPUs are chosen again */
     struct bench_control *control;
     struct bench_result *result; /* hosts, rails, fallbacks of both nodes are filled in; the stamp is node0's */
     FILE *news;                  /* where adopted settings are printed; NULL: nowhere */
@@ -23,6 +23,9 @@ struct bench_agreement {
 };
 
 int bench_agree(struct bench_agreement *agreement, struct wf_status *status);
+
+/* What the kernel calls this boot of the machine, "" where it does not say: equal for nodes on one machine. */
+void bench_boot_id(char *buffer, size_t room);
 
 /* The options with which node1 measures what is set here, each with a blank before it. */
 void bench_print_shared(const struct wf_config *config, FILE *out);

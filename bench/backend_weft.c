@@ -1,8 +1,8 @@
 /*
  * The backend that is measured: one connection for each two endpoints, used in both directions. Pairs within a node
- * talk over a session of their own between two further contexts of this process, over the same rails.
+ * talk over a session of their own, of a further context that has connected to itself over the same rails.
  */
-#include "backend.h"
+#include "backends.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "arena.h"
 #include "base/clock.h"
 #include "interrupt.h"
 
@@ -21,11 +22,18 @@
 #define SHORT_POLL_NS 5000
 #define NAP_NS 50000
 
-/* Two contexts of this process that are joined: [0] listens and receives, [1] connects and sends. */
+/* What a context knows of a place of the arena; NULL: host memory, or nothing. */
+struct known {
+    struct weft_registration *stream, *landings;
+};
+
+/* A context that has connected to itself: what lies in GPU memory is copied from GPU to GPU. [0] listens and receives,
+ * [1] connects and sends; the endpoints of the latter have numbers of their own, behind those of the former. */
 struct self {
-    struct weft_context *contexts[SELF_SIDES];
+    struct weft_context *context;
     struct weft_peer *peers[SELF_SIDES];
     struct weft_endpoint **endpoints[SELF_SIDES];
+    struct known *known; /* by place; NULL: host memory */
 };
 
 struct bench_backend {
@@ -33,11 +41,14 @@ struct bench_backend {
     struct bench_link *link;
     struct weft_endpoint **endpoints;      /* of this node, by number; NULL where no pair uses it */
     struct weft_connection **send, **recv; /* by pair; NULL where this node has no such part */
+    struct known *known;                   /* to the link's context, by place; NULL: host memory */
+    struct known *used;                    /* by pair: what is sent and received with; NULL: host memory */
     struct self self;
     struct weft_queue *queue; /* NULL until many requests were expected */
     bool queued;              /* requests end there */
     struct weft_completion ended[BATCH];
     int ended_count, ended_next; /* those that wait() has not returned yet */
+    uint64_t live;               /* requests under way */
     bool mixed;                  /* requests of several contexts may wait at the same time */
     int next;                    /* where asking in turn goes on, so that no request starves */
 };
@@ -62,8 +73,8 @@ static char *connecting(const struct bench_pair *pair, char *text, size_t room)
 {
     char src[32], dst[32];
 
-    snprintf(text, room, "connecting %s and %s", bench_endpoint_name(pair->src_node, pair->src, src, sizeof(src)),
-             bench_endpoint_name(pair->dst_node, pair->dst, dst, sizeof(dst)));
+    snprintf(text, room, "connecting %s and %s", bench_src_name(pair, src, sizeof(src)),
+             bench_dst_name(pair, dst, sizeof(dst)));
     return text;
 }
 
@@ -73,7 +84,7 @@ static int join_inter(struct bench_backend *backend, const struct bench_pair *pa
 {
     struct weft_error err = {0};
     char what[80];
-    int rc = create_endpoint(backend->link->context, mine, bench_placement_node(&backend->link->placement, mine),
+    int rc = create_endpoint(backend->link->context, mine, bench_link_numa_node(backend->link, mine),
                              &backend->endpoints[mine], status);
 
     if (rc)
@@ -90,18 +101,20 @@ static int join_intra(struct bench_backend *backend, const struct bench_pair *pa
 {
     struct self *self = &backend->self;
     struct weft_error err = {0};
+    uint32_t sender = backend->plan->endpoints + pair->src;
     char what[80];
     int rc;
 
-    rc = create_endpoint(self->contexts[0], pair->dst, BENCH_ANY_NODE, &self->endpoints[0][pair->dst], status);
+    rc = create_endpoint(self->context, pair->dst, bench_link_numa_node(backend->link, pair->dst),
+                         &self->endpoints[0][pair->dst], status);
     if (rc == 0)
-        rc = create_endpoint(self->contexts[1], pair->src, BENCH_ANY_NODE, &self->endpoints[1][pair->src], status);
+        rc = create_endpoint(self->context, sender, bench_link_numa_node(backend->link, pair->src),
+                             &self->endpoints[1][pair->src], status);
     if (rc)
         return rc;
     rc = weft_connection_open(self->endpoints[1][pair->src], self->peers[1], pair->dst, OPEN_TIMEOUT_MS, send, &err);
     if (rc == 0)
-        rc = weft_connection_accept(self->endpoints[0][pair->dst], self->peers[0], pair->src, OPEN_TIMEOUT_MS, recv,
-                                    &err);
+        rc = weft_connection_accept(self->endpoints[0][pair->dst], self->peers[0], sender, OPEN_TIMEOUT_MS, recv, &err);
     return rc ? bench_weft_failed(status, &err, connecting(pair, what, sizeof(what))) : 0;
 }
 
@@ -116,16 +129,16 @@ static int join_self(struct bench_backend *backend, struct wf_status *status)
         self->endpoints[side] = calloc(backend->plan->endpoints, sizeof(*self->endpoints[side]));
         if (!self->endpoints[side])
             return wf_fail(status, -ENOMEM, "no memory for %u endpoints", backend->plan->endpoints);
-        if (weft_context_create(backend->link->settings, &self->contexts[side], &err) != 0)
-            return bench_weft_failed(status, &err, "within this node");
     }
-    rc = weft_listen(self->contexts[0], "127.0.0.1:0", &err);
+    if (weft_context_create(backend->link->settings, &self->context, &err) != 0)
+        return bench_weft_failed(status, &err, "within this node");
+    rc = weft_listen(self->context, "127.0.0.1:0", &err);
     if (rc == 0) {
-        snprintf(address, sizeof(address), "127.0.0.1:%d", weft_listen_port(self->contexts[0]));
-        rc = weft_connect(self->contexts[1], address, backend->link->connect_timeout_ms, &self->peers[1], &err);
+        snprintf(address, sizeof(address), "127.0.0.1:%d", weft_listen_port(self->context));
+        rc = weft_connect(self->context, address, backend->link->connect_timeout_ms, &self->peers[1], &err);
     }
     if (rc == 0)
-        rc = weft_accept(self->contexts[0], backend->link->connect_timeout_ms, &self->peers[0], &err);
+        rc = weft_accept(self->context, backend->link->connect_timeout_ms, &self->peers[0], &err);
     return rc ? bench_weft_failed(status, &err, "within this node") : 0;
 }
 
@@ -160,17 +173,100 @@ static int join_pairs(struct bench_backend *backend, struct wf_status *status)
     return rc;
 }
 
+/* ------------------------------------------------------------------------------------------- GPU memory */
+
+static int make_known(struct weft_context *context, void *base, uint64_t bytes, struct weft_registration **out,
+                      struct wf_status *status)
+{
+    struct weft_error err = {0};
+
+    if (!base || bytes == 0)
+        return 0;
+    return weft_register(context, base, bytes, out, &err) ? bench_weft_failed(status, &err, "GPU memory") : 0;
+}
+
+/* Host memory need not be registered. */
+static int make_all_known(const struct bench_backend *backend, struct weft_context *context, struct known **out,
+                          struct wf_status *status)
+{
+    const struct bench_arena *arena = backend->link->arena;
+    int rc = 0;
+
+    if (!backend->link->gpus.count)
+        return 0;
+    *out = calloc(arena->place_count, sizeof(**out));
+    if (!*out)
+        return wf_fail(status, -ENOMEM, "no memory for %u registrations", arena->place_count);
+    for (uint32_t i = 0; rc == 0 && i < arena->place_count; i++) {
+        const struct bench_buffers *place = &arena->places[i];
+        rc = make_known(context, place->stream, arena->stream_bytes, &(*out)[i].stream, status);
+        if (rc == 0)
+            rc = make_known(context, place->landings, place->landing_bytes, &(*out)[i].landings, status);
+    }
+    return rc;
+}
+
+/* Waits for what is under way: only where nothing is. */
+static void forget(const struct bench_backend *backend)
+{
+    for (uint32_t i = 0; backend->known && i < backend->link->arena->place_count; i++) {
+        if (backend->known[i].stream)
+            weft_deregister(backend->known[i].stream);
+        if (backend->known[i].landings)
+            weft_deregister(backend->known[i].landings);
+    }
+}
+
+static int register_all(struct bench_backend *backend, struct wf_status *status)
+{
+    int rc = make_all_known(backend, backend->link->context, &backend->known, status);
+
+    if (rc == 0 && backend->plan->intra)
+        rc = make_all_known(backend, backend->self.context, &backend->self.known, status);
+    return rc;
+}
+
+/* Which of them the messages of each pair are in: looked up here, not for each message. */
+static int assign_known(struct bench_backend *backend, struct wf_status *status)
+{
+    const struct bench_plan *plan = backend->plan;
+    const struct bench_arena *arena = backend->link->arena;
+
+    if (!backend->known)
+        return 0;
+    backend->used = calloc(plan->pair_count, sizeof(*backend->used));
+    if (!backend->used)
+        return wf_fail(status, -ENOMEM, "no memory for %u pairs", plan->pair_count);
+    for (uint32_t i = 0; i < plan->pair_count; i++) {
+        const struct bench_pair *pair = &plan->pairs[i];
+        uint32_t src = bench_arena_place(arena, pair->src), dst = bench_arena_place(arena, pair->dst);
+        uint32_t mine = pair->src_node == backend->link->node ? src : dst;
+        if (pair->src_node == pair->dst_node && pair->src_node == backend->link->node) {
+            backend->used[i].stream = backend->self.known[src].stream;
+            backend->used[i].landings = backend->self.known[dst].landings;
+        } else {
+            backend->used[i] = backend->known[mine];
+        }
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- all of it */
+
 static void weft_backend_close(struct bench_backend *backend)
 {
     if (!backend)
         return;
-    /* The sender's side ends first, in an orderly way; with the contexts go their connections and endpoints. Those of
-     * the link's context end with the link. */
-    for (int side = SELF_SIDES - 1; side >= 0; side--)
-        if (backend->self.contexts[side])
-            weft_context_destroy(backend->self.contexts[side]);
+    /* With a context go its connections and endpoints. Those of the link's context end with the link. */
+    if (backend->self.context)
+        weft_context_destroy(backend->self.context);
     for (int side = 0; side < SELF_SIDES; side++)
         free(backend->self.endpoints[side]);
+    free(backend->self.known); /* the registrations went with the context */
+    if (backend->live == 0)
+        forget(backend);
+    free(backend->known);
+    free(backend->used);
     free(backend->endpoints);
     free(backend->send);
     free(backend->recv);
@@ -196,6 +292,10 @@ static int weft_backend_open(struct bench_link *link, const struct bench_plan *p
     if (rc == 0 && plan->intra)
         rc = join_self(backend, status);
     if (rc == 0)
+        rc = register_all(backend, status);
+    if (rc == 0)
+        rc = assign_known(backend, status);
+    if (rc == 0)
         rc = join_pairs(backend, status);
     if (rc) {
         weft_backend_close(backend);
@@ -207,14 +307,16 @@ static int weft_backend_open(struct bench_link *link, const struct bench_plan *p
 
 /* ------------------------------------------------------------------------------------------- messages */
 
-/* Where a request ends when there are many: wait() finds it by its place in the array. */
+/* Where a request ends when there are many: wait() finds it by its place in the array. And what its memory is known as.
+ */
 static const struct weft_options *options_for(const struct bench_backend *backend, bench_request *place,
-                                              struct weft_options *options)
+                                              struct weft_registration *registration, struct weft_options *options)
 {
-    if (!backend->queued)
+    if (!backend->queued && !registration)
         return NULL;
     memset(options, 0, sizeof(*options));
-    options->queue = backend->queue;
+    options->registration = registration;
+    options->queue = backend->queued ? backend->queue : NULL;
     options->user_data = place;
     return options;
 }
@@ -232,25 +334,33 @@ static int weft_backend_expect(struct bench_backend *backend, uint64_t count, st
 static int weft_backend_send(struct bench_backend *backend, uint32_t pair, const void *data, uint64_t length,
                              uint64_t tag, bench_request *out)
 {
+    struct weft_registration *registration = backend->used ? backend->used[pair].stream : NULL;
     struct weft_options options;
     struct weft_request *request;
-    int rc = weft_send(backend->send[pair], data, length, tag, options_for(backend, out, &options), &request);
+    int rc =
+        weft_send(backend->send[pair], data, length, tag, options_for(backend, out, registration, &options), &request);
 
-    if (rc == 0)
-        *out = request;
-    return rc;
+    if (rc)
+        return rc;
+    *out = request;
+    backend->live++;
+    return 0;
 }
 
 static int weft_backend_recv(struct bench_backend *backend, uint32_t pair, void *landing, uint64_t length, uint64_t tag,
                              bench_request *out)
 {
+    struct weft_registration *registration = backend->used ? backend->used[pair].landings : NULL;
     struct weft_options options;
     struct weft_request *request;
-    int rc = weft_recv(backend->recv[pair], landing, length, tag, options_for(backend, out, &options), &request);
+    int rc = weft_recv(backend->recv[pair], landing, length, tag, options_for(backend, out, registration, &options),
+                       &request);
 
-    if (rc == 0)
-        *out = request;
-    return rc;
+    if (rc)
+        return rc;
+    *out = request;
+    backend->live++;
+    return 0;
 }
 
 /* Requests of several contexts cannot wait in one call: asked in turn instead. */
@@ -315,12 +425,16 @@ static int weft_backend_wait(struct bench_backend *backend, bench_request *reque
                              int *index, struct weft_completion *completion)
 {
     struct weft_request *const *posted = (struct weft_request *const *)requests;
+    int rc;
 
     if (backend->queued)
-        return poll_queue(backend, requests, timeout_ms, index, completion);
-    if (backend->mixed)
-        return poll_mixed(posted, count, timeout_ms, &backend->next, index, completion);
-    return weft_wait_any(posted, count, timeout_ms, index, completion);
+        rc = poll_queue(backend, requests, timeout_ms, index, completion);
+    else if (backend->mixed)
+        rc = poll_mixed(posted, count, timeout_ms, &backend->next, index, completion);
+    else
+        rc = weft_wait_any(posted, count, timeout_ms, index, completion);
+    backend->live -= rc == 0;
+    return rc;
 }
 
 static int weft_backend_rails(struct bench_backend *backend, bool intra, struct weft_rail_stats *stats, int max)

@@ -37,13 +37,12 @@ static const uint8_t *data_of(const struct bench_background *background, uint64_
 {
     const struct bench_bed *bed = background->bed;
 
-    return bed->arena->stream +
-           bench_window_offset(bed->plan->seed, background->pair, background->size, 2 * number + (unsigned)way);
+    return bench_arena_background_data(bed->arena, bed->plan, background->pair, 2 * number + (unsigned)way);
 }
 
 static uint8_t *landing_of(const struct bench_background *background, uint32_t slot)
 {
-    return bench_arena_background(background->bed->arena, background->size, slot);
+    return bench_arena_background(background->bed->arena, background->place, background->size, slot);
 }
 
 static int failed(struct bench_background *background, int code, const char *text, struct wf_status *status)
@@ -72,8 +71,9 @@ static int post_send(struct bench_background *background, uint32_t slot, struct 
 {
     const struct bench_bed *bed = background->bed;
     const uint8_t *data = data_of(background, background->sent, background->source ? FORTH : BACK);
-    int rc = bed->ops->send(bed->backend, background->pair, data, background->sending ? background->size : 0,
-                            background->tag, &background->requests[background->inflight + slot]);
+    int rc = bed->ops->send(bed->backend, background->pair, bench_arena_source(bed->arena, background->place, data),
+                            background->sending ? background->size : 0, background->tag,
+                            &background->requests[background->inflight + slot]);
 
     if (rc)
         return failed(background, rc, wf_strerror(rc), status);
@@ -157,7 +157,7 @@ int bench_background_poison(const struct bench_background *background, struct wf
     int rc = 0;
 
     for (uint32_t slot = 0; rc == 0 && slot < background->inflight; slot++)
-        rc = bench_poison(background->bed, landing_of(background, slot), background->size, status);
+        rc = bench_poison(background->bed, background->place, landing_of(background, slot), background->size, status);
     return rc;
 }
 
@@ -168,7 +168,7 @@ int bench_background_check(struct bench_background *background, struct wf_status
 
     for (uint32_t slot = 0; rc == 0 && slot < background->inflight; slot++) {
         uint64_t number = background->landed[slot];
-        rc = bench_check(background->bed, landing_of(background, slot),
+        rc = bench_check(background->bed, background->place, landing_of(background, slot),
                          data_of(background, number, background->source ? BACK : FORTH), background->size, number,
                          &background->wrong, status);
     }

@@ -19,7 +19,8 @@
 struct bench_background {
     struct bench_bed *bed;
     uint32_t pair;
-    bool source; /* this node is the source of the ping-pong */
+    bool source;    /* this node is the source of the ping-pong */
+    uint32_t place; /* of the arena: this node's endpoint */
     uint64_t size, tag;
     uint32_t inflight;       /* 0: there is no background */
     bench_request *requests; /* the caller's: `inflight` receives, then `inflight` sends */
@@ -41,8 +42,8 @@ static inline uint32_t bench_background_requests(const struct bench_background *
     return 2 * background->inflight;
 }
 
-/* For bed, pair, source and tag already set: none unless the plan and the backend have some. -ENOMEM. Can be given to
- * fini either way. */
+/* For bed, pair, source, place and tag already set: none unless the plan and the backend have some. -ENOMEM. Can be
+ * given to fini either way. */
 int bench_background_init(struct bench_background *background, struct wf_status *status);
 void bench_background_fini(struct bench_background *background);
 

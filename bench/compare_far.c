@@ -51,7 +51,7 @@ static int join(struct bench_far *far, struct peers_plan *plan, struct wf_status
 int bench_far_connect(struct bench_far *far, const struct bench_options *options, struct peers_plan *plan,
                       struct wf_status *status)
 {
-    int rc = bench_link_open(&far->link, 1, options->config, status);
+    int rc = bench_link_open(&far->link, 1, options->config, NULL, status);
 
     atomic_store(&far->alone, true);
     if (rc == 0)

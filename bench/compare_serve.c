@@ -213,7 +213,7 @@ static void listen_address(const struct bench_options *options, char *address, s
 static int await_other(struct bench_far *far, const struct bench_options *options, int *port, struct wf_status *status)
 {
     char address[280];
-    int rc = bench_link_open(&far->link, 0, options->config, status);
+    int rc = bench_link_open(&far->link, 0, options->config, NULL, status);
 
     listen_address(options, address, sizeof(address));
     if (rc == 0)

@@ -26,7 +26,8 @@ struct rally {
     struct bench_bed *bed;
     uint64_t size, tag;
     uint32_t pair;
-    bool source; /* this node sends the pings */
+    bool source;    /* this node sends the pings */
+    uint32_t place; /* of the arena: this node's endpoint */
     uint32_t areas;
     bench_request *requests; /* BESIDE and those of the background */
     struct bench_background background;
@@ -47,7 +48,7 @@ static const uint8_t *data_of(const struct rally *rally, uint32_t iteration, int
 
 static uint8_t *landing_of(const struct rally *rally, uint32_t iteration)
 {
-    return bench_arena_landing(rally->bed->arena, rally->size, iteration % rally->areas);
+    return bench_arena_landing(rally->bed->arena, rally->place, rally->size, iteration % rally->areas);
 }
 
 /* Until a request has ended; its index, or -errno. */
@@ -118,7 +119,8 @@ static int post_recv(struct rally *rally, uint32_t iteration, struct wf_status *
 static int post_send(struct rally *rally, const uint8_t *data, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    int rc = bed->ops->send(bed->backend, rally->pair, data, rally->size, rally->tag, &rally->requests[SEND]);
+    int rc = bed->ops->send(bed->backend, rally->pair, bench_arena_source(bed->arena, rally->place, data), rally->size,
+                            rally->tag, &rally->requests[SEND]);
 
     return rc ? bench_control_failed(bed->control, rc, wf_strerror(rc), status) : 0;
 }
@@ -204,7 +206,7 @@ static int run(struct rally *rally, uint32_t first, uint32_t count, struct wf_st
 
 static int poison(const struct rally *rally, uint32_t last, struct wf_status *status)
 {
-    int rc = bench_poison(rally->bed, landing_of(rally, last), rally->size, status);
+    int rc = bench_poison(rally->bed, rally->place, landing_of(rally, last), rally->size, status);
 
     return rc ? rc : bench_background_poison(&rally->background, status);
 }
@@ -212,7 +214,8 @@ static int poison(const struct rally *rally, uint32_t last, struct wf_status *st
 static int check(struct rally *rally, uint32_t last, struct wf_status *status)
 {
     const uint8_t *expected = data_of(rally, last, rally->source ? PONG : PING);
-    int rc = bench_check(rally->bed, landing_of(rally, last), expected, rally->size, last, &rally->wrong, status);
+    int rc = bench_check(rally->bed, rally->place, landing_of(rally, last), expected, rally->size, last, &rally->wrong,
+                         status);
 
     return rc ? rc : bench_background_check(&rally->background, status);
 }
@@ -330,6 +333,7 @@ static int prepare(struct rally *rally, double *times, uint32_t iters, struct wf
     background->bed = rally->bed;
     background->pair = rally->pair;
     background->source = rally->source;
+    background->place = rally->place;
     background->tag = ++rally->bed->serial;
     rc = bench_background_init(background, status);
     if (rc)
@@ -351,6 +355,7 @@ int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, s
     int rc;
 
     rally.source = bed->plan->pairs[pair].src_node == bed->node;
+    rally.place = bench_arena_place(bed->arena, rally.source ? bed->plan->pairs[pair].src : bed->plan->pairs[pair].dst);
     rally.areas = bench_plan_areas(bed->plan, size);
     rc = prepare(&rally, times, iters, status);
     rails_now(bed, before);

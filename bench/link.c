@@ -37,7 +37,28 @@ int bench_library_settings(const struct wf_config *config, struct weft_config **
     return 0;
 }
 
-int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, struct wf_status *status)
+int bench_link_numa_node(const struct bench_link *link, uint32_t endpoint)
+{
+    const struct weft_gpu_info *gpu = bench_gpu_of(&link->gpus, endpoint);
+
+    return gpu ? gpu->numa_node : bench_placement_node(&link->placement, endpoint);
+}
+
+/* The context makes those ready that have buffers, once these are allocated. Whether there have to be any is decided.
+ */
+static int set_gpus(struct weft_config *settings, const struct bench_gpus *gpus, struct wf_status *status)
+{
+    bool required = strcmp(weft_config_get(settings, "cuda"), "require") == 0;
+    struct weft_error err = {0};
+
+    if (weft_config_set(settings, "gpus", "", &err) != 0 ||
+        (required && gpus->count == 0 && weft_config_set(settings, "cuda", "auto", &err) != 0))
+        return bench_weft_failed(status, &err, NULL);
+    return 0;
+}
+
+int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, const struct bench_gpus *gpus,
+                    struct wf_status *status)
 {
     struct weft_error err = {0};
     int rc;
@@ -51,6 +72,11 @@ int bench_link_open(struct bench_link *link, int node, const struct wf_config *c
     /* A measurement has one other node: a second client is told so at once instead of disturbing it. */
     if (bench_is_default(config, WF_SET_PEERS) && weft_config_set(link->settings, "peers", "1", &err) != 0)
         return bench_weft_failed(status, &err, NULL);
+    if (gpus)
+        link->gpus = *gpus;
+    rc = set_gpus(link->settings, &link->gpus, status);
+    if (rc)
+        return rc;
     if (weft_context_create(link->settings, &link->context, &err) != 0)
         return bench_weft_failed(status, &err, NULL);
     if (weft_endpoint_create(link->context, BENCH_CONTROL_ENDPOINT, &link->endpoint, &err) != 0)
@@ -133,5 +159,7 @@ void bench_link_close(struct bench_link *link)
         weft_context_destroy(link->context);
     if (link->settings)
         weft_config_destroy(link->settings);
+    json_decref(link->backends);
+    json_decref(link->gpu_states);
     memset(link, 0, sizeof(*link));
 }

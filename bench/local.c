@@ -67,13 +67,14 @@ static void build_arguments(struct arguments *arguments, const struct bench_opti
     }
 }
 
-/* Settings travel as arguments only, so that nothing counts twice and no warning comes twice. */
+/* Settings travel as arguments only, so that nothing counts twice and no warning comes twice. What the emulated driver
+ * is told is no setting of ours. */
 static void child_environment(char **environment)
 {
     size_t kept = 0;
 
     for (size_t i = 0; environ[i] && kept < ENVIRONMENT_MAX - 1; i++)
-        if (strncmp(environ[i], "WEFT_", 5) != 0)
+        if (strncmp(environ[i], "WEFT_", 5) != 0 || strncmp(environ[i], "WEFT_EMULATED_", 14) == 0)
             environment[kept++] = environ[i];
     environment[kept] = NULL;
 }

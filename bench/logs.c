@@ -50,6 +50,7 @@ static void write_lines(const struct bench_result *result, uint32_t endpoint, FI
 int bench_result_logs(const struct bench_result *result, const char *folder, struct wf_status *status)
 {
     const char *role = result->node == 0 ? "server" : "client";
+    enum bench_memory memory = result->plan->nodes[result->node].memory;
     int rc = bench_make_folder(folder, status);
 
     for (uint32_t endpoint = 0; rc == 0 && endpoint < result->plan->endpoints; endpoint++) {
@@ -59,8 +60,8 @@ int bench_result_logs(const struct bench_result *result, const char *folder, str
         file = fopen(path, "we");
         if (!file)
             return wf_fail(status, -errno, "cannot write %.150s: %s", path, wf_strerror(errno));
-        fprintf(file, "# weft %s, %s, %s, received by %s, memory: host\n", weft_version(), result->started, role,
-                bench_endpoint_name(result->node, endpoint, name, sizeof(name)));
+        fprintf(file, "# weft %s, %s, %s, received by %s, memory: %s\n", weft_version(), result->started, role,
+                bench_endpoint_name(result->node, endpoint, memory, name, sizeof(name)), bench_memory_name(memory));
         if (bench_cut_text(result, cut, sizeof(cut))[0])
             fprintf(file, "# %s\n", cut);
         write_lines(result, endpoint, file);

@@ -45,28 +45,26 @@ void bench_count_events(const struct weft_rail_stats *before, const struct weft_
 
 /* ------------------------------------------------------------------------------------------- check */
 
-int bench_poison(const struct bench_bed *bed, uint8_t *landing, uint64_t size, struct wf_status *status)
+int bench_poison(const struct bench_bed *bed, uint32_t place, uint8_t *landing, uint64_t size, struct wf_status *status)
 {
-    uint64_t end = size + BENCH_GUARD;
-    int rc = 0;
-
-    for (uint64_t at = 0; rc == 0 && at < end; at += BENCH_PIECE) {
-        memset(landing + at, BENCH_POISON, end - at < BENCH_PIECE ? end - at : BENCH_PIECE);
-        rc = bench_control_check(bed->control, status);
-    }
-    return rc;
+    return bench_arena_poison(bed->arena, place, landing, size + BENCH_GUARD, bed->control, status);
 }
 
-int bench_check(const struct bench_bed *bed, const uint8_t *landing, const uint8_t *expected, uint64_t size,
-                uint64_t iteration, struct bench_wrong *wrong, struct wf_status *status)
+int bench_check(const struct bench_bed *bed, uint32_t place, const uint8_t *landing, const uint8_t *expected,
+                uint64_t size, uint64_t iteration, struct bench_wrong *wrong, struct wf_status *status)
 {
-    uint64_t done = 0;
-    int rc;
+    uint64_t end = size + BENCH_GUARD, bytes;
+    int rc = 0;
 
-    do {
-        done = bench_verify(landing, expected, size, done, iteration, wrong);
+    for (uint64_t at = 0; rc == 0 && at < end; at += bytes) {
+        const uint8_t *found;
+        bytes = end - at;
+        rc = bench_arena_look(bed->arena, place, landing + at, &bytes, &found, status);
+        if (rc)
+            return rc;
+        bench_verify(found, expected, size, at, bytes, iteration, wrong);
         rc = bench_control_check(bed->control, status);
-    } while (rc == 0 && done < size);
+    }
     return rc;
 }
 
@@ -78,10 +76,16 @@ static bool verifies(const struct bench_phase *phase)
 /* All areas: which of them the last iterations land in is the landing's own business. */
 static int poison(struct bench_phase *phase, struct wf_status *status)
 {
+    const struct bench_bed *bed = phase->bed;
     int rc = 0;
 
-    for (uint32_t i = 0; verifies(phase) && i < phase->receivers * phase->areas && rc == 0; i++)
-        rc = bench_poison(phase->bed, bench_arena_landing(phase->bed->arena, phase->size, i), phase->size, status);
+    for (uint32_t i = 0; verifies(phase) && i < phase->flow_count; i++) {
+        const struct bench_flow *flow = &phase->flows[i];
+        for (uint32_t area = 0; rc == 0 && flow->receives && area < phase->areas; area++)
+            rc = bench_poison(bed, flow->place,
+                              bench_arena_landing(bed->arena, flow->place, phase->size, flow->landing + area),
+                              phase->size, status);
+    }
     return rc;
 }
 
@@ -93,7 +97,7 @@ static int verify(struct bench_phase *phase, struct wf_status *status)
         struct bench_flow *flow = &phase->flows[i];
         for (uint32_t slot = 0; rc == 0 && flow->receives && slot < phase->slots; slot++) {
             uint32_t iteration = phase->iterations[(size_t)i * phase->slots + slot];
-            rc = bench_check(phase->bed, bench_phase_landing(phase, flow, slot, iteration),
+            rc = bench_check(phase->bed, flow->place, bench_phase_landing(phase, flow, slot, iteration),
                              bench_phase_data(phase, flow, iteration), phase->size, iteration, &flow->wrong, status);
         }
         phase->wrong_bytes += flow->wrong.bytes;

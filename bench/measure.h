@@ -20,9 +20,9 @@
 #ifndef WF_BENCH_MEASURE_H
 #define WF_BENCH_MEASURE_H
 
+#include "arena.h"
 #include "backend.h"
 #include "control.h"
-#include "memory.h"
 #include "result.h"
 #include "schedule.h"
 
@@ -35,6 +35,7 @@ struct bench_bed {
     struct bench_placement *placement;
     const struct bench_backend_ops *ops; /* in use now */
     struct bench_backend *backend;
+    struct bench_backend *backends[BENCH_BACKENDS_MAX]; /* all that are open, as the plan has them; NULL: it is not */
     uint64_t copied_up_to; /* messages of up to so many bytes may be done at the sender before they land */
     uint64_t serial;       /* phases so far, the same on both nodes: tag of their messages */
 };
@@ -65,11 +66,12 @@ void bench_usage_now(struct bench_usage *usage);
 /* Adds to `sum` what was used since `before`. */
 void bench_usage_since(const struct bench_usage *before, struct bench_usage *sum);
 
-/* Overwrites a landing and its guard; compares them with what was sent. What takes long looks up now and then: 0, or
- * what bench_control_check() says. */
-int bench_poison(const struct bench_bed *bed, uint8_t *landing, uint64_t size, struct wf_status *status);
-int bench_check(const struct bench_bed *bed, const uint8_t *landing, const uint8_t *expected, uint64_t size,
-                uint64_t iteration, struct bench_wrong *wrong, struct wf_status *status);
+/* Overwrites a landing and its guard in a place of the arena; compares them with what was sent. What takes long looks
+ * up now and then: 0, or what bench_control_check() says. */
+int bench_poison(const struct bench_bed *bed, uint32_t place, uint8_t *landing, uint64_t size,
+                 struct wf_status *status);
+int bench_check(const struct bench_bed *bed, uint32_t place, const uint8_t *landing, const uint8_t *expected,
+                uint64_t size, uint64_t iteration, struct bench_wrong *wrong, struct wf_status *status);
 
 /* Adds to `news` what became of `count` rails between two looks at them. */
 void bench_count_events(const struct weft_rail_stats *before, const struct weft_rail_stats *after, int count,

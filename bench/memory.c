@@ -3,40 +3,37 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "pattern.h"
 #include "sample.h"
 #include "words.h"
 
 #define PAGE 4096ull
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14; the C library's headers may be older */
-#endif
 #define LIBRARY_BYTES (64ull << 20) /* what the process needs beside the buffers, roughly */
 
-static uint64_t landing_stride(uint64_t size)
+uint64_t bench_landing_stride(uint64_t size)
 {
     return (size + BENCH_GUARD + PAGE - 1) & ~(PAGE - 1);
 }
 
-static uint64_t background_need(const struct bench_plan *plan)
+/* Only the two endpoints of a ping-pong have it. */
+uint64_t bench_background_need(const struct bench_plan *plan, int node, uint32_t places, uint32_t place)
 {
-    return plan->background ? plan->background_inflight * landing_stride(plan->background) : 0;
+    if (!plan->background || !bench_plan_receivers_at(plan, BENCH_ISOLATED, node, places, place))
+        return 0;
+    return plan->background_inflight * bench_landing_stride(plan->background);
 }
 
-/* Without those of the background. */
-static uint64_t landings_need(const struct bench_plan *plan, int node)
+uint64_t bench_landings_need(const struct bench_plan *plan, int node, uint32_t places, uint32_t place)
 {
     uint64_t most = 0;
 
     for (int mode = 0; mode < BENCH_MODES; mode++) {
-        uint64_t receivers = plan->modes[mode] ? bench_plan_receivers(plan, mode, node) : 0;
+        uint64_t receivers = plan->modes[mode] ? bench_plan_receivers_at(plan, mode, node, places, place) : 0;
         for (int i = 0; i < plan->size_count; i++) {
             uint64_t count = receivers * bench_plan_areas(plan, plan->sizes[i]), bytes;
-            if (__builtin_mul_overflow(count, landing_stride(plan->sizes[i]), &bytes))
+            if (__builtin_mul_overflow(count, bench_landing_stride(plan->sizes[i]), &bytes))
                 return UINT64_MAX;
             if (bytes > most)
                 most = bytes;
@@ -46,13 +43,13 @@ static uint64_t landings_need(const struct bench_plan *plan, int node)
 }
 
 /* Either way of a ping-pong has its own: neither node's data can pass for the other's. */
-static uint64_t areas_of_sender(const struct bench_plan *plan, uint64_t size)
+uint64_t bench_sender_areas(const struct bench_plan *plan, uint64_t size)
 {
     return (uint64_t)bench_plan_areas(plan, size) * (plan->latency ? 2 : 1);
 }
 
 /* Both nodes hold what either sends, to verify it. */
-static uint64_t stream_need(const struct bench_plan *plan)
+uint64_t bench_stream_need(const struct bench_plan *plan)
 {
     uint64_t largest = bench_plan_largest(plan);
     uint64_t most = bench_stream_bytes(plan->background > largest ? plan->background : largest);
@@ -60,12 +57,21 @@ static uint64_t stream_need(const struct bench_plan *plan)
     for (int mode = 0; plan->buffers && mode < BENCH_MODES; mode++)
         for (int i = 0; plan->modes[mode] && i < plan->size_count * 2; i++) {
             uint64_t size = plan->sizes[i / 2], senders = bench_plan_senders(plan, mode, i % 2), bytes;
-            if (__builtin_mul_overflow(senders * areas_of_sender(plan, size), landing_stride(size), &bytes))
+            if (__builtin_mul_overflow(senders * bench_sender_areas(plan, size), bench_landing_stride(size), &bytes))
                 return UINT64_MAX;
             if (bytes > most)
                 most = bytes;
         }
     return most;
+}
+
+uint64_t bench_stream_need_at(const struct bench_plan *plan, int node, uint32_t places, uint32_t place)
+{
+    bool sends = false;
+
+    for (int mode = 0; mode < BENCH_MODES; mode++)
+        sends |= plan->modes[mode] && bench_plan_senders_at(plan, mode, node, places, place) > 0;
+    return sends ? bench_stream_need(plan) : 0;
 }
 
 /* Times of one phase, and the samples of all. */
@@ -82,13 +88,25 @@ static uint64_t records_need(const struct bench_plan *plan)
     return times > UINT64_MAX - samples ? UINT64_MAX : times + samples;
 }
 
-uint64_t bench_memory_need(const struct bench_plan *plan, int node)
+uint64_t bench_memory_need_at(const struct bench_plan *plan, int node, uint32_t places, uint32_t place)
 {
-    uint64_t sum = LIBRARY_BYTES;
+    uint64_t sum = bench_stream_need_at(plan, node, places, place);
 
-    if (__builtin_add_overflow(sum, stream_need(plan), &sum) ||
-        __builtin_add_overflow(sum, landings_need(plan, node), &sum) ||
-        __builtin_add_overflow(sum, background_need(plan), &sum) ||
+    if (__builtin_add_overflow(sum, bench_landings_need(plan, node, places, place), &sum) ||
+        __builtin_add_overflow(sum, bench_background_need(plan, node, places, place), &sum))
+        return UINT64_MAX;
+    return sum;
+}
+
+uint64_t bench_memory_need(const struct bench_plan *plan, int node, const struct bench_gpus *gpus)
+{
+    uint64_t sum = LIBRARY_BYTES, staging = gpus->staging_bytes * gpus->count + BENCH_BOUNCE;
+    uint64_t landings = bench_landings_need(plan, node, 1, 0);
+
+    if (!gpus->count && __builtin_add_overflow(landings, bench_background_need(plan, node, 1, 0), &landings))
+        return UINT64_MAX;
+    if (__builtin_add_overflow(sum, bench_stream_need(plan), &sum) ||
+        __builtin_add_overflow(sum, gpus->count ? staging : landings, &sum) ||
         __builtin_add_overflow(sum, records_need(plan), &sum))
         return UINT64_MAX;
     return sum;
@@ -193,125 +211,41 @@ uint64_t bench_memory_available(const char **why)
     return available;
 }
 
+/* What to do about it, as the plan is. Returns `text`. */
+static char *remedy(const struct bench_plan *plan, char *text, size_t room)
+{
+    char largest[32];
+
+    snprintf(text, room, "lower --end or --size (now up to %s), --endpoints or %s%s",
+             wf_format_size(bench_plan_largest(plan), largest, sizeof(largest)),
+             plan->background ? "--background"
+             : plan->buffers  ? "--buffers"
+                              : "--inflight",
+             plan->modes[BENCH_LOADED] ? ", or use --mode isolated" : "");
+    return text;
+}
+
 int bench_memory_check(const struct bench_plan *plan, uint64_t need, struct wf_status *status)
 {
-    char wanted[32], there[32], largest[32];
+    char wanted[32], there[32], lower[160];
     const char *why;
     uint64_t available = bench_memory_available(&why);
 
     if (need <= available)
         return 0;
-    return wf_fail(status, -ENOMEM,
-                   "needs %s of memory here and has %s (%s): lower --end or --size (now up to %s), --endpoints or %s%s",
+    return wf_fail(status, -ENOMEM, "needs %s of memory here and has %s (%s): %s",
                    bench_human_bytes(need, wanted, sizeof(wanted)), bench_human_bytes(available, there, sizeof(there)),
-                   why, wf_format_size(bench_plan_largest(plan), largest, sizeof(largest)),
-                   plan->background ? "--background"
-                   : plan->buffers  ? "--buffers"
-                                    : "--inflight",
-                   plan->modes[BENCH_LOADED] ? ", or use --mode isolated" : "");
+                   why, remedy(plan, lower, sizeof(lower)));
 }
 
-/* ------------------------------------------------------------------------------------------- the buffers */
-
-static uint8_t *map(uint64_t bytes)
+int bench_memory_check_gpu(const struct bench_plan *plan, const struct weft_gpu_info *gpu, uint64_t need,
+                           struct wf_status *status)
 {
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char wanted[32], there[32], lower[160];
 
-    if (at == MAP_FAILED)
-        return NULL;
-    madvise(at, bytes, MADV_HUGEPAGE); /* fewer faults at first touch; a kernel without them says no */
-    return at;
-}
-
-static int fill(struct bench_arena *arena, uint64_t seed, struct bench_control *control, struct wf_status *status)
-{
-    int rc = 0;
-
-    for (uint64_t at = 0; rc == 0 && at < arena->stream_bytes; at += BENCH_PIECE) {
-        uint64_t end = arena->stream_bytes - at < BENCH_PIECE ? arena->stream_bytes : at + BENCH_PIECE;
-        bench_stream_fill(arena->stream, at, end, seed);
-        rc = bench_control_check(control, status);
-    }
-    return rc;
-}
-
-/* Writes to every page, and changes nothing. */
-static void touch(uint8_t *memory, uint64_t bytes)
-{
-    volatile uint8_t *at = memory;
-
-    for (uint64_t i = 0; i < bytes; i += PAGE)
-        at[i] = at[i];
-    at[bytes - 1] = at[bytes - 1];
-}
-
-int bench_populate(void *memory, uint64_t bytes, struct bench_control *control, struct wf_status *status)
-{
-    uint8_t *start = memory;
-    char text[32];
-    int rc = 0;
-
-    for (uint64_t at = 0; rc == 0 && at < bytes; at += BENCH_PIECE) {
-        uint64_t length = bytes - at < BENCH_PIECE ? bytes - at : BENCH_PIECE;
-        /* An older kernel does not know it, and memory that is not page aligned it never takes. */
-        if (madvise(start + at, length, MADV_POPULATE_WRITE) != 0) {
-            if (errno == ENOMEM)
-                return wf_fail(status, -ENOMEM,
-                               "the kernel has no memory for %s of buffers: lower --end, --endpoints or --inflight",
-                               bench_human_bytes(bytes, text, sizeof(text)));
-            touch(start + at, length);
-        }
-        rc = bench_control_check(control, status);
-    }
-    return rc;
-}
-
-int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, int node, struct bench_control *control,
-                     struct wf_status *status)
-{
-    char text[32];
-    int rc;
-
-    memset(arena, 0, sizeof(*arena));
-    arena->stream_bytes = stream_need(plan);
-    arena->background_at = landings_need(plan, node);
-    arena->landing_bytes = arena->background_at + background_need(plan);
-    arena->stream = map(arena->stream_bytes);
-    if (arena->landing_bytes)
-        arena->landings = map(arena->landing_bytes);
-    if (!arena->stream || (arena->landing_bytes && !arena->landings))
-        return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --end or --endpoints",
-                       bench_human_bytes(arena->stream_bytes + arena->landing_bytes, text, sizeof(text)));
-    rc = fill(arena, plan->seed, control, status);
-    return rc ? rc : bench_populate(arena->landings, arena->landing_bytes, control, status);
-}
-
-void bench_arena_fini(struct bench_arena *arena)
-{
-    if (arena->stream)
-        munmap(arena->stream, arena->stream_bytes);
-    if (arena->landings)
-        munmap(arena->landings, arena->landing_bytes);
-    arena->stream = arena->landings = NULL;
-}
-
-uint8_t *bench_arena_landing(const struct bench_arena *arena, uint64_t size, uint64_t index)
-{
-    return arena->landings + index * landing_stride(size);
-}
-
-uint8_t *bench_arena_background(const struct bench_arena *arena, uint64_t size, uint64_t index)
-{
-    return arena->landings + arena->background_at + index * landing_stride(size);
-}
-
-const uint8_t *bench_arena_data(const struct bench_arena *arena, const struct bench_plan *plan,
-                                const struct bench_origin *origin)
-{
-    uint64_t areas = areas_of_sender(plan, origin->size), area;
-
-    if (plan->buffers == 0)
-        return arena->stream + bench_window_offset(plan->seed, origin->pair, origin->size, origin->iteration);
-    area = origin->sender * areas + origin->iteration % areas;
-    return arena->stream + area * landing_stride(origin->size);
+    if (need <= gpu->bytes)
+        return 0;
+    return wf_fail(status, -ENOMEM, "needs %s of the memory of GPU %d, which has %s: %s",
+                   bench_human_bytes(need, wanted, sizeof(wanted)), gpu->index,
+                   bench_human_bytes(gpu->bytes, there, sizeof(there)), remedy(plan, lower, sizeof(lower)));
 }

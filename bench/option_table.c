@@ -29,8 +29,6 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_SVG] = {"svg", VALUE_NEEDED, BENCH_TOPO, "--svg FILE", "a drawing of the machine ('-': standard output)"},
     [OPT_IN_FORCE] = {"in-force", VALUE_NEEDED, BENCH_TOPO, "--in-force PID|FILE",
                       "instead: where the threads and memory of a process are, or were in a result's run"},
-    [OPT_GPUS] = {"gpus", VALUE_NEEDED, BENCH_TOPO, "--gpus LIST",
-                  "the GPUs that are endpoints, as in 0,2 (default: all)"},
     [OPT_HELP] = {"help", VALUE_NONE, EVERY_COMMAND, "--help", "this text"},
     [OPT_CHILD] = {"local-child", VALUE_NONE, BENCH_MESH | BENCH_PAIR, NULL, NULL},
     [OPT_HINTED] = {"hinted", VALUE_NONE, BENCH_MESH | BENCH_PAIR, NULL, NULL},
@@ -84,7 +82,8 @@ static bool acts_on_topo(enum wf_setting_id id)
 {
     static const enum wf_setting_id ids[] = {WF_SET_RAILS,      WF_SET_PIN,         WF_SET_RAIL_POLICY,
                                              WF_SET_IRQ_POLICY, WF_SET_TX_BINDINGS, WF_SET_RX_BINDINGS,
-                                             WF_SET_ZERO_COPY,  WF_SET_ENDPOINTS,   WF_SET_JSON};
+                                             WF_SET_ZERO_COPY,  WF_SET_ENDPOINTS,   WF_SET_GPUS,
+                                             WF_SET_CUDA,       WF_SET_JSON};
 
     for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
         if (id == ids[i])

@@ -21,7 +21,6 @@ enum bench_option_id {
     OPT_XML,
     OPT_SVG,
     OPT_IN_FORCE,
-    OPT_GPUS,
     OPT_HELP,
     OPT_CHILD,
     OPT_HINTED,

@@ -28,8 +28,6 @@ static int unknown_option(const char *word, enum bench_command command, struct w
     const char *nearest;
     int count = 0;
 
-    if (strcmp(word, "gpus") == 0) /* of 'weft topo' only, for now */
-        return wf_fail(status, -EOPNOTSUPP, "--gpus: this build does not move GPU memory: use --endpoints N");
     for (int i = 0; i < OPT_COUNT; i++)
         if (bench_extra_options[i].help && strcmp(bench_extra_options[i].name, word) == 0)
             return wf_fail(status, -EINVAL, "--%s is not for 'weft %s' but for 'weft %s'", word,
@@ -48,32 +46,12 @@ static int unknown_option(const char *word, enum bench_command command, struct w
                    bench_command_name(command));
 }
 
-/* Values that other builds of this program may have: asking for them is no mistake. */
-static const struct lacking {
-    enum wf_setting_id id;
-    const char *value, *why;
-} lacking[] = {
-    {WF_SET_MEMORY, "cuda", "this build does not move GPU memory: use host"},
-    {WF_SET_SCOPE, "intra", "this build measures between nodes only: use inter"},
-    {WF_SET_SCOPE, "all", "this build measures between nodes only: use inter"},
-};
-
-static int check_lacking(enum wf_setting_id id, const char *text, struct wf_status *status)
-{
-    for (size_t i = 0; i < sizeof(lacking) / sizeof(lacking[0]); i++)
-        if (lacking[i].id == id && strcmp(lacking[i].value, text) == 0)
-            return wf_fail(status, -EOPNOTSUPP, "--%s %s: %s", wf_setting(id)->name, text, lacking[i].why);
-    return 0;
-}
-
 static int set_setting(struct bench_options *options, enum wf_setting_id id, const char *text, struct wf_status *status)
 {
     /* The one setting where 0 has a name of its own, because scripts pass it. */
     if (id == WF_SET_ITERS && strcmp(text, "auto") == 0)
         text = "0";
-    int rc = wf_config_set(options->config, id, text, WF_ORIGIN_COMMAND, "command line", status);
-
-    return rc && check_lacking(id, text, status) ? status->code : rc;
+    return wf_config_set(options->config, id, text, WF_ORIGIN_COMMAND, "command line", status);
 }
 
 static int set_by_pair(struct bench_options *options, const char *pair, struct wf_status *status)
@@ -141,9 +119,6 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
         return 0;
     case OPT_IN_FORCE:
         options->in_force = value;
-        return 0;
-    case OPT_GPUS:
-        options->gpus = value;
         return 0;
     case OPT_HELP:
         options->help = true;

@@ -38,13 +38,13 @@ struct bench_options {
     bool rate;         /* --rate */
     bool hinted;       /* whoever started this one has said what to start on the other node */
     bool help;
-    bool markdown; /* config: the table of the documentation */
-    bool child;    /* this process is node1 of --local */
+    bool markdown;              /* config: the table of the documentation */
+    bool child;                 /* this process is node1 of --local */
+    uint32_t default_endpoints; /* where the setting is 0: one for each GPU; 0: not known, or there is none */
     /* topo; words of the command line; NULL: not said */
     const char *xml;      /* the machine: a file of hwloc's, or synthetic:... */
     const char *svg;      /* where a drawing goes */
     const char *in_force; /* a process or a result to be looked at instead of a plan */
-    const char *gpus;     /* which of them are the endpoints */
 };
 
 /* Reads defaults, file, environment and the command line (argv[0] is the command's name). `options` can be given to

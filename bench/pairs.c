@@ -65,20 +65,39 @@ static int add_intra(struct bench_plan *plan, struct wf_status *status)
     return rc;
 }
 
-/* "node1:host3"; `gpu3` is the same place where there are GPUs. */
+static bool split_endpoint(const char *text, unsigned *node, char kind[5], unsigned *endpoint)
+{
+    char extra;
+
+    return sscanf(text, "node%1u:%4[a-z]%5u%c", node, kind, endpoint, &extra) == 3 && *node <= 1 &&
+           (strcmp(kind, "host") == 0 || strcmp(kind, "gpu") == 0);
+}
+
+bool bench_plan_names(const struct wf_config *config, int node, const char *kind)
+{
+    static const enum wf_setting_id ids[] = {WF_SET_SRC, WF_SET_DST};
+
+    for (int i = 0; i < 2; i++) {
+        unsigned at_node, endpoint;
+        char named[5];
+        if (!bench_is_default(config, ids[i]) &&
+            split_endpoint(wf_config_text(config, ids[i]), &at_node, named, &endpoint) && (int)at_node == node &&
+            strcmp(named, kind) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "node1:host3" or "node1:gpu3": endpoint 3 either way. */
 static int parse_endpoint(const struct wf_config *config, enum wf_setting_id id, int *node, uint32_t *endpoint,
                           struct wf_status *status)
 {
     const char *text = wf_config_text(config, id), *name = wf_setting(id)->name;
     unsigned at_node, at_endpoint;
-    char kind[5], extra;
+    char kind[5];
 
-    if (sscanf(text, "node%1u:%4[a-z]%5u%c", &at_node, kind, &at_endpoint, &extra) != 3 || at_node > 1 ||
-        (strcmp(kind, "host") != 0 && strcmp(kind, "gpu") != 0))
-        return wf_fail(status, -EINVAL, "--%s %.60s: expected node0:host0 or node1:host3", name, text);
-    if (strcmp(kind, "gpu") == 0 && !bench_is_default(config, id))
-        return wf_fail(status, -EOPNOTSUPP, "--%s %.60s: no GPU support in this build: use node%u:host%u", name, text,
-                       at_node, at_endpoint);
+    if (!split_endpoint(text, &at_node, kind, &at_endpoint))
+        return wf_fail(status, -EINVAL, "--%s %.60s: expected node0:host0 or node1:gpu3", name, text);
     *node = (int)at_node;
     *endpoint = at_endpoint;
     return 0;

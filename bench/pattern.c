@@ -55,25 +55,26 @@ static void count_wrong(const uint8_t *landing, const uint8_t *expected, uint64_
     }
 }
 
-uint64_t bench_verify(const uint8_t *landing, const uint8_t *expected, uint64_t size, uint64_t from, uint64_t iteration,
-                      struct bench_wrong *wrong)
+void bench_verify(const uint8_t *found, const uint8_t *expected, uint64_t size, uint64_t from, uint64_t length,
+                  uint64_t iteration, struct bench_wrong *wrong)
 {
-    uint64_t end = size - from < BENCH_PIECE ? size : from + BENCH_PIECE;
+    uint64_t end = from + length, data_end = end < size ? end : size;
     uint8_t guard[BENCH_GUARD];
 
     if (wrong->bytes == 0)
         wrong->size = size;
-    for (uint64_t at = from; at < end; at += BLOCK) {
-        uint64_t length = end - at < BLOCK ? end - at : BLOCK;
-        if (memcmp(landing + at, expected + at, length) != 0)
-            count_wrong(landing + at, expected + at, at, length, iteration, wrong);
+    for (uint64_t at = from; at < data_end; at += BLOCK) {
+        uint64_t block = data_end - at < BLOCK ? data_end - at : BLOCK;
+        if (memcmp(found + (at - from), expected + at, block) != 0)
+            count_wrong(found + (at - from), expected + at, at, block, iteration, wrong);
     }
-    if (end < size)
-        return end;
+    if (end <= size)
+        return;
+    from = from > size ? from : size;
     memset(guard, BENCH_POISON, sizeof(guard));
-    if (memcmp(landing + size, guard, sizeof(guard)) != 0)
-        count_wrong(landing + size, guard, size, sizeof(guard), iteration, wrong);
-    return size;
+    found += length - (end - from);
+    if (memcmp(found, guard, end - from) != 0)
+        count_wrong(found, guard, from, end - from, iteration, wrong);
 }
 
 static void hex(const uint8_t *bytes, int count, char *text)

@@ -37,10 +37,10 @@ struct bench_wrong {
     uint8_t expected[BENCH_SHOWN], found[BENCH_SHOWN];
 };
 
-/* Compares up to BENCH_PIECE bytes of a landing of `size` bytes from `from` on, with the last of them its guard; adds
- * to `wrong` (all zero at first). Returns where it stopped: `size` once everything was compared. */
-uint64_t bench_verify(const uint8_t *landing, const uint8_t *expected, uint64_t size, uint64_t from, uint64_t iteration,
-                      struct bench_wrong *wrong);
+/* Compares `length` bytes of a landing of `size` bytes and its guard, from offset `from` on; `found` is what stands
+ * there, `expected` the whole message. Adds to `wrong` (all zero at first). */
+void bench_verify(const uint8_t *found, const uint8_t *expected, uint64_t size, uint64_t from, uint64_t length,
+                  uint64_t iteration, struct bench_wrong *wrong);
 
 /* One sentence: first offset, what was expected, what stood there, or that only the other node knows. Returns
  * `buffer`. */

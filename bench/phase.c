@@ -15,6 +15,7 @@
 void bench_phase_fini(struct bench_phase *phase)
 {
     free(phase->flows);
+    free(phase->landings);
     free(phase->requests);
     free(phase->iterations);
     free(phase->completed);
@@ -23,14 +24,17 @@ void bench_phase_fini(struct bench_phase *phase)
 
 static void add_flow(struct bench_phase *phase, uint32_t pair, uint32_t sender, bool receives)
 {
+    const struct bench_pair *ends = &phase->bed->plan->pairs[pair];
     struct bench_flow *flow = &phase->flows[phase->flow_count++];
 
     flow->pair = pair;
     flow->sender = sender;
     flow->receives = receives;
+    flow->place = bench_arena_place(phase->bed->arena, receives ? ends->dst : ends->src);
     if (!receives)
         return;
-    flow->landing = phase->receivers * phase->areas;
+    flow->landing = phase->landings[flow->place];
+    phase->landings[flow->place] += phase->areas;
     flow->completed = phase->completed + (size_t)phase->receivers * phase->longest;
     flow->times = phase->times + (size_t)phase->receivers * phase->longest;
     phase->receivers++;
@@ -44,15 +48,16 @@ static int populate_times(struct bench_phase *phase, struct wf_status *status)
     return rc ? rc : bench_populate(phase->times, count * sizeof(*phase->times), phase->bed->control, status);
 }
 
-/* On the nodes of their endpoints: other sizes had other endpoints there. */
+/* On the nodes of their endpoints: other sizes had other endpoints there. A GPU's are where it is. */
 static void place_landings(const struct bench_phase *phase)
 {
     for (uint32_t i = 0; i < phase->flow_count; i++) {
         const struct bench_flow *flow = &phase->flows[i];
-        if (!flow->receives || !phase->bed->placement)
+        const struct bench_arena *arena = phase->bed->arena;
+        if (!flow->receives || !phase->bed->placement || arena->places[flow->place].gpu >= 0)
             continue;
-        uint8_t *first = bench_arena_landing(phase->bed->arena, phase->size, flow->landing);
-        uint8_t *end = bench_arena_landing(phase->bed->arena, phase->size, flow->landing + phase->areas);
+        uint8_t *first = bench_arena_landing(arena, flow->place, phase->size, flow->landing);
+        uint8_t *end = bench_arena_landing(arena, flow->place, phase->size, flow->landing + phase->areas);
         bench_placement_put(phase->bed->placement, phase->bed->plan->pairs[flow->pair].dst, first,
                             (uint64_t)(end - first));
     }
@@ -67,11 +72,13 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
 
     phase->longest = phase->iters > plan->warmup ? phase->iters : plan->warmup;
     phase->flows = calloc(flows, sizeof(*phase->flows));
+    phase->landings = calloc(phase->bed->arena->place_count, sizeof(*phase->landings));
     phase->requests = calloc(flows * phase->slots, sizeof(*phase->requests));
     phase->iterations = calloc(flows * phase->slots, sizeof(*phase->iterations));
     phase->completed = calloc((size_t)phase->count * phase->longest, sizeof(*phase->completed));
     phase->times = calloc((size_t)phase->count * phase->longest, sizeof(*phase->times));
-    if (!phase->flows || !phase->requests || !phase->iterations || !phase->completed || !phase->times)
+    if (!phase->flows || !phase->landings || !phase->requests || !phase->iterations || !phase->completed ||
+        !phase->times)
         return wf_fail(status, -ENOMEM, "no memory for the times of %u pairs", phase->count);
     for (uint32_t i = phase->first; i < phase->first + phase->count; i++) {
         uint32_t sender = senders[plan->pairs[i].src_node]++;
@@ -90,7 +97,7 @@ uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench
 {
     uint32_t area = phase->bed->plan->buffers ? iteration % phase->areas : slot;
 
-    return bench_arena_landing(phase->bed->arena, phase->size, flow->landing + area);
+    return bench_arena_landing(phase->bed->arena, flow->place, phase->size, flow->landing + area);
 }
 
 /* Iterations count on from the warm-up, so that no two messages of a pair and size have the same data. */
@@ -110,10 +117,9 @@ static int failed(struct bench_phase *phase, const struct bench_flow *flow, int 
     const struct bench_pair *pair = &phase->bed->plan->pairs[flow->pair];
     char src[32], dst[32], size[32], where[WF_STATUS_TEXT];
 
-    snprintf(where, sizeof(where), "%s -> %s, %s, %s: %s",
-             bench_endpoint_name(pair->src_node, pair->src, src, sizeof(src)),
-             bench_endpoint_name(pair->dst_node, pair->dst, dst, sizeof(dst)),
-             wf_format_size(phase->size, size, sizeof(size)), bench_mode_name(phase->mode), text);
+    snprintf(where, sizeof(where), "%s -> %s, %s, %s: %s", bench_src_name(pair, src, sizeof(src)),
+             bench_dst_name(pair, dst, sizeof(dst)), wf_format_size(phase->size, size, sizeof(size)),
+             bench_mode_name(phase->mode), text);
     return bench_control_failed(phase->bed->control, rc, where, status);
 }
 
@@ -130,8 +136,9 @@ static int post(struct bench_phase *phase, struct bench_flow *flow, const struct
         rc = bed->ops->recv(bed->backend, flow->pair, bench_phase_landing(phase, flow, slot, iteration), phase->size,
                             phase->tag, &phase->requests[index]);
     else
-        rc = bed->ops->send(bed->backend, flow->pair, bench_phase_data(phase, flow, iteration), phase->size, phase->tag,
-                            &phase->requests[index]);
+        rc = bed->ops->send(bed->backend, flow->pair,
+                            bench_arena_source(bed->arena, flow->place, bench_phase_data(phase, flow, iteration)),
+                            phase->size, phase->tag, &phase->requests[index]);
     if (rc)
         return failed(phase, flow, rc, wf_strerror(rc), status);
     phase->iterations[index] = iteration;

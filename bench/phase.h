@@ -11,7 +11,8 @@ struct bench_flow {
     uint32_t pair;
     bool receives;
     uint32_t sender;       /* number of the pair among those that its source sends on */
-    uint32_t landing;      /* number of its first landing */
+    uint32_t place;        /* of the arena: where it leaves from, or lands */
+    uint32_t landing;      /* number of its first landing there */
     uint32_t posted, done; /* of the segment */
     int64_t *completed;    /* receiver: of the segment */
     double *times;         /* receiver: of all counted iterations, ns */
@@ -35,6 +36,7 @@ struct bench_phase {
     uint64_t tag;
     struct bench_flow *flows;
     uint32_t flow_count, receivers;
+    uint32_t *landings;      /* by place: so many are taken */
     bench_request *requests; /* flow x slot */
     uint32_t *iterations;    /* flow x slot: the iteration that was posted last */
     uint32_t live;           /* requests under way */
@@ -54,7 +56,7 @@ void bench_phase_fini(struct bench_phase *phase);
 /* Where an iteration of a flow lands that is posted in `slot`. */
 uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t slot,
                              uint32_t iteration);
-/* What iteration `iteration` of a flow carries. */
+/* What iteration `iteration` of a flow carries, in host memory. */
 const uint8_t *bench_phase_data(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t iteration);
 
 /* Completions that a time is taken over. */

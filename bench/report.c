@@ -27,11 +27,31 @@ FILE *bench_people(const struct wf_config *config)
 
 static void print_rails(const struct bench_result *result, FILE *out)
 {
-    fprintf(out, "memory: host   endpoints: %u per node   rails:", result->plan->endpoints);
+    const struct bench_plan *plan = result->plan;
+    char memory[48];
+
+    /* Of node0 and node1 where they differ, as in a sample of source and destination. */
+    fprintf(out, "memory: %s   endpoints: %u per node   rails:",
+            bench_both_memories(plan->nodes[0].memory, plan->nodes[1].memory, memory, sizeof(memory)), plan->endpoints);
     for (int i = 0; i < result->rails[result->node].count; i++)
         fprintf(out, "%s %s", i ? "," : "", result->rails[result->node].names[i]);
     fprintf(out, "   engine: %s   seed: %" PRIu64 "\n",
             json_string_value(json_object_get(result->host[result->node], "engine")), result->plan->seed);
+}
+
+/* Which GPU is whose, where the names of endpoints do not say it. */
+static void print_gpus(const struct bench_result *result, int node, FILE *out)
+{
+    const char *sharing = json_string_value(json_object_get(result->host[node], "gpu_sharing"));
+
+    if (sharing && sharing[0])
+        fprintf(out, "node%d: %s\n", node, sharing);
+}
+
+/* A figure without a GPU behind it is not to be taken for one with. */
+static const char *emulation(const struct bench_result *result)
+{
+    return bench_plan_emulated(result->plan) ? ", EMULATED: no GPU was measured" : "";
 }
 
 static void print_head(const struct bench_result *result, FILE *out)
@@ -39,7 +59,8 @@ static void print_head(const struct bench_result *result, FILE *out)
     size_t index;
     json_t *line;
 
-    fprintf(out, "weft %s %s, %s\n", weft_version(), bench_command_name(result->options->command), result->started);
+    fprintf(out, "weft %s %s, %s%s\n", weft_version(), bench_command_name(result->options->command), result->started,
+            emulation(result));
     for (int node = 0; node < 2; node++)
         if (result->host[node])
             fprintf(out, "node%d: %s, %s, %" PRId64 " CPUs\n", node,
@@ -47,6 +68,8 @@ static void print_head(const struct bench_result *result, FILE *out)
                     json_string_value(json_object_get(result->host[node], "kernel")),
                     (int64_t)json_integer_value(json_object_get(result->host[node], "cpus")));
     print_rails(result, out);
+    for (int node = 0; node < 2; node++)
+        print_gpus(result, node, out);
     json_array_foreach(result->fallbacks[result->node], index, line)
         fprintf(out, "fallback: %s\n", json_string_value(line));
 }
@@ -75,22 +98,33 @@ static void print_cell(const struct bench_sample *sample, FILE *out)
         fprintf(out, rate < 0.1 ? "%5.3f%c" : rate < 100 ? "%5.2f%c" : "%5.0f%c", rate, mark);
 }
 
-static void print_columns(uint32_t endpoints, int src_node, int dst_node, FILE *out)
+/* "host3", "gpu3", in 6 characters. */
+static void print_endpoint(const struct bench_plan *plan, int node, uint32_t endpoint, FILE *out)
+{
+    const char *kind = plan->nodes[node].memory == BENCH_HOST ? "host" : "gpu";
+    char name[24];
+
+    snprintf(name, sizeof(name), endpoint < 10 ? "%s%u" : "%.1s%u", kind, endpoint);
+    fprintf(out, "%-6s", name);
+}
+
+static void print_columns(const struct bench_plan *plan, int src_node, int dst_node, FILE *out)
 {
     char corner[24];
 
     snprintf(corner, sizeof(corner), "%d -> %d", src_node, dst_node);
     fprintf(out, "%-7s", corner);
-    for (uint32_t i = 0; i < endpoints; i++)
-        fprintf(out, i < 10 ? "host%-2u" : "h%-5u", i);
+    for (uint32_t i = 0; i < plan->endpoints; i++)
+        print_endpoint(plan, dst_node, i, out);
 }
 
 static void print_row(const struct bench_result *result, const struct bench_set *set, int src_node, int dst_node,
                       uint32_t src, FILE *out)
 {
-    fprintf(out, "host%-2u ", src);
+    print_endpoint(result->plan, src_node, src, out);
+    fputc(' ', out);
     for (uint32_t dst = 0; dst < result->plan->endpoints; dst++) {
-        struct bench_pair pair = {src, dst, (uint8_t)src_node, (uint8_t)dst_node};
+        struct bench_pair pair = {.src = src, .dst = dst, .src_node = (uint8_t)src_node, .dst_node = (uint8_t)dst_node};
         print_cell(find_sample(result, set, &pair), out);
     }
 }
@@ -101,7 +135,7 @@ static void print_block(const struct bench_result *result, const struct bench_se
     uint32_t endpoints = result->plan->endpoints;
 
     for (int block = 0; block < blocks; block++) {
-        print_columns(endpoints, nodes[block][0], nodes[block][1], out);
+        print_columns(result->plan, nodes[block][0], nodes[block][1], out);
         fputs(block + 1 < blocks ? "   " : "\n", out);
     }
     for (uint32_t src = 0; src < endpoints; src++)
@@ -132,8 +166,9 @@ static void print_matrix(const struct bench_result *result, const struct bench_s
     static const int all[2][2][2] = {{{0, 1}, {1, 0}}, {{0, 0}, {1, 1}}};
     char size[32];
 
-    fprintf(out, "\n%s, %s: GB/s from the median time, row sends to column, node -> node", bench_mode_name(set->mode),
-            wf_format_size(set->size, size, sizeof(size)));
+    fprintf(out, "\n%s%s%s, %s: GB/s from the median time, row sends to column, node -> node",
+            result->plan->backend_count > 1 ? set->backend->name : "", result->plan->backend_count > 1 ? ", " : "",
+            bench_mode_name(set->mode), wf_format_size(set->size, size, sizeof(size)));
     fprintf(out, "%s%s\n", bench_result_wrong_bytes(result) ? " (! wrong bytes)" : "",
             any_failures(result) ? " (* a rail failed meanwhile)" : "");
     if (result->plan->endpoints > MATRIX_MOST) {
@@ -152,16 +187,22 @@ static void print_matrix(const struct bench_result *result, const struct bench_s
     }
 }
 
-/* The last set of a mode has its largest size. */
+/* The last set of a mode and backend has its largest size. */
+static bool is_last(const struct bench_result *result, int index)
+{
+    const struct bench_set *set = &result->sets[index];
+
+    for (int i = index + 1; i < result->set_count; i++)
+        if (result->sets[i].mode == set->mode && result->sets[i].backend == set->backend)
+            return false;
+    return true;
+}
+
 static void print_matrices(const struct bench_result *result, FILE *out)
 {
-    for (int i = 0; i < result->set_count; i++) {
-        const struct bench_set *set = &result->sets[i];
-        bool last = i + 1 == result->set_count || result->sets[i + 1].mode != set->mode ||
-                    result->sets[i + 1].backend != set->backend;
-        if (last && set->backend->moves_data)
-            print_matrix(result, set, out);
-    }
+    for (int i = 0; i < result->set_count; i++)
+        if (result->sets[i].backend->moves_data && is_last(result, i))
+            print_matrix(result, &result->sets[i], out);
 }
 
 /* ------------------------------------------------------------------------------------------- tables */
@@ -213,6 +254,17 @@ static uint64_t row_numbers(const struct bench_result *result, const struct benc
     return wrong;
 }
 
+/* Of the column with the backends. */
+static int name_width(const struct bench_result *result)
+{
+    size_t most = 7;
+
+    for (int i = 0; i < result->plan->backend_count; i++)
+        if (strlen(result->plan->backends[i]->name) > most)
+            most = strlen(result->plan->backends[i]->name);
+    return (int)most;
+}
+
 static void print_row_of_set(const struct bench_result *result, const struct bench_set *set, double *room, FILE *out)
 {
     char size[32];
@@ -221,7 +273,7 @@ static void print_row_of_set(const struct bench_result *result, const struct ben
     uint64_t wrong = row_numbers(result, set, room, &count, &iters);
     bool checked = result->plan->check && set->backend->moves_data;
 
-    fprintf(out, "%-7s %-8s %9s %6u %11.1f", set->backend->name, bench_mode_name(set->mode),
+    fprintf(out, "%-*s %-8s %9s %6u %11.1f", name_width(result), set->backend->name, bench_mode_name(set->mode),
             wf_format_size(set->size, size, sizeof(size)), iters, bench_median(room, count));
     count = bench_set_rates(result, set, room);
     print_rate(count ? bench_median(room, count) : -1, out);
@@ -241,10 +293,11 @@ static void print_table(const struct bench_result *result, FILE *out)
 {
     double *room = calloc(result->sample_count + 1, sizeof(*room));
 
-    fprintf(out, "\n%-7s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", "", "", "", "", "p50", "median", "", "peak",
-            "all pairs", "", counts_messages(result) ? "     median" : "", "wrong");
-    fprintf(out, "%-7s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", "backend", "mode", "size", "iters", "us", "GB/s",
-            "Gbit/s", "GB/s", "GB/s", "Gbit/s", counts_messages(result) ? " messages/s" : "", "bytes");
+    fprintf(out, "\n%-*s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", name_width(result), "", "", "", "", "p50",
+            "median", "", "peak", "all pairs", "", counts_messages(result) ? "     median" : "", "wrong");
+    fprintf(out, "%-*s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", name_width(result), "backend", "mode", "size",
+            "iters", "us", "GB/s", "Gbit/s", "GB/s", "GB/s", "Gbit/s", counts_messages(result) ? " messages/s" : "",
+            "bytes");
     for (int i = 0; room && i < result->set_count; i++)
         print_row_of_set(result, &result->sets[i], room, out);
     free(room);
@@ -330,7 +383,8 @@ static void print_verdict(const struct bench_result *result, FILE *out)
     uint64_t planned = bench_plan_samples(result->plan);
     char cut[320];
 
-    fprintf(out, "\n%zu of %" PRIu64 " samples", result->sample_count, planned);
+    fprintf(out, "\n%s%zu of %" PRIu64 " samples", bench_plan_emulated(result->plan) ? "EMULATED GPU memory: " : "",
+            result->sample_count, planned);
     if (!result->plan->check)
         fprintf(out, ", not verified (--check 0)");
     else if (!bench_result_checked(result))
@@ -376,6 +430,7 @@ void bench_report(const struct bench_result *result, FILE *out)
             print_matrices(result, out);
         print_table(result, out);
     }
+    bench_report_ratios(result, out);
     print_failures(result, out);
     print_faults(result, out);
     print_verdict(result, out);

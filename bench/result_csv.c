@@ -44,14 +44,14 @@ static void put_background(FILE *file, const struct bench_sample *sample)
 static void put_sample(FILE *file, const struct bench_result *result, const struct bench_sample *sample)
 {
     const struct bench_times *time = &sample->time;
-    char src[32], dst[32];
+    char src[32], dst[32], memory[48];
 
-    fprintf(file, "%s,host,%s,%s,%s,%s,%s,%s,%" PRIu64 ",%u,%u", sample->backend->name, bench_mode_name(sample->mode),
-            result->plan->pattern, sample->pair.src_node == sample->pair.dst_node ? "intra" : "inter",
-            sample->latency ? "latency" : "bandwidth",
-            bench_endpoint_name(sample->pair.src_node, sample->pair.src, src, sizeof(src)),
-            bench_endpoint_name(sample->pair.dst_node, sample->pair.dst, dst, sizeof(dst)), sample->size, sample->iters,
-            sample->grouped);
+    fprintf(file, "%s,%s,%s,%s,%s,%s,%s,%s,%" PRIu64 ",%u,%u", sample->backend->name,
+            bench_both_memories(sample->pair.src_memory, sample->pair.dst_memory, memory, sizeof(memory)),
+            bench_mode_name(sample->mode), result->plan->pattern,
+            sample->pair.src_node == sample->pair.dst_node ? "intra" : "inter",
+            sample->latency ? "latency" : "bandwidth", bench_src_name(&sample->pair, src, sizeof(src)),
+            bench_dst_name(&sample->pair, dst, sizeof(dst)), sample->size, sample->iters, sample->grouped);
     fprintf(file, ",%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g", time->min, time->p50, time->p90, time->p99, time->p999,
             time->max, time->mean, time->cv);
     put_optional(file, bench_sample_rate(sample));

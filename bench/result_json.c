@@ -7,6 +7,7 @@
 
 #include "backend.h"
 #include "interrupt.h"
+#include "ratio.h"
 #include "result.h"
 #include "words.h"
 
@@ -116,8 +117,8 @@ static json_t *peak(const struct bench_result *result)
         return json_null();
     return json_pack("{s:f, s:I, s:s, s:s, s:s}", "bw_gb_per_s", bench_sample_rate(best), "size_bytes",
                      (json_int_t)best->size, "mode", bench_mode_name(best->mode), "src",
-                     bench_endpoint_name(best->pair.src_node, best->pair.src, src, sizeof(src)), "dst",
-                     bench_endpoint_name(best->pair.dst_node, best->pair.dst, dst, sizeof(dst)));
+                     bench_src_name(&best->pair, src, sizeof(src)), "dst",
+                     bench_dst_name(&best->pair, dst, sizeof(dst)));
 }
 
 static json_t *summary(const struct bench_result *result)
@@ -155,11 +156,16 @@ static json_t *cut_short(const struct bench_result *result)
 static json_t *everything(const struct bench_result *result)
 {
     json_t *root = json_object();
+    char memory[48];
 
     json_object_set_new(root, "schema", json_string("weft.result/1"));
     json_object_set_new(root, "command", json_string(bench_command_name(result->options->command)));
     json_object_set_new(root, "version", json_string(weft_version()));
     json_object_set_new(root, "started", json_string(result->started));
+    json_object_set_new(root, "memory",
+                        json_string(bench_both_memories(result->plan->nodes[0].memory, result->plan->nodes[1].memory,
+                                                        memory, sizeof(memory))));
+    json_object_set_new(root, "emulated", json_boolean(bench_plan_emulated(result->plan)));
     json_object_set_new(root, "role", json_string(result->node == 0 ? "server" : "client"));
     json_object_set_new(root, "interrupted", json_boolean(result->cut.by == BENCH_CUT_SIGNAL));
     json_object_set_new(root, "cut_short", cut_short(result));
@@ -170,6 +176,7 @@ static json_t *everything(const struct bench_result *result)
     json_object_set_new(root, "fallbacks", joined(result->fallbacks));
     json_object_set_new(root, "faults", faults(result));
     json_object_set_new(root, "samples", samples(result));
+    json_object_set_new(root, "ratios", bench_ratios_to_json(result));
     json_object_set_new(root, "summary", summary(result));
     return root;
 }

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "agree.h"
+#include "arena.h"
+#include "backends.h"
 #include "ending.h"
 #include "interrupt.h"
 #include "local.h"
@@ -16,6 +18,7 @@
 
 struct run {
     struct bench_options *options;
+    struct bench_gpus gpus; /* chosen before the other node has its say */
     struct bench_plan plan;
     struct bench_link link;
     struct bench_control *control;
@@ -36,21 +39,28 @@ struct run {
 static int prepare(struct run *run, struct wf_status *status)
 {
     struct bench_options *options = run->options;
+    struct bench_gpus *gpus = &run->gpus;
     bool local = options->place == BENCH_PLACE_LOCAL;
     int node = options->place == BENCH_PLACE_CONNECT ? 1 : 0;
     uint64_t need;
     int rc = local ? bench_local_defaults(options, status) : 0;
 
     if (rc == 0)
+        rc = bench_gpus_choose(gpus, options, node, status);
+    options->default_endpoints = gpus->count;
+    if (rc == 0)
         rc = bench_plan_init(&run->plan, options, status);
     if (rc)
         return rc;
+    bench_plan_set_memory(&run->plan, node, gpus->memory, gpus->count);
     run->result.plan = &run->plan;
-    need = bench_memory_need(&run->plan, node);
-    if (local && __builtin_add_overflow(need, bench_memory_need(&run->plan, 1), &need))
+    need = bench_memory_need(&run->plan, node, gpus);
+    if (local && __builtin_add_overflow(need, bench_memory_need(&run->plan, 1, gpus), &need))
         need = UINT64_MAX;
     /* A server's plan is only its own idea until the client has said what it wants. */
     if (options->place != BENCH_PLACE_LISTEN)
+        rc = bench_backends_check(&run->plan, options->config, node, status);
+    if (rc == 0 && options->place != BENCH_PLACE_LISTEN)
         rc = bench_memory_check(&run->plan, need, status);
     if (rc == 0)
         rc = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);
@@ -127,7 +137,7 @@ static int be_server(struct run *run, struct wf_status *status)
 static int connect_nodes(struct run *run, struct wf_status *status)
 {
     int node = run->options->place == BENCH_PLACE_CONNECT ? 1 : 0;
-    int rc = bench_link_open(&run->link, node, run->options->config, status);
+    int rc = bench_link_open(&run->link, node, run->options->config, &run->gpus, status);
 
     if (rc)
         return rc;
@@ -156,10 +166,12 @@ static int agree(struct run *run, struct wf_status *status)
         return rc;
     if (run->options->place == BENCH_PLACE_LOCAL)
         bench_control_look_after(run->control, mourn_child, run);
-    agreement.control = run->control;
+    agreement.control = run->link.control = run->control;
     bench_ending_set_link(&run->ending, &run->link, run->control);
     bench_control_expect_within(run->control, run->link.connect_timeout_ms);
     rc = bench_agree(&agreement, status);
+    if (rc == 0)
+        rc = bench_backends_check(&run->plan, run->options->config, BENCH_BOTH_NODES, status);
     bench_control_expect_within(run->control, -1);
     run->bed.copied_up_to = agreement.eager;
     return rc;
@@ -170,13 +182,15 @@ static int agree(struct run *run, struct wf_status *status)
 static int measure(struct run *run, struct wf_status *status)
 {
     int64_t start;
-    int rc = bench_arena_init(&run->arena, &run->plan, run->link.node, run->control, status);
+    const struct bench_gpus *gpus = &run->link.gpus;
+    int rc = bench_arena_init(&run->arena, &run->plan, run->link.node, gpus, run->link.context, run->control, status);
 
-    if (rc == 0 &&
-        bench_placement_init(&run->link.placement, run->options->config, run->link.context, run->plan.endpoints) < 0)
+    /* A GPU's endpoints are where it is; others are placed. */
+    if (rc == 0 && bench_placement_init(&run->link.placement, run->options->config, run->link.context,
+                                        gpus->count ? 0 : run->plan.endpoints) < 0)
         rc = wf_fail(status, -ENOMEM, "no memory for the places of %u endpoints", run->plan.endpoints);
-
-    run->link.footprint.buffer_bytes = run->arena.stream_bytes + run->arena.landing_bytes;
+    run->link.arena = &run->arena;
+    run->link.footprint.buffer_bytes = bench_arena_bytes(&run->arena);
     /* The other node may be much slower at that; what comes next has deadlines. */
     if (rc == 0)
         rc = bench_control_start(run->control, run->link.node == 0, &start, status);
@@ -203,11 +217,9 @@ static void tell_wrong(const struct run *run)
         char src[32], dst[32], size[32], text[256];
         if (sample->wrong.bytes == 0)
             continue;
-        fprintf(stderr, "weft: %s -> %s, %s, %s: %s\n",
-                bench_endpoint_name(sample->pair.src_node, sample->pair.src, src, sizeof(src)),
-                bench_endpoint_name(sample->pair.dst_node, sample->pair.dst, dst, sizeof(dst)),
-                wf_format_size(sample->wrong.size, size, sizeof(size)), bench_mode_name(sample->mode),
-                bench_wrong_text(&sample->wrong, text, sizeof(text)));
+        fprintf(stderr, "weft: %s -> %s, %s, %s: %s\n", bench_src_name(&sample->pair, src, sizeof(src)),
+                bench_dst_name(&sample->pair, dst, sizeof(dst)), wf_format_size(sample->wrong.size, size, sizeof(size)),
+                bench_mode_name(sample->mode), bench_wrong_text(&sample->wrong, text, sizeof(text)));
         return;
     }
 }
@@ -229,18 +241,19 @@ static int conclude(struct run *run, struct wf_status *status)
     return rc;
 }
 
-/* Order: first the link, so that nobody touches the buffers any more. */
+/* Order: first the link, so that nobody touches the buffers any more. GPU memory needs its context, and after a failure
+ * it is left to the end of the process. */
 static void tear_down(struct run *run)
 {
     bench_ending_set_link(&run->ending, NULL, NULL);
     bench_progress_end(&run->progress);
-    if (run->bed.backend)
-        run->bed.ops->close(run->bed.backend);
+    if (!bench_workload_close(&run->bed))
+        bench_arena_free_gpus(&run->arena);
+    bench_placement_fini(&run->link.placement);
     bench_link_close(&run->link);
     bench_control_destroy(run->control);
     run->control = NULL;
     bench_arena_fini(&run->arena);
-    bench_placement_fini(&run->link.placement);
 }
 
 static int finish_child(struct run *run, int exit_status, bool went_well)
@@ -256,10 +269,11 @@ static int finish_child(struct run *run, int exit_status, bool went_well)
 static int perform(struct run *run)
 {
     struct wf_status status = {0};
-    int rc = prepare(run, &status), exit_status;
+    /* A driver's threads, too, are to leave signals to the thread that takes them. */
+    int rc = bench_ending_watch(&run->ending, &status), exit_status;
 
     if (rc == 0)
-        rc = bench_ending_watch(&run->ending, &status);
+        rc = prepare(run, &status);
     if (rc == 0)
         rc = connect_nodes(run, &status);
     if (rc == 0)

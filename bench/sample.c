@@ -82,13 +82,15 @@ static json_t *background_to_json(const struct bench_sample *sample)
 json_t *bench_sample_to_json(const struct bench_sample *sample, const char *pattern,
                              const struct bench_rail_names *rails)
 {
-    char src[32], dst[32];
+    char src[32], dst[32], memory[48];
     json_t *json = json_object();
 
-    bench_endpoint_name(sample->pair.src_node, sample->pair.src, src, sizeof(src));
-    bench_endpoint_name(sample->pair.dst_node, sample->pair.dst, dst, sizeof(dst));
+    bench_src_name(&sample->pair, src, sizeof(src));
+    bench_dst_name(&sample->pair, dst, sizeof(dst));
     json_object_set_new(json, "backend", json_string(sample->backend->name));
-    json_object_set_new(json, "memory", json_string("host"));
+    json_object_set_new(
+        json, "memory",
+        json_string(bench_both_memories(sample->pair.src_memory, sample->pair.dst_memory, memory, sizeof(memory))));
     json_object_set_new(json, "mode", json_string(bench_mode_name(sample->mode)));
     json_object_set_new(json, "pattern", json_string(pattern));
     json_object_set_new(json, "scope", json_string(sample->pair.src_node == sample->pair.dst_node ? "intra" : "inter"));
@@ -182,11 +184,23 @@ static bool endpoint_from_json(const json_t *json, uint8_t *node, uint32_t *endp
     unsigned at_node, at_endpoint;
     const char *text = json_string_value(json);
 
-    if (!text || sscanf(text, "node%1u:host%u", &at_node, &at_endpoint) != 2 || at_node > 1)
+    if (!text || sscanf(text, "node%1u:%*[a-z]%u", &at_node, &at_endpoint) != 2 || at_node > 1)
         return false;
     *node = (uint8_t)at_node;
     *endpoint = at_endpoint;
     return true;
+}
+
+/* "cuda", or "host/cuda". */
+static bool memories_from_json(const json_t *json, struct bench_pair *pair)
+{
+    const char *text = json_string_value(json), *slash = text ? strchr(text, '/') : NULL;
+    char src[48];
+
+    snprintf(src, sizeof(src), "%.*s", slash ? (int)(slash - text) : 47, text ? text : "");
+    pair->src_memory = (uint8_t)bench_memory_named(src);
+    pair->dst_memory = (uint8_t)bench_memory_named(slash ? slash + 1 : src);
+    return pair->src_memory < BENCH_MEMORIES && pair->dst_memory < BENCH_MEMORIES;
 }
 
 int bench_sample_from_json(const json_t *json, struct bench_sample *sample, struct wf_status *status)
@@ -200,7 +214,8 @@ int bench_sample_from_json(const json_t *json, struct bench_sample *sample, stru
     sample->backend = backend ? bench_backend_find(backend) : NULL;
     if (!sample->backend || !mode || !test ||
         !endpoint_from_json(json_object_get(json, "src"), &sample->pair.src_node, &sample->pair.src) ||
-        !endpoint_from_json(json_object_get(json, "dst"), &sample->pair.dst_node, &sample->pair.dst))
+        !endpoint_from_json(json_object_get(json, "dst"), &sample->pair.dst_node, &sample->pair.dst) ||
+        !memories_from_json(json_object_get(json, "memory"), &sample->pair))
         return wf_fail(status, -EPROTO, "the other node sent a sample that is none: use the same build on both");
     sample->mode = strcmp(mode, "loaded") == 0 ? BENCH_LOADED : BENCH_ISOLATED;
     sample->latency = strcmp(test, "latency") == 0;

@@ -23,12 +23,6 @@ const char *bench_mode_name(enum bench_mode mode)
     return mode == BENCH_ISOLATED ? "isolated" : "loaded";
 }
 
-char *bench_endpoint_name(int node, uint32_t endpoint, char *buffer, size_t room)
-{
-    snprintf(buffer, room, "node%d:host%u", node, endpoint);
-    return buffer;
-}
-
 /* ------------------------------------------------------------------------------------------- sizes */
 
 static int compare_sizes(const void *a, const void *b)
@@ -120,7 +114,7 @@ static int plan_backends(struct bench_plan *plan, const char *list, struct wf_st
     while ((word = bench_next_word(&rest, ',')) != NULL) {
         const struct bench_backend_ops *ops = bench_backend_find(word);
         if (!ops)
-            return wf_fail(status, -EOPNOTSUPP, "--backend %.40s is not in this build: use weft or null", word);
+            return wf_fail(status, -EOPNOTSUPP, "--backend %.40s is not in this build: use weft, nccl or null", word);
         for (int i = 0; i < plan->backend_count; i++)
             if (plan->backends[i] == ops)
                 return wf_fail(status, -EINVAL, "--backend names %s twice", ops->name);
@@ -175,13 +169,13 @@ static int check_background(const struct bench_plan *plan, struct wf_status *sta
     return 0;
 }
 
-static void plan_numbers(struct bench_plan *plan, const struct wf_config *config)
+static void plan_numbers(struct bench_plan *plan, const struct wf_config *config, uint32_t default_endpoints)
 {
     const char *mode = wf_config_text(config, WF_SET_MODE);
 
     plan->endpoints = (uint32_t)wf_config_number(config, WF_SET_ENDPOINTS);
     if (plan->endpoints == 0)
-        plan->endpoints = DEFAULT_ENDPOINTS;
+        plan->endpoints = default_endpoints ? default_endpoints : DEFAULT_ENDPOINTS;
     plan->iters = (uint32_t)wf_config_number(config, WF_SET_ITERS);
     plan->warmup = (uint32_t)wf_config_number(config, WF_SET_WARMUP);
     if (plan->latency && bench_is_default(config, WF_SET_ITERS))
@@ -208,7 +202,8 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
     plan->command = options->command;
     plan->latency = options->latency;
     plan->group = 1;
-    plan_numbers(plan, config);
+    plan->nccl_library = wf_config_text(config, WF_SET_NCCL_LIBRARY);
+    plan_numbers(plan, config, options->default_endpoints);
     rc = plan_backends(plan, wf_config_text(config, WF_SET_BACKEND), status);
     if (rc == 0)
         rc = plan_sizes(plan, config, status);
@@ -221,6 +216,19 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
     if (rc == 0)
         rc = check_background(plan, status);
     return rc;
+}
+
+void bench_plan_set_memory(struct bench_plan *plan, int node, enum bench_memory memory, uint32_t gpus)
+{
+    plan->nodes[node].memory = memory;
+    plan->nodes[node].gpus = gpus;
+    for (uint32_t i = 0; i < plan->pair_count; i++) {
+        struct bench_pair *pair = &plan->pairs[i];
+        if (pair->src_node == node)
+            pair->src_memory = (uint8_t)memory;
+        if (pair->dst_node == node)
+            pair->dst_memory = (uint8_t)memory;
+    }
 }
 
 void bench_plan_fini(struct bench_plan *plan)
@@ -269,8 +277,17 @@ uint64_t bench_plan_largest(const struct bench_plan *plan)
     return plan->size_count ? plan->sizes[plan->size_count - 1] : 0;
 }
 
+/* Whether one end of a pair, or with `both` any, is an endpoint of `node` in this place. */
+static bool is_at(const struct bench_pair *pair, bool src, bool both, int node, uint32_t places, uint32_t place)
+{
+    if ((src || both) && pair->src_node == node && pair->src % places == place)
+        return true;
+    return (!src || both) && pair->dst_node == node && pair->dst % places == place;
+}
+
 /* Most pairs of a phase that have `node` at one end; a ping-pong has both its ends at either. */
-static uint32_t most_of_node(const struct bench_plan *plan, enum bench_mode mode, int node, bool receivers)
+static uint32_t most_of_node(const struct bench_plan *plan, enum bench_mode mode, int node, bool src, uint32_t places,
+                             uint32_t place)
 {
     uint32_t span = mode == BENCH_LOADED ? plan->pair_count : plan->group;
     uint32_t most = 0;
@@ -278,21 +295,33 @@ static uint32_t most_of_node(const struct bench_plan *plan, enum bench_mode mode
     for (uint32_t first = 0; first < plan->pair_count; first += span) {
         uint32_t here = 0;
         for (uint32_t i = first; i < first + span && i < plan->pair_count; i++)
-            here += (receivers ? plan->pairs[i].dst_node : plan->pairs[i].src_node) == node || plan->latency;
+            here += is_at(&plan->pairs[i], src, plan->latency, node, places, place);
         if (here > most)
             most = here;
     }
     return most;
 }
 
+uint32_t bench_plan_receivers_at(const struct bench_plan *plan, enum bench_mode mode, int node, uint32_t places,
+                                 uint32_t place)
+{
+    return most_of_node(plan, mode, node, false, places, place);
+}
+
+uint32_t bench_plan_senders_at(const struct bench_plan *plan, enum bench_mode mode, int node, uint32_t places,
+                               uint32_t place)
+{
+    return most_of_node(plan, mode, node, true, places, place);
+}
+
 uint32_t bench_plan_receivers(const struct bench_plan *plan, enum bench_mode mode, int node)
 {
-    return most_of_node(plan, mode, node, true);
+    return most_of_node(plan, mode, node, false, 1, 0);
 }
 
 uint32_t bench_plan_senders(const struct bench_plan *plan, enum bench_mode mode, int node)
 {
-    return most_of_node(plan, mode, node, false);
+    return most_of_node(plan, mode, node, true, 1, 0);
 }
 
 uint64_t bench_plan_samples(const struct bench_plan *plan)
@@ -302,9 +331,10 @@ uint64_t bench_plan_samples(const struct bench_plan *plan)
     return modes * plan->pair_count * (uint64_t)plan->size_count * (uint64_t)plan->backend_count;
 }
 
-static uint64_t mix_text(uint64_t digest, const char *text)
+/* The first word: whether a backend is a stand-in is compared when it is opened. */
+static uint64_t mix_word(uint64_t digest, const char *text)
 {
-    for (; *text; text++)
+    for (; *text && *text != ' '; text++)
         digest = bench_random_mix(digest ^ (uint8_t)*text);
     return digest;
 }
@@ -317,7 +347,7 @@ uint64_t bench_plan_digest(const struct bench_plan *plan)
     digest = bench_random_mix(digest ^ plan->background) ^ plan->background_inflight;
     digest ^= (plan->modes[BENCH_ISOLATED] ? 4u : 0u) ^ (plan->modes[BENCH_LOADED] ? 8u : 0u);
     for (int i = 0; i < plan->backend_count; i++)
-        digest = mix_text(digest, plan->backends[i]->name);
+        digest = mix_word(digest, plan->backends[i]->name);
     for (int i = 0; i < plan->size_count; i++) {
         digest = bench_random_mix(digest ^ plan->sizes[i]);
         digest = bench_random_mix(digest ^ bench_plan_iters(plan, plan->sizes[i]));

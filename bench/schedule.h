@@ -21,10 +21,14 @@ struct bench_backend_ops;
 
 enum bench_mode { BENCH_ISOLATED, BENCH_LOADED, BENCH_MODES };
 
+/* What the messages of a node lie in. Emulated is what the driver of the tests has: no GPU is behind it. */
+enum bench_memory { BENCH_HOST, BENCH_CUDA, BENCH_EMULATED, BENCH_MEMORIES };
+
 /* A directed pair: src sends to dst. The nodes are 0 (listens) and 1 (connects). */
 struct bench_pair {
     uint32_t src, dst;
     uint8_t src_node, dst_node;
+    uint8_t src_memory, dst_memory; /* enum bench_memory */
 };
 
 static inline bool bench_pair_equal(const struct bench_pair *a, const struct bench_pair *b)
@@ -37,8 +41,12 @@ struct bench_plan {
     bool latency; /* ping-pong instead of bandwidth */
     bool check;
     bool modes[BENCH_MODES];
-    bool intra;          /* some pairs lie within one node */
-    uint32_t endpoints;  /* per node */
+    bool intra;         /* some pairs lie within one node */
+    uint32_t endpoints; /* per node */
+    struct {
+        enum bench_memory memory;
+        uint32_t gpus; /* that its endpoints take in turn; 0: host memory */
+    } nodes[2];
     uint32_t inflight;   /* messages outstanding per pair; 0: by the command and the size */
     uint32_t buffers;    /* that the messages of a pair take turns in, at each side; 0: see bench_plan_areas() */
     uint64_t background; /* latency: bytes of the messages that are exchanged meanwhile; 0: none */
@@ -52,12 +60,16 @@ struct bench_plan {
     uint32_t pair_count;
     uint32_t group; /* pairs that run together when isolated: 1, or 2 for bidir */
     const struct bench_backend_ops *backends[BENCH_BACKENDS_MAX];
+    const char *nccl_library; /* where NCCL is looked for, "": in the usual places */
     int backend_count;
 };
 
 /* -EINVAL: settings that contradict each other; -EOPNOTSUPP: not available here. Can be given to fini either way. */
 int bench_plan_init(struct bench_plan *plan, const struct bench_options *options, struct wf_status *status);
 void bench_plan_fini(struct bench_plan *plan);
+
+/* What is known of a node's memory before the nodes meet, or once they have: the plan says host at first. */
+void bench_plan_set_memory(struct bench_plan *plan, int node, enum bench_memory memory, uint32_t gpus);
 
 /* Part of bench_plan_init(): fills in pairs, pattern and group, for endpoints and seed already set. In pairs.c. */
 int bench_plan_pairs(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status);
@@ -77,6 +89,12 @@ uint64_t bench_plan_largest(const struct bench_plan *plan);
 uint32_t bench_plan_receivers(const struct bench_plan *plan, enum bench_mode mode, int node);
 uint32_t bench_plan_senders(const struct bench_plan *plan, enum bench_mode mode, int node);
 
+/* The same of one of the `places` that the endpoints of the node take in turn. */
+uint32_t bench_plan_receivers_at(const struct bench_plan *plan, enum bench_mode mode, int node, uint32_t places,
+                                 uint32_t place);
+uint32_t bench_plan_senders_at(const struct bench_plan *plan, enum bench_mode mode, int node, uint32_t places,
+                               uint32_t place);
+
 uint64_t bench_plan_samples(const struct bench_plan *plan);
 
 /* Equal on both nodes, or the two would wait for each other. */
@@ -84,7 +102,25 @@ uint64_t bench_plan_digest(const struct bench_plan *plan);
 
 const char *bench_mode_name(enum bench_mode mode);
 
-/* "node0:host3". Returns `buffer`. */
-char *bench_endpoint_name(int node, uint32_t endpoint, char *buffer, size_t room);
+/* --- names.c --- */
+
+/* "host", "cuda", "cuda (emulated)". */
+const char *bench_memory_name(enum bench_memory memory);
+/* The kind of such a name; BENCH_MEMORIES: none. */
+enum bench_memory bench_memory_named(const char *name);
+
+/* "node0:host3", "node0:gpu3". Returns `buffer`. */
+char *bench_endpoint_name(int node, uint32_t endpoint, enum bench_memory memory, char *buffer, size_t room);
+char *bench_src_name(const struct bench_pair *pair, char *buffer, size_t room);
+char *bench_dst_name(const struct bench_pair *pair, char *buffer, size_t room);
+
+/* Whether any of it lies in what only passes for GPU memory. */
+bool bench_plan_emulated(const struct bench_plan *plan);
+
+/* "cuda", or "host/cuda" of source and destination where they differ. Returns `buffer`. */
+char *bench_both_memories(enum bench_memory one, enum bench_memory other, char *buffer, size_t room);
+
+/* Whether src or dst, as somebody has set them, name an endpoint of the node as of this kind: "host" or "gpu". */
+bool bench_plan_names(const struct wf_config *config, int node, const char *kind);
 
 #endif

@@ -16,7 +16,7 @@ struct topo {
     struct wf_plan plan;
     struct wf_show show;
     struct wf_plan_request request;
-    char why[512];
+    char why[512], gpu_path[2048];
 };
 
 /* --- what is asked --- */
@@ -39,31 +39,24 @@ static int make_request(const struct bench_options *options, struct topo *topo, 
     const struct wf_config *config = options->config;
     struct wf_plan_request *request = &topo->request;
     int64_t endpoints = wf_config_number(config, WF_SET_ENDPOINTS);
+    const char *gpus = wf_config_text(config, WF_SET_GPUS);
 
     request->pin = (enum wf_pin)word_of(config, WF_SET_PIN, pins, 3);
     request->rail_policy = (enum wf_rail_policy)word_of(config, WF_SET_RAIL_POLICY, policies, 4);
     request->irq_policy = (enum wf_irq_policy)word_of(config, WF_SET_IRQ_POLICY, irqs, 3);
     request->tx_bindings = wf_config_text(config, WF_SET_TX_BINDINGS);
     request->rx_bindings = wf_config_text(config, WF_SET_RX_BINDINGS);
-    request->gpus = options->gpus;
-    if (endpoints && options->gpus)
+    request->gpus = gpus[0] && strcmp(gpus, "all") != 0 ? gpus : NULL;
+    if (endpoints && gpus[0])
         return wf_fail(status, -EINVAL, "--gpus and --endpoints exclude each other: endpoints are GPUs or host memory");
     if (endpoints > WF_PLAN_ENDPOINTS)
         return wf_fail(status, -EINVAL, "endpoints = %lld: a plan has at most %d", (long long)endpoints,
                        WF_PLAN_ENDPOINTS);
     if (endpoints)
         request->host_endpoints = (int)endpoints;
-    else if (!options->gpus && topo->machine.gpu_count == 0)
+    else if (!gpus[0] && topo->machine.gpu_count == 0)
         request->host_endpoints = HOST_ENDPOINTS;
     return bench_topo_rails(&topo->machine, wf_config_text(config, WF_SET_RAILS), request, status);
-}
-
-static const char *gpu_path(const struct wf_machine *machine)
-{
-    if (machine->gpu_count == 0)
-        return machine->foreign ? "GPU memory: none, as the description has no GPU."
-                                : "GPU memory: none, as there is no GPU among the PCI devices of this machine.";
-    return "GPU memory: this build does not move it: an endpoint is host memory near its GPU.";
 }
 
 static int make(const struct bench_options *options, struct topo *topo, struct wf_status *status)
@@ -77,7 +70,8 @@ static int make(const struct bench_options *options, struct topo *topo, struct w
     rc = wf_plan_make(&topo->machine, &topo->request, &topo->plan, topo->why, sizeof(topo->why));
     if (rc)
         return wf_fail(status, rc, "%s", topo->why);
-    topo->show = (struct wf_show){.machine = &topo->machine, .plan = &topo->plan, .gpu_path = gpu_path(&topo->machine)};
+    bench_topo_gpus(&topo->machine, options->config, topo->gpu_path, sizeof(topo->gpu_path));
+    topo->show = (struct wf_show){.machine = &topo->machine, .plan = &topo->plan, .gpu_path = topo->gpu_path};
     wf_show_gather(&topo->show, wf_config_number(options->config, WF_SET_ZERO_COPY));
     return 0;
 }

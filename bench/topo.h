@@ -18,4 +18,7 @@ int bench_topo_in_force(const struct bench_options *options);
 int bench_topo_rails(const struct wf_machine *machine, const char *setting, struct wf_plan_request *request,
                      struct wf_status *status);
 
+/* A sentence about GPU memory. On this machine that loads the driver, where there is one. topo_gpus.c */
+void bench_topo_gpus(const struct wf_machine *machine, const struct wf_config *config, char *text, size_t room);
+
 #endif

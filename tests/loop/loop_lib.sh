@@ -14,6 +14,7 @@ cd "$work" || exit 1
 for name in $(env | sed -n 's/^\(WEFT_[A-Z_]*\)=.*/\1/p'); do
     unset "$name"
 done
+export WEFT_CUDA=off # endpoints are host memory, whatever GPUs are here; test_gpus.sh is about those
 
 skip() { # REASON
     echo "skipped: $*"

@@ -209,10 +209,12 @@ expect 2 "fault: stall=eth99: no rail is called that" mesh $base --fault stall=e
 WEFT_FAULT=drop=lo weft mesh $base
 told 2 WEFT_FAULT "WEFT_FAULT=drop=lo"
 expect 2 "weft pair" mesh $base --lat
-expect 77 --gpus mesh $base --gpus all
+expect 77 gpus mesh $base --gpus all
 expect 77 cuda mesh $base --memory cuda
 expect 77 cuda mesh $base -m cuda
-expect 77 intra mesh $base --scope intra
+weft mesh $base --endpoints 2 --scope intra --json intra.json
+pass_if "pairs within the nodes: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "2 a node and mode" [ "$(grep -c '"scope": "intra"' intra.json)" -eq 8 ]
 weft mesh $base --port "$(free_port)" --json told.json --log-dir told
 pass_if "the report ends with where its files are: $(tail -1 out)" grep -q 'results: told.json .*logs: told/' out
 

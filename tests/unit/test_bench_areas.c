@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "arena.h"
 #include "backend.h"
 #include "memory.h"
 #include "pattern.h"
@@ -26,6 +27,29 @@ int bench_control_check(struct bench_control *control, struct wf_status *status)
 {
     assert_null(control);
     return pieces_left-- > 0 ? 0 : wf_fail(status, -4, "interrupted");
+}
+
+static const struct bench_gpus none; /* all is host memory */
+
+/* So nobody asks for GPU memory. */
+int weft_gpu_alloc(struct weft_context *context, int gpu, uint64_t bytes, void **out, struct weft_error *err)
+{
+    (void)context, (void)gpu, (void)bytes, (void)out, (void)err;
+    fail();
+    return -1;
+}
+
+void weft_gpu_free(struct weft_context *context, int gpu, void *memory)
+{
+    (void)context, (void)gpu, (void)memory;
+    fail();
+}
+
+int weft_gpu_copy(struct weft_context *context, void *to, const void *from, uint64_t bytes, struct weft_error *err)
+{
+    (void)context, (void)to, (void)from, (void)bytes, (void)err;
+    fail();
+    return -1;
 }
 
 struct setting {
@@ -66,7 +90,7 @@ static void messages_take_turns_in_as_many_areas_as_asked_for(void **state)
     (void)state;
     assert_int_equal(PLAN(&plan, BENCH_PAIR, false, settings, &status), 0);
     assert_int_equal(bench_plan_areas(&plan, 5000), 3);
-    assert_int_equal(bench_arena_init(&arena, &plan, 1, NULL, &status), 0);
+    assert_int_equal(bench_arena_init(&arena, &plan, 1, &none, NULL, NULL, &status), 0);
     for (uint64_t i = 0; i < 20; i++) {
         struct bench_origin one = {.size = 5000, .iteration = i};
         const uint8_t *data = bench_arena_data(&arena, &plan, &one);
@@ -80,8 +104,10 @@ static void messages_take_turns_in_as_many_areas_as_asked_for(void **state)
                 assert_false(overlap(data, earlier, 5000) || memcmp(data, earlier, 5000) == 0);
         }
     }
-    assert_true(bench_arena_landing(&arena, 5000, 2) + 5000 + BENCH_GUARD <= arena.landings + arena.landing_bytes);
-    assert_true(bench_arena_landing(&arena, 5000, 3) + 5000 > arena.landings + arena.landing_bytes);
+    assert_true(bench_arena_landing(&arena, 0, 5000, 2) + 5000 + BENCH_GUARD <=
+                arena.places[0].landings + arena.places[0].landing_bytes);
+    assert_true(bench_arena_landing(&arena, 0, 5000, 3) + 5000 >
+                arena.places[0].landings + arena.places[0].landing_bytes);
     bench_arena_fini(&arena);
     bench_plan_fini(&plan);
 }
@@ -99,7 +125,7 @@ static void senders_of_a_phase_do_not_share_areas(void **state)
     (void)state;
     assert_int_equal(PLAN(&plan, BENCH_MESH, false, settings, &status), 0);
     assert_int_equal(bench_plan_senders(&plan, BENCH_LOADED, 0), 4);
-    assert_int_equal(bench_arena_init(&arena, &plan, 0, NULL, &status), 0);
+    assert_int_equal(bench_arena_init(&arena, &plan, 0, &none, NULL, NULL, &status), 0);
     for (uint32_t i = 0; i < 8; i++) {
         struct bench_origin one = {.sender = i / 2, .size = size, .iteration = i % 2};
         const uint8_t *data = bench_arena_data(&arena, &plan, &one);
@@ -123,7 +149,7 @@ static void ping_and_pong_differ_with_one_buffer(void **state)
 
     (void)state;
     assert_int_equal(PLAN(&plan, BENCH_PAIR, true, settings, &status), 0);
-    assert_int_equal(bench_arena_init(&arena, &plan, 0, NULL, &status), 0);
+    assert_int_equal(bench_arena_init(&arena, &plan, 0, &none, NULL, NULL, &status), 0);
     assert_memory_not_equal(bench_arena_data(&arena, &plan, &ping), bench_arena_data(&arena, &plan, &pong), 8);
     bench_arena_fini(&arena);
     bench_plan_fini(&plan);
@@ -162,12 +188,12 @@ static void areas_count_as_memory(void **state)
     (void)state;
     assert_int_equal(PLAN(&plan, BENCH_PAIR, false, few, &status), 0);
     for (int node = 0; node < 2; node++)
-        before[node] = bench_memory_need(&plan, node);
+        before[node] = bench_memory_need(&plan, node, &none);
     bench_plan_fini(&plan);
     assert_int_equal(PLAN(&plan, BENCH_PAIR, false, many, &status), 0);
     /* Either node holds what is sent, to send or to verify it; the receiver its landings as well. */
-    assert_true(bench_memory_need(&plan, 0) >= before[0] + (490ull << 20));
-    assert_true(bench_memory_need(&plan, 1) >= before[1] + (989ull << 20));
+    assert_true(bench_memory_need(&plan, 0, &none) >= before[0] + (490ull << 20));
+    assert_true(bench_memory_need(&plan, 1, &none) >= before[1] + (989ull << 20));
     bench_plan_fini(&plan);
 }
 
@@ -181,12 +207,12 @@ static void preparing_memory_can_be_interrupted(void **state)
 
     (void)state;
     assert_int_equal(PLAN(&plan, BENCH_PAIR, false, settings, &status), 0);
-    assert_int_equal(bench_arena_init(&arena, &plan, 1, NULL, &status), 0);
+    assert_int_equal(bench_arena_init(&arena, &plan, 1, &none, NULL, NULL, &status), 0);
     used = 1000 - pieces_left;
     assert_true(used >= 1 + 3); /* a stream of 5 MiB, landings of more than 128 MiB */
     bench_arena_fini(&arena);
     pieces_left = used - 1;
-    assert_int_equal(bench_arena_init(&arena, &plan, 1, NULL, &status), -4);
+    assert_int_equal(bench_arena_init(&arena, &plan, 1, &none, NULL, NULL, &status), -4);
     bench_arena_fini(&arena);
     bench_plan_fini(&plan);
 }

@@ -113,7 +113,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                            "fails where they are not."),
     [WF_SET_GPUS] = TEXT(LIBRARY, "gpus", "",
                          "The GPUs to make ready at the start, as in 0,2,5-7, or all; empty means each when memory of "
-                         "it is registered first."),
+                         "it is registered first, and weft mesh, pair and topo take all of them as endpoints."),
     [WF_SET_STAGING] = SIZE(LIBRARY, "staging", "64M", 64 * KIB, 16 * GIB,
                             "Pinned memory per GPU and direction through which messages in its memory pass."),
     [WF_SET_FAULT] =
@@ -136,12 +136,13 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                           "Messages per pair and size that are sent first and not measured."),
     [WF_SET_CHECK] =
         FLAG(BENCH, "check", "1", "Whether every byte that arrived is verified, outside the measured time."),
-    [WF_SET_MEMORY] = CHOICE(BENCH, "memory", "auto", "auto|host",
+    [WF_SET_MEMORY] = CHOICE(BENCH, "memory", "auto", "auto|host|cuda",
                              "Where the messages lie; auto takes GPU memory where it can be used, else host memory."),
     [WF_SET_PATTERN] = CHOICE(BENCH, "pattern", "mesh", "mesh|pairs|bidir|incast",
                               "Which pairs send: every directed pair between the nodes, only equal numbers, each pair "
                               "both ways at once, or all to one."),
-    [WF_SET_SCOPE] = CHOICE(BENCH, "scope", "inter", "inter", "Which pairs there are: those between the nodes."),
+    [WF_SET_SCOPE] = CHOICE(BENCH, "scope", "inter", "inter|intra|all",
+                            "Which pairs there are: those between the nodes, those within each, or all."),
     [WF_SET_MODE] = CHOICE(
         BENCH, "mode", "both", "isolated|loaded|both",
         "Whether pairs send one at a time (isolated), all at once (loaded), or first the one and then the other."),
@@ -155,11 +156,17 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                                "back meanwhile, both ways, on the same connection; 0 means none."),
     [WF_SET_BACKGROUND_INFLIGHT] =
         INT(BENCH, "background_inflight", "2", "messages", 1, 1024, "How many of these are outstanding each way."),
-    [WF_SET_BACKEND] = CHOICES(BENCH, "backend", "weft", "weft|null",
-                               "What moves the messages; null moves none and measures the harness itself."),
+    [WF_SET_BACKEND] = CHOICES(BENCH, "backend", "weft", "weft|nccl|null",
+                               "What moves the messages, one or several in turns: NCCL moves those in GPU memory, null "
+                               "moves none and measures the harness itself."),
+    [WF_SET_NCCL_LIBRARY] = TEXT(BENCH, "nccl_library", "",
+                                 "NCCL's library for the backend nccl: a file, or the folder of a libnccl.so.2; empty "
+                                 "means the usual places."),
     [WF_SET_SEED] =
         INT(BENCH, "seed", "42", "", 0, INT64_MAX, "Determines the order of the pairs and the data of the messages."),
-    [WF_SET_SRC] = TEXT(BENCH, "src", "node0:host0", "The endpoint that sends in weft pair."),
+    [WF_SET_SRC] = TEXT(BENCH, "src", "node0:host0",
+                        "The endpoint that sends in weft pair; gpu3 instead of host3 asks for GPU memory there, and "
+                        "host3 for host memory."),
     [WF_SET_DST] = TEXT(BENCH, "dst", "node1:host0", "The endpoint that receives in weft pair."),
     [WF_SET_OUT] = TEXT(BENCH, "out", "", "The folder for the results; empty means none are written."),
     [WF_SET_JSON] = TEXT(BENCH, "json", "", "The file for the results as JSON; '-' is standard output."),

@@ -1,0 +1,177 @@
+#!/bin/bash
+# test_gpus.sh: the benchmark on GPUs that an emulated driver has: the full mesh as users start it, GPUs by a list, several
+# endpoints on one, nodes of different memory, pairs within a node; and what is said where there is no driver, or none
+# that works. No result of the emulated driver may pass for a GPU's, wherever one looks.
+. "$(dirname "$0")/loop_lib.sh"
+: "${EMULATED:?the folder of the emulated driver}" "${ROOT:?the root of the sources}"
+unset WEFT_CUDA
+[ -e "$EMULATED/libcuda.so.1" ] || skip "no emulated driver was built"
+
+# A folder whose driver cannot be loaded stands for none, also on a machine that has one.
+mkdir none
+: >none/libcuda.so.1
+with_gpus() { LD_LIBRARY_PATH=$EMULATED "$@"; }
+without_gpus() { LD_LIBRARY_PATH=$work/none "$@"; }
+
+# run WITH|WITHOUT ARGUMENTS...: weft with or without the driver; sets status, leaves out and err.
+run() {
+    local how=$1
+    shift
+    if [ "$how" = with ]; then
+        with_gpus timeout -k 5 "${limit:-60}" "$WEFT" "$@" >out 2>err </dev/null
+    else
+        without_gpus timeout -k 5 "${limit:-60}" "$WEFT" "$@" >out 2>err </dev/null
+    fi
+    status=$?
+    [ "$status" -lt 124 ] || fail "weft $*: status $status (hangs or crashes): $(cat err)"
+}
+
+passed() { # WHAT: the last run did
+    pass_if "$1: status $status: $(cat err)" [ "$status" -eq 0 ]
+    pass_if "$1: verified: $(tail -n 3 out)" grep -q ' 0 wrong bytes: passed' out
+}
+
+refused() { # STATUS WORD WHAT: the last run was, in one line with the word
+    pass_if "$3: status $status: $(cat err)" [ "$status" -eq "$1" ]
+    pass_if "$3: no '$2' in: $(cat err)" grep -q -- "$2" err
+    pass_if "$3: one line: $(cat err)" [ "$(wc -l <err)" -eq 1 ]
+}
+
+# memories FILE: what the samples lie in, each once, with a comma behind it.
+memories() {
+    sed -n '/"samples": \[/,$ s/^   *"memory": "\(.*\)".*/\1/p' "$1" | sort -u | tr '\n' ','
+}
+
+# says_emulated FOLDER COMMAND: every file of a result does, and no sample says anything else.
+says_emulated() {
+    pass_if "$1: the JSON" grep -q '"emulated": true' "$1/$2.json"
+    pass_if "$1: its head" grep -q '^ "memory": "cuda (emulated)"' "$1/$2.json"
+    pass_if "$1: its samples: $(memories "$1/$2.json")" [ "$(memories "$1/$2.json")" = 'cuda (emulated),' ]
+    pass_if "$1: the CSV" [ "$(sed 1d "$1/$2.csv" | cut -d, -f2 | sort -u)" = 'cuda (emulated)' ]
+    pass_if "$1: the report's first line: $(head -n 1 out)" [ "$(head -n 1 out | grep -c EMULATED)" -eq 1 ]
+    pass_if "$1: what it was: $(cat out)" grep -q '^memory: cuda (emulated) ' out
+    pass_if "$1: the verdict: $(cat out)" grep -q '^EMULATED GPU memory: .* passed' out
+}
+
+# ---- the full mesh as users start it: 8 GPUs a side
+WEFT_BUILD=${WEFT%/bin/weft} with_gpus timeout -k 5 100 "$ROOT/run_p2p_fullmesh.sh" local \
+    -b 1 -e 256K -f 512 -n 2 --out mesh --log-dir mesh/logs >out 2>err </dev/null
+status=$?
+passed "the full mesh"
+says_emulated mesh mesh
+pass_if "8 a side: $(grep endpoints: out)" grep -q 'endpoints: 8 per node' out
+pass_if "every pair, size and mode" [ "$(sed 1d mesh/mesh.csv | wc -l)" -eq $((2 * 64 * 3 * 2)) ]
+pass_if "every one verified" [ "$(grep -c '"wrong_bytes": 0' mesh/mesh.json)" -eq $((2 * 64 * 3 * 2 + 1)) ]
+pass_if "endpoints are GPUs" [ "$(sed 1d mesh/mesh.csv | cut -d, -f7 | sort -u | grep -c '^node[01]:gpu[0-7]$')" -eq 16 ]
+pass_if "16 logs: $(ls mesh/logs)" [ "$(grep -l '^# .*by node[01]:gpu[0-7], memory: cuda (emulated)$' mesh/logs/*.log | wc -l)" -eq 16 ]
+pass_if "the GPUs' names and addresses" [ "$(grep -c '"pci": "0000:' mesh/mesh.json)" -eq 16 ]
+
+# ---- one pair, and its ping-pong beside other messages
+run with pair --local --src node0:gpu3 --dst node1:gpu1 --size 0,1,3M -n 20 --out pair
+passed "one pair"
+says_emulated pair pair
+pass_if "its names" grep -q '"src": "node0:gpu3"' pair/pair.json
+run with pair --local --lat --size 8,64K -n 50 --background 256K --out lat
+passed "ping-pong"
+pass_if "ping-pong: $(head -n 1 out)" [ "$(head -n 1 out | grep -c EMULATED)" -eq 1 ]
+run with pair --local --size 1M -n 30 --inflight 4 --buffers 9 --json buffers.json
+passed "buffers of their own"
+
+# ---- fewer GPUs than endpoints, and GPUs by a list
+WEFT_EMULATED_GPUS=1 run with mesh --local --endpoints 4 --size 64K -n 2 --json shared.json
+passed "4 endpoints on one GPU"
+pass_if "says so: $(cat out)" grep -q '^node1: 4 endpoints on 1 GPU (GPU 0)' out
+pass_if "and in the JSON" grep -q '"gpu_sharing": "4 endpoints on 1 GPU' shared.json
+run with mesh --local --gpus 5,2 --size 64K -n 2 --json list.json
+passed "a list"
+pass_if "two endpoints: $(cat out)" grep -q 'endpoints: 2 per node' out
+pass_if "which these are: $(cat out)" grep -q '^node0: 2 endpoints on 2 GPUs (GPUs 5 and 2, in turn)' out
+GPU_LIST=1-3 run with mesh --local --size 4K -n 2
+passed "GPU_LIST"
+pass_if "of three: $(cat out)" grep -q 'endpoints: 3 per node' out
+run with mesh --local --gpus 2,9 --size 64K -n 2
+refused 2 'no such GPU: this machine has GPUs 0, 1, 2, 3, 4, 5, 6 and 7' "a GPU that is not there"
+WEFT_EMULATED_GPUS=1 run with mesh --local --gpus 1
+refused 2 'has GPU 0' "one GPU, and another is named"
+run with mesh --local --gpus 0,x
+refused 2 "'x'" "no number"
+WEFT_EMULATED_MEMORY=64M run with pair --local --size 64M -n 2 --inflight 1
+refused 1 'the memory of GPU 0, which has 64' "more than a GPU has"
+
+# ---- within a node, too
+run with mesh --local --endpoints 3 --scope intra --size 64K -n 2 --json intra.json
+passed "within the nodes"
+pass_if "12 pairs, each mode" [ "$(grep -c '"scope": "intra"' intra.json)" -eq 24 ]
+run with mesh --local --endpoints 2 --scope all --size 64K -n 2 --json all.json
+passed "all pairs"
+pass_if "of both kinds" [ "$(grep -c '"scope": "intra"' all.json).$(grep -c '"scope": "inter"' all.json)" = 8.16 ]
+
+# ---- host memory at one side
+run with pair --local --src node0:host0 --dst node1:gpu1 --size 1M -n 5 --json mixed.json
+passed "from host memory to a GPU"
+pass_if "$(memories mixed.json)" [ "$(memories mixed.json)" = 'host/cuda (emulated),' ]
+run with pair --local --src node0:gpu0 --dst node1:host0 --size 1M -n 5 --json mixed.json
+passed "from a GPU to host memory"
+pass_if "$(memories mixed.json)" [ "$(memories mixed.json)" = 'cuda (emulated)/host,' ]
+run with pair --local --src node0:gpu0 --dst node0:host1 --size 1M
+refused 2 'one kind of memory' "both kinds at one node"
+run with mesh --local --memory host --endpoints 2 --size 64K -n 2
+passed "host memory, although there are GPUs"
+pass_if "is that: $(cat out)" grep -q '^memory: host  ' out
+
+# mixed NODE0 NODE1 WANTED: two nodes, with and without GPUs, that were told nothing of memory.
+mixed() {
+    local listening port ended
+    port=$(free_port)
+    "$1_gpus" timeout -k 5 60 "$WEFT" mesh --listen "127.0.0.1:$port" --rails $rails --json server.json --quiet \
+        >server.out 2>&1 </dev/null &
+    listening=$!
+    run "$2" mesh --connect "127.0.0.1:$port" --rails $rails --size 1,64K -n 3 --endpoints 2 --json mixed.json
+    wait $listening
+    ended=$?
+    pass_if "$1 and $2 GPUs: the server: status $ended: $(cat server.out)" [ $ended -eq 0 ]
+    passed "$1 and $2 GPUs"
+    pass_if "$1 and $2 GPUs: $(memories mixed.json)" [ "$(memories mixed.json)" = "$3" ]
+    pass_if "both nodes say the same" [ "$(memories server.json)" = "$3" ]
+    pass_if "$1 and $2 GPUs: the head of $(head -n 1 out)" grep -q EMULATED out
+}
+mixed with without 'cuda (emulated)/host,host/cuda (emulated),'
+mixed without with 'cuda (emulated)/host,host/cuda (emulated),'
+
+# A server without GPUs refuses what the client wants, and both say why.
+port=$(free_port)
+without_gpus timeout -k 5 60 "$WEFT" mesh --listen "127.0.0.1:$port" --rails $rails --quiet >server.out 2>&1 </dev/null &
+listening=$!
+run with mesh --connect "127.0.0.1:$port" --rails $rails --size 64K --memory cuda
+wait $listening
+ended=$?
+pass_if "a server without GPUs: status $ended: $(cat server.out)" [ $ended -eq 77 ]
+refused 77 'no GPU memory at node0: no libcuda.so.1' "a client of it"
+
+# ---- no driver, and one without a GPU
+run without mesh --local --set cuda=require
+refused 77 'cuda = require: no GPU memory at node0: no libcuda.so.1' "cuda = require"
+WEFT_CUDA=require run without pair --local --memory host
+refused 77 'no libcuda.so.1' "WEFT_CUDA=require"
+run without mesh --local --memory cuda
+refused 77 'no libcuda.so.1' "--memory cuda"
+run without pair --local --src node0:gpu0
+refused 77 '--src, --dst: no GPU memory at node0' "a GPU as source"
+run with mesh --local --memory cuda --set cuda=off
+refused 77 'cuda = off' "cuda = off"
+run without mesh --local --endpoints 1 --size 64K -n 2
+passed "no driver, nothing asked for"
+pass_if "is host memory: $(cat out)" grep -q '^memory: host  ' out
+pass_if "and no word of CUDA: $(cat out)" [ "$(grep -ci cuda out err | grep -c ':0$')" -eq 2 ]
+WEFT_EMULATED_GPUS=0 run with mesh --local --endpoints 1 --size 64K -n 2
+passed "a driver without a GPU"
+pass_if "is a fallback: $(cat out)" grep -q '^fallback: node0: cuda: no GPU memory: ' out
+
+# ---- weft topo
+run without topo
+pass_if "topo: why not, in one line: $(cat out)" [ "$(grep -c '^ *GPUs: none usable: no libcuda.so.1' out)" -eq 1 ]
+WEFT_EMULATED_GPUS=2 run with topo
+pass_if "topo: which there are: $(cat out)" grep -q 'GPUs: 2, memory cuda (emulated)' out
+
+pass_if "nobody is left" nothing_left
+finish
