@@ -14,7 +14,7 @@
 #include "core/request.h"
 #include "core/session.h"
 
-#define PIECES_AT_ONCE 64
+#define PIECES_AT_ONCE 256
 #define WINDOW_SLOTS_MIN 2
 
 /* How far a message may be ahead of its copies: a multiple of a chunk. */
