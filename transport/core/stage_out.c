@@ -21,6 +21,9 @@ static struct wf_slot *slot_of(struct wf_link *link)
 static uint64_t allowed(const struct wf_outbound *outbound)
 {
     const struct wf_session *session = outbound->connection->session;
+    /* Of a session that fails nothing is sent any more, and once it is over the memory is the user's again. */
+    if (session->state == WF_SESSION_FAILED || session->state == WF_SESSION_DEAD)
+        return outbound->claimed;
     if (outbound->stopped || outbound->refused || outbound->doomed || outbound->waits)
         return outbound->claimed;
     bool unasked = outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound);
