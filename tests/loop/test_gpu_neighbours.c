@@ -15,14 +15,14 @@ static struct wf_sim_memory *devices;
 
 /* While a large message goes slowly from or to device 0, others come and go. What waits to be copied to a slow device
  * fills the windows of its channels: a large message behind it waits for these, a small one does not. */
-static void beside_a_slow_gpu(bool receiver)
+static void beside_a_slow_gpu(bool receiver, const char *senders, const char *receivers)
 {
     struct loop_message slow = {.seed = 5};
     struct weft_connection *ends[2];
     struct weft_completion completion;
 
-    loop_note("the slow GPU %s", receiver ? "receives" : "sends");
-    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    loop_note("the slow GPU %s, %s to %s", receiver ? "receives" : "sends", senders, receivers);
+    loop_pair_create(&astray_pair, senders, receivers, 2);
     wf_sim_memory_slow(devices, 0, SLOW_NS, SLOW_NS + 1);
     loop_connection(&astray_pair, 0, ends);
     loop_buffer_create_on(&slow.source, receiver ? HOST : 0, BULK);
@@ -48,12 +48,60 @@ static void beside_a_slow_gpu(bool receiver)
 
 static void a_slow_sender_holds_up_nobody(void)
 {
-    beside_a_slow_gpu(false);
+    beside_a_slow_gpu(false, SETTINGS, SETTINGS);
 }
 
 static void a_slow_receiver_holds_up_nobody(void)
 {
-    beside_a_slow_gpu(true);
+    beside_a_slow_gpu(true, SETTINGS, SETTINGS);
+}
+
+/* Every chunk takes a slot, whatever room there is left in it. */
+static void chunks_smaller_than_slots(void)
+{
+    beside_a_slow_gpu(true, SETTINGS, "chunk=512K staging=8M");
+    beside_a_slow_gpu(false, "chunk=512K staging=8M", SETTINGS);
+}
+
+/* A GPU stands still, and a message from its memory has all slots that it may: those of other GPUs are still there. */
+static void slots_of_another_gpu(void)
+{
+    enum { LENGTH = 4000 };
+    static const size_t sizes[] = {LENGTH, LARGE};
+    struct weft_registration *registration = NULL;
+    struct loop_message stuck[3];
+    struct loop_buffer far, near;
+    struct weft_request *request = NULL;
+    struct weft_error err = {0};
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    loop_buffer_create_on(&far, HOST, LARGE);
+    loop_buffer_create_on(&near, 1, LARGE);
+    LOOP_CALL(weft_register(astray_pair.node[1].context, far.data, far.size, &registration, &err), &err);
+    uint64_t copies = wf_sim_memory_counts(devices, 0).copies[WF_COPY_OUT];
+    wf_sim_memory_freeze(devices, 0, true);
+    for (uint64_t i = 0; i < 3; i++)
+        gpu_message_post(&stuck[i], 0, HOST, BULK, i);
+    ASTRAY_UNTIL(wf_sim_memory_counts(devices, 0).copies[WF_COPY_OUT] == copies + 8, "copies do not begin");
+    loop_sleep_ms(20);
+    for (int i = 0; i < 2; i++) {
+        int64_t start_ms = loop_now_ms();
+        loop_fill(near.data, sizes[i], 7);
+        LOOP_CHECK(weft_write(LEFT, near.data, sizes[i], weft_registration_key(registration), 0, NULL, &request) == 0,
+                   "a write");
+        loop_done(request, 0, sizes[i]);
+        LOOP_CHECK(loop_now_ms() - start_ms < 30, "a write of %zu bytes from GPU 1 waited for GPU 0: %lld ms", sizes[i],
+                   (long long)(loop_now_ms() - start_ms));
+        LOOP_CHECK(loop_wrong(far.data, sizes[i], 7) < 0, "written wrong");
+    }
+    wf_sim_memory_freeze(devices, 0, false);
+    for (int i = 0; i < 3; i++)
+        gpu_message_finish(&stuck[i]);
+    loop_world_deregister(registration);
+    loop_buffer_unmap(&far);
+    loop_buffer_unmap(&near);
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
 }
 
 /* A GPU between two peers; one of them hears nothing any more. The other one goes on, in both directions. */
@@ -187,6 +235,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         LOOP_CASE(a_slow_sender_holds_up_nobody, 20),
         LOOP_CASE(a_slow_receiver_holds_up_nobody, 20),
+        LOOP_CASE(chunks_smaller_than_slots, 20),
+        LOOP_CASE(slots_of_another_gpu, 20),
         LOOP_CASE(a_stopped_peer_keeps_no_slots, 30),
         LOOP_CASE(one_sided_between_gpus, 20),
     };

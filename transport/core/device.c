@@ -300,6 +300,7 @@ struct wf_device_share *wf_device_share(struct wf_session *session, struct wf_de
         return NULL;
     share->device = device;
     share->landings = 0;
+    memset(share->waiting, 0, sizeof share->waiting);
     for (int way = 0; way < WF_SLOT_WAYS; way++)
         for (int size = 0; size < WF_SLOT_SIZES; size++)
             wf_slot_account_init(&share->accounts[way][size], tell, session);

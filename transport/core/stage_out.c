@@ -82,32 +82,61 @@ static bool worth_it(const struct wf_outbound *outbound, uint64_t limit)
            (limit == full || limit - outbound->claimed >= outbound->connection->session->context->tuning.chunk);
 }
 
+static enum wf_slot_size size_for(const struct wf_outbound *outbound)
+{
+    return wf_outbound_is_small(outbound) ? WF_SLOT_SMALL : WF_SLOT_LARGE;
+}
+
+static void wait_for_slot(struct wf_outbound *outbound, struct wf_device_share *share)
+{
+    wf_list_push_back(&outbound->connection->session->stage_waiting, &outbound->stage_link);
+    if (share)
+        share->waiting[size_for(outbound)] += 1;
+}
+
+void wf_stage_out_withdraw(struct wf_outbound *outbound)
+{
+    if (!outbound->device || !wf_link_in_list(&outbound->stage_link))
+        return;
+    struct wf_device_share *share = outbound->connection->session->shares[outbound->device->index];
+    wf_link_remove(&outbound->stage_link);
+    if (share && share->waiting[size_for(outbound)] > 0) /* 0: there was no memory to count it */
+        share->waiting[size_for(outbound)] -= 1;
+}
+
 void wf_stage_out_more(struct wf_outbound *outbound)
 {
     struct wf_session *session = outbound->connection->session;
     if (!outbound->device || wf_link_in_list(&outbound->stage_link))
         return;
     uint64_t limit = allowed(outbound);
-    bool turn = wf_list_empty(&session->stage_waiting);
+    if (!worth_it(outbound, limit))
+        return;
+    /* Behind those that wait for the same slots, and for no others: theirs may never come. */
+    struct wf_device_share *share = wf_device_share(session, outbound->device);
+    bool turn = share && share->waiting[size_for(outbound)] == 0;
     while (turn && worth_it(outbound, limit))
         turn = stage_one(outbound, limit);
     if (worth_it(outbound, limit))
-        wf_list_push_back(&session->stage_waiting, &outbound->stage_link);
+        wait_for_slot(outbound, share);
 }
 
-/* One slot each, in turn, until there are none. */
+/* One slot each, in turn, until nobody gets any: who waits for other slots takes nothing from the others' turn. */
 void wf_stage_out_retry(struct wf_session *session)
 {
-    struct wf_link *link, *first_failed = NULL;
-    while ((link = wf_list_first(&session->stage_waiting)) && link != first_failed) {
-        struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, stage_link);
-        uint64_t limit = allowed(outbound);
-        bool failed = worth_it(outbound, limit) && !stage_one(outbound, limit);
-        wf_link_remove(link);
-        if (failed && !first_failed)
-            first_failed = link;
-        if (worth_it(outbound, limit))
-            wf_list_push_back(&session->stage_waiting, link);
+    bool any = !wf_list_empty(&session->stage_waiting);
+    while (any) {
+        any = false;
+        WF_LIST_EACH (link, following, &session->stage_waiting) {
+            struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, stage_link);
+            uint64_t limit = allowed(outbound);
+            bool took = worth_it(outbound, limit) && stage_one(outbound, limit), more = worth_it(outbound, limit);
+            any |= took;
+            if (took || !more)
+                wf_stage_out_withdraw(outbound);
+            if (took && more)
+                wait_for_slot(outbound, session->shares[outbound->device->index]);
+        }
     }
 }
 
@@ -158,7 +187,7 @@ void wf_stage_out_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t
 void wf_stage_out_drop(struct wf_outbound *outbound)
 {
     struct wf_link *link;
-    wf_link_remove(&outbound->stage_link);
+    wf_stage_out_withdraw(outbound);
     while ((link = wf_list_first(&outbound->slots)))
         wf_slot_give(slot_of(link));
 }
