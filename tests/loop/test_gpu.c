@@ -331,6 +331,42 @@ static void nothing_is_copied_after_the_end(void)
     loop_pair_destroy(&astray_pair);
 }
 
+/* What the sender has been told of is received, also when the session ends before the device has it. */
+static void a_goodbye_waits_for_copies(void)
+{
+    struct loop_message message;
+    struct weft_error err = {0};
+
+    for (size_t i = 0; i < SIZE_COUNT; i++) {
+        for (int early = 0; early < 2; early++) {
+            loop_note("%zu bytes, its receive is posted %s", sizes[i], early ? "before" : "after");
+            if (!early && sizes[i] > SMALL)
+                continue;
+            loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+            message = (struct loop_message){.seed = i};
+            loop_buffer_create_on(&message.source, HOST, sizes[i]);
+            loop_buffer_create_on(&message.sink, 1, sizes[i]);
+            loop_fill(message.source.data, sizes[i], i);
+            wf_sim_memory_slow(devices, 1, 40 * WF_NS_PER_MS, 50 * WF_NS_PER_MS);
+            message.recv = early ? loop_recv(RIGHT, message.sink.data, sizes[i], 1) : NULL;
+            message.send = loop_send(LEFT, message.source.data, sizes[i], 1);
+            loop_done(message.send, 0, sizes[i]);
+            if (!early) {
+                loop_sleep_ms(5);
+                message.recv = loop_recv(RIGHT, message.sink.data, sizes[i], 1);
+            }
+            LOOP_CALL(weft_peer_close(astray_pair.node[0].peer, 20, &err), &err);
+            astray_pair.node[0].peer = NULL;
+            LEFT = NULL;
+            loop_done(message.recv, 0, sizes[i]);
+            loop_message_verify(&message);
+            loop_message_destroy(&message);
+            wf_sim_memory_slow(devices, 1, 2 * WF_NS_PER_US, 60 * WF_NS_PER_US);
+            loop_pair_destroy(&astray_pair);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
@@ -343,6 +379,7 @@ int main(int argc, char **argv)
         LOOP_CASE(a_lost_device_loses_nothing_else, 20),
         LOOP_CASE(nothing_ends_under_a_copy, 20),
         LOOP_CASE(nothing_is_copied_after_the_end, 10),
+        LOOP_CASE(a_goodbye_waits_for_copies, 20),
         LOOP_CASE(ends_of_all_kinds, 60),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
