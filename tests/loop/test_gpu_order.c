@@ -137,6 +137,41 @@ static void receives_wait_for_their_stream(void)
     loop_pair_destroy(&astray_pair);
 }
 
+/* The sender, who has been told that all is well, says goodbye; the message is still there when it is its turn. */
+static void a_goodbye_waits_for_the_stream(void)
+{
+    struct weft_error err = {0};
+    for (int cancelled = 0; cancelled < 2; cancelled++) {
+        struct loop_message message = {.seed = 90};
+        loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+        loop_buffer_create_on(&message.source, HOST, SMALL);
+        loop_buffer_create_on(&message.sink, 1, SMALL);
+        loop_fill(message.source.data, SMALL, 90);
+        struct wf_sim_stream *stream = wf_sim_stream_create(devices, 1);
+        wf_sim_stream_work(stream, WF_NEVER);
+        message.recv = post(false, &message.sink, stream, 2);
+        message.send = loop_send(LEFT, message.source.data, SMALL, 2);
+        loop_done(message.send, 0, SMALL);
+        LOOP_CALL(weft_peer_close(astray_pair.node[0].peer, 1000, &err), &err);
+        astray_pair.node[0].peer = NULL;
+        LEFT = NULL;
+        loop_sleep_ms(100);
+        if (cancelled)
+            weft_cancel(message.recv);
+        else
+            wf_sim_stream_release(stream);
+        loop_done(message.recv, cancelled ? -ECANCELED : 0, SMALL);
+        if (cancelled)
+            wf_sim_stream_release(stream);
+        else
+            loop_message_verify(&message);
+        until_idle(stream);
+        wf_sim_stream_destroy(stream);
+        loop_message_destroy(&message);
+        loop_pair_destroy(&astray_pair);
+    }
+}
+
 /* However an operation ends, the stream goes on. */
 static void streams_go_on_after_errors(void)
 {
@@ -329,6 +364,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         LOOP_CASE(sends_wait_for_their_stream, 20), LOOP_CASE(receives_wait_for_their_stream, 20),
         LOOP_CASE(streams_go_on_after_errors, 20),  LOOP_CASE(many_in_one_stream, 20),
+        LOOP_CASE(a_goodbye_waits_for_the_stream, 10),
         LOOP_CASE(unregistered_memory, 10),         LOOP_CASE(registered_over_two_allocations, 10),
         LOOP_CASE(memory_without_cuda, 10),
     };

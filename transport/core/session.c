@@ -333,9 +333,10 @@ static void bury(struct wf_session *session)
     session->state = WF_SESSION_DEAD;
     wf_regions_release(session);
     wf_device_shares_fini(session);
-    struct wf_link *link;
-    while ((link = wf_list_first(&session->requests))) {
+    WF_LIST_EACH (link, following, &session->requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
+        if (clean && wf_request_is_here(request))
+            continue; /* its turn in a stream is still to come, and ends it */
         if (request->inbound)
             request->inbound->request = NULL;
         if (request->outbound)
