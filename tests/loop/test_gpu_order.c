@@ -172,6 +172,44 @@ static void a_goodbye_waits_for_the_stream(void)
     }
 }
 
+/* The context goes while work that was in the stream before its operations runs: what stands behind them goes on, and
+ * reads no flag that is not there any more. */
+static void a_context_ends_before_its_streams(void)
+{
+    for (int way = 0; way < 3; way++) {
+        struct loop_buffer source, sink;
+        struct weft_request *request = NULL, *other = NULL;
+        loop_note("%s", way == 0 ? "a send" : way == 1 ? "a receive" : "a receive of what has come");
+        loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+        loop_buffer_create_on(&source, 0, SMALL);
+        loop_buffer_create_on(&sink, 1, SMALL);
+        struct wf_sim_stream *stream = wf_sim_stream_create(devices, way ? 1 : 0);
+        struct kernel after = {.buffer = way ? &sink : &source};
+        wf_sim_stream_work(stream, 50 * WF_NS_PER_MS);
+        request = post(way == 0, way ? &sink : &source, stream, 2);
+        wf_sim_stream_call(stream, run_kernel, &after);
+        if (way == 2) {
+            other = loop_send(LEFT, source.data, SMALL, 2);
+            loop_done(other, 0, SMALL);
+            weft_peer_close(astray_pair.node[0].peer, 10, NULL);
+            astray_pair.node[0].peer = NULL;
+            LEFT = NULL;
+        } else {
+            weft_cancel(request);
+            LOOP_CHECK(loop_end(request).status < 0, "it was cancelled");
+        }
+        loop_buffer_unmap(&source);
+        if (way != 2)
+            loop_buffer_unmap(&sink);
+        struct loop_node node = astray_pair.node[way ? 1 : 0]; /* it ends first: the other one keeps the world */
+        loop_context_end(node.context);
+        LOOP_CHECK(wf_sim_stream_idle(stream) && after.ran, "work after the operation was lost");
+        wf_sim_stream_destroy(stream);
+        loop_context_end(astray_pair.node[way ? 0 : 1].context);
+        loop_buffer_unmap(&sink);
+    }
+}
+
 /* However an operation ends, the stream goes on. */
 static void streams_go_on_after_errors(void)
 {
@@ -364,7 +402,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         LOOP_CASE(sends_wait_for_their_stream, 20), LOOP_CASE(receives_wait_for_their_stream, 20),
         LOOP_CASE(streams_go_on_after_errors, 20),  LOOP_CASE(many_in_one_stream, 20),
-        LOOP_CASE(a_goodbye_waits_for_the_stream, 10),
+        LOOP_CASE(a_goodbye_waits_for_the_stream, 10), LOOP_CASE(a_context_ends_before_its_streams, 10),
         LOOP_CASE(unregistered_memory, 10),         LOOP_CASE(registered_over_two_allocations, 10),
         LOOP_CASE(memory_without_cuda, 10),
     };

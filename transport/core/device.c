@@ -248,9 +248,20 @@ int wf_devices_init(struct weft_context *context, const struct wf_config *config
 void wf_devices_fini(struct weft_context *context)
 {
     struct wf_devices *devices = &context->devices;
-    for (int i = 0; i < atomic_load(&devices->used_count); i++)
-        destroy(atomic_load(&devices->used[i]));
-    if (atomic_load(&devices->memory))
+    bool all = true;
+    for (int i = 0; i < atomic_load(&devices->used_count); i++) {
+        struct wf_device *device = atomic_load(&devices->used[i]);
+        if (atomic_load(&device->under_way) == 0) {
+            destroy(device);
+            continue;
+        }
+        all = false; /* a stream will read a flag in it, some time */
+        wf_log(&context->log, WF_LOG_WARN,
+               "GPU %d: %zu bytes of staging stay behind: a stream has not come to an operation that was ordered in it "
+               "(let streams end before their context)",
+               device->index, device->bytes);
+    }
+    if (all && atomic_load(&devices->memory))
         devices->ops->close(atomic_load(&devices->memory));
     pthread_mutex_destroy(&devices->lock);
 }
