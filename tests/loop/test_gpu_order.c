@@ -172,6 +172,36 @@ static void a_goodbye_waits_for_the_stream(void)
     }
 }
 
+/* The peer closes the connection: a write that waits for its stream ends with it, as one that waits for a slot does. */
+static void a_close_ends_what_waits_for_the_stream(void)
+{
+    static unsigned char there[SMALL];
+    struct weft_registration *registration = NULL;
+    struct weft_request *request = NULL;
+    struct weft_error err = {0};
+    struct loop_buffer buffer;
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    LOOP_CALL(weft_register(astray_pair.node[1].context, there, SMALL, &registration, &err), &err);
+    uint64_t key = weft_registration_key(registration);
+    loop_buffer_create_on(&buffer, 0, SMALL);
+    struct wf_sim_stream *stream = wf_sim_stream_create(devices, 0);
+    wf_sim_stream_work(stream, WF_NEVER);
+    struct weft_options options = {
+        .flags = WEFT_ON_STREAM | WEFT_NOTIFY, .stream = stream, .notify_data = "x", .notify_length = 1};
+    LOOP_CHECK(weft_write(LEFT, buffer.data, SMALL, key, 0, &options, &request) == 0, "a write on a stream");
+    loop_sleep_ms(5);
+    LOOP_CALL(weft_connection_close(RIGHT, 1000, &err), &err);
+    RIGHT = NULL;
+    loop_done(request, -ESHUTDOWN, 0);
+    wf_sim_stream_release(stream);
+    until_idle(stream);
+    wf_sim_stream_destroy(stream);
+    loop_buffer_unmap(&buffer);
+    loop_world_deregister(registration);
+    loop_pair_destroy(&astray_pair);
+}
+
 /* The context goes while work that was in the stream before its operations runs: what stands behind them goes on, and
  * reads no flag that is not there any more. */
 static void a_context_ends_before_its_streams(void)
@@ -403,6 +433,7 @@ int main(int argc, char **argv)
         LOOP_CASE(sends_wait_for_their_stream, 20), LOOP_CASE(receives_wait_for_their_stream, 20),
         LOOP_CASE(streams_go_on_after_errors, 20),  LOOP_CASE(many_in_one_stream, 20),
         LOOP_CASE(a_goodbye_waits_for_the_stream, 10), LOOP_CASE(a_context_ends_before_its_streams, 10),
+        LOOP_CASE(a_close_ends_what_waits_for_the_stream, 10),
         LOOP_CASE(unregistered_memory, 10),         LOOP_CASE(registered_over_two_allocations, 10),
         LOOP_CASE(memory_without_cuda, 10),
     };
