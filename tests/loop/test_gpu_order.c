@@ -137,6 +137,109 @@ static void receives_wait_for_their_stream(void)
     loop_pair_destroy(&astray_pair);
 }
 
+/* The sender, who has been told that all is well, says goodbye; the message is still there when it is its turn. */
+static void a_goodbye_waits_for_the_stream(void)
+{
+    struct weft_error err = {0};
+    for (int cancelled = 0; cancelled < 2; cancelled++) {
+        struct loop_message message = {.seed = 90};
+        loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+        loop_buffer_create_on(&message.source, HOST, SMALL);
+        loop_buffer_create_on(&message.sink, 1, SMALL);
+        loop_fill(message.source.data, SMALL, 90);
+        struct wf_sim_stream *stream = wf_sim_stream_create(devices, 1);
+        wf_sim_stream_work(stream, WF_NEVER);
+        message.recv = post(false, &message.sink, stream, 2);
+        message.send = loop_send(LEFT, message.source.data, SMALL, 2);
+        loop_done(message.send, 0, SMALL);
+        LOOP_CALL(weft_peer_close(astray_pair.node[0].peer, 1000, &err), &err);
+        astray_pair.node[0].peer = NULL;
+        LEFT = NULL;
+        loop_sleep_ms(100);
+        if (cancelled)
+            weft_cancel(message.recv);
+        else
+            wf_sim_stream_release(stream);
+        loop_done(message.recv, cancelled ? -ECANCELED : 0, SMALL);
+        if (cancelled)
+            wf_sim_stream_release(stream);
+        else
+            loop_message_verify(&message);
+        until_idle(stream);
+        wf_sim_stream_destroy(stream);
+        loop_message_destroy(&message);
+        loop_pair_destroy(&astray_pair);
+    }
+}
+
+/* The peer closes the connection: a write that waits for its stream ends with it, as one that waits for a slot does. */
+static void a_close_ends_what_waits_for_the_stream(void)
+{
+    static unsigned char there[SMALL];
+    struct weft_registration *registration = NULL;
+    struct weft_request *request = NULL;
+    struct weft_error err = {0};
+    struct loop_buffer buffer;
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    LOOP_CALL(weft_register(astray_pair.node[1].context, there, SMALL, &registration, &err), &err);
+    uint64_t key = weft_registration_key(registration);
+    loop_buffer_create_on(&buffer, 0, SMALL);
+    struct wf_sim_stream *stream = wf_sim_stream_create(devices, 0);
+    wf_sim_stream_work(stream, WF_NEVER);
+    struct weft_options options = {
+        .flags = WEFT_ON_STREAM | WEFT_NOTIFY, .stream = stream, .notify_data = "x", .notify_length = 1};
+    LOOP_CHECK(weft_write(LEFT, buffer.data, SMALL, key, 0, &options, &request) == 0, "a write on a stream");
+    loop_sleep_ms(5);
+    LOOP_CALL(weft_connection_close(RIGHT, 1000, &err), &err);
+    RIGHT = NULL;
+    loop_done(request, -ESHUTDOWN, 0);
+    wf_sim_stream_release(stream);
+    until_idle(stream);
+    wf_sim_stream_destroy(stream);
+    loop_buffer_unmap(&buffer);
+    loop_world_deregister(registration);
+    loop_pair_destroy(&astray_pair);
+}
+
+/* The context goes while work that was in the stream before its operations runs: what stands behind them goes on, and
+ * reads no flag that is not there any more. */
+static void a_context_ends_before_its_streams(void)
+{
+    for (int way = 0; way < 3; way++) {
+        struct loop_buffer source, sink;
+        struct weft_request *request = NULL, *other = NULL;
+        loop_note("%s", way == 0 ? "a send" : way == 1 ? "a receive" : "a receive of what has come");
+        loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+        loop_buffer_create_on(&source, 0, SMALL);
+        loop_buffer_create_on(&sink, 1, SMALL);
+        struct wf_sim_stream *stream = wf_sim_stream_create(devices, way ? 1 : 0);
+        struct kernel after = {.buffer = way ? &sink : &source};
+        wf_sim_stream_work(stream, 50 * WF_NS_PER_MS);
+        request = post(way == 0, way ? &sink : &source, stream, 2);
+        wf_sim_stream_call(stream, run_kernel, &after);
+        if (way == 2) {
+            other = loop_send(LEFT, source.data, SMALL, 2);
+            loop_done(other, 0, SMALL);
+            weft_peer_close(astray_pair.node[0].peer, 10, NULL);
+            astray_pair.node[0].peer = NULL;
+            LEFT = NULL;
+        } else {
+            weft_cancel(request);
+            LOOP_CHECK(loop_end(request).status < 0, "it was cancelled");
+        }
+        loop_buffer_unmap(&source);
+        if (way != 2)
+            loop_buffer_unmap(&sink);
+        struct loop_node node = astray_pair.node[way ? 1 : 0]; /* it ends first: the other one keeps the world */
+        loop_context_end(node.context);
+        LOOP_CHECK(wf_sim_stream_idle(stream) && after.ran, "work after the operation was lost");
+        wf_sim_stream_destroy(stream);
+        loop_context_end(astray_pair.node[way ? 0 : 1].context);
+        loop_buffer_unmap(&sink);
+    }
+}
+
 /* However an operation ends, the stream goes on. */
 static void streams_go_on_after_errors(void)
 {
@@ -329,6 +432,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         LOOP_CASE(sends_wait_for_their_stream, 20), LOOP_CASE(receives_wait_for_their_stream, 20),
         LOOP_CASE(streams_go_on_after_errors, 20),  LOOP_CASE(many_in_one_stream, 20),
+        LOOP_CASE(a_goodbye_waits_for_the_stream, 10), LOOP_CASE(a_context_ends_before_its_streams, 10),
+        LOOP_CASE(a_close_ends_what_waits_for_the_stream, 10),
         LOOP_CASE(unregistered_memory, 10),         LOOP_CASE(registered_over_two_allocations, 10),
         LOOP_CASE(memory_without_cuda, 10),
     };

@@ -24,7 +24,7 @@ static uint64_t window(const struct wf_inbound *inbound)
     const struct wf_device_share *share = session->shares[inbound->device->index];
     const struct wf_slot_pool *pool = &inbound->device->pools[WF_COPY_IN][WF_SLOT_LARGE];
     uint32_t slots = pool->count / 2 / (share->landings ? share->landings : 1);
-    return (uint64_t)(slots > WINDOW_SLOTS_MIN ? slots : WINDOW_SLOTS_MIN) * session->context->tuning.chunk;
+    return (uint64_t)(slots > WINDOW_SLOTS_MIN ? slots : WINDOW_SLOTS_MIN) * session->chunk;
 }
 
 void wf_stage_in_begin(struct wf_inbound *inbound)
@@ -47,7 +47,7 @@ uint64_t wf_stage_in_limit(struct wf_inbound *inbound)
 {
     if (!inbound->counted) /* host memory, or no memory to count with */
         return inbound->total;
-    uint64_t chunk = inbound->connection->session->context->tuning.chunk;
+    uint64_t chunk = inbound->connection->session->chunk;
     uint64_t limit = (inbound->copied + window(inbound)) / chunk * chunk;
     if (limit < inbound->burst)
         limit = inbound->burst;
