@@ -90,8 +90,9 @@ WEFT_API const char *weft_config_get(const struct weft_config *config, const cha
  */
 WEFT_API int weft_context_create(const struct weft_config *config, struct weft_context **out, struct weft_error *err);
 
-/* Closes every peer in an orderly way (waits up to one second for each), then frees everything. Requests and
- * handles of this context are gone afterwards; their memory is not touched again. NULL is allowed. */
+/* Closes every peer in an orderly way (waits up to one second for each), then frees everything. Waits also until streams
+ * have come to the operations that were put into their order (WEFT_ON_STREAM). Requests and handles of this context are
+ * gone afterwards; their memory is not touched again. NULL is allowed. */
 WEFT_API void weft_context_destroy(struct weft_context *context);
 
 /*

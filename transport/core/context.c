@@ -306,6 +306,10 @@ static void wind_down(struct weft_context *context)
             for (int i = 0; i < context->worker_count; i++)
                 wf_worker_drive(context->workers[i], 0);
     }
+    /* Streams of the user's that have not come to the place of an operation yet: behind it they read our flags. */
+    for (int i = 0; i < context->worker_count; i++)
+        while (wf_devices_busy(context->workers[i]))
+            wf_worker_drive(context->workers[i], 0);
 }
 
 static void demolish(struct weft_context *context)
