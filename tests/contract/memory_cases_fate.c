@@ -235,9 +235,10 @@ void loses_a_device(struct memory_world *world)
 
 void closes_after_a_loss(struct memory_world *world)
 {
-    uint8_t *there = device_take(world, 1, 1000);
+    uint8_t *here = host_take(8192);
 
-    device_give(world, 1, there);
+    device_give(world, 1, device_take(world, 1, 1000));
+    assert_int_equal(world->ops->pin(world->memory, here, 8192, NULL), 0);
     for (int i = 0; i < DEVICES; i++)
         world->kind->lose(world->host, i);
     for (int i = 0; i < DEVICES; i++) {
@@ -247,4 +248,6 @@ void closes_after_a_loss(struct memory_world *world)
             result = copy_await(world, &mark);
         assert_int_equal(result, -ENODEV);
     }
+    world->ops->unpin(world->memory, here);
+    host_give(here, 8192);
 }

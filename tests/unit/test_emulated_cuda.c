@@ -56,9 +56,15 @@ static void counts_contexts(void **state)
     OK(cuda.cuDevicePrimaryCtxRelease(3));
     assert_int_equal(cuda.contexts(3), 0);
     assert_int_equal(cuda.cuMemAlloc(&memory, 1), EMU_CONTEXT_IS_DESTROYED);
+    assert_int_equal(cuda.cuCtxPushCurrent(context), EMU_INVALID_CONTEXT);
+    OK(cuda.cuDevicePrimaryCtxRetain(&context, 3));
+    assert_int_equal(cuda.cuMemAlloc(&memory, 1), EMU_CONTEXT_IS_DESTROYED); /* a new one, and not the current */
+    OK(cuda.cuCtxPopCurrent(&popped));
+    OK(cuda.cuCtxPushCurrent(context));
+    OK(cuda.cuMemAlloc(&memory, 1));
     OK(cuda.cuCtxPopCurrent(&popped));
     assert_ptr_equal(popped, context);
-    assert_int_equal(cuda.cuCtxPushCurrent(context), EMU_INVALID_CONTEXT);
+    OK(cuda.cuDevicePrimaryCtxRelease(3));
     assert_int_equal(cuda.count("allocated"), 0);
 }
 
