@@ -65,6 +65,11 @@ pass_if "every one verified" [ "$(grep -c '"wrong_bytes": 0' mesh/mesh.json)" -e
 pass_if "endpoints are GPUs" [ "$(sed 1d mesh/mesh.csv | cut -d, -f7 | sort -u | grep -c '^node[01]:gpu[0-7]$')" -eq 16 ]
 pass_if "16 logs: $(ls mesh/logs)" [ "$(grep -l '^# .*by node[01]:gpu[0-7], memory: cuda (emulated)$' mesh/logs/*.log | wc -l)" -eq 16 ]
 pass_if "the GPUs' names and addresses" [ "$(grep -c '"pci": "0000:' mesh/mesh.json)" -eq 16 ]
+if [ -e "$EMULATED/libnvidia-ml.so.1" ]; then
+    pass_if "their state before and after" \
+        [ "$(grep -c '"temperature_c": [0-9]' mesh/mesh.json)" -eq 32 ]
+    pass_if "and the driver of each node" [ "$(grep -c '"gpu_driver": ".*emulated' mesh/mesh.json)" -eq 2 ]
+fi
 
 # ---- one pair, and its ping-pong beside other messages
 run with pair --local --src node0:gpu3 --dst node1:gpu1 --size 0,1,3M -n 20 --out pair
