@@ -29,6 +29,10 @@ static uint64_t allowed(const struct wf_outbound *outbound)
     return limit < outbound->next + ahead ? limit : outbound->next + ahead;
 }
 
+/* Slots that a write leaves free before it is introduced: it waits for the peer's leave to introduce one more, which
+ * may depend on messages that are introduced and want a slot. */
+#define SLOTS_LEFT 2
+
 /* Small messages have slots of their own. A large one is for bytes that need not wait for the peer any more. */
 static struct wf_slot *take_slot(struct wf_outbound *outbound)
 {
@@ -39,10 +43,10 @@ static struct wf_slot *take_slot(struct wf_outbound *outbound)
     bool sure = outbound->introduced || outbound->kind == WF_OUTBOUND_WRITE;
     if (wf_outbound_is_small(outbound))
         slot = wf_slot_take(&outbound->device->pools[WF_COPY_OUT][WF_SLOT_SMALL],
-                            &share->accounts[WF_COPY_OUT][WF_SLOT_SMALL]);
+                            &share->accounts[WF_COPY_OUT][WF_SLOT_SMALL], 0);
     if (!slot && (sure || !wf_outbound_is_small(outbound)))
         slot = wf_slot_take(&outbound->device->pools[WF_COPY_OUT][WF_SLOT_LARGE],
-                            &share->accounts[WF_COPY_OUT][WF_SLOT_LARGE]);
+                            &share->accounts[WF_COPY_OUT][WF_SLOT_LARGE], outbound->introduced ? 0 : SLOTS_LEFT);
     return slot;
 }
 
@@ -85,7 +89,9 @@ void wf_stage_out_more(struct wf_outbound *outbound)
     if (!outbound->device || wf_link_in_list(&outbound->stage_link))
         return;
     uint64_t limit = allowed(outbound);
-    bool turn = wf_list_empty(&session->stage_waiting);
+    struct wf_link *first = wf_list_first(&session->stage_waiting);
+    /* Nobody goes ahead of who waits already, but for what that one may be waiting for. */
+    bool turn = !first || (outbound->introduced && !WF_CONTAINER(first, struct wf_outbound, stage_link)->introduced);
     while (turn && worth_it(outbound, limit))
         turn = stage_one(outbound, limit);
     if (worth_it(outbound, limit))
