@@ -103,6 +103,19 @@ refused 2 "'x'" "no number"
 WEFT_EMULATED_MEMORY=64M run with pair --local --size 64M -n 2 --inflight 1
 refused 1 'the memory of GPU 0, which has 64' "more than a GPU has"
 
+# ---- a GPU that fails ends the run on both nodes, and is named
+# fails FAULT TEXT: what the emulated driver does, and what is said of it.
+fails() {
+    WEFT_EMULATED_GPUS=2 WEFT_EMULATED_FAULT=$1 run with mesh --local --size 64K,3M -n 5 --out failed --log-dir failed
+    pass_if "$1: status $status: $(cat err)" [ "$status" -eq 1 ]
+    pass_if "$1: no '$2' in: $(cat err)" grep -q -- "$2" err
+    pass_if "$1: nobody is left" nothing_left
+}
+fails copy:way=in,at=40 'GPU [01]'
+fails launch:way=out,at=10 'GPU [01] failed to copy bytes .* out of its memory: CUDA_ERROR_LAUNCH_FAILED'
+fails lost:device=1,at=30 'GPU 1'
+fails alloc:at=2 'of buffers: GPU 0'
+
 # ---- within a node, too
 run with mesh --local --endpoints 3 --scope intra --size 64K -n 2 --json intra.json
 passed "within the nodes"
