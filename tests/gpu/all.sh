@@ -73,7 +73,7 @@ step() {
     local name=$1 limit=$2 start=$SECONDS rc what reason=''
     [[ $name =~ $only ]] || return
     shift 2
-    printf '%-34s' "$name"
+    printf '%-48s ' "$name"
     timeout -k 10 "$limit" "$@" >"$out/$name.log" 2>&1 </dev/null
     rc=$?
     case $rc in
@@ -101,7 +101,7 @@ note() { # NAME WHAT SECONDS REASON
 
 skip() { # NAME REASON
     [[ $1 =~ $only ]] || return
-    printf '%-34s' "$1"
+    printf '%-48s ' "$1"
     note "$1" skipped 0 "$2"
 }
 
