@@ -11,10 +11,11 @@
 #   --only REGEX  only the steps whose name matches it, as in '^(mps|pair-)'
 #   --emulated    take the emulated driver for a GPU, to try this script out; every result says so
 #
-# It runs the unit and contract tests, the tests of messages with their buffers in GPU memory and on either side of the bus, verified meshes (sizes, patterns, both engines, faults, checksums, little staging, within a node), a short
-# run under compute-sanitizer, and measures pairs and meshes: host to host, GPU to GPU, host to GPU, Weft beside NCCL
-# through an MPS server of its own, half round trips of 8 bytes. What a machine lacks (NCCL, MPS, compute-sanitizer,
-# cmocka) is skipped with its reason.
+# It runs the unit and contract tests, the tests of messages with their buffers in GPU memory and on either side of the
+# bus, verified meshes (sizes, patterns, both engines, faults, checksums, little staging, within a node), a short run
+# under compute-sanitizer, and measures pairs and meshes: host to host, GPU to GPU, host to GPU, Weft beside NCCL through
+# an MPS server of its own, half round trips of 8 bytes, the gather kernel. What a machine lacks (NCCL, MPS,
+# compute-sanitizer, cmocka) is skipped with its reason.
 #
 # The folder of results:
 #   summary.md    the machine, what became of each step, the table of figures, and how they stand to each other
@@ -210,6 +211,9 @@ if sanitizer=$(command -v compute-sanitizer); then
     step compute-sanitizer 1200 "$sanitizer" --tool memcheck --target-processes all --error-exitcode 99 \
         "$weft" mesh --local --rails "$rails" --memory cuda --endpoints 2 --size 1,64K,3M -n 2 -w 1 --timeout 300 \
         --connect-timeout 300 --log-dir=
+    if [[ -x $build/bin/gpu_kernels ]]; then
+        step compute-sanitizer-kernels 600 "$sanitizer" --tool memcheck --error-exitcode 99 "$build/bin/gpu_kernels"
+    fi
 else
     skip compute-sanitizer 'compute-sanitizer is not here (it comes with the CUDA toolkit)'
 fi
@@ -258,10 +262,10 @@ if ((gpus > 1)); then
 else
     skip mesh-within-node 'one GPU only'
 fi
-if [[ -x $build/bin/gather_speed ]]; then
-    step gather 300 "$build/bin/gather_speed"
+if [[ -x $build/bin/gpu_kernels ]]; then
+    step kernels 300 "$build/bin/gpu_kernels"
 else
-    skip gather 'gather_speed is not built: no program measures the gather kernel here'
+    skip kernels 'gpu_kernels is not built'
 fi
 
 # ---- the summary
@@ -340,6 +344,11 @@ skipped=$(awk -F'\t' '$2 == "skipped"' "$out/steps.tsv" | wc -l)
         "$(figure pair-weft-nccl nccl bandwidth 67108864 7)" 1.5
     stands 'NCCL over Weft, half round trip of 8 bytes, us' "$(figure latency-weft-nccl nccl latency 8 8)" \
         "$(figure latency-weft-nccl weft latency 8 8)" 1
+    if [[ -s $out/kernels.log ]]; then
+        printf '\n## The gather kernel\n\nBeside a plain copy of the same bytes; 80 %% for pieces of 4 KiB are wanted.\n\n```\n'
+        cat -- "$out/kernels.log"
+        printf '```\n'
+    fi
 } >"$out/summary.md"
 rm -f -- "$out/probe.csv"
 printf '\n%s steps, %s failed, %s skipped: %s\n' "$(wc -l <"$out/steps.tsv")" "$failed" "$skipped" "$out/summary.md"
