@@ -430,11 +430,15 @@ int main(int argc, char **argv)
     loop_begin(argc, argv);
     devices = loop_sim_memory();
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(sends_wait_for_their_stream, 20), LOOP_CASE(receives_wait_for_their_stream, 20),
-        LOOP_CASE(streams_go_on_after_errors, 20),  LOOP_CASE(many_in_one_stream, 20),
-        LOOP_CASE(a_goodbye_waits_for_the_stream, 10), LOOP_CASE(a_context_ends_before_its_streams, 10),
+        LOOP_CASE(sends_wait_for_their_stream, 20),
+        LOOP_CASE(receives_wait_for_their_stream, 20),
+        LOOP_CASE(streams_go_on_after_errors, 20),
+        LOOP_CASE(many_in_one_stream, 20),
+        LOOP_CASE(a_goodbye_waits_for_the_stream, 10),
+        LOOP_CASE(a_context_ends_before_its_streams, 10),
         LOOP_CASE(a_close_ends_what_waits_for_the_stream, 10),
-        LOOP_CASE(unregistered_memory, 10),         LOOP_CASE(registered_over_two_allocations, 10),
+        LOOP_CASE(unregistered_memory, 10),
+        LOOP_CASE(registered_over_two_allocations, 10),
         LOOP_CASE(memory_without_cuda, 10),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
