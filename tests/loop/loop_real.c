@@ -21,6 +21,21 @@ static struct weft_context *keeper;
 static int keeper_users;
 static bool with_devices;
 
+/* A driver starts threads with the first use of a device: here, before a test counts threads. */
+static void wake_devices(void)
+{
+    struct weft_error err = {0};
+    int count = weft_context_gpus(keeper, NULL, 0);
+
+    for (int i = 0; i < count; i++) {
+        unsigned char byte = 1;
+        void *memory = NULL;
+        LOOP_CALL(weft_gpu_alloc(keeper, i, 1, &memory, &err), &err);
+        LOOP_CALL(weft_gpu_copy(keeper, memory, &byte, 1, &err), &err);
+        weft_gpu_free(keeper, i, memory);
+    }
+}
+
 static void keep(void)
 {
     struct weft_config *config;
@@ -31,6 +46,7 @@ static void keep(void)
         config = loop_config("workers=shared cuda=require", 1);
         LOOP_CALL(weft_context_create(config, &keeper, &err), &err);
         weft_config_destroy(config);
+        wake_devices();
     }
     pthread_mutex_unlock(&lock);
 }

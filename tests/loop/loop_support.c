@@ -56,7 +56,8 @@ void loop_begin(int argc, char **argv)
         char name[128];
         const char *equals = strchr(*entry, '=');
         size_t length = equals ? (size_t)(equals - *entry) : 0;
-        if (strncmp(*entry, "WEFT_", 5) == 0 && length < sizeof(name) && strncmp(*entry, "WEFT_LOG=", 9) != 0) {
+        bool kept = strncmp(*entry, "WEFT_LOG=", 9) == 0 || strncmp(*entry, "WEFT_EMULATED_", 14) == 0;
+        if (strncmp(*entry, "WEFT_", 5) == 0 && length < sizeof(name) && !kept) {
             memcpy(name, *entry, length);
             name[length] = '\0';
             unsetenv(name);

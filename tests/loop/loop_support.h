@@ -63,7 +63,7 @@ struct loop_case {
         }                                                                                                              \
     }
 
-/* First call of main(): clears WEFT_ variables (but WEFT_LOG), skips all where the world of these tests (loop_world.h)
+/* First call of main(): clears WEFT_ variables (but WEFT_LOG and WEFT_EMULATED_), skips all where the world of these tests (loop_world.h)
  * cannot be had, takes a name filter from argv[1]. */
 void loop_begin(int argc, char **argv);
 void loop_run(void **state);

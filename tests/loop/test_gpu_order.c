@@ -289,6 +289,118 @@ static void streams_go_on_after_errors(void)
     loop_pair_destroy(&astray_pair);
 }
 
+/* Writes and reads, plain and as lists: nothing is asked of the peer before the stream has come to them. */
+static void one_sided_in_order(bool reads, bool list, size_t size)
+{
+    struct loop_buffer near, far;
+    struct weft_registration *registration = NULL;
+    struct weft_request *request = NULL;
+    struct weft_completion completion;
+    struct weft_error err = {0};
+    struct weft_piece pieces[2] = {{0, 0, size / 2}, {size / 2, size / 2, size - size / 2}};
+
+    loop_note("a %s of %zu bytes%s", reads ? "read" : "write", size, list ? " as a list" : "");
+    loop_buffer_create_on(&near, 0, size);
+    loop_buffer_create_on(&far, 1, size);
+    LOOP_CALL(weft_register(astray_pair.node[1].context, far.data, size, &registration, &err), &err);
+    uint64_t key = weft_registration_key(registration);
+    loop_set(near.data, size, LOOP_POISON);
+    loop_set(far.data, size, LOOP_POISON);
+    if (reads)
+        loop_fill(far.data, size, 31);
+    struct kernel before = {.buffer = &near, .poisoned = true, .seed = reads ? 0 : 31};
+    struct kernel after = {.buffer = &near, .expected = 31};
+    struct wf_sim_stream *stream = wf_sim_stream_create(devices, 0);
+    struct weft_options options = {.flags = WEFT_ON_STREAM, .stream = stream};
+    wf_sim_stream_work(stream, WF_NEVER);
+    wf_sim_stream_call(stream, run_kernel, &before);
+    int rc = reads  ? list ? weft_read_list(LEFT, near.data, pieces, 2, key, &options, &request)
+                           : weft_read(LEFT, near.data, size, key, 0, &options, &request)
+              : list ? weft_write_list(LEFT, near.data, pieces, 2, key, &options, &request)
+                    : weft_write(LEFT, near.data, size, key, 0, &options, &request);
+    LOOP_CHECK(rc == 0, "on a stream: %s", strerror(-rc));
+    wf_sim_stream_call(stream, run_kernel, &after);
+    LOOP_CHECK(weft_wait(request, 50, &completion) == -ETIMEDOUT, "ended before its time");
+    if (!reads)
+        LOOP_CHECK(loop_differs(far.data, size, LOOP_POISON) < 0, "written before its time");
+    wf_sim_stream_release(stream);
+    loop_done(request, 0, size);
+    LOOP_CHECK(loop_wrong(reads ? near.data : far.data, size, 31) < 0, "wrong bytes");
+    until_idle(stream);
+    LOOP_CHECK(before.ran && !before.wrong && after.ran && !after.wrong, "not in the order of the stream");
+    wf_sim_stream_destroy(stream);
+    loop_world_deregister(registration);
+    loop_buffer_unmap(&near);
+    loop_buffer_unmap(&far);
+}
+
+static void one_sided_waits_for_its_stream(void)
+{
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    for (size_t i = 0; i < 4 * SIZE_COUNT; i++)
+        one_sided_in_order(i % 2, i / 2 % 2, sizes[i / 4]);
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+}
+
+enum ending { DEADLINE, CLOSE, PEER_CLOSE, DESTROY, ENDINGS };
+
+/* Operations that still wait for their stream when their connection, peer or context ends: they end as others do, and
+ * the stream goes on once its own work is done. */
+static void waiting_ones_end(enum ending ending)
+{
+    enum { COUNT = 3 };
+    struct loop_buffer buffers[COUNT];
+    struct kernel after[COUNT];
+    struct wf_sim_stream *streams[COUNT];
+    struct weft_request *requests[COUNT] = {NULL};
+    struct weft_error err = {0};
+    uint64_t key = 0;
+
+    loop_note("ending %d", (int)ending);
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    for (int i = 0; i < COUNT; i++) {
+        loop_buffer_create_on(&buffers[i], 0, LARGE);
+        streams[i] = wf_sim_stream_create(devices, 0);
+        after[i] = (struct kernel){.buffer = &buffers[i]};
+        struct weft_options options = {
+            .flags = WEFT_ON_STREAM, .stream = streams[i], .timeout_ms = ending == DEADLINE ? 20 : 0};
+        wf_sim_stream_work(streams[i], 40 * WF_NS_PER_MS);
+        int rc = i == 0   ? weft_send(LEFT, buffers[i].data, LARGE, 1, &options, &requests[i])
+                 : i == 1 ? weft_recv(LEFT, buffers[i].data, LARGE, 2, &options, &requests[i])
+                          : weft_write(LEFT, buffers[i].data, LARGE, key, 0, &options, &requests[i]);
+        LOOP_CHECK(rc == 0, "posting: %s", strerror(-rc));
+        wf_sim_stream_call(streams[i], run_kernel, &after[i]);
+    }
+    struct loop_node *node = &astray_pair.node[0];
+    if (ending == CLOSE) {
+        weft_connection_close(LEFT, 10, &err);
+        LEFT = NULL;
+    } else if (ending == PEER_CLOSE) {
+        weft_peer_close(node->peer, 10, &err);
+        node->peer = NULL;
+        LEFT = NULL;
+    } else if (ending == DESTROY) {
+        loop_context_end(node->context);
+        *node = (struct loop_node){0};
+    }
+    for (int i = 0; i < COUNT && ending != DESTROY; i++)
+        LOOP_CHECK(loop_end(requests[i]).status < 0, "operation %d ended well", i);
+    for (int i = 0; i < COUNT; i++) {
+        until_idle(streams[i]);
+        LOOP_CHECK(after[i].ran, "work after operation %d was lost", i);
+        wf_sim_stream_destroy(streams[i]);
+        loop_buffer_unmap(&buffers[i]);
+    }
+    loop_pair_destroy(&astray_pair);
+}
+
+static void operations_end_before_their_turn(void)
+{
+    for (int ending = 0; ending < ENDINGS; ending++)
+        waiting_ones_end((enum ending)ending);
+}
+
 /* A pipeline: each message is made by the work before it and used up by the work after. */
 static void many_in_one_stream(void)
 {
@@ -434,6 +546,8 @@ int main(int argc, char **argv)
         LOOP_CASE(receives_wait_for_their_stream, 20),
         LOOP_CASE(streams_go_on_after_errors, 20),
         LOOP_CASE(many_in_one_stream, 20),
+        LOOP_CASE(one_sided_waits_for_its_stream, 20),
+        LOOP_CASE(operations_end_before_their_turn, 20),
         LOOP_CASE(a_goodbye_waits_for_the_stream, 10),
         LOOP_CASE(a_context_ends_before_its_streams, 10),
         LOOP_CASE(a_close_ends_what_waits_for_the_stream, 10),

@@ -119,6 +119,7 @@ static void fail_launch(void)
     OK(cuda.cuCtxPushCurrent(gpu.context));
     CHECK(cuda.cuMemAlloc(&more, 1) == EMU_LAUNCH_FAILED);
     OK(cuda.cuCtxPopCurrent(NULL));
+    OK(cuda.cuStreamSynchronize(other.stream));
     works(&other, 2);
     OK(cuda.cuDevicePrimaryCtxRelease(1));
     CHECK(cuda.contexts(1) == 0 && cuda.count("pending") == 0);
@@ -153,8 +154,11 @@ static void lose_in_copy(void)
     emu_result result = cuda.cuStreamSynchronize(other.stream);
     CHECK(result == EMU_OK || result == EMU_UNKNOWN);
     OK(cuda.cuStreamSynchronize(other.stream));
-    CHECK(cuda.cuMemcpyPeerAsync(other.memory, other.context, gpu.memory, gpu.context, PIECE, other.stream) == EMU_OK);
+    memset(other.pinned, 3, PIECE);
+    OK(copy_in(&other));
+    OK(cuda.cuMemcpyPeerAsync(other.memory, other.context, gpu.memory, gpu.context, PIECE, other.stream));
     CHECK(cuda.cuStreamSynchronize(other.stream) == EMU_UNKNOWN);
+    works(&other, 2);
     OK(cuda.cuDevicePrimaryCtxRelease(1));
     CHECK(cuda.fault("heal") == 0);
     struct gpu healed = use(1);

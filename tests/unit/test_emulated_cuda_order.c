@@ -14,27 +14,24 @@
 #define STREAMS 4
 #define COPIES 64
 
-/* Has this copy been done before one that was asked for earlier, in another stream? */
-static bool has_overtaken(struct CUevent_st **events, int index)
-{
-    for (int i = 0; i < index; i++)
-        if (i % STREAMS != index % STREAMS && cuda.cuEventQuery(events[i]) == EMU_NOT_READY)
-            return true;
-    return false;
-}
-
-/* Each copy overwrites the one before it in its stream. True: one overtook another stream's. */
+/* Each copy overwrites the one before it in its stream, and each stream's last one then writes to one place of all of
+ * them. True: it was not the stream that was asked last that wrote there last. */
 static bool race(struct fixture *fixture, struct CUstream_st **streams, struct CUevent_st **events)
 {
-    bool done[COPIES] = {false}, overtaken = false;
+    emu_pointer shared = fixture->memory + STREAMS * 64;
+    bool done[COPIES] = {false};
 
     for (int i = 0; i < COPIES; i++)
         memset(fixture->pinned + i * 64, i + 1, 64);
+    cuda.pause(DEVICE, 1); /* else it is up to the scheduler whether one waits while another is asked for */
     for (int i = 0; i < COPIES; i++) {
         emu_pointer place = fixture->memory + (emu_pointer)(i % STREAMS) * 64;
         OK(cuda.cuMemcpyHtoDAsync(place, fixture->pinned + i * 64, 64, streams[i % STREAMS]));
         OK(cuda.cuEventRecord(events[i], streams[i % STREAMS]));
     }
+    for (int i = 0; i < STREAMS; i++)
+        OK(cuda.cuMemcpyDtoDAsync(shared, fixture->memory + (emu_pointer)i * 64, 64, streams[i]));
+    cuda.pause(DEVICE, 0);
     for (int left = COPIES; left > 0;) {
         for (int i = COPIES - 1; i >= 0; i--) { /* from behind, so that a stream's later one would be seen first */
             if (done[i] || cuda.cuEventQuery(events[i]) == EMU_NOT_READY)
@@ -43,14 +40,15 @@ static bool race(struct fixture *fixture, struct CUstream_st **streams, struct C
             left--;
             for (int before = i - STREAMS; before >= 0; before -= STREAMS)
                 OK(cuda.cuEventQuery(events[before]));
-            overtaken = overtaken || has_overtaken(events, i);
         }
     }
-    OK(cuda.cuMemcpyDtoHAsync(fixture->pinned + 64 * KIB, fixture->memory, STREAMS * 64, streams[0]));
+    for (int i = 0; i < STREAMS; i++)
+        OK(cuda.cuStreamSynchronize(streams[i]));
+    OK(cuda.cuMemcpyDtoHAsync(fixture->pinned + 64 * KIB, fixture->memory, (STREAMS + 1) * 64, streams[0]));
     OK(cuda.cuStreamSynchronize(streams[0]));
     for (int i = 0; i < STREAMS; i++)
         assert_int_equal(fixture->pinned[64 * KIB + i * 64], COPIES - STREAMS + i + 1);
-    return overtaken;
+    return fixture->pinned[64 * KIB + STREAMS * 64] != COPIES;
 }
 
 static void only_streams_keep_order(void **state)
@@ -106,6 +104,7 @@ static void devices_wait_for_each_other_by_events(void **state)
     struct CUctx_st *other;
     struct CUstream_st *stream;
     emu_pointer memory;
+    uint64_t before = cuda.count("copies peer");
 
     OK(cuda.cuDevicePrimaryCtxRetain(&other, 2));
     OK(cuda.cuCtxPushCurrent(other));
@@ -121,10 +120,14 @@ static void devices_wait_for_each_other_by_events(void **state)
                      EMU_INVALID_CONTEXT);
     OK(cuda.cuMemcpyPeerAsync(memory, other, fixture->memory, fixture->context, MIB / 2, stream));
     OK(cuda.cuMemcpyDtoHAsync(fixture->pinned + MIB / 2, memory, MIB / 4, stream));
+    for (int i = 0; i < 10000; i++) {
+        assert_int_equal(cuda.count("copies peer"), before);
+        sched_yield();
+    }
     let_go(word);
     OK(cuda.cuStreamSynchronize(stream));
     assert_memory_equal(fixture->pinned, fixture->pinned + MIB / 2, MIB / 4);
-    assert_true(cuda.count("bytes peer") >= MIB / 2);
+    assert_int_equal(cuda.count("copies peer"), before + 1);
     OK(cuda.cuMemFree(memory));
     OK(cuda.cuStreamDestroy(stream));
     OK(cuda.cuCtxPopCurrent(NULL));
@@ -152,6 +155,41 @@ static void a_paused_gpu_does_nothing(void **state)
     until_done(fixture->event);
     assert_int_equal(cuda.count("operations"), ended + 3);
     assert_memory_equal(fixture->pinned, fixture->pinned + 4096, 4096);
+}
+
+/* Lets the device go on once somebody waits for it. */
+static void *go_on_when_waited_for(void *argument)
+{
+    const uint64_t *waits = argument;
+
+    while (cuda.count("synchronise") == *waits)
+        sched_yield();
+    cuda.pause(DEVICE, 0);
+    return NULL;
+}
+
+static void letting_memory_go_waits(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned char *pinned = pages(MIB);
+    emu_pointer other;
+    pthread_t thread;
+
+    OK(cuda.cuMemAlloc(&other, MIB));
+    OK(cuda.cuMemHostRegister(pinned, MIB, 1));
+    for (int i = 0; i < 2; i++) {
+        uint64_t waits = cuda.count("synchronise");
+        cuda.pause(DEVICE, 1);
+        OK(cuda.cuMemcpyHtoDAsync(fixture->memory, pinned, MIB, fixture->stream));
+        assert_int_equal(pthread_create(&thread, NULL, go_on_when_waited_for, &waits), 0);
+        if (i == 0)
+            OK(cuda.cuMemFree(other)); /* waits for copies of any memory of the device */
+        else
+            OK(cuda.cuMemHostUnregister(pinned));
+        assert_int_equal(cuda.count("pending"), 0);
+        pthread_join(thread, NULL);
+    }
+    munmap(pinned, MIB);
 }
 
 /* --- several threads --- */
@@ -260,6 +298,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_default_stream_waits_for_those_that_heed_it, set_up, tear_down),
         cmocka_unit_test_setup_teardown(devices_wait_for_each_other_by_events, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_paused_gpu_does_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(letting_memory_go_waits, set_up, tear_down),
         cmocka_unit_test(threads_do_not_disturb_each_other),
         cmocka_unit_test_setup_teardown(what_is_destroyed_finishes, set_up, tear_down),
     };

@@ -71,6 +71,48 @@ static void allocations_touch_without_gaps(void **state)
     runs_well(leave_no_gaps, "WEFT_EMULATED_GUARD", "0");
 }
 
+/* Whatever the order of allocating and freeing. Addresses go round many times: the GPU has 2 MiB. */
+static void keep_apart(void)
+{
+    enum { BLOCKS = 24, GUARD = 64 * KIB };
+    struct {
+        emu_pointer base;
+        size_t bytes;
+    } blocks[BLOCKS] = {{0, 0}};
+    unsigned int seed = 1;
+    size_t refused = 0;
+
+    (void)use_first(0);
+    for (int turn = 0; turn < 5000; turn++) {
+        int at = rand_r(&seed) % BLOCKS;
+        size_t bytes = (size_t)(rand_r(&seed) % (rand_r(&seed) % 8 == 0 ? 1 << 19 : 1 << 16)) + 1;
+        emu_pointer base;
+        if (blocks[at].base != 0) {
+            OK(cuda.cuMemFree(blocks[at].base));
+            blocks[at].base = 0;
+            continue;
+        }
+        emu_result result = cuda.cuMemAlloc(&base, bytes);
+        if (result == EMU_OUT_OF_MEMORY) {
+            refused++;
+            continue;
+        }
+        OK(result);
+        for (int i = 0; i < BLOCKS; i++)
+            CHECK(blocks[i].base == 0 || base >= blocks[i].base + blocks[i].bytes + GUARD ||
+                  base + bytes + GUARD <= blocks[i].base);
+        blocks[at].base = base;
+        blocks[at].bytes = bytes;
+    }
+    CHECK(refused > 0 && refused < 2000);
+}
+
+static void allocations_keep_apart(void **state)
+{
+    (void)state;
+    runs_well(keep_apart, "WEFT_EMULATED_MEMORY", "2M");
+}
+
 static void old_driver(void)
 {
     void *library = dlopen(EMULATED_CUDA, RTLD_NOW | RTLD_LOCAL), *found;
@@ -223,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rate_is_kept_to),
         cmocka_unit_test(allocations_touch_without_gaps),
+        cmocka_unit_test(allocations_keep_apart),
         cmocka_unit_test(an_old_driver_lacks_what_came_later),
         cmocka_unit_test(addresses_come_from_the_environment),
         cmocka_unit_test(a_forked_child_has_no_driver),

@@ -298,7 +298,9 @@ bool wf_devices_own(struct weft_context *context, const void *base)
 
 static void tell(void *context)
 {
-    wf_session_kick_all(context, NULL);
+    struct wf_session *session = context;
+    atomic_store_explicit(&session->slots_told, true, memory_order_relaxed);
+    wf_session_kick_all(session, NULL);
 }
 
 struct wf_device_share *wf_device_share(struct wf_session *session, struct wf_device *device)

@@ -14,7 +14,7 @@
 #include "core/request.h"
 #include "core/session.h"
 
-#define PIECES_AT_ONCE 64
+#define PIECES_AT_ONCE 256
 #define WINDOW_SLOTS_MIN 2
 
 /* How far a message may be ahead of its copies: a multiple of a chunk. */
@@ -51,6 +51,8 @@ uint64_t wf_stage_in_limit(struct wf_inbound *inbound)
     uint64_t limit = (inbound->copied + window(inbound)) / chunk * chunk;
     if (limit < inbound->burst)
         limit = inbound->burst;
+    if (limit < inbound->granted) /* what was granted may be on its way: more messages take nothing back */
+        limit = inbound->granted;
     return limit < inbound->total ? limit : inbound->total;
 }
 
@@ -83,9 +85,9 @@ bool wf_stage_in_take(struct wf_channel *channel)
     struct wf_slot_pool *pools = device->pools[WF_COPY_IN];
     struct wf_slot_account *accounts = share->accounts[WF_COPY_IN];
     if (rx->frame.length <= pools[WF_SLOT_SMALL].slot_bytes)
-        rx->slot = wf_slot_take(&pools[WF_SLOT_SMALL], &accounts[WF_SLOT_SMALL]);
+        rx->slot = wf_slot_take(&pools[WF_SLOT_SMALL], &accounts[WF_SLOT_SMALL], 0);
     if (!rx->slot)
-        rx->slot = wf_slot_take(&pools[WF_SLOT_LARGE], &accounts[WF_SLOT_LARGE]);
+        rx->slot = wf_slot_take(&pools[WF_SLOT_LARGE], &accounts[WF_SLOT_LARGE], 0);
     return rx->slot != NULL;
 }
 

@@ -32,6 +32,10 @@ static uint64_t allowed(const struct wf_outbound *outbound)
     return limit < outbound->next + ahead ? limit : outbound->next + ahead;
 }
 
+/* Slots that a write leaves free before it is introduced: it waits for the peer's leave to introduce one more, which
+ * may depend on messages that are introduced and want a slot. */
+#define SLOTS_LEFT 2
+
 /* Small messages have slots of their own. A large one is for bytes that need not wait for the peer any more. */
 static struct wf_slot *take_slot(struct wf_outbound *outbound)
 {
@@ -42,10 +46,10 @@ static struct wf_slot *take_slot(struct wf_outbound *outbound)
     bool sure = outbound->introduced || outbound->kind == WF_OUTBOUND_WRITE;
     if (wf_outbound_is_small(outbound))
         slot = wf_slot_take(&outbound->device->pools[WF_COPY_OUT][WF_SLOT_SMALL],
-                            &share->accounts[WF_COPY_OUT][WF_SLOT_SMALL]);
+                            &share->accounts[WF_COPY_OUT][WF_SLOT_SMALL], 0);
     if (!slot && (sure || !wf_outbound_is_small(outbound)))
         slot = wf_slot_take(&outbound->device->pools[WF_COPY_OUT][WF_SLOT_LARGE],
-                            &share->accounts[WF_COPY_OUT][WF_SLOT_LARGE]);
+                            &share->accounts[WF_COPY_OUT][WF_SLOT_LARGE], outbound->introduced ? 0 : SLOTS_LEFT);
     return slot;
 }
 
@@ -56,8 +60,10 @@ static bool stage_one(struct wf_outbound *outbound, uint64_t limit)
     struct wf_slot *slot = take_slot(outbound);
     struct wf_transit *transit = slot ? wf_transit_take(session, outbound->device, WF_COPY_OUT) : NULL;
     if (!transit) {
-        if (slot)
+        if (slot) { /* no memory: nobody will tell of that */
             wf_slot_give(slot);
+            atomic_store_explicit(&session->slots_told, true, memory_order_relaxed);
+        }
         return false;
     }
     uint64_t bytes = limit - outbound->claimed;
@@ -90,8 +96,9 @@ static enum wf_slot_size size_for(const struct wf_outbound *outbound)
 static void wait_for_slot(struct wf_outbound *outbound, struct wf_device_share *share)
 {
     wf_list_push_back(&outbound->connection->session->stage_waiting, &outbound->stage_link);
+    outbound->stage_known = outbound->introduced;
     if (share)
-        share->waiting[size_for(outbound)] += 1;
+        share->waiting[size_for(outbound)][outbound->stage_known] += 1;
 }
 
 void wf_stage_out_withdraw(struct wf_outbound *outbound)
@@ -100,21 +107,28 @@ void wf_stage_out_withdraw(struct wf_outbound *outbound)
         return;
     struct wf_device_share *share = outbound->connection->session->shares[outbound->device->index];
     wf_link_remove(&outbound->stage_link);
-    if (share && share->waiting[size_for(outbound)] > 0) /* 0: there was no memory to count it */
-        share->waiting[size_for(outbound)] -= 1;
+    uint32_t *waiting = share ? &share->waiting[size_for(outbound)][outbound->stage_known] : NULL;
+    if (waiting && *waiting > 0) /* 0: there was no memory to count it */
+        *waiting -= 1;
 }
 
 void wf_stage_out_more(struct wf_outbound *outbound)
 {
     struct wf_session *session = outbound->connection->session;
-    if (!outbound->device || wf_link_in_list(&outbound->stage_link))
+    if (!outbound->device)
         return;
+    if (wf_link_in_list(&outbound->stage_link)) { /* it may be for other slots now */
+        atomic_store_explicit(&session->slots_told, true, memory_order_relaxed);
+        return;
+    }
     uint64_t limit = allowed(outbound);
     if (!worth_it(outbound, limit))
         return;
-    /* Behind those that wait for the same slots, and for no others: theirs may never come. */
+    /* Behind those that wait for the same slots, and for no others: theirs may never come. What the peer knows goes
+     * before what it does not: the latter may be waiting for the former. */
     struct wf_device_share *share = wf_device_share(session, outbound->device);
-    bool turn = share && share->waiting[size_for(outbound)] == 0;
+    const uint32_t *waiting = share ? share->waiting[size_for(outbound)] : NULL;
+    bool turn = waiting && waiting[1] == 0 && (outbound->introduced || waiting[0] == 0);
     while (turn && worth_it(outbound, limit))
         turn = stage_one(outbound, limit);
     if (worth_it(outbound, limit))
@@ -124,7 +138,9 @@ void wf_stage_out_more(struct wf_outbound *outbound)
 /* One slot each, in turn, until nobody gets any: who waits for other slots takes nothing from the others' turn. */
 void wf_stage_out_retry(struct wf_session *session)
 {
-    bool any = !wf_list_empty(&session->stage_waiting);
+    /* The word before the look: a slot that comes back meanwhile is heard of again. */
+    bool any = !wf_list_empty(&session->stage_waiting) &&
+               atomic_exchange_explicit(&session->slots_told, false, memory_order_relaxed);
     while (any) {
         any = false;
         WF_LIST_EACH (link, following, &session->stage_waiting) {

@@ -248,7 +248,7 @@ void wf_cuda_unpin(struct wf_memory *memory, void *base)
 {
     struct wf_cuda_device *device = wf_cuda_any(memory);
 
-    /* A registration goes with its context at the latest; but it may be that of another device than the lost ones. */
+    /* Where each is lost, the registration goes with the contexts. */
     if (!device || wf_cuda_enter(memory, device))
         return;
     (void)memory->driver.api.cuMemHostUnregister(base);
