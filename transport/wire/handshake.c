@@ -10,6 +10,9 @@
 
 #define ALERT(level_and_description) ((level_and_description)&0xff)
 
+#define FIRST_LENGTH_AT (WF_HANDSHAKE_PREFIX + 1) /* three bytes, the length of the first message, big-endian */
+#define FIRST_MOST 4096
+
 /* The one suite: its hash is that of the key, so that it decides which of them a peer may offer. */
 static const char suite_name[] = "TLS_AES_256_GCM_SHA384";
 static const unsigned char suite_number[2] = {0x13, 0x02};
@@ -28,6 +31,7 @@ struct wf_handshake {
     size_t fed;
     bool done;
     bool offered;            /* acceptor: the dialer speaks of a key of our name */
+    bool refused;            /* the other side's first word is an alert */
     int alert;               /* the last one that came in; -1: none */
     struct wf_status status; /* code 0: nothing has gone wrong */
 };
@@ -85,7 +89,8 @@ static bool set_up(SSL_CTX *tls)
     (void)SSL_CTX_set_options(tls, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     (void)SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
     (void)SSL_CTX_set_mode(tls, SSL_MODE_RELEASE_BUFFERS);
-    SSL_CTX_set_verify(tls, SSL_VERIFY_PEER, NULL); /* against a store that is empty */
+    (void)SSL_CTX_set_max_cert_list(tls, WF_HANDSHAKE_MAX);
+    (void)SSL_CTX_set_max_send_fragment(tls, FIRST_MOST);
     SSL_CTX_set_psk_use_session_callback(tls, offer_key);
     SSL_CTX_set_psk_find_session_callback(tls, find_key);
     SSL_CTX_set_info_callback(tls, (void (*)(const SSL *, int, int))note_alert);
@@ -137,7 +142,8 @@ static int explain_to_dialer(struct wf_handshake *handshake, int reason)
 {
     if (handshake->alert == SSL_AD_ILLEGAL_PARAMETER || handshake->alert == SSL_AD_DECRYPT_ERROR)
         return refuse(handshake, -EACCES, "refused: another key than ours (setting key_file)");
-    if (handshake->alert == SSL_AD_HANDSHAKE_FAILURE || handshake->alert == SSL_AD_MISSING_EXTENSION)
+    if (handshake->alert == SSL_AD_HANDSHAKE_FAILURE || handshake->alert == SSL_AD_MISSING_EXTENSION ||
+        handshake->alert == SSL_AD_PROTOCOL_VERSION)
         return refuse(handshake, -EACCES, "refused: it speaks TLS, but knows nothing of a key: no weft peer");
     if (handshake->alert >= 0)
         return wf_fail(&handshake->status, -EACCES, "refused, and does not say why (TLS alert %d)", handshake->alert);
@@ -184,6 +190,22 @@ static int failed(const struct wf_handshake *handshake, struct wf_status *status
     return handshake->status.code;
 }
 
+/* OpenSSL makes room for as long a first message as a stranger claims: ours is in one record, and short. */
+static bool plausible(struct wf_handshake *handshake, const uint8_t *bytes, size_t length)
+{
+    const uint8_t kind = handshake->role == WF_ROLE_DIALER ? SSL3_MT_SERVER_HELLO : SSL3_MT_CLIENT_HELLO;
+
+    for (size_t i = 0, at = handshake->fed; i < length && at < FIRST_LENGTH_AT + 2; i++, at++) {
+        handshake->refused = at == 0 ? bytes[i] == WF_HANDSHAKE_ALERT : handshake->refused;
+        if (handshake->refused && handshake->role == WF_ROLE_DIALER)
+            continue;
+        if ((at == 0 && bytes[i] != WF_HANDSHAKE_HELLO) || (at == WF_HANDSHAKE_PREFIX && bytes[i] != kind) ||
+            (at == FIRST_LENGTH_AT && bytes[i] != 0) || (at == FIRST_LENGTH_AT + 1 && bytes[i] >= FIRST_MOST >> 8))
+            return false;
+    }
+    return true;
+}
+
 /* --- one conversation --- */
 
 /* Drops what would be sent, too: nothing of ours may follow. */
@@ -223,10 +245,12 @@ static SSL *conversation(const struct wf_handshake_key *key, enum wf_role role)
         return NULL;
     }
     SSL_set_bio(tls, in, out);
-    if (role == WF_ROLE_DIALER)
+    if (role == WF_ROLE_DIALER) {
+        SSL_set_verify(tls, SSL_VERIFY_PEER, NULL); /* against a store that is empty */
         SSL_set_connect_state(tls);
-    else
+    } else {
         SSL_set_accept_state(tls);
+    }
     return tls;
 }
 
@@ -267,8 +291,11 @@ int wf_handshake_feed(struct wf_handshake *handshake, const void *bytes, size_t 
         (void)wf_fail(&handshake->status, -EMSGSIZE, "says more than %d bytes before it is let in", WF_HANDSHAKE_MAX);
         return failed(handshake, status);
     }
+    bool believable = plausible(handshake, bytes, length);
     handshake->fed += length;
-    if (length > 0 && BIO_write(SSL_get_rbio(handshake->tls), bytes, (int)length) != (int)length)
+    if (!believable)
+        (void)refuse(handshake, -EPROTO, "speaks TLS that makes no sense here");
+    else if (length > 0 && BIO_write(SSL_get_rbio(handshake->tls), bytes, (int)length) != (int)length)
         (void)refuse(handshake, -ENOMEM, "no memory for a handshake");
     else if (!handshake->done)
         advance(handshake);

@@ -8,7 +8,8 @@
  * certificate but without the key completes a TLS handshake as such: here it fails, twice over (its certificate is
  * trusted by nobody, and a session that does not rest on the key is none).
  *
- * What a stranger can make it hold is bounded: it takes WF_HANDSHAKE_MAX bytes and fails with the next one.
+ * What a stranger can make it hold is bounded: it takes WF_HANDSHAKE_MAX bytes and fails with the next one, believes no
+ * length that is not true of its own, and takes some 64 KiB of memory.
  *
  * Each side pulls after creating, feeding and writing, also after a failure: the alert tells the other side.
  */
@@ -23,7 +24,7 @@
 #include "wire/seal.h"
 
 #define WF_KEY_BYTES 32
-#define WF_HANDSHAKE_MAX 16384   /* bytes from the other side, in all of a conversation */
+#define WF_HANDSHAKE_MAX 16384  /* bytes from the other side, in all of a conversation */
 #define WF_HANDSHAKE_PREFIX 5    /* bytes of a TLS record before its content */
 #define WF_HANDSHAKE_HELLO 0x16  /* the first byte of either side; a set-up message begins with another */
 #define WF_HANDSHAKE_ALERT 0x15  /* or this one, of a side that refuses at once */
