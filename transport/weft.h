@@ -110,7 +110,8 @@ WEFT_API int weft_listen_port(const struct weft_context *context);
  * Connects to the context that listens on `address` (as for weft_listen, with a host name or address), trying again
  * until `timeout_ms` has passed if nobody answers there yet; where a name has several addresses, each in turn. Waits.
  * The caller owns the peer and closes it. Errors: -ETIMEDOUT, -ECONNREFUSED (the other side said no: the text has its
- * reason), -EHOSTUNREACH, -EPROTO.
+ * reason), -EACCES (one side has another key than the other, or only one has one: setting key_file), -EHOSTUNREACH,
+ * -EPROTO.
  */
 WEFT_API int weft_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,
                           struct weft_error *err);
