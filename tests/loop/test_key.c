@@ -87,41 +87,60 @@ static void the_same_key(void)
     loop_pair_destroy(&pair);
 }
 
-/* All of them while others have a message under way. */
+/* Others have a message under way meanwhile. */
+struct bystanders {
+    struct loop_pair pair;
+    struct loop_message message;
+};
+
+static void bystanders_begin(struct bystanders *others)
+{
+    struct loop_message *message = &others->message;
+    char settings[96];
+
+    snprintf(settings, sizeof(settings), "window=2 chunk=16K %s", key_a);
+    loop_pair_create(&others->pair, settings, NULL, 2);
+    loop_message_create(message, 32 * 1024 * 1024 / LOOP_SLOWER, 1);
+    message->recv = loop_recv(others->pair.node[1].connection, message->sink.data, message->sink.size, 1);
+    message->send = loop_send(others->pair.node[0].connection, message->source.data, message->source.size, 1);
+}
+
+static void bystanders_end(struct bystanders *others)
+{
+    struct loop_message *message = &others->message;
+    struct loop_node *node = others->pair.node;
+
+    loop_done(message->recv, 0, message->sink.size);
+    loop_done(message->send, 0, message->sink.size);
+    loop_message_verify(message);
+    loop_message_destroy(message);
+    LOOP_CHECK(loop_failures(node[0].peer) + loop_failures(node[1].peer) == 0, "a channel was lost");
+    nobody_came(node[1].context);
+    loop_exchange(node[0].connection, node[1].connection, 70000, 2);
+    loop_pair_destroy(&others->pair);
+}
+
 static void refused_beside_a_transfer(void)
 {
     struct weft_context *other = loop_context(key_b, 1), *none = loop_context("", 1), *open = loop_context("", 1);
     struct weft_context *right = loop_context(key_a, 1);
     struct weft_error err = {0};
-    struct loop_message message;
-    struct loop_pair pair;
-    char settings[96];
+    struct bystanders bystanders;
 
-    snprintf(settings, sizeof(settings), "window=2 chunk=16K %s", key_a);
-    loop_pair_create(&pair, settings, NULL, 2);
     LOOP_CALL(weft_listen(open, "127.0.1.1:0", &err), &err);
-    int port = weft_listen_port(pair.node[1].context);
-    loop_message_create(&message, 32 * 1024 * 1024 / LOOP_SLOWER, 1);
-    message.recv = loop_recv(pair.node[1].connection, message.sink.data, message.sink.size, 1);
-    message.send = loop_send(pair.node[0].connection, message.source.data, message.source.size, 1);
+    bystanders_begin(&bystanders);
+    int port = weft_listen_port(bystanders.pair.node[1].context);
     for (int i = 0; i < 3; i++) {
         expect_refusal(other, port, -EACCES, "refused: another key than ours");
         expect_refusal(none, port, -EACCES, "the listening side has a key, the dialling side none");
         expect_refusal(right, weft_listen_port(open), -EACCES, "the dialling side has a key, the listening side none");
     }
-    loop_done(message.recv, 0, message.sink.size);
-    loop_done(message.send, 0, message.sink.size);
-    loop_message_verify(&message);
-    loop_message_destroy(&message);
-    LOOP_CHECK(loop_failures(pair.node[0].peer) + loop_failures(pair.node[1].peer) == 0, "a channel was lost");
-    nobody_came(pair.node[1].context);
     nobody_came(open);
-    loop_exchange(pair.node[0].connection, pair.node[1].connection, 70000, 2);
     loop_context_end(other);
     loop_context_end(none);
     loop_context_end(open);
     loop_context_end(right);
-    loop_pair_destroy(&pair);
+    bystanders_end(&bystanders);
 }
 
 /* Bytes that the program holds; 0 where a sanitizer's own heap does not tell. */
@@ -268,11 +287,13 @@ static void replayed(void)
 {
     static struct relay relay;
     static unsigned char heard[CAPTURE];
+    struct bystanders bystanders;
     struct loop_node server, client;
     struct weft_error err = {0};
     char address[32];
 
     loop_needs_kernel("relays");
+    bystanders_begin(&bystanders);
     loop_node_start(&server, key_a, 1);
     loop_node_start(&client, key_a, 1);
     int port = loop_node_listen(&server);
@@ -296,17 +317,18 @@ static void replayed(void)
     LOOP_CHECK(loop_failures(server.peer) + loop_failures(client.peer) == 0, "a channel was lost");
     loop_node_stop(&client);
     loop_node_stop(&server);
+    bystanders_end(&bystanders);
 }
 
 /* One's own words sent back, and one's own call passed on to oneself: neither is another holder of the key. */
 static void reflected(void)
 {
     static struct relay relay;
-    struct loop_pair pair;
+    struct bystanders bystanders;
     struct loop_node both;
 
     loop_needs_kernel("relays");
-    loop_pair_create(&pair, key_a, NULL, 1);
+    bystanders_begin(&bystanders);
     loop_node_start(&both, key_a, 1);
     int own = loop_node_listen(&both);
     relay_start(&relay, 0);
@@ -316,9 +338,8 @@ static void reflected(void)
     expect_refusal(both.context, relay.port, -EACCES, "leads back to this side");
     relay_stop(&relay);
     nobody_came(both.context);
-    loop_exchange(pair.node[0].connection, pair.node[1].connection, 70000, 1);
     loop_node_stop(&both);
-    loop_pair_destroy(&pair);
+    bystanders_end(&bystanders);
 }
 
 /* A call that is meant for oneself is none that was led astray. */
