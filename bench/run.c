@@ -7,6 +7,7 @@
 
 #include "agree.h"
 #include "arena.h"
+#include "backends.h"
 #include "ending.h"
 #include "interrupt.h"
 #include "key.h"
@@ -59,6 +60,8 @@ static int prepare(struct run *run, struct wf_status *status)
         need = UINT64_MAX;
     /* A server's plan is only its own idea until the client has said what it wants. */
     if (options->place != BENCH_PLACE_LISTEN)
+        rc = bench_backends_check(&run->plan, options->config, node, status);
+    if (rc == 0 && options->place != BENCH_PLACE_LISTEN)
         rc = bench_memory_check(&run->plan, need, status);
     if (rc == 0)
         rc = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);
@@ -168,10 +171,12 @@ static int agree(struct run *run, struct wf_status *status)
         return rc;
     if (run->options->place == BENCH_PLACE_LOCAL)
         bench_control_look_after(run->control, mourn_child, run);
-    agreement.control = run->control;
+    agreement.control = run->link.control = run->control;
     bench_ending_set_link(&run->ending, &run->link, run->control);
     bench_control_expect_within(run->control, run->link.connect_timeout_ms);
     rc = bench_agree(&agreement, status);
+    if (rc == 0)
+        rc = bench_backends_check(&run->plan, run->options->config, BENCH_BOTH_NODES, status);
     bench_control_expect_within(run->control, -1);
     run->bed.copied_up_to = agreement.eager;
     return rc;
@@ -247,9 +252,7 @@ static void tear_down(struct run *run)
 {
     bench_ending_set_link(&run->ending, NULL, NULL);
     bench_progress_end(&run->progress);
-    if (run->bed.backend)
-        run->bed.ops->close(run->bed.backend);
-    else
+    if (!bench_workload_close(&run->bed))
         bench_arena_free_gpus(&run->arena);
     bench_placement_fini(&run->link.placement);
     bench_link_close(&run->link);

@@ -248,10 +248,10 @@ if ((gpus > 1)); then
 else
     skip mesh-within-node 'one GPU only'
 fi
-if [[ -x $build/bin/gather_speed ]]; then
-    step gather 300 "$build/bin/gather_speed"
+if [[ -x $build/bin/gpu_kernels ]]; then
+    step gather 300 "$build/bin/gpu_kernels"
 else
-    skip gather 'gather_speed is not built: no program measures the gather kernel here'
+    skip gather 'gpu_kernels is not built: nvcc was not found when the tree was'
 fi
 
 # ---- the summary

@@ -71,7 +71,9 @@ struct wf_device {
 struct wf_device_share {
     struct wf_device *device;
     struct wf_slot_account accounts[WF_SLOT_WAYS][WF_SLOT_SIZES];
-    uint32_t landings; /* messages that are granted piece by piece */
+    uint32_t landings;                  /* messages that are granted piece by piece */
+    uint32_t waiting[WF_SLOT_SIZES][2]; /* messages in session.stage_waiting, by the slots that they are for, and by
+                                         * whether the peer has heard of them */
 };
 
 /* Of a context. Entries only come. */
