@@ -86,7 +86,8 @@ WEFT_API const char *weft_config_get(const struct weft_config *config, const cha
 
 /*
  * Creates a context: finds the rails, starts the workers. `config` may be NULL for the defaults and the environment.
- * Errors: -ENODEV a rail that does not exist, -EMFILE too few file descriptors, -ENOMEM, -EINVAL.
+ * Errors: -ENODEV a rail that does not exist, -EMFILE too few file descriptors, -ENOENT or -EACCES a key file (setting
+ * key_file) that is not there, or that others may read, -ENOMEM, -EINVAL.
  */
 WEFT_API int weft_context_create(const struct weft_config *config, struct weft_context **out, struct weft_error *err);
 
