@@ -258,12 +258,9 @@ int main(int argc, char **argv)
     loop_begin(argc, argv);
     devices = loop_sim_memory();
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(a_slow_sender_holds_up_nobody, 20),
-        LOOP_CASE(a_slow_receiver_holds_up_nobody, 20),
-        LOOP_CASE(what_is_granted_fits_into_slots, 20),
-        LOOP_CASE(slots_of_another_gpu, 20),
-        LOOP_CASE(a_stopped_peer_keeps_no_slots, 30),
-        LOOP_CASE(one_sided_between_gpus, 20),
+        LOOP_CASE(a_slow_sender_holds_up_nobody, 20),   LOOP_CASE(a_slow_receiver_holds_up_nobody, 20),
+        LOOP_CASE(what_is_granted_fits_into_slots, 20), LOOP_CASE(slots_of_another_gpu, 20),
+        LOOP_CASE(a_stopped_peer_keeps_no_slots, 30),   LOOP_CASE(one_sided_between_gpus, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

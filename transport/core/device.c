@@ -326,6 +326,8 @@ void wf_device_shares_fini(struct wf_session *session)
     for (int i = 0; i < WF_DEVICES_MAX; i++) {
         struct wf_device_share *share = session->shares[i];
         session->shares[i] = NULL;
+        if (share)
+            atomic_fetch_sub_explicit(&share->device->landings, share->landings, memory_order_relaxed);
         for (int way = 0; share && way < WF_SLOT_WAYS; way++)
             for (int size = 0; size < WF_SLOT_SIZES; size++)
                 wf_slot_account_fini(&share->device->pools[way][size], &share->accounts[way][size]);

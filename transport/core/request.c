@@ -199,6 +199,10 @@ static const char *kind_name(const struct weft_request *request)
 
 static const char *describe_mishap(const struct wf_mishap *mishap, char *text, size_t room)
 {
+    if (mishap->way == WF_COPY_MARK) {
+        snprintf(text, room, "GPU %d failed before its stream came to this: %s", mishap->device, mishap->why);
+        return text;
+    }
     snprintf(text, room, "GPU %d failed to copy bytes %llu to %llu %s: %s", mishap->device,
              (unsigned long long)mishap->start, (unsigned long long)mishap->end,
              mishap->way == WF_COPY_OUT ? "out of its memory" : "into its memory", mishap->why);
