@@ -10,6 +10,7 @@
 #include "backends.h"
 #include "ending.h"
 #include "interrupt.h"
+#include "key.h"
 #include "local.h"
 #include "workload.h"
 
@@ -111,6 +112,8 @@ static void invite(const struct run *run, int port)
         fprintf(out, "; on the other node: weft %s --connect ADDRESS:%d%s", bench_command_name(run->options->command),
                 port, run->options->latency ? " --lat" : "");
         bench_print_shared(run->options->config, out);
+        if (wf_config_text(run->options->config, WF_SET_KEY_FILE)[0])
+            fprintf(out, " --set key_file=%s", wf_config_text(run->options->config, WF_SET_KEY_FILE));
     }
     fputc('\n', out);
     fflush(out);
@@ -127,6 +130,8 @@ static int be_server(struct run *run, struct wf_status *status)
     if (rc)
         return rc;
     run->prepared = true;
+    if (!local)
+        bench_key_warn(&run->link, run->options, address, port);
     if (local)
         rc = bench_child_start(&run->child, run->options, port, status);
     else if (!bench_quiet(run->options->config))
