@@ -93,7 +93,7 @@ find_missing() {
     need 'make or ninja' make make have_builder
     need 'pkg-config' pkg-config pkgconf-pkg-config have pkg-config
     need 'ISA-L' libisal-dev isa-l-devel have_library libisal isa-l.h
-    need 'OpenSSL' libssl-dev openssl-devel have_library libcrypto openssl/evp.h
+    need 'OpenSSL' libssl-dev openssl-devel have_library libssl openssl/ssl.h
     need 'jansson' libjansson-dev jansson-devel have_library jansson jansson.h
     need 'hwloc' libhwloc-dev hwloc-devel have_library hwloc hwloc.h
     need 'libnuma' libnuma-dev numactl-devel have_library numa numa.h

@@ -47,7 +47,7 @@ expect_status 0 'nothing missing for the tests'
 expect_lines 0 'nothing missing for the tests: silence'
 
 make_machine 0 apt-get
-touch "$scratch/lacks_libisal" "$scratch/lacks_libcrypto"
+touch "$scratch/lacks_libisal" "$scratch/lacks_libssl"
 setup WEFT_SETUP=print bash "$root/setup.sh"
 expect_status 1 'print'
 expect_text 'ISA-L, OpenSSL' 'print: what'

@@ -9,6 +9,7 @@
 
 #include "base/config_parts.h"
 #include "base/fault_spec.h"
+#include "base/key_file.h"
 
 #define QUOTE_ROOM 64 /* of a value at fault in a message, which has to leave room for what is allowed */
 
@@ -322,6 +323,16 @@ static int check_faults(const char *text, struct wf_status *status)
     return wf_fault_parse(text, &ignored, status);
 }
 
+/* The key itself, where the name of its file belongs, is not repeated: what has been set is shown in many places. */
+static int check_key_file(const char *text, struct wf_status *status)
+{
+    if (!wf_key_file_is_key(text))
+        return 0;
+    return wf_fail(status, -EINVAL,
+                   "key_file: this is a key itself, and is to be kept secret: write it into a file "
+                   "(chmod 600) and give the name of that");
+}
+
 /* Checks `text` for the setting. */
 static int parse_value(enum wf_setting_id id, const char *text, int64_t *number, struct wf_status *status)
 {
@@ -334,6 +345,8 @@ static int parse_value(enum wf_setting_id id, const char *text, int64_t *number,
                        WF_VALUE_MAX - 1);
     if (parsers[setting->type](setting, text, number) != 0)
         return refuse(setting, text, status);
+    if (id == WF_SET_KEY_FILE)
+        return check_key_file(text, status);
     return id == WF_SET_FAULT ? check_faults(text, status) : 0;
 }
 

@@ -108,6 +108,10 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_CRC_LIMIT] = INT(LIBRARY, "crc_limit", "16", "chunks", 0, 1000000,
                              "A rail that has damaged so many chunks is not used any more while another is left; 0 "
                              "means it always is."),
+    [WF_SET_KEY_FILE] =
+        TEXT(LIBRARY, "key_file", "",
+             "The file with the key that every peer has to hold (weft key makes one), readable by its owner alone; "
+             "empty lets everybody connect."),
     [WF_SET_CUDA] = CHOICE(LIBRARY, "cuda", "auto", "auto|off|require",
                            "Whether messages may lie in GPU memory; auto where a driver and a GPU are found, require "
                            "fails where they are not."),

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/key_file.h"
 #include "core/connection.h"
 #include "core/door.h"
 #include "core/engines.h"
@@ -18,11 +19,13 @@
 #include "core/session.h"
 #include "core/worker.h"
 #include "io/socket.h"
+#include "wire/handshake.h"
 
 #define CALL_MIN 4096
 #define CALL_SHARED (256u * 1024)
 
 _Static_assert(sizeof(struct weft_error) == sizeof(struct wf_status), "the public error is a view of wf_status");
+_Static_assert(WF_KEY_BYTES == WF_KEY_FILE_BYTES, "files hold whole keys");
 _Static_assert(offsetof(struct weft_error, text) == offsetof(struct wf_status, text), "same layout");
 
 const char *weft_version(void)
@@ -266,12 +269,27 @@ static int choose_call(struct weft_context *context, struct wf_status *status)
     return 0;
 }
 
+static int take_key(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
+{
+    const char *path = wf_config_text(config, WF_SET_KEY_FILE);
+    uint8_t key[WF_KEY_BYTES];
+    if (!path[0])
+        return 0;
+    int result = wf_key_file_read(path, key, status);
+    if (result == 0)
+        result = wf_handshake_key_create(key, &context->key, status);
+    explicit_bzero(key, sizeof key);
+    return result;
+}
+
 static int build(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
     int result = wf_context_random(context, &context->boot_nonce, sizeof context->boot_nonce);
     if (result < 0)
         return wf_fail(status, result, "the system gives no random numbers");
-    result = choose_congestion(context, config, status);
+    result = take_key(context, config, status);
+    if (result == 0)
+        result = choose_congestion(context, config, status);
     if (result < 0)
         return result;
     context->rail_count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), context->rails, WF_RAILS_MAX, status);
@@ -331,6 +349,7 @@ static void demolish(struct weft_context *context)
     }
     wf_queues_free(context);
     wf_placement_free(&context->placement);
+    wf_handshake_key_destroy(context->key);
     pthread_cond_destroy(&context->changed);
     pthread_mutex_destroy(&context->wait_lock);
     pthread_mutex_destroy(&context->region_lock);

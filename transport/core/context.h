@@ -30,6 +30,7 @@
 #define WF_REGION_HASH 256
 
 struct wf_door;
+struct wf_handshake_key;
 struct wf_worker;
 
 /* What the process provides; the model test provides a simulated one. */
@@ -68,6 +69,7 @@ struct weft_context {
     bool shared;    /* one worker drives everything, and callers may drive it */
     uint64_t seed;  /* state of the reproducible generator; 0: system */
     uint64_t boot_nonce;
+    struct wf_handshake_key *key; /* what every peer has to hold; NULL: everybody may connect */
     char host_name[WF_NAME_BYTES];
     char fallbacks[4096]; /* with the notes of a plan, which come first */
 

@@ -8,7 +8,9 @@
 #include "core/redial.h"
 #include "core/session.h"
 #include "core/talk_parts.h"
+#include "wire/handshake.h"
 
+#define REMEDY "set key_file to the same key on both"
 #define PATIENCE_NS (10 * WF_NS_PER_S) /* for a whole conversation; less where connect_timeout is */
 
 const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk)
@@ -31,6 +33,10 @@ void wf_talk_post(struct wf_talk *talk, enum wf_op_kind kind)
 
 static void read_more(struct wf_talk *talk)
 {
+    if (talk->cover) {
+        wf_talk_cover_go_on(talk);
+        return;
+    }
     talk->state = WF_TALK_READING;
     talk->iov = (struct iovec){talk->bytes + talk->have, talk->need - talk->have};
     wf_talk_post(talk, WF_OP_RECV);
@@ -67,6 +73,7 @@ static void destroy(struct wf_talk *talk)
         talk->dial->joining -= 1;
         wf_dial_channels(talk->dial, talk->door);
     }
+    wf_talk_uncover(talk);
     free(talk);
 }
 
@@ -97,7 +104,7 @@ static void fail_denied(struct wf_talk *talk, int reason, const char *format, ..
 {
     va_list arguments;
     va_start(arguments, format);
-    fail(talk, -ECONNREFUSED, reason, format, arguments);
+    fail(talk, reason == WF_DENY_KEY ? -EACCES : -ECONNREFUSED, reason, format, arguments);
     va_end(arguments);
 }
 
@@ -108,8 +115,12 @@ void wf_talk_say(struct wf_talk *talk, const struct wf_setup *setup, bool last)
         wf_talk_fail(talk, length, "a set-up message does not fit: %s", wf_strerror(length));
         return;
     }
-    talk->state = WF_TALK_SENDING;
     talk->answered = last;
+    if (talk->cover) {
+        wf_talk_cover_say(talk, (size_t)length);
+        return;
+    }
+    talk->state = WF_TALK_SENDING;
     talk->iov = (struct iovec){talk->bytes, (size_t)length};
     wf_talk_post(talk, WF_OP_SEND);
 }
@@ -208,9 +219,14 @@ static void take(struct wf_talk *talk)
         return;
     }
     bool visitor = talk->role == WF_TALK_VISITOR;
-    if (visitor && setup.type == WF_SETUP_HELLO && !talk->session)
+    bool bare = talk->door->context->key && !talk->cover && setup.type == WF_SETUP_HELLO;
+    if (bare && visitor)
+        wf_talk_deny(talk, WF_DENY_KEY, "the listening side has a key, the dialling side none: " REMEDY);
+    else if (bare)
+        wf_talk_fail(talk, -EACCES, "answers without a key, which this side has: " REMEDY);
+    else if (visitor && setup.type == WF_SETUP_HELLO && !talk->session)
         wf_talk_take_hello(talk, &setup.hello);
-    else if (visitor && setup.type == WF_SETUP_JOIN && !talk->session)
+    else if (visitor && setup.type == WF_SETUP_JOIN && !talk->session && !talk->cover)
         wf_talk_take_join(talk, &setup.join);
     else if (visitor && setup.type == WF_SETUP_PROOF && talk->session)
         wf_talk_take_proof(talk, &setup.proof);
@@ -234,9 +250,22 @@ static void step_read(struct wf_talk *talk)
                      result < 0 ? wf_strerror((int)result) : "");
         return;
     }
+    if (talk->cover) {
+        wf_talk_cover_take(talk, (size_t)result);
+        return;
+    }
     talk->have += (uint32_t)result;
+    wf_talk_read_on(talk);
+}
+
+void wf_talk_read_on(struct wf_talk *talk)
+{
     if (talk->have < talk->need) {
         read_more(talk);
+        return;
+    }
+    if (talk->foreign) {
+        wf_talk_deny(talk, WF_DENY_KEY, "the dialling side has a key, the listening side none: " REMEDY);
         return;
     }
     if (talk->need > WF_SETUP_PREFIX) {
@@ -244,6 +273,11 @@ static void step_read(struct wf_talk *talk)
         return;
     }
     int length = wf_setup_length(talk->bytes);
+    bool tls = talk->role == WF_TALK_VISITOR && !talk->session && talk->bytes[0] == WF_HANDSHAKE_HELLO;
+    if (length < 0 && tls && !talk->cover) {
+        wf_talk_take_tls(talk);
+        return;
+    }
     if (length < 0) {
         wf_talk_fail(talk, length, length == -EPROTONOSUPPORT ? "another version of the protocol" : "not a weft peer");
         return;
@@ -256,6 +290,8 @@ static void step_sent(struct wf_talk *talk)
 {
     if (talk->op.result < 0)
         wf_talk_fail(talk, (int)talk->op.result, "%s", wf_strerror((int)talk->op.result));
+    else if (talk->cover)
+        wf_talk_cover_go_on(talk);
     else if (is_channel(talk) && talk->answered)
         wf_talk_hand_over(talk, talk->challenge.granted_frames, talk->challenge.granted_bytes);
     else if (talk->answered)
@@ -278,7 +314,9 @@ static void cannot_reach(struct wf_talk *talk, int code, const char *why)
 static void step_connected(struct wf_talk *talk)
 {
     int result = (int)talk->op.result;
-    if (result == 0 && talk->role == WF_TALK_CONTROL) {
+    if (result == 0 && talk->role == WF_TALK_CONTROL && talk->door->context->key) {
+        wf_talk_cover_start(talk);
+    } else if (result == 0 && talk->role == WF_TALK_CONTROL) {
         wf_talk_say_hello(talk);
     } else if (result == 0) {
         WF_REACHED("channel DIALING: connected");

@@ -2,6 +2,8 @@
  * talk.h: one set-up conversation on one socket, on either side: HELLO, or JOIN - CHALLENGE - PROOF. It reads exactly
  * the bytes of the message it waits for, so that the frames that follow are left to the channel. All in the door's
  * thread.
+ *
+ * Where the context has a key, HELLO is inside TLS (wire/handshake.h) on either side: without it nobody gets a session.
  */
 #ifndef WF_CORE_TALK_H
 #define WF_CORE_TALK_H
@@ -27,12 +29,15 @@ enum wf_talk_state {
     WF_TALK_OVER,       /* to be destroyed once the operation under way has come back */
 };
 
+struct wf_talk_cover;
+
 struct wf_talk {
     struct wf_link link; /* door.talks */
     struct wf_door *door;
     enum wf_talk_role role;
     enum wf_talk_state state;
     bool answered;    /* SENDING: nothing is expected after it */
+    bool foreign;     /* READING: a TLS record, of which nothing is wanted but its end */
     bool handed_over; /* the descriptor belongs to a channel now */
     int fd;
     struct sockaddr_storage peer;
@@ -43,6 +48,7 @@ struct wf_talk {
     struct wf_join join;        /* as sent or received */
     struct wf_challenge challenge;
     uint64_t granted_frames, granted_bytes; /* WAITING: the peer's credit */
+    struct wf_talk_cover *cover; /* TLS around it; NULL: none, or not yet */
     struct wf_op op;
     struct iovec iov;
     uint8_t bytes[WF_SETUP_MAX];

@@ -25,18 +25,33 @@ static bool too_many(struct weft_context *context, char *names, size_t room)
     return alive >= context->tuning.peers;
 }
 
+/* With a key the secret does not travel: both sides have it from their conversation. */
+static int choose_session(struct wf_talk *talk, struct wf_hello *hello, uint8_t secret[WF_SECRET_BYTES])
+{
+    struct weft_context *context = talk->door->context;
+    if (wf_context_random(context, &hello->session, sizeof hello->session) < 0)
+        return -EIO;
+    hello->session |= 1; /* 0 stands for none */
+    if (talk->cover)
+        return wf_talk_secret(talk, hello->session, secret);
+    if (wf_context_random(context, hello->secret, sizeof hello->secret) < 0)
+        return -EIO;
+    memcpy(secret, hello->secret, WF_SECRET_BYTES);
+    return 0;
+}
+
 static void answer_hello(struct wf_talk *talk, const struct wf_hello *theirs)
 {
     struct weft_context *context = talk->door->context;
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
     wf_session_hello(context, &setup.hello);
-    if (wf_context_random(context, &setup.hello.session, sizeof setup.hello.session) < 0 ||
-        wf_context_random(context, setup.hello.secret, sizeof setup.hello.secret) < 0) {
+    uint8_t secret[WF_SECRET_BYTES];
+    if (choose_session(talk, &setup.hello, secret) < 0) {
         wf_talk_fail(talk, -EIO, "no random numbers for a session");
         return;
     }
-    setup.hello.session |= 1; /* 0 stands for none */
-    struct wf_session *session = wf_session_create(context, false, theirs, setup.hello.session, setup.hello.secret);
+    struct wf_session *session = wf_session_create(context, false, theirs, setup.hello.session, secret);
+    explicit_bzero(secret, sizeof secret);
     if (!session) {
         wf_talk_deny(talk, WF_DENY_LIMIT, "no memory for one more session");
         return;

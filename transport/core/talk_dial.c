@@ -193,6 +193,14 @@ static void expect_channels(struct wf_talk *control)
         wf_dial_channels(control->dial, control->door);
 }
 
+/* The key does not tell its holders apart: who called another and got this very context has been led astray. */
+static bool is_oneself(const struct wf_talk *talk, const struct wf_hello *hello)
+{
+    const struct wf_door *door = talk->door;
+    bool meant = wf_address_is_local(&talk->peer) && wf_address_port(&talk->peer) == door->port;
+    return hello->boot_nonce == door->context->boot_nonce && !meant;
+}
+
 void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hello)
 {
     struct wf_dial *dial = talk->dial;
@@ -202,7 +210,18 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
                      hello->version_max, WF_PROTOCOL_VERSION);
         return;
     }
-    dial->session = wf_session_create(talk->door->context, true, hello, hello->session, hello->secret);
+    if (talk->cover && is_oneself(talk, hello)) {
+        wf_talk_fail(talk, -EACCES, "leads back to this side: somebody on the way reflects connections");
+        return;
+    }
+    uint8_t secret[WF_SECRET_BYTES];
+    memcpy(secret, hello->secret, sizeof secret);
+    if (talk->cover && wf_talk_secret(talk, hello->session, secret) < 0) {
+        wf_talk_fail(talk, -EIO, "no secret for a session");
+        return;
+    }
+    dial->session = wf_session_create(talk->door->context, true, hello, hello->session, secret);
+    explicit_bzero(secret, sizeof secret);
     if (!dial->session) {
         wf_talk_fail(talk, -ENOMEM, "no memory for a session; lower the settings unexpected or small_pool");
         return;

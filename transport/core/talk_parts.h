@@ -1,6 +1,6 @@
 /*
- * talk_parts.h: what the sources behind talk.h share: the mechanics (talk.c), and what each side does with a message
- * that has been read (talk_dial.c, talk_answer.c). Nobody else includes it.
+ * talk_parts.h: what the sources behind talk.h share: the mechanics (talk.c), TLS around them (talk_key.c), and what
+ * each side does with a message that has been read (talk_dial.c, talk_answer.c). Nobody else includes it.
  */
 #ifndef WF_CORE_TALK_PARTS_H
 #define WF_CORE_TALK_PARTS_H
@@ -14,6 +14,8 @@ struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int
 void wf_talk_post(struct wf_talk *talk, enum wf_op_kind kind);
 /* Waits for the next message. */
 void wf_talk_read_message(struct wf_talk *talk);
+/* More of it is there: takes it when it is complete, else waits for the rest. */
+void wf_talk_read_on(struct wf_talk *talk);
 /* Sends a message; with `last` the conversation is over after it. */
 void wf_talk_say(struct wf_talk *talk, const struct wf_setup *setup, bool last);
 /* Something is wrong: a stranger costs one line, a dial of ours fails. */
@@ -25,6 +27,24 @@ void wf_talk_end(struct wf_talk *talk);
 /* The socket belongs to a channel from here on: the talk forgets it before a worker learns of it. */
 void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes);
 const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk);
+
+/* --- with a key --- */
+
+#define WF_SESSION_LABEL "EXPORTER-weft-session" /* of the session's secret; its context is the session's number */
+
+/* Dialer: begins, and says HELLO once the other side has shown that it holds the key. */
+void wf_talk_cover_start(struct wf_talk *talk);
+/* Acceptor: the prefix of the first message is that of TLS. */
+void wf_talk_take_tls(struct wf_talk *talk);
+/* `length` bytes have arrived. */
+void wf_talk_cover_take(struct wf_talk *talk, size_t length);
+/* Sends what there is to send, then reads; whatever the conversation waits for. */
+void wf_talk_cover_go_on(struct wf_talk *talk);
+/* Sends the first `length` of `bytes`. */
+void wf_talk_cover_say(struct wf_talk *talk, size_t length);
+void wf_talk_uncover(struct wf_talk *talk);
+/* What channels of this session prove that they know. */
+int wf_talk_secret(struct wf_talk *talk, uint64_t session, uint8_t secret[WF_SECRET_BYTES]);
 
 /* --- dialling side --- */
 void wf_talk_say_hello(struct wf_talk *talk);

@@ -7,6 +7,9 @@
  *   dialer                      acceptor
  *   control:  HELLO         ->
  *                           <-  HELLO (session, secret, its rails) or DENY
+ *
+ *   With a key all of that is inside TLS (handshake.h); only DENY may come without, from a side that has none.
+ *
  *   channel:  JOIN          ->
  *                           <-  CHALLENGE (acceptor's proof and credit) or DENY
  *             PROOF         ->
@@ -38,6 +41,7 @@ enum wf_deny_reason {
     WF_DENY_LIMIT = 5,    /* a value out of this side's limits */
     WF_DENY_CLOSING = 6,
     WF_DENY_RETIRED = 7,  /* the rail has damaged too much to be used again */
+    WF_DENY_KEY = 8,      /* one side has a key, the other none */
 };
 
 /* An address as it travels. */
@@ -64,7 +68,8 @@ struct wf_hello {
     uint64_t features;       /* 0 */
     uint64_t boot_nonce;     /* of this process: another value is another incarnation */
     uint64_t session;        /* 0 from the dialer; chosen by the acceptor */
-    uint8_t secret[WF_SECRET_BYTES]; /* acceptor's answer: what channels prove they know; zero from the dialer */
+    uint8_t secret[WF_SECRET_BYTES]; /* acceptor's answer: what channels prove they know; zero from the dialer, and
+                                      * with a key, where it does not travel */
     struct wf_limits limits;
     char name[WF_NAME_BYTES]; /* host name, for messages */
     uint8_t rail_count;
