@@ -116,7 +116,7 @@ void model_node_open(struct model_world *world, int index)
 
 static struct wf_engine *engine_of(const struct weft_context *context, int which)
 {
-    return which == DOOR ? context->door->engine : context->workers[which]->engine;
+    return wf_seal_within(which == DOOR ? context->door->engine : context->workers[which]->engine);
 }
 
 static int drive(struct weft_context *context, int which)
