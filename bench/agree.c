@@ -25,7 +25,7 @@ static const enum wf_setting_id shared_settings[] = {
 
 /* ------------------------------------------------------------------------------------------- about this node */
 
-static void read_boot_id(char *buffer, size_t room)
+void bench_boot_id(char *buffer, size_t room)
 {
     FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
@@ -118,10 +118,11 @@ json_t *bench_totals(const struct bench_link *link)
 {
     json_t *states = link->gpu_states;
 
-    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link), "footprint",
-                     bench_footprint_to_json(&link->footprint), "affinity",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link),
+                     "footprint", bench_footprint_to_json(&link->footprint), "affinity",
                      bench_placement_to_json(&link->placement, link->context), "gpus",
-                     states ? json_incref(states) : json_null());
+                     states ? json_incref(states) : json_null(), "backends",
+                     link->backends ? json_incref(link->backends) : json_array());
 }
 
 /* What the run needs of each GPU of this node. */
@@ -144,7 +145,7 @@ static json_t *introduction(const struct bench_agreement *agreement)
     const struct wf_config *config = agreement->options->config;
     char boot[64];
 
-    read_boot_id(boot, sizeof(boot));
+    bench_boot_id(boot, sizeof(boot));
     return json_pack(
         "{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:o}", "hello", HELLO, "boot_id", boot,
         "command", bench_command_name(agreement->options->command), "latency", agreement->options->latency,
@@ -306,7 +307,7 @@ static int check_memory(const struct bench_agreement *agreement, const json_t *t
     bool together;
     int rc;
 
-    read_boot_id(boot, sizeof(boot));
+    bench_boot_id(boot, sizeof(boot));
     together = boot[0] && their_boot && strcmp(boot, their_boot) == 0;
     if (together && __builtin_add_overflow(need, their_need, &need))
         need = UINT64_MAX;

@@ -11,6 +11,7 @@
 #ifndef WF_BENCH_BACKEND_H
 #define WF_BENCH_BACKEND_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,11 +20,20 @@
 #include "schedule.h"
 #include "weft.h"
 
+#define BENCH_BOTH_NODES (-1)
+
 struct bench_backend;
 typedef void *bench_request; /* NULL: none */
 
 struct bench_backend_ops {
     const char *name;
+    /*
+     * Whether it can be used for this plan here; NULL: always. May put another table of the same backend into `ops`.
+     * `node`: the one whose memory the plan already knows, or BENCH_BOTH_NODES. -EINVAL: settings that it cannot do, or
+     * that would make a comparison unfair; -EOPNOTSUPP: something is not available.
+     */
+    int (*check)(const struct bench_backend_ops **ops, const struct bench_plan *plan, const struct wf_config *config,
+                 int node, struct wf_status *status);
     bool moves_data; /* false: only the harness runs; its times are no bandwidth and there is nothing to verify */
     int (*open)(struct bench_link *link, const struct bench_plan *plan, struct bench_backend **out,
                 struct wf_status *status);
@@ -38,13 +48,12 @@ struct bench_backend_ops {
                 struct weft_completion *completion);
     /* What the rails have carried so far, on the path of the pairs between the nodes or within this one. */
     int (*rails)(struct bench_backend *backend, bool intra, struct weft_rail_stats *stats, int max);
+    /* What was in force, for the node's entry in a result, a new reference; NULL: nothing to tell. */
+    json_t *(*facts)(const struct bench_backend *backend);
     void (*close)(struct bench_backend *backend);
 };
 
-extern const struct bench_backend_ops bench_backend_weft;
-extern const struct bench_backend_ops bench_backend_null;
-
-/* NULL: no such backend in this build. */
+/* NULL: no such backend in this build. In backends.c. */
 const struct bench_backend_ops *bench_backend_find(const char *name);
 
 #endif

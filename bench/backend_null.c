@@ -2,7 +2,7 @@
  * The backend that moves nothing: what it measures is the harness. Sends and receives are done as soon as they are
  * asked about.
  */
-#include "backend.h"
+#include "backends.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -101,13 +101,3 @@ const struct bench_backend_ops bench_backend_null = {
     .rails = null_rails,
     .close = null_close,
 };
-
-const struct bench_backend_ops *bench_backend_find(const char *name)
-{
-    static const struct bench_backend_ops *const all[] = {&bench_backend_weft, &bench_backend_null};
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        if (strcmp(all[i]->name, name) == 0)
-            return all[i];
-    return NULL;
-}

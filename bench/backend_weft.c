@@ -1,8 +1,8 @@
 /*
  * The backend that is measured: one connection for each two endpoints, used in both directions. Pairs within a node
- * talk over a session of their own between two further contexts of this process, over the same rails.
+ * talk over a session of their own, of a further context that has connected to itself over the same rails.
  */
-#include "backend.h"
+#include "backends.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -27,12 +27,13 @@ struct known {
     struct weft_registration *stream, *landings;
 };
 
-/* Two contexts of this process that are joined: [0] listens and receives, [1] connects and sends. */
+/* A context that has connected to itself: what lies in GPU memory is copied from GPU to GPU. [0] listens and receives,
+ * [1] connects and sends; the endpoints of the latter have numbers of their own, behind those of the former. */
 struct self {
-    struct weft_context *contexts[SELF_SIDES];
+    struct weft_context *context;
     struct weft_peer *peers[SELF_SIDES];
     struct weft_endpoint **endpoints[SELF_SIDES];
-    struct known *known[SELF_SIDES]; /* by place; NULL: host memory */
+    struct known *known; /* by place; NULL: host memory */
 };
 
 struct bench_backend {
@@ -100,20 +101,20 @@ static int join_intra(struct bench_backend *backend, const struct bench_pair *pa
 {
     struct self *self = &backend->self;
     struct weft_error err = {0};
+    uint32_t sender = backend->plan->endpoints + pair->src;
     char what[80];
     int rc;
 
-    rc = create_endpoint(self->contexts[0], pair->dst, bench_link_numa_node(backend->link, pair->dst),
+    rc = create_endpoint(self->context, pair->dst, bench_link_numa_node(backend->link, pair->dst),
                          &self->endpoints[0][pair->dst], status);
     if (rc == 0)
-        rc = create_endpoint(self->contexts[1], pair->src, bench_link_numa_node(backend->link, pair->src),
+        rc = create_endpoint(self->context, sender, bench_link_numa_node(backend->link, pair->src),
                              &self->endpoints[1][pair->src], status);
     if (rc)
         return rc;
     rc = weft_connection_open(self->endpoints[1][pair->src], self->peers[1], pair->dst, OPEN_TIMEOUT_MS, send, &err);
     if (rc == 0)
-        rc = weft_connection_accept(self->endpoints[0][pair->dst], self->peers[0], pair->src, OPEN_TIMEOUT_MS, recv,
-                                    &err);
+        rc = weft_connection_accept(self->endpoints[0][pair->dst], self->peers[0], sender, OPEN_TIMEOUT_MS, recv, &err);
     return rc ? bench_weft_failed(status, &err, connecting(pair, what, sizeof(what))) : 0;
 }
 
@@ -128,16 +129,16 @@ static int join_self(struct bench_backend *backend, struct wf_status *status)
         self->endpoints[side] = calloc(backend->plan->endpoints, sizeof(*self->endpoints[side]));
         if (!self->endpoints[side])
             return wf_fail(status, -ENOMEM, "no memory for %u endpoints", backend->plan->endpoints);
-        if (weft_context_create(backend->link->settings, &self->contexts[side], &err) != 0)
-            return bench_weft_failed(status, &err, "within this node");
     }
-    rc = weft_listen(self->contexts[0], "127.0.0.1:0", &err);
+    if (weft_context_create(backend->link->settings, &self->context, &err) != 0)
+        return bench_weft_failed(status, &err, "within this node");
+    rc = weft_listen(self->context, "127.0.0.1:0", &err);
     if (rc == 0) {
-        snprintf(address, sizeof(address), "127.0.0.1:%d", weft_listen_port(self->contexts[0]));
-        rc = weft_connect(self->contexts[1], address, backend->link->connect_timeout_ms, &self->peers[1], &err);
+        snprintf(address, sizeof(address), "127.0.0.1:%d", weft_listen_port(self->context));
+        rc = weft_connect(self->context, address, backend->link->connect_timeout_ms, &self->peers[1], &err);
     }
     if (rc == 0)
-        rc = weft_accept(self->contexts[0], backend->link->connect_timeout_ms, &self->peers[0], &err);
+        rc = weft_accept(self->context, backend->link->connect_timeout_ms, &self->peers[0], &err);
     return rc ? bench_weft_failed(status, &err, "within this node") : 0;
 }
 
@@ -220,8 +221,8 @@ static int register_all(struct bench_backend *backend, struct wf_status *status)
 {
     int rc = make_all_known(backend, backend->link->context, &backend->known, status);
 
-    for (int side = 0; rc == 0 && backend->plan->intra && side < SELF_SIDES; side++)
-        rc = make_all_known(backend, backend->self.contexts[side], &backend->self.known[side], status);
+    if (rc == 0 && backend->plan->intra)
+        rc = make_all_known(backend, backend->self.context, &backend->self.known, status);
     return rc;
 }
 
@@ -241,8 +242,8 @@ static int assign_known(struct bench_backend *backend, struct wf_status *status)
         uint32_t src = bench_arena_place(arena, pair->src), dst = bench_arena_place(arena, pair->dst);
         uint32_t mine = pair->src_node == backend->link->node ? src : dst;
         if (pair->src_node == pair->dst_node && pair->src_node == backend->link->node) {
-            backend->used[i].stream = backend->self.known[1][src].stream;
-            backend->used[i].landings = backend->self.known[0][dst].landings;
+            backend->used[i].stream = backend->self.known[src].stream;
+            backend->used[i].landings = backend->self.known[dst].landings;
         } else {
             backend->used[i] = backend->known[mine];
         }
@@ -256,15 +257,12 @@ static void weft_backend_close(struct bench_backend *backend)
 {
     if (!backend)
         return;
-    /* The sender's side ends first, in an orderly way; with the contexts go their connections and endpoints. Those of
-     * the link's context end with the link. */
-    for (int side = SELF_SIDES - 1; side >= 0; side--)
-        if (backend->self.contexts[side])
-            weft_context_destroy(backend->self.contexts[side]);
-    for (int side = 0; side < SELF_SIDES; side++) {
+    /* With a context go its connections and endpoints. Those of the link's context end with the link. */
+    if (backend->self.context)
+        weft_context_destroy(backend->self.context);
+    for (int side = 0; side < SELF_SIDES; side++)
         free(backend->self.endpoints[side]);
-        free(backend->self.known[side]); /* the registrations went with the context */
-    }
+    free(backend->self.known); /* the registrations went with the context */
     if (backend->live == 0)
         forget(backend);
     free(backend->known);

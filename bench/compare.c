@@ -151,6 +151,7 @@ static json_t *everything(const struct comparison *comparison)
     json_object_set_new(root, "config", bench_config_to_json(comparison->options->config));
     json_object_set_new(root, "rails", rails(&plan->place));
     json_object_set_new(root, "fallbacks", fallbacks(comparison));
+    json_object_set_new(root, "memory", json_string(plan->place.memory ? plan->place.memory : "host"));
     json_object_set_new(root, "rounds", json_integer(plan->rounds));
     json_object_set_new(root, "samples", samples);
     json_object_set_new(root, "summary",

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "compare.h"
+#include "gpus.h"
 #include "link.h"
 #include "words.h"
 
@@ -148,7 +149,8 @@ static int pass_settings(const struct wf_config *config, struct bench_compare_te
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         const struct wf_setting *setting = wf_setting(i);
         size_t room = sizeof(texts->settings[0]);
-        if (setting->group != WF_GROUP_LIBRARY || i == WF_SET_RAILS || i == WF_SET_PORT || bench_is_default(config, i))
+        if ((setting->group != WF_GROUP_LIBRARY && i != WF_SET_NCCL_LIBRARY) || i == WF_SET_RAILS || i == WF_SET_PORT ||
+            bench_is_default(config, i))
             continue;
         if (count == PEER_WORDS_MAX / 2 ||
             (size_t)snprintf(texts->settings[count], room, "%s=%s", setting->name, wf_config_text(config, i)) >= room)
@@ -156,6 +158,21 @@ static int pass_settings(const struct wf_config *config, struct bench_compare_te
         place->settings[count] = texts->settings[count];
         count++;
     }
+    return 0;
+}
+
+/* Other tools move host memory, so that is what is compared unless GPU memory is asked for; a server does what the
+ * client wants. */
+static int find_memory(const struct bench_options *options, struct peer_place *place, struct wf_status *status)
+{
+    const char *asked = wf_config_text(options->config, WF_SET_MEMORY);
+    struct bench_gpus gpus = {.memory = BENCH_CUDA};
+    int rc = strcmp(asked, "cuda") == 0 ? bench_gpus_choose(&gpus, options, 1, status) : 0;
+
+    if (rc)
+        return rc;
+    if (strcmp(asked, "cuda") == 0 || (options->place == BENCH_PLACE_LISTEN && strcmp(asked, "auto") == 0))
+        place->memory = bench_memory_name(gpus.memory);
     return 0;
 }
 
@@ -188,6 +205,8 @@ int bench_compare_plan(struct bench_options *options, struct bench_compare_texts
         plan->place.port = (int)wf_config_number(config, WF_SET_PORT);
     if (plan->place.one_machine && !wf_config_text(config, WF_SET_RAILS)[0])
         rc = wf_config_set(config, WF_SET_RAILS, "127.0.0.1", WF_ORIGIN_DEFAULT, "default of --local", status);
+    if (rc == 0)
+        rc = find_memory(options, &plan->place, status);
     if (rc == 0)
         rc = read_seconds(config, &plan->seconds, status);
     if (rc == 0)

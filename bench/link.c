@@ -159,6 +159,7 @@ void bench_link_close(struct bench_link *link)
         weft_context_destroy(link->context);
     if (link->settings)
         weft_config_destroy(link->settings);
+    json_decref(link->backends);
     json_decref(link->gpu_states);
     memset(link, 0, sizeof(*link));
 }

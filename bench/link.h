@@ -5,6 +5,8 @@
 #ifndef WF_BENCH_LINK_H
 #define WF_BENCH_LINK_H
 
+#include <jansson.h>
+
 #include "base/status.h"
 #include "footprint.h"
 #include "gpus.h"
@@ -15,6 +17,8 @@
 #define BENCH_CONTROL_ENDPOINT 0xfffffff0u
 #define BENCH_RAILS_MAX 16
 
+struct bench_control;
+
 /* All zero is a link that was never opened. Owner: the measuring thread. */
 struct bench_link {
     int node; /* 0 listens, 1 connects */
@@ -23,6 +27,8 @@ struct bench_link {
     struct weft_peer *peer;
     struct weft_endpoint *endpoint;
     struct weft_connection *connection; /* control */
+    struct bench_control *control;      /* over it; NULL until there is one. The caller's */
+    json_t *backends;                   /* what was in force of those that have something to tell; NULL: none */
     int connect_timeout_ms;
     struct bench_footprint footprint;
     struct bench_placement placement;

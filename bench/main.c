@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "compare.h"
+#include "key.h"
 #include "options.h"
 #include "raw.h"
 #include "run.h"
@@ -32,6 +33,7 @@ static const struct command {
     {"topo", BENCH_TOPO, bench_topo, "what is here, the plan of rails and cores, and why no faster path is in use",
      NULL},
     {"config", BENCH_CONFIG, show_config, "every setting: value, origin, default, meaning", NULL},
+    {"key", 0, NULL, "makes a key file: with it, only those who hold the same key can connect", bench_key},
     {"raw", 0, NULL, "the floor: what plain TCP sockets give, without Weft", bench_raw},
 };
 

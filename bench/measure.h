@@ -35,6 +35,7 @@ struct bench_bed {
     struct bench_placement *placement;
     const struct bench_backend_ops *ops; /* in use now */
     struct bench_backend *backend;
+    struct bench_backend *backends[BENCH_BACKENDS_MAX]; /* all that are open, as the plan has them; NULL: it is not */
     uint64_t copied_up_to; /* messages of up to so many bytes may be done at the sender before they land */
     uint64_t serial;       /* phases so far, the same on both nodes: tag of their messages */
 };

@@ -166,8 +166,9 @@ static void print_matrix(const struct bench_result *result, const struct bench_s
     static const int all[2][2][2] = {{{0, 1}, {1, 0}}, {{0, 0}, {1, 1}}};
     char size[32];
 
-    fprintf(out, "\n%s, %s: GB/s from the median time, row sends to column, node -> node", bench_mode_name(set->mode),
-            wf_format_size(set->size, size, sizeof(size)));
+    fprintf(out, "\n%s%s%s, %s: GB/s from the median time, row sends to column, node -> node",
+            result->plan->backend_count > 1 ? set->backend->name : "", result->plan->backend_count > 1 ? ", " : "",
+            bench_mode_name(set->mode), wf_format_size(set->size, size, sizeof(size)));
     fprintf(out, "%s%s\n", bench_result_wrong_bytes(result) ? " (! wrong bytes)" : "",
             any_failures(result) ? " (* a rail failed meanwhile)" : "");
     if (result->plan->endpoints > MATRIX_MOST) {
@@ -186,16 +187,22 @@ static void print_matrix(const struct bench_result *result, const struct bench_s
     }
 }
 
-/* The last set of a mode has its largest size. */
+/* The last set of a mode and backend has its largest size. */
+static bool is_last(const struct bench_result *result, int index)
+{
+    const struct bench_set *set = &result->sets[index];
+
+    for (int i = index + 1; i < result->set_count; i++)
+        if (result->sets[i].mode == set->mode && result->sets[i].backend == set->backend)
+            return false;
+    return true;
+}
+
 static void print_matrices(const struct bench_result *result, FILE *out)
 {
-    for (int i = 0; i < result->set_count; i++) {
-        const struct bench_set *set = &result->sets[i];
-        bool last = i + 1 == result->set_count || result->sets[i + 1].mode != set->mode ||
-                    result->sets[i + 1].backend != set->backend;
-        if (last && set->backend->moves_data)
-            print_matrix(result, set, out);
-    }
+    for (int i = 0; i < result->set_count; i++)
+        if (result->sets[i].backend->moves_data && is_last(result, i))
+            print_matrix(result, &result->sets[i], out);
 }
 
 /* ------------------------------------------------------------------------------------------- tables */
@@ -247,6 +254,17 @@ static uint64_t row_numbers(const struct bench_result *result, const struct benc
     return wrong;
 }
 
+/* Of the column with the backends. */
+static int name_width(const struct bench_result *result)
+{
+    size_t most = 7;
+
+    for (int i = 0; i < result->plan->backend_count; i++)
+        if (strlen(result->plan->backends[i]->name) > most)
+            most = strlen(result->plan->backends[i]->name);
+    return (int)most;
+}
+
 static void print_row_of_set(const struct bench_result *result, const struct bench_set *set, double *room, FILE *out)
 {
     char size[32];
@@ -255,7 +273,7 @@ static void print_row_of_set(const struct bench_result *result, const struct ben
     uint64_t wrong = row_numbers(result, set, room, &count, &iters);
     bool checked = result->plan->check && set->backend->moves_data;
 
-    fprintf(out, "%-7s %-8s %9s %6u %11.1f", set->backend->name, bench_mode_name(set->mode),
+    fprintf(out, "%-*s %-8s %9s %6u %11.1f", name_width(result), set->backend->name, bench_mode_name(set->mode),
             wf_format_size(set->size, size, sizeof(size)), iters, bench_median(room, count));
     count = bench_set_rates(result, set, room);
     print_rate(count ? bench_median(room, count) : -1, out);
@@ -275,10 +293,11 @@ static void print_table(const struct bench_result *result, FILE *out)
 {
     double *room = calloc(result->sample_count + 1, sizeof(*room));
 
-    fprintf(out, "\n%-7s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", "", "", "", "", "p50", "median", "", "peak",
-            "all pairs", "", counts_messages(result) ? "     median" : "", "wrong");
-    fprintf(out, "%-7s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", "backend", "mode", "size", "iters", "us", "GB/s",
-            "Gbit/s", "GB/s", "GB/s", "Gbit/s", counts_messages(result) ? " messages/s" : "", "bytes");
+    fprintf(out, "\n%-*s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", name_width(result), "", "", "", "", "p50",
+            "median", "", "peak", "all pairs", "", counts_messages(result) ? "     median" : "", "wrong");
+    fprintf(out, "%-*s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", name_width(result), "backend", "mode", "size",
+            "iters", "us", "GB/s", "Gbit/s", "GB/s", "GB/s", "Gbit/s", counts_messages(result) ? " messages/s" : "",
+            "bytes");
     for (int i = 0; room && i < result->set_count; i++)
         print_row_of_set(result, &result->sets[i], room, out);
     free(room);
@@ -411,6 +430,7 @@ void bench_report(const struct bench_result *result, FILE *out)
             print_matrices(result, out);
         print_table(result, out);
     }
+    bench_report_ratios(result, out);
     print_failures(result, out);
     print_faults(result, out);
     print_verdict(result, out);

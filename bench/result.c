@@ -102,11 +102,13 @@ static void keep(json_t **place, const json_t *totals, const char *name)
 
 static void keep_in_host(json_t *host, const json_t *totals)
 {
-    json_t *affinity = json_object_get(totals, "affinity");
+    json_t *affinity = json_object_get(totals, "affinity"), *backends = json_object_get(totals, "backends");
 
     json_object_update(host, json_object_get(totals, "footprint"));
     if (affinity)
         json_object_set(host, "affinity", affinity);
+    if (backends)
+        json_object_set(host, "backends", backends);
     bench_gpu_states_into(host, json_object_get(totals, "gpus"), "after");
 }
 

@@ -92,12 +92,14 @@ size_t bench_set_rates(const struct bench_result *result, const struct bench_set
 /* Aggregate of a loaded set in GB/s; negative: none. */
 double bench_set_aggregate(const struct bench_set *set);
 
-/* --- written by result_json.c, result_csv.c, logs.c, report.c, report_latency.c; 0 or -errno with `status` --- */
+/* --- written by result_json.c, result_csv.c, logs.c, report.c, report_latency.c, report_ratio.c; 0 or -errno with
+ * `status` --- */
 
 int bench_result_json(const struct bench_result *result, const char *path, struct wf_status *status);
 int bench_result_csv(const struct bench_result *result, const char *path, struct wf_status *status);
 int bench_result_logs(const struct bench_result *result, const char *folder, struct wf_status *status);
 void bench_report(const struct bench_result *result, FILE *out);
+void bench_report_ratios(const struct bench_result *result, FILE *out);  /* the part that compares backends, if any */
 void bench_report_latency(const struct bench_result *result, FILE *out); /* the part of it for ping-pong */
 
 /* Before anything is measured: makes the folder of --out (`made` tells that it was not there), and finds out whether

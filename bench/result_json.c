@@ -7,6 +7,7 @@
 
 #include "backend.h"
 #include "interrupt.h"
+#include "ratio.h"
 #include "result.h"
 #include "words.h"
 
@@ -175,6 +176,7 @@ static json_t *everything(const struct bench_result *result)
     json_object_set_new(root, "fallbacks", joined(result->fallbacks));
     json_object_set_new(root, "faults", faults(result));
     json_object_set_new(root, "samples", samples(result));
+    json_object_set_new(root, "ratios", bench_ratios_to_json(result));
     json_object_set_new(root, "summary", summary(result));
     return root;
 }

@@ -7,8 +7,10 @@
 
 #include "agree.h"
 #include "arena.h"
+#include "backends.h"
 #include "ending.h"
 #include "interrupt.h"
+#include "key.h"
 #include "local.h"
 #include "workload.h"
 
@@ -58,6 +60,8 @@ static int prepare(struct run *run, struct wf_status *status)
         need = UINT64_MAX;
     /* A server's plan is only its own idea until the client has said what it wants. */
     if (options->place != BENCH_PLACE_LISTEN)
+        rc = bench_backends_check(&run->plan, options->config, node, status);
+    if (rc == 0 && options->place != BENCH_PLACE_LISTEN)
         rc = bench_memory_check(&run->plan, need, status);
     if (rc == 0)
         rc = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);
@@ -108,6 +112,8 @@ static void invite(const struct run *run, int port)
         fprintf(out, "; on the other node: weft %s --connect ADDRESS:%d%s", bench_command_name(run->options->command),
                 port, run->options->latency ? " --lat" : "");
         bench_print_shared(run->options->config, out);
+        if (wf_config_text(run->options->config, WF_SET_KEY_FILE)[0])
+            fprintf(out, " --set key_file=%s", wf_config_text(run->options->config, WF_SET_KEY_FILE));
     }
     fputc('\n', out);
     fflush(out);
@@ -124,6 +130,8 @@ static int be_server(struct run *run, struct wf_status *status)
     if (rc)
         return rc;
     run->prepared = true;
+    if (!local)
+        bench_key_warn(&run->link, run->options, address, port);
     if (local)
         rc = bench_child_start(&run->child, run->options, port, status);
     else if (!bench_quiet(run->options->config))
@@ -163,10 +171,12 @@ static int agree(struct run *run, struct wf_status *status)
         return rc;
     if (run->options->place == BENCH_PLACE_LOCAL)
         bench_control_look_after(run->control, mourn_child, run);
-    agreement.control = run->control;
+    agreement.control = run->link.control = run->control;
     bench_ending_set_link(&run->ending, &run->link, run->control);
     bench_control_expect_within(run->control, run->link.connect_timeout_ms);
     rc = bench_agree(&agreement, status);
+    if (rc == 0)
+        rc = bench_backends_check(&run->plan, run->options->config, BENCH_BOTH_NODES, status);
     bench_control_expect_within(run->control, -1);
     run->bed.copied_up_to = agreement.eager;
     return rc;
@@ -242,9 +252,7 @@ static void tear_down(struct run *run)
 {
     bench_ending_set_link(&run->ending, NULL, NULL);
     bench_progress_end(&run->progress);
-    if (run->bed.backend)
-        run->bed.ops->close(run->bed.backend);
-    else
+    if (!bench_workload_close(&run->bed))
         bench_arena_free_gpus(&run->arena);
     bench_placement_fini(&run->link.placement);
     bench_link_close(&run->link);

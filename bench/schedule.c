@@ -114,7 +114,7 @@ static int plan_backends(struct bench_plan *plan, const char *list, struct wf_st
     while ((word = bench_next_word(&rest, ',')) != NULL) {
         const struct bench_backend_ops *ops = bench_backend_find(word);
         if (!ops)
-            return wf_fail(status, -EOPNOTSUPP, "--backend %.40s is not in this build: use weft or null", word);
+            return wf_fail(status, -EOPNOTSUPP, "--backend %.40s is not in this build: use weft, nccl or null", word);
         for (int i = 0; i < plan->backend_count; i++)
             if (plan->backends[i] == ops)
                 return wf_fail(status, -EINVAL, "--backend names %s twice", ops->name);
@@ -202,6 +202,7 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
     plan->command = options->command;
     plan->latency = options->latency;
     plan->group = 1;
+    plan->nccl_library = wf_config_text(config, WF_SET_NCCL_LIBRARY);
     plan_numbers(plan, config, options->default_endpoints);
     rc = plan_backends(plan, wf_config_text(config, WF_SET_BACKEND), status);
     if (rc == 0)
@@ -330,9 +331,10 @@ uint64_t bench_plan_samples(const struct bench_plan *plan)
     return modes * plan->pair_count * (uint64_t)plan->size_count * (uint64_t)plan->backend_count;
 }
 
-static uint64_t mix_text(uint64_t digest, const char *text)
+/* The first word: whether a backend is a stand-in is compared when it is opened. */
+static uint64_t mix_word(uint64_t digest, const char *text)
 {
-    for (; *text; text++)
+    for (; *text && *text != ' '; text++)
         digest = bench_random_mix(digest ^ (uint8_t)*text);
     return digest;
 }
@@ -345,7 +347,7 @@ uint64_t bench_plan_digest(const struct bench_plan *plan)
     digest = bench_random_mix(digest ^ plan->background) ^ plan->background_inflight;
     digest ^= (plan->modes[BENCH_ISOLATED] ? 4u : 0u) ^ (plan->modes[BENCH_LOADED] ? 8u : 0u);
     for (int i = 0; i < plan->backend_count; i++)
-        digest = mix_text(digest, plan->backends[i]->name);
+        digest = mix_word(digest, plan->backends[i]->name);
     for (int i = 0; i < plan->size_count; i++) {
         digest = bench_random_mix(digest ^ plan->sizes[i]);
         digest = bench_random_mix(digest ^ bench_plan_iters(plan, plan->sizes[i]));

@@ -60,6 +60,7 @@ struct bench_plan {
     uint32_t pair_count;
     uint32_t group; /* pairs that run together when isolated: 1, or 2 for bidir */
     const struct bench_backend_ops *backends[BENCH_BACKENDS_MAX];
+    const char *nccl_library; /* where NCCL is looked for, "": in the usual places */
     int backend_count;
 };
 

@@ -118,68 +118,143 @@ static int measure_pairs(struct bench_bed *bed, struct bench_set *set, uint32_t 
     return rc;
 }
 
-/* All pairs of one size and mode. */
-static int measure_set(struct bench_bed *bed, struct bench_link *link, enum bench_mode mode, uint64_t size,
-                       struct bench_result *result, struct bench_progress *progress, struct wf_status *status)
+/* The sets of one size and mode: one for each backend, measured in turns. */
+struct sets {
+    struct bench_set of[BENCH_BACKENDS_MAX];
+    uint32_t step; /* pairs that run together */
+    uint32_t turn; /* the backend that is first in this step */
+};
+
+static void sets_init(struct sets *sets, const struct bench_plan *plan, enum bench_mode mode, uint64_t size)
+{
+    memset(sets, 0, sizeof(*sets));
+    sets->step = mode == BENCH_LOADED ? plan->pair_count : plan->group;
+    for (int i = 0; i < plan->backend_count; i++)
+        sets->of[i] = (struct bench_set){.backend = plan->backends[i], .mode = mode, .size = size, .cpu_s_per_gb = -1};
+}
+
+/* The same pairs on every backend, one right after the other, so that what disturbs the machine disturbs all alike.
+ * None is always the first. */
+static int measure_step(struct bench_bed *bed, struct sets *sets, uint32_t first, struct bench_result *result,
+                        struct bench_progress *progress, struct wf_status *status)
 {
     const struct bench_plan *plan = bed->plan;
-    struct bench_set set = {.backend = bed->ops, .mode = mode, .size = size, .cpu_s_per_gb = -1};
-    uint32_t step = mode == BENCH_LOADED ? plan->pair_count : plan->group, phases = 0;
-    size_t before = result->sample_count, told = before;
-    uint64_t moved = 0;
+    uint32_t backends = (uint32_t)plan->backend_count;
     char doing[80];
+    int rc = 0;
+
+    for (uint32_t i = 0; i < backends && rc == 0; i++) {
+        uint32_t at = (sets->turn + i) % backends;
+        struct bench_set *set = &sets->of[at];
+        bed->ops = plan->backends[at];
+        bed->backend = bed->backends[at];
+        describe(bed, set->mode, set->size, doing, sizeof(doing));
+        rc = measure_pairs(bed, set, first, sets->step, result, status);
+        bench_progress_step(progress, sets->step, work_of(plan, set->size, sets->step), doing);
+    }
+    sets->turn++;
+    return rc;
+}
+
+/* Of a set that was cut short what there is counts, too. */
+static int add_sets(const struct bench_plan *plan, const struct sets *sets, size_t before, struct bench_result *result,
+                    struct wf_status *status)
+{
+    int rc = 0;
+
+    for (int i = 0; i < plan->backend_count && rc == 0; i++) {
+        bool any = false;
+        for (size_t at = before; at < result->sample_count && !any; at++)
+            any = bench_sample_in_set(&result->samples[at], &sets->of[i]);
+        if (any)
+            rc = bench_result_add_set(result, &sets->of[i], status);
+    }
+    return rc;
+}
+
+/* All pairs of one size and mode. */
+static int measure_size(struct bench_bed *bed, struct bench_link *link, enum bench_mode mode, uint64_t size,
+                        struct bench_result *result, struct bench_progress *progress, struct wf_status *status)
+{
+    const struct bench_plan *plan = bed->plan;
+    size_t before = result->sample_count, told = before;
+    uint32_t phases = 0;
+    uint64_t moved = 0;
+    struct sets sets;
     int rc = 0, added;
 
-    describe(bed, mode, size, doing, sizeof(doing));
-    for (uint32_t first = 0; rc == 0 && first < plan->pair_count; first += step) {
-        rc = measure_pairs(bed, &set, first, step, result, status);
-        bench_progress_step(progress, step, work_of(plan, size, step), doing);
-        moved += work_of(plan, size, step);
-        if (rc || (moved < SWAP_BYTES && ++phases < SWAP_PHASES && first + step < plan->pair_count))
+    sets_init(&sets, plan, mode, size);
+    for (uint32_t first = 0; rc == 0 && first < plan->pair_count; first += sets.step) {
+        rc = measure_step(bed, &sets, first, result, progress, status);
+        moved += work_of(plan, size, sets.step) * (uint64_t)plan->backend_count;
+        if (rc || (moved < SWAP_BYTES && ++phases < SWAP_PHASES && first + sets.step < plan->pair_count))
             continue;
         rc = swap_samples(bed, link, result, told, status);
         told = result->sample_count;
         moved = phases = 0;
     }
-    /* Of a set that was cut short what there is counts, too. */
-    if (rc && result->sample_count == before)
-        return rc;
-    added = bench_result_add_set(result, &set, rc ? &(struct wf_status){0} : status);
+    added = add_sets(plan, &sets, before, result, rc ? &(struct wf_status){0} : status);
     return rc ? rc : added;
 }
 
-static int measure_backend(struct bench_bed *bed, struct bench_link *link, struct bench_result *result,
-                           struct bench_progress *progress, struct wf_status *status)
+/* What it has to tell goes into the result of this node with the rest of what is said at the end. */
+static void note_facts(struct bench_link *link, const struct bench_backend_ops *ops,
+                       const struct bench_backend *backend, int64_t took_ns)
+{
+    json_t *facts = ops->facts(backend), *all = json_array();
+
+    json_object_set_new(facts, "connect_s", json_real((double)took_ns / WF_NS_PER_S));
+    json_array_append_new(all, facts);
+    /* In one piece: the signal thread may look. */
+    link->backends = all;
+}
+
+static int open_backends(struct bench_bed *bed, struct bench_link *link, struct wf_status *status)
 {
     const struct bench_plan *plan = bed->plan;
-    int rc = 0;
 
-    for (int mode = 0; mode < BENCH_MODES; mode++)
-        for (int i = 0; plan->modes[mode] && rc == 0 && i < plan->size_count; i++)
-            rc = measure_set(bed, link, mode, plan->sizes[i], result, progress, status);
-    return rc;
+    for (int i = 0; i < plan->backend_count; i++) {
+        const struct bench_backend_ops *ops = plan->backends[i];
+        int64_t start = wf_clock_now(&wf_clock_monotonic), took;
+        int rc = ops->open(link, plan, &bed->backends[i], status);
+        took = wf_clock_now(&wf_clock_monotonic) - start;
+        if (rc)
+            return rc;
+        if (ops->facts)
+            note_facts(link, ops, bed->backends[i], took);
+        else
+            link->footprint.pairs_ns += took;
+    }
+    return 0;
+}
+
+bool bench_workload_close(struct bench_bed *bed)
+{
+    bool any = false;
+
+    for (int i = 0; i < BENCH_BACKENDS_MAX; i++) {
+        if (!bed->backends[i])
+            continue;
+        bed->plan->backends[i]->close(bed->backends[i]);
+        bed->backends[i] = NULL;
+        any = true;
+    }
+    bed->backend = NULL;
+    return any;
 }
 
 int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_result *result,
                    struct bench_progress *progress, struct wf_status *status)
 {
     const struct bench_plan *plan = bed->plan;
-    int rc = 0;
+    int rc = open_backends(bed, link, status);
 
-    for (int i = 0; rc == 0 && i < plan->backend_count; i++) {
-        int64_t start = wf_clock_now(&wf_clock_monotonic);
-        bed->ops = plan->backends[i];
-        rc = bed->ops->open(link, plan, &bed->backend, status);
-        link->footprint.pairs_ns += wf_clock_now(&wf_clock_monotonic) - start;
-        if (rc)
-            return rc;
-        rc = measure_backend(bed, link, result, progress, status);
-        /* After a failure requests may be under way: the memory they use lives until the link is closed. */
-        if (rc == 0)
-            bed->ops->close(bed->backend);
-        if (rc == 0)
-            bed->backend = NULL;
-    }
+    for (int mode = 0; mode < BENCH_MODES; mode++)
+        for (int i = 0; plan->modes[mode] && rc == 0 && i < plan->size_count; i++)
+            rc = measure_size(bed, link, mode, plan->sizes[i], result, progress, status);
+    /* After a failure requests may be under way: the memory they use lives until the link is closed. */
+    if (rc == 0)
+        bench_workload_close(bed);
     return rc;
 }
 

@@ -1,5 +1,6 @@
 /*
- * workload.h: goes through a plan: backends, modes, sizes, pairs; gives each node the samples of both.
+ * workload.h: goes through a plan: modes, sizes, pairs, and for each of these the backends in turns; gives each node
+ * the samples of both.
  */
 #ifndef WF_BENCH_WORKLOAD_H
 #define WF_BENCH_WORKLOAD_H
@@ -8,9 +9,13 @@
 #include "measure.h"
 #include "progress.h"
 
-/* Everything of the plan. `bed->ops` and `bed->backend` are set here. */
+/* Everything of the plan. What is said of backends in `bed` is set here; all are open from the start to the end. */
 int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_result *result,
                    struct bench_progress *progress, struct wf_status *status);
+
+/* Closes the backends that are still open: after a failure, when nobody needs what they hold any more. Whether there
+ * were any. */
+bool bench_workload_close(struct bench_bed *bed);
 
 /* All bytes that will move, warm-up included, as bench_progress_step() counts them. */
 uint64_t bench_workload_bytes(const struct bench_plan *plan);

@@ -40,6 +40,9 @@ struct peer_place {
     int rail_count;
     int port;         /* free at the server */
     bool one_machine; /* server and client run on this machine */
+    /* NULL: messages lie in host memory; else in that of each side's first GPU: "cuda", or "cuda (emulated)" with the
+     * driver of the tests, which is no GPU. A server leaves it to the client. */
+    const char *memory;
 
     const char *settings[PEER_WORDS_MAX]; /* "name=value" for Weft itself, ends with NULL */
 };
@@ -82,6 +85,7 @@ struct peer_tool {
     const char *program; /* looked for on PATH, or in place->folder when it begins with "weft" */
     const char *package; /* Debian package that has it; NULL: part of Weft */
     bool many_buffers;   /* it can do more than one; a tool that cannot is left out where more are asked for */
+    bool gpu_memory;     /* it can move that; one that cannot is left out where that is asked for */
 
     /* How many variants it has for this case in this place. 0: it cannot measure this; `why` (never empty then) says
      * so in a few words. */

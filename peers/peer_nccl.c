@@ -1,46 +1,40 @@
-/* NCCL moves the memory of GPUs only: it is measured where there are some. */
+/* NCCL, through the backend of `weft pair`. It moves the memory of GPUs only: it is measured where Weft is measured
+ * with that, too, and never beside figures of host memory. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "peer.h"
+#include "pair.h"
 
+/* The driver of the tests stands for GPUs, as it does in the program that is run. */
 static bool has_gpu(void)
 {
-    void *driver = access("/dev/nvidia0", F_OK) == 0 ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL) : NULL;
+    void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+    bool found = driver && (access("/dev/nvidia0", F_OK) == 0 || dlsym(driver, "weft_emulated_driver"));
 
     if (driver)
         dlclose(driver);
-    return driver != NULL;
+    return found;
 }
 
 static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     (void)asked;
-    (void)place;
-    snprintf(why, 200, "%s", has_gpu() ? "the NCCL backend of weft pair is not built yet" : "no GPU here");
+    if (!has_gpu())
+        snprintf(why, 200, "no GPU here");
+    else if (!place->memory)
+        snprintf(why, 200, "moves GPU memory only, and this is host memory: use --memory cuda");
+    else
+        return 1;
     return 0;
 }
 
-/* There is no variant to ask for. */
 static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
 {
-    (void)asked;
-    (void)place;
     (void)index;
-    (void)out;
-    return -EINVAL;
-}
-
-static int read_output(const struct peer_case *asked, const struct peer_output *server,
-                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
-{
-    (void)asked;
-    (void)server;
-    (void)client;
-    (void)out;
-    return wf_fail(status, -EPROTO, "nothing of NCCL is run");
+    if (place->one_machine)
+        snprintf(out->note, sizeof(out->note), "one GPU for both: time-sliced without MPS");
+    return peer_pair_commands("nccl", asked, place, out);
 }
 
 const struct peer_tool peer_nccl = {
@@ -48,7 +42,8 @@ const struct peer_tool peer_nccl = {
     .program = "weft",
     .package = NULL,
     .many_buffers = true,
+    .gpu_memory = true,
     .variants = variants,
     .commands = commands,
-    .read = read_output,
+    .read = peer_pair_read,
 };

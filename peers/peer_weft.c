@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/config.h"
-#include "peer.h"
+#include "pair.h"
 
 /* Whether `weft pair` can be told how many buffers its messages take turns in. */
 static bool takes_buffers(void)
@@ -49,10 +49,10 @@ static int put_shared(struct peer_command *command, const struct peer_place *pla
     return peer_word(command, "--json=-");
 }
 
-static int put_case(struct peer_command *command, const struct peer_case *asked)
+static int put_case(struct peer_command *command, const struct peer_case *asked, bool gpu)
 {
-    peer_word(command, "--src=node1:host0");
-    peer_word(command, "--dst=node0:host0");
+    peer_word(command, "--src=node1:%s0", gpu ? "gpu" : "host");
+    peer_word(command, "--dst=node0:%s0", gpu ? "gpu" : "host");
     peer_word(command, "--size=%" PRIu64, asked->size);
     peer_word(command, "--iters=%" PRIu64, asked->messages);
     peer_word(command, "--warmup=%" PRIu64, asked->warmup);
@@ -73,12 +73,13 @@ static void put_address(struct peer_command *command, const char *option, const 
     peer_word(command, "--%s=%s%s%s:%d", option, brackets ? "[" : "", address, brackets ? "]" : "", place->port);
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+int peer_pair_commands(const char *backend, const struct peer_case *asked, const struct peer_place *place,
+                       struct peer_commands *out)
 {
+    bool gpu = place->memory || backend;
     struct peer_command *server = &out->server, *client = &out->client;
     int rc;
 
-    (void)index;
     peer_word(server, "%s/weft", place->folder);
     peer_word(server, "pair");
     put_address(server, "listen", place);
@@ -92,12 +93,20 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
         put_rails(client, place->rails, place->rail_count);
     else if (place->devices[0] && place->devices[0][0])
         put_rails(client, place->devices, place->rail_count);
-    put_case(client, asked);
+    put_case(client, asked, gpu);
+    if (backend)
+        peer_word(client, "--backend=%s", backend);
     if (put_shared(client, place) != 0)
         rc = -ENOBUFS;
     if (!takes_buffers() && asked->metric != PEER_LATENCY && asked->buffers != asked->inflight)
         snprintf(out->note, sizeof(out->note), "%u buffers: one for each message in flight", asked->inflight);
     return rc;
+}
+
+static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+{
+    (void)index;
+    return peer_pair_commands(NULL, asked, place, out);
 }
 
 /* ------------------------------------------------------------------------------------------- its output */
@@ -130,8 +139,8 @@ static int take(const json_t *root, const struct peer_case *asked, struct peer_r
     return 0;
 }
 
-static int read_output(const struct peer_case *asked, const struct peer_output *server,
-                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+int peer_pair_read(const struct peer_case *asked, const struct peer_output *server, const struct peer_output *client,
+                   struct peer_reading *out, struct wf_status *status)
 {
     json_error_t error;
     json_t *root = json_loads(client->text, 0, &error);
@@ -149,7 +158,8 @@ const struct peer_tool peer_weft = {
     .name = "weft",
     .program = "weft",
     .many_buffers = true,
+    .gpu_memory = true,
     .variants = variants,
     .commands = commands,
-    .read = read_output,
+    .read = peer_pair_read,
 };

@@ -52,6 +52,10 @@ static int prepare_row(const struct peers_plan *plan, const struct peer_case *as
         snprintf(row->why, sizeof(row->why), "has one buffer only");
         return 0;
     }
+    if (plan->place.memory && !tool->gpu_memory) {
+        snprintf(row->why, sizeof(row->why), "moves host memory here, and --memory is cuda");
+        return 0;
+    }
     count = tool->variants(asked, &plan->place, why);
     if (count <= 0) {
         snprintf(row->why, sizeof(row->why), "%s", why);

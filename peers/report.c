@@ -136,6 +136,8 @@ static void put_place(FILE *out, const struct peer_place *place, int rounds)
             place->one_machine ? " on one machine" : " between two machines");
     for (int i = 0; i < place->rail_count; i++)
         fprintf(out, "%s %s", i ? "," : "", place->rails[i]);
+    if (place->memory)
+        fprintf(out, "; memory: %s%s", place->memory, strstr(place->memory, "emulated") ? ": no GPU was measured" : "");
     fprintf(out,
             "; nothing is verified\n"
             "Medians of the rounds. spread: (max - min) / median. weft/tool: median of the rounds' ratios; Weft is\n"

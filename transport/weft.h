@@ -86,12 +86,14 @@ WEFT_API const char *weft_config_get(const struct weft_config *config, const cha
 
 /*
  * Creates a context: finds the rails, starts the workers. `config` may be NULL for the defaults and the environment.
- * Errors: -ENODEV a rail that does not exist, -EMFILE too few file descriptors, -ENOMEM, -EINVAL.
+ * Errors: -ENODEV a rail that does not exist, -EMFILE too few file descriptors, -ENOENT or -EACCES a key file (setting
+ * key_file) that is not there, or that others may read, -ENOMEM, -EINVAL.
  */
 WEFT_API int weft_context_create(const struct weft_config *config, struct weft_context **out, struct weft_error *err);
 
 /* Closes every peer in an orderly way (waits up to one second for each), then frees everything. Requests and
- * handles of this context are gone afterwards; their memory is not touched again. NULL is allowed. */
+ * handles of this context are gone afterwards; their memory is not touched again. Streams that operations were ordered
+ * in (WEFT_ON_STREAM) should have come to these: they are waited for, one second. NULL is allowed. */
 WEFT_API void weft_context_destroy(struct weft_context *context);
 
 /*
@@ -110,7 +112,8 @@ WEFT_API int weft_listen_port(const struct weft_context *context);
  * Connects to the context that listens on `address` (as for weft_listen, with a host name or address), trying again
  * until `timeout_ms` has passed if nobody answers there yet; where a name has several addresses, each in turn. Waits.
  * The caller owns the peer and closes it. Errors: -ETIMEDOUT, -ECONNREFUSED (the other side said no: the text has its
- * reason), -EHOSTUNREACH, -EPROTO.
+ * reason), -EACCES (one side has another key than the other, or only one has one: setting key_file), -EHOSTUNREACH,
+ * -EPROTO.
  */
 WEFT_API int weft_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,
                           struct weft_error *err);

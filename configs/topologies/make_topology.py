@@ -233,7 +233,7 @@ def topology(path):
         write_package(out, numbers, package, roots, all_cores)
     out.close()
     head = ['<?xml version="1.0" encoding="UTF-8"?>', '<!DOCTYPE topology SYSTEM "hwloc2.dtd">',
-            f"<!-- Made by make_topology.py from {path.name}: edit that. -->", '<topology version="2.0">']
+            '<topology version="2.0">']  # no comment: hwloc without its plug-in for libxml2 reads none
     return "\n".join(head + out.lines + ["</topology>"]) + "\n"
 
 

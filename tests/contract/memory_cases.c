@@ -22,9 +22,11 @@ void opens_and_describes(struct memory_world *world)
     struct wf_status status = {0};
     int count = world->ops->devices(world->memory, infos, WF_DEVICES_MAX);
 
-    assert_true(count >= DEVICES && count <= WF_DEVICES_MAX);
+    assert_true(count >= world->devices && count <= WF_DEVICES_MAX);
     assert_string_equal(world->ops->kind, "cuda");
-    assert_true(strncmp(world->ops->name(world->memory), "cuda (", 6) == 0); /* none of these is a GPU */
+    assert_true(strncmp(world->ops->name(world->memory), "cuda", 4) == 0);
+    /* What is no GPU says so. */
+    assert_true(world->kind->real == (strcmp(world->ops->name(world->memory), "cuda") == 0));
     for (int i = 0; i < count; i++) {
         assert_int_equal(infos[i].index, i);
         assert_true(infos[i].name[0]);
@@ -41,20 +43,20 @@ void opens_and_describes(struct memory_world *world)
     assert_int_equal(world->ops->use(world->memory, -1, &status), -ENODEV);
     assert_true(status.text[0]);
     assert_int_equal(world->ops->use(world->memory, count, &status), -ENODEV);
-    assert_int_equal(world->ops->use(world->memory, 1, &status), 0); /* once more does no harm */
+    assert_int_equal(world->ops->use(world->memory, world->other, &status), 0); /* once more does no harm */
     assert_true(world->ops->present(world->host));
     if (world->kind->retained) {
         /* A second one retains what it uses, and nothing when it opens. */
         struct wf_memory *other = NULL;
-        int before = world->kind->retained(world->host, 1);
+        int before = world->kind->retained(world->host, world->other);
         assert_true(before > 0);
         assert_int_equal(world->ops->open(world->host, &other, &status), 0);
-        assert_int_equal(world->kind->retained(world->host, 1), before);
-        assert_int_equal(world->ops->use(other, 1, &status), 0);
-        assert_int_equal(world->kind->retained(world->host, 1), before + 1);
+        assert_int_equal(world->kind->retained(world->host, world->other), before);
+        assert_int_equal(world->ops->use(other, world->other, &status), 0);
+        assert_int_equal(world->kind->retained(world->host, world->other), before + 1);
         world->ops->close(other);
-        assert_int_equal(world->kind->retained(world->host, 1), before);
-        for (int i = DEVICES; i < count; i++)
+        assert_int_equal(world->kind->retained(world->host, world->other), before);
+        for (int i = world->devices; i < count; i++)
             assert_int_equal(world->kind->retained(world->host, i), 0);
     }
 }
@@ -181,10 +183,10 @@ void copies_between_devices(struct memory_world *world)
 {
     uint8_t *of[DEVICES], *image = malloc(ROOM);
 
-    for (int i = 0; i < DEVICES; i++)
+    for (int i = 0; i < world->devices; i++)
         of[i] = device_take(world, i, 2 * ROOM);
-    for (int from = 0; from < DEVICES; from++) {
-        for (int to = 0; to < DEVICES; to++) {
+    for (int from = 0; from < world->devices; from++) {
+        for (int to = 0; to < world->devices; to++) {
             struct wf_copy_piece pieces[2] = {{.to = of[to] + ROOM + 1, .from = of[from], .bytes = 1000},
                                               {.to = of[to] + ROOM + 1001, .from = of[from] + 1000, .bytes = 77777}};
             struct wf_copy copy = {.device = from, .to_device = to, .way = WF_COPY_PEER};
@@ -195,7 +197,7 @@ void copies_between_devices(struct memory_world *world)
             device_expect(world, of[to] + ROOM + 1, image, 78777);
         }
     }
-    for (int i = 0; i < DEVICES; i++)
+    for (int i = 0; i < world->devices; i++)
         device_give(world, i, of[i]);
     free(image);
 }
@@ -207,14 +209,15 @@ static void juggle(struct memory_world *world, int rounds)
     enum { SIZE = 3000 };
     static struct wf_copy copies[MANY];
     static int left[MANY];
-    uint8_t *here = host_take(2 * MANY * SIZE), *there = device_take(world, 1, MANY * SIZE), *back = here + MANY * SIZE;
+    uint8_t *here = host_take(2 * MANY * SIZE), *there = device_take(world, world->other, MANY * SIZE),
+            *back = here + MANY * SIZE;
     int ended = 0;
 
     assert_int_equal(world->ops->pin(world->memory, here, 2 * MANY * SIZE, NULL), 0);
     pattern_fill(here, MANY * SIZE, 5);
     for (int i = 0; i < MANY; i++) {
         struct wf_copy_piece piece = {.to = there + i * SIZE, .from = here + i * SIZE, .bytes = SIZE};
-        copies[i] = (struct wf_copy){.device = 1, .way = WF_COPY_IN};
+        copies[i] = (struct wf_copy){.device = world->other, .way = WF_COPY_IN};
         left[i] = 2 * rounds;
         assert_int_equal(world->ops->copy_start(world->memory, &copies[i], &piece, 1, false), 0);
     }
@@ -239,17 +242,17 @@ static void juggle(struct memory_world *world, int rounds)
             world->ops->copy_start(world->memory, &copies[i], copies[i].way == WF_COPY_IN ? &in : &out, 1, false), 0);
     }
     world->ops->unpin(world->memory, here);
-    device_give(world, 1, there);
+    device_give(world, world->other, there);
     host_give(here, 2 * MANY * SIZE);
 }
 
 void copies_many_at_once(struct memory_world *world)
 {
-    uint64_t before = world->kind->copies ? world->kind->copies(world->host, 1) : 0;
+    uint64_t before = world->kind->copies ? world->kind->copies(world->host, world->other) : 0;
 
     juggle(world, 3);
     if (world->kind->copies)
-        assert_int_equal(world->kind->copies(world->host, 1) - before, MANY * 6); /* exactly once */
+        assert_int_equal(world->kind->copies(world->host, world->other) - before, MANY * 6); /* exactly once */
 }
 
 struct juggler {
@@ -266,7 +269,7 @@ static void *copy_for_itself(void *argument)
     struct juggler *juggler = argument;
     struct memory_world *world = juggler->world;
     struct wf_memory *memory = world->memory;
-    int device = juggler->number % DEVICES;
+    int device = juggler->number % world->devices;
     uint8_t *here = malloc(2 * SIZE * COPIES), *back = here + SIZE * COPIES;
     void *there = NULL;
     bool right = here && world->ops->alloc(memory, device, SIZE * COPIES, &there, NULL) == 0;
@@ -325,26 +328,26 @@ void keeps_the_threads_state(struct memory_world *world)
     here = host_take(8192);
     for (int own = 0; own < 2; own++) {
         struct wf_memory_place place;
-        struct wf_copy mark = {.device = 1, .way = WF_COPY_MARK};
+        struct wf_copy mark = {.device = world->other, .way = WF_COPY_MARK};
         uint64_t offset;
         int fd;
         world->kind->set_current(world->host, own);
         void *before = world->kind->current(world->host);
-        uint8_t *there = device_take(world, 1, 8192);
+        uint8_t *there = device_take(world, world->other, 8192);
         assert_ptr_equal(world->kind->current(world->host), before);
         assert_int_equal(world->ops->pin(world->memory, here, 8192, NULL), 0);
-        assert_int_equal(copy_once(world, 1, WF_COPY_IN, there, here, 8192), 1);
-        assert_int_equal(copy_once(world, 1, WF_COPY_OUT, here, there, 8192), 1);
+        assert_int_equal(copy_once(world, world->other, WF_COPY_IN, there, here, 8192), 1);
+        assert_int_equal(copy_once(world, world->other, WF_COPY_OUT, here, there, 8192), 1);
         assert_int_equal(world->ops->copy_start(world->memory, &mark, NULL, 0, false), 0);
         assert_int_equal(copy_await(world, &mark), 1);
         assert_ptr_equal(world->kind->current(world->host), before);
         assert_int_equal(world->ops->locate(world->memory, there, 8192, &place, NULL), 0);
         assert_int_equal(world->ops->locate(world->memory, there, 1 << 30, &place, NULL), -EINVAL);
         device_fill(world, there, here, 100);
-        if (world->ops->export_dmabuf(world->memory, 1, there, 8192, &fd, &offset, NULL) == 0)
+        if (world->ops->export_dmabuf(world->memory, world->other, there, 8192, &fd, &offset, NULL) == 0)
             close(fd);
         world->ops->unpin(world->memory, here);
-        device_give(world, 1, there);
+        device_give(world, world->other, there);
         assert_int_equal(world->ops->use(world->memory, 0, NULL), 0);
         assert_ptr_equal(world->kind->current(world->host), before);
     }
@@ -361,12 +364,12 @@ void waits_for_no_device(struct memory_world *world)
         return;
     here = host_take(ROOM);
     there = device_take(world, 0, ROOM);
-    peer = device_take(world, 1, ROOM);
+    peer = device_take(world, world->other, ROOM);
     assert_int_equal(world->ops->pin(world->memory, here, ROOM, NULL), 0);
     before = world->kind->waits(world->host);
     for (int i = 0; i < 50; i++) {
         struct wf_copy mark = {.device = 0, .way = WF_COPY_MARK};
-        struct wf_copy copy = {.device = 0, .to_device = 1, .way = WF_COPY_PEER};
+        struct wf_copy copy = {.device = 0, .to_device = world->other, .way = WF_COPY_PEER};
         struct wf_copy_piece piece = {.to = peer, .from = there, .bytes = ROOM};
         assert_int_equal(copy_once(world, 0, WF_COPY_IN, there, here, ROOM), 1);
         assert_int_equal(copy_once(world, 0, WF_COPY_OUT, here, there, ROOM / 2), 1);
@@ -378,14 +381,15 @@ void waits_for_no_device(struct memory_world *world)
     assert_int_equal(world->kind->waits(world->host), before);
     world->ops->unpin(world->memory, here);
     device_give(world, 0, there);
-    device_give(world, 1, peer);
+    device_give(world, world->other, peer);
     host_give(here, ROOM);
 }
 
 void copies_now(struct memory_world *world)
 {
     enum { SIZE = 100000 };
-    uint8_t *here = host_take(2 * SIZE), *one = device_take(world, 0, SIZE), *other = device_take(world, 1, SIZE);
+    uint8_t *here = host_take(2 * SIZE), *one = device_take(world, 0, SIZE),
+            *other = device_take(world, world->other, SIZE);
     struct wf_status status = {0};
 
     pattern_fill(here, SIZE, 9);
@@ -400,6 +404,6 @@ void copies_now(struct memory_world *world)
     assert_int_equal(world->ops->copy_now(world->memory, here, one + SIZE / 2, SIZE, &status), -EINVAL);
     assert_true(status.text[0]);
     device_give(world, 0, one);
-    device_give(world, 1, other);
+    device_give(world, world->other, other);
     host_give(here, 2 * SIZE);
 }

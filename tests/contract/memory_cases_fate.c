@@ -25,10 +25,11 @@ static void expect_waiting(struct memory_world *world, struct wf_copy *copy)
 void marks_what_a_stream_has(struct memory_world *world)
 {
     enum { SIZE = 50000 };
-    uint8_t *here = host_take(2 * SIZE), *there = device_take(world, 1, SIZE);
-    void *stream = world->kind->stream_create(world->host, 1);
-    struct wf_copy mark = {.device = 1, .way = WF_COPY_MARK, .stream = world->kind->stream_handle(world->host, stream)};
-    struct wf_copy none = {.device = 1, .way = WF_COPY_MARK};
+    uint8_t *here = host_take(2 * SIZE), *there = device_take(world, world->other, SIZE);
+    void *stream = world->kind->stream_create(world->host, world->other);
+    struct wf_copy mark = {
+        .device = world->other, .way = WF_COPY_MARK, .stream = world->kind->stream_handle(world->host, stream)};
+    struct wf_copy none = {.device = world->other, .way = WF_COPY_MARK};
 
     assert_int_equal(world->ops->pin(world->memory, here, 2 * SIZE, NULL), 0);
     pattern_fill(here, SIZE, 8);
@@ -45,10 +46,10 @@ void marks_what_a_stream_has(struct memory_world *world)
     world->kind->stream_block(world->host, stream);
     expect_waiting(world, &mark);
     /* Copies of ours do not wait for the user's streams. */
-    assert_int_equal(copy_once(world, 1, WF_COPY_OUT, here + SIZE, there, SIZE), 1);
+    assert_int_equal(copy_once(world, world->other, WF_COPY_OUT, here + SIZE, there, SIZE), 1);
     world->kind->stream_release(world->host, stream);
     assert_int_equal(copy_await(world, &mark), 1);
-    assert_int_equal(copy_once(world, 1, WF_COPY_OUT, here + SIZE, there, SIZE), 1);
+    assert_int_equal(copy_once(world, world->other, WF_COPY_OUT, here + SIZE, there, SIZE), 1);
     assert_memory_equal(here, here + SIZE, SIZE);
 
     world->kind->stream_release(world->host, stream);
@@ -56,7 +57,7 @@ void marks_what_a_stream_has(struct memory_world *world)
     assert_int_equal(copy_await(world, &mark), 1);
     world->kind->stream_destroy(world->host, stream);
     world->ops->unpin(world->memory, here);
-    device_give(world, 1, there);
+    device_give(world, world->other, there);
     host_give(here, 2 * SIZE);
 }
 
@@ -111,6 +112,8 @@ static void expect_sound(struct memory_world *world, int device)
 
 void survives_a_copy_that_fails(struct memory_world *world)
 {
+    if (!world->kind->fail_copy)
+        return;
     enum { SIZE = 40000, COPIES = 9 };
     uint8_t *here = host_take(COPIES * SIZE), *there = device_take(world, 0, COPIES * SIZE);
 
@@ -146,14 +149,14 @@ void survives_a_copy_that_fails(struct memory_world *world)
 void survives_a_piece_that_is_refused(struct memory_world *world)
 {
     enum { SIZE = 1000, PIECES = 40 };
-    uint8_t *here = host_take(PIECES * SIZE), *there = device_take(world, 1, PIECES * SIZE);
+    uint8_t *here = host_take(PIECES * SIZE), *there = device_take(world, world->other, PIECES * SIZE);
 
     for (int at = 1; at <= PIECES && world->kind->refuse_piece; at += at < 4 ? 1 : 9) {
         for (int calls = 1; calls <= 4; calls *= 4) {
-            struct wf_copy copy = {.device = 1, .way = WF_COPY_IN};
+            struct wf_copy copy = {.device = world->other, .way = WF_COPY_IN};
             int result = 0, each = PIECES / calls;
             pattern_fill(here, PIECES * SIZE, (uint64_t)at);
-            world->kind->refuse_piece(world->host, 1, WF_COPY_IN, at);
+            world->kind->refuse_piece(world->host, world->other, WF_COPY_IN, at);
             for (int from = 0; from < PIECES && result == 0; from += each) {
                 struct wf_copy_piece pieces[PIECES];
                 for (int i = 0; i < each; i++)
@@ -166,11 +169,11 @@ void survives_a_piece_that_is_refused(struct memory_world *world)
             assert_int_equal(result, -EIO);
             /* Whoever reads it now would show in what is copied next. */
             memset(here, 0, PIECES * SIZE);
-            assert_true(world->ops->why(world->memory, 1)[0]);
+            assert_true(world->ops->why(world->memory, world->other)[0]);
         }
-        expect_sound(world, 1);
+        expect_sound(world, world->other);
     }
-    device_give(world, 1, there);
+    device_give(world, world->other, there);
     host_give(here, PIECES * SIZE);
 }
 
@@ -199,11 +202,14 @@ static void lose_under_copies(struct memory_world *world, int device, uint8_t *h
 
 void loses_a_device(struct memory_world *world)
 {
+    if (!world->kind->lose)
+        return;
     enum { SIZE = 1 << 20 };
-    uint8_t *here = host_take(SIZE), *there = device_take(world, 0, SIZE), *other = device_take(world, 1, SIZE);
+    uint8_t *here = host_take(SIZE), *there = device_take(world, 0, SIZE),
+            *other = device_take(world, world->other, SIZE);
     struct wf_copy copy = {.device = 0, .way = WF_COPY_OUT};
     struct wf_copy mark = {.device = 0, .way = WF_COPY_MARK};
-    struct wf_copy peer = {.device = 1, .to_device = 0, .way = WF_COPY_PEER};
+    struct wf_copy peer = {.device = world->other, .to_device = 0, .way = WF_COPY_PEER};
     struct wf_copy_piece piece = {.to = here, .from = there, .bytes = SIZE};
     struct wf_copy_piece across = {.to = there, .from = other, .bytes = SIZE};
     struct wf_status status = {0};
@@ -222,26 +228,28 @@ void loses_a_device(struct memory_world *world)
         assert_int_equal(world->ops->copy_now(world->memory, here, there, SIZE, &status), -ENODEV);
     }
     assert_null(untouched);
-    expect_sound(world, 1);
+    expect_sound(world, world->other);
     uint8_t *expected = malloc(SIZE);
     pattern_fill(expected, SIZE, 6);
     assert_memory_equal(here, expected, SIZE);
     free(expected);
     world->ops->unpin(world->memory, here);
     device_give(world, 0, there);
-    device_give(world, 1, other);
+    device_give(world, world->other, other);
     host_give(here, SIZE);
 }
 
 void closes_after_a_loss(struct memory_world *world)
 {
+    if (!world->kind->lose)
+        return;
     uint8_t *here = host_take(8192);
 
-    device_give(world, 1, device_take(world, 1, 1000));
+    device_give(world, world->other, device_take(world, world->other, 1000));
     assert_int_equal(world->ops->pin(world->memory, here, 8192, NULL), 0);
-    for (int i = 0; i < DEVICES; i++)
+    for (int i = 0; i < world->devices; i++)
         world->kind->lose(world->host, i);
-    for (int i = 0; i < DEVICES; i++) {
+    for (int i = 0; i < world->devices; i++) {
         struct wf_copy mark = {.device = i, .way = WF_COPY_MARK};
         int result = world->ops->copy_start(world->memory, &mark, NULL, 0, false);
         if (result == 0)

@@ -41,7 +41,7 @@ void locates(struct memory_world *world)
     char text[WF_STATUS_TEXT];
     uint8_t *here = host_take(4 * PAGE), on_stack;
 
-    for (int device = 0; device < DEVICES; device++) {
+    for (int device = 0; device < world->devices; device++) {
         uint8_t *there = device_take(world, device, 100000);
         expect_place(world, there, 100000, device, false);
         expect_place(world, there, 1, device, false);
@@ -49,7 +49,7 @@ void locates(struct memory_world *world)
         expect_place(world, there + 99999, 1, device, false);
         expect_place(world, there + 500, 99500, device, false);
         expect_refusal(world, there + 50000, (uint64_t)1 << 40, text);
-        assert_non_null(strstr(text, "end"));
+        assert_true(world->kind->real || strstr(text, "end in none")); /* a GPU may have something of its own there */
         device_give(world, device, there);
     }
     expect_place(world, &on_stack, 1, WF_NO_DEVICE, false);
@@ -101,7 +101,7 @@ void runs_out_of_memory(struct memory_world *world)
     void *untouched = &status, *more = untouched;
     int count = 0, result = 0;
 
-    for (int round = 0; round < 2; round++) {
+    for (int round = world->kind->real ? 2 : 0; round < 2; round++) { /* a GPU is not only ours */
         for (count = 0; count < COUNT; count++) {
             void *base;
             result = world->ops->alloc(world->memory, 0, SIZE, &base, &status);
@@ -115,7 +115,7 @@ void runs_out_of_memory(struct memory_world *world)
         assert_int_equal(world->ops->alloc(world->memory, 0, SIZE, &more, NULL), -ENOMEM);
         assert_ptr_equal(more, untouched);
         /* The other device has its own. */
-        device_give(world, 1, device_take(world, 1, SIZE));
+        device_give(world, world->other, device_take(world, world->other, SIZE));
         while (count > 0)
             device_give(world, 0, taken[--count]);
     }
@@ -159,20 +159,20 @@ void pins(struct memory_world *world)
 
 void exports_or_says_why(struct memory_world *world)
 {
-    uint8_t *there = device_take(world, 1, 4 * PAGE);
+    uint8_t *there = device_take(world, world->other, 4 * PAGE);
     struct wf_status status = {0};
     uint64_t offset = 0;
     int fd = -1;
-    int result = world->ops->export_dmabuf(world->memory, 1, there + 100, 1000, &fd, &offset, &status);
+    int result = world->ops->export_dmabuf(world->memory, world->other, there + 100, 1000, &fd, &offset, &status);
 
     if (result == 0) {
         assert_true(fcntl(fd, F_GETFD) >= 0);
         assert_true(offset < PAGE);
         close(fd);
     } else {
-        assert_int_equal(result, -ENOTSUP);
+        assert_true(result == -ENOTSUP || (world->kind->real && result < 0)); /* not of any part of an allocation */
         assert_true(status.text[0]);
         assert_int_equal(fd, -1);
     }
-    device_give(world, 1, there);
+    device_give(world, world->other, there);
 }

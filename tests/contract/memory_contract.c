@@ -1,6 +1,6 @@
 /*
  * The contract of mem/memory.h, clause by clause, on each implementation: CUDA on the emulated driver, and simulated
- * memory with many seeds. `memory_contract [SEED]` runs that seed alone.
+ * memory with many seeds. `memory_contract SEED` runs that seed alone, `memory_contract gpu` the machine's own GPUs.
  */
 #include "memory_contract.h"
 
@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -40,7 +41,7 @@ static const struct contract_case {
 
 enum { CASES = sizeof(cases) / sizeof(*cases) };
 
-static const struct memory_kind *const kinds[] = {MEMORY_KINDS};
+static const struct memory_kind *const kinds[] = {&memory_emulated, &memory_simulated};
 
 enum { KINDS = sizeof(kinds) / sizeof(*kinds) };
 
@@ -65,20 +66,32 @@ static void run_case(void **state)
     }
 }
 
-int main(int argc, char **argv)
+/* Runs all cases on each of `count` kinds. */
+static int run_all(const struct memory_kind *const *which, int count)
 {
     static struct run runs[KINDS * CASES];
     static struct CMUnitTest tests[KINDS * CASES];
-    int count = 0;
 
-    only_seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
-    for (int i = 0; i < KINDS; i++) {
-        for (int k = 0; k < CASES; k++, count++) {
-            struct run *run = &runs[count];
-            *run = (struct run){.what = &cases[k], .kind = kinds[i]};
-            snprintf(run->name, sizeof(run->name), "%s %s", kinds[i]->name, cases[k].name);
-            tests[count] = (struct CMUnitTest){.name = run->name, .test_func = run_case, .initial_state = run};
-        }
+    for (int i = 0; i < count * CASES; i++) {
+        struct run *run = &runs[i];
+        *run = (struct run){.what = &cases[i % CASES], .kind = which[i / CASES]};
+        snprintf(run->name, sizeof(run->name), "%s %s", run->kind->name, run->what->name);
+        tests[i] = (struct CMUnitTest){.name = run->name, .test_func = run_case, .initial_state = run};
     }
-    return cmocka_run_group_tests_name("memory contract", tests, NULL, NULL);
+    return _cmocka_run_group_tests("memory contract", tests, (size_t)(count * CASES), NULL, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct memory_kind *const gpu = &memory_gpu;
+    struct wf_status status = {0};
+
+    if (argc > 1 && strcmp(argv[1], "gpu") == 0) {
+        if (gpu->probe(&status) == 0)
+            return run_all(&gpu, 1);
+        print_message("skipped: no GPU: %s\n", status.text);
+        return 77;
+    }
+    only_seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
+    return run_all(kinds, KINDS);
 }

@@ -19,7 +19,11 @@ struct memory_kind {
     const char *name;
     const struct wf_memory_ops *ops;
     bool threads; /* several threads may call at the same time */
+    bool real;    /* GPUs, as many as there are: nothing goes wrong with them on demand */
     int seeds;    /* worlds in which each case is run */
+
+    /* Is there such a kind on this machine? */
+    int (*probe)(struct wf_status *status);
 
     void *(*create)(uint64_t seed);
     /* Fails the test if anything was left behind. */
@@ -52,13 +56,16 @@ struct memory_kind {
 
 extern const struct memory_kind memory_emulated;
 extern const struct memory_kind memory_simulated;
+extern const struct memory_kind memory_gpu;
 
-/* A world, open, with all of its devices in use. */
+/* A world, open, with its first devices in use. */
 struct memory_world {
     const struct memory_kind *kind;
     const struct wf_memory_ops *ops;
     void *host;
     struct wf_memory *memory;
+    int devices; /* in use: 1 or 2 */
+    int other;   /* the last of them; the first is 0 */
     uint64_t random_state;
 };
 

@@ -21,7 +21,11 @@ void memory_world_open(struct memory_world *world, const struct memory_kind *kin
     world->host = kind->create ? kind->create(seed) : NULL;
     if (world->ops->open(world->host, &world->memory, &status))
         fail_msg("%s: %s", kind->name, status.text);
-    for (int i = 0; i < DEVICES; i++)
+    world->devices = world->ops->devices(world->memory, NULL, 0);
+    if (world->devices > DEVICES)
+        world->devices = DEVICES;
+    world->other = world->devices - 1;
+    for (int i = 0; i < world->devices; i++)
         if (world->ops->use(world->memory, i, &status))
             fail_msg("%s: %s", kind->name, status.text);
 }

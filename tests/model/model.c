@@ -45,6 +45,7 @@ static uint64_t run_schedule(uint64_t seed, const struct options *options)
     model_world_close(&world);
     model_judge(&world);
     model_free(&world);
+    model_devices_close(&world);
     return world.turns;
 }
 

@@ -13,6 +13,7 @@
 #include "core/session.h"
 #include "model_faults.h"
 #include "sim.h"
+#include "sim_memory.h"
 #include "weft.h"
 
 #define MODEL_CONNECTIONS 3
@@ -31,7 +32,8 @@ void model_fail(const char *file, int line, const char *what, long long value);
 struct model_send {
     uint32_t size;
     uint64_t tag;
-    uint8_t *data;                /* ruined as soon as the request has completed */
+    void *memory;                 /* as the library knows it */
+    uint8_t *data;                /* the same; ruined as soon as the request has completed */
     struct weft_request *request; /* NULL once collected */
     bool cancelled;               /* asked to, or has a deadline */
     int status;
@@ -42,6 +44,7 @@ struct model_receive {
     uint32_t capacity;
     uint64_t tag;
     bool any;
+    void *memory;
     uint8_t *data;
     uint32_t room; /* bytes behind `data`: capacity and a margin that must stay poisoned */
     struct weft_request *request;
@@ -75,6 +78,7 @@ struct model_op {
     bool reading, listed, notifies, late;
     int wrong; /* enum model_wrong, or 0 */
     uint32_t note_size;
+    void *memory;
     uint8_t *local, *note;
     uint64_t room; /* bytes behind `local`: margin at the end */
     struct weft_piece pieces[MODEL_PIECES + 1];
@@ -84,6 +88,7 @@ struct model_op {
 };
 
 struct model_region {
+    void *base; /* as the library knows it */
     uint8_t *memory;
     uint64_t bytes;
     struct weft_registration *registration;
@@ -91,6 +96,7 @@ struct model_region {
 };
 
 struct model_note_receive {
+    void *memory;
     uint8_t *data;
     uint32_t capacity;
     struct weft_request *request;
@@ -126,7 +132,10 @@ struct model_world {
     int64_t timeout_ns, rail_timeout_ns;
     struct model_faults faults;
     struct wf_sim *sim;
-    struct model_node nodes[2]; /* 0 listens, 1 dials */
+    struct wf_sim_memory *devices; /* NULL: a schedule without */
+    bool failing;                  /* some copies of devices fail */
+    uint64_t buffers;              /* so far */
+    struct model_node nodes[2];    /* 0 listens, 1 dials */
     int connection_count;
     struct weft_connection *connections[MODEL_CONNECTIONS][2];
     struct model_lane lanes[MODEL_CONNECTIONS][2]; /* by sending node */
@@ -161,6 +170,18 @@ void model_bear(struct model_world *world, struct model_patience *patience);
 
 /* Drives until `request` has ended and returns its status; a stall fails the schedule. */
 int model_finish(struct model_world *world, struct weft_request *request);
+
+/* --- model_memory.c: what users' memory is --- */
+/* In some schedules there are devices, and copies that fail: by the seed alone, so that what else it draws stays. */
+void model_devices_open(struct model_world *world);
+void model_devices_close(struct model_world *world);
+/* No copy that starts from now on fails. */
+void model_devices_mend(struct model_world *world);
+/* Memory of a user of `node`, on a device or not. `*view`: where the test sees it. */
+void *model_memory_take(struct model_world *world, int node, uint64_t bytes, uint8_t **view);
+void model_memory_give(struct model_world *world, void *memory);
+/* Bits of the seed's own for what is not drawn. */
+uint64_t model_bits(const struct model_world *world, uint64_t salt);
 
 /* --- model_join.c: how the two meet --- */
 

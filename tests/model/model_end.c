@@ -290,6 +290,8 @@ static void live_again(struct model_world *world)
     memset(&again, 0, sizeof again);
     again.seed = world->seed + (1ull << 40);
     again.sim = world->sim;
+    again.devices = world->devices;
+    again.failing = world->failing;
     again.lives = world->lives + 1;
     again.quiet = world->quiet;
     again.timeout_ns = world->timeout_ns;
@@ -318,8 +320,12 @@ void model_world_close(struct model_world *world)
     end_session(world);
     if (world->lost && model_pick(world, 2))
         live_again(world);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         weft_context_destroy(world->nodes[i].context);
+        world->nodes[i].context = NULL;
+    }
     model_faults_close(world);
+    if (world->devices)
+        wf_sim_memory_join(world->devices, NULL);
     wf_sim_destroy(world->sim);
 }

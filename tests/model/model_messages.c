@@ -70,12 +70,12 @@ static void post_send(struct model_world *world, int connection, int side, uint3
     int index = lane->send_count++;
     struct model_send *send = &lane->sends[index];
     *send = (struct model_send){.size = size, .tag = tag, .taken_by = -1};
-    send->data = malloc(size + 1);
+    send->memory = model_memory_take(world, side, size + 1, &send->data);
     for (uint32_t at = 0; at < size; at++)
         send->data[at] = content(world, connection, side, index, at);
     struct weft_options options = {.queue = world->nodes[side].queue, .user_data = send};
     options.timeout_ms = draw_deadline(world, lane, &send->cancelled);
-    int result = weft_send(lane->sender, send->data, size, tag, &options, &send->request);
+    int result = weft_send(lane->sender, send->memory, size, tag, &options, &send->request);
     MODEL_CHECK(result == 0 || model_excused(world, side, result), result);
     send->status = result;
     if (result < 0)
@@ -90,10 +90,10 @@ static void post_receive(struct model_world *world, int connection, int side, ui
         .flags = any ? WEFT_ANY_TAG : 0, .queue = world->nodes[1 - side].queue, .user_data = receive};
     *receive = (struct model_receive){.capacity = capacity, .tag = tag, .any = any, .got = -1};
     receive->room = capacity + MARGIN;
-    receive->data = malloc(receive->room);
+    receive->memory = model_memory_take(world, 1 - side, receive->room, &receive->data);
     memset(receive->data, POISON, receive->room);
     options.timeout_ms = draw_deadline(world, lane, &receive->cancelled);
-    int result = weft_recv(lane->receiver, receive->data, capacity, tag, &options, &receive->request);
+    int result = weft_recv(lane->receiver, receive->memory, capacity, tag, &options, &receive->request);
     MODEL_CHECK(result == 0 || model_excused(world, 1 - side, result), result);
     receive->status = result;
     if (result < 0)
@@ -172,7 +172,7 @@ static int find_send(struct model_world *world, int connection, int side, const 
 /* A message ends like this at both sides. */
 static bool expected_error(const struct model_world *world, int node, int status)
 {
-    if (status == -EMSGSIZE || status == -ECANCELED)
+    if (status == -EMSGSIZE || status == -ECANCELED || (status == -EIO && world->failing))
         return true;
     return (status == -ETIMEDOUT && world->timed) || (status == -ESHUTDOWN && world->abrupt) ||
            model_excused(world, node, status);
@@ -386,6 +386,7 @@ bool model_drain(struct model_world *world)
 {
     if (model_standing_still(world))
         return false;
+    model_devices_mend(world); /* the last messages arrive */
     bool done = true;
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
@@ -451,8 +452,8 @@ void model_free(struct model_world *world)
         for (int side = 0; side < 2; side++) {
             struct model_lane *lane = &world->lanes[connection][side];
             for (int i = 0; i < lane->send_count; i++)
-                free(lane->sends[i].data);
+                model_memory_give(world, lane->sends[i].memory);
             for (int i = 0; i < lane->receive_count; i++)
-                free(lane->receives[i].data);
+                model_memory_give(world, lane->receives[i].memory);
         }
 }

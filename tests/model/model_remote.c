@@ -67,9 +67,9 @@ void model_remote_open(struct model_world *world)
             for (int i = 0; i < MODEL_REGIONS; i++) {
                 struct model_region *region = &remote->regions[i];
                 region->bytes = slot_bytes(world) * MODEL_OPS;
-                region->memory = malloc(region->bytes);
+                region->base = model_memory_take(world, 1 - side, region->bytes, &region->memory);
                 memset(region->memory, POISON, region->bytes);
-                int result = weft_register(world->nodes[1 - side].context, region->memory, region->bytes,
+                int result = weft_register(world->nodes[1 - side].context, region->base, region->bytes,
                                            &region->registration, NULL);
                 MODEL_CHECK(result == 0, result);
             }
@@ -127,16 +127,16 @@ static uint64_t cut(struct model_world *world, struct model_op *op)
 static int post_plain(struct model_op *op, struct model_side *side, uint64_t key, const struct weft_options *options)
 {
     if (op->reading)
-        return weft_read(side->asker, op->local, op->size, key, op->pieces[0].remote, options, &op->request);
-    return weft_write(side->asker, op->local, op->size, key, op->pieces[0].remote, options, &op->request);
+        return weft_read(side->asker, op->memory, op->size, key, op->pieces[0].remote, options, &op->request);
+    return weft_write(side->asker, op->memory, op->size, key, op->pieces[0].remote, options, &op->request);
 }
 
 static int post_list(struct model_op *op, struct model_side *side, uint64_t key, const struct weft_options *options)
 {
     uint64_t count = (uint64_t)op->piece_count;
     if (op->reading)
-        return weft_read_list(side->asker, op->local, op->pieces, count, key, options, &op->request);
-    return weft_write_list(side->asker, op->local, op->pieces, count, key, options, &op->request);
+        return weft_read_list(side->asker, op->memory, op->pieces, count, key, options, &op->request);
+    return weft_write_list(side->asker, op->memory, op->pieces, count, key, options, &op->request);
 }
 
 static void post(struct model_world *world, int from, struct model_side *side, struct model_op *op)
@@ -185,7 +185,7 @@ static void act_post(struct model_world *world, int connection, int from)
     op->late = region->ended;
     uint64_t span = cut(world, op);
     op->room = span + 16;
-    op->local = malloc(op->room);
+    op->memory = model_memory_take(world, from, op->room, &op->local);
     memset(op->local, POISON, op->room);
     if (op->reading && !op->wrong && !region->given_back)
         fill(world, op, slot_of(world, side, op), true);
@@ -222,9 +222,9 @@ static void post_note_receive(struct model_world *world, int connection, int fro
         return;
     struct model_note_receive *receive = &side->receives[side->receive_count++];
     receive->capacity = tight ? (uint32_t)model_pick(world, 100) : 9000;
-    receive->data = malloc(receive->capacity + 16);
+    receive->memory = model_memory_take(world, 1 - from, receive->capacity + 16, &receive->data);
     memset(receive->data, POISON, receive->capacity + 16);
-    int result = weft_recv_notification(world->connections[connection][1 - from], receive->data, receive->capacity,
+    int result = weft_recv_notification(world->connections[connection][1 - from], receive->memory, receive->capacity,
                                         NULL, &receive->request);
     MODEL_CHECK(result == 0 || model_excused(world, 1 - from, result), result);
     if (result < 0)
@@ -253,7 +253,9 @@ static void check_write(const struct model_world *world, const struct model_side
     if (side->regions[op->region].given_back || op->wrong)
         return;
     int64_t here = count_remote(world, side, op);
-    MODEL_CHECK(here >= 0 || (op->status < 0 && model_faults_damaged(world)), op->id);
+    /* A copy that has not ended may have left anything so far. */
+    bool copying = world->devices && (world->failing || world->nodes[0].context || world->nodes[1].context);
+    MODEL_CHECK(here >= 0 || (op->status < 0 && (model_faults_damaged(world) || copying)), op->id);
     if (op->status == 0)
         MODEL_CHECK((uint64_t)here == op->size, here);
 }
@@ -264,7 +266,7 @@ static void check_read(const struct model_world *world, const struct model_op *o
     for (int i = 0; i < op->piece_count; i++)
         for (uint64_t byte = 0; byte < op->pieces[i].length; byte++, at++) {
             uint8_t found = op->local[op->pieces[i].local + byte];
-            bool excused = op->status < 0 && (found == POISON || model_faults_damaged(world));
+            bool excused = op->status < 0 && (found == POISON || model_faults_damaged(world) || world->failing);
             MODEL_CHECK(found == content(world, op, at) || excused, op->id);
         }
     for (uint64_t margin = op->room - 16; margin < op->room; margin++)
@@ -276,6 +278,8 @@ static bool expected_status(const struct model_world *world, int from, const str
 {
     bool empty_list = op->listed && op->size == 0; /* there is no place that could be wrong */
     if (model_excused(world, from, op->status) || (op->status == -ESHUTDOWN && world->abrupt))
+        return true;
+    if (op->status == -EIO && world->failing)
         return true;
     if (op->status == -ECANCELED) /* or the receive of its notification was */
         return op->cancelled || (world->abrupt && op->notifies);
@@ -338,6 +342,8 @@ static void note_done(struct model_world *world, int from, struct model_side *si
         MODEL_CHECK(op->note_size > receive->capacity, op->note_size);
         return;
     }
+    if (completion->status == -EIO && world->failing) /* it came, and could not be copied to its receive */
+        return;
     MODEL_CHECK(completion->status == 0 && completion->bytes == op->note_size, completion->status);
     for (uint32_t at = 0; at < op->note_size; at++)
         MODEL_CHECK(receive->data[at] == content(world, op, at + 7), at);
@@ -480,12 +486,12 @@ void model_remote_free(struct model_world *world)
         for (int from = 0; from < 2; from++) {
             struct model_side *side = &world->sides[connection][from];
             for (int i = 0; i < side->op_count; i++) {
-                free(side->ops[i].local);
+                model_memory_give(world, side->ops[i].memory);
                 free(side->ops[i].note);
             }
             for (int i = 0; i < side->receive_count; i++)
-                free(side->receives[i].data);
+                model_memory_give(world, side->receives[i].memory);
             for (int i = 0; i < MODEL_REGIONS; i++)
-                free(side->regions[i].memory);
+                model_memory_give(world, side->regions[i].base);
         }
 }

@@ -59,14 +59,14 @@ static void draw_settings(struct model_world *world, struct wf_config *config, i
     set_number(config, WF_SET_RAIL_TIMEOUT_MS, (uint64_t)(world->rail_timeout_ns / WF_NS_PER_MS));
     set_text(config, WF_SET_CRC, model_pick(world, 3) ? "on" : "off");
     set_number(config, WF_SET_CRC_LIMIT, MODEL_ONE_OF(world, 0, 1, 3, 16));
+    set_number(config, WF_SET_STAGING, model_bits(world, 500 + (uint64_t)index) % 2 ? 65536 : 1 << 20);
 }
 
 /* In half of the schedules rails lie on NUMA nodes, and the endpoints of some connections on one of these: by the seed
  * alone, so that what else a seed draws stays as it was. */
 static uint64_t place_bits(const struct model_world *world, int salt)
 {
-    uint64_t mixed = (world->seed + (uint64_t)salt) * 0x9e3779b97f4a7c15;
-    return (mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9 >> 32;
+    return model_bits(world, (uint64_t)salt);
 }
 
 /* In one schedule of four the channels are encrypted, on both nodes: by the seed alone, as above, and whoever lives
@@ -101,6 +101,8 @@ void model_node_open(struct model_world *world, int index)
                                          .engine_host = world->sim,
                                          .clock = wf_sim_clock(world->sim),
                                          .seed = world->seed * 4 + (uint64_t)world->lives++ * 2 + (uint64_t)index + 1,
+                                         .memory = world->devices ? &wf_memory_sim : NULL,
+                                         .memory_host = world->devices,
                                          .manual = true};
     struct model_node *node = &world->nodes[index];
     struct sockaddr_storage address;
@@ -276,6 +278,7 @@ void model_world_open(struct model_world *world, uint64_t seed)
     world->connection_count = 1 + (int)model_pick(world, MODEL_CONNECTIONS);
     model_faults_draw(world);
     model_faults_open(world);
+    model_devices_open(world);
     model_node_open(world, 0);
     model_node_open(world, 1);
     keep_it_short(world, tiny);

@@ -1,157 +1,9 @@
 /* A stranger who knows the protocol talks to a listening context on the simulated network, at the worst moments. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "core/door.h"
-#include "core/session.h"
-#include "sim.h"
-#include "wire/seal.h"
-
-/* The host under attack, and the stranger's own engine. */
-struct scene {
-    struct wf_sim *sim;
-    struct weft_context *host;
-    struct wf_engine *engine;
-    struct sockaddr_storage address;
-};
-
-static void open_scene(struct scene *scene)
-{
-    static struct wf_config config; /* large */
-    struct wf_status status;
-    scene->sim = wf_sim_create(
-        &(struct wf_sim_options){.seed = 7, .buffer_min = 4096, .short_percent = 101, .lag_percent = 101});
-    struct wf_environment environment = {.engine = &wf_engine_sim,
-                                         .engine_host = scene->sim,
-                                         .clock = wf_sim_clock(scene->sim),
-                                         .seed = 7,
-                                         .manual = true};
-    wf_config_init(&config);
-    assert_int_equal(wf_config_set(&config, WF_SET_RAILS, "127.0.1.1", WF_ORIGIN_COMMAND, "test", &status), 0);
-    assert_int_equal(wf_config_set(&config, WF_SET_LOG, "error", WF_ORIGIN_COMMAND, "test", &status), 0);
-    assert_int_equal(wf_config_set(&config, WF_SET_CONNECT_TIMEOUT, "5", WF_ORIGIN_COMMAND, "test", &status), 0);
-    assert_int_equal(wf_context_create(&config, &environment, &scene->host, &status), 0);
-    assert_int_equal(wf_address_parse("127.0.0.1:5000", 0, true, &scene->address, &status), 0);
-    assert_int_equal(wf_door_listen(scene->host->door, &scene->address, &status), 0);
-    struct wf_engine_limits limits = {.call_bytes = 65536};
-    assert_int_equal(wf_engine_sim.open(scene->sim, &limits, &scene->engine, &status), 0);
-}
-
-static void close_scene(struct scene *scene)
-{
-    wf_engine_sim.close(scene->engine);
-    weft_context_destroy(scene->host);
-    wf_sim_destroy(scene->sim);
-}
-
-/* Lets the host and the network go on for `ns`. */
-static void pass(struct scene *scene, int64_t ns)
-{
-    for (int64_t until = wf_sim_now(scene->sim) + ns; wf_sim_now(scene->sim) < until;) {
-        for (int i = 0; i < 4; i++) {
-            wf_door_drive(scene->host->door, 0);
-            wf_worker_drive(scene->host->workers[0], 0);
-        }
-        wf_sim_advance(scene->sim, wf_sim_now(scene->sim) + 10 * WF_NS_PER_MS);
-    }
-}
-
-static int64_t finish(struct scene *scene, struct wf_op *op)
-{
-    struct wf_op *done[1];
-    scene->engine->ops->post(scene->engine, op);
-    for (int turn = 0; turn < 1000; turn++) {
-        if (scene->engine->ops->poll(scene->engine, done, 1, 0) == 1)
-            return op->result;
-        pass(scene, 10 * WF_NS_PER_MS);
-    }
-    fail_msg("the host does not answer");
-    return 0;
-}
-
-static int call(struct scene *scene)
-{
-    struct wf_op op = {.kind = WF_OP_CONNECT, .address = &scene->address};
-    wf_link_init(&op.link);
-    op.fd = wf_engine_sim.socket(scene->sim, AF_INET, &(struct wf_socket_options){0}, NULL);
-    assert_true(op.fd >= 0);
-    assert_int_equal(scene->engine->ops->attach(scene->engine, op.fd), 0);
-    assert_int_equal(finish(scene, &op), 0);
-    return op.fd;
-}
-
-static void hang_up(struct scene *scene, int fd)
-{
-    scene->engine->ops->detach(scene->engine, fd);
-    wf_engine_sim.close_fd(scene->sim, fd);
-}
-
-static void say(struct scene *scene, int fd, const struct wf_setup *setup)
-{
-    uint8_t bytes[WF_SETUP_MAX];
-    int length = wf_setup_encode(setup, bytes, sizeof bytes);
-    struct iovec iov = {bytes, (size_t)length};
-    struct wf_op op = {.kind = WF_OP_SEND, .fd = fd, .iov = &iov, .iov_count = 1};
-    wf_link_init(&op.link);
-    assert_int_equal(finish(scene, &op), length);
-}
-
-static void hear(struct scene *scene, int fd, struct wf_setup *setup)
-{
-    uint8_t bytes[WF_SETUP_MAX];
-    size_t have = 0, need = WF_SETUP_PREFIX;
-    while (have < need) {
-        struct iovec iov = {bytes + have, need - have};
-        struct wf_op op = {.kind = WF_OP_RECV, .fd = fd, .iov = &iov, .iov_count = 1};
-        wf_link_init(&op.link);
-        int64_t got = finish(scene, &op);
-        assert_true(got > 0);
-        have += (size_t)got;
-        if (have == WF_SETUP_PREFIX)
-            need = (size_t)wf_setup_length(bytes);
-    }
-    assert_int_equal(wf_setup_decode(bytes, have, setup), 0);
-}
-
-/* HELLO like any peer; fills what the host answers. */
-static void introduce(struct scene *scene, struct wf_hello *answer)
-{
-    struct wf_setup setup = {.type = WF_SETUP_HELLO};
-    int fd = call(scene);
-    wf_session_hello(scene->host, &setup.hello);
-    say(scene, fd, &setup);
-    hear(scene, fd, &setup);
-    assert_int_equal(setup.type, WF_SETUP_HELLO);
-    *answer = setup.hello;
-    hang_up(scene, fd);
-}
-
-/* JOIN of channel 0 of `channels`, up to the host's CHALLENGE. */
-static int join(struct scene *scene, const struct wf_hello *hello, uint16_t channels, struct wf_setup *proof)
-{
-    struct wf_setup setup = {.type = WF_SETUP_JOIN};
-    int fd = call(scene);
-    setup.join = (struct wf_join){.session = hello->session,
-                                  .incarnation = 1,
-                                  .channels = channels,
-                                  .kind = WF_CHANNEL_EXPRESS,
-                                  .granted_frames = 64,
-                                  .granted_bytes = 1 << 20};
-    struct wf_join sent = setup.join;
-    say(scene, fd, &setup);
-    hear(scene, fd, &setup);
-    assert_int_equal(setup.type, WF_SETUP_CHALLENGE);
-    *proof = (struct wf_setup){.type = WF_SETUP_PROOF};
-    assert_int_equal(wf_seal_prove(hello->secret, WF_ROLE_DIALER, &sent, setup.challenge.nonce, proof->proof.proof), 0);
-    return fd;
-}
+#include "stranger.h"
 
 /* The session's patience ends between CHALLENGE and PROOF: nothing of it may be touched by the PROOF. */
 static void proof_after_the_end(void **state)
@@ -160,7 +12,7 @@ static void proof_after_the_end(void **state)
     struct scene scene;
     struct wf_hello hello;
     struct wf_setup proof;
-    open_scene(&scene);
+    open_scene(&scene, NULL);
     introduce(&scene, &hello);
     pass(&scene, 4 * WF_NS_PER_S);
     int fd = join(&scene, &hello, 2, &proof);
@@ -178,7 +30,7 @@ static void come_and_go(void **state)
 {
     (void)state;
     struct scene scene;
-    open_scene(&scene);
+    open_scene(&scene, NULL);
     int before = wf_sim_open_descriptors(scene.sim);
     for (int round = 0; round < 20; round++) {
         struct wf_hello hello;
@@ -202,7 +54,7 @@ static void wrong_proofs(void **state)
     (void)state;
     struct scene scene;
     struct wf_hello hello;
-    open_scene(&scene);
+    open_scene(&scene, NULL);
     introduce(&scene, &hello);
     for (int bit = 0; bit < 8; bit++) {
         struct wf_setup proof;
@@ -282,10 +134,7 @@ static void tell(struct scene *scene, int fd, const struct lie *lie, uint64_t ke
     }
     size_t length = (size_t)lie->count * WF_FRAME_BYTES + 64;
     memset(bytes + length - 64, 0xEE, 64);
-    struct iovec iov = {bytes, length};
-    struct wf_op op = {.kind = WF_OP_SEND, .fd = fd, .iov = &iov, .iov_count = 1};
-    wf_link_init(&op.link);
-    assert_int_equal(finish(scene, &op), length);
+    send_bytes(scene, fd, bytes, length);
 }
 
 /* Each ends the session, and none writes a byte that it may not. */
@@ -301,7 +150,7 @@ static void lies_end_the_session(void **state)
         struct weft_registration *registration;
         struct weft_peer *peer;
         print_message("%s\n", lies[i].what);
-        open_scene(&scene);
+        open_scene(&scene, NULL);
         assert_int_equal(weft_endpoint_create(scene.host, 0, &endpoint, NULL), 0);
         assert_int_equal(weft_register(scene.host, memory, REGION, &registration, NULL), 0);
         introduce(&scene, &hello);

@@ -208,10 +208,14 @@ bool sim_is_pinned(const struct wf_sim_memory *memory, const void *address, uint
     return false;
 }
 
+uint8_t *wf_sim_memory_view(struct wf_sim_memory *memory, const void *address, uint64_t bytes)
+{
+    return sim_memory_at(memory, address, bytes, wf_sim_memory_device(memory, address));
+}
+
 void wf_sim_memory_copy(struct wf_sim_memory *memory, void *to, const void *from, uint64_t bytes)
 {
-    uint8_t *target = sim_memory_at(memory, to, bytes, wf_sim_memory_device(memory, to));
-    memmove(target, sim_memory_at(memory, from, bytes, wf_sim_memory_device(memory, from)), bytes);
+    memmove(wf_sim_memory_view(memory, to, bytes), wf_sim_memory_view(memory, from, bytes), bytes);
 }
 
 /* --- allocations --- */

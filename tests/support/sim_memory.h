@@ -55,6 +55,9 @@ void *wf_sim_memory_take(struct wf_sim_memory *memory, int device, uint64_t byte
 void wf_sim_memory_give(struct wf_sim_memory *memory, void *base);
 /* Between any two places, at once, also of a device that is lost or frozen. */
 void wf_sim_memory_copy(struct wf_sim_memory *memory, void *to, const void *from, uint64_t bytes);
+/* Where the content of an allocation's address is, for who only looks at it from outside, or plays a program's kernels.
+ */
+uint8_t *wf_sim_memory_view(struct wf_sim_memory *memory, const void *address, uint64_t bytes);
 /* The device of an address; WF_NO_DEVICE: the processor's. */
 int wf_sim_memory_device(const struct wf_sim_memory *memory, const void *address);
 

@@ -29,7 +29,7 @@
 
 struct outcome {
     int status;
-    char said[4096];
+    char said[16384];
 };
 
 /* Runs `body` in a child with "NAME=value" in its environment (NULL: nothing). */

@@ -67,6 +67,8 @@ static struct {
     __typeof__(weft_emulated_count) *count;
     __typeof__(weft_emulated_fault) *fault;
     __typeof__(weft_emulated_pause) *pause;
+    __typeof__(weft_emulated_map) *map;
+    __typeof__(weft_emulated_unmap) *unmap;
 } cuda;
 
 static void *emulated_hook(void *library, const char *name)
@@ -105,6 +107,8 @@ static void emulated_load(void)
     *(void **)&cuda.contexts = emulated_hook(library, "weft_emulated_contexts");
     *(void **)&cuda.count = emulated_hook(library, "weft_emulated_count");
     *(void **)&cuda.fault = emulated_hook(library, "weft_emulated_fault");
+    *(void **)&cuda.map = emulated_hook(library, "weft_emulated_map");
+    *(void **)&cuda.unmap = emulated_hook(library, "weft_emulated_unmap");
     *(void **)&cuda.pause = emulated_hook(library, "weft_emulated_pause");
     if (*(const int *)emulated_hook(library, "weft_emulated_driver") != 1)
         exit(1);

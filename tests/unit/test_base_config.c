@@ -245,6 +245,7 @@ static void test_accepted(void **state)
         {WF_SET_SIZE, "0,1,64K,1M", 0},
         {WF_SET_BACKEND, "null", 0},
         {WF_SET_BACKEND, "weft,null", 0},
+        {WF_SET_BACKEND, "weft,nccl", 0},
         {WF_SET_RAILS, "^docker*,lo", 0},
         {WF_SET_OUT, "a folder with gr\xc3\xbc\xc3\x9f", 0},
     };
@@ -293,10 +294,10 @@ static void test_refused(void **state)
         {WF_SET_ENGINE, "", "one of"},
         {WF_SET_MEMORY, "gpu", "one of auto|host|cuda"},
         {WF_SET_MODE, "isolated,loaded", "one of isolated|loaded|both"},
-        {WF_SET_BACKEND, "weft,", "a comma separated list of weft|null"},
-        {WF_SET_BACKEND, ",", "a comma separated list of weft|null"},
-        {WF_SET_BACKEND, "", "a comma separated list of weft|null"},
-        {WF_SET_BACKEND, "weft,nccl", "backend = 'weft,nccl': expected"},
+        {WF_SET_BACKEND, "weft,", "a comma separated list of weft|nccl|null"},
+        {WF_SET_BACKEND, ",", "a comma separated list of weft|nccl|null"},
+        {WF_SET_BACKEND, "", "a comma separated list of weft|nccl|null"},
+        {WF_SET_BACKEND, "weft,nvshmem", "backend = 'weft,nvshmem': expected"},
         {WF_SET_CHECK, "2", "check = '2': expected 0 or 1"},
         {WF_SET_CHECK, "", "expected 0 or 1"},
         {WF_SET_SIZE, "1K,", "size = '1K,': expected sizes from 0 to 1T, such as 64K,1M"},
@@ -655,6 +656,45 @@ static void test_process_environment(void **state)
     assert_int_equal(wf_config_number(&fixture->config, WF_SET_WINDOW), 9);
 }
 
+struct seen {
+    int count;
+    char text[128];
+};
+
+static void note(void *context, const char *name, const char *value)
+{
+    struct seen *seen = context;
+
+    seen->count++;
+    snprintf(seen->text + strlen(seen->text), sizeof(seen->text) - strlen(seen->text), "%s=%s;", name, value);
+}
+
+static void test_variables_of_others(void **state)
+{
+    struct seen seen = {0};
+
+    (void)state;
+    assert_int_equal(setenv("OTHERS_ONE", "1=2", 1) | setenv("OTHERS_EMPTY", "", 1) | setenv("OTHER", "3", 1), 0);
+    assert_int_equal(wf_environment_list("OTHERS_", note, &seen), 2);
+    assert_int_equal(seen.count, 2);
+    assert_non_null(strstr(seen.text, "OTHERS_ONE=1=2;"));
+    assert_non_null(strstr(seen.text, "OTHERS_EMPTY=;"));
+    assert_string_equal(wf_environment_value("OTHERS_ONE"), "1=2");
+    assert_null(wf_environment_value("OTHERS_EMPTY"));
+    assert_null(wf_environment_value("OTHERS_NONE"));
+    /* What a user has set stays, also where it is set to nothing. */
+    assert_int_equal(wf_environment_offer("OTHERS_ONE", "9"), 0);
+    assert_int_equal(wf_environment_offer("OTHERS_EMPTY", "9"), 0);
+    assert_int_equal(wf_environment_offer("OTHERS_NONE", "9"), 1);
+    assert_string_equal(wf_environment_value("OTHERS_ONE"), "1=2");
+    assert_null(wf_environment_value("OTHERS_EMPTY"));
+    assert_string_equal(wf_environment_value("OTHERS_NONE"), "9");
+    unsetenv("OTHERS_ONE");
+    unsetenv("OTHERS_EMPTY");
+    unsetenv("OTHERS_NONE");
+    unsetenv("OTHER");
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void)
@@ -681,6 +721,7 @@ int main(void)
         TEST(test_long_alias),
         TEST(test_unknown_variables),
         TEST(test_process_environment),
+        TEST(test_variables_of_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

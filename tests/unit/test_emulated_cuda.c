@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <string.h>
 
 #include "emulated_fixture.h"
@@ -136,6 +137,39 @@ static void tells_whose_pointer_it_is(void **state)
     assert_int_equal(cuda.cuMemHostRegister(fixture->pinned + 4096, 4096, 0), EMU_HOST_MEMORY_ALREADY_REGISTERED);
     assert_int_equal(cuda.cuMemHostUnregister(fixture->pinned + 4096), EMU_HOST_MEMORY_NOT_REGISTERED);
     assert_int_equal(cuda.cuMemFree(fixture->memory + 1), EMU_INVALID_VALUE);
+}
+
+/* Two mappings side by side, as a program of the user's may have made them. */
+static void knows_mapped_memory(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint64_t sizes[] = {64 * KIB, 128 * KIB};
+    unsigned int attributes[] = {EMU_POINTER_CONTEXT, EMU_POINTER_RANGE_START, EMU_POINTER_RANGE_SIZE,
+                                 EMU_POINTER_MAPPING_SIZE};
+    struct CUctx_st *context = fixture->context;
+    uint64_t mapped, start, bytes, mapping;
+    void *values[] = {&context, &start, &bytes, &mapping};
+    emu_pointer base;
+    size_t length;
+
+    assert_int_equal(cuda.map(DEVICE, sizes, 2, &mapped), 0);
+    OK(cuda.cuPointerGetAttributes(4, attributes, values, mapped + 70 * KIB));
+    assert_null(context);
+    assert_true(start == mapped && bytes == 192 * KIB && mapping == 128 * KIB);
+    OK(cuda.cuMemGetAddressRange(&base, &length, mapped + 70 * KIB));
+    assert_true(base == mapped + 64 * KIB && length == 128 * KIB);
+    memset(fixture->pinned, 6, 192 * KIB);
+    OK(cuda.cuMemcpyHtoDAsync(mapped, fixture->pinned, 192 * KIB, fixture->stream));
+    OK(cuda.cuMemcpyDtoHAsync(fixture->pinned + 256 * KIB, mapped + 60 * KIB, 8 * KIB, fixture->stream));
+    OK(cuda.cuStreamSynchronize(fixture->stream));
+    assert_memory_equal(fixture->pinned, fixture->pinned + 256 * KIB, 8 * KIB);
+    assert_int_equal(cuda.cuMemcpyHtoDAsync(mapped + 1, fixture->pinned, 192 * KIB, fixture->stream),
+                     EMU_INVALID_VALUE);
+    assert_int_equal(cuda.cuMemFree(mapped), EMU_INVALID_VALUE);
+    assert_int_equal(cuda.unmap(mapped + 64 * KIB), -EINVAL);
+    assert_int_equal(cuda.unmap(mapped), 0);
+    assert_int_equal(cuda.unmap(mapped), -EINVAL);
+    assert_int_equal(cuda.cuMemGetAddressRange(&base, &length, mapped), EMU_NOT_FOUND);
 }
 
 static void refuses_ranges_that_end_outside(void **state)
@@ -293,6 +327,7 @@ int main(void)
         cmocka_unit_test(counts_contexts),
         cmocka_unit_test(names_devices),
         cmocka_unit_test_setup_teardown(tells_whose_pointer_it_is, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(knows_mapped_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(refuses_ranges_that_end_outside, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_pinned_source_is_read_late, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_pageable_source_is_taken_at_once, set_up, tear_down),

@@ -119,6 +119,7 @@ static void fail_launch(void)
     OK(cuda.cuCtxPushCurrent(gpu.context));
     CHECK(cuda.cuMemAlloc(&more, 1) == EMU_LAUNCH_FAILED);
     OK(cuda.cuCtxPopCurrent(NULL));
+    OK(cuda.cuStreamSynchronize(other.stream));
     works(&other, 2);
     OK(cuda.cuDevicePrimaryCtxRelease(1));
     CHECK(cuda.contexts(1) == 0 && cuda.count("pending") == 0);

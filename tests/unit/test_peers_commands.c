@@ -335,7 +335,30 @@ static void test_nccl(void **state)
     if (access("/dev/nvidia0", F_OK) != 0)
         assert_refused(&peer_nccl, &bandwidth, &place, "no GPU here");
     assert_int_equal(count(&peer_nccl, &bandwidth, &place), 0);
-    assert_int_equal(peer_nccl.commands(&bandwidth, &place, 0, &commands), -EINVAL);
+    place.memory = "cuda";
+    assert_int_equal(peer_nccl.commands(&bandwidth, &place, 0, &commands), 0);
+    assert_command(&commands.client, "FOLDER/weft pair --connect=127.0.0.1:4711 --rails 127.0.0.1 --src=node1:gpu0 "
+                                     "--dst=node0:gpu0 --size=1048576 --iters=2000 --warmup=100 --check=0 --buffers=1 "
+                                     "--inflight=16 --backend=nccl --quiet --json=-");
+    assert_string_equal(commands.note, "one GPU for both: time-sliced without MPS");
+}
+
+static void test_weft_on_gpus(void **state)
+{
+    struct peer_place place = one_rail();
+    struct peer_commands commands;
+    char text[4096];
+
+    (void)state;
+    memset(&commands, 0, sizeof(commands));
+    place.memory = "cuda";
+    assert_int_equal(peer_weft.commands(&bandwidth, &place, 0, &commands), 0);
+    peer_command_text(&commands.client, text, sizeof(text));
+    assert_non_null(strstr(text, "--src=node1:gpu0 --dst=node0:gpu0"));
+    assert_null(strstr(text, "--backend"));
+    assert_string_equal(commands.note, "");
+    assert_true(peer_weft.gpu_memory && peer_nccl.gpu_memory);
+    assert_false(peer_raw.gpu_memory || peer_iperf3.gpu_memory || peer_ucx.gpu_memory);
 }
 
 static int make_folder(void **state)
@@ -372,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_too_long),
         cmocka_unit_test(test_many_rails),
         cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_weft_on_gpus),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

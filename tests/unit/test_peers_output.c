@@ -175,7 +175,7 @@ static const struct broken {
     {&peer_openmpi, &bandwidth, MPI_MISSING, "2 total processes failed to start"},
     {&peer_openmpi, &bandwidth, "", "weft-mpi printed nothing"},
     {&peer_openmpi, &bandwidth, "--------\nMPI_INIT has failed\n", "MPI_INIT has failed"},
-    {&peer_nccl, &bandwidth, "anything", "nothing of NCCL"},
+    {&peer_nccl, &bandwidth, "anything", "weft pair printed no JSON"},
 };
 
 static void test_broken(void **state)

@@ -83,6 +83,7 @@ enum wf_setting_id {
     WF_SET_BACKGROUND,
     WF_SET_BACKGROUND_INFLIGHT,
     WF_SET_BACKEND,
+    WF_SET_NCCL_LIBRARY, /* nccl_library: text, "" = the usual places */
     WF_SET_SEED,
     WF_SET_SRC,
     WF_SET_DST,
@@ -148,6 +149,19 @@ int wf_config_load_file(struct wf_config *config, const char *path, struct wf_st
  * as not set, and an alias beside its WEFT_ name is not looked at. What the command line has set already stays. */
 int wf_config_load_environment(struct wf_config *config, char *const *environment, const struct wf_log *log,
                                struct wf_status *status);
+
+/*
+ * The variables of other programs, for those who call them and say in their results what was in force. Nothing but
+ * what is asked for by name or by prefix ("NCCL_") is looked at: an environment has secrets, too.
+ */
+typedef void wf_variable_seen(void *context, const char *name, const char *value);
+/* Tells every variable whose name begins with `prefix`; returns how many there are. Not while another thread changes
+ * the environment. */
+int wf_environment_list(const char *prefix, wf_variable_seen *seen, void *context);
+/* NULL: not set, or empty. */
+const char *wf_environment_value(const char *name);
+/* Sets a variable that nobody has set yet, also not to nothing. 1: it has `value` now; 0: the user's stays; -ENOMEM. */
+int wf_environment_offer(const char *name, const char *value);
 
 static inline int64_t wf_config_number(const struct wf_config *config, enum wf_setting_id id)
 {

@@ -262,3 +262,35 @@ int wf_config_load_environment(struct wf_config *config, char *const *environmen
         rc = load_variables(config, environment, status);
     return rc;
 }
+
+/* ------------------------------------------------------------------------------------------- other programs */
+
+int wf_environment_list(const char *prefix, wf_variable_seen *seen, void *context)
+{
+    size_t length = strlen(prefix);
+    char name[128];
+    int count = 0;
+
+    for (char *const *entry = environ; entry && *entry; entry++) {
+        const char *equals = strchr(*entry, '=');
+        if (!equals || strncmp(*entry, prefix, length) != 0)
+            continue;
+        (void)snprintf(name, sizeof(name), "%.*s", (int)(equals - *entry), *entry);
+        seen(context, name, equals + 1);
+        count++;
+    }
+    return count;
+}
+
+const char *wf_environment_value(const char *name)
+{
+    return look_up(environ, name);
+}
+
+int wf_environment_offer(const char *name, const char *value)
+{
+    /* Empty is a value to other programs. */
+    if (getenv(name))
+        return 0;
+    return setenv(name, value, 0) == 0 ? 1 : -ENOMEM;
+}

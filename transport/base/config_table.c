@@ -163,8 +163,12 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                                "back meanwhile, both ways, on the same connection; 0 means none."),
     [WF_SET_BACKGROUND_INFLIGHT] =
         INT(BENCH, "background_inflight", "2", "messages", 1, 1024, "How many of these are outstanding each way."),
-    [WF_SET_BACKEND] = CHOICES(BENCH, "backend", "weft", "weft|null",
-                               "What moves the messages; null moves none and measures the harness itself."),
+    [WF_SET_BACKEND] = CHOICES(BENCH, "backend", "weft", "weft|nccl|null",
+                               "What moves the messages, one or several in turns: NCCL moves those in GPU memory, null "
+                               "moves none and measures the harness itself."),
+    [WF_SET_NCCL_LIBRARY] = TEXT(BENCH, "nccl_library", "",
+                                 "NCCL's library for the backend nccl: a file, or the folder of a libnccl.so.2; empty "
+                                 "means the usual places."),
     [WF_SET_SEED] =
         INT(BENCH, "seed", "42", "", 0, INT64_MAX, "Determines the order of the pairs and the data of the messages."),
     [WF_SET_SRC] = TEXT(BENCH, "src", "node0:host0",

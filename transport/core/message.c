@@ -30,6 +30,8 @@ int wf_message_check(struct weft_context *context, const void *buffer, uint64_t 
     *memory = (struct wf_message_memory){0};
     if (options && options->queue && options->queue->context != context)
         return -EINVAL;
+    if (options && options->registration && options->registration->context != context)
+        return -EINVAL;
     if ((!buffer && length > 0) || length > INT64_MAX)
         return -EINVAL;
     if (options && ((options->flags & ~allowed) || options->timeout_ms < 0))

@@ -73,11 +73,11 @@ void wf_slot_account_fini(struct wf_slot_pool *pool, struct wf_slot_account *acc
     pthread_mutex_unlock(&pool->lock);
 }
 
-struct wf_slot *wf_slot_take(struct wf_slot_pool *pool, struct wf_slot_account *account)
+struct wf_slot *wf_slot_take(struct wf_slot_pool *pool, struct wf_slot_account *account, uint32_t spare)
 {
     struct wf_slot *slot = NULL;
     pthread_mutex_lock(&pool->lock);
-    if (account->count < pool->free_count) {
+    if (account->count + spare < pool->free_count) {
         slot = WF_CONTAINER(wf_list_pop_front(&pool->free), struct wf_slot, link);
         pool->free_count -= 1;
         account->count += 1;

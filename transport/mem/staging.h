@@ -61,8 +61,8 @@ void wf_slot_account_init(struct wf_slot_account *account, void (*tell)(void *co
 /* Gives back what it holds, and wants nothing any more. */
 void wf_slot_account_fini(struct wf_slot_pool *pool, struct wf_slot_account *account);
 
-/* NULL: not now; the account will be told. */
-struct wf_slot *wf_slot_take(struct wf_slot_pool *pool, struct wf_slot_account *account);
+/* NULL: not now; the account will be told. `spare`: what is to be left for others beyond an account's own share. */
+struct wf_slot *wf_slot_take(struct wf_slot_pool *pool, struct wf_slot_account *account, uint32_t spare);
 void wf_slot_give(struct wf_slot *slot);
 
 #endif

@@ -31,7 +31,8 @@
  * lasting: the next event that is recorded in its stream, or the next wait for it, gives it once.
  *
  * There is no kernel: cuModuleLoadData gives CUDA_ERROR_NO_BINARY_FOR_GPU (209), and cuMemGetHandleForAddressRange
- * CUDA_ERROR_NOT_SUPPORTED (801). Nothing of virtual memory management or of memory pools is here.
+ * CUDA_ERROR_NOT_SUPPORTED (801). The calls of virtual memory management and of memory pools are not here; memory such
+ * as they give is, by weft_emulated_map().
  *
  * --- the environment, read once by cuInit (nvmlInit) ---
  *
@@ -97,6 +98,15 @@ WEFT_EMULATED_EXPORT uint64_t weft_emulated_count(const char *what);
  * here. 0, or -EINVAL with a line on stderr and nothing added. After cuInit.
  */
 WEFT_EMULATED_EXPORT int weft_emulated_fault(const char *spec);
+
+/*
+ * Memory as cuMemAddressReserve, cuMemCreate and cuMemMap give it, of `count` mappings side by side in one reservation:
+ * cuMemGetAddressRange tells of the mapping, the attributes of a pointer of the reservation and of no context, and
+ * copies run across. Counts neither as an allocation nor in "allocated", and outlives contexts. 0, -EINVAL, or -ENOMEM.
+ * Unmapping takes the address of the first, and waits for no copy: there must be none.
+ */
+WEFT_EMULATED_EXPORT int weft_emulated_map(int device, const uint64_t *bytes, int count, uint64_t *address);
+WEFT_EMULATED_EXPORT int weft_emulated_unmap(uint64_t address);
 
 /* The device stands still until it is let go on: its streams take what is asked for, and nothing of it is done. When
  * this returns, nothing of its streams moves. Calls that wait for it wait. */

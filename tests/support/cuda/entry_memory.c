@@ -35,7 +35,7 @@ static emu_result free_locked(emu_pointer address)
 
     if (result != EMU_OK)
         return result;
-    if (!block || block->start != address)
+    if (!block || block->start != address || block->reserved != 0)
         return EMU_INVALID_VALUE;
     struct emu_device *device = &emu.devices[block->device];
     emu.synchronised++;
@@ -89,7 +89,9 @@ emu_result cuMemHostRegister_v2(void *base, size_t bytes, unsigned int flags)
     if (result == EMU_OK && emu_ranges_touches(&emu.registered, start, bytes))
         result = EMU_HOST_MEMORY_ALREADY_REGISTERED;
     if (result == EMU_OK &&
-        !emu_ranges_add(&emu.registered, (struct emu_range){start, bytes, context->device, ++emu.next_id}))
+        !emu_ranges_add(
+            &emu.registered,
+            (struct emu_range){.start = start, .bytes = bytes, .device = context->device, .id = ++emu.next_id}))
         result = EMU_OUT_OF_MEMORY;
     if (result == EMU_OK)
         emu.registered_bytes += bytes;
@@ -149,7 +151,7 @@ emu_result cuMemGetAddressRange_v2(emu_pointer *base, size_t *bytes, emu_pointer
 static bool put_attribute(void *out, unsigned int attribute, const struct emu_range *range, emu_pointer address)
 {
     bool device = range && emu_memory_device(range->start) != EMU_HOST;
-    struct CUctx_st *context = range ? &emu.devices[range->device].context : NULL;
+    struct CUctx_st *context = range && range->reserved == 0 ? &emu.devices[range->device].context : NULL;
     unsigned int word = 0;
     uint64_t number = 0;
 
@@ -167,10 +169,14 @@ static bool put_attribute(void *out, unsigned int attribute, const struct emu_ra
         number = range ? range->id : 0;
         break;
     case EMU_POINTER_RANGE_START:
+        number = !range ? 0 : range->reserved != 0 ? range->reserved : range->start;
+        break;
+    case EMU_POINTER_RANGE_SIZE:
+        number = !range ? 0 : range->reserved != 0 ? range->reserved_bytes : range->bytes;
+        break;
     case EMU_POINTER_MAPPING_BASE:
         number = range ? range->start : 0;
         break;
-    case EMU_POINTER_RANGE_SIZE:
     case EMU_POINTER_MAPPING_SIZE:
         number = range ? range->bytes : 0;
         break;

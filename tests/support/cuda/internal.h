@@ -31,6 +31,9 @@ struct emu_range {
     size_t bytes;
     int device;  /* whose memory, or whose context registered it */
     uint64_t id; /* never used again */
+    /* The reservation that a mapping is in; 0: it is an allocation, or registered. */
+    uintptr_t reserved;
+    size_t reserved_bytes;
 };
 
 struct emu_ranges {

@@ -1,6 +1,7 @@
 /* Device memory: addresses that nobody can touch, and their content in a file in memory that only copies reach. */
 #include "internal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -139,7 +140,9 @@ emu_result emu_memory_alloc_locked(struct emu_device *device, size_t bytes, uint
     at = emu_ranges_gap(&device->blocks, device->next, end, bytes, guard);
     if (at == 0)
         at = emu_ranges_gap(&device->blocks, base, end, bytes, guard);
-    if (at == 0 || !emu_ranges_add(&device->blocks, (struct emu_range){at, bytes, device->index, ++emu.next_id}))
+    if (at == 0 ||
+        !emu_ranges_add(&device->blocks,
+                        (struct emu_range){.start = at, .bytes = bytes, .device = device->index, .id = ++emu.next_id}))
         return EMU_OUT_OF_MEMORY;
     device->next = at + bytes + guard < end ? at + bytes + guard : base;
     device->allocated += bytes;
@@ -148,16 +151,90 @@ emu_result emu_memory_alloc_locked(struct emu_device *device, size_t bytes, uint
     return EMU_OK;
 }
 
-void emu_memory_free_locked(struct emu_device *device, struct emu_range *block)
+/* One of the reservation that begins there; NULL: none is left. */
+static struct emu_range *next_mapping_locked(int device, uintptr_t reserved)
+{
+    struct emu_ranges *blocks = &emu.devices[device].blocks;
+
+    for (int i = 0; i < blocks->count; i++)
+        if (blocks->at[i].reserved == reserved)
+            return &blocks->at[i];
+    return NULL;
+}
+
+/* Gives the pages back, and forgets the block. */
+static void drop_locked(struct emu_device *device, struct emu_range *block)
 {
     uintptr_t from = (block->start + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
     uintptr_t to = (block->start + block->bytes) & ~(uintptr_t)(PAGE - 1);
 
     if (to > from)
         madvise(emu_memory_content(device->index, from), to - from, MADV_REMOVE);
+    emu_ranges_remove(&device->blocks, block);
+}
+
+void emu_memory_free_locked(struct emu_device *device, struct emu_range *block)
+{
     device->allocated -= block->bytes;
     emu.allocated -= block->bytes;
-    emu_ranges_remove(&device->blocks, block);
+    drop_locked(device, block);
+}
+
+static int map_locked(struct emu_device *device, const uint64_t *bytes, int count, uint64_t *address)
+{
+    uintptr_t end, at;
+    size_t total = 0;
+
+    for (int i = 0; i < count; i++) {
+        if (bytes[i] == 0 || bytes[i] % PAGE != 0 || bytes[i] > emu.settings.memory)
+            return -EINVAL;
+        total += bytes[i];
+    }
+    if (emu_memory_reserve_locked(device) != EMU_OK)
+        return -ENOMEM;
+    end = (uintptr_t)device->base + device->span;
+    at = emu_ranges_gap(&device->blocks, device->next, end, total, emu.settings.guard);
+    if (at == 0)
+        return -ENOMEM;
+    *address = at;
+    device->next = at + total;
+    for (int i = 0; i < count; i++) {
+        struct emu_range mapping = {.start = at,
+                                    .bytes = bytes[i],
+                                    .device = device->index,
+                                    .id = ++emu.next_id,
+                                    .reserved = (uintptr_t)*address,
+                                    .reserved_bytes = total};
+        if (!emu_ranges_add(&device->blocks, mapping))
+            return -ENOMEM;
+        at += bytes[i];
+    }
+    return 0;
+}
+
+int weft_emulated_map(int device, const uint64_t *bytes, int count, uint64_t *address)
+{
+    int code = -EINVAL;
+
+    pthread_mutex_lock(&emu.lock);
+    if (atomic_load(&emu.ready) && device >= 0 && device < emu.device_count && count > 0)
+        code = map_locked(&emu.devices[device], bytes, count, address);
+    pthread_mutex_unlock(&emu.lock);
+    return code;
+}
+
+int weft_emulated_unmap(uint64_t address)
+{
+    int device = emu_memory_device((uintptr_t)address), code = -EINVAL;
+    struct emu_range *mapping;
+
+    pthread_mutex_lock(&emu.lock);
+    while (device != EMU_HOST && (mapping = next_mapping_locked(device, (uintptr_t)address)) != NULL) {
+        drop_locked(&emu.devices[device], mapping);
+        code = 0;
+    }
+    pthread_mutex_unlock(&emu.lock);
+    return code;
 }
 
 struct emu_range *emu_memory_block_locked(uintptr_t address)
@@ -171,6 +248,19 @@ char *emu_memory_content(int device, uintptr_t address)
     return emu.devices[device].content + (address - (uintptr_t)emu.devices[device].base);
 }
 
+/* How far one can go from `address`: to the end of its range, or of the mappings behind it in one reservation. */
+static size_t left_behind_locked(const struct emu_range *range, uintptr_t address)
+{
+    const struct emu_ranges *blocks = &emu.devices[range->device].blocks;
+    uintptr_t end = range->start + range->bytes;
+
+    while (range->reserved != 0 && range + 1 < blocks->at + blocks->count && range[1].reserved == range->reserved) {
+        range++;
+        end = range->start + range->bytes;
+    }
+    return end - address;
+}
+
 bool emu_memory_place_locked(uintptr_t address, size_t bytes, int *out)
 {
     int device = emu_memory_device(address);
@@ -179,7 +269,7 @@ bool emu_memory_place_locked(uintptr_t address, size_t bytes, int *out)
 
     if (range) {
         *out = device;
-        return bytes <= range->bytes - (address - range->start);
+        return bytes <= left_behind_locked(range, address);
     }
     *out = EMU_NOWHERE;
     return device == EMU_HOST && !emu_ranges_touches(&emu.registered, address, bytes);

@@ -150,8 +150,9 @@ void emu_context_empty_locked(struct CUctx_st *context)
 
     while (context->others)
         bury_stream_locked(context->others);
-    while (device->blocks.count > 0)
-        emu_memory_free_locked(device, &device->blocks.at[0]);
+    for (int i = device->blocks.count - 1; i >= 0; i--)
+        if (device->blocks.at[i].reserved == 0)
+            emu_memory_free_locked(device, &device->blocks.at[i]);
     for (int i = emu.registered.count - 1; i >= 0; i--)
         if (emu.registered.at[i].device == context->device) {
             emu.registered_bytes -= emu.registered.at[i].bytes;

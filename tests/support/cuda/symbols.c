@@ -97,6 +97,7 @@ emu_result cuGetProcAddress_v2(const char *symbol, void **function, int version,
     return EMU_OK;
 }
 
+/* Those that are given here, and some that a fault may be told to give. */
 static const struct {
     emu_result error;
     const char *name, *text;
@@ -111,15 +112,20 @@ static const struct {
     {EMU_INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "no context is current, or it is none"},
     {EMU_NO_BINARY_FOR_GPU, "CUDA_ERROR_NO_BINARY_FOR_GPU", "the image holds no code for the device"},
     {EMU_ECC_UNCORRECTABLE, "CUDA_ERROR_ECC_UNCORRECTABLE", "an error in memory that could not be corrected"},
+    {220, "CUDA_ERROR_NVLINK_UNCORRECTABLE", "an error of NVLink that could not be corrected"},
+    {226, "CUDA_ERROR_CONTAINED", "an error that was contained to the process"},
     {EMU_INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid handle"},
     {EMU_NOT_FOUND, "CUDA_ERROR_NOT_FOUND", "not found"},
     {EMU_NOT_READY, "CUDA_ERROR_NOT_READY", "not done yet"},
+    {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an address that is not the program's"},
+    {702, "CUDA_ERROR_LAUNCH_TIMEOUT", "the launch took too long"},
     {EMU_PEER_ACCESS_ALREADY_ENABLED, "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED", "peer access was enabled before"},
     {EMU_CONTEXT_IS_DESTROYED, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "the context has been destroyed"},
     {EMU_HOST_MEMORY_ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED", "registered before"},
     {EMU_HOST_MEMORY_NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED", "not registered"},
     {EMU_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {EMU_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "not supported"},
+    {911, "CUDA_ERROR_EXTERNAL_DEVICE", "an error of a device outside of CUDA"},
     {EMU_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"},
 };
 

@@ -1,7 +1,8 @@
-/* The CUDA memory kind, on the driver of tests/support/cuda. */
+/* The CUDA memory kind, on the driver of tests/support/cuda, and on GPUs, where there are some. */
 #include "memory_contract.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +15,7 @@
 #include "emulated.h"
 #include "mem/cuda_driver.h"
 
-/* Everything is of the process: the driver is loaded once, and stays. */
+/* Everything is of the process: the driver is loaded once, and stays. The first three are the emulated one's. */
 static struct {
     struct wf_cuda_driver driver;
     __typeof__(weft_emulated_contexts) *contexts;
@@ -24,10 +25,10 @@ static struct {
     wf_cu_result (*set_current)(wf_cu_context context);
     wf_cu_result (*wait_value)(wf_cu_stream stream, wf_cu_memory address, uint32_t value, unsigned int flags);
     wf_cu_context own; /* of the test's, as a user's program has one; NULL: none */
-} emulated;
+} cuda;
 
 /* A stream of the user's; its blocked work waits for a word to reach the next number. */
-struct emulated_stream {
+struct user_stream {
     int device;
     wf_cu_context context;
     wf_cu_stream stream;
@@ -46,22 +47,28 @@ static void look_up(void *library, void *target, const char *name)
     memcpy(target, &found, sizeof(found));
 }
 
-static void load(void)
+static void load(void *library)
 {
     struct wf_status status = {0};
-    void *library = dlopen(EMULATED_CUDA, RTLD_NOW | RTLD_LOCAL);
+
+    if (wf_cuda_driver_open(&cuda.driver, &status))
+        fail_msg("%s", status.text);
+    look_up(library, &cuda.get_current, "cuCtxGetCurrent");
+    look_up(library, &cuda.set_current, "cuCtxSetCurrent");
+    look_up(library, &cuda.wait_value, "cuStreamWaitValue32_v2");
+}
+
+static void load_emulated(void)
+{
+    void *library = dlopen(EMULATED_CUDA, RTLD_NOW | RTLD_LOCAL); /* under its name it is found from now on */
 
     if (!library)
         fail_msg("%s", dlerror());
-    if (wf_cuda_driver_open(&emulated.driver, &status))
-        fail_msg("%s", status.text);
-    assert_true(emulated.driver.emulated);
-    look_up(library, &emulated.contexts, "weft_emulated_contexts");
-    look_up(library, &emulated.count, "weft_emulated_count");
-    look_up(library, &emulated.fault, "weft_emulated_fault");
-    look_up(library, &emulated.get_current, "cuCtxGetCurrent");
-    look_up(library, &emulated.set_current, "cuCtxSetCurrent");
-    look_up(library, &emulated.wait_value, "cuStreamWaitValue32_v2");
+    load(library);
+    assert_true(cuda.driver.emulated);
+    look_up(library, &cuda.contexts, "weft_emulated_contexts");
+    look_up(library, &cuda.count, "weft_emulated_count");
+    look_up(library, &cuda.fault, "weft_emulated_fault");
 }
 
 static void emulated_fault(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -73,21 +80,21 @@ static void emulated_fault(const char *format, ...)
     va_start(arguments, format);
     vsnprintf(spec, sizeof(spec), format, arguments);
     va_end(arguments);
-    assert_int_equal(emulated.fault(spec), 0);
+    assert_int_equal(cuda.fault(spec), 0);
 }
 
 static void *emulated_create(uint64_t seed)
 {
     (void)seed;
-    if (!emulated.count)
-        load();
+    if (!cuda.count)
+        load_emulated();
     return NULL;
 }
 
 static void expect_nothing_left(const char *what)
 {
-    if (emulated.count(what) != 0)
-        fail_msg("left behind: %llu %s", (unsigned long long)emulated.count(what), what);
+    if (cuda.count(what) != 0)
+        fail_msg("left behind: %llu %s", (unsigned long long)cuda.count(what), what);
 }
 
 static void emulated_destroy(void *host)
@@ -98,13 +105,13 @@ static void emulated_destroy(void *host)
     expect_nothing_left("registered");
     expect_nothing_left("allocated");
     expect_nothing_left("pending");
-    for (int i = 0; emulated.contexts(i) >= 0; i++)
-        assert_int_equal(emulated.contexts(i), 0);
+    for (int i = 0; cuda.contexts(i) >= 0; i++)
+        assert_int_equal(cuda.contexts(i), 0);
     emulated_fault("clear");
     emulated_fault("heal");
 }
 
-static void emulated_pass(void *host)
+static void cuda_pass(void *host)
 {
     (void)host;
     sched_yield(); /* the driver's threads do the rest */
@@ -144,10 +151,10 @@ static void emulated_lose(void *host, int device)
 
 /* --- streams of the user's --- */
 
-static void *emulated_stream_create(void *host, int device)
+static void *cuda_stream_create(void *host, int device)
 {
-    const struct wf_cuda_api *api = &emulated.driver.api;
-    struct emulated_stream *stream = calloc(1, sizeof(*stream));
+    const struct wf_cuda_api *api = &cuda.driver.api;
+    struct user_stream *stream = calloc(1, sizeof(*stream));
     wf_cu_context context;
 
     (void)host;
@@ -162,18 +169,17 @@ static void *emulated_stream_create(void *host, int device)
     return stream;
 }
 
-static void in_context(const struct emulated_stream *stream, bool enter)
+static void in_context(const struct user_stream *stream, bool enter)
 {
     wf_cu_context context = stream->context;
 
-    assert_int_equal(
-        enter ? emulated.driver.api.cuCtxPushCurrent(context) : emulated.driver.api.cuCtxPopCurrent(&context), 0);
+    assert_int_equal(enter ? cuda.driver.api.cuCtxPushCurrent(context) : cuda.driver.api.cuCtxPopCurrent(&context), 0);
 }
 
-static void emulated_stream_destroy(void *host, void *handle)
+static void cuda_stream_destroy(void *host, void *handle)
 {
-    const struct wf_cuda_api *api = &emulated.driver.api;
-    struct emulated_stream *stream = handle;
+    const struct wf_cuda_api *api = &cuda.driver.api;
+    struct user_stream *stream = handle;
 
     (void)host;
     in_context(stream, true);
@@ -185,38 +191,38 @@ static void emulated_stream_destroy(void *host, void *handle)
     free(stream);
 }
 
-static void *emulated_stream_handle(void *host, void *handle)
+static void *cuda_stream_handle(void *host, void *handle)
 {
     (void)host;
-    return ((struct emulated_stream *)handle)->stream;
+    return ((struct user_stream *)handle)->stream;
 }
 
-static void emulated_stream_block(void *host, void *handle)
+static void cuda_stream_block(void *host, void *handle)
 {
-    struct emulated_stream *stream = handle;
+    struct user_stream *stream = handle;
 
     (void)host;
     in_context(stream, true);
-    assert_int_equal(
-        emulated.wait_value(stream->stream, (uintptr_t)stream->word, ++stream->blocks, WF_CU_WAIT_VALUE_GEQ), 0);
+    assert_int_equal(cuda.wait_value(stream->stream, (uintptr_t)stream->word, ++stream->blocks, WF_CU_WAIT_VALUE_GEQ),
+                     0);
     in_context(stream, false);
 }
 
-static void emulated_stream_release(void *host, void *handle)
+static void cuda_stream_release(void *host, void *handle)
 {
-    struct emulated_stream *stream = handle;
+    struct user_stream *stream = handle;
 
     (void)host;
     __atomic_fetch_add(stream->word, 1, __ATOMIC_RELEASE);
 }
 
-static void emulated_stream_write(void *host, void *handle, void *to, const void *from, uint64_t bytes)
+static void cuda_stream_write(void *host, void *handle, void *to, const void *from, uint64_t bytes)
 {
-    struct emulated_stream *stream = handle;
+    struct user_stream *stream = handle;
 
     (void)host;
     in_context(stream, true);
-    assert_int_equal(emulated.driver.api.cuMemcpyHtoDAsync((uintptr_t)to, from, bytes, stream->stream), 0);
+    assert_int_equal(cuda.driver.api.cuMemcpyHtoDAsync((uintptr_t)to, from, bytes, stream->stream), 0);
     in_context(stream, false);
 }
 
@@ -225,40 +231,40 @@ static void emulated_stream_write(void *host, void *handle, void *to, const void
 static int emulated_retained(void *host, int device)
 {
     (void)host;
-    return emulated.contexts(device);
+    return cuda.contexts(device);
 }
 
-static void *emulated_current(void *host)
+static void *cuda_current(void *host)
 {
     wf_cu_context context = NULL;
 
     (void)host;
-    assert_int_equal(emulated.get_current(&context), 0);
+    assert_int_equal(cuda.get_current(&context), 0);
     return context;
 }
 
-static void emulated_set_current(void *host, bool own)
+static void cuda_set_current(void *host, bool own)
 {
     (void)host;
     if (own)
-        assert_int_equal(emulated.driver.api.cuDevicePrimaryCtxRetain(&emulated.own, 0), 0);
-    assert_int_equal(emulated.set_current(own ? emulated.own : NULL), 0);
-    if (!own && emulated.own) {
-        assert_int_equal(emulated.driver.api.cuDevicePrimaryCtxRelease(0), 0);
-        emulated.own = NULL;
+        assert_int_equal(cuda.driver.api.cuDevicePrimaryCtxRetain(&cuda.own, 0), 0);
+    assert_int_equal(cuda.set_current(own ? cuda.own : NULL), 0);
+    if (!own && cuda.own) {
+        assert_int_equal(cuda.driver.api.cuDevicePrimaryCtxRelease(0), 0);
+        cuda.own = NULL;
     }
 }
 
 static uint64_t emulated_waits(void *host)
 {
     (void)host;
-    return emulated.count("synchronise");
+    return cuda.count("synchronise");
 }
 
 static uint64_t emulated_copies(void *host, int device)
 {
     (void)host, (void)device;
-    return emulated.count("copies");
+    return cuda.count("copies");
 }
 
 const struct memory_kind memory_emulated = {
@@ -268,21 +274,61 @@ const struct memory_kind memory_emulated = {
     .seeds = 1,
     .create = emulated_create,
     .destroy = emulated_destroy,
-    .pass = emulated_pass,
+    .pass = cuda_pass,
     .fail_copy = emulated_fail_copy,
     .refuse_piece = emulated_refuse_piece,
     .fail_alloc = emulated_fail_alloc,
     .fail_pin = emulated_fail_pin,
     .lose = emulated_lose,
-    .stream_create = emulated_stream_create,
-    .stream_destroy = emulated_stream_destroy,
-    .stream_handle = emulated_stream_handle,
-    .stream_block = emulated_stream_block,
-    .stream_release = emulated_stream_release,
-    .stream_write = emulated_stream_write,
+    .stream_create = cuda_stream_create,
+    .stream_destroy = cuda_stream_destroy,
+    .stream_handle = cuda_stream_handle,
+    .stream_block = cuda_stream_block,
+    .stream_release = cuda_stream_release,
+    .stream_write = cuda_stream_write,
     .retained = emulated_retained,
-    .current = emulated_current,
-    .set_current = emulated_set_current,
+    .current = cuda_current,
+    .set_current = cuda_set_current,
     .waits = emulated_waits,
     .copies = emulated_copies,
+};
+
+/* --- GPUs --- */
+
+static int gpu_probe(struct wf_status *status)
+{
+    struct wf_cuda_driver driver;
+    int result = wf_cuda_driver_open(&driver, status);
+    bool emulated = !result && driver.emulated;
+
+    if (!result)
+        wf_cuda_driver_close(&driver);
+    return emulated ? wf_fail(status, -ENODEV, "the driver of this machine is emulated") : result;
+}
+
+static void *gpu_create(uint64_t seed)
+{
+    (void)seed;
+    if (!cuda.driver.library)
+        load(dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL));
+    return NULL;
+}
+
+const struct memory_kind memory_gpu = {
+    .name = "gpu",
+    .ops = &wf_memory_cuda,
+    .threads = true,
+    .real = true,
+    .seeds = 1,
+    .probe = gpu_probe,
+    .create = gpu_create,
+    .pass = cuda_pass,
+    .stream_create = cuda_stream_create,
+    .stream_destroy = cuda_stream_destroy,
+    .stream_handle = cuda_stream_handle,
+    .stream_block = cuda_stream_block,
+    .stream_release = cuda_stream_release,
+    .stream_write = cuda_stream_write,
+    .current = cuda_current,
+    .set_current = cuda_set_current,
 };

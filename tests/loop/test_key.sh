@@ -1,0 +1,114 @@
+#!/bin/bash
+# test_key.sh: 'weft key' makes keys that work; they never show up anywhere else; who listens without one is warned.
+. "$(dirname "$0")/loop_lib.sh"
+limit=30
+umask 077
+
+# ---- weft key
+weft key
+pass_if "weft key: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "weft key: a comment and a key: $(wc -l <out) lines" [ "$(wc -l <out)" -eq 2 ]
+pass_if "weft key: 64 digits" grep -Eqx '[0-9a-f]{64}' out
+pass_if "weft key: nothing on standard error: $(cat err)" [ ! -s err ]
+cp out one.key
+weft key
+cp out other.key
+pass_if "two keys are alike" [ "$(tail -n 1 one.key)" != "$(tail -n 1 other.key)" ]
+weft key --size 4
+pass_if "weft key with arguments: status $status" [ "$status" -eq 2 ]
+weft key --help
+pass_if "weft key --help: status $status: $(cat out)" grep -q 'weft key >FILE' out
+secret=$(tail -n 1 one.key)
+
+# ---- two nodes
+# Starts a server; its port in $port, what it says in `served` (standard output) and `serving` (standard error).
+serve() { # ADDRESS ARGUMENTS...
+    local address=$1
+    shift
+    port=$(free_port)
+    : >served
+    "$WEFT" pair --listen "$address$port" --connect-timeout 20 --rails 127.0.1.1 "$@" >served 2>serving </dev/null &
+    server=$!
+    for _ in $(seq 500); do
+        grep -q 'waits on port' served serving && return
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.01
+    done
+    fail "no server: $(cat serving)"
+}
+
+stop() {
+    kill "$server" 2>/dev/null
+    wait "$server" 2>/dev/null
+}
+
+connect() { # ARGUMENTS...
+    weft pair --connect "127.0.1.1:$port" --connect-timeout 10 --rails 127.0.1.1 --size 64K -n 2 "$@"
+}
+
+# Neither the key nor a piece of it.
+hidden() { # WHAT
+    pass_if "$1: the key shows" [ "$(cat out err served serving ./*.json 2>/dev/null | grep -c "${secret:8:16}")" -eq 0 ]
+}
+
+serve 127.0.1.1: --set key_file=one.key --set log=debug
+connect --set key_file=one.key --set log=debug --json result.json
+pass_if "the same key: status $status: $(cat err)" [ "$status" -eq 0 ]
+wait "$server"
+pass_if "the same key: the server's status: $(cat serving)" [ $? -eq 0 ]
+pass_if "the file's name is among the settings" grep -q one.key result.json
+pass_if "the invitation names the key file: $(cat served)" grep -q -e '--set key_file=one.key' served
+hidden "the same key"
+
+serve 127.0.1.1: --set key_file=one.key --set log=debug
+connect --set key_file=other.key --set log=debug
+pass_if "another key: status $status" [ "$status" -eq 1 ]
+pass_if "another key: $(cat err)" grep -q 'refused: another key than ours' err
+pass_if "another key, told there: $(cat serving)" grep -q 'refused 127.*another key than ours' serving
+connect
+pass_if "no key: status $status" [ "$status" -eq 1 ]
+pass_if "no key: $(cat err)" grep -q 'the dialling side none' err
+stop
+hidden "another key"
+
+# ---- files that are no use
+weft config --set key_file=one.key
+pass_if "weft config names the file: $(grep key_file out)" grep -q '^key_file  *one.key' out
+hidden "weft config"
+weft pair --local --rails 127.0.1.1 --size 64K -n 1 --set key_file="$secret"
+pass_if "the key for its file: status $status" [ "$status" -eq 2 ]
+hidden "the key for its file"
+WEFT_KEY_FILE=$secret weft config
+pass_if "the same in the environment: status $status" [ "$status" -eq 2 ]
+hidden "the same in the environment"
+chmod 644 one.key
+weft pair --local --rails 127.0.1.1 --size 64K -n 1 --set key_file=one.key
+pass_if "readable by others: status $status" [ "$status" -eq 1 ]
+pass_if "with the mode and the command: $(cat err)" grep -q '0644.*chmod 600 one.key' err
+chmod 600 one.key
+head -c 70 one.key >short.key
+weft pair --local --rails 127.0.1.1 --size 64K -n 1 --set key_file=short.key
+pass_if "half a file: status $status" [ "$status" -eq 2 ]
+pass_if "the file is named: $(cat err)" grep -q 'short.key' err
+hidden "files that are no use"
+
+# ---- the warning
+serve "" --json -
+pass_if "everywhere without a key: one line warns: $(cat serving)" [ "$(grep -c 'warning' serving)" -eq 1 ]
+pass_if "the commands are there: $(cat serving)" [ "$(grep -c 'key_file=weft.key' serving)" -eq 2 ]
+connect
+wait "$server"
+pass_if "none of it on standard output" [ "$(grep -c 'warning\|weft.key' served)" -eq 0 ]
+pass_if "once: $(cat serving)" [ "$(grep -c 'warning' serving)" -eq 1 ]
+pass_if "who connects is not warned: $(cat err)" [ "$(grep -c 'warning' err)" -eq 0 ]
+serve "" --set key_file=one.key
+pass_if "with a key: $(cat serving)" [ "$(grep -c 'warning' serving)" -eq 0 ]
+stop
+serve 127.0.1.1:
+pass_if "on loopback: $(cat serving)" [ "$(grep -c 'warning' serving)" -eq 0 ]
+stop
+weft pair --local --rails 127.0.1.1 --size 64K -n 1
+pass_if "--local: $(cat err)" [ ! -s err ]
+
+pass_if "nobody is left" nothing_left
+finish

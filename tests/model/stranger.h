@@ -1,0 +1,48 @@
+/*
+ * stranger.h: a listening context on the simulated network, and somebody who knows the protocol and talks to it. All is
+ * one thread: whatever the stranger waits for, the host and the network go on meanwhile.
+ */
+#ifndef TESTS_MODEL_STRANGER_H
+#define TESTS_MODEL_STRANGER_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "core/door.h"
+#include "core/session.h"
+#include "sim.h"
+#include "wire/handshake.h"
+#include "wire/seal.h"
+
+/* The host under attack, and the stranger's own engine. */
+struct scene {
+    struct wf_sim *sim;
+    struct weft_context *host;
+    struct wf_engine *engine;
+    struct sockaddr_storage address;
+};
+
+/* `key_file`: the host's, or NULL. */
+void open_scene(struct scene *scene, const char *key_file);
+void close_scene(struct scene *scene);
+/* Lets the host and the network go on for `ns`. */
+void pass(struct scene *scene, int64_t ns);
+
+int call(struct scene *scene);
+void hang_up(struct scene *scene, int fd);
+void send_bytes(struct scene *scene, int fd, const void *bytes, size_t length);
+/* Whatever comes first, at most `room` bytes; 0: the host has hung up. */
+size_t receive_bytes(struct scene *scene, int fd, void *bytes, size_t room);
+void say(struct scene *scene, int fd, const struct wf_setup *setup);
+void hear(struct scene *scene, int fd, struct wf_setup *setup);
+
+/* HELLO like any peer; fills what the host answers. */
+void introduce(struct scene *scene, struct wf_hello *answer);
+/* JOIN of channel 0 of `channels`, up to the host's CHALLENGE; the proof that it wants. */
+int join(struct scene *scene, const struct wf_hello *hello, uint16_t channels, struct wf_setup *proof);
+
+#endif

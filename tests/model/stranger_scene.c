@@ -1,0 +1,151 @@
+/* Somebody who knows the protocol, on the simulated network: see stranger.h. */
+#include "stranger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void open_scene(struct scene *scene, const char *key_file)
+{
+    static struct wf_config config; /* large */
+    struct wf_status status;
+    scene->sim = wf_sim_create(
+        &(struct wf_sim_options){.seed = 7, .buffer_min = 4096, .short_percent = 101, .lag_percent = 101});
+    struct wf_environment environment = {.engine = &wf_engine_sim,
+                                         .engine_host = scene->sim,
+                                         .clock = wf_sim_clock(scene->sim),
+                                         .seed = 7,
+                                         .manual = true};
+    wf_config_init(&config);
+    assert_int_equal(wf_config_set(&config, WF_SET_RAILS, "127.0.1.1", WF_ORIGIN_COMMAND, "test", &status), 0);
+    assert_int_equal(wf_config_set(&config, WF_SET_LOG, "error", WF_ORIGIN_COMMAND, "test", &status), 0);
+    assert_int_equal(wf_config_set(&config, WF_SET_CONNECT_TIMEOUT, "5", WF_ORIGIN_COMMAND, "test", &status), 0);
+    if (key_file)
+        assert_int_equal(wf_config_set(&config, WF_SET_KEY_FILE, key_file, WF_ORIGIN_COMMAND, "test", &status), 0);
+    assert_int_equal(wf_context_create(&config, &environment, &scene->host, &status), 0);
+    assert_int_equal(wf_address_parse("127.0.0.1:5000", 0, true, &scene->address, &status), 0);
+    assert_int_equal(wf_door_listen(scene->host->door, &scene->address, &status), 0);
+    struct wf_engine_limits limits = {.call_bytes = 65536};
+    assert_int_equal(wf_engine_sim.open(scene->sim, &limits, &scene->engine, &status), 0);
+}
+
+void close_scene(struct scene *scene)
+{
+    wf_engine_sim.close(scene->engine);
+    weft_context_destroy(scene->host);
+    wf_sim_destroy(scene->sim);
+}
+
+/* Lets the host and the network go on for `ns`. */
+void pass(struct scene *scene, int64_t ns)
+{
+    for (int64_t until = wf_sim_now(scene->sim) + ns; wf_sim_now(scene->sim) < until;) {
+        for (int i = 0; i < 4; i++) {
+            wf_door_drive(scene->host->door, 0);
+            wf_worker_drive(scene->host->workers[0], 0);
+        }
+        wf_sim_advance(scene->sim, wf_sim_now(scene->sim) + 10 * WF_NS_PER_MS);
+    }
+}
+
+static int64_t finish(struct scene *scene, struct wf_op *op)
+{
+    struct wf_op *done[1];
+    scene->engine->ops->post(scene->engine, op);
+    for (int turn = 0; turn < 1000; turn++) {
+        if (scene->engine->ops->poll(scene->engine, done, 1, 0) == 1)
+            return op->result;
+        pass(scene, 10 * WF_NS_PER_MS);
+    }
+    fail_msg("the host does not answer");
+    return 0;
+}
+
+int call(struct scene *scene)
+{
+    struct wf_op op = {.kind = WF_OP_CONNECT, .address = &scene->address};
+    wf_link_init(&op.link);
+    op.fd = wf_engine_sim.socket(scene->sim, AF_INET, &(struct wf_socket_options){0}, NULL);
+    assert_true(op.fd >= 0);
+    assert_int_equal(scene->engine->ops->attach(scene->engine, op.fd), 0);
+    assert_int_equal(finish(scene, &op), 0);
+    return op.fd;
+}
+
+void hang_up(struct scene *scene, int fd)
+{
+    scene->engine->ops->detach(scene->engine, fd);
+    wf_engine_sim.close_fd(scene->sim, fd);
+}
+
+void send_bytes(struct scene *scene, int fd, const void *bytes, size_t length)
+{
+    struct iovec iov = {(void *)bytes, length};
+    struct wf_op op = {.kind = WF_OP_SEND, .fd = fd, .iov = &iov, .iov_count = 1};
+    wf_link_init(&op.link);
+    assert_int_equal(finish(scene, &op), length);
+}
+
+size_t receive_bytes(struct scene *scene, int fd, void *bytes, size_t room)
+{
+    struct iovec iov = {bytes, room};
+    struct wf_op op = {.kind = WF_OP_RECV, .fd = fd, .iov = &iov, .iov_count = 1};
+    wf_link_init(&op.link);
+    int64_t got = finish(scene, &op);
+    return got > 0 ? (size_t)got : 0;
+}
+
+void say(struct scene *scene, int fd, const struct wf_setup *setup)
+{
+    uint8_t bytes[WF_SETUP_MAX];
+    int length = wf_setup_encode(setup, bytes, sizeof bytes);
+    assert_true(length > 0);
+    send_bytes(scene, fd, bytes, (size_t)length);
+}
+
+void hear(struct scene *scene, int fd, struct wf_setup *setup)
+{
+    uint8_t bytes[WF_SETUP_MAX];
+    size_t have = 0, need = WF_SETUP_PREFIX;
+    while (have < need) {
+        size_t got = receive_bytes(scene, fd, bytes + have, need - have);
+        assert_true(got > 0);
+        have += got;
+        if (have == WF_SETUP_PREFIX)
+            need = (size_t)wf_setup_length(bytes);
+    }
+    assert_int_equal(wf_setup_decode(bytes, have, setup), 0);
+}
+
+/* HELLO like any peer; fills what the host answers. */
+void introduce(struct scene *scene, struct wf_hello *answer)
+{
+    struct wf_setup setup = {.type = WF_SETUP_HELLO};
+    int fd = call(scene);
+    wf_session_hello(scene->host, &setup.hello);
+    say(scene, fd, &setup);
+    hear(scene, fd, &setup);
+    assert_int_equal(setup.type, WF_SETUP_HELLO);
+    *answer = setup.hello;
+    hang_up(scene, fd);
+}
+
+/* JOIN of channel 0 of `channels`, up to the host's CHALLENGE. */
+int join(struct scene *scene, const struct wf_hello *hello, uint16_t channels, struct wf_setup *proof)
+{
+    struct wf_setup setup = {.type = WF_SETUP_JOIN};
+    int fd = call(scene);
+    setup.join = (struct wf_join){.session = hello->session,
+                                  .incarnation = 1,
+                                  .channels = channels,
+                                  .kind = WF_CHANNEL_EXPRESS,
+                                  .granted_frames = 64,
+                                  .granted_bytes = 1 << 20};
+    struct wf_join sent = setup.join;
+    say(scene, fd, &setup);
+    hear(scene, fd, &setup);
+    assert_int_equal(setup.type, WF_SETUP_CHALLENGE);
+    *proof = (struct wf_setup){.type = WF_SETUP_PROOF};
+    assert_int_equal(wf_seal_prove(hello->secret, WF_ROLE_DIALER, &sent, setup.challenge.nonce, proof->proof.proof), 0);
+    return fd;
+}
