@@ -1,7 +1,7 @@
 /*
  * The contract of io/engine.h, clause by clause, on each implementation: epoll and io_uring over loopback, the
- * simulator with many seeds, and around each of them the engine that injects faults. `engine_contract [SEED]` runs the
- * simulator with that seed alone.
+ * simulator with many seeds, and around each of them the engines that inject faults and that encrypt. `engine_contract
+ * [SEED]` runs the simulator with that seed alone.
  */
 #include "engine_contract.h"
 
@@ -83,6 +83,29 @@ static const struct implementation implementations[] = {
      .fault = "short=1",
      .shortens = true},
     {.name = "short sim", .ops = &wf_engine_sim, .simulated = true, .seed = 1, .fault = "short=1", .shortens = true},
+    {.name = "seal around epoll", .ops = &wf_engine_epoll, .seed = 1, .keyed = true},
+    {.name = "seal around uring", .ops = &wf_engine_uring, .seed = 1, .keyed = true},
+    {.name = "seal around uring pinned", .ops = &wf_engine_uring, .pinned = true, .seed = 1, .keyed = true},
+    {.name = "seal around sim", .ops = &wf_engine_sim, .simulated = true, .seed = 1, .keyed = true},
+    {.name = "seal around short epoll",
+     .ops = &wf_engine_epoll,
+     .seed = 1,
+     .fault = "short=1",
+     .shortens = true,
+     .keyed = true},
+    {.name = "seal around short uring",
+     .ops = &wf_engine_uring,
+     .seed = 1,
+     .fault = "short=1",
+     .shortens = true,
+     .keyed = true},
+    {.name = "seal around short sim",
+     .ops = &wf_engine_sim,
+     .simulated = true,
+     .seed = 1,
+     .fault = "short=1",
+     .shortens = true,
+     .keyed = true},
 };
 
 enum { IMPLEMENTATIONS = sizeof(implementations) / sizeof(*implementations) };
@@ -107,7 +130,7 @@ static void run_case(void **state)
         print_message("skipped: %s\n", status.text);
         skip();
     }
-    uint64_t last = !of.simulated || run->what->once ? 1 : of.fault ? SEEDS_WITHIN : SEEDS;
+    uint64_t last = !of.simulated || run->what->once ? 1 : of.fault || of.keyed ? SEEDS_WITHIN : SEEDS;
     if (only_seed)
         of.seed = last = only_seed;
     for (; of.seed <= last; of.seed++)

@@ -119,7 +119,8 @@ void does_not_wait_with_work_at_hand(const struct implementation *of)
     task_post(&world, 0, &bulk, WF_OP_SEND, pairs[0].client);
     for (int i = 0; i < 8; i++) /* far from done, and the socket has room */
         assert_int_equal(world.ops->poll(world.engines[0], finished, 1, LONG_NS), 0);
-    assert_in_range(bulk.op.moved, of->shortens ? 1 : 8 * CALL, 9 * CALL);
+    uint64_t least = of->shortens ? !of->keyed : 8 * CALL; /* of a record whose end is missing, nothing has moved */
+    assert_in_range(bulk.op.moved, least, 9 * CALL);
     assert_true(now_ns() - start < LONG_NS / 2);
     world.ops->cancel(world.engines[0], &bulk.op);
     assert_int_equal(world_await(&world, &bulk), -ECANCELED);
@@ -332,7 +333,7 @@ void catches_callers_that_cheat(const struct implementation *of)
         print_message("skipped for a real engine: it does not watch its caller\n");
         skip();
     }
-    if (of->fault) {
+    if (of->fault || of->keyed) {
         print_message("skipped: the simulator watches the engine around it\n");
         skip();
     }

@@ -43,17 +43,30 @@ static void inject_faults(struct world *world)
     assert_string_equal(world->ops->name, of->ops->name);
 }
 
+static void encrypt(struct world *world)
+{
+    world->seal = wf_seal_create();
+    assert_non_null(world->seal);
+    world->ops = wf_seal_around(world->seal, world->ops, world->host);
+    world->host = world->seal;
+    assert_string_equal(world->ops->name, world->of->ops->name);
+}
+
 void world_open(struct world *world, const struct implementation *of, int engines, uint32_t call_bytes)
 {
     *world = (struct world){.of = of, .ops = of->ops, .random_state = of->seed + 1};
     world->give_up_ns = real_now() + GIVE_UP_NS;
     if (of->simulated) {
         struct wf_sim_options options = {.seed = of->seed, .buffer_max = 4096};
+        if (of->keyed) /* a byte of a test is to fit in, and what it is on the wire */
+            options.buffer_min = 2 * (1 + WF_RECORD_OVERHEAD);
         world->host = world->sim = wf_sim_create(&options);
         assert_non_null(world->sim);
     }
     if (of->fault)
         inject_faults(world);
+    if (of->keyed)
+        encrypt(world);
     struct wf_engine_limits limits = {
         .call_bytes = call_bytes, .pinned = of->pinned, .zero_copy = of->zero_copy, .set_up = of->set_up};
     for (; world->engine_count < engines; world->engine_count++) {
@@ -67,6 +80,7 @@ void world_close(struct world *world)
 {
     for (int i = 0; i < world->engine_count; i++)
         world->ops->close(world->engines[i]);
+    wf_seal_destroy(world->seal);
     wf_fault_destroy(world->fault);
     wf_sim_destroy(world->sim);
 }
@@ -216,6 +230,24 @@ void descriptor_close(struct world *world, int fd)
     world->ops->close_fd(world->host, fd);
 }
 
+/* A key for each direction of each pair. */
+static void protect(struct world *world, const struct pair *pair)
+{
+    struct wf_record_key keys[2];
+    for (size_t i = 0; i < sizeof(keys); i++)
+        ((uint8_t *)keys)[i] = (uint8_t)world_random(world);
+    world->ops->detach(world->engines[0], pair->client);
+    assert_int_equal(wf_seal_protect(world->seal, pair->client, &keys[0], &keys[1]), 0);
+    assert_int_equal(wf_seal_protect(world->seal, pair->server, &keys[1], &keys[0]), 0);
+    assert_int_equal(world->ops->attach(world->engines[0], pair->client), 0);
+}
+
+uint64_t pair_wire_bytes(const struct world *world, uint64_t bytes)
+{
+    uint64_t records = (bytes + WF_RECORD_MAX - 1) / WF_RECORD_MAX;
+    return bytes + (world->of->keyed ? records * WF_RECORD_OVERHEAD : 0);
+}
+
 struct pair pair_open(struct world *world, int buffer_bytes)
 {
     /* A few bytes at a time fill a small buffer with hardly anything, and TCP's timers come into play. */
@@ -235,6 +267,8 @@ struct pair pair_open(struct world *world, int buffer_bytes)
     assert_int_equal(world_await(world, &connect), 0);
     pair.server = (int)world_await(world, &accept);
     assert_true(pair.server >= 0);
+    if (world->seal)
+        protect(world, &pair);
     assert_int_equal(world->ops->attach(world->engines[0], pair.server), 0);
     descriptor_close(world, listener);
     return pair;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "io/engine_fault.h"
+#include "io/engine_seal.h"
 #include "sim.h"
 
 #define WORLD_ENTRIES 64
@@ -27,6 +28,7 @@ struct implementation {
     const char *fault;            /* NULL; or it is the engine that injects these faults around `ops` */
     const struct wf_clock *clock; /* of the faults; NULL: the system's, or the simulator's */
     bool shortens;                /* calls may move less than they could */
+    bool keyed;                   /* it is the engine that encrypts around all that, with keys for every pair */
 };
 
 struct world {
@@ -35,6 +37,7 @@ struct world {
     void *host;
     struct wf_sim *sim; /* NULL: real */
     struct wf_fault *fault;
+    struct wf_seal *seal;      /* NULL: nothing is encrypted */
     struct wf_fault_rail rail; /* of everything on 127.0.0.1, for `fault` */
     struct wf_log log;
     struct wf_engine *engines[WORLD_ENGINES];
@@ -80,6 +83,8 @@ struct pair {
 };
 /* Buffers of about `buffer_bytes` (0: whatever). */
 struct pair pair_open(struct world *world, int buffer_bytes);
+/* What `bytes` of one operation, of the engine's own choice of call_bytes, are on the wire. */
+uint64_t pair_wire_bytes(const struct world *world, uint64_t bytes);
 void pair_close(struct world *world, const struct pair *pair);
 /* A listener on 127.0.0.1, attached to engine 0, and where it listens. */
 int listener_open(struct world *world, const char *text, int backlog, struct sockaddr_storage *address);

@@ -105,9 +105,14 @@ static int counted_open(void *host, const struct wf_engine_limits *limits, struc
     return 0;
 }
 
+static struct wf_engine *innermost(struct wf_engine *engine)
+{
+    return wf_fault_within(wf_seal_within(engine));
+}
+
 static bool has_engine(const struct weft_context *context, const struct wf_engine *engine)
 {
-    return wf_fault_within(context->door->engine) == engine || wf_fault_within(context->workers[0]->engine) == engine;
+    return innermost(context->door->engine) == engine || innermost(context->workers[0]->engine) == engine;
 }
 
 /* A context whose first engine is closed is being destroyed: the world no longer turns it. */

@@ -15,9 +15,9 @@ void model_stop_until(struct model_world *world, int node, int64_t until_ns)
     world->faults.stopped_until_ns[node] = context ? until_ns : 0;
     if (!context)
         return;
-    wf_sim_stop(context->door->engine, until_ns != 0);
+    wf_sim_stop(wf_seal_within(context->door->engine), until_ns != 0);
     for (int i = 0; i < context->worker_count; i++)
-        wf_sim_stop(context->workers[i]->engine, until_ns != 0);
+        wf_sim_stop(wf_seal_within(context->workers[i]->engine), until_ns != 0);
 }
 
 bool model_standing_still(const struct model_world *world)

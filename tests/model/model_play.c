@@ -9,7 +9,7 @@ static void rest(struct model_world *world)
     while (wf_sim_now(world->sim) < until && !model_is_lost(world))
         model_drive(world);
     const struct weft_context *context = world->nodes[model_pick(world, 2)].context;
-    int64_t due = context ? wf_sim_timer(context->door->engine) : 0, soon = 5 * WF_NS_PER_MS;
+    int64_t due = context ? wf_sim_timer(wf_seal_within(context->door->engine)) : 0, soon = 5 * WF_NS_PER_MS;
     while (due != WF_NEVER && wf_sim_now(world->sim) < due - soon && !model_is_lost(world)) {
         wf_sim_advance(world->sim, wf_sim_now(world->sim) + WF_NS_PER_MS);
         model_drive(world);

@@ -146,6 +146,7 @@ static void test_defaults(void **state)
         {WF_SET_RAIL_TIMEOUT_MS, "2000", 2000},
         {WF_SET_CRC, "off", 0},
         {WF_SET_CRC_LIMIT, "16", 16},
+        {WF_SET_ENCRYPT, "off", 0},
         {WF_SET_FAULT, "", 0},
         {WF_SET_LOG, "warn", WF_LOG_WARN},
         {WF_SET_ENDPOINTS, "0", 0},

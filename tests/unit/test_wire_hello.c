@@ -588,7 +588,7 @@ static void reasons_have_names(void **state)
 {
     (void)state;
     for (unsigned reason = 0; reason <= UINT16_MAX; reason++) {
-        int known = reason >= WF_DENY_VERSION && reason <= WF_DENY_KEY;
+        int known = reason >= WF_DENY_VERSION && reason <= WF_DENY_ENCRYPT;
         const char *name = wf_deny_name((uint16_t)reason);
         assert_non_null(name);
         assert_int_equal(strcmp(name, wf_deny_name(0)) != 0, known);

@@ -59,6 +59,7 @@ enum wf_setting_id {
     WF_SET_CRC,             /* crc: choice off|on, off */
     WF_SET_CRC_LIMIT,       /* crc_limit: int 16, damaged chunks after which a rail is retired; 0: never */
     WF_SET_KEY_FILE,        /* key_file: text, "" = none; the file with the key that every peer holds */
+    WF_SET_ENCRYPT,         /* encrypt: choice off|on, off; needs key_file */
     WF_SET_CUDA,            /* cuda: choice auto|off|require, auto */
     WF_SET_GPUS,            /* gpus: text, "" = those whose memory is registered; "all", or "0,2,5-7" */
     WF_SET_STAGING,         /* staging: size 64M; pinned memory per GPU and direction */

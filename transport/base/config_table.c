@@ -112,6 +112,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         TEXT(LIBRARY, "key_file", "",
              "The file with the key that every peer has to hold (weft key makes one), readable by its owner alone; "
              "empty lets everybody connect."),
+    [WF_SET_ENCRYPT] = CHOICE(LIBRARY, "encrypt", "off", "off|on",
+                              "Whether everything on the channels is encrypted (AES-256-GCM); on needs a key_file, and "
+                              "the same setting at every peer."),
     [WF_SET_CUDA] = CHOICE(LIBRARY, "cuda", "auto", "auto|off|require",
                            "Whether messages may lie in GPU memory; auto where a driver and a GPU are found, require "
                            "fails where they are not."),

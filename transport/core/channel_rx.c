@@ -293,6 +293,11 @@ static void digest(struct wf_channel *channel, int64_t result)
         result = 0;
     else if (result == 0)
         end_of_stream(channel);
+    if (result == -EBADMSG) {
+        WF_REACHED("channel UP: damaged record");
+        damaged(channel, "a record that does not open (setting encrypt)");
+        return;
+    }
     if (result < 0) {
         WF_REACHED("channel UP: error");
         wf_session_lost(session, channel, (int)result, "receiving");

@@ -112,6 +112,7 @@ static void read_tuning(const struct wf_config *config, struct wf_tuning *tuning
         .connect_timeout_ns = wf_config_number(config, WF_SET_CONNECT_TIMEOUT) * WF_NS_PER_S,
         .rail_timeout_ns = wf_config_number(config, WF_SET_RAIL_TIMEOUT_MS) * WF_NS_PER_MS,
         .crc = wf_config_number(config, WF_SET_CRC) == 1,
+        .encrypt = wf_config_number(config, WF_SET_ENCRYPT) == 1,
         .crc_limit = number(config, WF_SET_CRC_LIMIT),
     };
 }
@@ -275,6 +276,10 @@ static int take_key(struct weft_context *context, const struct wf_config *config
 {
     const char *path = wf_config_text(config, WF_SET_KEY_FILE);
     uint8_t key[WF_KEY_BYTES];
+    if (!path[0] && context->tuning.encrypt) /* whoever asks would be let in and could read all of it */
+        return wf_fail(status, -EINVAL,
+                       "encrypt = on needs a key: set key_file (weft key makes one), the same on every "
+                       "node, or encrypt = off");
     if (!path[0])
         return 0;
     int result = wf_key_file_read(path, key, status);
@@ -361,6 +366,7 @@ static void demolish(struct weft_context *context)
     }
     wf_devices_fini(context);
     wf_engines_destroy(context);
+    wf_seal_destroy(context->seal);
     wf_fault_destroy(context->fault);
     WF_LIST_EACH (link, following, &context->endpoints) {
         free(WF_CONTAINER(link, struct weft_endpoint, link));

@@ -23,6 +23,7 @@
 #include "core/rail.h"
 #include "core/spin.h"
 #include "io/engine_fault.h"
+#include "io/engine_seal.h"
 #include "weft.h"
 #include "wire/hello.h"
 
@@ -52,7 +53,7 @@ struct wf_tuning {
     int socket_buffer, port;
     char congestion[16];
     int64_t spin_ns, timeout_ns, connect_timeout_ns, rail_timeout_ns;
-    bool crc;
+    bool crc, encrypt;
     uint32_t crc_limit;
 };
 
@@ -63,6 +64,7 @@ struct weft_context {
     const struct wf_engine_ops *engine_ops;
     void *engine_host;
     struct wf_fault *fault;                         /* stands around the engine; NULL: no faults are injected */
+    struct wf_seal *seal;                           /* stands around both; NULL: nothing is encrypted */
     struct wf_fault_rail fault_rails[WF_RAILS_MAX]; /* what it knows of the rails */
     bool manual;
     bool simulated; /* not on this machine's network */

@@ -30,6 +30,20 @@ static int choose(struct weft_context *context, const struct wf_config *config, 
     return result < 0 ? wf_fail_prefix(status, "engine = %s", context->engine_ops->name) : 0;
 }
 
+/* What stands around the engine in force: faults, and around them encryption, so that faults meet what is on the wire.
+ */
+static void stand_around(struct weft_context *context)
+{
+    if (context->fault) {
+        context->engine_ops = wf_fault_around(context->fault, context->engine_ops, context->engine_host);
+        context->engine_host = context->fault;
+    }
+    if (context->seal) {
+        context->engine_ops = wf_seal_around(context->seal, context->engine_ops, context->engine_host);
+        context->engine_host = context->seal;
+    }
+}
+
 /* Faults around the engine in force; whoever reads the results is told. */
 static int inject_faults(struct weft_context *context, const char *spec, struct wf_status *status)
 {
@@ -46,8 +60,6 @@ static int inject_faults(struct weft_context *context, const char *spec, struct 
     int result = wf_fault_create(&options, &context->fault, status);
     if (result < 0)
         return result;
-    context->engine_ops = wf_fault_around(context->fault, context->engine_ops, context->engine_host);
-    context->engine_host = context->fault;
     wf_context_fallback(context, "fault: faults are injected: %s", spec);
     wf_log(&context->log, WF_LOG_WARN, "faults are injected, as the setting fault asks: %s", spec);
     return 0;
@@ -57,7 +69,13 @@ int wf_engines_choose(struct weft_context *context, const struct wf_config *conf
 {
     const char *faults = wf_config_text(config, WF_SET_FAULT);
     int result = choose(context, config, status);
-    return result < 0 || !faults[0] ? result : inject_faults(context, faults, status);
+    if (result == 0 && faults[0])
+        result = inject_faults(context, faults, status);
+    if (result == 0 && context->tuning.encrypt && !(context->seal = wf_seal_create()))
+        result = wf_fail(status, -ENOMEM, "encrypt = on: out of memory");
+    if (result == 0)
+        stand_around(context);
+    return result;
 }
 
 /* What was asked for and cannot be had is told, and so is what would change nothing. */
@@ -67,7 +85,9 @@ static void check_zero_copy(struct weft_context *context)
     const struct wf_engine_ops *ops = context->engine_ops;
     if (context->tuning.zero_copy == 0)
         return;
-    if (!ops->zero_copy)
+    if (context->seal)
+        wf_fail(&reason, -EOPNOTSUPP, "they are encrypted (setting encrypt)");
+    else if (!ops->zero_copy)
         wf_fail(&reason, -EOPNOTSUPP, "the engine %s always does", ops->name);
     if (reason.code == 0 && ops->zero_copy(context->engine_host, &reason) == 0) {
         for (int i = 0; i < context->rail_count; i++)
@@ -110,7 +130,9 @@ int wf_engines_create(struct weft_context *context, const struct wf_config *conf
         return result;
     wf_context_fallback(context, "engine: epoll, %s", status->text);
     wf_engines_destroy(context);
-    context->engine_ops = context->fault ? wf_fault_around(context->fault, &wf_engine_epoll, NULL) : &wf_engine_epoll;
+    context->engine_ops = &wf_engine_epoll;
+    context->engine_host = NULL;
+    stand_around(context);
     check_zero_copy(context);
     return create_engines(context, workers, status);
 }

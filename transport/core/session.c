@@ -185,6 +185,7 @@ void wf_session_hello(struct weft_context *context, struct wf_hello *hello)
     const struct wf_tuning *tuning = &context->tuning;
     memset(hello, 0, sizeof *hello);
     hello->version_min = hello->version_max = WF_PROTOCOL_VERSION;
+    hello->features = tuning->encrypt ? WF_FEATURE_ENCRYPT : 0;
     hello->boot_nonce = context->boot_nonce;
     hello->limits = (struct wf_limits){.chunk = tuning->chunk,
                                        .eager = tuning->eager,

@@ -8,7 +8,9 @@
 #include "core/redial.h"
 #include "core/session.h"
 #include "core/talk_parts.h"
+#include "io/engine_seal.h"
 #include "wire/handshake.h"
+#include "wire/seal.h"
 
 #define REMEDY "set key_file to the same key on both"
 #define PATIENCE_NS (10 * WF_NS_PER_S) /* for a whole conversation; less where connect_timeout is */
@@ -156,6 +158,23 @@ struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int
     return talk;
 }
 
+/* What follows on this socket is encrypted, where both sides have agreed on that: each direction under its own key. */
+static int protect(const struct wf_talk *talk, int fd)
+{
+    bool visited = talk->role == WF_TALK_VISITOR;
+    struct wf_record_key keys[2]; /* ours first */
+    const uint8_t *nonce = talk->challenge.nonce, *secret = talk->session->secret;
+    if (!talk->door->context->seal)
+        return 0;
+    int result = wf_seal_key(secret, visited ? WF_ROLE_ACCEPTOR : WF_ROLE_DIALER, &talk->join, nonce, &keys[0]);
+    if (result == 0)
+        result = wf_seal_key(secret, visited ? WF_ROLE_DIALER : WF_ROLE_ACCEPTOR, &talk->join, nonce, &keys[1]);
+    if (result == 0)
+        result = wf_seal_protect(talk->door->context->seal, fd, &keys[0], &keys[1]);
+    explicit_bzero(keys, sizeof keys);
+    return result;
+}
+
 /* The socket belongs to a channel from here on: the talk forgets it before a worker learns of it. */
 static void hand_over(struct wf_talk *talk)
 {
@@ -168,7 +187,9 @@ static void hand_over(struct wf_talk *talk)
     talk->fd = -1;
     if (talk->role == WF_TALK_VISITOR)
         wf_talk_note_rail(talk, fd);
-    int result = wf_session_join(session, &talk->join, talk->granted_frames, talk->granted_bytes, fd);
+    int result = protect(talk, fd);
+    if (result == 0)
+        result = wf_session_join(session, &talk->join, talk->granted_frames, talk->granted_bytes, fd);
     if (result < 0) {
         wf_talk_ops_of(talk)->close_fd(talk->door->context->engine_host, fd);
         wf_talk_fail(talk, result, "a channel could not be joined: %s", wf_strerror(result));

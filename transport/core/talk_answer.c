@@ -70,6 +70,12 @@ void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello)
     if (hello->version_min > WF_PROTOCOL_VERSION || hello->version_max < WF_PROTOCOL_VERSION)
         wf_talk_deny(talk, WF_DENY_VERSION, "protocol version %u is needed here, you speak %u to %u",
                      WF_PROTOCOL_VERSION, hello->version_min, hello->version_max);
+    else if (!(hello->features & WF_FEATURE_ENCRYPT) != !talk->door->context->tuning.encrypt)
+        wf_talk_deny(talk, WF_DENY_ENCRYPT,
+                     "encrypt is %s on the listening side and %s on the dialling side: set it "
+                     "alike on both",
+                     talk->door->context->tuning.encrypt ? "on" : "off",
+                     talk->door->context->tuning.encrypt ? "off" : "on");
     else if (too_many(talk->door->context, other, sizeof other))
         wf_talk_deny(talk, WF_DENY_BUSY, "busy with %.60s (setting peers: %u); try again when that is over", other,
                      talk->door->context->tuning.peers);

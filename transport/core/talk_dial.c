@@ -214,6 +214,10 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
         wf_talk_fail(talk, -EACCES, "leads back to this side: somebody on the way reflects connections");
         return;
     }
+    if (!(hello->features & WF_FEATURE_ENCRYPT) != !talk->door->context->tuning.encrypt) {
+        wf_talk_fail(talk, -EPROTO, "answers about encryption with what it was not asked");
+        return;
+    }
     uint8_t secret[WF_SECRET_BYTES];
     memcpy(secret, hello->secret, sizeof secret);
     if (talk->cover && wf_talk_secret(talk, hello->session, secret) < 0) {

@@ -403,6 +403,7 @@ const char *wf_deny_name(uint16_t reason)
         [WF_DENY_LIMIT] = "a value out of limits",
         [WF_DENY_CLOSING] = "closing",
         [WF_DENY_RETIRED] = "the rail is retired",
+        [WF_DENY_ENCRYPT] = "encryption on one side alone",
         [WF_DENY_KEY] = "no key",
     };
 

@@ -42,6 +42,7 @@ enum wf_deny_reason {
     WF_DENY_CLOSING = 6,
     WF_DENY_RETIRED = 7,  /* the rail has damaged too much to be used again */
     WF_DENY_KEY = 8,      /* one side has a key, the other none */
+    WF_DENY_ENCRYPT = 9,  /* one side encrypts its channels, the other does not */
 };
 
 /* An address as it travels. */
@@ -63,9 +64,11 @@ struct wf_limits {
     uint32_t connections;  /* most connections of a session */
 };
 
+#define WF_FEATURE_ENCRYPT 1u /* everything behind the proofs of a channel is in records (record.h); both sides or none */
+
 struct wf_hello {
     uint16_t version_min, version_max;
-    uint64_t features;       /* 0 */
+    uint64_t features;       /* WF_FEATURE_ bits; others are not looked at */
     uint64_t boot_nonce;     /* of this process: another value is another incarnation */
     uint64_t session;        /* 0 from the dialer; chosen by the acceptor */
     uint8_t secret[WF_SECRET_BYTES]; /* acceptor's answer: what channels prove they know; zero from the dialer, and

@@ -1,0 +1,169 @@
+/* Descriptors as the engine that encrypts sees them. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "io/seal_parts.h"
+
+/* --- create and destroy --- */
+
+static void free_socket(struct wf_seal_socket *socket)
+{
+    if (!socket)
+        return;
+    for (int i = 0; i < WF_SEAL_BATCHES; i++)
+        free(socket->tx.batches[i].bytes);
+    free(socket->rx.bytes);
+    wf_records_destroy(socket->tx.records);
+    wf_records_destroy(socket->rx.records);
+    free(socket);
+}
+
+struct wf_seal *wf_seal_create(void)
+{
+    struct wf_seal *seal = calloc(1, sizeof(*seal));
+    if (!seal)
+        return NULL;
+    pthread_mutex_init(&seal->lock, NULL);
+    for (int i = 0; i < WF_SEAL_BUCKETS; i++)
+        wf_list_init(&seal->sockets[i]);
+    return seal;
+}
+
+void wf_seal_destroy(struct wf_seal *seal)
+{
+    if (!seal)
+        return;
+    for (int i = 0; i < WF_SEAL_BUCKETS; i++) {
+        WF_LIST_EACH (link, following, &seal->sockets[i]) {
+            free_socket(WF_CONTAINER(link, struct wf_seal_socket, link));
+        }
+    }
+    pthread_mutex_destroy(&seal->lock);
+    free(seal);
+}
+
+/* --- what is known of them --- */
+
+/* Lock held. */
+static struct wf_seal_socket *find(struct wf_seal *seal, int fd)
+{
+    WF_LIST_EACH (link, following, &seal->sockets[(unsigned)fd % WF_SEAL_BUCKETS]) {
+        struct wf_seal_socket *socket = WF_CONTAINER(link, struct wf_seal_socket, link);
+        if (socket->fd == fd)
+            return socket;
+    }
+    return NULL;
+}
+
+struct wf_seal_socket *wf_seal_socket_of(struct wf_seal *seal, int fd)
+{
+    pthread_mutex_lock(&seal->lock);
+    struct wf_seal_socket *socket = find(seal, fd);
+    pthread_mutex_unlock(&seal->lock);
+    return socket;
+}
+
+/* A channel of small messages touches the first pages of its buffers only. */
+static struct wf_seal_socket *new_socket(int fd, const struct wf_record_key *tx, const struct wf_record_key *rx)
+{
+    struct wf_seal_socket *socket = calloc(1, sizeof(*socket));
+    if (!socket)
+        return NULL;
+    socket->fd = fd;
+    atomic_init(&socket->tx.ending, 0);
+    socket->tx.records = wf_records_create(tx, true, &wf_record_limits);
+    socket->rx.records = wf_records_create(rx, false, &wf_record_limits);
+    socket->rx.bytes = malloc(WF_SEAL_INPUT);
+    bool good = socket->tx.records && socket->rx.records && socket->rx.bytes;
+    for (int i = 0; i < WF_SEAL_BATCHES; i++) {
+        socket->tx.batches[i].bytes = malloc(WF_SEAL_BATCH_WIRE);
+        good = good && socket->tx.batches[i].bytes;
+    }
+    if (good)
+        return socket;
+    free_socket(socket);
+    return NULL;
+}
+
+int wf_seal_protect(struct wf_seal *seal, int fd, const struct wf_record_key *tx, const struct wf_record_key *rx)
+{
+    struct wf_seal_socket *socket = new_socket(fd, tx, rx);
+    if (!socket)
+        return -ENOMEM;
+    pthread_mutex_lock(&seal->lock);
+    wf_list_push_back(&seal->sockets[(unsigned)fd % WF_SEAL_BUCKETS], &socket->link);
+    pthread_mutex_unlock(&seal->lock);
+    return 0;
+}
+
+static void forget(struct wf_seal *seal, int fd)
+{
+    pthread_mutex_lock(&seal->lock);
+    struct wf_seal_socket *socket = find(seal, fd);
+    if (socket)
+        wf_link_remove(&socket->link);
+    pthread_mutex_unlock(&seal->lock);
+    free_socket(socket);
+}
+
+/* --- what changes for a protected one --- */
+
+void wf_seal_op_shutdown(void *host, int fd)
+{
+    struct wf_seal *seal = host;
+    struct wf_seal_socket *socket = wf_seal_socket_of(seal, fd);
+    if (socket && (atomic_fetch_or(&socket->tx.ending, WF_SEAL_SHUT) & WF_SEAL_LEFT))
+        return; /* whoever sees the last of it leave does it */
+    seal->inner->shutdown(seal->host, fd);
+}
+
+void wf_seal_op_close_fd(void *host, int fd)
+{
+    struct wf_seal *seal = host;
+    forget(seal, fd); /* before: as soon as it is closed, the number may be another's */
+    seal->inner->close_fd(seal->host, fd);
+}
+
+/* --- the rest is the inner engine's --- */
+
+int wf_seal_op_socket(void *host, int family, const struct wf_socket_options *options, bool *bound_device)
+{
+    struct wf_seal *seal = host;
+    return seal->inner->socket(seal->host, family, options, bound_device);
+}
+
+int wf_seal_op_listen(void *host, const struct wf_socket_options *options, int backlog)
+{
+    struct wf_seal *seal = host;
+    return seal->inner->listen(seal->host, options, backlog);
+}
+
+int wf_seal_op_bind_device(void *host, int fd, const char *device)
+{
+    struct wf_seal *seal = host;
+    return seal->inner->bind_device(seal->host, fd, device);
+}
+
+int wf_seal_op_address(void *host, int fd, bool remote, struct sockaddr_storage *out)
+{
+    struct wf_seal *seal = host;
+    return seal->inner->address(seal->host, fd, remote, out);
+}
+
+void wf_seal_op_kill(void *host, int fd)
+{
+    struct wf_seal *seal = host;
+    seal->inner->kill(seal->host, fd);
+}
+
+uint64_t wf_seal_op_retransmits(void *host, int fd)
+{
+    struct wf_seal *seal = host;
+    return seal->inner->retransmits(seal->host, fd);
+}
+
+int wf_seal_op_progress(void *host, int fd, struct wf_progress *out)
+{
+    struct wf_seal *seal = host;
+    return seal->inner->progress(seal->host, fd, out);
+}
