@@ -17,7 +17,7 @@ Builds and tests Weft: the quick tests, a few minutes.
   --only VARIANT  one of: gcc    plain build, in build/
                           asan   address and undefined behaviour sanitizers, in build-asan/
                           tsan   thread sanitizer, in build-tsan/
-                          clang  compiles everything with clang, in build-clang/ (counts as one test)
+                          clang  compiles everything with clang, in build-clang/ (counts as one test), and fuzzes
 
   WEFT_SETUP=auto|print|off  may missing packages be installed: see setup.sh --help
 
@@ -58,12 +58,13 @@ count() {
     passed=$((passed + ok)) skipped=$((skipped + left_out)) failed=$((failed + ran - ok - left_out))
 }
 
-# run VARIANT FOLDER LEFT_OUT: the tests of a build, without those that carry the label LEFT_OUT.
+# run VARIANT FOLDER LEFT_OUT ONLY: the tests of a build, without those that carry the label LEFT_OUT; with ONLY, a
+# pattern, just those whose name it fits.
 run() {
     local folder=$root/$2 junit=$root/$2/junit.xml before=$failed status
     rm -f -- "$junit"
     "${prefix[@]}" ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 2 --timeout "$timeout" \
-        -L "$labels" ${3:+-LE "^$3\$"} --output-junit "$junit" </dev/null
+        -L "$labels" ${3:+-LE "^$3\$"} ${4:+-R "$4"} --output-junit "$junit" </dev/null
     status=$?
     [[ -f $junit ]] && count "$junit"
     if ((status && failed == before)); then
@@ -93,12 +94,13 @@ variant() {
         build_and_run tsan build-tsan notsan -DWEFT_SANITIZE=thread
         ;;
     clang)
-        printf '== clang (compiles only)\n'
+        printf '== clang\n'
         if ! command -v clang >/dev/null; then
             say 'clang is not here: skipped'
             skipped=$((skipped + 1))
         elif CC=clang build build-clang; then
             passed=$((passed + 1))
+            run clang build-clang '' '^fuzz[.]' # the other tests are the other compiler's
         else
             failed=$((failed + 1))
         fi

@@ -72,6 +72,12 @@ have_sanitizer() {
     compgen -G "/usr/lib*/lib$1.so.*" >/dev/null || compgen -G "/usr/lib/*-linux-gnu/lib$1.so.*" >/dev/null
 }
 
+# Distributions pack the libraries of clang's sanitizers apart, libFuzzer among them.
+have_libfuzzer() {
+    printf '#include <stddef.h>\nint LLVMFuzzerTestOneInput(const unsigned char *d, size_t n) { return d && n > 9; }\n' |
+        clang -fsanitize=fuzzer,address -x c -o /dev/null - >/dev/null 2>&1
+}
+
 # need WHAT APT DNF CHECK...: adds what the check does not find to the lists of what is missing.
 need() {
     local what=$1 apt=$2 dnf=$3
@@ -115,6 +121,7 @@ find_optional() {
     need 'liburing (the io_uring engine)' liburing-dev liburing-devel have_library liburing liburing.h
     ((tests)) || return 0
     need 'clang (second compiler of the tests)' 'clang libclang-rt-dev' 'clang compiler-rt' have clang
+    have clang && need 'libFuzzer (fuzzes what strangers can say)' libclang-rt-dev compiler-rt have_libfuzzer
     need 'strace (a test that shows which engine runs)' strace strace have strace
     need 'jq (the test of weft peers)' jq jq have jq
     need 'iperf3 (weft peers compares with it)' iperf3 iperf3 have iperf3

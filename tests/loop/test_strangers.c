@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -274,6 +275,89 @@ static void two_hundred_strangers(void)
     loop_pair_destroy(&pair);
 }
 
+/* Pages of this process that are in memory. */
+static long resident_pages(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+
+    LOOP_CHECK(file && fscanf(file, "%*d %ld", &pages) == 1, "/proc/self/statm");
+    fclose(file);
+    return pages;
+}
+
+/* Standard error, where the library writes its lines, goes to a file and back. */
+static int begin_capture(int *saved)
+{
+    int fd = memfd_create("log", MFD_CLOEXEC);
+
+    *saved = dup(STDERR_FILENO);
+    LOOP_CHECK(fd >= 0 && *saved >= 0 && dup2(fd, STDERR_FILENO) >= 0, "%s", strerror(errno));
+    return fd;
+}
+
+static void end_capture(int fd, int saved, char *text, size_t room)
+{
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    ssize_t length = pread(fd, text, room - 1, 0);
+    text[length > 0 ? length : 0] = '\0';
+    close(fd);
+}
+
+/* A scan that does not stop: every caller leaves at once, with a reset, so that no port stays taken. */
+static void scan(int port, int callers)
+{
+    struct linger reset = {.l_onoff = 1};
+
+    for (int i = 0; i < callers; i++) {
+        int fd = stranger(port);
+        if (i % 2)
+            send(fd, "\x16\x03\x01\x02\x00\x01", 6, MSG_NOSIGNAL);
+        setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+        close(fd);
+    }
+}
+
+static void ten_thousand_callers(void)
+{
+    enum { FIRST = 500, CALLERS = 10000, MORE_PAGES = 2048, LOG_EVERY_MS = 5000 };
+    char text[16384];
+    int saved, lines = 0;
+    struct loop_pair pair;
+    struct loop_message message;
+
+    loop_pair_create(&pair, "channels=1 window=2 chunk=16K", "channels=1 window=2 chunk=16K connect_timeout=1", 2);
+    int port = weft_listen_port(pair.node[1].context), fds = loop_fds();
+    loop_message_create(&message, 32 * 1024 * 1024 / LOOP_SLOWER, 1);
+    message.recv = loop_recv(pair.node[1].connection, message.sink.data, message.sink.size, 1);
+    message.send = loop_send(pair.node[0].connection, message.source.data, message.source.size, 1);
+    int64_t start = loop_now_ms();
+    int log = begin_capture(&saved);
+    scan(port, FIRST);
+    loop_done(message.recv, 0, message.sink.size);
+    loop_done(message.send, 0, message.sink.size);
+    loop_message_verify(&message);
+    loop_message_destroy(&message);
+    long pages = resident_pages();
+    scan(port, LOOP_COUNT(CALLERS - FIRST, 1000));
+    loop_exchange(pair.node[0].connection, pair.node[1].connection, 70000, 2);
+    for (int64_t limit = loop_now_ms() + 4000 * LOOP_SLOWER;
+         loop_fds() > fds + 2 /* of the capture */ && loop_now_ms() < limit;)
+        loop_sleep_ms(20);
+    int64_t took = loop_now_ms() - start;
+    end_capture(log, saved, text, sizeof(text));
+    for (const char *at = text; (at = strstr(at, "refused ")); at++)
+        lines++;
+    LOOP_CHECK(lines >= 1 && lines <= 1 + took / LOG_EVERY_MS, "%d lines in %lld ms", lines, (long long)took);
+    LOOP_CHECK(strstr(text, "refused 127.0.") || strstr(text, "refused a caller who has left"), "%s", text);
+    LOOP_CHECK(loop_fds() <= fds, "%d descriptors, expected %d", loop_fds(), fds);
+    if (!LOOP_SANITIZED) /* its allocator gives memory back late */
+        LOOP_CHECK(resident_pages() < pages + MORE_PAGES, "%ld pages after %ld", resident_pages(), pages);
+    LOOP_CHECK(loop_failures(pair.node[0].peer) + loop_failures(pair.node[1].peer) == 0, "a channel was lost");
+    loop_pair_destroy(&pair);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
@@ -285,6 +369,7 @@ int main(int argc, char **argv)
         LOOP_CASE(addresses_that_do_not_work, 20),
         LOOP_CASE(rails_and_settings_that_do_not_exist, 20),
         LOOP_CASE(two_hundred_strangers, 60),
+        LOOP_CASE(ten_thousand_callers, 60),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

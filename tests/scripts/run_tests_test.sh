@@ -33,10 +33,11 @@ last_line() { [[ ${output##*$'\n'} == "$1" ]] || fail "$2: last line '${output##
 report "$ok" "$ok" "$left_out"
 tests
 expect_status 0 'all variants'
-last_line '7 passed, 0 failed, 3 skipped' 'all variants'
+last_line '9 passed, 0 failed, 4 skipped' 'all variants'
 calls=$(cat -- "$CALLS")
 [[ $calls == *'build-asan'*'address,undefined'*'build-tsan'*'WEFT_SANITIZE=thread'*'build-clang'* ]] ||
     fail "variants: $calls"
+[[ $calls == *'build-clang'*'-L ^quick$ -R ^fuzz[.]'* ]] || fail "clang fuzzes, and runs nothing else: $calls"
 [[ $calls == *'-L ^quick$ -LE ^noasan$'*'-L ^quick$ -LE ^notsan$'* ]] || fail "labels: $calls"
 
 : >"$CALLS"
@@ -46,7 +47,7 @@ last_line '2 passed, 0 failed, 1 skipped' 'one variant'
 [[ $(cat -- "$CALLS") == *'-L ^(quick|full)$'* ]] || fail '--full chooses the labels'
 tests --only clang
 expect_status 0 'compiled with clang'
-last_line '1 passed, 0 failed, 0 skipped' 'compiled with clang'
+last_line '3 passed, 0 failed, 1 skipped' 'compiled with clang'
 
 report "$ok" "$bad"
 CTEST_STATUS=8 tests --only gcc
@@ -78,7 +79,7 @@ last_line '0 passed, 1 failed, 0 skipped' 'no report'
 report "$ok"
 BROKEN=build-asan tests
 expect_status 1 'a variant that does not build'
-last_line '3 passed, 1 failed, 0 skipped' 'a variant that does not build'
+last_line '4 passed, 1 failed, 0 skipped' 'a variant that does not build'
 
 SETUP_STATUS=1 tests
 expect_status 1 'set-up failed'

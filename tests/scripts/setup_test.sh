@@ -115,6 +115,11 @@ expect_status 0 'clang is optional'
 expect_text 'clang' 'its absence is told'
 setup bash "$root/setup.sh"
 expect_lines 0 'without --tests nobody asks for it'
+program "$machine" clang <<<'[[ $* != *fuzzer* ]]'
+setup bash "$root/setup.sh" --tests
+expect_status 0 'libFuzzer is optional'
+expect_text 'libFuzzer' 'its absence is told'
+expect_text 'libclang-rt-dev' 'its package is told'
 touch "$scratch/lacks_liburing"
 setup bash "$root/setup.sh"
 expect_status 0 'liburing is optional'

@@ -215,7 +215,9 @@ void wf_talk_visit(struct wf_door *door, int fd)
     if (!talk)
         return;
     door->visitors += 1;
-    wf_talk_ops_of(talk)->address(door->context->engine_host, fd, true, &talk->peer);
-    wf_address_text(&talk->peer, true, talk->peer_text, sizeof talk->peer_text);
+    if (wf_talk_ops_of(talk)->address(door->context->engine_host, fd, true, &talk->peer) == 0)
+        wf_address_text(&talk->peer, true, talk->peer_text, sizeof talk->peer_text);
+    else /* a scan resets what it has opened, and the kernel forgets at once who that was */
+        snprintf(talk->peer_text, sizeof talk->peer_text, "a caller who has left");
     wf_talk_read_message(talk);
 }
