@@ -76,11 +76,13 @@ static void what_is_granted_fits_into_slots(void)
         uint64_t copies = wf_sim_memory_counts(devices, 0).copies[WF_COPY_IN];
         wf_sim_memory_freeze(devices, 0, true);
         gpu_message_post(&stuck, HOST, 0, BULK, 1);
-        ASTRAY_UNTIL(wf_sim_memory_counts(devices, 0).copies[WF_COPY_IN] > copies + 4, "no copies begin");
+        ASTRAY_UNTIL(wf_sim_memory_counts(devices, 0).copies[WF_COPY_IN] > copies, "no copies begin");
         loop_sleep_ms(50);
         uint64_t sent = sent_so_far(astray_pair.node[0].peer);
         LOOP_CHECK(sent <= (uint64_t)SLOTS * CHUNK, "%llu bytes were sent for %d slots of a chunk each",
                    (unsigned long long)sent, SLOTS);
+        gpu_exchange(HOST, HOST, LARGE, 2); /* the channels are free for others */
+        gpu_exchange(HOST, 1, LARGE, 3);
         wf_sim_memory_freeze(devices, 0, false);
         gpu_message_finish(&stuck);
         gpu_check_clean();
