@@ -48,7 +48,7 @@ struct wf_talk {
     struct wf_join join;        /* as sent or received */
     struct wf_challenge challenge;
     uint64_t granted_frames, granted_bytes; /* WAITING: the peer's credit */
-    struct wf_talk_cover *cover; /* TLS around it; NULL: none, or not yet */
+    struct wf_talk_cover *cover;            /* TLS around it; NULL: none, or not yet */
     struct wf_op op;
     struct iovec iov;
     uint8_t bytes[WF_SETUP_MAX];
