@@ -116,13 +116,14 @@ static void damage_is_never_delivered(void)
 {
     static const char *const shapes[] = {"chunk=64K", "channels=2 chunk=4K header_pad=64 eager=2000",
                                          "chunk=512K window=2 call=16K first_burst=0"};
+    static const int flips_k[] = {150, 100, 600};
     uint64_t damaged = 0;
     int wrong = 0, failed = 0;
 
     for (int round = 0; round < (loop_world_simulated ? 60 : 6); round++) {
         char settings[256];
         snprintf(settings, sizeof(settings), "encrypt=on crc=off crc_limit=0 log=error fault=seed=%d,flip_every=%dK %s",
-                 round + 1, 400 + (int)draw(400), shapes[round % 3]);
+                 round + 1, flips_k[round % 3] + (int)draw(50), shapes[round % 3]);
         loop_note("round %d, %s", round, settings);
         loop_pair_create(&pair, with_key(settings), NULL, 1 + round % 2);
         wrong += exchange(&failed);
@@ -131,7 +132,8 @@ static void damage_is_never_delivered(void)
     }
     LOOP_CHECK(wrong == 0, "%d messages came with wrong bytes", wrong);
     LOOP_CHECK(failed == 0, "%d requests failed", failed);
-    LOOP_CHECK(damaged >= (loop_world_simulated ? 20 : 3), "only %llu records were damaged", (unsigned long long)damaged);
+    LOOP_CHECK(damaged >= (loop_world_simulated ? 20 : 3), "only %llu records were damaged",
+               (unsigned long long)damaged);
 }
 
 /* --- a capture --- */
