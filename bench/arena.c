@@ -71,17 +71,14 @@ int bench_populate(void *memory, uint64_t bytes, struct bench_control *control, 
 
 /* ------------------------------------------------------------------------------------------- GPU memory */
 
-static int gpu_failed(struct wf_status *status, const struct weft_error *err, int gpu)
-{
-    return wf_fail(status, err->code ? err->code : -EIO, "GPU %d: %s", gpu, err->text);
-}
-
-static int gpu_copy(const struct bench_arena *arena, int gpu, void *to, const void *from, uint64_t bytes,
+static int gpu_copy(const struct bench_arena *arena, void *to, const void *from, uint64_t bytes,
                     struct wf_status *status)
 {
     struct weft_error err = {0};
 
-    return weft_gpu_copy(arena->context, to, from, bytes, &err) ? gpu_failed(status, &err, gpu) : 0;
+    if (weft_gpu_copy(arena->context, to, from, bytes, &err) == 0)
+        return 0;
+    return wf_fail(status, err.code ? err.code : -EIO, "filling or comparing buffers: %s", err.text);
 }
 
 /* In pieces of host memory that the library has no need to pin. */
@@ -92,7 +89,7 @@ static int upload_stream(const struct bench_arena *arena, const struct bench_buf
 
     for (uint64_t at = 0; rc == 0 && at < arena->stream_bytes; at += BENCH_PIECE) {
         uint64_t length = arena->stream_bytes - at < BENCH_PIECE ? arena->stream_bytes - at : BENCH_PIECE;
-        rc = gpu_copy(arena, place->gpu, place->stream + at, arena->stream + at, length, status);
+        rc = gpu_copy(arena, place->stream + at, arena->stream + at, length, status);
         if (rc == 0)
             rc = bench_control_check(control, status);
     }
@@ -108,7 +105,7 @@ static int allocate(const struct bench_arena *arena, int gpu, uint64_t bytes, ui
     if (bytes == 0)
         return 0;
     if (weft_gpu_alloc(arena->context, gpu, bytes, &memory, &err) != 0)
-        return wf_fail(status, err.code ? err.code : -EIO, "GPU %d, %s of buffers: %s", gpu,
+        return wf_fail(status, err.code ? err.code : -EIO, "%s of buffers: %s",
                        bench_human_bytes(bytes, text, sizeof(text)), err.text);
     *out = memory;
     return 0;
@@ -263,7 +260,7 @@ int bench_arena_poison(const struct bench_arena *arena, uint32_t place, uint8_t 
     for (uint64_t at = 0; rc == 0 && at < bytes; at += step) {
         uint64_t length = bytes - at < step ? bytes - at : step;
         if (gpu >= 0)
-            rc = gpu_copy(arena, gpu, landing + at, arena->bounce, length, status);
+            rc = gpu_copy(arena, landing + at, arena->bounce, length, status);
         else
             memset(landing + at, BENCH_POISON, length);
         if (rc == 0)
@@ -281,5 +278,5 @@ int bench_arena_look(const struct bench_arena *arena, uint32_t place, const uint
     if (*bytes > most)
         *bytes = most;
     *out = gpu >= 0 ? arena->bounce : landing;
-    return gpu >= 0 ? gpu_copy(arena, gpu, arena->bounce, landing, *bytes, status) : 0;
+    return gpu >= 0 ? gpu_copy(arena, arena->bounce, landing, *bytes, status) : 0;
 }

@@ -48,7 +48,34 @@ static void move_ended(struct bench_backend *backend, struct nccl_list *from, bo
 
 static bool can_launch(const struct nccl_lane *lane)
 {
-    return lane->posted.first && !lane->launched.first;
+    return lane->posted.first && lane->under_way < NCCL_LAUNCHES;
+}
+
+static uint32_t *count_of(const struct bench_backend *backend, const struct nccl_operation *operation)
+{
+    return &backend->counts[2 * operation->pair + operation->sends];
+}
+
+/* Moves what the lane launches next from its list of what is posted: all of it, or of an idle lane the first half of
+ * each flow. Counted twice, so that one pass over the list is enough for any number of messages. */
+static void take_next(struct bench_backend *backend, struct nccl_lane *lane)
+{
+    struct nccl_list posted = lane->posted;
+
+    lane->posted = (struct nccl_list){NULL, NULL};
+    for (struct nccl_operation *at = posted.first; at; at = at->next)
+        ++*count_of(backend, at);
+    for (struct nccl_operation *at = posted.first; at; at = at->next)
+        at->share = (*count_of(backend, at) + 1) / 2;
+    for (struct nccl_operation *at = posted.first; at; at = at->next)
+        *count_of(backend, at) = 0;
+    while (posted.first) {
+        struct nccl_operation *operation = take_first(&posted);
+        bool now = lane->under_way || ++*count_of(backend, operation) <= operation->share;
+        append(now ? &lane->next : &lane->posted, operation);
+    }
+    for (struct nccl_operation *at = lane->next.first; at; at = at->next)
+        *count_of(backend, at) = 0;
 }
 
 static int break_down(struct bench_backend *backend, const char *what, const char *why)
@@ -79,7 +106,7 @@ static nccl_result put_operations(const struct bench_backend *backend, const str
     const struct nccl_library *nccl = &backend->library;
     nccl_result result = NCCL_SUCCESS;
 
-    for (const struct nccl_operation *at = lane->posted.first; at && result == NCCL_SUCCESS; at = at->next)
+    for (const struct nccl_operation *at = lane->next.first; at && result == NCCL_SUCCESS; at = at->next)
         result = at->sends ? nccl->Send(at->buffer, at->length, NCCL_UINT8, (int)at->peer, lane->comm, lane->stream)
                            : nccl->Recv(at->buffer, at->length, NCCL_UINT8, (int)at->peer, lane->comm, lane->stream);
     return result;
@@ -89,54 +116,68 @@ static nccl_result put_operations(const struct bench_backend *backend, const str
 static wf_cu_result mark(const struct bench_backend *backend, struct nccl_lane *lane)
 {
     const struct wf_cuda_api *cuda = &backend->cuda.api;
+    struct nccl_launched *launched = &lane->launches[(lane->oldest + lane->under_way++) % NCCL_LAUNCHES];
     wf_cu_context ours;
     wf_cu_result result = cuda->cuCtxPushCurrent(lane->context);
 
+    launched->operations = lane->next;
+    lane->next = (struct nccl_list){NULL, NULL};
     if (result != WF_CU_SUCCESS)
         return result;
-    result = cuda->cuEventRecord(lane->event, lane->stream);
+    result = cuda->cuEventRecord(launched->event, lane->stream);
     cuda->cuCtxPopCurrent(&ours);
-    lane->launched = lane->posted;
-    lane->posted = (struct nccl_list){NULL, NULL};
     return result;
 }
 
 int nccl_launch(struct bench_backend *backend)
 {
     const struct nccl_library *nccl = &backend->library;
-    nccl_result result = nccl->GroupStart(), ended;
+    nccl_result result, ended;
     int rc = 0;
 
-    for (uint32_t i = 0; i < backend->lane_count && result == NCCL_SUCCESS; i++)
+    for (uint32_t i = 0; i < backend->lane_count; i++)
         if (can_launch(&backend->lanes[i]))
-            result = put_operations(backend, &backend->lanes[i]);
+            take_next(backend, &backend->lanes[i]);
+    result = nccl->GroupStart();
+    for (uint32_t i = 0; i < backend->lane_count && result == NCCL_SUCCESS; i++)
+        result = put_operations(backend, &backend->lanes[i]);
     /* Also after an error: a group that was begun has to be ended. */
     ended = nccl->GroupEnd();
     if (result != NCCL_SUCCESS || ended != NCCL_SUCCESS)
         return nccl_failed(backend, "a launch of NCCL's", result != NCCL_SUCCESS ? result : ended);
     for (uint32_t i = 0; i < backend->lane_count && rc == 0; i++) {
         struct nccl_lane *lane = &backend->lanes[i];
-        wf_cu_result marked = can_launch(lane) ? mark(backend, lane) : WF_CU_SUCCESS;
+        wf_cu_result marked = lane->next.first ? mark(backend, lane) : WF_CU_SUCCESS;
         if (marked != WF_CU_SUCCESS)
             rc = cuda_failed(backend, lane, marked);
     }
     return rc;
 }
 
+/* Gives back the launches of a lane that have ended; they do in their order. */
+static void poll_lane(struct bench_backend *backend, struct nccl_lane *lane)
+{
+    while (lane->under_way) {
+        struct nccl_launched *oldest = &lane->launches[lane->oldest];
+        wf_cu_result result = backend->cuda.api.cuEventQuery(oldest->event);
+        if (result == WF_CU_NOT_READY)
+            return;
+        if (result != WF_CU_SUCCESS)
+            cuda_failed(backend, lane, result);
+        move_ended(backend, &oldest->operations, result != WF_CU_SUCCESS);
+        lane->oldest = (lane->oldest + 1) % NCCL_LAUNCHES;
+        lane->under_way--;
+    }
+}
+
+/* Whether something is still under way. */
 static bool poll_lanes(struct bench_backend *backend)
 {
     bool any = false;
 
     for (uint32_t i = 0; i < backend->lane_count; i++) {
-        struct nccl_lane *lane = &backend->lanes[i];
-        wf_cu_result result = lane->launched.first ? backend->cuda.api.cuEventQuery(lane->event) : WF_CU_SUCCESS;
-        if (result == WF_CU_NOT_READY) {
-            any = true;
-            continue;
-        }
-        if (result != WF_CU_SUCCESS)
-            cuda_failed(backend, lane, result);
-        move_ended(backend, &lane->launched, result != WF_CU_SUCCESS);
+        poll_lane(backend, &backend->lanes[i]);
+        any |= backend->lanes[i].under_way > 0;
     }
     return any;
 }
@@ -169,6 +210,7 @@ int nccl_post(struct bench_backend *backend, uint32_t index, bool sends, const s
         return -EAGAIN;
     backend->free = operation->next;
     *operation = *what;
+    operation->pair = index;
     operation->sends = sends;
     operation->place = out;
     src = nccl_rank_of(&backend->ranks, backend->plan, pair->src_node, pair->src);
@@ -236,8 +278,13 @@ static void give_back(struct bench_backend *backend, const bench_request *reques
 static void end_all(struct bench_backend *backend)
 {
     for (uint32_t i = 0; i < backend->lane_count; i++) {
-        move_ended(backend, &backend->lanes[i].launched, true);
-        move_ended(backend, &backend->lanes[i].posted, true);
+        struct nccl_lane *lane = &backend->lanes[i];
+        for (; lane->under_way; lane->under_way--) {
+            move_ended(backend, &lane->launches[lane->oldest].operations, true);
+            lane->oldest = (lane->oldest + 1) % NCCL_LAUNCHES;
+        }
+        move_ended(backend, &lane->next, true);
+        move_ended(backend, &lane->posted, true);
     }
 }
 
@@ -257,8 +304,9 @@ int nccl_wait(struct bench_backend *backend, bench_request *requests, int count,
     (void)count;
     while (!backend->ended.first) {
         bool under_way;
-        if (any_to_launch(backend) && nccl_launch(backend) != 0)
-            end_all(backend);
+        while (any_to_launch(backend))
+            if (nccl_launch(backend) != 0)
+                end_all(backend);
         under_way = poll_lanes(backend);
         if (backend->ended.first)
             break;

@@ -34,8 +34,8 @@ static wf_cu_result make_ready(const struct wf_cuda_api *cuda, struct nccl_lane 
     if (result != WF_CU_SUCCESS)
         return result;
     result = cuda->cuStreamCreate(&lane->stream, WF_CU_STREAM_NON_BLOCKING);
-    if (result == WF_CU_SUCCESS)
-        result = cuda->cuEventCreate(&lane->event, WF_CU_EVENT_DISABLE_TIMING);
+    for (int i = 0; i < NCCL_LAUNCHES && result == WF_CU_SUCCESS; i++)
+        result = cuda->cuEventCreate(&lane->launches[i].event, WF_CU_EVENT_DISABLE_TIMING);
     cuda->cuCtxPopCurrent(&ours);
     return result;
 }
@@ -69,8 +69,9 @@ static void free_lane(struct bench_backend *backend, struct nccl_lane *lane)
     if (!lane->context)
         return;
     if (cuda->cuCtxPushCurrent(lane->context) == WF_CU_SUCCESS) {
-        if (lane->event)
-            cuda->cuEventDestroy(lane->event);
+        for (int i = 0; i < NCCL_LAUNCHES; i++)
+            if (lane->launches[i].event)
+                cuda->cuEventDestroy(lane->launches[i].event);
         if (lane->stream)
             cuda->cuStreamDestroy(lane->stream);
         cuda->cuCtxPopCurrent(&ours);
@@ -243,7 +244,7 @@ static int connect_ranks(struct bench_backend *backend, int timeout_ms, struct w
 static bool any_under_way(const struct bench_backend *backend)
 {
     for (uint32_t i = 0; i < backend->lane_count; i++)
-        if (backend->lanes[i].launched.first)
+        if (backend->lanes[i].under_way)
             return true;
     return false;
 }
@@ -265,6 +266,7 @@ void nccl_backend_close(struct bench_backend *backend)
     nccl_library_close(&backend->library);
     free(backend->lanes);
     free(backend->operations);
+    free(backend->counts);
     free(backend);
 }
 
@@ -298,7 +300,9 @@ int nccl_backend_open(struct bench_link *link, const struct bench_plan *plan, st
         return wf_fail(status, -ENOMEM, "no memory for the nccl backend");
     backend->link = link;
     backend->plan = plan;
-    rc = start(backend, status);
+    backend->counts = calloc(2 * (size_t)plan->pair_count, sizeof(*backend->counts));
+    rc =
+        backend->counts ? start(backend, status) : wf_fail(status, -ENOMEM, "no memory for %u pairs", plan->pair_count);
     if (rc) {
         backend->broken = true;
         nccl_backend_close(backend);

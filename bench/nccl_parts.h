@@ -6,13 +6,15 @@
  * waits for from ever starting. So nothing is launched when it is posted:
  *
  *   - wait() launches, and only when it has no completion left to give back: whatever the caller posts in answer to the
- *     completions of one launch is launched together;
- *   - a rank has one launch under way at a time; what is posted meanwhile goes into its next one;
+ *     completions of a launch is launched together;
+ *   - a launch has equally many messages of every flow of its rank: all that are posted, or, where the rank is idle and
+ *     there are several of each, the first half and then the rest, so that there is always one behind that which runs;
  *   - what all ranks of this process launch at one time is one group of NCCL's.
  *
- * All flows of a rank have equally many iterations and slots, at both ends. So launch k of a rank has part k of each of
- * its flows, and waits for nothing but launch k of its peers; by induction over k all of them end. Completions are
- * given back in the order in which the requests were posted, so the messages of two ranks keep one order at both ends.
+ * So the launch that a rank is at ends with the same message of all its flows, say the t-th. Of all ranks, that with
+ * the least t waits for nothing that its peers have not launched; it ends, and another one has the least. Completions
+ * are given back in the order in which the requests were posted, so the messages of two ranks keep one order at both
+ * ends.
  */
 #ifndef WF_BENCH_NCCL_PARTS_H
 #define WF_BENCH_NCCL_PARTS_H
@@ -28,6 +30,8 @@ struct nccl_operation {
     bench_request *place; /* in the caller's array: where the request is found again */
     void *buffer;
     uint64_t length, tag;
+    uint32_t pair;
+    uint32_t share;      /* of its flow, that goes into the next launch: while that is made */
     uint32_t rank, peer; /* this one's and the other's */
     bool sends;
     bool failed; /* its launch did: see the backend's text */
@@ -38,6 +42,14 @@ struct nccl_list {
     struct nccl_operation *first, *last;
 };
 
+#define NCCL_LAUNCHES 2 /* of a rank at a time: one that runs and one behind it */
+
+/* What runs together. */
+struct nccl_launched {
+    struct nccl_list operations;
+    wf_cu_event event; /* behind them in the stream */
+};
+
 /* A rank of this process. */
 struct nccl_lane {
     uint32_t rank;
@@ -45,11 +57,12 @@ struct nccl_lane {
     wf_cu_device device;
     wf_cu_context context; /* NULL: not retained */
     wf_cu_stream stream;
-    wf_cu_event event;
     nccl_comm comm;
-    struct nccl_list posted;   /* not launched yet */
-    struct nccl_list launched; /* not empty: `event` is behind them in the stream */
-    void *scratch;             /* GPU memory for what connects the ranks */
+    struct nccl_list posted; /* not launched yet */
+    struct nccl_list next;   /* while a launch is made: what it takes */
+    struct nccl_launched launches[NCCL_LAUNCHES];
+    uint32_t oldest, under_way; /* launches, from the oldest on and round */
+    void *scratch;              /* GPU memory for what connects the ranks */
 };
 
 struct bench_backend {
@@ -65,9 +78,10 @@ struct bench_backend {
     uint64_t operation_count;
     struct nccl_operation *free; /* and those that are not in use */
     struct nccl_list ended;
-    bool abandoned; /* a thread of NCCL's may use all of this for ever */
-    bool broken;    /* a launch failed, or the communicators did: they are aborted, not destroyed */
-    char why[200];  /* of the first failure */
+    uint32_t *counts; /* by pair and direction: while a launch is made */
+    bool abandoned;   /* a thread of NCCL's may use all of this for ever */
+    bool broken;      /* a launch failed, or the communicators did: they are aborted, not destroyed */
+    char why[200];    /* of the first failure */
 };
 
 /* The lane whose list an operation of this node is in. */
@@ -87,7 +101,7 @@ int nccl_wait(struct bench_backend *backend, bench_request *requests, int count,
 int nccl_post(struct bench_backend *backend, uint32_t pair, bool sends, const struct nccl_operation *what,
               bench_request *out);
 
-/* Launches what is posted of all lanes that have nothing under way, as one group. 0, or -EIO with `why`. */
+/* Launches what is next of all lanes that have room for it, as one group. 0, or -EIO with `why`. */
 int nccl_launch(struct bench_backend *backend);
 
 int nccl_backend_open(struct bench_link *link, const struct bench_plan *plan, struct bench_backend **out,

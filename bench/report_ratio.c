@@ -13,10 +13,10 @@ static void print_number(double value, const char *format, int width, FILE *out)
         fprintf(out, format, value);
 }
 
-static void print_pair(const double values[2], double ratio, FILE *out)
+static void print_pair(const double values[2], const char *format, double ratio, FILE *out)
 {
-    print_number(values[0], "%10.3f", 10, out);
-    print_number(values[1], "%10.3f", 10, out);
+    print_number(values[0], format, 10, out);
+    print_number(values[1], format, 10, out);
     print_number(ratio, "%8.2f", 8, out);
 }
 
@@ -31,10 +31,10 @@ static void print_ratio(const struct bench_ratio *ratio, bool latency, FILE *out
         return;
     }
     if (!latency) {
-        print_pair(ratio->rate, bench_ratio_rate(ratio), out);
-        print_pair(ratio->aggregate, bench_ratio_aggregate(ratio), out);
+        print_pair(ratio->rate, "%10.3f", bench_ratio_rate(ratio), out);
+        print_pair(ratio->aggregate, "%10.3f", bench_ratio_aggregate(ratio), out);
     }
-    print_pair(ratio->time_us, bench_ratio_time(ratio), out);
+    print_pair(ratio->time_us, "%10.1f", bench_ratio_time(ratio), out);
     fputc('\n', out);
 }
 

@@ -91,7 +91,8 @@ WEFT_API const char *weft_config_get(const struct weft_config *config, const cha
 WEFT_API int weft_context_create(const struct weft_config *config, struct weft_context **out, struct weft_error *err);
 
 /* Closes every peer in an orderly way (waits up to one second for each), then frees everything. Requests and
- * handles of this context are gone afterwards; their memory is not touched again. NULL is allowed. */
+ * handles of this context are gone afterwards; their memory is not touched again. Streams that operations were ordered
+ * in (WEFT_ON_STREAM) should have come to these: they are waited for, one second. NULL is allowed. */
 WEFT_API void weft_context_destroy(struct weft_context *context);
 
 /*

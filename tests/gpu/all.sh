@@ -2,19 +2,20 @@
 # all.sh: everything that wants a GPU, in one call, on a machine that has one and need have nothing else: no second
 # machine, no network, no root.
 #
-#     tests/gpu/all.sh [--build DIR] [--out DIR] [--rails LIST] [--rounds N] [--emulated]
+#     tests/gpu/all.sh [--build DIR] [--out DIR] [--rails LIST] [--rounds N] [--only REGEX] [--emulated]
 #
 #   --build DIR   a tree that is built already; without it this one is configured and built in build/
 #   --out DIR     where the results go (results/gpu-DATE)
 #   --rails LIST  the rails of both nodes, which are on this machine (127.0.1.1,127.0.2.1)
 #   --rounds N    how often what is compared is measured, in turns (3)
+#   --only REGEX  only the steps whose name matches it, as in '^(mps|pair-)'
 #   --emulated    take the emulated driver for a GPU, to try this script out; every result says so
 #
-# It runs the unit and contract tests, the tests of messages with their buffers in GPU memory and with either side in
-# host memory, verified meshes (sizes, patterns, both engines, faults, checksums, little staging, within a node), a short
-# run under compute-sanitizer, and measures pairs and meshes: host to host, GPU to GPU, host to GPU, Weft beside NCCL
-# through an MPS server of its own, half round trips of 8 bytes. What a machine lacks (NCCL, MPS, compute-sanitizer,
-# cmocka) is skipped with its reason.
+# It runs the unit and contract tests, the tests of messages with their buffers in GPU memory and on either side of the
+# bus, verified meshes (sizes, patterns, both engines, faults, checksums, little staging, within a node), a short run
+# under compute-sanitizer, and measures pairs and meshes: host to host, GPU to GPU, host to GPU, Weft beside NCCL through
+# an MPS server of its own, half round trips of 8 bytes, the gather kernel. What a machine lacks (NCCL, MPS,
+# compute-sanitizer, cmocka) is skipped with its reason.
 #
 # The folder of results:
 #   summary.md    the machine, what became of each step, the table of figures, and how they stand to each other
@@ -28,7 +29,7 @@
 set -u
 export PATH=$PATH:/usr/local/cuda/bin
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
-build='' out='' rails=127.0.1.1,127.0.2.1 rounds=3 emulated=0
+build='' out='' rails=127.0.1.1,127.0.2.1 rounds=3 only='' emulated=0
 
 usage() { sed -n '/^#     tests/,/^# It runs/p' "${BASH_SOURCE[0]}" | sed '$d; s/^# \{0,1\}//'; }
 
@@ -45,7 +46,7 @@ while (($#)); do
         usage
         exit 0
         ;;
-    --build | --out | --rails | --rounds)
+    --build | --out | --rails | --rounds | --only)
         (($# > 1)) || wrong_usage "$1 needs a value"
         printf -v "${1#--}" %s "$2"
         shift
@@ -71,8 +72,9 @@ done
 # reason is its last line.
 step() {
     local name=$1 limit=$2 start=$SECONDS rc what reason=''
+    [[ $name =~ $only ]] || return
     shift 2
-    printf '%-34s' "$name"
+    printf '%-48s ' "$name"
     timeout -k 10 "$limit" "$@" >"$out/$name.log" 2>&1 </dev/null
     rc=$?
     case $rc in
@@ -99,7 +101,8 @@ note() { # NAME WHAT SECONDS REASON
 }
 
 skip() { # NAME REASON
-    printf '%-34s' "$1"
+    [[ $1 =~ $only ]] || return
+    printf '%-48s ' "$1"
     note "$1" skipped 0 "$2"
 }
 
@@ -171,14 +174,22 @@ else
     skip unit "no tests are built in $build"
     skip contract "no tests are built in $build"
 fi
-for name in sizes match late cancel storm close kill onesided queue; do
-    for where in cuda mixed; do
-        if [[ -x $build/bin/loop_$name ]]; then
-            step "messages-$name-$where" 600 env LOOP_MEMORY=$where "$build/bin/loop_$name"
-        else
-            skip "messages-$name-$where" "loop_$name is not built"
-        fi
-    done
+# messages WHERE PROGRAM [CASE]: a test of messages with its buffers in GPU memory, or at random there and in host memory.
+messages() {
+    local name=messages-$2-$1${3:+-$3}
+    if [[ -x $build/bin/loop_$2 ]]; then
+        step "$name" 600 env LOOP_MEMORY="$1" "$build/bin/loop_$2" "${@:3}"
+    else
+        skip "$name" "loop_$2 is not built"
+    fi
+}
+for name in sizes match late cancel storm open close many lost onesided; do
+    messages cuda $name
+    messages mixed $name
+done
+# These start processes, and whoever has used a driver cannot fork: each runs alone.
+for name in killed_client_is_followed_by_another killed_server stopped_server stopped_while_idle; do
+    messages cuda kill $name
 done
 
 mesh=(mesh --memory cuda "${endpoints[@]}" -n 3 -w 1)
@@ -200,6 +211,9 @@ if sanitizer=$(command -v compute-sanitizer); then
     step compute-sanitizer 1200 "$sanitizer" --tool memcheck --target-processes all --error-exitcode 99 \
         "$weft" mesh --local --rails "$rails" --memory cuda --endpoints 2 --size 1,64K,3M -n 2 -w 1 --timeout 300 \
         --connect-timeout 300 --log-dir=
+    if [[ -x $build/bin/gpu_kernels ]]; then
+        step compute-sanitizer-kernels 600 "$sanitizer" --tool memcheck --error-exitcode 99 "$build/bin/gpu_kernels"
+    fi
 else
     skip compute-sanitizer 'compute-sanitizer is not here (it comes with the CUDA toolkit)'
 fi
@@ -248,10 +262,10 @@ if ((gpus > 1)); then
 else
     skip mesh-within-node 'one GPU only'
 fi
-if [[ -x $build/bin/gather_speed ]]; then
-    step gather 300 "$build/bin/gather_speed"
+if [[ -x $build/bin/gpu_kernels ]]; then
+    step kernels 300 "$build/bin/gpu_kernels"
 else
-    skip gather 'gather_speed is not built: no program measures the gather kernel here'
+    skip kernels 'gpu_kernels is not built'
 fi
 
 # ---- the summary
@@ -294,8 +308,8 @@ figure() { # STEP BACKEND TEST SIZE COLUMN: isolated
 stands() { # WORDS ONE OTHER WANTED: their ratio, if both are there
     if [[ -n $2 && -n $3 ]]; then
         awk -v words="$1" -v one="$2" -v other="$3" -v wanted="$4" 'BEGIN {
-            printf "| %s | %.4g | %.4g | %.2f | %s | %s |\n", words, one, other, one / other, wanted,
-                one / other >= wanted ? "yes" : "no" }'
+            met = (one / other >= wanted) ? "yes" : "no"
+            printf("| %s | %.4g | %.4g | %.2f | %s | %s |\n", words, one, other, one / other, wanted, met) }'
     else
         printf '| %s | %s | %s | - | %s | not measured |\n' "$1" "${2:--}" "${3:--}" "$4"
     fi
@@ -330,6 +344,11 @@ skipped=$(awk -F'\t' '$2 == "skipped"' "$out/steps.tsv" | wc -l)
         "$(figure pair-weft-nccl nccl bandwidth 67108864 7)" 1.5
     stands 'NCCL over Weft, half round trip of 8 bytes, us' "$(figure latency-weft-nccl nccl latency 8 8)" \
         "$(figure latency-weft-nccl weft latency 8 8)" 1
+    if [[ -s $out/kernels.log ]]; then
+        printf '\n## The gather kernel\n\nBeside a plain copy of the same bytes; 80 %% for pieces of 4 KiB are wanted.\n\n```\n'
+        cat -- "$out/kernels.log"
+        printf '```\n'
+    fi
 } >"$out/summary.md"
 rm -f -- "$out/probe.csv"
 printf '\n%s steps, %s failed, %s skipped: %s\n' "$(wc -l <"$out/steps.tsv")" "$failed" "$skipped" "$out/summary.md"

@@ -302,6 +302,71 @@ static void nothing_ends_under_a_copy(void)
     loop_pair_destroy(&astray_pair);
 }
 
+/* A message that has no slot yet when its session ends gets none after that: its memory is the user's again. */
+static void nothing_is_copied_after_the_end(void)
+{
+    struct loop_message large, small;
+
+    loop_pair_create(&astray_pair, TIGHT " timeout=1 log=error", NULL, 2);
+    gpu_message_post(&large, 0, HOST, 4 * LARGE, 1);
+    loop_sleep_ms(1);
+    for (int rail = 1; rail <= 2; rail++)
+        astray_set_rail(rail, &(struct wf_sim_rail){.down = true});
+    gpu_message_post(&small, HOST, HOST, LARGE, 2);
+    LOOP_CHECK(loop_end(large.send).status < 0, "sent to nobody");
+    loop_buffer_unmap(&large.source); /* a copy from there would end the process */
+    uint64_t copies = wf_sim_memory_counts(devices, 0).copies[WF_COPY_OUT];
+    weft_cancel(small.send);
+    loop_sleep_ms(10);
+    LOOP_CHECK(wf_sim_memory_counts(devices, 0).copies[WF_COPY_OUT] == copies, "copied for a session that is over");
+    LOOP_CHECK(loop_end(small.send).status < 0, "sent to nobody");
+    weft_cancel(large.recv);
+    loop_end(large.recv);
+    weft_cancel(small.recv);
+    loop_end(small.recv);
+    loop_message_destroy(&large);
+    loop_message_destroy(&small);
+    for (int rail = 1; rail <= 2; rail++)
+        astray_set_rail(rail, &(struct wf_sim_rail){0});
+    loop_pair_destroy(&astray_pair);
+}
+
+/* What the sender has been told of is received, also when the session ends before the device has it. */
+static void a_goodbye_waits_for_copies(void)
+{
+    struct loop_message message;
+    struct weft_error err = {0};
+
+    for (size_t i = 0; i < SIZE_COUNT; i++) {
+        for (int early = 0; early < 2; early++) {
+            loop_note("%zu bytes, its receive is posted %s", sizes[i], early ? "before" : "after");
+            if (!early && sizes[i] > SMALL)
+                continue;
+            loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+            message = (struct loop_message){.seed = i};
+            loop_buffer_create_on(&message.source, HOST, sizes[i]);
+            loop_buffer_create_on(&message.sink, 1, sizes[i]);
+            loop_fill(message.source.data, sizes[i], i);
+            wf_sim_memory_slow(devices, 1, 40 * WF_NS_PER_MS, 50 * WF_NS_PER_MS);
+            message.recv = early ? loop_recv(RIGHT, message.sink.data, sizes[i], 1) : NULL;
+            message.send = loop_send(LEFT, message.source.data, sizes[i], 1);
+            loop_done(message.send, 0, sizes[i]);
+            if (!early) {
+                loop_sleep_ms(5);
+                message.recv = loop_recv(RIGHT, message.sink.data, sizes[i], 1);
+            }
+            LOOP_CALL(weft_peer_close(astray_pair.node[0].peer, 20, &err), &err);
+            astray_pair.node[0].peer = NULL;
+            LEFT = NULL;
+            loop_done(message.recv, 0, sizes[i]);
+            loop_message_verify(&message);
+            loop_message_destroy(&message);
+            wf_sim_memory_slow(devices, 1, 2 * WF_NS_PER_US, 60 * WF_NS_PER_US);
+            loop_pair_destroy(&astray_pair);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
@@ -313,6 +378,8 @@ int main(int argc, char **argv)
         LOOP_CASE(slots_that_are_not_pinned, 10),
         LOOP_CASE(a_lost_device_loses_nothing_else, 20),
         LOOP_CASE(nothing_ends_under_a_copy, 20),
+        LOOP_CASE(nothing_is_copied_after_the_end, 10),
+        LOOP_CASE(a_goodbye_waits_for_copies, 20),
         LOOP_CASE(ends_of_all_kinds, 60),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,6 +56,81 @@ static void a_slow_receiver_holds_up_nobody(void)
     beside_a_slow_gpu(true);
 }
 
+static uint64_t sent_so_far(const struct weft_peer *peer)
+{
+    struct weft_rail_stats stats[2];
+    int count = weft_peer_rails(peer, stats, 2);
+    return stats[0].sent_bytes + (count > 1 ? stats[1].sent_bytes : 0);
+}
+
+/* A GPU stands still: no more is granted of a message for it than the slots take, also where the peer's chunks are
+ * smaller than our slots: each takes one, whatever room there is left in it. */
+static void what_is_granted_fits_into_slots(void)
+{
+    enum { CHUNK = 64 * 1024, SLOTS = 8 }; /* half of them: others want some, too */
+    static const char *const receivers[] = {"chunk=64K staging=1M", "chunk=512K staging=8M"};
+    for (int i = 0; i < 2; i++) {
+        struct loop_message stuck;
+        loop_note("64K to %s", receivers[i]);
+        loop_pair_create(&astray_pair, "chunk=64K", receivers[i], 2);
+        uint64_t copies = wf_sim_memory_counts(devices, 0).copies[WF_COPY_IN];
+        wf_sim_memory_freeze(devices, 0, true);
+        gpu_message_post(&stuck, HOST, 0, BULK, 1);
+        ASTRAY_UNTIL(wf_sim_memory_counts(devices, 0).copies[WF_COPY_IN] > copies, "no copies begin");
+        loop_sleep_ms(50);
+        uint64_t sent = sent_so_far(astray_pair.node[0].peer);
+        LOOP_CHECK(sent <= (uint64_t)SLOTS * CHUNK, "%llu bytes were sent for %d slots of a chunk each",
+                   (unsigned long long)sent, SLOTS);
+        gpu_exchange(HOST, HOST, LARGE, 2); /* the channels are free for others */
+        gpu_exchange(HOST, 1, LARGE, 3);
+        wf_sim_memory_freeze(devices, 0, false);
+        gpu_message_finish(&stuck);
+        gpu_check_clean();
+        loop_pair_destroy(&astray_pair);
+    }
+}
+
+/* A GPU stands still, and a message from its memory has all slots that it may: those of other GPUs are still there. */
+static void slots_of_another_gpu(void)
+{
+    enum { LENGTH = 4000 };
+    static const size_t sizes[] = {LENGTH, LARGE};
+    struct weft_registration *registration = NULL;
+    struct loop_message stuck[3];
+    struct loop_buffer far, near;
+    struct weft_request *request = NULL;
+    struct weft_error err = {0};
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    loop_buffer_create_on(&far, HOST, LARGE);
+    loop_buffer_create_on(&near, 1, LARGE);
+    LOOP_CALL(weft_register(astray_pair.node[1].context, far.data, far.size, &registration, &err), &err);
+    uint64_t copies = wf_sim_memory_counts(devices, 0).copies[WF_COPY_OUT];
+    wf_sim_memory_freeze(devices, 0, true);
+    for (uint64_t i = 0; i < 3; i++)
+        gpu_message_post(&stuck[i], 0, HOST, BULK, i);
+    ASTRAY_UNTIL(wf_sim_memory_counts(devices, 0).copies[WF_COPY_OUT] == copies + 8, "copies do not begin");
+    loop_sleep_ms(20);
+    for (int i = 0; i < 2; i++) {
+        int64_t start_ms = loop_now_ms();
+        loop_fill(near.data, sizes[i], 7);
+        LOOP_CHECK(weft_write(LEFT, near.data, sizes[i], weft_registration_key(registration), 0, NULL, &request) == 0,
+                   "a write");
+        loop_done(request, 0, sizes[i]);
+        LOOP_CHECK(loop_now_ms() - start_ms < 30, "a write of %zu bytes from GPU 1 waited for GPU 0: %lld ms", sizes[i],
+                   (long long)(loop_now_ms() - start_ms));
+        LOOP_CHECK(loop_wrong(far.data, sizes[i], 7) < 0, "written wrong");
+    }
+    wf_sim_memory_freeze(devices, 0, false);
+    for (int i = 0; i < 3; i++)
+        gpu_message_finish(&stuck[i]);
+    loop_world_deregister(registration);
+    loop_buffer_unmap(&far);
+    loop_buffer_unmap(&near);
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+}
+
 /* A GPU between two peers; one of them hears nothing any more. The other one goes on, in both directions. */
 static void a_stopped_peer_keeps_no_slots(void)
 {
@@ -185,10 +260,9 @@ int main(int argc, char **argv)
     loop_begin(argc, argv);
     devices = loop_sim_memory();
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(a_slow_sender_holds_up_nobody, 20),
-        LOOP_CASE(a_slow_receiver_holds_up_nobody, 20),
-        LOOP_CASE(a_stopped_peer_keeps_no_slots, 30),
-        LOOP_CASE(one_sided_between_gpus, 20),
+        LOOP_CASE(a_slow_sender_holds_up_nobody, 20),   LOOP_CASE(a_slow_receiver_holds_up_nobody, 20),
+        LOOP_CASE(what_is_granted_fits_into_slots, 20), LOOP_CASE(slots_of_another_gpu, 20),
+        LOOP_CASE(a_stopped_peer_keeps_no_slots, 30),   LOOP_CASE(one_sided_between_gpus, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_gpu_order.c: operations in the order of a stream's work, and memory that is not as it must be. */
+/* test_gpu_order.c: operations in the order of a stream's work. */
 #include "gpu.h"
 
 #include <errno.h>
@@ -11,8 +11,6 @@
 static struct wf_sim_memory *devices;
 static const size_t sizes[] = {1, SMALL, 40000, LARGE};
 #define SIZE_COUNT (sizeof(sizes) / sizeof(sizes[0]))
-
-/* --- streams --- */
 
 /* What a kernel in the stream does: looks at memory, then writes it. */
 struct kernel {
@@ -137,6 +135,109 @@ static void receives_wait_for_their_stream(void)
     loop_pair_destroy(&astray_pair);
 }
 
+/* The sender, who has been told that all is well, says goodbye; the message is still there when it is its turn. */
+static void a_goodbye_waits_for_the_stream(void)
+{
+    struct weft_error err = {0};
+    for (int cancelled = 0; cancelled < 2; cancelled++) {
+        struct loop_message message = {.seed = 90};
+        loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+        loop_buffer_create_on(&message.source, HOST, SMALL);
+        loop_buffer_create_on(&message.sink, 1, SMALL);
+        loop_fill(message.source.data, SMALL, 90);
+        struct wf_sim_stream *stream = wf_sim_stream_create(devices, 1);
+        wf_sim_stream_work(stream, WF_NEVER);
+        message.recv = post(false, &message.sink, stream, 2);
+        message.send = loop_send(LEFT, message.source.data, SMALL, 2);
+        loop_done(message.send, 0, SMALL);
+        LOOP_CALL(weft_peer_close(astray_pair.node[0].peer, 1000, &err), &err);
+        astray_pair.node[0].peer = NULL;
+        LEFT = NULL;
+        loop_sleep_ms(100);
+        if (cancelled)
+            weft_cancel(message.recv);
+        else
+            wf_sim_stream_release(stream);
+        loop_done(message.recv, cancelled ? -ECANCELED : 0, SMALL);
+        if (cancelled)
+            wf_sim_stream_release(stream);
+        else
+            loop_message_verify(&message);
+        until_idle(stream);
+        wf_sim_stream_destroy(stream);
+        loop_message_destroy(&message);
+        loop_pair_destroy(&astray_pair);
+    }
+}
+
+/* The peer closes the connection: a write that waits for its stream ends with it, as one that waits for a slot does. */
+static void a_close_ends_what_waits_for_the_stream(void)
+{
+    static unsigned char there[SMALL];
+    struct weft_registration *registration = NULL;
+    struct weft_request *request = NULL;
+    struct weft_error err = {0};
+    struct loop_buffer buffer;
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    LOOP_CALL(weft_register(astray_pair.node[1].context, there, SMALL, &registration, &err), &err);
+    uint64_t key = weft_registration_key(registration);
+    loop_buffer_create_on(&buffer, 0, SMALL);
+    struct wf_sim_stream *stream = wf_sim_stream_create(devices, 0);
+    wf_sim_stream_work(stream, WF_NEVER);
+    struct weft_options options = {
+        .flags = WEFT_ON_STREAM | WEFT_NOTIFY, .stream = stream, .notify_data = "x", .notify_length = 1};
+    LOOP_CHECK(weft_write(LEFT, buffer.data, SMALL, key, 0, &options, &request) == 0, "a write on a stream");
+    loop_sleep_ms(5);
+    LOOP_CALL(weft_connection_close(RIGHT, 1000, &err), &err);
+    RIGHT = NULL;
+    loop_done(request, -ESHUTDOWN, 0);
+    wf_sim_stream_release(stream);
+    until_idle(stream);
+    wf_sim_stream_destroy(stream);
+    loop_buffer_unmap(&buffer);
+    loop_world_deregister(registration);
+    loop_pair_destroy(&astray_pair);
+}
+
+/* The context goes while work that was in the stream before its operations runs: what stands behind them goes on, and
+ * reads no flag that is not there any more. */
+static void a_context_ends_before_its_streams(void)
+{
+    for (int way = 0; way < 3; way++) {
+        struct loop_buffer source, sink;
+        struct weft_request *request = NULL, *other = NULL;
+        loop_note("%s", way == 0 ? "a send" : way == 1 ? "a receive" : "a receive of what has come");
+        loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+        loop_buffer_create_on(&source, 0, SMALL);
+        loop_buffer_create_on(&sink, 1, SMALL);
+        struct wf_sim_stream *stream = wf_sim_stream_create(devices, way ? 1 : 0);
+        struct kernel after = {.buffer = way ? &sink : &source};
+        wf_sim_stream_work(stream, 50 * WF_NS_PER_MS);
+        request = post(way == 0, way ? &sink : &source, stream, 2);
+        wf_sim_stream_call(stream, run_kernel, &after);
+        if (way == 2) {
+            other = loop_send(LEFT, source.data, SMALL, 2);
+            loop_done(other, 0, SMALL);
+            weft_peer_close(astray_pair.node[0].peer, 10, NULL);
+            astray_pair.node[0].peer = NULL;
+            LEFT = NULL;
+        } else {
+            weft_cancel(request);
+            LOOP_CHECK(loop_end(request).status < 0, "it was cancelled");
+        }
+        loop_buffer_unmap(&source);
+        if (way != 2)
+            loop_buffer_unmap(&sink);
+        struct loop_node node = astray_pair.node[way ? 1 : 0]; /* it ends first: the other one keeps the world */
+        loop_context_end(node.context);
+        LOOP_CHECK(wf_sim_stream_idle(stream) && after.ran, "work after the operation was lost");
+        wf_sim_stream_destroy(stream);
+        loop_context_end(astray_pair.node[way ? 0 : 1].context);
+        loop_buffer_unmap(&sink);
+    }
+}
+
 /* However an operation ends, the stream goes on. */
 static void streams_go_on_after_errors(void)
 {
@@ -186,6 +287,118 @@ static void streams_go_on_after_errors(void)
     loop_pair_destroy(&astray_pair);
 }
 
+/* Writes and reads, plain and as lists: nothing is asked of the peer before the stream has come to them. */
+static void one_sided_in_order(bool reads, bool list, size_t size)
+{
+    struct loop_buffer near, far;
+    struct weft_registration *registration = NULL;
+    struct weft_request *request = NULL;
+    struct weft_completion completion;
+    struct weft_error err = {0};
+    struct weft_piece pieces[2] = {{0, 0, size / 2}, {size / 2, size / 2, size - size / 2}};
+
+    loop_note("a %s of %zu bytes%s", reads ? "read" : "write", size, list ? " as a list" : "");
+    loop_buffer_create_on(&near, 0, size);
+    loop_buffer_create_on(&far, 1, size);
+    LOOP_CALL(weft_register(astray_pair.node[1].context, far.data, size, &registration, &err), &err);
+    uint64_t key = weft_registration_key(registration);
+    loop_set(near.data, size, LOOP_POISON);
+    loop_set(far.data, size, LOOP_POISON);
+    if (reads)
+        loop_fill(far.data, size, 31);
+    struct kernel before = {.buffer = &near, .poisoned = true, .seed = reads ? 0 : 31};
+    struct kernel after = {.buffer = &near, .expected = 31};
+    struct wf_sim_stream *stream = wf_sim_stream_create(devices, 0);
+    struct weft_options options = {.flags = WEFT_ON_STREAM, .stream = stream};
+    wf_sim_stream_work(stream, WF_NEVER);
+    wf_sim_stream_call(stream, run_kernel, &before);
+    int rc = reads  ? list ? weft_read_list(LEFT, near.data, pieces, 2, key, &options, &request)
+                           : weft_read(LEFT, near.data, size, key, 0, &options, &request)
+              : list ? weft_write_list(LEFT, near.data, pieces, 2, key, &options, &request)
+                    : weft_write(LEFT, near.data, size, key, 0, &options, &request);
+    LOOP_CHECK(rc == 0, "on a stream: %s", strerror(-rc));
+    wf_sim_stream_call(stream, run_kernel, &after);
+    LOOP_CHECK(weft_wait(request, 50, &completion) == -ETIMEDOUT, "ended before its time");
+    if (!reads)
+        LOOP_CHECK(loop_differs(far.data, size, LOOP_POISON) < 0, "written before its time");
+    wf_sim_stream_release(stream);
+    loop_done(request, 0, size);
+    LOOP_CHECK(loop_wrong(reads ? near.data : far.data, size, 31) < 0, "wrong bytes");
+    until_idle(stream);
+    LOOP_CHECK(before.ran && !before.wrong && after.ran && !after.wrong, "not in the order of the stream");
+    wf_sim_stream_destroy(stream);
+    loop_world_deregister(registration);
+    loop_buffer_unmap(&near);
+    loop_buffer_unmap(&far);
+}
+
+static void one_sided_waits_for_its_stream(void)
+{
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    for (size_t i = 0; i < 4 * SIZE_COUNT; i++)
+        one_sided_in_order(i % 2, i / 2 % 2, sizes[i / 4]);
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+}
+
+enum ending { DEADLINE, CLOSE, PEER_CLOSE, DESTROY, ENDINGS };
+
+/* Operations that still wait for their stream when their connection, peer or context ends: they end as others do, and
+ * the stream goes on once its own work is done. */
+static void waiting_ones_end(enum ending ending)
+{
+    enum { COUNT = 3 };
+    struct loop_buffer buffers[COUNT];
+    struct kernel after[COUNT];
+    struct wf_sim_stream *streams[COUNT];
+    struct weft_request *requests[COUNT] = {NULL};
+    struct weft_error err = {0};
+    uint64_t key = 0;
+
+    loop_note("ending %d", (int)ending);
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    for (int i = 0; i < COUNT; i++) {
+        loop_buffer_create_on(&buffers[i], 0, LARGE);
+        streams[i] = wf_sim_stream_create(devices, 0);
+        after[i] = (struct kernel){.buffer = &buffers[i]};
+        struct weft_options options = {
+            .flags = WEFT_ON_STREAM, .stream = streams[i], .timeout_ms = ending == DEADLINE ? 20 : 0};
+        wf_sim_stream_work(streams[i], 40 * WF_NS_PER_MS);
+        int rc = i == 0   ? weft_send(LEFT, buffers[i].data, LARGE, 1, &options, &requests[i])
+                 : i == 1 ? weft_recv(LEFT, buffers[i].data, LARGE, 2, &options, &requests[i])
+                          : weft_write(LEFT, buffers[i].data, LARGE, key, 0, &options, &requests[i]);
+        LOOP_CHECK(rc == 0, "posting: %s", strerror(-rc));
+        wf_sim_stream_call(streams[i], run_kernel, &after[i]);
+    }
+    struct loop_node *node = &astray_pair.node[0];
+    if (ending == CLOSE) {
+        weft_connection_close(LEFT, 10, &err);
+        LEFT = NULL;
+    } else if (ending == PEER_CLOSE) {
+        weft_peer_close(node->peer, 10, &err);
+        node->peer = NULL;
+        LEFT = NULL;
+    } else if (ending == DESTROY) {
+        loop_context_end(node->context);
+        *node = (struct loop_node){0};
+    }
+    for (int i = 0; i < COUNT && ending != DESTROY; i++)
+        LOOP_CHECK(loop_end(requests[i]).status < 0, "operation %d ended well", i);
+    for (int i = 0; i < COUNT; i++) {
+        until_idle(streams[i]);
+        LOOP_CHECK(after[i].ran, "work after operation %d was lost", i);
+        wf_sim_stream_destroy(streams[i]);
+        loop_buffer_unmap(&buffers[i]);
+    }
+    loop_pair_destroy(&astray_pair);
+}
+
+static void operations_end_before_their_turn(void)
+{
+    for (int ending = 0; ending < ENDINGS; ending++)
+        waiting_ones_end((enum ending)ending);
+}
+
 /* A pipeline: each message is made by the work before it and used up by the work after. */
 static void many_in_one_stream(void)
 {
@@ -226,111 +439,21 @@ static void many_in_one_stream(void)
     loop_pair_destroy(&astray_pair);
 }
 
-/* --- memory that is not as it must be --- */
-
-static void refused(int rc, int expected, const char *what)
-{
-    LOOP_CHECK(rc == expected, "%s: %d, expected %d", what, rc, expected);
-}
-
-/* Device memory that nobody has registered, or not all of it. */
-static void unregistered_memory(void)
-{
-    struct weft_registration *part = NULL, *host = NULL;
-    struct weft_error err = {0};
-    struct weft_request *request = NULL;
-    struct weft_piece piece = {.local = 0, .remote = 0, .length = 10};
-    static unsigned char there[1000];
-
-    loop_pair_create(&astray_pair, SETTINGS, NULL, 1);
-    unsigned char *memory = wf_sim_memory_take(devices, 0, LARGE);
-    struct weft_context *context = astray_pair.node[0].context;
-    gpu_exchange(0, 0, SMALL, 1);
-    LOOP_CALL(weft_register(astray_pair.node[1].context, there, sizeof there, &host, &err), &err);
-    uint64_t key = weft_registration_key(host);
-    refused(weft_send(LEFT, memory, 10, 1, NULL, &request), -EFAULT, "a send");
-    refused(weft_send(LEFT, memory + 5, LARGE - 5, 1, NULL, &request), -EFAULT, "a large send");
-    refused(weft_recv(LEFT, memory, 10, 1, NULL, &request), -EFAULT, "a receive");
-    refused(weft_write(LEFT, memory, 10, key, 0, NULL, &request), -EFAULT, "a write");
-    refused(weft_read(LEFT, memory, 10, key, 0, NULL, &request), -EFAULT, "a read");
-    refused(weft_write_list(LEFT, memory, &piece, 1, key, NULL, &request), -EFAULT, "a list");
-    refused(weft_recv_notification(LEFT, memory, 10, NULL, &request), -EFAULT, "a notification");
-    LOOP_CALL(weft_register(context, memory + 100, 1000, &part, &err), &err);
-    LOOP_CHECK(weft_registration_kind(part) == WEFT_MEMORY_CUDA, "kind %d", weft_registration_kind(part));
-    refused(weft_send(LEFT, memory + 99, 10, 1, NULL, &request), -EFAULT, "a byte before the registration");
-    refused(weft_send(LEFT, memory + 100, 1001, 1, NULL, &request), -EFAULT, "a byte behind it");
-    struct weft_options options = {.registration = part};
-    refused(weft_send(LEFT, memory + 99, 10, 1, &options, &request), -EINVAL, "not in the registration it names");
-    LOOP_CHECK(weft_send(LEFT, memory + 100, 1000, 1, &options, &request) == 0, "what is registered");
-    loop_done(loop_recv(RIGHT, there, sizeof there, 1), 0, sizeof there);
-    loop_done(request, 0, sizeof there);
-    loop_world_deregister(part);
-    refused(weft_send(LEFT, memory + 100, 10, 1, NULL, &request), -EFAULT, "what was registered");
-    options = (struct weft_options){.flags = WEFT_ON_STREAM};
-    refused(weft_send(LEFT, there, 10, 1, &options, &request), -EINVAL, "host memory in a stream's order");
-    loop_world_deregister(host);
-    wf_sim_memory_give(devices, memory);
-    gpu_check_clean();
-    loop_pair_destroy(&astray_pair);
-}
-
-static void registered_over_two_allocations(void)
-{
-    enum { COUNT = 20, SIZE = 512 };
-    struct weft_registration *registration = NULL;
-    struct weft_error err = {0};
-    unsigned char *parts[COUNT];
-    int spans = 0;
-
-    loop_pair_create(&astray_pair, SETTINGS, NULL, 1);
-    for (int i = 0; i < COUNT; i++)
-        parts[i] = wf_sim_memory_take(devices, 1, SIZE);
-    for (int i = 1; i < COUNT; i++) {
-        int rc = weft_register(astray_pair.node[0].context, parts[i - 1] + 10, SIZE, &registration, &err);
-        LOOP_CHECK(rc == -EINVAL && registration == NULL, "%d: %s", rc, err.text);
-        spans += strstr(err.text, "two allocations") != NULL;
-    }
-    LOOP_CHECK(spans > 0, "no two allocations touch: nothing was tested");
-    for (int i = 0; i < COUNT; i++)
-        wf_sim_memory_give(devices, parts[i]);
-    loop_pair_destroy(&astray_pair);
-}
-
-/* The public calls of those who have no CUDA of their own. */
-static void memory_without_cuda(void)
-{
-    struct weft_gpu_info gpus[8];
-    struct weft_error err = {0};
-    unsigned char there[100], back[100];
-    void *memory = NULL;
-
-    loop_pair_create(&astray_pair, SETTINGS, NULL, 1);
-    struct weft_context *context = astray_pair.node[0].context;
-    LOOP_CHECK(weft_gpu_alloc(context, 77, 100, &memory, &err) == -ENODEV && err.text[0] && !memory, "%s", err.text);
-    wf_sim_memory_fail_alloc(devices, 1, 1);
-    LOOP_CHECK(weft_gpu_alloc(context, 1, 100, &memory, &err) == -ENOMEM && err.text[0] && !memory, "%s", err.text);
-    LOOP_CALL(weft_gpu_alloc(context, 1, 100, &memory, &err), &err);
-    loop_fill(there, sizeof there, 3);
-    LOOP_CALL(weft_gpu_copy(context, memory, there, sizeof there, &err), &err);
-    LOOP_CALL(weft_gpu_copy(context, back, memory, sizeof there, &err), &err);
-    LOOP_CHECK(loop_wrong(back, sizeof back, 3) < 0, "wrong bytes");
-    int count = weft_context_gpus(context, gpus, 8);
-    LOOP_CHECK(count == 3 && gpus[1].index == 1 && gpus[1].in_use && !gpus[2].in_use, "%d GPUs", count);
-    LOOP_CHECK(strstr(weft_context_memory(context), "cuda"), "%s", weft_context_memory(context));
-    weft_gpu_free(context, 1, memory);
-    weft_gpu_free(context, 1, NULL);
-    loop_pair_destroy(&astray_pair);
-}
-
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     devices = loop_sim_memory();
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(sends_wait_for_their_stream, 20), LOOP_CASE(receives_wait_for_their_stream, 20),
-        LOOP_CASE(streams_go_on_after_errors, 20),  LOOP_CASE(many_in_one_stream, 20),
-        LOOP_CASE(unregistered_memory, 10),         LOOP_CASE(registered_over_two_allocations, 10),
-        LOOP_CASE(memory_without_cuda, 10),
+        LOOP_CASE(sends_wait_for_their_stream, 20),
+        LOOP_CASE(receives_wait_for_their_stream, 20),
+        LOOP_CASE(streams_go_on_after_errors, 20),
+        LOOP_CASE(many_in_one_stream, 20),
+        LOOP_CASE(one_sided_waits_for_its_stream, 20),
+        LOOP_CASE(operations_end_before_their_turn, 20),
+        LOOP_CASE(a_goodbye_waits_for_the_stream, 10),
+        LOOP_CASE(a_context_ends_before_its_streams, 10),
+        LOOP_CASE(a_close_ends_what_waits_for_the_stream, 10),
+
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,6 +65,11 @@ pass_if "every one verified" [ "$(grep -c '"wrong_bytes": 0' mesh/mesh.json)" -e
 pass_if "endpoints are GPUs" [ "$(sed 1d mesh/mesh.csv | cut -d, -f7 | sort -u | grep -c '^node[01]:gpu[0-7]$')" -eq 16 ]
 pass_if "16 logs: $(ls mesh/logs)" [ "$(grep -l '^# .*by node[01]:gpu[0-7], memory: cuda (emulated)$' mesh/logs/*.log | wc -l)" -eq 16 ]
 pass_if "the GPUs' names and addresses" [ "$(grep -c '"pci": "0000:' mesh/mesh.json)" -eq 16 ]
+if [ -e "$EMULATED/libnvidia-ml.so.1" ]; then
+    pass_if "their state before and after" \
+        [ "$(grep -c '"temperature_c": [0-9]' mesh/mesh.json)" -eq 32 ]
+    pass_if "and the driver of each node" [ "$(grep -c '"gpu_driver": ".*emulated' mesh/mesh.json)" -eq 2 ]
+fi
 
 # ---- one pair, and its ping-pong beside other messages
 run with pair --local --src node0:gpu3 --dst node1:gpu1 --size 0,1,3M -n 20 --out pair
@@ -97,6 +102,20 @@ run with mesh --local --gpus 0,x
 refused 2 "'x'" "no number"
 WEFT_EMULATED_MEMORY=64M run with pair --local --size 64M -n 2 --inflight 1
 refused 1 'the memory of GPU 0, which has 64' "more than a GPU has"
+
+# ---- a GPU that fails ends the run on both nodes, and is named
+# fails FAULT TEXT: what the emulated driver does, and what is said of it.
+fails() {
+    WEFT_EMULATED_GPUS=2 WEFT_EMULATED_FAULT=$1 run with mesh --local --size 64K,3M -n 5 --out failed --log-dir failed
+    pass_if "$1: status $status: $(cat err)" [ "$status" -eq 1 ]
+    pass_if "$1: no '$2' in: $(cat err)" grep -q -- "$2" err
+    pass_if "$1: nobody is left" nothing_left
+}
+# Of a landing that failed, its sender may be the first to tell, and it knows no more than that.
+fails copy:way=in,at=40 'GPU [01]\|Input/output error'
+fails launch:way=out,at=10 'GPU [01] failed to copy bytes .* out of its memory: CUDA_ERROR_LAUNCH_FAILED'
+fails lost:device=1,at=30 'GPU 1'
+fails alloc:at=2 'of buffers: GPU 0'
 
 # ---- within a node, too
 run with mesh --local --endpoints 3 --scope intra --size 64K -n 2 --json intra.json

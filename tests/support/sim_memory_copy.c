@@ -228,6 +228,8 @@ int sim_copy_start(struct wf_memory *memory, struct wf_copy *copy, const struct 
     record->fate = fate_of(host, record, &at_start);
     if (record->fate < 0) {
         device->why = record->fate == -ENODEV ? "SIMULATED_DEVICE_LOST (46)" : "SIMULATED_COPY_FAILED (719)";
+        if (record->way == WF_COPY_PEER) /* either may be asked */
+            host->devices[record->to_device].why = device->why;
         if (at_start) {
             int result = record->fate;
             device->counts.failed += 1;

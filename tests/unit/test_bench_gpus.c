@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +19,7 @@
 #include "memory.h"
 #include "mem/memory.h"
 #include "pattern.h"
+#include "topo.h"
 
 /* ------------------------------------------------------------------------------------------- a world without GPUs */
 
@@ -423,6 +425,53 @@ static void names_say_what_memory_it_is(void **state)
     bench_plan_fini(&plan);
 }
 
+/* ------------------------------------------------------------------------------------------- weft topo */
+
+static void topo_says_which_gpu_is_which_or_why_none_is(void **state)
+{
+    static const struct {
+        int gpus; /* that the driver has */
+        const char *cuda;
+        bool foreign;
+        const char *text;
+    } table[] = {
+        {-1, "auto", false, "GPUs: none usable: no library."},
+        {0, "auto", false, "GPUs: none usable: no device."},
+        {2, "off", false, "GPUs: none used: cuda = off."},
+        {1, "auto", false,
+         "GPUs: 1, memory cuda (emulated), staged through pinned host memory; GPU 0 of the driver is gpu2 "
+         "(0000:01:00.0, "
+         "none)."},
+        {1, "auto", true, "GPU memory: staged through pinned host memory near each GPU."},
+    };
+    struct wf_machine *machine = calloc(1, sizeof(*machine));
+    struct wf_config config;
+    struct wf_status status;
+    char text[512];
+
+    (void)state;
+    assert_non_null(machine);
+    machine->gpu_count = 3;
+    snprintf(machine->gpus[2].pci, sizeof(machine->gpus[2].pci), "0000:01:00.0");
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        driver_gpus = table[i].gpus;
+        machine->foreign = table[i].foreign;
+        wf_config_init(&config);
+        assert_int_equal(wf_config_set(&config, WF_SET_CUDA, table[i].cuda, WF_ORIGIN_COMMAND, "test", &status), 0);
+        bench_topo_gpus(machine, &config, text, sizeof(text));
+        assert_string_equal(text, table[i].text);
+    }
+    machine->foreign = false;
+    machine->gpu_count = 2;
+    wf_config_init(&config);
+    driver_gpus = 1;
+    bench_topo_gpus(machine, &config, text, sizeof(text));
+    assert_non_null(strstr(text, "is not among the PCI devices here"));
+    bench_topo_gpus(machine, &config, text, 60); /* no room for all of it */
+    assert_int_equal(strlen(text), 59);
+    free(machine);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -433,6 +482,7 @@ int main(void)
         cmocka_unit_test(only_gpus_of_some_pair_get_buffers),
         cmocka_unit_test(landings_are_poisoned_and_verified_from_afar),
         cmocka_unit_test(names_say_what_memory_it_is),
+        cmocka_unit_test(topo_says_which_gpu_is_which_or_why_none_is),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,12 +131,30 @@ static void so_are_the_packages_of_the_python_on_path(void **state)
     finds(fixture, "weft-nccl-");
 }
 
+/* Nothing of it is called but its version: that works without a GPU. */
+static void one_that_is_here_is_complete(void **state)
+{
+    struct fixture *fixture = *state;
+    int major, minor, patch;
+
+    if (nccl_library_open(&fixture->library, "", &fixture->status) != 0)
+        skip();
+#define IS_THERE(name, arguments) assert_non_null(*(void **)&fixture->library.name);
+    NCCL_FUNCTIONS(IS_THERE)
+    assert_non_null(*(void **)&fixture->library.GetErrorString);
+    assert_int_equal(sscanf(fixture->library.version, "%d.%d.%d", &major, &minor, &patch), 3);
+    assert_true(major >= 2);
+    assert_non_null(strstr(fixture->library.path, "libnccl.so.2"));
+    assert_false(fixture->library.emulated);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_named_library_is_the_only_one_tried, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_library_that_lacks_a_function_is_refused_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_active_environment_is_looked_at, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_that_is_here_is_complete, set_up, tear_down),
         cmocka_unit_test_setup_teardown(so_are_the_packages_of_the_python_on_path, set_up, tear_down),
     };
 

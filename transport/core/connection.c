@@ -10,6 +10,7 @@
 #include "core/reached.h"
 #include "core/request.h"
 #include "core/session.h"
+#include "core/turn.h"
 
 /* Numbers of connections that the dialer opened are odd, the acceptor's even: 1, 3, … and 2, 4, …. */
 static bool dialers_number(uint32_t number)
@@ -259,6 +260,17 @@ static void drop_pending(struct weft_connection *connection, int status)
     }
 }
 
+/* Nor is it in any line while it waits for its stream: writes and reads join one with their turn. */
+static void drop_parked(struct weft_connection *connection, int status)
+{
+    WF_LIST_EACH (link, following, &connection->session->requests) {
+        struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
+        bool parked = request->turn && !request->turn->come && wf_request_one_sided(request);
+        if (request->connection == connection && parked)
+            wf_request_cancel(request, status);
+    }
+}
+
 /* Ends the first of a bucket that still has bytes to send; others of the bucket may end with it. */
 static bool refuse_one(struct weft_connection *connection, struct wf_list *bucket, int status)
 {
@@ -332,6 +344,7 @@ int wf_connection_take_close(struct wf_session *session, const struct wf_frame *
     end_posted(connection, -ESHUTDOWN);
     /* What it has heard of it acknowledges or refuses by itself: CLOSE may have overtaken that on another channel. */
     drop_pending(connection, -ESHUTDOWN);
+    drop_parked(connection, -ESHUTDOWN);
     if (!connection->held && connection->state != WF_CONNECTION_CLOSING) {
         wf_link_remove(&connection->accept_link); /* nobody took it, nobody will */
         connection->state = WF_CONNECTION_CLOSING;

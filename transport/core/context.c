@@ -21,6 +21,8 @@
 
 #define CALL_MIN 4096
 #define CALL_SHARED (256u * 1024)
+#define STREAMS_NS WF_NS_PER_S /* how long the end of a context waits for what users' streams have to do before it */
+#define STREAMS_LOOK_NS (20 * WF_NS_PER_US)
 
 _Static_assert(sizeof(struct weft_error) == sizeof(struct wf_status), "the public error is a view of wf_status");
 _Static_assert(offsetof(struct weft_error, text) == offsetof(struct wf_status, text), "same layout");
@@ -294,6 +296,24 @@ static int build(struct weft_context *context, const struct wf_config *config, s
     return result < 0 ? result : start_threads(context, status);
 }
 
+static bool copies_left(const struct weft_context *context)
+{
+    bool left = false;
+    for (int i = 0; i < context->worker_count; i++)
+        left |= wf_devices_busy(context->workers[i]);
+    return left;
+}
+
+/* The marks of operations that are over. What stands behind them in a user's stream reads a flag of ours: that must not
+ * be gone before. */
+static void await_streams(struct weft_context *context)
+{
+    int64_t until_ns = wf_context_now(context) + STREAMS_NS;
+    while (copies_left(context) && wf_context_now(context) < until_ns)
+        for (int i = 0; i < context->worker_count; i++)
+            wf_worker_drive(context->workers[i], STREAMS_LOOK_NS);
+}
+
 /* Threads are gone: this thread drives what is left until every channel has let go of its descriptor. */
 static void wind_down(struct weft_context *context)
 {
@@ -301,11 +321,14 @@ static void wind_down(struct weft_context *context)
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
         wf_session_fail(session, -ESHUTDOWN, "the context of %s was destroyed", session->peer.name);
+        if (session->state == WF_SESSION_DEAD) /* receives that waited for their streams */
+            wf_session_start_close(session);
         wf_session_unlock(session);
         while (session->halves > 0)
             for (int i = 0; i < context->worker_count; i++)
                 wf_worker_drive(context->workers[i], 0);
     }
+    await_streams(context);
 }
 
 static void demolish(struct weft_context *context)

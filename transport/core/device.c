@@ -248,9 +248,20 @@ int wf_devices_init(struct weft_context *context, const struct wf_config *config
 void wf_devices_fini(struct weft_context *context)
 {
     struct wf_devices *devices = &context->devices;
-    for (int i = 0; i < atomic_load(&devices->used_count); i++)
-        destroy(atomic_load(&devices->used[i]));
-    if (atomic_load(&devices->memory))
+    bool all = true;
+    for (int i = 0; i < atomic_load(&devices->used_count); i++) {
+        struct wf_device *device = atomic_load(&devices->used[i]);
+        if (atomic_load(&device->under_way) == 0) {
+            destroy(device);
+            continue;
+        }
+        all = false; /* a stream will read a flag in it, some time */
+        wf_log(&context->log, WF_LOG_WARN,
+               "GPU %d: %zu bytes of staging stay behind: a stream has not come to an operation that was ordered in it "
+               "(let streams end before their context)",
+               device->index, device->bytes);
+    }
+    if (all && atomic_load(&devices->memory))
         devices->ops->close(atomic_load(&devices->memory));
     pthread_mutex_destroy(&devices->lock);
 }
@@ -287,7 +298,9 @@ bool wf_devices_own(struct weft_context *context, const void *base)
 
 static void tell(void *context)
 {
-    wf_session_kick_all(context, NULL);
+    struct wf_session *session = context;
+    atomic_store_explicit(&session->slots_told, true, memory_order_relaxed);
+    wf_session_kick_all(session, NULL);
 }
 
 struct wf_device_share *wf_device_share(struct wf_session *session, struct wf_device *device)
@@ -300,6 +313,7 @@ struct wf_device_share *wf_device_share(struct wf_session *session, struct wf_de
         return NULL;
     share->device = device;
     share->landings = 0;
+    memset(share->waiting, 0, sizeof share->waiting);
     for (int way = 0; way < WF_SLOT_WAYS; way++)
         for (int size = 0; size < WF_SLOT_SIZES; size++)
             wf_slot_account_init(&share->accounts[way][size], tell, session);
@@ -312,6 +326,8 @@ void wf_device_shares_fini(struct wf_session *session)
     for (int i = 0; i < WF_DEVICES_MAX; i++) {
         struct wf_device_share *share = session->shares[i];
         session->shares[i] = NULL;
+        if (share)
+            atomic_fetch_sub_explicit(&share->device->landings, share->landings, memory_order_relaxed);
         for (int way = 0; share && way < WF_SLOT_WAYS; way++)
             for (int size = 0; size < WF_SLOT_SIZES; size++)
                 wf_slot_account_fini(&share->device->pools[way][size], &share->accounts[way][size]);

@@ -59,6 +59,7 @@ struct wf_device {
     uint8_t *memory; /* of the slots, and of the flags of turns */
     bool pinned;     /* it is; else copies are slower, and streams cannot wait */
     size_t bytes;
+    _Atomic uint32_t landings;  /* messages that are granted piece by piece, of all sessions */
     _Atomic uint32_t under_way; /* copies queued or running */
     pthread_mutex_t lock;       /* `queued` */
     struct wf_list queued;
@@ -71,7 +72,9 @@ struct wf_device {
 struct wf_device_share {
     struct wf_device *device;
     struct wf_slot_account accounts[WF_SLOT_WAYS][WF_SLOT_SIZES];
-    uint32_t landings; /* messages that are granted piece by piece */
+    uint32_t landings;                  /* of the device's, this session's */
+    uint32_t waiting[WF_SLOT_SIZES][2]; /* messages in session.stage_waiting, by the slots that they are for, and by
+                                         * whether the peer has heard of them */
 };
 
 /* Of a context. Entries only come. */

@@ -400,7 +400,7 @@ static void refuse_unheard(struct wf_outbound *outbound, int status)
 {
     struct wf_outbound *note = outbound->note, *list = outbound->list;
     leave_line(outbound);
-    wf_link_remove(&outbound->stage_link);
+    wf_stage_out_withdraw(outbound);
     if (outbound->in_engine > 0) { /* copies to slots: nothing of it ends before them */
         outbound->doomed = status;
         return;

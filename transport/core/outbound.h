@@ -43,7 +43,8 @@ struct wf_outbound {
     struct wf_link queue_link; /* connection.pending, then connection.sending while it has bytes to send */
     struct wf_link hash_link;  /* session.outbound_hash, once it has a number */
     struct wf_link todo_link;  /* session.todo while REFUSE is to be sent */
-    struct wf_link stage_link; /* session.stage_waiting while it needs a slot and there is none */
+    struct wf_link stage_link; /* session.stage_waiting while it needs a slot and there is none, */
+    bool stage_known;          /* among those that the peer had heard of */
     struct weft_connection *connection;
     struct weft_request *request; /* NULL once completed */
     enum wf_outbound_kind kind;

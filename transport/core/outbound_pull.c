@@ -6,6 +6,8 @@
 #include "core/spread_plan.h"
 #include "core/stage.h"
 
+#define WRITES_LOOKED_AT 16
+
 /* Bytes that may go before the peer has matched the message. A write needs no match. */
 static uint64_t burst_of(const struct wf_outbound *outbound)
 {
@@ -52,12 +54,26 @@ static struct wf_outbound *bulk_head(const struct weft_connection *connection)
     return may ? head : NULL;
 }
 
+/* The first large write that has something to send: one whose device is slow holds up none of the others. */
+static struct wf_outbound *ready_write(const struct weft_connection *connection)
+{
+    int looked = 0;
+    WF_LIST_EACH (link, following, &connection->writes) {
+        struct wf_outbound *write = WF_CONTAINER(link, struct wf_outbound, queue_link);
+        if (!write->device || write->staged > 0)
+            return write;
+        if (++looked == WRITES_LOOKED_AT)
+            break;
+    }
+    return NULL;
+}
+
 /* What a bulk channel may introduce: the head of the line, or a write, which needs no line; of both the one that was
  * posted first. */
 static struct wf_outbound *bulk_candidate(const struct weft_connection *connection)
 {
-    struct wf_outbound *write = wf_outbound_first_of(&connection->writes), *head = bulk_head(connection);
-    if (write && (!may_number(write) || (write->device && write->staged == 0)))
+    struct wf_outbound *write = ready_write(connection), *head = bulk_head(connection);
+    if (write && !may_number(write))
         write = NULL;
     if (write && head)
         return write->order < head->order ? write : head;

@@ -89,6 +89,12 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     session->wake_due |= queue ? wf_queue_push(request) : wf_wait_completed(session->context, request);
 }
 
+bool wf_request_is_here(const struct weft_request *request)
+{
+    const struct wf_inbound *inbound = request->inbound;
+    return inbound && inbound->state == WF_INBOUND_MATCHED && inbound->arrived.covered == inbound->total;
+}
+
 void wf_request_part_done(struct weft_request *request, int status, uint64_t bytes)
 {
     if (request->parts > 1 && status < 0 && request->part_status == 0)
@@ -193,6 +199,10 @@ static const char *kind_name(const struct weft_request *request)
 
 static const char *describe_mishap(const struct wf_mishap *mishap, char *text, size_t room)
 {
+    if (mishap->way == WF_COPY_MARK) {
+        snprintf(text, room, "GPU %d failed before its stream came to this: %s", mishap->device, mishap->why);
+        return text;
+    }
     snprintf(text, room, "GPU %d failed to copy bytes %llu to %llu %s: %s", mishap->device,
              (unsigned long long)mishap->start, (unsigned long long)mishap->end,
              mishap->way == WF_COPY_OUT ? "out of its memory" : "into its memory", mishap->why);

@@ -94,6 +94,9 @@ static inline bool wf_request_one_sided(const struct weft_request *request)
     return request->kind == WF_REQUEST_WRITE || request->kind == WF_REQUEST_READ;
 }
 
+/* Has every byte that it is to get come? Then only copies to a device, or its turn in a stream, are left of it. */
+bool wf_request_is_here(const struct weft_request *request);
+
 /* The operation, or its notification, has ended; the last of them completes the request. */
 void wf_request_part_done(struct weft_request *request, int status, uint64_t bytes);
 

@@ -333,9 +333,10 @@ static void bury(struct wf_session *session)
     session->state = WF_SESSION_DEAD;
     wf_regions_release(session);
     wf_device_shares_fini(session);
-    struct wf_link *link;
-    while ((link = wf_list_first(&session->requests))) {
+    WF_LIST_EACH (link, following, &session->requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
+        if (clean && wf_request_is_here(request))
+            continue; /* its turn in a stream is still to come, and ends it */
         if (request->inbound)
             request->inbound->request = NULL;
         if (request->outbound)
@@ -409,11 +410,11 @@ static bool everything_told(const struct wf_session *session)
     return true;
 }
 
-static void cancel_all(struct wf_session *session)
+static void cancel_all(struct wf_session *session, bool here_too)
 {
     WF_LIST_EACH (link, following, &session->requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
-        if (request->kind != WF_REQUEST_PEER_CLOSE)
+        if (request->kind != WF_REQUEST_PEER_CLOSE && (here_too || !wf_request_is_here(request)))
             wf_request_cancel(request, -ESHUTDOWN);
     }
 }
@@ -434,7 +435,7 @@ void wf_session_check_close(struct wf_session *session)
     if (session->peer_closing && !goodbye_on_all(session))
         return;
     if (session->peer_closing)
-        cancel_all(session); /* the peer has nothing to say any more and takes nothing */
+        cancel_all(session, false); /* the peer has nothing to say any more and takes nothing; it did send these */
     else if (!everything_told(session))
         return;
     WF_REACHED_IF(session->peer_closing, "session UP: BYE(done) of the peer on every channel");
@@ -461,7 +462,7 @@ void wf_session_peer_closed(struct wf_session *session)
 
 void wf_session_start_close(struct wf_session *session)
 {
-    cancel_all(session);
+    cancel_all(session, true);
     wf_session_check_close(session);
     wf_session_kick_all(session, NULL);
 }

@@ -98,6 +98,7 @@ struct wf_session {
     struct wf_list acceptors; /* ACCEPT requests */
     struct wf_list connection_hash[WF_HASH_SIZE], inbound_hash[WF_HASH_SIZE], outbound_hash[WF_HASH_SIZE];
     struct wf_list notes_due;                       /* connections with notifications to hand out */
+    _Atomic bool slots_told;                        /* those may look for slots again */
     struct wf_list stage_waiting;                   /* messages in device memory that no slot is free for */
     struct wf_device_share *shares[WF_DEVICES_MAX]; /* by device index */
     uint32_t device_bells;       /* workers, by index, whose devices have something to start for this session */

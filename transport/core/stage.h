@@ -32,6 +32,8 @@ struct wf_transit;
 
 /* Takes slots for what may be staged now, as far as there are any and it pays, and queues the copies. */
 void wf_stage_out_more(struct wf_outbound *outbound);
+/* It wants no slot any more. */
+void wf_stage_out_withdraw(struct wf_outbound *outbound);
 /* Messages that found no slot try again. */
 void wf_stage_out_retry(struct wf_session *session);
 /* Is a small message on its way to a slot, from which it is about to go? Then it needs no OFFER. */

@@ -14,17 +14,18 @@
 #include "core/request.h"
 #include "core/session.h"
 
-#define PIECES_AT_ONCE 64
+#define PIECES_AT_ONCE 256
 #define WINDOW_SLOTS_MIN 2
+#define WINDOW_PART 8 /* of the slots: on several rails chunks come in parts, and each of these takes a slot */
 
 /* How far a message may be ahead of its copies: a multiple of a chunk. */
 static uint64_t window(const struct wf_inbound *inbound)
 {
     const struct wf_session *session = inbound->connection->session;
-    const struct wf_device_share *share = session->shares[inbound->device->index];
     const struct wf_slot_pool *pool = &inbound->device->pools[WF_COPY_IN][WF_SLOT_LARGE];
-    uint32_t slots = pool->count / 2 / (share->landings ? share->landings : 1);
-    return (uint64_t)(slots > WINDOW_SLOTS_MIN ? slots : WINDOW_SLOTS_MIN) * session->context->tuning.chunk;
+    uint32_t landings = atomic_load_explicit(&inbound->device->landings, memory_order_relaxed);
+    uint32_t slots = pool->count / WINDOW_PART / (landings ? landings : 1);
+    return (uint64_t)(slots > WINDOW_SLOTS_MIN ? slots : WINDOW_SLOTS_MIN) * session->chunk;
 }
 
 void wf_stage_in_begin(struct wf_inbound *inbound)
@@ -33,13 +34,18 @@ void wf_stage_in_begin(struct wf_inbound *inbound)
     if (!share || inbound->counted)
         return;
     share->landings += 1;
+    atomic_fetch_add_explicit(&inbound->device->landings, 1, memory_order_relaxed);
     inbound->counted = true;
 }
 
 void wf_stage_in_end(struct wf_inbound *inbound)
 {
-    if (inbound->counted && inbound->connection->session->shares[inbound->device->index])
-        inbound->connection->session->shares[inbound->device->index]->landings -= 1;
+    struct wf_device_share *share =
+        inbound->counted ? inbound->connection->session->shares[inbound->device->index] : NULL;
+    if (share) {
+        share->landings -= 1;
+        atomic_fetch_sub_explicit(&inbound->device->landings, 1, memory_order_relaxed);
+    }
     inbound->counted = false;
 }
 
@@ -47,7 +53,7 @@ uint64_t wf_stage_in_limit(struct wf_inbound *inbound)
 {
     if (!inbound->counted) /* host memory, or no memory to count with */
         return inbound->total;
-    uint64_t chunk = inbound->connection->session->context->tuning.chunk;
+    uint64_t chunk = inbound->connection->session->chunk;
     uint64_t limit = (inbound->copied + window(inbound)) / chunk * chunk;
     if (limit < inbound->burst)
         limit = inbound->burst;

@@ -21,6 +21,9 @@ static struct wf_slot *slot_of(struct wf_link *link)
 static uint64_t allowed(const struct wf_outbound *outbound)
 {
     const struct wf_session *session = outbound->connection->session;
+    /* Of a session that fails nothing is sent any more, and once it is over the memory is the user's again. */
+    if (session->state == WF_SESSION_FAILED || session->state == WF_SESSION_DEAD)
+        return outbound->claimed;
     if (outbound->stopped || outbound->refused || outbound->doomed || outbound->waits)
         return outbound->claimed;
     bool unasked = outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound);
@@ -57,8 +60,10 @@ static bool stage_one(struct wf_outbound *outbound, uint64_t limit)
     struct wf_slot *slot = take_slot(outbound);
     struct wf_transit *transit = slot ? wf_transit_take(session, outbound->device, WF_COPY_OUT) : NULL;
     if (!transit) {
-        if (slot)
+        if (slot) { /* no memory: nobody will tell of that */
             wf_slot_give(slot);
+            atomic_store_explicit(&session->slots_told, true, memory_order_relaxed);
+        }
         return false;
     }
     uint64_t bytes = limit - outbound->claimed;
@@ -83,34 +88,71 @@ static bool worth_it(const struct wf_outbound *outbound, uint64_t limit)
            (limit == full || limit - outbound->claimed >= outbound->connection->session->context->tuning.chunk);
 }
 
+static enum wf_slot_size size_for(const struct wf_outbound *outbound)
+{
+    return wf_outbound_is_small(outbound) ? WF_SLOT_SMALL : WF_SLOT_LARGE;
+}
+
+static void wait_for_slot(struct wf_outbound *outbound, struct wf_device_share *share)
+{
+    wf_list_push_back(&outbound->connection->session->stage_waiting, &outbound->stage_link);
+    outbound->stage_known = outbound->introduced;
+    if (share)
+        share->waiting[size_for(outbound)][outbound->stage_known] += 1;
+}
+
+void wf_stage_out_withdraw(struct wf_outbound *outbound)
+{
+    if (!outbound->device || !wf_link_in_list(&outbound->stage_link))
+        return;
+    struct wf_device_share *share = outbound->connection->session->shares[outbound->device->index];
+    wf_link_remove(&outbound->stage_link);
+    uint32_t *waiting = share ? &share->waiting[size_for(outbound)][outbound->stage_known] : NULL;
+    if (waiting && *waiting > 0) /* 0: there was no memory to count it */
+        *waiting -= 1;
+}
+
 void wf_stage_out_more(struct wf_outbound *outbound)
 {
     struct wf_session *session = outbound->connection->session;
-    if (!outbound->device || wf_link_in_list(&outbound->stage_link))
+    if (!outbound->device)
         return;
+    if (wf_link_in_list(&outbound->stage_link)) { /* it may be for other slots now */
+        atomic_store_explicit(&session->slots_told, true, memory_order_relaxed);
+        return;
+    }
     uint64_t limit = allowed(outbound);
-    struct wf_link *first = wf_list_first(&session->stage_waiting);
-    /* Nobody goes ahead of who waits already, but for what that one may be waiting for. */
-    bool turn = !first || (outbound->introduced && !WF_CONTAINER(first, struct wf_outbound, stage_link)->introduced);
+    if (!worth_it(outbound, limit))
+        return;
+    /* Behind those that wait for the same slots, and for no others: theirs may never come. What the peer knows goes
+     * before what it does not: the latter may be waiting for the former. */
+    struct wf_device_share *share = wf_device_share(session, outbound->device);
+    const uint32_t *waiting = share ? share->waiting[size_for(outbound)] : NULL;
+    bool turn = waiting && waiting[1] == 0 && (outbound->introduced || waiting[0] == 0);
     while (turn && worth_it(outbound, limit))
         turn = stage_one(outbound, limit);
     if (worth_it(outbound, limit))
-        wf_list_push_back(&session->stage_waiting, &outbound->stage_link);
+        wait_for_slot(outbound, share);
 }
 
-/* One slot each, in turn, until there are none. */
+/* One slot each, in turn, until nobody gets any: who waits for other slots takes nothing from the others' turn. */
 void wf_stage_out_retry(struct wf_session *session)
 {
-    struct wf_link *link, *first_failed = NULL;
-    while ((link = wf_list_first(&session->stage_waiting)) && link != first_failed) {
-        struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, stage_link);
-        uint64_t limit = allowed(outbound);
-        bool failed = worth_it(outbound, limit) && !stage_one(outbound, limit);
-        wf_link_remove(link);
-        if (failed && !first_failed)
-            first_failed = link;
-        if (worth_it(outbound, limit))
-            wf_list_push_back(&session->stage_waiting, link);
+    /* The word before the look: a slot that comes back meanwhile is heard of again. */
+    bool any = !wf_list_empty(&session->stage_waiting) &&
+               atomic_exchange_explicit(&session->slots_told, false, memory_order_relaxed);
+    while (any) {
+        any = false;
+        WF_LIST_EACH (link, following, &session->stage_waiting) {
+            struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, stage_link);
+            uint64_t limit = allowed(outbound);
+            bool took = worth_it(outbound, limit) && stage_one(outbound, limit), more = worth_it(outbound, limit);
+            any |= took;
+            if (took || !more)
+                wf_stage_out_withdraw(outbound);
+            if (took && more)
+                wait_for_slot(outbound, session->shares[outbound->device->index]);
+        }
     }
 }
 
@@ -161,7 +203,7 @@ void wf_stage_out_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t
 void wf_stage_out_drop(struct wf_outbound *outbound)
 {
     struct wf_link *link;
-    wf_link_remove(&outbound->stage_link);
+    wf_stage_out_withdraw(outbound);
     while ((link = wf_list_first(&outbound->slots)))
         wf_slot_give(slot_of(link));
 }

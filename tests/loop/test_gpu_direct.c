@@ -1,0 +1,195 @@
+/* test_gpu_direct.c: a context that has connected to itself: what goes from GPU to GPU is copied once, and whatever
+ * happens meanwhile, neither side ends before that copy has. */
+#include "gpu.h"
+
+#include <errno.h>
+
+#include "core/session.h"
+#include "loop_world.h"
+
+#define LARGE (2 * 1024 * 1024 + 3)
+#define SETTINGS "chunk=64K"
+
+static struct wf_sim_memory *devices;
+
+/* LEFT sends, RIGHT receives, both of one context. */
+static void self_create(void)
+{
+    struct loop_node *left = &astray_pair.node[0], *right = &astray_pair.node[1];
+    struct weft_error err = {0};
+
+    astray_pair = (struct loop_pair){0};
+    left->context = right->context = loop_context(SETTINGS, 2);
+    LOOP_CALL(weft_endpoint_create(right->context, 0, &right->endpoint, &err), &err);
+    LOOP_CALL(weft_endpoint_create(left->context, 1, &left->endpoint, &err), &err);
+    loop_node_connect(left, loop_node_listen(right));
+    loop_node_accept(right);
+    loop_node_open(left);
+    LOOP_CALL(weft_connection_accept(right->endpoint, right->peer, 1, LOOP_WAIT_MS, &right->connection, &err), &err);
+}
+
+static void self_destroy(void)
+{
+    struct weft_context *context = astray_pair.node[0].context;
+
+    for (int i = 0; i < 2; i++)
+        if (astray_pair.node[i].connection)
+            weft_connection_close(astray_pair.node[i].connection, 2000, NULL);
+    for (int i = 0; i < 2; i++)
+        if (astray_pair.node[i].peer)
+            weft_peer_close(astray_pair.node[i].peer, 2000, NULL);
+    loop_context_end(context);
+    astray_pair = (struct loop_pair){0};
+}
+
+static uint64_t peer_copies(void)
+{
+    return wf_sim_memory_counts(devices, 0).copies[WF_COPY_PEER] +
+           wf_sim_memory_counts(devices, 1).copies[WF_COPY_PEER];
+}
+
+static void one_copy_for_each_message(void)
+{
+    self_create();
+    uint64_t before = peer_copies(), carried = loop_received(astray_pair.node[1].peer);
+    gpu_exchange(0, 1, LARGE, 1);
+    gpu_exchange(1, 0, LARGE, 2);
+    gpu_exchange(1, 1, LARGE, 3);
+    LOOP_CHECK(peer_copies() == before + 3, "%d copies from GPU to GPU", (int)(peer_copies() - before));
+    LOOP_CHECK(loop_received(astray_pair.node[1].peer) == carried, "the rails carried some of it");
+    gpu_check_clean();
+    self_destroy();
+}
+
+/* What is not from GPU to GPU, or small, takes the way that it takes to others. */
+static void others_take_the_channels(void)
+{
+    self_create();
+    uint64_t before = peer_copies();
+    gpu_exchange(HOST, 1, LARGE, 1);
+    gpu_exchange(0, HOST, LARGE, 2);
+    gpu_exchange(HOST, HOST, LARGE, 3);
+    gpu_exchange(0, 1, 1, 4);
+    gpu_exchange(0, 1, 5000, 5);
+    LOOP_CHECK(peer_copies() == before, "%d copies from GPU to GPU", (int)(peer_copies() - before));
+    gpu_check_clean();
+    self_destroy();
+}
+
+/* Drives until the copy runs, and stands still. */
+static void post_and_hold(struct loop_message *message)
+{
+    uint64_t before = peer_copies();
+
+    wf_sim_memory_freeze(devices, 0, true);
+    gpu_message_post(message, 0, 1, LARGE, 1);
+    ASTRAY_UNTIL(peer_copies() > before, "no copy from GPU to GPU");
+}
+
+static void cancelled_under_way(bool by_sender)
+{
+    struct loop_message message;
+    struct weft_completion completion;
+
+    self_create();
+    post_and_hold(&message);
+    struct weft_request *cancelled = by_sender ? message.send : message.recv;
+    struct weft_request *other = by_sender ? message.recv : message.send;
+    weft_cancel(cancelled);
+    LOOP_CHECK(weft_wait(message.send, 50, &completion) == -ETIMEDOUT, "the sender ended under the copy");
+    LOOP_CHECK(weft_wait(message.recv, 50, &completion) == -ETIMEDOUT, "the receiver ended under the copy");
+    wf_sim_memory_freeze(devices, 0, false);
+    completion = loop_end(cancelled);
+    LOOP_CHECK(completion.status == -ECANCELED || completion.status == 0, "status %d", completion.status);
+    completion = loop_end(other);
+    LOOP_CHECK(completion.status <= 0, "status %d", completion.status);
+    loop_message_destroy(&message);
+    gpu_exchange(0, 1, LARGE, 2);
+    gpu_check_clean();
+    self_destroy();
+}
+
+static void cancelled_by_the_sender(void)
+{
+    cancelled_under_way(true);
+}
+
+static void cancelled_by_the_receiver(void)
+{
+    cancelled_under_way(false);
+}
+
+static void a_copy_that_fails_ends_both(void)
+{
+    for (int at_start = 0; at_start < 2; at_start++) {
+        struct loop_message message;
+        self_create();
+        wf_sim_memory_fail_copy(devices, 0, WF_COPY_PEER, 1, at_start);
+        gpu_message_post(&message, 0, 1, LARGE, 1);
+        gpu_ends_badly(message.send, -EIO, 1);
+        gpu_ends_badly(message.recv, -EIO, 1);
+        loop_message_destroy(&message);
+        gpu_exchange(0, 1, LARGE, 2);
+        gpu_check_clean();
+        self_destroy();
+    }
+}
+
+/* The channels only carry what is said about it. */
+static void lost_channels_do_not_matter(void)
+{
+    struct loop_message message;
+
+    self_create();
+    post_and_hold(&message);
+    astray_cut_all();
+    wf_sim_memory_freeze(devices, 0, false);
+    gpu_message_finish(&message);
+    gpu_check_clean();
+    self_destroy();
+}
+
+/* The memory is the user's again with the end of the requests, which wait for the copy. */
+static void a_session_ends_under_the_copy(bool receiver)
+{
+    struct loop_message message;
+    struct weft_completion completion;
+    struct wf_session *session;
+
+    self_create();
+    post_and_hold(&message);
+    session = astray_session(receiver);
+    wf_session_lock(session);
+    wf_session_fail(session, -ECONNRESET, "the test ends it");
+    wf_session_unlock(session);
+    LOOP_CHECK(weft_wait(message.recv, 50, &completion) == -ETIMEDOUT, "the receiver ended under the copy");
+    LOOP_CHECK(weft_wait(message.send, 50, &completion) == -ETIMEDOUT, "the sender ended under the copy");
+    wf_sim_memory_freeze(devices, 0, false);
+    loop_end(message.send); /* in an error, or well: all of it has landed */
+    loop_end(message.recv);
+    loop_message_destroy(&message);
+    self_destroy();
+}
+
+static void the_sender_s_session_ends(void)
+{
+    a_session_ends_under_the_copy(false);
+}
+
+static void the_receiver_s_session_ends(void)
+{
+    a_session_ends_under_the_copy(true);
+}
+
+int main(int argc, char **argv)
+{
+    loop_begin(argc, argv);
+    devices = loop_sim_memory();
+    const struct CMUnitTest tests[] = {
+        LOOP_CASE(one_copy_for_each_message, 20),   LOOP_CASE(others_take_the_channels, 20),
+        LOOP_CASE(cancelled_by_the_sender, 20),     LOOP_CASE(cancelled_by_the_receiver, 20),
+        LOOP_CASE(a_copy_that_fails_ends_both, 20), LOOP_CASE(lost_channels_do_not_matter, 20),
+        LOOP_CASE(the_sender_s_session_ends, 60),   LOOP_CASE(the_receiver_s_session_ends, 60),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
