@@ -9,10 +9,13 @@
 #include <errno.h>
 
 #include "fuzz.h"
+#include "core/pieces.h"
 #include "scene.h"
+#include "wire/crc.h"
 #include "wire/frame.h"
 
 #define REGION 4096
+#define PAYLOAD_MAX 16384
 #define STEPS_MAX 64
 #define REQUESTS_MAX 16
 #define CHANNELS_MAX 2
@@ -30,7 +33,9 @@ struct operation {
 struct attack {
     struct scene scene;
     struct input in;
-    int channels, fds[CHANNELS_MAX]; /* -1: lost */
+    int channels, fds[CHANNELS_MAX]; /* negative: lost */
+    uint32_t incarnations[CHANNELS_MAX];
+    struct wf_hello hello; /* the host's */
     struct weft_peer *peer;
     struct weft_connection *connection; /* NULL: none */
     struct weft_registration *registration;
@@ -68,11 +73,26 @@ static void say_bytes(struct attack *attack, int channel)
     attack->in.at += length;
 }
 
+/* Of a list of pieces the entries name places in the region; of anything else the bytes do not matter. */
+static void fill(struct attack *attack, const struct wf_frame *frame, uint8_t *payload, size_t length)
+{
+    memset(payload, 0xEE, length);
+    if (!(frame->flags & WF_FLAG_LIST) || frame->flags & WF_FLAG_WRITE)
+        return;
+    for (size_t at = 0; at + WF_ENTRY_BYTES <= length; at += WF_ENTRY_BYTES) {
+        struct wf_entry entry = {.key = weft_registration_key(attack->registration)};
+        entry.offset = take(&attack->in, 2);
+        entry.length = take(&attack->in, 1);
+        wf_entry_encode(&entry, payload + at);
+    }
+}
+
 /* Small numbers, where most limits are, from few bytes; and any number, where the first bit of the flags says so. */
 static void say_frame(struct attack *attack, int channel, bool wide)
 {
     struct input *in = &attack->in;
-    uint8_t bytes[WF_FRAME_BYTES], payload[256];
+    uint8_t bytes[WF_FRAME_BYTES];
+    static uint8_t payload[PAYLOAD_MAX];
     struct wf_frame frame = {.type = (uint8_t)take(in, 1), .flags = (uint8_t)take(in, 1)};
     frame.conn = (uint32_t)take(in, wide ? 4 : 1);
     frame.msg = take(in, wide ? 8 : 1);
@@ -86,16 +106,24 @@ static void say_frame(struct attack *attack, int channel, bool wide)
     bool remote = frame.type == WF_READ || frame.flags & WF_FLAG_WRITE;
     if (remote && frame.key < 128)
         frame.key = weft_registration_key(attack->registration) + (frame.key == 1);
+    size_t length = frame.type != WF_DATA ? 0 : frame.length < PAYLOAD_MAX ? frame.length : PAYLOAD_MAX;
+    fill(attack, &frame, payload, length);
+    if (!wide && frame.flags & WF_FLAG_CRC)
+        frame.payload_crc = wf_crc32c(0, payload, length);
     wf_frame_encode(&frame, bytes);
     say(attack, channel, bytes, sizeof bytes);
-    if (frame.type != WF_DATA)
-        return;
-    memset(payload, 0xEE, sizeof payload);
-    for (size_t left = frame.length < 16384 ? frame.length : 16384; left > 0;) {
-        size_t part = left < sizeof payload ? left : sizeof payload;
-        say(attack, channel, payload, part);
-        left -= part;
-    }
+    say(attack, channel, payload, length);
+}
+
+/* A channel that was lost, or is to be, comes back under its next incarnation. */
+static void join_again(struct attack *attack, int channel)
+{
+    channel %= attack->channels;
+    if (attack->fds[channel] >= 0)
+        scene_hang_up(&attack->scene, attack->fds[channel]);
+    attack->incarnations[channel] += 1;
+    attack->fds[channel] =
+        scene_join(&attack->scene, &attack->hello, channel, attack->channels, attack->incarnations[channel]);
 }
 
 static void listen_to_it(struct attack *attack, int channel)
@@ -182,10 +210,12 @@ static void collect(struct attack *attack)
 
 static void come_in(struct attack *attack)
 {
-    struct wf_hello hello;
-    scene_introduce(&attack->scene, &hello);
-    for (int i = 0; i < attack->channels; i++)
-        attack->fds[i] = scene_join(&attack->scene, &hello, i, attack->channels);
+    scene_introduce(&attack->scene, &attack->hello);
+    for (int i = 0; i < attack->channels; i++) {
+        attack->incarnations[i] = 1;
+        attack->fds[i] = scene_join(&attack->scene, &attack->hello, i, attack->channels, 1);
+        FUZZ_CHECK(attack->fds[i] >= 0);
+    }
     while (weft_accept(attack->scene.contexts[SCENE_HOST], 0, &attack->peer, NULL) < 0)
         scene_turn(&attack->scene);
     attack->region = calloc(1, REGION);
@@ -213,6 +243,12 @@ static void step(struct attack *attack)
     case 5:
         listen_to_it(attack, channel);
         break;
+    case 6:
+        if (what & 8 && what & 16) { /* seldom: it ends what is on the way */
+            join_again(attack, channel);
+            break;
+        }
+        /* fall through */
     default:
         use(attack);
         break;

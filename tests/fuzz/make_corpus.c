@@ -115,7 +115,7 @@ static void make_setups(void)
 
 /* --- steps of a peer: as fuzz_connection.c reads them --- */
 
-enum { BYTES = 0, FRAME = 1, WIDE = 3, TIME = 4, LISTEN = 5, USE = 6, BULK = 0x80 };
+enum { BYTES = 0, FRAME = 1, WIDE = 3, TIME = 4, LISTEN = 5, USE = 7, AGAIN = 6 + 8 + 16, BULK = 0x80 };
 
 /* type, flags, conn, msg, offset (2), length, what is left to the total (2), key, base (2), ack */
 #define SAY(type, flags, conn, msg, offset, length, more, key, base)                                                   \
@@ -194,6 +194,31 @@ static void make_steps(void)
                                      SAY(WF_DOWN, 0, 0, 0, 3, 0, 0, 1, 0),
                                      TIME,
                                      200};
+    static const uint8_t pieces[] = {0,    OPENING, SAY(WF_DATA, WF_FLAG_LIST, 1, 1, 0, 48, 0, 0, 0),
+                                     64,   0,       9,
+                                     200,  0,       11,
+                                     TIME, 9,       SAY(WF_DATA, WF_FLAG_WRITE | WF_FLAG_LIST, 1, 2, 0, 20, 0, 0, 1),
+                                     TIME, 9,       SAY(WF_READ, WF_FLAG_LIST, 1, 3, 0, 0, 20, 0, 1),
+                                     TIME, 9,       LISTEN,
+                                     200};
+    static const uint8_t again[] = {1,
+                                    OPENING,
+                                    USE,
+                                    0,
+                                    2,
+                                    0,
+                                    SAY(WF_OFFER, 0, 1, 1, 0, 0, 200, 0, 0),
+                                    TIME,
+                                    5,
+                                    BULK + AGAIN,
+                                    BULK + SAY(WF_DATA, WF_FLAG_RESENT, 1, 1, 0, 200, 0, 0, 0),
+                                    TIME,
+                                    9,
+                                    AGAIN,
+                                    LISTEN,
+                                    200};
+    static const uint8_t summed[] = {2, OPENING, SAY(WF_DATA, WF_FLAG_CRC, 1, 1, 0, 64, 0, 0, 0), TIME, 50, USE, 0,
+                                     0, 0};
     static const uint8_t garbage[] = {0,   BYTES, 8,    'G', 'E',  'T', ' ', '/', ' ',
                                       'H', 'T',   TIME, 50,  WIDE, 1,   0,   255, 255};
     static const struct {
@@ -202,8 +227,8 @@ static void make_steps(void)
         size_t size;
     } rows[] = {
 #define ROW(name) {#name, name, sizeof name}
-        ROW(message), ROW(early), ROW(offer),   ROW(write),   ROW(read),   ROW(foreign), ROW(far),
-        ROW(list),    ROW(asked), ROW(replies), ROW(closing), ROW(totals), ROW(garbage),
+        ROW(message), ROW(early),   ROW(offer),   ROW(write),  ROW(read),    ROW(foreign), ROW(far),   ROW(list),
+        ROW(asked),   ROW(replies), ROW(closing), ROW(totals), ROW(garbage), ROW(pieces),  ROW(again), ROW(summed),
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         put("connection", rows[i].name, rows[i].bytes, rows[i].size);

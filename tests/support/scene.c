@@ -313,14 +313,14 @@ void scene_introduce(struct scene *scene, struct wf_hello *answer)
     scene_hang_up(scene, fd);
 }
 
-int scene_join(struct scene *scene, const struct wf_hello *hello, int channel, int channels)
+int scene_join(struct scene *scene, const struct wf_hello *hello, int channel, int channels, uint32_t incarnation)
 {
     struct wf_setup setup = {.type = WF_SETUP_JOIN};
     int fd = scene_call(scene);
     SCENE_CHECK(fd >= 0);
     setup.join = (struct wf_join){.session = hello->session,
                                   .channel = (uint32_t)channel,
-                                  .incarnation = 1,
+                                  .incarnation = incarnation,
                                   .channels = (uint16_t)channels,
                                   .kind = channel == 0 ? WF_CHANNEL_EXPRESS : WF_CHANNEL_BULK,
                                   .granted_frames = 64,
@@ -328,6 +328,10 @@ int scene_join(struct scene *scene, const struct wf_hello *hello, int channel, i
     struct wf_join sent = setup.join;
     scene_say(scene, fd, &setup);
     scene_hear(scene, fd, &setup);
+    if (setup.type == WF_SETUP_DENY) {
+        scene_hang_up(scene, fd);
+        return -ECONNREFUSED;
+    }
     SCENE_CHECK(setup.type == WF_SETUP_CHALLENGE);
     struct wf_setup proof = {.type = WF_SETUP_PROOF};
     SCENE_CHECK(wf_seal_prove(hello->secret, WF_ROLE_DIALER, &sent, setup.challenge.nonce, proof.proof.proof) == 0);
