@@ -87,7 +87,7 @@ variant() {
     prefix=()
     case $1 in
     gcc) build_and_run gcc build '' -DWEFT_SANITIZE= ;;
-    asan) build_and_run asan build-asan noasan -DWEFT_SANITIZE=address,undefined -DWEFT_NVCC=OFF ;; # one build of kernels does
+    asan) build_and_run asan build-asan noasan -DWEFT_SANITIZE=address,undefined -DWEFT_NVCC=OFF ;;
     tsan)
         # Address layouts of newer kernels are more random than older thread sanitizers can map.
         setarch -R true 2>/dev/null && prefix=(setarch -R)
