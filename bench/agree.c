@@ -114,12 +114,29 @@ static json_t *fault_totals(const struct bench_link *link)
                      "cut", (json_int_t)stats.cut, "refused", (json_int_t)stats.refused);
 }
 
+/* What the GPUs of the link's context have copied: time in which they did, beside the time of the run, tells how much
+ * of it was hidden behind the network. */
+static json_t *gpu_copies(const struct bench_link *link)
+{
+    struct weft_gpu_stats stats[BENCH_GPUS_MAX];
+    int count = link->context ? weft_context_gpu_stats(link->context, stats, BENCH_GPUS_MAX) : 0;
+    json_t *all = json_array();
+
+    for (int i = 0; i < count && i < BENCH_GPUS_MAX; i++)
+        json_array_append_new(all,
+                              json_pack("{s:i, s:I, s:I, s:I, s:I, s:f}", "gpu", stats[i].index, "out_bytes",
+                                        (json_int_t)stats[i].out_bytes, "in_bytes", (json_int_t)stats[i].in_bytes,
+                                        "direct_bytes", (json_int_t)stats[i].direct_bytes, "copies",
+                                        (json_int_t)stats[i].copies, "copying_s", (double)stats[i].copying_ns * 1e-9));
+    return all;
+}
+
 json_t *bench_totals(const struct bench_link *link)
 {
     json_t *states = link->gpu_states;
 
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "rails", rail_totals(link), "faults", fault_totals(link),
-                     "footprint", bench_footprint_to_json(&link->footprint), "affinity",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu_copies", gpu_copies(link), "rails", rail_totals(link),
+                     "faults", fault_totals(link), "footprint", bench_footprint_to_json(&link->footprint), "affinity",
                      bench_placement_to_json(&link->placement, link->context), "gpus",
                      states ? json_incref(states) : json_null(), "backends",
                      link->backends ? json_incref(link->backends) : json_array());

@@ -109,6 +109,8 @@ static void keep_in_host(json_t *host, const json_t *totals)
         json_object_set(host, "affinity", affinity);
     if (backends)
         json_object_set(host, "backends", backends);
+    if (json_array_size(json_object_get(totals, "gpu_copies")) > 0)
+        json_object_set(host, "gpu_copies", json_object_get(totals, "gpu_copies"));
     bench_gpu_states_into(host, json_object_get(totals, "gpus"), "after");
 }
 

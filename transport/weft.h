@@ -228,6 +228,21 @@ struct weft_gpu_info {
  * `cuda`, or a line in weft_context_fallbacks() that says why). */
 WEFT_API int weft_context_gpus(const struct weft_context *context, struct weft_gpu_info *gpus, int max);
 
+/* What the library has copied for messages in the memory of one GPU so far. Counters only grow. */
+struct weft_gpu_stats {
+    int32_t index;
+    int32_t under_way;     /* copies, at the moment */
+    uint64_t out_bytes;    /* out of its memory, to be sent */
+    uint64_t in_bytes;     /* into it, received */
+    uint64_t direct_bytes; /* into it from a GPU of this context */
+    uint64_t copies;       /* that were started */
+    int64_t copying_ns;    /* time in which there was one under way at least: what of it is not added to the time that the
+                            * bytes take on the network was hidden behind them */
+};
+
+/* Fills up to `max` entries, one for each GPU in use; returns how many are. */
+WEFT_API int weft_context_gpu_stats(const struct weft_context *context, struct weft_gpu_stats *stats, int max);
+
 /* What messages may lie in: "host", "cuda", or "cuda (emulated)" with the driver of the tests. */
 WEFT_API const char *weft_context_memory(const struct weft_context *context);
 

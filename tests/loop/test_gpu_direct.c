@@ -48,6 +48,18 @@ static uint64_t peer_copies(void)
            wf_sim_memory_counts(devices, 1).copies[WF_COPY_PEER];
 }
 
+/* What the context says of GPU `index`. */
+static struct weft_gpu_stats stats_of(int index)
+{
+    struct weft_gpu_stats stats[8];
+    int count = weft_context_gpu_stats(astray_pair.node[0].context, stats, 8);
+    for (int i = 0; i < count && i < 8; i++)
+        if (stats[i].index == index)
+            return stats[i];
+    LOOP_CHECK(false, "GPU %d is not among the %d in use", index, count);
+    return stats[0];
+}
+
 static void one_copy_for_each_message(void)
 {
     self_create();
@@ -57,6 +69,8 @@ static void one_copy_for_each_message(void)
     gpu_exchange(1, 1, LARGE, 3);
     LOOP_CHECK(peer_copies() == before + 3, "%d copies from GPU to GPU", (int)(peer_copies() - before));
     LOOP_CHECK(loop_received(astray_pair.node[1].peer) == carried, "the rails carried some of it");
+    LOOP_CHECK(stats_of(1).direct_bytes == 2 * LARGE, "%d bytes copied to GPU 1", (int)stats_of(1).direct_bytes);
+    LOOP_CHECK(stats_of(1).copying_ns > 0, "no time was spent on it");
     gpu_check_clean();
     self_destroy();
 }
@@ -72,6 +86,8 @@ static void others_take_the_channels(void)
     gpu_exchange(0, 1, 1, 4);
     gpu_exchange(0, 1, 5000, 5);
     LOOP_CHECK(peer_copies() == before, "%d copies from GPU to GPU", (int)(peer_copies() - before));
+    LOOP_CHECK(stats_of(0).out_bytes == LARGE + 5001, "%d bytes copied out of GPU 0", (int)stats_of(0).out_bytes);
+    LOOP_CHECK(stats_of(1).in_bytes == LARGE + 5001, "%d bytes copied to GPU 1", (int)stats_of(1).in_bytes);
     gpu_check_clean();
     self_destroy();
 }

@@ -7,6 +7,7 @@
 
 #include "affinity/pin.h"
 #include "core/context.h"
+#include "core/counter.h"
 #include "core/direct.h"
 #include "core/gpu.h"
 #include "core/match.h"
@@ -423,10 +424,12 @@ static int start_queued(struct wf_device *device)
     int count = 0;
     while ((transit = next_queued(device))) {
         int result = atomic_load(&device->lost) ? -ENODEV : start(transit);
-        if (result != 0)
+        if (result != 0) {
             finish(transit, result < 0 ? result : 0);
-        else
+        } else {
+            wf_counter_add(&device->copies, transit->copy.way != WF_COPY_MARK);
             wf_list_push_back(&device->running[transit->copy.way], &transit->link);
+        }
         count += 1;
     }
     return count;
@@ -447,10 +450,26 @@ static int end_done(struct wf_device *device, struct wf_list *running)
         if (result == 0)
             continue;
         wf_link_remove(link);
+        if (result > 0)
+            wf_counter_add(&device->copied[transit->copy.way], transit->end - transit->start);
         finish(transit, result < 0 ? result : 0);
         count += 1;
     }
     return count;
+}
+
+/* Notes for how long copies have been running. */
+static void keep_time(struct wf_device *device)
+{
+    int64_t since = atomic_load_explicit(&device->since_ns, memory_order_relaxed);
+    bool running = !wf_list_empty(&device->running[WF_COPY_OUT]) || !wf_list_empty(&device->running[WF_COPY_IN]) ||
+                   !wf_list_empty(&device->running[WF_COPY_PEER]);
+    if (running == (since != 0))
+        return;
+    int64_t now = wf_context_now(device->context);
+    if (!running)
+        wf_counter_add(&device->copying_ns, (uint64_t)(now - since));
+    atomic_store_explicit(&device->since_ns, running ? now : 0, memory_order_relaxed);
 }
 
 static struct wf_device *driven(const struct wf_worker *worker, int i)
@@ -476,8 +495,10 @@ int wf_devices_drive(struct wf_worker *worker)
         if (!device)
             continue;
         handled += start_queued(device);
+        keep_time(device);
         for (int way = 0; way < WF_COPY_WAYS; way++)
             handled += end_done(device, &device->running[way]);
+        keep_time(device);
     }
     return handled;
 }

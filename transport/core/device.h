@@ -59,9 +59,12 @@ struct wf_device {
     uint8_t *memory; /* of the slots, and of the flags of turns */
     bool pinned;     /* it is; else copies are slower, and streams cannot wait */
     size_t bytes;
-    _Atomic uint32_t landings;  /* messages that are granted piece by piece, of all sessions */
-    _Atomic uint32_t under_way; /* copies queued or running */
-    pthread_mutex_t lock;       /* `queued` */
+    _Atomic uint32_t landings;                     /* messages that are granted piece by piece, of all sessions */
+    _Atomic uint32_t under_way;                    /* copies queued or running */
+    _Atomic uint64_t copied[WF_COPY_WAYS], copies; /* bytes that have arrived, and copies begun; relaxed */
+    _Atomic uint64_t copying_ns;                   /* with a copy running, up to the last end of all; relaxed */
+    _Atomic int64_t since_ns;                      /* when the present ones began; 0: none is running */
+    pthread_mutex_t lock;                          /* `queued` */
     struct wf_list queued;
     struct wf_list free_turns; /* of the same lock */
     struct wf_turn *turns;

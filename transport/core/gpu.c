@@ -103,6 +103,25 @@ int weft_context_gpus(const struct weft_context *context, struct weft_gpu_info *
     return count;
 }
 
+int weft_context_gpu_stats(const struct weft_context *context, struct weft_gpu_stats *stats, int max)
+{
+    const struct wf_devices *devices = &context->devices;
+    int count = atomic_load(&devices->used_count);
+    for (int i = 0; i < count && i < max; i++) {
+        const struct wf_device *device = atomic_load(&devices->used[i]);
+        stats[i] = (struct weft_gpu_stats){
+            .index = device->index,
+            .under_way = (int32_t)atomic_load(&device->under_way),
+            .out_bytes = atomic_load_explicit(&device->copied[WF_COPY_OUT], memory_order_relaxed),
+            .in_bytes = atomic_load_explicit(&device->copied[WF_COPY_IN], memory_order_relaxed),
+            .direct_bytes = atomic_load_explicit(&device->copied[WF_COPY_PEER], memory_order_relaxed),
+            .copies = atomic_load_explicit(&device->copies, memory_order_relaxed),
+            .copying_ns = (int64_t)atomic_load_explicit(&device->copying_ns, memory_order_relaxed),
+        };
+    }
+    return count;
+}
+
 const char *weft_context_memory(const struct weft_context *context)
 {
     return memory_of(context) ? context->devices.ops->name(memory_of(context)) : "host";
