@@ -182,7 +182,7 @@ static int make_known(struct weft_context *context, void *base, uint64_t bytes, 
 
     if (!base || bytes == 0)
         return 0;
-    return weft_register(context, base, bytes, out, &err) ? bench_weft_failed(status, &err, "GPU memory") : 0;
+    return weft_register_for(context, base, bytes, 0, out, &err) ? bench_weft_failed(status, &err, "GPU memory") : 0;
 }
 
 /* Host memory need not be registered. */

@@ -162,6 +162,10 @@ struct weft_rail_stats {
 /* Fills up to `max` entries, one for each rail of the session; returns the number of rails. */
 WEFT_API int weft_peer_rails(const struct weft_peer *peer, struct weft_rail_stats *stats, int max);
 
+/* Writes and reads of the peer that were refused here: of an unknown key, outside of the registration, or not allowed
+ * by it. More than a mistake may be behind many of them. */
+WEFT_API uint64_t weft_peer_denied(const struct weft_peer *peer);
+
 /* ------------------------------------------------------------------------------------------- rails in force */
 
 /* A rail of this context. */
@@ -316,6 +320,16 @@ enum weft_memory_kind { WEFT_MEMORY_HOST = 0, WEFT_MEMORY_HOST_PINNED = 1, WEFT_
 WEFT_API int weft_register(struct weft_context *context, void *base, uint64_t length, struct weft_registration **out,
                            struct weft_error *err);
 
+/* What peers that know the key may do with the memory. */
+enum weft_access {
+    WEFT_REMOTE_READ = 1u << 0,
+    WEFT_REMOTE_WRITE = 1u << 1,
+};
+
+/* As weft_register(), which allows both: peers may do no more than `access` says, with 0 nothing. */
+WEFT_API int weft_register_for(struct weft_context *context, void *base, uint64_t length, uint32_t access,
+                               struct weft_registration **out, struct weft_error *err);
+
 /* The kind of the memory, and its key (unguessable, unique in this context, 0 is never used). */
 WEFT_API enum weft_memory_kind weft_registration_kind(const struct weft_registration *registration);
 WEFT_API uint64_t weft_registration_key(const struct weft_registration *registration);
@@ -376,7 +390,7 @@ WEFT_API int weft_recv(struct weft_connection *connection, void *buffer, uint64_
  * must stay unchanged until then. With WEFT_NOTIFY the peer's weft_recv_notification() completes after the data is in
  * place, exactly once, and never when the write fails; the request completes when both have been taken over.
  * Writes are ordered neither among themselves nor with messages.
- * Ends in -EACCES: the peer knows no such key, or has deregistered it; -ERANGE: outside of the registration; what was
+ * Ends in -EACCES: the peer knows no such key, has deregistered it, or does not allow this; -ERANGE: outside of the registration; what was
  * written before an error is undefined. Errors as for weft_send(); -EMSGSIZE the notification is too long.
  */
 WEFT_API int weft_write(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t key,

@@ -405,6 +405,54 @@ static void bad_arguments(void)
     loop_pair_destroy(&pair);
 }
 
+/* Memory that peers may only read, only write, or not touch: the rest is refused, and counted; nothing is written. */
+static void no_more_than_allowed(void)
+{
+    enum { LENGTH = 200000 };
+    const struct weft_piece pieces[2] = {{0, 0, 100}, {100, 1000, 100}};
+    struct loop_buffer data;
+    struct weft_error err;
+
+    loop_pair_create(&pair, NULL, NULL, 2);
+    loop_buffer_create(&data, LOOP_NEAR, LENGTH);
+    for (uint32_t access = 0; access < 4; access++) {
+        int write = access & WEFT_REMOTE_WRITE ? 0 : -EACCES, read = access & WEFT_REMOTE_READ ? 0 : -EACCES;
+        uint64_t before = weft_peer_denied(pair.node[1].peer);
+        struct weft_request *request = NULL;
+        struct region region = {0};
+        loop_note("access %u", access);
+        loop_buffer_create(&region.buffer, LOOP_FAR, LENGTH);
+        loop_set(region.buffer.data, LENGTH, LOOP_POISON);
+        loop_set(data.data, LENGTH, 7);
+        LOOP_CALL(
+            weft_register_for(pair.node[1].context, region.buffer.data, LENGTH, access, &region.registration, &err),
+            &err);
+        region.key = weft_registration_key(region.registration);
+        for (int i = 0; i < 2; i++) {
+            uint64_t size = i == 0 ? 100 : LENGTH;
+            loop_done(read_from(&region, data.data, size, 0, NULL), read, read == 0 ? size : 0);
+            loop_done(write_to(&region, data.data, size, 0, NULL), write, write == 0 ? size : 0);
+        }
+        LOOP_CHECK(weft_write_list(ASKER, data.data, pieces, 2, region.key, NULL, &request) == 0, "list");
+        loop_done(request, write, write == 0 ? 200 : 0);
+        LOOP_CHECK(weft_read_list(ASKER, data.data, pieces, 2, region.key, NULL, &request) == 0, "list");
+        loop_done(request, read, read == 0 ? 200 : 0);
+        loop_done(write_to(&region, data.data, 0, 0, NULL), access ? 0 : -EACCES, 0);
+        loop_done(read_from(&region, data.data, 0, 0, NULL), access ? 0 : -EACCES, 0);
+        meet_the_owner();
+        if (write < 0)
+            LOOP_CHECK(loop_differs(region.buffer.data, LENGTH, LOOP_POISON) < 0, "something was written");
+        uint64_t denied = (write < 0 ? 3u : 0u) + (read < 0 ? 3u : 0u) + (access ? 0u : 2u);
+        LOOP_CHECK(weft_peer_denied(pair.node[1].peer) == before + denied, "%d refusals were counted, not %d",
+                   (int)(weft_peer_denied(pair.node[1].peer) - before), (int)denied);
+        region_destroy(&region);
+    }
+    struct weft_registration *none = NULL;
+    LOOP_CHECK(weft_register_for(pair.node[1].context, &err, 1, 4, &none, &err) == -EINVAL && !none, "access 4");
+    loop_buffer_unmap(&data);
+    loop_pair_destroy(&pair);
+}
+
 /* A wrong key or place writes nothing, reads nothing, and notifies nobody; what follows works. */
 static void wrong_keys_and_places(void)
 {
@@ -440,6 +488,9 @@ static void wrong_keys_and_places(void)
     loop_done(write_to(&region, data.data, 10, 0, &options), 0, 10);
     completion = loop_end(never);
     LOOP_CHECK(completion.status == 0 && completion.tag == 10, "the wrong notification");
+    LOOP_CHECK(weft_peer_denied(pair.node[1].peer) == 8, "%d refusals were counted",
+               (int)weft_peer_denied(pair.node[1].peer));
+    LOOP_CHECK(weft_peer_denied(pair.node[0].peer) == 0, "refusals were counted at the asker");
     region_destroy(&region);
     loop_buffer_unmap(&data);
     loop_pair_destroy(&pair);
@@ -583,6 +634,7 @@ int main(int argc, char **argv)
         LOOP_CASE(lists_at_once, 20),
         LOOP_CASE(ends_in_a_queue, 20),
         LOOP_CASE(bad_arguments, 20),
+        LOOP_CASE(no_more_than_allowed, 30),
         LOOP_CASE(wrong_keys_and_places, 20),
         LOOP_CASE(registration_ends_under_way, 30),
         LOOP_CASE(cancelled_under_way, 20),

@@ -182,7 +182,7 @@ static int use_upload(struct wf_inbound *inbound, uint64_t number, uint64_t tota
 }
 
 /* Finds the memory that a WRITE or READ names, and holds it. */
-static int reach(struct wf_inbound *inbound, const struct wf_frame *frame)
+static int find_memory(struct wf_inbound *inbound, const struct wf_frame *frame)
 {
     if (frame->flags & WF_FLAG_LIST)
         return use_upload(inbound, frame->key, frame->total);
@@ -199,6 +199,20 @@ static int reach(struct wf_inbound *inbound, const struct wf_frame *frame)
     return 0;
 }
 
+/* The same, if the owner allows it. */
+static int reach(struct wf_inbound *inbound, const struct wf_frame *frame, uint32_t wanted)
+{
+    int status = find_memory(inbound, frame);
+    if (frame->total == 0) /* it only asks whether key and place are good, of a read as well */
+        wanted = WEFT_REMOTE_READ | WEFT_REMOTE_WRITE;
+    if (status == 0 && !(inbound->region->access & wanted)) {
+        wf_region_release(inbound);
+        status = -EACCES;
+    }
+    inbound->connection->session->denied += status == -EACCES || status == -ERANGE;
+    return status;
+}
+
 static bool closing(const struct weft_connection *connection)
 {
     return connection->state == WF_CONNECTION_CLOSING;
@@ -208,7 +222,7 @@ static void admit_write(struct wf_inbound *inbound, const struct wf_frame *frame
 {
     inbound->kind = WF_INBOUND_WRITE;
     inbound->noted = frame->flags & WF_FLAG_NOTIFY;
-    int status = reach(inbound, frame);
+    int status = reach(inbound, frame, WEFT_REMOTE_WRITE);
     if (closing(inbound->connection))
         status = -ESHUTDOWN;
     if (status == 0)
@@ -259,7 +273,8 @@ int wf_onesided_read(struct weft_connection *connection, const struct wf_frame *
         return -ENOMEM;
     inbound->kind = WF_INBOUND_SERVED;
     inbound->noted = frame->flags & WF_FLAG_NOTIFY;
-    int status = frame->total == 0 || frame->total == WF_TOTAL_UNKNOWN ? -EINVAL : reach(inbound, frame);
+    int status =
+        frame->total == 0 || frame->total == WF_TOTAL_UNKNOWN ? -EINVAL : reach(inbound, frame, WEFT_REMOTE_READ);
     if (closing(connection))
         status = -ESHUTDOWN;
     struct wf_outbound *reply = status == 0 ? wf_outbound_create(connection, WF_OUTBOUND_REPLY, frame->total) : NULL;

@@ -211,3 +211,12 @@ int weft_peer_rails(const struct weft_peer *peer, struct weft_rail_stats *stats,
     wf_session_unlock(session);
     return count;
 }
+
+uint64_t weft_peer_denied(const struct weft_peer *peer)
+{
+    struct wf_session *session = peer->session;
+    wf_session_lock(session);
+    uint64_t denied = session->denied;
+    wf_session_unlock(session);
+    return denied;
+}

@@ -50,6 +50,16 @@ static void refuse_users(struct weft_registration *registration)
 int weft_register(struct weft_context *context, void *base, uint64_t length, struct weft_registration **out,
                   struct weft_error *err)
 {
+    return weft_register_for(context, base, length, WEFT_REMOTE_READ | WEFT_REMOTE_WRITE, out, err);
+}
+
+int weft_register_for(struct weft_context *context, void *base, uint64_t length, uint32_t access,
+                      struct weft_registration **out, struct weft_error *err)
+{
+    if (access & ~(uint32_t)(WEFT_REMOTE_READ | WEFT_REMOTE_WRITE))
+        return wf_fail(wf_status_of(err), -EINVAL,
+                       "cannot register memory with access 0x%x: use WEFT_REMOTE_READ and WEFT_REMOTE_WRITE, or 0",
+                       access);
     if (!base || length == 0 || (uint64_t)(uintptr_t)base + length < length)
         return wf_fail(wf_status_of(err), -EINVAL,
                        "cannot register %llu bytes at %p: the range is empty or wraps around the address space",
@@ -66,6 +76,7 @@ int weft_register(struct weft_context *context, void *base, uint64_t length, str
     registration->length = length;
     registration->kind = device ? WEFT_MEMORY_CUDA : WEFT_MEMORY_HOST;
     registration->device = device;
+    registration->access = access;
     wf_link_init(&registration->device_link);
     do {
         int result = wf_context_random(context, &registration->key, sizeof registration->key);

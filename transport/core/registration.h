@@ -19,6 +19,7 @@ struct weft_registration {
     uint64_t length;
     uint64_t key;
     enum weft_memory_kind kind;
+    uint32_t access;          /* enum weft_access */
     struct wf_device *device; /* CUDA: whose memory it is; else NULL */
     _Atomic uint32_t uses;    /* operations under way, plus WF_REGISTRATION_ENDED once deregistered */
 };

@@ -218,7 +218,7 @@ static void describe(const struct weft_request *request, char *text, size_t room
         reason = session->error.text;
     bool receiving = request->kind == WF_REQUEST_RECV || request->kind == WF_REQUEST_NOTE;
     if (wf_request_one_sided(request) && request->status == -EACCES)
-        reason = "the peer knows no registration with this key, or has ended it";
+        reason = "the peer knows no registration with this key, has ended it, or does not allow this";
     else if (wf_request_one_sided(request) && request->status == -ERANGE)
         reason = "some of it lies outside the peer's registration";
     char failure[160];

@@ -128,6 +128,7 @@ struct wf_session {
     int bulk_count; /* bulk channels: with more than one the work is spread by rate */
 
     _Atomic int64_t heard_ns;         /* last byte from the peer */
+    uint64_t denied;                  /* writes and reads of the peer that were refused for what they name */
     _Atomic uint64_t moved;           /* payload bytes, both directions: the progress an error text tells of */
     int64_t due_ns;                   /* when the next look at deadlines should be; 0: there was none yet */
     int64_t closing_ns;               /* CLOSING: since when */
