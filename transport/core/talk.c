@@ -88,7 +88,7 @@ static void fail(struct wf_talk *talk, int code, int reason, const char *format,
         wf_redial_failed(talk, code, reason, status.text);
     else if (talk->dial)
         wf_fail(&talk->dial->status, code, "%s: %s", talk->peer_text, status.text);
-    else
+    else if (!talk->denied) /* who has left before the answer to him is no second line */
         wf_log_limited(&talk->door->context->log, &talk->door->stranger_log, wf_context_now(talk->door->context),
                        WF_LOG_WARN, "refused %s: %s", talk->peer_text, status.text);
     wf_talk_end(talk);
@@ -136,6 +136,7 @@ void wf_talk_deny(struct wf_talk *talk, enum wf_deny_reason reason, const char *
     va_end(arguments);
     wf_log_limited(&talk->door->context->log, &talk->door->stranger_log, wf_context_now(talk->door->context),
                    WF_LOG_WARN, "refused %s: %s", talk->peer_text, setup.deny.text);
+    talk->denied = true;
     wf_talk_say(talk, &setup, true);
 }
 

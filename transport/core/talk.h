@@ -38,6 +38,7 @@ struct wf_talk {
     enum wf_talk_state state;
     bool answered;    /* SENDING: nothing is expected after it */
     bool foreign;     /* READING: a TLS record, of which nothing is wanted but its end */
+    bool denied;      /* the log has its line */
     bool handed_over; /* the descriptor belongs to a channel now */
     int fd;
     struct sockaddr_storage peer;
