@@ -75,6 +75,7 @@ static void look_for_devices(void)
         if (result < 0)
             printf("skipped: no device memory: %s\n", err.text);
         weft_context_destroy(context);
+        weft_config_destroy(config);
         exit(result < 0 ? 77 : 0);
     }
     if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
