@@ -222,6 +222,9 @@ static void describe(const struct weft_request *request, char *text, size_t room
     else if (wf_request_one_sided(request) && request->status == -ERANGE)
         reason = "some of it lies outside the peer's registration";
     char failure[160];
+    bool of_device = (request->status == -EIO || request->status == -ENODEV) && request->status != session->error.code;
+    if (of_device && request->mishap.device == WF_NO_DEVICE)
+        reason = "a GPU failed at the peer, whose own messages name it and the bytes";
     if (request->mishap.device != WF_NO_DEVICE && (request->status == -EIO || request->status == -ENODEV))
         reason = describe_mishap(&request->mishap, failure, sizeof failure);
     if (request->status == -EMSGSIZE && receiving)

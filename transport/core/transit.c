@@ -112,6 +112,10 @@ static void finish(struct wf_transit *transit, int result)
     if (result == -ENODEV && own && !atomic_exchange(&device->lost, true))
         wf_log(&device->context->log, WF_LOG_WARN, "GPU %d is lost: %s", device->index,
                device->context->devices.ops->why(atomic_load(&device->context->devices.memory), device->index));
+    if (result == -EIO) /* the requests tell, too: but the peer's only that something failed here */
+        wf_log(&device->context->log, WF_LOG_WARN, "GPU %d failed to copy bytes %llu to %llu of a message: %s",
+               device->index, (unsigned long long)transit->start, (unsigned long long)transit->end,
+               device->context->devices.ops->why(atomic_load(&device->context->devices.memory), device->index));
     atomic_fetch_sub(&device->under_way, 1);
     if (transit->copy.way == WF_COPY_PEER)
         wf_direct_end_sender(transit);
