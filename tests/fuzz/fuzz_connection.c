@@ -10,6 +10,7 @@
 
 #include "fuzz.h"
 #include "core/pieces.h"
+#include "core/registration.h"
 #include "scene.h"
 #include "wire/crc.h"
 #include "wire/frame.h"
@@ -258,6 +259,19 @@ static void step(struct attack *attack)
     collect(attack);
 }
 
+/* Ends the registration: what the peer was doing with it lets go soon, with the world's turns. (weft_deregister()
+ * waits, for threads that this world has not.) */
+static void deregister(struct attack *attack)
+{
+    wf_registration_end(attack->registration);
+    int64_t limit_ns = wf_sim_now(attack->scene.sim) + PATIENCE_MS * WF_NS_PER_MS;
+    while (atomic_load(&attack->registration->uses) != WF_REGISTRATION_ENDED) {
+        FUZZ_CHECK(wf_sim_now(attack->scene.sim) < limit_ns);
+        scene_turn(&attack->scene);
+    }
+    weft_deregister(attack->registration);
+}
+
 static void leave(struct attack *attack)
 {
     struct weft_completion completion;
@@ -271,7 +285,7 @@ static void leave(struct attack *attack)
         FUZZ_CHECK(weft_wait(operation->request, PATIENCE_MS, &completion) == 0);
         ended(operation);
     }
-    weft_deregister(attack->registration);
+    deregister(attack);
     free(attack->region);
     weft_peer_close(attack->peer, 100, NULL);
 }

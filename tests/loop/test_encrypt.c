@@ -231,9 +231,13 @@ static size_t runs_on_the_wire(const char *encrypt)
         LOOP_CHECK(memcmp(got, secret, lengths[i]) == 0, "it came with wrong bytes");
     }
     memset(got, 0, sizeof(got));
+    /* Nothing but a socket would tell the owner's thread of this, or this thread of what that one writes: a lock that
+     * both have held orders them. */
+    LOOP_CALL(weft_peer_status(pair.node[1].peer, &err), &err);
     LOOP_CALL(weft_write(ends[0], secret, sizeof(secret), weft_registration_key(registration), 0, NULL, &request),
               &err);
     loop_done(request, 0, sizeof(secret));
+    LOOP_CALL(weft_peer_status(pair.node[1].peer, &err), &err);
     LOOP_CHECK(memcmp(got, secret, sizeof(got)) == 0, "it was written with wrong bytes");
     loop_world_deregister(registration);
     loop_pair_destroy(&pair);
