@@ -63,8 +63,8 @@ struct wf_device {
     _Atomic uint32_t under_way;                    /* copies queued or running */
     _Atomic uint64_t copied[WF_COPY_WAYS], copies; /* bytes that have arrived, and copies begun; relaxed */
     _Atomic uint64_t copying_ns;                   /* with a copy running, up to the last end of all; relaxed */
-    _Atomic int64_t since_ns;                      /* when the present ones began; 0: none is running */
-    pthread_mutex_t lock;                          /* `queued` */
+    int64_t since_ns;     /* when the present ones began; 0: none is running. Token of `worker` */
+    pthread_mutex_t lock; /* `queued` */
     struct wf_list queued;
     struct wf_list free_turns; /* of the same lock */
     struct wf_turn *turns;

@@ -12,6 +12,10 @@
  * so that the next copy runs while they send. More would only push the bytes out of the cache. */
 #define SLOTS_AHEAD 6
 
+/* Slots that a write leaves free before it is introduced: it waits for the peer's leave to introduce one more, which
+ * may depend on messages that are introduced and want a slot. */
+#define SLOTS_LEFT 2
+
 static struct wf_slot *slot_of(struct wf_link *link)
 {
     return WF_CONTAINER(link, struct wf_slot, link);
@@ -31,10 +35,6 @@ static uint64_t allowed(const struct wf_outbound *outbound)
     uint64_t ahead = (uint64_t)(session->bulk_count + SLOTS_AHEAD) * session->context->tuning.chunk;
     return limit < outbound->next + ahead ? limit : outbound->next + ahead;
 }
-
-/* Slots that a write leaves free before it is introduced: it waits for the peer's leave to introduce one more, which
- * may depend on messages that are introduced and want a slot. */
-#define SLOTS_LEFT 2
 
 /* Small messages have slots of their own. A large one is for bytes that need not wait for the peer any more. */
 static struct wf_slot *take_slot(struct wf_outbound *outbound)

@@ -186,15 +186,14 @@ static int end_done(struct wf_device *device, struct wf_list *running)
 /* Notes for how long copies have been running. */
 static void keep_time(struct wf_device *device)
 {
-    int64_t since = atomic_load_explicit(&device->since_ns, memory_order_relaxed);
     bool running = !wf_list_empty(&device->running[WF_COPY_OUT]) || !wf_list_empty(&device->running[WF_COPY_IN]) ||
                    !wf_list_empty(&device->running[WF_COPY_PEER]);
-    if (running == (since != 0))
+    if (running == (device->since_ns != 0))
         return;
     int64_t now = wf_context_now(device->context);
     if (!running)
-        wf_counter_add(&device->copying_ns, (uint64_t)(now - since));
-    atomic_store_explicit(&device->since_ns, running ? now : 0, memory_order_relaxed);
+        wf_counter_add(&device->copying_ns, (uint64_t)(now - device->since_ns));
+    device->since_ns = running ? now : 0;
 }
 
 static struct wf_device *driven(const struct wf_worker *worker, int i)
