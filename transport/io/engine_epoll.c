@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "io/attempt.h"
 #include "io/doorbell.h"
+#include "io/ended.h"
 #include "io/socket.h"
 #include "io/vector.h"
 
@@ -150,13 +151,8 @@ static void finish(struct epoll_engine *engine, struct slot *slot, struct wf_op 
         slot->reader = NULL;
     if (slot->writer == op)
         slot->writer = NULL;
-    op->finished = true;
     wf_link_remove(&op->link);
-    /* Its poster deals with it ahead of what large calls moved: those go on in their turn. */
-    if (op->urgent)
-        wf_list_push_front(&engine->finished, &op->link);
-    else
-        wf_list_push_back(&engine->finished, &op->link);
+    wf_ended_add(&engine->finished, op);
 }
 
 /* Leaves the operation to the next edge, which comes at once if the direction is ready by now. */
@@ -345,18 +341,6 @@ static void run_round(struct epoll_engine *engine)
     }
 }
 
-static int hand_over(struct epoll_engine *engine, struct wf_op **finished, int max)
-{
-    int count = 0;
-    struct wf_link *link;
-    while (count < max && (link = wf_list_pop_front(&engine->finished))) {
-        struct wf_op *op = WF_CONTAINER(link, struct wf_op, link);
-        op->posted = op->finished = false;
-        finished[count++] = op;
-    }
-    return count;
-}
-
 static int epoll_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
 {
     struct epoll_engine *engine = self(engine_base);
@@ -371,7 +355,7 @@ static int epoll_poll(struct wf_engine *engine_base, struct wf_op **finished, in
             note_event(engine, &engine->events[i]);
     }
     run_round(engine);
-    return hand_over(engine, finished, max);
+    return wf_ended_take(&engine->finished, finished, max);
 }
 
 static void epoll_wake(struct wf_engine *engine)

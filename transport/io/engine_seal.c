@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "io/attempt.h"
+#include "io/ended.h"
 #include "io/seal_parts.h"
 
 #define DEFAULT_CALL_BYTES (256u * 1024)
@@ -43,11 +44,7 @@ static struct wf_seal_lane *lane_of(struct wf_seal_engine *engine, const struct 
 void wf_seal_finish(struct wf_seal_engine *engine, struct wf_op *user, int64_t result)
 {
     user->result = result;
-    user->finished = true;
-    if (user->urgent) /* as it would come from the inner engine: ahead of what large calls moved */
-        wf_list_push_front(&engine->finished, &user->link);
-    else
-        wf_list_push_back(&engine->finished, &user->link);
+    wf_ended_add(&engine->finished, user);
 }
 
 static bool busy(const struct wf_seal_engine *engine)
@@ -132,24 +129,12 @@ static void encrypt_ahead(struct wf_seal_engine *engine)
     }
 }
 
-static int hand_over(struct wf_seal_engine *engine, struct wf_op **finished, int max)
-{
-    int count = 0;
-    struct wf_link *link;
-    while (count < max && (link = wf_list_pop_front(&engine->finished))) {
-        struct wf_op *op = WF_CONTAINER(link, struct wf_op, link);
-        op->posted = op->finished = false;
-        finished[count++] = op;
-    }
-    return count;
-}
-
 static int seal_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
 {
     struct wf_seal_engine *engine = self(engine_base);
     turn(engine, finished, max, busy(engine) ? 0 : timeout_ns);
     encrypt_ahead(engine);
-    int count = hand_over(engine, finished, max);
+    int count = wf_ended_take(&engine->finished, finished, max);
     keep_awake(engine);
     return count;
 }

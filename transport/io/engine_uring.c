@@ -28,6 +28,7 @@
 
 #include "io/attempt.h"
 #include "io/doorbell.h"
+#include "io/ended.h"
 #include "io/socket.h"
 #include "io/uring_lane.h"
 #include "io/uring_ring.h"
@@ -292,18 +293,6 @@ static void look(struct uring_engine *engine, int64_t timeout_ns)
     wf_doorbell_awake(&engine->bell);
 }
 
-static int hand_over(struct uring_engine *engine, struct wf_op **finished, int max)
-{
-    int count = 0;
-    struct wf_link *link;
-    while (count < max && (link = wf_list_pop_front(&engine->finished))) {
-        struct wf_op *op = WF_CONTAINER(link, struct wf_op, link);
-        op->posted = op->finished = false;
-        finished[count++] = op;
-    }
-    return count;
-}
-
 static int uring_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
 {
     struct uring_engine *engine = self(engine_base);
@@ -313,7 +302,7 @@ static int uring_poll(struct wf_engine *engine_base, struct wf_op **finished, in
     if (!engine->skipped)
         look(engine, has_finished ? 0 : timeout_ns);
     collect(engine);
-    return hand_over(engine, finished, max);
+    return wf_ended_take(&engine->finished, finished, max);
 }
 
 static void uring_wake(struct wf_engine *engine)

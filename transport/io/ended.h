@@ -1,0 +1,32 @@
+/*
+ * ended.h: operations that an engine has ended and its user has not polled yet. Owner: the engine.
+ */
+#ifndef WF_IO_ENDED_H
+#define WF_IO_ENDED_H
+
+#include "io/engine.h"
+
+/* The poster of an urgent one deals with it ahead of what large calls moved: those go on in their turn. */
+static inline void wf_ended_add(struct wf_list *ended, struct wf_op *op)
+{
+    op->finished = true;
+    if (op->urgent)
+        wf_list_push_front(ended, &op->link);
+    else
+        wf_list_push_back(ended, &op->link);
+}
+
+/* Hands out up to `max`; returns how many. */
+static inline int wf_ended_take(struct wf_list *ended, struct wf_op **out, int max)
+{
+    int count = 0;
+    struct wf_link *link;
+    while (count < max && (link = wf_list_pop_front(ended))) {
+        struct wf_op *op = WF_CONTAINER(link, struct wf_op, link);
+        op->posted = op->finished = false;
+        out[count++] = op;
+    }
+    return count;
+}
+
+#endif
