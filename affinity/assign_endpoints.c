@@ -8,10 +8,8 @@
  */
 #include "affinity/assign.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct wf_path no_path = {0};
@@ -49,36 +47,21 @@ static int add_gpu(const struct wf_machine *machine, long index, struct wf_plan 
     return 0;
 }
 
-/* "5" or "5-7"; where it ends. NULL: neither. */
-static const char *read_range(const char *at, long *first, long *last)
-{
-    char *end;
-    if (!isdigit((unsigned char)*at))
-        return NULL;
-    errno = 0;
-    *first = *last = strtol(at, &end, 10);
-    if (*end == '-' && isdigit((unsigned char)end[1]))
-        *last = strtol(end + 1, &end, 10);
-    return errno || *last < *first || (*end != ',' && *end != '\0') ? NULL : end;
-}
-
 /* "0,2,5-7": in the order of the list. */
 static int add_gpus(const struct wf_machine *machine, const char *list, struct wf_plan *plan, char *why,
                     size_t why_room)
 {
-    for (const char *at = list;;) {
+    for (const char *at = list;; at += 1) {
         long first, last;
-        const char *end = read_range(at, &first, &last);
-        if (!end) {
+        if (!wf_cpus_range(&at, &first, &last)) {
             snprintf(why, why_room, "'%.40s' is not a GPU by its number, as in 0,2,5-7", at);
             return -EINVAL;
         }
         int status = 0;
         for (long index = first; status == 0 && index <= last; index++)
             status = add_gpu(machine, index, plan, why, why_room);
-        if (status || *end == '\0')
+        if (status || *at == '\0')
             return status;
-        at = end + 1;
     }
 }
 

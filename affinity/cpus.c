@@ -58,18 +58,18 @@ int wf_cpus_next(const struct wf_cpus *set, int from)
 
 /* --- text --- */
 
-/* A number at `*at`, which moves behind it. -1: none there, or too large for a set. */
-static int number(const char **at)
+/* A number at `*at`, which moves behind it. -1: none there, or too large. */
+static long number(const char **at)
 {
     char *end;
     if (!isdigit((unsigned char)**at))
         return -1;
     errno = 0;
-    unsigned long value = strtoul(*at, &end, 10);
-    if (errno || value >= WF_CPUS_MAX)
+    long value = strtol(*at, &end, 10);
+    if (errno)
         return -1;
     *at = end;
-    return (int)value;
+    return value;
 }
 
 static int refuse(const char *item, char *why, size_t why_room)
@@ -79,21 +79,33 @@ static int refuse(const char *item, char *why, size_t why_room)
     return -EINVAL;
 }
 
+bool wf_cpus_range(const char **at, long *first, long *last)
+{
+    const char *end = *at;
+    long from = number(&end), to = from;
+    if (from >= 0 && *end == '-') {
+        end += 1;
+        to = number(&end);
+    }
+    if (from < 0 || to < from || (*end != ',' && *end != '\0'))
+        return false;
+    *first = from;
+    *last = to;
+    *at = end;
+    return true;
+}
+
 int wf_cpus_parse(const char *text, struct wf_cpus *out, char *why, size_t why_room)
 {
     struct wf_cpus set = {0};
     const char *at = text;
     for (;;) {
         const char *item = at;
-        int first = number(&at), last = first;
-        if (first >= 0 && *at == '-') {
-            at += 1;
-            last = number(&at);
-        }
-        if (first < 0 || last < first || (*at != ',' && *at != '\0'))
+        long first, last;
+        if (!wf_cpus_range(&at, &first, &last) || last >= WF_CPUS_MAX)
             return refuse(item, why, why_room);
-        for (int cpu = first; cpu <= last; cpu++)
-            wf_cpus_add(&set, cpu);
+        for (long cpu = first; cpu <= last; cpu++)
+            wf_cpus_add(&set, (int)cpu);
         if (*at == '\0')
             break;
         at += 1;

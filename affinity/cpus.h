@@ -46,6 +46,10 @@ bool wf_cpus_within(const struct wf_cpus *inner, const struct wf_cpus *outer);
 /* The first number in the set from `from` on, or -1. */
 int wf_cpus_next(const struct wf_cpus *set, int from);
 
+/* One item of a list of numbers (of processors, of GPUs): "8" or "8-21", before a comma or the end. Moves `*at`
+ * there. False, and `*at` stays: it is none, goes backwards, or is larger than any number. */
+bool wf_cpus_range(const char **at, long *first, long *last);
+
 /*
  * "8-21,112-125": the list format of the kernel (Documentation/core-api/printk-formats, "%*pbl") and of taskset -c.
  * parse: 0, or -EINVAL with a sentence that quotes what was not understood; an empty text is an error. A range may not

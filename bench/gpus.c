@@ -1,11 +1,11 @@
 #include "gpus.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "affinity/cpus.h"
 #include "affinity/pin.h"
 #include "mem/memory.h"
 #include "words.h"
@@ -44,20 +44,6 @@ static int pick_one(long index, const struct weft_gpu_info *all, int count, stru
     return 0;
 }
 
-/* "5" or "5-7". */
-static bool read_range(const char *word, long *first, long *last)
-{
-    char *end;
-
-    if (!isdigit((unsigned char)word[0]))
-        return false;
-    errno = 0;
-    *first = *last = strtol(word, &end, 10);
-    if (*end == '-' && isdigit((unsigned char)end[1]))
-        *last = strtol(end + 1, &end, 10);
-    return *end == '\0' && errno == 0 && *last >= *first && *last - *first < BENCH_GPUS_MAX;
-}
-
 int bench_gpus_pick(const char *list, const struct weft_gpu_info *all, int count, struct weft_gpu_info *picked,
                     struct wf_status *status)
 {
@@ -71,8 +57,9 @@ int bench_gpus_pick(const char *list, const struct weft_gpu_info *all, int count
     }
     bench_copy_text(copy, sizeof(copy), list);
     while (rc == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
+        const char *at = word;
         long first, last;
-        if (!read_range(word, &first, &last))
+        if (!wf_cpus_range(&at, &first, &last))
             return wf_fail(status, -EINVAL, "--gpus %.60s: '%.40s' is no GPU by its number: use 0,2,5-7 or all", list,
                            word);
         for (long index = first; rc == 0 && index <= last; index++) {

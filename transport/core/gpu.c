@@ -1,12 +1,11 @@
 /* What users see of GPUs: the public calls on them, and the setting `gpus`. */
 #include "core/gpu.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "affinity/cpus.h"
 #include "affinity/pin.h"
 #include "core/context.h"
 
@@ -30,22 +29,6 @@ static const char *those_there(const struct wf_device_info *infos, int count, ch
     return text;
 }
 
-/* One number, or two with a dash between. Moves `*at` behind them. */
-static bool read_range(const char **at, long *first, long *last)
-{
-    char *end;
-    if (!isdigit((unsigned char)**at))
-        return false;
-    *first = *last = strtol(*at, &end, 10);
-    if (*end == '-') {
-        if (!isdigit((unsigned char)end[1]))
-            return false;
-        *last = strtol(end + 1, &end, 10);
-    }
-    *at = end;
-    return *first <= *last && *last < WF_DEVICES_MAX;
-}
-
 int wf_gpu_list_read(const char *list, const struct wf_device_info *infos, int count, bool wanted[WF_DEVICES_MAX],
                      struct wf_status *status)
 {
@@ -57,7 +40,7 @@ int wf_gpu_list_read(const char *list, const struct wf_device_info *infos, int c
     }
     for (const char *at = list;; at++) {
         long first, last;
-        if (!read_range(&at, &first, &last) || (*at != ',' && *at != '\0'))
+        if (!wf_cpus_range(&at, &first, &last))
             return wf_fail(status, -EINVAL, "gpus = %s: write numbers as in 0,2,5-7, or all", list);
         for (long i = first; i <= last; i++) {
             if (!is_there(infos, count, i))
