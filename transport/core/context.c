@@ -259,6 +259,15 @@ static int choose_congestion(struct weft_context *context, const struct wf_confi
     return 0;
 }
 
+/* Loopback is no network to be shared with others, and whatever paces what is sent, as bbr does, does it by timers that
+ * the sending thread pays for. reno paces nothing, and every kernel allows it to everybody. */
+const char *wf_context_congestion(const struct weft_context *context, bool on_this_machine)
+{
+    if (context->tuning.congestion[0] || !on_this_machine)
+        return context->tuning.congestion;
+    return "reno";
+}
+
 /* One stream for bulk data takes a chunk in one call; of several, none is to have the thread for so long that the
  * others look slow (docs/decisions/0010-call-size.md). */
 static int choose_call(struct weft_context *context, struct wf_status *status)

@@ -116,6 +116,10 @@ int wf_context_random(struct weft_context *context, void *bytes, size_t length);
 /* A rail as it is now, for any thread but the door's. */
 void wf_context_rail(struct weft_context *context, int index, struct wf_rail *out);
 
+/* What TCP_CONGESTION a socket gets, "" for none: the setting's; without one, that for peers on this machine if it is
+ * for them alone (docs/decisions/0010-call-size.md). */
+const char *wf_context_congestion(const struct weft_context *context, bool on_this_machine);
+
 static inline int64_t wf_context_now(const struct weft_context *context)
 {
     return wf_clock_now(context->clock);

@@ -44,7 +44,8 @@ static int listen_on(struct wf_door *door, const struct sockaddr_storage *addres
     struct weft_context *context = door->context;
     struct wf_socket_options options = {
         .local = *address, .buffer_bytes = context->tuning.socket_buffer, .shared_port = shared};
-    memcpy(options.congestion, context->tuning.congestion, sizeof options.congestion);
+    snprintf(options.congestion, sizeof options.congestion, "%s",
+             wf_context_congestion(context, wf_address_is_loopback(address)));
     int bound = index >= 0 ? index : rail_on_link(context, address);
     struct wf_rail rail = {0};
     char text[80];

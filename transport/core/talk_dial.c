@@ -114,12 +114,13 @@ static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role
     struct wf_session_rail *rail = &session->rails[join->rail];
     struct wf_socket_options options = {.local = rail->from, .buffer_bytes = context->tuning.socket_buffer};
     struct sockaddr_storage to = rail->to;
-    memcpy(options.congestion, context->tuning.congestion, sizeof options.congestion);
+    bool on_this_machine = wf_address_is_local(&to);
+    snprintf(options.congestion, sizeof options.congestion, "%s", wf_context_congestion(context, on_this_machine));
     wf_address_set_scope(&options.local, context->rails[rail->local].index); /* it may have been made anew */
     wf_address_set_scope(&to, context->rails[rail->local].index);
     bool bound = false;
     /* A peer on this machine is reached over loopback whatever the rail: its interface would carry nothing. */
-    if (!wf_address_is_local(&to))
+    if (!on_this_machine)
         snprintf(options.device, sizeof options.device, "%s", context->rails[rail->local].device);
     struct wf_talk *talk = call(door, role, &options, &to, &bound, status);
     if (!talk)
