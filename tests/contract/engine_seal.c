@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "io/seal_parts.h" /* how much it takes at once */
 #include "world.h"
 
 #define SEEDS 24
@@ -148,7 +149,7 @@ static void tells_of_an_end_within_a_record(const struct implementation *of)
 static void goes_on_behind_what_was_cancelled(const struct implementation *of)
 {
     enum { BULK = 2 << 20, BEHIND = 5000 };
-    size_t bulk = of->simulated ? BULK / 4 : BULK; /* more than two batches */
+    size_t bulk = of->simulated ? BULK / 8 * 5 : BULK; /* more than two batches */
     struct task send = {0}, next = {0}, receive = {0};
     uint8_t *bytes = malloc(BULK), got[4096];
     world_open(&world, of, 1, 0);
@@ -177,6 +178,45 @@ static void goes_on_behind_what_was_cancelled(const struct implementation *of)
     close_pair();
 }
 
+/* What a SEND has encrypted by the time that the peer's buffer is full. */
+static uint64_t encrypted_ahead(uint8_t *bytes, size_t bulk)
+{
+    struct task send = {0};
+    task_buffer(&send, bytes, bulk);
+    task_post(&world, 0, &send, WF_OP_SEND, pair.client);
+    world_idle(&world);
+    world.ops->cancel(world.engines[0], &send.op);
+    assert_int_equal(world_await(&world, &send), -ECANCELED);
+    return send.op.moved;
+}
+
+/* Whatever is urgent next would have to wait for all that is encrypted at once. */
+static void takes_less_at_once_after_what_is_urgent(const struct implementation *of)
+{
+    enum { BULK = 2 << 20, CALL = 256 << 10 }; /* the engines' own */
+    uint64_t moved[2];
+    uint8_t *bytes = calloc(1, BULK), news = 1, got;
+    for (int urgent = 0; urgent < 2; urgent++) {
+        struct task send = {0}, receive = {0};
+        world_open(&world, of, 1, 0);
+        pair = pair_open(&world, 8192);
+        task_buffer(&receive, &got, 1);
+        receive.op.kind = WF_OP_RECV; /* task_post() would draw lots for what is urgent */
+        receive.op.fd = pair.client;
+        receive.op.iov = receive.iov;
+        receive.op.context = &receive;
+        receive.op.urgent = urgent;
+        world.ops->post(world.engines[0], &receive.op);
+        assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.server, &news, 1), 1);
+        assert_int_equal(world_await(&world, &receive), 1);
+        moved[urgent] = encrypted_ahead(bytes, BULK);
+        close_pair();
+    }
+    assert_int_equal(moved[0], 2 * CALL);
+    assert_int_equal(moved[1], 2 * WF_RECORD_MAX);
+    free(bytes);
+}
+
 /* --- all of it on each engine --- */
 
 static const struct seal_case {
@@ -188,6 +228,7 @@ static const struct seal_case {
     {"rejects another order", rejects_another_order},
     {"tells of an end within a record", tells_of_an_end_within_a_record},
     {"goes on behind what was cancelled", goes_on_behind_what_was_cancelled},
+    {"takes less at once after what is urgent", takes_less_at_once_after_what_is_urgent},
 };
 
 static const struct implementation implementations[] = {

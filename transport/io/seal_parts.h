@@ -13,11 +13,14 @@
 #define WF_SEAL_BUCKETS 256 /* for descriptors, by number */
 /* What leaves in one call: it is still in the cache when the kernel copies it, and so is what has come in one when it
  * is decrypted (docs/decisions/0013-encryption.md). */
-#define WF_SEAL_BATCH_RECORDS 2
+#define WF_SEAL_BATCH_RECORDS 4
 #define WF_SEAL_BATCH_WIRE (WF_SEAL_BATCH_RECORDS * WF_RECORD_WIRE)
-#define WF_SEAL_BATCH_MAX (WF_SEAL_BATCH_RECORDS * WF_RECORD_MAX)
-#define WF_SEAL_INPUT (4 * WF_RECORD_WIRE)
+#define WF_SEAL_INPUT_RECORDS 4
+#define WF_SEAL_INPUT (WF_SEAL_INPUT_RECORDS * WF_RECORD_WIRE)
 #define WF_SEAL_BATCHES 2
+/* So many calls are kept to one record after something urgent has come: encrypting and decrypting cannot be
+ * interrupted, and more that is urgent is likely. */
+#define WF_SEAL_SHORT_CALLS 64
 
 /* Records that are complete, and how much of them the kernel has taken. */
 struct wf_seal_batch {
@@ -88,6 +91,7 @@ struct wf_seal_engine {
     struct wf_seal *seal;
     struct wf_engine *inner;
     uint32_t call_bytes; /* most that one SEND's turn encrypts, and one RECV brings */
+    int short_calls;     /* that are left */
     struct wf_list slots[WF_SEAL_BUCKETS];
     struct wf_list finished; /* of the posters' operations */
     struct wf_list ahead;    /* of lanes that may encrypt the next bytes while the former are on their way */
@@ -97,6 +101,15 @@ struct wf_seal_engine {
 
 /* The poster's operation has ended. */
 void wf_seal_finish(struct wf_seal_engine *engine, struct wf_op *user, int64_t result);
+
+/* The records of the next call. */
+static inline uint32_t wf_seal_call_records(struct wf_seal_engine *engine, uint32_t usual)
+{
+    if (engine->short_calls == 0)
+        return usual;
+    engine->short_calls -= 1;
+    return 1;
+}
 
 /* --- seal_host.c --- */
 

@@ -79,10 +79,11 @@ static void take(const struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 static void submit(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 {
     struct wf_seal_rx *rx = &lane->socket->rx;
+    uint32_t most = wf_seal_call_records(engine, WF_SEAL_INPUT_RECORDS) * WF_RECORD_WIRE;
     memmove(rx->bytes, rx->bytes + rx->start, rx->end - rx->start);
     rx->end -= rx->start;
     rx->start = rx->open_start = rx->open_end = 0;
-    lane->iov = (struct iovec){rx->bytes + rx->end, WF_SEAL_INPUT - rx->end};
+    lane->iov = (struct iovec){rx->bytes + rx->end, most < WF_SEAL_INPUT - rx->end ? most : WF_SEAL_INPUT - rx->end};
     lane->op.kind = WF_OP_RECV;
     lane->op.fd = lane->socket->fd;
     lane->op.iov = &lane->iov;
@@ -96,6 +97,8 @@ static void submit(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 static bool try_take(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 {
     take(engine, lane);
+    if (lane->user->moved > 0 && lane->user->urgent)
+        engine->short_calls = WF_SEAL_SHORT_CALLS;
     if (lane->user->moved > 0)
         finish(engine, lane, (int64_t)lane->user->moved);
     else if (lane->socket->rx.failed)

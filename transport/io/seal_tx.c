@@ -48,12 +48,12 @@ static size_t vector_bytes(const struct wf_op *op, size_t most)
 }
 
 /* The front of the poster's vector becomes one more batch. 0, or the error that the direction ends in. */
-static int encrypt(const struct wf_seal_engine *engine, struct wf_seal_lane *lane)
+static int encrypt(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 {
     struct wf_seal_tx *tx = &lane->socket->tx;
     struct wf_seal_batch *batch = &tx->batches[(tx->first + tx->count) % WF_SEAL_BATCHES];
-    size_t most = engine->call_bytes < WF_SEAL_BATCH_MAX ? engine->call_bytes : WF_SEAL_BATCH_MAX;
-    size_t left = vector_bytes(lane->user, most);
+    size_t most = (size_t)wf_seal_call_records(engine, WF_SEAL_BATCH_RECORDS) * WF_RECORD_MAX;
+    size_t left = vector_bytes(lane->user, most < engine->call_bytes ? most : engine->call_bytes);
     batch->wire = batch->gone = batch->plain = 0;
     batch->told = false;
     while (left > 0 && tx->failed == 0) {

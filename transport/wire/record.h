@@ -20,8 +20,9 @@
 #define WF_RECORD_HEADER 4 /* the length */
 #define WF_RECORD_TAG 16
 #define WF_RECORD_OVERHEAD (WF_RECORD_HEADER + WF_RECORD_TAG)
-#define WF_RECORD_WIRE (64 * 1024)                          /* the longest record as it travels */
-#define WF_RECORD_MAX (WF_RECORD_WIRE - WF_RECORD_OVERHEAD) /* the most bytes that one encrypts */
+/* The most bytes that one encrypts: four hold a chunk of 512 KiB and its header (docs/decisions/0013-encryption.md). */
+#define WF_RECORD_MAX (128 * 1024 + 128)
+#define WF_RECORD_WIRE (WF_RECORD_MAX + WF_RECORD_OVERHEAD) /* the longest record as it travels */
 
 struct wf_record_key {
     uint8_t key[WF_RECORD_KEY_BYTES];
