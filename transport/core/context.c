@@ -23,6 +23,7 @@
 
 #define CALL_MIN 4096
 #define CALL_SHARED (256u * 1024)
+#define CALL_ALONE (8u * 1024 * 1024)
 #define STREAMS_NS WF_NS_PER_S /* how long the end of a context waits for what users' streams have to do before it */
 #define STREAMS_LOOK_NS (20 * WF_NS_PER_US)
 
@@ -268,16 +269,20 @@ const char *wf_context_congestion(const struct weft_context *context, bool on_th
     return "reno";
 }
 
-/* One stream for bulk data takes a chunk in one call; of several, none is to have the thread for so long that the
- * others look slow (docs/decisions/0010-call-size.md). */
+/* Of several streams for bulk data none is to have the thread for so long that the others look slow. One takes as many
+ * chunks in a call as the kernel has room for, if small messages need not wait for that; else one
+ * (docs/decisions/0010-call-size.md). */
 static int choose_call(struct weft_context *context, struct wf_status *status)
 {
     struct wf_tuning *tuning = &context->tuning;
     uint32_t whole = tuning->chunk + tuning->header_pad;
     if (tuning->call > 0 && tuning->call < CALL_MIN)
         return wf_fail(status, -EINVAL, "call = %u: use 4K or more, or 0", tuning->call);
-    if (tuning->call == 0)
-        tuning->call = context->rail_count * (int)tuning->channels == 1 && whole > CALL_SHARED ? whole : CALL_SHARED;
+    if (tuning->call > 0)
+        return 0;
+    if (context->engine_ops->cuts_calls && whole < CALL_ALONE)
+        whole = CALL_ALONE / whole * whole;
+    tuning->call = context->rail_count * (int)tuning->channels == 1 && whole > CALL_SHARED ? whole : CALL_SHARED;
     return 0;
 }
 
@@ -312,11 +317,11 @@ static int build(struct weft_context *context, const struct wf_config *config, s
     if (context->rail_count < 0)
         return context->rail_count;
     choose_workers(context, config);
-    result = choose_call(context, status);
-    if (result == 0)
-        result = wf_placement_plan(context, config, status);
+    result = wf_placement_plan(context, config, status);
     if (result == 0)
         result = wf_engines_choose(context, config, status);
+    if (result == 0)
+        result = choose_call(context, status);
     if (result == 0)
         result = check_descriptors(context, status);
     int workers = context->worker_count;

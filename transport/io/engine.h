@@ -81,6 +81,7 @@ struct wf_engine {
  */
 struct wf_engine_ops {
     const char *name;
+    bool cuts_calls; /* does it cut large calls short while urgent RECVs get something? */
 
     /* Can this engine work here? 0, or negative with the reason in `status`. `host` is what open() gets. */
     int (*probe)(void *host, struct wf_status *status);

@@ -52,6 +52,7 @@ const struct wf_engine_ops *wf_fault_around(struct wf_fault *fault, const struct
     fault->host = host;
     fault->ops = wf_fault_ops;
     fault->ops.name = engine->name;
+    fault->ops.cuts_calls = engine->cuts_calls;
     if (!engine->zero_copy)
         fault->ops.zero_copy = NULL;
     return &fault->ops;
