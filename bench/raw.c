@@ -71,7 +71,7 @@ static int serve_phases(struct raw_link *link)
 
 static int serve(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
 {
-    int rc = raw_link_accept(link, options->address, options->plan.timeout_s, status);
+    int rc = raw_link_accept(link, options, status);
 
     if (rc)
         return rc;

@@ -45,6 +45,7 @@ struct raw_options {
     char address[256];                    /* of --listen; empty: any, and the usual port */
     char addresses[RAW_STREAMS_MAX][256]; /* of --connect: one stream to each */
     int address_count;
+    char congestion[16]; /* TCP_CONGESTION of this side's sockets; empty: the system's */
 };
 
 /* One TCP stream. Owner: the measuring thread. */
@@ -86,8 +87,8 @@ int raw_plan_check(const struct raw_plan *plan, struct wf_status *status);
 /* -EINVAL where it cannot be one: of --listen "[[ADDR:]PORT]", of --connect "ADDR[:PORT]". */
 int raw_address_check(const char *text, bool listen, struct wf_status *status);
 /* The caller closes what was opened. */
-int raw_listen(const char *address, int *listener, struct wf_status *status);
-int raw_dial(const char *address, uint64_t timeout_s, int *stream, struct wf_status *status);
+int raw_listen(const char *address, const char *congestion, int *listener, struct wf_status *status);
+int raw_dial(const char *address, const char *congestion, uint64_t timeout_s, int *stream, struct wf_status *status);
 /* The deadline of calls that wait, and small packets at once. */
 int raw_prepare(int fd, uint64_t timeout_s, struct wf_status *status);
 
@@ -99,8 +100,8 @@ void raw_link_close(struct raw_link *link);
 /* Maps the ring and touches every page of it. -ENOMEM. */
 int raw_link_map(struct raw_link *link, struct wf_status *status);
 
-/* Server: waits for a client and its plan, at most `timeout_s`, and gets ready. */
-int raw_link_accept(struct raw_link *link, const char *address, uint64_t timeout_s, struct wf_status *status);
+/* Server: waits for a client and its plan, at most the timeout of `options`, and gets ready. */
+int raw_link_accept(struct raw_link *link, const struct raw_options *options, struct wf_status *status);
 /* Client: connects all streams and waits until the server is ready. */
 int raw_link_connect(struct raw_link *link, const struct raw_options *options, struct wf_status *status);
 

@@ -78,6 +78,16 @@ int raw_prepare(int fd, uint64_t timeout_s, struct wf_status *status)
     return 0;
 }
 
+/* Before it listens or connects: accepted streams inherit it, and what paces cannot be rid of later. */
+static int choose_congestion(int fd, const char *name, struct wf_status *status)
+{
+    if (!name[0] || setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0)
+        return 0;
+    return wf_fail(status, -errno,
+                   "--congestion %s: %s: see /proc/sys/net/ipv4/tcp_allowed_congestion_control for what there is", name,
+                   wf_strerror(errno));
+}
+
 /* Whoever starts the client waits for this line. */
 static void tell_port(int fd)
 {
@@ -106,7 +116,7 @@ static int listen_on(const struct addrinfo *at)
     return code;
 }
 
-int raw_listen(const char *address, int *listener, struct wf_status *status)
+int raw_listen(const char *address, const char *congestion, int *listener, struct wf_status *status)
 {
     static const char *const any[] = {"::", "0.0.0.0"}; /* the second where there is no IPv6 */
     int fd = -EAFNOSUPPORT;
@@ -121,12 +131,16 @@ int raw_listen(const char *address, int *listener, struct wf_status *status)
     }
     if (fd < 0)
         return wf_fail(status, fd, "cannot listen on '%.100s': %s", address[0] ? address : USUAL_PORT, wf_strerror(fd));
+    if (choose_congestion(fd, congestion, status) != 0) {
+        close(fd);
+        return status->code;
+    }
     tell_port(fd);
     *listener = fd;
     return 0;
 }
 
-int raw_dial(const char *address, uint64_t timeout_s, int *stream, struct wf_status *status)
+int raw_dial(const char *address, const char *congestion, uint64_t timeout_s, int *stream, struct wf_status *status)
 {
     struct addrinfo *found;
     int fd, rc = resolve(address, NULL, &found, status);
@@ -136,6 +150,7 @@ int raw_dial(const char *address, uint64_t timeout_s, int *stream, struct wf_sta
     fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     rc = fd < 0 ? wf_fail(status, -errno, "cannot open a socket: %s", wf_strerror(errno))
                 : raw_prepare(fd, timeout_s, status);
+    rc = rc ? rc : choose_congestion(fd, congestion, status);
     if (rc == 0 && connect(fd, found->ai_addr, found->ai_addrlen) != 0) {
         /* A connect() that SO_SNDTIMEO cuts short says EINPROGRESS. */
         int code = errno == EINPROGRESS ? ETIMEDOUT : errno;

@@ -24,6 +24,7 @@ enum option_id {
     RAW_CALL,
     RAW_BATCH,
     RAW_BLOCK,
+    RAW_CONGESTION,
     RAW_LAT,
     RAW_RATE_MODE,
     RAW_TIMEOUT,
@@ -31,7 +32,7 @@ enum option_id {
     RAW_OPTIONS
 };
 
-enum value_kind { VALUE_NONE, VALUE_TEXT, VALUE_OPTIONAL_TEXT, VALUE_SIZE, VALUE_COUNT };
+enum value_kind { VALUE_NONE, VALUE_NAME, VALUE_TEXT, VALUE_OPTIONAL_TEXT, VALUE_SIZE, VALUE_COUNT };
 
 static const struct option_row {
     const char *name;
@@ -59,6 +60,8 @@ static const struct option_row {
                    "messages of one send call with --rate [half of --inflight]"},
     [RAW_BLOCK] = {"block", 0, VALUE_NONE, 0, 0, "--block",
                    "calls wait in the kernel; else they are repeated (spinning)"},
+    [RAW_CONGESTION] = {"congestion", 0, VALUE_NAME, 0, 0, "--congestion NAME",
+                        "congestion control of this side's sockets [the system's]"},
     [RAW_LAT] = {"lat", 0, VALUE_NONE, 0, 0, "--lat", "ping-pong on the first stream: half round-trip times"},
     [RAW_RATE_MODE] = {"rate", 0, VALUE_NONE, 0, 0, "--rate", "small messages, a batch of them in each call"},
     [RAW_TIMEOUT] = {"timeout", 0, VALUE_COUNT, 1, TIMEOUT_MAX_S, "--timeout S",
@@ -83,9 +86,9 @@ void raw_options_help(void)
     printf("weft raw: the floor: what plain TCP sockets give, with one thread at each side\n\n");
     for (int i = 0; i < RAW_OPTIONS; i++)
         printf("  %-28s %s\n", rows[i].shown, rows[i].help);
-    printf("\nThe client decides what is measured; of the server only --listen and --timeout are asked. The client "
-           "prints\n"
-           "one JSON object (schema weft.raw/1). K, M, G are powers of 1024.\n"
+    printf("\nThe client decides what is measured; of the server only --listen, --timeout and --congestion are asked. "
+           "The\n"
+           "client prints one JSON object (schema weft.raw/1). K, M, G are powers of 1024.\n"
            "Exit status: 0 measured, 1 failed, 2 wrong usage.\n");
 }
 
@@ -160,6 +163,14 @@ static int read_place(struct raw_options *options, enum option_id id, const char
     return 0;
 }
 
+static int read_congestion(struct raw_options *options, const char *text, struct wf_status *status)
+{
+    if (strlen(text) >= sizeof(options->congestion))
+        return wf_fail(status, -EINVAL, "--congestion %.40s...: no name is that long", text);
+    bench_copy_text(options->congestion, sizeof(options->congestion), text);
+    return 0;
+}
+
 static int apply(struct raw_options *options, struct cursor *cursor, enum option_id id, const char *value,
                  struct wf_status *status)
 {
@@ -167,6 +178,8 @@ static int apply(struct raw_options *options, struct cursor *cursor, enum option
     case VALUE_NONE:
         cursor->numbers[id] = 1;
         return 0;
+    case VALUE_NAME:
+        return read_congestion(options, value, status);
     case VALUE_TEXT:
     case VALUE_OPTIONAL_TEXT:
         return read_place(options, id, value, status);

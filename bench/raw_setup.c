@@ -192,13 +192,13 @@ static int send_answer(const struct raw_link *link, int code, const struct wf_st
                                                                                                        : -ECONNRESET;
 }
 
-int raw_link_accept(struct raw_link *link, const char *address, uint64_t timeout_s, struct wf_status *status)
+int raw_link_accept(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
 {
-    int listener, rc = raw_listen(address, &listener, status);
+    int listener, rc = raw_listen(options->address, options->congestion, &listener, status);
 
     if (rc)
         return rc;
-    rc = accept_streams(link, listener, timeout_s, status);
+    rc = accept_streams(link, listener, options->plan.timeout_s, status);
     close(listener);
     for (int i = 0; rc == 0 && i < link->stream_count; i++)
         rc = raw_prepare(link->streams[i].fd, link->plan.timeout_s, status);
@@ -253,7 +253,7 @@ int raw_link_connect(struct raw_link *link, const struct raw_options *options, s
         return wf_fail(status, -errno, "no random numbers: %s", wf_strerror(errno));
     rc = raw_link_map(link, status);
     for (int i = 0; rc == 0 && i < link->stream_count; i++) {
-        rc = raw_dial(options->addresses[i], link->plan.timeout_s, &link->streams[i].fd, status);
+        rc = raw_dial(options->addresses[i], options->congestion, link->plan.timeout_s, &link->streams[i].fd, status);
         if (rc == 0)
             rc = say_hello(link, i, nonce, options->addresses[i], status);
     }

@@ -54,6 +54,34 @@ int peer_setting(struct peer_command *command, const char *format, ...)
     return rc;
 }
 
+/* ------------------------------------------------------------------------------------------- congestion control */
+
+#define ON_ONE_MACHINE "reno" /* Weft's own choice there */
+
+/* NULL: none is set. */
+static const char *congestion_set(const struct peer_place *place)
+{
+    static const char name[] = "congestion=";
+    const char *found = NULL;
+
+    for (int i = 0; place->settings[i]; i++)
+        if (strncmp(place->settings[i], name, sizeof(name) - 1) == 0)
+            found = place->settings[i] + sizeof(name) - 1;
+    return found && found[0] ? found : NULL;
+}
+
+int peer_congestion_count(const struct peer_place *place)
+{
+    return place->one_machine && !congestion_set(place) ? 2 : 1;
+}
+
+const char *peer_congestion(const struct peer_place *place, int index)
+{
+    const char *set = congestion_set(place);
+
+    return set ? set : index > 0 ? ON_ONE_MACHINE : "";
+}
+
 /* ------------------------------------------------------------------------------------------- as text */
 
 struct text {

@@ -1,7 +1,8 @@
 /*
  * iperf3: a stream of bytes over one TCP connection, without messages: an upper bound for what a message layer on one
  * stream and the same number of calls could reach. Its best call size depends on the machine, so several are tried,
- * and so are sendfile() in place of send() (-Z) and processors of its own for each side (-A).
+ * and so are sendfile() in place of send() (-Z), processors of its own for each side (-A), and congestion controls
+ * (-C).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,19 +38,26 @@ static int two_processors(int cores[2])
     return found;
 }
 
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+/* With one congestion control. */
+static int way_count(const struct peer_place *place)
 {
     int cores[2];
 
+    return place->one_machine && two_processors(cores) == 2 ? WAYS : WAYS - PINNED;
+}
+
+static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+{
     if (asked->metric == PEER_BANDWIDTH)
-        return place->one_machine && two_processors(cores) == 2 ? WAYS : WAYS - PINNED;
+        return way_count(place) * peer_congestion_count(place);
     snprintf(why, 200, "a stream of bytes: it has no messages");
     return 0;
 }
 
 static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
 {
-    const struct way *way = &ways[index];
+    const struct way *way = &ways[index % way_count(place)];
+    const char *congestion = peer_congestion(place, index / way_count(place));
     struct peer_command *server = &out->server, *client = &out->client;
     int cores[2] = {0, 0};
     int rc;
@@ -77,11 +85,15 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
         peer_word(client, "-A");
         peer_word(client, "%d,%d", cores[0], cores[1]);
     }
+    if (congestion[0]) {
+        peer_word(client, "-C");
+        peer_word(client, "%s", congestion);
+    }
     peer_word(client, "-J");
     rc = rc ? rc : peer_word(client, "-i0");
-    snprintf(out->note, sizeof(out->note), "a stream of bytes, no messages: calls of %s%s%s%s", way->call,
+    snprintf(out->note, sizeof(out->note), "a stream of bytes, no messages: calls of %s%s%s%s%s%s", way->call,
              way->sendfile ? ", sendfile" : "", way->pinned ? ", each side on its processor" : "",
-             place->rail_count > 1 ? "; first rail only" : "");
+             congestion[0] ? ", " : "", congestion, place->rail_count > 1 ? "; first rail only" : "");
     return rc;
 }
 

@@ -34,15 +34,14 @@ static int ways(const struct peer_case *asked)
     }
 }
 
-/* Each spinning and blocking. */
+/* Each spinning and blocking, with each congestion control. */
 static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
-    (void)place;
     if (asked->size == 0) {
         snprintf(why, 200, "a stream has no empty messages");
         return 0;
     }
-    return 2 * ways(asked);
+    return 2 * ways(asked) * peer_congestion_count(place);
 }
 
 /* The server's addresses, one for each stream. */
@@ -101,6 +100,8 @@ static int put_way(const struct peer_case *asked, int way, bool block, struct pe
 static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
 {
     struct peer_command *server = &out->server, *client = &out->client;
+    const char *congestion = peer_congestion(place, index / (2 * ways(asked)));
+    int way = index % (2 * ways(asked));
     int rc, other;
 
     peer_word(server, "%s/weft", place->folder);
@@ -121,7 +122,14 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(client, "%" PRIu64, asked->warmup);
     peer_word(client, "--buffers");
     peer_word(client, "%" PRIu32, buffers(asked));
-    other = put_way(asked, index / 2, index % 2 != 0, out);
+    other = put_way(asked, way / 2, way % 2 != 0, out);
+    if (congestion[0]) {
+        peer_word(server, "--congestion");
+        rc = rc ? rc : peer_word(server, "%s", congestion);
+        peer_word(client, "--congestion");
+        other = other ? other : peer_word(client, "%s", congestion);
+        strcat(strcat(out->note, ", "), congestion);
+    }
     if (asked->metric == PEER_LATENCY && place->rail_count > 1)
         strcat(out->note, "; first rail only");
     return rc ? rc : other;

@@ -73,6 +73,7 @@ for wait in "" --block; do
     flow 127.0.0.1 --rate --size 63 -n 1003 --inflight 10 --batch 7 --buffers 1 $wait
     flow 127.0.0.1 --rate -n 3 --inflight 64 --batch 64 $wait
     flow 127.0.0.1 --rate -n 1000 -w 13 --inflight 0 $wait
+    flow 127.0.0.1 --size 64K -n 100 --congestion reno $wait
     latency 127.0.0.1 -n 200 $wait
     latency 127.0.0.1 -n 5 -w 0 --size 1000003 --buffers 2 $wait
 done
@@ -143,6 +144,9 @@ expect 2 "names no server" --connect :18555
 expect 2 "names no server" --connect $to,
 expect 2 "more than 16" --connect "$(printf "$to,%.0s" $(seq 16))$to"
 expect 2 "too long" --connect "$(printf "x%.0s" $(seq 2000))"
+expect 2 "no name is that long" --connect $to --congestion abcdefghijklmnop
+expect 1 "--congestion nonesuch" --connect $to --congestion nonesuch
+expect 1 "--congestion nonesuch" --listen 0 --congestion nonesuch
 expect 1 "203.0.113.9" --listen 203.0.113.9:0
 expect 1 "needs" --connect $to --size 1024G --inflight 1
 expect 1 "weft raw --listen" --connect 127.0.0.1:"$(free_port)" -n 1

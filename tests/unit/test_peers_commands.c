@@ -105,28 +105,66 @@ static void test_raw(void **state)
     char client[300], note[100];
 
     (void)state;
-    assert_int_equal(count(&peer_raw, &large, &place), 12);
+    assert_int_equal(count(&peer_raw, &large, &place), 24);
     for (int i = 0; i < 12; i++) {
         snprintf(client, sizeof(client), RAW_CLIENT "--size 67108864 -n 20 -w 2 --buffers 4 %s--inflight 4 --call %s",
                  i % 2 ? "--block " : "", calls[i / 2]);
         snprintf(note, sizeof(note), "calls of %s, %s", calls[i / 2], i % 2 ? "blocking" : "spinning");
         assert_variant(&peer_raw, &large, &place, i, RAW_SERVER, client, note);
+        strcat(client, " --congestion reno");
+        strcat(note, ", reno");
+        assert_variant(&peer_raw, &large, &place, 12 + i, RAW_SERVER " --congestion reno", client, note);
     }
-    assert_int_equal(count(&peer_raw, &bandwidth, &place), 10); /* 1M is the whole message */
-    assert_int_equal(count(&peer_raw, &medium, &place), 4);
+    assert_int_equal(count(&peer_raw, &bandwidth, &place), 20); /* 1M is the whole message */
+    assert_int_equal(count(&peer_raw, &medium, &place), 8);
     assert_variant(&peer_raw, &medium, &far, 2, RAW_SERVER,
                    "FOLDER/weft raw --connect '[fd00::1]:4711,192.0.2.1:4711,198.51.100.1:4711' --size 100000 -n 50 "
                    "-w 5 --buffers 3 --inflight 16 --call 100000",
                    "calls of 100000, spinning");
-    assert_int_equal(count(&peer_raw, &latency, &place), 2);
+    assert_int_equal(count(&peer_raw, &latency, &place), 4);
     assert_variant(&peer_raw, &latency, &place, 1, RAW_SERVER,
                    RAW_CLIENT "--size 8 -n 20000 -w 1000 --buffers 1 --block --lat", "blocking");
-    assert_int_equal(count(&peer_raw, &rate, &place), 6);
+    assert_int_equal(count(&peer_raw, &rate, &place), 12);
     assert_variant(&peer_raw, &rate, &place, 2, RAW_SERVER,
                    RAW_CLIENT "--size 64 -n 100000 -w 1000 --buffers 64 --inflight 64 --rate --batch 32",
                    "32 messages a call, 64 buffers, spinning");
     empty.size = 0;
     assert_refused(&peer_raw, &empty, &place, "a stream has no empty messages");
+}
+
+/* ------------------------------------------------------------------------------------------- congestion control */
+
+static void test_congestion(void **state)
+{
+    struct peer_place place = one_rail(), far = two_machines();
+    struct peer_commands commands;
+    char text[400];
+    int ways = count(&peer_iperf3, &bandwidth, &far);
+
+    (void)state;
+    assert_int_equal(peer_congestion_count(&place), 2);
+    assert_string_equal(peer_congestion(&place, 0), "");
+    assert_string_equal(peer_congestion(&place, 1), "reno");
+    assert_int_equal(peer_congestion_count(&far), 1);
+    assert_string_equal(peer_congestion(&far, 0), "");
+
+    place.settings[0] = "congestion=";
+    assert_int_equal(peer_congestion_count(&place), 2);
+    place.settings[0] = "chunk=1M";
+    place.settings[1] = far.settings[0] = "congestion=cubic";
+    assert_int_equal(peer_congestion_count(&place), 1);
+    assert_string_equal(peer_congestion(&place, 0), "cubic");
+    assert_string_equal(peer_congestion(&far, 0), "cubic");
+
+    assert_int_equal(count(&peer_raw, &latency, &place), 2);
+    assert_variant(&peer_raw, &latency, &place, 0, RAW_SERVER " --congestion cubic",
+                   RAW_CLIENT "--size 8 -n 20000 -w 1000 --buffers 1 --lat --congestion cubic", "spinning, cubic");
+
+    assert_int_equal(count(&peer_iperf3, &bandwidth, &far), ways);
+    memset(&commands, 0, sizeof(commands));
+    assert_int_equal(peer_iperf3.commands(&bandwidth, &far, 3, &commands), 0);
+    assert_non_null(strstr(peer_command_text(&commands.client, text, sizeof(text)), " -l 1M -C cubic -J -i0"));
+    assert_non_null(strstr(commands.note, "calls of 1M, cubic"));
 }
 
 /* ------------------------------------------------------------------------------------------- UCX */
@@ -387,15 +425,11 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_raw),
-        cmocka_unit_test(test_ucx),
-        cmocka_unit_test(test_libfabric),
-        cmocka_unit_test(test_openmpi),
-        cmocka_unit_test(test_openmpi_on_one_processor),
-        cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_many_rails),
-        cmocka_unit_test(test_nccl),
-        cmocka_unit_test(test_weft_on_gpus),
+        cmocka_unit_test(test_raw),      cmocka_unit_test(test_congestion),
+        cmocka_unit_test(test_ucx),      cmocka_unit_test(test_libfabric),
+        cmocka_unit_test(test_openmpi),  cmocka_unit_test(test_openmpi_on_one_processor),
+        cmocka_unit_test(test_too_long), cmocka_unit_test(test_many_rails),
+        cmocka_unit_test(test_nccl),     cmocka_unit_test(test_weft_on_gpus),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
