@@ -270,8 +270,8 @@ const char *wf_context_congestion(const struct weft_context *context, bool on_th
 }
 
 /* Of several streams for bulk data none is to have the thread for so long that the others look slow. One takes as many
- * chunks in a call as the kernel has room for, if small messages need not wait for that; else one
- * (docs/decisions/0010-call-size.md). */
+ * chunks in a call as the kernel has room for, but only one where small messages would have to wait for that, and where
+ * the kernel is to find in the cache what a checksum was made of (docs/decisions/0010-call-size.md). */
 static int choose_call(struct weft_context *context, struct wf_status *status)
 {
     struct wf_tuning *tuning = &context->tuning;
@@ -280,7 +280,7 @@ static int choose_call(struct weft_context *context, struct wf_status *status)
         return wf_fail(status, -EINVAL, "call = %u: use 4K or more, or 0", tuning->call);
     if (tuning->call > 0)
         return 0;
-    if (context->engine_ops->cuts_calls && whole < CALL_ALONE)
+    if (context->engine_ops->cuts_calls && !tuning->crc && whole < CALL_ALONE)
         whole = CALL_ALONE / whole * whole;
     tuning->call = context->rail_count * (int)tuning->channels == 1 && whole > CALL_SHARED ? whole : CALL_SHARED;
     return 0;
