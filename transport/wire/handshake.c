@@ -12,6 +12,7 @@
 
 #define FIRST_LENGTH_AT (WF_HANDSHAKE_PREFIX + 1) /* three bytes, the length of the first message, big-endian */
 #define FIRST_MOST 4096
+#define SECURITY_LEVEL 2 /* 112 bits; what is offered has 128 and more, and a higher one would refuse it */
 
 /* The one suite: its hash is that of the key, so that it decides which of them a peer may offer. */
 static const char suite_name[] = "TLS_AES_256_GCM_SHA384";
@@ -85,19 +86,20 @@ static void note_alert(const SSL *tls, int where, int value)
 /* Everything that a file of the system's could have chosen is chosen here. */
 static bool set_up(SSL_CTX *tls)
 {
-    (void)SSL_CTX_clear_options(tls, SSL_OP_ENABLE_MIDDLEBOX_COMPAT | SSL_OP_ALLOW_NO_DHE_KEX);
+    (void)SSL_CTX_clear_options(tls, SSL_CTX_get_options(tls));
     (void)SSL_CTX_set_options(tls, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
     (void)SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
     (void)SSL_CTX_set_mode(tls, SSL_MODE_RELEASE_BUFFERS);
     (void)SSL_CTX_set_max_cert_list(tls, WF_HANDSHAKE_MAX);
     (void)SSL_CTX_set_max_send_fragment(tls, FIRST_MOST);
+    SSL_CTX_set_security_level(tls, SECURITY_LEVEL);
     SSL_CTX_set_psk_use_session_callback(tls, offer_key);
     SSL_CTX_set_psk_find_session_callback(tls, find_key);
     SSL_CTX_set_info_callback(tls, (void (*)(const SSL *, int, int))note_alert);
     return SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) && SSL_CTX_set_max_proto_version(tls, TLS1_3_VERSION) &&
            SSL_CTX_set_ciphersuites(tls, suite_name) && SSL_CTX_set_num_tickets(tls, 0) &&
            SSL_CTX_set_max_early_data(tls, 0) && SSL_CTX_set_recv_max_early_data(tls, 0) &&
-           SSL_CTX_set1_groups_list(tls, "X25519:P-256");
+           SSL_CTX_set_block_padding(tls, 0) && SSL_CTX_set1_groups_list(tls, "X25519:P-256");
 }
 
 int wf_handshake_key_create(const uint8_t key[WF_KEY_BYTES], struct wf_handshake_key **out, struct wf_status *status)
@@ -249,6 +251,7 @@ static SSL *conversation(const struct wf_handshake_key *key, enum wf_role role)
         SSL_set_verify(tls, SSL_VERIFY_PEER, NULL); /* against a store that is empty */
         SSL_set_connect_state(tls);
     } else {
+        SSL_set_verify(tls, SSL_VERIFY_NONE, NULL); /* a session that rests on the key has no certificate to ask for */
         SSL_set_accept_state(tls);
     }
     return tls;
