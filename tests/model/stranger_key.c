@@ -1,8 +1,12 @@
 /* The same stranger, and a host with a key: what is worth something without it, and what was, once. */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -190,6 +194,76 @@ static void channel_join_said_again(void **state)
     close_scene(&scene);
 }
 
+#define MASK 0x5a /* of what is looked for: what looks must not be found */
+
+static bool is_in(const uint8_t *bytes, size_t length, const uint8_t masked[WF_SECRET_BYTES])
+{
+    for (size_t at = 0; at + WF_SECRET_BYTES <= length; at++) {
+        size_t same = 0;
+        while (same < WF_SECRET_BYTES && (bytes[at + same] ^ MASK) == masked[same])
+            same += 1;
+        if (same == WF_SECRET_BYTES)
+            return true;
+    }
+    return false;
+}
+
+/* Looks through the heap, freed memory included, and the stack. */
+static bool is_in_memory(const uint8_t masked[WF_SECRET_BYTES])
+{
+    char line[256];
+    bool found = false;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    assert_non_null(maps);
+    while (!found && fgets(line, sizeof line, maps)) {
+        uintptr_t start, end;
+        bool ours = strstr(line, "[heap]") || strstr(line, "[stack]");
+        if (ours && sscanf(line, "%" SCNxPTR "-%" SCNxPTR, &start, &end) == 2) {
+            int fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+            uint8_t *bytes = mmap(NULL, end - start, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            assert_true(fd >= 0 && bytes != MAP_FAILED);
+            ssize_t length = pread(fd, bytes, end - start, (off_t)start);
+            found = length > 0 && is_in(bytes, (size_t)length, masked);
+            munmap(bytes, end - start);
+            close(fd);
+        }
+    }
+    fclose(maps);
+    return found;
+}
+
+/* Who reads the memory of the process later, from a dump of it, cannot read the sessions that were over by then. */
+static void a_secret_ends_with_its_session(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct wf_hello hello;
+    struct wf_setup proof;
+    uint8_t masked[WF_SECRET_BYTES];
+    mallopt(M_MMAP_THRESHOLD, 1 << 28);
+    mallopt(M_TRIM_THRESHOLD, 1 << 28);
+    open_scene(&scene, path);
+    introduce_with_key(&scene, &hello);
+    int fd = join(&scene, &hello, 1, &proof);
+    say(&scene, fd, &proof);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_int_equal(scene.host->session_count, 1);
+    for (size_t i = 0; i < sizeof masked; i++)
+        masked[i] = hello.secret[i] ^ MASK;
+    explicit_bzero(&hello, sizeof hello);
+    bool before = is_in_memory(masked);
+    hang_up(&scene, fd);
+    pass(&scene, 3 * WF_NS_PER_S);
+    assert_int_equal(scene.host->session_count, 0);
+    bool after = is_in_memory(masked);
+    close_scene(&scene);
+    if (!before) {
+        print_message("skipped: this allocator keeps its memory elsewhere\n");
+        skip();
+    }
+    assert_false(after);
+}
+
 /* Every bit of what would be said next, at every step: the host shows the stranger out, and keeps nothing. */
 static void noise_at_every_step(void **state)
 {
@@ -228,6 +302,7 @@ int main(void)
         cmocka_unit_test(without_the_key),
         cmocka_unit_test(channel_join_said_again),
         cmocka_unit_test(noise_at_every_step),
+        cmocka_unit_test(a_secret_ends_with_its_session),
     };
     return cmocka_run_group_tests(tests, make_key, drop_key);
 }

@@ -109,6 +109,7 @@ static void destroy(struct wf_session *session)
     wf_device_shares_fini(session);
     wf_blocks_fini(&session->blocks);
     pthread_mutex_destroy(&session->lock);
+    explicit_bzero(session->secret, sizeof session->secret);
     free(session);
 }
 
