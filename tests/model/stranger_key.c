@@ -63,18 +63,11 @@ static void hear_inside(struct scene *scene, int fd, struct wf_handshake *handsh
     assert_int_equal(wf_setup_decode(bytes, have, setup), 0);
 }
 
-/* As introduce(), for one who holds the key; the session's secret is put where it would travel without one. */
-static void introduce_with_key(struct scene *scene, struct wf_hello *answer)
+/* HELLO in a conversation that is done; the session's secret is put where it would travel without a key. */
+static void introduce_inside(struct scene *scene, int fd, struct wf_handshake *handshake, struct wf_hello *answer)
 {
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
-    struct wf_handshake_key *made = NULL;
-    struct wf_handshake *handshake = NULL;
     uint8_t bytes[WF_SETUP_MAX], number[8];
-    int fd = call(scene);
-    assert_int_equal(wf_handshake_key_create(key, &made, NULL), 0);
-    assert_int_equal(wf_handshake_create(made, WF_ROLE_DIALER, &handshake), 0);
-    while (!wf_handshake_done(handshake))
-        assert_true(step(scene, fd, handshake));
     wf_session_hello(scene->host, &setup.hello);
     setup.hello.boot_nonce += 1;
     int length = wf_setup_encode(&setup, bytes, sizeof bytes);
@@ -90,6 +83,19 @@ static void introduce_with_key(struct scene *scene, struct wf_hello *answer)
     assert_int_equal(wf_handshake_export(handshake, "EXPORTER-weft-session", number, sizeof number, answer->secret,
                                          sizeof answer->secret),
                      0);
+}
+
+/* As introduce(), for one who holds the key. */
+static void introduce_with_key(struct scene *scene, struct wf_hello *answer)
+{
+    struct wf_handshake_key *made = NULL;
+    struct wf_handshake *handshake = NULL;
+    int fd = call(scene);
+    assert_int_equal(wf_handshake_key_create(key, &made, NULL), 0);
+    assert_int_equal(wf_handshake_create(made, WF_ROLE_DIALER, &handshake), 0);
+    while (!wf_handshake_done(handshake))
+        assert_true(step(scene, fd, handshake));
+    introduce_inside(scene, fd, handshake, answer);
     wf_handshake_destroy(handshake);
     wf_handshake_key_destroy(made);
     hang_up(scene, fd);
@@ -191,6 +197,62 @@ static void channel_join_said_again(void **state)
     expect_denial(&scene, fd, WF_DENY_PROOF);
     assert_int_equal(weft_accept(scene.host, 0, &peer, NULL), -ETIMEDOUT);
     hang_up(&scene, up);
+    close_scene(&scene);
+}
+
+/* Calls all at once, and says nothing. */
+static void crowd(struct scene *scene, int *fds, int count)
+{
+    struct wf_op *ops = calloc((size_t)count, sizeof *ops), *done[16];
+    assert_non_null(ops);
+    for (int i = 0; i < count; i++) {
+        fds[i] = wf_engine_sim.socket(scene->sim, AF_INET, &(struct wf_socket_options){0}, NULL);
+        assert_true(fds[i] >= 0);
+        assert_int_equal(scene->engine->ops->attach(scene->engine, fds[i]), 0);
+        ops[i] = (struct wf_op){.kind = WF_OP_CONNECT, .fd = fds[i], .address = &scene->address};
+        wf_link_init(&ops[i].link);
+        scene->engine->ops->post(scene->engine, &ops[i]);
+    }
+    for (int left = count; left > 0; left -= scene->engine->ops->poll(scene->engine, done, 16, 0))
+        pass(scene, 10 * WF_NS_PER_MS);
+    pass(scene, WF_NS_PER_S / 2); /* the host takes them all */
+    free(ops);
+}
+
+/* More callers at once than there are places do not keep out who has begun to prove itself before them, neither with
+ * the key nor with a session. */
+static void a_crowd_keeps_out_no_peer(void **state)
+{
+    (void)state;
+    enum { CROWD = WF_VISITORS_MAX + 40 };
+    static int fds[2][CROWD];
+    struct scene scene;
+    struct wf_hello hello;
+    struct wf_setup proof;
+    struct wf_handshake_key *made = NULL;
+    struct wf_handshake *handshake = NULL;
+    struct weft_peer *peer = NULL;
+    open_scene(&scene, path);
+    assert_int_equal(wf_handshake_key_create(key, &made, NULL), 0);
+    assert_int_equal(wf_handshake_create(made, WF_ROLE_DIALER, &handshake), 0);
+    int fd = call(&scene);
+    assert_true(step(&scene, fd, handshake));
+    crowd(&scene, fds[0], CROWD);
+    introduce_inside(&scene, fd, handshake, &hello);
+    hang_up(&scene, fd);
+    fd = join(&scene, &hello, 1, &proof);
+    crowd(&scene, fds[1], CROWD);
+    say(&scene, fd, &proof);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_accept(scene.host, 0, &peer, NULL), 0);
+    assert_int_equal(weft_peer_status(peer, NULL), 0);
+    assert_in_range(scene.host->door->visitors, 1, WF_VISITORS_MAX + 16);
+    for (int i = 0; i < 2 * CROWD; i++)
+        hang_up(&scene, fds[i / CROWD][i % CROWD]);
+    hang_up(&scene, fd);
+    weft_peer_close(peer, 0, NULL);
+    wf_handshake_destroy(handshake);
+    wf_handshake_key_destroy(made);
     close_scene(&scene);
 }
 
@@ -302,6 +364,7 @@ int main(void)
         cmocka_unit_test(without_the_key),
         cmocka_unit_test(channel_join_said_again),
         cmocka_unit_test(noise_at_every_step),
+        cmocka_unit_test(a_crowd_keeps_out_no_peer),
         cmocka_unit_test(a_secret_ends_with_its_session),
     };
     return cmocka_run_group_tests(tests, make_key, drop_key);

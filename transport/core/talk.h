@@ -39,6 +39,7 @@ struct wf_talk {
     bool answered;    /* SENDING: nothing is expected after it */
     bool foreign;     /* READING: a TLS record, of which nothing is wanted but its end */
     bool denied;      /* the log has its line */
+    bool shown;       /* VISITOR: it holds the key, or knows a session: others make room before it */
     bool handed_over; /* the descriptor belongs to a channel now */
     int fd;
     struct sockaddr_storage peer;

@@ -155,6 +155,7 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
         wf_talk_deny(talk, WF_DENY_SESSION, "no such session here: this process has restarted, or ended it");
         return;
     }
+    talk->shown = true;
     wf_session_lock(talk->session);
     int reason = join_fits(talk->session, join);
     talk->session->called_ns = wf_context_now(talk->door->context);
@@ -200,17 +201,31 @@ void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
     wf_talk_hand_over(talk, talk->join.granted_frames, talk->join.granted_bytes);
 }
 
+static struct wf_talk *oldest_visitor(struct wf_door *door, bool shown)
+{
+    WF_LIST_EACH (link, following, &door->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+        if (talk->role == WF_TALK_VISITOR && talk->state != WF_TALK_OVER && talk->shown == shown)
+            return talk;
+    }
+    return NULL;
+}
+
+/* The oldest leaves, of those of whom nothing is known as long as there are any: a crowd keeps out no peer that has
+ * begun to speak. */
+static void make_room(struct wf_door *door)
+{
+    struct wf_talk *oldest = oldest_visitor(door, false);
+    if (!oldest)
+        oldest = oldest_visitor(door, true);
+    if (oldest)
+        wf_talk_fail(oldest, -ETIMEDOUT, "too many unfinished connections");
+}
+
 void wf_talk_visit(struct wf_door *door, int fd)
 {
-    if (door->visitors >= WF_VISITORS_MAX) { /* the one that has been silent longest makes room */
-        WF_LIST_EACH (link, following, &door->talks) {
-            struct wf_talk *oldest = WF_CONTAINER(link, struct wf_talk, link);
-            if (oldest->role != WF_TALK_VISITOR || oldest->state == WF_TALK_OVER)
-                continue;
-            wf_talk_fail(oldest, -ETIMEDOUT, "too many unfinished connections");
-            break;
-        }
-    }
+    if (door->visitors >= WF_VISITORS_MAX)
+        make_room(door);
     struct wf_talk *talk = wf_talk_create(door, WF_TALK_VISITOR, fd);
     if (!talk)
         return;
