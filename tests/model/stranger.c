@@ -72,6 +72,50 @@ static void wrong_proofs(void **state)
     close_scene(&scene);
 }
 
+/* Whoever has seen a session's number can say JOIN. How many channels there will be is believed of a peer alone. */
+static void a_join_without_proof(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct wf_hello hello;
+    struct wf_setup proof;
+    struct weft_peer *peer;
+    open_scene(&scene, NULL);
+    introduce(&scene, &hello);
+    int early = join(&scene, &hello, 9, &proof);
+    int fd = join(&scene, &hello, 1, &proof);
+    say(&scene, fd, &proof);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_accept(scene.host, 0, &peer, NULL), 0);
+    assert_int_equal(weft_peer_status(peer, NULL), 0);
+    hang_up(&scene, early);
+    hang_up(&scene, fd);
+    weft_peer_close(peer, 0, NULL);
+    close_scene(&scene);
+}
+
+/* Of two that have proved themselves and say different things of the session, the second is shown out. */
+static void joins_that_contradict(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct wf_hello hello;
+    struct wf_setup proofs[2];
+    uint8_t byte;
+    open_scene(&scene, NULL);
+    introduce(&scene, &hello);
+    int first = join(&scene, &hello, 2, &proofs[0]), second = join(&scene, &hello, 9, &proofs[1]);
+    say(&scene, first, &proofs[0]);
+    pass(&scene, WF_NS_PER_S / 10);
+    say(&scene, second, &proofs[1]);
+    assert_int_equal(receive_bytes(&scene, second, &byte, 1), 0);
+    hang_up(&scene, second);
+    hang_up(&scene, first);
+    pass(&scene, 6 * WF_NS_PER_S);
+    assert_int_equal(scene.host->session_count, 0);
+    close_scene(&scene);
+}
+
 /* --- a peer that lies --- */
 
 #define REGION 4096
@@ -174,10 +218,9 @@ static void lies_end_the_session(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lies_end_the_session),
-        cmocka_unit_test(proof_after_the_end),
-        cmocka_unit_test(come_and_go),
-        cmocka_unit_test(wrong_proofs),
+        cmocka_unit_test(lies_end_the_session), cmocka_unit_test(proof_after_the_end),
+        cmocka_unit_test(come_and_go),          cmocka_unit_test(wrong_proofs),
+        cmocka_unit_test(a_join_without_proof), cmocka_unit_test(joins_that_contradict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

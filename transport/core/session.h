@@ -139,7 +139,7 @@ struct wf_session {
     bool waited;                      /* something was unacknowledged at the last look */
     int64_t greeted_ns;               /* when it was given time after it had been gone */
     int64_t goodbye_ns;               /* the last BYE, or end of a stream after ours; 0: none */
-    int64_t called_ns;                /* when the peer last asked to join a channel: its process lives */
+    int64_t called_ns;                /* when the peer last proved itself for a channel: its process lives */
     int64_t survey_ns;                /* the next look at the rails */
     uint32_t heard_before;            /* rails that had been heard at the last one, as bits */
     int64_t ping_ns;                  /* 0: none under way */

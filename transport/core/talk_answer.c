@@ -141,9 +141,7 @@ static int join_fits(struct wf_session *session, const struct wf_join *join)
     const struct wf_channel *channel = first ? NULL : session->channels[join->channel];
     bool alike = !channel || (channel->kind == (enum wf_channel_kind)join->kind && channel->rail == join->rail &&
                               channel->incarnation < join->incarnation);
-    if (!alike || join->incarnation == 0)
-        return WF_DENY_LIMIT;
-    return first && wf_session_expect(session, join->channels) < 0 ? WF_DENY_LIMIT : 0;
+    return !alike || join->incarnation == 0 ? WF_DENY_LIMIT : 0;
 }
 
 void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
@@ -158,7 +156,6 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
     talk->shown = true;
     wf_session_lock(talk->session);
     int reason = join_fits(talk->session, join);
-    talk->session->called_ns = wf_context_now(talk->door->context);
     wf_session_unlock(talk->session);
     if (reason != 0) {
         wf_talk_deny(talk, (enum wf_deny_reason)reason, "channel %u of %u, attempt %u, does not fit the session (%s)",
@@ -188,6 +185,19 @@ static void end_older(const struct wf_talk *talk)
     }
 }
 
+/* What JOIN has said of the session counts from here on; others may have said more since. 0 or -errno. */
+static int believe(struct wf_talk *talk)
+{
+    struct wf_session *session = talk->session;
+    wf_session_lock(session);
+    session->called_ns = wf_context_now(session->context);
+    int result = join_fits(session, &talk->join) == 0 ? 0 : -EALREADY;
+    if (result == 0 && session->channel_count == 0)
+        result = wf_session_expect(session, talk->join.channels);
+    wf_session_unlock(session);
+    return result;
+}
+
 void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
 {
     uint8_t expected[WF_PROOF_BYTES];
@@ -195,6 +205,12 @@ void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
     if (result < 0 || !wf_seal_equal(expected, proof->proof)) {
         WF_REACHED("channel PROVING: wrong proof");
         wf_talk_deny(talk, WF_DENY_PROOF, "the proof for channel %u is wrong", talk->join.channel);
+        return;
+    }
+    result = believe(talk);
+    if (result < 0) { /* without a word: behind its proof the dialer takes what comes for the channel */
+        wf_talk_fail(talk, result, "channel %u of %u does not fit the session any more: %s", talk->join.channel,
+                     talk->join.channels, wf_strerror(result));
         return;
     }
     end_older(talk);
