@@ -146,6 +146,6 @@ int join(struct scene *scene, const struct wf_hello *hello, uint16_t channels, s
     hear(scene, fd, &setup);
     assert_int_equal(setup.type, WF_SETUP_CHALLENGE);
     *proof = (struct wf_setup){.type = WF_SETUP_PROOF};
-    assert_int_equal(wf_seal_prove(hello->secret, WF_ROLE_DIALER, &sent, setup.challenge.nonce, proof->proof.proof), 0);
+    assert_int_equal(wf_seal_prove(hello->secret, WF_ROLE_DIALER, &sent, &setup.challenge, proof->proof.proof), 0);
     return fd;
 }

@@ -334,7 +334,7 @@ int scene_join(struct scene *scene, const struct wf_hello *hello, int channel, i
     }
     SCENE_CHECK(setup.type == WF_SETUP_CHALLENGE);
     struct wf_setup proof = {.type = WF_SETUP_PROOF};
-    SCENE_CHECK(wf_seal_prove(hello->secret, WF_ROLE_DIALER, &sent, setup.challenge.nonce, proof.proof.proof) == 0);
+    SCENE_CHECK(wf_seal_prove(hello->secret, WF_ROLE_DIALER, &sent, &setup.challenge, proof.proof.proof) == 0);
     scene_say(scene, fd, &proof);
     return fd;
 }

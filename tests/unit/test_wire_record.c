@@ -283,25 +283,28 @@ static struct wf_join sample_join(void)
 static void refuses_what_is_of_elsewhere(void **state)
 {
     (void)state;
-    uint8_t secret[WF_SECRET_BYTES] = {1, 2, 3}, nonce[WF_NONCE_BYTES] = {4}, made[RECORDS][WIRE], got[SIZE];
+    uint8_t secret[WF_SECRET_BYTES] = {1, 2, 3}, made[RECORDS][WIRE], got[SIZE];
     struct wf_join join = sample_join();
+    struct wf_challenge challenge = {.nonce = {4}, .granted_frames = 64, .granted_bytes = 1 << 20};
     struct wf_record_key key;
-    assert_int_equal(wf_seal_key(secret, WF_ROLE_DIALER, &join, nonce, &key), 0);
+    assert_int_equal(wf_seal_key(secret, WF_ROLE_DIALER, &join, &challenge, &key), 0);
     make(&key, made);
-    for (int what = 0; what <= 8; what++) {
+    for (int what = 0; what <= 10; what++) {
         struct wf_join other = join;
-        uint8_t other_secret[WF_SECRET_BYTES], other_nonce[WF_NONCE_BYTES];
+        struct wf_challenge answer = challenge;
+        uint8_t other_secret[WF_SECRET_BYTES];
         memcpy(other_secret, secret, sizeof(secret));
-        memcpy(other_nonce, nonce, sizeof(nonce));
         other.channel += what == 1;
         other.incarnation += what == 2;
         other.session += what == 3;
         other.rail = what == 4;
         other.nonce[15] ^= what == 5;
-        other_nonce[15] ^= what == 6;
+        answer.nonce[15] ^= what == 6;
         other_secret[31] ^= what == 7;
         enum wf_role role = what == 8 ? WF_ROLE_ACCEPTOR : WF_ROLE_DIALER;
-        assert_int_equal(wf_seal_key(other_secret, role, &other, other_nonce, &key), 0);
+        answer.granted_frames += what == 9;
+        answer.granted_bytes += what == 10;
+        assert_int_equal(wf_seal_key(other_secret, role, &other, &answer, &key), 0);
         struct ends ends = ends_of(&key);
         assert_int_equal(open_into(ends.opener, made[0], got, SIZE), what == 0 ? 0 : -EBADMSG);
         destroy(&ends);

@@ -14,7 +14,7 @@ struct input {
     uint8_t secret[WF_SECRET_BYTES];
     enum wf_role role;
     struct wf_join join;
-    uint8_t acceptor_nonce[WF_NONCE_BYTES];
+    struct wf_challenge challenge;
 };
 
 static void rise(uint8_t *bytes, size_t count, unsigned first)
@@ -36,11 +36,12 @@ static struct input sample(void)
                  .domain = 0x54535251,
                  .granted_frames = 64,
                  .granted_bytes = 1 << 20},
+        .challenge = {.granted_frames = UINT64_C(0x6867666564636261), .granted_bytes = UINT64_C(0x7877767574737271)},
     };
 
     rise(input.secret, WF_SECRET_BYTES, 0x80);
     rise(input.join.nonce, WF_NONCE_BYTES, 0x90);
-    rise(input.acceptor_nonce, WF_NONCE_BYTES, 0x10);
+    rise(input.challenge.nonce, WF_NONCE_BYTES, 0x10);
     return input;
 }
 
@@ -52,12 +53,12 @@ static struct proof prove(const struct input *input)
 {
     struct proof proof = {{0}};
 
-    assert_int_equal(wf_seal_prove(input->secret, input->role, &input->join, input->acceptor_nonce, proof.bytes), 0);
+    assert_int_equal(wf_seal_prove(input->secret, input->role, &input->join, &input->challenge, proof.bytes), 0);
     return proof;
 }
 
 /* Computed by another implementation of HMAC-SHA256 and CRC32C over the bytes of "weft channel v1\0", the role, the
- * acceptor's nonce and the JOIN message. */
+ * acceptor's nonce and credit and the JOIN message. */
 static void known_proofs(void **state)
 {
     static const struct {
@@ -65,11 +66,11 @@ static void known_proofs(void **state)
         struct proof proof;
     } known[] = {
         {WF_ROLE_DIALER,
-         {{0xf1, 0x95, 0xcd, 0xe1, 0x80, 0x17, 0x55, 0xaa, 0x93, 0x94, 0x6e, 0x98, 0x7b, 0x60, 0x01, 0x84,
-           0xc0, 0x90, 0xb7, 0x7a, 0x69, 0xa7, 0x35, 0x51, 0x93, 0xbb, 0x18, 0xaa, 0xf6, 0x63, 0xff, 0xe9}}},
+         {{0x50, 0xe6, 0x32, 0x8b, 0xee, 0x7e, 0xb2, 0x8b, 0xc6, 0xbd, 0x3c, 0x66, 0x35, 0x3c, 0xea, 0x58,
+           0xe8, 0xff, 0xa4, 0xf7, 0x60, 0xc7, 0x03, 0xdf, 0x44, 0x57, 0xa6, 0x71, 0x58, 0x7d, 0x39, 0x20}}},
         {WF_ROLE_ACCEPTOR,
-         {{0xe7, 0x54, 0x76, 0x8b, 0x0a, 0x6c, 0x03, 0xab, 0xd9, 0xec, 0xa5, 0x9b, 0x76, 0x34, 0x38, 0x44,
-           0xb8, 0x95, 0x2b, 0x61, 0x6a, 0x31, 0x20, 0x41, 0xe9, 0x34, 0x16, 0x44, 0x3b, 0xfa, 0xac, 0xe4}}},
+         {{0xd9, 0x6b, 0x72, 0x68, 0x7f, 0xf1, 0x36, 0xf3, 0xff, 0x1b, 0x90, 0x53, 0xf5, 0xa7, 0x21, 0x4d,
+           0xc2, 0x2e, 0x53, 0x32, 0x51, 0x9c, 0x1a, 0x5e, 0x4b, 0xf3, 0xa2, 0x8f, 0xb2, 0xdd, 0x39, 0x1c}}},
     };
 
     (void)state;
@@ -101,9 +102,20 @@ static const struct {
     const char *what;
     size_t at, size;
 } places[] = {
-    PLACE(secret),        PLACE(join.session),        PLACE(join.channel),       PLACE(join.incarnation),
-    PLACE(join.channels), PLACE(join.kind),           PLACE(join.rail),          PLACE(join.domain),
-    PLACE(join.nonce),    PLACE(join.granted_frames), PLACE(join.granted_bytes), PLACE(acceptor_nonce),
+    PLACE(secret),
+    PLACE(join.session),
+    PLACE(join.channel),
+    PLACE(join.incarnation),
+    PLACE(join.channels),
+    PLACE(join.kind),
+    PLACE(join.rail),
+    PLACE(join.domain),
+    PLACE(join.nonce),
+    PLACE(join.granted_frames),
+    PLACE(join.granted_bytes),
+    PLACE(challenge.nonce),
+    PLACE(challenge.granted_frames),
+    PLACE(challenge.granted_bytes),
 };
 #define PLACE_COUNT (sizeof(places) / sizeof(places[0]))
 
@@ -142,7 +154,7 @@ static void every_bit_of_every_field_matters(void **state)
     proof_count = 0;
     collect(&input, "the base");
     collect_all_bits(&input);
-    assert_int_equal(proof_count, 1 + 8 * (32 + 8 + 4 + 4 + 2 + 1 + 1 + 4 + 16 + 8 + 8 + 16));
+    assert_int_equal(proof_count, 1 + 8 * (32 + 8 + 4 + 4 + 2 + 1 + 1 + 4 + 16 + 8 + 8 + 16 + 8 + 8));
 }
 
 /* A stranger that sends the acceptor's own proof back to it. */
@@ -158,12 +170,12 @@ static void reflection(void **state)
 
     /* Nor when it answers with the nonces the other way round, or the same nonce twice. */
     struct input swapped = sample();
-    memcpy(swapped.join.nonce, input.acceptor_nonce, WF_NONCE_BYTES);
-    memcpy(swapped.acceptor_nonce, input.join.nonce, WF_NONCE_BYTES);
+    memcpy(swapped.join.nonce, input.challenge.nonce, WF_NONCE_BYTES);
+    memcpy(swapped.challenge.nonce, input.join.nonce, WF_NONCE_BYTES);
     struct proof turned = prove(&swapped);
     assert_false(wf_seal_equal(dialer.bytes, turned.bytes));
     assert_false(wf_seal_equal(acceptor.bytes, turned.bytes));
-    memcpy(swapped.join.nonce, swapped.acceptor_nonce, WF_NONCE_BYTES);
+    memcpy(swapped.join.nonce, swapped.challenge.nonce, WF_NONCE_BYTES);
     struct proof same_as_dialer = prove(&swapped);
     swapped.role = WF_ROLE_ACCEPTOR;
     struct proof same_as_acceptor = prove(&swapped);
@@ -177,7 +189,7 @@ static void replay(void **state)
     struct proof recorded = prove(&input);
 
     (void)state;
-    input.acceptor_nonce[0] ^= 1;
+    input.challenge.nonce[0] ^= 1;
     struct proof wanted = prove(&input);
     assert_false(wf_seal_equal(recorded.bytes, wanted.bytes));
     input = sample();

@@ -164,12 +164,13 @@ static int protect(const struct wf_talk *talk, int fd)
 {
     bool visited = talk->role == WF_TALK_VISITOR;
     struct wf_record_key keys[2]; /* ours first */
-    const uint8_t *nonce = talk->challenge.nonce, *secret = talk->session->secret;
+    const struct wf_challenge *challenge = &talk->challenge;
+    const uint8_t *secret = talk->session->secret;
     if (!talk->door->context->seal)
         return 0;
-    int result = wf_seal_key(secret, visited ? WF_ROLE_ACCEPTOR : WF_ROLE_DIALER, &talk->join, nonce, &keys[0]);
+    int result = wf_seal_key(secret, visited ? WF_ROLE_ACCEPTOR : WF_ROLE_DIALER, &talk->join, challenge, &keys[0]);
     if (result == 0)
-        result = wf_seal_key(secret, visited ? WF_ROLE_DIALER : WF_ROLE_ACCEPTOR, &talk->join, nonce, &keys[1]);
+        result = wf_seal_key(secret, visited ? WF_ROLE_DIALER : WF_ROLE_ACCEPTOR, &talk->join, challenge, &keys[1]);
     if (result == 0)
         result = wf_seal_protect(talk->door->context->seal, fd, &keys[0], &keys[1]);
     explicit_bzero(keys, sizeof keys);

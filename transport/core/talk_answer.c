@@ -165,8 +165,7 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
     struct wf_channel likeness = {.session = talk->session, .kind = (enum wf_channel_kind)join->kind};
     wf_channel_credit(&likeness, &setup.challenge.granted_frames, &setup.challenge.granted_bytes);
     if (wf_context_random(talk->door->context, setup.challenge.nonce, sizeof setup.challenge.nonce) < 0 ||
-        wf_seal_prove(talk->session->secret, WF_ROLE_ACCEPTOR, join, setup.challenge.nonce, setup.challenge.proof) <
-            0) {
+        wf_seal_prove(talk->session->secret, WF_ROLE_ACCEPTOR, join, &setup.challenge, setup.challenge.proof) < 0) {
         wf_talk_fail(talk, -EIO, "cannot compute a challenge");
         return;
     }
@@ -201,7 +200,7 @@ static int believe(struct wf_talk *talk)
 void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
 {
     uint8_t expected[WF_PROOF_BYTES];
-    int result = wf_seal_prove(talk->session->secret, WF_ROLE_DIALER, &talk->join, talk->challenge.nonce, expected);
+    int result = wf_seal_prove(talk->session->secret, WF_ROLE_DIALER, &talk->join, &talk->challenge, expected);
     if (result < 0 || !wf_seal_equal(expected, proof->proof)) {
         WF_REACHED("channel PROVING: wrong proof");
         wf_talk_deny(talk, WF_DENY_PROOF, "the proof for channel %u is wrong", talk->join.channel);

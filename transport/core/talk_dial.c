@@ -245,8 +245,7 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
 static void say_proof(struct wf_talk *talk)
 {
     struct wf_setup setup = {.type = WF_SETUP_PROOF};
-    int result =
-        wf_seal_prove(talk->session->secret, WF_ROLE_DIALER, &talk->join, talk->challenge.nonce, setup.proof.proof);
+    int result = wf_seal_prove(talk->session->secret, WF_ROLE_DIALER, &talk->join, &talk->challenge, setup.proof.proof);
     if (result < 0)
         wf_talk_fail(talk, result, "cannot compute a proof: %s", wf_strerror(result));
     else
@@ -257,7 +256,7 @@ void wf_talk_take_challenge(struct wf_talk *talk, const struct wf_challenge *cha
 {
     uint8_t expected[WF_PROOF_BYTES];
     talk->challenge = *challenge;
-    int result = wf_seal_prove(talk->session->secret, WF_ROLE_ACCEPTOR, &talk->join, challenge->nonce, expected);
+    int result = wf_seal_prove(talk->session->secret, WF_ROLE_ACCEPTOR, &talk->join, challenge, expected);
     bool good = result == 0 && wf_seal_equal(expected, challenge->proof);
     WF_REACHED_IF(!good, "channel PROVING: wrong proof");
     if (good)

@@ -1,8 +1,9 @@
 /*
  * seal.h: the proof that a channel belongs to a session: HMAC-SHA256 under the session's secret over everything the
  * two sides must agree on, so that it can neither be replayed (both nonces) nor reflected (the role) nor moved to
- * another rail, channel or incarnation. And the keys of that channel's records (record.h), derived from the same, so
- * that none of them serves any other channel, incarnation or direction.
+ * another rail, channel or incarnation, and nothing in JOIN or CHALLENGE can be changed on the way. And the keys of
+ * that channel's records (record.h), derived from the same, so that none of them serves any other channel, incarnation
+ * or direction.
  */
 #ifndef WF_WIRE_SEAL_H
 #define WF_WIRE_SEAL_H
@@ -15,13 +16,14 @@
 
 enum wf_role { WF_ROLE_DIALER = 1, WF_ROLE_ACCEPTOR = 2 };
 
-/* The proof of `role` for this join under `secret`. 0, or -EIO when the crypto library refuses. */
+/* The proof of `role` under `secret` for this join and the challenge that answers it, but for the proof in there. 0, or
+ * -EIO when the crypto library refuses. */
 int wf_seal_prove(const uint8_t secret[WF_SECRET_BYTES], enum wf_role role, const struct wf_join *join,
-                  const uint8_t acceptor_nonce[WF_NONCE_BYTES], uint8_t proof[WF_PROOF_BYTES]);
+                  const struct wf_challenge *challenge, uint8_t proof[WF_PROOF_BYTES]);
 
 /* The key under which `sender` sends its records on the channel of this join. 0, or -EIO as above. */
 int wf_seal_key(const uint8_t secret[WF_SECRET_BYTES], enum wf_role sender, const struct wf_join *join,
-                const uint8_t acceptor_nonce[WF_NONCE_BYTES], struct wf_record_key *key);
+                const struct wf_challenge *challenge, struct wf_record_key *key);
 
 /* Compares in constant time. */
 bool wf_seal_equal(const uint8_t a[WF_PROOF_BYTES], const uint8_t b[WF_PROOF_BYTES]);
