@@ -4,7 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/connection.h"
 #include "stranger.h"
+
+#define CHANNELS 2 /* of the session: an express and a bulk one */
+#define ATTEMPTS 6 /* at a lost channel that are refused */
 
 /* The host calls. The stranger has what the peer would have, and does what somebody on the way could do. */
 struct called {
@@ -12,6 +16,7 @@ struct called {
     int listener;
     struct wf_dial dial;
     struct wf_hello hello;
+    int fds[CHANNELS];
 };
 
 static int take_call(struct called *called)
@@ -78,6 +83,39 @@ static int hear_join(struct called *called, struct wf_join *join, struct wf_setu
     return fd;
 }
 
+/* All channels, as the peer would: the session is up. */
+static struct wf_session *let_in(struct called *called)
+{
+    for (int i = 0; i < CHANNELS; i++) {
+        struct wf_join join;
+        struct wf_setup challenge, proof;
+        int fd = hear_join(called, &join, &challenge);
+        assert_int_equal(join.channels, CHANNELS);
+        say(&called->scene, fd, &challenge);
+        hear(&called->scene, fd, &proof);
+        assert_int_equal(proof.type, WF_SETUP_PROOF);
+        called->fds[join.channel] = fd;
+    }
+    pass(&called->scene, WF_NS_PER_S / 10);
+    assert_true(called->dial.done);
+    assert_int_equal(called->dial.status.code, 0);
+    return called->dial.session;
+}
+
+/* Refuses one attempt at a lost channel, as the peer would or as anybody could. */
+static void refuse(struct called *called, enum wf_deny_reason reason, bool proven)
+{
+    struct wf_join join;
+    struct wf_setup challenge, deny = {.type = WF_SETUP_DENY, .deny = {.reason = (uint16_t)reason, .text = "no"}};
+    int fd = hear_join(called, &join, &challenge);
+    assert_true(join.incarnation > 1);
+    if (proven)
+        assert_int_equal(wf_seal_prove_refusal(called->hello.secret, &join, deny.deny.reason, deny.deny.proof), 0);
+    say(&called->scene, fd, &deny);
+    pass(&called->scene, WF_NS_PER_S / 50);
+    hang_up(&called->scene, fd);
+}
+
 /* The credit in a CHALLENGE: with more than was granted a peer seems to break the protocol, which ends the session. */
 static void credit_changed_on_the_way(void **state)
 {
@@ -98,10 +136,66 @@ static void credit_changed_on_the_way(void **state)
     }
 }
 
+/* A close waits until what was sent is acknowledged. That the peer is closing too ends the wait, as an orderly end:
+ * whoever could say so in its name would have all that is under way forgotten, and nobody told. */
+static void closing_in_the_peers_name(void **state)
+{
+    (void)state;
+    struct called called;
+    struct weft_endpoint *endpoint;
+    struct weft_connection *connection;
+    struct weft_request *opening, *closing;
+    struct weft_completion completion;
+    begin(&called);
+    struct wf_session *session = let_in(&called);
+    assert_int_equal(weft_endpoint_create(called.scene.host, 0, &endpoint, NULL), 0);
+    assert_int_equal(wf_connection_open_start(endpoint, &session->peer, 0, &connection, &opening, NULL), 0);
+    pass(&called.scene, WF_NS_PER_S / 10); /* it is sent, and nobody acknowledges it */
+    closing = wf_session_ask_to_close(session);
+    assert_non_null(closing);
+    for (int i = 0; i < CHANNELS; i++)
+        hang_up(&called.scene, called.fds[i]);
+    for (int i = 0; i < ATTEMPTS; i++) {
+        refuse(&called, WF_DENY_CLOSING, false);
+        assert_int_equal(weft_test(closing, &completion), 0);
+        assert_int_equal(session->state, WF_SESSION_UP);
+    }
+    refuse(&called, WF_DENY_CLOSING, true);
+    pass(&called.scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_test(closing, &completion), 1);
+    assert_int_equal(completion.status, 0);
+    assert_int_equal(weft_test(opening, &completion), 1);
+    assert_int_equal(completion.status, -ESHUTDOWN);
+    wf_session_release(session);
+    end(&called);
+}
+
+/* The peer alone gives up a rail for good. */
+static void a_rail_retired_in_the_peers_name(void **state)
+{
+    (void)state;
+    struct called called;
+    begin(&called);
+    struct wf_session *session = let_in(&called);
+    hang_up(&called.scene, called.fds[1]);
+    for (int i = 0; i < ATTEMPTS; i++) {
+        refuse(&called, WF_DENY_RETIRED, false);
+        assert_false(session->rails[0].retired);
+        assert_int_equal(session->up_count, 1);
+    }
+    refuse(&called, WF_DENY_RETIRED, true);
+    assert_true(session->rails[0].retired);
+    hang_up(&called.scene, called.fds[0]);
+    weft_peer_close(&session->peer, 0, NULL);
+    end(&called);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(credit_changed_on_the_way),
+        cmocka_unit_test(closing_in_the_peers_name),
+        cmocka_unit_test(a_rail_retired_in_the_peers_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

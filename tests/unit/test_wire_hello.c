@@ -22,7 +22,7 @@
 #define JOIN_BYTES (OVERHEAD + 56)
 #define CHALLENGE_BYTES (OVERHEAD + 64)
 #define PROOF_BYTES (OVERHEAD + 32)
-#define DENY_BYTES (OVERHEAD + 162)
+#define DENY_BYTES (OVERHEAD + 194)
 
 static uint64_t seed = 20240614;
 
@@ -111,8 +111,11 @@ static struct wf_setup sample_proof(void)
 
 static struct wf_setup sample_deny(void)
 {
-    return (struct wf_setup){.type = WF_SETUP_DENY,
+    struct wf_setup setup = {.type = WF_SETUP_DENY,
                              .deny = {.reason = WF_DENY_BUSY, .text = "as many peers as `peers` allows"}};
+
+    rise(setup.deny.proof, WF_PROOF_BYTES, 0x60);
+    return setup;
 }
 
 #define SAMPLES 7

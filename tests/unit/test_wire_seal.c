@@ -224,6 +224,35 @@ static void exchanged_values(void **state)
     assert_false(wf_seal_equal(first.bytes, second.bytes));
 }
 
+/* A refusal is of one join and one reason, and no proof of anything else. Computed as above, of "weft refusal v1\0",
+ * the role, the reason and the JOIN message. */
+static void refusals(void **state)
+{
+    static const struct proof known = {{0xcd, 0x24, 0x7e, 0xa7, 0x8f, 0xc5, 0x52, 0xa3, 0x2a, 0xf9, 0x0e,
+                                        0x22, 0xe2, 0xd0, 0x68, 0xd5, 0x27, 0x13, 0xf2, 0x3c, 0x38, 0x3f,
+                                        0x65, 0xfa, 0x24, 0xc3, 0x88, 0x79, 0x0d, 0xe4, 0x1f, 0x06}};
+    struct input input = sample();
+    uint8_t proof[WF_PROOF_BYTES];
+
+    (void)state;
+    assert_int_equal(wf_seal_prove_refusal(input.secret, &input.join, WF_DENY_CLOSING, proof), 0);
+    assert_memory_equal(proof, known.bytes, WF_PROOF_BYTES);
+    proof_count = 0;
+    for (unsigned reason = 0; reason <= UINT16_MAX; reason += 255) {
+        assert_int_equal(wf_seal_prove_refusal(input.secret, &input.join, (uint16_t)reason, proof), 0);
+        for (size_t i = 0; i < proof_count; i++)
+            assert_false(wf_seal_equal(proofs[i].bytes, proof));
+        memcpy(proofs[proof_count++].bytes, proof, WF_PROOF_BYTES);
+    }
+    input.join.nonce[0] ^= 1;
+    assert_int_equal(wf_seal_prove_refusal(input.secret, &input.join, WF_DENY_CLOSING, proof), 0);
+    assert_memory_not_equal(proof, known.bytes, WF_PROOF_BYTES);
+    input = sample();
+    input.secret[0] ^= 1;
+    assert_int_equal(wf_seal_prove_refusal(input.secret, &input.join, WF_DENY_CLOSING, proof), 0);
+    assert_memory_not_equal(proof, known.bytes, WF_PROOF_BYTES);
+}
+
 static void one_bit_apart_is_not_equal(void **state)
 {
     struct input input = sample();
@@ -247,6 +276,7 @@ int main(void)
         cmocka_unit_test(reflection),
         cmocka_unit_test(replay),
         cmocka_unit_test(exchanged_values),
+        cmocka_unit_test(refusals),
         cmocka_unit_test(one_bit_apart_is_not_equal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,6 +137,8 @@ void wf_talk_deny(struct wf_talk *talk, enum wf_deny_reason reason, const char *
     wf_log_limited(&talk->door->context->log, &talk->door->stranger_log, wf_context_now(talk->door->context),
                    WF_LOG_WARN, "refused %s: %s", talk->peer_text, setup.deny.text);
     talk->denied = true;
+    if (talk->session) /* where that fails it is a refusal that proves nothing */
+        (void)wf_seal_prove_refusal(talk->session->secret, &talk->join, setup.deny.reason, setup.deny.proof);
     wf_talk_say(talk, &setup, true);
 }
 
@@ -219,8 +221,23 @@ void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes)
 
 /* --- steps --- */
 
+/* Did the peer say so? That it does not know the session is what nobody can prove. */
+static bool is_proven(const struct wf_talk *talk, const struct wf_deny *deny_message)
+{
+    uint8_t expected[WF_PROOF_BYTES];
+    return deny_message->reason == WF_DENY_SESSION ||
+           (wf_seal_prove_refusal(talk->session->secret, &talk->join, deny_message->reason, expected) == 0 &&
+            wf_seal_equal(expected, deny_message->proof));
+}
+
+/* Of a session that is up, a refusal may end a rail or all of it: somebody on the way could say that, too. */
 static void take_deny(struct wf_talk *talk, const struct wf_deny *deny_message)
 {
+    if (talk->role == WF_TALK_REDIAL && !is_proven(talk, deny_message)) {
+        wf_talk_fail(talk, -EACCES, "refused us (%s), and did not prove that it belongs to the session",
+                     wf_deny_name(deny_message->reason));
+        return;
+    }
     WF_REACHED_IF(talk->role == WF_TALK_CHANNEL, "session JOINING: DENY");
     WF_REACHED_IF(talk->role != WF_TALK_CONTROL, "channel PROVING: DENY");
     fail_denied(talk, deny_message->reason, "refused us (%s): %s", wf_deny_name(deny_message->reason),

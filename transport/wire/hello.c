@@ -134,6 +134,7 @@ static void put_deny(struct writer *out, const struct wf_deny *deny)
 {
     put_u16(out, deny->reason);
     put_text(out, deny->text, sizeof(deny->text));
+    put(out, deny->proof, sizeof(deny->proof));
 }
 
 static void put_body(struct writer *out, const struct wf_setup *setup)
@@ -331,6 +332,7 @@ static void get_deny(struct reader *in, struct wf_deny *deny)
 {
     deny->reason = get_u16(in);
     get_text(in, deny->text, sizeof(deny->text));
+    get(in, deny->proof, sizeof(deny->proof));
 }
 
 static void get_body(struct reader *in, struct wf_setup *setup)

@@ -15,6 +15,7 @@
 
 /* They tell one use of the secret from another. */
 static const char proof_label[LABEL_BYTES] = "weft channel v1";
+static const char refusal_label[LABEL_BYTES] = "weft refusal v1";
 static const char keys_label[LABEL_BYTES] = "weft records v1";
 
 _Static_assert(WF_PROOF_BYTES == 32, "the proof is the whole output of SHA-256");
@@ -74,6 +75,15 @@ int wf_seal_prove(const uint8_t secret[WF_SECRET_BYTES], enum wf_role role, cons
     struct answer answer = answer_of(challenge);
 
     return prove(secret, bytes, transcript(proof_label, role, join, &answer, bytes), proof);
+}
+
+int wf_seal_prove_refusal(const uint8_t secret[WF_SECRET_BYTES], const struct wf_join *join, uint16_t reason,
+                          uint8_t proof[WF_PROOF_BYTES])
+{
+    uint8_t bytes[WF_SETUP_MAX];
+    struct answer answer = {.bytes = {(uint8_t)reason, (uint8_t)(reason >> 8)}, .length = sizeof(reason)};
+
+    return prove(secret, bytes, transcript(refusal_label, WF_ROLE_ACCEPTOR, join, &answer, bytes), proof);
 }
 
 int wf_seal_key(const uint8_t secret[WF_SECRET_BYTES], enum wf_role sender, const struct wf_join *join,

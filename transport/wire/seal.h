@@ -21,6 +21,10 @@ enum wf_role { WF_ROLE_DIALER = 1, WF_ROLE_ACCEPTOR = 2 };
 int wf_seal_prove(const uint8_t secret[WF_SECRET_BYTES], enum wf_role role, const struct wf_join *join,
                   const struct wf_challenge *challenge, uint8_t proof[WF_PROOF_BYTES]);
 
+/* The acceptor's, that it is one of the session which refuses this join, for this reason. As above. */
+int wf_seal_prove_refusal(const uint8_t secret[WF_SECRET_BYTES], const struct wf_join *join, uint16_t reason,
+                          uint8_t proof[WF_PROOF_BYTES]);
+
 /* The key under which `sender` sends its records on the channel of this join. 0, or -EIO as above. */
 int wf_seal_key(const uint8_t secret[WF_SECRET_BYTES], enum wf_role sender, const struct wf_join *join,
                 const struct wf_challenge *challenge, struct wf_record_key *key);
