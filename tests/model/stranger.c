@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/connection.h"
+#include "core/landing.h"
 #include "stranger.h"
 
 /* The session's patience ends between CHALLENGE and PROOF: nothing of it may be touched by the PROOF. */
@@ -215,12 +217,89 @@ static void lies_end_the_session(void **state)
     }
 }
 
+/* --- a peer that does not lie, and asks too much --- */
+
+/* A session of one channel that is up, and a connection of it; the descriptor. */
+static int come_in(struct scene *scene, struct weft_peer **peer)
+{
+    struct wf_hello hello;
+    struct wf_setup proof;
+    introduce(scene, &hello);
+    int fd = join(scene, &hello, 1, &proof);
+    say(scene, fd, &proof);
+    pass(scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_accept(scene->host, 0, peer, NULL), 0);
+    return fd;
+}
+
+static void say_frame(struct scene *scene, int fd, struct wf_frame frame, size_t payload)
+{
+    uint8_t bytes[WF_FRAME_BYTES + 64] = {0};
+    frame.data_off = WF_FRAME_BYTES;
+    wf_frame_encode(&frame, bytes);
+    memset(bytes + WF_FRAME_BYTES, 0xEE, 64);
+    send_bytes(scene, fd, bytes, WF_FRAME_BYTES + payload);
+}
+
+/* A receive waits for work in a stream: until that is done there is room for what comes unasked, and for nothing else.
+ * The sender is not told to go on, and one that does all the same ends its session. */
+static void not_asked_to_go_on(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct weft_peer *peer;
+    struct weft_endpoint *endpoint;
+    struct weft_connection *connection;
+    struct weft_registration *registration;
+    struct weft_request *request;
+    struct weft_completion completion;
+    open_scene_with(&scene, NULL, true, NULL);
+    void *memory = wf_sim_memory_take(scene.memory, 0, FAR);
+    struct wf_sim_stream *stream = wf_sim_stream_create(scene.memory, 0);
+    struct weft_options options = {.flags = WEFT_ON_STREAM, .stream = stream};
+    assert_true(memory && stream);
+    assert_int_equal(weft_endpoint_create(scene.host, 0, &endpoint, NULL), 0);
+    assert_int_equal(weft_register(scene.host, memory, FAR, &registration, NULL), 0);
+    int fd = come_in(&scene, &peer);
+    say_frame(&scene, fd, (struct wf_frame){.type = WF_OPEN, .conn = 1, .offset = 1024}, 0);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_connection_accept(endpoint, peer, WEFT_ANY_ENDPOINT, 0, &connection, NULL), 0);
+    wf_sim_stream_work(stream, WF_NEVER);
+    assert_int_equal(weft_recv(connection, memory, FAR, 1, &options, &request), 0);
+    say_frame(&scene, fd,
+              (struct wf_frame){.type = WF_OFFER, .flags = WF_FLAG_TAGGED, .conn = 1, .msg = 1, .total = FAR, .key = 1},
+              0);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_peer_status(peer, NULL), 0);
+    say_frame(&scene, fd,
+              (struct wf_frame){
+                  .type = WF_DATA, .flags = WF_FLAG_TAGGED, .conn = 1, .msg = 1, .length = 64, .total = FAR, .key = 1},
+              64);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_peer_status(peer, NULL), -EPROTO);
+    wf_sim_stream_release(stream);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_true(weft_test(request, &completion));
+    assert_int_equal(completion.status, -EPROTO);
+    hang_up(&scene, fd);
+    weft_deregister(registration);
+    weft_peer_close(peer, 0, NULL);
+    pass(&scene, WF_NS_PER_S / 10);
+    wf_sim_stream_destroy(stream);
+    wf_sim_memory_give(scene.memory, memory);
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lies_end_the_session), cmocka_unit_test(proof_after_the_end),
-        cmocka_unit_test(come_and_go),          cmocka_unit_test(wrong_proofs),
-        cmocka_unit_test(a_join_without_proof), cmocka_unit_test(joins_that_contradict),
+        cmocka_unit_test(not_asked_to_go_on),
+        cmocka_unit_test(lies_end_the_session),
+        cmocka_unit_test(proof_after_the_end),
+        cmocka_unit_test(come_and_go),
+        cmocka_unit_test(wrong_proofs),
+        cmocka_unit_test(a_join_without_proof),
+        cmocka_unit_test(joins_that_contradict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

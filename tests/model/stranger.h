@@ -15,12 +15,14 @@
 #include "core/door.h"
 #include "core/session.h"
 #include "sim.h"
+#include "sim_memory.h"
 #include "wire/handshake.h"
 #include "wire/seal.h"
 
 /* The host under attack, and the stranger's own engine. */
 struct scene {
     struct wf_sim *sim;
+    struct wf_sim_memory *memory; /* the host's devices; NULL: it has none */
     struct weft_context *host;
     struct wf_engine *engine;
     struct sockaddr_storage address;
@@ -28,6 +30,8 @@ struct scene {
 
 /* `key_file`: the host's, or NULL. */
 void open_scene(struct scene *scene, const char *key_file);
+/* A host with a device, and with one more setting ("name=value"); NULL: none. */
+void open_scene_with(struct scene *scene, const char *key_file, bool device, const char *setting);
 void close_scene(struct scene *scene);
 /* Lets the host and the network go on for `ns`. */
 void pass(struct scene *scene, int64_t ns);
@@ -44,5 +48,8 @@ void hear(struct scene *scene, int fd, struct wf_setup *setup);
 void introduce(struct scene *scene, struct wf_hello *answer);
 /* JOIN of channel 0 of `channels`, up to the host's CHALLENGE; the proof that it wants. */
 int join(struct scene *scene, const struct wf_hello *hello, uint16_t channels, struct wf_setup *proof);
+/* The same, of any incarnation. */
+int join_as(struct scene *scene, const struct wf_hello *hello, uint16_t channels, uint32_t incarnation,
+            struct wf_setup *proof);
 
 #endif

@@ -2,10 +2,16 @@
 #include "stranger.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 void open_scene(struct scene *scene, const char *key_file)
+{
+    open_scene_with(scene, key_file, false, NULL);
+}
+
+void open_scene_with(struct scene *scene, const char *key_file, bool device, const char *setting)
 {
     static struct wf_config config; /* large */
     struct wf_status status;
@@ -16,10 +22,26 @@ void open_scene(struct scene *scene, const char *key_file)
                                          .clock = wf_sim_clock(scene->sim),
                                          .seed = 7,
                                          .manual = true};
+    scene->memory = device ? wf_sim_memory_create(&(struct wf_sim_memory_options){.seed = 7, .devices = 1}) : NULL;
+    if (device) {
+        assert_non_null(scene->memory);
+        wf_sim_memory_join(scene->memory, scene->sim);
+        environment.memory = &wf_memory_sim;
+        environment.memory_host = scene->memory;
+    }
     wf_config_init(&config);
     assert_int_equal(wf_config_set(&config, WF_SET_RAILS, "127.0.1.1", WF_ORIGIN_COMMAND, "test", &status), 0);
     assert_int_equal(wf_config_set(&config, WF_SET_LOG, "error", WF_ORIGIN_COMMAND, "test", &status), 0);
     assert_int_equal(wf_config_set(&config, WF_SET_CONNECT_TIMEOUT, "5", WF_ORIGIN_COMMAND, "test", &status), 0);
+    if (setting) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(setting, "="), setting);
+        int id = wf_setting_find(name, &status);
+        assert_true(id >= 0);
+        assert_int_equal(wf_config_set(&config, (enum wf_setting_id)id, strchr(setting, '=') + 1, WF_ORIGIN_COMMAND,
+                                       "test", &status),
+                         0);
+    }
     if (key_file)
         assert_int_equal(wf_config_set(&config, WF_SET_KEY_FILE, key_file, WF_ORIGIN_COMMAND, "test", &status), 0);
     assert_int_equal(wf_context_create(&config, &environment, &scene->host, &status), 0);
@@ -33,6 +55,10 @@ void close_scene(struct scene *scene)
 {
     wf_engine_sim.close(scene->engine);
     weft_context_destroy(scene->host);
+    if (scene->memory) {
+        wf_sim_memory_join(scene->memory, NULL);
+        wf_sim_memory_destroy(scene->memory);
+    }
     wf_sim_destroy(scene->sim);
 }
 
@@ -133,10 +159,16 @@ void introduce(struct scene *scene, struct wf_hello *answer)
 /* JOIN of channel 0 of `channels`, up to the host's CHALLENGE. */
 int join(struct scene *scene, const struct wf_hello *hello, uint16_t channels, struct wf_setup *proof)
 {
+    return join_as(scene, hello, channels, 1, proof);
+}
+
+int join_as(struct scene *scene, const struct wf_hello *hello, uint16_t channels, uint32_t incarnation,
+            struct wf_setup *proof)
+{
     struct wf_setup setup = {.type = WF_SETUP_JOIN};
     int fd = call(scene);
     setup.join = (struct wf_join){.session = hello->session,
-                                  .incarnation = 1,
+                                  .incarnation = incarnation,
                                   .channels = channels,
                                   .kind = WF_CHANNEL_EXPRESS,
                                   .granted_frames = 64,

@@ -118,8 +118,11 @@ static bool promised(const struct wf_inbound *inbound, const struct wf_frame *fr
     if (inbound->state == WF_INBOUND_DRAINING || asked)
         return true;
     uint64_t end = frame->offset + frame->length;
-    return end <= inbound->burst || (inbound->state == WF_INBOUND_MATCHED && frame->offset >= inbound->burst &&
-                                     wf_stage_in_promised(inbound, end));
+    if (end <= inbound->burst)
+        return true;
+    /* While it is parked its bytes go to the pool, which has room for the burst alone. */
+    return inbound->state == WF_INBOUND_MATCHED && !inbound->parked && frame->offset >= inbound->burst &&
+           wf_stage_in_promised(inbound, end);
 }
 
 static void unclaim(struct wf_channel *channel)
