@@ -290,10 +290,49 @@ static void not_asked_to_go_on(void **state)
     close_scene(&scene);
 }
 
+/* Writes whose confirmation the peer gives no window to send: they end at its limit, not at that of memory. */
+static void writes_without_end(void **state)
+{
+    (void)state;
+    enum { LIMIT = 16, WRITES = 500 };
+    static uint8_t memory[REGION];
+    struct scene scene;
+    struct weft_peer *peer;
+    struct weft_endpoint *endpoint;
+    struct weft_registration *registration;
+    open_scene_with(&scene, NULL, false, "introductions=16");
+    assert_int_equal(weft_endpoint_create(scene.host, 0, &endpoint, NULL), 0);
+    assert_int_equal(weft_register(scene.host, memory, REGION, &registration, NULL), 0);
+    int fd = come_in(&scene, &peer);
+    struct wf_session *session = peer->session;
+    say_frame(&scene, fd, (struct wf_frame){.type = WF_OPEN, .conn = 1, .offset = 1024}, 0);
+    pass(&scene, WF_NS_PER_S / 10);
+    session->channels[0]->tx.window.granted_frames = 0; /* as it would be, had it granted none from the start */
+    for (uint64_t number = 1; number <= WRITES && weft_peer_status(peer, NULL) == 0; number++) {
+        say_frame(&scene, fd,
+                  (struct wf_frame){.type = WF_DATA,
+                                    .flags = WF_FLAG_WRITE,
+                                    .conn = 1,
+                                    .msg = number,
+                                    .length = 1,
+                                    .total = 1,
+                                    .key = weft_registration_key(registration)},
+                  1);
+        pass(&scene, WF_NS_PER_S / 100);
+        assert_in_range(session->inbound_pool.taken, 0, LIMIT);
+    }
+    assert_int_equal(weft_peer_status(peer, NULL), -EPROTO);
+    hang_up(&scene, fd);
+    weft_deregister(registration);
+    weft_peer_close(peer, 0, NULL);
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(not_asked_to_go_on),
+        cmocka_unit_test(writes_without_end),
         cmocka_unit_test(lies_end_the_session),
         cmocka_unit_test(proof_after_the_end),
         cmocka_unit_test(come_and_go),

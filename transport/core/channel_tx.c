@@ -173,7 +173,7 @@ static bool connection_frame(struct weft_connection *connection, struct wf_frame
     } else if (connection->credit_due) {
         connection->credit_due = false;
         frame->type = WF_CREDIT;
-        frame->offset = connection->limit_sent = connection->finished_count + introductions;
+        frame->offset = connection->limit_sent = wf_connection_limit(connection);
     } else {
         return false;
     }

@@ -407,6 +407,22 @@ void wf_connection_list_ended(struct weft_connection *connection)
         wf_onesided_begin(WF_CONTAINER(link, struct wf_outbound, queue_link));
 }
 
+uint64_t wf_connection_limit(const struct weft_connection *connection)
+{
+    uint64_t introductions = connection->session->context->tuning.introductions;
+    return connection->finished_count - connection->confirming + introductions;
+}
+
+/* An introduction has been given back: the peer is told of a quarter of them at a time. */
+static void check_limit(struct weft_connection *connection)
+{
+    uint64_t step = connection->session->context->tuning.introductions / 4;
+    if (wf_connection_limit(connection) - connection->limit_sent < (step ? step : 1))
+        return;
+    connection->credit_due = true;
+    wf_connection_todo(connection);
+}
+
 void wf_connection_finish_number(struct weft_connection *connection, uint64_t number)
 {
     struct wf_session *session = connection->session;
@@ -417,10 +433,11 @@ void wf_connection_finish_number(struct weft_connection *connection, uint64_t nu
         return;
     connection->finished_count += 1;
     wf_match_release_notes(connection, number);
-    uint64_t limit = connection->finished_count + session->context->tuning.introductions;
-    uint64_t step = session->context->tuning.introductions / 4;
-    if (limit - connection->limit_sent >= (step ? step : 1)) {
-        connection->credit_due = true;
-        wf_connection_todo(connection);
-    }
+    check_limit(connection);
+}
+
+void wf_connection_confirmed(struct weft_connection *connection)
+{
+    connection->confirming -= 1;
+    check_limit(connection);
 }

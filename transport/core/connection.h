@@ -81,7 +81,8 @@ struct weft_connection {
     uint32_t upload_count;
     uint32_t inbounds;       /* messages that exist */
     uint64_t next_match;     /* the number to be matched next; 1 at first */
-    uint64_t finished_count; /* messages ended: introductions given back */
+    uint64_t finished_count; /* messages ended */
+    uint64_t confirming;     /* of these, writes whose GRANT is not sent: their introductions are not given back */
     uint64_t limit_sent;     /* introduction limit as last told */
     struct wf_finished finished;
 };
@@ -137,8 +138,14 @@ void wf_connection_check(struct weft_connection *connection);
 /* An operation with a list has ended: the next one may begin. */
 void wf_connection_list_ended(struct weft_connection *connection);
 
-/* A message of the peer has ended: gives its introduction back. */
+/* A message of the peer has ended: gives its introduction back, unless it counts as `confirming`. */
 void wf_connection_finish_number(struct weft_connection *connection, uint64_t number);
+
+/* The GRANT of a write that has landed is sent: gives its introduction back, too. */
+void wf_connection_confirmed(struct weft_connection *connection);
+
+/* The number up to which the peer may introduce. */
+uint64_t wf_connection_limit(const struct weft_connection *connection);
 
 /* Puts the connection on the list of those with something for the express channel to say. */
 void wf_connection_todo(struct weft_connection *connection);

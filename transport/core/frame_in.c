@@ -40,7 +40,7 @@ static struct wf_outbound *own_message(struct weft_connection *connection, const
 /* Is the number within the limit, which is on introduced minus finished? */
 static bool within_limit(const struct weft_connection *connection, uint64_t number)
 {
-    return number <= connection->finished_count + connection->session->context->tuning.introductions;
+    return number <= wf_connection_limit(connection);
 }
 
 /* Does a frame tell of a message what the first frame of it told? */

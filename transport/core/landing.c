@@ -441,6 +441,7 @@ static void landed(struct wf_inbound *inbound)
     inbound->grant_due = true;
     wf_inbound_todo(inbound);
     wf_region_release(inbound);
+    inbound->connection->confirming += 1;
     finish_number(inbound);
 }
 
@@ -459,6 +460,7 @@ void wf_inbound_check(struct wf_inbound *inbound)
     case WF_INBOUND_CONFIRMING:
         if (!inbound->grant_due) {
             WF_REACHED("incoming message CONFIRMING: GRANT is sent");
+            wf_connection_confirmed(inbound->connection);
             destroy(inbound);
         }
         break;

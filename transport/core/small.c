@@ -20,10 +20,9 @@ static bool in_turn(const struct wf_channel *channel, const struct weft_connecti
                     const struct wf_frame *frame)
 {
     const struct wf_session *session = channel->session;
-    uint64_t limit = connection->finished_count + session->context->tuning.introductions;
     uint64_t charge = wf_unsolicited_charge(frame->total);
     return connection->state == WF_CONNECTION_OPEN && !connection->close_seen && frame->msg == connection->next_match &&
-           frame->msg <= limit && channel->rx.disposed < channel->rx.granted_frames &&
+           frame->msg <= wf_connection_limit(connection) && channel->rx.disposed < channel->rx.granted_frames &&
            charge <= (uint64_t)session->blocks.free * WF_BLOCK_BYTES;
 }
 
