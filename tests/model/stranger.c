@@ -328,11 +328,53 @@ static void writes_without_end(void **state)
     close_scene(&scene);
 }
 
+/* Notifications each of which names the one before it: the end of the first is that of no other, however many they
+ * are. */
+static void notifications_of_notifications(void **state)
+{
+    (void)state;
+    enum { CHAIN = 10 };
+    struct scene scene;
+    struct weft_peer *peer;
+    struct weft_endpoint *endpoint;
+    open_scene(&scene, NULL);
+    assert_int_equal(weft_endpoint_create(scene.host, 0, &endpoint, NULL), 0);
+    int fd = come_in(&scene, &peer);
+    say_frame(&scene, fd, (struct wf_frame){.type = WF_OPEN, .conn = 1, .offset = 1024}, 0);
+    for (uint64_t number = 2; number < CHAIN; number++)
+        say_frame(
+            &scene, fd,
+            (struct wf_frame){
+                .type = WF_OFFER, .flags = WF_FLAG_NOTIFY, .conn = 1, .msg = number, .base = number - 1, .total = 8},
+            0);
+    /* A write to nowhere, which is refused with the notification that belongs to it. */
+    say_frame(&scene, fd,
+              (struct wf_frame){.type = WF_DATA,
+                                .flags = WF_FLAG_WRITE | WF_FLAG_NOTIFY,
+                                .conn = 1,
+                                .msg = 1,
+                                .length = 1,
+                                .total = 1,
+                                .key = 1},
+              1);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_peer_status(peer, NULL), 0);
+    assert_int_equal(weft_peer_denied(peer), 1);
+    struct weft_connection *connection = wf_connection_find(peer->session, 1);
+    assert_int_equal(wf_inbound_find(connection, 2)->state, WF_INBOUND_DRAINING);
+    for (uint64_t number = 3; number < CHAIN; number++)
+        assert_int_not_equal(wf_inbound_find(connection, number)->state, WF_INBOUND_DRAINING);
+    hang_up(&scene, fd);
+    weft_peer_close(peer, 0, NULL);
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(not_asked_to_go_on),
         cmocka_unit_test(writes_without_end),
+        cmocka_unit_test(notifications_of_notifications),
         cmocka_unit_test(lies_end_the_session),
         cmocka_unit_test(proof_after_the_end),
         cmocka_unit_test(come_and_go),

@@ -369,7 +369,8 @@ void wf_inbound_refuse(struct wf_inbound *inbound, int status)
         inbound->refuse_due = true;
         wf_inbound_todo(inbound);
     }
-    if (inbound->kind != WF_INBOUND_READING)
+    /* A notification has none of its own: one that named another would go on here from each to the next. */
+    if (inbound->kind != WF_INBOUND_READING && inbound->kind != WF_INBOUND_NOTE)
         wf_inbound_refuse_note(inbound, status);
 }
 
