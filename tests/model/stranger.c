@@ -369,12 +369,33 @@ static void notifications_of_notifications(void **state)
     close_scene(&scene);
 }
 
+/* A peer that opens and closes every other number: what is remembered of closed ones has an end, too. */
+static void numbers_with_gaps(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct weft_peer *peer;
+    open_scene(&scene, NULL);
+    int fd = come_in(&scene, &peer);
+    struct wf_session *session = peer->session;
+    for (uint64_t gap = 1; gap <= 2 * WF_CONNECTIONS_MAX; gap++)
+        assert_int_equal(wf_finished_add(&session->closed_numbers[1], 2 * gap), 0);
+    say_frame(&scene, fd, (struct wf_frame){.type = WF_OPEN, .conn = 8 * WF_CONNECTIONS_MAX + 1, .offset = 1024}, 0);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_int_equal(session->connection_count, 0);
+    assert_false(session->channels[0]->up);
+    hang_up(&scene, fd);
+    weft_peer_close(peer, 0, NULL);
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(not_asked_to_go_on),
         cmocka_unit_test(writes_without_end),
         cmocka_unit_test(notifications_of_notifications),
+        cmocka_unit_test(numbers_with_gaps),
         cmocka_unit_test(lies_end_the_session),
         cmocka_unit_test(proof_after_the_end),
         cmocka_unit_test(come_and_go),

@@ -167,7 +167,9 @@ int wf_connection_take_open(struct wf_session *session, const struct wf_frame *f
         return -EPROTO; /* not a number of the peer's */
     if (wf_connection_find(session, frame->conn) || wf_connection_was_closed(session, frame->conn))
         return 0; /* said twice */
-    if (session->connection_count >= WF_CONNECTIONS_MAX)
+    /* Gaps between the numbers that are closed: of one that is open, or whose OPEN is still to come. */
+    uint32_t gaps = session->closed_numbers[dialers_number(frame->conn)].count;
+    if (session->connection_count >= WF_CONNECTIONS_MAX || gaps >= 2 * WF_CONNECTIONS_MAX)
         return -EPROTO;
     uint32_t local = (uint32_t)frame->key, remote = (uint32_t)(frame->key >> 32);
     struct weft_connection *connection = wf_connection_create(session, frame->conn, false, local, remote);
