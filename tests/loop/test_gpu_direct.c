@@ -197,15 +197,37 @@ static void the_receiver_s_session_ends(void)
     a_session_ends_under_the_copy(true);
 }
 
+/* A peer that passes for this context, and says another size than the message has that it names: nothing is copied. */
+static void another_size_than_the_sender_s(void)
+{
+    struct loop_buffer source, sink;
+
+    self_create();
+    uint64_t before = peer_copies();
+    loop_buffer_create_on(&source, 0, LARGE);
+    loop_buffer_create_on(&sink, 1, 2 * LARGE);
+    struct weft_request *send = loop_send(LEFT, source.data, LARGE, 1);
+    ASTRAY_UNTIL(astray_inbound(1, 1), "the message is not introduced");
+    ((struct wf_inbound *)(uintptr_t)astray_inbound(1, 1))->total = 2 * LARGE;
+    struct weft_request *recv = loop_recv(RIGHT, sink.data, 2 * LARGE, 1);
+    LOOP_CHECK(astray_status(recv) < 0, "the receive has ended well");
+    LOOP_CHECK(astray_status(send) < 0, "the send has ended well");
+    LOOP_CHECK(peer_copies() == before, "something was copied");
+    loop_buffer_unmap(&source);
+    loop_buffer_unmap(&sink);
+    self_destroy();
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     devices = loop_sim_memory();
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(one_copy_for_each_message, 20),   LOOP_CASE(others_take_the_channels, 20),
-        LOOP_CASE(cancelled_by_the_sender, 20),     LOOP_CASE(cancelled_by_the_receiver, 20),
-        LOOP_CASE(a_copy_that_fails_ends_both, 20), LOOP_CASE(lost_channels_do_not_matter, 20),
-        LOOP_CASE(the_sender_s_session_ends, 60),   LOOP_CASE(the_receiver_s_session_ends, 60),
+        LOOP_CASE(one_copy_for_each_message, 20),      LOOP_CASE(others_take_the_channels, 20),
+        LOOP_CASE(cancelled_by_the_sender, 20),        LOOP_CASE(cancelled_by_the_receiver, 20),
+        LOOP_CASE(a_copy_that_fails_ends_both, 20),    LOOP_CASE(lost_channels_do_not_matter, 20),
+        LOOP_CASE(the_sender_s_session_ends, 60),      LOOP_CASE(the_receiver_s_session_ends, 60),
+        LOOP_CASE(another_size_than_the_sender_s, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

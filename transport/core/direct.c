@@ -55,13 +55,15 @@ static void let_go(struct wf_session *twin, struct wf_worker *worker)
     wf_session_unlock_and_release(twin);
 }
 
-/* The message as its sender has it, if it is in a device's memory, and may be read now. */
+/* The message as its sender has it, if it is in a device's memory, and may be read now. That the peer is this context,
+ * and how large the message is, is the peer's word alone. */
 static struct wf_outbound *find_source(struct wf_session *twin, const struct wf_transit *transit)
 {
     struct weft_connection *connection = wf_connection_find(twin, transit->inbound->connection->number);
     struct wf_outbound *outbound = connection ? wf_outbound_find(connection, transit->inbound->number, false) : NULL;
     bool fits = outbound && outbound->kind == WF_OUTBOUND_MESSAGE && outbound->device && !outbound->refused &&
-                !outbound->waits && outbound->claimed == 0 && outbound->next == 0;
+                !outbound->waits && outbound->claimed == 0 && outbound->next == 0 &&
+                outbound->total == transit->inbound->total;
     return fits ? outbound : NULL;
 }
 
