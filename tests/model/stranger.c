@@ -389,6 +389,41 @@ static void numbers_with_gaps(void **state)
     close_scene(&scene);
 }
 
+/* --- sessions that nobody wants --- */
+
+/* Complete ones that lose their only channel at once are held for a while, for they might come back; but not more of
+ * them than peers there may be. */
+static void come_and_go_fast(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 40, PEERS = 8 };
+    struct scene scene;
+    int busy = 0;
+    open_scene_with(&scene, NULL, false, "peers=8");
+    for (int round = 0; round < ROUNDS; round++) {
+        struct wf_setup setup = {.type = WF_SETUP_HELLO}, proof;
+        int fd = call(&scene);
+        wf_session_hello(scene.host, &setup.hello);
+        say(&scene, fd, &setup);
+        hear(&scene, fd, &setup);
+        hang_up(&scene, fd);
+        if (setup.type == WF_SETUP_HELLO) {
+            fd = join(&scene, &setup.hello, 1, &proof);
+            say(&scene, fd, &proof);
+            pass(&scene, 10 * WF_NS_PER_MS);
+            hang_up(&scene, fd);
+        } else {
+            assert_int_equal(setup.deny.reason, WF_DENY_BUSY);
+            busy += 1;
+        }
+        assert_in_range(scene.host->session_count, 0, PEERS);
+    }
+    assert_true(busy > 0);
+    pass(&scene, 10 * WF_NS_PER_S);
+    assert_int_equal(scene.host->session_count, 0);
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +431,7 @@ int main(void)
         cmocka_unit_test(writes_without_end),
         cmocka_unit_test(notifications_of_notifications),
         cmocka_unit_test(numbers_with_gaps),
+        cmocka_unit_test(come_and_go_fast),
         cmocka_unit_test(lies_end_the_session),
         cmocka_unit_test(proof_after_the_end),
         cmocka_unit_test(come_and_go),

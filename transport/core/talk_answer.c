@@ -18,6 +18,7 @@ static bool too_many(struct weft_context *context, char *names, size_t room)
         wf_session_lock(session);
         bool counts = session->state == WF_SESSION_JOINING || session->up_count > 0; /* else it may be over already */
         wf_session_unlock(session);
+        counts |= wf_link_in_list(&session->accept_link); /* for weft_accept(), also when it has gone again */
         if (counts && alive++ == 0)
             snprintf(names, room, "%s", session->peer.name);
     }
