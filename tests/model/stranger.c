@@ -424,6 +424,28 @@ static void come_and_go_fast(void **state)
     close_scene(&scene);
 }
 
+/* Who knows the number of a session, which is no secret, has no say in how many channels it will have. */
+static void a_join_without_a_proof(void **state)
+{
+    (void)state;
+    struct scene scene;
+    struct wf_hello hello;
+    struct wf_setup proof;
+    struct weft_peer *peer;
+    open_scene(&scene, NULL);
+    introduce(&scene, &hello);
+    int stranger = join(&scene, &hello, 3, &proof), fd = join(&scene, &hello, 1, &proof);
+    say(&scene, fd, &proof);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_accept(scene.host, 0, &peer, NULL), 0);
+    assert_int_equal(weft_peer_status(peer, NULL), 0);
+    assert_int_equal(peer->session->channel_count, 1);
+    hang_up(&scene, stranger);
+    hang_up(&scene, fd);
+    weft_peer_close(peer, 0, NULL);
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -432,6 +454,7 @@ int main(void)
         cmocka_unit_test(notifications_of_notifications),
         cmocka_unit_test(numbers_with_gaps),
         cmocka_unit_test(come_and_go_fast),
+        cmocka_unit_test(a_join_without_a_proof),
         cmocka_unit_test(lies_end_the_session),
         cmocka_unit_test(proof_after_the_end),
         cmocka_unit_test(come_and_go),

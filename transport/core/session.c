@@ -205,10 +205,16 @@ int wf_session_expect(struct wf_session *session, int count)
 {
     session->channels = calloc((size_t)count, sizeof *session->channels);
     session->told = calloc((size_t)count, sizeof *session->told);
-    if (!session->channels || !session->told || wf_spread_init(&session->spread, count) < 0)
-        return -ENOMEM;
-    session->channel_count = count;
-    return 0;
+    if (session->channels && session->told && wf_spread_init(&session->spread, count) == 0) {
+        session->channel_count = count;
+        return 0;
+    }
+    free(session->channels); /* there may be another try */
+    free(session->told);
+    wf_spread_fini(&session->spread);
+    session->channels = NULL;
+    session->told = NULL;
+    return -ENOMEM;
 }
 
 /* --- joining --- */
