@@ -446,6 +446,55 @@ static void a_join_without_a_proof(void **state)
     close_scene(&scene);
 }
 
+/* A crowd comes while a channel that has proved itself waits for its older incarnation to let go: it keeps its place.
+ */
+static void a_crowd_at_the_door(void **state)
+{
+    (void)state;
+    enum { CROWD = WF_VISITORS_MAX + 40 };
+    struct scene scene;
+    struct weft_peer *peer;
+    struct wf_op ops[CROWD];
+    int fds[CROWD];
+    open_scene(&scene, NULL);
+    struct wf_hello hello;
+    struct wf_setup proof;
+    introduce(&scene, &hello);
+    int first = join(&scene, &hello, 1, &proof);
+    say(&scene, first, &proof);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_accept(scene.host, 0, &peer, NULL), 0);
+    int second = join_as(&scene, &hello, 1, 2, &proof);
+    uint8_t bytes[WF_SETUP_MAX];
+    struct iovec iov = {bytes, (size_t)wf_setup_encode(&proof, bytes, sizeof bytes)};
+    struct wf_op saying = {.kind = WF_OP_SEND, .fd = second, .iov = &iov, .iov_count = 1};
+    wf_link_init(&saying.link);
+    scene.engine->ops->post(scene.engine, &saying);
+    for (int i = 0; i < CROWD; i++) { /* only the door goes on meanwhile: the older channel's worker is slow */
+        struct wf_op *done[16];
+        ops[i] = (struct wf_op){.kind = WF_OP_CONNECT, .address = &scene.address};
+        wf_link_init(&ops[i].link);
+        fds[i] = ops[i].fd = wf_engine_sim.socket(scene.sim, AF_INET, &(struct wf_socket_options){0}, NULL);
+        assert_true(fds[i] >= 0);
+        assert_int_equal(scene.engine->ops->attach(scene.engine, fds[i]), 0);
+        scene.engine->ops->post(scene.engine, &ops[i]);
+        wf_sim_advance(scene.sim, wf_sim_now(scene.sim) + WF_NS_PER_MS);
+        while (scene.engine->ops->poll(scene.engine, done, 16, 0) > 0)
+            ;
+        wf_door_drive(scene.host->door, 0);
+    }
+    assert_int_equal(peer->session->channels[0]->incarnation, 1);
+    pass(&scene, WF_NS_PER_S / 10);
+    assert_int_equal(peer->session->channels[0]->incarnation, 2);
+    assert_true(peer->session->channels[0]->up);
+    for (int i = 0; i < CROWD; i++)
+        hang_up(&scene, fds[i]);
+    hang_up(&scene, first);
+    hang_up(&scene, second);
+    weft_peer_close(peer, 0, NULL);
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -455,6 +504,7 @@ int main(void)
         cmocka_unit_test(numbers_with_gaps),
         cmocka_unit_test(come_and_go_fast),
         cmocka_unit_test(a_join_without_a_proof),
+        cmocka_unit_test(a_crowd_at_the_door),
         cmocka_unit_test(lies_end_the_session),
         cmocka_unit_test(proof_after_the_end),
         cmocka_unit_test(come_and_go),

@@ -221,14 +221,15 @@ static struct wf_talk *oldest_visitor(struct wf_door *door, bool shown)
 {
     WF_LIST_EACH (link, following, &door->talks) {
         struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
-        if (talk->role == WF_TALK_VISITOR && talk->state != WF_TALK_OVER && talk->shown == shown)
+        bool waits = talk->state == WF_TALK_OVER || talk->state == WF_TALK_WAITING;
+        if (talk->role == WF_TALK_VISITOR && !waits && talk->shown == shown)
             return talk;
     }
     return NULL;
 }
 
 /* The oldest leaves, of those of whom nothing is known as long as there are any: a crowd keeps out no peer that has
- * begun to speak. */
+ * begun to speak. Nobody leaves who has proved that he is none and waits for a channel. */
 static void make_room(struct wf_door *door)
 {
     struct wf_talk *oldest = oldest_visitor(door, false);
