@@ -18,6 +18,7 @@
 
 #include "core/door.h"
 #include "scene.h"
+#include "wire/frame.h"
 
 #define MESSAGE (4 << 20)
 #define LOG_INTERVAL_NS (5 * WF_NS_PER_S)  /* of door.stranger_log */
@@ -240,12 +241,42 @@ static void ten_thousand_pass(void **state)
     end();
 }
 
+/* Those who know the protocol open sessions, and drop them with a frame against it before anybody has accepted them:
+ * the log has a line for a few of them, and a number for the rest. */
+static void sessions_that_nobody_knows(void **state)
+{
+    (void)state;
+    enum { SESSIONS = 100 };
+    static char text[65536];
+    uint64_t lines = 0;
+    begin("connect_timeout=1");
+    for (int n = 0; n < SESSIONS; n++) {
+        struct wf_hello hello;
+        scene_introduce(&scene, &hello);
+        int fd = scene_join(&scene, &hello, 0, 1, 1);
+        assert_true(fd >= 0);
+        struct wf_frame frame = {.type = WF_GRANT, .flags = WF_FLAG_PEER, .data_off = WF_FRAME_BYTES, .conn = 77};
+        uint8_t bytes[WF_FRAME_BYTES];
+        wf_frame_encode(&frame, bytes);
+        assert_int_equal(scene_send(&scene, fd, bytes, sizeof bytes), sizeof bytes);
+        scene_hang_up(&scene, fd);
+        scene_pass(&scene, 10 * WF_NS_PER_MS);
+    }
+    scene_pass(&scene, 10 * WF_NS_PER_S);
+    ssize_t length = pread(log_fd, text, sizeof text - 1, 0);
+    assert_true(length >= 0);
+    text[length] = '\0';
+    for (const char *at = text; (at = strchr(at, '\n')); at++)
+        lines += 1;
+    assert_in_range(lines, 1, 1 + (wf_sim_now(scene.sim) - begun_ns) / LOG_INTERVAL_NS);
+    end();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_kind),
-        cmocka_unit_test(one_byte_a_second),
-        cmocka_unit_test(ten_thousand_stay),
+        cmocka_unit_test(sessions_that_nobody_knows), cmocka_unit_test(each_kind),
+        cmocka_unit_test(one_byte_a_second),          cmocka_unit_test(ten_thousand_stay),
         cmocka_unit_test(ten_thousand_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -215,6 +215,8 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     pthread_mutex_init(&context->devices.lock, NULL);
     pthread_mutex_init(&context->lock, NULL);
     pthread_mutex_init(&context->endpoint_lock, NULL);
+    pthread_mutex_init(&context->log_lock, NULL);
+    context->unknown_log.interval_ns = 5 * WF_NS_PER_S;
     pthread_mutex_init(&context->wait_lock, NULL);
     pthread_mutex_init(&context->region_lock, NULL);
     pthread_condattr_t attributes;
@@ -397,6 +399,7 @@ static void demolish(struct weft_context *context)
     pthread_mutex_destroy(&context->wait_lock);
     pthread_mutex_destroy(&context->region_lock);
     pthread_mutex_destroy(&context->endpoint_lock);
+    pthread_mutex_destroy(&context->log_lock);
     pthread_mutex_destroy(&context->lock);
     free(context);
 }

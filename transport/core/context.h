@@ -97,6 +97,9 @@ struct weft_context {
     pthread_mutex_t endpoint_lock;
     struct wf_list endpoints;
 
+    pthread_mutex_t log_lock; /* taken after any other lock */
+    struct wf_log_limit unknown_log;
+
     _Atomic uint64_t requests_out; /* requests not yet tested to their end */
     pthread_mutex_t wait_lock;     /* what follows, and every request's `waiter` */
     struct wf_list waiters;        /* threads asleep until a completion or a free drive token */

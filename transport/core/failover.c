@@ -83,7 +83,7 @@ static void move_on(struct wf_session *session, struct wf_channel *channel, int 
     rail->last_code = code;
     session->downs_due -= channel->down.due; /* an older incarnation's: this one's says it, too */
     channel->down = (struct wf_down){.incarnation = channel->incarnation, .reason = code, .lost_ns = now};
-    wf_log_limited(&context->log, &session->lost_log, now, WF_LOG_WARN,
+    wf_log_limited(&context->log, &session->lost_log, now, session->known ? WF_LOG_WARN : WF_LOG_DEBUG,
                    "lost a channel to %s on rail %s: %s: %s; what was under way (%llu frames) is sent again",
                    session->peer.name, rail->name, doing, wf_strerror(code), (unsigned long long)frames);
     WF_REACHED_IF(session->up_count == 0 && session->state == WF_SESSION_UP, "session UP: no channel is left");

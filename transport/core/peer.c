@@ -80,7 +80,11 @@ int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer *
     pthread_mutex_unlock(&context->lock);
     if (!link)
         return wf_fail(wf_status_of(err), -ETIMEDOUT, "no peer connected within %.1f s", (double)timeout_ms / 1000);
-    *out = &WF_CONTAINER(link, struct wf_session, accept_link)->peer;
+    struct wf_session *session = WF_CONTAINER(link, struct wf_session, accept_link);
+    wf_session_lock(session);
+    session->known = true;
+    wf_session_unlock(session);
+    *out = &session->peer;
     return 0;
 }
 

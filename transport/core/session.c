@@ -120,7 +120,7 @@ struct wf_session *wf_session_create(struct weft_context *context, bool dialer, 
     if (!session)
         return NULL;
     session->context = context;
-    session->dialer = dialer;
+    session->dialer = session->known = dialer;
     session->id = id;
     session->references = 1;
     session->peer.session = session;
@@ -369,10 +369,24 @@ void wf_session_half_gone(struct wf_session *session)
         bury(session);
 }
 
+/* Of those that nobody knows there may be as many as strangers like to make. */
+static void tell_why(struct wf_session *session)
+{
+    struct weft_context *context = session->context;
+    if (session->known) {
+        wf_log(&context->log, WF_LOG_WARN, "%s", session->error.text);
+        return;
+    }
+    pthread_mutex_lock(&context->log_lock);
+    wf_log_limited(&context->log, &context->unknown_log, wf_context_now(context), WF_LOG_WARN, "%s",
+                   session->error.text);
+    pthread_mutex_unlock(&context->log_lock);
+}
+
 static void start_failing(struct wf_session *session)
 {
     if (!session->dismissed)
-        wf_log(&session->context->log, WF_LOG_WARN, "%s", session->error.text);
+        tell_why(session);
     session->state = WF_SESSION_FAILED;
     WF_REACHED("session FAILED: entry");
     for (int i = 0; i < session->channel_count; i++)

@@ -62,6 +62,7 @@ struct wf_session {
     struct weft_peer peer;
     bool dialer;
     bool reported; /* the user has been told of it (connect, accept); context.lock */
+    bool known;    /* the user has asked for it, or has its handle; session lock */
     uint64_t id;
     uint64_t peer_boot;
     uint8_t secret[WF_SECRET_BYTES];
