@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/key_file.h"
 #include "result.h"
@@ -18,6 +20,20 @@ static const char about[] = "usage: weft key >FILE\n\n"
                             "  (umask 077; weft key >weft.key)\n"
                             "  weft mesh --listen --set key_file=weft.key\n"
                             "  weft mesh --connect ADDRESS --set key_file=weft.key\n";
+
+/* A file that others can read would have the key before anybody could change its mode. */
+static bool others_can_read(int fd)
+{
+    struct stat there;
+
+    if (fstat(fd, &there) != 0 || !S_ISREG(there.st_mode) || !(there.st_mode & (S_IRWXG | S_IRWXO)))
+        return false;
+    fprintf(stderr,
+            "weft: no key is written into a file with mode %04o, where others may get at it: (umask 077; weft key "
+            ">FILE) for a new file, chmod 600 for one that is there\n",
+            (unsigned)there.st_mode & 07777);
+    return true;
+}
 
 int bench_key(int argc, char **argv)
 {
@@ -33,6 +49,8 @@ int bench_key(int argc, char **argv)
         fprintf(stderr, "weft: weft key takes nothing ('%.60s'): see 'weft key --help'\n", argv[1]);
         return BENCH_USAGE;
     }
+    if (others_can_read(STDOUT_FILENO))
+        return BENCH_FAILED;
     if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key)) {
         fprintf(stderr, "weft: no random numbers for a key: %s\n", wf_strerror(errno));
         return BENCH_FAILED;

@@ -19,6 +19,19 @@ pass_if "weft key with arguments: status $status" [ "$status" -eq 2 ]
 weft key --help
 pass_if "weft key --help: status $status: $(cat out)" grep -q 'weft key >FILE' out
 secret=$(tail -n 1 one.key)
+for mode in 644 640 604; do
+    : >open.key
+    chmod $mode open.key
+    status=0
+    "$WEFT" key >open.key 2>err || status=$?
+    pass_if "weft key into a file of mode $mode: status $status" [ "$status" -eq 1 ]
+    pass_if "weft key into a file of mode $mode: the mode and what to do: $(cat err)" grep -q "0$mode.*umask 077.*chmod 600" err
+    pass_if "weft key into a file of mode $mode: something is in it" [ ! -s open.key ]
+done
+chmod 600 open.key
+"$WEFT" key >open.key
+pass_if "weft key into a file of one's own" [ "$(wc -l <open.key)" -eq 2 ]
+pass_if "weft key into a pipe" [ "$("$WEFT" key | wc -l)" -eq 2 ]
 
 # ---- two nodes
 # Starts a server; its port in $port, what it says in `served` (standard output) and `serving` (standard error).

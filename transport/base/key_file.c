@@ -45,7 +45,8 @@ static int check_owner(int fd, const char *path, struct wf_status *status)
     if (fstat(fd, &about) != 0)
         return wf_fail(status, -errno, "key_file '%s': %s", path, wf_strerror(errno));
     if (!S_ISREG(about.st_mode))
-        return wf_fail(status, -EINVAL, "key_file '%s' is no regular file: make one with weft key >%s", path, path);
+        return wf_fail(status, -EINVAL, "key_file '%s' is no regular file: make one with (umask 077; weft key >FILE)",
+                       path);
     if (about.st_uid != geteuid() && about.st_uid != 0)
         return wf_fail(status, -EACCES, "key_file '%s' belongs to user %u, neither to us (%u) nor to root: chown %u %s",
                        path, (unsigned)about.st_uid, (unsigned)geteuid(), (unsigned)geteuid(), path);
