@@ -3,12 +3,15 @@
 #include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "heard.h"
 #include "interrupt.h"
+#include "options.h"
 #include "words.h"
 
 #define SLICE_MS 50
@@ -115,6 +118,7 @@ int bench_control_check(struct bench_control *control, struct wf_status *status)
         if (!control->aborted)
             return lost(control, completion.status ? completion.status : -EPROTO, completion.text, status);
         control->heard.reason[ABORT_TEXT - 1] = '\0';
+        bench_heard_plain(control->heard.reason);
     }
     if (control->aborted)
         return wf_fail(status, -ECONNABORTED, "node%d, %s, gave up: %s", 1 - control->node,
@@ -122,11 +126,22 @@ int bench_control_check(struct bench_control *control, struct wf_status *status)
     return control->look ? control->look(control->look_context, status) : 0;
 }
 
+/* It is this process that ends with it: whatever the other node says, a run that was given up has not passed. */
+static int failing_status(uint32_t said)
+{
+    return said == BENCH_USAGE || said == BENCH_UNAVAILABLE ? (int)said : BENCH_FAILED;
+}
+
+static int ending_signal(uint32_t said)
+{
+    return said == SIGINT || said == SIGTERM || said == SIGHUP ? (int)said : 0;
+}
+
 bool bench_control_aborted(const struct bench_control *control, int *exit_status, int *signal)
 {
     if (control->aborted) {
-        *exit_status = (int)le32toh(control->heard.exit_status);
-        *signal = (int)le32toh(control->heard.signal);
+        *exit_status = failing_status(le32toh(control->heard.exit_status));
+        *signal = ending_signal(le32toh(control->heard.signal));
     }
     return control->aborted;
 }
@@ -282,18 +297,16 @@ int bench_control_say(struct bench_control *control, const json_t *text, struct 
 int bench_control_hear(struct bench_control *control, json_t **out, struct wf_status *status)
 {
     size_t length = 0;
-    json_error_t error;
     json_t *text;
     int rc = take(control, control->text, BENCH_TEXT_MAX, TAG_TEXT, &length, status);
 
     if (rc)
         return rc;
-    text = json_loadb(control->text, length, 0, &error);
-    if (!json_is_object(text)) {
-        json_decref(text);
+    text = bench_heard(control->text, length);
+    if (!text)
         return wf_fail(status, -EPROTO,
-                       "the other node said something that is no JSON object: use the same build on both");
-    }
+                       "the other node said something that is no JSON of ours: use the same build on "
+                       "both");
     *out = text;
     return 0;
 }

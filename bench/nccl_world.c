@@ -6,6 +6,7 @@
 
 #include "agree.h"
 #include "base/config.h"
+#include "heard.h"
 #include "words.h"
 
 #define ID_TEXT (2 * NCCL_ID_BYTES + 1)
@@ -68,16 +69,9 @@ static void id_to_text(const nccl_id *id, char *text)
         snprintf(text + 2 * i, 3, "%02x", (unsigned char)id->internal[i]);
 }
 
-static bool id_from_text(const char *text, nccl_id *id)
+static bool id_from_json(const json_t *text, nccl_id *id)
 {
-    unsigned byte;
-
-    for (int i = 0; text && i < NCCL_ID_BYTES; i++) {
-        if (sscanf(text + 2 * i, "%2x", &byte) != 1)
-            return false;
-        id->internal[i] = (char)byte;
-    }
-    return text != NULL;
+    return bench_heard_bytes(text, (unsigned char *)id->internal, NCCL_ID_BYTES) == NCCL_ID_BYTES;
 }
 
 static json_t *introduction(const struct nccl_world *world, const struct nccl_library *library,
@@ -145,7 +139,7 @@ static int share_id(struct nccl_world *world, const struct nccl_library *library
 
     if (link->node == 1) {
         rc = bench_control_hear(control, &message, status);
-        if (rc == 0 && !id_from_text(json_string_value(json_object_get(message, "nccl_id")), &world->id))
+        if (rc == 0 && !id_from_json(json_object_get(message, "nccl_id"), &world->id))
             rc = wf_fail(status, -EPROTO, "the other node sent no id for NCCL: use the same build on both");
         json_decref(message);
         return rc;

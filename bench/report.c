@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "heard.h"
 #include "result.h"
 #include "words.h"
 
@@ -35,8 +36,8 @@ static void print_rails(const struct bench_result *result, FILE *out)
             bench_both_memories(plan->nodes[0].memory, plan->nodes[1].memory, memory, sizeof(memory)), plan->endpoints);
     for (int i = 0; i < result->rails[result->node].count; i++)
         fprintf(out, "%s %s", i ? "," : "", result->rails[result->node].names[i]);
-    fprintf(out, "   engine: %s   seed: %" PRIu64 "\n",
-            json_string_value(json_object_get(result->host[result->node], "engine")), result->plan->seed);
+    fprintf(out, "   engine: %s   seed: %" PRIu64 "\n", bench_heard_text(result->host[result->node], "engine"),
+            result->plan->seed);
 }
 
 /* Which GPU is whose, where the names of endpoints do not say it. */
@@ -63,14 +64,13 @@ static void print_head(const struct bench_result *result, FILE *out)
             emulation(result));
     for (int node = 0; node < 2; node++)
         if (result->host[node])
-            fprintf(out, "node%d: %s, %s, %" PRId64 " CPUs\n", node,
-                    json_string_value(json_object_get(result->host[node], "name")),
-                    json_string_value(json_object_get(result->host[node], "kernel")),
+            fprintf(out, "node%d: %s, %s, %" PRId64 " CPUs\n", node, bench_heard_text(result->host[node], "name"),
+                    bench_heard_text(result->host[node], "kernel"),
                     (int64_t)json_integer_value(json_object_get(result->host[node], "cpus")));
     print_rails(result, out);
     for (int node = 0; node < 2; node++)
         print_gpus(result, node, out);
-    json_array_foreach(result->fallbacks[result->node], index, line)
+    json_array_foreach(result->fallbacks[result->node], index, line) if (json_is_string(line))
         fprintf(out, "fallback: %s\n", json_string_value(line));
 }
 
@@ -327,8 +327,8 @@ static void print_rail(const json_t *rail, FILE *out)
         snprintf(state, sizeof(state), "%" PRId64 " of %" PRId64 " channels", up, channels);
     else
         snprintf(state, sizeof(state), "up");
-    fprintf(out, "%-6s %-24s %9" PRId64 " %12s %9" PRId64 "  %s\n", json_string_value(json_object_get(rail, "node")),
-            json_string_value(json_object_get(rail, "name")), count_of(rail, "failures"),
+    fprintf(out, "%-6s %-24s %9" PRId64 " %12s %9" PRId64 "  %s\n", bench_heard_text(rail, "node"),
+            bench_heard_text(rail, "name"), count_of(rail, "failures"),
             bench_human_bytes((uint64_t)count_of(rail, "resent_bytes"), resent, sizeof(resent)),
             count_of(rail, "damaged"), state);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "heard.h"
 #include "ratio.h"
 
 static void print_number(double value, const char *format, int width, FILE *out)
@@ -59,15 +60,14 @@ static void print_variables(const json_t *variables, FILE *out)
     json_t *entry;
 
     json_object_foreach((json_t *)(uintptr_t)variables, name, entry)
-        fprintf(out, " %s=%s%s", name, json_string_value(json_object_get(entry, "value")),
-                strcmp(json_string_value(json_object_get(entry, "set_by")), "weft") == 0 ? "" : " (yours)");
+        fprintf(out, " %s=%s%s", name, bench_heard_text(entry, "value"),
+                strcmp(bench_heard_text(entry, "set_by"), "weft") == 0 ? "" : " (yours)");
 }
 
 static void print_fact(int node, const json_t *facts, FILE *out)
 {
-    fprintf(out, "node%d: %s %s, %s, MPS %s%s\n      ", node, json_string_value(json_object_get(facts, "backend")),
-            json_string_value(json_object_get(facts, "version")), json_string_value(json_object_get(facts, "library")),
-            json_string_value(json_object_get(facts, "mps")),
+    fprintf(out, "node%d: %s %s, %s, MPS %s%s\n      ", node, bench_heard_text(facts, "backend"),
+            bench_heard_text(facts, "version"), bench_heard_text(facts, "library"), bench_heard_text(facts, "mps"),
             json_integer_value(json_object_get(facts, "shared_gpus")) ? ", GPUs shared by both nodes" : "");
     print_variables(json_object_get(facts, "variables"), out);
     fputc('\n', out);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "heard.h"
 
 double bench_sample_rate(const struct bench_sample *sample)
 {
@@ -145,24 +146,15 @@ static void times_from_json(const json_t *json, struct bench_times *time)
     time->cv = real_of(json, "cv");
 }
 
-static int bytes_from_json(const json_t *json, uint8_t *bytes)
-{
-    const char *text = json_string_value(json);
-    int count = 0;
-    unsigned value;
-
-    while (text && count < BENCH_SHOWN && sscanf(text + 2 * count, "%2x", &value) == 1)
-        bytes[count++] = (uint8_t)value;
-    return count;
-}
-
 static void wrong_from_json(const json_t *json, struct bench_wrong *wrong)
 {
     wrong->size = integer_of(json, "size_bytes");
     wrong->first = integer_of(json, "offset_bytes");
     wrong->iteration = integer_of(json, "iteration");
-    wrong->shown = bytes_from_json(json_object_get(json, "expected_hex"), wrong->expected);
-    bytes_from_json(json_object_get(json, "found_hex"), wrong->found);
+    wrong->shown = bench_heard_bytes(json_object_get(json, "expected_hex"), wrong->expected, BENCH_SHOWN);
+    if (wrong->shown < 0 ||
+        bench_heard_bytes(json_object_get(json, "found_hex"), wrong->found, BENCH_SHOWN) != wrong->shown)
+        wrong->shown = 0;
 }
 
 static void flux_from_json(const json_t *json, struct bench_flux *flux)
