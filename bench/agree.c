@@ -222,7 +222,7 @@ static int adopt_one(struct bench_agreement *agreement, enum wf_setting_id id, c
     bool is_default = json_is_true(json_object_get(entry, "default"));
     bool same = text && strcmp(text, wf_config_text(config, id)) == 0;
 
-    if (!text)
+    if (!text || strlen(text) >= WF_VALUE_MAX)
         return wf_fail(status, -EPROTO, "the other node does not say '%s': use the same build on both",
                        wf_setting(id)->name);
     if (same && is_default == bench_is_default(config, id))
@@ -231,6 +231,18 @@ static int adopt_one(struct bench_agreement *agreement, enum wf_setting_id id, c
         tell_adopted(agreement, id, text);
     return wf_config_set(config, id, text, is_default ? WF_ORIGIN_DEFAULT : WF_ORIGIN_COMMAND,
                          is_default ? "default" : "the other node", status);
+}
+
+/* Their number counts, which may be that of their GPUs; but it is one that could have been set here. */
+static int adopt_endpoints(struct bench_agreement *agreement, const json_t *hello, struct wf_status *status)
+{
+    json_int_t endpoints = json_integer_value(json_object_get(hello, "endpoints"));
+
+    if (endpoints < 1 || endpoints > wf_setting(WF_SET_ENDPOINTS)->max)
+        return wf_fail(status, -EPROTO, "the other node has %lld endpoints: use the same build on both",
+                       (long long)endpoints);
+    agreement->options->default_endpoints = (uint32_t)endpoints;
+    return 0;
 }
 
 static int adopt(struct bench_agreement *agreement, const json_t *hello, struct wf_status *status)
@@ -249,11 +261,11 @@ static int adopt(struct bench_agreement *agreement, const json_t *hello, struct 
                        status);
     if (rc)
         return rc;
-    /* Their word on memory may be another, and of endpoints it is their number that counts. */
-    rc = bench_gpus_choose(&link->gpus, agreement->options, link->node, status);
+    rc = adopt_endpoints(agreement, hello, status);
+    if (rc == 0) /* their word on memory may be another */
+        rc = bench_gpus_choose(&link->gpus, agreement->options, link->node, status);
     if (rc)
         return rc;
-    agreement->options->default_endpoints = (uint32_t)json_integer_value(json_object_get(hello, "endpoints"));
     pthread_mutex_lock(&agreement->result->lock); /* the signal thread may ask what was planned */
     bench_plan_fini(agreement->plan);
     rc = bench_plan_init(agreement->plan, agreement->options, status);
@@ -352,6 +364,17 @@ static int check_hello(const json_t *about, struct wf_status *status)
                    hello ? hello : "nothing known");
 }
 
+/* It becomes a part of the names of files. */
+static int adopt_stamp(struct bench_result *result, const json_t *theirs, struct wf_status *status)
+{
+    const char *stamp = json_string_value(json_object_get(theirs, "stamp"));
+
+    if (!stamp || !bench_is_stamp(stamp))
+        return wf_fail(status, -EPROTO, "the other node does not say when it started: use the same build on both");
+    bench_result_stamp(result, stamp);
+    return 0;
+}
+
 /* node1: asks, then hears what node0 makes of it. */
 static int ask(struct bench_agreement *agreement, json_t **mine, json_t **theirs, struct wf_status *status)
 {
@@ -401,13 +424,12 @@ int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
         rc = check_digest(mine, theirs, status);
     if (rc == 0 && node == 1)
         rc = check_memory(agreement, theirs, status);
+    if (rc == 0 && node == 1)
+        rc = adopt_stamp(agreement->result, theirs, status);
     if (rc == 0) {
         uint64_t one = (uint64_t)json_integer_value(json_object_get(mine, "eager"));
         uint64_t other = (uint64_t)json_integer_value(json_object_get(theirs, "eager"));
-        const char *stamp = json_string_value(json_object_get(theirs, "stamp"));
         agreement->eager = one > other ? one : other;
-        if (node == 1 && stamp)
-            bench_result_stamp(agreement->result, stamp);
         adopt_memory(agreement->plan, 1 - node, theirs);
         remember(agreement->result, node, mine);
         remember(agreement->result, 1 - node, theirs);

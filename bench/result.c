@@ -41,10 +41,18 @@ void bench_result_fini(struct bench_result *result)
     pthread_mutex_destroy(&result->lock);
 }
 
+bool bench_is_stamp(const char *text)
+{
+    static const char digits[] = "0123456789";
+
+    return strlen(text) == strlen("20250131T120000Z") && strspn(text, digits) == 8 && text[8] == 'T' &&
+           strspn(text + 9, digits) == 6 && text[15] == 'Z';
+}
+
 void bench_result_stamp(struct bench_result *result, const char *stamp)
 {
     bench_copy_text(result->stamp, sizeof(result->stamp), stamp);
-    if (strlen(result->stamp) == strlen("20250131T120000Z"))
+    if (bench_is_stamp(stamp))
         snprintf(result->started, sizeof(result->started), "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", stamp, stamp + 4,
                  stamp + 6, stamp + 9, stamp + 11, stamp + 13);
 }
@@ -100,11 +108,22 @@ static void keep(json_t **place, const json_t *totals, const char *name)
     *place = json_incref(json_object_get(totals, name));
 }
 
+/* What bench_footprint_to_json() tells, and nothing else: the other node may tell it as often as it likes. */
+static void keep_footprint(json_t *host, const json_t *footprint)
+{
+    static const char *const names[] = {"session_s",    "connect_s",   "max_rss_bytes",
+                                        "buffer_bytes", "descriptors", "threads"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (json_object_get(footprint, names[i]))
+            json_object_set(host, names[i], json_object_get(footprint, names[i]));
+}
+
 static void keep_in_host(json_t *host, const json_t *totals)
 {
     json_t *affinity = json_object_get(totals, "affinity"), *backends = json_object_get(totals, "backends");
 
-    json_object_update(host, json_object_get(totals, "footprint"));
+    keep_footprint(host, json_object_get(totals, "footprint"));
     if (affinity)
         json_object_set(host, "affinity", affinity);
     if (backends)

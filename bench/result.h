@@ -64,6 +64,7 @@ void bench_result_fini(struct bench_result *result);
 
 /* "20250131T120000Z" of now, and the readable form of such a stamp. */
 void bench_result_stamp(struct bench_result *result, const char *stamp);
+bool bench_is_stamp(const char *text);
 
 int bench_result_add(struct bench_result *result, const struct bench_sample *sample, struct wf_status *status);
 int bench_result_add_set(struct bench_result *result, const struct bench_set *set, struct wf_status *status);

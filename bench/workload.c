@@ -50,26 +50,38 @@ static int send_samples(const struct bench_bed *bed, const struct bench_link *li
     return rc;
 }
 
+/* Never more than are planned, so that there is an end to it. */
+static int take_sample(const struct bench_bed *bed, struct bench_result *result, const json_t *entry,
+                       struct wf_status *status)
+{
+    struct bench_sample sample;
+    int rc = bench_sample_from_json(entry, &sample, status);
+
+    if (rc == 0 && result->sample_count >= bench_plan_samples(bed->plan))
+        rc = wf_fail(status, -EPROTO, "the other node sent more samples than are planned: use the same build on both");
+    return rc ? rc : bench_result_add(result, &sample, status);
+}
+
 static int take_samples(const struct bench_bed *bed, struct bench_result *result, struct wf_status *status)
 {
     bool more = true;
     int rc = 0;
 
     while (rc == 0 && more) {
-        json_t *text = NULL, *entry;
+        json_t *text = NULL, *samples, *entry;
         size_t index;
         rc = bench_control_hear(bed->control, &text, status);
         if (rc)
             return rc;
-        json_array_foreach(json_object_get(text, "samples"), index, entry)
+        samples = json_object_get(text, "samples");
+        json_array_foreach(samples, index, entry)
         {
-            struct bench_sample sample;
             if (rc == 0)
-                rc = bench_sample_from_json(entry, &sample, status);
-            if (rc == 0)
-                rc = bench_result_add(result, &sample, status);
+                rc = take_sample(bed, result, entry, status);
         }
         more = json_is_true(json_object_get(text, "more"));
+        if (rc == 0 && more && json_array_size(samples) == 0)
+            rc = wf_fail(status, -EPROTO, "the other node sent no samples and has more: use the same build on both");
         bench_result_keep_totals(result, 1 - bed->node, json_object_get(text, "totals"));
         json_decref(text);
     }

@@ -221,8 +221,8 @@ static struct wf_talk *oldest_visitor(struct wf_door *door, bool shown)
 {
     WF_LIST_EACH (link, following, &door->talks) {
         struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
-        bool waits = talk->state == WF_TALK_OVER || talk->state == WF_TALK_WAITING;
-        if (talk->role == WF_TALK_VISITOR && !waits && talk->shown == shown)
+        bool stays = talk->state == WF_TALK_OVER || talk->state == WF_TALK_WAITING;
+        if (talk->role == WF_TALK_VISITOR && !stays && talk->shown == shown)
             return talk;
     }
     return NULL;
