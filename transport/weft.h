@@ -51,7 +51,7 @@ struct weft_error {
 
 /* How an operation ended. */
 struct weft_completion {
-    int status;           /* 0, or a negative errno; -EIO: a GPU failed, -ENODEV: it is lost */
+    int status;           /* 0, or a negative errno; -EIO: a GPU failed, -ENODEV: for good */
     uint32_t reserved;    /* 0 */
     uint64_t bytes;       /* payload bytes moved: the message's size, also when it is below the capacity */
     uint64_t tag;         /* the tag of the message (differs from the one asked for with WEFT_ANY_TAG) */
@@ -253,7 +253,7 @@ WEFT_API const char *weft_context_memory(const struct weft_context *context);
 /*
  * GPU memory for those who have no CUDA of their own, and copies from and to it; both wait, also for other work of the
  * GPU, and are meant for setting up. A GPU that the context has not used yet is made ready first. Errors: -ENODEV there
- * is no such GPU, or it is lost; -ENOMEM; -EIO.
+ * is no such GPU, or it cannot be used any more; -ENOMEM; -EIO.
  */
 WEFT_API int weft_gpu_alloc(struct weft_context *context, int gpu, uint64_t bytes, void **out, struct weft_error *err);
 /* Nothing under way refers to it. NULL is allowed. */

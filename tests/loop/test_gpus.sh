@@ -114,7 +114,12 @@ fails() {
 # Of a landing that failed, its sender may be the first to tell, and it knows no more than that.
 fails copy:way=in,at=40 'GPU [01]\|Input/output error'
 fails launch:way=out,at=10 'GPU [01] failed to copy bytes .* out of its memory: CUDA_ERROR_LAUNCH_FAILED'
+pass_if "a failed launch ends the use of a GPU: $(cat err)" \
+    grep -q 'GPU [01] cannot be used any more: CUDA_ERROR_LAUNCH_FAILED' err
+pass_if "which is not lost by that: $(cat err)" [ "$(grep -c 'is lost' err)" -eq 0 ]
 fails lost:device=1,at=30 'GPU 1'
+pass_if "one that is lost is called that: $(cat err)" \
+    grep -q 'GPU 1.*: it is lost: CUDA_ERROR_UNKNOWN' err
 fails alloc:at=2 'of buffers: GPU 0'
 
 # ---- within a node, too

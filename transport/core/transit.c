@@ -110,7 +110,7 @@ static void finish(struct wf_transit *transit, int result)
     transit->result = result;
     bool own = transit->copy.way != WF_COPY_PEER; /* else it may be the other one */
     if (result == -ENODEV && own && !atomic_exchange(&device->lost, true))
-        wf_log(&device->context->log, WF_LOG_WARN, "GPU %d is lost: %s", device->index,
+        wf_log(&device->context->log, WF_LOG_WARN, "GPU %d cannot be used any more: %s", device->index,
                device->context->devices.ops->why(atomic_load(&device->context->devices.memory), device->index));
     if (result == -EIO) /* the requests tell, too: but the peer's only that something failed here */
         wf_log(&device->context->log, WF_LOG_WARN, "GPU %d failed to copy bytes %llu to %llu of a message: %s",

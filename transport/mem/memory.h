@@ -10,7 +10,8 @@
  *   - Any thread may call; calls about one copy come one after another. No call takes a lock of the caller's.
  *   - The calling thread's state is left as it was found (a current CUDA context is put back).
  *   - 0 or a negative errno, with one line for a person in `status` where there is one. -EIO: the device failed;
- *     -ENODEV: it is lost, and whatever else is asked of it fails the same way.
+ *     -ENODEV: it is lost, or this process has broken what it has of it, and whatever else is asked of it fails the
+ * same way.
  *   - Device memory is never read or written by the processor.
  */
 #ifndef WF_MEM_MEMORY_H

@@ -176,7 +176,7 @@ static int cuda_use(struct wf_memory *memory, int index, struct wf_status *statu
         if (!code)
             atomic_store_explicit(&device->ready, true, memory_order_release);
     } else if (atomic_load(&device->lost)) {
-        code = wf_fail(status, -ENODEV, "GPU %d is lost: %s", index, atomic_load(&device->why));
+        code = wf_fail(status, -ENODEV, "GPU %d cannot be used any more: %s", index, atomic_load(&device->why));
     }
     pthread_mutex_unlock(&memory->starting);
     return code;

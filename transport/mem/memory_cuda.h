@@ -36,9 +36,10 @@ struct wf_cuda_device {
     struct wf_device_info info;
     wf_cu_device handle;
     atomic_bool ready; /* use() has succeeded */
-    atomic_bool lost;  /* for good */
+    atomic_bool lost;  /* for good: it, or just its context */
     _Atomic(const char *) why;
-    wf_cu_context context; /* its primary one, retained */
+    char fate[WF_CUDA_ERROR_TEXT + 16]; /* `why` of a device that is lost itself; written once, memory.lock */
+    wf_cu_context context;              /* its primary one, retained */
     struct wf_cuda_lane lanes[WF_CUDA_WAYS][WF_CUDA_LANES];
     atomic_uint turns[WF_CUDA_WAYS];
     wf_cu_stream now;        /* of copy_now */

@@ -346,11 +346,14 @@ int wf_cuda_copy_now(struct wf_memory *memory, void *to, const void *from, uint6
     if (!device || !peer)
         return wf_fail(status, -EINVAL, "GPU %d is not in use", device ? target.device : source.device);
     if (atomic_load(&device->lost) || wf_cuda_enter(memory, device))
-        return wf_fail(status, -ENODEV, "GPU %d is lost: %s", device->info.index, atomic_load(&device->why));
+        return wf_fail(status, -ENODEV, "GPU %d cannot be used any more: %s", device->info.index,
+                       atomic_load(&device->why));
     result = copy_and_wait(&memory->driver.api, device, peer, way, &piece);
-    if (result)
-        code = wf_fail(status, wf_cuda_fault(memory, device, result), "GPU %d: copying %llu bytes: %s",
-                       device->info.index, (unsigned long long)bytes, wf_cuda_words(memory, result));
+    if (result) {
+        code = wf_cuda_fault(memory, device, result);
+        wf_fail(status, code, "GPU %d: copying %llu bytes: %s", device->info.index, (unsigned long long)bytes,
+                atomic_load(&device->why));
+    }
     wf_cuda_leave(memory);
     return code;
 }

@@ -2,6 +2,7 @@
 #include "mem/memory_cuda.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct wf_cuda_device *wf_cuda_in_use(struct wf_memory *memory, int device)
@@ -51,6 +52,19 @@ static void lose(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_
     atomic_store(&device->lost, true);
 }
 
+/* The device itself, not what this process did with it. */
+static void lose_device(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_result result)
+{
+    const char *words = wf_cuda_words(memory, result);
+
+    pthread_mutex_lock(&memory->lock);
+    if (!device->fate[0])
+        snprintf(device->fate, sizeof(device->fate), "it is lost: %s", words);
+    pthread_mutex_unlock(&memory->lock);
+    atomic_store(&device->why, device->fate);
+    atomic_store(&device->lost, true);
+}
+
 /* Errors of which cuda.h says that whatever follows them fails as well. */
 static bool is_lasting(wf_cu_result result)
 {
@@ -79,9 +93,13 @@ static bool is_lasting(wf_cu_result result)
 
 int wf_cuda_fault(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_result result)
 {
-    /* Of the others nobody says whether they last: those that do are the answer to every call from then on. */
-    if (is_lasting(result) || memory->driver.api.cuEventQuery(device->probe) != WF_CU_SUCCESS) {
+    if (is_lasting(result)) {
         lose(memory, device, result);
+        return -ENODEV;
+    }
+    /* Of the others nobody says whether they last: those that do are the answer to every call from then on. */
+    if (memory->driver.api.cuEventQuery(device->probe) != WF_CU_SUCCESS) {
+        lose_device(memory, device, result);
         return -ENODEV;
     }
     atomic_store(&device->why, wf_cuda_words(memory, result));

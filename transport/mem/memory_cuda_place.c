@@ -158,7 +158,7 @@ static struct wf_cuda_device *enter(struct wf_memory *memory, int index, int *co
         return NULL;
     }
     if (atomic_load(&device->lost) || wf_cuda_enter(memory, device)) {
-        *code = wf_fail(status, -ENODEV, "GPU %d is lost: %s", index, atomic_load(&device->why));
+        *code = wf_fail(status, -ENODEV, "GPU %d cannot be used any more: %s", index, atomic_load(&device->why));
         return NULL;
     }
     return device;
@@ -231,7 +231,7 @@ int wf_cuda_pin(struct wf_memory *memory, void *base, uint64_t bytes, struct wf_
 
     /* Pinned memory belongs to a context, and is portable to all others; so any will do. */
     if (!device || wf_cuda_enter(memory, device))
-        return wf_fail(status, -ENODEV, "memory cannot be pinned: no GPU is in use, or each is lost");
+        return wf_fail(status, -ENODEV, "memory cannot be pinned: no GPU is in use, or none can be any more");
     result = memory->driver.api.cuMemHostRegister(base, bytes, WF_CU_REGISTER_PORTABLE);
     if (result) {
         code = refuse_pin(memory, base, bytes, result, status);
