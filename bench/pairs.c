@@ -103,6 +103,25 @@ static int parse_endpoint(const struct wf_config *config, enum wf_setting_id id,
     return 0;
 }
 
+/* What there is instead is told by the names that can be given. */
+static int check_endpoint(const struct bench_plan *plan, const struct wf_config *config, enum wf_setting_id id,
+                          uint32_t endpoint, struct wf_status *status)
+{
+    const char *text = wf_config_text(config, id), *of_gpus = plan->by_gpus ? ", one for each GPU here" : "";
+    unsigned node = 0, ignored;
+    char kind[5] = "", last[40] = "";
+
+    if (endpoint < plan->endpoints)
+        return 0;
+    split_endpoint(text, &node, kind, &ignored);
+    if (plan->endpoints == 1)
+        return wf_fail(status, -EINVAL, "--%s %.30s: there is 1 endpoint%s: name node%u:%s0, or raise --endpoints",
+                       wf_setting(id)->name, text, of_gpus, node, kind);
+    snprintf(last, sizeof(last), "node%u:%s%u", node, kind, plan->endpoints - 1);
+    return wf_fail(status, -EINVAL, "--%s %.30s: there are %u endpoints%s: name node%u:%s0 to %s, or raise --endpoints",
+                   wf_setting(id)->name, text, plan->endpoints, of_gpus, node, kind, last);
+}
+
 static int plan_one_pair(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
 {
     int src_node, dst_node, rc;
@@ -111,11 +130,12 @@ static int plan_one_pair(struct bench_plan *plan, const struct wf_config *config
     rc = parse_endpoint(config, WF_SET_SRC, &src_node, &src, status);
     if (rc == 0)
         rc = parse_endpoint(config, WF_SET_DST, &dst_node, &dst, status);
+    if (rc == 0)
+        rc = check_endpoint(plan, config, WF_SET_SRC, src, status);
+    if (rc == 0)
+        rc = check_endpoint(plan, config, WF_SET_DST, dst, status);
     if (rc)
         return rc;
-    if (src >= plan->endpoints || dst >= plan->endpoints)
-        return wf_fail(status, -EINVAL, "endpoint %u does not exist, there are %u: raise --endpoints",
-                       src > dst ? src : dst, plan->endpoints);
     if (src_node == dst_node && src == dst)
         return wf_fail(status, -EINVAL, "--src and --dst are the same endpoint: choose two");
     if (plan->latency && src_node == dst_node)

@@ -174,6 +174,7 @@ static void plan_numbers(struct bench_plan *plan, const struct wf_config *config
     const char *mode = wf_config_text(config, WF_SET_MODE);
 
     plan->endpoints = (uint32_t)wf_config_number(config, WF_SET_ENDPOINTS);
+    plan->by_gpus = plan->endpoints == 0 && default_endpoints > 0;
     if (plan->endpoints == 0)
         plan->endpoints = default_endpoints ? default_endpoints : DEFAULT_ENDPOINTS;
     plan->iters = (uint32_t)wf_config_number(config, WF_SET_ITERS);

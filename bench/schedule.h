@@ -43,6 +43,7 @@ struct bench_plan {
     bool modes[BENCH_MODES];
     bool intra;         /* some pairs lie within one node */
     uint32_t endpoints; /* per node */
+    bool by_gpus;       /* one for each GPU of this node, as nobody has said how many */
     struct {
         enum bench_memory memory;
         uint32_t gpus; /* that its endpoints take in turn; 0: host memory */

@@ -103,6 +103,11 @@ refused 2 "'x'" "no number"
 WEFT_EMULATED_MEMORY=64M run with pair --local --size 64M -n 2 --inflight 1
 refused 1 'the memory of GPU 0, which has 64' "more than a GPU has"
 
+WEFT_EMULATED_GPUS=2 run with pair --local --src node0:gpu8
+refused 2 '--src node0:gpu8: there are 2 endpoints, one for each GPU here: name node0:gpu0 to node0:gpu1,' "a GPU too many"
+WEFT_EMULATED_GPUS=1 run with pair --local --src node0:gpu0 --dst node1:gpu3
+refused 2 '--dst node1:gpu3: there is 1 endpoint, one for each GPU here: name node1:gpu0,' "a second of one GPU"
+
 # ---- a GPU that fails ends the run on both nodes, and is named
 # fails FAULT TEXT: what the emulated driver does, and what is said of it.
 fails() {
