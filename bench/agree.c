@@ -59,7 +59,7 @@ static json_t *host_facts(const struct bench_link *link, uint32_t endpoints)
 static json_t *fallback_lines(const struct bench_link *link)
 {
     json_t *lines = json_array();
-    char *copy = strdup(weft_context_fallbacks(link->context));
+    char *copy = strdup(link->context ? weft_context_fallbacks(link->context) : "");
     char *rest = copy, *line;
 
     while (copy && (line = bench_next_word(&rest, '\n')) != NULL)
@@ -135,8 +135,9 @@ json_t *bench_totals(const struct bench_link *link)
 {
     json_t *states = link->gpu_states;
 
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu_copies", gpu_copies(link), "rails", rail_totals(link),
-                     "faults", fault_totals(link), "footprint", bench_footprint_to_json(&link->footprint), "affinity",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu_copies", gpu_copies(link), "rails",
+                     rail_totals(link), "fallbacks", fallback_lines(link), "faults", fault_totals(link), "footprint",
+                     bench_footprint_to_json(&link->footprint), "affinity",
                      bench_placement_to_json(&link->placement, link->context), "gpus",
                      states ? json_incref(states) : json_null(), "backends",
                      link->backends ? json_incref(link->backends) : json_array());

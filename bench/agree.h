@@ -30,7 +30,7 @@ void bench_boot_id(char *buffer, size_t room);
 /* The options with which node1 measures what is set here, each with a blank before it. */
 void bench_print_shared(const struct wf_config *config, FILE *out);
 
-/* What this node's rails have carried, what faults were injected here, and the footprint of the node, for
+/* What this node's rails have carried, what faults were injected here, what it fell back to, and its footprint, for
  * bench_result_keep_totals(); a new reference. */
 json_t *bench_totals(const struct bench_link *link);
 

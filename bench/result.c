@@ -138,6 +138,8 @@ void bench_result_keep_totals(struct bench_result *result, int node, const json_
     pthread_mutex_lock(&result->lock);
     keep(&result->rail_totals[node], totals, "rails");
     keep(&result->faults[node], totals, "faults");
+    if (json_object_get(totals, "fallbacks")) /* GPUs that were made ready may have added some */
+        keep(&result->fallbacks[node], totals, "fallbacks");
     if (result->host[node])
         keep_in_host(result->host[node], totals);
     pthread_mutex_unlock(&result->lock);

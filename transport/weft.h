@@ -199,7 +199,8 @@ WEFT_API int weft_context_threads(const struct weft_context *context, struct wef
 /* The engine in force ("epoll", "uring"). */
 WEFT_API const char *weft_context_engine(const struct weft_context *context);
 
-/* Why a better path is not in use, one line each, newline separated; empty when nothing was given up. */
+/* Why a better path is not in use, one line each, newline separated; empty when nothing was given up. A GPU that is
+ * made ready later may add a line; what is there stays. */
 WEFT_API const char *weft_context_fallbacks(const struct weft_context *context);
 
 /* Faults that the setting `fault` has injected so far, for tests of what becomes of them. */

@@ -108,6 +108,15 @@ refused 2 '--src node0:gpu8: there are 2 endpoints, one for each GPU here: name 
 WEFT_EMULATED_GPUS=1 run with pair --local --src node0:gpu0 --dst node1:gpu3
 refused 2 '--dst node1:gpu3: there is 1 endpoint, one for each GPU here: name node1:gpu0,' "a second of one GPU"
 
+# ---- staging memory that cannot be pinned: slower, and told with the result
+WEFT_EMULATED_FAULT=register:at=1 run with pair --local --size 1M -n 5 --json unpinned.json
+passed "staging that is not pinned"
+for node in node0 node1; do
+    pass_if "is a fallback of $node: $(sed -n '/"fallbacks"/,/]/p' unpinned.json)" \
+        grep -q "^  \"$node: cuda: staging memory of GPU 0 is not pinned, copies are slower: .*locked-memory" unpinned.json
+done
+pass_if "and of the report: $(cat out)" grep -q '^fallback: node0: cuda: staging memory of GPU 0 is not pinned' out
+
 # ---- a GPU that fails ends the run on both nodes, and is named
 # fails FAULT TEXT: what the emulated driver does, and what is said of it.
 fails() {

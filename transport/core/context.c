@@ -24,6 +24,7 @@
 #define CALL_MIN 4096
 #define CALL_SHARED (256u * 1024)
 #define CALL_ALONE (8u * 1024 * 1024)
+#define LINE_BYTES 1100        /* of a fallback: a note of a plan fits */
 #define STREAMS_NS WF_NS_PER_S /* how long the end of a context waits for what users' streams have to do before it */
 #define STREAMS_LOOK_NS (20 * WF_NS_PER_US)
 
@@ -137,15 +138,22 @@ int wf_context_random(struct weft_context *context, void *bytes, size_t length)
     return 0;
 }
 
+/* Somebody may be reading the others: the first byte of a line comes last. */
 void wf_context_fallback(struct weft_context *context, const char *format, ...)
 {
-    size_t used = strlen(context->fallbacks);
+    char line[LINE_BYTES] = "\n";
     va_list arguments;
     va_start(arguments, format);
-    if (used > 0 && used + 1 < sizeof context->fallbacks)
-        context->fallbacks[used++] = '\n';
-    vsnprintf(context->fallbacks + used, sizeof context->fallbacks - used, format, arguments);
+    vsnprintf(line + 1, sizeof line - 1, format, arguments);
     va_end(arguments);
+    pthread_mutex_lock(&context->lock);
+    size_t used = strlen(context->fallbacks), left = sizeof context->fallbacks - used;
+    const char *text = used > 0 ? line : line + 1;
+    if (left > 2) {
+        snprintf(context->fallbacks + used + 1, left - 1, "%s", text + 1);
+        __atomic_store_n(&context->fallbacks[used], text[0], __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&context->lock);
 }
 
 void wf_context_rail(struct weft_context *context, int index, struct wf_rail *out)

@@ -83,7 +83,7 @@ struct weft_context {
     struct wf_door *door;
     struct wf_devices devices;
 
-    pthread_mutex_t lock;    /* sessions, accept queue, queues, the generator, what changes of a rail */
+    pthread_mutex_t lock;    /* sessions, accept queue, queues, the generator, what changes of a rail, fallbacks */
     pthread_cond_t changed;  /* a session came up, failed or went; CLOCK_MONOTONIC */
     struct wf_list sessions; /* every session that exists */
     struct wf_list accepted; /* sessions that came up and wait for weft_accept() */
@@ -128,7 +128,7 @@ static inline int64_t wf_context_now(const struct weft_context *context)
     return wf_clock_now(context->clock);
 }
 
-/* Notes once why a better path is not in use. Before the context is shared. */
+/* Notes why a better path is not in use. Any thread that has no lock but devices.lock. */
 void wf_context_fallback(struct weft_context *context, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The public error is a view of the internal one. */

@@ -52,9 +52,12 @@ static void settle_memory(struct wf_device *device)
         wf_log(&context->log, WF_LOG_INFO, "GPU %d: staging memory is not on node %d: %s", device->index, device->node,
                why);
     device->pinned = devices->ops->pin(atomic_load(&devices->memory), device->memory, device->bytes, &status) == 0;
-    if (!device->pinned)
-        wf_log(&context->log, WF_LOG_WARN, "GPU %d: staging memory is not pinned, copies are slower: %s", device->index,
-               status.text);
+    if (device->pinned)
+        return;
+    wf_log(&context->log, WF_LOG_WARN, "GPU %d: staging memory is not pinned, copies are slower: %s", device->index,
+           status.text);
+    wf_context_fallback(context, "cuda: staging memory of GPU %d is not pinned, copies are slower: %s", device->index,
+                        status.text);
 }
 
 static int make_slots(struct wf_device *device, struct wf_status *status)

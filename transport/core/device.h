@@ -5,7 +5,7 @@
  * all of them are let go of exactly once, by the worker that the device belongs to, after the device has ended it.
  *
  * A copy is queued under its session's lock and started later, by the device's worker with no lock held: a driver may
- * take its time. Locks: session.lock -> device.lock | the slot pools' locks; devices.lock stands alone.
+ * take its time. Locks: session.lock -> device.lock | the slot pools' locks; devices.lock -> context.lock.
  */
 #ifndef WF_CORE_DEVICE_H
 #define WF_CORE_DEVICE_H
