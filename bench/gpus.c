@@ -137,8 +137,12 @@ static int take(struct bench_gpus *gpus, const struct wf_config *config, const s
 /* A machine without a driver has nothing to tell; one whose driver does not work has. */
 static int refuse(struct bench_gpus *gpus, const char *asked, int node, const char *why, struct wf_status *status)
 {
+    char where[24] = "here";
+
+    if (node != BENCH_NO_NODE)
+        snprintf(where, sizeof(where), "at node%d", node);
     if (asked)
-        return wf_fail(status, -EOPNOTSUPP, "%s: no GPU memory at node%d: %s", asked, node, why);
+        return wf_fail(status, -EOPNOTSUPP, "%s: no GPU memory %s: %s", asked, where, why);
     if (wf_memory_cuda.present(NULL))
         snprintf(gpus->fallback, sizeof(gpus->fallback), "cuda: no GPU memory: %s", why);
     return 0;

@@ -15,6 +15,7 @@
 #include "weft.h"
 
 #define BENCH_GPUS_MAX 64
+#define BENCH_NO_NODE (-1) /* of no run: this machine is asked about */
 
 /* All zero: host memory. Owner: the measuring thread. */
 struct bench_gpus {
@@ -26,9 +27,10 @@ struct bench_gpus {
 };
 
 /*
- * By the settings cuda, memory and gpus, and by what src and dst of one pair name at `node`. Loads the driver where GPU
- * memory may be meant, which takes up to a second; makes no GPU ready. -EOPNOTSUPP: GPU memory was asked for and there
- * is none (the reason is in the text); -EINVAL: a GPU that is not there, or words that contradict each other.
+ * By the settings cuda, memory and gpus, and by what src and dst of one pair name at `node` (or BENCH_NO_NODE). Loads
+ * the driver where GPU memory may be meant, which takes up to a second; makes no GPU ready. -EOPNOTSUPP: GPU memory was
+ * asked for and there is none (the reason is in the text); -EINVAL: a GPU that is not there, or words that contradict
+ * each other.
  */
 int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *options, int node, struct wf_status *status);
 

@@ -83,7 +83,7 @@ static bool acts_on_topo(enum wf_setting_id id)
     static const enum wf_setting_id ids[] = {WF_SET_RAILS,      WF_SET_PIN,         WF_SET_RAIL_POLICY,
                                              WF_SET_IRQ_POLICY, WF_SET_TX_BINDINGS, WF_SET_RX_BINDINGS,
                                              WF_SET_ZERO_COPY,  WF_SET_ENDPOINTS,   WF_SET_GPUS,
-                                             WF_SET_CUDA,       WF_SET_JSON};
+                                             WF_SET_CUDA,       WF_SET_MEMORY,      WF_SET_JSON};
 
     for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
         if (id == ids[i])

@@ -17,6 +17,8 @@ struct topo {
     struct wf_show show;
     struct wf_plan_request request;
     char why[512], gpu_path[2048];
+    int gpu_count; /* that a run could take */
+    char all_gpus[16];
 };
 
 /* --- what is asked --- */
@@ -46,15 +48,19 @@ static int make_request(const struct bench_options *options, struct topo *topo, 
     request->irq_policy = (enum wf_irq_policy)word_of(config, WF_SET_IRQ_POLICY, irqs, 3);
     request->tx_bindings = wf_config_text(config, WF_SET_TX_BINDINGS);
     request->rx_bindings = wf_config_text(config, WF_SET_RX_BINDINGS);
-    request->gpus = gpus[0] && strcmp(gpus, "all") != 0 ? gpus : NULL;
     if (endpoints && gpus[0])
         return wf_fail(status, -EINVAL, "--gpus and --endpoints exclude each other: endpoints are GPUs or host memory");
     if (endpoints > WF_PLAN_ENDPOINTS)
         return wf_fail(status, -EINVAL, "endpoints = %lld: a plan has at most %d", (long long)endpoints,
                        WF_PLAN_ENDPOINTS);
+    snprintf(topo->all_gpus, sizeof(topo->all_gpus), "0-%d", topo->gpu_count - 1);
     if (endpoints)
         request->host_endpoints = (int)endpoints;
-    else if (!gpus[0] && topo->machine.gpu_count == 0)
+    else if (gpus[0] && strcmp(gpus, "all") != 0 && (topo->gpu_count > 0 || topo->machine.foreign))
+        request->gpus = gpus;
+    else if (topo->gpu_count > 0)
+        request->gpus = topo->all_gpus;
+    else
         request->host_endpoints = HOST_ENDPOINTS;
     return bench_topo_rails(&topo->machine, wf_config_text(config, WF_SET_RAILS), request, status);
 }
@@ -64,13 +70,16 @@ static int make(const struct bench_options *options, struct topo *topo, struct w
     int rc = wf_machine_discover(options->xml, &topo->machine, topo->why, sizeof(topo->why));
     if (rc)
         return wf_fail(status, rc, "%s", topo->why);
+    rc = bench_topo_gpus(&topo->machine, options, topo->gpu_path, sizeof(topo->gpu_path), status);
+    if (rc < 0)
+        return rc;
+    topo->gpu_count = rc;
     rc = make_request(options, topo, status);
     if (rc)
         return rc;
     rc = wf_plan_make(&topo->machine, &topo->request, &topo->plan, topo->why, sizeof(topo->why));
     if (rc)
         return wf_fail(status, rc, "%s", topo->why);
-    bench_topo_gpus(&topo->machine, options->config, topo->gpu_path, sizeof(topo->gpu_path));
     topo->show = (struct wf_show){.machine = &topo->machine, .plan = &topo->plan, .gpu_path = topo->gpu_path};
     wf_show_gather(&topo->show, wf_config_number(options->config, WF_SET_ZERO_COPY));
     return 0;
@@ -138,7 +147,9 @@ int bench_topo(struct bench_options *options)
     int rc = topo ? make(options, topo, &status) : wf_fail(&status, -ENOMEM, "no memory for the machine");
     if (rc) {
         fprintf(stderr, "weft: %s\n", status.text);
-        exit_status = rc == -EINVAL || rc == -ENOENT ? BENCH_USAGE : BENCH_FAILED;
+        exit_status = rc == -EINVAL || rc == -ENOENT ? BENCH_USAGE
+                      : rc == -EOPNOTSUPP            ? BENCH_UNAVAILABLE
+                                                     : BENCH_FAILED;
     } else {
         exit_status = show_all(options, &topo->show);
     }

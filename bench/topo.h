@@ -18,7 +18,11 @@ int bench_topo_in_force(const struct bench_options *options);
 int bench_topo_rails(const struct wf_machine *machine, const char *setting, struct wf_plan_request *request,
                      struct wf_status *status);
 
-/* A sentence about GPU memory. On this machine that loads the driver, where there is one. topo_gpus.c */
-void bench_topo_gpus(const struct wf_machine *machine, const struct wf_config *config, char *text, size_t room);
+/* How many GPUs a run could take, and a sentence about their memory; 0: it would lie in host memory. On this machine
+ * that loads the driver, where there is one, and the machine's GPUs are put into the driver's order, so that --gpus
+ * means the same as in a run; some may be among the driver's alone. As a run: -EOPNOTSUPP, GPU memory was asked for and
+ * there is none; -EINVAL. topo_gpus.c */
+int bench_topo_gpus(struct wf_machine *machine, const struct bench_options *options, char *text, size_t room,
+                    struct wf_status *status);
 
 #endif

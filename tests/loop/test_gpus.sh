@@ -210,6 +210,28 @@ run without topo
 pass_if "topo: why not, in one line: $(cat out)" [ "$(grep -c '^ *GPUs: none usable: no libcuda.so.1' out)" -eq 1 ]
 WEFT_EMULATED_GPUS=2 run with topo
 pass_if "topo: which there are: $(cat out)" grep -q 'GPUs: 2, memory cuda (emulated)' out
+# planned WANTED OPTION...: the endpoints that the plan has.
+planned() {
+    local wanted=$1 there
+    shift
+    WEFT_EMULATED_GPUS=4 run with topo "$@" --json topo.json
+    there=$(sed -n 's/^ *"endpoint": "\(.*\)".*/\1/p' topo.json | tr '\n' ' ')
+    pass_if "topo $*: status $status: $(cat err)" [ "$status" -eq 0 ]
+    pass_if "topo $*: $there" [ "$there" = "$wanted" ]
+}
+planned 'gpu0 gpu1 gpu2 gpu3 '
+planned 'gpu0 gpu1 gpu2 gpu3 ' --gpus all
+planned 'gpu3 gpu1 ' --gpus 3,1
+planned 'host0 host1 host2 host3 host4 host5 host6 host7 ' --set cuda=off
+WEFT_EMULATED_GPUS=4 run with topo --gpus 4
+refused 2 'no such GPU: this machine has GPUs 0, 1, 2 and 3' "topo: a GPU that is not there"
+for asked in '--set cuda=require' '--memory cuda' '--gpus 0'; do
+    # shellcheck disable=SC2086
+    run without topo $asked
+    refused 77 'no GPU memory here: no libcuda.so.1' "topo $asked"
+done
+run with topo --gpus 0 --set cuda=off
+refused 77 'gpus: no GPU memory here: cuda = off' "topo: GPUs that are not to be used"
 
 pass_if "nobody is left" nothing_left
 finish

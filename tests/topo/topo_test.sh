@@ -76,6 +76,10 @@ for settings in ../*.conf; do
     expect_no_text 'weft[warn]' "${settings##*/}"
 done
 
+run "$program" topo --xml dgx-8nic.xml --set cuda=off
+expect_status 0 "cuda = off"
+expect_text "host0" "cuda = off"
+
 # The drawing is one of all devices, and a program that reads XML can read it.
 run "$program" topo --xml a3-highgpu-8g.xml --svg "$scratch/drawing.svg"
 expect_status 0 "--svg"
@@ -117,6 +121,8 @@ wrong 2 "64" --endpoints 65
 wrong 2 "300" --xml a3-highgpu-8g.xml --set tx_bindings=eth1:300
 wrong 2 "eth1:x" --xml a3-highgpu-8g.xml --tx-bindings eth1:x
 wrong 2 "standard output" --json - --svg -
+wrong 77 "cuda = require: no GPU memory there" --xml cloud-1nic.xml --set cuda=require
+wrong 77 "gpus: no GPU memory there: cuda = off" --xml dgx-8nic.xml --gpus 0 --set cuda=off
 wrong 2 "needs a value" --xml
 wrong 1 "cannot write" --json "$scratch/no/such/folder.json"
 

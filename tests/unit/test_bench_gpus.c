@@ -427,48 +427,102 @@ static void names_say_what_memory_it_is(void **state)
 
 /* ------------------------------------------------------------------------------------------- weft topo */
 
+static int topo(struct wf_machine *machine, struct setting setting, int gpus, char *text, size_t room,
+                struct wf_status *status)
+{
+    static struct wf_config config;
+    struct bench_options options = {.command = BENCH_TOPO, .config = &config};
+
+    wf_config_init(&config);
+    assert_int_equal(wf_config_set(&config, setting.id, setting.text, WF_ORIGIN_COMMAND, "test", status), 0);
+    driver_gpus = gpus;
+    return bench_topo_gpus(machine, &options, text, room, status);
+}
+
 static void topo_says_which_gpu_is_which_or_why_none_is(void **state)
 {
     static const struct {
         int gpus; /* that the driver has */
-        const char *cuda;
+        struct setting setting;
         bool foreign;
+        int rc; /* GPUs that a run could take, or an error */
         const char *text;
     } table[] = {
-        {-1, "auto", false, "GPUs: none usable: no library."},
-        {0, "auto", false, "GPUs: none usable: no device."},
-        {2, "off", false, "GPUs: none used: cuda = off."},
-        {1, "auto", false,
-         "GPUs: 1, memory cuda (emulated), staged through pinned host memory; GPU 0 of the driver is gpu2 "
-         "(0000:01:00.0, "
-         "none)."},
-        {1, "auto", true, "GPU memory: staged through pinned host memory near each GPU."},
+        {-1, {WF_SET_CUDA, "auto"}, false, 0, "GPUs: none usable: no library."},
+        {-1, {WF_SET_CUDA, "require"}, false, -95, "cuda = require: no GPU memory here: no library"},
+        {-1, {WF_SET_MEMORY, "cuda"}, false, -95, "memory = cuda: no GPU memory here: no library"},
+        {-1, {WF_SET_GPUS, "0"}, false, -95, "gpus: no GPU memory here: no library"},
+        {0, {WF_SET_CUDA, "auto"}, false, 0, "GPUs: none usable: no device."},
+        {2, {WF_SET_CUDA, "off"}, false, 0, "GPUs: none used: cuda = off."},
+        {2, {WF_SET_MEMORY, "host"}, false, 0, "GPUs: none used: memory = host."},
+        {2, {WF_SET_GPUS, "2"}, false, -22, "--gpus 2: there is no such GPU: this machine has GPUs 0 and 1"},
+        {1, {WF_SET_CUDA, "require"}, true, 3, "GPU memory: staged through pinned host memory near each GPU."},
+        {1, {WF_SET_CUDA, "off"}, true, 0, "GPUs: none used: cuda = off."},
+        {1,
+         {WF_SET_CUDA, "auto"},
+         false,
+         1,
+         "GPUs: 1, memory cuda (emulated), staged through pinned host memory; gpu1 and up are not the driver's."},
     };
     struct wf_machine *machine = calloc(1, sizeof(*machine));
-    struct wf_config config;
-    struct wf_status status;
+
+    (void)state;
+    assert_non_null(machine);
+    machine->gpu_count = 3;
+    for (int i = 0; i < 3; i++)
+        snprintf(machine->gpus[i].pci, sizeof(machine->gpus[i].pci), "0000:0%d:00.0", 3 - i);
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct wf_status status = {0};
+        char text[512] = "";
+        int rc;
+        machine->foreign = table[i].foreign;
+        rc = topo(machine, table[i].setting, table[i].gpus, text, sizeof(text), &status);
+        if (rc != table[i].rc)
+            fail_msg("row %zu: %d, '%s'", i, rc, status.text);
+        assert_string_equal(rc < 0 ? status.text : text, table[i].text);
+    }
+    free(machine);
+}
+
+/* Numbers are the driver's, as in a run: its GPUs come first, the others stay in their order behind them. */
+static void topo_has_the_numbers_of_a_run(void **state)
+{
+    static const struct setting none = {WF_SET_CUDA, "auto"};
+    struct wf_machine *machine = calloc(1, sizeof(*machine));
+    struct wf_status status = {0};
     char text[512];
 
     (void)state;
     assert_non_null(machine);
     machine->gpu_count = 3;
-    snprintf(machine->gpus[2].pci, sizeof(machine->gpus[2].pci), "0000:01:00.0");
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        driver_gpus = table[i].gpus;
-        machine->foreign = table[i].foreign;
-        wf_config_init(&config);
-        assert_int_equal(wf_config_set(&config, WF_SET_CUDA, table[i].cuda, WF_ORIGIN_COMMAND, "test", &status), 0);
-        bench_topo_gpus(machine, &config, text, sizeof(text));
-        assert_string_equal(text, table[i].text);
+    for (int i = 0; i < 3; i++) {
+        snprintf(machine->gpus[i].pci, sizeof(machine->gpus[i].pci), "0000:0%d:00.0", 3 - i);
+        machine->gpus[i].node = i;
     }
-    machine->foreign = false;
-    machine->gpu_count = 2;
-    wf_config_init(&config);
-    driver_gpus = 1;
-    bench_topo_gpus(machine, &config, text, sizeof(text));
-    assert_non_null(strstr(text, "is not among the PCI devices here"));
-    bench_topo_gpus(machine, &config, text, 60); /* no room for all of it */
+    assert_int_equal(topo(machine, none, 1, text, sizeof(text), &status), 1);
+    assert_int_equal(machine->gpu_count, 3);
+    assert_string_equal(machine->gpus[0].pci, "0000:01:00.0");
+    assert_string_equal(machine->gpus[0].name, "none");
+    assert_int_equal(machine->gpus[0].node, 2);
+    assert_string_equal(machine->gpus[1].pci, "0000:03:00.0");
+    assert_string_equal(machine->gpus[2].pci, "0000:02:00.0");
+
+    machine->gpu_count = 1; /* without the driver's among them */
+    machine->gpus[0] = machine->gpus[1];
+    assert_int_equal(topo(machine, none, 1, text, sizeof(text), &status), 1);
+    assert_non_null(strstr(text, "; 1 of them is not among the PCI devices here; gpu1 and up are not the driver's."));
+    assert_int_equal(machine->gpu_count, 2);
+    assert_string_equal(machine->gpus[0].pci, "0000:01:00.0");
+    assert_int_equal(machine->gpus[0].node, wf_place_of_device("0000:01:00.0"));
+    assert_string_equal(machine->gpus[1].pci, "0000:03:00.0");
+
+    machine->gpu_count = WF_GPUS_MAX; /* nor room for it */
+    snprintf(machine->gpus[0].pci, sizeof(machine->gpus[0].pci), "0000:04:00.0");
+    assert_int_equal(topo(machine, none, 1, text, 60, &status), 1); /* nor for the words */
     assert_int_equal(strlen(text), 59);
+    assert_int_equal(machine->gpu_count, WF_GPUS_MAX);
+    assert_string_equal(machine->gpus[0].pci, "0000:01:00.0");
+    assert_string_equal(machine->gpus[1].pci, "0000:04:00.0");
     free(machine);
 }
 
@@ -483,6 +537,7 @@ int main(void)
         cmocka_unit_test(landings_are_poisoned_and_verified_from_afar),
         cmocka_unit_test(names_say_what_memory_it_is),
         cmocka_unit_test(topo_says_which_gpu_is_which_or_why_none_is),
+        cmocka_unit_test(topo_has_the_numbers_of_a_run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
