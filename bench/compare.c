@@ -21,6 +21,7 @@ struct comparison {
     struct bench_far far; /* of two nodes */
     char started[32];     /* ISO 8601, UTC */
     char error[256];      /* why it ended early; "": it did not */
+    int error_code;       /* negative errno that goes with it */
     bool on_terminal, drawn;
     int64_t start_ns; /* of the first run; 0: not yet */
 };
@@ -147,6 +148,9 @@ static json_t *everything(const struct comparison *comparison)
     json_object_set_new(root, "interrupted", json_boolean(bench_interrupt_signal() != 0));
     json_object_set_new(root, "cut_short", cut_short(comparison));
     json_object_set_new(root, "error", comparison->error[0] ? json_string(comparison->error) : json_null());
+    json_object_set_new(root, "error_code", bench_error_code_to_json(comparison->error_code));
+    json_object_set_new(root, "exit_status",
+                        json_integer(peers_passed(&comparison->result) ? BENCH_PASSED : BENCH_FAILED));
     json_object_set_new(root, "host", json_pack("[o]", host(comparison)));
     json_object_set_new(root, "config", bench_config_to_json(comparison->options->config));
     json_object_set_new(root, "rails", rails(&plan->place));
@@ -160,11 +164,12 @@ static json_t *everything(const struct comparison *comparison)
     return root;
 }
 
-/* Every file that was asked for; the first error is told. */
+/* Every file that was asked for, but no folder where nothing has begun; the first error is told. */
 static int write_files(const struct comparison *comparison, struct wf_status *status)
 {
     const struct wf_config *config = comparison->options->config;
-    const char *out = wf_config_text(config, WF_SET_OUT), *file = wf_config_text(config, WF_SET_JSON);
+    const char *out = comparison->result.block_count ? wf_config_text(config, WF_SET_OUT) : "";
+    const char *file = wf_config_text(config, WF_SET_JSON);
     char path[WF_VALUE_MAX + 32];
     json_t *root;
     int rc = 0;
@@ -211,12 +216,13 @@ static int measure(struct comparison *comparison)
     if (rc) {
         fprintf(stderr, "weft: %s\n", status.text);
         snprintf(comparison->error, sizeof(comparison->error), "%s", status.text);
+        comparison->error_code = status.code;
     }
     if (!bench_quiet(config) && comparison->result.block_count)
         peers_report(&comparison->result, bench_people(config));
     if (!peers_passed(&comparison->result))
         exit_status = BENCH_FAILED;
-    if (comparison->result.block_count && write_files(comparison, &status) != 0)
+    if (write_files(comparison, &status) != 0)
         exit_status = fail(&status, BENCH_FAILED);
     return exit_status;
 }
@@ -273,8 +279,11 @@ int bench_compare(struct bench_options *options)
         rc = bench_compare_plan(options, &comparison.texts, &comparison.plan, &status);
     if (rc == 0)
         rc = bench_files_prepare(options->config, &made_out, &status);
-    if (rc)
-        return fail(&status, BENCH_FAILED);
+    if (rc) {
+        exit_status = fail(&status, BENCH_FAILED);
+        bench_result_refused(options, &status, exit_status);
+        return exit_status;
+    }
     comparison.plan.stop = stop;
     comparison.plan.progress = progress;
     comparison.plan.context = &comparison;

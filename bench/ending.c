@@ -27,7 +27,7 @@ int bench_ending_publish(struct bench_ending *ending, struct wf_status *status)
     return rc;
 }
 
-/* Of a run that ended before its time. One that never began leaves nothing, unless somebody broke it off. */
+/* Of a run that ended before its time. */
 static void leave(struct bench_ending *ending)
 {
     struct bench_result *result = ending->result;
@@ -38,8 +38,6 @@ static void leave(struct bench_ending *ending)
         bench_result_keep_totals(result, result->node, totals);
         json_decref(totals);
     }
-    if (!result->sample_count && result->cut.by != BENCH_CUT_SIGNAL && !ending->link)
-        return;
     if (bench_ending_publish(ending, &status) != 0)
         fprintf(stderr, "weft: %s\n", status.text);
 }
@@ -76,7 +74,11 @@ static void last_words(void *context, bool again)
 {
     struct bench_ending *ending = context;
     struct bench_result *result = ending->result;
-    struct bench_cut cut = {BENCH_CUT_SIGNAL, result->node, bench_interrupt_signal()};
+    struct bench_cut cut = {.by = BENCH_CUT_SIGNAL,
+                            .node = result->node,
+                            .signal = bench_interrupt_signal(),
+                            .code = -EINTR,
+                            .exit_status = BENCH_FAILED};
     char reason[64];
 
     bench_child_kill(ending->child);
@@ -128,6 +130,7 @@ static void find_cut(const struct bench_ending *ending, int code, bool theirs, i
     cut->by = signal ? BENCH_CUT_SIGNAL : lost ? BENCH_CUT_LOSS : BENCH_CUT_FAILURE;
     cut->node = theirs || lost ? 1 - here : here;
     cut->signal = signal;
+    cut->code = code;
 }
 
 /* Of two nodes on one terminal, the one where it broke speaks. */
@@ -155,6 +158,7 @@ int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, 
         theirs = bench_control_aborted(ending->control, &exit_status, &signal);
     bench_progress_end(ending->progress);
     find_cut(ending, status->code, theirs, signal, &cut);
+    cut.exit_status = exit_status;
     bench_result_cut(ending->result, &cut, status->text);
     if (signal)
         bench_interrupt_hurry();
@@ -194,5 +198,6 @@ void bench_ending_set_link(struct bench_ending *ending, const struct bench_link 
     pthread_mutex_lock(&ending->lock);
     ending->link = link;
     ending->control = control;
+    ending->result->begun |= link != NULL;
     pthread_mutex_unlock(&ending->lock);
 }

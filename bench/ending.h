@@ -3,7 +3,7 @@
  * loss of the other node. Whatever it was,
  *
  *     the other node is told why, the files and the terminal say what was measured and that the run was cut short,
- *     and the exit status is not 0.
+ *     and the exit status is not 0. Files that --json and --csv name do so too where nothing was measured.
  */
 #ifndef WF_BENCH_ENDING_H
 #define WF_BENCH_ENDING_H

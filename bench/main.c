@@ -9,6 +9,7 @@
 #include "key.h"
 #include "options.h"
 #include "raw.h"
+#include "result.h"
 #include "run.h"
 #include "show_config.h"
 #include "topo.h"
@@ -73,6 +74,8 @@ static int run_command(const struct command *command, int argc, char **argv)
         exit_status = rc == -EINVAL || rc == -ENOENT ? BENCH_USAGE
                       : rc == -EOPNOTSUPP            ? BENCH_UNAVAILABLE
                                                      : BENCH_FAILED;
+        if (options.config && (command->id & (BENCH_MESH | BENCH_PAIR | BENCH_PEERS)))
+            bench_result_refused(&options, &status, exit_status);
     } else if (options.help) {
         bench_options_help(command->id);
     } else {

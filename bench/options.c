@@ -240,18 +240,36 @@ static int read_command_line(struct bench_options *options, int argc, char **arg
     return rc;
 }
 
-/* The file of --config, which ranks below the environment and is therefore read first. */
-static const char *config_file(int argc, char **argv)
+/* The last value of an option, wherever it stands; NULL: there is none. */
+static const char *last_value(int argc, char **argv, const char *option)
 {
-    const char *file = NULL;
+    size_t length = strlen(option);
+    const char *value = NULL;
 
     for (int i = 1; i < argc; i++) {
-        if (strncmp(argv[i], "--config=", 9) == 0)
-            file = argv[i] + 9;
-        else if (strcmp(argv[i], "--config") == 0 && i + 1 < argc)
-            file = argv[++i];
+        if (strncmp(argv[i], option, length) != 0)
+            continue;
+        if (argv[i][length] == '=')
+            value = argv[i] + length + 1;
+        else if (argv[i][length] == '\0' && i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0)
+            value = argv[++i];
     }
-    return file;
+    return value;
+}
+
+/* What is wrong may stand before the names of the files that are to tell of it. */
+static void find_files(struct bench_options *options, int argc, char **argv)
+{
+    const char *json = last_value(argc, argv, "--json"), *csv = last_value(argc, argv, "--csv");
+    struct wf_status ignored;
+
+    if (json)
+        set_setting(options, WF_SET_JSON, json, &ignored);
+    if (csv)
+        set_setting(options, WF_SET_CSV, csv, &ignored);
+    if (strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0 &&
+        strcmp(wf_config_text(options->config, WF_SET_CSV), "-") == 0)
+        set_setting(options, WF_SET_CSV, "", &ignored);
 }
 
 /* The environment without the names that `skip` picks. The caller frees the array. */
@@ -321,7 +339,8 @@ int bench_options_init(struct bench_options *options, enum bench_command command
         return wf_fail(status, -ENOMEM, "no memory for the settings");
     wf_config_init(options->config);
     if (!wants_defaults_only(argc, argv))
-        rc = load_lower_layers(options, config_file(argc, argv), status);
+        /* The file of --config ranks below the environment, and is therefore read first. */
+        rc = load_lower_layers(options, last_value(argc, argv, "--config"), status);
     if (rc == 0)
         rc = read_command_line(options, argc, argv, status);
     if (command == BENCH_PEERS && options->place == BENCH_PLACE_NONE)
@@ -333,6 +352,8 @@ int bench_options_init(struct bench_options *options, enum bench_command command
         strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0 &&
         strcmp(wf_config_text(options->config, WF_SET_CSV), "-") == 0)
         rc = wf_fail(status, -EINVAL, "--json - and --csv - are both standard output: give one of them a file");
+    if (rc)
+        find_files(options, argc, argv);
     return rc;
 }
 

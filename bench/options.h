@@ -48,7 +48,8 @@ struct bench_options {
 };
 
 /* Reads defaults, file, environment and the command line (argv[0] is the command's name). `options` can be given to
- * bench_options_fini() whatever the result. -EINVAL: wrong usage, -EOPNOTSUPP: known but not available here. */
+ * bench_options_fini() whatever the result. -EINVAL: wrong usage, -EOPNOTSUPP: known but not available here; of what
+ * was said then, where the results go can be relied on (`config` NULL: no memory). */
 int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv,
                        struct wf_status *status);
 void bench_options_fini(struct bench_options *options);

@@ -10,6 +10,7 @@
 
 #include "backend.h"
 #include "gpus.h"
+#include "heard.h"
 #include "interrupt.h"
 #include "words.h"
 
@@ -92,13 +93,28 @@ int bench_result_add_set(struct bench_result *result, const struct bench_set *se
     return grown ? 0 : wf_fail(status, -ENOMEM, "no memory for a result");
 }
 
+/* A word of the command line that is repeated in it need not be UTF-8, as JSON has to be. */
+static void keep_error(struct bench_result *result, const char *reason)
+{
+    json_t *text;
+
+    snprintf(result->error, sizeof(result->error), "%s", reason);
+    text = json_string(result->error);
+    if (!text)
+        bench_heard_plain(result->error);
+    json_decref(text);
+}
+
 void bench_result_cut(struct bench_result *result, const struct bench_cut *cut, const char *reason)
 {
     pthread_mutex_lock(&result->lock);
     if (!result->complete && !result->cut.by)
         result->cut = *cut;
-    if (!result->error[0])
-        snprintf(result->error, sizeof(result->error), "%s", reason);
+    if (!result->error[0]) {
+        keep_error(result, reason);
+        result->error_code = cut->code;
+        result->exit_status = cut->exit_status;
+    }
     pthread_mutex_unlock(&result->lock);
 }
 
@@ -175,6 +191,13 @@ bool bench_result_checked(const struct bench_result *result)
 bool bench_result_passed(const struct bench_result *result)
 {
     return result->complete && !result->error[0] && bench_result_wrong_bytes(result) == 0;
+}
+
+int bench_result_exit_status(const struct bench_result *result)
+{
+    if (bench_result_passed(result))
+        return BENCH_PASSED;
+    return result->exit_status ? result->exit_status : BENCH_FAILED;
 }
 
 bool bench_sample_in_set(const struct bench_sample *sample, const struct bench_set *set)
@@ -324,13 +347,16 @@ static int write_out(const struct bench_result *result, struct wf_status *status
 static int write_all(const struct bench_result *result, struct wf_status *status)
 {
     const char *logs = wf_config_text(result->options->config, WF_SET_LOG_DIR);
+    bool tables = result->options->command != BENCH_PEERS;
     struct wf_status later;
     int rc = 0;
 
     if (!result->options->child) {
-        rc = write_out(result, status);
+        if (result->begun || result->cut.by == BENCH_CUT_SIGNAL)
+            rc = write_out(result, status);
         rc = first(rc, write_named(result, WF_SET_JSON, bench_result_json, rc ? &later : status));
-        rc = first(rc, write_named(result, WF_SET_CSV, bench_result_csv, rc ? &later : status));
+        if (tables)
+            rc = first(rc, write_named(result, WF_SET_CSV, bench_result_csv, rc ? &later : status));
     }
     if (logs[0] && result->options->command == BENCH_MESH && (result->sample_count || result->host[0]))
         rc = first(rc, bench_result_logs(result, logs, rc ? &later : status));
@@ -342,11 +368,25 @@ int bench_result_write(struct bench_result *result, struct wf_status *status)
     int rc = 0;
 
     pthread_mutex_lock(&result->lock);
-    if (!result->written && result->plan) {
+    if (!result->written) {
         result->written = true;
         rc = write_all(result, status);
         result->filed = rc == 0;
     }
     pthread_mutex_unlock(&result->lock);
     return rc;
+}
+
+void bench_result_refused(const struct bench_options *options, const struct wf_status *why, int exit_status)
+{
+    int node = options->place == BENCH_PLACE_CONNECT ? 1 : 0;
+    struct bench_cut cut = {.by = BENCH_CUT_FAILURE, .node = node, .code = why->code, .exit_status = exit_status};
+    struct bench_result result;
+    struct wf_status status = {0};
+
+    bench_result_init(&result, options, node);
+    bench_result_cut(&result, &cut, why->text);
+    if (bench_result_write(&result, &status) != 0)
+        fprintf(stderr, "weft: %s\n", status.text);
+    bench_result_fini(&result);
 }

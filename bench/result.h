@@ -35,8 +35,10 @@ enum bench_cut_by {
 
 struct bench_cut {
     enum bench_cut_by by;
-    int node;   /* which one: 0 or 1 */
-    int signal; /* which one */
+    int node;        /* which one: 0 or 1 */
+    int signal;      /* which one */
+    int code;        /* negative errno */
+    int exit_status; /* that this node ends with */
 };
 
 struct bench_result {
@@ -55,6 +57,9 @@ struct bench_result {
     bool complete; /* everything of the plan ran */
     struct bench_cut cut;
     char error[256]; /* empty: none */
+    int error_code;  /* negative errno that goes with it; 0: none does */
+    int exit_status; /* and the status of the process; 0: as bench_result_exit_status() finds */
+    bool begun;      /* the nodes have met */
     bool written;    /* there was an attempt to write the files, */
     bool filed;      /* and it went well */
 };
@@ -83,6 +88,9 @@ bool bench_result_checked(const struct bench_result *result);
 
 /* All ran, and what was to be checked was right. */
 bool bench_result_passed(const struct bench_result *result);
+
+/* The status of the process, as far as it is known by then: what goes wrong later it alone tells. */
+int bench_result_exit_status(const struct bench_result *result);
 
 /* Whether a sample belongs to a set. */
 bool bench_sample_in_set(const struct bench_sample *sample, const struct bench_set *set);
@@ -113,6 +121,9 @@ int bench_write_json(const json_t *root, const char *path, struct wf_status *sta
 /* Creates the folder and those above it. */
 int bench_make_folder(const char *path, struct wf_status *status);
 
+/* "ETIMEDOUT" of a negative errno; null: of 0, or one without a name. A new reference. */
+json_t *bench_error_code_to_json(int code);
+
 /* Settings with value and origin, as in a result. */
 json_t *bench_config_to_json(const struct wf_config *config);
 
@@ -123,8 +134,11 @@ FILE *bench_people(const struct wf_config *config);
 /* Why the run was cut short, in a few words; "" where it was not. Returns `buffer`. */
 char *bench_cut_text(const struct bench_result *result, char *buffer, size_t room);
 
-/* All files that the options ask for, once; takes the lock. What can be written is, also after an error: the first is
- * returned. */
+/* All files that the options ask for, once; takes the lock. Of a run that has not begun these are the ones of --json
+ * and --csv alone, unless a signal ended it. What can be written is, also after an error: the first is returned. */
 int bench_result_write(struct bench_result *result, struct wf_status *status);
+
+/* The same of a run that was refused, `why` being all that there is to tell of it. */
+void bench_result_refused(const struct bench_options *options, const struct wf_status *why, int exit_status);
 
 #endif

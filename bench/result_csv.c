@@ -83,7 +83,7 @@ int bench_result_csv(const struct bench_result *result, const char *path, struct
         put_sample(file, result, &result->samples[i]);
     if (bench_cut_text(result, cut, sizeof(cut))[0])
         fprintf(file, "# %s: %zu of %" PRIu64 " samples\n", cut, result->sample_count,
-                bench_plan_samples(result->plan));
+                result->plan ? bench_plan_samples(result->plan) : 0);
     if (fflush(file) != 0 || ferror(file))
         rc = wf_fail(status, errno ? -errno : -EIO, "cannot write %.150s: %s", standard ? "standard output" : path,
                      wf_strerror(errno ? errno : EIO));

@@ -121,6 +121,12 @@ static json_t *peak(const struct bench_result *result)
                      bench_dst_name(&best->pair, dst, sizeof(dst)));
 }
 
+/* 0 where the run ended before there was a plan. */
+static json_int_t samples_planned(const struct bench_result *result)
+{
+    return result->plan ? (json_int_t)bench_plan_samples(result->plan) : 0;
+}
+
 static json_t *summary(const struct bench_result *result)
 {
     double *room = calloc(result->sample_count + 1, sizeof(*room));
@@ -131,8 +137,8 @@ static json_t *summary(const struct bench_result *result)
     free(room);
     return json_pack("{s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o}", "passed", bench_result_passed(result), "verified",
                      bench_result_checked(result) && bench_result_passed(result), "pairs",
-                     (json_int_t)result->plan->pair_count, "samples", (json_int_t)result->sample_count,
-                     "samples_planned", (json_int_t)bench_plan_samples(result->plan), "wrong_bytes",
+                     result->plan ? (json_int_t)result->plan->pair_count : 0, "samples",
+                     (json_int_t)result->sample_count, "samples_planned", samples_planned(result), "wrong_bytes",
                      bench_result_checked(result) ? json_integer((json_int_t)bench_result_wrong_bytes(result))
                                                   : json_null(),
                      "peak", peak(result), "sets", sets);
@@ -150,26 +156,43 @@ static json_t *cut_short(const struct bench_result *result)
         return json_null();
     return json_pack("{s:o, s:s, s:s, s:I, s:I}", "node", json_sprintf("node%d", cut->node), "by", by, "reason",
                      result->error, "samples", (json_int_t)result->sample_count, "samples_planned",
-                     (json_int_t)bench_plan_samples(result->plan));
+                     samples_planned(result));
+}
+
+/* null: what the messages lie in was not decided yet. */
+static json_t *memory(const struct bench_result *result)
+{
+    char text[48];
+
+    if (!result->plan)
+        return json_null();
+    return json_string(
+        bench_both_memories(result->plan->nodes[0].memory, result->plan->nodes[1].memory, text, sizeof(text)));
+}
+
+json_t *bench_error_code_to_json(int code)
+{
+    const char *name = code ? strerrorname_np(-code) : NULL;
+
+    return name ? json_string(name) : json_null();
 }
 
 static json_t *everything(const struct bench_result *result)
 {
     json_t *root = json_object();
-    char memory[48];
 
     json_object_set_new(root, "schema", json_string("weft.result/1"));
     json_object_set_new(root, "command", json_string(bench_command_name(result->options->command)));
     json_object_set_new(root, "version", json_string(weft_version()));
     json_object_set_new(root, "started", json_string(result->started));
-    json_object_set_new(root, "memory",
-                        json_string(bench_both_memories(result->plan->nodes[0].memory, result->plan->nodes[1].memory,
-                                                        memory, sizeof(memory))));
-    json_object_set_new(root, "emulated", json_boolean(bench_plan_emulated(result->plan)));
+    json_object_set_new(root, "memory", memory(result));
+    json_object_set_new(root, "emulated", json_boolean(result->plan && bench_plan_emulated(result->plan)));
     json_object_set_new(root, "role", json_string(result->node == 0 ? "server" : "client"));
     json_object_set_new(root, "interrupted", json_boolean(result->cut.by == BENCH_CUT_SIGNAL));
     json_object_set_new(root, "cut_short", cut_short(result));
     json_object_set_new(root, "error", result->error[0] ? json_string(result->error) : json_null());
+    json_object_set_new(root, "error_code", bench_error_code_to_json(result->error_code));
+    json_object_set_new(root, "exit_status", json_integer(bench_result_exit_status(result)));
     json_object_set_new(root, "host", hosts(result));
     json_object_set_new(root, "config", bench_config_to_json(result->options->config));
     json_object_set_new(root, "rails", joined(result->rail_totals));

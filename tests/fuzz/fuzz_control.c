@@ -329,7 +329,7 @@ struct run {
 
 static void measure(struct run *run, int node)
 {
-    struct bench_cut cut = {BENCH_CUT_FAILURE, node, 0};
+    struct bench_cut cut = {.by = BENCH_CUT_FAILURE, .node = node};
     struct wf_status status = {0};
     bool passed = false;
     char *news = NULL;

@@ -168,6 +168,50 @@ pass_if "the link moves on: $(readlink latest)" [ "$(readlink -f latest)" = "$PW
 expect 1 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0 --out made/five --latest latest
 pass_if "but only to results: $(readlink latest)" [ "$(readlink -f latest)" = "$PWD/made/four" ]
 
+# ---- a run that never began says so where its results are looked for, and leaves none of an older one there
+field() { # FILE NAME
+    sed -n "s/^ \"$2\": \(.*\),\$/\1/p" "$1"
+}
+tells() { # WHAT FILE STATUS CODE WORD
+    pass_if "$1: a whole object: $(head -3 "$2")" grep -q '^}' "$2"
+    pass_if "$1: of a result" [ "$(field "$2" schema)" = '"weft.result/1"' ]
+    pass_if "$1: exit_status: $(field "$2" exit_status)" [ "$(field "$2" exit_status)" = "$3" ]
+    pass_if "$1: error_code: $(field "$2" error_code)" [ "$(field "$2" error_code)" = "\"$4\"" ]
+    pass_if "$1: no $5 in: $(field "$2" error)" grep -Fqe "$5" <<<"$(field "$2" error)"
+    pass_if "$1: passed" grep -q '"passed": false' "$2"
+}
+never() { # STATUS CODE WORD ARGUMENTS...
+    local want=$1 code=$2 word=$3
+    shift 3
+    echo old | tee never.json >never.csv
+    expect "$want" "$word" "$@" --json never.json --csv never.csv --out never
+    tells "weft $*" never.json "$want" "$code" "$word"
+    pass_if "weft $*: the CSV: $(cat never.csv)" grep -q '^# cut short: .*: 0 of [0-9]* samples' never.csv
+    pass_if "weft $*: and no folder" [ ! -e never ]
+    weft "$@" --json -
+    tells "weft $* --json -" out "$want" "$code" "$word"
+    pass_if "weft $* --json -: nothing else: $(head -1 out)" [ "$(head -1 out).$(tail -1 out)" = '{.}' ]
+}
+never 1 ENODEV nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0
+never 1 ETIMEDOUT 127.0.1.1:1 pair --connect 127.0.1.1:1 --connect-timeout 1 --rails $rails --size 64K -n 1
+never 77 EOPNOTSUPP 'memory = cuda' mesh $base --memory cuda
+never 2 EINVAL 12Q mesh $base --size 12Q
+never 2 EINVAL 'there are 2 endpoints: name node0:host0 to node0:host1' pair $base --src node0:host4
+never 2 EINVAL 'there are 2 endpoints: name node1:gpu0 to node1:gpu1' pair $base --src node0:host1 --dst node1:gpu4
+weft mesh --local --json never.json --size
+tells "an option without its value" never.json 2 EINVAL --size
+weft mesh $base --size $'1\xff2' --json never.json
+tells "a word that is no UTF-8" never.json 2 EINVAL "size = '1?2'"
+weft mesh $base --json - --csv -
+tells "two on standard output" out 2 EINVAL 'standard output'
+weft peers --connect 127.0.1.1:1 --connect-timeout 1 --rails $rails --size 64K --json never.json --out never
+tells "weft peers and nobody there" never.json 1 ETIMEDOUT 127.0.1.1:1
+pass_if "weft peers and nobody there: no folder" [ ! -e never ]
+weft peers --tools spade --json never.json
+tells "weft peers and no such tool" never.json 2 EINVAL spade
+weft mesh $base --port "$(free_port)" --json well.json
+pass_if "a run that passed: $(field well.json error)" [ "$(field well.json exit_status).$(field well.json error_code)" = 0.null ]
+
 # ---- nothing is called verified that was not
 for what in "-c 0" "--backend null"; do
     # shellcheck disable=SC2086
