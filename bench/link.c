@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "interrupt.h"
+#include "key.h"
 
 #define SLICE_MS 100 /* how long a wait goes on before it looks at interruptions */
 
@@ -21,7 +22,10 @@ int bench_library_settings(const struct wf_config *config, struct weft_config **
 {
     struct weft_config *settings;
     struct weft_error err = {0};
+    int rc = bench_key_check(config, status);
 
+    if (rc)
+        return rc;
     if (weft_config_create(&settings, &err) != 0)
         return bench_weft_failed(status, &err, NULL);
     for (int i = 0; i < WF_SETTING_COUNT; i++) {

@@ -43,7 +43,8 @@ typedef int bench_waiting(void *context, struct wf_status *status);
 /* The NUMA node of an endpoint of this node: of its GPU, or where it was placed. */
 int bench_link_numa_node(const struct bench_link *link, uint32_t endpoint);
 
-/* The library's settings out of `config`, in a form a context can be created from; the caller destroys it. */
+/* The library's settings out of `config`, in a form a context can be created from; the caller destroys it. -EINVAL also
+ * where the key file cannot be used. */
 int bench_library_settings(const struct wf_config *config, struct weft_config **out, struct wf_status *status);
 
 /* Creates the context, for endpoints on `gpus` (NULL: in host memory). */

@@ -96,13 +96,24 @@ pass_if "the same in the environment: status $status" [ "$status" -eq 2 ]
 hidden "the same in the environment"
 chmod 644 one.key
 weft pair --local --rails 127.0.1.1 --size 64K -n 1 --set key_file=one.key
-pass_if "readable by others: status $status" [ "$status" -eq 1 ]
+pass_if "readable by others: status $status" [ "$status" -eq 2 ]
 pass_if "with the mode and the command: $(cat err)" grep -q '0644.*chmod 600 one.key' err
 chmod 600 one.key
 head -c 70 one.key >short.key
 weft pair --local --rails 127.0.1.1 --size 64K -n 1 --set key_file=short.key
 pass_if "half a file: status $status" [ "$status" -eq 2 ]
 pass_if "the file is named: $(cat err)" grep -q 'short.key' err
+# A value that cannot be used is wrong usage, whatever is wrong with it, and whichever command it is for.
+for command in "mesh --local" "pair --local" "pair --listen 127.0.1.1:0" "pair --connect 127.0.1.1:1" "peers --size 4K"; do
+    # shellcheck disable=SC2086
+    weft $command --rails 127.0.1.1 --key-file none.key --json bad.json
+    pass_if "weft $command without its key file: status $status" [ "$status" -eq 2 ]
+    pass_if "the file is named: $(cat err)" grep -q "key_file 'none.key': No such file" err
+    pass_if "once: $(cat err)" [ "$(wc -l <err)" -eq 1 ]
+    pass_if "and in the JSON" grep -q '^ "error": "cannot open key_file .none.key.' bad.json
+    pass_if "with the status" grep -q '^ "exit_status": 2,' bad.json
+    rm -f bad.json
+done
 hidden "files that are no use"
 
 # ---- the warning

@@ -195,6 +195,7 @@ never() { # STATUS CODE WORD ARGUMENTS...
 never 1 ENODEV nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0
 never 1 ETIMEDOUT 127.0.1.1:1 pair --connect 127.0.1.1:1 --connect-timeout 1 --rails $rails --size 64K -n 1
 never 77 EOPNOTSUPP 'memory = cuda' mesh $base --memory cuda
+never 2 EINVAL none.key mesh $base --key-file none.key
 never 2 EINVAL 12Q mesh $base --size 12Q
 never 2 EINVAL 'there are 2 endpoints: name node0:host0 to node0:host1' pair $base --src node0:host4
 never 2 EINVAL 'there are 2 endpoints: name node1:gpu0 to node1:gpu1' pair $base --src node0:host1 --dst node1:gpu4
