@@ -255,6 +255,7 @@ int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_st
     for (int i = 0; rc == 0 && i < 2; i++) {
         const char *path = wf_config_text(config, files[i]);
         char folder[WF_VALUE_MAX];
+        struct stat there;
         char *slash;
         bench_copy_text(folder, sizeof(folder), path);
         slash = strrchr(folder, '/');
@@ -267,6 +268,9 @@ int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_st
         if (access(slash ? folder : ".", W_OK) != 0)
             rc = wf_fail(status, -errno, "--%s %.150s: cannot write there: %s", wf_setting(files[i])->name, path,
                          wf_strerror(errno));
+        else if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
+            rc = wf_fail(status, -EISDIR, "--%s %.150s: that is a folder: name a file, or use --out",
+                         wf_setting(files[i])->name, path);
     }
     return rc;
 }

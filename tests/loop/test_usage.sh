@@ -112,6 +112,8 @@ expect 1 "$full" mesh $base --port "$(free_port)" --csv "$full"
 pass_if "--csv writes to a device, and does not replace it" [ -c "$full" ]
 make_full
 expect 1 /proc/none mesh $base --port "$(free_port)" --out /proc/none
+expect 1 "--json .: that is a folder" mesh $base --port "$(free_port)" --json .
+pass_if "a folder for a file is told before anything is measured: $(cat out)" [ ! -s out ]
 expect 1 no/such/folder/x.json mesh $base --port "$(free_port)" --json no/such/folder/x.json
 timeout -k 5 "$limit" "$WEFT" config >"$full" 2>err
 status=$?
