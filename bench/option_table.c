@@ -9,7 +9,7 @@
 
 const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_LISTEN] = {"listen", VALUE_OPTIONAL, BENCH_MESH | BENCH_PAIR | BENCH_PEERS, "--listen [[ADDR:]PORT]",
-                    "be node0: wait for the other node"},
+                    "be node0: wait for the other node, at ADDR and at that port of every rail (see --rails)"},
     [OPT_CONNECT] = {"connect", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR | BENCH_PEERS, "--connect ADDR[:PORT]",
                      "be node1: connect to node0, and decide what is measured"},
     [OPT_LOCAL] = {"local", VALUE_NONE, BENCH_MESH | BENCH_PAIR | BENCH_PEERS, "--local",

@@ -99,7 +99,8 @@ WEFT_API void weft_context_destroy(struct weft_context *context);
 /*
  * Accepts peers on `address`: "PORT", "ADDR:PORT", "[V6ADDR]:PORT" or "ADDR"; the setting `port` where none is named;
  * port 0 lets the kernel choose. A link-local address names its interface: "[fe80::1%eth0]:PORT". One port serves
- * control and all channels. Once per context. Errors: -EADDRINUSE, -EADDRNOTAVAIL, -EINVAL, -EALREADY.
+ * control and all channels, so it is listened on at the address of every rail (setting rails), too. Once per context.
+ * Errors: -EADDRINUSE, -EADDRNOTAVAIL, -EINVAL, -EALREADY.
  */
 WEFT_API int weft_listen(struct weft_context *context, const char *address, struct weft_error *err);
 

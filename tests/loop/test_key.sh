@@ -134,5 +134,21 @@ stop
 weft pair --local --rails 127.0.1.1 --size 64K -n 1
 pass_if "--local: $(cat err)" [ ! -s err ]
 
+# ---- where a node listens: at the address that is named, at those of the rails, and nowhere else
+# Addresses that something listens on at the port, as the kernel writes them.
+listening() {
+    awk -v port="$(printf ':%04X$' "$port")" '$4 == "0A" && $2 ~ port { print substr($2, 1, length($2) - 5) }' \
+        /proc/net/tcp /proc/net/tcp6 2>/dev/null | sort | tr '\n' ' '
+}
+serve 127.0.1.1:
+alone=$(listening)
+stop
+pass_if "the one rail alone: $alone" [ "$(wc -w <<<"$alone")" -eq 1 ]
+serve 127.0.0.1: --rails 127.0.1.1,127.0.2.1
+both=$(listening)
+stop
+pass_if "an address and two rails: $both" [ "$(wc -w <<<"$both")" -eq 3 ]
+pass_if "one of which is the one before: $both" grep -q "$alone" <<<"$both"
+
 pass_if "nobody is left" nothing_left
 finish
