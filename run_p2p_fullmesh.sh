@@ -153,7 +153,7 @@ addresses() {
 # and the user's options but those that are about this machine.
 print_client_command() {
     local i name value address other='' found=0
-    for name in begin end factor size iters warmup check endpoints memory pattern scope mode inflight backend seed; do
+    for name in begin end factor size iters warmup check endpoints memory pattern scope mode inflight buffers backend seed; do
         case $name in
         size) value=$(lookup size UCCL_TCPX_PERF_SIZE) || continue ;;
         iters) value=$(lookup iters UCCL_TCPX_PERF_ITERS) || continue ;;

@@ -82,6 +82,8 @@ command_line=$(grep 'run_p2p_fullmesh.sh client' <<<"$output" | head -n 1)
 [[ $command_line != *eth9* && $command_line != *--out* ]] || fail "server: options of this machine: $command_line"
 run env WEFT_END=2M "$script" server -f 2
 expect_text ' --end 2M -f 2' 'server: what the environment says of the measurement is in the command'
+run env WEFT_BUFFERS=8 "$script" server
+expect_text ' --buffers 8' 'server: the buffers of the environment, too'
 run "$script" server --set port=19002
 expect_text '<--listen=19002>' 'server: --set port'
 run env WEFT_PORT=19001 "$script" server
