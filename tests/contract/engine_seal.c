@@ -217,6 +217,131 @@ static void takes_less_at_once_after_what_is_urgent(const struct implementation 
     free(bytes);
 }
 
+/* --- a stream that wanders --- */
+
+enum { MOST = 200000, HANDED_BACK = 0x5c };
+
+/* One direction of the pair, with its buffer: between operations that is ours, and nobody writes to it. */
+struct end {
+    struct task task;
+    uint8_t bytes[MOST];
+    uint64_t moved;
+    int engine;
+    bool busy;
+};
+
+static void begin_send(struct end *end)
+{
+    size_t length = 1 + world_random(&world) % MOST;
+    pattern_fill(end->bytes, length, 3, end->moved);
+    task_buffer(&end->task, end->bytes, length);
+    task_post(&world, end->engine, &end->task, WF_OP_SEND, pair.client);
+    end->busy = true;
+}
+
+static void begin_receive(struct end *end)
+{
+    for (size_t i = 0; i < MOST; i++)
+        if (end->bytes[i] != HANDED_BACK)
+            fail_msg("byte %zu was written after the operation had ended", i);
+    task_buffer(&end->task, end->bytes, 1 + world_random(&world) % MOST);
+    task_post(&world, end->engine, &end->task, WF_OP_RECV, pair.server);
+    end->busy = true;
+}
+
+/* True: an operation of it has ended, in one of the two ways that there are. */
+static bool ended(struct end *end)
+{
+    if (!end->busy || !end->task.returned)
+        return false;
+    end->busy = false;
+    assert_true(end->task.op.result > 0 || end->task.op.result == -ECANCELED);
+    return true;
+}
+
+static void end_send(struct end *end)
+{
+    if (!ended(end))
+        return;
+    end->moved += end->task.op.moved;
+    memset(end->bytes, 0, MOST);
+}
+
+static void end_receive(struct end *end)
+{
+    if (!ended(end))
+        return;
+    int64_t got = end->task.op.result > 0 ? end->task.op.result : 0;
+    pattern_check(end->bytes, (size_t)got, 3, end->moved);
+    end->moved += (uint64_t)got;
+    memset(end->bytes, HANDED_BACK, MOST);
+}
+
+/* To the other engine, with whatever a cancelled operation has left. */
+static void wander(struct end *end, int fd)
+{
+    world.ops->detach(world.engines[end->engine], fd);
+    end->engine = !end->engine;
+    assert_int_equal(world.ops->attach(world.engines[end->engine], fd), 0);
+}
+
+static void step(struct end *out, struct end *in)
+{
+    if (!out->busy)
+        begin_send(out);
+    if (!in->busy && world_random(&world) % 2)
+        begin_receive(in);
+    uint64_t choice = world_random(&world) % 16;
+    if (choice == 0)
+        world.ops->cancel(world.engines[out->engine], &out->task.op);
+    else if (choice == 1 && in->busy)
+        world.ops->cancel(world.engines[in->engine], &in->task.op);
+    if (in->busy) /* or nothing may be left that could happen */
+        world_progress(&world);
+    end_send(out);
+    end_receive(in);
+    if (!out->busy && world_random(&world) % 4 == 0)
+        wander(out, pair.client);
+    if (!in->busy && world_random(&world) % 4 == 0)
+        wander(in, pair.server);
+}
+
+/* Operations of any size, cancelled at any time, on one engine and then on another: what has moved is what arrives, the
+ * end of the stream behind it. */
+static void loses_nothing_on_its_way(const struct implementation *of)
+{
+    static struct end out, in;
+    uint64_t total = of->simulated ? 200000 : 8000000;
+    world_open(&world, of, 2, 0);
+    pair = pair_open(&world, 8192);
+    memset(&out, 0, sizeof(out));
+    memset(&in, 0, sizeof(in));
+    memset(in.bytes, HANDED_BACK, MOST);
+    while (out.moved < total)
+        step(&out, &in);
+    if (!out.busy) /* what is left goes on leaving where the last one was posted */
+        begin_send(&out);
+    if (!in.busy)
+        begin_receive(&in);
+    world.ops->cancel(world.engines[out.engine], &out.task.op);
+    while (out.busy) {
+        world_progress(&world);
+        end_send(&out);
+    }
+    world.ops->shutdown(world.host, pair.client);
+    while (world_await(&world, &in.task) > 0) {
+        end_receive(&in);
+        begin_receive(&in);
+    }
+    assert_int_equal(in.task.op.result, 0);
+    assert_int_equal(in.moved, out.moved);
+    world.ops->detach(world.engines[out.engine], pair.client);
+    world.ops->detach(world.engines[in.engine], pair.server);
+    world.ops->close_fd(world.host, pair.client);
+    world.ops->close_fd(world.host, pair.server);
+    world_close(&world);
+}
+
 /* --- all of it on each engine --- */
 
 static const struct seal_case {
@@ -229,6 +354,7 @@ static const struct seal_case {
     {"tells of an end within a record", tells_of_an_end_within_a_record},
     {"goes on behind what was cancelled", goes_on_behind_what_was_cancelled},
     {"takes less at once after what is urgent", takes_less_at_once_after_what_is_urgent},
+    {"loses nothing on its way", loses_nothing_on_its_way},
 };
 
 static const struct implementation implementations[] = {

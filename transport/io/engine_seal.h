@@ -7,7 +7,8 @@
  * A RECV that meets anything else than the peer's next record ends in -EBADMSG, as all later ones do; what it has
  * written is worthless, and its result counts none of it. One that meets the end of the stream within a record ends in
  * -ECONNRESET. A SEND that is cancelled has moved what was encrypted by then: it has been copied, and goes on leaving
- * for as long as the descriptor is attached; a shutdown waits for it.
+ * for as long as the descriptor is attached where it was posted, and ahead of the next SEND at another engine; a
+ * shutdown waits for it.
  */
 #ifndef WF_IO_ENGINE_SEAL_H
 #define WF_IO_ENGINE_SEAL_H
