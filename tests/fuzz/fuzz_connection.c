@@ -3,6 +3,8 @@
  * one of its channels, calls of the host's user, time that passes. A frame gets the checksum that belongs to it, and
  * the key of a region where it asks for that, since chance finds neither.
  *
+ * The host may have a device: its user then sends from its memory, and receives there, also behind work in a stream.
+ *
  * What has to hold: every request of the host ends, memory is touched within what was given and never after that, all
  * descriptors come back, and a friend of the host exchanges messages before and after.
  */
@@ -20,6 +22,7 @@
 #define STEPS_MAX 64
 #define REQUESTS_MAX 16
 #define CHANNELS_MAX 2
+#define PLACE 40000       /* of an operation in the device's memory */
 #define PATIENCE_MS 60000 /* of simulated time: far more than all deadlines of a scene together */
 
 struct input {
@@ -29,6 +32,7 @@ struct input {
 struct operation {
     struct weft_request *request;
     uint8_t *memory; /* of its own, and freed as soon as the request has ended: whoever touches it then is seen */
+    bool on_device;  /* not that: a place in the device's memory */
 };
 
 struct attack {
@@ -41,6 +45,10 @@ struct attack {
     struct weft_connection *connection; /* NULL: none */
     struct weft_registration *registration;
     uint8_t *region;
+    uint8_t *device; /* room for all operations; NULL: there is no device */
+    struct weft_registration *device_registration;
+    struct wf_sim_stream *stream;
+    int works; /* in the stream, that wait to be told that they are done */
     struct operation operations[REQUESTS_MAX];
 };
 
@@ -105,7 +113,9 @@ static void say_frame(struct attack *attack, int channel, bool wide)
     frame.ack = (uint32_t)take(in, wide ? 4 : 1);
     frame.data_off = wide ? (uint16_t)take(in, 2) : WF_FRAME_BYTES;
     bool remote = frame.type == WF_READ || frame.flags & WF_FLAG_WRITE;
-    if (remote && frame.key < 128)
+    if (remote && frame.key == 2 && attack->device)
+        frame.key = weft_registration_key(attack->device_registration);
+    else if (remote && frame.key < 128)
         frame.key = weft_registration_key(attack->registration) + (frame.key == 1);
     size_t length = frame.type != WF_DATA ? 0 : frame.length < PAYLOAD_MAX ? frame.length : PAYLOAD_MAX;
     fill(attack, &frame, payload, length);
@@ -148,30 +158,56 @@ static struct operation *free_operation(struct attack *attack)
 static void ended(struct operation *operation)
 {
     operation->request = NULL;
-    free(operation->memory);
+    if (!operation->on_device)
+        free(operation->memory);
     operation->memory = NULL;
+}
+
+/* Memory of its own for an operation, which may have to wait for work in the stream. */
+static void find_memory(struct attack *attack, struct operation *operation, size_t length, uint64_t key,
+                        struct weft_options *options)
+{
+    operation->on_device = attack->device && key & 1;
+    operation->memory =
+        operation->on_device ? attack->device + (operation - attack->operations) * PLACE : calloc(1, length);
+    FUZZ_CHECK(operation->memory);
+    if (!operation->on_device || !(key & 2))
+        return;
+    options->flags |= WEFT_ON_STREAM;
+    options->stream = attack->stream;
+    wf_sim_stream_work(attack->stream, WF_NEVER);
+    attack->works += 1;
+}
+
+static void release_work(struct attack *attack)
+{
+    if (attack->works == 0)
+        return;
+    attack->works -= 1;
+    wf_sim_stream_release(attack->stream);
 }
 
 static void begin(struct attack *attack, int what)
 {
-    static const size_t lengths[] = {100, 900, 3000, 40000};
+    static const size_t lengths[] = {100, 900, 3000, PLACE};
     struct operation *operation = free_operation(attack);
     size_t length = lengths[take(&attack->in, 1) % 4];
     uint64_t key = take(&attack->in, 1);
-    struct weft_options any = {.flags = WEFT_ANY_TAG};
+    struct weft_options options = {.flags = 0};
     int rc = -EINVAL;
     if (!operation || !attack->connection)
         return;
-    operation->memory = calloc(1, length);
-    FUZZ_CHECK(operation->memory);
+    find_memory(attack, operation, length, what < 4 ? key : 0, &options);
     if (what == 0)
-        rc = weft_recv(attack->connection, operation->memory, length, 0, &any, &operation->request);
+        options.flags |= WEFT_ANY_TAG;
+    if (what == 0)
+        rc = weft_recv(attack->connection, operation->memory, length, 0, &options, &operation->request);
     else if (what == 1)
-        rc = weft_send(attack->connection, operation->memory, length, key, NULL, &operation->request);
+        rc = weft_send(attack->connection, operation->memory, length, key, &options, &operation->request);
     else if (what == 2)
-        rc = weft_write(attack->connection, operation->memory, length, key, 0, NULL, &operation->request);
+        rc = weft_write(attack->connection, operation->memory, length, key, 0, &options, &operation->request);
     else if (what == 3)
-        rc = weft_read(attack->connection, operation->memory, length, key, 0, NULL, &operation->request);
+        rc = weft_read(attack->connection, operation->memory, length, key, 0, &options, &operation->request);
     else
         rc = weft_recv_notification(attack->connection, operation->memory, length, NULL, &operation->request);
     if (rc < 0) {
@@ -190,8 +226,11 @@ static void use(struct attack *attack)
         if (weft_connection_accept(endpoint, attack->peer, WEFT_ANY_ENDPOINT, 0, &attack->connection, NULL) < 0)
             attack->connection = NULL;
     } else if (what == 6) {
-        struct operation *operation = &attack->operations[take(&attack->in, 1) % REQUESTS_MAX];
-        if (operation->request)
+        uint64_t which = take(&attack->in, 1);
+        struct operation *operation = &attack->operations[which % REQUESTS_MAX];
+        if (which >= 128)
+            release_work(attack);
+        else if (operation->request)
             weft_cancel(operation->request);
     } else if (what == 7 && !attack->connection) {
         if (weft_connection_open(endpoint, attack->peer, 7, 20, &attack->connection, NULL) < 0)
@@ -223,6 +262,13 @@ static void come_in(struct attack *attack)
     FUZZ_CHECK(attack->region);
     FUZZ_CHECK(weft_register(attack->scene.contexts[SCENE_HOST], attack->region, REGION, &attack->registration, NULL) ==
                0);
+    if (!attack->scene.memory)
+        return;
+    attack->device = wf_sim_memory_take(attack->scene.memory, 0, REQUESTS_MAX * PLACE);
+    attack->stream = wf_sim_stream_create(attack->scene.memory, 0);
+    FUZZ_CHECK(attack->device && attack->stream);
+    FUZZ_CHECK(weft_register(attack->scene.contexts[SCENE_HOST], attack->device, REQUESTS_MAX * PLACE,
+                             &attack->device_registration, NULL) == 0);
 }
 
 static void step(struct attack *attack)
@@ -261,15 +307,28 @@ static void step(struct attack *attack)
 
 /* Ends the registration: what the peer was doing with it lets go soon, with the world's turns. (weft_deregister()
  * waits, for threads that this world has not.) */
-static void deregister(struct attack *attack)
+static void deregister(struct attack *attack, struct weft_registration *registration)
 {
-    wf_registration_end(attack->registration);
+    wf_registration_end(registration);
     int64_t limit_ns = wf_sim_now(attack->scene.sim) + PATIENCE_MS * WF_NS_PER_MS;
-    while (atomic_load(&attack->registration->uses) != WF_REGISTRATION_ENDED) {
+    while (atomic_load(&registration->uses) != WF_REGISTRATION_ENDED) {
         FUZZ_CHECK(wf_sim_now(attack->scene.sim) < limit_ns);
         scene_turn(&attack->scene);
     }
-    weft_deregister(attack->registration);
+    weft_deregister(registration);
+}
+
+/* Nothing is left in the stream, whatever became of the operations that it was to wait for. */
+static void put_device_away(struct attack *attack)
+{
+    deregister(attack, attack->device_registration);
+    int64_t limit_ns = wf_sim_now(attack->scene.sim) + PATIENCE_MS * WF_NS_PER_MS;
+    while (!wf_sim_stream_idle(attack->stream)) {
+        FUZZ_CHECK(wf_sim_now(attack->scene.sim) < limit_ns);
+        scene_turn(&attack->scene);
+    }
+    wf_sim_stream_destroy(attack->stream);
+    wf_sim_memory_give(attack->scene.memory, attack->device);
 }
 
 static void leave(struct attack *attack)
@@ -278,6 +337,10 @@ static void leave(struct attack *attack)
     for (int i = 0; i < attack->channels; i++)
         if (attack->fds[i] >= 0)
             scene_hang_up(&attack->scene, attack->fds[i]);
+    while (attack->works > 0) {
+        release_work(attack);
+        scene_pass(&attack->scene, WF_NS_PER_MS); /* the next one comes when what it waits for has ended */
+    }
     for (int i = 0; i < REQUESTS_MAX; i++) {
         struct operation *operation = &attack->operations[i];
         if (!operation->request)
@@ -285,7 +348,9 @@ static void leave(struct attack *attack)
         FUZZ_CHECK(weft_wait(operation->request, PATIENCE_MS, &completion) == 0);
         ended(operation);
     }
-    deregister(attack);
+    deregister(attack, attack->registration);
+    if (attack->device)
+        put_device_away(attack);
     free(attack->region);
     weft_peer_close(attack->peer, 100, NULL);
 }
@@ -298,7 +363,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     attack.in = (struct input){data, data + size};
     uint8_t kind = (uint8_t)take(&attack.in, 1);
     attack.channels = 1 + (kind & 1);
-    scene_open(&attack.scene, &(struct scene_options){.seed = 1 + (kind >> 4), .settings = kind & 2 ? "crc=on" : NULL});
+    scene_open(
+        &attack.scene,
+        &(struct scene_options){.seed = 1 + (kind >> 4), .settings = kind & 2 ? "crc=on" : NULL, .devices = kind & 4});
     host = attack.scene.contexts[SCENE_HOST];
     scene_exchange(&attack.scene, 5000, 1);
     int before = wf_sim_open_descriptors(attack.scene.sim);

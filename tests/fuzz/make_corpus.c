@@ -144,6 +144,49 @@ static void make_steps(void)
     static const uint8_t list[] = {0,    OPENING, SAY(WF_DATA, WF_FLAG_LIST, 1, 1, 0, 24, 0, 0, 0),
                                    TIME, 9,       SAY(WF_DATA, WF_FLAG_WRITE | WF_FLAG_LIST, 1, 2, 0, 9, 0, 0, 1),
                                    TIME, 9};
+    /* With a device, whose stream holds the receive up: bytes that were not asked for; and those that were, later. */
+    static const uint8_t parked[] = {4,
+                                     OPENING,
+                                     USE,
+                                     0,
+                                     3,
+                                     3,
+                                     SAY(WF_OFFER, 0, 1, 1, 0, 0, 3000, 3, 0),
+                                     TIME,
+                                     9,
+                                     SAY(WF_DATA, 0, 1, 1, 0, 64, 2936, 3, 0),
+                                     TIME,
+                                     50};
+    static const uint8_t unparked[] = {
+        4, OPENING, USE,  0,  3,      3,  SAY(WF_DATA, WF_FLAG_TAGGED, 1, 1, 0, 200, 0, 3, 0), TIME, 9, USE,
+        6, 128,     TIME, 50, LISTEN, 250};
+    static const uint8_t device[] = {4,
+                                     OPENING,
+                                     USE,
+                                     0,
+                                     2,
+                                     1,
+                                     SAY(WF_OFFER, WF_FLAG_TAGGED, 1, 1, 0, 0, 3000, 3, 0),
+                                     TIME,
+                                     9,
+                                     LISTEN,
+                                     250,
+                                     SAY(WF_DATA, WF_FLAG_TAGGED, 1, 1, 0, 250, 2750, 3, 0),
+                                     TIME,
+                                     9,
+                                     USE,
+                                     1,
+                                     3,
+                                     3,
+                                     USE,
+                                     6,
+                                     128,
+                                     SAY(WF_DATA, WF_FLAG_WRITE, 1, 2, 0, 200, 0, 2, 64),
+                                     SAY(WF_READ, 0, 1, 3, 0, 0, 100, 2, 8),
+                                     TIME,
+                                     50,
+                                     LISTEN,
+                                     250};
     static const uint8_t replies[] = {0,
                                       OPENING,
                                       USE,
@@ -227,8 +270,9 @@ static void make_steps(void)
         size_t size;
     } rows[] = {
 #define ROW(name) {#name, name, sizeof name}
-        ROW(message), ROW(early),   ROW(offer),   ROW(write),  ROW(read),    ROW(foreign), ROW(far),   ROW(list),
-        ROW(asked),   ROW(replies), ROW(closing), ROW(totals), ROW(garbage), ROW(pieces),  ROW(again), ROW(summed),
+        ROW(message), ROW(early),  ROW(offer),   ROW(write),    ROW(read),   ROW(foreign), ROW(far),
+        ROW(list),    ROW(asked),  ROW(replies), ROW(closing),  ROW(totals), ROW(garbage), ROW(pieces),
+        ROW(again),   ROW(summed), ROW(parked),  ROW(unparked), ROW(device),
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         put("connection", rows[i].name, rows[i].bytes, rows[i].size);

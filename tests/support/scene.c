@@ -100,7 +100,7 @@ static int open_patient(void *host, const struct wf_engine_limits *limits, struc
 /* Little memory, since there may be thousands of scenes, and short deadlines. */
 static const char *const settings =
     "workers=shared spin_us=0 channels=1 chunk=4K eager=1K first_burst=8K unexpected=64K small_pool=16K requests=64 "
-    "peers=4 introductions=16 window=8 timeout=2 connect_timeout=5 rail_timeout_ms=500";
+    "peers=4 introductions=16 window=8 staging=64K timeout=2 connect_timeout=5 rail_timeout_ms=500";
 
 static void apply(struct wf_config *config, const char *list)
 {
@@ -131,6 +131,10 @@ static void open_context(struct scene *scene, int side, const struct scene_optio
                                          .clock = wf_sim_clock(scene->sim),
                                          .seed = options->seed * 2 + (uint64_t)side + 1,
                                          .manual = true};
+    if (side == SCENE_HOST && scene->memory) {
+        environment.memory = &wf_memory_sim;
+        environment.memory_host = scene->memory;
+    }
     wf_config_init(&config);
     apply(&config, settings);
     apply(&config, side == SCENE_HOST ? "rails=127.0.1.1" : "rails=127.0.2.1");
@@ -170,6 +174,11 @@ void scene_open(struct scene *scene, const struct scene_options *options)
     scene->sim = wf_sim_create(&(struct wf_sim_options){
         .seed = options->seed, .buffer_min = 4096, .delay_max_ns = 200 * WF_NS_PER_US, .lag_percent = 101});
     SCENE_CHECK(scene->sim && !current);
+    if (options->devices) {
+        scene->memory = wf_sim_memory_create(&(struct wf_sim_memory_options){.seed = options->seed, .devices = 1});
+        SCENE_CHECK(scene->memory);
+        wf_sim_memory_join(scene->memory, scene->sim);
+    }
     current = scene;
     for (int side = 0; side < SCENE_SIDES; side++)
         open_context(scene, side, options);
@@ -190,6 +199,10 @@ void scene_close(struct scene *scene)
         struct weft_context *context = scene->contexts[side];
         scene->contexts[side] = NULL;
         weft_context_destroy(context);
+    }
+    if (scene->memory) {
+        wf_sim_memory_join(scene->memory, NULL);
+        wf_sim_memory_destroy(scene->memory);
     }
     wf_sim_destroy(scene->sim);
     current = NULL;

@@ -12,6 +12,7 @@
 
 #include "core/context.h"
 #include "sim.h"
+#include "sim_memory.h"
 #include "wire/hello.h"
 
 #define SCENE_CHECK(condition) scene_check((condition), __FILE__, __LINE__, #condition)
@@ -21,13 +22,15 @@ void scene_check(bool holds, const char *file, int line, const char *condition);
 struct scene_options {
     uint64_t seed;
     const char *settings;
-    int log; /* where the host's lines go; 0: nowhere, but for errors */
+    int log;      /* where the host's lines go; 0: nowhere, but for errors */
+    bool devices; /* the host has one */
 };
 
 enum { SCENE_HOST, SCENE_FRIEND, SCENE_SIDES };
 
 struct scene {
     struct wf_sim *sim;
+    struct wf_sim_memory *memory; /* of the host's device; NULL: it has none */
     struct weft_context *contexts[SCENE_SIDES];
     struct weft_endpoint *endpoints[SCENE_SIDES];
     struct weft_peer *peers[SCENE_SIDES]; /* each the other one */
