@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "heard.h"
 #include "memory.h"
 #include "raw.h"
 #include "words.h"
@@ -18,6 +19,7 @@
 #define MAGIC UINT64_C(0x3177617274666577) /* "weftraw1" as it stands on the wire */
 #define HELLO_S 2                          /* for a client to say who it is */
 #define HELLO_NUMBERS 14
+#define ERRNO_MOST 4095
 
 /* The first bytes of a stream: numbers of 64 bits, little end first. */
 struct hello {
@@ -228,6 +230,7 @@ static int say_hello(const struct raw_link *link, int index, uint64_t nonce, con
 static int await_answer(const struct raw_link *link, const char *address, struct wf_status *status)
 {
     struct answer answer;
+    uint64_t code;
     ssize_t got = recv(link->streams[0].fd, &answer, sizeof(answer), MSG_WAITALL);
 
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -236,8 +239,10 @@ static int await_answer(const struct raw_link *link, const char *address, struct
     if (got != (ssize_t)sizeof(answer) || le64toh(answer.magic) != MAGIC)
         return wf_fail(status, -ECONNRESET, "%s closed the connection at once: is it 'weft raw --listen'?", address);
     answer.text[sizeof(answer.text) - 1] = '\0';
-    if (answer.code)
-        return wf_fail(status, -(int)(le64toh(answer.code) & 0xfff), "the server at %.60s: %.160s", address,
+    bench_heard_plain(answer.text);
+    code = le64toh(answer.code);
+    if (code)
+        return wf_fail(status, code <= ERRNO_MOST ? -(int)code : -EPROTO, "the server at %.60s: %.160s", address,
                        answer.text);
     return 0;
 }

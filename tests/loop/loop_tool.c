@@ -2,6 +2,7 @@
  * loop_tool.c: what the shell tests need and the shell cannot do.
  *
  *     loop_tool port                   prints a TCP port that was free a moment ago
+ *     loop_tool answer PORT FILE       says that it listens, and sends FILE to the first who says something
  *     loop_tool lo-up                  raises the loopback interface of this network namespace
  *     loop_tool rss FILE COMMAND...    runs COMMAND, writes the most KiB that were resident to FILE; its exit status
  *     loop_tool small-pages COMMAND... becomes COMMAND, which gets no huge pages
@@ -80,6 +81,27 @@ static int run_measured(const char *path, char **argv)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static int answer(int port, const char *path)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1, caller;
+    char bytes[4096];
+    FILE *file = fopen(path, "r");
+    size_t length = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, 8) < 0)
+        return 1;
+    puts("listens");
+    fflush(stdout);
+    caller = accept(listener, NULL, NULL);
+    if (caller < 0 || recv(caller, (char[4096]){0}, 4096, 0) <= 0 ||
+        send(caller, bytes, length, MSG_NOSIGNAL) != (ssize_t)length)
+        return 1;
+    fclose(file);
+    return 0;
+}
+
 static int run_with_small_pages(char **argv)
 {
     if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0) {
@@ -124,6 +146,8 @@ int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "port") == 0)
         return print_port();
+    if (argc == 4 && strcmp(argv[1], "answer") == 0)
+        return answer(atoi(argv[2]), argv[3]);
     if (argc == 2 && strcmp(argv[1], "lo-up") == 0)
         return raise_lo();
     if (argc >= 4 && strcmp(argv[1], "rss") == 0)
@@ -135,7 +159,8 @@ int main(int argc, char **argv)
     if (argc >= 4 && strcmp(argv[1], "deny-news") == 0)
         return run_denied((struct forbidden){.call = SYS_setsockopt, .mask = ~0u, .second = SOL_NETLINK}, atoi(argv[2]),
                           argv + 3);
-    fprintf(stderr, "usage: loop_tool port | lo-up | rss FILE COMMAND... | small-pages COMMAND... |\n"
-                    "       deny ERRNO COMMAND... | deny-news ERRNO COMMAND...\n");
+    fprintf(stderr,
+            "usage: loop_tool port | answer PORT FILE | lo-up | rss FILE COMMAND... | small-pages COMMAND... |\n"
+            "       deny ERRNO COMMAND... | deny-news ERRNO COMMAND...\n");
     return 2;
 }

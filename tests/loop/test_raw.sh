@@ -183,6 +183,21 @@ for wait in "" --block; do
     wait "$server"
     pass_if "and the server $wait notices that its client is gone: $(cat serving)" grep -q "client" serving
 done
+# A server that says what it likes: whatever that is, the client has failed, and its terminal is its own.
+for code in '\005\000' '\000\020' '\000\000\001'; do
+    port=$(free_port)
+    { printf "weftraw1$code"; printf '%0*d' $((8 - ${#code} / 4)) 0 | tr 0 '\000'; printf '%-256s' $'\033]0;gone\007\n\2332J'; } >said
+    : >answering
+    "$LOOP_TOOL" answer "$port" said >answering &
+    answering=$!
+    while [ ! -s answering ] && kill -0 "$answering" 2>/dev/null; do
+        sleep 0.01
+    done
+    weft raw --connect "127.0.0.1:$port" --timeout 5 -n 5
+    wait "$answering"
+    pass_if "a server that says no with $code: status $status" [ "$status" -eq 1 ]
+    pass_if "a server that says no with $code is told: $(cat -v err)" grep -q 'the server at .*: ?]0;gone???2J' err
+done
 serve 0
 printf 'GET / HTTP/1.0\r\n\r\n%0200d' 0 >"/dev/tcp/127.0.0.1/$port"
 weft raw --connect "127.0.0.1:$port" -n 5
