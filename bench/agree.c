@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "heard.h"
 #include "memory.h"
 #include "words.h"
 
@@ -277,6 +278,15 @@ static int adopt(struct bench_agreement *agreement, const json_t *hello, struct 
 
 /* ------------------------------------------------------------------------------------------- both */
 
+/* It stands among others in a table, and may be cut in the middle of a character. */
+static void keep_name(char name[32], const char *text)
+{
+    bench_copy_text(name, 32, text);
+    bench_heard_plain(name);
+    while ((name = strpbrk(name, ",;=\"")))
+        *name = '?';
+}
+
 /* Both nodes keep everything about both; the names of rails are those of the receiving node. */
 static void remember(struct bench_result *result, int node, const json_t *about)
 {
@@ -292,7 +302,7 @@ static void remember(struct bench_result *result, int node, const json_t *about)
     {
         const char *name = json_string_value(json_object_get(rail, "name"));
         if (name && index < BENCH_RAILS_MAX)
-            bench_copy_text(result->rails[node].names[result->rails[node].count++], 32, name);
+            keep_name(result->rails[node].names[result->rails[node].count++], name);
     }
     pthread_mutex_unlock(&result->lock);
 }

@@ -305,11 +305,15 @@ static void check_table(const struct bench_result *result)
     FUZZ_CHECK(fd >= 0);
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     FUZZ_CHECK(bench_result_csv(result, path, &status) == 0);
-    size_t length = (size_t)lseek(fd, 0, SEEK_END), lines = 0;
+    size_t length = (size_t)lseek(fd, 0, SEEK_END), lines = 0, commas = 0, columns = 0;
     char *text = malloc(length + 1);
     FUZZ_CHECK(text && pread(fd, text, length, 0) == (ssize_t)length);
-    for (size_t i = 0; i < length; i++)
+    for (size_t i = 0; i < length; i++) {
         lines += text[i] == '\n';
+        commas += text[i] == ',' && lines <= result->sample_count;
+        columns += text[i] == ',' && lines == 0;
+    }
+    FUZZ_CHECK(commas == columns * (1 + result->sample_count));
     FUZZ_CHECK(lines == 1 + result->sample_count + (result->cut.by != BENCH_CUT_NOT));
     check_lines(text, length);
     free(text);
