@@ -242,8 +242,8 @@ struct weft_gpu_stats {
     uint64_t in_bytes;     /* into it, received */
     uint64_t direct_bytes; /* into it from a GPU of this context */
     uint64_t copies;       /* that were started */
-    int64_t copying_ns;    /* time in which there was one under way at least: what of it is not added to the time that the
-                            * bytes take on the network was hidden behind them */
+    int64_t copying_ns; /* time in which there was one under way at least: what of it is not added to the time that the
+                         * bytes take on the network was hidden behind them */
 };
 
 /* Fills up to `max` entries, one for each GPU in use; returns how many are. */
@@ -392,8 +392,9 @@ WEFT_API int weft_recv(struct weft_connection *connection, void *buffer, uint64_
  * must stay unchanged until then. With WEFT_NOTIFY the peer's weft_recv_notification() completes after the data is in
  * place, exactly once, and never when the write fails; the request completes when both have been taken over.
  * Writes are ordered neither among themselves nor with messages.
- * Ends in -EACCES: the peer knows no such key, has deregistered it, or does not allow this; -ERANGE: outside of the registration; what was
- * written before an error is undefined. Errors as for weft_send(); -EMSGSIZE the notification is too long.
+ * Ends in -EACCES: the peer knows no such key, has deregistered it, or does not allow this; -ERANGE: outside of the
+ * registration; what was written before an error is undefined. Errors as for weft_send(); -EMSGSIZE the notification is
+ * too long.
  */
 WEFT_API int weft_write(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t key,
                         uint64_t offset, const struct weft_options *options, struct weft_request **out);

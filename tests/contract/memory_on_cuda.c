@@ -164,7 +164,7 @@ static void *cuda_stream_create(void *host, int device)
     assert_int_equal(api->cuDevicePrimaryCtxRetain(&stream->context, device), 0);
     assert_int_equal(api->cuCtxPushCurrent(stream->context), 0);
     assert_int_equal(api->cuStreamCreate(&stream->stream, WF_CU_STREAM_NON_BLOCKING), 0);
-    assert_int_equal(api->cuMemHostRegister(stream->word, WORD_BYTES, WF_CU_REGISTER_PORTABLE), 0);
+    assert_int_equal(api->cuMemHostRegister(stream->word, WORD_BYTES, WF_CU_REGISTER_MAPPED), 0);
     assert_int_equal(api->cuCtxPopCurrent(&context), 0);
     return stream;
 }

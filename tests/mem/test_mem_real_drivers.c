@@ -164,7 +164,7 @@ static void locates_what_real_drivers_have(void **state)
 static wf_cu_result refuse_register(void *base, size_t bytes, unsigned int flags)
 {
     (void)base, (void)bytes;
-    assert_int_equal(flags, WF_CU_REGISTER_PORTABLE);
+    assert_int_equal(flags, WF_CU_REGISTER_PORTABLE | WF_CU_REGISTER_MAPPED);
     return WF_CU_OUT_OF_MEMORY;
 }
 
@@ -187,16 +187,15 @@ static void names_the_limit_of_locked_memory(void **state)
     free(page);
 }
 
-static uint64_t device_address; /* 0: the driver does not say */
+static uint64_t device_address; /* 0: the device has none for it */
 static uint64_t waited_at;
 
-static wf_cu_result tell_device_address(unsigned int count, unsigned int *questions, void **answers,
-                                        wf_cu_memory address)
+static wf_cu_result tell_device_address(wf_cu_memory *address, void *base, unsigned int flags)
 {
-    (void)address;
-    assert_int_equal(count, 1);
-    assert_int_equal(questions[0], WF_CU_POINTER_DEVICE_POINTER);
-    *(wf_cu_memory *)answers[0] = device_address;
+    assert_non_null(base);
+    assert_int_equal(flags, 0);
+    if (device_address)
+        *address = device_address;
     return device_address ? WF_CU_SUCCESS : WF_CU_INVALID_VALUE;
 }
 
@@ -214,19 +213,39 @@ static void holds_by_the_devices_address(void **state)
     uint32_t flag = 0;
 
     (void)state;
-    memory->driver.api.cuPointerGetAttributes = tell_device_address;
+    memory->driver.api.cuMemHostGetDevicePointer = tell_device_address;
     memory->driver.api.cuStreamWaitValue32 = note_wait;
     device_address = 0x4000;
     assert_int_equal(wf_memory_cuda.hold(memory, 0, NULL, &flag, 7), 0);
     assert_int_equal(waited_at, 0x4000);
-    device_address = 0;
-    assert_int_equal(wf_memory_cuda.hold(memory, 0, NULL, &flag, 7), 0);
-    assert_int_equal(waited_at, (uintptr_t)&flag);
+    waited_at = device_address = 0;
+    assert_int_equal(wf_memory_cuda.hold(memory, 0, NULL, &flag, 7), -ENOTSUP);
+    assert_int_equal(waited_at, 0);
     device_address = 0x5000;
     assert_int_equal(wf_memory_cuda.hold(memory, 0, NULL, &flag, 7), -ENOTSUP);
     memory->driver.api.cuStreamWaitValue32 = NULL;
     assert_int_equal(wf_memory_cuda.hold(memory, 0, NULL, &flag, 7), -ENOTSUP);
     assert_int_equal(wf_memory_cuda.hold(memory, 1, NULL, &flag, 7), -EINVAL); /* not in use */
+}
+
+/* As a driver does it that has an address for registered memory only where it was told to map it. */
+static void holds_by_a_word_that_we_have_pinned(void **state)
+{
+    uint32_t *flag = aligned_alloc(4096, 4096);
+    struct wf_copy mark = {.device = 0, .way = WF_COPY_MARK};
+    int result;
+
+    (void)state;
+    *flag = 1;
+    assert_int_equal(wf_memory_cuda.pin(memory, flag, 4096, NULL), 0);
+    result = wf_memory_cuda.hold(memory, 0, NULL, flag, 1);
+    if (result == 0)
+        result = wf_memory_cuda.copy_start(memory, &mark, NULL, 0, false);
+    while (result == 0 && (result = wf_memory_cuda.copy_done(memory, &mark)) == 0)
+        sched_yield();
+    assert_int_equal(result, 1);
+    wf_memory_cuda.unpin(memory, flag);
+    free(flag);
 }
 
 /* --- copies --- */
@@ -370,6 +389,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(locates_what_real_drivers_have, set_up, tear_down),
         cmocka_unit_test_setup_teardown(names_the_limit_of_locked_memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(holds_by_the_devices_address, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(holds_by_a_word_that_we_have_pinned, set_up, tear_down),
         cmocka_unit_test_setup_teardown(copies_piece_by_piece_where_batches_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(waits_only_where_no_event_can, set_up, tear_down),
         cmocka_unit_test_setup_teardown(exports_whole_pages, set_up, tear_down),

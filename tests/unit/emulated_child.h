@@ -97,7 +97,7 @@ static inline struct gpu use(int device)
     gpu.pinned = mmap(NULL, 5 * PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(gpu.pinned != MAP_FAILED);
     memset(gpu.pinned, 0x77, (size_t)(4 * PIECE));
-    OK(cuda.cuMemHostRegister(gpu.pinned, 5 * PIECE, 1));
+    OK(cuda.cuMemHostRegister(gpu.pinned, 5 * PIECE, EMU_REGISTER_PORTABLE | EMU_REGISTER_MAPPED));
     gpu.word = (uint32_t *)(gpu.pinned + 4 * PIECE);
     memset(filled, device + 1, PIECE);
     OK(cuda.cuMemcpy(gpu.memory, (uintptr_t)filled, PIECE));

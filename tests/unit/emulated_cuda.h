@@ -39,6 +39,7 @@
     X(cuMemFree, 3020, cuMemFree_v2)                                                                                   \
     X(cuMemHostRegister, 6050, cuMemHostRegister_v2)                                                                   \
     X(cuMemHostUnregister, 4000, cuMemHostUnregister)                                                                  \
+    X(cuMemHostGetDevicePointer, 3020, cuMemHostGetDevicePointer_v2)                                                   \
     X(cuMemcpyHtoDAsync, 3020, cuMemcpyHtoDAsync_v2)                                                                   \
     X(cuMemcpyDtoHAsync, 3020, cuMemcpyDtoHAsync_v2)                                                                   \
     X(cuMemcpyDtoDAsync, 3020, cuMemcpyDtoDAsync_v2)                                                                   \

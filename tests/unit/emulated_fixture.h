@@ -51,7 +51,7 @@ static inline int set_up(void **state)
     OK(cuda.cuStreamCreate(&fixture->stream, EMU_STREAM_NON_BLOCKING));
     OK(cuda.cuEventCreate(&fixture->event, 2));
     fixture->pinned = pages(MIB);
-    OK(cuda.cuMemHostRegister(fixture->pinned, MIB, 1));
+    OK(cuda.cuMemHostRegister(fixture->pinned, MIB, EMU_REGISTER_PORTABLE | EMU_REGISTER_MAPPED));
     OK(cuda.cuMemAlloc(&fixture->memory, MIB));
     *state = fixture;
     return 0;

@@ -37,7 +37,8 @@ enum {
     WF_CU_STREAM_NON_BLOCKING = 1,
     WF_CU_EVENT_DISABLE_TIMING = 2,
     WF_CU_REGISTER_PORTABLE = 1,
-    WF_CU_WAIT_VALUE_GEQ = 0, /* cyclic: the signed difference is not negative */
+    WF_CU_REGISTER_MAPPED = 2, /* devices may refer to it, by the address of cuMemHostGetDevicePointer */
+    WF_CU_WAIT_VALUE_GEQ = 0,  /* cyclic: the signed difference is not negative */
     WF_CU_HANDLE_DMA_BUF_FD = 1,
     WF_CU_ACCESS_ORDER_STREAM = 1,
 };
@@ -49,7 +50,6 @@ enum { WF_CU_DEVICE_DMA_BUF_SUPPORTED = 124 };
 enum {
     WF_CU_POINTER_CONTEXT = 1,        /* wf_cu_context; NULL for memory that belongs to none: pools, mappings */
     WF_CU_POINTER_MEMORY_TYPE = 2,    /* unsigned: WF_CU_MEMORY_...; 0: not CUDA's */
-    WF_CU_POINTER_DEVICE_POINTER = 3, /* wf_cu_memory */
     WF_CU_POINTER_IS_MANAGED = 8,     /* unsigned */
     WF_CU_POINTER_DEVICE_ORDINAL = 9, /* int */
     WF_CU_POINTER_RANGE_START = 11,   /* wf_cu_memory: of the reservation, where addresses were reserved */
@@ -96,6 +96,7 @@ struct wf_cu_copy_attributes {
     X(cuMemFree, 3020, REQUIRED, (wf_cu_memory memory))                                                                \
     X(cuMemHostRegister, 6050, REQUIRED, (void *base, size_t bytes, unsigned int flags))                               \
     X(cuMemHostUnregister, 4000, REQUIRED, (void *base))                                                               \
+    X(cuMemHostGetDevicePointer, 3020, REQUIRED, (wf_cu_memory * address, void *base, unsigned int flags))             \
     X(cuMemcpyHtoDAsync, 3020, REQUIRED, (wf_cu_memory to, const void *from, size_t bytes, wf_cu_stream stream))       \
     X(cuMemcpyDtoHAsync, 3020, REQUIRED, (void *to, wf_cu_memory from, size_t bytes, wf_cu_stream stream))             \
     X(cuMemcpyDtoDAsync, 3020, REQUIRED, (wf_cu_memory to, wf_cu_memory from, size_t bytes, wf_cu_stream stream))      \

@@ -288,9 +288,7 @@ int wf_cuda_hold(struct wf_memory *memory, int index, void *stream, const uint32
 {
     const struct wf_cuda_api *api = &memory->driver.api;
     struct wf_cuda_device *device = wf_cuda_in_use(memory, index);
-    unsigned int question = WF_CU_POINTER_DEVICE_POINTER;
     wf_cu_memory address = 0;
-    void *answer = &address;
     wf_cu_result result;
     int code = 0;
 
@@ -300,10 +298,12 @@ int wf_cuda_hold(struct wf_memory *memory, int index, void *stream, const uint32
         return -ENOTSUP;
     if (atomic_load(&device->lost) || wf_cuda_enter(memory, device))
         return -ENODEV;
-    /* Pinned memory may have another address for devices than for the processor. */
-    if (api->cuPointerGetAttributes(1, &question, &answer, (uintptr_t)flag) || !address)
-        address = (uintptr_t)flag;
-    result = api->cuStreamWaitValue32(stream, address, value, WF_CU_WAIT_VALUE_GEQ);
+    /* Pinned memory may have another address for devices than for the processor, or none: an invalid value. */
+    result = api->cuMemHostGetDevicePointer(&address, (void *)(uintptr_t)flag, 0);
+    if (result == WF_CU_INVALID_VALUE)
+        result = WF_CU_NOT_SUPPORTED;
+    if (!result)
+        result = api->cuStreamWaitValue32(stream, address, value, WF_CU_WAIT_VALUE_GEQ);
     if (result == WF_CU_NOT_SUPPORTED)
         code = -ENOTSUP;
     else if (result)

@@ -229,10 +229,11 @@ int wf_cuda_pin(struct wf_memory *memory, void *base, uint64_t bytes, struct wf_
     wf_cu_result result;
     int code = 0;
 
-    /* Pinned memory belongs to a context, and is portable to all others; so any will do. */
+    /* Pinned memory belongs to a context, and is portable to all others; so any will do. Mapped, because streams may
+     * wait for words in it: only then has a device an address for them. */
     if (!device || wf_cuda_enter(memory, device))
         return wf_fail(status, -ENODEV, "memory cannot be pinned: no GPU is in use, or none can be any more");
-    result = memory->driver.api.cuMemHostRegister(base, bytes, WF_CU_REGISTER_PORTABLE);
+    result = memory->driver.api.cuMemHostRegister(base, bytes, WF_CU_REGISTER_PORTABLE | WF_CU_REGISTER_MAPPED);
     if (result) {
         code = refuse_pin(memory, base, bytes, result, status);
         /* Where it was the device that failed, that is worth more than the limit. */

@@ -49,6 +49,8 @@ enum {
     EMU_MEMORYTYPE_HOST = 1,
     EMU_MEMORYTYPE_DEVICE = 2,
     EMU_STREAM_NON_BLOCKING = 1,
+    EMU_REGISTER_PORTABLE = 1,
+    EMU_REGISTER_MAPPED = 2,
     EMU_WAIT_GEQ = 0,
     EMU_WAIT_EQ = 1,
     EMU_WAIT_AND = 2,
@@ -129,6 +131,7 @@ EMU_API emu_result cuMemAlloc_v2(emu_pointer *address, size_t bytes);
 EMU_API emu_result cuMemFree_v2(emu_pointer address);
 EMU_API emu_result cuMemHostRegister_v2(void *base, size_t bytes, unsigned int flags);
 EMU_API emu_result cuMemHostUnregister(void *base);
+EMU_API emu_result cuMemHostGetDevicePointer_v2(emu_pointer *address, void *base, unsigned int flags);
 EMU_API emu_result cuMemGetAddressRange_v2(emu_pointer *base, size_t *bytes, emu_pointer address);
 EMU_API emu_result cuPointerGetAttribute(void *data, unsigned int attribute, emu_pointer address);
 EMU_API emu_result cuPointerGetAttributes(unsigned int count, unsigned int *attributes, void **data,

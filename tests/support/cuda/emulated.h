@@ -30,6 +30,9 @@
  * GPU_IS_LOST (15). An error of one copy alone is CUDA_ERROR_ECC_UNCORRECTABLE (214), one that cuda.h does not call
  * lasting: the next event that is recorded in its stream, or the next wait for it, gives it once.
  *
+ * A stream waits for a word of registered host memory only where that was mapped for devices, too
+ * (CU_MEMHOSTREGISTER_DEVICEMAP).
+ *
  * There is no kernel: cuModuleLoadData gives CUDA_ERROR_NO_BINARY_FOR_GPU (209), and cuMemGetHandleForAddressRange
  * CUDA_ERROR_NOT_SUPPORTED (801). The calls of virtual memory management and of memory pools are not here; memory such
  * as they give is, by weft_emulated_map().

@@ -88,10 +88,11 @@ emu_result cuMemHostRegister_v2(void *base, size_t bytes, unsigned int flags)
         result = emu_fault_call_locked(EMU_FAULT_REGISTER, context->device);
     if (result == EMU_OK && emu_ranges_touches(&emu.registered, start, bytes))
         result = EMU_HOST_MEMORY_ALREADY_REGISTERED;
-    if (result == EMU_OK &&
-        !emu_ranges_add(
-            &emu.registered,
-            (struct emu_range){.start = start, .bytes = bytes, .device = context->device, .id = ++emu.next_id}))
+    if (result == EMU_OK && !emu_ranges_add(&emu.registered, (struct emu_range){.start = start,
+                                                                                .bytes = bytes,
+                                                                                .device = context->device,
+                                                                                .id = ++emu.next_id,
+                                                                                .flags = flags}))
         result = EMU_OUT_OF_MEMORY;
     if (result == EMU_OK)
         emu.registered_bytes += bytes;
@@ -121,6 +122,27 @@ emu_result cuMemHostUnregister(void *base)
             emu_ranges_remove(&emu.registered, range);
         }
     }
+    pthread_mutex_unlock(&emu.lock);
+    return result;
+}
+
+emu_result cuMemHostGetDevicePointer_v2(emu_pointer *address, void *base, unsigned int flags)
+{
+    struct CUctx_st *context;
+    const struct emu_range *range;
+    emu_result result = EMU_ENTER();
+
+    if (result != EMU_OK)
+        return result;
+    if (!address || flags != 0)
+        return EMU_INVALID_VALUE;
+    pthread_mutex_lock(&emu.lock);
+    result = emu_current_locked(&context);
+    range = emu_ranges_find(&emu.registered, (uintptr_t)base);
+    if (result == EMU_OK && !(range && (range->flags & EMU_REGISTER_MAPPED)))
+        result = EMU_INVALID_VALUE;
+    if (result == EMU_OK)
+        *address = (uintptr_t)base;
     pthread_mutex_unlock(&emu.lock);
     return result;
 }

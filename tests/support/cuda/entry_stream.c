@@ -128,11 +128,21 @@ emu_result cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *even
     return result;
 }
 
+/* Whether a device can read the word there: its own memory, or registered memory that was mapped for devices. */
+static bool is_readable_locked(emu_pointer address)
+{
+    const struct emu_range *range = emu_ranges_find(&emu.registered, (uintptr_t)address);
+    int place;
+
+    if (!emu_memory_place_locked((uintptr_t)address, sizeof(uint32_t), &place) || place == EMU_NOWHERE)
+        return false;
+    return place != EMU_HOST || (range && (range->flags & EMU_REGISTER_MAPPED));
+}
+
 emu_result cuStreamWaitValue32_v2(struct CUstream_st *stream, emu_pointer address, uint32_t value, unsigned int flags)
 {
     struct CUstream_st *into;
     struct emu_op *op = NULL;
-    int place;
     emu_result result = EMU_ENTER();
 
     if (result != EMU_OK)
@@ -141,8 +151,7 @@ emu_result cuStreamWaitValue32_v2(struct CUstream_st *stream, emu_pointer addres
         return EMU_INVALID_VALUE;
     pthread_mutex_lock(&emu.lock);
     result = emu_stream_of_locked(stream, &into);
-    if (result == EMU_OK &&
-        (!emu_memory_place_locked((uintptr_t)address, sizeof(value), &place) || place == EMU_NOWHERE))
+    if (result == EMU_OK && !is_readable_locked(address))
         result = EMU_INVALID_VALUE;
     if (result == EMU_OK) {
         op = emu_op_take_locked();

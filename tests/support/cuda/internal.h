@@ -29,8 +29,9 @@ enum emu_way { EMU_OUT, EMU_IN, EMU_PEER, EMU_WAYS };
 struct emu_range {
     uintptr_t start;
     size_t bytes;
-    int device;  /* whose memory, or whose context registered it */
-    uint64_t id; /* never used again */
+    int device;         /* whose memory, or whose context registered it */
+    uint64_t id;        /* never used again */
+    unsigned int flags; /* of a registration */
     /* The reservation that a mapping is in; 0: it is an allocation, or registered. */
     uintptr_t reserved;
     size_t reserved_bytes;

@@ -48,6 +48,7 @@ static const struct symbol {
     {"cuMemFree", 3020, (void *)cuMemFree_v2, false},
     {"cuMemHostRegister", 6050, (void *)cuMemHostRegister_v2, false},
     {"cuMemHostUnregister", 4000, (void *)cuMemHostUnregister, false},
+    {"cuMemHostGetDevicePointer", 3020, (void *)cuMemHostGetDevicePointer_v2, false},
     {"cuMemGetAddressRange", 3020, (void *)cuMemGetAddressRange_v2, false},
     {"cuMemGetHandleForAddressRange", 11070, (void *)cuMemGetHandleForAddressRange, true},
     {"cuPointerGetAttribute", 4000, (void *)cuPointerGetAttribute, false},

@@ -254,7 +254,7 @@ int standin_mover_start(struct nccl_comm *comm)
     memset(page, 0, 4096);
     comm->flag = page;
     cuCtxPushCurrent_v2(comm->context);
-    if (cuStreamCreate(&comm->stream, 1) != EMU_OK || cuMemHostRegister_v2(page, 4096, 0) != EMU_OK)
+    if (cuStreamCreate(&comm->stream, 1) != EMU_OK || cuMemHostRegister_v2(page, 4096, EMU_REGISTER_MAPPED) != EMU_OK)
         comm->stream = NULL;
     cuCtxPopCurrent_v2(&(struct CUctx_st *){NULL});
     if (!comm->stream)
