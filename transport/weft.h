@@ -347,7 +347,8 @@ enum weft_flags {
     WEFT_NOTIFY = 1u << 1,  /* write, read: the peer gets the notification of the options once it is done */
     /* The operation takes its place in the order of the options' stream: its memory, which must be a GPU's, is not
      * touched before the work that is in the stream now has been done, and work put to the stream after the call waits
-     * for the operation's end, also where that is an error. Nothing waits in the call, nor does a processor. */
+     * for the operation's end, also where that is an error. Nothing waits in the call, nor does a processor. A stream
+     * that is being captured into a graph is refused: -ENOTSUP. */
     WEFT_ON_STREAM = 1u << 2,
 };
 

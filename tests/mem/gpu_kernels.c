@@ -164,6 +164,7 @@ static void measure(uint64_t bytes)
 
 int main(void)
 {
+    struct wf_cuda_visit visit;
     struct wf_status status = {0};
 
     if (wf_memory_cuda.open(NULL, &memory, &status)) {
@@ -176,13 +177,13 @@ int main(void)
     }
     device = &memory->devices[0];
     api = &memory->driver.api;
-    must(wf_cuda_enter(memory, device), "cuCtxPushCurrent");
+    must(wf_cuda_enter(memory, device, &visit), "cuCtxPushCurrent");
     if (!device->kernels.module) {
         char text[WF_CUDA_ERROR_TEXT];
         struct wf_cuda_kernels kernels;
         printf("skipped: no kernels for %s: %s\n", device->info.name,
                wf_cuda_error(api, wf_cuda_kernels_load(api, &kernels), text));
-        wf_cuda_leave(memory);
+        wf_cuda_leave(memory, &visit);
         wf_memory_cuda.close(memory);
         return 77;
     }
@@ -202,7 +203,7 @@ int main(void)
     (void)api->cuMemFree(from);
     (void)api->cuMemFree(to);
     (void)api->cuMemFree(table);
-    wf_cuda_leave(memory);
+    wf_cuda_leave(memory, &visit);
     wf_memory_cuda.close(memory);
     free(here);
     free(there);

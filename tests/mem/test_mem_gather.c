@@ -275,13 +275,14 @@ static void copes_without(void **state)
     struct wf_cuda_kernels kernels = {0};
     struct wf_cuda_api none = real;
     struct wf_cuda_device *device = &memory->devices[0];
+    struct wf_cuda_visit visit;
 
     (void)state;
     none.cuLaunchKernel = NULL;
     assert_int_equal(wf_cuda_kernels_load(&none, &kernels), WF_CU_NOT_SUPPORTED);
-    assert_int_equal(wf_cuda_enter(memory, device), 0);
+    assert_int_equal(wf_cuda_enter(memory, device, &visit), 0);
     assert_int_equal(wf_cuda_kernels_load(&real, &kernels), 209);
-    wf_cuda_leave(memory);
+    wf_cuda_leave(memory, &visit);
     assert_null(kernels.module);
 }
 

@@ -31,6 +31,10 @@
     X(cuStreamSynchronize, 2000, cuStreamSynchronize)                                                                  \
     X(cuStreamWaitEvent, 3020, cuStreamWaitEvent)                                                                      \
     X(cuStreamWaitValue32, 11070, cuStreamWaitValue32_v2)                                                              \
+    X(cuThreadExchangeStreamCaptureMode, 10010, cuThreadExchangeStreamCaptureMode)                                     \
+    X(cuStreamIsCapturing, 10000, cuStreamIsCapturing)                                                                 \
+    X(cuStreamBeginCapture, 10010, cuStreamBeginCapture_v2)                                                            \
+    X(cuStreamEndCapture, 10000, cuStreamEndCapture)                                                                   \
     X(cuEventCreate, 2000, cuEventCreate)                                                                              \
     X(cuEventDestroy, 4000, cuEventDestroy_v2)                                                                         \
     X(cuEventRecord, 2000, cuEventRecord)                                                                              \

@@ -35,8 +35,9 @@ struct wf_turn {
 /* `flags`: room for WF_TURNS words of pinned memory. -ENOMEM. */
 int wf_turns_init(struct wf_device *device, uint32_t *flags, struct wf_status *status);
 
-/* Takes a place in the stream. No lock. -EINVAL: not memory of a device; -EAGAIN: too many; -EIO, -ENODEV. The turn's
- * `refusal` is -ENOTSUP where the device cannot wait for a flag: then it is to be dropped. */
+/* Takes a place in the stream. No lock. -EINVAL: not memory of a device; -EAGAIN: too many; -ENOTSUP: the stream is
+ * being captured into a graph, or waits cannot be put to any; -EIO, -ENODEV. The turn's `refusal` is -ENOTSUP where the
+ * device cannot wait for a flag: then it is to be dropped. */
 int wf_turn_take(struct wf_device *device, void *stream, struct wf_turn **out);
 
 /* --- with the session's lock held --- */

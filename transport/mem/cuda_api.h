@@ -31,6 +31,7 @@ enum {
     WF_CU_NOT_READY = 600,
     WF_CU_ALREADY_REGISTERED = 712,
     WF_CU_NOT_SUPPORTED = 801,
+    WF_CU_CAPTURE_IMPLICIT = 906, /* the default stream cannot be used while one that heeds it is captured */
 };
 
 enum {
@@ -41,6 +42,8 @@ enum {
     WF_CU_WAIT_VALUE_GEQ = 0,  /* cyclic: the signed difference is not negative */
     WF_CU_HANDLE_DMA_BUF_FD = 1,
     WF_CU_ACCESS_ORDER_STREAM = 1,
+    WF_CU_CAPTURE_RELAXED = 2,     /* a thread's mode: captures of others are not its business */
+    WF_CU_CAPTURE_STATUS_NONE = 0, /* a stream's state */
 };
 
 /* Attributes of a device (cuDeviceGetAttribute). */
@@ -88,6 +91,8 @@ struct wf_cu_copy_attributes {
     X(cuStreamSynchronize, 2000, REQUIRED, (wf_cu_stream stream))                                                      \
     X(cuStreamWaitValue32, 11070, OPTIONAL,                                                                            \
       (wf_cu_stream stream, wf_cu_memory address, uint32_t value, unsigned int flags))                                 \
+    X(cuStreamIsCapturing, 10000, REQUIRED, (wf_cu_stream stream, unsigned int *state))                                \
+    X(cuThreadExchangeStreamCaptureMode, 10010, REQUIRED, (unsigned int *mode))                                        \
     X(cuEventCreate, 2000, REQUIRED, (wf_cu_event * event, unsigned int flags))                                        \
     X(cuEventDestroy, 4000, REQUIRED, (wf_cu_event event))                                                             \
     X(cuEventRecord, 2000, REQUIRED, (wf_cu_event event, wf_cu_stream stream))                                         \

@@ -8,7 +8,8 @@
  * Contract:
  *   - `open` may wait (loading a driver takes up to a second), and so may what its comment says; nothing else does.
  *   - Any thread may call; calls about one copy come one after another. No call takes a lock of the caller's.
- *   - The calling thread's state is left as it was found (a current CUDA context is put back).
+ *   - The calling thread's state is left as it was found (a current CUDA context is put back), and so is what the
+ *     program does with the driver beside us: a graph that it captures is not spoilt.
  *   - 0 or a negative errno, with one line for a person in `status` where there is one. -EIO: the device failed;
  *     -ENODEV: it is lost, or this process has broken what it has of it, and whatever else is asked of it fails the
  * same way.
@@ -104,7 +105,8 @@ struct wf_memory_ops {
     /*
      * Starts `copy` of `count` pieces; with `more`, further calls for the same copy follow at once, and it is the last
      * that counts. Pieces are read during the call only. Copies of one device and way may run at the same time. On an
-     * error nothing of the whole copy is under way any more, and it is not asked for again.
+     * error nothing of the whole copy is under way any more, and it is not asked for again. -ENOTSUP: a mark, and the
+     * stream is being captured into a graph.
      */
     int (*copy_start)(struct wf_memory *memory, struct wf_copy *copy, const struct wf_copy_piece *pieces, int count,
                       bool more);

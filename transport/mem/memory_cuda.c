@@ -88,9 +88,11 @@ static int cuda_open(void *host, struct wf_memory **out, struct wf_status *statu
 /* From the context's point of view: whatever happened to the device, its part of the driver is let go. */
 static void let_go(struct wf_memory *memory, struct wf_cuda_device *device)
 {
-    if (!wf_cuda_enter(memory, device)) {
+    struct wf_cuda_visit visit;
+
+    if (!wf_cuda_enter(memory, device, &visit)) {
         wf_cuda_device_stop(memory, device);
-        wf_cuda_leave(memory);
+        wf_cuda_leave(memory, &visit);
     }
     free(device->events); /* where the context could not be entered, its events are gone with it */
     device->events = NULL;
@@ -144,14 +146,15 @@ static int refuse(struct wf_memory *memory, const struct wf_cuda_device *device,
 static int start(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_status *status)
 {
     wf_cu_result result = memory->driver.api.cuDevicePrimaryCtxRetain(&device->context, device->handle);
+    struct wf_cuda_visit visit;
     int code;
 
     if (result)
         return refuse(memory, device, "cuDevicePrimaryCtxRetain", result, status);
-    result = wf_cuda_enter(memory, device);
+    result = wf_cuda_enter(memory, device, &visit);
     if (!result) {
         result = wf_cuda_device_start(memory, device);
-        wf_cuda_leave(memory);
+        wf_cuda_leave(memory, &visit);
     }
     if (!result)
         return 0;

@@ -1,7 +1,8 @@
 /*
  * memory_cuda.h: what the files memory_cuda*.c share. Nobody else includes it.
  *
- *     the current context of a thread that calls is, after each call, what it was before
+ *     the current context of a thread that calls, and how it heeds graphs that are captured, are after each call what
+ *     they were before
  *
  * so driver calls stand between wf_cuda_enter() and wf_cuda_leave(). No call on the way of a copy waits for a device.
  */
@@ -76,10 +77,15 @@ struct wf_cuda_device *wf_cuda_in_use(struct wf_memory *memory, int device);
 /* Any device in use that is not lost; NULL. */
 struct wf_cuda_device *wf_cuda_any(struct wf_memory *memory);
 
+/* What a thread had before it came to a device. */
+struct wf_cuda_visit {
+    unsigned int capture;
+};
+
 /* Makes the device's context current for this thread. What fails here fails for good: the device is lost from then on.
  */
-wf_cu_result wf_cuda_enter(struct wf_memory *memory, struct wf_cuda_device *device);
-void wf_cuda_leave(struct wf_memory *memory);
+wf_cu_result wf_cuda_enter(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_cuda_visit *visit);
+void wf_cuda_leave(struct wf_memory *memory, struct wf_cuda_visit *visit);
 
 /* What a call's error means: -ENODEV (from now on the device is lost) or -EIO. Within enter and leave. Sets `why`. */
 int wf_cuda_fault(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_result result);

@@ -236,26 +236,38 @@ static int start_pieces(struct wf_memory *memory, struct wf_cuda_device *device,
     return record(memory, device, copy, device->lanes[copy->way][copy->token & LANE].stream);
 }
 
+/* What is put into such a stream is not done now, but whenever its graph is launched. */
+static bool is_captured(const struct wf_cuda_api *api, wf_cu_stream stream)
+{
+    unsigned int state = WF_CU_CAPTURE_STATUS_NONE;
+    wf_cu_result result = api->cuStreamIsCapturing(stream, &state);
+
+    return result == WF_CU_CAPTURE_IMPLICIT || state != WF_CU_CAPTURE_STATUS_NONE;
+}
+
 int wf_cuda_copy_start(struct wf_memory *memory, struct wf_copy *copy, const struct wf_copy_piece *pieces, int count,
                        bool more)
 {
     struct wf_cuda_device *device = wf_cuda_in_use(memory, copy->device);
     struct wf_cuda_device *peer = device;
+    struct wf_cuda_visit visit;
     int code;
 
     if (copy->way == WF_COPY_PEER)
         peer = wf_cuda_in_use(memory, copy->to_device);
     if (!device || !peer || (!is_memory(copy->way) && copy->way != WF_COPY_MARK))
         return -EINVAL;
-    if (atomic_load(&device->lost) || atomic_load(&peer->lost) || wf_cuda_enter(memory, device)) {
+    if (atomic_load(&device->lost) || atomic_load(&peer->lost) || wf_cuda_enter(memory, device, &visit)) {
         forget(device, copy);
         return -ENODEV;
     }
-    if (copy->way == WF_COPY_MARK)
-        code = record(memory, device, copy, copy->stream);
-    else
+    if (copy->way != WF_COPY_MARK)
         code = start_pieces(memory, device, peer, copy, pieces, count, more);
-    wf_cuda_leave(memory);
+    else if (is_captured(&memory->driver.api, copy->stream))
+        code = -ENOTSUP;
+    else
+        code = record(memory, device, copy, copy->stream);
+    wf_cuda_leave(memory, &visit);
     return code;
 }
 
@@ -264,19 +276,20 @@ int wf_cuda_copy_start(struct wf_memory *memory, struct wf_copy *copy, const str
 int wf_cuda_copy_done(struct wf_memory *memory, struct wf_copy *copy)
 {
     struct wf_cuda_device *device = wf_cuda_in_use(memory, copy->device);
+    struct wf_cuda_visit visit;
     wf_cu_result result;
     int code;
 
     if (!device || !(copy->token & RECORDED))
         return -EINVAL;
     /* A lost device writes nowhere any more, and its events will never say so. */
-    if (atomic_load(&device->lost) || wf_cuda_enter(memory, device)) {
+    if (atomic_load(&device->lost) || wf_cuda_enter(memory, device, &visit)) {
         forget(device, copy);
         return -ENODEV;
     }
     result = memory->driver.api.cuEventQuery(copy->event);
     code = result == WF_CU_SUCCESS ? 1 : result == WF_CU_NOT_READY ? 0 : wf_cuda_fault(memory, device, result);
-    wf_cuda_leave(memory);
+    wf_cuda_leave(memory, &visit);
     if (code == 1 && copy->token & FAILED)
         code = -EIO;
     if (code)
@@ -288,6 +301,7 @@ int wf_cuda_hold(struct wf_memory *memory, int index, void *stream, const uint32
 {
     const struct wf_cuda_api *api = &memory->driver.api;
     struct wf_cuda_device *device = wf_cuda_in_use(memory, index);
+    struct wf_cuda_visit visit;
     wf_cu_memory address = 0;
     wf_cu_result result;
     int code = 0;
@@ -296,7 +310,7 @@ int wf_cuda_hold(struct wf_memory *memory, int index, void *stream, const uint32
         return -EINVAL;
     if (!api->cuStreamWaitValue32)
         return -ENOTSUP;
-    if (atomic_load(&device->lost) || wf_cuda_enter(memory, device))
+    if (atomic_load(&device->lost) || wf_cuda_enter(memory, device, &visit))
         return -ENODEV;
     /* Pinned memory may have another address for devices than for the processor, or none: an invalid value. */
     result = api->cuMemHostGetDevicePointer(&address, (void *)(uintptr_t)flag, 0);
@@ -308,7 +322,7 @@ int wf_cuda_hold(struct wf_memory *memory, int index, void *stream, const uint32
         code = -ENOTSUP;
     else if (result)
         code = wf_cuda_fault(memory, device, result);
-    wf_cuda_leave(memory);
+    wf_cuda_leave(memory, &visit);
     return code;
 }
 
@@ -328,6 +342,7 @@ int wf_cuda_copy_now(struct wf_memory *memory, void *to, const void *from, uint6
     struct wf_copy_piece piece = {.to = to, .from = from, .bytes = bytes};
     struct wf_memory_place target, source;
     struct wf_cuda_device *device, *peer;
+    struct wf_cuda_visit visit;
     wf_cu_result result;
     enum wf_copy_way way;
     int code = wf_cuda_locate(memory, to, bytes, &target, status);
@@ -345,7 +360,7 @@ int wf_cuda_copy_now(struct wf_memory *memory, void *to, const void *from, uint6
     peer = way == WF_COPY_PEER ? wf_cuda_in_use(memory, target.device) : device;
     if (!device || !peer)
         return wf_fail(status, -EINVAL, "GPU %d is not in use", device ? target.device : source.device);
-    if (atomic_load(&device->lost) || wf_cuda_enter(memory, device))
+    if (atomic_load(&device->lost) || wf_cuda_enter(memory, device, &visit))
         return wf_fail(status, -ENODEV, "GPU %d cannot be used any more: %s", device->info.index,
                        atomic_load(&device->why));
     result = copy_and_wait(&memory->driver.api, device, peer, way, &piece);
@@ -354,6 +369,6 @@ int wf_cuda_copy_now(struct wf_memory *memory, void *to, const void *from, uint6
         wf_fail(status, code, "GPU %d: copying %llu bytes: %s", device->info.index, (unsigned long long)bytes,
                 atomic_load(&device->why));
     }
-    wf_cuda_leave(memory);
+    wf_cuda_leave(memory, &visit);
     return code;
 }

@@ -106,20 +106,27 @@ int wf_cuda_fault(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu
     return -EIO;
 }
 
-wf_cu_result wf_cuda_enter(struct wf_memory *memory, struct wf_cuda_device *device)
+wf_cu_result wf_cuda_enter(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_cuda_visit *visit)
 {
     wf_cu_result result = memory->driver.api.cuCtxPushCurrent(device->context);
 
     /* Someone destroyed the context, or the driver is going away with the process. */
-    if (result)
+    if (result) {
         lose(memory, device, result);
-    return result;
+        return result;
+    }
+    /* While a stream is captured into a graph, other threads are refused even to ask for an event, and spoil the
+     * capture by trying. Nothing of ours is about a graph. */
+    visit->capture = WF_CU_CAPTURE_RELAXED;
+    (void)memory->driver.api.cuThreadExchangeStreamCaptureMode(&visit->capture);
+    return WF_CU_SUCCESS;
 }
 
-void wf_cuda_leave(struct wf_memory *memory)
+void wf_cuda_leave(struct wf_memory *memory, struct wf_cuda_visit *visit)
 {
     wf_cu_context context;
 
+    (void)memory->driver.api.cuThreadExchangeStreamCaptureMode(&visit->capture);
     (void)memory->driver.api.cuCtxPopCurrent(&context);
 }
 

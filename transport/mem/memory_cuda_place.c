@@ -62,7 +62,7 @@ static struct extent extent_of(struct wf_memory *memory, uint64_t where, const s
     wf_cu_result result = api->cuMemGetAddressRange(&base, &bytes, where);
 
     if (entered)
-        wf_cuda_leave(memory);
+        (void)api->cuCtxPopCurrent(&context);
     if (result)
         result = api->cuPointerGetAttributes(sizeof(questions) / sizeof(*questions), questions, answers, where);
     if (result || where < base || where - base >= bytes)
@@ -149,7 +149,8 @@ int wf_cuda_locate(struct wf_memory *memory, const void *base, uint64_t length, 
 /* --- device memory --- */
 
 /* The device, entered; NULL: `*code` says why not, and so does `status`. */
-static struct wf_cuda_device *enter(struct wf_memory *memory, int index, int *code, struct wf_status *status)
+static struct wf_cuda_device *enter(struct wf_memory *memory, int index, struct wf_cuda_visit *visit, int *code,
+                                    struct wf_status *status)
 {
     struct wf_cuda_device *device = wf_cuda_in_use(memory, index);
 
@@ -157,7 +158,7 @@ static struct wf_cuda_device *enter(struct wf_memory *memory, int index, int *co
         *code = wf_fail(status, -EINVAL, "GPU %d is not in use", index);
         return NULL;
     }
-    if (atomic_load(&device->lost) || wf_cuda_enter(memory, device)) {
+    if (atomic_load(&device->lost) || wf_cuda_enter(memory, device, visit)) {
         *code = wf_fail(status, -ENODEV, "GPU %d cannot be used any more: %s", index, atomic_load(&device->why));
         return NULL;
     }
@@ -166,8 +167,9 @@ static struct wf_cuda_device *enter(struct wf_memory *memory, int index, int *co
 
 int wf_cuda_alloc(struct wf_memory *memory, int index, uint64_t bytes, void **out, struct wf_status *status)
 {
+    struct wf_cuda_visit visit;
     int code = 0;
-    struct wf_cuda_device *device = enter(memory, index, &code, status);
+    struct wf_cuda_device *device = enter(memory, index, &visit, &code, status);
     wf_cu_memory base = 0;
     wf_cu_result result;
 
@@ -182,7 +184,7 @@ int wf_cuda_alloc(struct wf_memory *memory, int index, uint64_t bytes, void **ou
     else if (result)
         code = wf_fail(status, wf_cuda_fault(memory, device, result), "GPU %d: allocating %" PRIu64 " bytes: %s", index,
                        bytes, wf_cuda_words(memory, result));
-    wf_cuda_leave(memory);
+    wf_cuda_leave(memory, &visit);
     if (code)
         return code;
     *out = (void *)(uintptr_t)base;
@@ -191,13 +193,14 @@ int wf_cuda_alloc(struct wf_memory *memory, int index, uint64_t bytes, void **ou
 
 void wf_cuda_free(struct wf_memory *memory, int index, void *base)
 {
+    struct wf_cuda_visit visit;
     int code;
-    struct wf_cuda_device *device = base ? enter(memory, index, &code, NULL) : NULL;
+    struct wf_cuda_device *device = base ? enter(memory, index, &visit, &code, NULL) : NULL;
 
     if (!device)
         return; /* what a lost device had is gone */
     (void)memory->driver.api.cuMemFree((uintptr_t)base);
-    wf_cuda_leave(memory);
+    wf_cuda_leave(memory, &visit);
 }
 
 /* --- pinned host memory --- */
@@ -226,12 +229,13 @@ static int refuse_pin(struct wf_memory *memory, const void *base, uint64_t bytes
 int wf_cuda_pin(struct wf_memory *memory, void *base, uint64_t bytes, struct wf_status *status)
 {
     struct wf_cuda_device *device = wf_cuda_any(memory);
+    struct wf_cuda_visit visit;
     wf_cu_result result;
     int code = 0;
 
     /* Pinned memory belongs to a context, and is portable to all others; so any will do. Mapped, because streams may
      * wait for words in it: only then has a device an address for them. */
-    if (!device || wf_cuda_enter(memory, device))
+    if (!device || wf_cuda_enter(memory, device, &visit))
         return wf_fail(status, -ENODEV, "memory cannot be pinned: no GPU is in use, or none can be any more");
     result = memory->driver.api.cuMemHostRegister(base, bytes, WF_CU_REGISTER_PORTABLE | WF_CU_REGISTER_MAPPED);
     if (result) {
@@ -241,19 +245,20 @@ int wf_cuda_pin(struct wf_memory *memory, void *base, uint64_t bytes, struct wf_
             code = wf_fail(status, wf_cuda_fault(memory, device, result), "GPU %d: pinning host memory: %s",
                            device->info.index, wf_cuda_words(memory, result));
     }
-    wf_cuda_leave(memory);
+    wf_cuda_leave(memory, &visit);
     return code;
 }
 
 void wf_cuda_unpin(struct wf_memory *memory, void *base)
 {
     struct wf_cuda_device *device = wf_cuda_any(memory);
+    struct wf_cuda_visit visit;
 
     /* Where each is lost, the registration goes with the contexts. */
-    if (!device || wf_cuda_enter(memory, device))
+    if (!device || wf_cuda_enter(memory, device, &visit))
         return;
     (void)memory->driver.api.cuMemHostUnregister(base);
-    wf_cuda_leave(memory);
+    wf_cuda_leave(memory, &visit);
 }
 
 /* --- dma-buf --- */
@@ -265,8 +270,9 @@ int wf_cuda_export_dmabuf(struct wf_memory *memory, int index, const void *base,
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t start = (uintptr_t)base / page * page;
     uint64_t end = ((uintptr_t)base + bytes + page - 1) / page * page;
+    struct wf_cuda_visit visit;
     int code = 0, able = 0, made = -1;
-    struct wf_cuda_device *device = enter(memory, index, &code, status);
+    struct wf_cuda_device *device = enter(memory, index, &visit, &code, status);
     wf_cu_result result = WF_CU_SUCCESS;
 
     if (!device)
@@ -282,7 +288,7 @@ int wf_cuda_export_dmabuf(struct wf_memory *memory, int index, const void *base,
         code =
             wf_fail(status, wf_cuda_fault(memory, device, result), "GPU %d: a dma-buf of %" PRIu64 " bytes at %p: %s",
                     index, bytes, base, wf_cuda_words(memory, result));
-    wf_cuda_leave(memory);
+    wf_cuda_leave(memory, &visit);
     if (code)
         return code;
     *fd = made;

@@ -186,6 +186,8 @@ emu_result cuCtxSynchronize(void)
         return result;
     pthread_mutex_lock(&emu.lock);
     result = emu_current_locked(&context);
+    if (result == EMU_OK)
+        result = emu_capture_unsafe_locked();
     if (result == EMU_OK) {
         emu.synchronised++;
         result = emu_device_wait_locked(&emu.devices[context->device]);

@@ -14,6 +14,7 @@
 struct CUctx_st;
 struct CUevent_st;
 struct CUfunc_st;
+struct CUgraph_st;
 struct CUmemcpyAttributes_st;
 struct CUmod_st;
 struct CUstream_st;
@@ -42,8 +43,16 @@ enum {
     EMU_HOST_MEMORY_NOT_REGISTERED = 713,
     EMU_LAUNCH_FAILED = 719,
     EMU_NOT_SUPPORTED = 801,
+    EMU_STREAM_CAPTURE_UNSUPPORTED = 900,
+    EMU_STREAM_CAPTURE_INVALIDATED = 901,
+    EMU_STREAM_CAPTURE_IMPLICIT = 906,
+    EMU_CAPTURED_EVENT = 907,
     EMU_UNKNOWN = 999,
 };
+
+/* A thread's mode, and a stream's state. */
+enum { EMU_CAPTURE_GLOBAL = 0, EMU_CAPTURE_THREAD_LOCAL = 1, EMU_CAPTURE_RELAXED = 2 };
+enum { EMU_CAPTURE_NONE = 0, EMU_CAPTURE_ACTIVE = 1, EMU_CAPTURE_INVALIDATED = 2 };
 
 enum {
     EMU_MEMORYTYPE_HOST = 1,
@@ -121,6 +130,10 @@ EMU_API emu_result cuStreamSynchronize(struct CUstream_st *stream);
 EMU_API emu_result cuStreamWaitEvent(struct CUstream_st *stream, struct CUevent_st *event, unsigned int flags);
 EMU_API emu_result cuStreamWaitValue32_v2(struct CUstream_st *stream, emu_pointer address, uint32_t value,
                                           unsigned int flags);
+EMU_API emu_result cuThreadExchangeStreamCaptureMode(unsigned int *wanted);
+EMU_API emu_result cuStreamIsCapturing(struct CUstream_st *stream, unsigned int *state);
+EMU_API emu_result cuStreamBeginCapture_v2(struct CUstream_st *stream, unsigned int wanted);
+EMU_API emu_result cuStreamEndCapture(struct CUstream_st *stream, struct CUgraph_st **graph);
 EMU_API emu_result cuEventCreate(struct CUevent_st **event, unsigned int flags);
 EMU_API emu_result cuEventDestroy_v2(struct CUevent_st *event);
 EMU_API emu_result cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream);

@@ -33,6 +33,8 @@
  * A stream waits for a word of registered host memory only where that was mapped for devices, too
  * (CU_MEMHOSTREGISTER_DEVICEMAP).
  *
+ * Streams can be captured into graphs that nobody ever sees (capture.c): for what a capture forbids to others.
+ *
  * There is no kernel: cuModuleLoadData gives CUDA_ERROR_NO_BINARY_FOR_GPU (209), and cuMemGetHandleForAddressRange
  * CUDA_ERROR_NOT_SUPPORTED (801). The calls of virtual memory management and of memory pools are not here; memory such
  * as they give is, by weft_emulated_map().

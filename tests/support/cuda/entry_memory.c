@@ -17,6 +17,8 @@ emu_result cuMemAlloc_v2(emu_pointer *address, size_t bytes)
     pthread_mutex_lock(&emu.lock);
     result = emu_current_locked(&context);
     if (result == EMU_OK)
+        result = emu_capture_unsafe_locked();
+    if (result == EMU_OK)
         result = emu_fault_call_locked(EMU_FAULT_ALLOC, context->device);
     if (result == EMU_OK)
         result = emu_memory_alloc_locked(&emu.devices[context->device], bytes, &at);
@@ -56,7 +58,9 @@ emu_result cuMemFree_v2(emu_pointer address)
     if (result != EMU_OK || address == 0)
         return result;
     pthread_mutex_lock(&emu.lock);
-    result = free_locked(address);
+    result = emu_capture_unsafe_locked();
+    if (result == EMU_OK)
+        result = free_locked(address);
     pthread_mutex_unlock(&emu.lock);
     return result;
 }
@@ -85,6 +89,8 @@ emu_result cuMemHostRegister_v2(void *base, size_t bytes, unsigned int flags)
     pthread_mutex_lock(&emu.lock);
     result = emu_current_locked(&context);
     if (result == EMU_OK)
+        result = emu_capture_unsafe_locked();
+    if (result == EMU_OK)
         result = emu_fault_call_locked(EMU_FAULT_REGISTER, context->device);
     if (result == EMU_OK && emu_ranges_touches(&emu.registered, start, bytes))
         result = EMU_HOST_MEMORY_ALREADY_REGISTERED;
@@ -110,6 +116,8 @@ emu_result cuMemHostUnregister(void *base)
         return result;
     pthread_mutex_lock(&emu.lock);
     result = emu_current_locked(&context);
+    if (result == EMU_OK)
+        result = emu_capture_unsafe_locked();
     range = emu_ranges_find(&emu.registered, (uintptr_t)base);
     if (result == EMU_OK && (!range || range->start != (uintptr_t)base))
         result = EMU_HOST_MEMORY_NOT_REGISTERED;

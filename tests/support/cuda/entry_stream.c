@@ -4,6 +4,7 @@
 emu_result cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
 {
     struct CUstream_st *into;
+    bool captured = false;
     emu_result result = EMU_ENTER();
 
     if (result != EMU_OK)
@@ -12,8 +13,12 @@ emu_result cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
     result = emu_stream_of_locked(stream, &into);
     if (result == EMU_OK && (!emu_event_valid_locked(event) || event->context != into->context))
         result = EMU_INVALID_HANDLE;
-    struct emu_op *op = result == EMU_OK ? emu_op_take_locked() : NULL;
-    if (result == EMU_OK && !op)
+    if (result == EMU_OK)
+        result = emu_capture_takes_locked(into, &captured);
+    if (result == EMU_OK)
+        event->captured = captured;
+    struct emu_op *op = result == EMU_OK && !captured ? emu_op_take_locked() : NULL;
+    if (result == EMU_OK && !captured && !op)
         result = EMU_OUT_OF_MEMORY;
     if (op) {
         op->kind = EMU_RECORD;
@@ -33,6 +38,8 @@ static emu_result state_locked(const struct CUevent_st *event)
 
     if (!emu_event_valid_locked(event))
         return EMU_INVALID_HANDLE;
+    if (event->captured)
+        return EMU_CAPTURED_EVENT;
     if (event->life != event->context->life)
         return EMU_CONTEXT_IS_DESTROYED;
     result = emu_context_error_locked(event->context);
@@ -48,7 +55,9 @@ emu_result cuEventQuery(struct CUevent_st *event)
     if (result != EMU_OK)
         return result;
     pthread_mutex_lock(&emu.lock);
-    result = state_locked(event);
+    result = emu_capture_unsafe_locked();
+    if (result == EMU_OK)
+        result = state_locked(event);
     pthread_mutex_unlock(&emu.lock);
     return result;
 }
@@ -61,8 +70,13 @@ emu_result cuEventSynchronize(struct CUevent_st *event)
         return result;
     pthread_mutex_lock(&emu.lock);
     emu.synchronised++;
-    while ((result = state_locked(event)) == EMU_NOT_READY)
+    result = emu_capture_unsafe_locked();
+    while (result == EMU_OK || result == EMU_NOT_READY) {
+        result = state_locked(event);
+        if (result != EMU_NOT_READY)
+            break;
         pthread_cond_wait(&emu.changed, &emu.lock);
+    }
     pthread_mutex_unlock(&emu.lock);
     return result;
 }
@@ -76,6 +90,8 @@ emu_result cuStreamQuery(struct CUstream_st *stream)
         return result;
     pthread_mutex_lock(&emu.lock);
     result = emu_stream_of_locked(stream, &of);
+    if (result == EMU_OK)
+        result = emu_capture_unsafe_locked();
     if (result == EMU_OK && of->head)
         result = EMU_NOT_READY;
     pthread_mutex_unlock(&emu.lock);
@@ -91,6 +107,8 @@ emu_result cuStreamSynchronize(struct CUstream_st *stream)
         return result;
     pthread_mutex_lock(&emu.lock);
     result = emu_stream_of_locked(stream, &of);
+    if (result == EMU_OK)
+        result = emu_capture_unsafe_locked();
     if (result == EMU_OK) {
         emu.synchronised++;
         result = emu_stream_wait_locked(of, of->last);
@@ -143,6 +161,7 @@ emu_result cuStreamWaitValue32_v2(struct CUstream_st *stream, emu_pointer addres
 {
     struct CUstream_st *into;
     struct emu_op *op = NULL;
+    bool captured = false;
     emu_result result = EMU_ENTER();
 
     if (result != EMU_OK)
@@ -153,7 +172,9 @@ emu_result cuStreamWaitValue32_v2(struct CUstream_st *stream, emu_pointer addres
     result = emu_stream_of_locked(stream, &into);
     if (result == EMU_OK && !is_readable_locked(address))
         result = EMU_INVALID_VALUE;
-    if (result == EMU_OK) {
+    if (result == EMU_OK)
+        result = emu_capture_takes_locked(into, &captured);
+    if (result == EMU_OK && !captured) {
         op = emu_op_take_locked();
         result = op ? EMU_OK : EMU_OUT_OF_MEMORY;
     }

@@ -104,11 +104,12 @@ struct CUstream_st {
     struct CUctx_st *context;
     struct CUstream_st *next; /* in its context, then among the spare ones */
     struct emu_op *head, **tail;
-    uint64_t done;       /* sequence of its last operation that ended */
-    uint64_t last;       /* sequence of its last operation */
-    int64_t last_end_ns; /* when its last operation ended, by the book */
-    emu_result deferred; /* of a copy that failed alone; the next event or wait takes it */
-    bool destroyed;      /* goes with its last operation */
+    uint64_t done;        /* sequence of its last operation that ended */
+    uint64_t last;        /* sequence of its last operation */
+    int64_t last_end_ns;  /* when its last operation ended, by the book */
+    emu_result deferred;  /* of a copy that failed alone; the next event or wait takes it */
+    unsigned int capture; /* EMU_CAPTURE_NONE, ... */
+    bool destroyed;       /* goes with its last operation */
 };
 
 struct CUevent_st {
@@ -118,6 +119,7 @@ struct CUevent_st {
     uint64_t life;             /* of its context */
     uint64_t generation, done; /* of the last record, and of the last one that was carried out */
     emu_result result;         /* of that */
+    bool captured;             /* it was last recorded in a stream that is captured */
     int references;            /* operations that name it */
     bool destroyed;            /* goes with the last of them */
 };
@@ -168,6 +170,7 @@ struct emu_world {
     struct emu_device devices[EMU_DEVICES_MAX];
     struct emu_ranges registered;
     struct emu_op *spare_ops;
+    int captures; /* streams that are captured, and sound so far */
     uint64_t next_id;
     uint64_t copies[EMU_WAYS], bytes[EMU_WAYS], synchronised, operations, failed, pending, allocated, registered_bytes,
         streams, events;
@@ -251,6 +254,13 @@ emu_result emu_device_wait_locked(struct emu_device *device);
 void emu_host_wait_locked(uintptr_t start, size_t bytes);
 /* Streams and operations are taken away with their context. */
 void emu_context_empty_locked(struct CUctx_st *context);
+
+/* --- capture.c --- */
+
+/* EMU_OK, or why a call that may be unsafe is refused to this thread: a stream is captured, which is spoilt now. */
+emu_result emu_capture_unsafe_locked(void);
+/* `taken`: what is put into the stream goes into a graph, and is not done. Or an error: nothing can be put there. */
+emu_result emu_capture_takes_locked(const struct CUstream_st *stream, bool *taken);
 
 /* --- engine.c --- */
 

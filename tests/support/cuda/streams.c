@@ -27,6 +27,9 @@ static void bury_stream_locked(struct CUstream_st *stream)
 
     while (*link != stream)
         link = &(*link)->next;
+    if (stream->capture == EMU_CAPTURE_ACTIVE)
+        emu.captures--;
+    stream->capture = EMU_CAPTURE_NONE;
     *link = stream->next;
     stream->magic = 0;
     stream->next = NULL;

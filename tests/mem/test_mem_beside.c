@@ -1,0 +1,166 @@
+/*
+ * What the program does with its GPUs beside us, by the same contexts: graphs that it captures are not spoilt, and what
+ * it breaks is broken for as few as can be. On the emulated driver.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "mem/memory_cuda.h"
+
+#define SIZE 10000
+
+static struct wf_memory *memory;
+static const struct wf_cuda_api *api;
+static uint8_t *pages;
+
+/* What a program calls and we do not. */
+static struct {
+    __typeof__(cuStreamBeginCapture_v2) *begin_capture;
+    __typeof__(cuStreamEndCapture) *end_capture;
+    __typeof__(cuThreadExchangeStreamCaptureMode) *exchange_mode;
+} user;
+
+static void *look_up(void *library, const char *name)
+{
+    void *found = dlsym(library, name);
+
+    if (!found)
+        fail_msg("%s", dlerror());
+    return found;
+}
+
+static int set_up(void **state)
+{
+    void *library = dlopen(EMULATED_CUDA, RTLD_NOW | RTLD_LOCAL);
+
+    (void)state;
+    assert_non_null(library);
+    *(void **)&user.begin_capture = look_up(library, "cuStreamBeginCapture_v2");
+    *(void **)&user.end_capture = look_up(library, "cuStreamEndCapture");
+    *(void **)&user.exchange_mode = look_up(library, "cuThreadExchangeStreamCaptureMode");
+    assert_int_equal(wf_memory_cuda.open(NULL, &memory, NULL), 0);
+    api = &memory->driver.api;
+    assert_int_equal(wf_memory_cuda.use(memory, 0, NULL), 0);
+    pages = aligned_alloc(4096, 4 * 4096);
+    assert_non_null(pages);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    wf_memory_cuda.close(memory);
+    free(pages);
+    return 0;
+}
+
+/* A stream of the program's on a GPU that is in use. */
+static wf_cu_stream make_stream(int device, unsigned int flags)
+{
+    wf_cu_context context = memory->devices[device].context;
+    wf_cu_stream stream = NULL;
+
+    assert_int_equal(api->cuCtxPushCurrent(context), 0);
+    assert_int_equal(api->cuStreamCreate(&stream, flags), 0);
+    assert_int_equal(api->cuCtxPopCurrent(&context), 0);
+    return stream;
+}
+
+static int run(struct wf_copy *copy, void *to, const void *from, uint64_t bytes)
+{
+    struct wf_copy_piece piece = {.to = to, .from = from, .bytes = bytes};
+    int result = wf_memory_cuda.copy_start(memory, copy, &piece, copy->way == WF_COPY_MARK ? 0 : 1, false);
+
+    while (result == 0 && (result = wf_memory_cuda.copy_done(memory, copy)) == 0)
+        sched_yield();
+    return result;
+}
+
+static int run_way(enum wf_copy_way way, int device, void *to, const void *from)
+{
+    struct wf_copy copy = {.device = device, .to_device = device, .way = way};
+
+    return run(&copy, to, from, SIZE);
+}
+
+static void end_sound(wf_cu_stream stream)
+{
+    struct CUgraph_st *graph;
+
+    assert_int_equal(user.end_capture(stream, &graph), EMU_OK);
+}
+
+/* --- graphs --- */
+
+static void spoils_no_capture(void **state)
+{
+    wf_cu_stream captured = make_stream(0, WF_CU_STREAM_NON_BLOCKING), idle = make_stream(0, WF_CU_STREAM_NON_BLOCKING);
+    struct wf_copy mark = {.device = 0, .way = WF_COPY_MARK, .stream = idle};
+    uint8_t here[SIZE], image[SIZE];
+    unsigned int mode = EMU_CAPTURE_THREAD_LOCAL;
+    void *there = NULL, *more = NULL;
+
+    (void)state;
+    memset(image, 0x5C, SIZE);
+    assert_int_equal(wf_memory_cuda.alloc(memory, 0, SIZE, &there, NULL), 0);
+    assert_int_equal(user.begin_capture(captured, EMU_CAPTURE_GLOBAL), EMU_OK);
+    assert_int_equal(wf_memory_cuda.pin(memory, pages, 4096, NULL), 0);
+    assert_int_equal(run_way(WF_COPY_IN, 0, there, image), 1);
+    assert_int_equal(run_way(WF_COPY_OUT, 0, here, there), 1);
+    assert_int_equal(run(&mark, NULL, NULL, 0), 1);
+    assert_int_equal(wf_memory_cuda.alloc(memory, 0, SIZE, &more, NULL), 0);
+    assert_int_equal(wf_memory_cuda.copy_now(memory, more, there, SIZE, NULL), 0);
+    wf_memory_cuda.free(memory, 0, more);
+    wf_memory_cuda.unpin(memory, pages);
+    end_sound(captured);
+    assert_memory_equal(here, image, SIZE);
+
+    /* And the thread heeds captures as it did. */
+    assert_int_equal(user.exchange_mode(&mode), EMU_OK);
+    assert_int_equal(mode, EMU_CAPTURE_GLOBAL);
+    assert_int_equal(run_way(WF_COPY_OUT, 0, here, there), 1);
+    assert_int_equal(user.exchange_mode(&mode), EMU_OK);
+    assert_int_equal(mode, EMU_CAPTURE_THREAD_LOCAL);
+    wf_memory_cuda.free(memory, 0, there);
+    assert_int_equal(api->cuStreamDestroy(captured), 0);
+    assert_int_equal(api->cuStreamDestroy(idle), 0);
+}
+
+/* An operation in a graph would be done whenever that is launched, and never now. */
+static void takes_no_place_in_a_capture(void **state)
+{
+    wf_cu_stream captured = make_stream(0, 0);
+    struct wf_copy marks[] = {{.device = 0, .way = WF_COPY_MARK, .stream = captured},
+                              {.device = 0, .way = WF_COPY_MARK}}; /* the default stream, which heeds that one */
+
+    (void)state;
+    assert_int_equal(user.begin_capture(captured, EMU_CAPTURE_GLOBAL), EMU_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(run(&marks[i], NULL, NULL, 0), -ENOTSUP);
+        assert_true(marks[i].token == 0 && !marks[i].event);
+    }
+    end_sound(captured);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(run(&marks[i], NULL, NULL, 0), 1);
+    assert_int_equal(api->cuStreamDestroy(captured), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(spoils_no_capture, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(takes_no_place_in_a_capture, set_up, tear_down),
+    };
+
+    return cmocka_run_group_tests_name("beside the program's own work", tests, NULL, NULL);
+}
