@@ -89,6 +89,9 @@ void wf_cuda_leave(struct wf_memory *memory, struct wf_cuda_visit *visit);
 
 /* What a call's error means: -ENODEV (from now on the device is lost) or -EIO. Within enter and leave. Sets `why`. */
 int wf_cuda_fault(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_result result);
+/* The same of a call about two devices, which may be one: -ENODEV where either is lost. */
+int wf_cuda_fault_between(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_cuda_device *peer,
+                          wf_cu_result result);
 /* The words for an error; they stay as long as `memory`. */
 const char *wf_cuda_words(struct wf_memory *memory, wf_cu_result result);
 

@@ -185,10 +185,19 @@ static wf_cu_result queue_pieces(struct wf_memory *memory, struct wf_cuda_device
     return result;
 }
 
-/* Ends the copy with an error now: nothing of it is under way. Within enter and leave. */
+/* Within enter and leave. */
+static int fault(struct wf_memory *memory, struct wf_cuda_device *device, const struct wf_copy *copy,
+                 wf_cu_result result)
+{
+    bool two = copy->way == WF_COPY_PEER;
+
+    return wf_cuda_fault_between(memory, device, two ? wf_cuda_in_use(memory, copy->to_device) : device, result);
+}
+
+/* Ends the copy with an error now: nothing of it is under way. */
 static int fail_now(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_copy *copy, wf_cu_result result)
 {
-    int code = wf_cuda_fault(memory, device, result);
+    int code = fault(memory, device, copy, result);
 
     forget(device, copy);
     return code;
@@ -223,11 +232,13 @@ static int start_pieces(struct wf_memory *memory, struct wf_cuda_device *device,
         wf_cu_result result = queue_pieces(memory, device, peer, copy, pieces, count);
         if (result && !(copy->token & QUEUED))
             return fail_now(memory, device, copy, result);
-        /* The pieces before it are under way. The caller hears of the error when they no longer are. */
-        if (result && wf_cuda_fault(memory, device, result) == -ENODEV) {
+        if (result)
+            (void)fault(memory, device, copy, result);
+        if (result && atomic_load(&device->lost)) {
             forget(device, copy);
             return -ENODEV;
         }
+        /* The pieces before it are under way. The caller hears of the error when they no longer are. */
         if (result)
             copy->token |= FAILED;
     }
@@ -288,7 +299,7 @@ int wf_cuda_copy_done(struct wf_memory *memory, struct wf_copy *copy)
         return -ENODEV;
     }
     result = memory->driver.api.cuEventQuery(copy->event);
-    code = result == WF_CU_SUCCESS ? 1 : result == WF_CU_NOT_READY ? 0 : wf_cuda_fault(memory, device, result);
+    code = result == WF_CU_SUCCESS ? 1 : result == WF_CU_NOT_READY ? 0 : fault(memory, device, copy, result);
     wf_cuda_leave(memory, &visit);
     if (code == 1 && copy->token & FAILED)
         code = -EIO;
@@ -365,7 +376,7 @@ int wf_cuda_copy_now(struct wf_memory *memory, void *to, const void *from, uint6
                        atomic_load(&device->why));
     result = copy_and_wait(&memory->driver.api, device, peer, way, &piece);
     if (result) {
-        code = wf_cuda_fault(memory, device, result);
+        code = wf_cuda_fault_between(memory, device, peer, result);
         wf_fail(status, code, "GPU %d: copying %llu bytes: %s", device->info.index, (unsigned long long)bytes,
                 atomic_load(&device->why));
     }

@@ -106,6 +106,25 @@ int wf_cuda_fault(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu
     return -EIO;
 }
 
+/* Even an error that lasts says nothing of whose it is: that tells each device of itself. */
+int wf_cuda_fault_between(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_cuda_device *peer,
+                          wf_cu_result result)
+{
+    struct wf_cuda_device *both[] = {device, peer};
+    int code = -EIO;
+
+    if (device == peer)
+        return wf_cuda_fault(memory, device, result);
+    for (int i = 0; i < 2; i++) {
+        atomic_store(&both[i]->why, wf_cuda_words(memory, result));
+        if (memory->driver.api.cuEventQuery(both[i]->probe) == WF_CU_SUCCESS)
+            continue;
+        (is_lasting(result) ? lose : lose_device)(memory, both[i], result);
+        code = -ENODEV;
+    }
+    return code;
+}
+
 wf_cu_result wf_cuda_enter(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_cuda_visit *visit)
 {
     wf_cu_result result = memory->driver.api.cuCtxPushCurrent(device->context);

@@ -202,6 +202,11 @@ emu_result cuMemcpyPeerAsync(emu_pointer to, struct CUctx_st *to_context, emu_po
         return EMU_INVALID_VALUE;
     if (to_context != &emu.devices[to_device].context || from_context != &emu.devices[from_device].context)
         return EMU_INVALID_CONTEXT;
+    pthread_mutex_lock(&emu.lock);
+    result = to_context->error ? to_context->error : from_context->error; /* a launch broke it: the call names both */
+    pthread_mutex_unlock(&emu.lock);
+    if (result != EMU_OK)
+        return result;
     return copy(to, from, bytes, stream, COPY_DEVICES, false);
 }
 
