@@ -90,9 +90,9 @@ void copies_all_sizes(struct memory_world *world)
         for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
             there_and_back(world, there + memory_random(world, 64), here + memory_random(world, 64), sizes[i]);
         if (round == 0)
-            assert_int_equal(world->ops->pin(world->memory, here, room, NULL), 0);
+            assert_int_equal(world->ops->pin(world->memory, 0, here, room, NULL), 0);
     }
-    world->ops->unpin(world->memory, here);
+    world->ops->unpin(world->memory, 0, here);
     device_give(world, 0, there);
     host_give(here, room);
 }
@@ -155,7 +155,7 @@ void copies_in_several_calls(struct memory_world *world)
     static struct wf_copy_piece pieces[240];
     uint8_t *here = host_take(ROOM), *there = device_take(world, 0, ROOM), *image = malloc(ROOM);
 
-    assert_int_equal(world->ops->pin(world->memory, here, ROOM, NULL), 0);
+    assert_int_equal(world->ops->pin(world->memory, 0, here, ROOM, NULL), 0);
     pattern_fill(image, ROOM, 3);
     device_fill(world, there, image, ROOM);
     for (int step = 1; step <= 240; step = step * 3 + 1) {
@@ -174,7 +174,7 @@ void copies_in_several_calls(struct memory_world *world)
             assert_memory_equal(pieces[k].to, image + ((const uint8_t *)pieces[k].from - there), pieces[k].bytes);
     }
     free(image);
-    world->ops->unpin(world->memory, here);
+    world->ops->unpin(world->memory, 0, here);
     device_give(world, 0, there);
     host_give(here, ROOM);
 }
@@ -213,7 +213,7 @@ static void juggle(struct memory_world *world, int rounds)
             *back = here + MANY * SIZE;
     int ended = 0;
 
-    assert_int_equal(world->ops->pin(world->memory, here, 2 * MANY * SIZE, NULL), 0);
+    assert_int_equal(world->ops->pin(world->memory, 0, here, 2 * MANY * SIZE, NULL), 0);
     pattern_fill(here, MANY * SIZE, 5);
     for (int i = 0; i < MANY; i++) {
         struct wf_copy_piece piece = {.to = there + i * SIZE, .from = here + i * SIZE, .bytes = SIZE};
@@ -241,7 +241,7 @@ static void juggle(struct memory_world *world, int rounds)
         assert_int_equal(
             world->ops->copy_start(world->memory, &copies[i], copies[i].way == WF_COPY_IN ? &in : &out, 1, false), 0);
     }
-    world->ops->unpin(world->memory, here);
+    world->ops->unpin(world->memory, 0, here);
     device_give(world, world->other, there);
     host_give(here, 2 * MANY * SIZE);
 }
@@ -335,7 +335,7 @@ void keeps_the_threads_state(struct memory_world *world)
         void *before = world->kind->current(world->host);
         uint8_t *there = device_take(world, world->other, 8192);
         assert_ptr_equal(world->kind->current(world->host), before);
-        assert_int_equal(world->ops->pin(world->memory, here, 8192, NULL), 0);
+        assert_int_equal(world->ops->pin(world->memory, 0, here, 8192, NULL), 0);
         assert_int_equal(copy_once(world, world->other, WF_COPY_IN, there, here, 8192), 1);
         assert_int_equal(copy_once(world, world->other, WF_COPY_OUT, here, there, 8192), 1);
         assert_int_equal(world->ops->copy_start(world->memory, &mark, NULL, 0, false), 0);
@@ -346,7 +346,7 @@ void keeps_the_threads_state(struct memory_world *world)
         device_fill(world, there, here, 100);
         if (world->ops->export_dmabuf(world->memory, world->other, there, 8192, &fd, &offset, NULL) == 0)
             close(fd);
-        world->ops->unpin(world->memory, here);
+        world->ops->unpin(world->memory, 0, here);
         device_give(world, world->other, there);
         assert_int_equal(world->ops->use(world->memory, 0, NULL), 0);
         assert_ptr_equal(world->kind->current(world->host), before);
@@ -365,7 +365,7 @@ void waits_for_no_device(struct memory_world *world)
     here = host_take(ROOM);
     there = device_take(world, 0, ROOM);
     peer = device_take(world, world->other, ROOM);
-    assert_int_equal(world->ops->pin(world->memory, here, ROOM, NULL), 0);
+    assert_int_equal(world->ops->pin(world->memory, 0, here, ROOM, NULL), 0);
     before = world->kind->waits(world->host);
     for (int i = 0; i < 50; i++) {
         struct wf_copy mark = {.device = 0, .way = WF_COPY_MARK};
@@ -379,7 +379,7 @@ void waits_for_no_device(struct memory_world *world)
         assert_int_equal(copy_await(world, &mark), 1);
     }
     assert_int_equal(world->kind->waits(world->host), before);
-    world->ops->unpin(world->memory, here);
+    world->ops->unpin(world->memory, 0, here);
     device_give(world, 0, there);
     device_give(world, world->other, peer);
     host_give(here, ROOM);

@@ -31,7 +31,7 @@ void marks_what_a_stream_has(struct memory_world *world)
         .device = world->other, .way = WF_COPY_MARK, .stream = world->kind->stream_handle(world->host, stream)};
     struct wf_copy none = {.device = world->other, .way = WF_COPY_MARK};
 
-    assert_int_equal(world->ops->pin(world->memory, here, 2 * SIZE, NULL), 0);
+    assert_int_equal(world->ops->pin(world->memory, 0, here, 2 * SIZE, NULL), 0);
     pattern_fill(here, SIZE, 8);
     /* An idle stream has nothing, and neither has the default one. */
     assert_int_equal(world->ops->copy_start(world->memory, &mark, NULL, 0, false), 0);
@@ -56,7 +56,7 @@ void marks_what_a_stream_has(struct memory_world *world)
     assert_int_equal(world->ops->copy_start(world->memory, &mark, NULL, 0, false), 0);
     assert_int_equal(copy_await(world, &mark), 1);
     world->kind->stream_destroy(world->host, stream);
-    world->ops->unpin(world->memory, here);
+    world->ops->unpin(world->memory, 0, here);
     device_give(world, world->other, there);
     host_give(here, 2 * SIZE);
 }
@@ -70,7 +70,7 @@ void holds_a_stream(struct memory_world *world)
     struct wf_copy mark = {.device = 0, .way = WF_COPY_MARK, .stream = handle};
     int result;
 
-    assert_int_equal(world->ops->pin(world->memory, here, 4096, NULL), 0);
+    assert_int_equal(world->ops->pin(world->memory, 0, here, 4096, NULL), 0);
     __atomic_store_n(flag, UINT32_MAX - 1, __ATOMIC_RELEASE);
     result = world->ops->hold(world->memory, 0, handle, flag, UINT32_MAX);
     if (result) {
@@ -89,7 +89,7 @@ void holds_a_stream(struct memory_world *world)
         assert_int_equal(copy_await(world, &mark), 1);
     }
     world->kind->stream_destroy(world->host, stream);
-    world->ops->unpin(world->memory, here);
+    world->ops->unpin(world->memory, 0, here);
     host_give(here, 4096);
 }
 
@@ -117,7 +117,7 @@ void survives_a_copy_that_fails(struct memory_world *world)
     enum { SIZE = 40000, COPIES = 9 };
     uint8_t *here = host_take(COPIES * SIZE), *there = device_take(world, 0, COPIES * SIZE);
 
-    assert_int_equal(world->ops->pin(world->memory, here, COPIES * SIZE, NULL), 0);
+    assert_int_equal(world->ops->pin(world->memory, 0, here, COPIES * SIZE, NULL), 0);
     for (int way = WF_COPY_OUT; way <= WF_COPY_PEER; way++) {
         struct wf_copy copies[COPIES] = {0};
         int failed = 0;
@@ -140,7 +140,7 @@ void survives_a_copy_that_fails(struct memory_world *world)
         expect_sound(world, 0);
     }
     assert_non_null(strchr(world->ops->why(world->memory, 0), '(')); /* the driver's words and number */
-    world->ops->unpin(world->memory, here);
+    world->ops->unpin(world->memory, 0, here);
     device_give(world, 0, there);
     host_give(here, COPIES * SIZE);
 }
@@ -215,7 +215,7 @@ void loses_a_device(struct memory_world *world)
     struct wf_status status = {0};
     void *untouched = NULL;
 
-    assert_int_equal(world->ops->pin(world->memory, here, SIZE, NULL), 0);
+    assert_int_equal(world->ops->pin(world->memory, 0, here, SIZE, NULL), 0);
     lose_under_copies(world, 0, here, there, SIZE);
     pattern_fill(here, SIZE, 6); /* nobody writes it any more */
     for (int i = 0; i < 3; i++) {
@@ -233,7 +233,7 @@ void loses_a_device(struct memory_world *world)
     pattern_fill(expected, SIZE, 6);
     assert_memory_equal(here, expected, SIZE);
     free(expected);
-    world->ops->unpin(world->memory, here);
+    world->ops->unpin(world->memory, 0, here);
     device_give(world, 0, there);
     device_give(world, world->other, other);
     host_give(here, SIZE);
@@ -246,7 +246,7 @@ void closes_after_a_loss(struct memory_world *world)
     uint8_t *here = host_take(8192);
 
     device_give(world, world->other, device_take(world, world->other, 1000));
-    assert_int_equal(world->ops->pin(world->memory, here, 8192, NULL), 0);
+    assert_int_equal(world->ops->pin(world->memory, 0, here, 8192, NULL), 0);
     for (int i = 0; i < world->devices; i++)
         world->kind->lose(world->host, i);
     for (int i = 0; i < world->devices; i++) {
@@ -256,6 +256,6 @@ void closes_after_a_loss(struct memory_world *world)
             result = copy_await(world, &mark);
         assert_int_equal(result, -ENODEV);
     }
-    world->ops->unpin(world->memory, here);
+    world->ops->unpin(world->memory, 0, here);
     host_give(here, 8192);
 }

@@ -55,12 +55,12 @@ void locates(struct memory_world *world)
     expect_place(world, &on_stack, 1, WF_NO_DEVICE, false);
     expect_place(world, here, 4 * PAGE, WF_NO_DEVICE, false);
     expect_place(world, NULL, 0, WF_NO_DEVICE, false);
-    assert_int_equal(world->ops->pin(world->memory, here + PAGE, 2 * PAGE, NULL), 0);
+    assert_int_equal(world->ops->pin(world->memory, 0, here + PAGE, 2 * PAGE, NULL), 0);
     expect_place(world, here + PAGE, 2 * PAGE, WF_NO_DEVICE, true);
     expect_place(world, here + 2 * PAGE + 5, 100, WF_NO_DEVICE, true);
     expect_place(world, here + PAGE - 1, 2, WF_NO_DEVICE, false); /* in part */
     expect_place(world, here + 3 * PAGE - 1, 2, WF_NO_DEVICE, false);
-    world->ops->unpin(world->memory, here + PAGE);
+    world->ops->unpin(world->memory, 0, here + PAGE);
     expect_place(world, here + PAGE, 2 * PAGE, WF_NO_DEVICE, false);
     host_give(here, 4 * PAGE);
 }
@@ -134,20 +134,20 @@ void pins(struct memory_world *world)
 
     pattern_fill(here, 64 * PAGE, 4);
     for (int round = 0; round < 3; round++) {
-        assert_int_equal(world->ops->pin(world->memory, here, 32 * PAGE, &status), 0);
+        assert_int_equal(world->ops->pin(world->memory, 0, here, 32 * PAGE, &status), 0);
         status = (struct wf_status){0};
-        assert_true(world->ops->pin(world->memory, here, 32 * PAGE, &status) < 0);
+        assert_true(world->ops->pin(world->memory, 0, here, 32 * PAGE, &status) < 0);
         assert_true(status.text[0]);
-        assert_int_equal(world->ops->pin(world->memory, here + 32 * PAGE, 32 * PAGE, &status), 0);
+        assert_int_equal(world->ops->pin(world->memory, 0, here + 32 * PAGE, 32 * PAGE, &status), 0);
         assert_int_equal(copy_once(world, 0, WF_COPY_IN, there, here + 31 * PAGE, PAGE), 1);
         device_expect(world, there, here + 31 * PAGE, PAGE);
-        world->ops->unpin(world->memory, here + 32 * PAGE);
-        world->ops->unpin(world->memory, here);
+        world->ops->unpin(world->memory, 0, here + 32 * PAGE);
+        world->ops->unpin(world->memory, 0, here);
     }
     if (world->kind->fail_pin) {
         status = (struct wf_status){0};
         world->kind->fail_pin(world->host);
-        assert_int_equal(world->ops->pin(world->memory, here, 32 * PAGE, &status), -ENOMEM);
+        assert_int_equal(world->ops->pin(world->memory, 0, here, 32 * PAGE, &status), -ENOMEM);
         assert_non_null(strstr(status.text, "pinned"));
         /* Copies work without. */
         assert_int_equal(copy_once(world, 0, WF_COPY_IN, there, here, PAGE), 1);

@@ -194,10 +194,10 @@ static void failures_as_asked(void **state)
     ops->free(world.memory, 1, memory);
     wf_sim_memory_fail_pin(world.host, 1);
     void *pages = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_int_equal(ops->pin(world.memory, pages, PAGE, &status), -ENOMEM);
-    assert_int_equal(ops->pin(world.memory, pages, PAGE, &status), 0);
+    assert_int_equal(ops->pin(world.memory, 0, pages, PAGE, &status), -ENOMEM);
+    assert_int_equal(ops->pin(world.memory, 0, pages, PAGE, &status), 0);
     assert_int_equal(wf_sim_memory_pins(world.host), 1);
-    ops->unpin(world.memory, pages);
+    ops->unpin(world.memory, 0, pages);
     munmap(pages, PAGE);
     world_close(&world);
 }
@@ -282,7 +282,7 @@ static void streams_keep_their_order(void **state)
     int calls = 0;
     world_open(&world, 4);
     uint32_t *flag = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_int_equal(ops->pin(world.memory, flag, PAGE, NULL), 0);
+    assert_int_equal(ops->pin(world.memory, 0, flag, PAGE, NULL), 0);
     struct wf_sim_stream *stream = wf_sim_stream_create(world.host, 0);
     wf_sim_stream_work(stream, WF_NS_PER_MS);
     wf_sim_stream_work(stream, WF_NEVER);
@@ -300,7 +300,7 @@ static void streams_keep_their_order(void **state)
     assert_true(wf_sim_stream_idle(stream));
     assert_int_equal(calls, 1);
     wf_sim_stream_destroy(stream);
-    ops->unpin(world.memory, flag);
+    ops->unpin(world.memory, 0, flag);
     munmap(flag, PAGE);
     world_close(&world);
 }
@@ -333,9 +333,9 @@ static void unpin_early(struct world *world)
     struct wf_copy copy = {.device = 0, .way = WF_COPY_OUT};
     void *pages = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct wf_copy_piece piece = {.to = pages, .from = world->there, .bytes = 10};
-    ops->pin(world->memory, pages, PAGE, NULL);
+    ops->pin(world->memory, 0, pages, PAGE, NULL);
     ops->copy_start(world->memory, &copy, &piece, 1, false);
-    ops->unpin(world->memory, pages);
+    ops->unpin(world->memory, 0, pages);
 }
 
 static void leave_the_allocation(struct world *world)

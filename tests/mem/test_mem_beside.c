@@ -30,6 +30,7 @@ static struct {
     __typeof__(cuStreamEndCapture) *end_capture;
     __typeof__(cuThreadExchangeStreamCaptureMode) *exchange_mode;
     __typeof__(weft_emulated_fault) *fault;
+    __typeof__(weft_emulated_count) *count;
 } user;
 
 static void *look_up(void *library, const char *name)
@@ -51,6 +52,7 @@ static int set_up(void **state)
     *(void **)&user.end_capture = look_up(library, "cuStreamEndCapture");
     *(void **)&user.exchange_mode = look_up(library, "cuThreadExchangeStreamCaptureMode");
     *(void **)&user.fault = look_up(library, "weft_emulated_fault");
+    *(void **)&user.count = look_up(library, "weft_emulated_count");
     assert_int_equal(wf_memory_cuda.open(NULL, &memory, NULL), 0);
     api = &memory->driver.api;
     assert_int_equal(wf_memory_cuda.use(memory, 0, NULL), 0);
@@ -118,14 +120,14 @@ static void spoils_no_capture(void **state)
     memset(image, 0x5C, SIZE);
     assert_int_equal(wf_memory_cuda.alloc(memory, 0, SIZE, &there, NULL), 0);
     assert_int_equal(user.begin_capture(captured, EMU_CAPTURE_GLOBAL), EMU_OK);
-    assert_int_equal(wf_memory_cuda.pin(memory, pages, 4096, NULL), 0);
+    assert_int_equal(wf_memory_cuda.pin(memory, 0, pages, 4096, NULL), 0);
     assert_int_equal(run_way(WF_COPY_IN, 0, there, image), 1);
     assert_int_equal(run_way(WF_COPY_OUT, 0, here, there), 1);
     assert_int_equal(run(&mark, NULL, NULL, 0), 1);
     assert_int_equal(wf_memory_cuda.alloc(memory, 0, SIZE, &more, NULL), 0);
     assert_int_equal(wf_memory_cuda.copy_now(memory, more, there, SIZE, NULL), 0);
     wf_memory_cuda.free(memory, 0, more);
-    wf_memory_cuda.unpin(memory, pages);
+    wf_memory_cuda.unpin(memory, 0, pages);
     end_sound(captured);
     assert_memory_equal(here, image, SIZE);
 
@@ -208,12 +210,44 @@ static void loses_only_the_one_that_is_broken(void **state)
     wf_memory_cuda.free(memory, 0, near);
 }
 
+/* A device is made ready after another one was broken: it pins its memory by itself. */
+static void pins_beside_one_that_is_broken(void **state)
+{
+    uint32_t *flag = (uint32_t *)(void *)pages;
+    struct wf_copy behind = {.device = 1, .way = WF_COPY_MARK};
+    struct wf_status status = {0};
+
+    (void)state;
+    break_context(0);
+    assert_int_equal(wf_memory_cuda.use(memory, 1, NULL), 0);
+    if (wf_memory_cuda.pin(memory, 1, pages, 4096, &status))
+        fail_msg("%s", status.text);
+    *flag = 3;
+    assert_int_equal(wf_memory_cuda.hold(memory, 1, NULL, flag, 3), 0);
+    assert_int_equal(run(&behind, NULL, NULL, 0), 1);
+    wf_memory_cuda.unpin(memory, 1, pages);
+    assert_int_equal(user.count("registered"), 0);
+}
+
+/* And memory of the broken one is let go by another. */
+static void unpins_what_the_broken_one_has_pinned(void **state)
+{
+    (void)state;
+    assert_int_equal(wf_memory_cuda.use(memory, 1, NULL), 0);
+    assert_int_equal(wf_memory_cuda.pin(memory, 0, pages, 4096, NULL), 0);
+    break_context(0);
+    wf_memory_cuda.unpin(memory, 0, pages);
+    assert_int_equal(user.count("registered"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(spoils_no_capture, set_up, tear_down),
         cmocka_unit_test_setup_teardown(takes_no_place_in_a_capture, set_up, tear_down),
         cmocka_unit_test_setup_teardown(loses_only_the_one_that_is_broken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(pins_beside_one_that_is_broken, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unpins_what_the_broken_one_has_pinned, set_up, tear_down),
     };
 
     return cmocka_run_group_tests_name("beside the program's own work", tests, NULL, NULL);

@@ -180,7 +180,7 @@ static void names_the_limit_of_locked_memory(void **state)
     low = before;
     low.rlim_cur = 65536;
     assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &low), 0);
-    assert_int_equal(wf_memory_cuda.pin(memory, page, 4096, &status), -ENOMEM);
+    assert_int_equal(wf_memory_cuda.pin(memory, 0, page, 4096, &status), -ENOMEM);
     assert_string_equal(status.text, "4096 bytes of host memory cannot be pinned: CUDA_ERROR_OUT_OF_MEMORY (2); the "
                                      "locked-memory limit is 65536 bytes (ulimit -l)");
     assert_int_equal(setrlimit(RLIMIT_MEMLOCK, &before), 0);
@@ -237,14 +237,14 @@ static void holds_by_a_word_that_we_have_pinned(void **state)
 
     (void)state;
     *flag = 1;
-    assert_int_equal(wf_memory_cuda.pin(memory, flag, 4096, NULL), 0);
+    assert_int_equal(wf_memory_cuda.pin(memory, 0, flag, 4096, NULL), 0);
     result = wf_memory_cuda.hold(memory, 0, NULL, flag, 1);
     if (result == 0)
         result = wf_memory_cuda.copy_start(memory, &mark, NULL, 0, false);
     while (result == 0 && (result = wf_memory_cuda.copy_done(memory, &mark)) == 0)
         sched_yield();
     assert_int_equal(result, 1);
-    wf_memory_cuda.unpin(memory, flag);
+    wf_memory_cuda.unpin(memory, 0, flag);
     free(flag);
 }
 

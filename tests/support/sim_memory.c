@@ -418,9 +418,11 @@ static void sim_free(struct wf_memory *memory, int device, void *base)
     wf_sim_memory_give(memory->host, base);
 }
 
-static int sim_pin_range(struct wf_memory *memory, void *base, uint64_t bytes, struct wf_status *status)
+static int sim_pin_range(struct wf_memory *memory, int device, void *base, uint64_t bytes, struct wf_status *status)
 {
     struct wf_sim_memory *host = memory->host;
+    if (!exists(memory, device))
+        return wf_fail(status, -EINVAL, "simulated: there is no device %d", device);
     if ((uintptr_t)base % 4096 || !bytes || sim_is_device_address(host, base, bytes))
         sim_violation("%" PRIu64 " bytes at %p cannot be pinned", bytes, base);
     WF_LIST_EACH (link, following, &host->pins) {
@@ -438,8 +440,9 @@ static int sim_pin_range(struct wf_memory *memory, void *base, uint64_t bytes, s
     return 0;
 }
 
-static void sim_unpin(struct wf_memory *memory, void *base)
+static void sim_unpin(struct wf_memory *memory, int device, void *base)
 {
+    (void)device;
     WF_LIST_EACH (link, following, &memory->host->pins) {
         struct sim_pin *pin = WF_CONTAINER(link, struct sim_pin, link);
         if (pin->base != base)

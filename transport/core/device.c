@@ -51,7 +51,8 @@ static void settle_memory(struct wf_device *device)
     if (placed && wf_place_memory(device->memory, device->bytes, device->node, why, sizeof why) < 0)
         wf_log(&context->log, WF_LOG_INFO, "GPU %d: staging memory is not on node %d: %s", device->index, device->node,
                why);
-    device->pinned = devices->ops->pin(atomic_load(&devices->memory), device->memory, device->bytes, &status) == 0;
+    device->pinned =
+        devices->ops->pin(atomic_load(&devices->memory), device->index, device->memory, device->bytes, &status) == 0;
     if (device->pinned)
         return;
     wf_log(&context->log, WF_LOG_WARN, "GPU %d: staging memory is not pinned, copies are slower: %s", device->index,
@@ -92,7 +93,7 @@ static void destroy(struct wf_device *device)
         for (int size = 0; size < WF_SLOT_SIZES; size++)
             wf_slot_pool_fini(&device->pools[way][size]);
     if (device->pinned)
-        devices->ops->unpin(atomic_load(&devices->memory), device->memory);
+        devices->ops->unpin(atomic_load(&devices->memory), device->index, device->memory);
     if (device->memory)
         munmap(device->memory, device->bytes);
     free(device->turns);

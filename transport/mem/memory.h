@@ -97,10 +97,10 @@ struct wf_memory_ops {
     int (*alloc)(struct wf_memory *memory, int device, uint64_t bytes, void **out, struct wf_status *status);
     void (*free)(struct wf_memory *memory, int device, void *base);
 
-    /* Host memory of the caller's (page-aligned) that devices are to copy from and to at full speed. May wait. Copies
-     * work without it, too. */
-    int (*pin)(struct wf_memory *memory, void *base, uint64_t bytes, struct wf_status *status);
-    void (*unpin)(struct wf_memory *memory, void *base);
+    /* Host memory of the caller's (page-aligned) that devices are to copy from and to at full speed. All of them do,
+     * but it stays so only as long as `device`, which is in use, is sound. May wait. Copies work without it, too. */
+    int (*pin)(struct wf_memory *memory, int device, void *base, uint64_t bytes, struct wf_status *status);
+    void (*unpin)(struct wf_memory *memory, int device, void *base);
 
     /*
      * Starts `copy` of `count` pieces; with `more`, further calls for the same copy follow at once, and it is the last

@@ -74,8 +74,6 @@ struct wf_memory {
 
 /* The device, if it is in use; NULL. */
 struct wf_cuda_device *wf_cuda_in_use(struct wf_memory *memory, int device);
-/* Any device in use that is not lost; NULL. */
-struct wf_cuda_device *wf_cuda_any(struct wf_memory *memory);
 
 /* What a thread had before it came to a device. */
 struct wf_cuda_visit {
@@ -109,8 +107,8 @@ int wf_cuda_locate(struct wf_memory *memory, const void *base, uint64_t length, 
                    struct wf_status *status);
 int wf_cuda_alloc(struct wf_memory *memory, int device, uint64_t bytes, void **out, struct wf_status *status);
 void wf_cuda_free(struct wf_memory *memory, int device, void *base);
-int wf_cuda_pin(struct wf_memory *memory, void *base, uint64_t bytes, struct wf_status *status);
-void wf_cuda_unpin(struct wf_memory *memory, void *base);
+int wf_cuda_pin(struct wf_memory *memory, int device, void *base, uint64_t bytes, struct wf_status *status);
+void wf_cuda_unpin(struct wf_memory *memory, int device, void *base);
 int wf_cuda_export_dmabuf(struct wf_memory *memory, int device, const void *base, uint64_t bytes, int *fd,
                           uint64_t *offset, struct wf_status *status);
 

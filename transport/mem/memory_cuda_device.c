@@ -14,16 +14,6 @@ struct wf_cuda_device *wf_cuda_in_use(struct wf_memory *memory, int device)
     return &memory->devices[device];
 }
 
-struct wf_cuda_device *wf_cuda_any(struct wf_memory *memory)
-{
-    for (int i = 0; i < memory->count; i++) {
-        struct wf_cuda_device *device = wf_cuda_in_use(memory, i);
-        if (device && !atomic_load(&device->lost))
-            return device;
-    }
-    return NULL;
-}
-
 const char *wf_cuda_words(struct wf_memory *memory, wf_cu_result result)
 {
     const char *text = "an error of the CUDA driver";

@@ -226,17 +226,17 @@ static int refuse_pin(struct wf_memory *memory, const void *base, uint64_t bytes
                    bytes, words, (uint64_t)limit.rlim_cur);
 }
 
-int wf_cuda_pin(struct wf_memory *memory, void *base, uint64_t bytes, struct wf_status *status)
+int wf_cuda_pin(struct wf_memory *memory, int index, void *base, uint64_t bytes, struct wf_status *status)
 {
-    struct wf_cuda_device *device = wf_cuda_any(memory);
     struct wf_cuda_visit visit;
-    wf_cu_result result;
     int code = 0;
+    struct wf_cuda_device *device = enter(memory, index, &visit, &code, status);
+    wf_cu_result result;
 
-    /* Pinned memory belongs to a context, and is portable to all others; so any will do. Mapped, because streams may
-     * wait for words in it: only then has a device an address for them. */
-    if (!device || wf_cuda_enter(memory, device, &visit))
-        return wf_fail(status, -ENODEV, "memory cannot be pinned: no GPU is in use, or none can be any more");
+    if (!device)
+        return code;
+    /* Portable: as good for other devices. Mapped, because streams may wait for words in it: only then has a device an
+     * address for them. */
     result = memory->driver.api.cuMemHostRegister(base, bytes, WF_CU_REGISTER_PORTABLE | WF_CU_REGISTER_MAPPED);
     if (result) {
         code = refuse_pin(memory, base, bytes, result, status);
@@ -249,16 +249,27 @@ int wf_cuda_pin(struct wf_memory *memory, void *base, uint64_t bytes, struct wf_
     return code;
 }
 
-void wf_cuda_unpin(struct wf_memory *memory, void *base)
+static bool unregister(struct wf_memory *memory, int index, void *base)
 {
-    struct wf_cuda_device *device = wf_cuda_any(memory);
     struct wf_cuda_visit visit;
+    int code;
+    struct wf_cuda_device *device = enter(memory, index, &visit, &code, NULL);
+    wf_cu_result result;
 
-    /* Where each is lost, the registration goes with the contexts. */
-    if (!device || wf_cuda_enter(memory, device, &visit))
-        return;
-    (void)memory->driver.api.cuMemHostUnregister(base);
+    if (!device)
+        return false;
+    result = memory->driver.api.cuMemHostUnregister(base);
     wf_cuda_leave(memory, &visit);
+    return result == WF_CU_SUCCESS;
+}
+
+void wf_cuda_unpin(struct wf_memory *memory, int index, void *base)
+{
+    bool done = unregister(memory, index, base);
+
+    /* A device that is lost takes no calls: then another one is asked. Where each is, it goes with the contexts. */
+    for (int i = 0; i < memory->count && !done; i++)
+        done = i != index && wf_cuda_in_use(memory, i) && unregister(memory, i, base);
 }
 
 /* --- dma-buf --- */
