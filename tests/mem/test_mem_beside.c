@@ -240,6 +240,31 @@ static void unpins_what_the_broken_one_has_pinned(void **state)
     assert_int_equal(user.count("registered"), 0);
 }
 
+/* Of a thread whose own context is the broken one. */
+static void locates_by_one_that_is_sound(void **state)
+{
+    wf_cu_context context = memory->devices[0].context;
+    struct wf_memory_place place = {.device = 7};
+    struct wf_status status = {0};
+    void *there = NULL;
+
+    (void)state;
+    assert_int_equal(wf_memory_cuda.use(memory, 1, NULL), 0);
+    assert_int_equal(wf_memory_cuda.alloc(memory, 1, SIZE, &there, NULL), 0);
+    break_context(0);
+    assert_int_equal(api->cuCtxPushCurrent(context), 0);
+    if (wf_memory_cuda.locate(memory, pages, SIZE, &place, &status))
+        fail_msg("%s", status.text);
+    assert_int_equal(place.device, WF_NO_DEVICE);
+    if (wf_memory_cuda.locate(memory, there, SIZE, &place, &status))
+        fail_msg("%s", status.text);
+    assert_int_equal(place.device, 1);
+    assert_int_equal(api->cuCtxPopCurrent(&context), 0);
+    assert_ptr_equal(context, memory->devices[0].context);
+    expect_sound(1, there);
+    wf_memory_cuda.free(memory, 1, there);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +273,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(loses_only_the_one_that_is_broken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(pins_beside_one_that_is_broken, set_up, tear_down),
         cmocka_unit_test_setup_teardown(unpins_what_the_broken_one_has_pinned, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(locates_by_one_that_is_sound, set_up, tear_down),
     };
 
     return cmocka_run_group_tests_name("beside the program's own work", tests, NULL, NULL);

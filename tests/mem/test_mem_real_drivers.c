@@ -151,8 +151,10 @@ static void locates_what_real_drivers_have(void **state)
                        "18446744073709551610 bytes at 0x7f0000000000 pass the end of memory");
     }
     ranging_fails = 0;
-    /* So an older driver says that it does not know an address. Any other error is no reason to touch the memory. */
+    /* So drivers may say that they do not know an address. Any other error is no reason to touch the memory. */
     asking_fails = WF_CU_INVALID_VALUE;
+    expect_place(MAPPED + 40 * MEBI, 1, WF_NO_DEVICE, false);
+    asking_fails = WF_CU_INVALID_CONTEXT;
     expect_place(MAPPED + 40 * MEBI, 1, WF_NO_DEVICE, false);
     asking_fails = 999;
     expect_refusal(MAPPED, 1, -EIO, "the driver does not tell where 0x7f0000000000 is: CUDA_ERROR_UNKNOWN (999)");

@@ -28,6 +28,7 @@ enum {
     WF_CU_OUT_OF_MEMORY = 2,
     WF_CU_DEVICE_UNAVAILABLE = 46, /* taken by another process in exclusive mode, or gone */
     WF_CU_NO_DEVICE = 100,
+    WF_CU_INVALID_CONTEXT = 201,
     WF_CU_NOT_READY = 600,
     WF_CU_ALREADY_REGISTERED = 712,
     WF_CU_NOT_SUPPORTED = 801,

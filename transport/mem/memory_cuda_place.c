@@ -20,7 +20,7 @@ struct extent {
     uint64_t bytes; /* 0: no allocation */
 };
 
-static wf_cu_result ask(struct wf_memory *memory, uint64_t where, struct address *out)
+static wf_cu_result ask_once(struct wf_memory *memory, uint64_t where, struct address *out)
 {
     unsigned int questions[] = {WF_CU_POINTER_MEMORY_TYPE, WF_CU_POINTER_IS_MANAGED, WF_CU_POINTER_DEVICE_ORDINAL,
                                 WF_CU_POINTER_CONTEXT};
@@ -35,6 +35,27 @@ static wf_cu_result ask(struct wf_memory *memory, uint64_t where, struct address
     else if (result)
         return result;
     *out = found;
+    return WF_CU_SUCCESS;
+}
+
+/* The error may be that of the context that is the thread's own, and nothing about the address: any other will do. And
+ * where each has it that the context is invalid, that is how cuda.h puts it that the address is of none. */
+static wf_cu_result ask(struct wf_memory *memory, uint64_t where, struct address *out)
+{
+    wf_cu_result result = ask_once(memory, where, out);
+
+    for (int i = 0; i < memory->count && result; i++) {
+        struct wf_cuda_device *device = wf_cuda_in_use(memory, i);
+        struct wf_cuda_visit visit;
+        if (!device || atomic_load(&device->lost) || wf_cuda_enter(memory, device, &visit))
+            continue;
+        if (!ask_once(memory, where, out))
+            result = WF_CU_SUCCESS;
+        wf_cuda_leave(memory, &visit);
+    }
+    if (result != WF_CU_INVALID_CONTEXT)
+        return result;
+    *out = (struct address){.ordinal = WF_NO_DEVICE};
     return WF_CU_SUCCESS;
 }
 

@@ -268,6 +268,7 @@ emu_result cuPointerGetAttribute(void *data, unsigned int attribute, emu_pointer
 /* What is not known of a pointer becomes 0, and is no error; only an attribute that does not exist is. */
 emu_result cuPointerGetAttributes(unsigned int count, unsigned int *attributes, void **data, emu_pointer address)
 {
+    struct CUctx_st *context;
     emu_result result = EMU_ENTER();
 
     if (result != EMU_OK)
@@ -275,6 +276,12 @@ emu_result cuPointerGetAttributes(unsigned int count, unsigned int *attributes, 
     if (count == 0 || !attributes || !data)
         return EMU_INVALID_VALUE;
     pthread_mutex_lock(&emu.lock);
+    result = emu_current_locked(&context); /* which is not needed; but where it is broken, this tells of nothing else */
+    if (result != EMU_OK && context) {
+        pthread_mutex_unlock(&emu.lock);
+        return result;
+    }
+    result = EMU_OK;
     const struct emu_range *range = known_locked(address);
     for (unsigned int i = 0; i < count; i++)
         if (!data[i] || attributes[i] == 0 || attributes[i] == 5 ||
