@@ -244,8 +244,6 @@ static void one_sided_between_gpus(void)
     LOOP_CHECK(loop_wrong(back.data, back.size, 9) < 0, "a list was read wrong");
     for (int way = 0; way < 4; way++) { /* at both sides, in both directions */
         bool reads = way % 2, near_fails = way / 2;
-        if (reads && near_fails) /* its owner's part is done: the memory has been read */
-            tell.flags = 0;
         wf_sim_memory_fail_copy(devices, near_fails ? 0 : 1, reads == near_fails ? WF_COPY_IN : WF_COPY_OUT, 2, false);
         int rc = reads ? weft_read(LEFT, near.data, near.size, key, 0, &tell, &request)
                        : weft_write(LEFT, near.data, near.size, key, 0, &tell, &request);
@@ -266,14 +264,66 @@ static void one_sided_between_gpus(void)
     loop_pair_destroy(&astray_pair);
 }
 
+/* All bytes of the read are here, and the owner is done with it, when the copy to the device ends. */
+static void a_read_is_announced_once_it_has_landed(void)
+{
+    enum { LENGTH = 1000 };
+    static unsigned char far[LENGTH];
+    struct weft_registration *registration = NULL;
+    struct weft_request *request = NULL, *heard = NULL, *behind = NULL, *message = NULL;
+    struct weft_completion completion;
+    struct weft_error err = {0};
+    struct loop_buffer near;
+    unsigned char word = 0;
+    char note[16] = "";
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 2);
+    loop_buffer_create_on(&near, 0, LENGTH);
+    loop_fill(far, LENGTH, 11);
+    LOOP_CALL(weft_register(astray_pair.node[1].context, far, LENGTH, &registration, &err), &err);
+    uint64_t key = weft_registration_key(registration);
+    for (int fails = 0; fails < 2; fails++) {
+        struct weft_options tell = {.flags = WEFT_NOTIFY, .notify_tag = 7, .notify_data = "read", .notify_length = 5};
+        loop_note("the copy %s", fails ? "fails" : "is slow");
+        wf_sim_memory_slow(devices, 0, 20 * WF_NS_PER_MS, 20 * WF_NS_PER_MS);
+        if (fails)
+            wf_sim_memory_fail_copy(devices, 0, WF_COPY_IN, 1, false);
+        LOOP_CHECK(weft_recv_notification(RIGHT, note, sizeof note, NULL, &heard) == 0, "a receive");
+        LOOP_CHECK(weft_read(LEFT, near.data, LENGTH, key, 0, &tell, &request) == 0, "a read");
+        /* A message that was posted behind it does not wait. */
+        behind = loop_send(LEFT, "x", 1, 3);
+        message = loop_recv(RIGHT, &word, 1, 3);
+        loop_done(message, 0, 1);
+        loop_done(behind, 0, 1);
+        if (!fails) {
+            completion = loop_end(heard);
+            LOOP_CHECK(completion.status == 0 && completion.tag == 7 && strcmp(note, "read") == 0, "%s",
+                       completion.text);
+            LOOP_CHECK(loop_wrong(near.data, LENGTH, 11) < 0, "told of a read that has not landed");
+            loop_done(request, 0, LENGTH);
+            continue;
+        }
+        loop_done(request, -EIO, LENGTH);
+        LOOP_CHECK(weft_wait(heard, 100, &completion) == -ETIMEDOUT, "told of a read that failed");
+        weft_cancel(heard);
+        loop_done(heard, -ECANCELED, 0);
+    }
+    wf_sim_memory_slow(devices, 0, 2 * WF_NS_PER_US, 60 * WF_NS_PER_US);
+    loop_world_deregister(registration);
+    loop_buffer_unmap(&near);
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     devices = loop_sim_memory();
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(a_slow_sender_holds_up_nobody, 20),   LOOP_CASE(a_slow_receiver_holds_up_nobody, 20),
-        LOOP_CASE(what_is_granted_fits_into_slots, 20), LOOP_CASE(slots_of_another_gpu, 20),
-        LOOP_CASE(a_stopped_peer_keeps_no_slots, 30),   LOOP_CASE(one_sided_between_gpus, 20),
+        LOOP_CASE(a_slow_sender_holds_up_nobody, 20),          LOOP_CASE(a_slow_receiver_holds_up_nobody, 20),
+        LOOP_CASE(what_is_granted_fits_into_slots, 20),        LOOP_CASE(slots_of_another_gpu, 20),
+        LOOP_CASE(a_stopped_peer_keeps_no_slots, 30),          LOOP_CASE(one_sided_between_gpus, 20),
+        LOOP_CASE(a_read_is_announced_once_it_has_landed, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

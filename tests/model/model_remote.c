@@ -293,6 +293,19 @@ static bool expected_status(const struct model_world *world, int from, const str
            (op->status == -EMSGSIZE && op->notifies); /* of the notification: its receive was too small */
 }
 
+/* The owner is told of a read: where that ends with a copy to a device, the copy has ended, and well. */
+static void check_told(const struct model_world *world, const struct model_op *op)
+{
+    uint64_t at = 0;
+    if (op->memory == op->local)
+        return;
+    MODEL_CHECK(!(op->ended && op->status == -EIO), op->id);
+    for (int i = 0; i < op->piece_count && !op->ended; i++)
+        for (uint64_t byte = 0; byte < op->pieces[i].length; byte++, at++)
+            MODEL_CHECK(op->local[op->pieces[i].local + byte] == content(world, op, at) || model_faults_damaged(world),
+                        op->id);
+}
+
 static void op_done(struct model_world *world, int from, struct model_side *side, struct model_op *op,
                     const struct weft_completion *completion)
 {
@@ -348,6 +361,8 @@ static void note_done(struct model_world *world, int from, struct model_side *si
     for (uint32_t at = 0; at < op->note_size; at++)
         MODEL_CHECK(receive->data[at] == content(world, op, at + 7), at);
     /* What it announces is in place. */
+    if (op->reading)
+        check_told(world, op);
     if (!op->reading && !side->regions[op->region].given_back && !op->wrong)
         MODEL_CHECK((uint64_t)count_remote(world, side, op) == op->size, op->id);
 }

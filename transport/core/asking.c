@@ -107,6 +107,7 @@ static int make_note(struct weft_connection *connection, const struct asked *ask
         return -ENOMEM;
     parts->note->data = asked->options->notify_data;
     parts->note->tag = asked->options->notify_tag;
+    parts->note->late = asked->kind == WF_REQUEST_READ && asked->memory.device;
     return 0;
 }
 

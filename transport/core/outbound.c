@@ -209,7 +209,7 @@ void wf_outbound_introduce(struct wf_outbound *outbound)
         outbound->number = connection->next_number++;
     make_known(outbound);
     struct wf_outbound *note = outbound->note;
-    if (!note)
+    if (!note || note->late)
         return;
     outbound->noted = true;
     note->number = connection->next_number++;
@@ -369,6 +369,13 @@ void wf_outbound_answered(struct wf_outbound *outbound)
 {
     complete(outbound, 0); /* done before: the landing completes the request */
     outbound->counterpart = NULL;
+    struct wf_outbound *note = outbound->note;
+    if (note && note->late) { /* had it failed, this one would have gone first */
+        note->late = false;
+        note->base = outbound->number;
+        wf_outbound_queue(note);
+        outbound->connection->session->stirred = true;
+    }
     destroy(outbound);
 }
 

@@ -6,6 +6,9 @@
  * A write or read with a notification gives it the number after its own, so that the peer knows, when it refuses the
  * one, which other goes with it. In the other direction the order does it: an operation is given up towards the peer
  * only after its notification is out of the way, so that the peer never finds "finished" what was refused.
+ *
+ * A read to device memory may fail when the peer has done its part: its notification gets a number, and the peer hears
+ * of it, once the read has landed.
  */
 #ifndef WF_CORE_OUTBOUND_H
 #define WF_CORE_OUTBOUND_H
@@ -64,6 +67,7 @@ struct wf_outbound {
     bool listed;                    /* `key` is the number of an uploaded list */
     struct wf_outbound *note;       /* WRITE, READ: its notification while that exists */
     struct wf_outbound *subject;    /* NOTE: what it belongs to while that exists */
+    bool late;                      /* NOTE: it waits for the end of `subject`, in no line */
     struct wf_outbound *list;       /* WRITE, READ: its list while that is under way */
     struct wf_outbound *waiter;     /* LIST: the operation that waits for it */
     struct wf_inbound *counterpart; /* READ: the landing of the reply; REPLY: the READ it serves */

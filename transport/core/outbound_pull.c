@@ -36,7 +36,7 @@ static bool may_number(const struct wf_outbound *outbound)
 {
     const struct weft_connection *connection = outbound->connection;
     bool open = connection->state == WF_CONNECTION_OPEN || connection->state == WF_CONNECTION_CLOSING;
-    uint64_t last = connection->next_number + (outbound->note ? 1 : 0);
+    uint64_t last = connection->next_number + (outbound->note && !outbound->note->late ? 1 : 0);
     return open && (outbound->number != 0 || last <= connection->introduced_limit);
 }
 

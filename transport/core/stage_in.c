@@ -150,7 +150,10 @@ void wf_stage_in_ended(struct wf_transit *transit)
         WF_REACHED("incoming message MATCHED: the copy to a device failed");
         if (inbound->request)
             wf_request_note_mishap(inbound->request, transit);
-        wf_inbound_refuse(inbound, transit->result);
+        if (inbound->kind == WF_INBOUND_READING) /* there may be a notification, which goes first */
+            wf_outbound_refuse(inbound->partner, transit->result);
+        else
+            wf_inbound_refuse(inbound, transit->result);
     }
     if (transit->result == 0) {
         inbound->copied += transit->end - transit->start;
