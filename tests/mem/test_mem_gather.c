@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,9 +23,11 @@
 /* The module and the functions are told apart by their addresses alone. */
 static char module, functions[2 + WF_NUMBERS];
 static int loaded, launches;
-static int refuse_function; /* 1 and up: the lookup of that function fails */
+static int refuse_function; /* 1 and up: the lookup of that function fails, or its loading */
+static bool refuse_load, ready[2 + WF_NUMBERS];
 static wf_cu_result launch_result;
 static struct wf_cuda_api real;
+static struct wf_memory *memory;
 
 static wf_cu_result load_module(wf_cu_module *out, const void *image)
 {
@@ -54,10 +57,20 @@ static wf_cu_result get_function(wf_cu_function *out, wf_cu_module which, const 
         if (strcmp(name, names[i]) != 0)
             continue;
         *out = (wf_cu_function)(void *)&functions[i];
-        return refuse_function == i + 1 ? WF_CU_INVALID_VALUE : WF_CU_SUCCESS;
+        ready[i] = !memory->driver.api.cuFuncLoad;
+        return refuse_function == i + 1 && !refuse_load ? WF_CU_INVALID_VALUE : WF_CU_SUCCESS;
     }
     fail_msg("no kernel is called %s", name);
     return WF_CU_INVALID_VALUE;
+}
+
+/* The rest of what get_function() begins, as drivers do it that are not eager. */
+static wf_cu_result load_function(wf_cu_function function)
+{
+    int index = (int)((char *)(void *)function - functions);
+
+    ready[index] = true;
+    return refuse_function == index + 1 && refuse_load ? WF_CU_OUT_OF_MEMORY : WF_CU_SUCCESS;
 }
 
 /* In place of the kernel: its table is read when the stream has come to it, and its work put to the same stream. */
@@ -71,6 +84,7 @@ static wf_cu_result launch(wf_cu_function function, unsigned int grid_x, unsigne
     bool gather = (void *)function == &functions[0];
 
     assert_true(gather || (void *)function == &functions[1]);
+    assert_true(ready[gather ? 0 : 1]); /* nothing is left to be loaded, and waited for, here */
     assert_true(grid_z == 1 && block_z == 1 && shared_bytes == 0 && !extra);
     assert_true(block_x == 32 && grid_x * block_y >= count); /* a warp for each piece */
     launches++;
@@ -93,7 +107,6 @@ static wf_cu_result launch(wf_cu_function function, unsigned int grid_x, unsigne
 
 /* --- the world --- */
 
-static struct wf_memory *memory;
 static uint8_t *here, *image, *there;
 
 static int set_up(void **state)
@@ -103,12 +116,15 @@ static int set_up(void **state)
     (void)state;
     assert_non_null(dlopen(EMULATED_CUDA, RTLD_NOW | RTLD_LOCAL));
     loaded = launches = refuse_function = 0;
+    refuse_load = false;
+    memset(ready, 0, sizeof(ready));
     launch_result = WF_CU_SUCCESS;
     assert_int_equal(wf_memory_cuda.open(NULL, &memory, NULL), 0);
     real = memory->driver.api;
     memory->driver.api.cuModuleLoadData = load_module;
     memory->driver.api.cuModuleUnload = unload_module;
     memory->driver.api.cuModuleGetFunction = get_function;
+    memory->driver.api.cuFuncLoad = load_function;
     memory->driver.api.cuLaunchKernel = launch;
     here = malloc(REGION);
     image = malloc(REGION);
@@ -256,11 +272,19 @@ static void takes_all_kernels_or_none(void **state)
     int before = loaded;
 
     (void)state;
-    for (refuse_function = 1; refuse_function <= 2 + WF_NUMBERS; refuse_function++) {
-        assert_int_equal(wf_cuda_kernels_load(api, &kernels), WF_CU_INVALID_VALUE);
+    for (int i = 0; i < 2 * (2 + WF_NUMBERS); i++) {
+        refuse_function = i / 2 + 1;
+        refuse_load = i % 2;
+        assert_int_equal(wf_cuda_kernels_load(api, &kernels), refuse_load ? WF_CU_OUT_OF_MEMORY : WF_CU_INVALID_VALUE);
         assert_null(kernels.module);
         assert_int_equal(loaded, before);
     }
+    refuse_function = 0;
+    refuse_load = false;
+    assert_int_equal(wf_cuda_kernels_load(api, &kernels), 0);
+    /* A driver from before there was that call has loaded them already. */
+    wf_cuda_kernels_unload(api, &kernels);
+    memory->driver.api.cuFuncLoad = NULL;
     assert_int_equal(wf_cuda_kernels_load(api, &kernels), 0);
     for (int i = 0; i < WF_NUMBERS; i++)
         assert_ptr_equal(kernels.sum[i], &functions[2 + i]);

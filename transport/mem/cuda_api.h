@@ -123,6 +123,7 @@ struct wf_cu_copy_attributes {
     X(cuModuleLoadData, 2000, OPTIONAL, (wf_cu_module * module, const void *image))                                    \
     X(cuModuleUnload, 2000, OPTIONAL, (wf_cu_module module))                                                           \
     X(cuModuleGetFunction, 2000, OPTIONAL, (wf_cu_function * function, wf_cu_module module, const char *name))         \
+    X(cuFuncLoad, 12040, OPTIONAL, (wf_cu_function function))                                                          \
     X(cuLaunchKernel, 4000, OPTIONAL,                                                                                  \
       (wf_cu_function function, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z, unsigned int block_x,   \
        unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, wf_cu_stream stream, void **parameters,  \

@@ -24,6 +24,18 @@ bool wf_cuda_kernels_built(void)
     return wf_kernels_image_bytes() != 0;
 }
 
+/* A driver may load a function with its first launch, and wait then for what is under way: also for a stream that waits
+ * for this very launch. */
+static wf_cu_result get_function(const struct wf_cuda_api *api, wf_cu_module module, const char *name,
+                                 wf_cu_function *out)
+{
+    wf_cu_result result = api->cuModuleGetFunction(out, module, name);
+
+    if (!result && api->cuFuncLoad)
+        result = api->cuFuncLoad(*out);
+    return result;
+}
+
 wf_cu_result wf_cuda_kernels_load(const struct wf_cuda_api *api, struct wf_cuda_kernels *out)
 {
     struct wf_cuda_kernels kernels = {0};
@@ -35,11 +47,11 @@ wf_cu_result wf_cuda_kernels_load(const struct wf_cuda_api *api, struct wf_cuda_
     result = api->cuModuleLoadData(&kernels.module, wf_kernels_image());
     if (result)
         return result;
-    result = api->cuModuleGetFunction(&kernels.gather, kernels.module, "weft_gather");
+    result = get_function(api, kernels.module, "weft_gather", &kernels.gather);
     if (!result)
-        result = api->cuModuleGetFunction(&kernels.scatter, kernels.module, "weft_scatter");
+        result = get_function(api, kernels.module, "weft_scatter", &kernels.scatter);
     for (int i = 0; i < WF_NUMBERS && !result; i++)
-        result = api->cuModuleGetFunction(&kernels.sum[i], kernels.module, sum_names[i]);
+        result = get_function(api, kernels.module, sum_names[i], &kernels.sum[i]);
     if (result) {
         wf_cuda_kernels_unload(api, &kernels);
         return result;
