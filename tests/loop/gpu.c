@@ -87,3 +87,31 @@ void gpu_check_clean(void)
     }
     astray_check_clean();
 }
+
+/* "dc" among the flags of its mapping: not to be copied when the process forks. */
+static bool is_ours(const void *address)
+{
+    unsigned long first, end;
+    char line[512];
+    bool here = false, ours = false;
+    FILE *file = fopen("/proc/self/smaps", "r");
+    LOOP_CHECK(file, "no /proc/self/smaps");
+    while (fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%lx-%lx", &first, &end) == 2)
+            here = (uintptr_t)address >= first && (uintptr_t)address < end;
+        else if (here && strncmp(line, "VmFlags:", 8) == 0)
+            ours = strstr(line, " dc");
+    }
+    fclose(file);
+    return ours;
+}
+
+bool gpu_staging_is_ours(const struct weft_context *context)
+{
+    const struct wf_devices *devices = &context->devices;
+    int count = atomic_load(&devices->used_count);
+    for (int i = 0; i < count; i++)
+        if (!is_ours(atomic_load(&devices->used[i])->memory))
+            return false;
+    return count > 0;
+}

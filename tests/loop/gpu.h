@@ -27,4 +27,7 @@ void gpu_ends_somehow(struct weft_request *request);
 /* Soon every slot of every device of both contexts is back, no copy is under way, and no message is left over. */
 void gpu_check_clean(void);
 
+/* Whether the staging of each device in use is kept from children of this process. */
+bool gpu_staging_is_ours(const struct weft_context *context);
+
 #endif

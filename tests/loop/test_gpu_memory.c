@@ -56,6 +56,18 @@ static void unregistered_memory(void)
     loop_pair_destroy(&astray_pair);
 }
 
+/* A program that forks shares no page with its child that a GPU writes, or reads, by its physical address. */
+static void staging_is_not_inherited(void)
+{
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 1);
+    gpu_exchange(0, 0, LARGE, 1);
+    for (int side = 0; side < 2; side++)
+        LOOP_CHECK(gpu_staging_is_ours(astray_pair.node[side].context), "a child would get the staging of side %d",
+                   side);
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+}
+
 static void registered_over_two_allocations(void)
 {
     enum { COUNT = 20, SIZE = 512 };
@@ -112,6 +124,7 @@ int main(int argc, char **argv)
         LOOP_CASE(unregistered_memory, 10),
         LOOP_CASE(registered_over_two_allocations, 10),
         LOOP_CASE(memory_without_cuda, 10),
+        LOOP_CASE(staging_is_not_inherited, 10),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,13 +39,17 @@ static size_t pool_bytes(const struct weft_context *context, enum wf_slot_size s
     return (size_t)(bytes ? bytes : SLOT_ALIGN) * slot_count(context, size);
 }
 
-/* Pinned, on the device's node, in huge pages where the system has them. None of the three is vital. */
+/* Pinned, on the device's node, in huge pages where the system has them. None of the three is vital.
+ *
+ * Children do not get it: a page that is shared with one is copied when it is written next, and not with every kernel
+ * and driver is it the child that gets the copy. Then the device would go on with the page that is no longer ours. */
 static void settle_memory(struct wf_device *device)
 {
     struct weft_context *context = device->context;
     const struct wf_devices *devices = &context->devices;
     struct wf_status status = {0};
     char why[128];
+    madvise(device->memory, device->bytes, MADV_DONTFORK);
     madvise(device->memory, device->bytes, MADV_HUGEPAGE);
     bool placed = device->node >= 0 && context->placement.pin != WF_PIN_OFF;
     if (placed && wf_place_memory(device->memory, device->bytes, device->node, why, sizeof why) < 0)
