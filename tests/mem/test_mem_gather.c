@@ -251,6 +251,31 @@ static void keeps_gathers_apart(void **state)
     assert_int_equal(launches, COPIES);
 }
 
+/* The tables of the launches before are not read yet: then pieces are copied one by one, and nobody waits. */
+static wf_cu_result never_read(wf_cu_event event)
+{
+    for (int way = WF_COPY_OUT; way <= WF_COPY_IN; way++)
+        for (int lane = 0; lane < WF_CUDA_LANES; lane++)
+            for (int i = 0; i < WF_CUDA_TABLES; i++)
+                if (event == memory->devices[0].lanes[way][lane].read[i])
+                    return WF_CU_NOT_READY;
+    return real.cuEventQuery(event);
+}
+
+static void needs_a_table_for_each_launch(void **state)
+{
+    struct wf_copy_piece pieces[20];
+
+    (void)state;
+    memory->driver.api.cuEventQuery = never_read;
+    for (int way = WF_COPY_OUT; way <= WF_COPY_IN; way++) {
+        lay_out(pieces, 20, 1000, 2000, (enum wf_copy_way)way);
+        assert_int_equal(run((enum wf_copy_way)way, pieces, 20), 1);
+        expect_copied(pieces, 20, (enum wf_copy_way)way);
+    }
+    assert_int_equal(launches, 0);
+}
+
 static void reports_a_launch_that_fails(void **state)
 {
     struct wf_copy_piece pieces[20];
@@ -316,6 +341,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(gathers_small_pieces, set_up, tear_down),
         cmocka_unit_test_setup_teardown(leaves_others_alone, set_up, tear_down),
         cmocka_unit_test_setup_teardown(keeps_gathers_apart, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(needs_a_table_for_each_launch, set_up, tear_down),
         cmocka_unit_test_setup_teardown(reports_a_launch_that_fails, set_up, tear_down),
         cmocka_unit_test_setup_teardown(takes_all_kernels_or_none, set_up, tear_down),
         cmocka_unit_test_setup_teardown(copes_without, set_up, tear_down),

@@ -94,9 +94,8 @@ static void let_go(struct wf_memory *memory, struct wf_cuda_device *device)
         wf_cuda_device_stop(memory, device);
         wf_cuda_leave(memory, &visit);
     }
-    free(device->events); /* where the context could not be entered, its events are gone with it */
-    device->events = NULL;
     (void)memory->driver.api.cuDevicePrimaryCtxRelease(device->handle);
+    wf_cuda_device_forget(device);
     atomic_store(&device->ready, false);
     device->context = NULL;
 }

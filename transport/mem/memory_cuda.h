@@ -22,14 +22,18 @@
 #define WF_CUDA_ERRORS 48    /* different errors of the driver that are kept in words */
 #define WF_CUDA_GATHERED 512 /* pieces that one launch moves at most */
 #define WF_CUDA_SCRATCH (UINT64_C(4) << 20)
+#define WF_CUDA_TABLES 4 /* launches of a lane whose descriptors may be on their way */
 
-/* One stream of copies, and where its kernels put pieces together. Memory is used by stream order: what a launch left
- * there is read by the copy behind it before the next launch writes. */
+/* One stream of copies, and where its kernels put pieces together. Device memory is used by stream order: what a launch
+ * left there is read by the copy behind it before the next launch writes. */
 struct wf_cuda_lane {
     wf_cu_stream stream;
-    pthread_mutex_t gathering; /* launch and copy of one thread are not separated by another's */
-    wf_cu_memory scratch;      /* WF_CUDA_SCRATCH bytes; 0: this lane gathers nothing */
-    wf_cu_memory pieces;       /* WF_CUDA_GATHERED descriptors */
+    pthread_mutex_t gathering;        /* launch and copy of one thread are not separated by another's */
+    wf_cu_memory scratch;             /* WF_CUDA_SCRATCH bytes; 0: this lane gathers nothing */
+    wf_cu_memory pieces;              /* WF_CUDA_GATHERED descriptors */
+    struct wf_gather_piece *tables;   /* as many for each of WF_CUDA_TABLES launches; in the device's `tables` */
+    wf_cu_event read[WF_CUDA_TABLES]; /* the table has been copied to `pieces`, or was never used */
+    unsigned int turn;                /* of the tables */
 };
 
 /* Owner: the memory. Up to `ready` guarded by `starting`, from then on constant but for what says otherwise. */
@@ -47,6 +51,7 @@ struct wf_cuda_device {
     wf_cu_event probe;       /* never recorded: a query of it fails only where all of the context does */
     _Atomic(uint64_t) peers; /* bit i: access to device i was asked for, whatever came of it */
     struct wf_cuda_kernels kernels;
+    struct wf_gather_piece *tables; /* pinned, of all lanes; NULL: nothing is gathered */
 
     pthread_mutex_t lock; /* of what follows */
     wf_cu_event *events;  /* those that are free come first */
@@ -100,6 +105,18 @@ void wf_cuda_event_give(struct wf_cuda_device *device, wf_cu_event event);
 /* Streams, events and kernels, within enter and leave. What start() made before it failed is stop()'s. */
 wf_cu_result wf_cuda_device_start(struct wf_memory *memory, struct wf_cuda_device *device);
 void wf_cuda_device_stop(struct wf_memory *memory, struct wf_cuda_device *device);
+/* What is left of it in host memory, once the context is gone. */
+void wf_cuda_device_forget(struct wf_cuda_device *device);
+
+/* --- memory_cuda_gather.c --- */
+
+/* Are they to be moved by one launch? Their host sides must be one range: then only the device sides are scattered. */
+bool wf_cuda_gathers(const struct wf_cuda_lane *lane, enum wf_copy_way way, const struct wf_copy_piece *pieces,
+                     int count, uint64_t *total, uint64_t *longest);
+/* Queues it. WF_CU_NOT_READY: nothing of it, for the tables of the launches before are still to be read. */
+wf_cu_result wf_cuda_queue_gathered(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_cuda_lane *lane,
+                                    enum wf_copy_way way, const struct wf_copy_piece *pieces, int count, uint64_t total,
+                                    uint64_t longest);
 
 /* --- the functions of the table --- */
 

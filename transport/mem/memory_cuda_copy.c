@@ -11,10 +11,6 @@
 
 #define BATCH 64 /* copies that one call of the driver takes */
 
-/* Pieces that kernels put together: below that, the launch costs more than the copies it saves. */
-#define GATHER_PIECES 8
-#define GATHER_BYTES (UINT64_C(32) << 10) /* of a piece, on average, at most */
-
 enum {
     LANE = 0xFF,        /* of its way */
     BEGUN = 1 << 8,     /* lane is chosen */
@@ -111,57 +107,6 @@ static wf_cu_result queue_plainly(struct wf_memory *memory, struct wf_cuda_devic
     return WF_CU_SUCCESS;
 }
 
-/* --- many small pieces: one launch and one copy --- */
-
-/* Their host sides must be one range: then only the device sides are scattered. */
-static bool is_gatherable(const struct wf_cuda_lane *lane, enum wf_copy_way way, const struct wf_copy_piece *pieces,
-                          int count, uint64_t *total, uint64_t *longest)
-{
-    uint64_t next = 0;
-
-    if (!lane->scratch || count < GATHER_PIECES)
-        return false;
-    *total = *longest = 0;
-    for (int i = 0; i < count; i++) {
-        uint64_t host = way == WF_COPY_OUT ? (uintptr_t)pieces[i].to : (uintptr_t)pieces[i].from;
-        if (i && host != next)
-            return false;
-        next = host + pieces[i].bytes;
-        *total += pieces[i].bytes;
-        *longest = pieces[i].bytes > *longest ? pieces[i].bytes : *longest;
-    }
-    return *total <= WF_CUDA_SCRATCH && *total <= GATHER_BYTES * (uint64_t)count;
-}
-
-static wf_cu_result queue_gathered(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_cuda_lane *lane,
-                                   enum wf_copy_way way, const struct wf_copy_piece *pieces, int count, uint64_t total,
-                                   uint64_t longest)
-{
-    const struct wf_cuda_api *api = &memory->driver.api;
-    struct wf_gather_piece table[WF_CUDA_GATHERED];
-    uint64_t at = 0;
-    wf_cu_result result;
-
-    for (int i = 0; i < count; i++) {
-        table[i].address = way == WF_COPY_OUT ? (uintptr_t)pieces[i].from : (uintptr_t)pieces[i].to;
-        table[i].offset = at;
-        table[i].bytes = pieces[i].bytes;
-        at += pieces[i].bytes;
-    }
-    pthread_mutex_lock(&lane->gathering);
-    /* From memory that is not pinned, and short: the driver has taken it when the call returns. */
-    result = api->cuMemcpyHtoDAsync(lane->pieces, table, (size_t)count * sizeof(*table), lane->stream);
-    if (way == WF_COPY_IN && !result)
-        result = api->cuMemcpyHtoDAsync(lane->scratch, pieces[0].from, total, lane->stream);
-    if (!result)
-        result = (way == WF_COPY_OUT ? wf_cuda_gather : wf_cuda_scatter)(
-            api, &device->kernels, lane->stream, lane->scratch, lane->pieces, (unsigned int)count, longest);
-    if (way == WF_COPY_OUT && !result)
-        result = api->cuMemcpyDtoHAsync(pieces[0].to, lane->scratch, total, lane->stream);
-    pthread_mutex_unlock(&lane->gathering);
-    return result;
-}
-
 /* --- start --- */
 
 static wf_cu_result queue_pieces(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_cuda_device *peer,
@@ -175,12 +120,15 @@ static wf_cu_result queue_pieces(struct wf_memory *memory, struct wf_cuda_device
         open_to_peer(memory, device, peer);
     for (int i = 0, some; i < count && !result; i += some) {
         some = count - i < WF_CUDA_GATHERED ? count - i : WF_CUDA_GATHERED;
-        if (is_gatherable(lane, copy->way, pieces + i, some, &total, &longest)) {
+        if (wf_cuda_gathers(lane, copy->way, pieces + i, some, &total, &longest)) {
+            uint64_t before = copy->token;
             copy->token |= QUEUED;
-            result = queue_gathered(memory, device, lane, copy->way, pieces + i, some, total, longest);
-        } else {
-            result = queue_plainly(memory, device, peer, copy, pieces + i, some, lane->stream);
+            result = wf_cuda_queue_gathered(memory, device, lane, copy->way, pieces + i, some, total, longest);
+            if (result != WF_CU_NOT_READY)
+                continue;
+            copy->token = before;
         }
+        result = queue_plainly(memory, device, peer, copy, pieces + i, some, lane->stream);
     }
     return result;
 }

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 struct wf_cuda_device *wf_cuda_in_use(struct wf_memory *memory, int device)
 {
@@ -183,22 +185,51 @@ void wf_cuda_event_give(struct wf_cuda_device *device, wf_cu_event event)
 
 /* --- start and stop --- */
 
+#define TABLE_BYTES (WF_CUDA_GATHERED * sizeof(struct wf_gather_piece))
+#define TABLES_BYTES (2 * WF_CUDA_LANES * WF_CUDA_TABLES * TABLE_BYTES)
+
+/* Pinned, because it is read after the call that copies it; of the device alone, not of a child of this process. */
+static struct wf_gather_piece *make_tables(const struct wf_cuda_api *api)
+{
+    void *tables = mmap(NULL, TABLES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (tables == MAP_FAILED)
+        return NULL;
+    madvise(tables, TABLES_BYTES, MADV_DONTFORK);
+    if (!api->cuMemHostRegister(tables, TABLES_BYTES, WF_CU_REGISTER_PORTABLE))
+        return tables;
+    munmap(tables, TABLES_BYTES);
+    return NULL;
+}
+
+static bool start_lane(const struct wf_cuda_api *api, struct wf_cuda_lane *lane)
+{
+    for (int i = 0; i < WF_CUDA_TABLES; i++)
+        if (api->cuEventCreate(&lane->read[i], WF_CU_EVENT_DISABLE_TIMING))
+            return false;
+    if (api->cuMemAlloc(&lane->pieces, TABLE_BYTES)) {
+        lane->pieces = 0;
+        return false;
+    }
+    if (api->cuMemAlloc(&lane->scratch, WF_CUDA_SCRATCH))
+        lane->scratch = 0;
+    return lane->scratch != 0;
+}
+
 /* Kernels save launches, they enable nothing: without memory for them the device is used all the same. */
 static void start_gathering(struct wf_memory *memory, struct wf_cuda_device *device)
 {
     const struct wf_cuda_api *api = &memory->driver.api;
+    struct wf_gather_piece *tables;
 
     if (wf_cuda_kernels_load(api, &device->kernels))
         return;
-    for (int way = WF_COPY_OUT; way <= WF_COPY_IN; way++) {
-        for (int i = 0; i < WF_CUDA_LANES; i++) {
-            struct wf_cuda_lane *lane = &device->lanes[way][i];
-            if (api->cuMemAlloc(&lane->pieces, WF_CUDA_GATHERED * sizeof(struct wf_gather_piece))) {
-                lane->pieces = 0;
-                continue;
-            }
-            if (api->cuMemAlloc(&lane->scratch, WF_CUDA_SCRATCH))
-                lane->scratch = 0;
+    tables = device->tables = make_tables(api);
+    for (int way = WF_COPY_OUT; way <= WF_COPY_IN && tables; way++) {
+        for (int i = 0; i < WF_CUDA_LANES; i++, tables += WF_CUDA_TABLES * WF_CUDA_GATHERED) {
+            device->lanes[way][i].tables = tables;
+            if (!start_lane(api, &device->lanes[way][i]))
+                return;
         }
     }
 }
@@ -234,20 +265,33 @@ void wf_cuda_device_stop(struct wf_memory *memory, struct wf_cuda_device *device
                 (void)api->cuMemFree(lane->pieces);
             if (lane->scratch)
                 (void)api->cuMemFree(lane->scratch);
+            for (int k = 0; k < WF_CUDA_TABLES; k++)
+                if (lane->read[k])
+                    (void)api->cuEventDestroy(lane->read[k]);
+            memset(lane->read, 0, sizeof(lane->read));
             lane->stream = NULL;
             lane->pieces = lane->scratch = 0;
         }
     }
     wf_cuda_kernels_unload(api, &device->kernels);
+    if (device->tables)
+        (void)api->cuMemHostUnregister(device->tables);
     if (device->now)
         (void)api->cuStreamDestroy(device->now);
     if (device->probe)
         (void)api->cuEventDestroy(device->probe);
     while (device->events_free > 0)
         (void)api->cuEventDestroy(device->events[--device->events_free]);
-    free(device->events);
-    device->events = NULL;
-    device->events_made = 0;
     device->now = NULL;
     device->probe = NULL;
+}
+
+void wf_cuda_device_forget(struct wf_cuda_device *device)
+{
+    if (device->tables)
+        munmap(device->tables, TABLES_BYTES);
+    device->tables = NULL;
+    free(device->events); /* where the context could not be entered, its events are gone with it */
+    device->events = NULL;
+    device->events_made = device->events_free = 0;
 }

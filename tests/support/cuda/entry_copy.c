@@ -37,9 +37,9 @@ static emu_result place_locked(struct request *request, struct emu_piece *piece,
     if ((wanted == COPY_IN && (from >= 0 || to < 0)) || (wanted == COPY_OUT && (from < 0 || to >= 0)) ||
         (wanted == COPY_DEVICES && (from < 0 || to < 0)))
         return EMU_INVALID_VALUE;
-    if (from == EMU_NOWHERE)
+    if (from == EMU_NOWHERE && !emu.settings.coherent)
         request->kept_bytes += piece->bytes;
-    if (to == EMU_NOWHERE)
+    if (to == EMU_NOWHERE && !emu.settings.coherent)
         request->wait = true;
     piece->to_device = to >= 0 ? to : EMU_HOST;
     piece->from_device = from >= 0 ? from : EMU_HOST;

@@ -158,7 +158,7 @@ struct emu_device {
 
 struct emu_settings {
     uint64_t memory, guard, rate, latency_us, seed;
-    bool old;
+    bool old, coherent;
 };
 
 struct emu_world {
