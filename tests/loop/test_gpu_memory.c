@@ -56,6 +56,26 @@ static void unregistered_memory(void)
     loop_pair_destroy(&astray_pair);
 }
 
+/* Memory that the program has from its driver, before we have asked that for anything. */
+static void copies_what_is_not_ours(void)
+{
+    struct weft_error err = {0};
+    unsigned char there[100], back[100];
+
+    loop_pair_create(&astray_pair, SETTINGS, NULL, 1);
+    struct weft_context *context = astray_pair.node[0].context;
+    for (int device = 0; device < 2; device++) {
+        unsigned char *memory = wf_sim_memory_take(devices, device, sizeof there);
+        loop_fill(there, sizeof there, 4 + (uint64_t)device);
+        LOOP_CALL(weft_gpu_copy(context, memory, there, sizeof there, &err), &err);
+        LOOP_CALL(weft_gpu_copy(context, back, memory, sizeof there, &err), &err);
+        LOOP_CHECK(loop_wrong(back, sizeof back, 4 + (uint64_t)device) < 0, "wrong bytes");
+        wf_sim_memory_give(devices, memory);
+    }
+    LOOP_CALL(weft_gpu_copy(context, back, there, sizeof there, &err), &err);
+    loop_pair_destroy(&astray_pair);
+}
+
 /* A program that forks shares no page with its child that a GPU writes, or reads, by its physical address. */
 static void staging_is_not_inherited(void)
 {
@@ -121,10 +141,9 @@ int main(int argc, char **argv)
     loop_begin(argc, argv);
     devices = loop_sim_memory();
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(unregistered_memory, 10),
-        LOOP_CASE(registered_over_two_allocations, 10),
-        LOOP_CASE(memory_without_cuda, 10),
-        LOOP_CASE(staging_is_not_inherited, 10),
+        LOOP_CASE(unregistered_memory, 10),     LOOP_CASE(registered_over_two_allocations, 10),
+        LOOP_CASE(memory_without_cuda, 10),     LOOP_CASE(staging_is_not_inherited, 10),
+        LOOP_CASE(copies_what_is_not_ours, 10),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

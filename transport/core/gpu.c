@@ -126,10 +126,17 @@ void weft_gpu_free(struct weft_context *context, int gpu, void *memory)
 
 int weft_gpu_copy(struct weft_context *context, void *to, const void *from, uint64_t bytes, struct weft_error *err)
 {
+    struct wf_device *target, *source;
     struct wf_status unheard = {0}, *status = err ? wf_status_of(err) : &unheard;
     if (bytes == 0)
         return 0;
-    if (!memory_of(context)) { /* no pointer is one to device memory */
+    /* The program may have allocated it by itself, on a GPU that we have not used yet. */
+    int result = wf_devices_find(context, to, bytes, &target, status);
+    if (result == 0)
+        result = wf_devices_find(context, from, bytes, &source, status);
+    if (result < 0)
+        return result;
+    if (!target && !source) {
         memcpy(to, from, bytes);
         return 0;
     }
