@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#define SEEDS 24
-#define SEEDS_WITHIN 8 /* for the simulator within an engine that injects faults */
+#define SEEDS SIMULATED_SEEDS(24)
+#define SEEDS_WITHIN SIMULATED_SEEDS(8) /* for the simulator within an engine that injects faults */
 
 struct contract_case {
     const char *name;

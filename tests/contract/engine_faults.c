@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#define SEEDS 8
+#define SEEDS SIMULATED_SEEDS(8)
 #define BULK (256u * 1024)
 #define LONG_NS (10 * WF_NS_PER_S) /* a wait that must not happen */
 

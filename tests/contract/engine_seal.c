@@ -12,7 +12,7 @@
 #include "io/seal_parts.h" /* how much it takes at once */
 #include "world.h"
 
-#define SEEDS 24
+#define SEEDS SIMULATED_SEEDS(24)
 
 static struct world world;
 static struct pair pair;
