@@ -1,6 +1,6 @@
-/* test_calls.c: the most that the library asks the kernel to send in one call. Large messages alone go in whole chunks;
- * a small message among them has smaller calls, so that it waits for less. The calls are seen on their way to the
- * kernel: this program's sendmsg stands before the C library's. */
+/* test_calls.c: the most that the library asks the kernel to send in one call. Large messages alone go in whole chunks,
+ * several at a time where that is of use; a small message among them has smaller calls, so that it waits for less. The
+ * calls are seen on their way to the kernel: this program's sendmsg stands before the C library's. */
 #include "loop_support.h"
 
 #include <stdatomic.h>
@@ -12,14 +12,18 @@
 #define SIZE (1 << 20)
 #define CHUNK (512u * 1024)
 #define CUT (128u * 1024)
+#define HEADER 512u
 
 static atomic_uint whole, cut; /* calls that ask for a chunk, and for what is left of one after cutting */
+static atomic_uint several;    /* for more than one */
 
 __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
 {
     size_t length = 0;
     for (size_t i = 0; i < message->msg_iovlen; i++)
         length += message->msg_iov[i].iov_len;
+    if (length > CHUNK + HEADER)
+        several += 1;
     if (length >= CHUNK)
         whole += 1;
     else if (length == CUT)
@@ -58,10 +62,27 @@ static void large_alone(void)
     loop_needs_kernel("system calls");
     loop_pair_create(&pair, "engine=epoll workers=shared channels=1 chunk=512K", NULL, 1);
     run(&pair, 16, 0);
-    whole = cut = 0;
+    whole = cut = several = 0;
     run(&pair, 200, 0);
     loop_pair_destroy(&pair);
     LOOP_CHECK(whole > 100 && cut < whole / 10, "%u calls took a whole chunk, %u were cut", whole, cut);
+    LOOP_CHECK(several > 20, "%u of %u calls took several chunks", several, whole);
+}
+
+/* What a checksum was made of is still in the cache; of several streams none has the thread for long. */
+static void one_at_a_time(void)
+{
+    static const char *const settings[] = {"engine=epoll workers=shared channels=1 chunk=512K crc=on",
+                                           "engine=epoll workers=shared channels=2 chunk=512K"};
+    loop_needs_kernel("system calls");
+    for (int i = 0; i < 2; i++) {
+        struct loop_pair pair;
+        loop_pair_create(&pair, settings[i], NULL, 1);
+        several = 0;
+        run(&pair, 100, 0);
+        loop_pair_destroy(&pair);
+        LOOP_CHECK(several == 0, "%s: %u calls took several chunks", settings[i], several);
+    }
 }
 
 static void large_among_small(void)
@@ -82,6 +103,7 @@ int main(int argc, char **argv)
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
         LOOP_CASE(large_alone, 30),
+        LOOP_CASE(one_at_a_time, 30),
         LOOP_CASE(large_among_small, 30),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
