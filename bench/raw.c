@@ -2,8 +2,9 @@
 #include "raw.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <endian.h>
+#include <jansson.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -160,6 +161,18 @@ static int measure(struct raw_link *link, const struct raw_options *options, str
     return rc ? rc : print_result(link, &result, status);
 }
 
+static int run_on(int cpu, struct wf_status *status)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    if (sched_setaffinity(0, sizeof(set), &set) != 0)
+        return wf_fail(status, -errno, "--cpu %d: %s: 'taskset -p $$' shows which this process may use", cpu,
+                       wf_strerror(errno));
+    return 0;
+}
+
 int bench_raw(int argc, char **argv)
 {
     struct raw_options options;
@@ -176,7 +189,10 @@ int bench_raw(int argc, char **argv)
         return BENCH_PASSED;
     }
     raw_link_init(&link);
-    rc = options.listen ? serve(&link, &options, &status) : measure(&link, &options, &status);
+    if (options.cpu != RAW_ANY_CPU)
+        rc = run_on(options.cpu, &status);
+    if (rc == 0)
+        rc = options.listen ? serve(&link, &options, &status) : measure(&link, &options, &status);
     raw_link_close(&link);
     if (rc)
         fprintf(stderr, "weft: %s\n", status.text);

@@ -17,6 +17,7 @@
 #include "base/status.h"
 
 #define RAW_STREAMS_MAX 16
+#define RAW_ANY_CPU (-1)
 
 enum raw_mode {
     RAW_BANDWIDTH, /* messages one way, each in calls of its own */
@@ -46,6 +47,7 @@ struct raw_options {
     char addresses[RAW_STREAMS_MAX][256]; /* of --connect: one stream to each */
     int address_count;
     char congestion[16]; /* TCP_CONGESTION of this side's sockets; empty: the system's */
+    int cpu;             /* the processor that this side runs on, or RAW_ANY_CPU */
 };
 
 /* One TCP stream. Owner: the measuring thread. */

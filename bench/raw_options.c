@@ -1,5 +1,6 @@
 /* The command line of `weft raw`. Its options are no settings: nothing of the library acts here. */
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ enum option_id {
     RAW_LAT,
     RAW_RATE_MODE,
     RAW_TIMEOUT,
+    RAW_CPU,
     RAW_HELP,
     RAW_OPTIONS
 };
@@ -66,6 +68,8 @@ static const struct option_row {
     [RAW_RATE_MODE] = {"rate", 0, VALUE_NONE, 0, 0, "--rate", "small messages, a batch of them in each call"},
     [RAW_TIMEOUT] = {"timeout", 0, VALUE_COUNT, 1, TIMEOUT_MAX_S, "--timeout S",
                      "seconds without a client, or without progress, that end it [30]"},
+    [RAW_CPU] = {"cpu", 0, VALUE_COUNT, 0, CPU_SETSIZE - 1, "--cpu N",
+                 "the one processor that this side runs on [any that it may]"},
     [RAW_HELP] = {"help", 'h', VALUE_NONE, 0, 0, "--help", "this text"},
 };
 
@@ -86,9 +90,8 @@ void raw_options_help(void)
     printf("weft raw: the floor: what plain TCP sockets give, with one thread at each side\n\n");
     for (int i = 0; i < RAW_OPTIONS; i++)
         printf("  %-28s %s\n", rows[i].shown, rows[i].help);
-    printf("\nThe client decides what is measured; of the server only --listen, --timeout and --congestion are asked. "
-           "The\n"
-           "client prints one JSON object (schema weft.raw/1). K, M, G are powers of 1024.\n"
+    printf("\nThe client decides what is measured; of the server only --listen, --timeout, --congestion and --cpu are\n"
+           "asked. The client prints one JSON object (schema weft.raw/1). K, M, G are powers of 1024.\n"
            "Exit status: 0 measured, 1 failed, 2 wrong usage.\n");
 }
 
@@ -303,6 +306,7 @@ int raw_options_read(struct raw_options *options, int argc, char **argv, struct 
     if (rc)
         return rc;
     options->help = cursor.numbers[RAW_HELP] != NOT_SAID;
+    options->cpu = cursor.numbers[RAW_CPU] == NOT_SAID ? RAW_ANY_CPU : (int)cursor.numbers[RAW_CPU];
     if (options->help)
         return 0;
     if (!options->listen && options->address_count == 0)

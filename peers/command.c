@@ -1,5 +1,6 @@
 /* Command lines, word by word. */
 #include <errno.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,6 +81,21 @@ const char *peer_congestion(const struct peer_place *place, int index)
     const char *set = congestion_set(place);
 
     return set ? set : index > 0 ? ON_ONE_MACHINE : "";
+}
+
+/* ------------------------------------------------------------------------------------------- processors */
+
+bool peer_two_processors(const struct peer_place *place, int cores[2])
+{
+    cpu_set_t set;
+    int found = 0;
+
+    if (!place->one_machine || sched_getaffinity(0, sizeof(set), &set) != 0)
+        return false;
+    for (int i = 0; i < CPU_SETSIZE && found < 2; i++)
+        if (CPU_ISSET(i, &set))
+            cores[found++] = i;
+    return found == 2;
 }
 
 /* ------------------------------------------------------------------------------------------- as text */

@@ -109,10 +109,13 @@ extern const struct peer_tool peer_weft, peer_raw, peer_iperf3, peer_ucx, peer_l
 int peer_word(struct peer_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int peer_setting(struct peer_command *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The congestion controls that tools which can choose are tried with, "" for the system's: that of Weft's settings; else
- * the system's and, on one machine, Weft's own there (docs/decisions/0010-call-size.md). */
+/* The congestion controls that tools which can choose are tried with, "" for the system's: that of Weft's settings;
+ * else the system's and, on one machine, Weft's own there (docs/decisions/0010-call-size.md). */
 int peer_congestion_count(const struct peer_place *place);
 const char *peer_congestion(const struct peer_place *place, int index);
+
+/* A processor for each side, where both sides run on this machine and it has two that this process may use. */
+bool peer_two_processors(const struct peer_place *place, int cores[2]);
 
 /* The command as one would type it into a shell, settings first; cut if it is too long. Returns `buffer`. */
 char *peer_command_text(const struct peer_command *command, char *buffer, size_t room);

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,26 +23,12 @@ static const struct way {
 #define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
 #define PINNED 2 /* of them, at the end */
 
-/* The first two processors that this process may use; how many there are of them. */
-static int two_processors(int cores[2])
-{
-    cpu_set_t set;
-    int found = 0;
-
-    if (sched_getaffinity(0, sizeof(set), &set) != 0)
-        return 0;
-    for (int i = 0; i < CPU_SETSIZE && found < 2; i++)
-        if (CPU_ISSET(i, &set))
-            cores[found++] = i;
-    return found;
-}
-
 /* With one congestion control. */
 static int way_count(const struct peer_place *place)
 {
     int cores[2];
 
-    return place->one_machine && two_processors(cores) == 2 ? WAYS : WAYS - PINNED;
+    return peer_two_processors(place, cores) ? WAYS : WAYS - PINNED;
 }
 
 static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
@@ -81,7 +66,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(client, "%s", way->call);
     if (way->sendfile)
         peer_word(client, "-Z");
-    if (way->pinned && two_processors(cores) == 2) {
+    if (way->pinned && peer_two_processors(place, cores)) {
         peer_word(client, "-A");
         peer_word(client, "%d,%d", cores[0], cores[1]);
     }

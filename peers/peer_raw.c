@@ -1,6 +1,6 @@
 /*
- * `weft raw`: plain sockets, the floor. The best call size depends on caches and the kernel's socket buffers, and
- * spinning costs processor time that waiting does not: both are tried.
+ * `weft raw`: plain sockets, the floor. The best call size depends on caches and the kernel's socket buffers, spinning
+ * costs processor time that waiting does not, and whether the scheduler moves the sides counts as well: all are tried.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -34,14 +34,17 @@ static int ways(const struct peer_case *asked)
     }
 }
 
-/* Each spinning and blocking, with each congestion control. */
+/* Each spinning and blocking, with each congestion control, and once more with a processor for each side: with the last
+ * of these, for the others are slower where it matters. */
 static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
+    int cores[2];
+
     if (asked->size == 0) {
         snprintf(why, 200, "a stream has no empty messages");
         return 0;
     }
-    return 2 * ways(asked) * peer_congestion_count(place);
+    return 2 * ways(asked) * (peer_congestion_count(place) + peer_two_processors(place, cores));
 }
 
 /* The server's addresses, one for each stream. */
@@ -97,11 +100,29 @@ static int put_way(const struct peer_case *asked, int way, bool block, struct pe
     return peer_word(client, "%s", wf_format_size(call, size, sizeof(size)));
 }
 
+/* What is the same for both sides, and acts on them alone. */
+static int put_side(struct peer_command *command, const char *congestion, const int *core)
+{
+    int rc = 0;
+
+    if (congestion[0]) {
+        peer_word(command, "--congestion");
+        rc = peer_word(command, "%s", congestion);
+    }
+    if (core) {
+        peer_word(command, "--cpu");
+        rc = peer_word(command, "%d", *core);
+    }
+    return rc;
+}
+
 static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
 {
     struct peer_command *server = &out->server, *client = &out->client;
-    const char *congestion = peer_congestion(place, index / (2 * ways(asked)));
-    int way = index % (2 * ways(asked));
+    int round = index / (2 * ways(asked)), way = index % (2 * ways(asked)), last = peer_congestion_count(place) - 1;
+    const char *congestion = peer_congestion(place, round < last ? round : last);
+    int cores[2];
+    bool pinned = round > last && peer_two_processors(place, cores);
     int rc, other;
 
     peer_word(server, "%s/weft", place->folder);
@@ -123,13 +144,12 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(client, "--buffers");
     peer_word(client, "%" PRIu32, buffers(asked));
     other = put_way(asked, way / 2, way % 2 != 0, out);
-    if (congestion[0]) {
-        peer_word(server, "--congestion");
-        rc = rc ? rc : peer_word(server, "%s", congestion);
-        peer_word(client, "--congestion");
-        other = other ? other : peer_word(client, "%s", congestion);
+    rc = rc ? rc : put_side(server, congestion, pinned ? &cores[0] : NULL);
+    other = other ? other : put_side(client, congestion, pinned ? &cores[1] : NULL);
+    if (congestion[0])
         strcat(strcat(out->note, ", "), congestion);
-    }
+    if (pinned)
+        strcat(out->note, ", each side on its processor");
     if (asked->metric == PEER_LATENCY && place->rail_count > 1)
         strcat(out->note, "; first rail only");
     return rc ? rc : other;

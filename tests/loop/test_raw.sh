@@ -92,7 +92,8 @@ for wait in "" --block; do
 done
 
 # ---- on one processor, where a side that spins keeps the other from running
-before="taskset -c $(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')"
+first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
+before="taskset -c $first"
 for mode in "-n 20" "--rate -n 5000" "--lat -n 100"; do
     serve 0
     $before timeout -k 5 30 "$WEFT" raw --connect "127.0.0.1:$port" $mode --timeout 20 >out 2>err
@@ -100,6 +101,12 @@ for mode in "-n 20" "--rate -n 5000" "--lat -n 100"; do
     wait "$server"
 done
 before=""
+serve 0 --cpu "$first"
+allowed=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$server/status")
+pass_if "--cpu $first: it may run on $allowed" [ "$allowed" = "$first" ]
+weft raw --connect "127.0.0.1:$port" --cpu "$first" -n 20 --timeout 20
+pass_if "both sides with --cpu $first: $(cat err)" [ "$status" -eq 0 ]
+wait "$server"
 
 # ---- what was typed
 expect() { # STATUS WORD ARGUMENTS...
@@ -147,6 +154,8 @@ expect 2 "too long" --connect "$(printf "x%.0s" $(seq 2000))"
 expect 2 "no name is that long" --connect $to --congestion abcdefghijklmnop
 expect 1 "--congestion nonesuch" --connect $to --congestion nonesuch
 expect 1 "--congestion nonesuch" --listen 0 --congestion nonesuch
+expect 1 "--cpu 1023" --connect $to --cpu 1023
+expect 2 "from 0 to 1023" --listen 0 --cpu 1024
 expect 1 "203.0.113.9" --listen 203.0.113.9:0
 expect 1 "needs" --connect $to --size 1024G --inflight 1
 expect 1 "weft raw --listen" --connect 127.0.0.1:"$(free_port)" -n 1

@@ -102,10 +102,11 @@ static void test_raw(void **state)
     static const char *const calls[] = {"64K", "128K", "256K", "512K", "1M", "64M"};
     struct peer_place place = one_rail(), far = two_machines();
     struct peer_case empty = bandwidth;
-    char client[300], note[100];
+    char client[300], server[100], note[100];
+    int cores[2], rounds = peer_two_processors(&place, cores) ? 3 : 2;
 
     (void)state;
-    assert_int_equal(count(&peer_raw, &large, &place), 24);
+    assert_int_equal(count(&peer_raw, &large, &place), rounds * 12);
     for (int i = 0; i < 12; i++) {
         snprintf(client, sizeof(client), RAW_CLIENT "--size 67108864 -n 20 -w 2 --buffers 4 %s--inflight 4 --call %s",
                  i % 2 ? "--block " : "", calls[i / 2]);
@@ -114,17 +115,24 @@ static void test_raw(void **state)
         strcat(client, " --congestion reno");
         strcat(note, ", reno");
         assert_variant(&peer_raw, &large, &place, 12 + i, RAW_SERVER " --congestion reno", client, note);
+        if (rounds < 3)
+            continue;
+        snprintf(server, sizeof(server), RAW_SERVER " --congestion reno --cpu %d", cores[0]);
+        snprintf(client + strlen(client), sizeof(client) - strlen(client), " --cpu %d", cores[1]);
+        strcat(note, ", each side on its processor");
+        assert_variant(&peer_raw, &large, &place, 24 + i, server, client, note);
     }
-    assert_int_equal(count(&peer_raw, &bandwidth, &place), 20); /* 1M is the whole message */
-    assert_int_equal(count(&peer_raw, &medium, &place), 8);
+    assert_int_equal(count(&peer_raw, &bandwidth, &place), rounds * 10); /* 1M is the whole message */
+    assert_int_equal(count(&peer_raw, &medium, &place), rounds * 4);
+    assert_int_equal(count(&peer_raw, &medium, &far), 4); /* whose processors are not ours to choose */
     assert_variant(&peer_raw, &medium, &far, 2, RAW_SERVER,
                    "FOLDER/weft raw --connect '[fd00::1]:4711,192.0.2.1:4711,198.51.100.1:4711' --size 100000 -n 50 "
                    "-w 5 --buffers 3 --inflight 16 --call 100000",
                    "calls of 100000, spinning");
-    assert_int_equal(count(&peer_raw, &latency, &place), 4);
+    assert_int_equal(count(&peer_raw, &latency, &place), rounds * 2);
     assert_variant(&peer_raw, &latency, &place, 1, RAW_SERVER,
                    RAW_CLIENT "--size 8 -n 20000 -w 1000 --buffers 1 --block --lat", "blocking");
-    assert_int_equal(count(&peer_raw, &rate, &place), 12);
+    assert_int_equal(count(&peer_raw, &rate, &place), rounds * 6);
     assert_variant(&peer_raw, &rate, &place, 2, RAW_SERVER,
                    RAW_CLIENT "--size 64 -n 100000 -w 1000 --buffers 64 --inflight 64 --rate --batch 32",
                    "32 messages a call, 64 buffers, spinning");
@@ -139,7 +147,7 @@ static void test_congestion(void **state)
     struct peer_place place = one_rail(), far = two_machines();
     struct peer_commands commands;
     char text[400];
-    int ways = count(&peer_iperf3, &bandwidth, &far);
+    int cores[2], ways = count(&peer_iperf3, &bandwidth, &far);
 
     (void)state;
     assert_int_equal(peer_congestion_count(&place), 2);
@@ -156,7 +164,7 @@ static void test_congestion(void **state)
     assert_string_equal(peer_congestion(&place, 0), "cubic");
     assert_string_equal(peer_congestion(&far, 0), "cubic");
 
-    assert_int_equal(count(&peer_raw, &latency, &place), 2);
+    assert_int_equal(count(&peer_raw, &latency, &place), peer_two_processors(&place, cores) ? 4 : 2);
     assert_variant(&peer_raw, &latency, &place, 0, RAW_SERVER " --congestion cubic",
                    RAW_CLIENT "--size 8 -n 20000 -w 1000 --buffers 1 --lat --congestion cubic", "spinning, cubic");
 
