@@ -441,8 +441,9 @@ WEFT_API int weft_test(struct weft_request *request, struct weft_completion *com
 WEFT_API int weft_wait(struct weft_request *request, int timeout_ms, struct weft_completion *completion);
 
 /* Waits until one of `count` requests of the same context ends (NULL entries are passed over): 0, its index and its
- * completion (that handle is gone then); -ETIMEDOUT; -ENOENT when all entries are NULL;
- * -EINVAL when they are of several contexts. */
+ * completion (that handle is gone then); -ETIMEDOUT; -ENOENT when all entries are NULL; -EINVAL when they are of
+ * several contexts, which it may not look at while one of them has ended already. Keep them in a ring, in the order of
+ * posting: then the cost of a call does not grow with `count`. */
 WEFT_API int weft_wait_any(struct weft_request *const *requests, int count, int timeout_ms, int *index,
                            struct weft_completion *completion);
 

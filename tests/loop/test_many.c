@@ -75,10 +75,10 @@ static void load_both_ways(struct load *load, int round, size_t size)
         loop_message_create(&message[side], size, load->tag * 100000 + (uint64_t)round + (uint64_t)side * 7);
         own[side][0] = loop_recv(load->end[side], message[side].sink.data, size, load->tag);
     }
+    struct weft_request *mixed[2] = {own[0][0], own[1][0]}; /* nothing has been sent: neither has ended */
+    LOOP_CHECK(weft_wait_any(mixed, 2, 0, NULL, &completion) == -EINVAL, "a wait for requests of two contexts");
     for (int side = 0; side < 2; side++)
         own[side][1] = loop_send(load->end[side], message[!side].source.data, size, load->tag);
-    struct weft_request *mixed[2] = {own[0][0], own[1][0]};
-    LOOP_CHECK(weft_wait_any(mixed, 2, 0, NULL, &completion) == -EINVAL, "a wait for requests of two contexts");
     for (int left = 4; left > 0; left--) {
         int side = left % 2, index = -1;
         LOOP_CHECK(weft_wait_any(own[side], 2, LOOP_WAIT_MS, &index, &completion) == 0, "weft_wait_any");
@@ -298,17 +298,45 @@ static void threads_do_not_grow_with_endpoints(void)
     loop_pair_destroy(&pair);
 }
 
+/* However long the array was in the last call, each request is found once, also behind NULLs and the end of a ring. */
+static void waits_for_any_of_some(void)
+{
+    enum { COUNT = 9 };
+    struct weft_request *requests[COUNT];
+    struct weft_completion completion;
+    char bytes[COUNT];
+    int left = COUNT, index;
+
+    loop_pair_create(&pair, NULL, NULL, 1);
+    for (int i = 0; i < COUNT; i++)
+        requests[i] = loop_recv(pair.node[1].connection, &bytes[i], 1, (uint64_t)i);
+    for (int i = 0; i < COUNT; i++)
+        loop_done(loop_send(pair.node[0].connection, "x", 1, (uint64_t)i), 0, 1);
+    for (int round = 0; left > 0; round++) {
+        int count = 1 + round * 4 % COUNT;
+        int rc = weft_wait_any(requests, count, LOOP_WAIT_MS, &index, &completion);
+        if (rc == -ENOENT)
+            continue;
+        LOOP_CHECK(rc == 0 && index >= 0 && index < count && requests[index], "round %d: %d, %d of %d", round, rc,
+                   index, count);
+        LOOP_CHECK(completion.status == 0 && completion.tag == (uint64_t)index, "%d has tag %llu", index,
+                   (unsigned long long)completion.tag);
+        requests[index] = NULL;
+        left--;
+    }
+    LOOP_CHECK(weft_wait_any(requests, COUNT, 0, &index, &completion) == -ENOENT, "all have been taken");
+    LOOP_CHECK(weft_wait_any(requests, 0, 0, &index, &completion) == -ENOENT, "of none");
+    loop_pair_destroy(&pair);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(contexts_in_one_process, 20),
-        LOOP_CASE(threads_with_a_connection_each, 60),
-        LOOP_CASE(threads_on_one_connection, 60),
-        LOOP_CASE(waits_are_woken, 20),
-        LOOP_CASE(ten_thousand_outstanding, 40),
-        LOOP_CASE(requests_run_out, 20),
-        LOOP_CASE(threads_do_not_grow_with_endpoints, 60),
+        LOOP_CASE(contexts_in_one_process, 20),   LOOP_CASE(threads_with_a_connection_each, 60),
+        LOOP_CASE(threads_on_one_connection, 60), LOOP_CASE(waits_are_woken, 20),
+        LOOP_CASE(waits_for_any_of_some, 20),     LOOP_CASE(ten_thousand_outstanding, 40),
+        LOOP_CASE(requests_run_out, 20),          LOOP_CASE(threads_do_not_grow_with_endpoints, 60),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
