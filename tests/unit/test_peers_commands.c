@@ -172,7 +172,7 @@ static void test_congestion(void **state)
     memset(&commands, 0, sizeof(commands));
     assert_int_equal(peer_iperf3.commands(&bandwidth, &far, 3, &commands), 0);
     assert_non_null(strstr(peer_command_text(&commands.client, text, sizeof(text)), " -l 1M -C cubic -J -i0"));
-    assert_non_null(strstr(commands.note, "calls of 1M, cubic"));
+    assert_non_null(strstr(commands.note, "from and to 1M of memory: calls of 1M, cubic"));
 }
 
 /* ------------------------------------------------------------------------------------------- UCX */
