@@ -98,6 +98,113 @@ static void silent_server(void)
     loop_node_stop(&node);
 }
 
+/* --- whom a crowd pushes out --- */
+
+#define PUSHED_OUT 3
+
+/* Something that has the port, and shows everybody out: so many, or all who come. */
+struct crowded {
+    struct late_server server;
+    int listener, callers;
+};
+
+static void crowded_begin(struct crowded *crowded)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET};
+    socklen_t length = sizeof(at);
+    int one = 1;
+
+    inet_pton(AF_INET, "127.0.1.1", &at.sin_addr);
+    crowded->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(crowded->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    LOOP_CHECK(bind(crowded->listener, (struct sockaddr *)&at, length) == 0 && listen(crowded->listener, 100) == 0,
+               "%s", strerror(errno));
+    LOOP_CHECK(getsockname(crowded->listener, (struct sockaddr *)&at, &length) == 0, "%s", strerror(errno));
+    crowded->server.port = ntohs(at.sin_port);
+}
+
+/* In turn without having read what the caller said, which resets the connection, and with, which ends it. */
+static bool show_one_out(struct crowded *crowded)
+{
+    char said[4096];
+    int fd = accept(crowded->listener, NULL, NULL);
+
+    if (fd < 0)
+        return false;
+    if (crowded->callers++ % 2 == 0)
+        LOOP_CHECK(recv(fd, said, sizeof(said), 0) > 0, "a caller without a word");
+    close(fd);
+    return true;
+}
+
+static void *show_some_out(void *arg)
+{
+    struct crowded *crowded = arg;
+    struct weft_error err = {0};
+    char address[32];
+
+    while (crowded->callers < PUSHED_OUT)
+        LOOP_CHECK(show_one_out(crowded), "%s", strerror(errno));
+    close(crowded->listener);
+    loop_address(address, sizeof(address), crowded->server.port);
+    LOOP_CALL(weft_listen(crowded->server.node.context, address, &err), &err);
+    return NULL;
+}
+
+static void *show_all_out(void *arg)
+{
+    while (show_one_out(arg)) {
+    }
+    return NULL;
+}
+
+static void pushed_out_and_let_in(void)
+{
+    struct crowded crowded = {0};
+    struct loop_node client;
+    pthread_t thread;
+
+    loop_needs_kernel("a listener of its own");
+    loop_node_start(&crowded.server.node, NULL, 1);
+    loop_node_start(&client, NULL, 1);
+    crowded_begin(&crowded);
+    LOOP_CHECK(pthread_create(&thread, NULL, show_some_out, &crowded) == 0, "pthread_create");
+    loop_node_connect(&client, crowded.server.port);
+    pthread_join(thread, NULL);
+    LOOP_CHECK(crowded.callers == PUSHED_OUT, "%d callers", crowded.callers);
+    loop_node_accept(&crowded.server.node);
+    loop_node_open(&client);
+    loop_node_take(&crowded.server.node);
+    loop_exchange(client.connection, crowded.server.node.connection, 70000, 1);
+    loop_node_stop(&client);
+    loop_node_stop(&crowded.server.node);
+}
+
+/* Nobody tries for ever where nobody ever gets in: the error says what happened, long before the deadline. */
+static void pushed_out_for_good(void)
+{
+    struct crowded crowded = {0};
+    struct weft_peer *peer = NULL;
+    struct weft_error err = {0};
+    struct loop_node client;
+    pthread_t thread;
+    char address[32];
+
+    loop_needs_kernel("a listener of its own");
+    loop_node_start(&client, NULL, 1);
+    crowded_begin(&crowded);
+    LOOP_CHECK(pthread_create(&thread, NULL, show_all_out, &crowded) == 0, "pthread_create");
+    loop_address(address, sizeof(address), crowded.server.port);
+    int rc = weft_connect(client.context, address, -1, &peer, &err);
+    LOOP_CHECK(rc == -ECONNRESET, "weft_connect: %d %s", rc, err.text);
+    LOOP_CHECK(strstr(err.text, "closed the connection before the set-up was complete"), "%s", err.text);
+    shutdown(crowded.listener, SHUT_RDWR);
+    pthread_join(thread, NULL);
+    LOOP_CHECK(crowded.callers > PUSHED_OUT, "%d callers", crowded.callers);
+    close(crowded.listener);
+    loop_node_stop(&client);
+}
+
 /* A full house refuses at once and says why; when somebody left there is room again. */
 static void one_peer_too_many(void)
 {
@@ -365,6 +472,8 @@ int main(int argc, char **argv)
         LOOP_CASE(client_first_server_later, 20),
         LOOP_CASE(nobody_there, 20),
         LOOP_CASE(silent_server, 20),
+        LOOP_CASE(pushed_out_and_let_in, 20),
+        LOOP_CASE(pushed_out_for_good, 20),
         LOOP_CASE(one_peer_too_many, 20),
         LOOP_CASE(addresses_that_do_not_work, 20),
         LOOP_CASE(rails_and_settings_that_do_not_exist, 20),

@@ -40,6 +40,7 @@ struct wf_dial {
     int next_channel;           /* the first that has not been dialled */
     int joining;                /* channels being dialled: a few at a time, the other side bounds its visitors */
     int last_error;             /* of the last attempt */
+    int shown_out;              /* attempts that ended without a word of the other side */
     struct wf_session *session; /* once HELLO was answered */
     bool done;                  /* context.lock */
     struct wf_status status;    /* why it failed; code 0: `session` is up */

@@ -13,6 +13,7 @@
 #include "wire/seal.h"
 
 #define REMEDY "set key_file to the same key on both"
+#define SHOWN_OUT_MAX 16               /* attempts of one dial */
 #define PATIENCE_NS (10 * WF_NS_PER_S) /* for a whole conversation; less where connect_timeout is */
 
 const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk)
@@ -79,10 +80,27 @@ static void destroy(struct wf_talk *talk)
     free(talk);
 }
 
+/* Whom a crowd has pushed out of a door there tries again: nothing was wrong with him. Where nobody ever gets in,
+ * because something else has the port, he gives up soon. */
+static bool may_try_again(struct wf_talk *talk, int code)
+{
+    bool shown_out =
+        talk->role == WF_TALK_CONTROL && talk->dial && !talk->heard && (code == -ECONNRESET || code == -EPIPE);
+    if (!shown_out || talk->dial->shown_out == SHOWN_OUT_MAX)
+        return false;
+    talk->dial->shown_out += 1;
+    talk->dial->last_error = code;
+    return true;
+}
+
 /* Something about this conversation is wrong: a stranger costs one line, a dial of ours fails. */
 static void fail(struct wf_talk *talk, int code, int reason, const char *format, va_list arguments)
 {
     struct wf_status status = {.code = code};
+    if (may_try_again(talk, code)) {
+        wf_talk_end(talk);
+        return;
+    }
     vsnprintf(status.text, sizeof status.text, format, arguments);
     if (talk->role == WF_TALK_REDIAL && talk->session)
         wf_redial_failed(talk, code, reason, status.text);
@@ -290,6 +308,7 @@ static void step_read(struct wf_talk *talk)
                      result < 0 ? wf_strerror((int)result) : "");
         return;
     }
+    talk->heard = true;
     if (talk->cover) {
         wf_talk_cover_take(talk, (size_t)result);
         return;

@@ -40,6 +40,7 @@ struct wf_talk {
     bool foreign;     /* READING: a TLS record, of which nothing is wanted but its end */
     bool denied;      /* the log has its line */
     bool shown;       /* VISITOR: it holds the key, or knows a session: others make room before it */
+    bool heard;       /* the other side has said something */
     bool handed_over; /* the descriptor belongs to a channel now */
     int fd;
     struct sockaddr_storage peer;
