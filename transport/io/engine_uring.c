@@ -408,7 +408,7 @@ static int uring_zero_copy(void *host, struct wf_status *status)
 
 static int uring_probe(void *host, struct wf_status *status)
 {
-    struct wf_engine *engine;
+    struct wf_engine *engine = NULL;
     int rc = uring_open(host, NULL, &engine, status);
     if (!rc)
         uring_close(engine);
