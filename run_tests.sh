@@ -38,7 +38,7 @@ build() {
     mkdir -p -- "$folder" || return 1
     (
         command -v flock >/dev/null && flock 9
-        cmake -S "$root" -B "$folder" -DWEFT_TESTS=ON "$@" &&
+        cmake -S "$root" -B "$folder" -DWEFT_TESTS=ON -DWEFT_WERROR=ON "$@" &&
             cmake --build "$folder" --parallel "$(nproc)"
     ) 9>"$folder/.lock" >"$folder/build.log" 2>&1 </dev/null
     status=$?

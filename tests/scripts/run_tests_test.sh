@@ -37,6 +37,7 @@ last_line '9 passed, 0 failed, 4 skipped' 'all variants'
 calls=$(cat -- "$CALLS")
 [[ $calls == *'build-asan'*'address,undefined'*'build-tsan'*'WEFT_SANITIZE=thread'*'build-clang'* ]] ||
     fail "variants: $calls"
+[[ $(grep -c 'WEFT_WERROR=ON' -- "$CALLS") == 4 ]] || fail "warnings are errors in each variant: $calls"
 [[ $calls == *'build-clang'*'-L ^quick$ -R ^fuzz[.]'* ]] || fail "clang fuzzes, and runs nothing else: $calls"
 [[ $calls == *'-L ^quick$ -LE ^noasan$'*'-L ^quick$ -LE ^notsan$'* ]] || fail "labels: $calls"
 
