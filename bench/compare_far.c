@@ -118,7 +118,10 @@ static int ask(struct bench_far *far, json_t *question, json_t **answer, struct 
     if (break_off(far, rc, status))
         return status->code;
     error = json_string_value(json_object_get(*answer, "error"));
-    return error ? wf_fail(status, -ECHILD, "node0: %s", error) : 0;
+    if (!error)
+        return 0;
+    return wf_fail(status, json_is_true(json_object_get(*answer, "port_taken")) ? -EADDRINUSE : -ECHILD, "node0: %s",
+                   error);
 }
 
 static int begin(void *context, const struct peer_tool *tool, const struct peer_case *asked, int variant, int *port,

@@ -6,6 +6,8 @@
  *     node1: {"collect": whether its client worked}              node0: {"text", "cpu_s", ...} or {"error"}
  *     node1: {"bye"}
  *
+ * An error has "port_taken": true where another port may do; node1 then asks again.
+ *
  * Each node makes its command lines from its own table of tools and its own settings: none comes from the network.
  */
 #ifndef WF_BENCH_COMPARE_FAR_H

@@ -1,4 +1,5 @@
 /* node0 of weft peers: runs the servers that the other node asks for. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -103,7 +104,7 @@ static json_t *list(const char *const *words)
 
 static json_t *answer_error(const struct wf_status *status)
 {
-    return json_pack("{s:s}", "error", status->text);
+    return json_pack("{s:s, s:b}", "error", status->text, "port_taken", status->code == -EADDRINUSE);
 }
 
 static json_t *answer_run(struct serving *serving, const json_t *question)

@@ -12,6 +12,7 @@
 #define FIRST_BYTES (256u << 20) /* of the run that finds out how fast Weft is */
 #define FIRST_MOST 20000         /* and its messages */
 #define MESSAGES_MOST 100000000  /* of a case */
+#define PORTS_MOST 5             /* to try, each taken by somebody else between the look for it and its use */
 
 /* One measurement on its way. */
 struct once {
@@ -95,22 +96,33 @@ static int run_and_read(struct once *once, struct peer_reading *found, struct wf
     return rc;
 }
 
+static int try_port(struct once *once, int variant, struct peer_reading *found, struct wf_status *status)
+{
+    int rc = choose_port(once, variant, status);
+
+    if (rc)
+        return rc;
+    rc = make_commands(once, variant, status);
+    if (rc == 0)
+        rc = run_and_read(once, found, status);
+    else if (once->plan->far)
+        end_far(once, rc, status);
+    peer_outcome_fini(&once->outcome);
+    return rc;
+}
+
 int peers_run_once(const struct peers_plan *plan, const struct peers_block *block, const struct peer_tool *tool,
                    int variant, struct peer_commands *commands, struct peer_reading *reading, struct wf_status *status)
 {
     struct once once = {
         .plan = plan, .tool = tool, .asked = &block->asked, .weft_s = block->weft_s, .commands = commands};
-    struct peer_reading found = {-1, -1, -1, -1, -1, -1};
-    int rc = choose_port(&once, variant, status);
+    struct peer_reading found;
+    int left = plan->place.port && !plan->far ? 1 : PORTS_MOST, rc;
 
-    if (rc)
-        return rc;
-    rc = make_commands(&once, variant, status);
-    if (rc == 0)
-        rc = run_and_read(&once, &found, status);
-    else if (plan->far)
-        end_far(&once, rc, status);
-    peer_outcome_fini(&once.outcome);
+    do {
+        found = (struct peer_reading){-1, -1, -1, -1, -1, -1};
+        rc = try_port(&once, variant, &found, status);
+    } while (rc == -EADDRINUSE && --left > 0);
     if (rc == 0)
         *reading = found;
     return rc;

@@ -76,15 +76,14 @@ static void become_program(const struct peer_command *command, const struct peer
 
 /* ------------------------------------------------------------------------------------------- the keeper */
 
-/* The parent of a process; 0: there is no such process any more. */
-static pid_t parent_of(const char *pid)
+pid_t peer_parent_of(pid_t pid)
 {
-    char path[300], text[512];
+    char path[32], text[512];
     const char *after;
     int fd, parent = 0;
     ssize_t length;
 
-    snprintf(path, sizeof(path), "/proc/%s/stat", pid);
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
@@ -102,7 +101,7 @@ static void kill_children(void)
     const struct dirent *entry;
 
     while (folder && (entry = readdir(folder)))
-        if (isdigit((unsigned char)entry->d_name[0]) && parent_of(entry->d_name) == getpid())
+        if (isdigit((unsigned char)entry->d_name[0]) && peer_parent_of((pid_t)atoi(entry->d_name)) == getpid())
             kill((pid_t)atoi(entry->d_name), SIGKILL);
     if (folder)
         closedir(folder);

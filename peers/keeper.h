@@ -32,4 +32,7 @@ struct peer_pipes {
  * executed says so on `err` and ends with status 127. The caller's thread must not end before the keeper. */
 pid_t peer_keeper_start(const struct peer_command *command, const struct peer_pipes *pipes);
 
+/* The parent of a process; 0: there is no such process any more. */
+pid_t peer_parent_of(pid_t pid);
+
 #endif

@@ -30,19 +30,28 @@ static int check_stop(const struct peer_run *run, struct wf_status *status)
     return run->stop ? run->stop(run->context, status) : 0;
 }
 
+/* Whether it failed because its port is somebody else's: it says so, or somebody listens there although it, and all
+ * that it started, have ended. */
+static bool lacks_port(const struct peer_run *run, const struct peer_program *server)
+{
+    static const char words[] = "Address already in use";
+
+    return strstr(server->tail, words) || (server->text && strstr(server->text, words)) || peer_listening(run->port);
+}
+
 static int await_listening(const struct peer_run *run, struct peer_program *server, struct wf_status *status)
 {
     int limit_ms = run->timeout_ms < LISTEN_MS ? run->timeout_ms : LISTEN_MS;
     int64_t deadline = after_ms(limit_ms);
     int rc = 0;
 
-    while (rc == 0 && !peer_listening(run->port)) {
+    while (rc == 0 && !peer_listening_below(server->keeper, run->port)) {
         peer_program_pump(&server, 1, LOOK_MS);
         rc = check_stop(run, status);
         if (rc == 0 && server->ended && peer_program_verdict(server, status) == 0)
-            rc = wf_fail(status, -ECHILD, "%.60s ended without listening on port %d", server->name, run->port);
-        else if (rc == 0 && server->ended)
-            rc = status->code;
+            wf_fail(status, -ECHILD, "%.60s ended without listening on port %d", server->name, run->port);
+        if (rc == 0 && server->ended)
+            rc = status->code = lacks_port(run, server) ? -EADDRINUSE : status->code;
         else if (rc == 0 && past(deadline))
             rc = wf_fail(status, -ETIMEDOUT, "%.60s does not listen on port %d after %d s", server->name, run->port,
                          limit_ms / 1000);

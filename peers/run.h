@@ -1,5 +1,5 @@
 /*
- * run.h: one measurement with a tool: its server is started, then, as soon as its port is listened on, its client.
+ * run.h: one measurement with a tool: its server is started, then, as soon as it listens on its port, its client.
  * When the call returns, whatever it said, nothing of what it started is left.
  */
 #ifndef WF_PEERS_RUN_H
@@ -27,9 +27,10 @@ struct peer_outcome {
 };
 
 /*
- * -EADDRINUSE the port is taken; -ETIMEDOUT; -ECHILD a program failed; -EPROTO it printed more than can be kept; or
- * what `stop` returned. A server that does not end by itself soon after its client is ended, and no failure.
- * `outcome` can be given to fini() whatever the result, and has to be.
+ * -EADDRINUSE the port is taken, or was by the time that the server wanted it: another one may do; -ETIMEDOUT; -ECHILD
+ * a program failed; -EPROTO it printed more than can be kept; or what `stop` returned. A server that does not end by
+ * itself soon after its client is ended, and no failure. `outcome` can be given to fini() whatever the result, and has
+ * to be.
  */
 int peer_run(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status);
 void peer_outcome_fini(struct peer_outcome *outcome);

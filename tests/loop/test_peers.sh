@@ -154,6 +154,29 @@ pass_if "tools that the server does not allow: $(jq -c '.samples[]' two.json)" j
 if command -v iperf3 >/dev/null; then
     pass_if "iperf3 between two nodes" json two.json '.samples[] | select(.backend == "iperf3") | .measured'
 fi
+# A port of node0 that somebody else takes before the server has it: node1 asks for another, a few times.
+if command -v iperf3 >/dev/null; then
+    mkdir unlucky
+    cat >unlucky/iperf3 <<EOF
+#!$BASH
+[ -e tried ] && exec $(command -v iperf3) "\$@"
+: >tried
+echo "bind: Address already in use" >&2
+exit 1
+EOF
+    chmod +x unlucky/iperf3
+    server_path=$PWD/unlucky
+    two_nodes --size 64K --tools weft,iperf3 --json unlucky.json
+    pass_if "the first port is taken" [ -e tried ]
+    pass_if "and another is not: $(jq -c '.samples[]' unlucky.json)" json unlucky.json '.samples[] |
+        select(.backend == "iperf3") | .measured and .failures == 0'
+    printf '#!%s\necho >>tries\necho "bind: Address already in use" >&2\nexit 1\n' "$BASH" >unlucky/iperf3
+    two_nodes --size 64K --tools weft,iperf3 --json unlucky.json
+    pass_if "all are taken: $(jq -c '.samples[]' unlucky.json)" json unlucky.json '.samples[] |
+        select(.backend == "iperf3") | (.measured | not) and (.reason | test("node0: .*Address already in use"))'
+    failed=$(jq '.samples[] | select(.backend == "iperf3") | .failures' unlucky.json)
+    pass_if "five ports for each of $failed runs: $(wc -l <tries)" [ "$(wc -l <tries)" -eq $((5 * failed)) ]
+fi
 server_path=$PWD/none
 two_nodes --size 64K --tools weft,iperf3 --json lacking.json
 pass_if "a server without tools: status $status: $(cat err)" [ "$status" -eq 0 ]

@@ -325,6 +325,98 @@ static void a_port_that_is_taken(void **state)
     close(fd);
 }
 
+/* A socket on a port that the kernel chose, or on `port`: which is returned. */
+static int take_port(int port, int *fd)
+{
+    struct sockaddr_in address = local(port);
+    socklen_t length = sizeof(address);
+
+    *fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(*fd, (struct sockaddr *)&address, length), 0);
+    assert_int_equal(getsockname(*fd, (struct sockaddr *)&address, &length), 0);
+    assert_int_equal(listen(*fd, 1), 0);
+    return ntohs(address.sin_port);
+}
+
+static void a_socket_is_somebodys(void **state)
+{
+    int fd, port = take_port(0, &fd);
+
+    (void)state;
+    assert_true(peer_listening_below(getpid(), port));
+    assert_true(peer_listening_below(getppid(), port));
+    pid_t other = fork();
+    if (other == 0) {
+        close(fd);
+        for (;;)
+            pause();
+    }
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", other, fd);
+    while (access(path, F_OK) == 0) /* until it has closed its copy */
+        ;
+    assert_false(peer_listening_below(other, port));
+    kill(other, SIGKILL);
+    waitpid(other, NULL, 0);
+    close(fd);
+    assert_false(peer_listening_below(getpid(), port));
+}
+
+static void a_server_that_says_its_port_is_taken(void **state)
+{
+    struct scene scene;
+
+    (void)state;
+    set_scene(&scene, LONG_MS);
+    script(&scene.commands.server, "echo 'bind: Address already in use' >&2; exit 1");
+    script(&scene.commands.client, "exit 0");
+    expect(&scene, run(&scene), -EADDRINUSE, "sh ended with status 1: bind: Address already in use");
+    peer_outcome_fini(&scene.outcome);
+}
+
+/* Somebody else listens on the port before the server does, which then gets the byte that it waits for, and ends. */
+struct race {
+    int port, fd, wake;
+};
+
+static int take_it_first(void *context, struct wf_status *status)
+{
+    struct race *race = context;
+
+    (void)status;
+    if (race->fd >= 0)
+        return 0;
+    take_port(race->port, &race->fd);
+    assert_int_equal(write(race->wake, "", 1), 1);
+    return 0;
+}
+
+/* No client is sent to whoever has it. */
+static void a_port_that_is_taken_before_the_server_has_it(void **state)
+{
+    struct race race = {.fd = -1};
+    struct scene scene;
+    char text[80];
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    set_scene(&scene, LONG_MS);
+    race.port = scene.run.port;
+    race.wake = ends[1];
+    scene.run.stop = take_it_first;
+    scene.run.context = &race;
+    snprintf(text, sizeof(text), "head -c 1 </proc/%d/fd/%d >/dev/null; echo 'no luck' >&2; exit 1", getpid(), ends[0]);
+    script(&scene.commands.server, text);
+    script(&scene.commands.client, "exit 0");
+    expect(&scene, run(&scene), -EADDRINUSE, "sh ended with status 1: no luck");
+    assert_null(scene.outcome.client_program.name);
+    peer_outcome_fini(&scene.outcome);
+    close(ends[0]);
+    close(ends[1]);
+    close(race.fd);
+}
+
 static void a_flood_is_bounded(void **state)
 {
     struct scene scene;
@@ -547,6 +639,82 @@ static void the_hopeless_are_given_up(void **state)
     peers_result_fini(&result);
 }
 
+/* A server that notes its port, and says of the first ones (as many as `unlucky`) that they are taken. */
+static int unlucky;
+
+static int unlucky_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                            struct peer_commands *out)
+{
+    char self[256] = "";
+
+    (void)asked;
+    (void)index;
+    assert_true(readlink("/proc/self/exe", self, sizeof(self) - 1) > 0);
+    peer_word(&out->server, "sh");
+    peer_word(&out->server, "-c");
+    peer_word(&out->server,
+              "echo %d >>%s; [ $(wc -l <%s) -gt %d ] && exec '%s' listen %d 0; echo Address already in use; exit 1",
+              place->port, trace_path, trace_path, unlucky, self, place->port);
+    peer_word(&out->client, "sh");
+    peer_word(&out->client, "-c");
+    return peer_word(&out->client, "'%s' connect %d >&2 && echo 6", self, place->port);
+}
+
+static int read_number(const struct peer_case *asked, const struct peer_output *server,
+                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+{
+    (void)server;
+    return read_value(asked, NULL, client, out, status);
+}
+
+/* One round of the unlucky tool; how many ports it was given. */
+static int ports_tried(int unlucky_ones, int port, char why[252])
+{
+    const struct peer_tool tool = {
+        .name = "tool", .program = "sh", .variants = one_variant, .commands = unlucky_commands, .read = read_number};
+    struct peers_plan plan = {.place = {.folder = ".", .port = port},
+                              .cases = {{PEER_BANDWIDTH, 1024, 8, 1, 1, 1}},
+                              .case_count = 1,
+                              .tools = {&tool},
+                              .tool_count = 1,
+                              .rounds = 1,
+                              .seconds = 1,
+                              .fixed_messages = true};
+    struct peers_result result;
+    struct wf_status status = {0};
+    char text[256];
+    int lines = 0;
+
+    unlucky = unlucky_ones;
+    strcpy(trace_path + strlen(trace_path) - 6, "XXXXXX");
+    assert_true(mkstemp(trace_path) >= 0);
+    assert_int_equal(peers_measure(&plan, &result, &status), 0);
+    for (const char *at = read_trace(text, sizeof(text)); *at; at++)
+        lines += *at == '\n';
+    unlink(trace_path);
+    strcpy(why, result.blocks[0].rows[0].error);
+    if (!why[0])
+        assert_float_equal(result.blocks[0].rows[0].variants[0].rounds[0].gb_per_s, 6, 1e-9);
+    peers_result_fini(&result);
+    return lines;
+}
+
+static void another_port_is_tried(void **state)
+{
+    struct wf_status status = {0};
+    char why[252];
+
+    (void)state;
+    assert_int_equal(ports_tried(0, 0, why), 1);
+    assert_string_equal(why, "");
+    assert_int_equal(ports_tried(2, 0, why), 3);
+    assert_string_equal(why, "");
+    assert_int_equal(ports_tried(1000, 0, why), 5); /* not for ever */
+    assert_string_equal(why, "sh ended with status 1: Address already in use");
+    assert_int_equal(ports_tried(1000, peer_free_port(&status), why), 1); /* the user's choice is the user's */
+    assert_string_equal(why, "sh ended with status 1: Address already in use");
+}
+
 static int be_tool(int argc, char **argv)
 {
     int port = argc > 2 ? atoi(argv[2]) : 0, status = argc > 3 ? atoi(argv[3]) : 0;
@@ -580,11 +748,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_server_that_never_listens),
         cmocka_unit_test(a_server_that_dies_takes_its_client_along),
         cmocka_unit_test(a_port_that_is_taken),
+        cmocka_unit_test(a_socket_is_somebodys),
+        cmocka_unit_test(a_server_that_says_its_port_is_taken),
+        cmocka_unit_test(a_port_that_is_taken_before_the_server_has_it),
         cmocka_unit_test(a_flood_is_bounded),
         cmocka_unit_test(a_run_can_be_stopped),
         cmocka_unit_test(nothing_outlives_us),
         cmocka_unit_test(rounds_take_turns),
         cmocka_unit_test(the_hopeless_are_given_up),
+        cmocka_unit_test(another_port_is_tried),
     };
 
     if (argc > 1)
