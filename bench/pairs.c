@@ -124,8 +124,8 @@ static int check_endpoint(const struct bench_plan *plan, const struct wf_config 
 
 static int plan_one_pair(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
 {
-    int src_node, dst_node, rc;
-    uint32_t src, dst;
+    int src_node = 0, dst_node = 0, rc;
+    uint32_t src = 0, dst = 0;
 
     rc = parse_endpoint(config, WF_SET_SRC, &src_node, &src, status);
     if (rc == 0)

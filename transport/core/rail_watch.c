@@ -89,7 +89,7 @@ static int ask_interface(struct wf_rail_watch *watch, uint32_t index, const char
                    .nlmsg_flags = NLM_F_REQUEST},
         .about.interface = {.ifi_family = AF_UNSPEC, .ifi_index = (int)index},
     };
-    if (index == 0) {
+    if (name) {
         struct rtattr *attribute = (struct rtattr *)((char *)&question + question.header.nlmsg_len);
         size_t length = strlen(name) + 1;
         *attribute = (struct rtattr){.rta_type = IFLA_IFNAME, .rta_len = (unsigned short)RTA_LENGTH(length)};
