@@ -1,6 +1,7 @@
 #include "compare.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -9,10 +10,12 @@
 
 #include "base/clock.h"
 #include "compare_far.h"
+#include "heard.h"
 #include "interrupt.h"
 #include "result.h"
 #include "words.h"
 
+/* Owner: the measuring thread, but for what the lock guards: the signal thread uses that, too. */
 struct comparison {
     struct bench_options *options;
     struct bench_compare_texts texts;
@@ -23,64 +26,12 @@ struct comparison {
     char error[256];      /* why it ended early; "": it did not */
     int error_code;       /* negative errno that goes with it */
     bool on_terminal, drawn;
+    bool made_out;    /* the folder of --out is ours, and empty as long as nothing is written */
     int64_t start_ns; /* of the first run; 0: not yet */
+    pthread_mutex_t lock;
+    json_t *so_far; /* the result, should this be the end; NULL: no file is asked for, or they are written */
+    bool begun;     /* it has samples */
 };
-
-/* ------------------------------------------------------------------------------------------- signals, progress */
-
-static int heard(void *context, int signal)
-{
-    struct comparison *comparison = context;
-
-    (void)signal;
-    return atomic_load(&comparison->far.alone) ? 0 : BENCH_LAST_WORDS_MS;
-}
-
-static void waiting(void *context, int signal)
-{
-    (void)context;
-    fprintf(stderr, "weft: ending the tools after %s: a second signal ends weft at once\n", bench_signal_name(signal));
-}
-
-/* What still runs has a keeper, which notices that this process has gone. */
-static void last_words(void *context, bool again)
-{
-    (void)context;
-    fprintf(stderr, "weft: interrupted by %s%s\n", bench_signal_name(bench_interrupt_signal()),
-            again ? ", and ended at once by a second signal" : "");
-}
-
-static int stop(void *context, struct wf_status *status)
-{
-    struct comparison *comparison = context;
-
-    int rc = bench_interrupted(status);
-
-    return rc ? rc : bench_far_check(&comparison->far, status);
-}
-
-static void progress(void *context, int done, int total, const char *doing)
-{
-    struct comparison *comparison = context;
-    int64_t now = wf_clock_now(&wf_clock_monotonic);
-
-    if (!comparison->on_terminal)
-        return;
-    if (!comparison->start_ns)
-        comparison->start_ns = now;
-    comparison->drawn = true;
-    fprintf(stderr, "\r\033[K%d/%d  %s", done, total, doing);
-    if (done > 0)
-        fprintf(stderr, "  %.0f s left", (double)(now - comparison->start_ns) / 1e9 * (total - done) / done);
-    fflush(stderr);
-}
-
-static void wipe(struct comparison *comparison)
-{
-    if (comparison->drawn)
-        fputs("\r\033[K", stderr);
-    comparison->drawn = false;
-}
 
 /* ------------------------------------------------------------------------------------------- the result */
 
@@ -130,9 +81,9 @@ static json_t *cut_short(const struct comparison *comparison)
 {
     if (comparison->result.complete)
         return json_null();
-    return json_pack("{s:s, s:s, s:s}", "node", node(comparison), "by",
+    return json_pack("{s:s, s:s, s:o}", "node", node(comparison), "by",
                      bench_interrupt_signal() ? bench_signal_name(bench_interrupt_signal()) : "failure", "reason",
-                     comparison->error);
+                     bench_heard_string(comparison->error));
 }
 
 static json_t *everything(const struct comparison *comparison)
@@ -147,7 +98,7 @@ static json_t *everything(const struct comparison *comparison)
     json_object_set_new(root, "started", json_string(comparison->started));
     json_object_set_new(root, "interrupted", json_boolean(bench_interrupt_signal() != 0));
     json_object_set_new(root, "cut_short", cut_short(comparison));
-    json_object_set_new(root, "error", comparison->error[0] ? json_string(comparison->error) : json_null());
+    json_object_set_new(root, "error", comparison->error[0] ? bench_heard_string(comparison->error) : json_null());
     json_object_set_new(root, "error_code", bench_error_code_to_json(comparison->error_code));
     json_object_set_new(root, "exit_status",
                         json_integer(peers_passed(&comparison->result) ? BENCH_PASSED : BENCH_FAILED));
@@ -165,18 +116,13 @@ static json_t *everything(const struct comparison *comparison)
 }
 
 /* Every file that was asked for, but no folder where nothing has begun; the first error is told. */
-static int write_files(const struct comparison *comparison, struct wf_status *status)
+static int write_files(const struct comparison *comparison, const json_t *root, bool begun, struct wf_status *status)
 {
     const struct wf_config *config = comparison->options->config;
-    const char *out = comparison->result.block_count ? wf_config_text(config, WF_SET_OUT) : "";
-    const char *file = wf_config_text(config, WF_SET_JSON);
+    const char *out = begun ? wf_config_text(config, WF_SET_OUT) : "", *file = wf_config_text(config, WF_SET_JSON);
     char path[WF_VALUE_MAX + 32];
-    json_t *root;
     int rc = 0;
 
-    if (!out[0] && !file[0])
-        return 0;
-    root = everything(comparison);
     snprintf(path, sizeof(path), "%s/peers.json", out);
     if (out[0])
         rc = bench_write_json(root, path, status);
@@ -188,8 +134,118 @@ static int write_files(const struct comparison *comparison, struct wf_status *st
             rc = other;
         }
     }
-    json_decref(root);
     return rc;
+}
+
+/* What the files shall say if this is the end. */
+static void keep_so_far(struct comparison *comparison)
+{
+    const struct wf_config *config = comparison->options->config;
+    json_t *root = NULL, *old;
+
+    if (wf_config_text(config, WF_SET_OUT)[0] || wf_config_text(config, WF_SET_JSON)[0])
+        root = everything(comparison);
+    pthread_mutex_lock(&comparison->lock);
+    old = comparison->so_far;
+    comparison->so_far = root;
+    comparison->begun = comparison->result.block_count > 0;
+    pthread_mutex_unlock(&comparison->lock);
+    json_decref(old);
+}
+
+/* Once, whoever of the two threads comes first. */
+static int leave(struct comparison *comparison, struct wf_status *status)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&comparison->lock);
+    if (comparison->so_far)
+        rc = write_files(comparison, comparison->so_far, comparison->begun, status);
+    if (comparison->made_out)
+        rmdir(wf_config_text(comparison->options->config, WF_SET_OUT)); /* where nothing was written into it */
+    json_decref(comparison->so_far);
+    comparison->so_far = NULL;
+    pthread_mutex_unlock(&comparison->lock);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- signals, progress */
+
+static int heard(void *context, int signal)
+{
+    struct comparison *comparison = context;
+
+    (void)signal;
+    return atomic_load(&comparison->far.alone) ? 0 : BENCH_LAST_WORDS_MS;
+}
+
+static void waiting(void *context, int signal)
+{
+    (void)context;
+    fprintf(stderr, "weft: ending the tools after %s: a second signal ends weft at once\n", bench_signal_name(signal));
+}
+
+/* The measuring thread has the rest. */
+static void say_interrupted(struct comparison *comparison)
+{
+    const char *name = bench_signal_name(bench_interrupt_signal());
+    json_t *reason = json_sprintf("interrupted by %s", name), *root;
+
+    pthread_mutex_lock(&comparison->lock);
+    root = comparison->so_far;
+    json_object_set_new(root, "interrupted", json_true());
+    json_object_set_new(root, "cut_short",
+                        json_pack("{s:s, s:s, s:O}", "node", node(comparison), "by", name, "reason", reason));
+    json_object_set_new(root, "error", json_incref(reason));
+    json_object_set_new(root, "error_code", bench_error_code_to_json(-EINTR));
+    pthread_mutex_unlock(&comparison->lock);
+    json_decref(reason);
+}
+
+/* What still runs has a keeper, which notices that this process has gone. */
+static void last_words(void *context, bool again)
+{
+    struct comparison *comparison = context;
+    struct wf_status status = {0};
+
+    say_interrupted(comparison);
+    if (leave(comparison, &status) != 0)
+        fprintf(stderr, "weft: %s\n", status.text);
+    fprintf(stderr, "weft: interrupted by %s%s\n", bench_signal_name(bench_interrupt_signal()),
+            again ? ", and ended at once by a second signal" : "");
+}
+
+static int stop(void *context, struct wf_status *status)
+{
+    struct comparison *comparison = context;
+
+    int rc = bench_interrupted(status);
+
+    return rc ? rc : bench_far_check(&comparison->far, status);
+}
+
+static void progress(void *context, int done, int total, const char *doing)
+{
+    struct comparison *comparison = context;
+    int64_t now = wf_clock_now(&wf_clock_monotonic);
+
+    keep_so_far(comparison);
+    if (!comparison->on_terminal)
+        return;
+    if (!comparison->start_ns)
+        comparison->start_ns = now;
+    comparison->drawn = true;
+    fprintf(stderr, "\r\033[K%d/%d  %s", done, total, doing);
+    if (done > 0)
+        fprintf(stderr, "  %.0f s left", (double)(now - comparison->start_ns) / 1e9 * (total - done) / done);
+    fflush(stderr);
+}
+
+static void wipe(struct comparison *comparison)
+{
+    if (comparison->drawn)
+        fputs("\r\033[K", stderr);
+    comparison->drawn = false;
 }
 
 /* ------------------------------------------------------------------------------------------- the run */
@@ -198,6 +254,12 @@ static int fail(const struct wf_status *status, int otherwise)
 {
     fprintf(stderr, "weft: %s\n", status->text);
     return status->code == -EINVAL ? BENCH_USAGE : status->code == -EOPNOTSUPP ? BENCH_UNAVAILABLE : otherwise;
+}
+
+static void keep_error(struct comparison *comparison, const struct wf_status *status)
+{
+    snprintf(comparison->error, sizeof(comparison->error), "%s", status->text);
+    comparison->error_code = status->code;
 }
 
 /* node1, or both nodes in one: connects where there is somebody to connect to, measures, and says what was found. */
@@ -215,14 +277,14 @@ static int measure(struct comparison *comparison)
     bench_far_close(&comparison->far, rc ? status.text : NULL);
     if (rc) {
         fprintf(stderr, "weft: %s\n", status.text);
-        snprintf(comparison->error, sizeof(comparison->error), "%s", status.text);
-        comparison->error_code = status.code;
+        keep_error(comparison, &status);
     }
     if (!bench_quiet(config) && comparison->result.block_count)
         peers_report(&comparison->result, bench_people(config));
     if (!peers_passed(&comparison->result))
         exit_status = BENCH_FAILED;
-    if (write_files(comparison, &status) != 0)
+    keep_so_far(comparison);
+    if (leave(comparison, &status) != 0)
         exit_status = fail(&status, BENCH_FAILED);
     return exit_status;
 }
@@ -243,8 +305,13 @@ static int perform(struct comparison *comparison)
     struct wf_status status = {0};
     int rc = bench_interrupt_start(&ops, comparison, &status), exit_status;
 
-    if (rc)
-        return fail(&status, BENCH_FAILED);
+    if (rc) {
+        exit_status = fail(&status, BENCH_FAILED);
+        keep_error(comparison, &status);
+        keep_so_far(comparison);
+        leave(comparison, &status);
+        return exit_status;
+    }
     exit_status = comparison->options->place == BENCH_PLACE_LISTEN ? serve(comparison) : measure(comparison);
     bench_interrupt_stop();
     return exit_status;
@@ -268,7 +335,6 @@ int bench_compare(struct bench_options *options)
     struct wf_status status = {0};
     time_t now = time(NULL);
     struct tm utc;
-    bool made_out = false;
     int rc = check_usage(options, &status), exit_status;
 
     gmtime_r(&now, &utc);
@@ -278,18 +344,21 @@ int bench_compare(struct bench_options *options)
     if (rc == 0)
         rc = bench_compare_plan(options, &comparison.texts, &comparison.plan, &status);
     if (rc == 0)
-        rc = bench_files_prepare(options->config, &made_out, &status);
+        rc = bench_files_prepare(options->config, &comparison.made_out, &status);
     if (rc) {
         exit_status = fail(&status, BENCH_FAILED);
         bench_result_refused(options, &status, exit_status);
+        if (comparison.made_out)
+            rmdir(wf_config_text(options->config, WF_SET_OUT));
         return exit_status;
     }
     comparison.plan.stop = stop;
     comparison.plan.progress = progress;
     comparison.plan.context = &comparison;
+    pthread_mutex_init(&comparison.lock, NULL);
+    keep_so_far(&comparison);
     exit_status = perform(&comparison);
     peers_result_fini(&comparison.result);
-    if (made_out)
-        rmdir(wf_config_text(options->config, WF_SET_OUT)); /* succeeds only where nothing was written into it */
+    pthread_mutex_destroy(&comparison.lock);
     return exit_status;
 }

@@ -1,5 +1,6 @@
 #include "heard.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* C0 and DEL are one byte of UTF-8, C1 is two. */
@@ -75,6 +76,18 @@ void bench_heard_plain(char *text)
     for (; *text; text++)
         if (*text < ' ' || *text > '~')
             *text = '?';
+}
+
+json_t *bench_heard_string(const char *text)
+{
+    json_t *json = json_string(text);
+    char plain[512];
+
+    if (json)
+        return json;
+    snprintf(plain, sizeof(plain), "%s", text);
+    bench_heard_plain(plain);
+    return json_string(plain);
 }
 
 const char *bench_heard_text(const json_t *object, const char *name)

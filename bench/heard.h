@@ -21,6 +21,9 @@ json_t *bench_heard(const char *bytes, size_t length);
 /* The same of a text that is none of JSON's: what is no printable ASCII is '?'. */
 void bench_heard_plain(char *text);
 
+/* A text that need not be UTF-8, as JSON has to be: one that is not becomes plain. A new reference. */
+json_t *bench_heard_string(const char *text);
+
 /* A text of `object`; "?" where there is none. For what is only shown. */
 const char *bench_heard_text(const json_t *object, const char *name);
 

@@ -60,6 +60,20 @@ for signal in TERM INT; do
     kill -$signal "$client"
     cut_short "$client" c mesh SIG$signal node1
 done
+for signal in TERM INT; do
+    rm -f p.json
+    "$WEFT" peers --connect 127.0.0.1:18555 --rails 127.0.1.1 --json p.json --out p >c.out 2>c.err </dev/null &
+    client=$!
+    until_true "weft peers takes signals" takes_signals "$client"
+    kill -$signal "$client"
+    ends "$client"
+    pass_if "weft peers: status $status: $(cat c.err)" [ "$status" -eq 1 ]
+    for line in "\"by\": \"SIG$signal\"" "\"error\": \"interrupted by SIG$signal\"" '"error_code": "EINTR"' '"exit_status": 1' \
+        '"interrupted": true' '"passed": false' '"node": "node1"' '"samples": \[\]'; do
+        pass_if "weft peers: no $line: $(grep -v '"value"' p.json)" grep -q "$line" p.json
+    done
+    pass_if "weft peers: no folder" [ ! -e p ]
+done
 
 # ---- the other node is stopped: this one ends all the same, and by a second signal at once
 # Whether the second one still finds it alive is a matter of time: one of some tries has to.
