@@ -69,7 +69,9 @@ static int run_command(const struct command *command, int argc, char **argv)
     struct wf_status status = {0};
     int rc = bench_options_init(&options, command->id, argc, argv, &status), exit_status = BENCH_PASSED;
 
-    if (rc) {
+    if (rc && options.config && command->id == BENCH_TOPO) {
+        exit_status = bench_topo_refused(&options, &status);
+    } else if (rc) {
         fprintf(stderr, "weft: %s\n", status.text);
         exit_status = rc == -EINVAL || rc == -ENOENT ? BENCH_USAGE
                       : rc == -EOPNOTSUPP            ? BENCH_UNAVAILABLE

@@ -87,72 +87,60 @@ static int make(const struct bench_options *options, struct topo *topo, struct w
 
 /* --- what is shown --- */
 
-static void write_json(FILE *out, const struct wf_show *show)
-{
-    json_t *root = wf_show_json(show);
-    if (!root || json_dumpf(root, out, JSON_INDENT(1)) != 0)
-        fprintf(stderr, "weft: no memory for the JSON\n");
-    fputc('\n', out);
-    json_decref(root);
-}
-
-/* To a file, or '-' for standard output. */
-static int write_to(const char *path, void (*write)(FILE *out, const struct wf_show *show), const struct wf_show *show)
+static int write_svg(const char *path, const struct wf_show *show, struct wf_status *status)
 {
     bool standard = strcmp(path, "-") == 0;
     FILE *out = standard ? stdout : fopen(path, "we");
-    if (!out) {
-        fprintf(stderr, "weft: cannot write %s: %s\n", path, wf_strerror(errno));
-        return BENCH_FAILED;
-    }
-    write(out, show);
+    if (!out)
+        return wf_fail(status, -errno, "cannot write %.150s: %s", path, wf_strerror(errno));
+    wf_show_svg(out, show);
     bool failed = ferror(out);
     if (!standard)
         failed |= fclose(out) != 0;
     if (failed && !standard)
-        fprintf(stderr, "weft: cannot write %s: %s\n", path, wf_strerror(errno ? errno : EIO));
-    return failed ? BENCH_FAILED : BENCH_PASSED;
+        return wf_fail(status, errno ? -errno : -EIO, "cannot write %.150s: %s", path,
+                       wf_strerror(errno ? errno : EIO));
+    return 0; /* main() looks at what became of standard output */
+}
+
+static bool takes_output(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
 }
 
 static int show_all(const struct bench_options *options, const struct wf_show *show)
 {
-    const char *json = wf_config_text(options->config, WF_SET_JSON);
-    int rc = BENCH_PASSED;
+    struct wf_status status = {0};
+    bool told = takes_output(wf_config_text(options->config, WF_SET_JSON)) || takes_output(options->svg);
+    int exit_status;
 
     if (options->svg)
-        rc = write_to(options->svg, wf_show_svg, show);
-    if (json[0] && rc == BENCH_PASSED)
-        rc = write_to(json, write_json, show);
-    if (rc == BENCH_PASSED && strcmp(json, "-") != 0 && (!options->svg || strcmp(options->svg, "-") != 0))
+        write_svg(options->svg, show, &status);
+    exit_status = bench_topo_leave(options, wf_show_json(show), &status, status.code ? BENCH_FAILED : BENCH_PASSED);
+    if (exit_status == BENCH_PASSED && !told)
         wf_show_text(stdout, show);
-    return rc; /* main() looks at what became of standard output */
+    return exit_status;
+}
+
+static int check_usage(const struct bench_options *options, struct wf_status *status)
+{
+    if (takes_output(options->svg) && takes_output(wf_config_text(options->config, WF_SET_JSON)))
+        return wf_fail(status, -EINVAL, "--json - and --svg - are both standard output: give one of them a file");
+    return 0;
 }
 
 int bench_topo(struct bench_options *options)
 {
-    struct topo *topo = calloc(1, sizeof(*topo));
+    struct topo *topo;
     struct wf_status status = {0};
-    int exit_status;
+    int exit_status, rc = check_usage(options, &status);
 
-    if (options->in_force) {
-        free(topo);
+    if (rc == 0 && options->in_force)
         return bench_topo_in_force(options);
-    }
-    if (options->svg && strcmp(options->svg, "-") == 0 &&
-        strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0) {
-        fprintf(stderr, "weft: --json - and --svg - are both standard output: give one of them a file\n");
-        free(topo);
-        return BENCH_USAGE;
-    }
-    int rc = topo ? make(options, topo, &status) : wf_fail(&status, -ENOMEM, "no memory for the machine");
-    if (rc) {
-        fprintf(stderr, "weft: %s\n", status.text);
-        exit_status = rc == -EINVAL || rc == -ENOENT ? BENCH_USAGE
-                      : rc == -EOPNOTSUPP            ? BENCH_UNAVAILABLE
-                                                     : BENCH_FAILED;
-    } else {
-        exit_status = show_all(options, &topo->show);
-    }
+    topo = calloc(1, sizeof(*topo));
+    if (rc == 0)
+        rc = topo ? make(options, topo, &status) : wf_fail(&status, -ENOMEM, "no memory for the machine");
+    exit_status = rc ? bench_topo_refused(options, &status) : show_all(options, &topo->show);
     free(topo);
     return exit_status;
 }

@@ -2,12 +2,22 @@
 #ifndef WF_BENCH_TOPO_H
 #define WF_BENCH_TOPO_H
 
+#include <jansson.h>
+
 #include "affinity/machine.h"
 #include "affinity/plan.h"
 #include "options.h"
 
 /* Prints them as the options ask: text, JSON or a drawing. Returns an exit status. */
 int bench_topo(struct bench_options *options);
+
+/* The end of the command, whatever came of it: tells what went wrong, if `status` has it, and writes what --json names:
+ * `root`, which it takes over, with what went wrong and the exit status. Returns that; another where the file could not
+ * be written. */
+int bench_topo_leave(const struct bench_options *options, json_t *root, struct wf_status *status, int exit_status);
+
+/* The same where there is nothing to show, as `status` says. topo_leave.c */
+int bench_topo_refused(const struct bench_options *options, struct wf_status *status);
 
 /* Where the threads and memory of a running process (its number) are, or of the nodes of a run (the file of its result)
  * were. Returns an exit status. topo_force.c */

@@ -182,21 +182,17 @@ static pid_t process_of(const char *text)
 
 int bench_topo_in_force(const struct bench_options *options)
 {
-    const char *path = wf_config_text(options->config, WF_SET_JSON);
     struct wf_status status = {0};
     pid_t process = process_of(options->in_force);
     json_t *nodes = process > 0 ? of_process(process, &status) : of_result(options->in_force, &status);
-    int rc = nodes ? 0 : status.code;
+    int exit_status;
 
-    if (nodes && path[0]) {
-        json_t *root = json_pack("{s:s, s:O}", "schema", "weft.topo/1", "in_force", nodes);
-        rc = bench_write_json(root, path, &status);
-        json_decref(root);
-    }
-    if (nodes && strcmp(path, "-") != 0)
+    if (!nodes)
+        return bench_topo_refused(options, &status);
+    exit_status = bench_topo_leave(options, json_pack("{s:s, s:O}", "schema", "weft.topo/1", "in_force", nodes),
+                                   &status, BENCH_PASSED);
+    if (strcmp(wf_config_text(options->config, WF_SET_JSON), "-") != 0)
         print(stdout, nodes);
     json_decref(nodes);
-    if (rc)
-        fprintf(stderr, "weft: %s\n", status.text);
-    return rc == 0 ? BENCH_PASSED : rc == -EINVAL || rc == -ENOENT ? BENCH_USAGE : BENCH_FAILED;
+    return exit_status;
 }

@@ -14,10 +14,19 @@
 #include "topo.h"
 
 /* Of the benchmark only topo_force.c is here: what it would write is not asked for. */
-int bench_write_json(const json_t *root, const char *path, struct wf_status *status)
+int bench_topo_leave(const struct bench_options *options, json_t *root, struct wf_status *status, int exit_status)
 {
-    (void)root;
-    return wf_fail(status, -EIO, "%s: nothing is written here", path);
+    (void)options;
+    FUZZ_CHECK(json_is_object(root) && status->code == 0);
+    json_decref(root);
+    return exit_status;
+}
+
+int bench_topo_refused(const struct bench_options *options, struct wf_status *status)
+{
+    (void)options;
+    FUZZ_CHECK(status->code < 0 && status->text[0]);
+    return BENCH_USAGE;
 }
 
 static void check(int rc, const struct peer_reading *reading, const struct wf_status *status)

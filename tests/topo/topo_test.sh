@@ -120,11 +120,47 @@ wrong 2 "exclude" --xml dgx-8nic.xml --gpus 0 --endpoints 2
 wrong 2 "64" --endpoints 65
 wrong 2 "300" --xml a3-highgpu-8g.xml --set tx_bindings=eth1:300
 wrong 2 "eth1:x" --xml a3-highgpu-8g.xml --tx-bindings eth1:x
-wrong 2 "standard output" --json - --svg -
 wrong 77 "cuda = require: no GPU memory there" --xml cloud-1nic.xml --set cuda=require
 wrong 77 "gpus: no GPU memory there: cuda = off" --xml dgx-8nic.xml --gpus 0 --set cuda=off
 wrong 2 "needs a value" --xml
 wrong 1 "cannot write" --json "$scratch/no/such/folder.json"
+
+# Whatever --json names is written also where there is no plan, or no drawing, and says why.
+# never STATUS CODE TEXT OPTIONS...
+never() {
+    local status_wanted=$1 code=$2 text=$3
+    shift 3
+    echo old >"$scratch/never.json"
+    run "$program" topo "$@" --json "$scratch/never.json"
+    expect_status "$status_wanted" "weft topo $* --json"
+    expect_lines 1 "weft topo $* --json"
+    output=$(cat "$scratch/never.json")
+    for line in '"schema": "weft.topo/1"' "\"error_code\": \"$code\"" "\"exit_status\": $status_wanted" "$text"; do
+        expect_text "$line" "weft topo $* --json"
+    done
+    [[ $output == '{'*'}' ]] || fail "weft topo $* --json: no whole object: $output"
+}
+never 2 ENOENT 'No such file' --xml "$scratch/missing.xml"
+never 2 EINVAL '"machine": null' --xml "$scratch/cut.xml"
+never 2 EINVAL 'GPU 8 is not there' --xml dgx-8nic.xml --gpus 8
+never 2 EINVAL '65' --endpoints 65
+never 2 EINVAL "'x'" --endpoints x
+never 77 EOPNOTSUPP 'cuda = require: no GPU memory there' --xml cloud-1nic.xml --set cuda=require
+never 2 ENOENT 'no such process' --in-force 999999999
+never 2 EINVAL '"in_force": null' --in-force "$scratch/empty.xml"
+never 1 ENOENT '"nic": "eth1"' --xml dgx-8nic.xml --svg "$scratch/no/such/folder.svg"
+never 2 EINVAL "'a?z'" --gpus $'a\xffz' --xml dgx-8nic.xml
+run "$program" topo --json - --svg -
+expect_status 2 "two on standard output"
+expect_text '"error_code": "EINVAL"' "two on standard output"
+expect_text 'weft: --json - and --svg - are both standard output' "two on standard output"
+run "$program" topo --json "$scratch/needs.json" --xml
+output=$(cat "$scratch/needs.json")
+expect_text 'needs a value' "an option without its value"
+run "$program" topo --xml dgx-8nic.xml --json -
+for line in '"error": null' '"error_code": null' '"exit_status": 0'; do
+    expect_text "$line" "a plan"
+done
 
 # This machine, whatever it is.
 for rails in '' lo 127.0.1.1,127.0.2.1; do
