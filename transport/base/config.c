@@ -353,8 +353,10 @@ static int parse_value(enum wf_setting_id id, const char *text, int64_t *number,
 /* memmove: a caller may set a value to itself. */
 static void copy_text(char *out, size_t room, const char *text)
 {
-    size_t length = strnlen(text, room - 1);
+    size_t length = strlen(text);
 
+    if (length >= room)
+        length = room - 1;
     memmove(out, text, length);
     out[length] = '\0';
 }
