@@ -65,6 +65,18 @@ static int add_gpus(const struct wf_machine *machine, const char *list, struct w
     }
 }
 
+/* Endpoints that share a GPU share its place in the plan, too. */
+static void take_in_turn(int endpoints, struct wf_plan *plan)
+{
+    int gpus = plan->endpoint_count;
+
+    if (endpoints > 0 && endpoints < gpus)
+        plan->endpoint_count = endpoints;
+    else if (gpus > 0 && endpoints > gpus)
+        wf_plan_note(plan, "%d endpoints on %d GPU%s%s: those of one GPU are one line.", endpoints, gpus,
+                     gpus == 1 ? "" : "s", gpus == 1 ? "" : " in turn");
+}
+
 static bool has_rail(const struct wf_machine *machine, const struct wf_plan *plan, int node)
 {
     for (int i = 0; i < plan->rail_count; i++) {
@@ -102,9 +114,12 @@ static int add_endpoints(const struct wf_machine *machine, const struct wf_plan_
     if (request->host_endpoints > 0)
         return add_hosts(machine, request->host_endpoints, plan, why, why_room);
     if (request->gpus && request->gpus[0])
-        return add_gpus(machine, request->gpus, plan, why, why_room);
-    for (int i = 0; i < machine->gpu_count && status == 0; i++)
-        status = add_gpu(machine, i, plan, why, why_room);
+        status = add_gpus(machine, request->gpus, plan, why, why_room);
+    else
+        for (int i = 0; i < machine->gpu_count && status == 0; i++)
+            status = add_gpu(machine, i, plan, why, why_room);
+    if (status == 0)
+        take_in_turn(request->gpu_endpoints, plan);
     return status;
 }
 

@@ -45,6 +45,7 @@ struct wf_plan_request {
     enum wf_irq_policy irq_policy;
     const char *tx_bindings, *rx_bindings; /* "eth1:8-21,112-125;eth2:…"; NULL or "": none */
     const char *gpus;                      /* the endpoints are these GPUs, by index: "0,2,5-7"; NULL: all there are */
+    int gpu_endpoints;                     /* > 0: so many endpoints take these GPUs in turn; 0: one for each */
     int host_endpoints;                    /* > 0: so many endpoints in host memory instead, in turn over the nodes */
     int rail_count;
     struct wf_plan_rail_request {

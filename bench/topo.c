@@ -42,26 +42,26 @@ static int make_request(const struct bench_options *options, struct topo *topo, 
     struct wf_plan_request *request = &topo->request;
     int64_t endpoints = wf_config_number(config, WF_SET_ENDPOINTS);
     const char *gpus = wf_config_text(config, WF_SET_GPUS);
+    bool named = gpus[0] && strcmp(gpus, "all") != 0;
+    bool host = strcmp(wf_config_text(config, WF_SET_MEMORY), "host") == 0;
+    /* A GPU that is named in vain is for the plan to refuse. */
+    bool on_gpus = topo->gpu_count > 0 || (named && !host && topo->machine.foreign);
 
     request->pin = (enum wf_pin)word_of(config, WF_SET_PIN, pins, 3);
     request->rail_policy = (enum wf_rail_policy)word_of(config, WF_SET_RAIL_POLICY, policies, 4);
     request->irq_policy = (enum wf_irq_policy)word_of(config, WF_SET_IRQ_POLICY, irqs, 3);
     request->tx_bindings = wf_config_text(config, WF_SET_TX_BINDINGS);
     request->rx_bindings = wf_config_text(config, WF_SET_RX_BINDINGS);
-    if (endpoints && gpus[0])
-        return wf_fail(status, -EINVAL, "--gpus and --endpoints exclude each other: endpoints are GPUs or host memory");
-    if (endpoints > WF_PLAN_ENDPOINTS)
-        return wf_fail(status, -EINVAL, "endpoints = %lld: a plan has at most %d", (long long)endpoints,
+    if (!on_gpus && endpoints > WF_PLAN_ENDPOINTS)
+        return wf_fail(status, -EINVAL, "endpoints = %lld: a plan has at most %d in host memory", (long long)endpoints,
                        WF_PLAN_ENDPOINTS);
     snprintf(topo->all_gpus, sizeof(topo->all_gpus), "0-%d", topo->gpu_count - 1);
-    if (endpoints)
-        request->host_endpoints = (int)endpoints;
-    else if (gpus[0] && strcmp(gpus, "all") != 0 && (topo->gpu_count > 0 || topo->machine.foreign))
-        request->gpus = gpus;
-    else if (topo->gpu_count > 0)
-        request->gpus = topo->all_gpus;
-    else
-        request->host_endpoints = HOST_ENDPOINTS;
+    if (on_gpus) {
+        request->gpus = named ? gpus : topo->all_gpus;
+        request->gpu_endpoints = (int)endpoints;
+    } else {
+        request->host_endpoints = endpoints ? (int)endpoints : HOST_ENDPOINTS;
+    }
     return bench_topo_rails(&topo->machine, wf_config_text(config, WF_SET_RAILS), request, status);
 }
 

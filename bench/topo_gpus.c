@@ -58,23 +58,29 @@ static void take_all(struct wf_machine *machine, const struct weft_gpu_info *inf
 
 /* --- the whole --- */
 
-/* Of another machine nothing is known but what its description has. */
+/* Of another machine nothing is known but what its description has. What is asked for is refused as a run would. */
 static int of_description(const struct wf_machine *machine, const struct wf_config *config, char *text, size_t room,
                           struct wf_status *status)
 {
-    const char *cuda = wf_config_text(config, WF_SET_CUDA);
+    const char *cuda = wf_config_text(config, WF_SET_CUDA), *memory = wf_config_text(config, WF_SET_MEMORY);
+    bool off = strcmp(cuda, "off") == 0, host = strcmp(memory, "host") == 0;
+    const char *asked = strcmp(memory, "cuda") == 0 ? "memory = cuda" : NULL;
 
-    if (strcmp(cuda, "off") == 0 && wf_config_text(config, WF_SET_GPUS)[0])
-        return wf_fail(status, -EOPNOTSUPP, "gpus: no GPU memory there: cuda = off");
-    if (strcmp(cuda, "require") == 0 && machine->gpu_count == 0)
-        return wf_fail(status, -EOPNOTSUPP, "cuda = require: no GPU memory there: the description has no GPU");
-    if (strcmp(cuda, "off") == 0)
-        snprintf(text, room, "GPUs: none used: cuda = off.");
+    if (!asked && strcmp(cuda, "require") == 0)
+        asked = "cuda = require";
+    if (asked && !off && machine->gpu_count == 0)
+        return wf_fail(status, -EOPNOTSUPP, "%s: no GPU memory there: the description has no GPU", asked);
+    if (!asked && !host && wf_config_text(config, WF_SET_GPUS)[0])
+        asked = "gpus";
+    if (asked && off)
+        return wf_fail(status, -EOPNOTSUPP, "%s: no GPU memory there: cuda = off", asked);
+    if (off || host)
+        snprintf(text, room, "GPUs: none used: %s.", off ? "cuda = off" : "memory = host");
     else
         snprintf(text, room,
                  machine->gpu_count ? "GPU memory: staged through pinned host memory near each GPU."
                                     : "GPU memory: none, as the description has no GPU.");
-    return strcmp(cuda, "off") == 0 ? 0 : machine->gpu_count;
+    return off || host ? 0 : machine->gpu_count;
 }
 
 int bench_topo_gpus(struct wf_machine *machine, const struct bench_options *options, char *text, size_t room,

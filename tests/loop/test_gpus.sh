@@ -223,6 +223,9 @@ planned 'gpu0 gpu1 gpu2 gpu3 '
 planned 'gpu0 gpu1 gpu2 gpu3 ' --gpus all
 planned 'gpu3 gpu1 ' --gpus 3,1
 planned 'host0 host1 host2 host3 host4 host5 host6 host7 ' --set cuda=off
+planned 'gpu0 gpu1 ' --endpoints 2
+planned 'gpu3 gpu1 ' --gpus 3,1 --endpoints 6
+planned 'host0 host1 ' --endpoints 2 --memory host
 WEFT_EMULATED_GPUS=4 run with topo --gpus 4
 refused 2 'no such GPU: this machine has GPUs 0, 1, 2 and 3' "topo: a GPU that is not there"
 for asked in '--set cuda=require' '--memory cuda' '--gpus 0'; do

@@ -60,7 +60,7 @@ PYTHON
 }
 
 golden a3-highgpu-8g --xml a3-highgpu-8g.xml --rails eth1,eth2,eth3,eth4
-golden a3-highgpu-8g-host --xml a3-highgpu-8g.xml --rails '^eth0' --endpoints 4
+golden a3-highgpu-8g-host --xml a3-highgpu-8g.xml --rails '^eth0' --memory host --endpoints 4
 golden a3-highgpu-8g-some --xml a3-highgpu-8g.xml --rails 'eth*' --gpus 0,5
 golden dgx-8nic --xml dgx-8nic.xml
 golden cloud-1nic --xml cloud-1nic.xml
@@ -75,6 +75,24 @@ for settings in ../*.conf; do
     expect_status 0 "${settings##*/}"
     expect_no_text 'weft[warn]' "${settings##*/}"
 done
+
+# As a run: endpoints are on the GPUs that there are, in turn.
+# planned WHAT ENDPOINTS OPTIONS...: those that a plan has
+planned() {
+    local what=$1 endpoints=$2 found
+    shift 2
+    run "$program" topo --xml dgx-8nic.xml "$@" --json -
+    expect_status 0 "$what"
+    found=$(sed -n 's/^ *"endpoint": "\(.*\)",$/\1/p' <<<"$output" | tr '\n' ' ')
+    [[ $found == "$endpoints " ]] || fail "$what: endpoints $found instead of $endpoints"
+}
+planned "fewer endpoints than GPUs" 'gpu0 gpu1 gpu2' --endpoints 3
+planned "the first of a list" 'gpu5 gpu2' --gpus 5,2,7 --endpoints 2
+planned "more endpoints than GPUs" 'gpu5 gpu2' --gpus 5,2 --endpoints 100
+expect_text '100 endpoints on 2 GPUs in turn' "more endpoints than GPUs"
+planned "endpoints in host memory" 'host0 host1' --endpoints 2 --memory host
+planned "endpoints without CUDA" 'host0 host1' --endpoints 2 --set cuda=off
+planned "GPUs that host memory has no use for" 'host0' --endpoints 1 --gpus 3 --memory host
 
 run "$program" topo --xml dgx-8nic.xml --set cuda=off
 expect_status 0 "cuda = off"
@@ -116,11 +134,13 @@ wrong 2 "10.0.0.1" --xml dgx-8nic.xml --rails 10.0.0.1
 wrong 2 "twice" --xml dgx-8nic.xml --rails 'eth1,eth*'
 wrong 2 "GPU 8" --xml dgx-8nic.xml --gpus 8
 wrong 2 "'x'" --xml dgx-8nic.xml --gpus x
-wrong 2 "exclude" --xml dgx-8nic.xml --gpus 0 --endpoints 2
-wrong 2 "64" --endpoints 65
+wrong 2 "64" --memory host --endpoints 65
+wrong 2 "GPU 0 is not there" --xml cloud-1nic.xml --gpus 0 --endpoints 2
 wrong 2 "300" --xml a3-highgpu-8g.xml --set tx_bindings=eth1:300
 wrong 2 "eth1:x" --xml a3-highgpu-8g.xml --tx-bindings eth1:x
 wrong 77 "cuda = require: no GPU memory there" --xml cloud-1nic.xml --set cuda=require
+wrong 77 "memory = cuda: no GPU memory there" --xml cloud-1nic.xml --memory cuda
+wrong 77 "memory = cuda: no GPU memory there: cuda = off" --xml dgx-8nic.xml --memory cuda --set cuda=off
 wrong 77 "gpus: no GPU memory there: cuda = off" --xml dgx-8nic.xml --gpus 0 --set cuda=off
 wrong 2 "needs a value" --xml
 wrong 1 "cannot write" --json "$scratch/no/such/folder.json"
@@ -143,7 +163,7 @@ never() {
 never 2 ENOENT 'No such file' --xml "$scratch/missing.xml"
 never 2 EINVAL '"machine": null' --xml "$scratch/cut.xml"
 never 2 EINVAL 'GPU 8 is not there' --xml dgx-8nic.xml --gpus 8
-never 2 EINVAL '65' --endpoints 65
+never 2 EINVAL '65' --memory host --endpoints 65
 never 2 EINVAL "'x'" --endpoints x
 never 77 EOPNOTSUPP 'cuda = require: no GPU memory there' --xml cloud-1nic.xml --set cuda=require
 never 2 ENOENT 'no such process' --in-force 999999999

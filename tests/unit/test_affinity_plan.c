@@ -234,6 +234,15 @@ static void gpus_are_chosen_by_number(void **state)
     assert_int_equal(plan.endpoint_count, 2);
     assert_string_equal(plan.endpoints[0].name, "gpu6");
     expect_rails(0, "eth4 | eth3 eth1 eth2");
+    make((struct wf_plan_request){.gpus = "6,2", .gpu_endpoints = 1});
+    assert_int_equal(plan.endpoint_count, 1);
+    assert_string_equal(plan.endpoints[0].name, "gpu6");
+    make((struct wf_plan_request){.gpus = "6", .gpu_endpoints = 1024});
+    assert_int_equal(plan.endpoint_count, 1);
+    assert_non_null(strstr(plan.notes, "1024 endpoints on 1 GPU: those of one GPU are one line."));
+    make((struct wf_plan_request){.gpu_endpoints = 8});
+    assert_int_equal(plan.endpoint_count, 8);
+    assert_string_equal(plan.notes, "");
     for (size_t i = 0; i < COUNT(rows); i++)
         refused((struct wf_plan_request){.gpus = rows[i].gpus}, rows[i].words);
     shape(&machine, 1, 1, 1);
