@@ -75,4 +75,19 @@ uses_shared project/build/outside_weft_static && fail 'weft::weft_static is libw
 works project/build/outside_weft
 works project/build/outside_weft_static
 
+# As a part of another project, which has no tests of ours: no file is looked for in that project's folders.
+mkdir part && cp -- example.c part/ && cat >part/CMakeLists.txt <<EOF
+cmake_minimum_required(VERSION 3.22)
+project(whole LANGUAGES C)
+add_subdirectory("$root" weft EXCLUDE_FROM_ALL)
+add_executable(example example.c)
+target_link_libraries(example PRIVATE weft::weft_static)
+EOF
+run "$cmake" -S part -B part/build -DCMAKE_C_COMPILER="$compiler" -DWEFT_NVCC=OFF
+expect_status 0 'add_subdirectory()'
+run grep -n -e CMAKE_SOURCE_DIR -e CMAKE_BINARY_DIR -- "$root/CMakeLists.txt" "$root"/{affinity,bench,packaging,peers}/CMakeLists.txt \
+    "$root"/transport/*/CMakeLists.txt "$root/peers/mpi.cmake"
+expect_status 1 'folders of the other project where ours are meant' # what only a build would find
+[[ ! -e part/build/weft/tests ]] || fail 'the tests are a part of another project'
+
 finish
