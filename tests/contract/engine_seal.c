@@ -145,6 +145,30 @@ static void tells_of_an_end_within_a_record(const struct implementation *of)
     }
 }
 
+/* The peer is heard, although there is nothing to take yet. */
+static void counts_what_has_come_of_a_record(const struct implementation *of)
+{
+    enum { SOME = 700 };
+    static uint8_t records[1][WIRE];
+    uint8_t got[SIZE];
+    _Atomic uint64_t kept = 0;
+    struct task send = {0}, receive = {.op.kept = &kept};
+    record(of, records, 1);
+    open_pair(of, false, true);
+    task_buffer(&receive, got, sizeof(got));
+    task_post(&world, 0, &receive, WF_OP_RECV, pair.server);
+    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, records[0], SOME), SOME);
+    while (!of->simulated && atomic_load(&kept) < SOME)
+        world_progress(&world);
+    world_idle(&world);
+    assert_int_equal(receive.returned, 0);
+    assert_int_equal(atomic_load(&kept), SOME);
+    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, records[0] + SOME, WIRE - SOME), WIRE - SOME);
+    assert_int_equal(world_await(&world, &receive), SIZE);
+    pattern_check(got, SIZE, 1, 0);
+    close_pair();
+}
+
 /* What a cancelled SEND has begun arrives all the same, and the next one behind it. */
 static void goes_on_behind_what_was_cancelled(const struct implementation *of)
 {
@@ -352,6 +376,7 @@ static const struct seal_case {
     {"rejects what was changed", rejects_what_was_changed},
     {"rejects another order", rejects_another_order},
     {"tells of an end within a record", tells_of_an_end_within_a_record},
+    {"counts what has come of a record", counts_what_has_come_of_a_record},
     {"goes on behind what was cancelled", goes_on_behind_what_was_cancelled},
     {"takes less at once after what is urgent", takes_less_at_once_after_what_is_urgent},
     {"loses nothing on its way", loses_nothing_on_its_way},

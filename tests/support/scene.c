@@ -138,7 +138,7 @@ static void open_context(struct scene *scene, int side, const struct scene_optio
     wf_config_init(&config);
     apply(&config, settings);
     apply(&config, side == SCENE_HOST ? "rails=127.0.1.1" : "rails=127.0.2.1");
-    apply(&config, side == SCENE_HOST ? options->settings : NULL);
+    apply(&config, side == SCENE_HOST ? options->settings : options->friend_settings);
     apply(&config, side == SCENE_HOST && options->log ? "log=warn" : "log=error");
     SCENE_CHECK(wf_context_create(&config, &environment, &scene->contexts[side], &status) == 0);
     scene->contexts[side]->manual = false; /* no threads were started; callers drive, as they do beside threads */
@@ -171,8 +171,12 @@ void scene_open(struct scene *scene, const struct scene_options *options)
     struct wf_status status;
     struct wf_engine_limits limits = {.call_bytes = 65536};
     memset(scene, 0, sizeof *scene);
-    scene->sim = wf_sim_create(&(struct wf_sim_options){
-        .seed = options->seed, .buffer_min = 4096, .delay_max_ns = 200 * WF_NS_PER_US, .lag_percent = 101});
+    scene->sim =
+        wf_sim_create(&(struct wf_sim_options){.seed = options->seed,
+                                               .buffer_min = options->stream_bytes ? options->stream_bytes : 4096,
+                                               .buffer_max = options->stream_bytes,
+                                               .delay_max_ns = 200 * WF_NS_PER_US,
+                                               .lag_percent = 101});
     SCENE_CHECK(scene->sim && !current);
     if (options->devices) {
         scene->memory = wf_sim_memory_create(&(struct wf_sim_memory_options){.seed = options->seed, .devices = 1});

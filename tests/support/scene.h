@@ -18,12 +18,14 @@
 #define SCENE_CHECK(condition) scene_check((condition), __FILE__, __LINE__, #condition)
 void scene_check(bool holds, const char *file, int line, const char *condition);
 
-/* Settings of the host: "name=value" with blanks between, after those that every scene has. */
+/* Settings: "name=value" with blanks between, after those that every scene has. */
 struct scene_options {
     uint64_t seed;
-    const char *settings;
-    int log;      /* where the host's lines go; 0: nowhere, but for errors */
-    bool devices; /* the host has one */
+    const char *settings;        /* of the host */
+    const char *friend_settings; /* NULL: none, as above */
+    uint32_t stream_bytes;       /* that a stream holds; 0: 4 KiB or more */
+    int log;                     /* where the host's lines go; 0: nowhere, but for errors */
+    bool devices;                /* the host has one */
 };
 
 enum { SCENE_HOST, SCENE_FRIEND, SCENE_SIDES };

@@ -155,6 +155,7 @@ struct wf_channel {
     bool gone;              /* session lock: both have, and the descriptor is closed */
     uint64_t retransmits;   /* as last read from the kernel; session lock */
     _Atomic uint64_t heard; /* bytes from the peer, of any kind; relaxed */
+    _Atomic uint64_t kept;  /* bytes that came and showed nothing yet: of a record that is not whole; relaxed */
     struct wf_pulse pulse;
     struct wf_down down;
     struct wf_redial redial;

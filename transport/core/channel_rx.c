@@ -86,6 +86,7 @@ static void prepare(struct wf_channel *channel)
     rx->op.iov_count = count;
     rx->op.context = channel;
     rx->op.urgent = rx->small > 0;
+    rx->op.kept = &channel->kept;
 }
 
 static void post(struct wf_channel *channel)

@@ -195,13 +195,20 @@ void wf_session_rail_changed(struct wf_session *session, int local, bool down, b
 
 /* --- silence --- */
 
+/* A slow rail may take long for a record, and an answer that is in there, or behind it, as long. */
+static uint64_t bytes_come(const struct wf_channel *channel)
+{
+    return atomic_load_explicit(&channel->heard, memory_order_relaxed) +
+           atomic_load_explicit(&channel->kept, memory_order_relaxed);
+}
+
 /* Looks once at what a channel has moved since the last look. Returns whether anything of the peer has come. */
 static bool take_pulse(struct wf_channel *channel)
 {
     const struct weft_context *context = channel->session->context;
     struct wf_pulse *pulse = &channel->pulse;
     struct wf_tx *tx = &channel->tx;
-    uint64_t heard = atomic_load_explicit(&channel->heard, memory_order_relaxed);
+    uint64_t heard = bytes_come(channel);
     bool came = heard != pulse->heard, moved = came, waits = pulse->asked;
     pulse->heard = heard;
     if (pulse->asked || tx->acknowledged != tx->window.spent_frames || !tx->idle) {

@@ -41,9 +41,12 @@ struct wf_op {
     uint64_t moved; /* SEND: bytes handed to the kernel, also after a failure */
     bool urgent;    /* RECV of small messages: an engine lets them pass large transfers where it can, whose calls it may
                        cut */
-    bool posted;    /* between post and poll */
-    bool finished;  /* the engine's: waiting to be polled */
-    void *context;  /* the poster's */
+    /* RECV: counts bytes that have come and that the engine keeps until more have (engine_seal.h). NULL: nobody asks.
+     * Anybody may read it; relaxed. */
+    _Atomic uint64_t *kept;
+    bool posted;   /* between post and poll */
+    bool finished; /* the engine's: waiting to be polled */
+    void *context; /* the poster's */
 };
 
 /* What kind of socket to make and where to bind it. */

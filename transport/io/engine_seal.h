@@ -4,6 +4,8 @@
  * Whoever posts knows nothing of it. Bytes of operations are those before encryption; `progress` tells of those on the
  * wire. Other descriptors pass untouched.
  *
+ * A RECV gets a record once it is there as a whole; what has come of it by then it counts (`kept`).
+ *
  * A RECV that meets anything else than the peer's next record ends in -EBADMSG, as all later ones do; what it has
  * written is worthless, and its result counts none of it. One that meets the end of the stream within a record ends in
  * -ECONNRESET. A SEND that is cancelled has moved what was encrypted by then: it has been copied, and goes on leaving

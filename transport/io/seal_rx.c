@@ -126,6 +126,8 @@ void wf_seal_rx_returned(struct wf_seal_engine *engine, struct wf_seal_lane *lan
     rx->end += (uint32_t)result;
     if (try_take(engine, lane))
         return;
+    if (lane->user->kept)
+        atomic_fetch_add_explicit(lane->user->kept, (uint64_t)result, memory_order_relaxed);
     if (lane->cancelling)
         finish(engine, lane, -ECANCELED);
     else
