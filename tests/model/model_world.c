@@ -71,9 +71,14 @@ static uint64_t place_bits(const struct model_world *world, int salt)
 
 /* In one schedule of four the channels are encrypted, on both nodes: by the seed alone, as above, and whoever lives
  * again (1 << 40 is added to it) goes on as before. */
+static bool is_encrypted(const struct model_world *world)
+{
+    return world->seed % (UINT64_C(1) << 40) % 4 == 3;
+}
+
 static void draw_encryption(const struct model_world *world, struct wf_config *config)
 {
-    if (world->seed % (UINT64_C(1) << 40) % 4 != 3)
+    if (!is_encrypted(world))
         return;
     set_text(config, WF_SET_KEY_FILE, MODEL_KEY_FILE);
     set_text(config, WF_SET_ENCRYPT, "on");
@@ -247,13 +252,18 @@ static void keep_it_short(struct model_world *world, bool tiny_buffers)
 }
 
 /* Time for a frame on several rails that are silent one after the other. What a stream of a few bytes at a time needs
- * for one is no reason to give it up. */
+ * for one is no reason to give it up; nor what it needs for a record, of which nothing is acknowledged before all of it
+ * is there, and which may be of as many bytes as go in a call: 64 KiB, 20 of them in a millisecond or two, or in 20. */
 static void draw_patience(struct model_world *world, bool tiny, bool slow)
 {
     world->rail_timeout_ns = (int64_t)MODEL_ONE_OF(world, slow || tiny ? 300 : 60, 300, 1000) * WF_NS_PER_MS;
     world->timeout_ns = (1 + world->rail_timeout_ns * 12 / WF_NS_PER_S) * WF_NS_PER_S;
-    if (tiny && slow && !world->faulty)
+    if (!tiny || world->faulty)
+        return;
+    if (slow)
         world->timeout_ns = world->rail_timeout_ns = 60 * WF_NS_PER_S;
+    if (is_encrypted(world))
+        world->timeout_ns = 600 * WF_NS_PER_S;
 }
 
 void model_world_open(struct model_world *world, uint64_t seed)
