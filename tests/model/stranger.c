@@ -221,28 +221,6 @@ static void lies_end_the_session(void **state)
 
 /* --- a peer that does not lie, and asks too much --- */
 
-/* A session of one channel that is up, and a connection of it; the descriptor. */
-static int come_in(struct scene *scene, struct weft_peer **peer)
-{
-    struct wf_hello hello;
-    struct wf_setup proof;
-    introduce(scene, &hello);
-    int fd = join(scene, &hello, 1, &proof);
-    say(scene, fd, &proof);
-    pass(scene, WF_NS_PER_S / 10);
-    assert_int_equal(weft_accept(scene->host, 0, peer, NULL), 0);
-    return fd;
-}
-
-static void say_frame(struct scene *scene, int fd, struct wf_frame frame, size_t payload)
-{
-    uint8_t bytes[WF_FRAME_BYTES + 64] = {0};
-    frame.data_off = WF_FRAME_BYTES;
-    wf_frame_encode(&frame, bytes);
-    memset(bytes + WF_FRAME_BYTES, 0xEE, 64);
-    send_bytes(scene, fd, bytes, WF_FRAME_BYTES + payload);
-}
-
 /* A receive waits for work in a stream: until that is done there is room for what comes unasked, and for nothing else.
  * The sender is not told to go on, and one that does all the same ends its session. */
 static void not_asked_to_go_on(void **state)

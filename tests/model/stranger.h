@@ -52,4 +52,11 @@ int join(struct scene *scene, const struct wf_hello *hello, uint16_t channels, s
 int join_as(struct scene *scene, const struct wf_hello *hello, uint16_t channels, uint32_t incarnation,
             struct wf_setup *proof);
 
+/* --- with the session's secret --- */
+
+/* A session of one channel that is up and accepted; the descriptor. */
+int come_in(struct scene *scene, struct weft_peer **peer);
+/* A frame, and 0 to 64 bytes of payload. */
+void say_frame(struct scene *scene, int fd, struct wf_frame frame, size_t payload);
+
 #endif

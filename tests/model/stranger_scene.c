@@ -181,3 +181,24 @@ int join_as(struct scene *scene, const struct wf_hello *hello, uint16_t channels
     assert_int_equal(wf_seal_prove(hello->secret, WF_ROLE_DIALER, &sent, &setup.challenge, proof->proof.proof), 0);
     return fd;
 }
+
+int come_in(struct scene *scene, struct weft_peer **peer)
+{
+    struct wf_hello hello;
+    struct wf_setup proof;
+    introduce(scene, &hello);
+    int fd = join(scene, &hello, 1, &proof);
+    say(scene, fd, &proof);
+    pass(scene, WF_NS_PER_S / 10);
+    assert_int_equal(weft_accept(scene->host, 0, peer, NULL), 0);
+    return fd;
+}
+
+void say_frame(struct scene *scene, int fd, struct wf_frame frame, size_t payload)
+{
+    uint8_t bytes[WF_FRAME_BYTES + 64] = {0};
+    frame.data_off = WF_FRAME_BYTES;
+    wf_frame_encode(&frame, bytes);
+    memset(bytes + WF_FRAME_BYTES, 0xEE, 64);
+    send_bytes(scene, fd, bytes, WF_FRAME_BYTES + payload);
+}

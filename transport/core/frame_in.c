@@ -251,8 +251,6 @@ static int refused_by_sender(struct weft_connection *connection, const struct wf
     wf_upload_drop(connection, frame->msg);
     struct wf_inbound *inbound = wf_inbound_find(connection, frame->msg);
     if (!inbound || inbound->state == WF_INBOUND_CONFIRMING) {
-        if (connection->inbounds > 2 * connection->session->context->tuning.introductions + 64)
-            return -EPROTO; /* each is a refusal that it lets us answer and does not read */
         if (wf_finished_has(&connection->finished, frame->msg))
             return frame->msg == 0 ? -EPROTO : wf_inbound_answer(connection, frame->msg, status_of(frame));
         if (!within_limit(connection, frame->msg))

@@ -123,6 +123,7 @@ static void release(struct wf_inbound *inbound)
         wf_upload_gone(inbound->connection, inbound->total);
     wf_pieces_release(inbound->pieces);
     inbound->connection->inbounds -= 1;
+    session->answers -= inbound->answer;
     wf_pool_give(&session->inbound_pool, inbound);
 }
 
@@ -310,11 +311,14 @@ void wf_inbound_todo(struct wf_inbound *inbound)
 
 int wf_inbound_answer(struct weft_connection *connection, uint64_t number, int status)
 {
+    if (connection->session->answers >= WF_ANSWERS_MAX)
+        return -EPROTO;
     struct wf_inbound *inbound = wf_inbound_create(connection, number, 0, WF_TOTAL_UNKNOWN, true);
     if (!inbound)
         return -ENOMEM;
+    connection->session->answers += 1;
     inbound->state = WF_INBOUND_DRAINING;
-    inbound->finished = inbound->refuse_seen = inbound->refuse_due = true;
+    inbound->answer = inbound->finished = inbound->refuse_seen = inbound->refuse_due = true;
     inbound->refuse_status = status;
     wf_inbound_todo(inbound);
     return 0;

@@ -25,6 +25,8 @@ struct wf_device;
 
 #define WF_BLOCK_BYTES 4096
 #define WF_NO_BLOCK UINT32_MAX
+#define WF_ANSWERS_MAX                                                                                                 \
+    16384 /* of a session at a time; what is given up late is a few windows of its channels at most */
 #define WF_TOTAL_UNKNOWN UINT64_MAX /* of a message that its sender gave up before it introduced itself here */
 
 /* What a burst of `bytes` costs of the unsolicited credit: whole blocks. Both sides compute it. */
@@ -71,7 +73,8 @@ struct wf_inbound {
     uint64_t number, tag, total;
     enum wf_inbound_kind kind;
     enum wf_inbound_state state;
-    bool finished;                    /* CONFIRMING: its number has ended already */
+    bool finished;                    /* CONFIRMING, an answer: its number has ended already */
+    bool answer;                      /* DRAINING: only the answer to a refusal; in session.answers */
     bool noted;                       /* WRITE, SERVED: the next number is its notification's */
     uint64_t after;                   /* NOTE: the number it waits for */
     uint8_t flags;                    /* of the frames that tell what it is, */
@@ -119,7 +122,7 @@ void wf_inbound_served(struct wf_inbound *inbound);
 void wf_inbound_refuse_note(struct wf_inbound *inbound, int status);
 
 /* Answers the REFUSE of a message that has ended: its sender may not know, where acknowledgements were lost with their
- * channel. 0 or -ENOMEM. */
+ * channel. 0; -ENOMEM; -EPROTO: the peer asks for answers, and leaves no window for them. */
 int wf_inbound_answer(struct weft_connection *connection, uint64_t number, int status);
 
 /* Queues its GRANT or REFUSE. */

@@ -105,6 +105,7 @@ struct wf_session {
     uint32_t device_bells;       /* workers, by index, whose devices have something to start for this session */
     struct wf_list regions_used; /* what the peer is doing with our registrations */
     struct wf_list pieces;       /* blocks of pieces that exist */
+    uint32_t answers;            /* to refusals of what has ended, not sent yet */
     uint64_t upload_bytes;       /* of lists that the peer is sending, or has sent and not used */
     struct wf_list posted_hash[WF_HASH_SIZE], unexpected_hash[WF_HASH_SIZE];
     struct wf_finished closed_numbers[2]; /* closed connections: opened by the acceptor, by the dialer */

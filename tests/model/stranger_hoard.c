@@ -1,0 +1,114 @@
+/* A peer that was let in, and what it can make the host hold. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/connection.h"
+#include "core/landing.h"
+#include "stranger.h"
+
+/* A host with an endpoint, and a peer that was let in. */
+struct house {
+    struct scene scene;
+    struct weft_peer *peer;
+    struct wf_session *session;
+    struct weft_endpoint *endpoint;
+    int fd;
+};
+
+static void open_house(struct house *house, const char *setting)
+{
+    open_scene_with(&house->scene, NULL, false, setting);
+    assert_int_equal(weft_endpoint_create(house->scene.host, 0, &house->endpoint, NULL), 0);
+    house->fd = come_in(&house->scene, &house->peer);
+    house->session = house->peer->session;
+}
+
+static void close_house(struct house *house)
+{
+    hang_up(&house->scene, house->fd);
+    weft_peer_close(house->peer, 0, NULL);
+    close_scene(&house->scene);
+}
+
+static void tell(struct house *house, struct wf_frame frame, size_t payload)
+{
+    say_frame(&house->scene, house->fd, frame, payload);
+    pass(&house->scene, WF_NS_PER_MS);
+}
+
+static struct weft_connection *open_connection(struct house *house, uint32_t number)
+{
+    tell(house, (struct wf_frame){.type = WF_OPEN, .conn = number, .offset = 1024}, 0);
+    return wf_connection_find(house->session, number);
+}
+
+/* A sender may give up what has just landed: it does not know yet. How much the host is reading of it meanwhile has
+ * nothing to do with that. */
+static void given_up_beside_reads(void **state)
+{
+    (void)state;
+    enum { READS = 200 };
+    static uint8_t memory[READS];
+    struct house house;
+    struct weft_request *request;
+    struct weft_connection *connection;
+    struct weft_completion completion;
+    open_house(&house, "introductions=16");
+    open_connection(&house, 1);
+    assert_int_equal(weft_connection_accept(house.endpoint, house.peer, WEFT_ANY_ENDPOINT, 0, &connection, NULL), 0);
+    for (int i = 0; i < READS; i++)
+        assert_int_equal(weft_read(connection, memory + i, 1, 1, 0, NULL, &request), 0);
+    assert_int_equal(weft_recv(connection, memory, 64, 0, NULL, &request), 0);
+    struct wf_frame message = {
+        .type = WF_DATA, .flags = WF_FLAG_TAGGED, .conn = 1, .msg = 1, .length = 64, .total = 64};
+    tell(&house, message, 64);
+    assert_true(weft_test(request, &completion));
+    assert_int_equal(completion.status, 0);
+    tell(&house, (struct wf_frame){.type = WF_REFUSE, .conn = 1, .msg = 1, .key = (uint64_t)-ECANCELED}, 0);
+    assert_true(house.session->channels[0]->up);
+    assert_int_equal(weft_peer_status(house.peer, NULL), 0);
+    close_house(&house);
+}
+
+/* Refusals of what has ended, which the peer lets nobody answer: they end, whatever number of connections they are of.
+ */
+static void refusals_without_end(void **state)
+{
+    (void)state;
+    enum { CONNECTIONS = 2, NUMBERS = WF_ANSWERS_MAX / 2 + 500, AT_ONCE = 100 };
+    struct house house;
+    open_house(&house, NULL);
+    house.session->channels[0]->tx.window.granted_frames = 0; /* as it would be, had it granted none from the start */
+    for (uint32_t number = 1; number <= 2 * CONNECTIONS; number += 2) {
+        struct weft_connection *connection = open_connection(&house, number);
+        for (uint64_t ended = 1; ended <= NUMBERS; ended++)
+            assert_int_equal(wf_finished_add(&connection->finished, ended), 0);
+    }
+    uint8_t bytes[AT_ONCE * WF_FRAME_BYTES];
+    for (uint64_t said = 0; said < CONNECTIONS * NUMBERS && house.session->channels[0]->up; said += AT_ONCE) {
+        for (uint64_t i = 0; i < AT_ONCE; i++) {
+            struct wf_frame frame = {.type = WF_REFUSE,
+                                     .data_off = WF_FRAME_BYTES,
+                                     .conn = (uint32_t)((said + i) / NUMBERS * 2 + 1),
+                                     .msg = (said + i) % NUMBERS + 1,
+                                     .key = (uint64_t)-ECANCELED};
+            wf_frame_encode(&frame, bytes + i * WF_FRAME_BYTES);
+        }
+        send_bytes(&house.scene, house.fd, bytes, sizeof bytes);
+        pass(&house.scene, WF_NS_PER_MS);
+        assert_in_range(house.session->inbound_pool.taken, 0, WF_ANSWERS_MAX);
+    }
+    assert_int_equal(house.session->inbound_pool.taken, WF_ANSWERS_MAX);
+    assert_false(house.session->channels[0]->up);
+    close_house(&house);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(given_up_beside_reads),
+        cmocka_unit_test(refusals_without_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
