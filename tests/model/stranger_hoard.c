@@ -5,6 +5,8 @@
 
 #include "core/connection.h"
 #include "core/landing.h"
+#include "core/onesided.h"
+#include "core/pieces.h"
 #include "stranger.h"
 
 /* A host with an endpoint, and a peer that was let in. */
@@ -104,11 +106,71 @@ static void refusals_without_end(void **state)
     close_house(&house);
 }
 
+/* Writes to lists of pieces that never end: the lists go on being counted with those that wait for their operation. */
+static void lists_without_end(void **state)
+{
+    (void)state;
+    static uint8_t memory[4096];
+    struct house house;
+    struct weft_registration *registration;
+    open_house(&house, NULL);
+    assert_int_equal(weft_register(house.scene.host, memory, sizeof memory, &registration, NULL), 0);
+    struct weft_connection *connection = open_connection(&house, 1);
+    /* As it would be with some gigabytes of them in use. */
+    house.session->list_bytes = WF_LIST_BYTES_MAX - 2 * WF_ENTRY_BYTES;
+    for (uint64_t number = 1; number <= 3; number += 2) {
+        uint8_t bytes[WF_FRAME_BYTES + WF_ENTRY_BYTES];
+        struct wf_frame list = {.type = WF_DATA,
+                                .flags = WF_FLAG_LIST,
+                                .data_off = WF_FRAME_BYTES,
+                                .conn = 1,
+                                .msg = number,
+                                .length = WF_ENTRY_BYTES,
+                                .total = WF_ENTRY_BYTES};
+        wf_frame_encode(&list, bytes);
+        wf_entry_encode(&(struct wf_entry){weft_registration_key(registration), 0, 2}, bytes + WF_FRAME_BYTES);
+        send_bytes(&house.scene, house.fd, bytes, sizeof bytes);
+        pass(&house.scene, WF_NS_PER_MS);
+        tell(&house,
+             (struct wf_frame){.type = WF_DATA,
+                               .flags = WF_FLAG_WRITE | WF_FLAG_LIST,
+                               .conn = 1,
+                               .msg = number + 1,
+                               .length = 1,
+                               .total = 2,
+                               .key = number},
+             1);
+        assert_int_equal(wf_inbound_find(connection, number + 1)->state, WF_INBOUND_MATCHED);
+    }
+    tell(&house,
+         (struct wf_frame){.type = WF_OFFER, .flags = WF_FLAG_LIST, .conn = 1, .msg = 5, .total = WF_ENTRY_BYTES}, 0);
+    assert_int_equal(wf_inbound_find(connection, 5)->refuse_status, -ENOBUFS);
+    assert_int_equal(house.session->list_bytes, WF_LIST_BYTES_MAX);
+    /* The end of an operation makes room. */
+    tell(&house,
+         (struct wf_frame){.type = WF_DATA,
+                           .flags = WF_FLAG_WRITE | WF_FLAG_LIST,
+                           .conn = 1,
+                           .msg = 2,
+                           .offset = 1,
+                           .length = 1,
+                           .total = 2,
+                           .key = 1},
+         1);
+    assert_int_equal(house.session->list_bytes, WF_LIST_BYTES_MAX - WF_ENTRY_BYTES);
+    assert_int_equal(weft_peer_status(house.peer, NULL), 0);
+    hang_up(&house.scene, house.fd);
+    weft_deregister(registration);
+    weft_peer_close(house.peer, 0, NULL);
+    close_scene(&house.scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(given_up_beside_reads),
         cmocka_unit_test(refusals_without_end),
+        cmocka_unit_test(lists_without_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,6 +124,7 @@ static void release(struct wf_inbound *inbound)
     wf_pieces_release(inbound->pieces);
     inbound->connection->inbounds -= 1;
     session->answers -= inbound->answer;
+    session->list_bytes -= inbound->list_bytes;
     wf_pool_give(&session->inbound_pool, inbound);
 }
 

@@ -82,6 +82,7 @@ struct wf_inbound {
     struct wf_device *device;         /* MATCHED: whose memory its place is; NULL: host memory */
     uint8_t *place;                   /* MATCHED: where the message starts, */
     struct wf_pieces *pieces;         /* or its pieces, if not NULL */
+    uint64_t list_bytes;              /* WRITE, SERVED: of a list that it uses, in session.list_bytes */
     struct weft_registration *region; /* WRITE, SERVED: held, or NULL */
     struct wf_outbound *partner;      /* SERVED: the reply; READING: what asks for it */
     bool offered;                     /* introduced without payload: nothing of it is unsolicited */

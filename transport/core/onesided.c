@@ -68,6 +68,7 @@ void wf_upload_gone(struct weft_connection *connection, uint64_t bytes)
 {
     connection->upload_count -= 1;
     connection->session->upload_bytes -= bytes;
+    connection->session->list_bytes -= bytes;
 }
 
 static void free_upload(struct weft_connection *connection, struct upload *upload)
@@ -141,13 +142,15 @@ static int admit_list(struct wf_inbound *inbound)
     if (count > WF_LIST_ENTRIES_MAX)
         return -E2BIG;
     struct wf_session *session = connection->session;
-    if (connection->upload_count >= WF_UPLOADS_MAX || session->upload_bytes + inbound->total > WF_UPLOAD_BYTES_MAX)
+    if (connection->upload_count >= WF_UPLOADS_MAX || session->upload_bytes + inbound->total > WF_UPLOAD_BYTES_MAX ||
+        session->list_bytes + inbound->total > WF_LIST_BYTES_MAX)
         return -ENOBUFS;
     inbound->pieces = wf_pieces_create((uint32_t)count, true);
     if (!inbound->pieces)
         return -ENOMEM;
     connection->upload_count += 1;
     session->upload_bytes += inbound->total;
+    session->list_bytes += inbound->total;
     wf_list_push_back(&session->pieces, &inbound->pieces->link);
     inbound->place = inbound->pieces->upload;
     inbound->state = WF_INBOUND_MATCHED;
@@ -173,6 +176,8 @@ static int use_upload(struct wf_inbound *inbound, uint64_t number, uint64_t tota
     if (status == 0) {
         inbound->pieces = upload->pieces;
         upload->pieces = NULL;
+        inbound->list_bytes = upload->bytes; /* until the operation has ended */
+        connection->session->list_bytes += upload->bytes;
         inbound->device = upload->region->device;
         hold_region(inbound, upload->region);
         upload->region = NULL;

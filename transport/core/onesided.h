@@ -23,6 +23,7 @@ struct wf_session;
 #define WF_LIST_ENTRIES_MAX (1024 * 1024) /* of one list */
 #define WF_UPLOADS_MAX 64                 /* lists of a connection, under way or waiting for their operation */
 #define WF_UPLOAD_BYTES_MAX (1ull << 30)  /* of such lists of a session */
+#define WF_LIST_BYTES_MAX (4ull << 30)    /* of these and of those that operations use */
 #define WF_NOTE_BYTES_MAX 65536
 
 /* --- all with the session's lock held --- */

@@ -107,6 +107,7 @@ struct wf_session {
     struct wf_list pieces;       /* blocks of pieces that exist */
     uint32_t answers;            /* to refusals of what has ended, not sent yet */
     uint64_t upload_bytes;       /* of lists that the peer is sending, or has sent and not used */
+    uint64_t list_bytes;         /* of these, and of those that its operations use */
     struct wf_list posted_hash[WF_HASH_SIZE], unexpected_hash[WF_HASH_SIZE];
     struct wf_finished closed_numbers[2]; /* closed connections: opened by the acceptor, by the dialer */
     uint32_t next_connection;             /* index of the next one we open */
