@@ -49,6 +49,35 @@ static void connections_of_one_pair_do_not_mix(void)
     loop_pair_destroy(&pair);
 }
 
+/* More than there are introductions for (WF_INTRODUCTIONS_SHARED): the last have a few, and carry all the same. */
+static void connections_with_few_introductions(void)
+{
+    enum { CONNECTIONS = 20, MESSAGES = 50, SIZE = 3000 };
+    struct weft_connection *ends[CONNECTIONS][2];
+    static unsigned char from[SIZE], to[CONNECTIONS][MESSAGES][SIZE];
+    static struct weft_request *sends[CONNECTIONS][MESSAGES], *receives[CONNECTIONS][MESSAGES];
+
+    loop_pair_create(&pair, "introductions=65536", NULL, 2);
+    loop_fill(from, SIZE, 1);
+    for (int i = 0; i < CONNECTIONS; i++)
+        loop_connection(&pair, i % 2, ends[i]);
+    for (int i = 0; i < CONNECTIONS; i++)
+        for (int k = 0; k < MESSAGES; k++)
+            sends[i][k] = loop_send(ends[i][0], from, SIZE, 1);
+    for (int i = CONNECTIONS; i-- > 0;)
+        for (int k = 0; k < MESSAGES; k++)
+            receives[i][k] = loop_recv(ends[i][1], to[i][k], SIZE, 1);
+    for (int i = 0; i < CONNECTIONS; i++) {
+        for (int k = 0; k < MESSAGES; k++) {
+            loop_done(receives[i][k], 0, SIZE);
+            loop_done(sends[i][k], 0, SIZE);
+            LOOP_CHECK(loop_wrong(to[i][k], SIZE, 1) < 0, "message %d of connection %d is wrong", k, i);
+        }
+        loop_connection_end(ends[i]);
+    }
+    loop_pair_destroy(&pair);
+}
+
 static void connections_reopen_many_times(void)
 {
     loop_pair_create(&pair, "introductions=4", NULL, 2);
@@ -218,6 +247,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         LOOP_CASE(both_sides_open, 20),
         LOOP_CASE(connections_of_one_pair_do_not_mix, 20),
+        LOOP_CASE(connections_with_few_introductions, 30),
         LOOP_CASE(connections_reopen_many_times, 60),
         LOOP_CASE(endpoints_are_unique_and_busy, 20),
         LOOP_CASE(endpoint_that_appears_later, 20),

@@ -9,6 +9,8 @@
 #include "core/pieces.h"
 #include "stranger.h"
 
+#define FAR (3 * 65536)
+
 /* A host with an endpoint, and a peer that was let in. */
 struct house {
     struct scene scene;
@@ -165,12 +167,60 @@ static void lists_without_end(void **state)
     close_scene(&house.scene);
 }
 
+/* What the host says of introductions on a connection next. */
+static uint64_t promise(struct house *house, enum wf_frame_type type, uint32_t number)
+{
+    for (;;) {
+        uint8_t bytes[WF_FRAME_BYTES];
+        struct wf_frame frame;
+        for (size_t have = 0; have < sizeof bytes;) {
+            size_t got = receive_bytes(&house->scene, house->fd, bytes + have, sizeof bytes - have);
+            assert_true(got > 0);
+            have += got;
+        }
+        assert_int_equal(wf_frame_decode(bytes, &frame), 0);
+        if (frame.type == type && frame.conn == number)
+            return frame.offset;
+    }
+}
+
+/* Offers that nobody receives. The first connections get what the setting says; once the session has promised all that
+ * it holds, each of the others gets a few, and more when one of the first has ended. */
+static void offers_on_many_connections(void **state)
+{
+    (void)state;
+    enum { EACH = 65536, RICH = WF_INTRODUCTIONS_SHARED / (EACH - WF_INTRODUCTIONS_FEW), LAST = 2 * RICH + 3 };
+    const uint32_t rest = WF_INTRODUCTIONS_SHARED % (EACH - WF_INTRODUCTIONS_FEW) + WF_INTRODUCTIONS_FEW;
+    struct house house;
+    open_house(&house, "introductions=65536");
+    for (uint32_t i = 0; i < RICH + 2; i++) {
+        open_connection(&house, 2 * i + 1);
+        uint32_t expected = i < RICH ? EACH : i == RICH ? rest : WF_INTRODUCTIONS_FEW;
+        assert_int_equal(promise(&house, WF_OPENED, 2 * i + 1), expected);
+    }
+    tell(&house, (struct wf_frame){.type = WF_CLOSE, .conn = 1, .msg = 1}, 0);
+    tell(&house, (struct wf_frame){.type = WF_CLOSED, .conn = 1}, 0);
+    assert_null(wf_connection_find(house.session, 1));
+    /* A message that its sender gives up before it comes: its end is the next occasion to promise more. */
+    tell(&house, (struct wf_frame){.type = WF_REFUSE, .conn = LAST, .msg = 1, .key = (uint64_t)-ECANCELED}, 0);
+    assert_int_equal(promise(&house, WF_CREDIT, LAST), EACH + 1);
+    struct wf_frame offer = {.type = WF_OFFER, .flags = WF_FLAG_TAGGED, .conn = LAST - 2, .total = FAR};
+    offer.msg = rest;
+    tell(&house, offer, 0);
+    assert_int_equal(weft_peer_status(house.peer, NULL), 0);
+    offer.msg = rest + 1;
+    tell(&house, offer, 0);
+    assert_int_equal(weft_peer_status(house.peer, NULL), -EPROTO);
+    close_house(&house);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(given_up_beside_reads),
         cmocka_unit_test(refusals_without_end),
         cmocka_unit_test(lists_without_end),
+        cmocka_unit_test(offers_on_many_connections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

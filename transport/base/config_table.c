@@ -67,8 +67,10 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                           "waiting for the receiver."),
     [WF_SET_FIRST_BURST] = SIZE(LIBRARY, "first_burst", "64K", 0, 16 * MIB,
                                 "Bytes of a larger message that are sent before its receiver has asked for them."),
-    [WF_SET_INTRODUCTIONS] = INT(LIBRARY, "introductions", "1024", "messages", 2, 65536,
-                                 "Messages of a connection that may be known to the receiver and not yet finished."),
+    [WF_SET_INTRODUCTIONS] =
+        INT(LIBRARY, "introductions", "1024", "messages", 2, 65536,
+            "Messages of a connection that may be known to the receiver and not yet finished; a connection "
+            "opened when those of the same peer have a million of them gets 16."),
     [WF_SET_UNEXPECTED] = SIZE(LIBRARY, "unexpected", "8M", 4 * KIB, 16 * GIB,
                                "Buffer per peer for data that arrives before its receive is posted."),
     [WF_SET_SMALL_POOL] = SIZE(LIBRARY, "small_pool", "2M", 4 * KIB, 16 * GIB,

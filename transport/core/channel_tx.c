@@ -149,18 +149,16 @@ static bool next_total(struct wf_channel *channel, struct wf_frame *frame)
 
 static bool connection_frame(struct weft_connection *connection, struct wf_frame *frame)
 {
-    struct wf_session *session = connection->session;
-    uint32_t introductions = session->context->tuning.introductions;
     *frame = (struct wf_frame){.conn = connection->number};
     if (connection->open_due) {
         connection->open_due = false;
         frame->type = WF_OPEN;
         frame->key = (uint64_t)connection->local_endpoint << 32 | connection->remote_endpoint;
-        frame->offset = introductions;
+        frame->offset = connection->limit_sent;
     } else if (connection->opened_due) {
         connection->opened_due = false;
         frame->type = WF_OPENED;
-        frame->offset = introductions;
+        frame->offset = connection->limit_sent;
     } else if (connection->close_due) {
         connection->close_due = false;
         connection->close_sent = true;

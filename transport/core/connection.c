@@ -23,6 +23,26 @@ static uint64_t number_index(uint32_t number)
     return (number + 1) / 2;
 }
 
+/* Introductions of a connection beside those that it shares with no other. */
+static uint32_t more_than_few(uint32_t introductions)
+{
+    return introductions > WF_INTRODUCTIONS_FEW ? introductions - WF_INTRODUCTIONS_FEW : 0;
+}
+
+/* As many as the setting says, while the session has so many left. What was promised is not taken back: a connection
+ * gives its share back at its end. */
+static void take_introductions(struct weft_connection *connection)
+{
+    struct wf_session *session = connection->session;
+    uint32_t wanted = session->context->tuning.introductions, had = connection->introductions;
+    uint32_t left = WF_INTRODUCTIONS_SHARED - session->introductions_taken;
+    if (had == 0)
+        had = wanted < WF_INTRODUCTIONS_FEW ? wanted : WF_INTRODUCTIONS_FEW;
+    uint32_t more = wanted - had < left ? wanted - had : left;
+    session->introductions_taken += more;
+    connection->introductions = had + more;
+}
+
 struct weft_connection *wf_connection_create(struct wf_session *session, uint32_t number, bool opener, uint32_t local,
                                              uint32_t remote)
 {
@@ -54,7 +74,8 @@ struct weft_connection *wf_connection_create(struct wf_session *session, uint32_
     connection->state = opener ? WF_CONNECTION_OPENING : WF_CONNECTION_WAITING;
     connection->known = !opener;
     connection->next_number = connection->next_match = 1;
-    connection->limit_sent = session->context->tuning.introductions;
+    take_introductions(connection);
+    connection->limit_sent = connection->introductions;
     wf_list_push_back(&session->connection_hash[wf_hash(0, number)], &connection->hash_link);
     session->connection_count += 1;
     return connection;
@@ -109,6 +130,7 @@ void wf_connection_free(struct weft_connection *connection)
     wf_uploads_free(connection);
     wf_finished_fini(&connection->finished);
     session->connection_count -= 1;
+    session->introductions_taken -= more_than_few(connection->introductions);
     free(connection);
 }
 
@@ -411,14 +433,13 @@ void wf_connection_list_ended(struct weft_connection *connection)
 
 uint64_t wf_connection_limit(const struct weft_connection *connection)
 {
-    uint64_t introductions = connection->session->context->tuning.introductions;
-    return connection->finished_count - connection->confirming + introductions;
+    return connection->finished_count - connection->confirming + connection->introductions;
 }
 
 /* An introduction has been given back: the peer is told of a quarter of them at a time. */
 static void check_limit(struct weft_connection *connection)
 {
-    uint64_t step = connection->session->context->tuning.introductions / 4;
+    uint64_t step = connection->introductions / 4;
     if (wf_connection_limit(connection) - connection->limit_sent < (step ? step : 1))
         return;
     connection->credit_due = true;
@@ -434,6 +455,8 @@ void wf_connection_finish_number(struct weft_connection *connection, uint64_t nu
     if (result < 0)
         return;
     connection->finished_count += 1;
+    if (connection->introductions < session->context->tuning.introductions)
+        take_introductions(connection);
     wf_match_release_notes(connection, number);
     check_limit(connection);
 }

@@ -83,6 +83,7 @@ struct weft_connection {
     uint64_t next_match;     /* the number to be matched next; 1 at first */
     uint64_t finished_count; /* messages ended */
     uint64_t confirming;     /* of these, writes whose GRANT is not sent: their introductions are not given back */
+    uint32_t introductions;  /* messages that the peer may introduce before one has ended; never fewer than before */
     uint64_t limit_sent;     /* introduction limit as last told */
     struct wf_finished finished;
 };

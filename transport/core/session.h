@@ -28,6 +28,8 @@
 
 #define WF_HASH_SIZE 1024
 #define WF_CONNECTIONS_MAX 65536            /* of one session at a time */
+#define WF_INTRODUCTIONS_SHARED (1u << 20)  /* that its connections have been promised, beside */
+#define WF_INTRODUCTIONS_FEW 16             /* that each of them has: two are enough for all that waits to end */
 #define WF_CHANNELS_MAX (WF_RAILS_MAX * 65) /* an express and up to 64 bulk channels for each pair of rails */
 
 enum wf_session_state {
@@ -112,7 +114,8 @@ struct wf_session {
     struct wf_finished closed_numbers[2]; /* closed connections: opened by the acceptor, by the dialer */
     uint32_t next_connection;             /* index of the next one we open */
     uint32_t connection_count;
-    uint64_t next_order; /* of posted receives */
+    uint32_t introductions_taken; /* by connections, of WF_INTRODUCTIONS_SHARED */
+    uint64_t next_order;          /* of posted receives */
     struct wf_pool request_pool, inbound_pool, outbound_pool, slot_pool, range_pool, transit_pool;
     struct wf_blocks blocks;
 
