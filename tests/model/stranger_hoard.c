@@ -214,13 +214,52 @@ static void offers_on_many_connections(void **state)
     close_house(&house);
 }
 
+/* Writes with holes, which none of their bytes ever fills: where the holes are takes memory, too. A hole is a chunk
+ * that is still to come, so that there cannot be more than the windows of the channels have places. */
+static void writes_full_of_holes(void **state)
+{
+    (void)state;
+    enum { WRITES = WF_EXPRESS_WINDOW + 10, CHUNKS = WF_RANGE_INLINE + 1, CHUNK = WF_FRAME_BYTES + 1 };
+    static uint8_t memory[4096];
+    struct house house;
+    struct weft_registration *registration;
+    open_house(&house, "introductions=4096");
+    assert_int_equal(weft_register(house.scene.host, memory, sizeof memory, &registration, NULL), 0);
+    open_connection(&house, 1);
+    struct wf_rx *rx = &house.session->channels[0]->rx;
+    for (uint64_t number = 1; number <= WRITES && weft_peer_status(house.peer, NULL) == 0; number++) {
+        uint8_t bytes[CHUNKS * CHUNK] = {0};
+        for (uint64_t i = 0; i < CHUNKS; i++) {
+            struct wf_frame frame = {.type = WF_DATA,
+                                     .flags = WF_FLAG_WRITE,
+                                     .data_off = WF_FRAME_BYTES,
+                                     .conn = 1,
+                                     .msg = number,
+                                     .offset = 2 * i,
+                                     .length = 1,
+                                     .total = sizeof memory,
+                                     .key = weft_registration_key(registration)};
+            wf_frame_encode(&frame, bytes + i * CHUNK);
+        }
+        rx->granted_frames = rx->disposed + WF_EXPRESS_WINDOW; /* as told to a peer that listens */
+        send_bytes(&house.scene, house.fd, bytes, sizeof bytes);
+        pass(&house.scene, WF_NS_PER_MS);
+        assert_in_range(house.session->range_pool.taken, 0, WF_EXPRESS_WINDOW);
+    }
+    assert_int_equal(house.session->range_pool.taken, WF_EXPRESS_WINDOW);
+    assert_int_equal(weft_peer_status(house.peer, NULL), -EPROTO);
+    hang_up(&house.scene, house.fd);
+    weft_deregister(registration);
+    weft_peer_close(house.peer, 0, NULL);
+    close_scene(&house.scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(given_up_beside_reads),
-        cmocka_unit_test(refusals_without_end),
-        cmocka_unit_test(lists_without_end),
-        cmocka_unit_test(offers_on_many_connections),
+        cmocka_unit_test(given_up_beside_reads), cmocka_unit_test(refusals_without_end),
+        cmocka_unit_test(lists_without_end),     cmocka_unit_test(offers_on_many_connections),
+        cmocka_unit_test(writes_full_of_holes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

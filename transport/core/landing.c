@@ -199,9 +199,10 @@ int wf_inbound_mark(struct wf_inbound *inbound, uint64_t start, uint64_t end)
     int result = wf_range_add(&inbound->arrived, start, end);
     if (result != -ENOSPC || wf_range_borrowed(&inbound->arrived))
         return result;
-    struct wf_range *array = wf_pool_take(&inbound->connection->session->range_pool);
+    struct wf_pool *pool = &inbound->connection->session->range_pool;
+    struct wf_range *array = wf_pool_take(pool);
     if (!array)
-        return -ENOMEM;
+        return pool->taken >= pool->limit ? -EPROTO : -ENOMEM;
     wf_range_lend(&inbound->arrived, array, WF_RANGE_MAX);
     return wf_range_add(&inbound->arrived, start, end);
 }

@@ -129,7 +129,8 @@ int wf_inbound_answer(struct weft_connection *connection, uint64_t number, int s
 /* Queues its GRANT or REFUSE. */
 void wf_inbound_todo(struct wf_inbound *inbound);
 
-/* Marks bytes as present: as wf_range_add, with a larger set lent when needed. */
+/* Marks bytes as present: as wf_range_add, with a larger set lent when needed. -EPROTO, too: messages have more holes
+ * than chunks may be under way. */
 int wf_inbound_mark(struct wf_inbound *inbound, uint64_t start, uint64_t end);
 
 /* Fills `iov` with the places of [offset, offset + length) in user memory or the pool; returns the number of pieces,

@@ -310,6 +310,8 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
         session->channels[join->channel] = fresh;
         session->joined += 1;
         session->bulk_count += fresh->kind == WF_CHANNEL_BULK;
+        /* A hole in what has come is a chunk under way, or one of a lost channel, before which nothing new is sent. */
+        session->range_pool.limit += fresh->tx.ring;
     } else if (open) {
         wf_channel_restart(channel, join->incarnation);
         wf_log(&session->context->log, WF_LOG_INFO, "rail %s to %s: channel %u is joined again",

@@ -116,7 +116,8 @@ struct wf_session {
     uint32_t connection_count;
     uint32_t introductions_taken; /* by connections, of WF_INTRODUCTIONS_SHARED */
     uint64_t next_order;          /* of posted receives */
-    struct wf_pool request_pool, inbound_pool, outbound_pool, slot_pool, range_pool, transit_pool;
+    struct wf_pool request_pool, inbound_pool, outbound_pool, slot_pool, transit_pool;
+    struct wf_pool range_pool; /* limited to as many as frames may be under way, of all channels */
     struct wf_blocks blocks;
 
     /* unsolicited credit, in charged bytes: absolute totals */
