@@ -235,7 +235,8 @@ int wf_socket_progress(void *host, int fd, struct wf_progress *out)
     struct tcp_info info = {0};
     socklen_t size = sizeof(info);
     int pending;
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) || ioctl(fd, SIOCOUTQ, &pending))
+    /* In this order: what is acknowledged in between is pending and acknowledged, and not neither. */
+    if (ioctl(fd, SIOCOUTQ, &pending) || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size))
         return -errno;
     if (size < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof(info.tcpi_bytes_acked))
         return -EOPNOTSUPP;
