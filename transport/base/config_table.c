@@ -87,7 +87,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_CONGESTION] = TEXT(
         LIBRARY, "congestion", "",
         "The congestion control of each socket, one of those in /proc/sys/net/ipv4/tcp_allowed_congestion_control; "
-        "empty leaves it to the kernel, but for channels within this machine, which have reno: it does not pace."),
+        "empty leaves it to the kernel, but for channels that this side dials within this machine, or accepts on a "
+        "loopback "
+        "address: they have reno, which does not pace."),
     [WF_SET_CALL] = SIZE(LIBRARY, "call", "0", 0, 64 * MIB,
                          "The most bytes in one send or receive call, at least 4K: smaller calls let small messages "
                          "pass sooner; 0 is as many chunks as 8M holds where there is one stream for bulk data (one "
