@@ -123,7 +123,7 @@ static void crowded_begin(struct crowded *crowded)
     crowded->server.port = ntohs(at.sin_port);
 }
 
-/* In turn without having read what the caller said, which resets the connection, and with, which ends it. */
+/* In turn having read what the caller said, which ends the stream, and not, which may reset the connection. */
 static bool show_one_out(struct crowded *crowded)
 {
     char said[4096];
