@@ -1,16 +1,15 @@
 #include "core/context.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/key_file.h"
+#include "core/choices.h"
 #include "core/connection.h"
 #include "core/door.h"
 #include "core/engines.h"
@@ -18,12 +17,8 @@
 #include "core/registration.h"
 #include "core/session.h"
 #include "core/worker.h"
-#include "io/socket.h"
 #include "wire/handshake.h"
 
-#define CALL_MIN 4096
-#define CALL_SHARED (256u * 1024)
-#define CALL_ALONE (8u * 1024 * 1024)
 #define LINE_BYTES 1100        /* of a fallback: a note of a plan fits */
 #define STREAMS_NS WF_NS_PER_S /* how long the end of a context waits for what users' streams have to do before it */
 #define STREAMS_LOOK_NS (20 * WF_NS_PER_US)
@@ -75,50 +70,6 @@ const char *weft_config_get(const struct weft_config *config, const char *name)
     return id < 0 ? NULL : wf_config_text(&config->values, (enum wf_setting_id)id);
 }
 
-static uint32_t number(const struct wf_config *config, enum wf_setting_id id)
-{
-    return (uint32_t)wf_config_number(config, id);
-}
-
-/* A process with a single core would only keep others from what it waits for. */
-static int64_t spin_ns(const struct wf_config *config)
-{
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    if (sched_getaffinity(0, sizeof cores, &cores) == 0 && CPU_COUNT(&cores) < 2)
-        return 0;
-    return wf_config_number(config, WF_SET_SPIN_US) * WF_NS_PER_US;
-}
-
-static void read_tuning(const struct wf_config *config, struct wf_tuning *tuning)
-{
-    *tuning = (struct wf_tuning){
-        .channels = number(config, WF_SET_CHANNELS),
-        .window = number(config, WF_SET_WINDOW),
-        .chunk = number(config, WF_SET_CHUNK),
-        .eager = number(config, WF_SET_EAGER),
-        .first_burst = number(config, WF_SET_FIRST_BURST),
-        .introductions = number(config, WF_SET_INTRODUCTIONS),
-        .header_pad = number(config, WF_SET_HEADER_PAD),
-        .call = number(config, WF_SET_CALL),
-        .zero_copy = number(config, WF_SET_ZERO_COPY),
-        .unexpected = (uint64_t)wf_config_number(config, WF_SET_UNEXPECTED),
-        .small_pool = (uint64_t)wf_config_number(config, WF_SET_SMALL_POOL),
-        .staging = (uint64_t)wf_config_number(config, WF_SET_STAGING),
-        .requests = (uint64_t)wf_config_number(config, WF_SET_REQUESTS),
-        .peers = number(config, WF_SET_PEERS),
-        .socket_buffer = (int)wf_config_number(config, WF_SET_SOCKET_BUFFER),
-        .port = (int)wf_config_number(config, WF_SET_PORT),
-        .spin_ns = spin_ns(config),
-        .timeout_ns = wf_config_number(config, WF_SET_TIMEOUT) * WF_NS_PER_S,
-        .connect_timeout_ns = wf_config_number(config, WF_SET_CONNECT_TIMEOUT) * WF_NS_PER_S,
-        .rail_timeout_ns = wf_config_number(config, WF_SET_RAIL_TIMEOUT_MS) * WF_NS_PER_MS,
-        .crc = wf_config_number(config, WF_SET_CRC) == 1,
-        .encrypt = wf_config_number(config, WF_SET_ENCRYPT) == 1,
-        .crc_limit = number(config, WF_SET_CRC_LIMIT),
-    };
-}
-
 /* --- identities --- */
 
 int wf_context_random(struct weft_context *context, void *bytes, size_t length)
@@ -165,52 +116,11 @@ void wf_context_rail(struct weft_context *context, int index, struct wf_rail *ou
 
 /* --- creation --- */
 
-/* Channels, listeners, engines: what a session will need, against what the process may open. */
-static int check_descriptors(const struct weft_context *context, struct wf_status *status)
-{
-    struct rlimit limit;
-    uint64_t channels = (uint64_t)context->rail_count * (1 + context->tuning.channels);
-    uint64_t engines = 2 * ((uint64_t)context->worker_count + 1);
-    uint64_t needed = channels + engines + (uint64_t)context->rail_count + 16;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || needed <= limit.rlim_cur)
-        return 0;
-    return wf_fail(status, -EMFILE,
-                   "%llu file descriptors are needed (%d rails, channels = %u), the limit is %llu: raise it "
-                   "(ulimit -n %llu) or lower channels",
-                   (unsigned long long)needed, context->rail_count, context->tuning.channels,
-                   (unsigned long long)limit.rlim_cur, (unsigned long long)needed);
-}
-
-static int usable_cores(void)
-{
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    return sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-}
-
-/* A TX and an RX worker for each rail where every worker and a caller get a core of their own; else one for all. */
-static void choose_workers(struct weft_context *context, const struct wf_config *config)
-{
-    const char *choice = wf_config_text(config, WF_SET_WORKERS);
-    bool split = strcmp(choice, "split") == 0;
-    if (strcmp(choice, "auto") == 0)
-        split = usable_cores() >= 2 * context->rail_count + 2;
-    context->shared = !split || context->manual;
-    if (split && context->manual)
-        context->shared = false;
-    context->worker_count = context->shared ? 1 : 2 * context->rail_count;
-    if (context->shared && strcmp(choice, "auto") == 0)
-        wf_context_fallback(context,
-                            "workers: one shared worker, %d cores are too few for a TX and an RX worker on each "
-                            "of %d rails and a caller",
-                            usable_cores(), context->rail_count);
-}
-
 static void init_base(struct weft_context *context, const struct wf_config *config,
                       const struct wf_environment *environment)
 {
     wf_log_init(&context->log, (enum wf_log_level)wf_config_number(config, WF_SET_LOG));
-    read_tuning(config, &context->tuning);
+    wf_choose_tuning(config, &context->tuning);
     context->engine_ops = environment->engine;
     context->engine_host = environment->engine_host;
     context->clock = environment->clock ? environment->clock : &wf_clock_monotonic;
@@ -256,46 +166,6 @@ static int start_threads(struct weft_context *context, struct wf_status *status)
     return result < 0 ? result : wf_door_start(context->door, status);
 }
 
-static int choose_congestion(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
-{
-    const char *name = wf_config_text(config, WF_SET_CONGESTION);
-    int result = 0;
-    if (strlen(name) >= sizeof context->tuning.congestion)
-        result = wf_fail(status, -EINVAL, "no name is that long");
-    else if (name[0] && !context->simulated)
-        result = wf_socket_congestion(name, status);
-    if (result < 0)
-        return wf_fail_prefix(status, "congestion = %.60s", name);
-    snprintf(context->tuning.congestion, sizeof context->tuning.congestion, "%s", name);
-    return 0;
-}
-
-/* Loopback is no network to be shared with others, and whatever paces what is sent, as bbr does, does it by timers that
- * the sending thread pays for. reno paces nothing, and every kernel allows it to everybody. */
-const char *wf_context_congestion(const struct weft_context *context, bool on_this_machine)
-{
-    if (context->tuning.congestion[0] || !on_this_machine)
-        return context->tuning.congestion;
-    return "reno";
-}
-
-/* Of several streams for bulk data none is to have the thread for so long that the others look slow. One takes as many
- * chunks in a call as the kernel has room for, but only one where small messages would have to wait for that, and where
- * the kernel is to find in the cache what a checksum was made of (docs/decisions/0010-call-size.md). */
-static int choose_call(struct weft_context *context, struct wf_status *status)
-{
-    struct wf_tuning *tuning = &context->tuning;
-    uint32_t whole = tuning->chunk + tuning->header_pad;
-    if (tuning->call > 0 && tuning->call < CALL_MIN)
-        return wf_fail(status, -EINVAL, "call = %u: use 4K or more, or 0", tuning->call);
-    if (tuning->call > 0)
-        return 0;
-    if (context->engine_ops->cuts_calls && !tuning->crc && whole < CALL_ALONE)
-        whole = CALL_ALONE / whole * whole;
-    tuning->call = context->rail_count * (int)tuning->channels == 1 && whole > CALL_SHARED ? whole : CALL_SHARED;
-    return 0;
-}
-
 static int take_key(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
     const char *path = wf_config_text(config, WF_SET_KEY_FILE);
@@ -320,20 +190,20 @@ static int build(struct weft_context *context, const struct wf_config *config, s
         return wf_fail(status, result, "the system gives no random numbers");
     result = take_key(context, config, status);
     if (result == 0)
-        result = choose_congestion(context, config, status);
+        result = wf_choose_congestion(context, config, status);
     if (result < 0)
         return result;
     context->rail_count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), context->rails, WF_RAILS_MAX, status);
     if (context->rail_count < 0)
         return context->rail_count;
-    choose_workers(context, config);
+    wf_choose_workers(context, config);
     result = wf_placement_plan(context, config, status);
     if (result == 0)
         result = wf_engines_choose(context, config, status);
     if (result == 0)
-        result = choose_call(context, status);
+        result = wf_choose_call(context, status);
     if (result == 0)
-        result = check_descriptors(context, status);
+        result = wf_check_descriptors(context, status);
     int workers = context->worker_count;
     context->worker_count = 0;
     if (result == 0)
@@ -471,6 +341,15 @@ void weft_context_destroy(struct weft_context *context)
 }
 
 /* --- what is in force --- */
+
+/* Loopback is no network to be shared with others, and whatever paces what is sent, as bbr does, does it by timers that
+ * the sending thread pays for. reno paces nothing, and every kernel allows it to everybody. */
+const char *wf_context_congestion(const struct weft_context *context, bool on_this_machine)
+{
+    if (context->tuning.congestion[0] || !on_this_machine)
+        return context->tuning.congestion;
+    return "reno";
+}
 
 int weft_context_rails(const struct weft_context *context, struct weft_rail_info *rails, int max)
 {

@@ -35,7 +35,7 @@ struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum 
     return outbound;
 }
 
-static void leave_line(struct wf_outbound *outbound)
+void wf_outbound_leave_line(struct wf_outbound *outbound)
 {
     struct weft_connection *connection = outbound->connection;
     if (outbound->in_line && wf_outbound_is_express(outbound))
@@ -44,7 +44,7 @@ static void leave_line(struct wf_outbound *outbound)
     wf_link_remove(&outbound->queue_link);
 }
 
-static void join_line(struct wf_outbound *outbound, bool first)
+void wf_outbound_join_line(struct wf_outbound *outbound, bool first)
 {
     struct weft_connection *connection = outbound->connection;
     outbound->in_line = true;
@@ -64,7 +64,7 @@ void wf_outbound_queue(struct wf_outbound *outbound)
     if (outbound->kind == WF_OUTBOUND_WRITE && !wf_outbound_is_express(outbound))
         wf_list_push_back(&connection->writes, &outbound->queue_link);
     else
-        join_line(outbound, false);
+        wf_outbound_join_line(outbound, false);
     wf_stage_out_more(outbound);
     wf_connection_ready(connection);
 }
@@ -73,7 +73,7 @@ void wf_outbound_drop(struct wf_outbound *outbound)
 {
     struct weft_connection *connection = outbound->connection;
     struct wf_session *session = connection->session;
-    leave_line(outbound);
+    wf_outbound_leave_line(outbound);
     wf_link_remove(&outbound->hash_link);
     wf_link_remove(&outbound->todo_link);
     if (outbound->slot)
@@ -84,7 +84,7 @@ void wf_outbound_drop(struct wf_outbound *outbound)
     connection->outbounds -= 1;
 }
 
-static void destroy(struct wf_outbound *outbound)
+void wf_outbound_destroy(struct wf_outbound *outbound)
 {
     struct weft_connection *connection = outbound->connection;
     struct wf_outbound last = *outbound;
@@ -116,7 +116,7 @@ static void destroy(struct wf_outbound *outbound)
     wf_connection_check(connection);
 }
 
-static void complete(struct wf_outbound *outbound, int status)
+void wf_outbound_complete(struct wf_outbound *outbound, int status)
 {
     struct weft_request *request = outbound->request;
     if (!request)
@@ -129,13 +129,12 @@ static void complete(struct wf_outbound *outbound, int status)
     wf_request_part_done(request, status, request->length);
 }
 
-/* Ends what has nothing to wait for any more. */
-static void check(struct wf_outbound *outbound)
+void wf_outbound_check(struct wf_outbound *outbound)
 {
     if (outbound->in_engine > 0)
         return;
     if (outbound->refused)
-        complete(outbound, outbound->status);
+        wf_outbound_complete(outbound, outbound->status);
     if (outbound->refused && outbound->kind == WF_OUTBOUND_REPLY)
         wf_region_release(outbound->counterpart);
     if (outbound->unacknowledged > 0 || !outbound->introduced)
@@ -148,9 +147,9 @@ static void check(struct wf_outbound *outbound)
     if (outbound->kind == WF_OUTBOUND_WRITE && !outbound->confirmed && !outbound->refused)
         all = false; /* acknowledged may also mean drained */
     if (all && !outbound->refused)
-        complete(outbound, 0);
+        wf_outbound_complete(outbound, 0);
     if (all || (outbound->refuse_sent && outbound->refuse_seen))
-        destroy(outbound);
+        wf_outbound_destroy(outbound);
 }
 
 int wf_outbound_post(struct weft_connection *connection, struct weft_request *request)
@@ -173,7 +172,7 @@ int wf_outbound_post(struct weft_connection *connection, struct weft_request *re
         if (outbound->slot || outbound->total == 0) {
             outbound->data = outbound->slot;
             request->copied = true;
-            complete(outbound, 0);
+            wf_outbound_complete(outbound, 0);
         }
     }
     wf_outbound_queue(outbound);
@@ -204,7 +203,7 @@ void wf_outbound_introduce(struct wf_outbound *outbound)
 {
     WF_REACHED_IF(outbound->connection->state == WF_CONNECTION_OPEN, "connection OPEN: send");
     struct weft_connection *connection = outbound->connection;
-    leave_line(outbound);
+    wf_outbound_leave_line(outbound);
     if (outbound->number == 0)
         outbound->number = connection->next_number++;
     make_known(outbound);
@@ -215,7 +214,7 @@ void wf_outbound_introduce(struct wf_outbound *outbound)
     note->number = connection->next_number++;
     note->base = outbound->number;
     note->order = outbound->order;
-    join_line(note, true);
+    wf_outbound_join_line(note, true);
 }
 
 /* The flags that tell what kind of message it is. */
@@ -309,7 +308,7 @@ int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable)
         if (sendable != outbound->total || outbound->next != outbound->total)
             return -EPROTO;
         outbound->confirmed = true;
-        check(outbound);
+        wf_outbound_check(outbound);
         return 0;
     }
     if (sendable > outbound->sendable)
@@ -349,25 +348,25 @@ void wf_outbound_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t 
     if (outbound->device)
         wf_stage_out_retire(outbound, offset, length);
     wf_outbound_requeue(outbound);
-    check(outbound);
+    wf_outbound_check(outbound);
 }
 
 void wf_outbound_abandon(struct wf_outbound *outbound)
 {
     outbound->torn = true;
     outbound->unacknowledged -= 1;
-    check(outbound);
+    wf_outbound_check(outbound);
 }
 
 void wf_outbound_released(struct wf_outbound *outbound)
 {
     outbound->in_engine -= 1;
-    check(outbound);
+    wf_outbound_check(outbound);
 }
 
 void wf_outbound_answered(struct wf_outbound *outbound)
 {
-    complete(outbound, 0); /* done before: the landing completes the request */
+    wf_outbound_complete(outbound, 0); /* done before: the landing completes the request */
     outbound->counterpart = NULL;
     struct wf_outbound *note = outbound->note;
     if (note && note->late) { /* had it failed, this one would have gone first */
@@ -376,120 +375,7 @@ void wf_outbound_answered(struct wf_outbound *outbound)
         wf_outbound_queue(note);
         outbound->connection->session->stirred = true;
     }
-    destroy(outbound);
-}
-
-/* --- refusing --- */
-
-void wf_outbound_stop(struct wf_outbound *outbound)
-{
-    if (outbound->stopped)
-        return;
-    outbound->connection->session->waiting -= outbound->sendable - outbound->next;
-    outbound->stopped = true;
-    wf_outbound_requeue(outbound);
-}
-
-/* Too late to end otherwise: it is acknowledged, and only waits for the kernel to let go of its memory. */
-static bool has_landed(const struct wf_outbound *outbound)
-{
-    if (outbound->kind == WF_OUTBOUND_READ)
-        return false;
-    if (outbound->kind == WF_OUTBOUND_WRITE)
-        return outbound->confirmed;
-    if (outbound->kind == WF_OUTBOUND_REPLY) /* all of it is under way: the asker will have it, whatever we say */
-        return outbound->next == outbound->total;
-    return outbound->introduced && outbound->next == outbound->total && outbound->unacknowledged == 0;
-}
-
-/* Ends one that the peer has not heard of. What was announced for it must be taken back, in its turn. */
-static void refuse_unheard(struct wf_outbound *outbound, int status)
-{
-    struct wf_outbound *note = outbound->note, *list = outbound->list;
-    leave_line(outbound);
-    wf_stage_out_withdraw(outbound);
-    if (outbound->in_engine > 0) { /* copies to slots: nothing of it ends before them */
-        outbound->doomed = status;
-        return;
-    }
-    outbound->note = outbound->list = NULL;
-    complete(outbound, status);
-    if (outbound->counterpart)
-        wf_inbound_forget(outbound->counterpart);
-    outbound->counterpart = NULL;
-    if (note) {
-        complete(note, status);
-        wf_outbound_drop(note);
-    }
-    if (list) {
-        outbound->listed = has_landed(list);
-        outbound->key = list->number;
-        list->waiter = NULL;
-        wf_outbound_refuse(list, status);
-    }
-    outbound->refused = outbound->stopped = true;
-    outbound->status = status;
-    if (outbound->listed || outbound->number != 0) {
-        join_line(outbound, outbound->number != 0); /* what has its number waits behind none that has not */
-        wf_connection_ready(outbound->connection);
-    } else {
-        destroy(outbound);
-    }
-}
-
-void wf_outbound_refuse(struct wf_outbound *outbound, int status)
-{
-    struct wf_session *session = outbound->connection->session;
-    if (outbound->refused || outbound->doomed || has_landed(outbound))
-        return;
-    if (!outbound->introduced) {
-        refuse_unheard(outbound, status);
-        return;
-    }
-    wf_outbound_stop(outbound);
-    if (outbound->note) { /* it goes first, and comes back here */
-        outbound->deferred = status;
-        wf_outbound_refuse(outbound->note, status);
-        return;
-    }
-    outbound->refused = true;
-    outbound->status = status;
-    if (outbound->kind == WF_OUTBOUND_READ) {
-        wf_inbound_refuse(outbound->counterpart, status);
-        wf_inbound_check(outbound->counterpart);
-        return;
-    }
-    outbound->refuse_due = true;
-    wf_list_push_back(&session->todo_outbounds, &outbound->todo_link);
-    check(outbound);
-}
-
-void wf_outbound_refused_by_peer(struct wf_outbound *outbound, int status)
-{
-    outbound->refuse_seen = true;
-    if (outbound->kind == WF_OUTBOUND_READ && outbound->counterpart)
-        outbound->counterpart->refuse_seen = true;
-    if (!outbound->refused)
-        wf_outbound_refuse(outbound, status);
-    else if (outbound->kind == WF_OUTBOUND_READ && outbound->counterpart)
-        wf_inbound_check(outbound->counterpart);
-    else
-        check(outbound);
-}
-
-void wf_outbound_refuse_frame(struct wf_outbound *outbound, struct wf_frame *frame)
-{
-    *frame = (struct wf_frame){.type = WF_REFUSE,
-                               .flags = outbound->kind == WF_OUTBOUND_REPLY ? WF_FLAG_PEER : 0,
-                               .data_off = WF_FRAME_BYTES,
-                               .conn = outbound->connection->number,
-                               .msg = outbound->number,
-                               .offset = outbound->charge,
-                               .key = (uint64_t)(int64_t)outbound->status,
-                               .base = outbound->listed ? outbound->key : 0};
-    outbound->refuse_due = false;
-    outbound->refuse_sent = true;
-    check(outbound);
+    wf_outbound_destroy(outbound);
 }
 
 /* --- device memory --- */
@@ -514,17 +400,17 @@ void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *t
     bool small = outbound->kind == WF_OUTBOUND_MESSAGE && wf_outbound_is_small(outbound);
     if (small && outbound->staged == outbound->total && !outbound->refused && !outbound->doomed &&
         outbound->in_engine == 2)
-        complete(outbound, 0);
+        wf_outbound_complete(outbound, 0);
     outbound->in_engine -= 2;
     if (outbound->doomed && outbound->in_engine == 0) {
         int status = outbound->doomed;
         outbound->doomed = 0;
-        refuse_unheard(outbound, status);
+        wf_outbound_refuse_unheard(outbound, status);
         return;
     }
     wf_outbound_requeue(outbound);
     wf_connection_ready(connection);
-    check(outbound);
+    wf_outbound_check(outbound);
 }
 
 bool wf_outbound_copied(struct wf_outbound *outbound, const struct wf_transit *transit)
@@ -535,6 +421,6 @@ bool wf_outbound_copied(struct wf_outbound *outbound, const struct wf_transit *t
     else if (delivered)
         outbound->sendable = outbound->next = outbound->retired = outbound->total;
     outbound->in_engine -= 1;
-    check(outbound);
+    wf_outbound_check(outbound);
     return delivered;
 }

@@ -1,6 +1,6 @@
 /*
- * outbound_parts.h: what outbound.c (how an outgoing operation lives and ends) and outbound_pull.c (which goes next)
- * share. All with the session's lock held.
+ * outbound_parts.h: what outbound.c (how an outgoing operation lives and ends), outbound_refuse.c (how it ends early)
+ * and outbound_pull.c (which goes next) share. All with the session's lock held.
  */
 #ifndef WF_CORE_OUTBOUND_PARTS_H
 #define WF_CORE_OUTBOUND_PARTS_H
@@ -50,5 +50,22 @@ void wf_outbound_allow(struct wf_outbound *outbound, uint64_t sendable);
 
 /* In connection.sending exactly while it can send. */
 void wf_outbound_requeue(struct wf_outbound *outbound);
+
+/* The line of those that wait to be introduced. */
+void wf_outbound_join_line(struct wf_outbound *outbound, bool first);
+void wf_outbound_leave_line(struct wf_outbound *outbound);
+
+/* Its request, if it has one left, ends with `status`. */
+void wf_outbound_complete(struct wf_outbound *outbound, int status);
+
+/* Ends what has nothing to wait for any more. `outbound` may be gone afterwards. */
+void wf_outbound_check(struct wf_outbound *outbound);
+
+/* Frees it, and lets go what waited for its end. */
+void wf_outbound_destroy(struct wf_outbound *outbound);
+
+/* Ends one that the peer has not heard of. What was announced for it must be taken back, in its turn. It may be gone
+ * afterwards. */
+void wf_outbound_refuse_unheard(struct wf_outbound *outbound, int status);
 
 #endif
