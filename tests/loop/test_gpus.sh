@@ -108,6 +108,13 @@ refused 2 '--src node0:gpu8: there are 2 endpoints, one for each GPU here: name 
 WEFT_EMULATED_GPUS=1 run with pair --local --src node0:gpu0 --dst node1:gpu3
 refused 2 '--dst node1:gpu3: there is 1 endpoint, one for each GPU here: name node1:gpu0,' "a second of one GPU"
 
+# ---- a GPU that takes a quarter of a second for a chunk, with rails that are given up after a fraction of that: the
+# streams' windows close meanwhile, and no rail is to blame
+WEFT_EMULATED_RATE=2M run with pair --local --rails $rails --size 2M --inflight 2 -n 2 -w 0 --set rail_timeout_ms=60 \
+    --set staging=64K --json slow.json
+passed "a slow GPU"
+pass_if "loses no channel: $(cat err)" [ "$(json_numbers slow.json failures | sort -u)" = 0 ]
+
 # ---- staging memory that cannot be pinned: slower, and told with the result
 WEFT_EMULATED_FAULT=register:at=1 run with pair --local --size 1M -n 5 --json unpinned.json
 passed "staging that is not pinned"

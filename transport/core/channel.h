@@ -119,7 +119,8 @@ struct wf_rx {
 /* Is it alive? As last looked at. Owner: session lock. */
 struct wf_pulse {
     uint64_t heard, acknowledged; /* bytes of the peer, and of ours that have reached its kernel */
-    uint32_t still;               /* looks since one of these moved although it should have */
+    uint32_t still;               /* looks since one of these moved although bytes of ours, or a PING, wait */
+    uint32_t silent;              /* the same, with bytes on their way to its kernel all the while */
     bool asked;                   /* a PING is out, and nothing has come since: on an express channel's rail, or here */
     uint32_t quiet;               /* looks since anything has come on this channel */
 };

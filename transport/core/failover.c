@@ -209,16 +209,18 @@ static bool take_pulse(struct wf_channel *channel)
     struct wf_pulse *pulse = &channel->pulse;
     struct wf_tx *tx = &channel->tx;
     uint64_t heard = bytes_come(channel);
-    bool came = heard != pulse->heard, moved = came, waits = pulse->asked;
+    bool came = heard != pulse->heard, moved = came, waits = pulse->asked, on_their_way = waits;
     pulse->heard = heard;
     if (pulse->asked || tx->acknowledged != tx->window.spent_frames || !tx->idle) {
         struct wf_progress progress;
         bool known = context->engine_ops->progress(context->engine_host, channel->fd, &progress) == 0;
         waits |= known && progress.pending > 0;
+        on_their_way |= known && progress.pending > progress.unsent;
         moved |= known && progress.acknowledged != pulse->acknowledged;
         pulse->acknowledged = known ? progress.acknowledged : 0;
     }
     pulse->still = moved || !waits ? 0 : pulse->still + 1;
+    pulse->silent = moved || !on_their_way ? 0 : pulse->silent + 1;
     pulse->quiet = came ? 0 : pulse->quiet + 1;
     return came;
 }
@@ -241,7 +243,7 @@ static uint32_t listen_to_rails(struct wf_session *session)
         if (!answered)
             continue;
         channel->pulse.asked = false;
-        channel->pulse.still = 0;
+        channel->pulse.still = channel->pulse.silent = 0;
     }
     return heard;
 }
@@ -274,7 +276,11 @@ static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
     return channel->up;
 }
 
-/* Loses what has been silent for long. Returns whether anything is suspected. */
+/*
+ * Loses what has been silent for long. Returns whether anything is suspected. A peer that reads nothing for long,
+ * because its device is slow, closes the stream's window: bytes that it has not let us send prove nothing against its
+ * rail, but the rail may have died meanwhile, and is asked.
+ */
 static bool judge(struct wf_session *session, uint32_t heard)
 {
     bool suspects = false;
@@ -282,13 +288,12 @@ static bool judge(struct wf_session *session, uint32_t heard)
         struct wf_channel *channel = session->channels[i];
         if (!channel || !channel->up)
             continue;
-        uint32_t still = channel->pulse.still;
-        suspects |= still >= LOOKS / 4;
+        suspects |= channel->pulse.still >= LOOKS / 4;
         bool others = (heard | session->heard_before) & ~(1u << channel->rail);
         if (!others)
             continue;
         suspects |= judge_quiet(session, channel);
-        if (still < LOOKS || !channel->up)
+        if (channel->pulse.silent < LOOKS || !channel->up)
             continue;
         WF_REACHED("channel UP: silent");
         if (channel->kind == WF_CHANNEL_EXPRESS)

@@ -73,6 +73,7 @@ struct wf_engine_limits {
 struct wf_progress {
     uint64_t acknowledged; /* bytes that have reached the peer's kernel; only changes of it mean something */
     uint64_t pending;      /* bytes that our kernel has taken and the peer's has not acknowledged */
+    uint64_t unsent; /* of these, as many as still lie here, because the peer's kernel takes no more at the moment */
 };
 
 struct wf_engine {

@@ -234,13 +234,17 @@ int wf_socket_progress(void *host, int fd, struct wf_progress *out)
     (void)host;
     struct tcp_info info = {0};
     socklen_t size = sizeof(info);
-    int pending;
-    /* In this order: what is acknowledged in between is pending and acknowledged, and not neither. */
-    if (ioctl(fd, SIOCOUTQ, &pending) || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size))
+    int unsent, pending;
+    /* In this order: what leaves in between is unsent still, and what is acknowledged is pending and acknowledged, and
+     * not neither. */
+    if (ioctl(fd, SIOCOUTQNSD, &unsent) || ioctl(fd, SIOCOUTQ, &pending) ||
+        getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size))
         return -errno;
     if (size < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof(info.tcpi_bytes_acked))
         return -EOPNOTSUPP;
-    *out = (struct wf_progress){.acknowledged = info.tcpi_bytes_acked, .pending = (uint64_t)pending};
+    *out = (struct wf_progress){.acknowledged = info.tcpi_bytes_acked,
+                                .pending = (uint64_t)pending,
+                                .unsent = (uint64_t)(unsent < pending ? unsent : pending)};
     return 0;
 }
 
