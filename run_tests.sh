@@ -59,11 +59,11 @@ count() {
 }
 
 # run VARIANT FOLDER LEFT_OUT ONLY: the tests of a build, without those that carry the label LEFT_OUT; with ONLY, a
-# pattern, just those whose name it fits.
+# pattern, just those whose name it fits. Three at a time are two cores' worth: most of them wait more than they work.
 run() {
     local folder=$root/$2 junit=$root/$2/junit.xml before=$failed status
     rm -f -- "$junit"
-    "${prefix[@]}" ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 2 --timeout "$timeout" \
+    "${prefix[@]}" ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 3 --timeout "$timeout" \
         -L "$labels" ${3:+-LE "^$3\$"} ${4:+-R "$4"} --output-junit "$junit" </dev/null
     status=$?
     [[ -f $junit ]] && count "$junit"

@@ -67,7 +67,7 @@ json_numbers() { # FILE KEY
 # No process of this test is left: all of them work in, or were started from, the test's own folder.
 nothing_left() {
     local pid tries
-    for tries in 1 2 3 4 5 6 7 8 9 10; do
+    for ((tries = 0; tries < 50; tries++)); do
         local left=""
         for pid in /proc/[0-9]*; do
             if [ "$(readlink "$pid/cwd" 2>/dev/null)" = "$work" ] &&

@@ -14,7 +14,7 @@ json() { # FILE PROGRAM
 
 gone() { # PID
     local tries
-    for tries in 1 2 3 4 5 6 7 8 9 10; do
+    for ((tries = 0; tries < 50; tries++)); do
         kill -0 "$1" 2>/dev/null || return 0
         sleep 0.2
     done
