@@ -63,31 +63,47 @@ static uint64_t sent_so_far(const struct weft_peer *peer)
     return stats[0].sent_bytes + (count > 1 ? stats[1].sent_bytes : 0);
 }
 
-/* A GPU stands still: no more is granted of a message for it than the slots take, also where the peer's chunks are
- * smaller than our slots: each takes one, whatever room there is left in it. */
+/* A GPU stands still, while a message for it from a peer with these settings is under way. Returns the bytes of it that
+ * were sent; others have gone past it. */
+static uint64_t sent_to_still_gpu(const char *sender, const char *receiver)
+{
+    struct loop_message stuck;
+    loop_note("%s to %s", sender, receiver);
+    loop_pair_create(&astray_pair, sender, receiver, 2);
+    uint64_t copies = wf_sim_memory_counts(devices, 0).copies[WF_COPY_IN];
+    wf_sim_memory_freeze(devices, 0, true);
+    gpu_message_post(&stuck, HOST, 0, BULK, 1);
+    ASTRAY_UNTIL(wf_sim_memory_counts(devices, 0).copies[WF_COPY_IN] > copies, "no copies begin");
+    loop_sleep_ms(50);
+    uint64_t sent = sent_so_far(astray_pair.node[0].peer);
+    gpu_exchange(HOST, HOST, LARGE, 2); /* the channels are free for others */
+    gpu_exchange(HOST, 1, LARGE, 3);
+    wf_sim_memory_freeze(devices, 0, false);
+    gpu_message_finish(&stuck);
+    gpu_check_clean();
+    loop_pair_destroy(&astray_pair);
+    return sent;
+}
+
+/* No more is granted of a message than the slots take, also where the peer's chunks are smaller than our slots: each
+ * takes one, whatever room there is left in it. */
 static void what_is_granted_fits_into_slots(void)
 {
     enum { CHUNK = 64 * 1024, SLOTS = 8 }; /* half of them: others want some, too */
     static const char *const receivers[] = {"chunk=64K staging=1M", "chunk=512K staging=8M"};
     for (int i = 0; i < 2; i++) {
-        struct loop_message stuck;
-        loop_note("64K to %s", receivers[i]);
-        loop_pair_create(&astray_pair, "chunk=64K", receivers[i], 2);
-        uint64_t copies = wf_sim_memory_counts(devices, 0).copies[WF_COPY_IN];
-        wf_sim_memory_freeze(devices, 0, true);
-        gpu_message_post(&stuck, HOST, 0, BULK, 1);
-        ASTRAY_UNTIL(wf_sim_memory_counts(devices, 0).copies[WF_COPY_IN] > copies, "no copies begin");
-        loop_sleep_ms(50);
-        uint64_t sent = sent_so_far(astray_pair.node[0].peer);
+        uint64_t sent = sent_to_still_gpu("chunk=64K first_burst=64K", receivers[i]);
         LOOP_CHECK(sent <= (uint64_t)SLOTS * CHUNK, "%llu bytes were sent for %d slots of a chunk each",
                    (unsigned long long)sent, SLOTS);
-        gpu_exchange(HOST, HOST, LARGE, 2); /* the channels are free for others */
-        gpu_exchange(HOST, 1, LARGE, 3);
-        wf_sim_memory_freeze(devices, 0, false);
-        gpu_message_finish(&stuck);
-        gpu_check_clean();
-        loop_pair_destroy(&astray_pair);
     }
+}
+
+/* What goes unasked needs no slots: it goes by the pool that it has paid for. */
+static void what_is_unasked_needs_no_slots(void)
+{
+    enum { BURST = 1024 * 1024 };
+    uint64_t sent = sent_to_still_gpu("chunk=64K first_burst=1M", "staging=256K");
+    LOOP_CHECK(sent == BURST, "%llu bytes were sent, not %d", (unsigned long long)sent, BURST);
 }
 
 /* A write from GPU 1, timed. */
@@ -320,9 +336,13 @@ int main(int argc, char **argv)
     loop_begin(argc, argv);
     devices = loop_sim_memory();
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(a_slow_sender_holds_up_nobody, 20),          LOOP_CASE(a_slow_receiver_holds_up_nobody, 20),
-        LOOP_CASE(what_is_granted_fits_into_slots, 20),        LOOP_CASE(slots_of_another_gpu, 20),
-        LOOP_CASE(a_stopped_peer_keeps_no_slots, 30),          LOOP_CASE(one_sided_between_gpus, 20),
+        LOOP_CASE(a_slow_sender_holds_up_nobody, 20),
+        LOOP_CASE(a_slow_receiver_holds_up_nobody, 20),
+        LOOP_CASE(what_is_granted_fits_into_slots, 20),
+        LOOP_CASE(what_is_unasked_needs_no_slots, 20),
+        LOOP_CASE(slots_of_another_gpu, 20),
+        LOOP_CASE(a_stopped_peer_keeps_no_slots, 30),
+        LOOP_CASE(one_sided_between_gpus, 20),
         LOOP_CASE(a_read_is_announced_once_it_has_landed, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -130,7 +130,7 @@ static void test_defaults(void **state)
         {WF_SET_WINDOW, "64", 64},
         {WF_SET_CHUNK, "512K", 512 << 10},
         {WF_SET_EAGER, "8K", 8 << 10},
-        {WF_SET_FIRST_BURST, "64K", 64 << 10},
+        {WF_SET_FIRST_BURST, "1M", 1 << 20},
         {WF_SET_INTRODUCTIONS, "1024", 1024},
         {WF_SET_UNEXPECTED, "8M", 8 << 20},
         {WF_SET_SMALL_POOL, "2M", 2 << 20},

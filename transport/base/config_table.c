@@ -65,8 +65,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_EAGER] = SIZE(LIBRARY, "eager", "8K", 0, 64 * KIB,
                           "The largest message that is copied and sent at once, so that its send completes without "
                           "waiting for the receiver."),
-    [WF_SET_FIRST_BURST] = SIZE(LIBRARY, "first_burst", "64K", 0, 16 * MIB,
-                                "Bytes of a larger message that are sent before its receiver has asked for them."),
+    [WF_SET_FIRST_BURST] = SIZE(LIBRARY, "first_burst", "1M", 0, 16 * MIB,
+                                "Bytes of a larger message that are sent before its receiver has asked for them; more "
+                                "than 64K only where no others are under way."),
     [WF_SET_INTRODUCTIONS] =
         INT(LIBRARY, "introductions", "1024", "messages", 2, 65536,
             "Messages of a connection that may be known to the receiver and not yet finished; a connection "

@@ -133,8 +133,14 @@ static void unclaim(struct wf_channel *channel)
     wf_inbound_check(inbound);
 }
 
+/* Is there room for it in the pool, whatever its message has been matched with? */
+static bool has_blocks(const struct wf_inbound *inbound, const struct wf_frame *frame)
+{
+    return !inbound->settled && frame->offset + frame->length <= inbound->burst;
+}
+
 /* Holds the landing for the payload to come, after matching what can be matched now. Without a slot for a payload that
- * goes to a device the channel waits: another copy will end. */
+ * goes to a device it goes by the pool, if nobody has asked for it; else the channel waits: another copy will end. */
 static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
 {
     struct wf_rx *rx = &channel->rx;
@@ -148,8 +154,10 @@ static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
     if (inbound->state == WF_INBOUND_DRAINING) {
         unclaim(channel);
     } else if (staged && !wf_stage_in_take(channel)) {
-        rx->held = true;
-        unclaim(channel);
+        rx->pooled = has_blocks(inbound, &rx->frame);
+        rx->held = !rx->pooled;
+        if (rx->held)
+            unclaim(channel);
     }
 }
 

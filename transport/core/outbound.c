@@ -343,7 +343,7 @@ void wf_outbound_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t 
         retire_copied(outbound);
         return;
     }
-    outbound->unacknowledged -= 1;
+    wf_outbound_count(outbound, -1);
     outbound->retired += length;
     if (outbound->device)
         wf_stage_out_retire(outbound, offset, length);
@@ -354,7 +354,7 @@ void wf_outbound_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t 
 void wf_outbound_abandon(struct wf_outbound *outbound)
 {
     outbound->torn = true;
-    outbound->unacknowledged -= 1;
+    wf_outbound_count(outbound, -1);
     wf_outbound_check(outbound);
 }
 

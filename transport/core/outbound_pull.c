@@ -7,6 +7,7 @@
 #include "core/stage.h"
 
 #define WRITES_LOOKED_AT 16
+#define BURST_BESIDE (64u * 1024) /* the most that goes unsolicited while bulk channels have something to do */
 
 /* Bytes that may go before the peer has matched the message. A write needs no match. */
 static uint64_t burst_of(const struct wf_outbound *outbound)
@@ -25,10 +26,31 @@ static uint64_t charge_of(const struct wf_outbound *outbound)
     return outbound->kind == WF_OUTBOUND_WRITE ? 0 : wf_unsolicited_charge(burst_of(outbound));
 }
 
+static uint64_t credit_left(const struct wf_session *session)
+{
+    return session->unsolicited_limit - session->unsolicited_spent;
+}
+
 static bool has_credit(const struct wf_outbound *outbound)
 {
+    return charge_of(outbound) <= credit_left(outbound->connection->session);
+}
+
+/* Bulk channels have nothing to send, and the peer has taken all that they have sent. */
+static bool bulk_is_quiet(const struct wf_session *session)
+{
+    return session->waiting == 0 && session->large_frames == 0;
+}
+
+/* A burst introduces its message where it stands in a bulk stream, and what is posted later is not matched before. So
+ * a large one goes only where nothing stands before it, and leaves others as much credit as it takes. */
+static bool may_burst(const struct wf_outbound *outbound)
+{
     const struct wf_session *session = outbound->connection->session;
-    return charge_of(outbound) <= session->unsolicited_limit - session->unsolicited_spent;
+    uint64_t burst = burst_of(outbound);
+    if (burst <= BURST_BESIDE)
+        return burst > 0 && has_credit(outbound);
+    return charge_of(outbound) <= credit_left(session) / 2 && bulk_is_quiet(session);
 }
 
 /* Is there a number for it, and one for its notification? */
@@ -50,7 +72,7 @@ static bool may_introduce(const struct weft_connection *connection)
 static struct wf_outbound *bulk_head(const struct weft_connection *connection)
 {
     struct wf_outbound *head = wf_outbound_first_of(&connection->pending);
-    bool may = head && !wf_outbound_is_express(head) && burst_of(head) > 0 && has_credit(head) && may_number(head);
+    bool may = head && !wf_outbound_is_express(head) && may_burst(head) && may_number(head);
     return may ? head : NULL;
 }
 
@@ -105,7 +127,7 @@ static struct wf_outbound *take_chunk(struct wf_outbound *outbound, uint64_t len
     frame->length = (uint32_t)length;
     outbound->next += length;
     outbound->connection->session->waiting -= length;
-    outbound->unacknowledged += 1;
+    wf_outbound_count(outbound, 1);
     outbound->in_engine += 1;
     return outbound;
 }
@@ -163,15 +185,10 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     return outbound;
 }
 
-/* What a bulk channel could not introduce after all is the express channels' to offer: their workers must hear of it.
- */
-static void pass_to_express(struct wf_channel *channel, struct weft_connection *connection)
+/* The express channels have got something to introduce: their workers must hear of it. */
+static void tell_express(const struct wf_channel *channel)
 {
     struct wf_session *session = channel->session;
-    bool before = wf_link_in_list(&connection->express_link);
-    wf_connection_ready(connection);
-    if (before || !wf_link_in_list(&connection->express_link))
-        return;
     for (int i = 0; i < session->channel_count; i++) {
         struct wf_channel *other = session->channels[i];
         if (other && other->kind == WF_CHANNEL_EXPRESS)
@@ -198,12 +215,16 @@ struct wf_outbound *wf_outbound_pull_bulk(struct wf_channel *channel, struct wf_
             continue;
         if (connection->deficit <= 0)
             connection->deficit += session->chunk;
+        bool told = wf_link_in_list(&connection->express_link);
         struct wf_outbound *outbound = next_chunk(channel, connection, frame);
+        if (!outbound) /* what it could not introduce after all is to be offered */
+            wf_connection_ready(connection);
+        if (!told && wf_link_in_list(&connection->express_link))
+            tell_express(channel);
         if (outbound) {
             count_turn(connection, frame->length);
             return outbound;
         }
-        pass_to_express(channel, connection);
         if (wf_link_in_list(link) && session->choosy == 0)
             return NULL; /* it is the channel's window that is closed, or another channel's turn: for all of them */
     }
@@ -260,7 +281,7 @@ struct wf_outbound *wf_outbound_pull_express(struct wf_channel *channel, struct 
     WF_LIST_EACH (link, following, &session->express_ready) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, express_link);
         struct wf_outbound *outbound = wf_outbound_first_of(&connection->pending);
-        if (bulk_would_take(connection))
+        if (wf_link_in_list(&connection->ready_link) && bulk_would_take(connection))
             continue; /* no need to offer what goes at once */
         if (!wf_channel_open(channel, goes_whole(outbound) ? outbound->total : 0))
             return NULL;
