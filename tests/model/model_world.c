@@ -48,7 +48,9 @@ static void draw_settings(struct model_world *world, struct wf_config *config, i
     set_number(config, WF_SET_WINDOW, MODEL_ONE_OF(world, 1, 2, 5, 64));
     set_number(config, WF_SET_CHUNK, MODEL_ONE_OF(world, 64, 1000, 4096, 65536));
     set_number(config, WF_SET_EAGER, MODEL_ONE_OF(world, 0, 100, 2048, 8192));
-    set_number(config, WF_SET_FIRST_BURST, MODEL_ONE_OF(world, 0, 3000, 65536));
+    uint64_t burst = MODEL_ONE_OF(world, 0, 3000, 65536);
+    bool megabyte = burst == 65536 && model_bits(world, 675 + (uint64_t)index) % 2; /* by the seed alone, as below */
+    set_number(config, WF_SET_FIRST_BURST, megabyte ? 1 << 20 : burst);
     set_number(config, WF_SET_INTRODUCTIONS, MODEL_ONE_OF(world, 2, 2, 7, 1024));
     set_number(config, WF_SET_UNEXPECTED, MODEL_ONE_OF(world, 4096, 16384, 262144));
     set_number(config, WF_SET_SMALL_POOL, MODEL_ONE_OF(world, 4096, 65536));
