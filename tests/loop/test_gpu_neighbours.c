@@ -64,8 +64,8 @@ static uint64_t sent_so_far(const struct weft_peer *peer)
 }
 
 /* A GPU stands still, while a message for it from a peer with these settings is under way. Returns the bytes of it that
- * were sent; others have gone past it. */
-static uint64_t sent_to_still_gpu(const char *sender, const char *receiver)
+ * were sent, once it is at least so many; others have gone past it. */
+static uint64_t sent_to_still_gpu(const char *sender, const char *receiver, uint64_t least)
 {
     struct loop_message stuck;
     loop_note("%s to %s", sender, receiver);
@@ -74,6 +74,7 @@ static uint64_t sent_to_still_gpu(const char *sender, const char *receiver)
     wf_sim_memory_freeze(devices, 0, true);
     gpu_message_post(&stuck, HOST, 0, BULK, 1);
     ASTRAY_UNTIL(wf_sim_memory_counts(devices, 0).copies[WF_COPY_IN] > copies, "no copies begin");
+    ASTRAY_UNTIL(sent_so_far(astray_pair.node[0].peer) >= least, "less is sent");
     loop_sleep_ms(50);
     uint64_t sent = sent_so_far(astray_pair.node[0].peer);
     gpu_exchange(HOST, HOST, LARGE, 2); /* the channels are free for others */
@@ -92,7 +93,7 @@ static void what_is_granted_fits_into_slots(void)
     enum { CHUNK = 64 * 1024, SLOTS = 8 }; /* half of them: others want some, too */
     static const char *const receivers[] = {"chunk=64K staging=1M", "chunk=512K staging=8M"};
     for (int i = 0; i < 2; i++) {
-        uint64_t sent = sent_to_still_gpu("chunk=64K first_burst=64K", receivers[i]);
+        uint64_t sent = sent_to_still_gpu("chunk=64K first_burst=64K", receivers[i], 0);
         LOOP_CHECK(sent <= (uint64_t)SLOTS * CHUNK, "%llu bytes were sent for %d slots of a chunk each",
                    (unsigned long long)sent, SLOTS);
     }
@@ -102,7 +103,7 @@ static void what_is_granted_fits_into_slots(void)
 static void what_is_unasked_needs_no_slots(void)
 {
     enum { BURST = 1024 * 1024 };
-    uint64_t sent = sent_to_still_gpu("chunk=64K first_burst=1M", "staging=256K");
+    uint64_t sent = sent_to_still_gpu("chunk=64K first_burst=1M", "staging=256K", BURST);
     LOOP_CHECK(sent == BURST, "%llu bytes were sent, not %d", (unsigned long long)sent, BURST);
 }
 

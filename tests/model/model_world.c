@@ -39,6 +39,7 @@ static void set_text(struct wf_config *config, enum wf_setting_id id, const char
 static void draw_settings(struct model_world *world, struct wf_config *config, int index)
 {
     char rails[64];
+    bool roomy = model_bits(world, 675) % 2; /* by the seed alone, as below */
     wf_config_init(config);
     model_rail_list(rails, sizeof rails, index, world->faults.rail_count[index]);
     set_text(config, WF_SET_RAILS, rails);
@@ -49,10 +50,10 @@ static void draw_settings(struct model_world *world, struct wf_config *config, i
     set_number(config, WF_SET_CHUNK, MODEL_ONE_OF(world, 64, 1000, 4096, 65536));
     set_number(config, WF_SET_EAGER, MODEL_ONE_OF(world, 0, 100, 2048, 8192));
     uint64_t burst = MODEL_ONE_OF(world, 0, 3000, 65536);
-    bool megabyte = burst == 65536 && model_bits(world, 675 + (uint64_t)index) % 2; /* by the seed alone, as below */
-    set_number(config, WF_SET_FIRST_BURST, megabyte ? 1 << 20 : burst);
+    set_number(config, WF_SET_FIRST_BURST, roomy && burst == 65536 ? 1 << 20 : burst);
     set_number(config, WF_SET_INTRODUCTIONS, MODEL_ONE_OF(world, 2, 2, 7, 1024));
-    set_number(config, WF_SET_UNEXPECTED, MODEL_ONE_OF(world, 4096, 16384, 262144));
+    uint64_t unexpected = MODEL_ONE_OF(world, 4096, 16384, 262144);
+    set_number(config, WF_SET_UNEXPECTED, roomy && unexpected == 262144 ? 4 << 20 : unexpected);
     set_number(config, WF_SET_SMALL_POOL, MODEL_ONE_OF(world, 4096, 65536));
     set_number(config, WF_SET_HEADER_PAD, MODEL_ONE_OF(world, 64, 512, 4096));
     set_number(config, WF_SET_CALL, MODEL_ONE_OF(world, 4096, 65536));

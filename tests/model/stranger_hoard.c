@@ -20,12 +20,17 @@ struct house {
     int fd;
 };
 
-static void open_house(struct house *house, const char *setting)
+static void settle_in(struct house *house)
 {
-    open_scene_with(&house->scene, NULL, false, setting);
     assert_int_equal(weft_endpoint_create(house->scene.host, 0, &house->endpoint, NULL), 0);
     house->fd = come_in(&house->scene, &house->peer);
     house->session = house->peer->session;
+}
+
+static void open_house(struct house *house, const char *setting)
+{
+    open_scene_with(&house->scene, NULL, false, setting);
+    settle_in(house);
 }
 
 static void close_house(struct house *house)
@@ -254,12 +259,72 @@ static void writes_full_of_holes(void **state)
     close_scene(&house.scene);
 }
 
+/* A burst byte by byte, for a device that copies nothing: there is no slot for most of it, and a copy of its own for no
+ * more of it than the pool has blocks. */
+static void copies_of_a_byte(void **state)
+{
+    (void)state;
+    enum { TOTAL = 60000, FRAME = WF_FRAME_BYTES + 1, AT_ONCE = 100, MOST = 1000 };
+    struct house house;
+    struct weft_registration *registration;
+    struct weft_request *request;
+    struct weft_connection *connection;
+    struct weft_completion completion;
+    open_scene_with(&house.scene, NULL, true, "staging=64K");
+    settle_in(&house);
+    open_connection(&house, 1);
+    assert_int_equal(weft_connection_accept(house.endpoint, house.peer, WEFT_ANY_ENDPOINT, 0, &connection, NULL), 0);
+    void *memory = wf_sim_memory_take(house.scene.memory, 0, TOTAL);
+    assert_int_equal(weft_register(house.scene.host, memory, TOTAL, &registration, NULL), 0);
+    assert_int_equal(weft_recv(connection, memory, TOTAL, 0, NULL, &request), 0);
+    wf_sim_memory_freeze(house.scene.memory, 0, true);
+    struct wf_rx *rx = &house.session->channels[0]->rx;
+    for (uint64_t said = 0; said < 3 * MOST; said += AT_ONCE) {
+        uint8_t bytes[AT_ONCE * FRAME] = {0};
+        for (uint64_t i = 0; i < AT_ONCE; i++) {
+            struct wf_frame frame = {.type = WF_DATA,
+                                     .flags = WF_FLAG_TAGGED,
+                                     .data_off = WF_FRAME_BYTES,
+                                     .conn = 1,
+                                     .msg = 1,
+                                     .offset = said + i,
+                                     .length = 1,
+                                     .total = TOTAL};
+            wf_frame_encode(&frame, bytes + i * FRAME);
+        }
+        rx->granted_frames = rx->disposed + WF_EXPRESS_WINDOW; /* as told to a peer that listens */
+        struct iovec iov = {bytes, sizeof bytes};
+        struct wf_op op = {.kind = WF_OP_SEND, .fd = house.fd, .iov = &iov, .iov_count = 1};
+        wf_link_init(&op.link);
+        house.scene.engine->ops->post(house.scene.engine, &op);
+        pass(&house.scene, WF_NS_PER_MS);
+        struct wf_op *done[1];
+        if (house.scene.engine->ops->poll(house.scene.engine, done, 1, 0) != 1) { /* the host reads no more */
+            house.scene.engine->ops->cancel(house.scene.engine, &op);
+            while (house.scene.engine->ops->poll(house.scene.engine, done, 1, 0) != 1)
+                pass(&house.scene, WF_NS_PER_MS);
+            break;
+        }
+    }
+    assert_true(rx->held);
+    assert_in_range(house.session->transit_pool.taken, 1, MOST);
+    wf_sim_memory_freeze(house.scene.memory, 0, false);
+    hang_up(&house.scene, house.fd);
+    while (!weft_test(request, &completion))
+        pass(&house.scene, WF_NS_PER_MS);
+    weft_deregister(registration);
+    weft_peer_close(house.peer, 0, NULL);
+    pass(&house.scene, WF_NS_PER_MS);
+    wf_sim_memory_give(house.scene.memory, memory);
+    close_scene(&house.scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(given_up_beside_reads), cmocka_unit_test(refusals_without_end),
         cmocka_unit_test(lists_without_end),     cmocka_unit_test(offers_on_many_connections),
-        cmocka_unit_test(writes_full_of_holes),
+        cmocka_unit_test(writes_full_of_holes),  cmocka_unit_test(copies_of_a_byte),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,8 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                           "waiting for the receiver."),
     [WF_SET_FIRST_BURST] = SIZE(LIBRARY, "first_burst", "1M", 0, 16 * MIB,
                                 "Bytes of a larger message that are sent before its receiver has asked for them; more "
-                                "than 64K only where no others are under way."),
+                                "than 64K only where no others are under way, and at most half of what is left of the "
+                                "receiver's unexpected (else the message is announced first)."),
     [WF_SET_INTRODUCTIONS] =
         INT(LIBRARY, "introductions", "1024", "messages", 2, 65536,
             "Messages of a connection that may be known to the receiver and not yet finished; a connection "

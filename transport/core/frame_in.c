@@ -133,10 +133,12 @@ static void unclaim(struct wf_channel *channel)
     wf_inbound_check(inbound);
 }
 
-/* Is there room for it in the pool, whatever its message has been matched with? */
+/* Is there room for it in the pool, whatever its message has been matched with? A copy of its own, which it will need,
+ * is not for less than a block, or a peer might have us make one for each byte. */
 static bool has_blocks(const struct wf_inbound *inbound, const struct wf_frame *frame)
 {
-    return !inbound->settled && frame->offset + frame->length <= inbound->burst;
+    uint64_t end = frame->offset + frame->length;
+    return !inbound->settled && end <= inbound->burst && (frame->length >= WF_BLOCK_BYTES || end == inbound->burst);
 }
 
 /* Holds the landing for the payload to come, after matching what can be matched now. Without a slot for a payload that

@@ -36,9 +36,10 @@ static inline bool wf_outbound_is_express(const struct wf_outbound *outbound)
 /* One DATA frame of it more, or less, that the peer has not acknowledged. */
 static inline void wf_outbound_count(struct wf_outbound *outbound, int by)
 {
+    bool bulk = outbound->kind == WF_OUTBOUND_REPLY || !wf_outbound_is_small(outbound);
     outbound->unacknowledged += (uint32_t)by;
-    if (!wf_outbound_is_small(outbound))
-        outbound->connection->session->large_frames += (uint32_t)by;
+    if (bulk)
+        outbound->connection->session->bulk_frames += (uint32_t)by;
 }
 
 static inline struct wf_outbound *wf_outbound_first_of(const struct wf_list *list)

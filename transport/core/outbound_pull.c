@@ -39,7 +39,7 @@ static bool has_credit(const struct wf_outbound *outbound)
 /* Bulk channels have nothing to send, and the peer has taken all that they have sent. */
 static bool bulk_is_quiet(const struct wf_session *session)
 {
-    return session->waiting == 0 && session->large_frames == 0;
+    return session->waiting == 0 && session->bulk_frames == 0;
 }
 
 /* A burst introduces its message where it stands in a bulk stream, and what is posted later is not matched before. So

@@ -124,9 +124,9 @@ struct wf_session {
     uint64_t unsolicited_spent, unsolicited_limit;  /* ours, as sender */
     uint64_t unsolicited_settled, unsolicited_told; /* the peer's: given back; limit as last told */
     bool credit_due;
-    uint64_t waiting;      /* bytes that may be sent and that no channel has taken */
-    uint32_t large_frames; /* DATA frames of what is not small that the peer has not acknowledged */
-    uint32_t choosy;       /* connections that do not take every rail */
+    uint64_t waiting;     /* bytes that may be sent and that no channel has taken */
+    uint32_t bulk_frames; /* DATA frames for bulk channels that the peer has not acknowledged */
+    uint32_t choosy;      /* connections that do not take every rail */
 
     struct wf_strays strays[2]; /* express, bulk: what lost channels have left */
     int downs_due;              /* channels of whose end the peer is to be told */

@@ -15,6 +15,8 @@
 #include "core/session.h"
 
 #define PIECES_AT_ONCE 256
+#define UNPINNED_PIECE (64u * 1024) /* more at once from memory that is not pinned may wait for what is queued before  \
+                                     */
 #define WINDOW_SLOTS_MIN 2
 #define WINDOW_PART 8 /* of the slots: on several rails chunks come in parts, and each of these takes a slot */
 
@@ -206,6 +208,8 @@ static int gather(const struct wf_transit *transit, uint64_t *at, struct wf_copy
         uint64_t bytes = ours->iov_len < theirs->iov_len ? ours->iov_len : theirs->iov_len;
         if (bytes > left)
             bytes = left;
+        if (!transit->slot && bytes > UNPINNED_PIECE)
+            bytes = UNPINNED_PIECE;
         bool out = transit->copy.way == WF_COPY_OUT;
         pieces[count] = (struct wf_copy_piece){.to = out ? ours->iov_base : theirs->iov_base,
                                                .from = out ? theirs->iov_base : ours->iov_base,
