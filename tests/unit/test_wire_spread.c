@@ -58,6 +58,26 @@ static void shares(void **state)
     }
 }
 
+/* Little work is handed out at once, and evenly: whoever got more would be late by that. */
+static void little_work_is_shared_exactly(void **state)
+{
+    (void)state;
+    static const double rates[LANES] = {0.4, 0.2, 0.1, 0.1};
+    struct wf_lane lanes[LANES];
+    uint64_t waiting = 256 * 1024;
+    for (int i = 0; i < LANES; i++)
+        lanes[i] = lane(rates[i], 0);
+    for (int i = 0; i < LANES; i++) {
+        double fair = rates[i] / 0.8 * 256 * 1024;
+        uint64_t share = wf_spread_share(lanes, LANES, i, waiting, CHUNK);
+        assert_in_range(share, (uint64_t)fair - 8, (uint64_t)fair + 8);
+        lanes[i].outstanding = share;
+        lanes[i].ready = false;
+        waiting -= share;
+    }
+    assert_in_range(waiting, 0, 32);
+}
+
 /* Idle for long, a slow lane is tried with little though another would be earlier; but not for little work. */
 static void a_stale_lane_is_tried(void **state)
 {
@@ -465,6 +485,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares),
+        cmocka_unit_test(little_work_is_shared_exactly),
         cmocka_unit_test(a_stale_lane_is_tried),
         cmocka_unit_test(nothing_stalls),
         cmocka_unit_test(a_total_follows),

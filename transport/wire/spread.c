@@ -101,7 +101,8 @@ static struct work survey(const struct wf_lane_total *total, uint64_t waiting, u
         work.rates = total->rates;
         work.left_ns = (double)(waiting + total->bytes) / total->rates;
     }
-    work.slack_ns = smaller(SLACK_PART * work.left_ns, SLACK_NS);
+    if (work.left_ns >= AHEAD_NS) /* less is handed out at once, and who has more than its part is late by that */
+        work.slack_ns = smaller(SLACK_PART * work.left_ns, SLACK_NS);
     return work;
 }
 

@@ -7,8 +7,9 @@
  *
  *     share_i = r_i * (T + slack) - o_i
  *
- * It takes it in pieces, and never has more under way than it carries in a part of T and a few milliseconds: what has
- * been handed to a rail cannot be taken back when the rail turns out slower than it was thought to be.
+ * Little work is handed out at once, and gets no slack. More of it a channel takes in pieces, and never has more under
+ * way than it carries in a part of T and a few milliseconds: what has been handed to a rail cannot be taken back when
+ * the rail turns out slower than it was thought to be.
  *
  * Rates come from acknowledged bytes. A channel of unknown rate gets one small chunk, and so does one that has been
  * idle for long: it may have recovered. Such a trial is all that a wrong guess costs.
