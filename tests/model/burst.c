@@ -89,7 +89,6 @@ static void a_burst_goes_alone(void **state)
     post(LITTLE);
     settle();
     assert_int_equal(spent() - before, LARGE + LITTLE);
-    settle();
     post(LARGE);
     settle();
     assert_int_equal(spent() - before, 2 * LARGE + LITTLE);

@@ -15,8 +15,7 @@
 #include "core/session.h"
 
 #define PIECES_AT_ONCE 256
-#define UNPINNED_PIECE (64u * 1024) /* more at once from memory that is not pinned may wait for what is queued before  \
-                                     */
+#define UNPINNED_PIECE (64u * 1024) /* a larger copy of what is not pinned may wait for those before it */
 #define WINDOW_SLOTS_MIN 2
 #define WINDOW_PART 8 /* of the slots: on several rails chunks come in parts, and each of these takes a slot */
 
