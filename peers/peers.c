@@ -61,7 +61,10 @@ static int prepare_row(const struct peers_plan *plan, const struct peer_case *as
         snprintf(row->why, sizeof(row->why), "%s", why);
         return 0;
     }
-    return make_variants(plan, row, count < PEERS_VARIANTS_MAX ? count : PEERS_VARIANTS_MAX, status);
+    if (count > PEERS_VARIANTS_MAX)
+        return wf_fail(status, -E2BIG, "%s has %d ways, of which %d could be tried", tool->name, count,
+                       PEERS_VARIANTS_MAX);
+    return make_variants(plan, row, count, status);
 }
 
 static int prepare_block(const struct peers_plan *plan, struct peers_block *block, struct wf_status *status)

@@ -19,7 +19,7 @@
 
 #define PEERS_CASES_MAX 64
 #define PEERS_ROUNDS_MAX 1000
-#define PEERS_VARIANTS_MAX 16 /* of one tool for one case */
+#define PEERS_VARIANTS_MAX 64 /* of one tool for one case */
 #define PEERS_TOOLS_MAX 8
 
 /* --- what is asked --- */

@@ -639,6 +639,36 @@ static void the_hopeless_are_given_up(void **state)
     peers_result_fini(&result);
 }
 
+static int too_many(const struct peer_case *asked, const struct peer_place *place, char why[200])
+{
+    (void)asked;
+    (void)place;
+    (void)why;
+    return PEERS_VARIANTS_MAX + 1;
+}
+
+/* The best of some ways would be told as the best of all. */
+static void ways_are_not_left_out(void **state)
+{
+    const struct peer_tool tool = {
+        .name = "tool", .program = "sh", .variants = too_many, .commands = other_commands, .read = read_value};
+    struct peers_plan plan = {.place = {.folder = "."},
+                              .cases = {{PEER_BANDWIDTH, 1024, 8, 1, 1, 1}},
+                              .case_count = 1,
+                              .tools = {&tool},
+                              .tool_count = 1,
+                              .rounds = 1,
+                              .seconds = 1,
+                              .fixed_messages = true};
+    struct peers_result result;
+    struct wf_status status = {0};
+
+    (void)state;
+    assert_int_equal(peers_measure(&plan, &result, &status), -E2BIG);
+    assert_string_equal(status.text, "tool has 65 ways, of which 64 could be tried");
+    peers_result_fini(&result);
+}
+
 /* A server that notes its port, and says of the first ones (as many as `unlucky`) that they are taken. */
 static int unlucky;
 
@@ -756,6 +786,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nothing_outlives_us),
         cmocka_unit_test(rounds_take_turns),
         cmocka_unit_test(the_hopeless_are_given_up),
+        cmocka_unit_test(ways_are_not_left_out),
         cmocka_unit_test(another_port_is_tried),
     };
 
