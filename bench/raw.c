@@ -115,11 +115,11 @@ static int print_result(const struct raw_link *link, const struct raw_result *re
     bool latency = plan->mode == RAW_LATENCY;
     double gb = (double)plan->size * (double)plan->messages / 1e9;
     json_t *root = json_pack(
-        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i}", "schema", "weft.raw/1", "version",
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:i}", "schema", "weft.raw/1", "version",
         weft_version(), "mode", raw_mode_name(plan->mode), "size_bytes", (json_int_t)plan->size, "messages",
         (json_int_t)plan->messages, "warmup", (json_int_t)plan->warmup, "inflight", (json_int_t)plan->inflight,
         "buffers", (json_int_t)plan->buffers, "batch", (json_int_t)plan->batch, "call_bytes", (json_int_t)plan->call,
-        "blocking", plan->block, "streams", latency ? 1 : link->stream_count);
+        "blocking", plan->block, "read_ahead", link->read_ahead, "streams", latency ? 1 : link->stream_count);
     json_t *numbers = json_pack("{s:f, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "elapsed_s", result->elapsed_s,
                                 "gb_per_s", latency ? json_null() : json_real(gb / result->elapsed_s), "messages_per_s",
                                 latency ? json_null() : json_real((double)plan->messages / result->elapsed_s), "p50_us",

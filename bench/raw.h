@@ -48,6 +48,7 @@ struct raw_options {
     int address_count;
     char congestion[16]; /* TCP_CONGESTION of this side's sockets; empty: the system's */
     int cpu;             /* the processor that this side runs on, or RAW_ANY_CPU */
+    bool read_ahead;     /* the client reads what a call sends before the call: it comes out of the cache then */
 };
 
 /* One TCP stream. Owner: the measuring thread. */
@@ -56,6 +57,7 @@ struct raw_stream {
     uint64_t place;   /* in the ring: where its next byte comes from or goes to */
     uint64_t partial; /* bytes there are of the message under way: 0 to size - 1 */
     uint64_t left;    /* sender: bytes not sent yet of what this stream was given to send */
+    uint64_t ahead;   /* sender: bytes from `place` on that have been read ahead */
 };
 
 /* Both sides' half of a run. All zero, with streams of -1, is one that was never opened. Owner: the measuring thread.
@@ -66,7 +68,8 @@ struct raw_link {
     int stream_count;
     uint8_t *ring; /* `buffers` areas, one behind the other */
     uint64_t ring_bytes;
-    bool yield;           /* one processor only: the other side needs it */
+    bool yield; /* one processor only: the other side needs it */
+    bool read_ahead;
     bool moved;           /* since the clock was looked at */
     uint64_t idle_rounds; /* in which nothing could be moved */
     int64_t moved_ns;     /* when something had been moved, at the latest */

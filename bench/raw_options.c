@@ -25,6 +25,7 @@ enum option_id {
     RAW_CALL,
     RAW_BATCH,
     RAW_BLOCK,
+    RAW_READ_AHEAD,
     RAW_CONGESTION,
     RAW_LAT,
     RAW_RATE_MODE,
@@ -62,6 +63,8 @@ static const struct option_row {
                    "messages of one send call with --rate [half of --inflight]"},
     [RAW_BLOCK] = {"block", 0, VALUE_NONE, 0, 0, "--block",
                    "calls wait in the kernel; else they are repeated (spinning)"},
+    [RAW_READ_AHEAD] = {"read-ahead", 0, VALUE_NONE, 0, 0, "--read-ahead",
+                        "the client reads its memory, then sends it: that may take less time"},
     [RAW_CONGESTION] = {"congestion", 0, VALUE_NAME, 0, 0, "--congestion NAME",
                         "congestion control of this side's sockets [the system's]"},
     [RAW_LAT] = {"lat", 0, VALUE_NONE, 0, 0, "--lat", "ping-pong on the first stream: half round-trip times"},
@@ -262,7 +265,8 @@ static int check_acts(const struct raw_options *options, const struct cursor *sa
         if (options->listen)
             return wf_fail(status, -EINVAL, "--%s is the client's to say: give it to 'weft raw --connect'",
                            rows[id].name);
-        if ((mode == RAW_LATENCY && (id == RAW_INFLIGHT || id == RAW_CALL)) || (mode == RAW_RATE && id == RAW_CALL) ||
+        if ((mode == RAW_LATENCY && id == RAW_INFLIGHT) ||
+            (mode != RAW_BANDWIDTH && (id == RAW_CALL || id == RAW_READ_AHEAD)) ||
             (mode != RAW_RATE && id == RAW_BATCH))
             return wf_fail(status, -EINVAL, "--%s does nothing for %s", rows[id].name, raw_mode_name(mode));
     }
@@ -287,6 +291,7 @@ static int make_plan(struct raw_options *options, const struct cursor *said, str
     plan->call = or_else(said, RAW_CALL, plan->size);
     plan->batch = or_else(said, RAW_BATCH, plan->inflight > 1 ? plan->inflight / 2 : 1);
     plan->block = said->numbers[RAW_BLOCK] != NOT_SAID;
+    options->read_ahead = said->numbers[RAW_READ_AHEAD] != NOT_SAID;
     plan->timeout_s = or_else(said, RAW_TIMEOUT, 30);
     if (check_acts(options, said, status))
         return status->code;

@@ -254,6 +254,7 @@ int raw_link_connect(struct raw_link *link, const struct raw_options *options, s
 
     link->plan = options->plan;
     link->stream_count = options->address_count;
+    link->read_ahead = options->read_ahead;
     if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
         return wf_fail(status, -errno, "no random numbers: %s", wf_strerror(errno));
     rc = raw_link_map(link, status);

@@ -34,8 +34,14 @@ static int ways(const struct peer_case *asked)
     }
 }
 
-/* Each spinning and blocking, with each congestion control, and once more with a processor for each side: with the last
- * of these, for the others are slower where it matters. */
+/* Whether one of the rounds reads its memory before it sends it. */
+static bool reads_ahead(const struct peer_case *asked)
+{
+    return asked->metric == PEER_BANDWIDTH;
+}
+
+/* Each spinning and blocking, with each congestion control; once more with a processor for each side, and once with
+ * memory that is read ahead: these with the last of them, for the others are slower where it matters. */
 static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     int cores[2];
@@ -44,7 +50,7 @@ static int variants(const struct peer_case *asked, const struct peer_place *plac
         snprintf(why, 200, "a stream has no empty messages");
         return 0;
     }
-    return 2 * ways(asked) * (peer_congestion_count(place) + peer_two_processors(place, cores));
+    return 2 * ways(asked) * (peer_congestion_count(place) + peer_two_processors(place, cores) + reads_ahead(asked));
 }
 
 /* The server's addresses, one for each stream. */
@@ -122,7 +128,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     int round = index / (2 * ways(asked)), way = index % (2 * ways(asked)), last = peer_congestion_count(place) - 1;
     const char *congestion = peer_congestion(place, round < last ? round : last);
     int cores[2];
-    bool pinned = round > last && peer_two_processors(place, cores);
+    bool pinned = round == last + 1 && peer_two_processors(place, cores), ahead = round > last && !pinned;
     int rc, other;
 
     peer_word(server, "%s/weft", place->folder);
@@ -146,10 +152,14 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     other = put_way(asked, way / 2, way % 2 != 0, out);
     rc = rc ? rc : put_side(server, congestion, pinned ? &cores[0] : NULL);
     other = other ? other : put_side(client, congestion, pinned ? &cores[1] : NULL);
+    if (ahead)
+        other = other ? other : peer_word(client, "--read-ahead");
     if (congestion[0])
         strcat(strcat(out->note, ", "), congestion);
     if (pinned)
         strcat(out->note, ", each side on its processor");
+    if (ahead)
+        strcat(out->note, ", reading ahead");
     if (asked->metric == PEER_LATENCY && place->rail_count > 1)
         strcat(out->note, "; first rail only");
     return rc ? rc : other;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "peers/peer.h"
+#include "peers/peers.h"
 #include "peers/reading.h"
 
 static const struct peer_case bandwidth = {PEER_BANDWIDTH, 1 << 20, 2000, 100, 16, 1};
@@ -102,11 +103,11 @@ static void test_raw(void **state)
     static const char *const calls[] = {"64K", "128K", "256K", "512K", "1M", "64M"};
     struct peer_place place = one_rail(), far = two_machines();
     struct peer_case empty = bandwidth;
-    char client[300], server[100], note[100];
+    char client[300], server[100], note[100], ahead[320], ahead_note[120];
     int cores[2], rounds = peer_two_processors(&place, cores) ? 3 : 2;
 
     (void)state;
-    assert_int_equal(count(&peer_raw, &large, &place), rounds * 12);
+    assert_int_equal(count(&peer_raw, &large, &place), (rounds + 1) * 12);
     for (int i = 0; i < 12; i++) {
         snprintf(client, sizeof(client), RAW_CLIENT "--size 67108864 -n 20 -w 2 --buffers 4 %s--inflight 4 --call %s",
                  i % 2 ? "--block " : "", calls[i / 2]);
@@ -115,6 +116,9 @@ static void test_raw(void **state)
         strcat(client, " --congestion reno");
         strcat(note, ", reno");
         assert_variant(&peer_raw, &large, &place, 12 + i, RAW_SERVER " --congestion reno", client, note);
+        snprintf(ahead, sizeof(ahead), "%s --read-ahead", client);
+        snprintf(ahead_note, sizeof(ahead_note), "%s, reading ahead", note);
+        assert_variant(&peer_raw, &large, &place, rounds * 12 + i, RAW_SERVER " --congestion reno", ahead, ahead_note);
         if (rounds < 3)
             continue;
         snprintf(server, sizeof(server), RAW_SERVER " --congestion reno --cpu %d", cores[0]);
@@ -122,9 +126,9 @@ static void test_raw(void **state)
         strcat(note, ", each side on its processor");
         assert_variant(&peer_raw, &large, &place, 24 + i, server, client, note);
     }
-    assert_int_equal(count(&peer_raw, &bandwidth, &place), rounds * 10); /* 1M is the whole message */
-    assert_int_equal(count(&peer_raw, &medium, &place), rounds * 4);
-    assert_int_equal(count(&peer_raw, &medium, &far), 4); /* whose processors are not ours to choose */
+    assert_int_equal(count(&peer_raw, &bandwidth, &place), (rounds + 1) * 10); /* 1M is the whole message */
+    assert_int_equal(count(&peer_raw, &medium, &place), (rounds + 1) * 4);
+    assert_int_equal(count(&peer_raw, &medium, &far), 8); /* whose processors are not ours to choose */
     assert_variant(&peer_raw, &medium, &far, 2, RAW_SERVER,
                    "FOLDER/weft raw --connect '[fd00::1]:4711,192.0.2.1:4711,198.51.100.1:4711' --size 100000 -n 50 "
                    "-w 5 --buffers 3 --inflight 16 --call 100000",
@@ -371,6 +375,21 @@ static void test_many_rails(void **state)
     }
 }
 
+/* The best of some of a tool's ways is not its best. */
+static void test_all_ways_are_tried(void **state)
+{
+    static const struct peer_case *const cases[] = {&bandwidth, &large, &medium, &latency, &rate};
+    static const struct peer_tool *const all[] = {&peer_weft,      &peer_raw,     &peer_iperf3, &peer_ucx,
+                                                  &peer_libfabric, &peer_openmpi, &peer_nccl};
+    struct peer_place place = one_rail();
+    char why[200];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        for (size_t j = 0; j < sizeof(cases) / sizeof(cases[0]); j++)
+            assert_true(all[i]->variants(cases[j], &place, why) <= PEERS_VARIANTS_MAX);
+}
+
 static void test_nccl(void **state)
 {
     struct peer_place place = one_rail();
@@ -433,11 +452,17 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_raw),      cmocka_unit_test(test_congestion),
-        cmocka_unit_test(test_ucx),      cmocka_unit_test(test_libfabric),
-        cmocka_unit_test(test_openmpi),  cmocka_unit_test(test_openmpi_on_one_processor),
-        cmocka_unit_test(test_too_long), cmocka_unit_test(test_many_rails),
-        cmocka_unit_test(test_nccl),     cmocka_unit_test(test_weft_on_gpus),
+        cmocka_unit_test(test_raw),
+        cmocka_unit_test(test_congestion),
+        cmocka_unit_test(test_ucx),
+        cmocka_unit_test(test_libfabric),
+        cmocka_unit_test(test_openmpi),
+        cmocka_unit_test(test_openmpi_on_one_processor),
+        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_many_rails),
+        cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_weft_on_gpus),
+        cmocka_unit_test(test_all_ways_are_tried),
     };
 
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
