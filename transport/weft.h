@@ -368,9 +368,10 @@ struct weft_options {
 };
 
 /*
- * Posts a message of `length` bytes (0 and up) with `tag`. The memory must stay unchanged until the request
- * completes: that is when every byte has been acknowledged, or, for small messages, copied. Messages of one
- * connection and tag are matched in the order in which they were posted.
+ * Posts a message of `length` bytes (0 and up) with `tag`. The memory must stay unchanged, and readable by this
+ * process, until the request completes: that is when every byte has been acknowledged, or, for small messages, copied.
+ * Messages of one connection and tag are matched in the order in which they were posted.
+ *
  * Errors: -EAGAIN the setting `requests` is exhausted (nothing was posted: test or wait for some, then try again),
  * -ESHUTDOWN the connection is closed, -EINVAL, -EFAULT GPU memory that is not registered, -ENODEV of a GPU that is
  * lost, or the peer's status.

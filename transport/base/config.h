@@ -52,6 +52,7 @@ enum wf_setting_id {
     WF_SET_CONGESTION,      /* congestion: text, name of a congestion control; "": the kernel's */
     WF_SET_CALL,            /* call: size 0 = chosen, most bytes in one send or receive call */
     WF_SET_ZERO_COPY,       /* zero_copy: size 0 = never; sends of so many bytes leave without a copy */
+    WF_SET_READ_AHEAD,      /* read_ahead: choice auto|off|on, auto; payload is read before the kernel copies it */
     WF_SET_SPIN_US,         /* spin_us: int, microseconds a waiting caller polls before it sleeps */
     WF_SET_TIMEOUT,         /* timeout: int seconds 30, a peer that answers nothing for so long is dead */
     WF_SET_CONNECT_TIMEOUT, /* connect_timeout: int seconds 30 */

@@ -99,6 +99,10 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_ZERO_COPY] = SIZE(LIBRARY, "zero_copy", "0", 0, GIB,
                               "Sends of at least so many bytes leave without the kernel's copying them, where io_uring "
                               "can; a network card that never lets go of the memory holds them up; 0 means none."),
+    [WF_SET_READ_AHEAD] =
+        CHOICE(LIBRARY, "read_ahead", "auto", "auto|off|on",
+               "Whether payload that no cache holds is read into one before the kernel copies it; auto does so where "
+               "that takes less time than without, and tries both now and then."),
     [WF_SET_SPIN_US] =
         INT(LIBRARY, "spin_us", "50", "us", 0, 1000000,
             "How long a waiting thread polls at most before it sleeps, and less while that does not pay."),

@@ -47,6 +47,7 @@ void wf_choose_tuning(const struct wf_config *config, struct wf_tuning *tuning)
         .header_pad = number(config, WF_SET_HEADER_PAD),
         .call = number(config, WF_SET_CALL),
         .zero_copy = number(config, WF_SET_ZERO_COPY),
+        .read_ahead = (enum wf_read_ahead_when)wf_config_number(config, WF_SET_READ_AHEAD),
         .unexpected = (uint64_t)wf_config_number(config, WF_SET_UNEXPECTED),
         .small_pool = (uint64_t)wf_config_number(config, WF_SET_SMALL_POOL),
         .staging = (uint64_t)wf_config_number(config, WF_SET_STAGING),

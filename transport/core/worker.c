@@ -32,7 +32,11 @@ int wf_worker_create(struct weft_context *context, int index, struct wf_worker *
     wf_list_init(&worker->kicked);
     wf_list_init(&worker->unacknowledged);
     struct wf_engine_limits limits = {
-        .call_bytes = context->tuning.call, .pinned = !context->shared, .zero_copy = context->tuning.zero_copy};
+        .call_bytes = context->tuning.call,
+        .pinned = !context->shared,
+        .zero_copy = context->tuning.zero_copy,
+        .read_ahead = context->tuning.read_ahead,
+    };
     worker->sink = malloc(WF_SINK_BYTES);
     int result = worker->sink ? context->engine_ops->open(context->engine_host, &limits, &worker->engine, status)
                               : wf_fail(status, -ENOMEM, "no memory for a worker");

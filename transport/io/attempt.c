@@ -6,7 +6,7 @@
 #include "io/vector.h"
 
 /* One call with the front of the vector: the bytes it moved, or -errno. */
-static ssize_t move_some(struct wf_op *op, uint32_t call_bytes, bool *dry)
+static ssize_t move_some(struct wf_op *op, size_t call_bytes, bool *dry)
 {
     struct wf_portion portion = wf_portion_take(op, call_bytes);
     struct msghdr message = {.msg_iov = op->iov, .msg_iovlen = (size_t)portion.count};
@@ -30,13 +30,15 @@ static enum wf_outcome refused(struct wf_op *op, ssize_t error)
     return error == -EINTR ? WF_AGAIN : error == -EAGAIN ? WF_BLOCKED : wf_op_end(op, error);
 }
 
-enum wf_outcome wf_attempt_send(struct wf_op *op, uint32_t call_bytes, bool *dry)
+enum wf_outcome wf_attempt_send(struct wf_op *op, uint32_t call_bytes, struct wf_read_ahead *ahead, bool *dry)
 {
     *dry = false;
     wf_vector_skip_empty(op);
     if (!op->iov_count)
         return wf_op_end(op, (int64_t)op->moved);
-    ssize_t n = move_some(op, call_bytes, dry);
+    size_t limit = wf_read_ahead_before(ahead, op, call_bytes);
+    ssize_t n = move_some(op, limit, dry);
+    wf_read_ahead_after(ahead, n);
     if (n < 0)
         return refused(op, n);
     wf_vector_advance(op, (size_t)n);

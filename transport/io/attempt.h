@@ -5,6 +5,7 @@
 #define WF_IO_ATTEMPT_H
 
 #include "io/engine.h"
+#include "io/read_ahead.h"
 
 enum wf_outcome {
     WF_DONE,    /* the operation is finished, `result` set */
@@ -19,7 +20,7 @@ static inline enum wf_outcome wf_op_end(struct wf_op *op, int64_t result)
 }
 
 /* `dry`, written always: the call moved less than it was asked to, or was refused; a further one would be in vain. */
-enum wf_outcome wf_attempt_send(struct wf_op *op, uint32_t call_bytes, bool *dry);
+enum wf_outcome wf_attempt_send(struct wf_op *op, uint32_t call_bytes, struct wf_read_ahead *ahead, bool *dry);
 enum wf_outcome wf_attempt_recv(struct wf_op *op, uint32_t call_bytes, bool *dry);
 enum wf_outcome wf_attempt_accept(struct wf_op *op);
 

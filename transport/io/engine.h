@@ -26,6 +26,9 @@ enum wf_op_kind {
     WF_OP_SEND,    /* all of `iov`; result: bytes. After a failure `moved` tells how many had gone */
 };
 
+/* Whether payload is read into the cache before the kernel copies it (read_ahead.h). */
+enum wf_read_ahead_when { WF_READ_AHEAD_AUTO, WF_READ_AHEAD_OFF, WF_READ_AHEAD_ON };
+
 /*
  * One operation. Owner: the poster, except between post and the poll that returns it, when the engine may change every
  * field but `context`. The memory behind `iov` (the array too: the engine advances it) must stay until then.
@@ -39,6 +42,7 @@ struct wf_op {
     struct sockaddr_storage *address; /* CONNECT */
     int64_t result; /* after poll: see enum wf_op_kind, or a negative errno; -ECANCELED after cancel */
     uint64_t moved; /* SEND: bytes handed to the kernel, also after a failure */
+    uint64_t read;  /* SEND, the engine's: bytes from the start that it has read ahead */
     bool urgent;    /* RECV of small messages: an engine lets them pass large transfers where it can, whose calls it may
                        cut */
     /* RECV: counts bytes that have come and that the engine keeps until more have (engine_seal.h). NULL: nobody asks.
@@ -64,8 +68,9 @@ struct wf_engine_limits {
     bool pinned;         /* one thread drives it for most of its life; others only before that thread starts and after
                           * it has ended. Engines that need not care about a change of thread are cheaper */
     uint32_t zero_copy;  /* sends of so many bytes or more need not be copied by the kernel; 0: all are copied */
-    bool set_up;         /* for the conversations that set connections up: injected faults of bytes and calls
-                          * (engine_fault.h) spare them */
+    enum wf_read_ahead_when read_ahead; /* what is lent is not read */
+    bool set_up; /* for the conversations that set connections up: injected faults of bytes and calls
+                  * (engine_fault.h) spare them */
 };
 
 /* Of a connected descriptor's sending direction. The peer's kernel acknowledges also for a process that stands still.

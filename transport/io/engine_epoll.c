@@ -62,6 +62,7 @@ struct epoll_engine {
     struct wf_engine base;
     int epoll_fd;
     uint32_t call_bytes;
+    struct wf_read_ahead ahead;
     bool has_pwait2;
     bool skipped;              /* the last poll did not ask the kernel for events */
     struct hot hot[HOT_COUNT]; /* the latest first */
@@ -105,7 +106,7 @@ static uint32_t most_bytes(const struct epoll_engine *engine)
 static enum wf_outcome try_send(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
 {
     bool dry;
-    enum wf_outcome outcome = wf_attempt_send(op, most_bytes(engine), &dry);
+    enum wf_outcome outcome = wf_attempt_send(op, most_bytes(engine), &engine->ahead, &dry);
     slot->can_write = !dry;
     return outcome;
 }
@@ -226,7 +227,7 @@ static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
     op->posted = true;
     op->finished = false;
     op->result = 0;
-    op->moved = 0;
+    op->moved = op->read = 0;
     *holder = op;
     if (op->kind == WF_OP_CONNECT)
         start_connect(engine, slot, op);
@@ -451,6 +452,7 @@ static int epoll_open(void *host, const struct wf_engine_limits *limits, struct 
     for (int i = 0; i < HOT_COUNT; i++)
         engine->hot[i].fd = NO_FD;
     engine->call_bytes = limits && limits->call_bytes ? limits->call_bytes : DEFAULT_CALL_BYTES;
+    wf_read_ahead_init(&engine->ahead, limits ? limits->read_ahead : WF_READ_AHEAD_OFF, &wf_clock_monotonic);
     wf_list_init(&engine->runnable);
     wf_list_init(&engine->finished);
     int rc = open_descriptors(engine, status);

@@ -47,6 +47,7 @@ struct uring_engine {
     struct wf_engine base;
     struct wf_ring ring;
     struct wf_lane_rules rules;
+    struct wf_read_ahead ahead;
     bool skipped;        /* the last poll submitted nothing */
     bool bell_armed;     /* the ring watches the bell */
     struct slot **slots; /* by descriptor; NULL: not attached */
@@ -116,7 +117,7 @@ static enum wf_outcome attempt(struct uring_engine *engine, struct wf_lane *lane
     case WF_OP_RECV:
         return wf_attempt_recv(op, engine->rules.call_bytes, &lane->dry);
     case WF_OP_SEND:
-        return wf_attempt_send(op, engine->rules.call_bytes, &lane->dry);
+        return wf_attempt_send(op, engine->rules.call_bytes, &engine->ahead, &lane->dry);
     }
     return wf_op_end(op, -EINVAL);
 }
@@ -187,7 +188,7 @@ static void uring_post(struct wf_engine *engine_base, struct wf_op *op)
     op->posted = true;
     op->finished = false;
     op->result = 0;
-    op->moved = 0;
+    op->moved = op->read = 0;
     lane->op = op;
     lane->cancelling = lane->held = false;
     lane->readiness = op->kind == WF_OP_ACCEPT || op->kind == WF_OP_CONNECT;
@@ -391,6 +392,7 @@ static int uring_open(void *host, const struct wf_engine_limits *limits, struct 
         .zero_copy = limits && engine->ring.zero_copy ? limits->zero_copy : 0,
         .poll_first = engine->ring.poll_first,
     };
+    wf_read_ahead_init(&engine->ahead, limits ? limits->read_ahead : WF_READ_AHEAD_OFF, &wf_clock_monotonic);
     *out = &engine->base;
     return 0;
 }

@@ -1,0 +1,166 @@
+#include "io/read_ahead.h"
+
+#include <unistd.h>
+
+#define LINE_BYTES 64
+#define SAMPLE_BYTES 4096
+#define SAMPLE_AT (16 * 1024) /* into what would be read: as far as no cache comes that fetches what follows */
+#define LEAST_BYTES (64 * 1024)
+#define SLICE_LEAST (128 * 1024)
+#define SLICE_MOST (512 * 1024)
+
+/* 4 KiB come out of a second-level cache in 40 to 80 ns, and out of memory in no less than 120: 64 lines, of which a
+ * core has 10 to 24 under way at a time, for 80 ns or more each. */
+#define COLD_NS 100
+/* Slower than 1 GB/s: not there yet (a page fault), never cached, or this thread was interrupted. The kernel's copy
+ * will be as slow, and to wait once is enough. */
+#define ABSENT_NS 4096
+
+#define UNIT 1024 /* of a gain */
+#define PAIRS_AT_FIRST 8
+#define PERIOD 32 /* calls, of which two are a pair */
+#define SMOOTHING 8
+#define WORTH (UNIT + UNIT / 20) /* a slice ends a call that could have gone on, and that costs something */
+
+/* --- the trial --- */
+
+static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+void wf_trial_init(struct wf_trial *trial)
+{
+    *trial = (struct wf_trial){.gain = WORTH};
+}
+
+bool wf_trial_compares(const struct wf_trial *trial)
+{
+    return trial->calls < 2 * PAIRS_AT_FIRST || trial->calls % PERIOD < 2;
+}
+
+bool wf_trial_reads(const struct wf_trial *trial)
+{
+    if (!wf_trial_compares(trial))
+        return trial->gain >= WORTH;
+    uint64_t pair = trial->calls < 2 * PAIRS_AT_FIRST ? trial->calls / 2 : trial->calls / PERIOD;
+    return (trial->calls + pair) % 2 == 0; /* each way is first in every other pair: what drifts cancels */
+}
+
+/* One call that was interrupted must not decide. */
+static void judge(struct wf_trial *trial)
+{
+    if (!trial->time[false] || !trial->time[true])
+        return;
+    uint64_t ratio = clamp(trial->time[false] * UNIT / trial->time[true], UNIT / 2, UNIT * 2);
+    trial->gain = (trial->gain * (SMOOTHING - 1) + ratio) / SMOOTHING;
+}
+
+void wf_trial_tell(struct wf_trial *trial, uint64_t bytes, int64_t ns)
+{
+    if (wf_trial_compares(trial)) {
+        trial->time[wf_trial_reads(trial)] = bytes && ns > 0 ? ((uint64_t)ns << 20) / bytes : 0;
+        if (trial->calls % 2)
+            judge(trial);
+    }
+    trial->calls += 1;
+}
+
+/* --- reading --- */
+
+/* For the cache alone: nobody uses what was read. Memory that a peer's READ is answered from may be written meanwhile,
+ * which is no mistake here. */
+__attribute__((noinline, no_sanitize("thread"))) static void read_lines(const char *at, size_t bytes)
+{
+    const char *end = at + bytes;
+    (void)*(const volatile char *)at;
+    for (at += LINE_BYTES - (uintptr_t)at % LINE_BYTES; at < end; at += LINE_BYTES)
+        (void)*(const volatile char *)at;
+}
+
+/* The bytes from `from` to `to` of what is left of the operation. */
+static void read_range(const struct wf_op *op, size_t from, size_t to)
+{
+    size_t at = 0;
+    for (int i = 0; i < op->iov_count && at < to; i++) {
+        const struct iovec *entry = &op->iov[i];
+        size_t begin = from > at ? from - at : 0;
+        size_t end = to - at < entry->iov_len ? to - at : entry->iov_len;
+        if (begin < end)
+            read_lines((const char *)entry->iov_base + begin, end - begin);
+        at += entry->iov_len;
+    }
+}
+
+/* Do the bytes from `from` to `to` come from memory? */
+static bool is_cold(const struct wf_read_ahead *ahead, const struct wf_op *op, size_t from, size_t to)
+{
+    size_t at = from + (to - from > 2 * SAMPLE_AT ? SAMPLE_AT : (to - from) / 2);
+    int64_t began = wf_clock_now(ahead->clock);
+    read_range(op, at, to - at < SAMPLE_BYTES ? to : at + SAMPLE_BYTES);
+    int64_t took = wf_clock_now(ahead->clock) - began - ahead->clock_ns;
+    return took > COLD_NS && took < ABSENT_NS;
+}
+
+/* What is left of the operation, up to `limit`. */
+static size_t front(const struct wf_op *op, size_t limit)
+{
+    size_t bytes = 0;
+    for (int i = 0; i < op->iov_count && bytes < limit; i++)
+        bytes += op->iov[i].iov_len;
+    return bytes < limit ? bytes : limit;
+}
+
+static int64_t clock_cost(const struct wf_clock *clock)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 8; i++) {
+        int64_t began = wf_clock_now(clock), took = wf_clock_now(clock) - began;
+        least = took < least ? took : least;
+    }
+    return least;
+}
+
+void wf_read_ahead_init(struct wf_read_ahead *ahead, enum wf_read_ahead_when when, const struct wf_clock *clock)
+{
+    *ahead = (struct wf_read_ahead){.when = when, .clock = clock};
+    wf_trial_init(&ahead->trial);
+    if (when == WF_READ_AHEAD_OFF)
+        return;
+    long cache = sysconf(_SC_LEVEL2_CACHE_SIZE); /* 0 or -1: the system does not tell */
+    ahead->slice = clamp(cache > 0 ? (uint64_t)cache / 2 : 0, SLICE_LEAST, SLICE_MOST);
+    ahead->clock_ns = clock_cost(clock);
+}
+
+size_t wf_read_ahead_before(struct wf_read_ahead *ahead, struct wf_op *op, size_t limit)
+{
+    ahead->told = 0;
+    size_t bytes = ahead->slice ? front(op, limit < ahead->slice ? limit : ahead->slice) : 0;
+    if (bytes < LEAST_BYTES)
+        return limit;
+    size_t known = op->read > op->moved ? (size_t)(op->read - op->moved) : 0; /* a call took less than it was given */
+    if (known >= bytes)
+        return bytes;
+    if (!is_cold(ahead, op, known, bytes))
+        return limit;
+    bool tries = ahead->when == WF_READ_AHEAD_AUTO;
+    bool reads = !tries || wf_trial_reads(&ahead->trial);
+    bool compares = tries && known == 0 && wf_trial_compares(&ahead->trial);
+    if (tries && known == 0) {
+        ahead->told = bytes;
+        ahead->began_ns = wf_clock_now(ahead->clock);
+    }
+    if (reads) {
+        read_range(op, known, bytes);
+        op->read = op->moved + bytes;
+    }
+    return reads || compares ? bytes : limit;
+}
+
+void wf_read_ahead_after(struct wf_read_ahead *ahead, ssize_t moved)
+{
+    if (!ahead->told)
+        return;
+    bool whole = moved > 0 && (size_t)moved == ahead->told;
+    wf_trial_tell(&ahead->trial, whole ? ahead->told : 0, wf_clock_now(ahead->clock) - ahead->began_ns);
+}

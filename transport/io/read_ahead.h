@@ -1,0 +1,57 @@
+/*
+ * read_ahead.h: payload that no cache holds is read right before the call that sends it.
+ *
+ * The kernel copies out of memory more slowly than a loop reads it. Where that is so, reading a slice that fits into
+ * the second-level cache and then sending it takes less time than sending it. Whether it is so here is found by doing
+ * both now and then, with calls that are neighbours (docs/decisions/0016-read-ahead.md).
+ *
+ *     bytes read <= bytes of the operation;    bytes read and not yet sent <= slice
+ */
+#ifndef WF_IO_READ_AHEAD_H
+#define WF_IO_READ_AHEAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/clock.h"
+#include "io/engine.h"
+
+/* Which of two ways takes less time for a byte. Nothing but arithmetic on what it is told. */
+struct wf_trial {
+    uint64_t calls;   /* told of so far */
+    uint64_t time[2]; /* of the pair under way, without and with reading: ns for 2^20 bytes; 0: cannot be compared */
+    uint64_t gain;    /* time without over time with, smoothed, in 1/1024 */
+};
+
+/* Reading is believed to pay until tried. */
+void wf_trial_init(struct wf_trial *trial);
+/* Whether the next call is to read first. */
+bool wf_trial_reads(const struct wf_trial *trial);
+/* Whether it is one of a pair, and has to be like the other in all else. */
+bool wf_trial_compares(const struct wf_trial *trial);
+/* That call took `ns`. `bytes` 0: it cannot be compared with another. */
+void wf_trial_tell(struct wf_trial *trial, uint64_t bytes, int64_t ns);
+
+/* Owner: the thread that drives the engine. */
+struct wf_read_ahead {
+    enum wf_read_ahead_when when;
+    const struct wf_clock *clock;
+    size_t slice;     /* most bytes to read at a time; 0: nothing is ever read */
+    int64_t clock_ns; /* what asking for the time takes */
+    int64_t began_ns; /* of the call under way, its reading included */
+    size_t told;      /* bytes that this call has to move to be compared; 0: the trial is not told of it */
+    struct wf_trial trial;
+};
+
+void wf_read_ahead_init(struct wf_read_ahead *ahead, enum wf_read_ahead_when when, const struct wf_clock *clock);
+
+/* Before a call that sends the front of `op`: reads what pays. Returns the most that the call is to take, at most
+ * `limit` and at least 1 where that is. */
+size_t wf_read_ahead_before(struct wf_read_ahead *ahead, struct wf_op *op, size_t limit);
+
+/* After it, with what it moved, or -errno. */
+void wf_read_ahead_after(struct wf_read_ahead *ahead, ssize_t moved);
+
+#endif
