@@ -6,8 +6,11 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -136,7 +139,7 @@ static void set_up(struct fixture *fixture, enum wf_read_ahead_when when, int64_
     fixture->memory = mmap(NULL, 8 * MIB, PROT_READ, MAP_SHARED, fixture->fd, 0);
     assert_ptr_not_equal(fixture->memory, MAP_FAILED);
     fixture->pieces[0] = (struct iovec){fixture->memory, 8 * MIB};
-    fixture->op = (struct wf_op){.kind = WF_OP_SEND, .iov = fixture->pieces, .iov_count = 1};
+    fixture->op = (struct wf_op){.kind = WF_OP_SEND, .fd = -1, .iov = fixture->pieces, .iov_count = 1};
 }
 
 static void tear_down(struct fixture *fixture)
@@ -265,6 +268,44 @@ static void nothing_else_is_read(void **state)
     }
 }
 
+/* A connected socket of loopback, with the size of its segments. */
+static int connected(int *segment)
+{
+    int listener = socket(AF_INET, SOCK_STREAM, 0), fd = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, size), 0);
+    close(listener);
+    size = sizeof(*segment);
+    assert_int_equal(getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, segment, &size), 0);
+    assert_in_range(*segment, 500, 65536);
+    return fd;
+}
+
+/* A slice is of whole segments, but for the last: what is left over would leave in one of its own. */
+static void a_slice_leaves_no_rest(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    int segment;
+    set_up(&fixture, WF_READ_AHEAD_ON, COLD_NS);
+    fixture.op.fd = connected(&segment);
+    fixture.pieces[0].iov_len = fixture.ahead.slice + 1;
+    size_t most = call(&fixture, 8 * MIB, 0, 0);
+    assert_in_range(most, fixture.ahead.slice - (size_t)segment + 1, fixture.ahead.slice);
+    assert_int_equal(most % (size_t)segment, 0);
+    assert_int_equal(fixture.op.read, most);
+
+    fixture.pieces[0].iov_len = fixture.ahead.slice;
+    fixture.op.read = 0;
+    assert_int_equal(call(&fixture, 8 * MIB, 0, 0), fixture.ahead.slice);
+    close(fixture.op.fd);
+    tear_down(&fixture);
+}
+
 /* In a pair both calls are of a slice; later the slower way is not taken, and calls are whole again. */
 static void both_ways_are_compared(void **state)
 {
@@ -323,6 +364,7 @@ int main(void)
         cmocka_unit_test(a_slice_is_read_and_sent),
         cmocka_unit_test(what_was_read_is_known),
         cmocka_unit_test(nothing_else_is_read),
+        cmocka_unit_test(a_slice_leaves_no_rest),
         cmocka_unit_test(both_ways_are_compared),
         cmocka_unit_test(a_full_socket_is_no_measurement),
     };

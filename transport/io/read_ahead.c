@@ -1,5 +1,8 @@
 #include "io/read_ahead.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define LINE_BYTES 64
@@ -111,6 +114,16 @@ static size_t front(const struct wf_op *op, size_t limit)
     return bytes < limit ? bytes : limit;
 }
 
+/* As many whole segments as `bytes` has room for: the rest of a slice would leave as a segment of its own. */
+static size_t whole_segments(int fd, size_t bytes)
+{
+    int segment = 0;
+    socklen_t size = sizeof(segment);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &size) || segment <= 0 || (size_t)segment > bytes)
+        return bytes;
+    return bytes - bytes % (size_t)segment;
+}
+
 static int64_t clock_cost(const struct wf_clock *clock)
 {
     int64_t least = INT64_MAX;
@@ -143,6 +156,10 @@ size_t wf_read_ahead_before(struct wf_read_ahead *ahead, struct wf_op *op, size_
         return bytes;
     if (!is_cold(ahead, op, known, bytes))
         return limit;
+    if (front(op, bytes + 1) > bytes)
+        bytes = whole_segments(op->fd, bytes);
+    if (known >= bytes)
+        return bytes;
     bool tries = ahead->when == WF_READ_AHEAD_AUTO;
     bool reads = !tries || wf_trial_reads(&ahead->trial);
     bool compares = tries && known == 0 && wf_trial_compares(&ahead->trial);
