@@ -316,7 +316,8 @@ enum weft_memory_kind { WEFT_MEMORY_HOST = 0, WEFT_MEMORY_HOST_PINNED = 1, WEFT_
  * with the virtual memory calls). Host memory need not be registered to be sent or received into; GPU memory must be,
  * for as long as operations on it are under way: these are then told of it (weft_options.registration), or find it by
  * address. The first registration of a GPU's memory makes that GPU ready (setting `gpus` does it before): it may wait.
- * Every peer that is told the key may read and write the memory (weft_read, weft_write) until the registration ends.
+ * Every peer that is told the key may read and write the memory (weft_read, weft_write) until the registration ends: it
+ * must be there until then, for it is this process that reads and writes it.
  * Errors: -EINVAL (NULL, the range wraps, or spans two allocations), -ENODEV (a GPU that cannot be used), -ENOMEM.
  */
 WEFT_API int weft_register(struct weft_context *context, void *base, uint64_t length, struct weft_registration **out,
@@ -391,9 +392,10 @@ WEFT_API int weft_recv(struct weft_connection *connection, void *buffer, uint64_
 /*
  * Writes `length` bytes (0 and up) to `offset` bytes into the memory that the peer has registered under `key`, which it
  * has told by a message of its own. Nobody receives: the request completes when every byte is there. The memory
- * must stay unchanged until then. With WEFT_NOTIFY the peer's weft_recv_notification() completes after the data is in
- * place, exactly once, and never when the write fails; the request completes when both have been taken over.
- * Writes are ordered neither among themselves nor with messages.
+ * must stay unchanged, and readable by this process, until then. With WEFT_NOTIFY the peer's weft_recv_notification()
+ * completes after the data is in place, exactly once, and never when the write fails; the request completes when both
+ * have been taken over. Writes are ordered neither among themselves nor with messages.
+ *
  * Ends in -EACCES: the peer knows no such key, has deregistered it, or does not allow this; -ERANGE: outside of the
  * registration; what was written before an error is undefined. Errors as for weft_send(); -EMSGSIZE the notification is
  * too long.

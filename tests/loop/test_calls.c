@@ -1,6 +1,7 @@
 /* test_calls.c: the most that the library asks the kernel to send in one call. Large messages alone go in whole chunks,
  * several at a time where that is of use; a small message among them has smaller calls, so that it waits for less. The
- * calls are seen on their way to the kernel: this program's sendmsg stands before the C library's. */
+ * calls are seen on their way to the kernel: this program's sendmsg stands before the C library's. Reading ahead, which
+ * ends calls where memory is slow, is off. */
 #include "loop_support.h"
 
 #include <stdatomic.h>
@@ -60,7 +61,7 @@ static void large_alone(void)
     struct loop_pair pair;
 
     loop_needs_kernel("system calls");
-    loop_pair_create(&pair, "engine=epoll workers=shared channels=1 chunk=512K", NULL, 1);
+    loop_pair_create(&pair, "engine=epoll workers=shared channels=1 chunk=512K read_ahead=off", NULL, 1);
     run(&pair, 16, 0);
     whole = cut = several = 0;
     run(&pair, 200, 0);
@@ -72,8 +73,8 @@ static void large_alone(void)
 /* What a checksum was made of is still in the cache; of several streams none has the thread for long. */
 static void one_at_a_time(void)
 {
-    static const char *const settings[] = {"engine=epoll workers=shared channels=1 chunk=512K crc=on",
-                                           "engine=epoll workers=shared channels=2 chunk=512K"};
+    static const char *const settings[] = {"engine=epoll workers=shared channels=1 chunk=512K read_ahead=off crc=on",
+                                           "engine=epoll workers=shared channels=2 chunk=512K read_ahead=off"};
     loop_needs_kernel("system calls");
     for (int i = 0; i < 2; i++) {
         struct loop_pair pair;
@@ -90,7 +91,7 @@ static void large_among_small(void)
     struct loop_pair pair;
 
     loop_needs_kernel("system calls");
-    loop_pair_create(&pair, "engine=epoll workers=shared channels=1 chunk=512K", NULL, 1);
+    loop_pair_create(&pair, "engine=epoll workers=shared channels=1 chunk=512K read_ahead=off", NULL, 1);
     run(&pair, 16, 2);
     whole = cut = 0;
     run(&pair, 100, 2);

@@ -57,7 +57,7 @@ static void make_pair(struct fixture *fixture, int fds[2])
 static int set_up(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
-    struct wf_engine_limits limits = {.call_bytes = CALL};
+    struct wf_engine_limits limits = {.call_bytes = CALL, .read_ahead = WF_READ_AHEAD_OFF};
     struct wf_status status = {0};
     assert_non_null(fixture);
     assert_int_equal(wf_engine_epoll.open(NULL, &limits, &fixture->engine, &status), 0);

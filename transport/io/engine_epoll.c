@@ -452,7 +452,7 @@ static int epoll_open(void *host, const struct wf_engine_limits *limits, struct 
     for (int i = 0; i < HOT_COUNT; i++)
         engine->hot[i].fd = NO_FD;
     engine->call_bytes = limits && limits->call_bytes ? limits->call_bytes : DEFAULT_CALL_BYTES;
-    wf_read_ahead_init(&engine->ahead, limits ? limits->read_ahead : WF_READ_AHEAD_OFF, &wf_clock_monotonic);
+    wf_read_ahead_init(&engine->ahead, limits ? limits->read_ahead : WF_READ_AHEAD_AUTO, &wf_clock_monotonic);
     wf_list_init(&engine->runnable);
     wf_list_init(&engine->finished);
     int rc = open_descriptors(engine, status);

@@ -392,7 +392,7 @@ static int uring_open(void *host, const struct wf_engine_limits *limits, struct 
         .zero_copy = limits && engine->ring.zero_copy ? limits->zero_copy : 0,
         .poll_first = engine->ring.poll_first,
     };
-    wf_read_ahead_init(&engine->ahead, limits ? limits->read_ahead : WF_READ_AHEAD_OFF, &wf_clock_monotonic);
+    wf_read_ahead_init(&engine->ahead, limits ? limits->read_ahead : WF_READ_AHEAD_AUTO, &wf_clock_monotonic);
     *out = &engine->base;
     return 0;
 }

@@ -5,29 +5,33 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "io/vector.h"
+
 #define LINE_BYTES 64
 #define SAMPLE_BYTES 4096
-#define SAMPLE_AT (16 * 1024) /* into what would be read: as far as no cache comes that fetches what follows */
-#define LEAST_BYTES (64 * 1024)
-#define SLICE_LEAST (128 * 1024)
+#define SAMPLE_AT (16 * 1024)    /* into what would be read: as far as no cache comes that fetches what follows */
+#define LEAST_BYTES (64 * 1024)  /* less is not looked at, and not left over where it can go along */
+#define NEWS_BYTES (32 * 1024)   /* less is not worth a look of its own */
+#define SLICE_LEAST (256 * 1024) /* a slice ends a call, which costs */
 #define SLICE_MOST (512 * 1024)
 
 /* 4 KiB come out of a second-level cache in 40 to 80 ns, and out of memory in no less than 120: 64 lines, of which a
  * core has 10 to 24 under way at a time, for 80 ns or more each. */
 #define COLD_NS 100
-/* Slower than 1 GB/s: not there yet (a page fault), never cached, or this thread was interrupted. The kernel's copy
- * will be as slow, and to wait once is enough. */
+/* Slower than 1 GB/s: a large page that is not there yet, one that comes from a disk, memory that is never cached, or
+ * this thread was interrupted. The kernel's copy will be as slow, and to wait once is enough. */
 #define ABSENT_NS 4096
 
 #define UNIT 1024 /* of a gain */
 #define PAIRS_AT_FIRST 8
 #define PERIOD 32 /* calls, of which two are a pair */
-#define SMOOTHING 8
-#define WORTH (UNIT + UNIT / 20) /* a slice ends a call that could have gone on, and that costs something */
+#define SMOOTHING 16
+#define WORTH 25 /* 1.05 times the time: a slice ends a call that could have gone on, and that costs something */
+#define MOST 341 /* twice the time: one call that was interrupted must not decide */
 
 /* --- the trial --- */
 
-static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
 {
     return value < least ? least : value > most ? most : value;
 }
@@ -50,13 +54,13 @@ bool wf_trial_reads(const struct wf_trial *trial)
     return (trial->calls + pair) % 2 == 0; /* each way is first in every other pair: what drifts cancels */
 }
 
-/* One call that was interrupted must not decide. */
 static void judge(struct wf_trial *trial)
 {
-    if (!trial->time[false] || !trial->time[true])
+    int64_t without = (int64_t)trial->time[false], with = (int64_t)trial->time[true];
+    if (without == 0 || with == 0)
         return;
-    uint64_t ratio = clamp(trial->time[false] * UNIT / trial->time[true], UNIT / 2, UNIT * 2);
-    trial->gain = (trial->gain * (SMOOTHING - 1) + ratio) / SMOOTHING;
+    int64_t gain = clamp((without - with) * UNIT / (without + with), -MOST, MOST);
+    trial->gain = (trial->gain * (SMOOTHING - 1) + gain) / SMOOTHING;
 }
 
 void wf_trial_tell(struct wf_trial *trial, uint64_t bytes, int64_t ns)
@@ -105,11 +109,11 @@ static bool is_cold(const struct wf_read_ahead *ahead, const struct wf_op *op, s
     return took > COLD_NS && took < ABSENT_NS;
 }
 
-/* What is left of the operation, up to `limit`. */
+/* What a call can take of what is left of the operation, up to `limit`. */
 static size_t front(const struct wf_op *op, size_t limit)
 {
     size_t bytes = 0;
-    for (int i = 0; i < op->iov_count && bytes < limit; i++)
+    for (int i = 0; i < op->iov_count && i < WF_PORTION_ENTRIES && bytes < limit; i++)
         bytes += op->iov[i].iov_len;
     return bytes < limit ? bytes : limit;
 }
@@ -141,25 +145,31 @@ void wf_read_ahead_init(struct wf_read_ahead *ahead, enum wf_read_ahead_when whe
     if (when == WF_READ_AHEAD_OFF)
         return;
     long cache = sysconf(_SC_LEVEL2_CACHE_SIZE); /* 0 or -1: the system does not tell */
-    ahead->slice = clamp(cache > 0 ? (uint64_t)cache / 2 : 0, SLICE_LEAST, SLICE_MOST);
+    ahead->slice = (size_t)clamp(cache / 2, SLICE_LEAST, SLICE_MOST);
     ahead->clock_ns = clock_cost(clock);
+}
+
+/* The next slice: no little rest stays behind it, neither of the operation nor of a segment. */
+static size_t next_slice(const struct wf_read_ahead *ahead, const struct wf_op *op, size_t limit)
+{
+    size_t most = ahead->slice + LEAST_BYTES;
+    size_t bytes = front(op, limit < most ? limit : most);
+    if (bytes == most)
+        return whole_segments(op->fd, ahead->slice);
+    return front(op, bytes + 1) > bytes ? whole_segments(op->fd, bytes) : bytes;
 }
 
 size_t wf_read_ahead_before(struct wf_read_ahead *ahead, struct wf_op *op, size_t limit)
 {
     ahead->told = 0;
-    size_t bytes = ahead->slice ? front(op, limit < ahead->slice ? limit : ahead->slice) : 0;
+    size_t bytes = ahead->slice && op->iov_count ? next_slice(ahead, op, limit) : 0;
     if (bytes < LEAST_BYTES)
         return limit;
     size_t known = op->read > op->moved ? (size_t)(op->read - op->moved) : 0; /* a call took less than it was given */
-    if (known >= bytes)
-        return bytes;
+    if (known > 0 && known + NEWS_BYTES > bytes)
+        return known < limit ? known : limit;
     if (!is_cold(ahead, op, known, bytes))
         return limit;
-    if (front(op, bytes + 1) > bytes)
-        bytes = whole_segments(op->fd, bytes);
-    if (known >= bytes)
-        return bytes;
     bool tries = ahead->when == WF_READ_AHEAD_AUTO;
     bool reads = !tries || wf_trial_reads(&ahead->trial);
     bool compares = tries && known == 0 && wf_trial_compares(&ahead->trial);

@@ -5,7 +5,7 @@
  * the second-level cache and then sending it takes less time than sending it. Whether it is so here is found by doing
  * both now and then, with calls that are neighbours (docs/decisions/0016-read-ahead.md).
  *
- *     bytes read <= bytes of the operation;    bytes read and not yet sent <= slice
+ *     bytes read <= bytes of the operation;    bytes read and not yet sent <= slice + 64 KiB
  */
 #ifndef WF_IO_READ_AHEAD_H
 #define WF_IO_READ_AHEAD_H
@@ -22,7 +22,7 @@
 struct wf_trial {
     uint64_t calls;   /* told of so far */
     uint64_t time[2]; /* of the pair under way, without and with reading: ns for 2^20 bytes; 0: cannot be compared */
-    uint64_t gain;    /* time without over time with, smoothed, in 1/1024 */
+    int64_t gain; /* (without - with) / (without + with), smoothed, in 1/1024: interruptions of both weigh the same */
 };
 
 /* Reading is believed to pay until tried. */
