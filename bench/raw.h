@@ -68,8 +68,8 @@ struct raw_link {
     int stream_count;
     uint8_t *ring; /* `buffers` areas, one behind the other */
     uint64_t ring_bytes;
-    bool yield; /* one processor only: the other side needs it */
-    bool read_ahead;
+    bool yield;           /* one processor only: the other side needs it */
+    bool read_ahead;      /* as the options say */
     bool moved;           /* since the clock was looked at */
     uint64_t idle_rounds; /* in which nothing could be moved */
     int64_t moved_ns;     /* when something had been moved, at the latest */

@@ -149,20 +149,18 @@ void wf_read_ahead_init(struct wf_read_ahead *ahead, enum wf_read_ahead_when whe
     ahead->clock_ns = clock_cost(clock);
 }
 
-/* The next slice: no little rest stays behind it, neither of the operation nor of a segment. */
+/* What is looked at: a slice, or all that is left, if that is little more. */
 static size_t next_slice(const struct wf_read_ahead *ahead, const struct wf_op *op, size_t limit)
 {
     size_t most = ahead->slice + LEAST_BYTES;
     size_t bytes = front(op, limit < most ? limit : most);
-    if (bytes == most)
-        return whole_segments(op->fd, ahead->slice);
-    return front(op, bytes + 1) > bytes ? whole_segments(op->fd, bytes) : bytes;
+    return bytes == most ? ahead->slice : bytes;
 }
 
 size_t wf_read_ahead_before(struct wf_read_ahead *ahead, struct wf_op *op, size_t limit)
 {
     ahead->told = 0;
-    size_t bytes = ahead->slice && op->iov_count ? next_slice(ahead, op, limit) : 0;
+    size_t bytes = ahead->slice ? next_slice(ahead, op, limit) : 0;
     if (bytes < LEAST_BYTES)
         return limit;
     size_t known = op->read > op->moved ? (size_t)(op->read - op->moved) : 0; /* a call took less than it was given */
@@ -170,6 +168,10 @@ size_t wf_read_ahead_before(struct wf_read_ahead *ahead, struct wf_op *op, size_
         return known < limit ? known : limit;
     if (!is_cold(ahead, op, known, bytes))
         return limit;
+    if (front(op, bytes + 1) > bytes)
+        bytes = whole_segments(op->fd, bytes);
+    if (known >= bytes)
+        return known;
     bool tries = ahead->when == WF_READ_AHEAD_AUTO;
     bool reads = !tries || wf_trial_reads(&ahead->trial);
     bool compares = tries && known == 0 && wf_trial_compares(&ahead->trial);

@@ -38,7 +38,7 @@ void wf_trial_tell(struct wf_trial *trial, uint64_t bytes, int64_t ns);
 struct wf_read_ahead {
     enum wf_read_ahead_when when;
     const struct wf_clock *clock;
-    size_t slice;     /* most bytes to read at a time; 0: nothing is ever read */
+    size_t slice;     /* bytes to read at a time, where so many are left; 0: nothing is ever read */
     int64_t clock_ns; /* what asking for the time takes */
     int64_t began_ns; /* of the call under way, its reading included */
     size_t told;      /* bytes that this call has to move to be compared; 0: the trial is not told of it */
