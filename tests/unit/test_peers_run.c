@@ -598,6 +598,19 @@ static void rounds_take_turns(void **state)
     peers_result_fini(&result);
 }
 
+/* One case, with one tool alone. */
+static struct peers_plan plan_of(const struct peer_tool *tool, int rounds)
+{
+    return (struct peers_plan){.place = {.folder = "."},
+                               .cases = {{PEER_BANDWIDTH, 1024, 8, 1, 1, 1}},
+                               .case_count = 1,
+                               .tools = {tool},
+                               .tool_count = 1,
+                               .rounds = rounds,
+                               .seconds = 1,
+                               .fixed_messages = true};
+}
+
 static int slow_and_fast(const struct peer_case *asked, const struct peer_place *place, int index,
                          struct peer_commands *out)
 {
@@ -611,14 +624,7 @@ static void the_hopeless_are_given_up(void **state)
 {
     const struct peer_tool tool = {
         .name = "tool", .program = "sh", .variants = two_variants, .commands = slow_and_fast, .read = read_value};
-    struct peers_plan plan = {.place = {.folder = "."},
-                              .cases = {{PEER_BANDWIDTH, 1024, 8, 1, 1, 1}},
-                              .case_count = 1,
-                              .tools = {&tool},
-                              .tool_count = 1,
-                              .rounds = 5,
-                              .seconds = 1,
-                              .fixed_messages = true};
+    struct peers_plan plan = plan_of(&tool, 5);
     struct peers_result result;
     struct wf_status status = {0};
     char text[256];
@@ -652,14 +658,7 @@ static void ways_are_not_left_out(void **state)
 {
     const struct peer_tool tool = {
         .name = "tool", .program = "sh", .variants = too_many, .commands = other_commands, .read = read_value};
-    struct peers_plan plan = {.place = {.folder = "."},
-                              .cases = {{PEER_BANDWIDTH, 1024, 8, 1, 1, 1}},
-                              .case_count = 1,
-                              .tools = {&tool},
-                              .tool_count = 1,
-                              .rounds = 1,
-                              .seconds = 1,
-                              .fixed_messages = true};
+    struct peers_plan plan = plan_of(&tool, 1);
     struct peers_result result;
     struct wf_status status = {0};
 
@@ -702,19 +701,13 @@ static int ports_tried(int unlucky_ones, int port, char why[252])
 {
     const struct peer_tool tool = {
         .name = "tool", .program = "sh", .variants = one_variant, .commands = unlucky_commands, .read = read_number};
-    struct peers_plan plan = {.place = {.folder = ".", .port = port},
-                              .cases = {{PEER_BANDWIDTH, 1024, 8, 1, 1, 1}},
-                              .case_count = 1,
-                              .tools = {&tool},
-                              .tool_count = 1,
-                              .rounds = 1,
-                              .seconds = 1,
-                              .fixed_messages = true};
+    struct peers_plan plan = plan_of(&tool, 1);
     struct peers_result result;
     struct wf_status status = {0};
     char text[256];
     int lines = 0;
 
+    plan.place.port = port;
     unlucky = unlucky_ones;
     strcpy(trace_path + strlen(trace_path) - 6, "XXXXXX");
     assert_true(mkstemp(trace_path) >= 0);
