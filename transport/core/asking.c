@@ -198,7 +198,7 @@ static int post(struct weft_connection *connection, struct asked *asked, uint64_
     if (result == 0)
         result = begin_all(connection, asked, out);
     wf_pieces_release(asked->pieces); /* the operation holds them, or nobody does */
-    wf_message_posted(connection->session, result, &asked->memory);
+    wf_message_posted(connection->session, result, &asked->memory, NULL);
     return result;
 }
 

@@ -345,13 +345,34 @@ void wf_channel_release_batch(struct wf_channel *channel)
     tx->batch_count = 0;
 }
 
-bool wf_channel_fill(struct wf_channel *channel)
+static void begin_batch(struct wf_channel *channel)
 {
-    struct wf_session *session = channel->session;
     struct wf_tx *tx = &channel->tx;
     wf_channel_release_batch(channel);
     tx->iov_count = tx->unsealed_count = tx->frame_count = 0;
     tx->used = 0;
+}
+
+bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outbound)
+{
+    const struct wf_session *session = channel->session;
+    struct wf_tx *tx = &channel->tx;
+    struct wf_frame frame;
+    bool own = tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due;
+    if (own || session->state != WF_SESSION_UP || wf_session_wants(session, WF_CHANNEL_EXPRESS) ||
+        !wf_channel_open(channel, outbound->total) || !wf_outbound_pull_copied(outbound, &frame))
+        return false;
+    begin_batch(channel);
+    add_sequenced(channel, &frame, outbound);
+    tx->idle = false;
+    return true;
+}
+
+bool wf_channel_fill(struct wf_channel *channel)
+{
+    struct wf_session *session = channel->session;
+    struct wf_tx *tx = &channel->tx;
+    begin_batch(channel);
     struct wf_frame frame;
     while (room(channel) && next_total(channel, &frame))
         add(channel, &frame, NULL);

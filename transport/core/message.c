@@ -93,24 +93,41 @@ int wf_message_usable(const struct weft_connection *connection, bool sending)
     return 0;
 }
 
-static int post_send(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t tag,
-                     const struct weft_options *options, const struct wf_message_memory *memory,
-                     struct weft_request **out)
+/* A call of the user's that posts an operation, and what has become of it. */
+struct posting {
+    struct weft_connection *connection;
+    void *buffer;
+    uint64_t length, tag;
+    const struct weft_options *options;
+    struct wf_message_memory memory;
+    struct weft_request *request;
+    struct wf_outbound *copied; /* a small message that is in no queue yet, or NULL */
+};
+
+static struct weft_request *prepare(const struct posting *posting, enum wf_request_kind kind)
 {
-    int result = wf_message_usable(connection, true);
+    return wf_message_prepare(posting->connection, kind, posting->buffer, posting->length, posting->tag,
+                              posting->options, &posting->memory);
+}
+
+static int post_send(struct posting *posting)
+{
+    int result = wf_message_usable(posting->connection, true);
     if (result < 0)
         return result;
-    struct weft_request *request =
-        wf_message_prepare(connection, WF_REQUEST_SEND, buffer, length, tag, options, memory);
+    struct weft_request *request = posting->request = prepare(posting, WF_REQUEST_SEND);
     if (!request)
         return -EAGAIN;
-    result = wf_outbound_post(connection, request);
-    if (result < 0) {
+    struct wf_outbound *outbound = wf_outbound_of(posting->connection, request);
+    if (!outbound) {
         request->registration = NULL;
         wf_request_drop(request);
-        return result;
+        return -ENOMEM;
     }
-    *out = request;
+    if (request->copied)
+        posting->copied = outbound;
+    else
+        wf_outbound_queue(outbound);
     return 0;
 }
 
@@ -123,60 +140,58 @@ static bool only_leftovers(const struct weft_connection *connection)
            (!wf_list_empty(&connection->unexpected) || !wf_list_empty(&connection->notes));
 }
 
-static int post_a_receive(struct weft_connection *connection, enum wf_request_kind kind, void *buffer, uint64_t length,
-                          uint64_t tag, const struct weft_options *options, const struct wf_message_memory *memory,
-                          struct weft_request **out)
+static int post_a_receive(struct posting *posting, enum wf_request_kind kind)
 {
-    int result = wf_message_usable(connection, false);
-    if (result < 0 && !only_leftovers(connection))
+    int result = wf_message_usable(posting->connection, false);
+    if (result < 0 && !only_leftovers(posting->connection))
         return result;
-    struct weft_request *request = wf_message_prepare(connection, kind, buffer, length, tag, options, memory);
-    if (!request)
+    posting->request = prepare(posting, kind);
+    if (!posting->request)
         return -EAGAIN;
-    wf_match_receive(request);
-    *out = request;
+    wf_match_receive(posting->request);
     return 0;
 }
 
-static int post_receive(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t tag,
-                        const struct weft_options *options, const struct wf_message_memory *memory,
-                        struct weft_request **out)
+static int post_receive(struct posting *posting)
 {
-    return post_a_receive(connection, WF_REQUEST_RECV, buffer, length, tag, options, memory, out);
+    return post_a_receive(posting, WF_REQUEST_RECV);
 }
 
-static int post_note_receive(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t tag,
-                             const struct weft_options *options, const struct wf_message_memory *memory,
-                             struct weft_request **out)
+static int post_note_receive(struct posting *posting)
 {
-    return post_a_receive(connection, WF_REQUEST_NOTE, buffer, length, tag, options, memory, out);
+    return post_a_receive(posting, WF_REQUEST_NOTE);
 }
 
-typedef int post_function(struct weft_connection *, void *, uint64_t, uint64_t, const struct weft_options *,
-                          const struct wf_message_memory *, struct weft_request **);
-
-static int post(post_function *function, struct weft_connection *connection, void *buffer, uint64_t length,
-                uint64_t tag, const struct weft_options *options, uint32_t allowed, struct weft_request **out)
+static int post(int (*function)(struct posting *posting), struct posting *posting, uint32_t allowed,
+                struct weft_request **out)
 {
-    struct wf_session *session = connection->session;
-    struct wf_message_memory memory;
-    int result = wf_message_check(session->context, buffer, length, options, allowed, &memory);
+    struct wf_session *session = posting->connection->session;
+    struct wf_message_memory *memory = &posting->memory;
+    int result =
+        wf_message_check(session->context, posting->buffer, posting->length, posting->options, allowed, memory);
     if (result < 0)
         return result;
     wf_session_lock(session);
-    result = memory.turn ? memory.turn->refusal : 0;
+    result = memory->turn ? memory->turn->refusal : 0;
     if (result == 0)
-        result = function(connection, buffer, length, tag, options, &memory, out);
-    wf_message_posted(session, result, &memory);
+        result = function(posting);
+    if (result == 0)
+        *out = posting->request;
+    wf_message_posted(session, result, memory, posting->copied);
     return result;
 }
 
-void wf_message_posted(struct wf_session *session, int result, const struct wf_message_memory *memory)
+void wf_message_posted(struct wf_session *session, int result, const struct wf_message_memory *memory,
+                       struct wf_outbound *copied)
 {
     if (result < 0 && memory->turn)
         wf_turn_drop(memory->turn, session);
-    if (wf_session_has_work(session))
-        wf_session_unlock_and_push(session);
+    if (copied && !wf_session_has_idle_express(session)) {
+        wf_outbound_queue(copied);
+        copied = NULL;
+    }
+    if (copied || wf_session_has_work(session))
+        wf_session_unlock_and_push(session, copied);
     else
         wf_session_unlock(session);
     if (result < 0 && memory->registration)
@@ -186,17 +201,25 @@ void wf_message_posted(struct wf_session *session, int result, const struct wf_m
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
               const struct weft_options *options, struct weft_request **out)
 {
-    return post(post_send, connection, (void *)(uintptr_t)buffer, length, tag, options, WEFT_ON_STREAM, out);
+    struct posting posting = {.connection = connection,
+                              .buffer = (void *)(uintptr_t)buffer,
+                              .length = length,
+                              .tag = tag,
+                              .options = options};
+    return post(post_send, &posting, WEFT_ON_STREAM, out);
 }
 
 int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
               const struct weft_options *options, struct weft_request **out)
 {
-    return post(post_receive, connection, buffer, capacity, tag, options, WEFT_ANY_TAG | WEFT_ON_STREAM, out);
+    struct posting posting = {
+        .connection = connection, .buffer = buffer, .length = capacity, .tag = tag, .options = options};
+    return post(post_receive, &posting, WEFT_ANY_TAG | WEFT_ON_STREAM, out);
 }
 
 int weft_recv_notification(struct weft_connection *connection, void *buffer, uint64_t capacity,
                            const struct weft_options *options, struct weft_request **out)
 {
-    return post(post_note_receive, connection, buffer, capacity, 0, options, 0, out);
+    struct posting posting = {.connection = connection, .buffer = buffer, .length = capacity, .options = options};
+    return post(post_note_receive, &posting, 0, out);
 }

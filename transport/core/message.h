@@ -37,7 +37,9 @@ struct weft_request *wf_message_prepare(struct weft_connection *connection, enum
                                         uint64_t length, uint64_t tag, const struct weft_options *options,
                                         const struct wf_message_memory *memory);
 
-/* Gives the lock back and gets things moving; after a failure gives the registration back. */
-void wf_message_posted(struct wf_session *session, int result, const struct wf_message_memory *memory);
+/* Gives the lock back and gets things moving; after a failure gives the registration back. `copied`: a small message
+ * that is in no queue, or NULL. */
+void wf_message_posted(struct wf_session *session, int result, const struct wf_message_memory *memory,
+                       struct wf_outbound *copied);
 
 #endif

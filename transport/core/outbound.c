@@ -152,12 +152,12 @@ void wf_outbound_check(struct wf_outbound *outbound)
         wf_outbound_destroy(outbound);
 }
 
-int wf_outbound_post(struct weft_connection *connection, struct weft_request *request)
+struct wf_outbound *wf_outbound_of(struct weft_connection *connection, struct weft_request *request)
 {
     struct wf_session *session = connection->session;
     struct wf_outbound *outbound = wf_outbound_create(connection, WF_OUTBOUND_MESSAGE, request->length);
     if (!outbound)
-        return -ENOMEM;
+        return NULL;
     outbound->request = request;
     outbound->data = request->buffer;
     outbound->tag = request->tag;
@@ -175,8 +175,7 @@ int wf_outbound_post(struct weft_connection *connection, struct weft_request *re
             wf_outbound_complete(outbound, 0);
         }
     }
-    wf_outbound_queue(outbound);
-    return 0;
+    return outbound;
 }
 
 struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_t number, bool reply)

@@ -301,6 +301,16 @@ struct wf_outbound *wf_outbound_pull_express(struct wf_channel *channel, struct 
     return NULL;
 }
 
+bool wf_outbound_pull_copied(struct wf_outbound *outbound, struct wf_frame *frame)
+{
+    if (!wf_list_empty(&outbound->connection->pending) || !may_number(outbound) || !has_credit(outbound))
+        return false;
+    wf_outbound_introduce(outbound);
+    spend(outbound, outbound->total);
+    take_chunk(outbound, outbound->total, frame);
+    return true;
+}
+
 void wf_outbound_credit_came(struct wf_session *session)
 {
     WF_LIST_EACH (link, following, &session->express_ready) {

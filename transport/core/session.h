@@ -267,11 +267,13 @@ int64_t wf_session_tick(struct wf_session *session, int64_t now_ns);
 /* Everything the session has for this worker: starts, sends, redirects, lets go. Takes the lock itself. */
 void wf_session_pump(struct wf_session *session, struct wf_worker *worker);
 
+/* Could one take a message at once? */
+bool wf_session_has_idle_express(const struct wf_session *session);
 /* After posting: sends from the caller's own thread if the worker is free, else leaves a notice. No lock held. */
 void wf_session_push(struct wf_session *session);
 
-/* The same with the lock held, which is released. */
-void wf_session_unlock_and_push(struct wf_session *session);
+/* The same with the lock held, which is released. `copied`: a small message that is in no queue yet, or NULL. */
+void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *copied);
 
 static inline void wf_session_lock(struct wf_session *session)
 {

@@ -5,6 +5,7 @@
 #include "core/connection.h"
 #include "core/door.h"
 #include "core/match.h"
+#include "core/outbound.h"
 #include "core/reached.h"
 #include "core/request.h"
 #include "core/resend.h"
@@ -29,6 +30,16 @@ bool wf_session_has_work(const struct wf_session *session)
     for (int i = 0; (bulk || express) && i < session->channel_count; i++) {
         const struct wf_channel *channel = session->channels[i];
         if (channel && channel->up && channel->tx.idle && (channel->kind == WF_CHANNEL_BULK ? bulk : express))
+            return true;
+    }
+    return false;
+}
+
+bool wf_session_has_idle_express(const struct wf_session *session)
+{
+    for (int i = 0; i < session->channel_count; i++) {
+        const struct wf_channel *channel = session->channels[i];
+        if (channel && channel->kind == WF_CHANNEL_EXPRESS && channel->up && channel->tx.idle)
             return true;
     }
     return false;
@@ -178,37 +189,44 @@ static struct wf_channel *taker(const struct wf_session *session)
     return NULL;
 }
 
-/* As pump(), of one channel. */
-static void pump_one(struct wf_channel *channel)
+/* As pump(), of one channel. `copied`: what has just been posted, if that is small, and in no queue. */
+static void pump_one(struct wf_channel *channel, struct wf_outbound *copied)
 {
-    bool filled = wf_channel_fill(channel);
+    bool filled = copied && wf_channel_take_copied(channel, copied);
+    if (copied && !filled)
+        wf_outbound_queue(copied);
+    filled = filled || wf_channel_fill(channel);
     wf_session_unlock(channel->session);
     if (filled)
         wf_channel_post_send(channel);
 }
 
-void wf_session_unlock_and_push(struct wf_session *session)
+void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *copied)
 {
     struct weft_context *context = session->context;
     /* A token is only tried for: whoever has it may be waiting for the lock. */
-    if (context->shared && !context->manual && wf_worker_try(context->workers[0])) {
-        struct wf_channel *channel = taker(session);
-        if (channel)
-            pump_one(channel);
-        else
-            pump(session, context->workers[0]);
+    bool token = context->shared && !context->manual && wf_worker_try(context->workers[0]);
+    struct wf_channel *channel = token ? taker(session) : NULL;
+    if (copied && !channel)
+        wf_outbound_queue(copied);
+    if (channel)
+        pump_one(channel, copied);
+    else if (token)
+        pump(session, context->workers[0]);
+    else
+        wf_session_unlock(session);
+    if (token) {
         wf_devices_drive(context->workers[0]);
         wf_worker_leave(context->workers[0]);
-        return;
+    } else {
+        wf_session_kick_all(session, NULL); /* needs no lock: nor may it be held while others are woken */
     }
-    wf_session_unlock(session);
-    wf_session_kick_all(session, NULL); /* needs no lock: nor may it be held while others are woken */
 }
 
 void wf_session_push(struct wf_session *session)
 {
     wf_session_lock(session);
-    wf_session_unlock_and_push(session);
+    wf_session_unlock_and_push(session, NULL);
 }
 
 /* --- time --- */
