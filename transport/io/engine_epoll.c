@@ -1,10 +1,8 @@
 /*
  * The epoll engine: completions made of readiness.
  *
- * Every descriptor is registered edge-triggered, and a direction is added to its registration the first time that an
- * operation has to wait for it; after that no epoll_ctl is made. (Registering both at once would wake the engine that
- * sends for every byte that arrives for the engine that receives.) What the edges said is remembered per descriptor:
- * a direction is believed ready until a call moved less than it was asked to, or was refused.
+ * What the edges said is remembered per descriptor (interest.h): a direction is believed ready until a call moved less
+ * than it was asked to, or was refused.
  *
  * An operation is in one of three places: waiting in its descriptor's slot alone, also in `runnable`, or in `finished`.
  */
@@ -24,6 +22,7 @@
 #include "io/attempt.h"
 #include "io/doorbell.h"
 #include "io/ended.h"
+#include "io/interest.h"
 #include "io/socket.h"
 #include "io/vector.h"
 
@@ -41,34 +40,27 @@
 #define HOT_COUNT 2                 /* descriptors that are hot at a time */
 #define HOT_TRIES 15                /* calls of poll that only try the hot ones, before one that asks for all */
 #define HOT_MISSES 96               /* in a row, and it is hot no more */
-
-struct slot {
-    struct wf_op *reader, *writer; /* the unfinished operation of that direction */
-    uint32_t interest;             /* events registered, besides the errors that are always reported */
-    bool attached;
-    bool can_read, can_write; /* a call is worth a try */
-    bool ended;               /* the stream's end or error is queued: its edge is gone, keep reading up to it */
-};
+#define HOT_HITS 32                 /* and it is muted: that costs as much time as ten of them gain */
 
 /* A descriptor from which something urgent has come, and all of it was read: it is read without asking for events
- * first, and between large calls, which are smaller meanwhile. */
+ * first, and between large calls, which are smaller meanwhile. After some time of that it is muted until the engine
+ * sleeps. */
 struct hot {
     int fd;     /* NO_FD: none */
     int misses; /* times that it had nothing, in a row */
+    int hits;   /* times that it had something, since the engine last slept */
 };
 
 /* Owner: the thread that drives the engine; the bell is shared with those who call wake. */
 struct epoll_engine {
     struct wf_engine base;
-    int epoll_fd;
+    struct wf_interest interest;
     uint32_t call_bytes;
     struct wf_read_ahead ahead;
     bool has_pwait2;
     bool skipped;              /* the last poll did not ask the kernel for events */
     struct hot hot[HOT_COUNT]; /* the latest first */
     int hot_tries;             /* polls since the last one that asked for events */
-    struct slot *slots;        /* by descriptor */
-    int slot_count;
     struct wf_list runnable, finished;
     struct epoll_event events[EVENT_BATCH];
     struct wf_doorbell bell;
@@ -88,65 +80,7 @@ static struct epoll_engine *self(struct wf_engine *engine)
     return WF_CONTAINER(engine, struct epoll_engine, base);
 }
 
-/* --- the four kinds: one system call each --- */
-
-static bool is_hot(const struct epoll_engine *engine)
-{
-    for (int i = 0; i < HOT_COUNT; i++)
-        if (engine->hot[i].fd != NO_FD)
-            return true;
-    return false;
-}
-
-static uint32_t most_bytes(const struct epoll_engine *engine)
-{
-    return is_hot(engine) && engine->call_bytes > HOT_CALL_BYTES ? HOT_CALL_BYTES : engine->call_bytes;
-}
-
-static enum wf_outcome try_send(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
-{
-    bool dry;
-    enum wf_outcome outcome = wf_attempt_send(op, most_bytes(engine), &engine->ahead, &dry);
-    slot->can_write = !dry;
-    return outcome;
-}
-
-static void make_hot(struct epoll_engine *engine, int fd)
-{
-    if (engine->hot[0].fd != fd)
-        engine->hot[1] = engine->hot[0];
-    engine->hot[0] = (struct hot){.fd = fd};
-}
-
-static enum wf_outcome try_recv(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
-{
-    bool dry;
-    enum wf_outcome outcome = wf_attempt_recv(op, most_bytes(engine), &dry);
-    if (outcome == WF_BLOCKED)
-        slot->ended = false;
-    /* Less than asked for: the queue was empty, and what comes next makes an edge, unless its edge is behind us. */
-    slot->can_read = !dry || slot->ended;
-    if (outcome == WF_DONE && dry && op->result > 0 && op->urgent)
-        make_hot(engine, op->fd);
-    return outcome;
-}
-
-static enum wf_outcome try_accept(struct slot *slot, struct wf_op *op)
-{
-    enum wf_outcome outcome = wf_attempt_accept(op);
-    if (outcome == WF_BLOCKED)
-        slot->can_read = slot->ended = false;
-    return outcome;
-}
-
-/* --- where an operation is --- */
-
-static struct slot *slot_of(struct epoll_engine *engine, int fd)
-{
-    return fd >= 0 && fd < engine->slot_count && engine->slots[fd].attached ? &engine->slots[fd] : NULL;
-}
-
-static void finish(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
+static void finish(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
 {
     if (slot->reader == op)
         slot->reader = NULL;
@@ -156,22 +90,110 @@ static void finish(struct epoll_engine *engine, struct slot *slot, struct wf_op 
     wf_ended_add(&engine->finished, op);
 }
 
-/* Leaves the operation to the next edge, which comes at once if the direction is ready by now. */
-static void arm(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
+/* Has the kernel tell of these events of an unfinished operation's descriptor, or ends the operation. */
+static void add_interest(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
 {
-    uint32_t wanted = wf_op_reads(op) ? READ_EVENTS : EPOLLOUT;
-    if (slot->interest & wanted)
+    int rc = wf_interest_add(&engine->interest, op->fd, wf_op_reads(op) ? READ_EVENTS : EPOLLOUT);
+    if (!rc)
         return;
-    struct epoll_event event = {.events = slot->interest | wanted | EPOLLET, .data.fd = op->fd};
-    if (epoll_ctl(engine->epoll_fd, EPOLL_CTL_MOD, op->fd, &event)) {
-        op->result = -errno;
-        finish(engine, slot, op);
-        return;
-    }
-    slot->interest |= wanted;
+    op->result = rc;
+    finish(engine, slot, op);
 }
 
-static void settle(struct epoll_engine *engine, struct slot *slot, struct wf_op *op, enum wf_outcome outcome)
+/* --- hot descriptors --- */
+
+static bool is_hot(const struct epoll_engine *engine)
+{
+    for (int i = 0; i < HOT_COUNT; i++)
+        if (engine->hot[i].fd != NO_FD)
+            return true;
+    return false;
+}
+
+/* The kernel tells of it again. */
+static void unmute(struct epoll_engine *engine, struct hot *hot)
+{
+    struct wf_slot *slot = wf_interest_of(&engine->interest, hot->fd);
+    hot->hits = 0;
+    if (slot && slot->muted && slot->reader)
+        add_interest(engine, slot, slot->reader);
+}
+
+static void cool(struct epoll_engine *engine, struct hot *hot)
+{
+    if (++hot->misses <= HOT_MISSES)
+        return;
+    unmute(engine, hot);
+    hot->fd = NO_FD;
+}
+
+static void make_hot(struct epoll_engine *engine, struct wf_slot *slot, int fd)
+{
+    struct hot *hot = engine->hot;
+    if (hot[0].fd != fd) {
+        struct hot now = hot[1].fd == fd ? hot[1] : (struct hot){.fd = fd};
+        if (hot[1].fd != fd)
+            unmute(engine, &hot[1]);
+        hot[1] = hot[0];
+        hot[0] = now;
+    }
+    hot[0].misses = 0;
+    if (++hot[0].hits >= HOT_HITS && !slot->ended && !slot->writer)
+        wf_interest_mute(&engine->interest, fd);
+}
+
+static bool is_muted_hot(const struct epoll_engine *engine, const struct wf_slot *slot, int fd)
+{
+    return slot->muted && (engine->hot[0].fd == fd || engine->hot[1].fd == fd);
+}
+
+/* --- the four kinds: one system call each --- */
+
+static uint32_t most_bytes(const struct epoll_engine *engine)
+{
+    return is_hot(engine) && engine->call_bytes > HOT_CALL_BYTES ? HOT_CALL_BYTES : engine->call_bytes;
+}
+
+static enum wf_outcome try_send(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
+{
+    bool dry;
+    enum wf_outcome outcome = wf_attempt_send(op, most_bytes(engine), &engine->ahead, &dry);
+    slot->can_write = !dry;
+    return outcome;
+}
+
+static enum wf_outcome try_recv(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
+{
+    bool dry;
+    enum wf_outcome outcome = wf_attempt_recv(op, most_bytes(engine), &dry);
+    if (outcome == WF_BLOCKED)
+        slot->ended = false;
+    /* Less than asked for: the queue was empty, and what comes next makes an edge, unless its edge is behind us. */
+    slot->can_read = !dry || slot->ended;
+    if (outcome == WF_DONE && dry && op->result > 0 && op->urgent)
+        make_hot(engine, slot, op->fd);
+    return outcome;
+}
+
+static enum wf_outcome try_accept(struct wf_slot *slot, struct wf_op *op)
+{
+    enum wf_outcome outcome = wf_attempt_accept(op);
+    if (outcome == WF_BLOCKED)
+        slot->can_read = slot->ended = false;
+    return outcome;
+}
+
+/* --- where an operation is --- */
+
+/* Leaves the operation to the next edge, which comes at once if the direction is ready by now. What is hot and muted is
+ * read without one. */
+static void arm(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
+{
+    if (!wf_op_reads(op) || !is_muted_hot(engine, slot, op->fd))
+        add_interest(engine, slot, op);
+}
+
+static void settle(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op, enum wf_outcome outcome)
 {
     switch (outcome) {
     case WF_DONE:
@@ -187,7 +209,7 @@ static void settle(struct epoll_engine *engine, struct slot *slot, struct wf_op 
 }
 
 /* One turn, one system call. The operation is in no list. */
-static void run(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
+static void run(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
 {
     enum wf_outcome outcome = WF_DONE;
     switch (op->kind) {
@@ -207,7 +229,7 @@ static void run(struct epoll_engine *engine, struct slot *slot, struct wf_op *op
     settle(engine, slot, op, outcome);
 }
 
-static void start_connect(struct epoll_engine *engine, struct slot *slot, struct wf_op *op)
+static void start_connect(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
 {
     int rc = wf_socket_connect(op->fd, op->address);
     /* Whatever the edges said about the unconnected socket is void. */
@@ -219,7 +241,7 @@ static void start_connect(struct epoll_engine *engine, struct slot *slot, struct
 static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
 {
     struct epoll_engine *engine = self(engine_base);
-    struct slot *slot = slot_of(engine, op->fd);
+    struct wf_slot *slot = wf_interest_of(&engine->interest, op->fd);
     struct wf_op **holder = !slot ? NULL : wf_op_reads(op) ? &slot->reader : &slot->writer;
     assert(holder && !*holder && "attached, and one operation per direction");
 
@@ -245,7 +267,7 @@ static void epoll_cancel(struct wf_engine *engine_base, struct wf_op *op)
     if (!op->posted || op->finished)
         return;
     op->result = -ECANCELED;
-    finish(engine, slot_of(engine, op->fd), op);
+    finish(engine, wf_interest_of(&engine->interest, op->fd), op);
 }
 
 /* --- poll --- */
@@ -254,11 +276,11 @@ static int wait_call(struct epoll_engine *engine, int64_t timeout_ns)
 {
     if (timeout_ns > 0 && engine->has_pwait2) {
         struct timespec wait = {.tv_sec = timeout_ns / WF_NS_PER_S, .tv_nsec = timeout_ns % WF_NS_PER_S};
-        return (int)syscall(SYS_epoll_pwait2, engine->epoll_fd, engine->events, EVENT_BATCH, &wait, NULL, 0);
+        return (int)syscall(SYS_epoll_pwait2, engine->interest.epoll_fd, engine->events, EVENT_BATCH, &wait, NULL, 0);
     }
     int64_t ms = timeout_ns <= 0 ? timeout_ns : (timeout_ns - 1) / WF_NS_PER_MS + 1;
     ms = ms < 0 ? -1 : ms > INT_MAX ? INT_MAX : ms;
-    return epoll_wait(engine->epoll_fd, engine->events, EVENT_BATCH, (int)ms);
+    return epoll_wait(engine->interest.epoll_fd, engine->events, EVENT_BATCH, (int)ms);
 }
 
 static int wait_events(struct epoll_engine *engine, int64_t timeout_ns)
@@ -278,7 +300,7 @@ static void make_runnable(struct epoll_engine *engine, struct wf_op *op)
 
 static void note_event(struct epoll_engine *engine, const struct epoll_event *event)
 {
-    struct slot *slot = slot_of(engine, event->data.fd);
+    struct wf_slot *slot = wf_interest_of(&engine->interest, event->data.fd);
     if (!slot)
         return; /* the eventfd: never read, each write of it is an edge */
     uint32_t what = event->events;
@@ -294,28 +316,24 @@ static void note_event(struct epoll_engine *engine, const struct epoll_event *ev
     }
 }
 
-static void cool(struct hot *hot)
-{
-    if (++hot->misses > HOT_MISSES)
-        hot->fd = NO_FD;
-}
-
 /* Reads the hot descriptors that wait for something small. True: there was one. */
 static bool try_hot(struct epoll_engine *engine)
 {
     bool tried = false;
     for (int i = 0; i < HOT_COUNT; i++) {
         struct hot *hot = &engine->hot[i];
-        struct slot *slot = slot_of(engine, hot->fd);
+        struct wf_slot *slot = wf_interest_of(&engine->interest, hot->fd);
         struct wf_op *op = slot ? slot->reader : NULL;
+        if (op && !op->urgent)
+            unmute(engine, hot);
         if (!op || !op->urgent || slot->can_read) {
-            cool(hot); /* nobody reads it, or it is about to be read anyway */
+            cool(engine, hot); /* nobody reads it, or it is about to be read anyway */
             continue;
         }
         tried = true;
         run(engine, slot, op);
         if (!op->finished)
-            cool(hot);
+            cool(engine, hot);
     }
     return tried;
 }
@@ -337,9 +355,24 @@ static void run_round(struct epoll_engine *engine)
         more = link != last;
         struct wf_op *op = WF_CONTAINER(link, struct wf_op, link);
         bool large = is_large(op);
-        run(engine, slot_of(engine, op->fd), op);
+        run(engine, wf_interest_of(&engine->interest, op->fd), op);
         more = more && !(large && try_hot(engine) && !wf_list_empty(&engine->finished));
     }
+}
+
+/* Asks the kernel for events. Of muted descriptors it knows none: they are read, or before sleep muted no more. */
+static void look(struct epoll_engine *engine, int64_t timeout_ns)
+{
+    for (int i = 0; i < HOT_COUNT; i++) {
+        struct wf_slot *slot = wf_interest_of(&engine->interest, engine->hot[i].fd);
+        if (timeout_ns != 0)
+            unmute(engine, &engine->hot[i]);
+        else if (slot && slot->muted)
+            make_runnable(engine, slot->reader);
+    }
+    int count = wait_events(engine, wf_list_empty(&engine->finished) ? timeout_ns : 0);
+    for (int i = 0; i < count; i++)
+        note_event(engine, &engine->events[i]);
 }
 
 static int epoll_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
@@ -351,9 +384,7 @@ static int epoll_poll(struct wf_engine *engine_base, struct wf_op **finished, in
     bool busy = has_finished || !wf_list_empty(&engine->runnable);
     if (!engine->skipped && (busy || timeout_ns != 0 || !look_at_hot(engine))) {
         engine->hot_tries = 0;
-        int count = wait_events(engine, busy ? 0 : timeout_ns);
-        for (int i = 0; i < count; i++)
-            note_event(engine, &engine->events[i]);
+        look(engine, busy ? 0 : timeout_ns);
     }
     run_round(engine);
     return wf_ended_take(&engine->finished, finished, max);
@@ -366,45 +397,15 @@ static void epoll_wake(struct wf_engine *engine)
 
 /* --- attach and detach --- */
 
-static int grow_slots(struct epoll_engine *engine, int fd)
-{
-    if (fd < engine->slot_count)
-        return 0;
-    int count = fd + 1 > 2 * engine->slot_count ? fd + 16 : 2 * engine->slot_count;
-    struct slot *slots = realloc(engine->slots, (size_t)count * sizeof(*slots));
-    if (!slots)
-        return -ENOMEM;
-    memset(slots + engine->slot_count, 0, (size_t)(count - engine->slot_count) * sizeof(*slots));
-    engine->slots = slots;
-    engine->slot_count = count;
-    return 0;
-}
-
 static int epoll_attach(struct wf_engine *engine_base, int fd)
 {
-    struct epoll_engine *engine = self(engine_base);
-    if (fd < 0)
-        return -EBADF;
-    int rc = grow_slots(engine, fd);
-    if (rc)
-        return rc;
-    struct epoll_event event = {.events = EPOLLET, .data.fd = fd};
-    if (epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, fd, &event))
-        return -errno;
-    /* Not known to be ready, but worth the first try. */
-    engine->slots[fd] = (struct slot){.attached = true, .can_read = true, .can_write = true};
-    return 0;
+    return wf_interest_attach(&self(engine_base)->interest, fd);
 }
 
 static void epoll_detach(struct wf_engine *engine_base, int fd)
 {
     struct epoll_engine *engine = self(engine_base);
-    struct slot *slot = slot_of(engine, fd);
-    if (!slot)
-        return;
-    assert(!slot->reader && !slot->writer && "no operation is posted");
-    (void)epoll_ctl(engine->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-    *slot = (struct slot){0};
+    wf_interest_detach(&engine->interest, fd);
     for (int i = 0; i < HOT_COUNT; i++) /* the number may soon be another's */
         if (engine->hot[i].fd == fd)
             engine->hot[i].fd = NO_FD;
@@ -416,26 +417,26 @@ static void epoll_close(struct wf_engine *engine_base)
 {
     struct epoll_engine *engine = self(engine_base);
     wf_doorbell_fini(&engine->bell);
-    if (engine->epoll_fd >= 0)
-        close(engine->epoll_fd);
-    free(engine->slots);
+    if (engine->interest.epoll_fd >= 0)
+        close(engine->interest.epoll_fd);
+    wf_interest_fini(&engine->interest);
     free(engine);
 }
 
 static int open_descriptors(struct epoll_engine *engine, struct wf_status *status)
 {
-    engine->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (engine->epoll_fd < 0)
+    engine->interest.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (engine->interest.epoll_fd < 0)
         return wf_fail(status, -errno, "epoll_create1: %s", wf_strerror(errno));
     int rc = wf_doorbell_init(&engine->bell);
     if (rc)
         return wf_fail(status, rc, "eventfd: %s", wf_strerror(rc));
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = WAKE_KEY};
-    if (epoll_ctl(engine->epoll_fd, EPOLL_CTL_ADD, engine->bell.fd, &event))
+    if (epoll_ctl(engine->interest.epoll_fd, EPOLL_CTL_ADD, engine->bell.fd, &event))
         return wf_fail(status, -errno, "epoll_ctl for the eventfd: %s", wf_strerror(errno));
     /* Linux 5.11; a container's filter may refuse it with either error. Then timeouts round up to milliseconds. */
     struct timespec none = {0};
-    engine->has_pwait2 = syscall(SYS_epoll_pwait2, engine->epoll_fd, engine->events, 1, &none, NULL, 0) >= 0;
+    engine->has_pwait2 = syscall(SYS_epoll_pwait2, engine->interest.epoll_fd, engine->events, 1, &none, NULL, 0) >= 0;
     return 0;
 }
 
@@ -448,7 +449,8 @@ static int epoll_open(void *host, const struct wf_engine_limits *limits, struct 
         return wf_fail(status, -ENOMEM, "epoll engine: out of memory");
     memset(engine, 0, sizeof(*engine));
     engine->base.ops = &wf_engine_epoll;
-    engine->epoll_fd = engine->bell.fd = -1;
+    wf_interest_init(&engine->interest, -1);
+    engine->bell.fd = -1;
     for (int i = 0; i < HOT_COUNT; i++)
         engine->hot[i].fd = NO_FD;
     engine->call_bytes = limits && limits->call_bytes ? limits->call_bytes : DEFAULT_CALL_BYTES;
