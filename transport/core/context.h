@@ -102,6 +102,7 @@ struct weft_context {
     struct wf_log_limit unknown_log;
 
     _Atomic uint64_t requests_out; /* requests not yet tested to their end */
+    _Atomic uint64_t large_out;    /* operations under way whose bytes do not leave, or come, all at once */
     pthread_mutex_t wait_lock;     /* what follows, and every request's `waiter` */
     struct wf_list waiters;        /* threads asleep until a completion or a free drive token */
     struct wf_list poked;          /* of these, the ones whose request has ended and who are still to be woken */

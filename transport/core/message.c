@@ -68,6 +68,7 @@ struct weft_request *wf_message_prepare(struct weft_connection *connection, enum
     request->remote_endpoint = connection->remote_endpoint;
     request->buffer = buffer;
     request->length = length;
+    wf_request_count_large(request);
     request->tag = tag;
     request->registration = memory->registration;
     request->device = memory->device;
@@ -184,6 +185,7 @@ static int post(int (*function)(struct posting *posting), struct posting *postin
 void wf_message_posted(struct wf_session *session, int result, const struct wf_message_memory *memory,
                        struct wf_outbound *copied)
 {
+    struct weft_context *context = session->context;
     if (result < 0 && memory->turn)
         wf_turn_drop(memory->turn, session);
     if (copied && !wf_session_has_idle_express(session)) {
@@ -196,6 +198,8 @@ void wf_message_posted(struct wf_session *session, int result, const struct wf_m
         wf_session_unlock(session);
     if (result < 0 && memory->registration)
         wf_registration_release(memory->registration);
+    if (atomic_load_explicit(&context->large_out, memory_order_relaxed) > 0)
+        wf_worker_stay_near(context->workers[0]);
 }
 
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,

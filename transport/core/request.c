@@ -40,9 +40,24 @@ struct weft_request *wf_request_take(struct wf_session *session, enum wf_request
     return request;
 }
 
+void wf_request_count_large(struct weft_request *request)
+{
+    request->large = request->length > request->session->eager;
+    if (request->large)
+        atomic_fetch_add(&request->session->context->large_out, 1);
+}
+
+static void uncount_large(struct weft_request *request)
+{
+    if (request->large)
+        atomic_fetch_sub_explicit(&request->session->context->large_out, 1, memory_order_relaxed);
+    request->large = false;
+}
+
 void wf_request_drop(struct weft_request *request)
 {
     struct wf_session *session = request->session;
+    uncount_large(request);
     wf_link_remove(&request->link);
     wf_link_remove(&request->deadline_link);
     wf_link_remove(&request->match_link);
@@ -70,6 +85,7 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     wf_link_remove(&request->link);
     wf_link_remove(&request->match_link);
     wf_link_remove(&request->deadline_link);
+    uncount_large(request);
     request->status = status;
     request->bytes = bytes;
     /* A queue, which may be of several sessions, hands out in the order of these times. */

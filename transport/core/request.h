@@ -60,6 +60,7 @@ struct weft_request {
     struct wf_inbound *inbound;   /* RECV, NOTE: once matched; READ: where the reply lands */
     struct wf_outbound *outbound; /* SEND, WRITE, READ: until it completes */
     struct wf_outbound *note;     /* WRITE, READ: the notification, until it completes */
+    bool large;                   /* it counts in context.large_out */
     bool copied;                  /* SEND: its memory is the user's again since it was posted */
     int parts;                    /* WRITE, READ: what has not ended of the operation and its notification, */
     int part_status;              /* and how the first that failed did */
@@ -84,6 +85,9 @@ void wf_request_note_mishap(struct weft_request *request, const struct wf_transi
 
 /* Gives back a request that nobody has seen yet. */
 void wf_request_drop(struct weft_request *request);
+
+/* Its length is known. */
+void wf_request_count_large(struct weft_request *request);
 
 /* Starts its deadline; `timeout_ms` <= 0 means none. */
 void wf_request_arm(struct weft_request *request, int timeout_ms);

@@ -15,6 +15,8 @@
 #define ROUNDS_UNTOLD 8 /* a busy worker tells of disposals after so many: senders wait for them to go on */
 #define PARK_MIN_NS (200 * WF_NS_PER_US)
 #define PARK_MAX_NS (1 * WF_NS_PER_MS)
+#define PARK_NEAR_NS (4 * WF_NS_PER_MS)  /* while callers do not stop driving, and nothing large is under way */
+#define NEAR_TURN_NS (20 * WF_NS_PER_US) /* they take a turn at least as often */
 #define REST_NS (1 * WF_NS_PER_S)
 #define COPIES_NS (20 * WF_NS_PER_US) /* the longest rest while copies of a device are under way: they ring no bell */
 
@@ -223,7 +225,7 @@ void wf_worker_want(struct wf_worker *worker)
 
 void wf_worker_recall(struct wf_worker *worker)
 {
-    if (atomic_load(&worker->token) != WF_TOKEN_FREE || atomic_exchange(&worker->park, 1) != 0)
+    if (atomic_load(&worker->token) != WF_TOKEN_FREE || atomic_exchange(&worker->park, WF_PARK_END) == WF_PARK_END)
         return;
     syscall(SYS_futex, &worker->park, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
@@ -245,9 +247,28 @@ void wf_worker_leave(struct wf_worker *worker)
 
 static void park(struct wf_worker *worker, int64_t rest_ns)
 {
+    atomic_store(&worker->rests_long, rest_ns > PARK_MAX_NS);
+    if (rest_ns > PARK_MAX_NS && atomic_load(&worker->context->large_out) > 0) { /* whoever posts more sees the above */
+        atomic_store(&worker->rests_long, false);
+        rest_ns = PARK_MAX_NS;
+    }
     struct timespec rest = {.tv_sec = 0, .tv_nsec = rest_ns};
     if (!atomic_load(&worker->stopping))
-        syscall(SYS_futex, &worker->park, FUTEX_WAIT_PRIVATE, 0, &rest, NULL, 0);
+        syscall(SYS_futex, &worker->park, FUTEX_WAIT_PRIVATE, WF_PARK_REST, &rest, NULL, 0);
+}
+
+/* How long to rest after a rest of `last_ns` in which callers took so many turns. */
+static int64_t next_rest(int64_t last_ns, uint32_t turns)
+{
+    int64_t longest = turns >= last_ns / NEAR_TURN_NS ? PARK_NEAR_NS : PARK_MAX_NS;
+    return last_ns * 2 < longest ? last_ns * 2 : longest;
+}
+
+void wf_worker_stay_near(struct wf_worker *worker)
+{
+    uint32_t rests = WF_PARK_REST;
+    if (atomic_load(&worker->rests_long) && atomic_compare_exchange_strong(&worker->park, &rests, WF_PARK_LESS))
+        syscall(SYS_futex, &worker->park, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 /* Looks for events, in the engine's sleep when it is time for that. */
@@ -276,7 +297,7 @@ static void run_shared(struct wf_worker *worker)
     int64_t rest = PARK_MIN_NS;
     while (!atomic_load(&worker->stopping)) {
         uint32_t turns = atomic_load(&worker->caller_turns);
-        bool recalled = atomic_exchange(&worker->park, 0) != 0;
+        bool recalled = atomic_exchange(&worker->park, WF_PARK_REST) == WF_PARK_END;
         bool callers = (atomic_exchange(&worker->wanted, 0) != 0 || turns != seen) && !recalled;
         seen = turns;
         if (!callers && take_token(worker, WF_TOKEN_THREAD)) {
@@ -284,7 +305,7 @@ static void run_shared(struct wf_worker *worker)
             drive_until_wanted(worker);
         }
         park(worker, rest);
-        rest = rest * 2 < PARK_MAX_NS ? rest * 2 : PARK_MAX_NS;
+        rest = next_rest(rest, atomic_load(&worker->caller_turns) - seen);
     }
 }
 
@@ -335,7 +356,7 @@ void wf_worker_stop(struct wf_worker *worker)
     if (!worker->has_thread)
         return;
     atomic_store(&worker->stopping, true);
-    atomic_store(&worker->park, 1);
+    atomic_store(&worker->park, WF_PARK_END);
     syscall(SYS_futex, &worker->park, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     worker->engine->ops->wake(worker->engine);
     pthread_join(worker->thread, NULL);

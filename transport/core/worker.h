@@ -26,6 +26,8 @@ struct wf_worker;
 
 enum wf_token { WF_TOKEN_FREE = 0, WF_TOKEN_CALLER = 1, WF_TOKEN_THREAD = 2 };
 
+enum wf_park { WF_PARK_REST = 0, WF_PARK_END = 1, WF_PARK_LESS = 2 };
+
 /* A notice "session S has something for worker W"; one for each such pair, in the session. */
 struct wf_kick {
     struct wf_link link; /* in worker.kicked; guarded by worker.mail_lock */
@@ -51,7 +53,8 @@ struct wf_worker {
     _Atomic uint32_t token;        /* enum wf_token */
     _Atomic uint32_t wanted;       /* a caller wants the token: the thread lets go and parks */
     _Atomic uint32_t caller_turns; /* times a caller drove; tells the thread to stay away */
-    _Atomic uint32_t park;         /* futex word of the parked thread: 1 ends its rest early */
+    _Atomic uint32_t park;         /* enum wf_park; futex word of the parked thread: a change ends its rest */
+    _Atomic bool rests_long;       /* it rests longer than is good for large messages */
 
     pthread_mutex_t mail_lock;
     struct wf_list kicked;
@@ -80,6 +83,8 @@ bool wf_worker_try(struct wf_worker *worker);
 void wf_worker_want(struct wf_worker *worker);
 /* Nobody is going to drive: the thread is to take the token at once, should it rest. May cost a system call. */
 void wf_worker_recall(struct wf_worker *worker);
+/* Something large is under way: should the thread rest for long, it rests less. May cost a system call. */
+void wf_worker_stay_near(struct wf_worker *worker);
 /* Gives it back; work that arrived meanwhile is looked at by this thread before it leaves. */
 void wf_worker_leave(struct wf_worker *worker);
 
