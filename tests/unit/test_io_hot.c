@@ -203,15 +203,15 @@ static void it_is_forgotten_at_detach(void **state)
     assert_int_equal(send_large(fixture), CALL);
 }
 
-/* So many urgent messages that the descriptor is read without asking the kernel. A receive is posted. */
-static void mute(struct fixture *fixture)
+/* So many messages that the descriptor is read without asking the kernel. A receive is posted. */
+static void mute(struct fixture *fixture, bool urgent)
 {
     struct wf_op *finished[4];
-    receive(fixture, true);
+    receive(fixture, urgent);
     for (int i = 0; i < MANY; i++) {
         assert_int_equal(write(fixture->small[1], "x", 1), 1);
         assert_int_equal(poll_until(fixture, wf_clock_now(&wf_clock_monotonic) + 5 * WF_NS_PER_S), 1);
-        post_receive(fixture, true);
+        post_receive(fixture, urgent);
     }
     assert_int_equal(fixture->engine->ops->poll(fixture->engine, finished, 4, 0), 0);
     assert_int_equal(forgotten, fixture->small[0]);
@@ -228,7 +228,7 @@ static void expect_byte(struct fixture *fixture)
 
 static void what_is_muted_is_read(void **state)
 {
-    mute(*state);
+    mute(*state, true);
     expect_byte(*state);
     assert_int_equal(forgotten, ((struct fixture *)*state)->small[0]);
 }
@@ -238,7 +238,7 @@ static void what_is_muted_is_read_beside_large_messages(void **state)
     struct fixture *fixture = *state;
     struct wf_op *finished[4];
     static uint8_t sink[LARGE];
-    mute(fixture);
+    mute(fixture, true);
     fixture->large_piece = (struct iovec){fixture->data, LARGE};
     fixture->send =
         (struct wf_op){.kind = WF_OP_SEND, .fd = fixture->large[0], .iov = &fixture->large_piece, .iov_count = 1};
@@ -271,7 +271,7 @@ static void sleep_ends_for_what_was_muted(void **state)
     struct fixture *fixture = *state;
     struct wf_op *finished[4];
     pthread_t thread;
-    mute(fixture);
+    mute(fixture, true);
     assert_int_equal(pthread_create(&thread, NULL, write_late, fixture), 0);
     int count = fixture->engine->ops->poll(fixture->engine, finished, 4, 5 * WF_NS_PER_S);
     for (int i = 0; count == 0 && i < 5; i++) /* a signal ends it early */
@@ -286,7 +286,7 @@ static void sleep_does_not_begin_when_it_has_come(void **state)
 {
     struct fixture *fixture = *state;
     struct wf_op *finished[4];
-    mute(fixture);
+    mute(fixture, true);
     assert_int_equal(write(fixture->small[1], "y", 1), 1);
     int64_t begin = wf_clock_now(&wf_clock_monotonic);
     assert_int_equal(fixture->engine->ops->poll(fixture->engine, finished, 4, 60 * WF_NS_PER_S), 1);
@@ -299,7 +299,7 @@ static void a_receive_posted_late_ends_sleep(void **state)
     struct fixture *fixture = *state;
     struct wf_engine *engine = fixture->engine;
     struct wf_op *finished[4];
-    mute(fixture);
+    mute(fixture, true);
     engine->ops->cancel(engine, &fixture->recv);
     assert_int_equal(engine->ops->poll(engine, finished, 4, 0), 1);
     assert_int_equal(engine->ops->poll(engine, finished, 4, WF_NS_PER_MS), 0);
@@ -313,24 +313,53 @@ static void what_cools_is_muted_no_more(void **state)
 {
     struct fixture *fixture = *state;
     struct wf_op *finished[4];
-    mute(fixture);
+    mute(fixture, true);
     for (int i = 0; i < 1000; i++)
         assert_int_equal(fixture->engine->ops->poll(fixture->engine, finished, 4, 0), 0);
     assert_int_equal(forgotten, NO_FD);
     expect_byte(fixture);
 }
 
+/* Where others are read as well it is not worth a look in vain. */
 static void what_is_not_urgent_any_more_is_muted_no_more(void **state)
 {
     struct fixture *fixture = *state;
     struct wf_op *finished[4];
-    mute(fixture);
+    int other[2];
+    make_pair(fixture, other);
+    mute(fixture, true);
     expect_byte(fixture);
     post_receive(fixture, false);
     for (int i = 0; i < 4; i++)
         assert_int_equal(fixture->engine->ops->poll(fixture->engine, finished, 4, 0), 0);
     assert_int_equal(forgotten, NO_FD);
     expect_byte(fixture);
+    fixture->engine->ops->detach(fixture->engine, other[0]);
+    close(other[0]);
+    close(other[1]);
+}
+
+static void what_is_not_urgent_is_muted_as_well(void **state)
+{
+    struct fixture *fixture = *state;
+    mute(fixture, false);
+    assert_int_equal(send_large(fixture), CALL);
+    expect_byte(fixture);
+}
+
+static void beside_others_it_is_not(void **state)
+{
+    struct fixture *fixture = *state;
+    int other[2];
+    make_pair(fixture, other);
+    for (int i = 0; i < MANY; i++) {
+        receive(fixture, false);
+        expect_byte(fixture);
+    }
+    assert_int_equal(forgotten, NO_FD);
+    fixture->engine->ops->detach(fixture->engine, other[0]);
+    close(other[0]);
+    close(other[1]);
 }
 
 /* The kernel may have no memory for it by then: nobody is to wait for ever. */
@@ -338,7 +367,7 @@ static void a_refusal_ends_the_receive(void **state)
 {
     struct fixture *fixture = *state;
     struct wf_op *finished[4];
-    mute(fixture);
+    mute(fixture, true);
     refusal = ENOSPC;
     assert_int_equal(fixture->engine->ops->poll(fixture->engine, finished, 4, 60 * WF_NS_PER_S), 1);
     refusal = 0;
@@ -350,7 +379,7 @@ static void a_refusal_ends_the_receive(void **state)
 static void the_end_is_seen_of_what_is_muted(void **state)
 {
     struct fixture *fixture = *state;
-    mute(fixture);
+    mute(fixture, true);
     assert_int_equal(shutdown(fixture->small[1], SHUT_WR), 0);
     assert_int_equal(poll_until(fixture, wf_clock_now(&wf_clock_monotonic) + 5 * WF_NS_PER_S), 1);
     assert_int_equal(fixture->recv.result, 0);
@@ -363,7 +392,7 @@ static void a_send_that_waits_is_told(void **state)
     struct wf_engine *engine = fixture->engine;
     struct wf_op *finished[4];
     static uint8_t sink[LARGE];
-    mute(fixture);
+    mute(fixture, true);
     while (write(fixture->small[0], sink, sizeof(sink)) > 0)
         continue;
     fixture->large_piece = (struct iovec){fixture->data, LARGE};
@@ -387,7 +416,7 @@ static void what_is_muted_is_forgotten_at_detach(void **state)
     struct fixture *fixture = *state;
     struct wf_engine *engine = fixture->engine;
     struct wf_op *finished[4];
-    mute(fixture);
+    mute(fixture, true);
     assert_int_equal(engine->ops->attach(engine, fixture->small[0]), -EEXIST);
     engine->ops->cancel(engine, &fixture->recv);
     assert_int_equal(engine->ops->poll(engine, finished, 4, 0), 1);
@@ -411,6 +440,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_receive_posted_late_ends_sleep, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_cools_is_muted_no_more, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_urgent_any_more_is_muted_no_more, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(what_is_not_urgent_is_muted_as_well, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(beside_others_it_is_not, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_refusal_ends_the_receive, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_end_is_seen_of_what_is_muted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_send_that_waits_is_told, set_up, tear_down),

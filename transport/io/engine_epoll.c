@@ -22,6 +22,7 @@
 #include "io/attempt.h"
 #include "io/doorbell.h"
 #include "io/ended.h"
+#include "io/hot.h"
 #include "io/interest.h"
 #include "io/socket.h"
 #include "io/vector.h"
@@ -33,23 +34,10 @@
 #define EVENT_BATCH 64
 #define DEFAULT_CALL_BYTES (256u * 1024)
 #define READ_EVENTS (EPOLLIN | EPOLLRDHUP)
-#define WAKE_KEY (-1) /* the eventfd's key; all other keys are descriptors */
-#define NO_FD (-1)
+#define WAKE_KEY (-1)               /* the eventfd's key; all other keys are descriptors */
 #define LARGE_BYTES (64 * 1024)     /* a call that may move so much takes its time */
 #define HOT_CALL_BYTES (128 * 1024) /* the most in one call while a descriptor is hot */
-#define HOT_COUNT 2                 /* descriptors that are hot at a time */
 #define HOT_TRIES 15                /* calls of poll that only try the hot ones, before one that asks for all */
-#define HOT_MISSES 96               /* in a row, and it is hot no more */
-#define HOT_HITS 32                 /* and it is muted: that costs as much time as ten of them gain */
-
-/* A descriptor from which something urgent has come, and all of it was read: it is read without asking for events
- * first, and between large calls, which are smaller meanwhile. After some time of that it is muted until the engine
- * sleeps. */
-struct hot {
-    int fd;     /* NO_FD: none */
-    int misses; /* times that it had nothing, in a row */
-    int hits;   /* times that it had something, since the engine last slept */
-};
 
 /* Owner: the thread that drives the engine; the bell is shared with those who call wake. */
 struct epoll_engine {
@@ -58,9 +46,9 @@ struct epoll_engine {
     uint32_t call_bytes;
     struct wf_read_ahead ahead;
     bool has_pwait2;
-    bool skipped;              /* the last poll did not ask the kernel for events */
-    struct hot hot[HOT_COUNT]; /* the latest first */
-    int hot_tries;             /* polls since the last one that asked for events */
+    bool skipped; /* the last poll did not ask the kernel for events */
+    struct wf_hot_set hot;
+    int hot_tries; /* polls since the last one that asked for events */
     struct wf_list runnable, finished;
     struct epoll_event events[EVENT_BATCH];
     struct wf_doorbell bell;
@@ -102,16 +90,14 @@ static void add_interest(struct epoll_engine *engine, struct wf_slot *slot, stru
 
 /* --- hot descriptors --- */
 
-static bool is_hot(const struct epoll_engine *engine)
+/* What is not urgent is not worth to look for in vain, while others wait to be read. */
+static bool may_be_hot(const struct epoll_engine *engine, const struct wf_op *op)
 {
-    for (int i = 0; i < HOT_COUNT; i++)
-        if (engine->hot[i].fd != NO_FD)
-            return true;
-    return false;
+    return op->urgent || engine->interest.attached <= WF_HOT_COUNT;
 }
 
 /* The kernel tells of it again. */
-static void unmute(struct epoll_engine *engine, struct hot *hot)
+static void unmute(struct epoll_engine *engine, struct wf_hot *hot)
 {
     struct wf_slot *slot = wf_interest_of(&engine->interest, hot->fd);
     hot->hits = 0;
@@ -119,39 +105,33 @@ static void unmute(struct epoll_engine *engine, struct hot *hot)
         add_interest(engine, slot, slot->reader);
 }
 
-static void cool(struct epoll_engine *engine, struct hot *hot)
+static void make_hot(struct epoll_engine *engine, struct wf_slot *slot, const struct wf_op *op)
 {
-    if (++hot->misses <= HOT_MISSES)
+    struct wf_hot *hot = may_be_hot(engine, op) ? wf_hot_entry(&engine->hot, op->fd, op->urgent) : NULL;
+    if (!hot)
+        return;
+    if (hot->fd != op->fd)
+        unmute(engine, hot);
+    hot = wf_hot_hit(&engine->hot, hot, op->fd, op->urgent);
+    if (hot->hits >= WF_HOT_HITS && !slot->ended && !slot->writer)
+        wf_interest_mute(&engine->interest, op->fd);
+}
+
+/* It was looked for in vain. */
+static void cool(struct epoll_engine *engine, struct wf_hot *hot)
+{
+    if (!wf_hot_miss(hot))
         return;
     unmute(engine, hot);
-    hot->fd = NO_FD;
-}
-
-static void make_hot(struct epoll_engine *engine, struct wf_slot *slot, int fd)
-{
-    struct hot *hot = engine->hot;
-    if (hot[0].fd != fd) {
-        struct hot now = hot[1].fd == fd ? hot[1] : (struct hot){.fd = fd};
-        if (hot[1].fd != fd)
-            unmute(engine, &hot[1]);
-        hot[1] = hot[0];
-        hot[0] = now;
-    }
-    hot[0].misses = 0;
-    if (++hot[0].hits >= HOT_HITS && !slot->ended && !slot->writer)
-        wf_interest_mute(&engine->interest, fd);
-}
-
-static bool is_muted_hot(const struct epoll_engine *engine, const struct wf_slot *slot, int fd)
-{
-    return slot->muted && (engine->hot[0].fd == fd || engine->hot[1].fd == fd);
+    wf_hot_clear(hot);
 }
 
 /* --- the four kinds: one system call each --- */
 
 static uint32_t most_bytes(const struct epoll_engine *engine)
 {
-    return is_hot(engine) && engine->call_bytes > HOT_CALL_BYTES ? HOT_CALL_BYTES : engine->call_bytes;
+    return wf_hot_expects_urgent(&engine->hot) && engine->call_bytes > HOT_CALL_BYTES ? HOT_CALL_BYTES
+                                                                                      : engine->call_bytes;
 }
 
 static enum wf_outcome try_send(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
@@ -170,8 +150,8 @@ static enum wf_outcome try_recv(struct epoll_engine *engine, struct wf_slot *slo
         slot->ended = false;
     /* Less than asked for: the queue was empty, and what comes next makes an edge, unless its edge is behind us. */
     slot->can_read = !dry || slot->ended;
-    if (outcome == WF_DONE && dry && op->result > 0 && op->urgent)
-        make_hot(engine, slot, op->fd);
+    if (outcome == WF_DONE && dry && op->result > 0)
+        make_hot(engine, slot, op);
     return outcome;
 }
 
@@ -189,7 +169,7 @@ static enum wf_outcome try_accept(struct wf_slot *slot, struct wf_op *op)
  * read without one. */
 static void arm(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
 {
-    if (!wf_op_reads(op) || !is_muted_hot(engine, slot, op->fd))
+    if (!wf_op_reads(op) || !slot->muted || !wf_hot_find(&engine->hot, op->fd))
         add_interest(engine, slot, op);
 }
 
@@ -255,7 +235,7 @@ static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
         start_connect(engine, slot, op);
     else if (!((wf_op_reads(op) ? slot->can_read : slot->can_write) || wf_vector_is_empty(op)))
         arm(engine, slot, op);
-    else if (is_hot(engine) && is_large(op)) /* in its turn: not between two small ones */
+    else if (wf_hot_expects_urgent(&engine->hot) && is_large(op)) /* in its turn: not between two small ones */
         wf_list_push_back(&engine->runnable, &op->link);
     else
         run(engine, slot, op);
@@ -316,18 +296,23 @@ static void note_event(struct epoll_engine *engine, const struct epoll_event *ev
     }
 }
 
-/* Reads the hot descriptors that wait for something small. True: there was one. */
-static bool try_hot(struct epoll_engine *engine)
+/* Reads the hot descriptors, or those that bring something urgent. True: there was one. */
+static bool try_hot(struct epoll_engine *engine, bool urgent)
 {
     bool tried = false;
-    for (int i = 0; i < HOT_COUNT; i++) {
-        struct hot *hot = &engine->hot[i];
+    for (int i = 0; i < WF_HOT_COUNT; i++) {
+        struct wf_hot *hot = &engine->hot.entries[i];
         struct wf_slot *slot = wf_interest_of(&engine->interest, hot->fd);
         struct wf_op *op = slot ? slot->reader : NULL;
-        if (op && !op->urgent)
+        if (op)
+            hot->urgent = op->urgent;
+        if (urgent && !hot->urgent)
+            continue;
+        bool may = op && may_be_hot(engine, op);
+        if (op && !may)
             unmute(engine, hot);
-        if (!op || !op->urgent || slot->can_read) {
-            cool(engine, hot); /* nobody reads it, or it is about to be read anyway */
+        if (!may || slot->can_read) { /* nobody reads it, or it is about to be read anyway */
+            cool(engine, hot);
             continue;
         }
         tried = true;
@@ -341,7 +326,7 @@ static bool try_hot(struct epoll_engine *engine)
 /* A caller that spins for a small answer gets it with one call instead of two. True: no need to ask for events. */
 static bool look_at_hot(struct epoll_engine *engine)
 {
-    return engine->hot_tries++ < HOT_TRIES && try_hot(engine);
+    return engine->hot_tries++ < HOT_TRIES && try_hot(engine, false);
 }
 
 /* Everything runnable once, oldest first; what wants more goes to the end of the next round. Behind a large call the
@@ -356,17 +341,18 @@ static void run_round(struct epoll_engine *engine)
         struct wf_op *op = WF_CONTAINER(link, struct wf_op, link);
         bool large = is_large(op);
         run(engine, wf_interest_of(&engine->interest, op->fd), op);
-        more = more && !(large && try_hot(engine) && !wf_list_empty(&engine->finished));
+        more = more && !(large && try_hot(engine, true) && !wf_list_empty(&engine->finished));
     }
 }
 
 /* Asks the kernel for events. Of muted descriptors it knows none: they are read, or before sleep muted no more. */
 static void look(struct epoll_engine *engine, int64_t timeout_ns)
 {
-    for (int i = 0; i < HOT_COUNT; i++) {
-        struct wf_slot *slot = wf_interest_of(&engine->interest, engine->hot[i].fd);
+    for (int i = 0; i < WF_HOT_COUNT; i++) {
+        struct wf_hot *hot = &engine->hot.entries[i];
+        struct wf_slot *slot = wf_interest_of(&engine->interest, hot->fd);
         if (timeout_ns != 0)
-            unmute(engine, &engine->hot[i]);
+            unmute(engine, hot);
         else if (slot && slot->muted)
             make_runnable(engine, slot->reader);
     }
@@ -406,9 +392,9 @@ static void epoll_detach(struct wf_engine *engine_base, int fd)
 {
     struct epoll_engine *engine = self(engine_base);
     wf_interest_detach(&engine->interest, fd);
-    for (int i = 0; i < HOT_COUNT; i++) /* the number may soon be another's */
-        if (engine->hot[i].fd == fd)
-            engine->hot[i].fd = NO_FD;
+    struct wf_hot *hot = wf_hot_find(&engine->hot, fd);
+    if (hot) /* the number may soon be another's */
+        wf_hot_clear(hot);
 }
 
 /* --- open and close --- */
@@ -451,8 +437,7 @@ static int epoll_open(void *host, const struct wf_engine_limits *limits, struct 
     engine->base.ops = &wf_engine_epoll;
     wf_interest_init(&engine->interest, -1);
     engine->bell.fd = -1;
-    for (int i = 0; i < HOT_COUNT; i++)
-        engine->hot[i].fd = NO_FD;
+    wf_hot_init(&engine->hot);
     engine->call_bytes = limits && limits->call_bytes ? limits->call_bytes : DEFAULT_CALL_BYTES;
     wf_read_ahead_init(&engine->ahead, limits ? limits->read_ahead : WF_READ_AHEAD_AUTO, &wf_clock_monotonic);
     wf_list_init(&engine->runnable);

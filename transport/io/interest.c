@@ -50,6 +50,7 @@ int wf_interest_attach(struct wf_interest *set, int fd)
         return rc;
     /* Not known to be ready, but worth the first try. */
     set->slots[fd] = (struct wf_slot){.attached = true, .can_read = true, .can_write = true};
+    set->attached += 1;
     return 0;
 }
 
@@ -62,6 +63,7 @@ void wf_interest_detach(struct wf_interest *set, int fd)
     if (!slot->muted)
         (void)tell_kernel(set, EPOLL_CTL_DEL, fd, 0);
     *slot = (struct wf_slot){0};
+    set->attached -= 1;
 }
 
 int wf_interest_add(struct wf_interest *set, int fd, uint32_t events)

@@ -30,6 +30,7 @@ struct wf_interest {
     int epoll_fd;          /* the user's */
     struct wf_slot *slots; /* by descriptor */
     int slot_count;
+    int attached; /* descriptors */
 };
 
 void wf_interest_init(struct wf_interest *set, int epoll_fd);

@@ -1,0 +1,81 @@
+/*
+ * hot.h: the few descriptors that the epoll engine reads without asking for events first, for their queues have been
+ * read empty and more comes. What brings something urgent is also read between large calls, which are smaller
+ * meanwhile.
+ */
+#ifndef WF_IO_HOT_H
+#define WF_IO_HOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define WF_HOT_COUNT 2   /* at a time */
+#define WF_HOT_MISSES 96 /* in a row, and it is hot no more */
+#define WF_HOT_HITS 32   /* and it is muted (interest.h): that takes as much time as ten of them gain */
+
+struct wf_hot {
+    int fd; /* -1: none */
+    bool urgent;
+    int misses; /* times that it had nothing, in a row */
+    int hits;   /* times that it had something, since the engine last slept */
+};
+
+/* Owner: the thread that drives the engine. */
+struct wf_hot_set {
+    struct wf_hot entries[WF_HOT_COUNT]; /* the latest first */
+};
+
+static inline void wf_hot_clear(struct wf_hot *entry)
+{
+    *entry = (struct wf_hot){.fd = -1};
+}
+
+static inline void wf_hot_init(struct wf_hot_set *set)
+{
+    for (int i = 0; i < WF_HOT_COUNT; i++)
+        wf_hot_clear(&set->entries[i]);
+}
+
+static inline struct wf_hot *wf_hot_find(struct wf_hot_set *set, int fd)
+{
+    for (int i = 0; i < WF_HOT_COUNT; i++)
+        if (set->entries[i].fd == fd)
+            return &set->entries[i];
+    return NULL;
+}
+
+static inline bool wf_hot_expects_urgent(const struct wf_hot_set *set)
+{
+    for (int i = 0; i < WF_HOT_COUNT; i++)
+        if (set->entries[i].fd >= 0 && set->entries[i].urgent)
+            return true;
+    return false;
+}
+
+/* The entry of `fd`, else the one that it is to have: the oldest, but urgent ones give way to nothing less. Or NULL. */
+static inline struct wf_hot *wf_hot_entry(struct wf_hot_set *set, int fd, bool urgent)
+{
+    struct wf_hot *entry = wf_hot_find(set, fd);
+    for (int i = WF_HOT_COUNT - 1; i >= 0 && !entry; i--)
+        if (set->entries[i].fd < 0 || !set->entries[i].urgent || urgent)
+            entry = &set->entries[i];
+    return entry;
+}
+
+/* `fd`, which had something, has the entry from now on. Returns it: it is the latest. */
+static inline struct wf_hot *wf_hot_hit(struct wf_hot_set *set, struct wf_hot *entry, int fd, bool urgent)
+{
+    struct wf_hot now = {.fd = fd, .urgent = urgent, .hits = entry->fd == fd ? entry->hits + 1 : 1};
+    for (; entry > set->entries; entry--)
+        entry[0] = entry[-1];
+    *entry = now;
+    return entry;
+}
+
+/* It had nothing. True: too often. */
+static inline bool wf_hot_miss(struct wf_hot *entry)
+{
+    return ++entry->misses > WF_HOT_MISSES;
+}
+
+#endif
