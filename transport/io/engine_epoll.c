@@ -68,7 +68,7 @@ static struct epoll_engine *self(struct wf_engine *engine)
     return WF_CONTAINER(engine, struct epoll_engine, base);
 }
 
-static void finish(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
+static void finish(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     if (slot->reader == op)
         slot->reader = NULL;
@@ -79,7 +79,7 @@ static void finish(struct epoll_engine *engine, struct wf_slot *slot, struct wf_
 }
 
 /* Has the kernel tell of these events of an unfinished operation's descriptor, or ends the operation. */
-static void add_interest(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
+static void add_interest(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     int rc = wf_interest_add(&engine->interest, op->fd, wf_op_reads(op) ? READ_EVENTS : EPOLLOUT);
     if (!rc)
@@ -99,13 +99,13 @@ static bool may_be_hot(const struct epoll_engine *engine, const struct wf_op *op
 /* The kernel tells of it again. */
 static void unmute(struct epoll_engine *engine, struct wf_hot *hot)
 {
-    struct wf_slot *slot = wf_interest_of(&engine->interest, hot->fd);
+    struct wf_fd_slot *slot = wf_interest_of(&engine->interest, hot->fd);
     hot->hits = 0;
     if (slot && slot->muted && slot->reader)
         add_interest(engine, slot, slot->reader);
 }
 
-static void make_hot(struct epoll_engine *engine, struct wf_slot *slot, const struct wf_op *op)
+static void make_hot(struct epoll_engine *engine, struct wf_fd_slot *slot, const struct wf_op *op)
 {
     struct wf_hot *hot = may_be_hot(engine, op) ? wf_hot_entry(&engine->hot, op->fd, op->urgent) : NULL;
     if (!hot)
@@ -134,7 +134,7 @@ static uint32_t most_bytes(const struct epoll_engine *engine)
                                                                                       : engine->call_bytes;
 }
 
-static enum wf_outcome try_send(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
+static enum wf_outcome try_send(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     bool dry;
     enum wf_outcome outcome = wf_attempt_send(op, most_bytes(engine), &engine->ahead, &dry);
@@ -142,7 +142,7 @@ static enum wf_outcome try_send(struct epoll_engine *engine, struct wf_slot *slo
     return outcome;
 }
 
-static enum wf_outcome try_recv(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
+static enum wf_outcome try_recv(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     bool dry;
     enum wf_outcome outcome = wf_attempt_recv(op, most_bytes(engine), &dry);
@@ -155,7 +155,7 @@ static enum wf_outcome try_recv(struct epoll_engine *engine, struct wf_slot *slo
     return outcome;
 }
 
-static enum wf_outcome try_accept(struct wf_slot *slot, struct wf_op *op)
+static enum wf_outcome try_accept(struct wf_fd_slot *slot, struct wf_op *op)
 {
     enum wf_outcome outcome = wf_attempt_accept(op);
     if (outcome == WF_BLOCKED)
@@ -167,13 +167,13 @@ static enum wf_outcome try_accept(struct wf_slot *slot, struct wf_op *op)
 
 /* Leaves the operation to the next edge, which comes at once if the direction is ready by now. What is hot and muted is
  * read without one. */
-static void arm(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
+static void arm(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     if (!wf_op_reads(op) || !slot->muted || !wf_hot_find(&engine->hot, op->fd))
         add_interest(engine, slot, op);
 }
 
-static void settle(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op, enum wf_outcome outcome)
+static void settle(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op, enum wf_outcome outcome)
 {
     switch (outcome) {
     case WF_DONE:
@@ -189,7 +189,7 @@ static void settle(struct epoll_engine *engine, struct wf_slot *slot, struct wf_
 }
 
 /* One turn, one system call. The operation is in no list. */
-static void run(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
+static void run(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     enum wf_outcome outcome = WF_DONE;
     switch (op->kind) {
@@ -209,7 +209,7 @@ static void run(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op 
     settle(engine, slot, op, outcome);
 }
 
-static void start_connect(struct epoll_engine *engine, struct wf_slot *slot, struct wf_op *op)
+static void start_connect(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     int rc = wf_socket_connect(op->fd, op->address);
     /* Whatever the edges said about the unconnected socket is void. */
@@ -221,7 +221,7 @@ static void start_connect(struct epoll_engine *engine, struct wf_slot *slot, str
 static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
 {
     struct epoll_engine *engine = self(engine_base);
-    struct wf_slot *slot = wf_interest_of(&engine->interest, op->fd);
+    struct wf_fd_slot *slot = wf_interest_of(&engine->interest, op->fd);
     struct wf_op **holder = !slot ? NULL : wf_op_reads(op) ? &slot->reader : &slot->writer;
     assert(holder && !*holder && "attached, and one operation per direction");
 
@@ -280,7 +280,7 @@ static void make_runnable(struct epoll_engine *engine, struct wf_op *op)
 
 static void note_event(struct epoll_engine *engine, const struct epoll_event *event)
 {
-    struct wf_slot *slot = wf_interest_of(&engine->interest, event->data.fd);
+    struct wf_fd_slot *slot = wf_interest_of(&engine->interest, event->data.fd);
     if (!slot)
         return; /* the eventfd: never read, each write of it is an edge */
     uint32_t what = event->events;
@@ -302,7 +302,7 @@ static bool try_hot(struct epoll_engine *engine, bool urgent)
     bool tried = false;
     for (int i = 0; i < WF_HOT_COUNT; i++) {
         struct wf_hot *hot = &engine->hot.entries[i];
-        struct wf_slot *slot = wf_interest_of(&engine->interest, hot->fd);
+        struct wf_fd_slot *slot = wf_interest_of(&engine->interest, hot->fd);
         struct wf_op *op = slot ? slot->reader : NULL;
         if (op)
             hot->urgent = op->urgent;
@@ -350,7 +350,7 @@ static void look(struct epoll_engine *engine, int64_t timeout_ns)
 {
     for (int i = 0; i < WF_HOT_COUNT; i++) {
         struct wf_hot *hot = &engine->hot.entries[i];
-        struct wf_slot *slot = wf_interest_of(&engine->interest, hot->fd);
+        struct wf_fd_slot *slot = wf_interest_of(&engine->interest, hot->fd);
         if (timeout_ns != 0)
             unmute(engine, hot);
         else if (slot && slot->muted)

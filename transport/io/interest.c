@@ -21,7 +21,7 @@ static int grow(struct wf_interest *set, int fd)
     if (fd < set->slot_count)
         return 0;
     int count = fd + 1 > 2 * set->slot_count ? fd + 16 : 2 * set->slot_count;
-    struct wf_slot *slots = realloc(set->slots, (size_t)count * sizeof(*slots));
+    struct wf_fd_slot *slots = realloc(set->slots, (size_t)count * sizeof(*slots));
     if (!slots)
         return -ENOMEM;
     memset(slots + set->slot_count, 0, (size_t)(count - set->slot_count) * sizeof(*slots));
@@ -40,7 +40,7 @@ int wf_interest_attach(struct wf_interest *set, int fd)
 {
     if (fd < 0)
         return -EBADF;
-    const struct wf_slot *before = wf_interest_of(set, fd);
+    const struct wf_fd_slot *before = wf_interest_of(set, fd);
     if (before && before->muted)
         return -EEXIST; /* the kernel says it of others */
     int rc = grow(set, fd);
@@ -49,26 +49,26 @@ int wf_interest_attach(struct wf_interest *set, int fd)
     if (rc)
         return rc;
     /* Not known to be ready, but worth the first try. */
-    set->slots[fd] = (struct wf_slot){.attached = true, .can_read = true, .can_write = true};
+    set->slots[fd] = (struct wf_fd_slot){.attached = true, .can_read = true, .can_write = true};
     set->attached += 1;
     return 0;
 }
 
 void wf_interest_detach(struct wf_interest *set, int fd)
 {
-    struct wf_slot *slot = wf_interest_of(set, fd);
+    struct wf_fd_slot *slot = wf_interest_of(set, fd);
     if (!slot)
         return;
     assert(!slot->reader && !slot->writer && "no operation is posted");
     if (!slot->muted)
         (void)tell_kernel(set, EPOLL_CTL_DEL, fd, 0);
-    *slot = (struct wf_slot){0};
+    *slot = (struct wf_fd_slot){0};
     set->attached -= 1;
 }
 
 int wf_interest_add(struct wf_interest *set, int fd, uint32_t events)
 {
-    struct wf_slot *slot = wf_interest_of(set, fd);
+    struct wf_fd_slot *slot = wf_interest_of(set, fd);
     if (!slot->muted && (slot->interest & events) == events)
         return 0;
     int rc = tell_kernel(set, slot->muted ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, slot->interest | events);
@@ -81,7 +81,7 @@ int wf_interest_add(struct wf_interest *set, int fd, uint32_t events)
 
 void wf_interest_mute(struct wf_interest *set, int fd)
 {
-    struct wf_slot *slot = wf_interest_of(set, fd);
+    struct wf_fd_slot *slot = wf_interest_of(set, fd);
     if (!slot->muted && tell_kernel(set, EPOLL_CTL_DEL, fd, 0) == 0)
         slot->muted = true;
 }

@@ -16,7 +16,7 @@
 
 struct wf_op;
 
-struct wf_slot {
+struct wf_fd_slot {
     struct wf_op *reader, *writer; /* the unfinished operation of that direction */
     uint32_t interest;             /* events registered, besides the errors that are always reported */
     bool attached;
@@ -27,8 +27,8 @@ struct wf_slot {
 
 /* Owner: the thread that drives the engine. */
 struct wf_interest {
-    int epoll_fd;          /* the user's */
-    struct wf_slot *slots; /* by descriptor */
+    int epoll_fd;             /* the user's */
+    struct wf_fd_slot *slots; /* by descriptor */
     int slot_count;
     int attached; /* descriptors */
 };
@@ -37,7 +37,7 @@ void wf_interest_init(struct wf_interest *set, int epoll_fd);
 void wf_interest_fini(struct wf_interest *set);
 
 /* What is known of `fd`; NULL: it is not attached. Good until the next attach. */
-static inline struct wf_slot *wf_interest_of(const struct wf_interest *set, int fd)
+static inline struct wf_fd_slot *wf_interest_of(const struct wf_interest *set, int fd)
 {
     return fd >= 0 && fd < set->slot_count && set->slots[fd].attached ? &set->slots[fd] : NULL;
 }
