@@ -119,7 +119,7 @@ static int post_send(struct posting *posting)
     struct weft_request *request = posting->request = prepare(posting, WF_REQUEST_SEND);
     if (!request)
         return -EAGAIN;
-    struct wf_outbound *outbound = wf_outbound_of(posting->connection, request);
+    struct wf_outbound *outbound = wf_outbound_begin(posting->connection, request);
     if (!outbound) {
         request->registration = NULL;
         wf_request_drop(request);
@@ -188,7 +188,7 @@ void wf_message_posted(struct wf_session *session, int result, const struct wf_m
     struct weft_context *context = session->context;
     if (result < 0 && memory->turn)
         wf_turn_drop(memory->turn, session);
-    if (copied && !wf_session_has_idle_express(session)) {
+    if (copied && (!wf_list_empty(&copied->connection->pending) || !wf_session_has_idle_express(session))) {
         wf_outbound_queue(copied);
         copied = NULL;
     }

@@ -152,7 +152,7 @@ void wf_outbound_check(struct wf_outbound *outbound)
         wf_outbound_destroy(outbound);
 }
 
-struct wf_outbound *wf_outbound_of(struct weft_connection *connection, struct weft_request *request)
+struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct weft_request *request)
 {
     struct wf_session *session = connection->session;
     struct wf_outbound *outbound = wf_outbound_create(connection, WF_OUTBOUND_MESSAGE, request->length);

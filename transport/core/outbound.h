@@ -94,8 +94,8 @@ struct wf_outbound {
 /* --- all with the session's lock held --- */
 
 /* The message of `request`, in no queue. When it is small and there is a slot it is a copy, which needs its memory no
- * more, and the request has completed. NULL: memory. */
-struct wf_outbound *wf_outbound_of(struct weft_connection *connection, struct weft_request *request);
+ * more: then the request completes here. NULL: memory. */
+struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct weft_request *request);
 
 /* A fresh one, in no queue. NULL: memory. */
 struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum wf_outbound_kind kind, uint64_t total);
@@ -121,8 +121,8 @@ struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_
 struct wf_outbound *wf_outbound_pull_bulk(struct wf_channel *channel, struct wf_frame *frame);
 struct wf_outbound *wf_outbound_pull_express(struct wf_channel *channel, struct wf_frame *frame, bool *bare);
 
-/* The whole of a copied message that is in no queue, at once: no other of its connection waits, nor has it to wait for
- * the peer. False: it has to be queued, and nothing has changed. */
+/* The whole of a copied message that is in no queue, and never gets an `order`, at once: no other of its connection
+ * waits, nor has it to wait for the peer. False: it has to be queued, and nothing has changed. */
 bool wf_outbound_pull_copied(struct wf_outbound *outbound, struct wf_frame *frame);
 
 /* As much of [offset, offset + length) as the entries left in the channel's operation can refer to. */

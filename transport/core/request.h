@@ -86,7 +86,7 @@ void wf_request_note_mishap(struct weft_request *request, const struct wf_transi
 /* Gives back a request that nobody has seen yet. */
 void wf_request_drop(struct weft_request *request);
 
-/* Its length is known. */
+/* Once, when its length is known: counts it in context.large_out until it completes, if it is large. */
 void wf_request_count_large(struct weft_request *request);
 
 /* Starts its deadline; `timeout_ms` <= 0 means none. */

@@ -244,6 +244,8 @@ void wf_session_kick_all(struct wf_session *session, struct wf_worker *self); /*
 /* Starts an orderly close: requests end in -ESHUTDOWN, BYE follows once everything is acknowledged. */
 void wf_session_start_close(struct wf_session *session);
 
+/* Is a send half of that kind idle? Then it can take a message at once, for all that can be seen without the token. */
+bool wf_session_has_idle_express(const struct wf_session *session);
 /* Is there anything of the session's that an idle send half could take? What is a channel's own has been kicked for. */
 bool wf_session_has_work(const struct wf_session *session);
 
@@ -267,8 +269,6 @@ int64_t wf_session_tick(struct wf_session *session, int64_t now_ns);
 /* Everything the session has for this worker: starts, sends, redirects, lets go. Takes the lock itself. */
 void wf_session_pump(struct wf_session *session, struct wf_worker *worker);
 
-/* Could one take a message at once? */
-bool wf_session_has_idle_express(const struct wf_session *session);
 /* After posting: sends from the caller's own thread if the worker is free, else leaves a notice. No lock held. */
 void wf_session_push(struct wf_session *session);
 

@@ -16,6 +16,7 @@
 #define PARK_MIN_NS (200 * WF_NS_PER_US)
 #define PARK_MAX_NS (1 * WF_NS_PER_MS)
 #define PARK_NEAR_NS (4 * WF_NS_PER_MS)  /* while callers do not stop driving, and nothing large is under way */
+#define NEAR_RESTS 64                    /* after so many rests without anything large */
 #define NEAR_TURN_NS (20 * WF_NS_PER_US) /* they take a turn at least as often */
 #define REST_NS (1 * WF_NS_PER_S)
 #define COPIES_NS (20 * WF_NS_PER_US) /* the longest rest while copies of a device are under way: they ring no bell */
@@ -255,12 +256,14 @@ static void park(struct wf_worker *worker, int64_t rest_ns)
     struct timespec rest = {.tv_sec = 0, .tv_nsec = rest_ns};
     if (!atomic_load(&worker->stopping))
         syscall(SYS_futex, &worker->park, FUTEX_WAIT_PRIVATE, WF_PARK_REST, &rest, NULL, 0);
+    atomic_store(&worker->rests_long, false);
 }
 
-/* How long to rest after a rest of `last_ns` in which callers took so many turns. */
-static int64_t next_rest(int64_t last_ns, uint32_t turns)
+/* How long to rest after a rest of `last_ns` in which callers took so many turns, and `calm` rests without anything
+ * large. */
+static int64_t next_rest(int64_t last_ns, uint32_t turns, int calm)
 {
-    int64_t longest = turns >= last_ns / NEAR_TURN_NS ? PARK_NEAR_NS : PARK_MAX_NS;
+    int64_t longest = calm >= NEAR_RESTS && turns >= last_ns / NEAR_TURN_NS ? PARK_NEAR_NS : PARK_MAX_NS;
     return last_ns * 2 < longest ? last_ns * 2 : longest;
 }
 
@@ -295,17 +298,19 @@ static void run_shared(struct wf_worker *worker)
 {
     uint32_t seen = atomic_load(&worker->caller_turns);
     int64_t rest = PARK_MIN_NS;
+    int calm = 0;
     while (!atomic_load(&worker->stopping)) {
-        uint32_t turns = atomic_load(&worker->caller_turns);
-        bool recalled = atomic_exchange(&worker->park, WF_PARK_REST) == WF_PARK_END;
-        bool callers = (atomic_exchange(&worker->wanted, 0) != 0 || turns != seen) && !recalled;
+        uint32_t turns = atomic_load(&worker->caller_turns), told = atomic_exchange(&worker->park, WF_PARK_REST);
+        bool large = told == WF_PARK_LESS || atomic_load(&worker->context->large_out) > 0;
+        bool callers = (atomic_exchange(&worker->wanted, 0) != 0 || turns != seen) && told != WF_PARK_END;
+        calm = large ? 0 : calm < NEAR_RESTS ? calm + 1 : calm;
         seen = turns;
         if (!callers && take_token(worker, WF_TOKEN_THREAD)) {
             rest = PARK_MIN_NS;
             drive_until_wanted(worker);
         }
         park(worker, rest);
-        rest = next_rest(rest, atomic_load(&worker->caller_turns) - seen);
+        rest = next_rest(rest, atomic_load(&worker->caller_turns) - seen, calm);
     }
 }
 

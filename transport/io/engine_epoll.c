@@ -81,6 +81,9 @@ static void finish(struct epoll_engine *engine, struct wf_fd_slot *slot, struct 
 /* Has the kernel tell of these events of an unfinished operation's descriptor, or ends the operation. */
 static void add_interest(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
+    struct wf_hot *hot = slot->muted ? wf_hot_find(&engine->hot, op->fd) : NULL;
+    if (hot)
+        hot->hits = 0;
     int rc = wf_interest_add(&engine->interest, op->fd, wf_op_reads(op) ? READ_EVENTS : EPOLLOUT);
     if (!rc)
         return;
@@ -316,6 +319,7 @@ static bool try_hot(struct epoll_engine *engine, bool urgent)
             continue;
         }
         tried = true;
+        wf_link_remove(&op->link); /* its turn in this round, if it has one, is now */
         run(engine, slot, op);
         if (!op->finished)
             cool(engine, hot);
@@ -333,16 +337,17 @@ static bool look_at_hot(struct epoll_engine *engine)
  * small ones get a turn, and what they brought does not wait for the next large one. */
 static void run_round(struct epoll_engine *engine)
 {
-    struct wf_link *last = engine->runnable.head.prev;
-    struct wf_link *link;
-    bool more = !wf_list_empty(&engine->runnable);
-    while (more && (link = wf_list_pop_front(&engine->runnable))) {
-        more = link != last;
+    struct wf_link end, *link; /* of this round: behind it are those of the next */
+    wf_list_push_back(&engine->runnable, &end);
+    while ((link = wf_list_pop_front(&engine->runnable)) != &end) {
         struct wf_op *op = WF_CONTAINER(link, struct wf_op, link);
         bool large = is_large(op);
         run(engine, wf_interest_of(&engine->interest, op->fd), op);
-        more = more && !(large && try_hot(engine, true) && !wf_list_empty(&engine->finished));
+        bool more = wf_list_first(&engine->runnable) != &end;
+        if (more && large && try_hot(engine, true) && !wf_list_empty(&engine->finished))
+            break;
     }
+    wf_link_remove(&end);
 }
 
 /* Asks the kernel for events. Of muted descriptors it knows none: they are read, or before sleep muted no more. */

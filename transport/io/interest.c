@@ -82,6 +82,7 @@ int wf_interest_add(struct wf_interest *set, int fd, uint32_t events)
 void wf_interest_mute(struct wf_interest *set, int fd)
 {
     struct wf_fd_slot *slot = wf_interest_of(set, fd);
+    assert((slot->interest & EPOLLIN) && "it is told again of what it was told before");
     if (!slot->muted && tell_kernel(set, EPOLL_CTL_DEL, fd, 0) == 0)
         slot->muted = true;
 }

@@ -1,0 +1,93 @@
+/* test_small.c: small messages posted one at a time, each when the one before it has left, for receives that come late:
+ * whichever limit they reach, they are whole and in order. */
+#include "loop_support.h"
+
+#include <stdlib.h>
+
+#define TAG 5
+#define TAG_OF_NOBODY 6
+#define LOOKS 8 /* of the sender's, between two messages */
+
+static struct loop_pair pair;
+#define LEFT (pair.node[0].connection)
+#define RIGHT (pair.node[1].connection)
+
+/* The sender alone goes on; in the simulated world nothing else does. */
+static void drive_left(struct weft_request *never)
+{
+    for (int i = 0; i < LOOKS; i++)
+        LOOP_CHECK(weft_test(never, NULL) == 0, "a message that nobody has sent has come");
+}
+
+static void one_by_one(const char *settings, const size_t *sizes, size_t kinds, size_t count)
+{
+    struct loop_message *message = calloc(count, sizeof(*message));
+    unsigned char unused[8];
+
+    loop_note("%zu messages, the first of %zu bytes: %s", count, sizes[0], settings);
+    LOOP_CHECK(message, "no memory");
+    loop_pair_create(&pair, settings, NULL, 2);
+    struct weft_request *never = loop_recv(LEFT, unused, sizeof(unused), TAG_OF_NOBODY);
+    for (size_t i = 0; i < count; i++) {
+        loop_message_create(&message[i], sizes[i % kinds], i + 1);
+        message[i].send = loop_send(LEFT, message[i].source.data, message[i].source.size, TAG);
+        drive_left(never);
+    }
+    for (size_t i = 0; i < count; i++)
+        message[i].recv = loop_recv(RIGHT, message[i].sink.data, message[i].sink.size, TAG);
+    for (size_t i = 0; i < count; i++) {
+        loop_done(message[i].recv, 0, message[i].sink.size);
+        loop_done(message[i].send, 0, message[i].source.size);
+        loop_message_verify(&message[i]);
+        loop_message_destroy(&message[i]);
+    }
+    for (int side = 0; side < 2; side++)
+        LOOP_CHECK(loop_failures(pair.node[side].peer) == 0, "a channel was lost");
+    weft_cancel(never);
+    (void)loop_end(never);
+    loop_pair_destroy(&pair);
+    free(message);
+}
+
+static void more_than_numbers(void)
+{
+    const size_t sizes[] = {8};
+    one_by_one("introductions=4", sizes, 1, 40);
+    one_by_one("introductions=2 window=1", sizes, 1, 20);
+}
+
+static void more_than_credit(void)
+{
+    const size_t sizes[] = {8192};
+    one_by_one("unexpected=64K", sizes, 1, 40);
+}
+
+static void more_than_a_window(void)
+{
+    const size_t sizes[] = {8};
+    one_by_one("introductions=65536", sizes, 1, 1500);
+}
+
+static void more_than_is_copied(void)
+{
+    const size_t sizes[] = {4096};
+    one_by_one("small_pool=64K", sizes, 1, 60);
+}
+
+static void beside_large_ones(void)
+{
+    const size_t sizes[] = {8, 40000, 0, 1, (1 << 20) + 1, 8192, 8};
+    one_by_one("chunk=64K", sizes, 7, 70);
+    one_by_one("introductions=3 unexpected=128K", sizes, 7, 35);
+    one_by_one("crc=on header_pad=128", sizes, 7, 35);
+}
+
+int main(int argc, char **argv)
+{
+    loop_begin(argc, argv);
+    const struct CMUnitTest tests[] = {
+        LOOP_CASE(more_than_numbers, 20),   LOOP_CASE(more_than_credit, 20),  LOOP_CASE(more_than_a_window, 60),
+        LOOP_CASE(more_than_is_copied, 20), LOOP_CASE(beside_large_ones, 60),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
