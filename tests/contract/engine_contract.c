@@ -66,6 +66,7 @@ enum { CASES = sizeof(cases) / sizeof(*cases) };
 
 static const struct implementation implementations[] = {
     {.name = "epoll", .ops = &wf_engine_epoll, .seed = 1},
+    {.name = "epoll reading ahead", .ops = &wf_engine_epoll, .read_ahead = WF_READ_AHEAD_ON, .seed = 1},
     {.name = "uring", .ops = &wf_engine_uring, .seed = 1},
     {.name = "uring pinned", .ops = &wf_engine_uring, .pinned = true, .seed = 1},
     {.name = "uring zero-copy", .ops = &wf_engine_uring, .zero_copy = 4096, .seed = 1},

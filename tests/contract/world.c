@@ -67,8 +67,11 @@ void world_open(struct world *world, const struct implementation *of, int engine
         inject_faults(world);
     if (of->keyed)
         encrypt(world);
-    struct wf_engine_limits limits = {
-        .call_bytes = call_bytes, .pinned = of->pinned, .zero_copy = of->zero_copy, .set_up = of->set_up};
+    struct wf_engine_limits limits = {.call_bytes = call_bytes,
+                                      .pinned = of->pinned,
+                                      .zero_copy = of->zero_copy,
+                                      .read_ahead = of->read_ahead,
+                                      .set_up = of->set_up};
     for (; world->engine_count < engines; world->engine_count++) {
         struct wf_status status = {0};
         if (world->ops->open(world->host, &limits, &world->engines[world->engine_count], &status))

@@ -30,7 +30,8 @@ struct implementation {
     bool simulated;
     bool pinned;        /* see struct wf_engine_limits */
     uint32_t zero_copy; /* the same */
-    bool set_up;        /* the same */
+    enum wf_read_ahead_when read_ahead;
+    bool set_up; /* the same */
     uint64_t seed;
     const char *fault;            /* NULL; or it is the engine that injects these faults around `ops` */
     const struct wf_clock *clock; /* of the faults; NULL: the system's, or the simulator's */

@@ -62,7 +62,7 @@ static void more_than_credit(void)
     one_by_one("unexpected=64K", sizes, 1, 40);
 }
 
-static void more_than_a_window(void)
+static void many(void)
 {
     const size_t sizes[] = {8};
     one_by_one("introductions=65536", sizes, 1, 1500);
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(more_than_numbers, 20),   LOOP_CASE(more_than_credit, 20),  LOOP_CASE(more_than_a_window, 60),
+        LOOP_CASE(more_than_numbers, 20),   LOOP_CASE(more_than_credit, 20),  LOOP_CASE(many, 60),
         LOOP_CASE(more_than_is_copied, 20), LOOP_CASE(beside_large_ones, 60),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,12 +102,11 @@ struct weft_context {
     struct wf_log_limit unknown_log;
 
     _Atomic uint64_t requests_out; /* requests not yet tested to their end */
-    _Atomic uint64_t
-        large_out; /* operations under way here that are larger than `eager`; receives by what they may bring */
-    pthread_mutex_t wait_lock; /* what follows, and every request's `waiter` */
-    struct wf_list waiters;    /* threads asleep until a completion or a free drive token */
-    struct wf_list poked;      /* of these, the ones whose request has ended and who are still to be woken */
-    struct wf_list signals;    /* queues whose descriptor is to be brought up to date */
+    _Atomic uint64_t large_out;    /* operations of more than `eager` under way; receives by what they may bring */
+    pthread_mutex_t wait_lock;     /* what follows, and every request's `waiter` */
+    struct wf_list waiters;        /* threads asleep until a completion or a free drive token */
+    struct wf_list poked;          /* of these, the ones whose request has ended and who are still to be woken */
+    struct wf_list signals;        /* queues whose descriptor is to be brought up to date */
     _Atomic int waiter_count;
     struct wf_spin caller_spin; /* of callers who wait for workers */
 };

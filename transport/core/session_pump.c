@@ -35,13 +35,16 @@ bool wf_session_has_work(const struct wf_session *session)
     return false;
 }
 
+static bool is_idle_express(const struct wf_channel *channel)
+{
+    return channel && channel->kind == WF_CHANNEL_EXPRESS && channel->up && channel->tx.idle;
+}
+
 bool wf_session_has_idle_express(const struct wf_session *session)
 {
-    for (int i = 0; i < session->channel_count; i++) {
-        const struct wf_channel *channel = session->channels[i];
-        if (channel && channel->kind == WF_CHANNEL_EXPRESS && channel->up && channel->tx.idle)
+    for (int i = 0; i < session->channel_count; i++)
+        if (is_idle_express(session->channels[i]))
             return true;
-    }
     return false;
 }
 
@@ -182,8 +185,7 @@ static struct wf_channel *taker(const struct wf_session *session)
         return NULL;
     for (int i = 0; i < session->channel_count; i++) {
         struct wf_channel *channel = session->channels[i];
-        if (channel && channel->kind == WF_CHANNEL_EXPRESS && channel->up && channel->tx.idle && channel->tx.started &&
-            !channel->tx.op.posted && channel->rx.started)
+        if (is_idle_express(channel) && channel->tx.started && !channel->tx.op.posted && channel->rx.started)
             return channel;
     }
     return NULL;

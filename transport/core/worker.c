@@ -16,7 +16,7 @@
 #define PARK_MIN_NS (200 * WF_NS_PER_US)
 #define PARK_MAX_NS (1 * WF_NS_PER_MS)
 #define PARK_NEAR_NS (4 * WF_NS_PER_MS)  /* while callers do not stop driving, and nothing large is under way */
-#define NEAR_RESTS 64                    /* after so many rests without anything large */
+#define NEAR_RESTS 16                    /* after so many rests without anything large */
 #define NEAR_TURN_NS (20 * WF_NS_PER_US) /* they take a turn at least as often */
 #define REST_NS (1 * WF_NS_PER_S)
 #define COPIES_NS (20 * WF_NS_PER_US) /* the longest rest while copies of a device are under way: they ring no bell */

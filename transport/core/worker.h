@@ -26,6 +26,7 @@ struct wf_worker;
 
 enum wf_token { WF_TOKEN_FREE = 0, WF_TOKEN_CALLER = 1, WF_TOKEN_THREAD = 2 };
 
+/* What the parked thread is told: nothing; to take the token at once; to rest less. */
 enum wf_park { WF_PARK_REST = 0, WF_PARK_END = 1, WF_PARK_LESS = 2 };
 
 /* A notice "session S has something for worker W"; one for each such pair, in the session. */

@@ -36,7 +36,7 @@
 #define READ_EVENTS (EPOLLIN | EPOLLRDHUP)
 #define WAKE_KEY (-1)               /* the eventfd's key; all other keys are descriptors */
 #define LARGE_BYTES (64 * 1024)     /* a call that may move so much takes its time */
-#define HOT_CALL_BYTES (128 * 1024) /* the most in one call while a descriptor is hot */
+#define HOT_CALL_BYTES (128 * 1024) /* the most in one call while something urgent is hot */
 #define HOT_TRIES 15                /* calls of poll that only try the hot ones, before one that asks for all */
 
 /* Owner: the thread that drives the engine; the bell is shared with those who call wake. */
@@ -110,9 +110,9 @@ static void unmute(struct epoll_engine *engine, struct wf_hot *hot)
 
 static void make_hot(struct epoll_engine *engine, struct wf_fd_slot *slot, const struct wf_op *op)
 {
-    struct wf_hot *hot = may_be_hot(engine, op) ? wf_hot_entry(&engine->hot, op->fd, op->urgent) : NULL;
-    if (!hot)
+    if (!may_be_hot(engine, op))
         return;
+    struct wf_hot *hot = wf_hot_entry(&engine->hot, op->fd);
     if (hot->fd != op->fd)
         unmute(engine, hot);
     hot = wf_hot_hit(&engine->hot, hot, op->fd, op->urgent);

@@ -52,17 +52,13 @@ static inline bool wf_hot_expects_urgent(const struct wf_hot_set *set)
     return false;
 }
 
-/* The entry of `fd`, else one for it: that of none, or the oldest, but urgent ones give way to nothing less. Or NULL.
- */
-static inline struct wf_hot *wf_hot_entry(struct wf_hot_set *set, int fd, bool urgent)
+/* The entry of `fd`, else one for it: that of none, or the oldest. */
+static inline struct wf_hot *wf_hot_entry(struct wf_hot_set *set, int fd)
 {
     struct wf_hot *entry = wf_hot_find(set, fd);
     if (!entry)
         entry = wf_hot_find(set, -1);
-    for (int i = WF_HOT_COUNT - 1; i >= 0 && !entry; i--)
-        if (!set->entries[i].urgent || urgent)
-            entry = &set->entries[i];
-    return entry;
+    return entry ? entry : &set->entries[WF_HOT_COUNT - 1];
 }
 
 /* `fd`, which had something, has the entry from now on. Returns it: it is the latest. */
