@@ -8,13 +8,22 @@
 #include "base/config.h"
 #include "calibrate.h"
 
-#define FAILURES_MAX 2 /* in a row, at the start, after which a variant is given up */
-#define TRIAL_ROUNDS 3 /* so many each variant gets, */
-#define HOPELESS 0.75  /* and no more if it never came so near to the best of its tool in the same round */
+#define FAILURES_MAX 2    /* in a row, at the start, after which a variant is given up */
+#define TRIALS_AT_FIRST 3 /* so many each variant gets, */
+#define HOPELESS 0.75     /* and no more if it never came so near to the best of its tool in the same one */
 
 static const struct peer_reading nothing = {-1, -1, -1, -1, -1, -1};
 
 /* ------------------------------------------------------------------------------------------- before the rounds */
+
+static struct peer_reading *no_readings(int count)
+{
+    struct peer_reading *readings = calloc((size_t)count, sizeof(*readings));
+
+    for (int i = 0; readings && i < count; i++)
+        readings[i] = nothing;
+    return readings;
+}
 
 static int make_variants(const struct peers_plan *plan, struct peers_row *row, int count, struct wf_status *status)
 {
@@ -23,11 +32,11 @@ static int make_variants(const struct peers_plan *plan, struct peers_row *row, i
         return wf_fail(status, -ENOMEM, "no memory for the results");
     row->variant_count = count;
     for (int i = 0; i < count; i++) {
-        row->variants[i].rounds = calloc((size_t)plan->rounds, sizeof(*row->variants[i].rounds));
-        if (!row->variants[i].rounds)
+        struct peers_variant *variant = &row->variants[i];
+        variant->trials = no_readings(PEERS_TRIALS_MAX);
+        variant->rounds = no_readings(plan->rounds);
+        if (!variant->trials || !variant->rounds)
             return wf_fail(status, -ENOMEM, "no memory for the results");
-        for (int round = 0; round < plan->rounds; round++)
-            row->variants[i].rounds[round] = nothing;
     }
     return 0;
 }
@@ -78,37 +87,65 @@ static int prepare_block(const struct peers_plan *plan, struct peers_block *bloc
 
 /* ------------------------------------------------------------------------------------------- a round */
 
-/* What the rounds of a block run: each variant of each row. */
+/* What a round runs: a variant of a row. */
 struct turn {
     struct peers_row *row;
     int variant;
 };
 
-static int collect_turns(const struct peers_plan *plan, struct peers_block *block, struct turn *turns)
-{
-    int count = 0;
+/* The trials of a block, or its rounds. */
+struct series {
+    const struct peers_plan *plan;
+    struct peers_block *block;
+    bool trials;
+    int done, total; /* runs of all blocks, for who watches */
+    struct turn turns[PEERS_TOOLS_MAX * PEERS_VARIANTS_MAX];
+    int count;
+};
 
-    for (int i = 0; i < plan->tool_count; i++)
-        for (int v = 0; v < block->rows[i].variant_count; v++)
-            turns[count++] = (struct turn){&block->rows[i], v};
-    return count;
+/* Whether the variants of a tool are so many that the best are to be found first. */
+static bool has_trials(const struct peers_row *row)
+{
+    return row->variant_count > PEERS_FINALISTS;
 }
 
-static int take_turn(const struct peers_plan *plan, const struct peers_block *block, const struct turn *turn, int round,
-                     struct wf_status *status)
+static int trials_of(const struct peers_plan *plan)
 {
+    return plan->rounds < PEERS_TRIALS_MAX ? plan->rounds : PEERS_TRIALS_MAX;
+}
+
+static void collect_turns(struct series *series)
+{
+    series->count = 0;
+    for (int i = 0; i < series->plan->tool_count; i++) {
+        struct peers_row *row = &series->block->rows[i];
+        for (int v = 0; v < row->variant_count; v++)
+            if (!row->variants[v].given_up && (!series->trials || has_trials(row)))
+                series->turns[series->count++] = (struct turn){row, v};
+    }
+}
+
+static struct peer_reading *reading_of(const struct series *series, const struct peers_variant *variant)
+{
+    return series->trials ? &variant->trials[series->block->trials_done] : &variant->rounds[series->block->rounds_done];
+}
+
+static int take_turn(const struct series *series, const struct turn *turn, struct wf_status *status)
+{
+    const struct peers_plan *plan = series->plan;
     struct peers_row *row = turn->row;
     struct peers_variant *variant = &row->variants[turn->variant];
+    struct peer_reading *reading = reading_of(series, variant);
     struct wf_status why = {0}, stopped = {0};
     int rc;
 
     if (variant->given_up)
         return 0;
     variant->runs++;
-    rc = peers_run_once(plan, block, row->tool, turn->variant, &variant->commands, &variant->rounds[round], &why);
+    rc = peers_run_once(plan, series->block, row->tool, turn->variant, &variant->commands, reading, &why);
     if (rc == 0)
         return 0;
-    variant->rounds[round] = nothing;
+    *reading = nothing;
     /* Whatever a program that was stopped said, the stop is the reason. */
     if (plan->stop && plan->stop(plan->context, &stopped) != 0) {
         *status = stopped;
@@ -116,21 +153,38 @@ static int take_turn(const struct peers_plan *plan, const struct peers_block *bl
     }
     snprintf(row->error, sizeof(row->error), "%s", why.text);
     variant->failures++;
-    variant->given_up = variant->failures == round + 1 && variant->failures >= FAILURES_MAX;
+    variant->given_up = variant->failures == variant->runs && variant->failures >= FAILURES_MAX;
     return 0;
 }
 
-static void tell(const struct peers_plan *plan, const struct peers_block *block, const struct turn *turn, int done,
-                 int total)
+static void tell(const struct series *series, const struct turn *turn)
 {
+    const struct peers_plan *plan = series->plan;
+    const struct peer_case *asked = &series->block->asked;
     char size[32], doing[128];
 
     if (!plan->progress)
         return;
-    snprintf(doing, sizeof(doing), "%s %s: %s", peers_metric_name(block->asked.metric),
-             wf_format_size(block->asked.size, size, sizeof(size)), turn->row->tool->name);
-    plan->progress(plan->context, done, total, doing);
+    snprintf(doing, sizeof(doing), "%s %s: %s%s", peers_metric_name(asked->metric),
+             wf_format_size(asked->size, size, sizeof(size)), turn->row->tool->name, series->trials ? " (trial)" : "");
+    plan->progress(plan->context, series->done, series->total, doing);
 }
+
+/* Every variant once; the first is another one than in the round before. */
+static int run_round(struct series *series, int round, struct wf_status *status)
+{
+    int rc = 0;
+
+    for (int i = 0; rc == 0 && i < series->count; i++) {
+        const struct turn *turn = &series->turns[(i + round) % series->count];
+        tell(series, turn);
+        rc = take_turn(series, turn, status);
+        series->done++;
+    }
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- trials */
 
 /* How near `mine` comes to `best`, which is 1; more where it is better. */
 static double nearness(const struct peers_block *block, const struct peer_reading *mine,
@@ -146,37 +200,93 @@ static double nearness(const struct peers_block *block, const struct peer_readin
 /* Ways to call a tool that have no chance would take most of the time. */
 static void give_up_hopeless(const struct peers_block *block, struct peers_row *row)
 {
-    int best = peers_best_variant(block, row);
+    int best = peers_best_in_trials(block, row);
 
     for (int v = 0; v < row->variant_count && best >= 0; v++) {
         struct peers_variant *variant = &row->variants[v];
         bool hopeless = true;
-        for (int round = 0; round < block->rounds_done; round++)
-            if (nearness(block, &variant->rounds[round], &row->variants[best].rounds[round]) >= HOPELESS)
+        for (int trial = 0; trial < block->trials_done; trial++)
+            if (nearness(block, &variant->trials[trial], &row->variants[best].trials[trial]) >= HOPELESS)
                 hopeless = false;
         variant->given_up = variant->given_up || hopeless;
     }
 }
 
-static int run_rounds(const struct peers_plan *plan, struct peers_block *block, int index, struct wf_status *status)
+/* Leaves the best of the trials. */
+static void choose_finalists(const struct peers_block *block, struct peers_row *row)
 {
-    struct turn turns[PEERS_TOOLS_MAX * PEERS_VARIANTS_MAX];
-    int count = collect_turns(plan, block, turns), rc = 0;
+    int chosen[PEERS_FINALISTS], count = 0, best;
 
-    for (int round = 0; round < plan->rounds; round++) {
-        for (int i = 0; i < count; i++) {
-            const struct turn *turn = &turns[(i + round) % count];
-            tell(plan, block, turn, (index * plan->rounds + round) * count + i,
-                 plan->case_count * plan->rounds * count);
-            rc = take_turn(plan, block, turn, round, status);
-            if (rc)
-                return rc;
-        }
-        block->rounds_done = round + 1;
-        for (int i = 0; round + 1 == TRIAL_ROUNDS && i < plan->tool_count; i++)
-            give_up_hopeless(block, &block->rows[i]);
+    while (count < PEERS_FINALISTS && (best = peers_best_in_trials(block, row)) >= 0) {
+        row->variants[best].given_up = true; /* for the search of the next one */
+        chosen[count++] = best;
     }
-    return 0;
+    for (int v = 0; v < row->variant_count; v++)
+        row->variants[v].given_up = true;
+    while (count > 0)
+        row->variants[chosen[--count]].given_up = false;
+}
+
+static int run_trials(struct series *series, struct wf_status *status)
+{
+    const struct peers_plan *plan = series->plan;
+    struct peers_block *block = series->block;
+    int rc = 0;
+
+    series->trials = true;
+    collect_turns(series);
+    while (rc == 0 && series->count > 0 && block->trials_done < trials_of(plan)) {
+        rc = run_round(series, block->trials_done, status);
+        block->trials_done += rc == 0;
+        for (int i = 0; rc == 0 && block->trials_done == TRIALS_AT_FIRST && i < plan->tool_count; i++)
+            if (has_trials(&block->rows[i]))
+                give_up_hopeless(block, &block->rows[i]);
+    }
+    for (int i = 0; rc == 0 && i < plan->tool_count; i++)
+        if (has_trials(&block->rows[i]))
+            choose_finalists(block, &block->rows[i]);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- rounds */
+
+/* Runs that the trials, or the rounds, of a block take at most. */
+static int runs_of(const struct peers_plan *plan, const struct peers_block *block, bool trials)
+{
+    int runs = 0;
+
+    for (int i = 0; i < plan->tool_count; i++) {
+        const struct peers_row *row = &block->rows[i];
+        if (!trials)
+            runs += plan->rounds * (has_trials(row) ? PEERS_FINALISTS : row->variant_count);
+        else if (has_trials(row))
+            runs += trials_of(plan) * row->variant_count;
+    }
+    return runs;
+}
+
+static int run_rounds(struct series *series, struct wf_status *status)
+{
+    struct peers_block *block = series->block;
+    int rc = 0;
+
+    series->trials = false;
+    collect_turns(series);
+    while (rc == 0 && block->rounds_done < series->plan->rounds) {
+        rc = run_round(series, block->rounds_done, status);
+        block->rounds_done += rc == 0;
+    }
+    return rc;
+}
+
+static int run_block(const struct peers_plan *plan, struct peers_block *block, int index, struct wf_status *status)
+{
+    int trials = runs_of(plan, block, true), runs = trials + runs_of(plan, block, false), rc;
+    struct series series = {.plan = plan, .block = block, .done = index * runs, .total = plan->case_count * runs};
+
+    rc = run_trials(&series, status);
+    series.done = index * runs + trials; /* also where some were given up */
+    return rc ? rc : run_rounds(&series, status);
 }
 
 /* ------------------------------------------------------------------------------------------- all cases */
@@ -198,7 +308,7 @@ int peers_measure(const struct peers_plan *plan, struct peers_result *result, st
         if (rc == 0)
             rc = prepare_block(plan, block, status);
         if (rc == 0)
-            rc = run_rounds(plan, block, i, status);
+            rc = run_block(plan, block, i, status);
         if (rc)
             snprintf(block->error, sizeof(block->error), "%s", status->text);
     }
@@ -211,8 +321,10 @@ void peers_result_fini(struct peers_result *result)
     for (int b = 0; b < result->block_count; b++)
         for (int i = 0; i < PEERS_TOOLS_MAX; i++) {
             struct peers_row *row = &result->blocks[b].rows[i];
-            for (int v = 0; v < row->variant_count; v++)
+            for (int v = 0; v < row->variant_count; v++) {
+                free(row->variants[v].trials);
                 free(row->variants[v].rounds);
+            }
             free(row->variants);
         }
     free(result->blocks);

@@ -1,10 +1,13 @@
 /*
  * peers.h: the comparison: every case on every tool, so that what disturbs the machine disturbs all of them alike.
  *
- *     for each case: messages from a first run of Weft; for each round: every variant of every tool once
+ *     for each case: messages from a first run of Weft;
+ *         for each trial, where a tool has more than two variants: every one of them once;
+ *         for each round: every tool once, with each of its variants, or with the two that were best in the trials
  *
  * The order of a round is that of the round before, moved on by one. A variant that fails twice at the start, or is far
- * from the best of its tool in each of the first three rounds, is not run again.
+ * from the best of its tool in each of the first three trials, is not run again. Only rounds count: the best of many
+ * medians would be the luckiest, and its luck would count as speed.
  */
 #ifndef WF_PEERS_PEERS_H
 #define WF_PEERS_PEERS_H
@@ -21,6 +24,8 @@
 #define PEERS_ROUNDS_MAX 1000
 #define PEERS_VARIANTS_MAX 64 /* of one tool for one case */
 #define PEERS_TOOLS_MAX 8
+#define PEERS_FINALISTS 2  /* variants of a tool in the rounds that count */
+#define PEERS_TRIALS_MAX 5 /* but not more than rounds */
 
 /* --- what is asked --- */
 
@@ -61,9 +66,10 @@ struct peers_plan {
 
 struct peers_variant {
     struct peer_commands commands; /* of its last run: the port may differ from round to round */
+    struct peer_reading *trials;   /* PEERS_TRIALS_MAX of them; owned */
     struct peer_reading *rounds;   /* plan->rounds of them; owned */
-    int runs, failures;
-    bool given_up; /* not run again */
+    int runs, failures;            /* trials and rounds */
+    bool given_up;                 /* not run again */
 };
 
 /* A tool in a case. Owns its variants. */
@@ -81,7 +87,7 @@ struct peers_block {
     double weft_s;   /* that Weft takes for all messages; 0: not known */
     char error[252]; /* it could not be measured at all */
     struct peers_row rows[PEERS_TOOLS_MAX];
-    int rounds_done;
+    int trials_done, rounds_done;
 };
 
 struct peers_result {
@@ -125,8 +131,11 @@ struct peers_summary {
 void peers_sum_up(const struct peers_result *result, const struct peers_block *block, const struct peers_row *row,
                   struct peers_summary *summary);
 
-/* The index of the variant with the best median; -1: none ever worked. */
+/* The index of the variant with the best median of the rounds; -1: none ever worked. */
 int peers_best_variant(const struct peers_block *block, const struct peers_row *row);
+
+/* The same of the trials, among those that are not given up. */
+int peers_best_in_trials(const struct peers_block *block, const struct peers_row *row);
 
 /* --- reports --- */
 

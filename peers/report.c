@@ -138,10 +138,12 @@ static void put_place(FILE *out, const struct peer_place *place, int rounds)
         fprintf(out, "%s %s", i ? "," : "", place->rails[i]);
     if (place->memory)
         fprintf(out, "; memory: %s%s", place->memory, strstr(place->memory, "emulated") ? ": no GPU was measured" : "");
-    fprintf(out,
-            "; nothing is verified\n"
-            "Medians of the rounds. spread: (max - min) / median. weft/tool: median of the rounds' ratios; Weft is\n"
-            "ahead above 1 in bandwidth and rate, below 1 in half round trips. CPU: both sides, per 10^9 bytes.\n");
+    fprintf(
+        out,
+        "; nothing is verified\n"
+        "Of a tool with many ways the two that were best in trials are run in the rounds, and the better one counts.\n"
+        "Medians of the rounds. spread: (max - min) / median. weft/tool: median of the rounds' ratios; Weft is\n"
+        "ahead above 1 in bandwidth and rate, below 1 in half round trips. CPU: both sides, per 10^9 bytes.\n");
 }
 
 /* Of a block that was cut short. */

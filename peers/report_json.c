@@ -29,13 +29,18 @@ static json_t *command_to_json(const struct peer_command *command)
     return json_pack("{s:s, s:o}", "command", peer_command_text(command, text, sizeof(text)), "environment", settings);
 }
 
-static json_t *rounds_to_json(const struct peers_variant *variant, const struct peers_block *block, bool mean)
+static json_t *values_to_json(const struct peer_reading *readings, int count, enum peer_metric metric, bool mean)
 {
     json_t *array = json_array();
 
-    for (int i = 0; i < block->rounds_done; i++)
-        json_array_append_new(array, number_or_null(peers_value(&variant->rounds[i], block->asked.metric, mean)));
+    for (int i = 0; i < count; i++)
+        json_array_append_new(array, number_or_null(peers_value(&readings[i], metric, mean)));
     return array;
+}
+
+static json_t *rounds_to_json(const struct peers_variant *variant, const struct peers_block *block, bool mean)
+{
+    return values_to_json(variant->rounds, block->rounds_done, block->asked.metric, mean);
 }
 
 static json_t *variant_to_json(const struct peers_variant *variant, const struct peers_block *block, bool mean)
@@ -44,11 +49,12 @@ static json_t *variant_to_json(const struct peers_variant *variant, const struct
 
     for (int i = 0; i < block->rounds_done; i++)
         values[i] = peers_value(&variant->rounds[i], block->asked.metric, mean);
-    return json_pack("{s:o, s:o, s:i, s:i, s:b, s:s, s:o, s:o}", "median",
-                     number_or_null(peer_median(values, block->rounds_done)), "rounds",
-                     rounds_to_json(variant, block, mean), "runs", variant->runs, "failures", variant->failures,
-                     "given_up", variant->given_up, "note", variant->commands.note, "server",
-                     command_to_json(&variant->commands.server), "client", command_to_json(&variant->commands.client));
+    return json_pack(
+        "{s:o, s:o, s:o, s:i, s:i, s:b, s:s, s:o, s:o}", "median",
+        number_or_null(peer_median(values, block->rounds_done)), "rounds", rounds_to_json(variant, block, mean),
+        "trials", values_to_json(variant->trials, block->trials_done, block->asked.metric, false), "runs",
+        variant->runs, "failures", variant->failures, "given_up", variant->given_up, "note", variant->commands.note,
+        "server", command_to_json(&variant->commands.server), "client", command_to_json(&variant->commands.client));
 }
 
 static void put_figures(json_t *sample, const struct peers_block *block, const struct peers_row *row,

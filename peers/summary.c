@@ -18,31 +18,53 @@ static int values_of(const struct peers_variant *variant, const struct peers_blo
     return block->rounds_done;
 }
 
-/* A variant that failed more often than not does not win by the rounds that are left of it. */
-static bool better(const struct peer_figures *one, const struct peer_figures *other, const struct peers_block *block)
+static int trials_of(const struct peers_variant *variant, const struct peers_block *block, double *values)
 {
-    bool firm = 2 * one->count >= block->rounds_done, other_firm = 2 * other->count >= block->rounds_done;
+    for (int i = 0; i < block->trials_done; i++)
+        values[i] = peers_value(&variant->trials[i], block->asked.metric, false);
+    return block->trials_done;
+}
+
+/* A variant that failed more often than not does not win by what is left of its `times`. */
+static bool better(const struct peer_figures *one, const struct peer_figures *other, int times, enum peer_metric metric)
+{
+    bool firm = 2 * one->count >= times, other_firm = 2 * other->count >= times;
 
     if (firm != other_firm)
         return firm;
-    return block->asked.metric == PEER_LATENCY ? one->median < other->median : one->median > other->median;
+    return metric == PEER_LATENCY ? one->median < other->median : one->median > other->median;
 }
 
-int peers_best_variant(const struct peers_block *block, const struct peers_row *row)
+/* Of the trials those count that are not given up. */
+static int best_variant(const struct peers_block *block, const struct peers_row *row, bool trials)
 {
     struct peer_figures best = {0};
     int index = -1;
 
     for (int i = 0; i < row->variant_count; i++) {
+        const struct peers_variant *variant = &row->variants[i];
         double values[PEERS_ROUNDS_MAX];
         struct peer_figures figures;
-        peer_summarize(values, values_of(&row->variants[i], block, false, values), &figures);
-        if (figures.count && (index < 0 || better(&figures, &best, block))) {
+        int times = trials ? trials_of(variant, block, values) : values_of(variant, block, false, values);
+        peer_summarize(values, times, &figures);
+        if (!figures.count || (trials && variant->given_up))
+            continue;
+        if (index < 0 || better(&figures, &best, times, block->asked.metric)) {
             best = figures;
             index = i;
         }
     }
     return index;
+}
+
+int peers_best_variant(const struct peers_block *block, const struct peers_row *row)
+{
+    return best_variant(block, row, false);
+}
+
+int peers_best_in_trials(const struct peers_block *block, const struct peers_row *row)
+{
+    return best_variant(block, row, true);
 }
 
 static bool tells_no_median(const struct peers_variant *variant, const struct peers_block *block)

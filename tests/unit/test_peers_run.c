@@ -2,11 +2,8 @@
  * The runner against tools that misbehave: small shell scripts, and this program itself as a server that listens. After
  * each run nothing of it is left, whatever it did.
  */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "peers_fixture.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +18,6 @@
 #include <unistd.h>
 
 #include "peers/listening.h"
-#include "peers/peers.h"
 #include "peers/run.h"
 
 #define LONG_MS 60000 /* no test waits for it */
@@ -486,187 +482,7 @@ static void nothing_outlives_us(void **state)
     close(ends[0]);
 }
 
-/* ------------------------------------------------------------------------------------------- rounds */
-
-static char trace_path[] = "/tmp/weft-peers-test.XXXXXX";
-
-static int two_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
-{
-    (void)asked;
-    (void)place;
-    (void)why;
-    return 2;
-}
-
-static int one_variant(const struct peer_case *asked, const struct peer_place *place, char why[200])
-{
-    two_variants(asked, place, why);
-    return 1;
-}
-
-static int no_variant(const struct peer_case *asked, const struct peer_place *place, char why[200])
-{
-    two_variants(asked, place, why);
-    snprintf(why, 200, "it has no such thing");
-    return 0;
-}
-
-static int echo(const char *name, int index, const char *value, struct peer_commands *out)
-{
-    peer_word(&out->client, "sh");
-    peer_word(&out->client, "-c");
-    return peer_word(&out->client, "echo %s%d >>%s; echo %s", name, index, trace_path, value);
-}
-
-static int weft_commands(const struct peer_case *asked, const struct peer_place *place, int index,
-                         struct peer_commands *out)
-{
-    (void)asked;
-    (void)place;
-    return echo("w", index, "6", out);
-}
-
-static int other_commands(const struct peer_case *asked, const struct peer_place *place, int index,
-                          struct peer_commands *out)
-{
-    (void)asked;
-    (void)place;
-    return echo("o", index, index ? "3" : "nonsense", out);
-}
-
-static int read_value(const struct peer_case *asked, const struct peer_output *server, const struct peer_output *client,
-                      struct peer_reading *out, struct wf_status *status)
-{
-    (void)asked;
-    assert_null(server);
-    if (sscanf(client->text, "%lf", &out->gb_per_s) != 1)
-        return wf_fail(status, -EPROTO, "no number in '%.40s'", client->text);
-    return 0;
-}
-
-static const struct peer_tool weft = {
-    .name = "weft", .program = "sh", .variants = one_variant, .commands = weft_commands, .read = read_value};
-static const struct peer_tool other = {
-    .name = "other", .program = "sh", .variants = two_variants, .commands = other_commands, .read = read_value};
-static const struct peer_tool unable = {.name = "unable", .program = "sh", .variants = no_variant};
-static const struct peer_tool absent = {.name = "absent", .program = "no-such-tool", .package = "such-tools"};
-
-static char *read_trace(char *text, size_t room)
-{
-    FILE *file = fopen(trace_path, "r");
-    size_t length;
-
-    assert_non_null(file);
-    length = fread(text, 1, room - 1, file);
-    text[length] = '\0';
-    fclose(file);
-    return text;
-}
-
-/* Every tool and variant once in every round, in an order that moves on; what fails twice is left alone. */
-static void rounds_take_turns(void **state)
-{
-    struct peers_plan plan = {.place = {.folder = ".", .rails = {"127.0.0.1"}, .rail_count = 1, .one_machine = true},
-                              .cases = {{PEER_BANDWIDTH, 1024, 8, 1, 1, 1}},
-                              .case_count = 1,
-                              .tools = {&weft, &other, &unable, &absent},
-                              .tool_count = 4,
-                              .rounds = 3,
-                              .seconds = 1,
-                              .fixed_messages = true};
-    struct peers_result result;
-    struct peers_summary summary;
-    struct wf_status status = {0};
-    char text[256];
-
-    (void)state;
-    assert_true(mkstemp(trace_path) >= 0);
-    assert_int_equal(peers_measure(&plan, &result, &status), 0);
-    assert_string_equal(read_trace(text, sizeof(text)), "w0\no0\no1\n"
-                                                        "o0\no1\nw0\n"
-                                                        "o1\nw0\n");
-    unlink(trace_path);
-    assert_true(peers_passed(&result));
-    const struct peers_row *rows = result.blocks[0].rows;
-    peers_sum_up(&result, &result.blocks[0], &rows[1], &summary);
-    assert_int_equal(summary.variant, 1);
-    assert_int_equal(summary.failures, 2);
-    assert_float_equal(summary.ratio, 2, 1e-9);
-    assert_string_equal(rows[1].error, "no number in 'nonsense?'");
-    assert_string_equal(rows[2].why, "it has no such thing");
-    assert_true(rows[3].absent && strstr(rows[3].why, "such-tools"));
-    peers_result_fini(&result);
-}
-
-/* One case, with one tool alone. */
-static struct peers_plan plan_of(const struct peer_tool *tool, int rounds)
-{
-    return (struct peers_plan){.place = {.folder = "."},
-                               .cases = {{PEER_BANDWIDTH, 1024, 8, 1, 1, 1}},
-                               .case_count = 1,
-                               .tools = {tool},
-                               .tool_count = 1,
-                               .rounds = rounds,
-                               .seconds = 1,
-                               .fixed_messages = true};
-}
-
-static int slow_and_fast(const struct peer_case *asked, const struct peer_place *place, int index,
-                         struct peer_commands *out)
-{
-    (void)asked;
-    (void)place;
-    return echo("o", index, index ? "3" : "2", out);
-}
-
-/* After three rounds it is known that variant 0 is far behind; one that is near goes on. */
-static void the_hopeless_are_given_up(void **state)
-{
-    const struct peer_tool tool = {
-        .name = "tool", .program = "sh", .variants = two_variants, .commands = slow_and_fast, .read = read_value};
-    struct peers_plan plan = plan_of(&tool, 5);
-    struct peers_result result;
-    struct wf_status status = {0};
-    char text[256];
-
-    (void)state;
-    strcpy(trace_path + strlen(trace_path) - 6, "XXXXXX");
-    assert_true(mkstemp(trace_path) >= 0);
-    assert_int_equal(peers_measure(&plan, &result, &status), 0);
-    assert_string_equal(read_trace(text, sizeof(text)), "o0\no1\n"
-                                                        "o1\no0\n"
-                                                        "o0\no1\n"
-                                                        "o1\n"
-                                                        "o1\n");
-    unlink(trace_path);
-    assert_true(result.blocks[0].rows[0].variants[0].given_up);
-    assert_false(result.blocks[0].rows[0].variants[1].given_up);
-    assert_int_equal(peers_best_variant(&result.blocks[0], &result.blocks[0].rows[0]), 1);
-    peers_result_fini(&result);
-}
-
-static int too_many(const struct peer_case *asked, const struct peer_place *place, char why[200])
-{
-    (void)asked;
-    (void)place;
-    (void)why;
-    return PEERS_VARIANTS_MAX + 1;
-}
-
-/* The best of some ways would be told as the best of all. */
-static void ways_are_not_left_out(void **state)
-{
-    const struct peer_tool tool = {
-        .name = "tool", .program = "sh", .variants = too_many, .commands = other_commands, .read = read_value};
-    struct peers_plan plan = plan_of(&tool, 1);
-    struct peers_result result;
-    struct wf_status status = {0};
-
-    (void)state;
-    assert_int_equal(peers_measure(&plan, &result, &status), -E2BIG);
-    assert_string_equal(status.text, "tool has 65 ways, of which 64 could be tried");
-    peers_result_fini(&result);
-}
+/* ------------------------------------------------------------------------------------------- ports */
 
 /* A server that notes its port, and says of the first ones (as many as `unlucky`) that they are taken. */
 static int unlucky;
@@ -703,18 +519,14 @@ static int ports_tried(int unlucky_ones, int port, char why[252])
         .name = "tool", .program = "sh", .variants = one_variant, .commands = unlucky_commands, .read = read_number};
     struct peers_plan plan = plan_of(&tool, 1);
     struct peers_result result;
-    struct wf_status status = {0};
     char text[256];
     int lines = 0;
 
     plan.place.port = port;
     unlucky = unlucky_ones;
-    strcpy(trace_path + strlen(trace_path) - 6, "XXXXXX");
-    assert_true(mkstemp(trace_path) >= 0);
-    assert_int_equal(peers_measure(&plan, &result, &status), 0);
-    for (const char *at = read_trace(text, sizeof(text)); *at; at++)
+    trace_rounds(&plan, &result, text, sizeof(text));
+    for (const char *at = text; *at; at++)
         lines += *at == '\n';
-    unlink(trace_path);
     strcpy(why, result.blocks[0].rows[0].error);
     if (!why[0])
         assert_float_equal(result.blocks[0].rows[0].variants[0].rounds[0].gb_per_s, 6, 1e-9);
@@ -777,9 +589,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_flood_is_bounded),
         cmocka_unit_test(a_run_can_be_stopped),
         cmocka_unit_test(nothing_outlives_us),
-        cmocka_unit_test(rounds_take_turns),
-        cmocka_unit_test(the_hopeless_are_given_up),
-        cmocka_unit_test(ways_are_not_left_out),
         cmocka_unit_test(another_port_is_tried),
     };
 

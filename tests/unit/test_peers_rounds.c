@@ -1,0 +1,218 @@
+/* Trials and rounds: what is run how often and in what order, and what counts of it. */
+#include "peers_fixture.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static int two_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+{
+    (void)asked;
+    (void)place;
+    (void)why;
+    return 2;
+}
+
+static int no_variant(const struct peer_case *asked, const struct peer_place *place, char why[200])
+{
+    two_variants(asked, place, why);
+    snprintf(why, 200, "it has no such thing");
+    return 0;
+}
+
+static int weft_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                         struct peer_commands *out)
+{
+    (void)asked;
+    (void)place;
+    return echo("w", index, "6", out);
+}
+
+static int other_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                          struct peer_commands *out)
+{
+    (void)asked;
+    (void)place;
+    return echo("o", index, index ? "3" : "nonsense", out);
+}
+
+static const struct peer_tool weft = {
+    .name = "weft", .program = "sh", .variants = one_variant, .commands = weft_commands, .read = read_value};
+static const struct peer_tool other = {
+    .name = "other", .program = "sh", .variants = two_variants, .commands = other_commands, .read = read_value};
+static const struct peer_tool unable = {.name = "unable", .program = "sh", .variants = no_variant};
+static const struct peer_tool absent = {.name = "absent", .program = "no-such-tool", .package = "such-tools"};
+
+/* Every tool and variant once in every round, in an order that moves on; what fails twice is left alone. */
+static void rounds_take_turns(void **state)
+{
+    struct peers_plan plan = plan_of(&weft, 3);
+    struct peers_result result;
+    struct peers_summary summary;
+    char text[256];
+
+    (void)state;
+    memcpy(plan.tools, (const struct peer_tool *[]){&weft, &other, &unable, &absent}, 4 * sizeof(plan.tools[0]));
+    plan.tool_count = 4;
+    trace_rounds(&plan, &result, text, sizeof(text));
+    assert_string_equal(text, "w0\no0\no1\n"
+                              "o0\no1\nw0\n"
+                              "o1\nw0\n");
+    assert_true(peers_passed(&result));
+    const struct peers_row *rows = result.blocks[0].rows;
+    peers_sum_up(&result, &result.blocks[0], &rows[1], &summary);
+    assert_int_equal(summary.variant, 1);
+    assert_int_equal(summary.failures, 2);
+    assert_float_equal(summary.ratio, 2, 1e-9);
+    assert_string_equal(rows[1].error, "no number in 'nonsense?'");
+    assert_string_equal(rows[2].why, "it has no such thing");
+    assert_true(rows[3].absent && strstr(rows[3].why, "such-tools"));
+    peers_result_fini(&result);
+}
+
+static int three_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+{
+    two_variants(asked, place, why);
+    return 3;
+}
+
+static int slow_and_fast(const struct peer_case *asked, const struct peer_place *place, int index,
+                         struct peer_commands *out)
+{
+    static const char *const values[] = {"2", "3", "2.9"};
+
+    (void)asked;
+    (void)place;
+    return echo("o", index, values[index], out);
+}
+
+/* After three trials it is known that variant 0 is far behind; what is near goes on. */
+static void the_hopeless_are_given_up(void **state)
+{
+    const struct peer_tool tool = {
+        .name = "tool", .program = "sh", .variants = three_variants, .commands = slow_and_fast, .read = read_value};
+    struct peers_plan plan = plan_of(&tool, 5);
+    struct peers_result result;
+    char text[256];
+
+    (void)state;
+    trace_rounds(&plan, &result, text, sizeof(text));
+    assert_string_equal(text, "o0\no1\no2\n"
+                              "o1\no2\no0\n"
+                              "o2\no0\no1\n"
+                              "o1\no2\n"
+                              "o1\no2\n"
+                              "o1\no2\n" /* from here on they count */
+                              "o2\no1\n"
+                              "o1\no2\n"
+                              "o2\no1\n"
+                              "o1\no2\n");
+    assert_true(result.blocks[0].rows[0].variants[0].given_up);
+    assert_false(result.blocks[0].rows[0].variants[1].given_up);
+    assert_int_equal(peers_best_variant(&result.blocks[0], &result.blocks[0].rows[0]), 1);
+    peers_result_fini(&result);
+}
+
+/* Variant 0 is lucky three times, and slow ever after. */
+static int lucky_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                          struct peer_commands *out)
+{
+    char lucky[160];
+
+    (void)asked;
+    (void)place;
+    snprintf(lucky, sizeof(lucky), "$([ $(grep -c '^o0$' %s) -gt 3 ] && echo 1 || echo 5)", trace_path);
+    return echo("o", index, index == 0 ? lucky : index == 1 ? "4" : "3.9", out);
+}
+
+/* The best two of the trials are run again, and what they were in the trials does not count. */
+static void luck_does_not_count(void **state)
+{
+    const struct peer_tool tool = {
+        .name = "tool", .program = "sh", .variants = three_variants, .commands = lucky_commands, .read = read_value};
+    struct peers_plan plan = plan_of(&tool, 3);
+    struct peers_result result;
+    struct peers_summary summary;
+    char text[256];
+
+    (void)state;
+    trace_rounds(&plan, &result, text, sizeof(text));
+    assert_string_equal(text, "o0\no1\no2\n"
+                              "o1\no2\no0\n"
+                              "o2\no0\no1\n"
+                              "o0\no1\n"
+                              "o1\no0\n"
+                              "o0\no1\n");
+    const struct peers_row *row = &result.blocks[0].rows[0];
+    peers_sum_up(&result, &result.blocks[0], row, &summary);
+    assert_int_equal(summary.variant, 1);
+    assert_float_equal(summary.median, 4, 1e-9);
+    assert_float_equal(row->variants[0].trials[2].gb_per_s, 5, 1e-9);
+    assert_float_equal(row->variants[0].rounds[2].gb_per_s, 1, 1e-9);
+    assert_true(row->variants[2].given_up && row->variants[2].rounds[0].gb_per_s < 0);
+    peers_result_fini(&result);
+}
+
+static int broken_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                           struct peer_commands *out)
+{
+    (void)asked;
+    (void)place;
+    return echo("o", index, index == 1 ? "3" : "nonsense", out);
+}
+
+/* The one way that works goes on alone. */
+static void what_fails_in_trials_does_not_go_on(void **state)
+{
+    const struct peer_tool tool = {
+        .name = "tool", .program = "sh", .variants = three_variants, .commands = broken_commands, .read = read_value};
+    struct peers_plan plan = plan_of(&tool, 2);
+    struct peers_result result;
+    struct peers_summary summary;
+    char text[256];
+
+    (void)state;
+    trace_rounds(&plan, &result, text, sizeof(text));
+    assert_string_equal(text, "o0\no1\no2\n"
+                              "o1\no2\no0\n"
+                              "o1\n"
+                              "o1\n");
+    peers_sum_up(&result, &result.blocks[0], &result.blocks[0].rows[0], &summary);
+    assert_int_equal(summary.variant, 1);
+    assert_int_equal(summary.failures, 4);
+    peers_result_fini(&result);
+}
+
+static int too_many(const struct peer_case *asked, const struct peer_place *place, char why[200])
+{
+    (void)asked;
+    (void)place;
+    (void)why;
+    return PEERS_VARIANTS_MAX + 1;
+}
+
+/* The best of some ways would be told as the best of all. */
+static void ways_are_not_left_out(void **state)
+{
+    const struct peer_tool tool = {
+        .name = "tool", .program = "sh", .variants = too_many, .commands = other_commands, .read = read_value};
+    struct peers_plan plan = plan_of(&tool, 1);
+    struct peers_result result;
+    struct wf_status status = {0};
+
+    (void)state;
+    assert_int_equal(peers_measure(&plan, &result, &status), -E2BIG);
+    assert_string_equal(status.text, "tool has 65 ways, of which 64 could be tried");
+    peers_result_fini(&result);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rounds_take_turns),     cmocka_unit_test(the_hopeless_are_given_up),
+        cmocka_unit_test(luck_does_not_count),   cmocka_unit_test(what_fails_in_trials_does_not_go_on),
+        cmocka_unit_test(ways_are_not_left_out),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
