@@ -9,6 +9,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+#include "wire/crc.h"
 #include "wire/derive.h"
 
 const struct wf_record_limits wf_record_limits = {.records = UINT64_C(1) << 24, .bytes = UINT64_C(1) << 36};
@@ -110,13 +111,20 @@ static int update(struct wf_records *records, uint8_t *to, const uint8_t *from, 
     return EVP_CipherUpdate(records->cipher, to, &done, from, (int)bytes) == 1 && (size_t)done == bytes ? 0 : -EIO;
 }
 
+static void put_header(size_t bytes, uint8_t header[WF_RECORD_HEADER])
+{
+    uint32_t length = htole32((uint32_t)bytes), check = htole32(wf_crc32c(0, &length, sizeof(length)));
+
+    memcpy(header, &length, sizeof(length));
+    memcpy(header + sizeof(length), &check, sizeof(check));
+}
+
 static int seal(struct wf_records *records, const struct iovec *iov, size_t bytes, uint8_t *out)
 {
-    uint32_t length = htole32((uint32_t)bytes);
     uint8_t *to = out + WF_RECORD_HEADER;
     int none;
 
-    memcpy(out, &length, sizeof(length));
+    put_header(bytes, out);
     int result = begin(records, bytes, out);
     for (; result == 0 && bytes > 0; iov++) {
         size_t piece = iov->iov_len < bytes ? iov->iov_len : bytes;
@@ -144,9 +152,12 @@ int wf_records_seal(struct wf_records *records, const struct iovec *iov, size_t 
 
 int wf_record_length(const uint8_t header[WF_RECORD_HEADER])
 {
-    uint32_t length;
+    uint32_t length, check;
 
     memcpy(&length, header, sizeof(length));
+    memcpy(&check, header + sizeof(length), sizeof(check));
+    if (le32toh(check) != wf_crc32c(0, &length, sizeof(length)))
+        return -EBADMSG;
     length = le32toh(length);
     return length >= 1 && length <= WF_RECORD_MAX ? (int)length : -EBADMSG;
 }

@@ -1,9 +1,10 @@
 /*
  * record.h: encrypted bytes in one direction of one incarnation of a channel, as records of AES-256-GCM:
  *
- *   length u32 (of what is encrypted) | encrypted bytes | tag of 16 bytes
+ *   length u32 (of what is encrypted) | CRC32C u32 (of the length) | encrypted bytes | tag of 16 bytes
  *
- * The tag also covers the length. A nonce is the direction's IV xor the number of the record, which does not travel: a
+ * The tag also covers length and CRC. The CRC finds a length that was damaged on its way before anybody waits for so
+ * many bytes; against who changes it on purpose there is the tag. A nonce is the direction's IV xor the number of the record, which does not travel: a
  * record that is changed, left out, repeated, moved or taken from anywhere else does not open, and none behind it does.
  * After wf_record_limits the next key and IV are derived from the present ones, on both sides at the same record.
  */
@@ -17,7 +18,7 @@
 
 #define WF_RECORD_KEY_BYTES 32
 #define WF_RECORD_IV_BYTES 12
-#define WF_RECORD_HEADER 4 /* the length */
+#define WF_RECORD_HEADER 8 /* the length and its CRC */
 #define WF_RECORD_TAG 16
 #define WF_RECORD_OVERHEAD (WF_RECORD_HEADER + WF_RECORD_TAG)
 /* The most bytes that one encrypts: four hold a chunk of 512 KiB and its header (docs/decisions/0013-encryption.md). */
