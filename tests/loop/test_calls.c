@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define AHEAD 8
@@ -14,6 +15,7 @@
 #define CHUNK (512u * 1024)
 #define CUT (128u * 1024)
 #define HEADER 512u
+#define CUT_MOST 40 /* WF_HOT_CALLS (io/hot.h) and some: then a receive has told that nothing is urgent */
 
 static atomic_uint whole, cut; /* calls that ask for a chunk, and for what is left of one after cutting */
 static atomic_uint several;    /* for more than one */
@@ -99,6 +101,23 @@ static void large_among_small(void)
     LOOP_CHECK(cut > whole, "%u calls took a whole chunk, %u were cut", whole, cut);
 }
 
+/* One that came alone, as of a barrier, and some time ago is no reason to cut calls. */
+static void large_after_a_small_one(void)
+{
+    const struct timespec some_time = {.tv_nsec = 2000000};
+    struct loop_pair pair;
+
+    loop_needs_kernel("system calls");
+    loop_pair_create(&pair, "engine=epoll workers=shared channels=1 chunk=512K read_ahead=off", NULL, 1);
+    run(&pair, 16, 0);
+    loop_exchange(pair.node[0].connection, pair.node[1].connection, 8, 1000);
+    nanosleep(&some_time, NULL);
+    whole = cut = 0;
+    run(&pair, 200, 0);
+    loop_pair_destroy(&pair);
+    LOOP_CHECK(cut <= CUT_MOST, "%u calls were cut, %u took a whole chunk", cut, whole);
+}
+
 int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
@@ -106,6 +125,7 @@ int main(int argc, char **argv)
         LOOP_CASE(large_alone, 30),
         LOOP_CASE(one_at_a_time, 30),
         LOOP_CASE(large_among_small, 30),
+        LOOP_CASE(large_after_a_small_one, 30),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* The epoll engine's hot descriptors: what makes one, what it does to large calls, and that it is forgotten. */
 #include "hot_fixture.h"
 
+#include "io/hot.h"
+
 #define CUT (128u * 1024)
 
 static void what_is_not_urgent_cuts_nothing(void **state)
@@ -26,6 +28,20 @@ static void it_cools(void **state)
     assert_int_equal(send_large(fixture), CALL);
 }
 
+/* Nothing comes between large calls: they are not cut for it for ever, but again as soon as something has come. */
+static void it_cuts_so_many_calls(void **state)
+{
+    struct fixture *fixture = *state;
+    int sent = 1;
+    for (int again = 0; again < 2; again++, sent = 1) {
+        receive(fixture, true);
+        assert_int_equal(send_large(fixture), CUT);
+        while (send_large(fixture) == CUT)
+            assert_in_range(++sent, 0, WF_HOT_CALLS * CUT / LARGE + 1);
+        assert_true(sent * (int)(LARGE / CUT) >= WF_HOT_CALLS / 2);
+    }
+}
+
 /* The number may be another's next: nothing of it may stay behind. */
 static void it_is_forgotten_at_detach(void **state)
 {
@@ -47,6 +63,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_not_urgent_cuts_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_urgent_cuts_large_calls, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_cools, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(it_cuts_so_many_calls, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_is_forgotten_at_detach, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,9 +11,9 @@
 #include "mem/staging.h"
 #include "wire/crc.h"
 
-/* Receives of an express channel that are urgent after one that brought a small message. Acknowledgements and grants of
- * large messages alone are not: an engine cuts its large calls for what is urgent. */
-#define URGENT_RECEIVES 16
+/* The receives of an express channel are urgent for so long after one that brought a small message, for more may come.
+ * Acknowledgements and grants of large messages alone are not: an engine cuts its large calls for what is urgent. */
+#define URGENT_NS (1 * WF_NS_PER_MS)
 
 /* Where the next bytes of the payload go: the landing's places, or the sink. Returns the pieces. */
 static int payload_places(struct wf_channel *channel, uint64_t *covered)
@@ -85,7 +85,7 @@ static void prepare(struct wf_channel *channel)
     rx->op.iov = rx->iov;
     rx->op.iov_count = count;
     rx->op.context = channel;
-    rx->op.urgent = rx->small > 0;
+    rx->op.urgent = rx->came_ns < rx->urgent_until_ns;
     rx->op.kept = &channel->kept;
 }
 
@@ -162,7 +162,7 @@ static int next_header(struct wf_channel *channel)
         return result;
     rx->start += WF_FRAME_BYTES;
     if (frame.type == WF_DATA && channel->kind == WF_CHANNEL_EXPRESS)
-        rx->small = URGENT_RECEIVES;
+        rx->urgent_until_ns = rx->came_ns + URGENT_NS;
     if (frame.type == WF_DATA && landed_whole(channel, &frame))
         return 1;
     if (frame.type == WF_DATA) {
@@ -305,8 +305,6 @@ static void digest(struct wf_channel *channel, int64_t result)
         return;
     }
     note_bytes(channel, (uint64_t)result);
-    if (channel->rx.small > 0)
-        channel->rx.small -= 1;
     if (channel->rx.redirect)
         wf_channel_drop_claim(channel);
     int broken = parse(channel);
@@ -341,7 +339,7 @@ void wf_channel_received(struct wf_channel *channel)
     int64_t result = channel->rx.op.result;
     sum_received(&channel->rx);
     wf_session_lock(session);
-    session->batch_ns = wf_context_now(session->context);
+    session->batch_ns = channel->rx.came_ns = wf_context_now(session->context);
     if (result > 0) {
         atomic_store_explicit(&session->heard_ns, session->batch_ns, memory_order_relaxed);
         wf_counter_add(&channel->heard, (uint64_t)result);

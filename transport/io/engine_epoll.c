@@ -195,6 +195,8 @@ static void settle(struct epoll_engine *engine, struct wf_fd_slot *slot, struct 
 static void run(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     enum wf_outcome outcome = WF_DONE;
+    bool is_cut = wf_hot_expects_urgent(&engine->hot) && is_large(op);
+    uint64_t before = op->moved;
     switch (op->kind) {
     case WF_OP_ACCEPT:
         outcome = try_accept(slot, op);
@@ -209,6 +211,8 @@ static void run(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_
         outcome = try_send(engine, slot, op);
         break;
     }
+    if (is_cut && op->moved != before)
+        wf_hot_count_call(&engine->hot);
     settle(engine, slot, op, outcome);
 }
 

@@ -11,12 +11,14 @@
 
 #define WF_HOT_COUNT 2   /* at a time */
 #define WF_HOT_MISSES 96 /* in a row, and it is hot no more */
+#define WF_HOT_CALLS 32  /* large calls between which nothing came, and none of the next is cut for it */
 #define WF_HOT_HITS 32   /* and it is muted (interest.h): that takes as much time as ten of them gain */
 
 struct wf_hot {
     int fd; /* -1: none */
     bool urgent;
     int misses; /* times that it had nothing, in a row */
+    int calls;  /* large ones since it had something */
     int hits;   /* times that it had something, since the engine last slept */
 };
 
@@ -47,9 +49,17 @@ static inline struct wf_hot *wf_hot_find(struct wf_hot_set *set, int fd)
 static inline bool wf_hot_expects_urgent(const struct wf_hot_set *set)
 {
     for (int i = 0; i < WF_HOT_COUNT; i++)
-        if (set->entries[i].fd >= 0 && set->entries[i].urgent)
+        if (set->entries[i].fd >= 0 && set->entries[i].urgent && set->entries[i].calls < WF_HOT_CALLS)
             return true;
     return false;
+}
+
+/* A large call has moved something. */
+static inline void wf_hot_count_call(struct wf_hot_set *set)
+{
+    for (int i = 0; i < WF_HOT_COUNT; i++)
+        if (set->entries[i].calls < WF_HOT_CALLS)
+            set->entries[i].calls += 1;
 }
 
 /* The entry of `fd`, else one for it: that of none, or the oldest. */
