@@ -27,6 +27,13 @@
 
 /* --- the trial --- */
 
+#define PHASE 8 /* calls of a MiB that go one way before as many go the other */
+#define PAIR (2 * PHASE)
+#define AT_FIRST (4 * PAIR) /* before the first pause, */
+#define SHORT_PAUSE 128     /* which is as long as this, */
+#define LONG_PAUSE 1024     /* and later as this */
+#define SETTLED 8192        /* when it is so, if nothing changes meanwhile */
+
 /* `calls` of a machine on which a MiB takes so long without and with reading; how many of them read. */
 static int go(struct wf_trial *trial, int calls, int64_t plain_ns, int64_t read_ns)
 {
@@ -39,18 +46,49 @@ static int go(struct wf_trial *trial, int calls, int64_t plain_ns, int64_t read_
     return reads;
 }
 
+/* On to the next pause, at least a pair later: whether it reads then. */
+static bool reads_in_pause(struct wf_trial *trial, int64_t plain_ns, int64_t read_ns)
+{
+    do
+        go(trial, 1, plain_ns, read_ns);
+    while (!wf_trial_compares(trial));
+    while (wf_trial_compares(trial))
+        go(trial, 1, plain_ns, read_ns);
+    return wf_trial_reads(trial);
+}
+
 static void the_faster_way_is_taken(void **state)
 {
     (void)state;
     struct wf_trial trial;
     wf_trial_init(&trial);
-    assert_int_equal(go(&trial, 16, 200000, 150000), 8); /* both, at first */
-    go(&trial, 16, 200000, 150000);
-    assert_int_equal(go(&trial, 320, 200000, 150000), 310); /* then one of 32 is the other way */
-    go(&trial, 1024, 150000, 200000);                       /* the machine is another one now */
-    assert_int_equal(go(&trial, 320, 150000, 200000), 10);
+    for (int phase = 0; phase < AT_FIRST / PHASE; phase++) /* both at first, each of them first in every other pair */
+        assert_int_equal(go(&trial, PHASE, 200000, 150000), phase % 4 == 0 || phase % 4 == 3 ? PHASE : 0);
+    assert_int_equal(go(&trial, SHORT_PAUSE, 200000, 150000), SHORT_PAUSE);
+    assert_int_equal(go(&trial, PAIR, 200000, 150000), PHASE);
+    assert_int_equal(go(&trial, SHORT_PAUSE, 200000, 150000), SHORT_PAUSE);
+
+    go(&trial, 1024, 150000, 200000); /* the machine is another one now */
+    assert_false(reads_in_pause(&trial, 150000, 200000));
+    assert_int_equal(go(&trial, SHORT_PAUSE, 150000, 200000), 0);
     go(&trial, 1024, 200000, 150000);
-    assert_int_equal(go(&trial, 320, 200000, 150000), 310);
+    assert_true(reads_in_pause(&trial, 200000, 150000));
+}
+
+/* The slower way costs time. */
+static void what_is_settled_is_tried_less(void **state)
+{
+    (void)state;
+    struct wf_trial trial;
+    wf_trial_init(&trial);
+    go(&trial, SETTLED, 200000, 150000);
+    assert_int_equal(go(&trial, 4 * (LONG_PAUSE + PAIR), 200000, 150000), 4 * (LONG_PAUSE + PHASE));
+
+    int pairs = 0; /* and yet it is found when it has changed, */
+    for (; reads_in_pause(&trial, 150000, 200000); pairs++)
+        assert_in_range(pairs, 0, 8);
+    assert_int_equal(go(&trial, SHORT_PAUSE, 150000, 200000), 0); /* which may not be all */
+    assert_true(wf_trial_compares(&trial));
 }
 
 static void what_gains_nothing_is_left_alone(void **state)
@@ -58,10 +96,10 @@ static void what_gains_nothing_is_left_alone(void **state)
     (void)state;
     struct wf_trial trial;
     wf_trial_init(&trial);
-    go(&trial, 512, 200000, 200000);
-    assert_int_equal(go(&trial, 320, 200000, 200000), 10);
-    go(&trial, 512, 200000, 197000);
-    assert_int_equal(go(&trial, 320, 200000, 197000), 10);
+    go(&trial, SETTLED, 200000, 200000);
+    assert_false(reads_in_pause(&trial, 200000, 200000));
+    go(&trial, SETTLED, 200000, 197000);
+    assert_false(reads_in_pause(&trial, 200000, 197000));
 }
 
 static void one_interrupted_call_decides_nothing(void **state)
@@ -70,12 +108,30 @@ static void one_interrupted_call_decides_nothing(void **state)
     for (int way = 0; way < 2; way++) {
         struct wf_trial trial;
         wf_trial_init(&trial);
-        go(&trial, 320, way ? 200000 : 150000, way ? 150000 : 200000);
+        go(&trial, 1024, way ? 200000 : 150000, way ? 150000 : 200000);
+        reads_in_pause(&trial, way ? 200000 : 150000, way ? 150000 : 200000);
         while (!wf_trial_compares(&trial) || wf_trial_reads(&trial) != (way == 1))
             go(&trial, 1, way ? 200000 : 150000, way ? 150000 : 200000);
+        go(&trial, PHASE / 2, way ? 200000 : 150000, way ? 150000 : 200000);
         wf_trial_tell(&trial, MIB, 1000000000);
-        assert_int_equal(go(&trial, 320, way ? 200000 : 150000, way ? 150000 : 200000), way ? 310 : 10);
+        while (wf_trial_compares(&trial))
+            go(&trial, 1, way ? 200000 : 150000, way ? 150000 : 200000);
+        assert_int_equal(wf_trial_reads(&trial), way);
     }
+}
+
+/* What the way before has left in caches and queues is not this one's doing. */
+static void the_start_of_a_phase_does_not_count(void **state)
+{
+    (void)state;
+    struct wf_trial trial, other;
+    wf_trial_init(&trial);
+    wf_trial_init(&other);
+    for (int i = 0; i < AT_FIRST; i++) {
+        wf_trial_tell(&trial, MIB, wf_trial_reads(&trial) && i % PHASE < 2 ? 1000000 : 100000);
+        wf_trial_tell(&other, MIB, 100000);
+    }
+    assert_int_equal(trial.gain, other.gain);
 }
 
 static void what_cannot_be_compared_is_not(void **state)
@@ -83,12 +139,13 @@ static void what_cannot_be_compared_is_not(void **state)
     (void)state;
     struct wf_trial trial;
     wf_trial_init(&trial);
-    go(&trial, 320, 200000, 150000);
+    go(&trial, 1024, 200000, 150000);
     int64_t gain = trial.gain;
-    for (int i = 0; i < 320; i++)
-        wf_trial_tell(&trial, wf_trial_reads(&trial) ? 0 : MIB, 1); /* one of each pair only */
-    for (int i = 0; i < 320; i++)
-        wf_trial_tell(&trial, MIB, 0); /* a clock that stood still */
+    for (int i = 0; i < SETTLED; i++)
+        wf_trial_tell(&trial, MIB, wf_trial_reads(&trial) ? 0 : 1); /* one way of each pair only */
+    assert_int_equal(trial.gain, gain);
+    for (int i = 0; i < SETTLED; i++)
+        wf_trial_tell(&trial, MIB, i % 8 == 7 ? 1 : 0); /* too few of each */
     assert_int_equal(trial.gain, gain);
 }
 
@@ -99,9 +156,9 @@ static void drift_is_no_gain(void **state)
     struct wf_trial trial;
     wf_trial_init(&trial);
     int64_t ns = 100000;
-    for (int i = 0; i < 1024; i++, ns += ns / 200)
+    for (int i = 0; i < SETTLED; i++, ns += ns / 1000)
         wf_trial_tell(&trial, MIB, ns);
-    assert_in_range(trial.gain + 5, 0, 10);
+    assert_in_range(trial.gain + 10, 0, 20);
 }
 
 /* Now one way is interrupted and now the other. */
@@ -110,11 +167,10 @@ static void noise_is_no_gain(void **state)
     (void)state;
     struct wf_trial trial;
     wf_trial_init(&trial);
-    for (int pair = 0; pair < 128;) {
-        bool read = wf_trial_reads(&trial), compares = wf_trial_compares(&trial);
-        wf_trial_tell(&trial, MIB, read == (pair % 2 == 0) ? 400000 : 100000);
-        pair += compares && trial.calls % 2 == 0;
-        assert_true(pair < 16 || compares || !read);
+    for (int i = 0; i < 8 * SETTLED; i++) {
+        bool read = wf_trial_reads(&trial);
+        assert_true(i < 2 * SETTLED || wf_trial_compares(&trial) || !read);
+        wf_trial_tell(&trial, MIB, read == (trial.pairs % 2 == 0) ? 400000 : 100000);
     }
 }
 
@@ -274,7 +330,7 @@ static void what_a_call_cannot_take_is_not_read(void **state)
     assert_int_equal(wf_read_ahead_before(&fixture.ahead, &fixture.op, 8 * MIB), 256 * KIB);
     assert_int_equal(touched(&fixture), 256 * KIB);
     wf_read_ahead_after(&fixture.ahead, 256 * KIB);
-    assert_int_not_equal(fixture.ahead.trial.time[true], 0);
+    assert_int_equal(fixture.ahead.trial.left, 8 * MIB - 256 * KIB);
     tear_down(&fixture);
 }
 
@@ -343,7 +399,7 @@ static void a_slice_leaves_no_rest(void **state)
     tear_down(&fixture);
 }
 
-/* In a pair both calls are of a slice; later the slower way is not taken, and calls are whole again. */
+/* In a pair all calls are of a slice; later the slower way is not taken, and calls are whole again. */
 static void both_ways_are_compared(void **state)
 {
     (void)state;
@@ -351,19 +407,18 @@ static void both_ways_are_compared(void **state)
         struct fixture fixture;
         set_up(&fixture, WF_READ_AHEAD_AUTO, COLD_NS);
         size_t slice = fixture.ahead.slice;
-        fixture.ahead.slice = slice = 128 * KIB; /* many in the memory there is */
-        for (int i = 0; i < 32; i++) {
-            uint64_t read = fixture.op.read;
+        int phase = (int)(PHASE * MIB / slice);
+        for (int i = 0; i < 9 * phase; i++) {
             bool compares = wf_trial_compares(&fixture.ahead.trial), reads = wf_trial_reads(&fixture.ahead.trial);
+            fixture.pieces[0] = (struct iovec){fixture.memory, 8 * MIB};
+            fixture.op.read = fixture.op.moved = 0;
             size_t most = wf_read_ahead_before(&fixture.ahead, &fixture.op, MIB);
+            assert_int_equal(compares, i < 8 * phase);
             assert_int_equal(most, reads || compares ? slice : MIB);
-            assert_int_equal(fixture.op.read, reads ? fixture.op.moved + slice : read);
-            assert_int_equal(reads, i < 16 ? (i + i / 2) % 2 == 0 : pays);
+            assert_int_equal(fixture.op.read, reads ? slice : 0);
+            assert_int_equal(reads, compares ? i / phase % 4 == 0 || i / phase % 4 == 3 : pays);
             fixture.now_ns += reads == (pays == 1) ? 10000 : 20000;
             wf_read_ahead_after(&fixture.ahead, (ssize_t)slice);
-            fixture.op.moved += slice;
-            fixture.pieces[0].iov_base = (char *)fixture.pieces[0].iov_base + slice;
-            fixture.pieces[0].iov_len -= slice;
         }
         tear_down(&fixture);
     }
@@ -376,13 +431,16 @@ static void a_full_socket_is_no_measurement(void **state)
     struct fixture fixture;
     set_up(&fixture, WF_READ_AHEAD_AUTO, COLD_NS);
     int64_t gain = fixture.ahead.trial.gain;
-    for (int i = 0; i < 64; i++) {
+    uint64_t left = fixture.ahead.trial.left;
+    for (int i = 0; i < 1000; i++) {
         bool reads = wf_trial_reads(&fixture.ahead.trial);
         fixture.pieces[0] = (struct iovec){fixture.memory, 8 * MIB};
         fixture.op.read = fixture.op.moved = 0;
-        call(&fixture, 8 * MIB, i % 4 == 3 ? 0 : 64 * KIB, reads ? 10000 : 90000);
+        call(&fixture, 8 * MIB, i % 4 == 3 ? 0 : LEAST, reads ? 10000 : 90000);
+        if (i == 7)
+            assert_int_equal(fixture.ahead.trial.left, left - 6 * LEAST);
     }
-    assert_int_equal(fixture.ahead.trial.calls, 64);
+    assert_true(fixture.ahead.trial.pairs > 1);
     assert_int_equal(fixture.ahead.trial.gain, gain);
     tear_down(&fixture);
 }
@@ -395,7 +453,9 @@ int main(void)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_faster_way_is_taken),
+        cmocka_unit_test(what_is_settled_is_tried_less),
         cmocka_unit_test(what_gains_nothing_is_left_alone),
+        cmocka_unit_test(the_start_of_a_phase_does_not_count),
         cmocka_unit_test(one_interrupted_call_decides_nothing),
         cmocka_unit_test(what_cannot_be_compared_is_not),
         cmocka_unit_test(drift_is_no_gain),

@@ -40,11 +40,12 @@ struct wf_op {
     struct iovec *iov;
     int iov_count;
     struct sockaddr_storage *address; /* CONNECT */
-    int64_t result; /* after poll: see enum wf_op_kind, or a negative errno; -ECANCELED after cancel */
-    uint64_t moved; /* SEND: bytes handed to the kernel, also after a failure */
-    uint64_t read;  /* SEND, the engine's: bytes from the start that it has read ahead */
-    bool urgent;    /* RECV of small messages: an engine lets them pass large transfers where it can, whose calls it may
-                       cut */
+    int64_t result;   /* after poll: see enum wf_op_kind, or a negative errno; -ECANCELED after cancel */
+    uint64_t moved;   /* SEND: bytes handed to the kernel, also after a failure */
+    uint64_t read;    /* SEND, the engine's: bytes from the start that it has read ahead, */
+    uint32_t segment; /* and those of a TCP segment, once it has asked; 0: not yet */
+    bool urgent; /* RECV of small messages: an engine lets them pass large transfers where it can, whose calls it may
+                    cut */
     /* RECV: counts bytes that have come and that the engine keeps until more have (engine_seal.h). NULL: nobody asks.
      * Anybody may read it; relaxed. */
     _Atomic uint64_t *kept;

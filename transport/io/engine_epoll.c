@@ -237,6 +237,7 @@ static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
     op->finished = false;
     op->result = 0;
     op->moved = op->read = 0;
+    op->segment = 0;
     *holder = op;
     if (op->kind == WF_OP_CONNECT)
         start_connect(engine, slot, op);

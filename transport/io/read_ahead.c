@@ -23,11 +23,17 @@
 #define ABSENT_NS 4096
 
 #define UNIT 1024 /* of a gain */
-#define PAIRS_AT_FIRST 8
-#define PERIOD 32 /* calls, of which two are a pair */
-#define SMOOTHING 16
-#define WORTH 25 /* 1.05 times the time: a slice ends a call that could have gone on, and that costs something */
-#define MOST 341 /* twice the time: one call that was interrupted must not decide */
+#define MIB (UINT64_C(1) << 20)
+#define PHASE_BYTES (8 * MIB) /* one way for so long, */
+#define PHASE_START (2 * MIB) /* of which so much does not count: caches and queues are as the other way left them */
+#define PHASE_LEAST (2 * MIB) /* has to be counted of each of two that are compared */
+#define PAIRS_AT_FIRST 4      /* without a pause */
+#define PAUSE_LEAST (128 * MIB)
+#define PAUSE_MOST (1024 * MIB) /* twice as long each time that */
+#define SMOOTHING 8             /* so many pairs have changed nothing */
+#define BELIEVED 128            /* 1.29 times the time: seen on the machine of docs/decisions/0016 */
+#define WORTH 25                /* 1.05 times: a slice ends a call that could have gone on, and that costs something */
+#define MOST 300                /* 1.83 times: what was interrupted must not decide */
 
 /* --- the trial --- */
 
@@ -38,39 +44,69 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
 
 void wf_trial_init(struct wf_trial *trial)
 {
-    *trial = (struct wf_trial){.gain = WORTH};
+    *trial = (struct wf_trial){.phase = WF_TRIAL_FIRST, .left = PHASE_BYTES, .pause = PAUSE_LEAST, .gain = BELIEVED};
 }
 
 bool wf_trial_compares(const struct wf_trial *trial)
 {
-    return trial->calls < 2 * PAIRS_AT_FIRST || trial->calls % PERIOD < 2;
+    return trial->phase != WF_TRIAL_PAUSE;
+}
+
+static bool pays(const struct wf_trial *trial)
+{
+    return trial->gain >= WORTH;
 }
 
 bool wf_trial_reads(const struct wf_trial *trial)
 {
     if (!wf_trial_compares(trial))
-        return trial->gain >= WORTH;
-    uint64_t pair = trial->calls < 2 * PAIRS_AT_FIRST ? trial->calls / 2 : trial->calls / PERIOD;
-    return (trial->calls + pair) % 2 == 0; /* each way is first in every other pair: what drifts cancels */
+        return pays(trial);
+    /* Each way is first in every other pair: what drifts cancels. */
+    return (trial->phase == WF_TRIAL_FIRST) == (trial->pairs % 2 == 0);
 }
 
 static void judge(struct wf_trial *trial)
 {
-    int64_t without = (int64_t)trial->time[false], with = (int64_t)trial->time[true];
+    if (trial->bytes[false] < PHASE_LEAST || trial->bytes[true] < PHASE_LEAST)
+        return;
+    int64_t without = (int64_t)(trial->ns[false] * MIB / trial->bytes[false]);
+    int64_t with = (int64_t)(trial->ns[true] * MIB / trial->bytes[true]);
     if (without == 0 || with == 0)
         return;
+    bool before = pays(trial);
     int64_t gain = clamp((without - with) * UNIT / (without + with), -MOST, MOST);
     trial->gain = (trial->gain * (SMOOTHING - 1) + gain) / SMOOTHING;
+    trial->settled = pays(trial) == before ? trial->settled + 1 : 0;
+    if (trial->settled == 0)
+        trial->pause = PAUSE_LEAST;
+    else if (trial->settled % SMOOTHING == 0 && trial->pause < PAUSE_MOST)
+        trial->pause *= 2;
 }
 
-void wf_trial_tell(struct wf_trial *trial, uint64_t bytes, int64_t ns)
+static void end_pair(struct wf_trial *trial)
 {
-    if (wf_trial_compares(trial)) {
-        trial->time[wf_trial_reads(trial)] = bytes && ns > 0 ? ((uint64_t)ns << 20) / bytes : 0;
-        if (trial->calls % 2)
-            judge(trial);
+    judge(trial);
+    trial->pairs += 1;
+    trial->bytes[false] = trial->bytes[true] = trial->ns[false] = trial->ns[true] = 0;
+    trial->phase = trial->pairs < PAIRS_AT_FIRST ? WF_TRIAL_FIRST : WF_TRIAL_PAUSE;
+    trial->left = trial->pairs < PAIRS_AT_FIRST ? PHASE_BYTES : trial->pause;
+}
+
+void wf_trial_tell(struct wf_trial *trial, uint64_t moved, int64_t ns)
+{
+    if (wf_trial_compares(trial) && ns > 0 && trial->left <= PHASE_BYTES - PHASE_START) {
+        trial->bytes[wf_trial_reads(trial)] += moved;
+        trial->ns[wf_trial_reads(trial)] += (uint64_t)ns;
     }
-    trial->calls += 1;
+    trial->left -= moved < trial->left ? moved : trial->left;
+    if (trial->left > 0)
+        return;
+    if (trial->phase == WF_TRIAL_SECOND) {
+        end_pair(trial);
+        return;
+    }
+    trial->phase = trial->phase == WF_TRIAL_PAUSE ? WF_TRIAL_FIRST : WF_TRIAL_SECOND;
+    trial->left = PHASE_BYTES;
 }
 
 /* --- reading --- */
@@ -119,13 +155,15 @@ static size_t front(const struct wf_op *op, size_t limit)
 }
 
 /* As many whole segments as `bytes` has room for: the rest of a slice would leave as a segment of its own. */
-static size_t whole_segments(int fd, size_t bytes)
+static size_t whole_segments(struct wf_op *op, size_t bytes)
 {
-    int segment = 0;
-    socklen_t size = sizeof(segment);
-    if (getsockopt(fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &size) || segment <= 0 || (size_t)segment > bytes)
-        return bytes;
-    return bytes - bytes % (size_t)segment;
+    if (op->segment == 0) { /* it may change, but not with every slice */
+        int segment = 0;
+        socklen_t size = sizeof(segment);
+        bool known = getsockopt(op->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &size) == 0 && segment > 0;
+        op->segment = known ? (uint32_t)segment : 1;
+    }
+    return op->segment > bytes ? bytes : bytes - bytes % op->segment;
 }
 
 static int64_t clock_cost(const struct wf_clock *clock)
@@ -169,7 +207,7 @@ size_t wf_read_ahead_before(struct wf_read_ahead *ahead, struct wf_op *op, size_
     if (!is_cold(ahead, op, known, bytes))
         return limit;
     if (front(op, bytes + 1) > bytes)
-        bytes = whole_segments(op->fd, bytes);
+        bytes = whole_segments(op, bytes);
     if (known >= bytes)
         return known;
     bool tries = ahead->when == WF_READ_AHEAD_AUTO;
@@ -191,5 +229,6 @@ void wf_read_ahead_after(struct wf_read_ahead *ahead, ssize_t moved)
     if (!ahead->told)
         return;
     bool whole = moved > 0 && (size_t)moved == ahead->told;
-    wf_trial_tell(&ahead->trial, whole ? ahead->told : 0, wf_clock_now(ahead->clock) - ahead->began_ns);
+    int64_t took = wf_clock_now(ahead->clock) - ahead->began_ns;
+    wf_trial_tell(&ahead->trial, moved > 0 ? (uint64_t)moved : 0, whole ? took : 0);
 }

@@ -18,10 +18,21 @@
 #include "base/clock.h"
 #include "io/engine.h"
 
-/* Which of two ways takes less time for a byte. Nothing but arithmetic on what it is told. */
+enum wf_trial_phase { WF_TRIAL_FIRST, WF_TRIAL_SECOND, WF_TRIAL_PAUSE };
+
+/*
+ * Which of two ways takes less time for a byte. Nothing but arithmetic on what it is told.
+ *
+ * Some MiB go the one way and then as many the other: a pair. After a pause, which is measured in bytes as well, comes
+ * the next. A pair of single calls would not do: each finds the caches and queues that the way before it has left.
+ */
 struct wf_trial {
-    uint64_t calls;   /* told of so far */
-    uint64_t time[2]; /* of the pair under way, without and with reading: ns for 2^20 bytes; 0: cannot be compared */
+    enum wf_trial_phase phase;
+    uint64_t left;  /* bytes to the end of the phase */
+    uint64_t pause; /* bytes of the next one */
+    uint32_t pairs;
+    uint32_t settled;         /* of them in a row that did not change which way is taken */
+    uint64_t bytes[2], ns[2]; /* counted in the pair under way, without and with reading */
     int64_t gain; /* (without - with) / (without + with), smoothed, in 1/1024: interruptions of both weigh the same */
 };
 
@@ -29,10 +40,10 @@ struct wf_trial {
 void wf_trial_init(struct wf_trial *trial);
 /* Whether the next call is to read first. */
 bool wf_trial_reads(const struct wf_trial *trial);
-/* Whether it is one of a pair, and has to be like the other in all else. */
+/* Whether it is of a pair, and has to be like the others of it in all else. */
 bool wf_trial_compares(const struct wf_trial *trial);
-/* That call took `ns`. `bytes` 0: it cannot be compared with another. */
-void wf_trial_tell(struct wf_trial *trial, uint64_t bytes, int64_t ns);
+/* That call moved so many bytes in `ns`; `ns` 0: they do not count, for it is not comparable. */
+void wf_trial_tell(struct wf_trial *trial, uint64_t moved, int64_t ns);
 
 /* Owner: the thread that drives the engine. */
 struct wf_read_ahead {
