@@ -77,8 +77,8 @@ struct peer_reading {
 };
 
 /*
- * An adapter. `variants` are different ways to use the tool for the same case (call sizes, protocols): all are run in
- * every round and the best median is the tool's, so that none is handicapped by how it was called.
+ * An adapter. `variants` are different ways to use the tool for the same case (call sizes, protocols), so that
+ * no tool is handicapped by how it was called; peers.h says which of them count.
  */
 struct peer_tool {
     const char *name;    /* the sample's "backend" */

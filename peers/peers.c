@@ -281,11 +281,10 @@ static int run_rounds(struct series *series, struct wf_status *status)
 
 static int run_block(const struct peers_plan *plan, struct peers_block *block, int index, struct wf_status *status)
 {
-    int trials = runs_of(plan, block, true), runs = trials + runs_of(plan, block, false), rc;
+    int runs = runs_of(plan, block, true) + runs_of(plan, block, false), rc;
     struct series series = {.plan = plan, .block = block, .done = index * runs, .total = plan->case_count * runs};
 
     rc = run_trials(&series, status);
-    series.done = index * runs + trials; /* also where some were given up */
     return rc ? rc : run_rounds(&series, status);
 }
 

@@ -69,7 +69,7 @@ struct peers_variant {
     struct peer_reading *trials;   /* PEERS_TRIALS_MAX of them; owned */
     struct peer_reading *rounds;   /* plan->rounds of them; owned */
     int runs, failures;            /* trials and rounds */
-    bool given_up;                 /* not run again */
+    bool given_up;                 /* not run again: it failed, was slow, or others are run in the rounds */
 };
 
 /* A tool in a case. Owns its variants. */
@@ -136,6 +136,10 @@ int peers_best_variant(const struct peers_block *block, const struct peers_row *
 
 /* The same of the trials, among those that are not given up. */
 int peers_best_in_trials(const struct peers_block *block, const struct peers_row *row);
+
+/* What its last failure was; NULL: it had none, or none to speak of, as it worked in the trials and there was no round.
+ */
+const char *peers_failure(const struct peers_block *block, const struct peers_row *row);
 
 /* --- reports --- */
 

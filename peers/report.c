@@ -105,10 +105,11 @@ static void put_row(FILE *out, const struct peers_result *result, const struct p
         make_note(row, &summary, note, sizeof(note));
     } else {
         fprintf(out, "%9s%*s", "-", NOTE_COLUMN - 19, "");
-        snprintf(note, sizeof(note), "%s%s", row->error[0] ? "failed: " : "",
-                 row->why[0]     ? row->why
-                 : row->error[0] ? row->error
-                                 : "not measured");
+        const char *error = peers_failure(block, row);
+        snprintf(note, sizeof(note), "%s%s", error ? "failed: " : "",
+                 row->why[0] ? row->why
+                 : error     ? error
+                             : "not measured");
     }
     put_note(out, NOTE_COLUMN, note);
 }
@@ -151,7 +152,10 @@ static void put_end(FILE *out, const struct peers_block *block, int rounds)
 {
     char text[320];
 
-    snprintf(text, sizeof(text), "only %d of %d rounds: %s", block->rounds_done, rounds, block->error);
+    snprintf(text, sizeof(text), "only %d of %d rounds%s: %s", block->rounds_done, rounds,
+             block->trials_done > 0 && block->rounds_done == 0 ? ", of which nothing counts before the trials are over"
+                                                               : "",
+             block->error);
     put_note(out, 0, text);
 }
 

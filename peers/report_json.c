@@ -43,7 +43,8 @@ static json_t *rounds_to_json(const struct peers_variant *variant, const struct 
     return values_to_json(variant->rounds, block->rounds_done, block->asked.metric, mean);
 }
 
-static json_t *variant_to_json(const struct peers_variant *variant, const struct peers_block *block, bool mean)
+static json_t *variant_to_json(const struct peers_variant *variant, const struct peers_block *block, int trials,
+                               bool mean)
 {
     double values[PEERS_ROUNDS_MAX];
 
@@ -52,9 +53,9 @@ static json_t *variant_to_json(const struct peers_variant *variant, const struct
     return json_pack(
         "{s:o, s:o, s:o, s:i, s:i, s:b, s:s, s:o, s:o}", "median",
         number_or_null(peer_median(values, block->rounds_done)), "rounds", rounds_to_json(variant, block, mean),
-        "trials", values_to_json(variant->trials, block->trials_done, block->asked.metric, false), "runs",
-        variant->runs, "failures", variant->failures, "given_up", variant->given_up, "note", variant->commands.note,
-        "server", command_to_json(&variant->commands.server), "client", command_to_json(&variant->commands.client));
+        "trials", values_to_json(variant->trials, trials, block->asked.metric, mean), "runs", variant->runs, "failures",
+        variant->failures, "given_up", variant->given_up, "note", variant->commands.note, "server",
+        command_to_json(&variant->commands.server), "client", command_to_json(&variant->commands.client));
 }
 
 static void put_figures(json_t *sample, const struct peers_block *block, const struct peers_row *row,
@@ -85,11 +86,13 @@ static json_t *row_to_json(const struct peers_result *result, const struct peers
 {
     const struct peer_case *asked = &block->asked;
     json_t *sample = json_object(), *variants = json_array();
+    const char *error = peers_failure(block, row);
+    int trials = row->variant_count > PEERS_FINALISTS ? block->trials_done : 0;
     struct peers_summary summary;
 
     peers_sum_up(result, block, row, &summary);
     for (int i = 0; i < row->variant_count; i++)
-        json_array_append_new(variants, variant_to_json(&row->variants[i], block, summary.mean));
+        json_array_append_new(variants, variant_to_json(&row->variants[i], block, trials, summary.mean));
     json_object_set_new(sample, "backend", json_string(row->tool->name));
     json_object_set_new(sample, "metric", json_string(peers_metric_name(asked->metric)));
     json_object_set_new(sample, "unit", json_string(unit(asked->metric)));
@@ -102,7 +105,7 @@ static json_t *row_to_json(const struct peers_result *result, const struct peers
     json_object_set_new(sample, "installed", json_boolean(!row->absent));
     json_object_set_new(sample, "reason",
                         row->why[0]           ? json_string(row->why)
-                        : row->error[0]       ? json_string(row->error)
+                        : error               ? json_string(error)
                         : summary.variant < 0 ? json_string("not measured")
                                               : json_null());
     json_object_set_new(sample, "package", row->tool->package ? json_string(row->tool->package) : json_null());

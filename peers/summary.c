@@ -67,6 +67,15 @@ int peers_best_in_trials(const struct peers_block *block, const struct peers_row
     return best_variant(block, row, true);
 }
 
+const char *peers_failure(const struct peers_block *block, const struct peers_row *row)
+{
+    bool stopped = block->rounds_done == 0;
+
+    if (!row->error[0] || (stopped && peers_best_in_trials(block, row) >= 0))
+        return NULL;
+    return row->error;
+}
+
 static bool tells_no_median(const struct peers_variant *variant, const struct peers_block *block)
 {
     for (int i = 0; i < block->rounds_done; i++)

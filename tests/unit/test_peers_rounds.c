@@ -183,6 +183,55 @@ static void what_fails_in_trials_does_not_go_on(void **state)
     peers_result_fini(&result);
 }
 
+/* Stops what comes after so many runs. */
+static void note_progress(void *context, int done, int total, const char *doing)
+{
+    bool *stops = context;
+
+    assert_true(strstr(doing, "(trial)") && total == 5 * 3 + 5 * 2);
+    *stops = done >= 4;
+}
+
+static int stop_when_told(void *context, struct wf_status *status)
+{
+    const bool *stops = context;
+
+    return *stops ? wf_fail(status, -EINTR, "enough") : 0;
+}
+
+/* Nothing counts, and no tool is said to have failed because one of its ways has. */
+static void a_stop_among_trials(void **state)
+{
+    const struct peer_tool tool = {
+        .name = "tool", .program = "sh", .variants = three_variants, .commands = broken_commands, .read = read_value};
+    struct peers_plan plan = plan_of(&tool, 5);
+    struct peers_result result;
+    struct peers_summary summary;
+    struct wf_status status = {0};
+    bool stops = false;
+    char text[4096] = "";
+
+    (void)state;
+    strcpy(trace_path, "/dev/null");
+    plan.stop = stop_when_told;
+    plan.progress = note_progress;
+    plan.context = &stops;
+    assert_int_equal(peers_measure(&plan, &result, &status), -EINTR);
+    const struct peers_block *block = &result.blocks[0];
+    assert_int_equal(block->trials_done, 1);
+    assert_int_equal(block->rounds_done, 0);
+    assert_non_null(strstr(block->rows[0].error, "no number"));
+    assert_null(peers_failure(block, &block->rows[0]));
+    peers_sum_up(&result, block, &block->rows[0], &summary);
+    assert_int_equal(summary.variant, -1);
+    FILE *out = fmemopen(text, sizeof(text), "w");
+    peers_report(&result, out);
+    fclose(out);
+    assert_non_null(strstr(text, "not measured"));
+    assert_non_null(strstr(text, "only 0 of 5 rounds, of which nothing counts before the trials are over: enough"));
+    peers_result_fini(&result);
+}
+
 static int too_many(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     (void)asked;
@@ -209,9 +258,12 @@ static void ways_are_not_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_take_turns),     cmocka_unit_test(the_hopeless_are_given_up),
-        cmocka_unit_test(luck_does_not_count),   cmocka_unit_test(what_fails_in_trials_does_not_go_on),
+        cmocka_unit_test(rounds_take_turns),
+        cmocka_unit_test(the_hopeless_are_given_up),
+        cmocka_unit_test(luck_does_not_count),
+        cmocka_unit_test(what_fails_in_trials_does_not_go_on),
         cmocka_unit_test(ways_are_not_left_out),
+        cmocka_unit_test(a_stop_among_trials), /* the last: it leaves no trace */
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
