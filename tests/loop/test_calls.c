@@ -15,9 +15,9 @@
 #define CHUNK (512u * 1024)
 #define CUT (128u * 1024)
 #define HEADER 512u
-#define CUT_MOST 40 /* WF_HOT_CALLS (io/hot.h) and some: then a receive has told that nothing is urgent */
+#define CUT_MOST 80 /* WF_HOT_BYTES (io/hot.h) and some: then a receive has told that nothing is urgent */
 
-static atomic_uint whole, cut; /* calls that ask for a chunk, and for what is left of one after cutting */
+static atomic_uint whole, cut; /* calls that ask for a chunk, and for what an engine cuts them to */
 static atomic_uint several;    /* for more than one */
 
 __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
@@ -34,7 +34,17 @@ __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msgh
     return syscall(SYS_sendmsg, fd, message, flags);
 }
 
-/* `count` large messages, some of them under way at a time; before each, `small` small ones there and back. */
+__attribute__((visibility("default"))) ssize_t send(int fd, const void *bytes, size_t length, int flags)
+{
+    if (length >= CHUNK)
+        whole += 1;
+    else if (length == CUT)
+        cut += 1;
+    return syscall(SYS_sendto, fd, bytes, length, flags, NULL, 0);
+}
+
+/* `count` large messages, some of them under way at a time; with each, `small` small ones there and back, before it is
+ * posted and while it is under way. */
 static void run(struct loop_pair *pair, int count, int small)
 {
     struct loop_message messages[AHEAD];
@@ -50,11 +60,13 @@ static void run(struct loop_pair *pair, int count, int small)
         }
         if (i >= count)
             continue;
+        loop_message_create(message, SIZE, (uint64_t)i);
         for (int k = 0; k < small; k++)
             loop_exchange(left, right, 8, 1000);
-        loop_message_create(message, SIZE, (uint64_t)i);
         message->recv = loop_recv(right, message->sink.data, SIZE, (uint64_t)i);
         message->send = loop_send(left, message->source.data, SIZE, (uint64_t)i);
+        for (int k = 0; k < small; k++)
+            loop_exchange(left, right, 8, 1001);
     }
 }
 

@@ -102,7 +102,8 @@ struct wf_rx {
     uint32_t sum;    /* CRC of the others, where the frame has one and is claimed */
     bool in_frame;   /* `frame` is a DATA frame whose payload is not complete */
     int64_t came_ns; /* of the last receive */
-    int64_t urgent_until_ns; /* receives are: of an express channel, for a small message came not long before */
+    /* Receives that are posted before that are urgent: of an express channel, for a small message came not long ago. */
+    int64_t urgent_until_ns;
     struct wf_frame frame;
     struct wf_inbound *claim; /* where the payload goes; NULL: to the sink. Session lock to change */
     bool pooled;              /* the claim is on the unexpected pool, not on user memory */

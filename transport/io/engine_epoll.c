@@ -36,7 +36,7 @@
 #define READ_EVENTS (EPOLLIN | EPOLLRDHUP)
 #define WAKE_KEY (-1)               /* the eventfd's key; all other keys are descriptors */
 #define LARGE_BYTES (64 * 1024)     /* a call that may move so much takes its time */
-#define HOT_CALL_BYTES (128 * 1024) /* the most in one call while something urgent is hot */
+#define HOT_CALL_BYTES (128 * 1024) /* the most in one call while something urgent is expected */
 #define HOT_TRIES 15                /* calls of poll that only try the hot ones, before one that asks for all */
 
 /* Owner: the thread that drives the engine; the bell is shared with those who call wake. */
@@ -211,8 +211,8 @@ static void run(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_
         outcome = try_send(engine, slot, op);
         break;
     }
-    if (is_cut && op->moved != before)
-        wf_hot_count_call(&engine->hot);
+    if (is_cut)
+        wf_hot_pass(&engine->hot, (size_t)(op->moved - before));
     settle(engine, slot, op, outcome);
 }
 

@@ -1,7 +1,7 @@
 /*
  * hot.h: the few descriptors that the epoll engine reads without asking for events first, for their queues have been
  * read empty and more comes. What brings something urgent is also read between large calls, which are smaller
- * meanwhile.
+ * until WF_HOT_BYTES have passed without anything of the kind.
  */
 #ifndef WF_IO_HOT_H
 #define WF_IO_HOT_H
@@ -9,17 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WF_HOT_COUNT 2   /* at a time */
-#define WF_HOT_MISSES 96 /* in a row, and it is hot no more */
-#define WF_HOT_CALLS 32  /* large calls between which nothing came, and none of the next is cut for it */
-#define WF_HOT_HITS 32   /* and it is muted (interest.h): that takes as much time as ten of them gain */
+#define WF_HOT_COUNT 2          /* at a time */
+#define WF_HOT_MISSES 96        /* in a row, and it is hot no more */
+#define WF_HOT_BYTES (8u << 20) /* moved by large calls with nothing between them: large calls are whole again */
+#define WF_HOT_HITS 32          /* and it is muted (interest.h): that takes as much time as ten of them gain */
 
 struct wf_hot {
     int fd; /* -1: none */
     bool urgent;
-    int misses; /* times that it had nothing, in a row */
-    int calls;  /* large ones since it had something */
-    int hits;   /* times that it had something, since the engine last slept */
+    int misses;    /* times that it had nothing, in a row */
+    size_t passed; /* bytes that large calls have moved since it had something, WF_HOT_BYTES at most */
+    int hits;      /* times that it had something, since the engine last slept */
 };
 
 /* Owner: the thread that drives the engine. */
@@ -49,17 +49,18 @@ static inline struct wf_hot *wf_hot_find(struct wf_hot_set *set, int fd)
 static inline bool wf_hot_expects_urgent(const struct wf_hot_set *set)
 {
     for (int i = 0; i < WF_HOT_COUNT; i++)
-        if (set->entries[i].fd >= 0 && set->entries[i].urgent && set->entries[i].calls < WF_HOT_CALLS)
+        if (set->entries[i].fd >= 0 && set->entries[i].urgent && set->entries[i].passed < WF_HOT_BYTES)
             return true;
     return false;
 }
 
-/* A large call has moved something. */
-static inline void wf_hot_count_call(struct wf_hot_set *set)
+/* A large call has moved so many bytes. */
+static inline void wf_hot_pass(struct wf_hot_set *set, size_t bytes)
 {
-    for (int i = 0; i < WF_HOT_COUNT; i++)
-        if (set->entries[i].calls < WF_HOT_CALLS)
-            set->entries[i].calls += 1;
+    for (int i = 0; i < WF_HOT_COUNT; i++) {
+        size_t left = WF_HOT_BYTES - set->entries[i].passed;
+        set->entries[i].passed += bytes < left ? bytes : left;
+    }
 }
 
 /* The entry of `fd`, else one for it: that of none, or the oldest. */
