@@ -22,7 +22,7 @@
  * this thread was interrupted. The kernel's copy will be as slow, and to wait once is enough. */
 #define ABSENT_NS 4096
 
-#define UNIT 1024 /* of a gain */
+#define UNIT 16384 /* of a gain */
 #define MIB (UINT64_C(1) << 20)
 #define PHASE_BYTES (8 * MIB) /* one way for so long, */
 #define PHASE_START (2 * MIB) /* of which so much does not count: caches and queues are as the other way left them */
@@ -30,10 +30,10 @@
 #define PAIRS_AT_FIRST 4      /* without a pause */
 #define PAUSE_LEAST (128 * MIB)
 #define PAUSE_MOST (1024 * MIB) /* twice as long each time that */
-#define SMOOTHING 8             /* so many pairs have changed nothing */
-#define BELIEVED 128            /* 1.29 times the time: seen on the machine of docs/decisions/0016 */
-#define WORTH 25                /* 1.05 times: a slice ends a call that could have gone on, and that costs something */
-#define MOST 300                /* 1.83 times: what was interrupted must not decide */
+#define SMOOTHING 8             /* so many pairs have changed nothing; the mean of fewer is their own */
+#define BELIEVED 1600 /* before any, and as much as one: 1.2 times the time (docs/decisions/0016-read-ahead.md) */
+#define WORTH 400     /* 1.05 times: a slice ends a call that could have gone on, and that costs something */
+#define MOST 3072     /* 1.46 times: from a gain of nothing one that was interrupted does not decide */
 
 /* --- the trial --- */
 
@@ -65,6 +65,7 @@ bool wf_trial_reads(const struct wf_trial *trial)
     return (trial->phase == WF_TRIAL_FIRST) == (trial->pairs % 2 == 0);
 }
 
+/* Nothing, where it cannot be compared. */
 static void judge(struct wf_trial *trial)
 {
     if (trial->bytes[false] < PHASE_LEAST || trial->bytes[true] < PHASE_LEAST)
@@ -73,19 +74,20 @@ static void judge(struct wf_trial *trial)
     int64_t with = (int64_t)(trial->ns[true] * MIB / trial->bytes[true]);
     if (without == 0 || with == 0)
         return;
-    bool before = pays(trial);
     int64_t gain = clamp((without - with) * UNIT / (without + with), -MOST, MOST);
-    trial->gain = (trial->gain * (SMOOTHING - 1) + gain) / SMOOTHING;
+    trial->judged += trial->judged < SMOOTHING - 1;
+    trial->gain = (trial->gain * trial->judged + gain) / (trial->judged + 1);
+}
+
+static void end_pair(struct wf_trial *trial)
+{
+    bool before = pays(trial);
+    judge(trial);
     trial->settled = pays(trial) == before ? trial->settled + 1 : 0;
     if (trial->settled == 0)
         trial->pause = PAUSE_LEAST;
     else if (trial->settled % SMOOTHING == 0 && trial->pause < PAUSE_MOST)
         trial->pause *= 2;
-}
-
-static void end_pair(struct wf_trial *trial)
-{
-    judge(trial);
     trial->pairs += 1;
     trial->bytes[false] = trial->bytes[true] = trial->ns[false] = trial->ns[true] = 0;
     trial->phase = trial->pairs < PAIRS_AT_FIRST ? WF_TRIAL_FIRST : WF_TRIAL_PAUSE;
@@ -198,10 +200,13 @@ static size_t next_slice(const struct wf_read_ahead *ahead, const struct wf_op *
 size_t wf_read_ahead_before(struct wf_read_ahead *ahead, struct wf_op *op, size_t limit)
 {
     ahead->told = 0;
+    ahead->goes_on = false;
     size_t bytes = ahead->slice ? next_slice(ahead, op, limit) : 0;
     if (bytes < LEAST_BYTES)
         return limit;
     size_t known = op->read > op->moved ? (size_t)(op->read - op->moved) : 0; /* a call took less than it was given */
+    bool tries = ahead->when == WF_READ_AHEAD_AUTO;
+    ahead->goes_on = tries && known > 0;
     if (known > 0 && known + NEWS_BYTES > bytes)
         return known < limit ? known : limit;
     if (!is_cold(ahead, op, known, bytes))
@@ -210,7 +215,6 @@ size_t wf_read_ahead_before(struct wf_read_ahead *ahead, struct wf_op *op, size_
         bytes = whole_segments(op, bytes);
     if (known >= bytes)
         return known;
-    bool tries = ahead->when == WF_READ_AHEAD_AUTO;
     bool reads = !tries || wf_trial_reads(&ahead->trial);
     bool compares = tries && known == 0 && wf_trial_compares(&ahead->trial);
     if (tries && known == 0) {
@@ -226,9 +230,9 @@ size_t wf_read_ahead_before(struct wf_read_ahead *ahead, struct wf_op *op, size_
 
 void wf_read_ahead_after(struct wf_read_ahead *ahead, ssize_t moved)
 {
-    if (!ahead->told)
+    if (!ahead->told && !ahead->goes_on)
         return;
-    bool whole = moved > 0 && (size_t)moved == ahead->told;
-    int64_t took = wf_clock_now(ahead->clock) - ahead->began_ns;
-    wf_trial_tell(&ahead->trial, moved > 0 ? (uint64_t)moved : 0, whole ? took : 0);
+    bool whole = ahead->told && moved > 0 && (size_t)moved == ahead->told;
+    wf_trial_tell(&ahead->trial, moved > 0 ? (uint64_t)moved : 0,
+                  whole ? wf_clock_now(ahead->clock) - ahead->began_ns : 0);
 }

@@ -3,7 +3,7 @@
  *
  * The kernel copies out of memory more slowly than a loop reads it. Where that is so, reading a slice that fits into
  * the second-level cache and then sending it takes less time than sending it. Whether it is so here is found by doing
- * both now and then, with calls that are neighbours (docs/decisions/0016-read-ahead.md).
+ * both now and then, some MiB each, one after the other (docs/decisions/0016-read-ahead.md).
  *
  *     bytes read <= bytes of the operation;    bytes read and not yet sent <= slice + 64 KiB
  */
@@ -18,7 +18,11 @@
 #include "base/clock.h"
 #include "io/engine.h"
 
-enum wf_trial_phase { WF_TRIAL_FIRST, WF_TRIAL_SECOND, WF_TRIAL_PAUSE };
+enum wf_trial_phase {
+    WF_TRIAL_FIRST,  /* the one way of a pair */
+    WF_TRIAL_SECOND, /* the other */
+    WF_TRIAL_PAUSE,  /* the way that is believed to be the faster one */
+};
 
 /*
  * Which of two ways takes less time for a byte. Nothing but arithmetic on what it is told.
@@ -31,18 +35,20 @@ struct wf_trial {
     uint64_t left;  /* bytes to the end of the phase */
     uint64_t pause; /* bytes of the next one */
     uint32_t pairs;
+    uint32_t judged;          /* of them could be compared, up to the number that the gain is smoothed over, less one */
     uint32_t settled;         /* of them in a row that did not change which way is taken */
     uint64_t bytes[2], ns[2]; /* counted in the pair under way, without and with reading */
-    int64_t gain; /* (without - with) / (without + with), smoothed, in 1/1024: interruptions of both weigh the same */
+    int64_t gain; /* (without - with) / (without + with), smoothed, in 1/16384: interruptions of both weigh the same */
 };
 
-/* Reading is believed to pay until tried. */
+/* Reading is believed to pay, as much as one pair would say, until the first pairs have been tried. */
 void wf_trial_init(struct wf_trial *trial);
 /* Whether the next call is to read first. */
 bool wf_trial_reads(const struct wf_trial *trial);
 /* Whether it is of a pair, and has to be like the others of it in all else. */
 bool wf_trial_compares(const struct wf_trial *trial);
-/* That call moved so many bytes in `ns`; `ns` 0: they do not count, for it is not comparable. */
+/* That call moved so many bytes in `ns`; `ns` 0: it cannot be compared with others, and counts for the length of the
+ * phase alone. */
 void wf_trial_tell(struct wf_trial *trial, uint64_t moved, int64_t ns);
 
 /* Owner: the thread that drives the engine. */
@@ -52,7 +58,8 @@ struct wf_read_ahead {
     size_t slice;     /* bytes to read at a time, where so many are left; 0: nothing is ever read */
     int64_t clock_ns; /* what asking for the time takes */
     int64_t began_ns; /* of the call under way, its reading included */
-    size_t told;      /* bytes that this call has to move to be compared; 0: the trial is not told of it */
+    size_t told;      /* bytes that this call has to move to be compared; 0: it cannot be */
+    bool goes_on;     /* it sends what is left of a slice, of which the trial is told, too */
     struct wf_trial trial;
 };
 
