@@ -76,6 +76,14 @@ static int three_variants(const struct peer_case *asked, const struct peer_place
     return 3;
 }
 
+/* A tool with three variants, which differ in their commands. */
+static struct peer_tool tool_of_three(int (*commands)(const struct peer_case *asked, const struct peer_place *place,
+                                                      int index, struct peer_commands *out))
+{
+    return (struct peer_tool){
+        .name = "tool", .program = "sh", .variants = three_variants, .commands = commands, .read = read_value};
+}
+
 static int slow_and_fast(const struct peer_case *asked, const struct peer_place *place, int index,
                          struct peer_commands *out)
 {
@@ -89,8 +97,7 @@ static int slow_and_fast(const struct peer_case *asked, const struct peer_place 
 /* After three trials it is known that variant 0 is far behind; what is near goes on. */
 static void the_hopeless_are_given_up(void **state)
 {
-    const struct peer_tool tool = {
-        .name = "tool", .program = "sh", .variants = three_variants, .commands = slow_and_fast, .read = read_value};
+    const struct peer_tool tool = tool_of_three(slow_and_fast);
     struct peers_plan plan = plan_of(&tool, 5);
     struct peers_result result;
     char text[256];
@@ -128,8 +135,7 @@ static int lucky_commands(const struct peer_case *asked, const struct peer_place
 /* The best two of the trials are run again, and what they were in the trials does not count. */
 static void luck_does_not_count(void **state)
 {
-    const struct peer_tool tool = {
-        .name = "tool", .program = "sh", .variants = three_variants, .commands = lucky_commands, .read = read_value};
+    const struct peer_tool tool = tool_of_three(lucky_commands);
     struct peers_plan plan = plan_of(&tool, 3);
     struct peers_result result;
     struct peers_summary summary;
@@ -164,8 +170,7 @@ static int broken_commands(const struct peer_case *asked, const struct peer_plac
 /* The one way that works goes on alone. */
 static void what_fails_in_trials_does_not_go_on(void **state)
 {
-    const struct peer_tool tool = {
-        .name = "tool", .program = "sh", .variants = three_variants, .commands = broken_commands, .read = read_value};
+    const struct peer_tool tool = tool_of_three(broken_commands);
     struct peers_plan plan = plan_of(&tool, 2);
     struct peers_result result;
     struct peers_summary summary;
@@ -202,8 +207,7 @@ static int stop_when_told(void *context, struct wf_status *status)
 /* Nothing counts, and no tool is said to have failed because one of its ways has. */
 static void a_stop_among_trials(void **state)
 {
-    const struct peer_tool tool = {
-        .name = "tool", .program = "sh", .variants = three_variants, .commands = broken_commands, .read = read_value};
+    const struct peer_tool tool = tool_of_three(broken_commands);
     struct peers_plan plan = plan_of(&tool, 5);
     struct peers_result result;
     struct peers_summary summary;
