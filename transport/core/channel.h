@@ -202,8 +202,8 @@ bool wf_channel_wants(const struct wf_channel *channel);
 bool wf_channel_rest(struct wf_channel *channel);
 /* Gathers the next batch into the operation; true when there is something to post. Session lock held. */
 bool wf_channel_fill(struct wf_channel *channel);
-/* The whole operation is this message, which is a copy, small and in no queue; the send half is idle. False: others come
- * first, or it has to wait; nothing has changed. Session lock held. */
+/* The whole operation is this message, which is a copy, small and in no queue; the send half is idle. False: others
+ * come first, or it has to wait; nothing has changed. Session lock held. */
 bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outbound);
 /* A bulk channel of this express one's rail that has acknowledgements to send while its operation waits for room: they
  * go on the express one, or the peer would take the queue for a slow rail. NULL: none. Session lock held. */

@@ -244,7 +244,8 @@ void wf_session_kick_all(struct wf_session *session, struct wf_worker *self); /*
 /* Starts an orderly close: requests end in -ESHUTDOWN, BYE follows once everything is acknowledged. */
 void wf_session_start_close(struct wf_session *session);
 
-/* Is the send half of an express channel idle? Then it can take a message at once, for all that can be seen without the token. */
+/* Is the send half of an express channel idle? Then it can take a message at once, for all that can be seen without the
+ * token. */
 bool wf_session_has_idle_express(const struct wf_session *session);
 /* Is there anything of the session's that an idle send half could take? What is a channel's own has been kicked for. */
 bool wf_session_has_work(const struct wf_session *session);
