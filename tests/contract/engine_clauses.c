@@ -277,6 +277,29 @@ void keeps_partial_sends_inside(const struct implementation *of)
     world_close(&world);
 }
 
+/* The time of the first call, in the system's clock. It stays where there is one already. */
+void tells_when_a_send_began(const struct implementation *of)
+{
+    struct world world;
+    world_open(&world, of, 1, 0);
+    struct pair pair = pair_open(&world, 0);
+    struct task send = {0}, receive = {0};
+    char got[8];
+    _Atomic int64_t began = 0;
+    send.op.began_ns = &began;
+    int64_t before = wf_clock_now(&wf_clock_monotonic);
+    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "a", 1), 1);
+    int64_t told = began, after = wf_clock_now(&wf_clock_monotonic);
+    if (world.ops->tells_start)
+        assert_true(told >= before && told <= after);
+    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 1);
+    began = 7;
+    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "b", 1), 1);
+    assert_int_equal(began, 7);
+    pair_close(&world, &pair);
+    world_close(&world);
+}
+
 /* How a vector of `count` entries is cut: entry i has sizes[i % 4] bytes. */
 struct shape {
     int count;

@@ -34,6 +34,7 @@ static const struct contract_case cases[] = {
     {"ends a stream with zero", ends_a_stream_with_zero, false},
     {"finds the end behind bytes seen earlier", finds_the_end_behind_bytes_seen_earlier, false},
     {"keeps partial sends inside", keeps_partial_sends_inside, false},
+    {"tells when a send began", tells_when_a_send_began, false},
     {"takes odd vectors", takes_odd_vectors, false},
     {"finishes at once what has no bytes", finishes_at_once_what_has_no_bytes, false},
     {"reports a reset", reports_a_reset, false},

@@ -18,6 +18,7 @@ void receives_what_is_there(const struct implementation *of);
 void ends_a_stream_with_zero(const struct implementation *of);
 void finds_the_end_behind_bytes_seen_earlier(const struct implementation *of);
 void keeps_partial_sends_inside(const struct implementation *of);
+void tells_when_a_send_began(const struct implementation *of);
 void takes_odd_vectors(const struct implementation *of);
 void finishes_at_once_what_has_no_bytes(const struct implementation *of);
 void reports_a_reset(const struct implementation *of);

@@ -187,6 +187,30 @@ static void rates(void **state)
     assert_true(wf_rate_is_stale(&rate, 303 * MS));
 }
 
+/* What was handed over at 1 ms left at 3 ms: a byte a nanosecond, and half of that had it left at once. */
+static void late_start(void **state)
+{
+    (void)state;
+    struct wf_rate rate = {0};
+    assert_true(wf_rate_busy(&rate, MS));
+    assert_false(wf_rate_busy(&rate, 2 * MS));
+    wf_rate_began(&rate, 3 * MS);
+    wf_rate_acknowledged(&rate, 5 * MS, 2000000, true);
+    assert_true(rate.bytes_per_ns > 0.99 && rate.bytes_per_ns < 1.01);
+    /* More is under way since then: when its first byte left is no news. */
+    wf_rate_began(&rate, 6 * MS);
+    wf_rate_acknowledged(&rate, 7 * MS, 2000000, false);
+    assert_true(rate.bytes_per_ns > 0.99 && rate.bytes_per_ns < 1.01);
+    /* Nobody tells, or an old time: it counts from when it was handed over. */
+    for (int64_t told = 0; told <= 6 * MS; told += 6 * MS) {
+        rate = (struct wf_rate){0};
+        wf_rate_busy(&rate, 10 * MS);
+        wf_rate_began(&rate, told);
+        wf_rate_acknowledged(&rate, 14 * MS, 2000000, false);
+        assert_true(rate.bytes_per_ns > 0.49 && rate.bytes_per_ns < 0.51);
+    }
+}
+
 /* Stretches of work make one sample together, and no sample more than doubles a rate: what passes at once after a rest
  * says little. */
 static void short_stretches(void **state)
@@ -490,6 +514,7 @@ int main(void)
         cmocka_unit_test(nothing_stalls),
         cmocka_unit_test(a_total_follows),
         cmocka_unit_test(rates),
+        cmocka_unit_test(late_start),
         cmocka_unit_test(short_stretches),
         cmocka_unit_test(unequal_rails_finish_together),
         cmocka_unit_test(a_slow_rail_spoils_nothing),

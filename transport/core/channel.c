@@ -106,8 +106,10 @@ void wf_channel_retain(struct wf_channel *channel, const struct wf_frame *frame,
     place->frame = *frame;
     place->outbound = outbound;
     wf_window_spend(&tx->window, frame->length);
-    if (frame->length > 0 && channel->kind == WF_CHANNEL_BULK)
-        wf_rate_busy(&tx->rate, wf_context_now(channel->session->context));
+    if (frame->length == 0 || channel->kind != WF_CHANNEL_BULK)
+        return;
+    if (wf_rate_busy(&tx->rate, wf_context_now(channel->session->context)))
+        atomic_store_explicit(&tx->began_ns, 0, memory_order_relaxed);
 }
 
 void wf_channel_retire(struct wf_session *session, const struct wf_retained *retained)
@@ -140,9 +142,11 @@ int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed)
         tx->acknowledged_bytes += retained.frame.length;
         wf_channel_retire(channel->session, &retained);
     }
-    if (tx->acknowledged_bytes != before && channel->kind == WF_CHANNEL_BULK)
-        wf_rate_acknowledged(&tx->rate, wf_context_now(channel->session->context), tx->acknowledged_bytes - before,
-                             tx->acknowledged_bytes != tx->window.spent_bytes);
+    if (tx->acknowledged_bytes == before || channel->kind != WF_CHANNEL_BULK)
+        return 0;
+    wf_rate_began(&tx->rate, atomic_load_explicit(&tx->began_ns, memory_order_relaxed));
+    wf_rate_acknowledged(&tx->rate, wf_context_now(channel->session->context), tx->acknowledged_bytes - before,
+                         tx->acknowledged_bytes != tx->window.spent_bytes);
     return 0;
 }
 

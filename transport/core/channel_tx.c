@@ -423,6 +423,7 @@ void wf_channel_post_send(struct wf_channel *channel)
     tx->op.iov = tx->iov;
     tx->op.iov_count = tx->iov_count;
     tx->op.context = channel;
+    tx->op.began_ns = channel->kind == WF_CHANNEL_BULK ? &tx->began_ns : NULL;
     tx->worker->engine->ops->post(tx->worker->engine, &tx->op);
 }
 

@@ -12,7 +12,7 @@
 
 #define CALL_MIN 4096
 #define CALL_SHARED (256u * 1024)
-#define CALL_ALONE (8u * 1024 * 1024)
+#define CALL_MOST (8u * 1024 * 1024)
 
 static uint32_t number(const struct wf_config *config, enum wf_setting_id id)
 {
@@ -112,19 +112,21 @@ int wf_choose_congestion(struct weft_context *context, const struct wf_config *c
     return 0;
 }
 
-/* Of several streams for bulk data none is to have the thread for so long that the others look slow. One takes as many
- * chunks in a call as the kernel has room for, but only one where small messages would have to wait for that, and where
- * the kernel is to find in the cache what a checksum was made of (docs/decisions/0010-call-size.md). */
+/* As many chunks in a call as the kernel has room for, but only one where small messages would have to wait for that,
+ * and where the kernel is to find in the cache what a checksum was made of. Of several streams none is to have the
+ * thread for so long that the others look slow: that is up to short calls where nobody tells when the first call for a
+ * stream was made, as neither io_uring nor encryption does (docs/decisions/0010-call-size.md). */
 int wf_choose_call(struct weft_context *context, struct wf_status *status)
 {
     struct wf_tuning *tuning = &context->tuning;
+    bool large = context->rail_count * (int)tuning->channels == 1 || context->engine_ops->tells_start;
     uint32_t whole = tuning->chunk + tuning->header_pad;
     if (tuning->call > 0 && tuning->call < CALL_MIN)
         return wf_fail(status, -EINVAL, "call = %u: use 4K or more, or 0", tuning->call);
     if (tuning->call > 0)
         return 0;
-    if (context->engine_ops->cuts_calls && !tuning->crc && whole < CALL_ALONE)
-        whole = CALL_ALONE / whole * whole;
-    tuning->call = context->rail_count * (int)tuning->channels == 1 && whole > CALL_SHARED ? whole : CALL_SHARED;
+    if (context->engine_ops->cuts_calls && !tuning->crc && whole < CALL_MOST)
+        whole = CALL_MOST / whole * whole;
+    tuning->call = large && whole > CALL_SHARED ? whole : CALL_SHARED;
     return 0;
 }

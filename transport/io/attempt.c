@@ -1,6 +1,7 @@
 #include "io/attempt.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "io/socket.h"
 #include "io/vector.h"
@@ -30,12 +31,20 @@ static enum wf_outcome refused(struct wf_op *op, ssize_t error)
     return error == -EINTR ? WF_AGAIN : error == -EAGAIN ? WF_BLOCKED : wf_op_end(op, error);
 }
 
+/* Whoever measures how fast this goes does not count what the thread did before. */
+static void note_start(const struct wf_op *op, const struct wf_clock *clock)
+{
+    if (op->began_ns && atomic_load_explicit(op->began_ns, memory_order_relaxed) == 0)
+        atomic_store_explicit(op->began_ns, wf_clock_now(clock), memory_order_relaxed);
+}
+
 enum wf_outcome wf_attempt_send(struct wf_op *op, uint32_t call_bytes, struct wf_read_ahead *ahead, bool *dry)
 {
     *dry = false;
     wf_vector_skip_empty(op);
     if (!op->iov_count)
         return wf_op_end(op, (int64_t)op->moved);
+    note_start(op, ahead->clock);
     size_t limit = wf_read_ahead_before(ahead, op, call_bytes);
     ssize_t n = move_some(op, limit, dry);
     wf_read_ahead_after(ahead, n);

@@ -46,6 +46,9 @@ struct wf_op {
     uint32_t segment; /* and those of a TCP segment, once it has asked; 0: not yet */
     bool urgent; /* RECV of small messages: an engine lets them pass large transfers where it can, whose calls it may
                     cut */
+    /* SEND: where engines that tell it put the time of the first call for it, if 0 is there; others may. NULL: nobody
+     * asks. Anybody may read it; relaxed. */
+    _Atomic int64_t *began_ns;
     /* RECV: counts bytes that have come and that the engine keeps until more have (engine_seal.h). NULL: nobody asks.
      * Anybody may read it; relaxed. */
     _Atomic uint64_t *kept;
@@ -91,7 +94,8 @@ struct wf_engine {
  */
 struct wf_engine_ops {
     const char *name;
-    bool cuts_calls; /* does it cut large calls short while urgent RECVs get something? */
+    bool cuts_calls;  /* does it cut large calls short while urgent RECVs get something? */
+    bool tells_start; /* does it say in began_ns when it made the first call for a SEND? */
 
     /* Can this engine work here? 0, or negative with the reason in `status`. `host` is what open() gets. */
     int (*probe)(void *host, struct wf_status *status);

@@ -473,6 +473,7 @@ static int epoll_probe(void *host, struct wf_status *status)
 const struct wf_engine_ops wf_engine_epoll = {
     .name = "epoll",
     .cuts_calls = true,
+    .tells_start = true,
     .probe = epoll_probe,
     .open = epoll_open,
     .close = epoll_close,

@@ -264,7 +264,7 @@ const struct wf_engine_ops *wf_seal_around(struct wf_seal *seal, const struct wf
     seal->host = host;
     seal->ops = seal_ops;
     seal->ops.name = engine->name;
-    seal->ops.cuts_calls = engine->cuts_calls;
+    seal->ops.cuts_calls = engine->cuts_calls; /* not tells_start: it encrypts before the first call */
     return &seal->ops;
 }
 

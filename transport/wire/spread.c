@@ -28,12 +28,19 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-void wf_rate_busy(struct wf_rate *rate, int64_t now_ns)
+bool wf_rate_busy(struct wf_rate *rate, int64_t now_ns)
 {
     if (rate->since_ns != 0)
-        return;
+        return false;
     rate->since_ns = now_ns;
     rate->waits = true;
+    return true;
+}
+
+void wf_rate_began(struct wf_rate *rate, int64_t began_ns)
+{
+    if (rate->waits && began_ns > rate->since_ns)
+        rate->since_ns = began_ns;
 }
 
 /* The way there and back again, apart from the time that the bytes themselves take. */

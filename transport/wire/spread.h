@@ -38,8 +38,12 @@ struct wf_rate {
     bool waits;     /* the first acknowledgement since the channel was idle is still to come */
 };
 
-/* The channel has something unacknowledged from now on. */
-void wf_rate_busy(struct wf_rate *rate, int64_t now_ns);
+/* The channel has something unacknowledged from now on. False: it had before. */
+bool wf_rate_busy(struct wf_rate *rate, int64_t now_ns);
+
+/* The first byte since it was idle was sent at `began_ns`, and not when it was handed over: the thread that sends had
+ * others to serve, and no rail is the worse for it. 0: not known. To be told before the first acknowledgement. */
+void wf_rate_began(struct wf_rate *rate, int64_t began_ns);
 
 /* `bytes` more are acknowledged; `busy`: others are not yet. */
 void wf_rate_acknowledged(struct wf_rate *rate, int64_t now_ns, uint64_t bytes, bool busy);
