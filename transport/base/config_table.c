@@ -94,8 +94,8 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
         "address: they have reno, which does not pace."),
     [WF_SET_CALL] = SIZE(LIBRARY, "call", "0", 0, 64 * MIB,
                          "The most bytes in one send or receive call, at least 4K: smaller calls let small messages "
-                         "pass sooner; 0 is as many chunks as 8M holds, or one with io_uring or crc; and 256K where "
-                         "several streams for bulk data have to take turns with io_uring or encrypt."),
+                         "pass sooner; 0 is as many chunks as 8M holds, or one with io_uring or crc, but 256K with "
+                         "io_uring, encrypt or fault where there are several streams for bulk data."),
     [WF_SET_ZERO_COPY] = SIZE(LIBRARY, "zero_copy", "0", 0, GIB,
                               "Sends of at least so many bytes leave without the kernel's copying them, where io_uring "
                               "can; a network card that never lets go of the memory holds them up; 0 means none."),

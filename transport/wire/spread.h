@@ -33,7 +33,8 @@ struct wf_rate {
     int64_t worked_ns;   /* in so much time with something under way before */
     int64_t since_ns;    /* this; 0: nothing is under way */
     int64_t heard_ns;    /* the last acknowledgement */
-    int64_t lag_ns; /* from handing a chunk to an idle channel to its acknowledgement, less its own time; 0: unknown */
+    int64_t lag_ns; /* from the first call for a chunk of an idle channel (from handing it over, where nobody tells of
+                     * calls) to its acknowledgement, less its own time; 0: unknown */
     int samples;    /* taken so far, as long as they are few */
     bool waits;     /* the first acknowledgement since the channel was idle is still to come */
 };
