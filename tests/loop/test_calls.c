@@ -104,6 +104,19 @@ static void one_at_a_time(void)
     }
 }
 
+/* Injected faults come between, and nobody tells when a call was made: two streams take turns within a chunk. */
+static void streams_take_turns(void)
+{
+    struct loop_pair pair;
+
+    loop_needs_kernel("system calls");
+    loop_pair_create(&pair, "engine=epoll workers=shared channels=2 chunk=512K read_ahead=off fault=seed=1", NULL, 1);
+    whole = several = 0;
+    run(&pair, 100, 0);
+    loop_pair_destroy(&pair);
+    LOOP_CHECK(whole == 0 && several == 0, "%u calls took a whole chunk", whole);
+}
+
 static void large_among_small(void)
 {
     struct loop_pair pair;
@@ -138,10 +151,8 @@ int main(int argc, char **argv)
 {
     loop_begin(argc, argv);
     const struct CMUnitTest tests[] = {
-        LOOP_CASE(large_alone, 30),
-        LOOP_CASE(one_at_a_time, 30),
-        LOOP_CASE(large_among_small, 30),
-        LOOP_CASE(large_after_a_small_one, 30),
+        LOOP_CASE(large_alone, 30),       LOOP_CASE(one_at_a_time, 30),           LOOP_CASE(streams_take_turns, 30),
+        LOOP_CASE(large_among_small, 30), LOOP_CASE(large_after_a_small_one, 30),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

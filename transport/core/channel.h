@@ -63,7 +63,9 @@ struct wf_tx {
     bool started;  /* attached to the worker's engine */
     bool shut;     /* session lock: the end of the stream was sent */
     bool detached; /* this half has let go of the descriptor; session lock */
-    _Atomic int64_t began_ns; /* when the first call was made for what is under way; 0: not yet, or nobody tells */
+    /* When the first call was made for what is under way; 0: not yet, or nobody tells. The engine's to set; forgotten
+     * under the session lock. */
+    _Atomic int64_t began_ns;
 
     /* session lock */
     bool idle;                    /* nothing posted: new work needs a kick */
