@@ -246,6 +246,18 @@ static void put_rail(FILE *out, const struct wf_show *show, int index)
         fprintf(out, "    nothing that is known is in the way of a faster path\n");
 }
 
+/* A remedy is to be copied: it stays on one line. */
+static void put_left_out(FILE *out, const struct wf_left_out *one)
+{
+    char line[WF_SHOW_TEXT];
+
+    snprintf(line, sizeof(line), "%s%s%s%s: %s", one->interface, one->address[0] ? " (" : "", one->address,
+             one->address[0] ? ")" : "", one->why);
+    wf_show_wrapped(out, 2, 2, line);
+    if (one->remedy[0])
+        fprintf(out, "      %s\n", one->remedy);
+}
+
 void wf_show_text(FILE *out, const struct wf_show *show)
 {
     put_machine(out, show->machine);
@@ -257,4 +269,8 @@ void wf_show_text(FILE *out, const struct wf_show *show)
         fprintf(out, "  How its NICs send and receive cannot be asked of another machine.\n");
     for (int i = 0; i < show->plan->rail_count && !show->machine->foreign; i++)
         put_rail(out, show, i);
+    if (show->left_count)
+        fprintf(out, "\nno rails, and what would make them such\n");
+    for (int i = 0; i < show->left_count; i++)
+        put_left_out(out, &show->left_out[i]);
 }

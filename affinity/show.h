@@ -11,6 +11,15 @@
 #include "affinity/plan.h"
 #include "affinity/rail_path.h"
 
+#define WF_LEFT_OUT_MAX 128
+
+/* An interface that becomes no rail. */
+struct wf_left_out {
+    char interface[32], address[64]; /* address "": it has none */
+    char why[96];                    /* "has no carrier" */
+    char remedy[256];                /* the option or command that brings it in; "": there is none */
+};
+
 struct wf_show {
     const struct wf_machine *machine;
     const struct wf_plan *plan;
@@ -19,6 +28,8 @@ struct wf_show {
     struct wf_rail_path paths[WF_PLAN_RAILS];
     struct wf_obstacle obstacles[WF_PLAN_RAILS][WF_OBSTACLES_MAX];
     int obstacle_counts[WF_PLAN_RAILS];
+    const struct wf_left_out *left_out;
+    int left_count;
 };
 
 /* Asks the kernel how the rails of the plan send and receive. `show` has machine and plan. */

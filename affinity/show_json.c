@@ -169,9 +169,22 @@ static json_t *obstacles_to_json(const struct wf_show *show)
     return obstacles;
 }
 
+static json_t *left_out_to_json(const struct wf_show *show)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < show->left_count; i++) {
+        const struct wf_left_out *one = &show->left_out[i];
+        json_array_append_new(list, json_pack("{s:o, s:o, s:s, s:o}", "interface", text_to_json(one->interface),
+                                              "address", text_to_json(one->address), "why", one->why, "remedy",
+                                              text_to_json(one->remedy)));
+    }
+    return list;
+}
+
 json_t *wf_show_json(const struct wf_show *show)
 {
-    return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o}", "schema", "weft.topo/1", "machine",
+    return json_pack("{s:s, s:o, s:o, s:s, s:o, s:o, s:o}", "schema", "weft.topo/1", "machine",
                      machine_to_json(show->machine), "plan", plan_to_json(show->plan), "gpu_path", show->gpu_path,
-                     "paths", paths_to_json(show), "obstacles", obstacles_to_json(show));
+                     "paths", paths_to_json(show), "obstacles", obstacles_to_json(show), "left_out",
+                     left_out_to_json(show));
 }

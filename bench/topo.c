@@ -17,6 +17,8 @@ struct topo {
     struct wf_show show;
     struct wf_plan_request request;
     char why[512], gpu_path[2048];
+    struct wf_left_out left_out[WF_LEFT_OUT_MAX];
+    int left_count;
     int gpu_count; /* that a run could take */
     char all_gpus[16];
 };
@@ -62,7 +64,8 @@ static int make_request(const struct bench_options *options, struct topo *topo, 
     } else {
         request->host_endpoints = endpoints ? (int)endpoints : HOST_ENDPOINTS;
     }
-    return bench_topo_rails(&topo->machine, wf_config_text(config, WF_SET_RAILS), request, status);
+    return bench_topo_rails(&topo->machine, wf_config_text(config, WF_SET_RAILS), request, topo->left_out,
+                            &topo->left_count, status);
 }
 
 static int make(const struct bench_options *options, struct topo *topo, struct wf_status *status)
@@ -80,7 +83,11 @@ static int make(const struct bench_options *options, struct topo *topo, struct w
     rc = wf_plan_make(&topo->machine, &topo->request, &topo->plan, topo->why, sizeof(topo->why));
     if (rc)
         return wf_fail(status, rc, "%s", topo->why);
-    topo->show = (struct wf_show){.machine = &topo->machine, .plan = &topo->plan, .gpu_path = topo->gpu_path};
+    topo->show = (struct wf_show){.machine = &topo->machine,
+                                  .plan = &topo->plan,
+                                  .gpu_path = topo->gpu_path,
+                                  .left_out = topo->left_out,
+                                  .left_count = topo->left_count};
     wf_show_gather(&topo->show, wf_config_number(options->config, WF_SET_ZERO_COPY));
     return 0;
 }

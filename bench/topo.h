@@ -6,6 +6,7 @@
 
 #include "affinity/machine.h"
 #include "affinity/plan.h"
+#include "affinity/show.h"
 #include "options.h"
 
 /* Prints them as the options ask: text, JSON or a drawing. Returns an exit status. */
@@ -23,10 +24,11 @@ int bench_topo_refused(const struct bench_options *options, struct wf_status *st
  * were. Returns an exit status. topo_force.c */
 int bench_topo_in_force(const struct bench_options *options);
 
-/* The setting `rails` as rails of a plan: on this machine what the library would take, for another machine interfaces
- * that it has. rail_count stays 0 where the machine's own choice is to stand. topo_rails.c */
+/* The setting `rails` as rails of a plan: on this machine what the library would take, and what it leaves out (up to
+ * WF_LEFT_OUT_MAX); for another machine interfaces that it has. rail_count stays 0 where the machine's own choice is to
+ * stand. topo_rails.c */
 int bench_topo_rails(const struct wf_machine *machine, const char *setting, struct wf_plan_request *request,
-                     struct wf_status *status);
+                     struct wf_left_out *left_out, int *left_count, struct wf_status *status);
 
 /* How many GPUs a run could take, and a sentence about their memory; 0: it would lie in host memory. On this machine
  * that loads the driver, where there is one, and the machine's GPUs are put into the driver's order, so that --gpus

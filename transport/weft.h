@@ -169,6 +169,24 @@ WEFT_API uint64_t weft_peer_denied(const struct weft_peer *peer);
 
 /* ------------------------------------------------------------------------------------------- rails in force */
 
+/* An interface of this machine: a rail that a context would have, or one that is left out. */
+struct weft_interface_info {
+    char name[64]; /* as in weft_rail_info */
+    char interface[32];
+    char address[64]; /* "": it has none */
+    int is_rail;      /* 1: it becomes a rail; 0: it does not */
+    char why[96];     /* is_rail 0: the rule that leaves it out, "has no carrier" */
+    char remedy[256]; /* is_rail 0: the option or command that brings it in; "": there is none */
+};
+
+/*
+ * Which rails a context with these settings would have, in their order, then the interfaces that are left out. Nothing
+ * is opened. Fills up to `max` entries; returns how many there are. Errors: as those of weft_context_create() for the
+ * setting rails.
+ */
+WEFT_API int weft_interfaces(const struct weft_config *config, struct weft_interface_info *list, int max,
+                             struct weft_error *err);
+
 /* A rail of this context. */
 struct weft_rail_info {
     char name[64];

@@ -20,6 +20,15 @@ static const struct sockaddr_in6 *v6(const struct sockaddr_storage *address)
     return (const struct sockaddr_in6 *)address;
 }
 
+bool wf_address_read(const struct sockaddr *from, struct sockaddr_storage *out)
+{
+    if (!from || (from->sa_family != AF_INET && from->sa_family != AF_INET6))
+        return false;
+    memset(out, 0, sizeof *out);
+    memcpy(out, from, from->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+    return true;
+}
+
 void wf_address_set_port(struct sockaddr_storage *address, int port)
 {
     if (address->ss_family == AF_INET6)
@@ -111,13 +120,10 @@ bool wf_address_is_local(const struct sockaddr_storage *address)
     if (getifaddrs(&all) != 0)
         return false;
     bool found = false;
-    for (struct ifaddrs *one = all; one && !found; one = one->ifa_next)
-        if (one->ifa_addr && (one->ifa_addr->sa_family == AF_INET || one->ifa_addr->sa_family == AF_INET6)) {
-            struct sockaddr_storage own = {0};
-            memcpy(&own, one->ifa_addr,
-                   one->ifa_addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
-            found = wf_address_same_host(&own, address);
-        }
+    for (struct ifaddrs *one = all; one && !found; one = one->ifa_next) {
+        struct sockaddr_storage own;
+        found = wf_address_read(one->ifa_addr, &own) && wf_address_same_host(&own, address);
+    }
     freeifaddrs(all);
     return found;
 }

@@ -23,6 +23,8 @@ int wf_address_parse_all(const char *text, int default_port, struct sockaddr_sto
  * link-local without its interface, so that it could be on any link; -ENODEV: that interface is not here. */
 int wf_address_numeric(const char *text, struct sockaddr_storage *out);
 
+/* A system's address of whatever kind: false where it is neither IPv4 nor IPv6, or NULL. */
+bool wf_address_read(const struct sockaddr *from, struct sockaddr_storage *out);
 void wf_address_set_port(struct sockaddr_storage *address, int port);
 int wf_address_port(const struct sockaddr_storage *address);
 bool wf_address_is_any(const struct sockaddr_storage *address);

@@ -183,6 +183,23 @@ static int take_key(struct weft_context *context, const struct wf_config *config
     return result;
 }
 
+/* What is worse than a network card with an address is said to be so. */
+static int find_rails(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
+{
+    static const char *const texts[] = {
+        [WF_RULE_LINK_LOCAL] = "by its link-local address, no card has another one: peers must share its link",
+        [WF_RULE_VIRTUAL] = "though it is of containers, virtual machines or a VPN: nothing else is usable",
+        [WF_RULE_LOOPBACK] = "no network card is usable: only processes on this machine can be reached",
+    };
+    int count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), context->rails, WF_RAILS_MAX, status);
+    for (int i = 0; i < count; i++)
+        if (context->rails[i].rule != WF_RULE_CARD)
+            wf_context_fallback(context, "rails: %s (%s) is taken, %s", context->rails[i].name, context->rails[i].text,
+                                texts[context->rails[i].rule]);
+    context->rail_count = count;
+    return count < 0 ? count : 0;
+}
+
 static int build(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
     int result = wf_context_random(context, &context->boot_nonce, sizeof context->boot_nonce);
@@ -193,9 +210,9 @@ static int build(struct weft_context *context, const struct wf_config *config, s
         result = wf_choose_congestion(context, config, status);
     if (result < 0)
         return result;
-    context->rail_count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), context->rails, WF_RAILS_MAX, status);
-    if (context->rail_count < 0)
-        return context->rail_count;
+    result = find_rails(context, config, status);
+    if (result < 0)
+        return result;
     wf_choose_workers(context, config);
     result = wf_placement_plan(context, config, status);
     if (result == 0)

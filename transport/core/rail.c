@@ -2,92 +2,12 @@
 
 #include <errno.h>
 #include <ifaddrs.h>
-#include <limits.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/address.h"
-
-static int32_t read_number(const char *device, const char *file, int32_t otherwise)
-{
-    char path[128];
-    snprintf(path, sizeof path, "/sys/class/net/%s/%s", device, file);
-    FILE *stream = fopen(path, "re");
-    long value = otherwise;
-    if (stream) {
-        if (fscanf(stream, "%ld", &value) != 1)
-            value = otherwise;
-        fclose(stream);
-    }
-    return value > 0 && value <= INT32_MAX ? (int32_t)value : otherwise;
-}
-
-static void fill(struct wf_rail *rail, const char *device, const struct sockaddr_storage *address, bool by_address)
-{
-    memset(rail, 0, sizeof *rail);
-    rail->address = *address;
-    wf_address_set_port(&rail->address, 0);
-    wf_address_text(&rail->address, false, rail->text, sizeof rail->text);
-    snprintf(rail->device, sizeof rail->device, "%s", device);
-    snprintf(rail->name, sizeof rail->name, "%s", by_address ? rail->text : device);
-    rail->index = if_nametoindex(device);
-    rail->mtu = read_number(device, "mtu", -1);
-    rail->speed_mbit = read_number(device, "speed", -1);
-}
-
-/* An address of an interface that traffic can be bound to. */
-static bool usable(const struct ifaddrs *one, struct sockaddr_storage *address)
-{
-    if (!one->ifa_addr || !(one->ifa_flags & IFF_UP))
-        return false;
-    memset(address, 0, sizeof *address);
-    if (one->ifa_addr->sa_family == AF_INET)
-        memcpy(address, one->ifa_addr, sizeof(struct sockaddr_in));
-    else if (one->ifa_addr->sa_family == AF_INET6)
-        memcpy(address, one->ifa_addr, sizeof(struct sockaddr_in6));
-    else
-        return false;
-    return true;
-}
-
-/* Not asked of an interface that is named: the kernel may tell of a link that came up as late as a second after it did.
- */
-static bool running(const struct ifaddrs *one)
-{
-    return one->ifa_flags & IFF_RUNNING;
-}
-
-/* One candidate for each interface: its first IPv4 address, else its best IPv6 one. */
-static int list_interfaces(struct wf_rail *rails, int max, bool named)
-{
-    struct ifaddrs *all;
-    if (getifaddrs(&all) != 0)
-        return -errno;
-    int count = 0;
-    for (struct ifaddrs *one = all; one; one = one->ifa_next) {
-        struct sockaddr_storage address;
-        if (!usable(one, &address) || (!named && !running(one)))
-            continue;
-        int index = 0;
-        while (index < count && strcmp(rails[index].device, one->ifa_name) != 0)
-            index++;
-        bool known = index < count;
-        bool better = known && (rails[index].address.ss_family == AF_INET6) &&
-                      (address.ss_family == AF_INET ||
-                       (wf_address_is_link_local(&rails[index].address) && !wf_address_is_link_local(&address)));
-        if (known && !better)
-            continue;
-        if (!known && count == max)
-            continue;
-        fill(&rails[index], one->ifa_name, &address, false);
-        count += !known;
-    }
-    freeifaddrs(all);
-    return count;
-}
-
-#define CANDIDATES 128
+#include "core/candidate.h"
 
 static bool item_matches(const char *item, const struct wf_rail *rail)
 {
@@ -110,37 +30,51 @@ static bool excluded(const char *list, const struct wf_rail *rail)
     return false;
 }
 
-/* Every interface with an address that means something beyond its link, but loopback and those in `exclusions`;
- * loopback alone where nothing else is left. */
-static int find_usable(const char *exclusions, struct wf_rail *rails, int max, struct wf_status *status)
-{
-    struct wf_rail all[CANDIDATES], loopback;
-    bool has_loopback = false;
-    int count = list_interfaces(all, CANDIDATES, false), chosen = 0;
-    for (int i = 0; i < count; i++) {
-        if (excluded(exclusions, &all[i]))
-            continue;
-        if (wf_address_is_loopback(&all[i].address)) {
-            loopback = all[i];
-            has_loopback = true;
-        } else if (!wf_address_is_link_local(&all[i].address) && chosen < max) {
-            rails[chosen++] = all[i];
-        }
-    }
-    if (chosen == 0 && has_loopback)
-        rails[chosen++] = loopback;
-    if (chosen == 0)
-        return wf_fail(status, -ENODEV, "no usable network interface (rails = '%s%s'): none is up with an address",
-                       exclusions[0] ? "^" : "", exclusions);
-    return chosen;
-}
-
-static void describe_all(const struct wf_rail *all, int count, char *text, size_t room)
+/* "eth0 (10.0.0.1), eth1 (is down)": what may be named, and why the others may not. */
+static void describe_all(const struct wf_candidate *all, int count, char *text, size_t room)
 {
     size_t used = 0;
-    text[0] = '\0';
+    snprintf(text, room, "none");
     for (int i = 0; i < count && used < room; i++)
-        used += (size_t)snprintf(text + used, room - used, "%s%s (%s)", i ? ", " : "", all[i].device, all[i].text);
+        used += (size_t)snprintf(text + used, room - used, "%s%s (%s)", i ? ", " : "", all[i].rail.device,
+                                 wf_candidate_usable(&all[i]) ? all[i].rail.text : wf_rail_rule_text(all[i].rule));
+}
+
+/* Which of all is to be taken unasked, and why the others are not: their `rule` says it then. Returns the rule. */
+static enum wf_rail_rule choose_rule(const char *exclusions, struct wf_candidate *all, int count)
+{
+    enum wf_rail_rule least = WF_RULE_NOT_NAMED;
+    for (int i = 0; i < count; i++) {
+        if (wf_candidate_usable(&all[i]) && excluded(exclusions, &all[i].rail))
+            all[i].rule = WF_RULE_EXCLUDED;
+        if (all[i].rule < least)
+            least = all[i].rule;
+    }
+    return least;
+}
+
+static int find_usable(const char *exclusions, struct wf_rail *rails, int max, struct wf_status *status)
+{
+    struct wf_candidate all[WF_CANDIDATES_MAX];
+    int count = wf_candidates_list(all, WF_CANDIDATES_MAX), chosen = 0;
+    enum wf_rail_rule rule = choose_rule(exclusions, all, count);
+    for (int i = 0; i < count && rule <= WF_RULE_LOOPBACK && chosen < max; i++)
+        if (all[i].rule == rule)
+            rails[chosen++] = all[i].rail;
+    for (int i = 0; i < chosen; i++)
+        rails[i].rule = rule;
+    if (chosen > 0)
+        return chosen;
+    char here[160];
+    describe_all(all, count, here, sizeof here);
+    return wf_fail(status, -ENODEV,
+                   "no usable network interface (rails = '%s%s'): none is up with carrier and an address; here are: %s",
+                   exclusions[0] ? "^" : "", exclusions, here);
+}
+
+static bool read_up(const struct ifaddrs *one, struct sockaddr_storage *address)
+{
+    return (one->ifa_flags & IFF_UP) && wf_address_read(one->ifa_addr, address);
 }
 
 /* The interface that owns an address; all of 127/8 belongs to loopback. */
@@ -152,7 +86,7 @@ static const char *owner_of(const struct sockaddr_storage *address, char name[IF
     const char *found = NULL;
     for (struct ifaddrs *one = all; one && !found; one = one->ifa_next) {
         struct sockaddr_storage own;
-        if (!usable(one, &own))
+        if (!read_up(one, &own))
             continue;
         bool loop =
             (one->ifa_flags & IFF_LOOPBACK) && wf_address_is_loopback(address) && own.ss_family == address->ss_family;
@@ -168,7 +102,7 @@ static int add_address(const struct sockaddr_storage *address, struct wf_rail *r
     char device[IF_NAMESIZE] = "";
     if (!owner_of(address, device))
         return -ENODEV;
-    fill(rail, device, address, true);
+    wf_rail_fill(rail, device, address, true);
     return 1;
 }
 
@@ -181,11 +115,11 @@ static int add_item(const char *item, struct wf_rail *rails, int max)
         return add_address(&address, rails);
     if (result != -EINVAL)
         return result;
-    struct wf_rail all[CANDIDATES];
-    int count = list_interfaces(all, CANDIDATES, true), added = 0;
+    struct wf_candidate all[WF_CANDIDATES_MAX];
+    int count = wf_candidates_list(all, WF_CANDIDATES_MAX), added = 0;
     for (int i = 0; i < count && added < max; i++)
-        if (item_matches(item, &all[i]))
-            rails[added++] = all[i];
+        if (wf_candidate_usable(&all[i]) && item_matches(item, &all[i].rail))
+            rails[added++] = all[i].rail;
     return added ? added : -ENODEV;
 }
 
@@ -213,9 +147,9 @@ static int find_named(const char *list, struct wf_rail *rails, int max, struct w
                            "rail '%s' (setting rails) is link-local: name its interface too, as in %s%%eth0", item,
                            item);
         if (added < 0) {
-            struct wf_rail all[CANDIDATES];
+            struct wf_candidate all[WF_CANDIDATES_MAX];
             char here[160];
-            describe_all(all, list_interfaces(all, CANDIDATES, true), here, sizeof here);
+            describe_all(all, wf_candidates_list(all, WF_CANDIDATES_MAX), here, sizeof here);
             return wf_fail(status, -ENODEV, "rail '%s' (setting rails) is not here, or is down; here are: %s", item,
                            here);
         }
@@ -286,6 +220,33 @@ int wf_rails_find(const char *setting, struct wf_rail *rails, int max, struct wf
                             : find_named(setting, rails, max, status);
     note_subnets(rails, count);
     return count;
+}
+
+/* Is it, or an address of it, among the rails? */
+static bool is_taken(const struct wf_rail *rails, int count, const struct wf_candidate *candidate)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(rails[i].device, candidate->rail.device) == 0)
+            return true;
+    return false;
+}
+
+int wf_rails_left_out(const char *setting, const struct wf_rail *taken, int count, struct wf_candidate *list, int max)
+{
+    int all = wf_candidates_list(list, max), left = 0;
+    bool named = setting[0] && setting[0] != '^';
+    enum wf_rail_rule rule = choose_rule(setting[0] == '^' ? setting + 1 : "", list, all);
+    for (int i = 0; i < all; i++) {
+        if (is_taken(taken, count, &list[i]))
+            continue;
+        list[left] = list[i];
+        if (named && wf_candidate_usable(&list[i]))
+            list[left].rule = WF_RULE_NOT_NAMED;
+        else if (!named && rule <= WF_RULE_LOOPBACK && list[i].rule == rule)
+            list[left].rule = WF_RULE_TOO_MANY;
+        left++;
+    }
+    return all < 0 ? all : left;
 }
 
 const char *wf_rail_trouble_text(enum wf_rail_trouble trouble)
