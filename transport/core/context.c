@@ -200,11 +200,35 @@ static int find_rails(struct weft_context *context, const struct wf_config *conf
     return count < 0 ? count : 0;
 }
 
+/* A number for this machine since it was started, the same in all its containers; 0 where the kernel has none. */
+static uint64_t machine_number(void)
+{
+    char id[64] = "";
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    uint64_t number = 0;
+    if (file && !fgets(id, sizeof id, file))
+        id[0] = '\0';
+    if (file)
+        fclose(file);
+    for (const char *at = id; *at; at++)
+        number = (number ^ (uint8_t)*at) * 0x100000001B3ull; /* FNV-1a's prime: every character counts */
+    return number >> (64 - WF_MACHINE_BITS);
+}
+
+static int choose_nonce(struct weft_context *context, struct wf_status *status)
+{
+    uint64_t machine = context->simulated ? 0 : machine_number(), own;
+    if (wf_context_random(context, &own, sizeof own) < 0)
+        return wf_fail(status, -EIO, "the system gives no random numbers");
+    context->boot_nonce = machine << (64 - WF_MACHINE_BITS) | own >> WF_MACHINE_BITS;
+    return 0;
+}
+
 static int build(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
-    int result = wf_context_random(context, &context->boot_nonce, sizeof context->boot_nonce);
+    int result = choose_nonce(context, status);
     if (result < 0)
-        return wf_fail(status, result, "the system gives no random numbers");
+        return result;
     result = take_key(context, config, status);
     if (result == 0)
         result = wf_choose_congestion(context, config, status);

@@ -71,7 +71,7 @@ struct weft_context {
     bool simulated; /* not on this machine's network */
     bool shared;    /* one worker drives everything, and callers may drive it */
     uint64_t seed;  /* state of the reproducible generator; 0: system */
-    uint64_t boot_nonce;
+    uint64_t boot_nonce; /* as in wf_hello */
     struct wf_handshake_key *key; /* what every peer has to hold; NULL: everybody may connect */
     char host_name[WF_NAME_BYTES];
     char fallbacks[4096]; /* with the notes of a plan, which come first */

@@ -110,32 +110,43 @@ static void finish_dial(struct wf_door *door, struct wf_dial *dial)
         wf_session_release(dial->session);
         dial->session = NULL;
     }
+    if (dial->status.code == 0)
+        wf_dial_tell_missed(dial);
     pthread_mutex_lock(&context->lock);
     dial->done = true;
     pthread_cond_broadcast(&context->changed);
     pthread_mutex_unlock(&context->lock);
 }
 
+/* Has the dial failed, or its session left JOINING? `some_up`: a channel of it is up. */
+static bool is_settled(struct wf_dial *dial, bool *some_up)
+{
+    *some_up = false;
+    if (dial->status.code < 0 || !dial->session)
+        return dial->status.code < 0;
+    wf_session_lock(dial->session);
+    enum wf_session_state state = dial->session->state;
+    *some_up = dial->session->up_count > 0;
+    if (state == WF_SESSION_FAILED || state == WF_SESSION_DEAD)
+        dial->status = dial->session->error;
+    wf_session_unlock(dial->session);
+    return state != WF_SESSION_JOINING;
+}
+
 /* Is the dial over? Looks at its session and its deadline. */
 static bool dial_is_over(struct wf_door *door, struct wf_dial *dial, int64_t now)
 {
-    if (dial->status.code < 0)
+    bool some_up;
+    if (is_settled(dial, &some_up))
         return true;
-    if (dial->session) {
-        wf_session_lock(dial->session);
-        enum wf_session_state state = dial->session->state;
-        if (state == WF_SESSION_FAILED || state == WF_SESSION_DEAD)
-            dial->status = dial->session->error;
-        wf_session_unlock(dial->session);
-        if (state != WF_SESSION_JOINING)
+    if (now >= dial->deadline_ns || (some_up && now >= dial->share_ns)) {
+        wf_talks_time_out(door, dial); /* a rail that has not answered is left out, or named */
+        if (is_settled(dial, &some_up))
             return true;
     }
     if (now < dial->deadline_ns)
         return false;
     WF_REACHED_IF(dial->session, "session JOINING: deadline");
-    wf_talks_time_out(door, dial); /* a rail that has not answered is named */
-    if (dial->status.code < 0)
-        return true;
     wf_fail(&dial->status, -ETIMEDOUT, "no answer from %s before the deadline%s%s; is the other node's server running?",
             dial->text, dial->last_error ? ": " : "", dial->last_error ? wf_strerror(dial->last_error) : "");
     return true;
@@ -155,6 +166,8 @@ static int64_t tick_dials(struct wf_door *door, int64_t now)
             wf_talk_control(dial, door);
         }
         int64_t due = !dial->session && !dial->talking ? dial->retry_ns : dial->deadline_ns;
+        if (dial->session && now < dial->share_ns && dial->share_ns < due)
+            due = dial->share_ns;
         next = due < next ? due : next;
     }
     return next;

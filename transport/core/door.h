@@ -37,8 +37,11 @@ struct wf_dial {
     int64_t deadline_ns;
     int64_t retry_ns;           /* when to try again, while nobody answers */
     bool talking;               /* the control conversation is under way */
-    int next_channel;           /* the first that has not been dialled */
+    int next_channel;           /* channels that have been dialled, the rails taking turns */
     int joining;                /* channels being dialled: a few at a time, the other side bounds its visitors */
+    int64_t share_ns;           /* a rail that has not answered by then is left out, if another one has */
+    int missed_count;           /* channels whose first attempt has failed */
+    struct wf_status missed;    /* why, of the first */
     int last_error;             /* of the last attempt */
     int shown_out;              /* attempts that ended without a word of the other side */
     struct wf_session *session; /* once HELLO was answered */

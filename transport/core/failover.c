@@ -112,6 +112,22 @@ void wf_session_lost(struct wf_session *session, struct wf_channel *channel, int
     wf_door_visit_by(session->context->door, 0);
 }
 
+void wf_channel_missed(struct wf_channel *channel, int code)
+{
+    struct wf_session *session = channel->session;
+    struct wf_session_rail *rail = &session->rails[channel->rail];
+    int64_t now = wf_context_now(session->context);
+    WF_REACHED("channel GONE: it was never joined");
+    channel->kill = channel->gone = channel->tx.moved = true;
+    channel->down = (struct wf_down){.due = true, .incarnation = channel->incarnation, .reason = code, .lost_ns = now};
+    session->downs_due += 1;
+    wf_counter_add(&rail->failures, 1);
+    rail->last_code = code;
+    channel->redial.joined_ns = now;
+    plan_redial(channel, now);
+    wf_session_kick_all(session, NULL);
+}
+
 void wf_channel_tell_down(struct wf_channel *channel)
 {
     struct wf_session *session = channel->session;
@@ -134,6 +150,16 @@ void wf_session_place_free(struct wf_session *session)
         if (channel && channel->rx.held)
             wf_worker_kick(&session->kicks[channel->rx.worker->index], NULL);
     }
+}
+
+bool wf_rail_is_up(const struct wf_session *session, int rail)
+{
+    for (int i = 0; i < session->channel_count; i++) {
+        const struct wf_channel *channel = session->channels[i];
+        if (channel && channel->up && channel->rail == rail)
+            return true;
+    }
+    return false;
 }
 
 static bool other_rail_up(const struct wf_session *session, int rail)
@@ -355,9 +381,7 @@ void wf_session_describe_rails(const struct wf_session *session, char *text, siz
     text[0] = '\0';
     for (int rail = 0; rail < session->rail_count && used < room; rail++) {
         const struct wf_session_rail *the = &session->rails[rail];
-        bool up = false;
-        for (int i = 0; i < session->channel_count; i++)
-            up |= session->channels[i] && session->channels[i]->up && session->channels[i]->rail == rail;
+        bool up = wf_rail_is_up(session, rail);
         used += (size_t)snprintf(text + used, room - used, "%s%s %s", rail ? ", " : "", the->name,
                                  the->retired ? "retired"
                                  : up         ? "up"

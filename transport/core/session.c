@@ -133,6 +133,10 @@ struct wf_session *wf_session_create(struct weft_context *context, bool dialer, 
         session->kicks[i].worker = context->workers[i];
         wf_link_init(&session->kicks[i].link);
     }
+    for (int i = 0; i < WF_RAILS_MAX; i++) { /* of those that the dialer has paired, and that have not met yet */
+        session->rails[i].local = -1;
+        snprintf(session->rails[i].name, sizeof session->rails[i].name, "unmet");
+    }
     agree(session, peer_hello);
     atomic_store(&session->heard_ns, wf_context_now(context));
     session->join_by_ns = wf_context_now(context) + context->tuning.connect_timeout_ns;
@@ -228,14 +232,19 @@ static void assign_workers(struct wf_session *session, struct wf_channel *channe
     channel->rx.worker = context->workers[context->shared ? 0 : 2 * pair + 1];
 }
 
+static void discard(struct wf_channel *channel)
+{
+    wf_channel_fini(channel);
+    free(channel);
+}
+
 /* A channel that was never joined. NULL: memory. */
 static struct wf_channel *first_incarnation(struct wf_session *session, const struct wf_join *join)
 {
     struct wf_channel *channel = calloc(1, sizeof *channel);
     if (!channel || wf_channel_init(channel, session, join) == 0)
         return channel;
-    wf_channel_fini(channel);
-    free(channel);
+    discard(channel);
     return NULL;
 }
 
@@ -266,6 +275,19 @@ static void greet(struct wf_session *session, int64_t now_ns)
     session->ping_ns = 0;
 }
 
+void wf_session_check_joined(struct wf_session *session)
+{
+    bool all = session->joined + session->missed == session->channel_count;
+    if (session->state != WF_SESSION_JOINING || !all || session->up_count == 0)
+        return;
+    int64_t now = wf_context_now(session->context);
+    WF_REACHED("session JOINING: every channel has proved itself or was missed, and one is up");
+    session->state = WF_SESSION_UP;
+    session->progress_ns = now; /* its patience begins now */
+    atomic_store(&session->heard_ns, now);
+    wf_door_visit_by(session->context->door, 0);
+}
+
 /* The channel is at work from now on. Session lock held. */
 static void raise(struct wf_session *session, struct wf_channel *channel, int fd)
 {
@@ -280,18 +302,43 @@ static void raise(struct wf_session *session, struct wf_channel *channel, int fd
     channel->tx.ping_due = channel->pulse.asked = channel->incarnation > 1; /* the peer may not have got the proof */
     session->halves += 2;
     session->up_count += 1;
-    if (session->joined == session->channel_count && session->state == WF_SESSION_JOINING) {
-        WF_REACHED("session JOINING: every channel has proved itself");
-        session->state = WF_SESSION_UP;
-        session->progress_ns = now; /* its patience begins now */
-        atomic_store(&session->heard_ns, now);
-    }
+    wf_session_check_joined(session);
     wf_session_repeat_totals(session);
     if (session->told[channel->id] >= channel->incarnation)
         wf_session_lost(session, channel, -ECONNRESET, "the peer has lost it");
     else /* both sides had nothing else; the next damage retires it again */
         session->rails[channel->rail].retired = false;
     wf_session_kick_all(session, NULL);
+}
+
+/* A channel has its place in the session. Session lock held. */
+static void enter(struct wf_session *session, struct wf_channel *channel)
+{
+    session->channels[channel->id] = channel;
+    session->joined += 1;
+    session->missed -= !session->dialer && session->told[channel->id] > 0;
+    session->bulk_count += channel->kind == WF_CHANNEL_BULK;
+    /* A hole in what has come is a chunk under way, or one of a lost channel, before which nothing new is sent. */
+    session->range_pool.limit += channel->tx.ring;
+}
+
+int wf_session_miss(struct wf_session *session, const struct wf_join *join, int code)
+{
+    struct wf_channel *channel = first_incarnation(session, join);
+    if (!channel)
+        return -ENOMEM;
+    wf_session_lock(session);
+    bool joins = session->state == WF_SESSION_JOINING;
+    if (joins) {
+        enter(session, channel);
+        assign_workers(session, channel);
+        wf_channel_missed(channel, code);
+        wf_session_check_joined(session);
+    }
+    wf_session_unlock(session);
+    if (!joins)
+        discard(channel);
+    return 0;
 }
 
 int wf_session_join(struct wf_session *session, const struct wf_join *join, uint64_t granted_frames,
@@ -306,11 +353,7 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
     wf_session_lock(session);
     bool open = session->state == WF_SESSION_JOINING || session->state == WF_SESSION_UP;
     if (open && fresh) {
-        session->channels[join->channel] = fresh;
-        session->joined += 1;
-        session->bulk_count += fresh->kind == WF_CHANNEL_BULK;
-        /* A hole in what has come is a chunk under way, or one of a lost channel, before which nothing new is sent. */
-        session->range_pool.limit += fresh->tx.ring;
+        enter(session, fresh);
     } else if (open) {
         wf_channel_restart(channel, join->incarnation);
         wf_log(&session->context->log, WF_LOG_INFO, "rail %s to %s: channel %u is joined again",
@@ -321,10 +364,8 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
         raise(session, channel, fd);
     }
     wf_session_unlock(session);
-    if (!open && fresh) {
-        wf_channel_fini(fresh);
-        free(fresh);
-    }
+    if (!open && fresh)
+        discard(fresh);
     return open ? 0 : -EALREADY;
 }
 

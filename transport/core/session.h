@@ -75,8 +75,9 @@ struct wf_session {
     int rail_count;
     struct wf_session_rail rails[WF_RAILS_MAX];
     int channel_count, joined;
+    int missed;                           /* acceptor: channels that were never joined, and the dialer has lost */
     int up_count;                         /* channels that are up */
-    struct wf_channel **channels;         /* by id; entries NULL until joined */
+    struct wf_channel **channels;         /* by id; entries NULL until joined, or missed by the dialer */
     uint32_t *told;                       /* by id: the highest incarnation that the peer has told us it has lost */
     struct wf_kick kicks[WF_WORKERS_MAX]; /* by worker */
 
@@ -172,6 +173,10 @@ int wf_session_may_join(struct wf_session *session, const struct wf_join *join);
 int wf_session_join(struct wf_session *session, const struct wf_join *join, uint64_t granted_frames,
                     uint64_t granted_bytes, int fd);
 
+/* The dialer's first attempt at a channel has failed: from here on it is a lost one, which is dialled again and which
+ * the peer hears of (DOWN). UP when it was the last and another is up. 0 or -ENOMEM. No lock. */
+int wf_session_miss(struct wf_session *session, const struct wf_join *join, int code);
+
 /* Drops one reference; the door frees a dead session after the last. No lock held. */
 void wf_session_release(struct wf_session *session);
 
@@ -190,6 +195,9 @@ void wf_session_destroy(struct wf_session *session);
 
 /* --- with the lock held --- */
 
+/* UP once every channel is joined or missed, and one is up. */
+void wf_session_check_joined(struct wf_session *session);
+
 /* Ends everything with an error: channels let go first, then requests complete. Only the first call counts. */
 void wf_session_fail(struct wf_session *session, int code, const char *format, ...)
     __attribute__((cold, format(printf, 3, 4)));
@@ -199,6 +207,12 @@ void wf_session_fail(struct wf_session *session, int code, const char *format, .
 /* A channel is lost: lets go, what it retained goes elsewhere, it will be dialled again. `doing`: how it showed. */
 void wf_session_lost(struct wf_session *session, struct wf_channel *channel, int code, const char *doing)
     __attribute__((cold));
+
+/* The same for a channel that was never joined: there is nothing to let go or to send again. */
+void wf_channel_missed(struct wf_channel *channel, int code);
+
+/* Is any channel of the rail up? */
+bool wf_rail_is_up(const struct wf_session *session, int rail);
 
 /* Totals may have gone down with a channel, or a new one has not heard them: all are told again. */
 void wf_session_repeat_totals(struct wf_session *session);

@@ -107,6 +107,8 @@ static bool everything_told(const struct wf_session *session)
         !wf_resend_idle(session, WF_CHANNEL_EXPRESS) || !wf_resend_idle(session, WF_CHANNEL_BULK))
         return false;
     for (int i = 0; i < session->channel_count; i++) {
+        if (!session->channels[i])
+            continue;
         const struct wf_tx *tx = &session->channels[i]->tx;
         if (tx->acknowledged != tx->window.spent_frames)
             return false;
@@ -127,7 +129,7 @@ static void cancel_all(struct wf_session *session, bool here_too)
 static bool goodbye_on_all(const struct wf_session *session)
 {
     for (int i = 0; i < session->channel_count; i++)
-        if (session->channels[i]->up && !session->channels[i]->bye_seen)
+        if (session->channels[i] && session->channels[i]->up && !session->channels[i]->bye_seen)
             return false;
     return true;
 }
@@ -148,7 +150,8 @@ void wf_session_check_close(struct wf_session *session)
     session->closing_ns = wf_context_now(session->context);
     wf_door_visit_by(session->context->door, 0);
     for (int i = 0; i < session->channel_count; i++)
-        session->channels[i]->tx.bye_due = session->channels[i]->up;
+        if (session->channels[i])
+            session->channels[i]->tx.bye_due = session->channels[i]->up;
     wf_session_kick_all(session, NULL);
     session->halves += 1; /* so that a session without channels ends here too */
     wf_session_half_gone(session);

@@ -104,6 +104,8 @@ static void fail(struct wf_talk *talk, int code, int reason, const char *format,
     vsnprintf(status.text, sizeof status.text, format, arguments);
     if (talk->role == WF_TALK_REDIAL && talk->session)
         wf_redial_failed(talk, code, reason, status.text);
+    else if (talk->dial && talk->role == WF_TALK_CHANNEL)
+        wf_talk_missed(talk, &status);
     else if (talk->dial)
         wf_fail(&talk->dial->status, code, "%s: %s", talk->peer_text, status.text);
     else if (!talk->denied) /* who has left before the answer to him is no second line */
@@ -445,7 +447,7 @@ void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial)
 {
     WF_LIST_EACH (link, following, &door->talks) {
         struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
-        if (talk->dial == dial && talk->session && talk->state == WF_TALK_CONNECTING)
+        if (talk->dial == dial && talk->role == WF_TALK_CHANNEL && talk->state != WF_TALK_OVER && !talk->heard)
             time_out(talk);
     }
 }

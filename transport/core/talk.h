@@ -67,6 +67,9 @@ void wf_talk_control(struct wf_dial *dial, struct wf_door *door);
 /* Dials the next channels of a session that HELLO has opened, as many as may be under way. */
 void wf_dial_channels(struct wf_dial *dial, struct wf_door *door);
 
+/* The dial has succeeded: tells of the rails that have not met their partners. No lock. */
+void wf_dial_tell_missed(const struct wf_dial *dial);
+
 /* Dials a lost channel again; what comes of it goes to redial.h. */
 void wf_talk_redial(struct wf_door *door, struct wf_session *session, const struct wf_join *join);
 
@@ -75,7 +78,7 @@ void wf_talk_step(struct wf_talk *talk);
 
 /* Deadlines; and destroys conversations that are over. Returns the next deadline. */
 int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns);
-/* Those of a dial that nobody has answered yet fail now: its own deadline has come. */
+/* Channels of a dial that nobody has answered for fail now: their time has come, or the dial's own. */
 void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial);
 
 /* Ends every conversation about a session that is to be freed. */

@@ -10,6 +10,9 @@
 #include "core/talk_parts.h"
 #include "wire/seal.h"
 
+#define SHARE 8                  /* of the time that is left to connect: for a rail, beside one that answers, */
+#define SHARE_MIN_NS WF_NS_PER_S /* and at least so much */
+
 /* A conversation on a fresh socket. NULL: `status` says why. */
 static struct wf_talk *call(struct wf_door *door, enum wf_talk_role role, const struct wf_socket_options *options,
                             const struct sockaddr_storage *to, bool *bound, struct wf_status *status)
@@ -87,6 +90,25 @@ static void use_pair(struct wf_session *session, int local, const struct sockadd
     snprintf(rail->name, sizeof rail->name, "%s", ours->name);
 }
 
+static bool is_on_another_machine(const struct weft_context *context, const struct wf_hello *hello)
+{
+    return (hello->boot_nonce ^ context->boot_nonce) >> (64 - WF_MACHINE_BITS) != 0;
+}
+
+/* The rails that the peer lists. An address that a peer on another machine has in common with this one leads to this
+ * one: it is left out. Returns how many are left. */
+static int read_rails(const struct weft_context *context, const struct wf_hello *hello, struct wf_pairing_rail *theirs)
+{
+    bool elsewhere = is_on_another_machine(context, hello);
+    int count = 0;
+    for (int i = 0; i < hello->rail_count; i++) {
+        theirs[count] = (struct wf_pairing_rail){.name = hello->rails[i].name};
+        wf_address_from_wire(&hello->rails[i], &theirs[count].address);
+        count += !elsewhere || !wf_address_is_local(&theirs[count].address);
+    }
+    return count;
+}
+
 static int pair_rails(struct wf_session *session, const struct wf_hello *hello, const struct sockaddr_storage *dialled)
 {
     struct weft_context *context = session->context;
@@ -95,11 +117,7 @@ static int pair_rails(struct wf_session *session, const struct wf_hello *hello, 
     for (int i = 0; i < context->rail_count; i++)
         ours[i] = (struct wf_pairing_rail){
             .address = context->rails[i].address, .prefix = context->rails[i].prefix, .name = context->rails[i].name};
-    for (int i = 0; i < hello->rail_count; i++) {
-        theirs[i] = (struct wf_pairing_rail){.name = hello->rails[i].name};
-        wf_address_from_wire(&hello->rails[i], &theirs[i].address);
-    }
-    int their_count = hello->rail_count ? hello->rail_count : 1;
+    int their_count = hello->rail_count ? read_rails(context, hello, theirs) : 1;
     int count = wf_pair_rails(ours, context->rail_count, theirs, their_count, pairs, WF_RAILS_MAX);
     for (int i = 0; i < count; i++)
         use_pair(session, pairs[i].ours, &theirs[pairs[i].theirs].address);
@@ -133,8 +151,63 @@ static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role
     return talk;
 }
 
+/* Connecting fails when no channel has been joined; a rail that is missing alone is left out. */
+static void miss(struct wf_dial *dial, const struct wf_join *join, const struct wf_status *why)
+{
+    struct wf_session *session = dial->session;
+    if (wf_session_miss(session, join, why->code) < 0) {
+        wf_fail(&dial->status, -ENOMEM, "no memory for %d channels", session->channel_count);
+        return;
+    }
+    if (dial->missed_count++ == 0)
+        dial->missed = *why;
+    if (dial->missed_count == session->channel_count)
+        dial->status = dial->missed;
+}
+
+void wf_talk_missed(struct wf_talk *talk, const struct wf_status *why)
+{
+    struct wf_status status = {0};
+    wf_fail(&status, why->code, "%s: %s", talk->peer_text, why->text);
+    miss(talk->dial, &talk->join, &status);
+}
+
+void wf_dial_tell_missed(const struct wf_dial *dial)
+{
+    struct wf_session *session = dial->session;
+    for (int i = 0; i < session->rail_count; i++) {
+        const struct wf_session_rail *rail = &session->rails[i];
+        char from[80], to[80];
+        wf_session_lock(session);
+        bool met = rail->last_code == 0 || wf_rail_is_up(session, i);
+        int code = rail->last_code;
+        wf_session_unlock(session);
+        wf_address_text(&rail->from, false, from, sizeof from);
+        wf_address_text(&rail->to, true, to, sizeof to);
+        if (!met)
+            wf_context_fallback(session->context,
+                                "rails: %s (%s) is left out until it meets %s of %s: %s; see to the route, or name the "
+                                "rails to use (setting rails)",
+                                rail->name, from, to, session->peer.name, wf_strerror(code));
+    }
+}
+
+/* Has the rail missed its partner so far? Then its other channels are spared the same. */
+static int missed_code(struct wf_session *session, int rail)
+{
+    wf_session_lock(session);
+    int code = wf_rail_is_up(session, rail) ? 0 : session->rails[rail].last_code;
+    wf_session_unlock(session);
+    return code;
+}
+
 static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_join join)
 {
+    int missed = missed_code(dial->session, join.rail);
+    if (missed < 0) {
+        miss(dial, &join, &(struct wf_status){.code = missed});
+        return;
+    }
     struct wf_talk *talk = call_channel(door, WF_TALK_CHANNEL, dial->session, &join, &dial->status);
     if (!talk)
         return;
@@ -180,18 +253,24 @@ static struct wf_join join_of(const struct wf_session *session, int id)
 void wf_dial_channels(struct wf_dial *dial, struct wf_door *door)
 {
     struct wf_session *session = dial->session;
-    while (dial->status.code == 0 && dial->joining < WF_DIALS_AT_ONCE && dial->next_channel < session->channel_count)
-        dial_channel(dial, door, join_of(session, dial->next_channel++));
+    int per_rail = 1 + (int)session->context->tuning.channels;
+    while (dial->status.code == 0 && dial->joining < WF_DIALS_AT_ONCE && dial->next_channel < session->channel_count) {
+        int turn = dial->next_channel++;
+        dial_channel(dial, door, join_of(session, turn % session->rail_count * per_rail + turn / session->rail_count));
+    }
 }
 
 static void expect_channels(struct wf_talk *control)
 {
     struct wf_session *session = control->dial->session;
     int count = session->rail_count * (int)(1 + session->context->tuning.channels);
-    if (wf_session_expect(session, count) < 0)
+    int64_t now = wf_context_now(session->context), left = control->dial->deadline_ns - now;
+    if (wf_session_expect(session, count) < 0) {
         wf_talk_fail(control, -ENOMEM, "no memory for %d channels", count);
-    else
-        wf_dial_channels(control->dial, control->door);
+        return;
+    }
+    control->dial->share_ns = now + (left / SHARE > SHARE_MIN_NS ? left / SHARE : SHARE_MIN_NS);
+    wf_dial_channels(control->dial, control->door);
 }
 
 /* The key does not tell its holders apart: who called another and got this very context has been led astray. */
@@ -235,8 +314,8 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
     snprintf(dial->session->peer.name + used, sizeof dial->session->peer.name - used, " (%.66s)", talk->peer_text);
     if (pair_rails(dial->session, hello, &talk->peer) == 0)
         wf_talk_fail(talk, -EHOSTUNREACH,
-                     "no rail of this node can reach a rail there: one side has only IPv4, the other only IPv6; name "
-                     "addresses of one family in the setting rails");
+                     "no rail of this node can reach a rail there: one side has only IPv4, the other only IPv6, or "
+                     "this machine holds the addresses of theirs, too; name the rails to use (setting rails)");
     else
         expect_channels(talk);
     wf_talk_end(talk);

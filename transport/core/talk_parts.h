@@ -50,6 +50,8 @@ int wf_talk_secret(struct wf_talk *talk, uint64_t session, uint8_t secret[WF_SEC
 void wf_talk_say_hello(struct wf_talk *talk);
 void wf_talk_say_join(struct wf_talk *talk);
 void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hello);
+/* The conversation about a channel that the dial needs has failed. */
+void wf_talk_missed(struct wf_talk *talk, const struct wf_status *why);
 void wf_talk_take_challenge(struct wf_talk *talk, const struct wf_challenge *challenge);
 
 /* --- accepting side --- */

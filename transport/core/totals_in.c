@@ -16,13 +16,15 @@ int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame
     if (id >= (uint32_t)session->channel_count)
         return -EPROTO;
     /* It may tell of one that we have not yet: neither side knows when the other is done with joining. */
+    struct wf_channel *channel = session->channels[id];
+    session->missed += !session->dialer && !channel && session->told[id] == 0 && incarnation > 0;
     if (session->told[id] < incarnation)
         session->told[id] = incarnation;
-    struct wf_channel *channel = session->channels[id];
     WF_REACHED_IF(channel && channel->incarnation <= incarnation && channel->up, "channel UP: DOWN from the peer");
     if (channel && channel->incarnation <= incarnation)
         wf_session_lost(session, channel, -ECONNRESET, "the peer has lost it");
     wf_resend_acknowledge(session, id, incarnation, frame->offset);
+    wf_session_check_joined(session);
     return 0;
 }
 

@@ -30,6 +30,7 @@
 #define WF_PROOF_BYTES 32
 #define WF_RAILS_MAX 16
 #define WF_NAME_BYTES 64
+#define WF_MACHINE_BITS 24
 
 enum wf_setup_type { WF_SETUP_HELLO = 1, WF_SETUP_JOIN = 2, WF_SETUP_CHALLENGE = 3, WF_SETUP_PROOF = 4, WF_SETUP_DENY = 5 };
 
@@ -69,7 +70,8 @@ struct wf_limits {
 struct wf_hello {
     uint16_t version_min, version_max;
     uint64_t features;       /* WF_FEATURE_ bits; others are not looked at */
-    uint64_t boot_nonce;     /* of this process: another value is another incarnation */
+    uint64_t boot_nonce;     /* of this process: another value is another incarnation; its upper WF_MACHINE_BITS are
+                              * alike for all processes of a machine since it was started */
     uint64_t session;        /* 0 from the dialer; chosen by the acceptor */
     uint8_t secret[WF_SECRET_BYTES]; /* acceptor's answer: what channels prove they know; zero from the dialer, and
                                       * with a key, where it does not travel */
