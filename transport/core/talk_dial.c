@@ -90,37 +90,60 @@ static void use_pair(struct wf_session *session, int local, const struct sockadd
     snprintf(rail->name, sizeof rail->name, "%s", ours->name);
 }
 
+/* What is to be paired. */
+struct rail_lists {
+    struct wf_pairing_rail ours[WF_RAILS_MAX], theirs[WF_RAILS_MAX];
+    int indexes[WF_RAILS_MAX]; /* of ours: in context.rails */
+    int our_count, their_count;
+};
+
 static bool is_on_another_machine(const struct weft_context *context, const struct wf_hello *hello)
 {
     return (hello->boot_nonce ^ context->boot_nonce) >> (64 - WF_MACHINE_BITS) != 0;
 }
 
-/* The rails that the peer lists. An address that a peer on another machine has in common with this one leads to this
- * one: it is left out. Returns how many are left. */
-static int read_rails(const struct weft_context *context, const struct wf_hello *hello, struct wf_pairing_rail *theirs)
+static bool lists(const struct wf_hello *hello, const struct sockaddr_storage *address)
+{
+    for (int i = 0; i < hello->rail_count; i++) {
+        struct sockaddr_storage theirs;
+        wf_address_from_wire(&hello->rails[i], &theirs);
+        if (wf_address_same_host(&theirs, address))
+            return true;
+    }
+    return false;
+}
+
+/* The rails of both sides. An address that a peer on another machine has in common with this one leads to each machine
+ * itself: it is left out of both lists. */
+static void list_rails(const struct weft_context *context, const struct wf_hello *hello, struct rail_lists *out)
 {
     bool elsewhere = is_on_another_machine(context, hello);
-    int count = 0;
     for (int i = 0; i < hello->rail_count; i++) {
-        theirs[count] = (struct wf_pairing_rail){.name = hello->rails[i].name};
-        wf_address_from_wire(&hello->rails[i], &theirs[count].address);
-        count += !elsewhere || !wf_address_is_local(&theirs[count].address);
+        struct wf_pairing_rail *theirs = &out->theirs[out->their_count];
+        *theirs = (struct wf_pairing_rail){.name = hello->rails[i].name};
+        wf_address_from_wire(&hello->rails[i], &theirs->address);
+        out->their_count += !elsewhere || !wf_address_is_local(&theirs->address);
     }
-    return count;
+    for (int i = 0; i < context->rail_count; i++) {
+        const struct wf_rail *rail = &context->rails[i];
+        if (elsewhere && lists(hello, &rail->address))
+            continue;
+        out->indexes[out->our_count] = i;
+        out->ours[out->our_count++] =
+            (struct wf_pairing_rail){.address = rail->address, .prefix = rail->prefix, .name = rail->name};
+    }
 }
 
 static int pair_rails(struct wf_session *session, const struct wf_hello *hello, const struct sockaddr_storage *dialled)
 {
-    struct weft_context *context = session->context;
-    struct wf_pairing_rail ours[WF_RAILS_MAX], theirs[WF_RAILS_MAX] = {{.address = *dialled, .name = ""}};
+    struct rail_lists rails = {0};
     struct wf_rail_pair pairs[WF_RAILS_MAX];
-    for (int i = 0; i < context->rail_count; i++)
-        ours[i] = (struct wf_pairing_rail){
-            .address = context->rails[i].address, .prefix = context->rails[i].prefix, .name = context->rails[i].name};
-    int their_count = hello->rail_count ? read_rails(context, hello, theirs) : 1;
-    int count = wf_pair_rails(ours, context->rail_count, theirs, their_count, pairs, WF_RAILS_MAX);
+    list_rails(session->context, hello, &rails);
+    if (hello->rail_count == 0) /* where it was called */
+        rails.theirs[rails.their_count++] = (struct wf_pairing_rail){.address = *dialled, .name = ""};
+    int count = wf_pair_rails(rails.ours, rails.our_count, rails.theirs, rails.their_count, pairs, WF_RAILS_MAX);
     for (int i = 0; i < count; i++)
-        use_pair(session, pairs[i].ours, &theirs[pairs[i].theirs].address);
+        use_pair(session, rails.indexes[pairs[i].ours], &rails.theirs[pairs[i].theirs].address);
     return session->rail_count;
 }
 
