@@ -346,12 +346,12 @@ int64_t wf_session_survey(struct wf_session *session, int64_t now_ns)
     return session->survey_ns;
 }
 
-/* Is the peer's goodbye still to come on it? */
+/* Is the peer's goodbye still to come on it, or at the end ours still to go? */
 static bool straggles(const struct wf_session *session, const struct wf_channel *channel)
 {
     if (!channel || channel->kill || channel->gone)
         return false;
-    return session->state == WF_SESSION_CLOSING ? !channel->rx.ended : !channel->bye_seen;
+    return session->state == WF_SESSION_CLOSING ? !channel->rx.ended || !channel->tx.shut : !channel->bye_seen;
 }
 
 int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns)
@@ -368,7 +368,7 @@ int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns)
         WF_REACHED_IF(now_ns >= due && session->state == WF_SESSION_UP, "channel UP: BYE comes on others only");
         WF_REACHED_IF(now_ns >= due && session->state == WF_SESSION_CLOSING, "channel CLOSING: others have ended");
         if (now_ns >= due)
-            wf_session_lost(session, session->channels[i], -ETIMEDOUT, "the peer's goodbye does not come on it");
+            wf_session_lost(session, session->channels[i], -ETIMEDOUT, "the goodbyes do not pass it");
     }
     return any && now_ns < due ? due : WF_NEVER;
 }
