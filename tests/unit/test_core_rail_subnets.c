@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/rail.h"
+#include "core/candidate.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MOST 8
@@ -108,11 +109,68 @@ static void entries_without_address_or_mask_do_no_harm(void **state)
     }
 }
 
+/* What is taken together, the best first; the last row's address decides what the others are worth. */
+static void only_the_best_are_taken(void **state)
+{
+    static const struct row all[] = {{"lo", "127.0.0.1", NULL},    {"docker9", "172.17.0.1", NULL},
+                                     {"veth9ab", "fe80::1", NULL}, {"wx0", "fe80::2", NULL},
+                                     {"wx1", "fe80::3", NULL},     {"wg9", "10.9.0.1", NULL},
+                                     {"wx2", "10.0.2.1", NULL},    {"wx3", "fd00::1", NULL}};
+    static const struct {
+        size_t first, count;
+        const char *taken;
+        enum wf_rail_rule rule;
+    } cases[] = {
+        {0, 8, "wx2,wx3", WF_RULE_CARD},   {0, 6, "wx0,wx1", WF_RULE_LINK_LOCAL}, {0, 3, "docker9", WF_RULE_VIRTUAL},
+        {0, 1, "lo", WF_RULE_LOOPBACK},    {1, 2, "docker9", WF_RULE_VIRTUAL},    {4, 4, "wx2,wx3", WF_RULE_CARD},
+        {4, 2, "wx1", WF_RULE_LINK_LOCAL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct wf_rail rails[MOST];
+        char taken[128] = "";
+        int count = find(&all[cases[i].first], cases[i].count, rails);
+        for (int k = 0; k < count; k++) {
+            snprintf(taken + strlen(taken), sizeof(taken) - strlen(taken), "%s%s", k ? "," : "", rails[k].name);
+            assert_int_equal(rails[k].rule, cases[i].rule);
+        }
+        assert_string_equal(taken, cases[i].taken);
+    }
+}
+
+static void a_port_with_a_link_local_address_is_none(void **state)
+{
+    static const struct row all[] = {{"veth9ab", "fe80::1", NULL}};
+    struct wf_rail rails[MOST];
+
+    (void)state;
+    assert_int_equal(find(all, COUNT(all), rails), -ENODEV);
+}
+
+static void makers_of_interfaces_are_known_by_their_names(void **state)
+{
+    static const char *const theirs[] = {"docker0", "br-0a1b2c3d4e5f", "veth12ab", "virbr0", "vnet3",
+                                         "cni0",    "flannel.1",       "cali0123", "tun0",   "tap1",
+                                         "wg0",     "tailscale0",      "lxcbr0",   "podman0"};
+    static const char *const cards[] = {"eth0", "ens5",  "enp6s0f1np1", "bond0", "team0",  "eth0.100", "ib0",
+                                        "br0",  "vmbr0", "macvlan0",    "wlan0", "dummy0", "lo",       "lab0"};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(theirs); i++)
+        assert_true(wf_interface_is_virtual(theirs[i]));
+    for (size_t i = 0; i < COUNT(cards); i++)
+        assert_false(wf_interface_is_virtual(cards[i]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_narrowest_subnet_counts),
         cmocka_unit_test(entries_without_address_or_mask_do_no_harm),
+        cmocka_unit_test(only_the_best_are_taken),
+        cmocka_unit_test(a_port_with_a_link_local_address_is_none),
+        cmocka_unit_test(makers_of_interfaces_are_known_by_their_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,8 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_RAILS] = TEXT(
         LIBRARY, "rails", "",
         "Interfaces or local addresses (link-local ones as fe80::1%eth0) to use, separated by commas: 'eth*' is every "
-        "name that begins so, a leading '^' excludes the list, and empty means all that are usable."),
+        "name that begins so, a leading '^' excludes the list, and empty means all network cards (weft topo lists "
+        "them)."),
     [WF_SET_PORT] =
         INT(LIBRARY, "port", "18555", "", 0, 65535,
             "The TCP port for control and all channels where an address names none; 0 lets the kernel choose."),
