@@ -112,6 +112,8 @@ WEFT_API int weft_listen_port(const struct weft_context *context);
 /*
  * Connects to the context that listens on `address` (as for weft_listen, with a host name or address), trying again
  * until `timeout_ms` has passed if nobody answers there yet; where a name has several addresses, each in turn. Waits.
+ * A rail that does not reach its partner, while another one does, is left out and dialled again in the background:
+ * weft_context_fallbacks() has a line for it. The error is of the first rail where none does.
  * The caller owns the peer and closes it. Errors: -ETIMEDOUT, -ECONNREFUSED (the other side said no: the text has its
  * reason), -EACCES (one side has another key than the other, or only one has one: setting key_file), -EHOSTUNREACH,
  * -EPROTO.
