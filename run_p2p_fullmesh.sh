@@ -11,7 +11,8 @@ usage() {
     cat <<'EOF'
 usage: run_p2p_fullmesh.sh [local | lab | server | client ADDR[:PORT]] [option of `weft mesh`]...
 
-Measures every directed pair of endpoints between two nodes, verifies every byte, prints the matrix.
+Measures every directed pair of endpoints between two nodes, sends what was measured again and verifies it, prints the
+matrix; the last line says how much was measured, and how much of it verified.
 
   local         (default) both nodes on this machine, over two loopback rails
   lab           both nodes on this machine, in network namespaces of their own that rate-limited rails join:
@@ -33,7 +34,7 @@ Options, WEFT_ variables and a settings file (WEFT_CONFIG) all go before these d
   WEFT_BUILD=DIR             use the build in DIR as it is, instead of building into build/
 
 Results: results/latest/mesh.json and .csv; a log per endpoint in logs/.
-Exit status: 0 every pair ran and verified; 1 a run or check failed; 2 wrong usage; 77 not available here.
+Exit status: 0 every pair ran, and what was verified was right; 1 a run or check failed; 2 wrong usage; 77 not available here.
 EOF
 }
 
@@ -153,7 +154,7 @@ addresses() {
 # and the user's options but those that are about this machine.
 print_client_command() {
     local i name value address other='' found=0
-    for name in begin end factor size iters warmup check endpoints memory pattern scope mode inflight buffers backend seed; do
+    for name in begin end factor size iters warmup check check_time_ms endpoints memory pattern scope mode inflight buffers backend seed; do
         case $name in
         size) value=$(lookup size UCCL_TCPX_PERF_SIZE) || continue ;;
         iters) value=$(lookup iters UCCL_TCPX_PERF_ITERS) || continue ;;

@@ -11,15 +11,16 @@
 #include "memory.h"
 #include "words.h"
 
-#define HELLO "weft.bench/4"
+#define HELLO "weft.bench/5"
 
 /* What node1 decides for both. Everything else is each node's own. */
 static const enum wf_setting_id shared_settings[] = {
-    WF_SET_ENDPOINTS, WF_SET_BEGIN,   WF_SET_END,        WF_SET_FACTOR,
-    WF_SET_SIZE,      WF_SET_ITERS,   WF_SET_WARMUP,     WF_SET_CHECK,
-    WF_SET_MEMORY,    WF_SET_PATTERN, WF_SET_SCOPE,      WF_SET_MODE,
-    WF_SET_INFLIGHT,  WF_SET_BUFFERS, WF_SET_BACKGROUND, WF_SET_BACKGROUND_INFLIGHT,
-    WF_SET_BACKEND,   WF_SET_SEED,    WF_SET_SRC,        WF_SET_DST,
+    WF_SET_ENDPOINTS,     WF_SET_BEGIN,   WF_SET_END,        WF_SET_FACTOR,
+    WF_SET_SIZE,          WF_SET_ITERS,   WF_SET_WARMUP,     WF_SET_CHECK,
+    WF_SET_MEMORY,        WF_SET_PATTERN, WF_SET_SCOPE,      WF_SET_MODE,
+    WF_SET_INFLIGHT,      WF_SET_BUFFERS, WF_SET_BACKGROUND, WF_SET_BACKGROUND_INFLIGHT,
+    WF_SET_BACKEND,       WF_SET_SEED,    WF_SET_SRC,        WF_SET_DST,
+    WF_SET_CHECK_TIME_MS,
 };
 
 #define SHARED_COUNT (sizeof(shared_settings) / sizeof(shared_settings[0]))

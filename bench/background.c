@@ -18,9 +18,8 @@ int bench_background_init(struct bench_background *background, struct wf_status 
     background->size = plan->background;
     background->inflight = plan->background_inflight;
     background->pending = calloc(background->inflight, sizeof(*background->pending));
-    background->landed = calloc(background->inflight, sizeof(*background->landed));
     background->ended = calloc(background->inflight, sizeof(*background->ended));
-    if (!background->pending || !background->landed || !background->ended)
+    if (!background->pending || !background->ended)
         return wf_fail(status, -ENOMEM, "no memory for %u messages in the background", background->inflight);
     return 0;
 }
@@ -28,7 +27,6 @@ int bench_background_init(struct bench_background *background, struct wf_status 
 void bench_background_fini(struct bench_background *background)
 {
     free(background->pending);
-    free(background->landed);
     free(background->ended);
 }
 
@@ -56,9 +54,13 @@ static int failed(struct bench_background *background, int code, const char *tex
 static int post_recv(struct bench_background *background, uint32_t slot, struct wf_status *status)
 {
     const struct bench_bed *bed = background->bed;
-    int rc = bed->ops->recv(bed->backend, background->pair, landing_of(background, slot), background->size,
-                            background->tag, &background->requests[slot]);
+    uint8_t *landing = landing_of(background, slot);
+    int rc = background->verified ? bench_poison(bed, background->place, landing, background->size, status) : 0;
 
+    if (rc)
+        return rc;
+    rc = bed->ops->recv(bed->backend, background->pair, landing, background->size, background->tag,
+                        &background->requests[slot]);
     if (rc)
         return failed(background, rc, wf_strerror(rc), status);
     background->pending[slot] = background->expected++;
@@ -107,10 +109,20 @@ void bench_background_stop(struct bench_background *background)
     background->sending = false;
 }
 
+static int check(struct bench_background *background, uint32_t slot, struct wf_status *status)
+{
+    uint64_t number = background->pending[slot];
+
+    return bench_check(background->bed, background->place, landing_of(background, slot),
+                       data_of(background, number, background->source ? BACK : FORTH), background->size, number,
+                       &background->wrong, status);
+}
+
 static int take_received(struct bench_background *background, uint32_t slot, const struct weft_completion *completion,
                          struct wf_status *status)
 {
     char text[96];
+    int rc;
 
     if (completion->bytes == 0) {
         /* No message had the number that this receive waited for; the next run's first one will. */
@@ -121,11 +133,11 @@ static int take_received(struct bench_background *background, uint32_t slot, con
         snprintf(text, sizeof(text), "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, background->size);
         return failed(background, -EPROTO, text, status);
     }
-    background->landed[slot] = background->pending[slot];
+    rc = background->verified ? check(background, slot, status) : 0;
     background->flux.messages++;
     if (completion->completed_ns > background->last_ns)
         background->last_ns = completion->completed_ns;
-    return post_recv(background, slot, status);
+    return rc ? rc : post_recv(background, slot, status);
 }
 
 int bench_background_take(struct bench_background *background, uint32_t index, const struct weft_completion *completion,
@@ -150,27 +162,4 @@ void bench_background_count(struct bench_background *background, int64_t start_n
 void bench_background_forget(struct bench_background *background)
 {
     memset(&background->flux, 0, sizeof(background->flux));
-}
-
-int bench_background_poison(const struct bench_background *background, struct wf_status *status)
-{
-    int rc = 0;
-
-    for (uint32_t slot = 0; rc == 0 && slot < background->inflight; slot++)
-        rc = bench_poison(background->bed, background->place, landing_of(background, slot), background->size, status);
-    return rc;
-}
-
-/* In every run each receive gets a full message at least: as many are sent before the first empty one. */
-int bench_background_check(struct bench_background *background, struct wf_status *status)
-{
-    int rc = 0;
-
-    for (uint32_t slot = 0; rc == 0 && slot < background->inflight; slot++) {
-        uint64_t number = background->landed[slot];
-        rc = bench_check(background->bed, background->place, landing_of(background, slot),
-                         data_of(background, number, background->source ? BACK : FORTH), background->size, number,
-                         &background->wrong, status);
-    }
-    return rc;
 }

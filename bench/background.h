@@ -24,8 +24,8 @@ struct bench_background {
     uint64_t size, tag;
     uint32_t inflight;       /* 0: there is no background */
     bench_request *requests; /* the caller's: `inflight` receives, then `inflight` sends */
+    bool verified;           /* what lands in this run is: landings are poisoned before */
     uint64_t *pending;       /* by receive: number of the message it waits for */
-    uint64_t *landed;        /* by receive: number of the last one that landed there */
     uint64_t sent;           /* full messages so far */
     uint64_t expected;       /* number that the next receive to be posted waits for */
     uint32_t live;           /* requests under way */
@@ -60,9 +60,5 @@ int bench_background_take(struct bench_background *background, uint32_t index, c
 void bench_background_count(struct bench_background *background, int64_t start_ns);
 /* Forgets what was counted: warm-up is over. */
 void bench_background_forget(struct bench_background *background);
-
-/* Before the last run, and after it. */
-int bench_background_poison(const struct bench_background *background, struct wf_status *status);
-int bench_background_check(struct bench_background *background, struct wf_status *status);
 
 #endif

@@ -23,7 +23,7 @@ enum tag { TAG_WORD = 1, TAG_TEXT = 2, TAG_ABORT = 3 };
 /* A small message: little-endian. */
 struct word {
     uint64_t number; /* counts the words of this direction from 1 */
-    uint64_t values[9];
+    uint64_t values[10];
 };
 
 struct farewell {
@@ -250,6 +250,7 @@ static int send_word(struct bench_control *control, const struct bench_news *new
         word.values[6] = htole64(news->page_faults);
         word.values[7] = htole64(news->background_messages);
         word.values[8] = htole64(news->background_ns);
+        word.values[9] = htole64(news->verified_bytes);
     }
     return send_all(control, &word, sizeof(word), TAG_WORD, status);
 }
@@ -272,6 +273,7 @@ static int read_word(struct bench_control *control, const struct word *word, siz
         news->page_faults = le64toh(word->values[6]);
         news->background_messages = le64toh(word->values[7]);
         news->background_ns = le64toh(word->values[8]);
+        news->verified_bytes = le64toh(word->values[9]);
     }
     return 0;
 }
@@ -368,6 +370,7 @@ void bench_news_join(const struct bench_news *one, const struct bench_news *othe
     both->retransmits = one->retransmits + other->retransmits;
     both->elapsed_ns = larger(one->elapsed_ns, other->elapsed_ns);
     both->wrong_bytes = one->wrong_bytes + other->wrong_bytes;
+    both->verified_bytes = one->verified_bytes + other->verified_bytes;
     both->failures = larger(one->failures, other->failures);
     both->resent_bytes = one->resent_bytes + other->resent_bytes;
     both->page_faults = one->page_faults + other->page_faults;

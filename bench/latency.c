@@ -2,7 +2,8 @@
  * Ping-pong: the source sends, the destination answers, one message at a time. A time is half a round trip on the
  * source's clock, and begins where the one before it ended: nothing that an iteration takes is left out. What does not
  * have to happen between an answer and the next ping (or a ping and its answer) is done while a message is on its way.
- * Beside it there may be a background (background.h), in the same thread.
+ * In a verified segment (measure.h) each node looks at what lands there before it answers or goes on. Beside it there
+ * may be a background (background.h), in the same thread.
  */
 #include "measure.h"
 
@@ -31,9 +32,13 @@ struct rally {
     uint32_t areas;
     bench_request *requests; /* BESIDE and those of the background */
     struct bench_background background;
-    double *times; /* source */
+    const struct bench_segment *segment; /* that runs */
+    double *times;                       /* source */
     uint32_t time_count;
-    struct bench_usage usage; /* in measured time */
+    int64_t elapsed_ns;             /* of the timed segment here */
+    struct bench_usage usage;       /* of the timed segment */
+    struct bench_news mine, theirs; /* of the timed segment */
+    uint64_t verified_bytes;
     struct bench_wrong wrong;
 };
 
@@ -110,9 +115,12 @@ static int await_both(struct rally *rally, struct wf_status *status)
 static int post_recv(struct rally *rally, uint32_t iteration, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    int rc = bed->ops->recv(bed->backend, rally->pair, landing_of(rally, iteration), rally->size, rally->tag,
-                            &rally->requests[RECV]);
+    uint8_t *landing = landing_of(rally, iteration);
+    int rc = rally->segment->verified ? bench_poison(bed, rally->place, landing, rally->size, status) : 0;
 
+    if (rc)
+        return rc;
+    rc = bed->ops->recv(bed->backend, rally->pair, landing, rally->size, rally->tag, &rally->requests[RECV]);
     return rc ? bench_control_failed(bed->control, rc, wf_strerror(rc), status) : 0;
 }
 
@@ -125,8 +133,24 @@ static int post_send(struct rally *rally, const uint8_t *data, struct wf_status 
     return rc ? bench_control_failed(bed->control, rc, wf_strerror(rc), status) : 0;
 }
 
-static int serve(struct rally *rally, uint32_t first, uint32_t count, struct wf_status *status)
+/* What has come in an iteration, if this segment is verified. */
+static int check(struct rally *rally, uint32_t iteration, struct wf_status *status)
 {
+    const uint8_t *expected = data_of(rally, iteration, rally->source ? PONG : PING);
+    int rc;
+
+    if (!rally->segment->verified)
+        return 0;
+    rc = bench_check(rally->bed, rally->place, landing_of(rally, iteration), expected, rally->size, iteration,
+                     &rally->wrong, status);
+    if (rc == 0)
+        rally->verified_bytes += rally->size;
+    return rc;
+}
+
+static int serve(struct rally *rally, struct wf_status *status)
+{
+    uint32_t first = rally->segment->first, count = rally->segment->count;
     const uint8_t *data = data_of(rally, first, PING);
     int64_t start = wf_clock_now(&wf_clock_monotonic);
     int rc = 0;
@@ -140,24 +164,29 @@ static int serve(struct rally *rally, uint32_t first, uint32_t count, struct wf_
             rc = bench_interrupted(status);
         if (rc == 0)
             rc = await_both(rally, status);
+        if (rc == 0)
+            rc = check(rally, i, status);
         int64_t end = wf_clock_now(&wf_clock_monotonic);
-        if (rc == 0 && rally->times)
+        if (rc == 0 && rally->segment->timed)
             rally->times[rally->time_count++] = (double)(end - start) / 2;
         start = end;
     }
     return rc;
 }
 
-static int answer(struct rally *rally, uint32_t first, uint32_t count, struct wf_status *status)
+static int answer(struct rally *rally, struct wf_status *status)
 {
+    uint32_t first = rally->segment->first, count = rally->segment->count;
     const uint8_t *data = data_of(rally, first, PONG);
     int rc = 0;
 
     for (uint32_t i = first; rc == 0 && i < first + count; i++) {
         rc = await_both(rally, status); /* the ping, and the pong before it */
         if (rc == 0)
+            rc = check(rally, i, status);
+        if (rc == 0)
             rc = post_send(rally, data, status);
-        /* The next receive stands before its ping can come, the last one's landing is not overwritten. */
+        /* The next receive stands before its ping can come. */
         if (rc == 0 && i + 1 < first + count)
             rc = post_recv(rally, i + 1, status);
         data = data_of(rally, i + 1, PONG);
@@ -181,12 +210,15 @@ static int let_end(struct rally *rally, struct wf_status *status)
     return rc;
 }
 
-static int run(struct rally *rally, uint32_t first, uint32_t count, struct wf_status *status)
+static int run(struct rally *rally, const struct bench_segment *segment, struct wf_status *status)
 {
     struct bench_usage before;
     int64_t start = 0;
-    int rc = rally->source ? 0 : post_recv(rally, first, status);
+    int rc;
 
+    rally->segment = segment;
+    rally->background.verified = segment->verified;
+    rc = rally->source ? 0 : post_recv(rally, segment->first, status);
     if (rc == 0)
         rc = bench_background_listen(&rally->background, status);
     if (rc == 0)
@@ -195,54 +227,50 @@ static int run(struct rally *rally, uint32_t first, uint32_t count, struct wf_st
     if (rc == 0)
         rc = bench_background_start(&rally->background, status);
     if (rc == 0)
-        rc = rally->source ? serve(rally, first, count, status) : answer(rally, first, count, status);
+        rc = rally->source ? serve(rally, status) : answer(rally, status);
     if (rc == 0)
         rc = let_end(rally, status);
+    if (rc || !segment->timed)
+        return rc;
     bench_usage_since(&before, &rally->usage);
-    if (rc == 0)
-        bench_background_count(&rally->background, start);
-    return rc;
+    bench_background_count(&rally->background, start);
+    rally->elapsed_ns = wf_clock_now(&wf_clock_monotonic) - start;
+    return 0;
 }
 
-static int poison(const struct rally *rally, uint32_t last, struct wf_status *status)
+static int run_timed(struct rally *rally, uint32_t iters, struct wf_status *status)
 {
-    int rc = bench_poison(rally->bed, rally->place, landing_of(rally, last), rally->size, status);
+    struct bench_segment warm = {.count = rally->bed->plan->warmup};
+    struct bench_segment timed = {
+        .first = warm.count, .count = iters, .timed = true, .verified = bench_verifies_timed(rally->bed)};
+    int rc = warm.count ? run(rally, &warm, status) : 0;
 
-    return rc ? rc : bench_background_poison(&rally->background, status);
+    bench_background_forget(&rally->background);
+    return rc ? rc : run(rally, &timed, status);
 }
 
-static int check(struct rally *rally, uint32_t last, struct wf_status *status)
+static int run_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
 {
-    const uint8_t *expected = data_of(rally, last, rally->source ? PONG : PING);
-    int rc = bench_check(rally->bed, rally->place, landing_of(rally, last), expected, rally->size, last, &rally->wrong,
-                         status);
+    struct rally *rally = context;
+    struct bench_segment segment = {.first = rally->bed->plan->warmup + first, .count = count, .verified = true};
 
-    return rc ? rc : bench_background_check(&rally->background, status);
+    return run(rally, &segment, status);
 }
 
-static int run_all(struct rally *rally, uint32_t warmup, uint32_t iters, double *times, struct wf_status *status)
+static int verify(struct rally *rally, uint32_t iters, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    bool checks = bed->plan->check && bed->ops->moves_data;
-    uint32_t last = warmup + iters - 1;
-    int rc = warmup ? run(rally, 0, warmup, status) : 0;
+    uint64_t mine = rally->mine.elapsed_ns, theirs = rally->theirs.elapsed_ns;
+    struct bench_rounds rounds;
 
-    rally->times = rally->source ? times : NULL;
-    memset(&rally->usage, 0, sizeof(rally->usage));
-    bench_background_forget(&rally->background);
-    if (rc == 0 && iters > 1)
-        rc = run(rally, warmup, iters - 1, status);
-    if (rc == 0 && checks)
-        rc = poison(rally, last, status);
-    if (rc == 0)
-        rc = run(rally, last, 1, status);
-    if (rc == 0 && checks)
-        rc = check(rally, last, status);
-    return rc;
+    if (!bench_verifies(bed))
+        return 0;
+    bench_rounds_init(&rounds, bed->budget, iters, 1, mine > theirs ? mine : theirs);
+    return bench_rounds_run(&rounds, bed->budget, bed->control, run_again, rally, status);
 }
 
 /* What came to the other node went forth, what came here went back. */
-static void fill_background(const struct rally *rally, const struct bench_news *theirs, struct bench_sample *sample)
+static void fill_background(const struct rally *rally, struct bench_sample *sample)
 {
     const struct bench_background *background = &rally->background;
 
@@ -250,9 +278,10 @@ static void fill_background(const struct rally *rally, const struct bench_news *
         return;
     sample->background = background->size;
     sample->background_inflight = background->inflight;
-    sample->forth.messages = theirs->background_messages;
-    sample->forth.elapsed_ns = theirs->background_ns;
-    sample->back = background->flux;
+    sample->forth.messages = rally->theirs.background_messages;
+    sample->forth.elapsed_ns = rally->theirs.background_ns;
+    sample->back.messages = rally->mine.background_messages;
+    sample->back.elapsed_ns = rally->mine.background_ns;
 }
 
 static double bytes_of(const struct bench_sample *sample)
@@ -261,12 +290,15 @@ static double bytes_of(const struct bench_sample *sample)
            (double)sample->background * (double)(sample->forth.messages + sample->back.messages);
 }
 
-static void fill_sample(const struct rally *rally, const struct bench_news *theirs, const struct bench_news *both,
-                        uint32_t iters, struct bench_sample *sample)
+/* `verified`: what was verified at both nodes, and what was wrong. */
+static void fill_sample(const struct rally *rally, const struct bench_news *verified, uint32_t iters,
+                        struct bench_sample *sample)
 {
     const struct bench_bed *bed = rally->bed;
+    struct bench_news both;
     double bytes;
 
+    bench_news_join(&rally->mine, &rally->theirs, &both);
     memset(sample, 0, sizeof(*sample));
     sample->backend = bed->ops;
     sample->pair = bed->plan->pairs[rally->pair];
@@ -276,16 +308,18 @@ static void fill_sample(const struct rally *rally, const struct bench_news *thei
     sample->buffers = rally->areas;
     sample->latency = true;
     sample->grouped = 1;
-    sample->checked = bed->plan->check && bed->ops->moves_data;
+    sample->checked = bench_verifies(bed);
+    sample->timed_check = bench_verifies_timed(bed);
+    sample->verified_bytes = verified->verified_bytes;
     sample->wrong = rally->wrong.bytes || !rally->background.wrong.bytes ? rally->wrong : rally->background.wrong;
-    sample->wrong.bytes = both->wrong_bytes;
-    fill_background(rally, theirs, sample);
+    sample->wrong.bytes = verified->wrong_bytes;
+    fill_background(rally, sample);
     bytes = bytes_of(sample);
-    sample->cpu_s_per_gb = bytes > 0 && bed->ops->moves_data ? (double)both->cpu_ns / bytes : -1;
-    sample->page_faults = both->page_faults;
-    sample->retransmits = both->retransmits;
-    sample->failures = both->failures;
-    sample->resent_bytes = both->resent_bytes;
+    sample->cpu_s_per_gb = bytes > 0 && bed->ops->moves_data ? (double)both.cpu_ns / bytes : -1;
+    sample->page_faults = both.page_faults;
+    sample->retransmits = both.retransmits;
+    sample->failures = both.failures;
+    sample->resent_bytes = both.resent_bytes;
     bench_times_of(rally->times, rally->time_count, &sample->time);
 }
 
@@ -296,39 +330,64 @@ static int rails_now(const struct bench_bed *bed, struct weft_rail_stats *stats)
     return count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
 }
 
-/* News to the other node; at the source, the sample. */
-static int conclude(struct rally *rally, uint32_t iters, const struct weft_rail_stats *before,
-                    struct bench_result *result, struct wf_status *status)
+/* What the rails did in the timed segment, and all else that this node has to tell of it. */
+static int tell(struct rally *rally, const struct weft_rail_stats *before, const struct weft_rail_stats *after,
+                int rails, struct wf_status *status)
 {
-    struct bench_bed *bed = rally->bed;
-    struct weft_rail_stats after[BENCH_RAILS_MAX];
-    struct bench_news mine = {.cpu_ns = rally->usage.cpu_ns,
-                              .page_faults = rally->usage.page_faults,
-                              .wrong_bytes = rally->wrong.bytes + rally->background.wrong.bytes,
-                              .background_messages = rally->background.flux.messages,
-                              .background_ns = rally->background.flux.elapsed_ns};
-    struct bench_news theirs, both;
-    struct bench_sample sample;
-    int rails = rails_now(bed, after), rc;
+    rally->mine = (struct bench_news){.cpu_ns = rally->usage.cpu_ns,
+                                      .page_faults = rally->usage.page_faults,
+                                      .elapsed_ns = (uint64_t)rally->elapsed_ns,
+                                      .background_messages = rally->background.flux.messages,
+                                      .background_ns = rally->background.flux.elapsed_ns};
+    bench_count_events(before, after, rails, &rally->mine);
+    return bench_control_swap(rally->bed->control, &rally->mine, &rally->theirs, status);
+}
 
-    bench_count_events(before, after, rails, &mine);
-    rc = bench_control_swap(bed->control, &mine, &theirs, status);
-    if (rc || !rally->source)
+/* What was verified is told to the other node; at the source, the sample. */
+static int conclude(struct rally *rally, uint32_t iters, struct bench_sample *sample, struct wf_status *status)
+{
+    struct bench_news mine = {.verified_bytes = rally->verified_bytes,
+                              .wrong_bytes = rally->wrong.bytes + rally->background.wrong.bytes};
+    struct bench_news theirs, both;
+    int rc = bench_control_swap(rally->bed->control, &mine, &theirs, status);
+
+    if (rc)
         return rc;
     bench_news_join(&mine, &theirs, &both);
-    fill_sample(rally, &theirs, &both, iters, &sample);
+    fill_sample(rally, &both, iters, sample);
+    return 0;
+}
+
+static int measure(struct rally *rally, uint32_t iters, struct bench_result *result, struct wf_status *status)
+{
+    struct weft_rail_stats before[BENCH_RAILS_MAX], after[BENCH_RAILS_MAX];
+    struct bench_sample sample;
+    int rc, rails;
+
+    rails_now(rally->bed, before);
+    rc = run_timed(rally, iters, status);
+    rails = rails_now(rally->bed, after);
+    if (rc == 0)
+        rc = tell(rally, before, after, rails, status);
+    if (rc == 0)
+        rc = verify(rally, iters, status);
+    if (rc == 0)
+        rc = conclude(rally, iters, &sample, status);
+    if (rc || !rally->source)
+        return rc;
     sample.rail_count = rails;
     for (int i = 0; i < rails; i++)
         sample.rail_bytes[i] = after[i].received_bytes - before[i].received_bytes;
     return bench_result_add(result, &sample, status);
 }
 
-static int prepare(struct rally *rally, double *times, uint32_t iters, struct wf_status *status)
+static int prepare(struct rally *rally, uint32_t iters, struct wf_status *status)
 {
     struct bench_background *background = &rally->background;
     int rc;
 
-    if (!times)
+    rally->times = calloc(iters, sizeof(*rally->times));
+    if (!rally->times)
         return wf_fail(status, -ENOMEM, "no memory for %u times", iters);
     background->bed = rally->bed;
     background->pair = rally->pair;
@@ -342,29 +401,24 @@ static int prepare(struct rally *rally, double *times, uint32_t iters, struct wf
     if (!rally->requests)
         return wf_fail(status, -ENOMEM, "no memory for %u requests", BESIDE + bench_background_requests(background));
     background->requests = rally->requests + BESIDE;
-    return bench_populate(times, (uint64_t)iters * sizeof(*times), rally->bed->control, status);
+    return bench_populate(rally->times, (uint64_t)iters * sizeof(*rally->times), rally->bed->control, status);
 }
 
 int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, struct bench_result *result,
                           struct wf_status *status)
 {
     uint32_t iters = bench_plan_iters(bed->plan, size);
-    struct weft_rail_stats before[BENCH_RAILS_MAX];
     struct rally rally = {.bed = bed, .size = size, .tag = ++bed->serial, .pair = pair};
-    double *times = calloc(iters, sizeof(*times));
     int rc;
 
     rally.source = bed->plan->pairs[pair].src_node == bed->node;
     rally.place = bench_arena_place(bed->arena, rally.source ? bed->plan->pairs[pair].src : bed->plan->pairs[pair].dst);
     rally.areas = bench_plan_areas(bed->plan, size);
-    rc = prepare(&rally, times, iters, status);
-    rails_now(bed, before);
+    rc = prepare(&rally, iters, status);
     if (rc == 0)
-        rc = run_all(&rally, bed->plan->warmup, iters, times, status);
-    if (rc == 0)
-        rc = conclude(&rally, iters, before, result, status);
+        rc = measure(&rally, iters, result, status);
     bench_background_fini(&rally.background);
     free(rally.requests);
-    free(times);
+    free(rally.times);
     return rc;
 }

@@ -62,6 +62,8 @@ int bench_result_logs(const struct bench_result *result, const char *folder, str
             return wf_fail(status, -errno, "cannot write %.150s: %s", path, wf_strerror(errno));
         fprintf(file, "# weft %s, %s, %s, received by %s, memory: %s\n", weft_version(), result->started, role,
                 bench_endpoint_name(result->node, endpoint, memory, name, sizeof(name)), bench_memory_name(memory));
+        if (result->plan->check == BENCH_CHECK_ALL)
+            fprintf(file, "# the times contain the verification of what is timed (--check all)\n");
         if (bench_cut_text(result, cut, sizeof(cut))[0])
             fprintf(file, "# %s\n", cut);
         write_lines(result, endpoint, file);

@@ -68,41 +68,14 @@ int bench_check(const struct bench_bed *bed, uint32_t place, const uint8_t *land
     return rc;
 }
 
-static bool verifies(const struct bench_phase *phase)
+bool bench_verifies(const struct bench_bed *bed)
 {
-    return phase->bed->plan->check && phase->bed->ops->moves_data;
+    return bed->plan->check != BENCH_CHECK_NONE && bed->ops->moves_data;
 }
 
-/* All areas: which of them the last iterations land in is the landing's own business. */
-static int poison(struct bench_phase *phase, struct wf_status *status)
+bool bench_verifies_timed(const struct bench_bed *bed)
 {
-    const struct bench_bed *bed = phase->bed;
-    int rc = 0;
-
-    for (uint32_t i = 0; verifies(phase) && i < phase->flow_count; i++) {
-        const struct bench_flow *flow = &phase->flows[i];
-        for (uint32_t area = 0; rc == 0 && flow->receives && area < phase->areas; area++)
-            rc = bench_poison(bed, flow->place,
-                              bench_arena_landing(bed->arena, flow->place, phase->size, flow->landing + area),
-                              phase->size, status);
-    }
-    return rc;
-}
-
-static int verify(struct bench_phase *phase, struct wf_status *status)
-{
-    int rc = 0;
-
-    for (uint32_t i = 0; verifies(phase) && i < phase->flow_count; i++) {
-        struct bench_flow *flow = &phase->flows[i];
-        for (uint32_t slot = 0; rc == 0 && flow->receives && slot < phase->slots; slot++) {
-            uint32_t iteration = phase->iterations[(size_t)i * phase->slots + slot];
-            rc = bench_check(phase->bed, flow->place, bench_phase_landing(phase, flow, slot, iteration),
-                             bench_phase_data(phase, flow, iteration), phase->size, iteration, &flow->wrong, status);
-        }
-        phase->wrong_bytes += flow->wrong.bytes;
-    }
-    return rc;
+    return bed->plan->check == BENCH_CHECK_ALL && bed->ops->moves_data;
 }
 
 /* ------------------------------------------------------------------------------------------- the phase */
@@ -118,25 +91,38 @@ static void snapshot(struct bench_phase *phase, struct weft_rail_stats stats[2][
     }
 }
 
-static int run_segments(struct bench_phase *phase, struct wf_status *status)
+static int run_timed(struct bench_phase *phase, struct wf_status *status)
 {
     uint32_t warmup = phase->bed->plan->warmup;
-    uint32_t last = phase->slots < phase->iters ? phase->slots : phase->iters;
-    struct bench_segment warm = {0, warmup, false};
-    struct bench_segment body = {warmup, phase->iters - last, true};
-    struct bench_segment end = {warmup + phase->iters - last, last, true};
+    struct bench_segment warm = {.count = warmup};
+    struct bench_segment timed = {
+        .first = warmup, .count = phase->iters, .timed = true, .verified = bench_verifies_timed(phase->bed)};
     int rc = warm.count ? bench_phase_run(phase, &warm, status) : 0;
 
     snapshot(phase, phase->before);
-    if (rc == 0 && body.count)
-        rc = bench_phase_run(phase, &body, status);
-    if (rc)
-        return rc;
-    rc = poison(phase, status);
     if (rc == 0)
-        rc = bench_phase_run(phase, &end, status);
+        rc = bench_phase_run(phase, &timed, status);
     snapshot(phase, phase->after);
-    return rc ? rc : verify(phase, status);
+    return rc;
+}
+
+static int run_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
+{
+    struct bench_phase *phase = context;
+    struct bench_segment segment = {.first = phase->bed->plan->warmup + first, .count = count, .verified = true};
+
+    return bench_phase_run(phase, &segment, status);
+}
+
+static int verify(struct bench_phase *phase, uint64_t timed_ns, struct wf_status *status)
+{
+    const struct bench_bed *bed = phase->bed;
+    struct bench_rounds rounds;
+
+    if (!bench_verifies(bed))
+        return 0;
+    bench_rounds_init(&rounds, bed->budget, phase->iters, phase->slots, timed_ns);
+    return bench_rounds_run(&rounds, bed->budget, bed->control, run_again, phase, status);
 }
 
 /* Receivers of the same kind (within a node or between) share what the rails brought: they got equally much. */
@@ -168,7 +154,9 @@ static void fill_sample(const struct bench_phase *phase, struct bench_flow *flow
     sample->iters = phase->iters;
     sample->inflight = phase->slots;
     sample->buffers = phase->areas;
-    sample->checked = verifies(phase);
+    sample->checked = bench_verifies(bed);
+    sample->timed_check = bench_verifies_timed(bed);
+    sample->verified_bytes = flow->verified_bytes;
     sample->wrong = flow->wrong;
     sample->cpu_s_per_gb = cpu;
     sample->page_faults = both->page_faults;
@@ -183,32 +171,36 @@ static void fill_sample(const struct bench_phase *phase, struct bench_flow *flow
             (phase->after[intra][i].received_bytes - phase->before[intra][i].received_bytes) / share;
 }
 
-/* Tells the other node what this one did, and makes the samples from both. */
-static int conclude(struct bench_phase *phase, struct bench_result *result, struct bench_phase_sum *sum,
-                    struct wf_status *status)
+/* Tells the other node what this one did in the timed pass. */
+static int tell(const struct bench_phase *phase, struct bench_news *both, struct wf_status *status)
 {
-    const struct bench_bed *bed = phase->bed;
     struct bench_news mine = {.cpu_ns = phase->usage.cpu_ns,
                               .page_faults = phase->usage.page_faults,
-                              .elapsed_ns = (uint64_t)phase->elapsed_ns,
-                              .wrong_bytes = phase->wrong_bytes};
-    struct bench_news theirs, both;
+                              .elapsed_ns = (uint64_t)phase->elapsed_ns};
+    struct bench_news theirs;
     int rc;
 
     for (int intra = 0; intra < 2; intra++)
         bench_count_events(phase->before[intra], phase->after[intra], phase->rail_count[intra], &mine);
-    rc = bench_control_swap(bed->control, &mine, &theirs, status);
-    if (rc)
-        return rc;
-    bench_news_join(&mine, &theirs, &both);
+    rc = bench_control_swap(phase->bed->control, &mine, &theirs, status);
+    if (rc == 0)
+        bench_news_join(&mine, &theirs, both);
+    return rc;
+}
+
+static int conclude(struct bench_phase *phase, const struct bench_news *both, struct bench_result *result,
+                    struct bench_phase_sum *sum, struct wf_status *status)
+{
+    int rc = 0;
+
     sum->bytes = phase->size * phase->iters * phase->count;
-    sum->elapsed_ns = (int64_t)both.elapsed_ns;
-    sum->cpu_s_per_gb = sum->bytes && bed->ops->moves_data ? (double)both.cpu_ns / (double)sum->bytes : -1;
+    sum->elapsed_ns = (int64_t)both->elapsed_ns;
+    sum->cpu_s_per_gb = sum->bytes && phase->bed->ops->moves_data ? (double)both->cpu_ns / (double)sum->bytes : -1;
     for (uint32_t i = 0; rc == 0 && i < phase->flow_count; i++) {
         struct bench_sample sample;
         if (!phase->flows[i].receives)
             continue;
-        fill_sample(phase, &phase->flows[i], &both, sum->cpu_s_per_gb, &sample);
+        fill_sample(phase, &phase->flows[i], both, sum->cpu_s_per_gb, &sample);
         rc = bench_result_add(result, &sample, status);
     }
     return rc;
@@ -218,6 +210,7 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
                   struct bench_result *result, struct bench_phase_sum *sum, struct wf_status *status)
 {
     struct bench_phase *phase = calloc(1, sizeof(*phase));
+    struct bench_news both;
     int rc;
 
     if (!phase)
@@ -233,9 +226,13 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
     phase->tag = ++bed->serial;
     rc = bench_phase_init(phase, status);
     if (rc == 0)
-        rc = run_segments(phase, status);
+        rc = run_timed(phase, status);
     if (rc == 0)
-        rc = conclude(phase, result, sum, status);
+        rc = tell(phase, &both, status);
+    if (rc == 0)
+        rc = verify(phase, both.elapsed_ns, status);
+    if (rc == 0)
+        rc = conclude(phase, &both, result, sum, status);
     bench_phase_fini(phase);
     free(phase);
     return rc;

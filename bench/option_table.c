@@ -112,7 +112,8 @@ static void help_settings(enum wf_setting_group group, enum bench_command comman
 void bench_options_help(enum bench_command command)
 {
     static const char *const does[] = {
-        [BENCH_MESH] = "every directed pair of endpoints between two nodes, verified",
+        [BENCH_MESH] =
+            "every directed pair of endpoints between two nodes; what was measured is sent again and verified",
         [BENCH_PAIR] = "one directed pair: bandwidth, or latency with --lat",
         [BENCH_CONFIG] = "every setting: value, origin, default, meaning",
         [BENCH_PEERS] = "the same pair on other tools, and the ratio",
@@ -130,5 +131,5 @@ void bench_options_help(enum bench_command command)
     help_settings(WF_GROUP_LIBRARY, command);
     printf("\nEach is also WEFT_<NAME> in the environment and NAME = VALUE in a file. "
            "K, M, G are powers of 1024.\n"
-           "Exit status: 0 ran and verified, 1 failed, 2 wrong usage, 77 not available here.\n");
+           "Exit status: 0 ran, and what was verified was right; 1 failed, 2 wrong usage, 77 not available here.\n");
 }

@@ -111,7 +111,7 @@ const uint8_t *bench_phase_data(const struct bench_phase *phase, const struct be
 
 /* ------------------------------------------------------------------------------------------- one segment */
 
-static int failed(struct bench_phase *phase, const struct bench_flow *flow, int rc, const char *text,
+static int failed(const struct bench_phase *phase, const struct bench_flow *flow, int rc, const char *text,
                   struct wf_status *status)
 {
     const struct bench_pair *pair = &phase->bed->plan->pairs[flow->pair];
@@ -123,24 +123,42 @@ static int failed(struct bench_phase *phase, const struct bench_flow *flow, int 
     return bench_control_failed(phase->bed->control, rc, where, status);
 }
 
+static int post_recv(const struct bench_phase *phase, const struct bench_flow *flow,
+                     const struct bench_segment *segment, uint32_t slot, uint32_t iteration, bench_request *request,
+                     struct wf_status *status)
+{
+    const struct bench_bed *bed = phase->bed;
+    uint8_t *landing = bench_phase_landing(phase, flow, slot, iteration);
+    int rc = segment->verified ? bench_poison(bed, flow->place, landing, phase->size, status) : 0;
+
+    if (rc)
+        return rc;
+    rc = bed->ops->recv(bed->backend, flow->pair, landing, phase->size, phase->tag, request);
+    return rc ? failed(phase, flow, rc, wf_strerror(rc), status) : 0;
+}
+
+static int post_send(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t iteration,
+                     bench_request *request, struct wf_status *status)
+{
+    const struct bench_bed *bed = phase->bed;
+    const uint8_t *data = bench_phase_data(phase, flow, iteration);
+    int rc = bed->ops->send(bed->backend, flow->pair, bench_arena_source(bed->arena, flow->place, data), phase->size,
+                            phase->tag, request);
+
+    return rc ? failed(phase, flow, rc, wf_strerror(rc), status) : 0;
+}
+
 /* Posts the next iteration of a flow in a free slot. */
 static int post(struct bench_phase *phase, struct bench_flow *flow, const struct bench_segment *segment, uint32_t slot,
                 struct wf_status *status)
 {
-    const struct bench_bed *bed = phase->bed;
     size_t index = (size_t)(flow - phase->flows) * phase->slots + slot;
     uint32_t iteration = segment->first + flow->posted;
-    int rc;
+    int rc = flow->receives ? post_recv(phase, flow, segment, slot, iteration, &phase->requests[index], status)
+                            : post_send(phase, flow, iteration, &phase->requests[index], status);
 
-    if (flow->receives)
-        rc = bed->ops->recv(bed->backend, flow->pair, bench_phase_landing(phase, flow, slot, iteration), phase->size,
-                            phase->tag, &phase->requests[index]);
-    else
-        rc = bed->ops->send(bed->backend, flow->pair,
-                            bench_arena_source(bed->arena, flow->place, bench_phase_data(phase, flow, iteration)),
-                            phase->size, phase->tag, &phase->requests[index]);
     if (rc)
-        return failed(phase, flow, rc, wf_strerror(rc), status);
+        return rc;
     phase->iterations[index] = iteration;
     flow->posted++;
     phase->live++;
@@ -163,11 +181,55 @@ static int post_first(struct bench_phase *phase, const struct bench_segment *seg
     return rc;
 }
 
+/* With the setting `buffers` the next iteration may be to land where one still is under way that others have overtaken.
+ */
+static bool lands_free(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t iteration)
+{
+    size_t first = (size_t)(flow - phase->flows) * phase->slots;
+
+    for (uint32_t slot = 0; slot < phase->slots; slot++)
+        if (phase->requests[first + slot] && phase->iterations[first + slot] % phase->areas == iteration % phase->areas)
+            return false;
+    return true;
+}
+
+/* Into the slot that has become free; what is verified, into all that are and may be. */
+static int post_next(struct bench_phase *phase, struct bench_flow *flow, const struct bench_segment *segment,
+                     uint32_t slot, struct wf_status *status)
+{
+    size_t first = (size_t)(flow - phase->flows) * phase->slots;
+    int rc = 0;
+
+    if (!segment->verified || !flow->receives || !phase->bed->plan->buffers)
+        return flow->posted < segment->count ? post(phase, flow, segment, slot, status) : 0;
+    for (slot = 0; rc == 0 && slot < phase->slots && flow->posted < segment->count; slot++) {
+        if (phase->requests[first + slot])
+            continue;
+        if (!lands_free(phase, flow, segment->first + flow->posted))
+            return 0;
+        rc = post(phase, flow, segment, slot, status);
+    }
+    return rc;
+}
+
+static int check(const struct bench_phase *phase, struct bench_flow *flow, uint32_t slot, struct wf_status *status)
+{
+    uint32_t iteration = phase->iterations[(size_t)(flow - phase->flows) * phase->slots + slot];
+    int rc = bench_check(phase->bed, flow->place, bench_phase_landing(phase, flow, slot, iteration),
+                         bench_phase_data(phase, flow, iteration), phase->size, iteration, &flow->wrong, status);
+
+    if (rc == 0)
+        flow->verified_bytes += phase->size;
+    return rc;
+}
+
 static int take_completion(struct bench_phase *phase, const struct bench_segment *segment, uint32_t index,
                            const struct weft_completion *completion, struct wf_status *status)
 {
     struct bench_flow *flow = &phase->flows[index / phase->slots];
+    uint32_t slot = index % phase->slots;
     char text[96];
+    int rc = 0;
 
     phase->requests[index] = NULL;
     phase->live--;
@@ -177,10 +239,12 @@ static int take_completion(struct bench_phase *phase, const struct bench_segment
         snprintf(text, sizeof(text), "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, phase->size);
         return failed(phase, flow, -EPROTO, text, status);
     }
+    if (flow->receives && segment->verified)
+        rc = check(phase, flow, slot, status);
     if (flow->receives)
         flow->completed[flow->done] = completion->completed_ns;
     flow->done++;
-    return flow->posted < segment->count ? post(phase, flow, segment, index % phase->slots, status) : 0;
+    return rc ? rc : post_next(phase, flow, segment, slot, status);
 }
 
 /* Until everything of the segment has ended, on this node. */
@@ -215,9 +279,7 @@ static int compare_times(const void *a, const void *b)
 
 uint32_t bench_phase_group(const struct bench_phase *phase)
 {
-    uint32_t body = phase->iters - phase->slots;
-
-    return phase->size <= phase->bed->copied_up_to && body > phase->slots ? body : phase->slots;
+    return phase->size <= phase->bed->copied_up_to ? phase->iters : phase->slots;
 }
 
 /* From completions to iteration times; see the head of measure.h. */

@@ -17,12 +17,8 @@ struct bench_flow {
     int64_t *completed;    /* receiver: of the segment */
     double *times;         /* receiver: of all counted iterations, ns */
     uint32_t time_count;
+    uint64_t verified_bytes;
     struct bench_wrong wrong;
-};
-
-struct bench_segment {
-    uint32_t first, count; /* iterations */
-    bool timed;
 };
 
 struct bench_phase {
@@ -44,7 +40,6 @@ struct bench_phase {
     double *times;
     int64_t elapsed_ns;       /* timed segments: start to last completion here */
     struct bench_usage usage; /* of timed segments */
-    uint64_t wrong_bytes;
     struct weft_rail_stats before[2][BENCH_RAILS_MAX], after[2][BENCH_RAILS_MAX]; /* [intra] */
     int rail_count[2];
 };
@@ -62,7 +57,8 @@ const uint8_t *bench_phase_data(const struct bench_phase *phase, const struct be
 /* Completions that a time is taken over. */
 uint32_t bench_phase_group(const struct bench_phase *phase);
 
-/* Barrier, then all iterations of the segment; times are added to the flows when it is timed. */
+/* Barrier, then all iterations of the segment. A timed one fills the times of the flows, a verified one counts what it
+ * verified and what was wrong. */
 int bench_phase_run(struct bench_phase *phase, const struct bench_segment *segment, struct wf_status *status);
 
 #endif

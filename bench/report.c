@@ -70,6 +70,8 @@ static void print_head(const struct bench_result *result, FILE *out)
     print_rails(result, out);
     for (int node = 0; node < 2; node++)
         print_gpus(result, node, out);
+    if (result->plan->check == BENCH_CHECK_ALL)
+        fprintf(out, "the times contain the verification of what is timed (--check all)\n");
     json_array_foreach(result->fallbacks[result->node], index, line) if (json_is_string(line))
         fprintf(out, "fallback: %s\n", json_string_value(line));
 }
@@ -378,6 +380,16 @@ static void print_faults(const struct bench_result *result, FILE *out)
     fputs(before[0] == ';' ? "\n" : "", out);
 }
 
+/* Never more than was looked at: what was measured stands beside it. */
+static void print_verified(const struct bench_result *result, FILE *out)
+{
+    char verified[32], measured[32];
+
+    fprintf(out, ", %" PRIu64 " wrong of %s verified; %s measured", bench_result_wrong_bytes(result),
+            bench_decimal_bytes(bench_result_verified_bytes(result), verified, sizeof(verified)),
+            bench_decimal_bytes(bench_result_measured_bytes(result), measured, sizeof(measured)));
+}
+
 static void print_verdict(const struct bench_result *result, FILE *out)
 {
     uint64_t planned = bench_plan_samples(result->plan);
@@ -390,7 +402,7 @@ static void print_verdict(const struct bench_result *result, FILE *out)
     else if (!bench_result_checked(result))
         fprintf(out, ", nothing to verify: no data was moved");
     else
-        fprintf(out, ", %" PRIu64 " wrong bytes", bench_result_wrong_bytes(result));
+        print_verified(result, out);
     if (bench_cut_text(result, cut, sizeof(cut))[0])
         fprintf(out, ": FAILED, %s\n", cut);
     else

@@ -180,6 +180,24 @@ uint64_t bench_result_wrong_bytes(const struct bench_result *result)
     return sum;
 }
 
+uint64_t bench_result_measured_bytes(const struct bench_result *result)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < result->sample_count; i++)
+        sum += result->samples[i].checked ? bench_sample_measured_bytes(&result->samples[i]) : 0;
+    return sum;
+}
+
+uint64_t bench_result_verified_bytes(const struct bench_result *result)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < result->sample_count; i++)
+        sum += result->samples[i].verified_bytes;
+    return sum;
+}
+
 bool bench_result_checked(const struct bench_result *result)
 {
     for (size_t i = 0; i < result->sample_count; i++)

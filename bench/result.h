@@ -83,6 +83,10 @@ void bench_result_keep_totals(struct bench_result *result, int node, const json_
 /* Sum over all samples; samples that were not checked count nothing. */
 uint64_t bench_result_wrong_bytes(const struct bench_result *result);
 
+/* Sums over the samples that were checked: what was measured, and what was verified. */
+uint64_t bench_result_measured_bytes(const struct bench_result *result);
+uint64_t bench_result_verified_bytes(const struct bench_result *result);
+
 /* Whether there are samples, and the bytes of some were checked. */
 bool bench_result_checked(const struct bench_result *result);
 

@@ -135,13 +135,14 @@ static json_t *summary(const struct bench_result *result)
     for (int i = 0; room && i < result->set_count; i++)
         json_array_append_new(sets, set_to_json(result, &result->sets[i], room));
     free(room);
-    return json_pack("{s:b, s:b, s:I, s:I, s:I, s:o, s:o, s:o}", "passed", bench_result_passed(result), "verified",
-                     bench_result_checked(result) && bench_result_passed(result), "pairs",
+    return json_pack("{s:b, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:o, s:o}", "passed", bench_result_passed(result),
+                     "verified", bench_result_checked(result) && bench_result_passed(result), "pairs",
                      result->plan ? (json_int_t)result->plan->pair_count : 0, "samples",
                      (json_int_t)result->sample_count, "samples_planned", samples_planned(result), "wrong_bytes",
                      bench_result_checked(result) ? json_integer((json_int_t)bench_result_wrong_bytes(result))
                                                   : json_null(),
-                     "peak", peak(result), "sets", sets);
+                     "verified_bytes", (json_int_t)bench_result_verified_bytes(result), "measured_bytes",
+                     (json_int_t)bench_result_measured_bytes(result), "peak", peak(result), "sets", sets);
 }
 
 /* null: everything that was planned was measured. */

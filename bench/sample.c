@@ -22,6 +22,11 @@ double bench_sample_messages_per_s(const struct bench_sample *sample)
     return 1e6 / sample->time.mean;
 }
 
+uint64_t bench_sample_measured_bytes(const struct bench_sample *sample)
+{
+    return sample->size * sample->iters * (sample->latency ? 2 : 1);
+}
+
 double bench_background_rate(const struct bench_sample *sample, const struct bench_flux *flux)
 {
     return flux->elapsed_ns ? (double)(sample->background * flux->messages) / (double)flux->elapsed_ns : -1;
@@ -108,6 +113,9 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
     json_object_set_new(json, "messages_per_s", number_or_null(bench_sample_messages_per_s(sample)));
     json_object_set_new(json, "wrong_bytes",
                         sample->checked ? json_integer((json_int_t)sample->wrong.bytes) : json_null());
+    json_object_set_new(json, "verified_bytes", json_integer((json_int_t)sample->verified_bytes));
+    json_object_set_new(json, "measured_bytes", json_integer((json_int_t)bench_sample_measured_bytes(sample)));
+    json_object_set_new(json, "times_contain_verification", json_boolean(sample->timed_check));
     if (sample->wrong.bytes)
         json_object_set_new(json, "first_wrong", wrong_to_json(&sample->wrong));
     json_object_set_new(json, "background", background_to_json(sample));
@@ -219,6 +227,8 @@ int bench_sample_from_json(const json_t *json, struct bench_sample *sample, stru
     times_from_json(json_object_get(json, "time_us"), &sample->time);
     sample->checked = json_is_integer(json_object_get(json, "wrong_bytes"));
     sample->wrong.bytes = sample->checked ? integer_of(json, "wrong_bytes") : 0;
+    sample->verified_bytes = integer_of(json, "verified_bytes");
+    sample->timed_check = json_is_true(json_object_get(json, "times_contain_verification"));
     wrong_from_json(json_object_get(json, "first_wrong"), &sample->wrong);
     background_from_json(json_object_get(json, "background"), sample);
     sample->cpu_s_per_gb = real_of(json, "cpu_s_per_gb");

@@ -30,6 +30,8 @@ struct bench_sample {
     uint32_t grouped;  /* completions that each time was taken over */
     bool latency;      /* the times are half round trips */
     bool checked;      /* wrong.bytes says something */
+    bool timed_check;  /* the times contain verification */
+    uint64_t verified_bytes;
     struct bench_times time;
     struct bench_wrong wrong;
     double cpu_s_per_gb;   /* processor time of both nodes over all bytes of the phase; negative: no bytes */
@@ -55,6 +57,9 @@ double bench_sample_rate(const struct bench_sample *sample);
 
 /* Messages per second over the whole measured time; negative where bench_sample_rate() has none. */
 double bench_sample_messages_per_s(const struct bench_sample *sample);
+
+/* Payload of the timed messages; of a ping-pong, pings and pongs. */
+uint64_t bench_sample_measured_bytes(const struct bench_sample *sample);
 
 /* GB/s of the background, one way; negative where there was none. */
 double bench_background_rate(const struct bench_sample *sample, const struct bench_flux *flux);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "base/clock.h"
 #include "random.h"
 #include "words.h"
 
@@ -188,7 +189,8 @@ static void plan_numbers(struct bench_plan *plan, const struct wf_config *config
     plan->buffers = (uint32_t)wf_config_number(config, WF_SET_BUFFERS);
     plan->background = (uint64_t)wf_config_number(config, WF_SET_BACKGROUND);
     plan->background_inflight = (uint32_t)wf_config_number(config, WF_SET_BACKGROUND_INFLIGHT);
-    plan->check = wf_config_number(config, WF_SET_CHECK) != 0;
+    plan->check = (enum bench_check)wf_config_number(config, WF_SET_CHECK);
+    plan->check_time_ns = wf_config_number(config, WF_SET_CHECK_TIME_MS) * WF_NS_PER_MS;
     plan->seed = (uint64_t)wf_config_number(config, WF_SET_SEED);
     plan->modes[BENCH_ISOLATED] = plan->command == BENCH_PAIR || strcmp(mode, "loaded") != 0;
     plan->modes[BENCH_LOADED] = plan->command == BENCH_MESH && strcmp(mode, "isolated") != 0;
@@ -344,7 +346,8 @@ uint64_t bench_plan_digest(const struct bench_plan *plan)
 {
     uint64_t digest = bench_random_mix(plan->seed ^ plan->command);
 
-    digest = bench_random_mix(digest ^ plan->warmup) ^ (plan->check ? 1u : 0u) ^ (plan->latency ? 2u : 0u);
+    digest = bench_random_mix(digest ^ plan->warmup) ^ (plan->latency ? 2u : 0u);
+    digest = bench_random_mix(digest ^ plan->check) ^ (uint64_t)plan->check_time_ns;
     digest = bench_random_mix(digest ^ plan->background) ^ plan->background_inflight;
     digest ^= (plan->modes[BENCH_ISOLATED] ? 4u : 0u) ^ (plan->modes[BENCH_LOADED] ? 8u : 0u);
     for (int i = 0; i < plan->backend_count; i++)

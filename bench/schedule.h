@@ -19,6 +19,13 @@ struct bench_backend_ops;
 #define BENCH_SIZES_MAX 64
 #define BENCH_BACKENDS_MAX 4
 
+/* What is verified, in the order of the setting's choices. */
+enum bench_check {
+    BENCH_CHECK_NONE,
+    BENCH_CHECK_AGAIN, /* what is sent again after the timed pass; see rounds.h */
+    BENCH_CHECK_ALL    /* and what is timed */
+};
+
 enum bench_mode { BENCH_ISOLATED, BENCH_LOADED, BENCH_MODES };
 
 /* What the messages of a node lie in. Emulated is what the driver of the tests has: no GPU is behind it. */
@@ -39,7 +46,8 @@ static inline bool bench_pair_equal(const struct bench_pair *a, const struct ben
 struct bench_plan {
     enum bench_command command;
     bool latency; /* ping-pong instead of bandwidth */
-    bool check;
+    enum bench_check check;
+    int64_t check_time_ns; /* of a set */
     bool modes[BENCH_MODES];
     bool intra;         /* some pairs lie within one node */
     uint32_t endpoints; /* per node */

@@ -46,18 +46,31 @@ const char *bench_nearest(const char *word, const char *const *words, int count)
     return best;
 }
 
-char *bench_human_bytes(uint64_t bytes, char *buffer, size_t room)
+static char *in_units(uint64_t bytes, double step, const char *const units[5], char *buffer, size_t room)
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     double value = (double)bytes;
     int unit = 0;
 
-    while (value >= 1024 && unit < 4) {
-        value /= 1024;
+    while (value >= step && unit < 4) {
+        value /= step;
         unit++;
     }
     snprintf(buffer, room, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
     return buffer;
+}
+
+char *bench_human_bytes(uint64_t bytes, char *buffer, size_t room)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+
+    return in_units(bytes, 1024, units, buffer, room);
+}
+
+char *bench_decimal_bytes(uint64_t bytes, char *buffer, size_t room)
+{
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
+
+    return in_units(bytes, 1000, units, buffer, room);
 }
 
 void bench_copy_text(char *to, size_t room, const char *from)

@@ -13,6 +13,9 @@ const char *bench_nearest(const char *word, const char *const *words, int count)
 /* `bytes` as "12.3 GiB", for sentences (settings use wf_format_size(), which is exact). Returns `buffer`. */
 char *bench_human_bytes(uint64_t bytes, char *buffer, size_t room);
 
+/* The same as "12.3 GB", in powers of 1000. */
+char *bench_decimal_bytes(uint64_t bytes, char *buffer, size_t room);
+
 /* Copies with truncation; always terminated. */
 void bench_copy_text(char *to, size_t room, const char *from);
 

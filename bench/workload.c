@@ -133,6 +133,7 @@ static int measure_pairs(struct bench_bed *bed, struct bench_set *set, uint32_t 
 /* The sets of one size and mode: one for each backend, measured in turns. */
 struct sets {
     struct bench_set of[BENCH_BACKENDS_MAX];
+    struct bench_budget budgets[BENCH_BACKENDS_MAX];
     uint32_t step; /* pairs that run together */
     uint32_t turn; /* the backend that is first in this step */
 };
@@ -141,8 +142,11 @@ static void sets_init(struct sets *sets, const struct bench_plan *plan, enum ben
 {
     memset(sets, 0, sizeof(*sets));
     sets->step = mode == BENCH_LOADED ? plan->pair_count : plan->group;
-    for (int i = 0; i < plan->backend_count; i++)
+    for (int i = 0; i < plan->backend_count; i++) {
         sets->of[i] = (struct bench_set){.backend = plan->backends[i], .mode = mode, .size = size, .cpu_s_per_gb = -1};
+        sets->budgets[i].left_ns = plan->check_time_ns;
+        sets->budgets[i].phases = (plan->pair_count + sets->step - 1) / sets->step;
+    }
 }
 
 /* The same pairs on every backend, one right after the other, so that what disturbs the machine disturbs all alike.
@@ -160,6 +164,7 @@ static int measure_step(struct bench_bed *bed, struct sets *sets, uint32_t first
         struct bench_set *set = &sets->of[at];
         bed->ops = plan->backends[at];
         bed->backend = bed->backends[at];
+        bed->budget = &sets->budgets[at];
         describe(bed, set->mode, set->size, doing, sizeof(doing));
         rc = measure_pairs(bed, set, first, sets->step, result, status);
         bench_progress_step(progress, sets->step, work_of(plan, set->size, sets->step), doing);

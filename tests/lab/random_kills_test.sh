@@ -41,6 +41,7 @@ pick_settings() {
 # start BYTES: so many both ways, in four messages that are all verified.
 start() {
     options=(--pattern bidir --endpoints 1 --mode loaded --size $(($1 / 4)) --inflight 4 --iters 4 --warmup 0)
+    options+=(--check all)
     options+=(--rails 'lab*' --log-dir= --timeout "$timeout" --connect-timeout 5 --rail-timeout-ms 250 "${settings[@]}")
     "$WEFT_TEST_PROGRAM" mesh --listen "${options[@]}" --json "$scratch/result.json" >"$scratch/server" 2>&1 &
     server=$!
@@ -71,7 +72,7 @@ end() {
     case $status in
     0)
         came=verified
-        expect_text ' 0 wrong bytes: passed' "$1"
+        expect_text ' 0 wrong of ' "$1"
         ;;
     1)
         came=failed
@@ -80,7 +81,7 @@ end() {
     137) came=killed ;;
     *) fail "the $1 has status $status: $output" ;;
     esac
-    [[ ! $output =~ [^0-9]([1-9][0-9]*)' wrong bytes' ]] || fail "the $1 has wrong bytes: $output"
+    [[ ! $output =~ [^0-9]([1-9][0-9]*)' wrong of ' ]] || fail "the $1 has wrong bytes: $output"
 }
 
 expect_verified() {

@@ -28,7 +28,7 @@ run() {
 
 passed() { # WHAT: the last run did
     pass_if "$1: status $status: $(cat err)" [ "$status" -eq 0 ]
-    pass_if "$1: verified: $(tail -n 3 out)" grep -q ' 0 wrong bytes: passed' out
+    pass_if "$1: verified: $(tail -n 3 out)" grep -q ' 0 wrong of .* verified; .* measured: passed' out
 }
 
 refused() { # STATUS WORD WHAT: the last run was, in one line with the word
@@ -81,6 +81,17 @@ passed "ping-pong"
 pass_if "ping-pong: $(head -n 1 out)" [ "$(head -n 1 out | grep -c EMULATED)" -eq 1 ]
 run with pair --local --size 1M -n 30 --inflight 4 --buffers 9 --json buffers.json
 passed "buffers of their own"
+for what in "pair --size 1,3M -n 20 --inflight 4" "pair --lat --size 8,1M -n 20" "mesh --endpoints 3 --size 300001 -n 5 --scope all"; do
+    # shellcheck disable=SC2086
+    run with $what --local --check all --check-time-ms 3600000 --csv all.csv
+    passed "$what --check all"
+    pass_if "$what: verified twice what was measured, in each row: $(cut -d, -f9,35,36 all.csv)" awk -F, '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        { rows++; if ($at["verified_bytes"] != 2 * $at["measured_bytes"] || $at["measured_bytes"] == 0) exit 1 }
+        END { if (!rows) exit 1 }' all.csv
+    run with $what --local --check all --check-time-ms 0 --fault seed=5,flip_every=2M
+    pass_if "$what: flips are found: status $status: $(cat err)" [ "$status" -eq 1 ]
+done
 
 # ---- fewer GPUs than endpoints, and GPUs by a list
 WEFT_EMULATED_GPUS=1 run with mesh --local --endpoints 4 --size 64K -n 2 --json shared.json

@@ -9,6 +9,9 @@ under_way=150000000
 mesh="mesh --endpoints 1 --mode isolated $sizes"
 pair="pair $sizes"
 
+# 1.7 GB are measured, and as much is sent again.
+again="--size 16M -n 100 -w 0 --inflight 1 --check-time-ms 3600000"
+
 # ---- in the middle of a message
 # interrupt SIGNAL TO COMMAND OPTION...: TO is server or client.
 interrupt() {
@@ -37,6 +40,10 @@ interrupt() {
     under_way=2000000
     interrupt INT server pair --lat --size 8,64 -n 100000000 -w 0
     interrupt TERM client pair --lat --size 8 -n 100000000 -w 0 --background 64M
+    # Where all is measured, and sent again to be verified.
+    under_way=2000000000
+    interrupt TERM client pair $again
+    interrupt INT server mesh --endpoints 1 --mode loaded --pattern pairs $again
     # Before the first message, where memory is filled.
     under_way=20000
     interrupt HUP server pair --size 256M -n 400 -w 0

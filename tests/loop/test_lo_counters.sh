@@ -25,7 +25,7 @@ check() { # SLACK OPTIONS...
     shift
     rm -f result.json
     read -r rx0 tx0 <<<"$(lo_bytes)"
-    weft mesh --local --rails $rails -w 0 --json result.json "$@"
+    weft mesh --local --rails $rails -w 0 --check 0 --json result.json "$@"
     read -r rx1 tx1 <<<"$(lo_bytes)"
     pass_if "weft mesh $*: status $status: $(cat err)" [ "$status" -eq 0 ]
     reported=$(paste -d' ' <(json_numbers result.json size_bytes) <(json_numbers result.json iters) |

@@ -36,7 +36,7 @@ told() { # WHAT
 
 # ---- both backends over every pair
 run 0 mesh --size 1,64K,300001 -n 5 -w 1 --inflight 2 --backend weft,nccl
-pass_if "verified: $(tail -2 out)" grep -q ' 0 wrong bytes: passed' out
+pass_if "verified: $(tail -2 out)" grep -q ' 0 wrong of .* verified; .* measured: passed' out
 pass_if "each backend has every pair, verified" json '[.samples[] | select(.backend == "nccl (emulated)")] as $nccl |
     [.samples[] | select(.backend == "weft")] as $weft | ($nccl | length) == 48 and ($weft | length) == 48 and
     all(.samples[]; .wrong_bytes == 0 and .memory == "cuda (emulated)" and .inflight == 2)'
@@ -68,6 +68,15 @@ pass_if "what the user has set is the user's: $(jq -c '.host[0].backends[0].vari
 pass_if "and no other variable is told" sh -c '! grep -q NOT_FOR_OTHERS result.json out'
 pass_if "one backend has no ratio" json '.ratios == []'
 
+# ---- how much is verified
+run 0 mesh --size 1,300001 -n 9 -w 1 --inflight 2 --buffers 3 --backend weft,nccl,null --check all --check-time-ms 3600000
+pass_if "both passes of either verified, and nothing of what moves nothing: $(jq -c '.samples[0]' result.json)" json '
+    all(.samples[]; .measured_bytes == .size_bytes * 9 and
+        .verified_bytes == if .backend == "null" then 0 else 2 * .measured_bytes end)'
+run 0 pair --lat --size 8,64K -n 30 --backend weft,nccl --check all --check-time-ms 3600000
+pass_if "pings and pongs, too: $(jq -c '.samples[0]' result.json)" json '
+    all(.samples[]; .measured_bytes == .size_bytes * 60 and .verified_bytes == 2 * .measured_bytes)'
+
 # ---- other shapes
 run 0 pair --lat --size 8,64K -n 30 -w 2 --backend weft,nccl
 pass_if "ping-pong: times are compared: $(jq -c .ratios result.json)" json '(.ratios | length) == 2 and
@@ -75,7 +84,7 @@ pass_if "ping-pong: times are compared: $(jq -c .ratios result.json)" json '(.ra
 pass_if "no GPU but those of the pair: $(jq -c '.host[0].backends' result.json)" json \
     '.host[0].backends[0].shared_gpus == 1'
 run 0 mesh --size 1000,64K -n 4 -w 1 --endpoints 4 --scope all --backend nccl,weft
-pass_if "more endpoints than GPUs, within nodes, too: $(tail -2 out)" grep -q ' 0 wrong bytes: passed' out
+pass_if "more endpoints than GPUs, within nodes, too: $(tail -2 out)" grep -q ' 0 wrong of .* verified; .* measured: passed' out
 run 0 mesh --size 64K -n 4 --pattern incast --endpoints 3 --gpus 1 --backend nccl
 run 0 mesh --size 64K -n 4 --pattern bidir --buffers 3 --inflight 3 --backend weft,nccl,null
 pass_if "what moves nothing has no ratio" json 'all(.ratios[]; .against == "nccl (emulated)")'

@@ -38,7 +38,7 @@ for buffers in 8 11 64; do
     samples
     says inflight 8
     says buffers $buffers
-    pass_if "$buffers buffers: verified: $(tail -1 out)" grep -q ', 0 wrong bytes: passed' out
+    pass_if "$buffers buffers: verified: $(tail -1 out)" grep -q ', 0 wrong of .* verified; .* measured: passed' out
 done
 run 0 pair --size 8,1M -n 100 --inflight 8 --buffers 1 -c 0
 samples
@@ -53,6 +53,50 @@ run 0 pair --lat --size 8,64K -n 30 --buffers 4
 samples
 says inflight 1
 says buffers 4
+
+# ---- how much is verified: all that is measured where there is time for it, a window where there is none
+verifies() { # BYTES MEASURED OPTION...
+    local bytes=$1 measured=$2
+    shift 2
+    run 0 pair "$@"
+    samples
+    says verified_bytes "$bytes"
+    says measured_bytes "$measured"
+    pass_if "$*: the last line: $(tail -1 out)" grep -Eq ', 0 wrong of [0-9.]+ [kMG]?B verified; [0-9.]+ [kMG]?B measured: passed$' out
+}
+contains() { # true|false
+    pass_if "verification in the times: $1" [ "$(grep -c "\"times_contain_verification\": $1" samples.json)" -eq 1 ]
+    pass_if "verification in the times: $1, in the row" [ "$(column times_contain_verification)" = "$1" ]
+    pass_if "verification in the times: $1, in the report" \
+        [ "$(grep -c '^the times contain the verification' out)" = "$([ "$1" = true ] && echo 1 || echo 0)" ]
+}
+verifies 65536000 65536000 --size 64K -n 1000 --check-time-ms 3600000
+contains false
+verifies 65536000 65536000 --size 64K -n 1000 --inflight 3 --buffers 7 --check-time-ms 3600000
+verifies 1048576 65536000 --size 64K -n 1000 --check-time-ms 0
+verifies 3145728 104857600 --size 1M -n 100 --inflight 3 --buffers 7 --check-time-ms 0
+verifies 66584576 65536000 --size 64K -n 1000 --check-time-ms 0 --check all
+contains true
+verifies 131072000 65536000 --size 64K -n 1000 --inflight 8 --buffers 8 --check-time-ms 3600000 --check all
+verifies 52428800 52428800 --lat --size 256K -n 100 --check-time-ms 3600000
+verifies 524288 52428800 --lat --size 256K -n 100 --check-time-ms 0
+verifies 104857600 52428800 --lat --size 256K -n 100 --check-time-ms 3600000 --check all --buffers 3
+contains true
+verifies 1600 1600 --lat --size 8 -n 100 --background 256K --check-time-ms 3600000
+verifies 3200 1600 --lat --size 8 -n 100 --background 256K --check-time-ms 3600000 --check all
+run 0 mesh --endpoints 2 --size 100000 -n 5 --inflight 2 --check-time-ms 0
+samples
+says verified_bytes 200000
+says measured_bytes 500000
+run 0 pair --size 64K -n 10 --backend null
+samples
+says verified_bytes 0
+says measured_bytes 655360
+run 0 pair --size 64K -n 10 --check 0
+samples
+says verified_bytes 0
+run 2 pair --check 2
+pass_if "it says what there is: $(cat err)" grep -q 'one of 0|1|all' err
 
 # What cannot be verified is refused; what can be is.
 run 2 pair --size 1M --inflight 8 --buffers 7
@@ -70,9 +114,9 @@ fi
 run 0 pair --size 0,8,64K -n 3000 --inflight 1100
 samples
 says inflight 1100
-pass_if "many in flight: verified: $(tail -1 out)" grep -q ', 0 wrong bytes: passed' out
+pass_if "many in flight: verified: $(tail -1 out)" grep -q ', 0 wrong of .* verified; .* measured: passed' out
 run 0 mesh --endpoints 24 --size 16K -n 3 --mode both --fault seed=7,reset_every=8M
-pass_if "many pairs: verified: $(tail -1 out)" grep -q ', 0 wrong bytes: passed' out
+pass_if "many pairs: verified: $(tail -1 out)" grep -q ', 0 wrong of .* verified; .* measured: passed' out
 
 # ---- what each node used
 run 0 pair --size 64K -n 40
@@ -107,7 +151,7 @@ background_ran() { # WHAT
     pass_if "$1: no message of the background one way: $(json_numbers samples.json messages | tr '\n' ' ')" \
         [ "$(json_numbers samples.json messages | awk '$1 > 0' | wc -l)" -eq 2 ]
     pass_if "$1: rates in the rows" [ "$(column background_src_to_dst_bw_gb_per_s | awk '$1 > 0' | wc -l)" -eq 1 ]
-    pass_if "$1: verified: $(tail -1 out)" grep -q ', 0 wrong bytes: passed' out
+    pass_if "$1: verified: $(tail -1 out)" grep -q ', 0 wrong of .* verified; .* measured: passed' out
 }
 
 for what in "--background 1M" "--background 100000 --background-inflight 1" "--background 5M --background-inflight 7" \

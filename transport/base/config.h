@@ -74,7 +74,8 @@ enum wf_setting_id {
     WF_SET_SIZE,
     WF_SET_ITERS,
     WF_SET_WARMUP,
-    WF_SET_CHECK,
+    WF_SET_CHECK, /* check: choice 0|1|all, 1 */
+    WF_SET_CHECK_TIME_MS,
     WF_SET_MEMORY,
     WF_SET_PATTERN,
     WF_SET_SCOPE,

@@ -152,8 +152,13 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                          "Measured messages per pair and size; 0 means as many as suit the size."),
     [WF_SET_WARMUP] = INT(BENCH, "warmup", "5", "messages", 0, 1000000000,
                           "Messages per pair and size that are sent first and not measured."),
-    [WF_SET_CHECK] =
-        FLAG(BENCH, "check", "1", "Whether every byte that arrived is verified, outside the measured time."),
+    [WF_SET_CHECK] = CHOICE(
+        BENCH, "check", "1", "0|1|all",
+        "Whether what arrives is verified: 1 sends the measured messages again, untimed, and verifies every byte "
+        "of these for as long as check_time_ms allows; all verifies the measured ones, too, in measured time."),
+    [WF_SET_CHECK_TIME_MS] = INT(BENCH, "check_time_ms", "2000", "ms", 0, 3600000,
+                                 "How long what was measured is sent again and verified, for all pairs of one backend, "
+                                 "mode and size together; it is at least one window of each pair."),
     [WF_SET_MEMORY] = CHOICE(BENCH, "memory", "auto", "auto|host|cuda",
                              "Where the messages lie; auto takes GPU memory where it can be used, else host memory."),
     [WF_SET_PATTERN] = CHOICE(BENCH, "pattern", "mesh", "mesh|pairs|bidir|incast",
