@@ -74,12 +74,6 @@ lookup() {
         -- "$config" 2>/dev/null | tail -n 1 | grep .
 }
 
-# preset NAME VALUE VARIABLE...: a default of this script. It stands before the user's options, so those win, and is
-# left out where environment or file name the setting, so those win too.
-preset() {
-    lookup "$1" "${@:3}" >/dev/null || presets+=("--${1//_/-}" "$2")
-}
-
 build() {
     local status builder
     mkdir -p -- "$root/build" || return 1
@@ -207,22 +201,13 @@ done
 config=$(option config) || config=${WEFT_CONFIG-}
 port=$(option port) || port=$(lookup port UCCL_TCPX_BOOTSTRAP_PORT_BASE) || port=18555
 
-presets=()
-preset begin 1K
-preset end 64M
-preset factor 4
-preset warmup 1
-preset iters 0 UCCL_TCPX_PERF_ITERS # as many as suit the size
-preset mode both
-preset log_dir "$root/logs" LOG_DIR
+# Defaults of this script: what environment, file and options say goes before them. 0 iterations: as suit the size.
+presets=(--preset begin=1K --preset end=64M --preset factor=4 --preset warmup=1 --preset iters=0 --preset mode=both
+    --preset "log_dir=$root/logs")
 case $mode in
-local)
-    preset rails 127.0.1.1,127.0.2.1
-    role=(--local)
-    ;;
+local) role=(--local) ;;
 lab)
-    preset rails 'lab*'
-    preset endpoints 2 # 8 would be minutes at these rates
+    presets+=(--preset 'rails=lab*' --preset endpoints=2) # 8 would be minutes at these rates
     "$lab" true || exit
     role=("--listen=$port" --hinted)
     peer=$("$lab" --address) || exit

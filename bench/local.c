@@ -62,7 +62,8 @@ static void build_arguments(struct arguments *arguments, const struct bench_opti
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         if (not_for_child(i) || (bench_is_default(options->config, i) && i != WF_SET_RAILS))
             continue;
-        snprintf(text, sizeof(text), "--set=%s=%s", wf_setting(i)->name, wf_config_text(options->config, i));
+        snprintf(text, sizeof(text), "--%s=%s=%s", bench_is_said(options->config, i) ? "set" : "preset",
+                 wf_setting(i)->name, wf_config_text(options->config, i));
         add(arguments, text);
     }
 }

@@ -18,6 +18,8 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
                  "ping-pong: half round-trip times instead of bandwidth"},
     [OPT_RATE] = {"rate", VALUE_NONE, BENCH_PEERS, "--rate", "messages per second instead of bandwidth"},
     [OPT_SET] = {"set", VALUE_NEEDED, EVERY_COMMAND, "--set NAME=VALUE", "any setting by its name"},
+    [OPT_PRESET] = {"preset", VALUE_NEEDED, EVERY_COMMAND, "--preset NAME=VALUE",
+                    "a default of whoever starts weft: file, environment and options go before it"},
     [OPT_CONFIG] = {"config", VALUE_NEEDED, EVERY_COMMAND, "--config FILE",
                     "settings from a file of NAME = VALUE lines"},
     [OPT_LATEST] = {"latest", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR, "--latest LINK",

@@ -16,6 +16,7 @@ enum bench_option_id {
     OPT_RATE,
     OPT_LATEST,
     OPT_SET,
+    OPT_PRESET,
     OPT_CONFIG,
     OPT_MARKDOWN,
     OPT_XML,

@@ -46,28 +46,37 @@ static int unknown_option(const char *word, enum bench_command command, struct w
                    bench_command_name(command));
 }
 
-static int set_setting(struct bench_options *options, enum wf_setting_id id, const char *text, struct wf_status *status)
+static int offer_setting(struct bench_options *options, enum wf_setting_id id, const char *text, enum wf_origin origin,
+                         struct wf_status *status)
 {
     /* The one setting where 0 has a name of its own, because scripts pass it. */
     if (id == WF_SET_ITERS && strcmp(text, "auto") == 0)
         text = "0";
-    return wf_config_set(options->config, id, text, WF_ORIGIN_COMMAND, "command line", status);
+    return wf_config_offer(options->config, id, text, origin, origin == WF_ORIGIN_PRESET ? "preset" : "command line",
+                           status);
 }
 
-static int set_by_pair(struct bench_options *options, const char *pair, struct wf_status *status)
+static int set_setting(struct bench_options *options, enum wf_setting_id id, const char *text, struct wf_status *status)
+{
+    return offer_setting(options, id, text, WF_ORIGIN_COMMAND, status);
+}
+
+/* NAME=VALUE of --set or --preset. */
+static int set_by_pair(struct bench_options *options, const char *option, const char *pair, enum wf_origin origin,
+                       struct wf_status *status)
 {
     char name[64];
     const char *equals = strchr(pair, '=');
     int id;
 
     if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof(name))
-        return wf_fail(status, -EINVAL, "--set %.100s: expected NAME=VALUE", pair);
+        return wf_fail(status, -EINVAL, "--%s %.100s: expected NAME=VALUE", option, pair);
     memcpy(name, pair, (size_t)(equals - pair));
     name[equals - pair] = '\0';
     id = wf_setting_find(name, status);
     if (id < 0)
         return wf_fail(status, -EINVAL, "%s", status->text);
-    return set_setting(options, id, equals + 1, status);
+    return offer_setting(options, (enum wf_setting_id)id, equals + 1, origin, status);
 }
 
 static int set_place(struct bench_options *options, enum bench_place place, const char *address,
@@ -93,7 +102,9 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
     case OPT_LOCAL:
         return set_place(options, BENCH_PLACE_LOCAL, NULL, status);
     case OPT_SET:
-        return set_by_pair(options, value, status);
+        return set_by_pair(options, "set", value, WF_ORIGIN_COMMAND, status);
+    case OPT_PRESET:
+        return set_by_pair(options, "preset", value, WF_ORIGIN_PRESET, status);
     case OPT_LATEST:
         if (strlen(value) >= sizeof(options->latest))
             return wf_fail(status, -EINVAL, "--latest %.40s...: the name is too long", value);

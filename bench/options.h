@@ -59,10 +59,16 @@ void bench_options_help(enum bench_command command);
 
 const char *bench_command_name(enum bench_command command);
 
-/* True while nobody has given the setting a value. */
+/* True while nobody has given the setting a value, not even a preset. */
 static inline bool bench_is_default(const struct wf_config *config, enum wf_setting_id id)
 {
     return config->values[id].origin == WF_ORIGIN_DEFAULT;
+}
+
+/* True where it is the user who has: what only a default or a preset says may give way. */
+static inline bool bench_is_said(const struct wf_config *config, enum wf_setting_id id)
+{
+    return config->values[id].origin > WF_ORIGIN_PRESET;
 }
 
 #endif

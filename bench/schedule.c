@@ -98,7 +98,7 @@ static int plan_sizes(struct bench_plan *plan, const struct wf_config *config, s
     if (plan->latency && bench_is_default(config, WF_SET_BEGIN) && bench_is_default(config, WF_SET_END)) {
         begin = 8;
         end = 32 << 10;
-    } else if (bench_is_default(config, WF_SET_BEGIN) && begin > end) {
+    } else if (!bench_is_said(config, WF_SET_BEGIN) && begin > end) {
         begin = end;
     }
     return stepped_sizes(plan, begin, end, (uint64_t)wf_config_number(config, WF_SET_FACTOR), status);

@@ -29,9 +29,10 @@ cd / || exit 1
 run "$script"
 expect_status 0 'local is the default'
 expect_text '<mesh><--local>' 'local'
-expect_text '<--begin><1K><--end><64M><--factor><4><--warmup><1><--iters><0><--mode><both>' 'defaults'
-expect_text "<--log-dir><$scratch/logs>" 'logs'
-expect_text '<--rails><127.0.1.1,127.0.2.1>' 'two rails'
+for preset in begin=1K end=64M factor=4 warmup=1 iters=0 mode=both "log_dir=$scratch/logs"; do
+    expect_text "<--preset><$preset>" 'defaults, which give way'
+done
+expect_no_text 'rails' 'local: the rails are those of --local'
 expect_text "<--out><$scratch/results/" 'results'
 [[ -d $scratch/logs ]] || fail 'no folder logs'
 expect_text "<--latest><$scratch/results/latest>" 'the link to the results'
@@ -45,20 +46,40 @@ run "$script" local
 run "$script" local -b 4K --seed 7 'a b'
 [[ $output == *'<-b><4K><--seed><7><a b>' ]] || fail "the user's options come last and whole: $output"
 
-run env WEFT_RAILS=lo WEFT_BEGIN=2K "$script"
-expect_no_text '<--rails>' 'WEFT_RAILS wins'
-expect_no_text '<--begin>' 'WEFT_BEGIN wins'
-expect_text '<--end><64M>' 'the others stay'
-run env UCCL_TCPX_PERF_ITERS=3 LOG_DIR=/tmp "$script"
-expect_no_text '<--iters>' 'an alias wins'
-expect_no_text '<--log-dir>' 'LOG_DIR wins'
+# What goes before these defaults is the program's business: it is asked by what the script starts it with.
+program "$scratch/asked/bin" weft <<'EOF'
+words=()
+for word in "${@:2}"; do
+    [[ $word == --local || $word == --latest || ${last-} == --latest || $word == --out || ${last-} == --out ]] ||
+        words+=("$word")
+    last=$word
+done
+exec "$WEFT_TEST_PROGRAM" config "${words[@]}"
+EOF
+# expect_setting NAME VALUE ORIGIN WHAT
+expect_setting() {
+    grep -Eq "^$1 +$2 +$3 " <<<"$output" || fail "$4: $(grep "^$1 " <<<"$output")"
+}
+asked=$scratch/asked
+run env WEFT_BUILD="$asked" "$script"
+expect_setting begin 1K preset 'a preset'
+expect_setting log_dir "$scratch/logs" preset 'a folder'
+run env WEFT_BUILD="$asked" WEFT_RAILS=lo WEFT_BEGIN=2K "$script"
+expect_setting rails lo 'environment WEFT_RAILS' 'WEFT_RAILS wins'
+expect_setting begin 2K 'environment WEFT_BEGIN' 'WEFT_BEGIN wins'
+expect_setting end 64M preset 'the others stay'
+run env WEFT_BUILD="$asked" UCCL_TCPX_PERF_ITERS=3 LOG_DIR=/tmp "$script"
+expect_setting iters 3 'environment UCCL_TCPX_PERF_ITERS .*' 'an alias wins'
+expect_setting log_dir /tmp 'environment LOG_DIR .*' 'LOG_DIR wins'
 printf '# comment\nend = 1M\nlog-dir=/tmp # why\nport = 20001\n' >"$scratch/my settings.conf"
-run env WEFT_CONFIG="$scratch/my settings.conf" "$script"
-expect_no_text '<--end>' 'the settings file wins'
-expect_no_text '<--log-dir>' 'the settings file wins, with a dash'
-expect_text '<--begin><1K>' 'what the file does not name stays'
-run "$script" local --config "$scratch/my settings.conf"
-expect_no_text '<--end>' '--config wins'
+run env WEFT_BUILD="$asked" WEFT_CONFIG="$scratch/my settings.conf" "$script"
+expect_setting end 1M 'file .*' 'the settings file wins'
+expect_setting log_dir /tmp 'file .*' 'the settings file wins, with a dash'
+expect_setting begin 1K preset 'what the file does not name stays'
+run env WEFT_BUILD="$asked" "$script" local --config "$scratch/my settings.conf"
+expect_setting end 1M 'file .*' '--config wins'
+run env WEFT_BUILD="$asked" "$script" local -e 2M
+expect_setting end 2M 'command line' 'an option wins'
 
 count=$(find "$scratch/results" -mindepth 1 | wc -l)
 run "$script" local --out /tmp
@@ -71,7 +92,7 @@ expect_status 77 "the program's status"
 
 run "$script" server
 expect_text '<mesh><--listen=18555>' 'server'
-expect_no_text '<--rails>' 'server: all rails'
+expect_no_text 'rails' 'server: all rails'
 expect_text './run_p2p_fullmesh.sh client ' 'server: the command'
 expect_text '<--hinted>' 'server: one command is enough'
 expect_text ':18555' 'server: the port in the command'
@@ -125,7 +146,8 @@ expect_text "[--counters][$latest/interfaces.csv][$scratch/made/bin/weft][mesh][
 expect_text "[--latest][$scratch/results/latest]" 'lab: the link'
 expect_text '[-e][1M][--json=-][:]' "lab: the server's options"
 expect_text "[$scratch/made/bin/weft][mesh][--connect=10.77.0.1:18555]" 'lab: client'
-expect_text '[--rails][lab*]' 'lab: its rails'
+expect_text '[--preset][rails=lab*]' 'lab: its rails'
+expect_text '[--preset][endpoints=2]' 'lab: its endpoints'
 [[ $output == *"[-e][1M][--json=-][--out][$latest-client][--json=][--csv=][--quiet]" ]] || fail "lab: client: $output"
 run "$script" lab --out /tmp --port 19000
 expect_text '[--counters][/tmp/interfaces.csv]' 'lab: --out'

@@ -502,6 +502,32 @@ static void test_precedence(void **state)
     }
 }
 
+/* Whatever is read first. */
+static void test_a_preset_is_above_a_default_alone(void **state)
+{
+    static char variable[] = "WEFT_CHUNK=3M";
+    char *environment[] = {variable, NULL};
+    struct fixture *fixture = *state;
+
+    assert_int_equal(wf_config_load_environment(&fixture->config, environment, NULL, &fixture->status), 0);
+    assert_int_equal(set(fixture, WF_SET_EAGER, "5"), 0);
+    for (int i = 0; i < 2; i++) {
+        static const enum wf_setting_id ids[] = {WF_SET_CHUNK, WF_SET_WINDOW, WF_SET_EAGER, WF_SET_CHANNELS};
+        for (size_t k = 0; k < COUNT(ids); k++)
+            assert_int_equal(
+                wf_config_offer(&fixture->config, ids[k], "64", WF_ORIGIN_PRESET, "preset", &fixture->status), 0);
+        write_file(fixture, "window = 3\n", 11);
+        assert_int_equal(wf_config_load_file(&fixture->config, fixture->path, &fixture->status), 0);
+        assert_string_equal(wf_config_text(&fixture->config, WF_SET_CHUNK), "3M");
+        assert_string_equal(wf_config_text(&fixture->config, WF_SET_WINDOW), "3");
+        assert_string_equal(wf_config_text(&fixture->config, WF_SET_EAGER), "5");
+        assert_string_equal(wf_config_text(&fixture->config, WF_SET_CHANNELS), "64");
+        assert_string_equal(fixture->config.values[WF_SET_CHANNELS].source, "preset");
+    }
+    assert_int_equal(
+        wf_config_offer(&fixture->config, WF_SET_CHUNK, "much", WF_ORIGIN_PRESET, "preset", &fixture->status), -EINVAL);
+}
+
 static void test_later_loading_keeps_the_rank(void **state)
 {
     static char variable[] = "WEFT_CHUNK=3M", bad[] = "WEFT_CHUNK=rubbish";
@@ -717,6 +743,7 @@ int main(void)
         TEST(test_unreadable_files),
         TEST(test_long_path),
         TEST(test_precedence),
+        TEST(test_a_preset_is_above_a_default_alone),
         TEST(test_later_loading_keeps_the_rank),
         TEST(test_bad_environment),
         TEST(test_aliases),

@@ -384,7 +384,6 @@ void wf_config_init(struct wf_config *config)
                             WF_ORIGIN_DEFAULT, "default", NULL);
 }
 
-/* As wf_config_set(), but a value of a higher origin stays: the order of loading does not change the precedence. */
 int wf_config_offer(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,
                     const char *source, struct wf_status *status)
 {

@@ -2,7 +2,7 @@
  * config.h: the one table of settings and the one reader of the environment. Every setting has a name, a type, a
  * default as text, a unit and a help line; a value knows where it came from. Order of precedence:
  *
- *     default < file (--config, WEFT_CONFIG) < environment (alias < WEFT_NAME) < command line / API
+ *     default < preset (--preset) < file (--config, WEFT_CONFIG) < environment (alias < WEFT_NAME) < command line / API
  */
 #ifndef WF_BASE_CONFIG_H
 #define WF_BASE_CONFIG_H
@@ -112,7 +112,8 @@ struct wf_setting {
     const char *help;
 };
 
-enum wf_origin { WF_ORIGIN_DEFAULT, WF_ORIGIN_FILE, WF_ORIGIN_ENVIRONMENT, WF_ORIGIN_COMMAND };
+/* In ascending rank. */
+enum wf_origin { WF_ORIGIN_DEFAULT, WF_ORIGIN_PRESET, WF_ORIGIN_FILE, WF_ORIGIN_ENVIRONMENT, WF_ORIGIN_COMMAND };
 
 #define WF_VALUE_MAX 1024
 
@@ -120,7 +121,7 @@ struct wf_value {
     char text[WF_VALUE_MAX]; /* as given */
     int64_t number;          /* INT, SIZE, FLAG; CHOICE without list: index of the word; else 0 */
     enum wf_origin origin;
-    char source[128]; /* for people: "default", "file weft.conf:3", "environment WEFT_CHUNK",
+    char source[128]; /* for people: "default", "preset", "file weft.conf:3", "environment WEFT_CHUNK",
                        * "environment UCCL_TCPX_CHUNK_BYTES (alias)", "command line" */
 };
 
@@ -140,6 +141,10 @@ void wf_config_init(struct wf_config *config);
 /* Checks and stores. -EINVAL names the setting, the value and what is allowed. The old value stays on failure. */
 int wf_config_set(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,
                   const char *source, struct wf_status *status);
+
+/* The same, but a value of a higher origin stays: the order of loading does not change the precedence. */
+int wf_config_offer(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,
+                    const char *source, struct wf_status *status);
 
 /* A file of `name = value` lines of at most 1024 bytes; '#' starts a comment anywhere. The first bad line fails
  * (-EINVAL, "FILE:LINE: ..."); -ENOENT and the like: the file cannot be opened. What the environment or the command

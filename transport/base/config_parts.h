@@ -22,8 +22,4 @@ void wf_text_changed(char *out, size_t room, const char *text, char (*change)(ch
 char wf_lower(char c);
 char wf_upper(char c);
 
-/* Checks a value from a file or the environment, and keeps it unless a source of higher rank has set the setting. */
-int wf_config_offer(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,
-                    const char *source, struct wf_status *status);
-
 #endif
