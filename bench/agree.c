@@ -27,17 +27,6 @@ static const enum wf_setting_id shared_settings[] = {
 
 /* ------------------------------------------------------------------------------------------- about this node */
 
-void bench_boot_id(char *buffer, size_t room)
-{
-    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-    buffer[0] = '\0';
-    if (file && fgets(buffer, (int)room, file))
-        buffer[strcspn(buffer, "\n")] = '\0';
-    if (file)
-        fclose(file);
-}
-
 static json_t *host_facts(const struct bench_link *link, uint32_t endpoints)
 {
     json_t *states = bench_gpu_states(&link->gpus, endpoints), *facts;

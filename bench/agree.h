@@ -24,9 +24,6 @@ struct bench_agreement {
 
 int bench_agree(struct bench_agreement *agreement, struct wf_status *status);
 
-/* What the kernel calls this boot of the machine, "" where it does not say: equal for nodes on one machine. */
-void bench_boot_id(char *buffer, size_t room);
-
 /* The options with which node1 measures what is set here, each with a blank before it. */
 void bench_print_shared(const struct wf_config *config, FILE *out);
 

@@ -1,7 +1,6 @@
 #include "memory.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -113,103 +112,6 @@ uint64_t bench_memory_need(const struct bench_plan *plan, int node, const struct
 }
 
 /* ------------------------------------------------------------------------------------------- what there is */
-
-bool bench_read_number(const char *path, const char *key, uint64_t *value)
-{
-    char line[256];
-    FILE *file = fopen(path, "re");
-    bool found = false;
-
-    while (file && !found && fgets(line, sizeof(line), file))
-        if (strncmp(line, key, strlen(key)) == 0)
-            found = sscanf(line + strlen(key), "%*[: \t]%" SCNu64, value) == 1 ||
-                    sscanf(line + strlen(key), "%" SCNu64, value) == 1;
-    if (file)
-        fclose(file);
-    return found;
-}
-
-/* What one control group leaves: its limit less what it uses and cannot drop. */
-static uint64_t group_room(const char *folder, bool unified)
-{
-    char path[512];
-    uint64_t limit, used, cached = 0;
-
-    snprintf(path, sizeof(path), "%s/%s", folder, unified ? "memory.max" : "memory.limit_in_bytes");
-    if (!bench_read_number(path, "", &limit))
-        return UINT64_MAX; /* "max" is no number */
-    snprintf(path, sizeof(path), "%s/%s", folder, unified ? "memory.current" : "memory.usage_in_bytes");
-    if (!bench_read_number(path, "", &used))
-        return UINT64_MAX;
-    snprintf(path, sizeof(path), "%s/memory.stat", folder);
-    if (!bench_read_number(path, unified ? "inactive_file " : "total_inactive_file ", &cached))
-        cached = 0;
-    used = used > cached ? used - cached : 0;
-    return limit > used ? limit - used : 0;
-}
-
-/* The tightest of the groups from `path` up to the root of the hierarchy at `mount`. */
-static uint64_t hierarchy_room(const char *mount, char *path, bool unified)
-{
-    uint64_t least = UINT64_MAX;
-    char folder[448];
-
-    for (;;) {
-        char *slash;
-        uint64_t room;
-        snprintf(folder, sizeof(folder), "%s%s", mount, strcmp(path, "/") == 0 ? "" : path);
-        room = group_room(folder, unified);
-        if (room < least)
-            least = room;
-        slash = strrchr(path, '/');
-        if (!slash || strcmp(path, "/") == 0 || !path[0])
-            return least;
-        /* Inside a container the path may not exist; the root of what is mounted then is the container's own group. */
-        if (slash == path)
-            strcpy(path, "/");
-        else
-            *slash = '\0';
-    }
-}
-
-static uint64_t groups_room(void)
-{
-    uint64_t least = UINT64_MAX;
-    char line[400];
-    FILE *file = fopen("/proc/self/cgroup", "re");
-
-    while (file && fgets(line, sizeof(line), file)) {
-        char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
-        uint64_t room = UINT64_MAX;
-        if (!path)
-            continue;
-        *path++ = '\0';
-        path[strcspn(path, "\n")] = '\0';
-        if (strcmp(controllers, ":") == 0)
-            room = hierarchy_room("/sys/fs/cgroup", path, true);
-        else if (strstr(controllers + 1, "memory"))
-            room = hierarchy_room("/sys/fs/cgroup/memory", path, false);
-        if (room < least)
-            least = room;
-    }
-    if (file)
-        fclose(file);
-    return least;
-}
-
-uint64_t bench_memory_available(const char **why)
-{
-    uint64_t kib, available = UINT64_MAX, groups = groups_room();
-
-    *why = "MemAvailable";
-    if (bench_read_number("/proc/meminfo", "MemAvailable:", &kib))
-        available = kib * 1024;
-    if (groups < available) {
-        *why = "the memory limit of the control group";
-        available = groups;
-    }
-    return available;
-}
 
 /* What to do about it, as the plan is. Returns `text`. */
 static char *remedy(const struct bench_plan *plan, char *text, size_t room)

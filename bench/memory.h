@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "gpus.h"
+#include "memory_limits.h"
 #include "schedule.h"
 
 #define BENCH_BOUNCE (8ull << 20) /* what comes from or goes to GPU memory passes through so much host memory */
@@ -35,14 +36,6 @@ uint64_t bench_background_need(const struct bench_plan *plan, int node, uint32_t
  */
 uint64_t bench_landing_stride(uint64_t size);
 uint64_t bench_sender_areas(const struct bench_plan *plan, uint64_t size);
-
-/* Bytes that can be had without swapping: the smaller of MemAvailable and what the control groups of this process
- * leave. `why` names the limit that counts. UINT64_MAX when the system does not say. */
-uint64_t bench_memory_available(const char **why);
-
-/* The number behind `key` in a file of "key number" lines, as /proc has them; with an empty key, the first number.
- * False, and `value` as it was, where there is none. */
-bool bench_read_number(const char *path, const char *key, uint64_t *value);
 
 /* 0, or -ENOMEM with need, availability and a remedy. `need` is that of all nodes on this machine. */
 int bench_memory_check(const struct bench_plan *plan, uint64_t need, struct wf_status *status);

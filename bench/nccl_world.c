@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agree.h"
 #include "base/config.h"
 #include "heard.h"
+#include "memory_limits.h"
 #include "words.h"
 
 #define ID_TEXT (2 * NCCL_ID_BYTES + 1)
