@@ -24,6 +24,7 @@ matrix; the last line says how much was measured, and how much of it verified.
 
 Unless you say otherwise: -b 1K -e 64M -f 4 --warmup 1 --mode both, and as many iterations as suit the size.
 Options, WEFT_ variables and a settings file (WEFT_CONFIG) all go before these defaults: see `weft config`.
+Where memory does not suffice, --end gives way, then the endpoints, unless you name them; the output says so.
 
   --port N      the TCP port (default 18555)
   --rails LIST  the NICs or local addresses to use (default: all that are usable)

@@ -7,8 +7,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "fit.h"
 #include "heard.h"
-#include "memory.h"
 #include "words.h"
 
 #define HELLO "weft.bench/5"
@@ -47,16 +47,23 @@ static json_t *host_facts(const struct bench_link *link, uint32_t endpoints)
     return facts;
 }
 
-static json_t *fallback_lines(const struct bench_link *link)
+static void add_lines(json_t *lines, int node, const char *text)
 {
-    json_t *lines = json_array();
-    char *copy = strdup(link->context ? weft_context_fallbacks(link->context) : "");
+    char *copy = strdup(text);
     char *rest = copy, *line;
 
     while (copy && (line = bench_next_word(&rest, '\n')) != NULL)
         if (line[0])
-            json_array_append_new(lines, json_sprintf("node%d: %s", link->node, line));
+            json_array_append_new(lines, json_sprintf("node%d: %s", node, line));
     free(copy);
+}
+
+static json_t *fallback_lines(const struct bench_link *link)
+{
+    json_t *lines = json_array();
+
+    add_lines(lines, link->node, link->context ? weft_context_fallbacks(link->context) : "");
+    add_lines(lines, link->node, link->gave_way ? link->gave_way : "");
     if (link->gpus.fallback[0])
         json_array_append_new(lines, json_sprintf("node%d: %s", link->node, link->gpus.fallback));
     return lines;
@@ -134,16 +141,16 @@ json_t *bench_totals(const struct bench_link *link)
                      link->backends ? json_incref(link->backends) : json_array());
 }
 
-/* What the run needs of each GPU of this node. */
-static json_t *gpu_needs(const struct bench_agreement *agreement)
+static json_t *shared_to_json(const struct wf_config *config)
 {
-    const struct bench_gpus *gpus = &agreement->link->gpus;
-    json_t *all = json_array();
+    json_t *all = json_object();
 
-    for (uint32_t i = 0; i < gpus->count; i++)
-        json_array_append_new(
-            all, json_pack("{s:s, s:I}", "pci", gpus->infos[i].pci, "need_bytes",
-                           (json_int_t)bench_memory_need_at(agreement->plan, agreement->link->node, gpus->count, i)));
+    for (size_t i = 0; i < SHARED_COUNT; i++) {
+        enum wf_setting_id id = shared_settings[i];
+        json_object_set_new(all, wf_setting(id)->name,
+                            json_pack("{s:s, s:b, s:b}", "value", wf_config_text(config, id), "default",
+                                      (int)bench_is_default(config, id), "said", (int)bench_is_said(config, id)));
+    }
     return all;
 }
 
@@ -152,18 +159,25 @@ static json_t *introduction(const struct bench_agreement *agreement)
 {
     const struct bench_link *link = agreement->link;
     const struct wf_config *config = agreement->options->config;
+    struct bench_limits limits;
+    const struct bench_party party = {link->node, &link->gpus, &limits};
+    json_t *hello, *memory;
     char boot[64];
 
     bench_boot_id(boot, sizeof(boot));
-    return json_pack(
-        "{s:s, s:s, s:s, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:o}", "hello", HELLO, "boot_id", boot,
-        "command", bench_command_name(agreement->options->command), "latency", agreement->options->latency,
-        "need_bytes", (json_int_t)bench_memory_need(agreement->plan, link->node, &link->gpus), "eager",
-        (json_int_t)wf_config_number(config, WF_SET_EAGER), "digest",
-        json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host",
-        host_facts(link, agreement->plan->endpoints), "rails", rail_totals(link), "fallbacks", fallback_lines(link),
-        "stamp", agreement->result->stamp, "endpoints", (json_int_t)agreement->plan->endpoints, "memory",
-        bench_memory_name(link->gpus.memory), "gpus", gpu_needs(agreement));
+    bench_limits_read(&limits, "");
+    memory = bench_party_to_json(&party);
+    hello = json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "hello", HELLO,
+                      "boot_id", boot, "command", bench_command_name(agreement->options->command), "latency",
+                      agreement->options->latency, "eager", (json_int_t)wf_config_number(config, WF_SET_EAGER),
+                      "digest", json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host",
+                      host_facts(link, agreement->plan->endpoints), "rails", rail_totals(link), "fallbacks",
+                      fallback_lines(link), "stamp", agreement->result->stamp, "endpoints",
+                      (json_int_t)agreement->plan->endpoints, "memory", bench_memory_name(link->gpus.memory),
+                      "gave_way", agreement->options->gave_way, "settings", shared_to_json(config));
+    json_object_update(hello, memory);
+    json_decref(memory);
+    return hello;
 }
 
 /* ------------------------------------------------------------------------------------------- settings */
@@ -173,22 +187,11 @@ void bench_print_shared(const struct wf_config *config, FILE *out)
     for (size_t i = 0; i < SHARED_COUNT; i++) {
         const char *text = wf_config_text(config, shared_settings[i]);
         const char *quote = text[0] == '\0' || strpbrk(text, " \t;&|<>$*?()") ? "'" : "";
-        if (!bench_is_default(config, shared_settings[i]))
+        if (bench_is_said(config, shared_settings[i]))
             fprintf(out, " --%s %s%s%s", wf_setting(shared_settings[i])->name, quote, text, quote);
+        else if (!bench_is_default(config, shared_settings[i]))
+            fprintf(out, " --preset %s=%s%s%s", wf_setting(shared_settings[i])->name, quote, text, quote);
     }
-}
-
-static json_t *shared_to_json(const struct wf_config *config)
-{
-    json_t *all = json_object();
-
-    for (size_t i = 0; i < SHARED_COUNT; i++) {
-        enum wf_setting_id id = shared_settings[i];
-        json_object_set_new(
-            all, wf_setting(id)->name,
-            json_pack("{s:s, s:b}", "value", wf_config_text(config, id), "default", (int)bench_is_default(config, id)));
-    }
-    return all;
 }
 
 /* What somebody asked for here and does not get is told as that. */
@@ -198,31 +201,44 @@ static void tell_adopted(const struct bench_agreement *agreement, enum wf_settin
     const char *here = wf_config_text(config, id)[0] ? wf_config_text(config, id) : "none";
 
     text = text[0] ? text : "none";
-    if (bench_is_default(config, id))
-        fprintf(agreement->news, "adopted from the client: %s = %s (default here: %s)\n", wf_setting(id)->name, text,
-                here);
+    if (!bench_is_said(config, id))
+        fprintf(agreement->news, "adopted from the client: %s = %s (%s here: %s)\n", wf_setting(id)->name, text,
+                config->values[id].source, here);
     else
         fprintf(agreement->news, "overridden by the client: %s = %s (set here to %s: %s)\n", wf_setting(id)->name, text,
                 here, config->values[id].source);
+}
+
+/* A node that does not say whether the user has said it means that, unless it is a default. */
+static enum wf_origin origin_of(const json_t *entry, const char **source)
+{
+    const json_t *said = json_object_get(entry, "said");
+
+    if (json_is_true(json_object_get(entry, "default"))) {
+        *source = "default";
+        return WF_ORIGIN_DEFAULT;
+    }
+    *source = json_is_false(said) ? "preset of the other node" : "the other node";
+    return json_is_false(said) ? WF_ORIGIN_PRESET : WF_ORIGIN_COMMAND;
 }
 
 static int adopt_one(struct bench_agreement *agreement, enum wf_setting_id id, const json_t *entry,
                      struct wf_status *status)
 {
     struct wf_config *config = agreement->options->config;
-    const char *text = json_string_value(json_object_get(entry, "value"));
-    bool is_default = json_is_true(json_object_get(entry, "default"));
+    const char *text = json_string_value(json_object_get(entry, "value")), *source;
+    enum wf_origin origin = origin_of(entry, &source);
     bool same = text && strcmp(text, wf_config_text(config, id)) == 0;
 
     if (!text || strlen(text) >= WF_VALUE_MAX)
         return wf_fail(status, -EPROTO, "the other node does not say '%s': use the same build on both",
                        wf_setting(id)->name);
-    if (same && is_default == bench_is_default(config, id))
+    if (same && (origin == WF_ORIGIN_COMMAND) == bench_is_said(config, id) &&
+        (origin == WF_ORIGIN_DEFAULT) == bench_is_default(config, id))
         return 0;
     if (!same && agreement->news)
         tell_adopted(agreement, id, text);
-    return wf_config_set(config, id, text, is_default ? WF_ORIGIN_DEFAULT : WF_ORIGIN_COMMAND,
-                         is_default ? "default" : "the other node", status);
+    return wf_config_set(config, id, text, origin, source, status);
 }
 
 /* Their number counts, which may be that of their GPUs; but it is one that could have been set here. */
@@ -297,60 +313,47 @@ static void remember(struct bench_result *result, int node, const json_t *about)
     pthread_mutex_unlock(&result->lock);
 }
 
-/* What the other node needs of a GPU, where it has the same one. */
-static uint64_t their_need_of(const json_t *theirs, const char *pci)
+/* node0 knows what both nodes have by now: what the user has not said gives way to that. */
+static int fit(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
 {
-    const json_t *gpu;
-    size_t index;
+    struct bench_gpus *their_gpus = calloc(1, sizeof(*their_gpus));
+    struct bench_limits limits, their_limits;
+    struct bench_parties parties = {
+        .all = {{0, &agreement->link->gpus, &limits}, {1, their_gpus, &their_limits}}, .count = 2, .met = true};
+    int rc;
 
-    json_array_foreach(json_object_get(theirs, "gpus"), index, gpu)
-    {
-        const char *address = json_string_value(json_object_get(gpu, "pci"));
-        if (pci[0] && address && strcmp(address, pci) == 0)
-            return (uint64_t)json_integer_value(json_object_get(gpu, "need_bytes"));
-    }
-    return 0;
-}
-
-static int check_gpus(const struct bench_agreement *agreement, const json_t *theirs, bool together,
-                      struct wf_status *status)
-{
-    const struct bench_gpus *gpus = &agreement->link->gpus;
-    int rc = 0;
-
-    for (uint32_t i = 0; rc == 0 && i < gpus->count; i++) {
-        uint64_t need = bench_memory_need_at(agreement->plan, agreement->link->node, gpus->count, i);
-        if (together && __builtin_add_overflow(need, their_need_of(theirs, gpus->infos[i].pci), &need))
-            need = UINT64_MAX;
-        rc = bench_memory_check_gpu(agreement->plan, &gpus->infos[i], need, status);
-    }
+    if (!their_gpus)
+        return wf_fail(status, -ENOMEM, "no memory for a list of GPUs");
+    bench_limits_read(&limits, "");
+    bench_party_from_json(theirs, their_gpus, &their_limits);
+    pthread_mutex_lock(&agreement->result->lock);
+    rc = bench_fit(agreement->options, agreement->plan, &parties, agreement->news, status);
+    pthread_mutex_unlock(&agreement->result->lock);
+    free(their_gpus);
     return rc;
 }
 
-/* Both nodes on one machine share its memory. */
-static int check_memory(const struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
+/* node1: what node0 has made of it. */
+static int adopt_fit(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
 {
-    uint64_t need = bench_memory_need(agreement->plan, agreement->link->node, &agreement->link->gpus);
-    uint64_t their_need = (uint64_t)json_integer_value(json_object_get(theirs, "need_bytes"));
-    const char *their_boot = json_string_value(json_object_get(theirs, "boot_id"));
-    char boot[64];
-    bool together;
+    uint64_t asked = bench_plan_digest(agreement->plan);
     int rc;
 
-    bench_boot_id(boot, sizeof(boot));
-    together = boot[0] && their_boot && strcmp(boot, their_boot) == 0;
-    if (together && __builtin_add_overflow(need, their_need, &need))
-        need = UINT64_MAX;
-    rc = bench_memory_check(agreement->plan, need, status);
-    return rc ? rc : check_gpus(agreement, theirs, together, status);
+    pthread_mutex_lock(&agreement->result->lock);
+    rc = bench_fit_adopt(agreement->options, agreement->plan, json_object_get(theirs, "settings"), status);
+    pthread_mutex_unlock(&agreement->result->lock);
+    if (rc == 0 && agreement->news && bench_plan_digest(agreement->plan) != asked)
+        fprintf(agreement->news, "%s\n", bench_heard_text(theirs, "gave_way"));
+    return rc;
 }
 
-static int check_digest(const json_t *mine, const json_t *theirs, struct wf_status *status)
+static int check_digest(const struct bench_plan *plan, const json_t *theirs, struct wf_status *status)
 {
-    const char *one = json_string_value(json_object_get(mine, "digest"));
     const char *other = json_string_value(json_object_get(theirs, "digest"));
+    char mine[24];
 
-    if (one && other && strcmp(one, other) == 0)
+    snprintf(mine, sizeof(mine), "%016" PRIx64, bench_plan_digest(plan));
+    if (other && strcmp(mine, other) == 0)
         return 0;
     return wf_fail(status, -EPROTO, "the nodes plan different measurements: use the same build of weft on both");
 }
@@ -382,14 +385,19 @@ static int ask(struct bench_agreement *agreement, json_t **mine, json_t **theirs
     int rc;
 
     *mine = introduction(agreement);
-    json_object_set_new(*mine, "settings", shared_to_json(agreement->options->config));
     rc = bench_control_say(agreement->control, *mine, status);
     if (rc == 0)
         rc = bench_control_hear(agreement->control, theirs, status);
-    return rc ? rc : check_hello(*theirs, status);
+    if (rc == 0)
+        rc = check_hello(*theirs, status);
+    if (rc == 0)
+        rc = adopt_fit(agreement, *theirs, status);
+    if (rc == 0)
+        rc = check_digest(agreement->plan, *theirs, status);
+    return rc ? rc : adopt_stamp(agreement->result, *theirs, status);
 }
 
-/* node0: hears, adopts, answers. */
+/* node0: hears, adopts, makes it fit, answers. */
 static int grant(struct bench_agreement *agreement, json_t **mine, json_t **theirs, struct wf_status *status)
 {
     int rc = bench_control_hear(agreement->control, theirs, status);
@@ -398,11 +406,14 @@ static int grant(struct bench_agreement *agreement, json_t **mine, json_t **thei
         rc = check_hello(*theirs, status);
     if (rc == 0)
         rc = adopt(agreement, *theirs, status);
+    if (rc == 0)
+        rc = check_digest(agreement->plan, *theirs, status);
+    if (rc == 0)
+        rc = fit(agreement, *theirs, status);
     if (rc)
         return rc;
     *mine = introduction(agreement);
-    rc = check_memory(agreement, *theirs, status);
-    return rc ? rc : bench_control_say(agreement->control, *mine, status);
+    return bench_control_say(agreement->control, *mine, status);
 }
 
 /* What the other node's messages lie in: a node of host memory and one of GPU memory can measure together. */
@@ -421,12 +432,6 @@ int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
     int node = agreement->link->node;
     int rc = node == 1 ? ask(agreement, &mine, &theirs, status) : grant(agreement, &mine, &theirs, status);
 
-    if (rc == 0)
-        rc = check_digest(mine, theirs, status);
-    if (rc == 0 && node == 1)
-        rc = check_memory(agreement, theirs, status);
-    if (rc == 0 && node == 1)
-        rc = adopt_stamp(agreement->result, theirs, status);
     if (rc == 0) {
         uint64_t one = (uint64_t)json_integer_value(json_object_get(mine, "eager"));
         uint64_t other = (uint64_t)json_integer_value(json_object_get(theirs, "eager"));

@@ -1,6 +1,7 @@
 /*
- * agree.h: before anything is measured, node1 says what it wants; node0 adopts it, both compute the same plan, and
- * each checks that its memory suffices. Nothing but the control connection has been allocated by then.
+ * agree.h: before anything is measured, node1 says what it wants; node0 adopts it, makes what nobody has said give way
+ * to the memory of both nodes, and both compute the same plan. Nothing but the control connection has been allocated by
+ * then.
  */
 #ifndef WF_BENCH_AGREE_H
 #define WF_BENCH_AGREE_H
@@ -13,12 +14,12 @@
 #include "schedule.h"
 
 struct bench_agreement {
-    struct bench_options *options; /* node0: settings are replaced by node1's */
-    struct bench_plan *plan;       /* node0: made again */
+    struct bench_options *options; /* node0: settings are replaced by node1's; node1: by what fits on both */
+    struct bench_plan *plan;       /* made again */
     struct bench_link *link;       /* node0: its GPUs are chosen again */
     struct bench_control *control;
     struct bench_result *result; /* hosts, rails, fallbacks of both nodes are filled in; the stamp is node0's */
-    FILE *news;                  /* where adopted settings are printed; NULL: nowhere */
+    FILE *news;                  /* where adopted settings, and what gave way, are printed; NULL: nowhere */
     uint64_t eager;              /* out: the larger of both nodes' `eager` */
 };
 

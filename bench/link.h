@@ -32,6 +32,7 @@ struct bench_link {
     int connect_timeout_ms;
     struct bench_footprint footprint;
     struct bench_placement placement;
+    const char *gave_way;            /* lines for the fallbacks, of the options; NULL: none */
     struct bench_gpus gpus;          /* in use; the other node may decide otherwise */
     json_t *_Atomic gpu_states;      /* of the GPUs in use after the run; NULL: not yet. Owned */
     const struct bench_arena *arena; /* NULL until there are buffers; the backends see to what they need for them */

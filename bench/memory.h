@@ -1,10 +1,12 @@
 /*
- * memory.h: how much memory a plan needs, and how much there is.
+ * memory.h: how much memory a plan needs, and whether that is there.
  *
- *     need(node) = stream + max over (mode, size) of receivers(mode, node) x areas x landing + background
+ *     need(node) = library + buffers + their page tables
+ *     buffers    = stream + max over (mode, size) of receivers(mode, node) x areas x landing + background
  *
- * is compared with what is available before a byte of it is allocated. Where messages lie in GPU memory, that is the
- * need of each GPU, with the receivers that are on it, and the node needs the stream to compare with.
+ * is compared with every limit that the node is under before a byte of it is allocated; nodes that share a limit need
+ * the sum. Where messages lie in GPU memory, that is the need of each GPU, with the receivers that are on it, and the
+ * node needs the stream to compare with.
  */
 #ifndef WF_BENCH_MEMORY_H
 #define WF_BENCH_MEMORY_H
@@ -37,11 +39,33 @@ uint64_t bench_background_need(const struct bench_plan *plan, int node, uint32_t
 uint64_t bench_landing_stride(uint64_t size);
 uint64_t bench_sender_areas(const struct bench_plan *plan, uint64_t size);
 
-/* 0, or -ENOMEM with need, availability and a remedy. `need` is that of all nodes on this machine. */
-int bench_memory_check(const struct bench_plan *plan, uint64_t need, struct wf_status *status);
+/* A node, as far as its memory is concerned. */
+struct bench_party {
+    int node;
+    const struct bench_gpus *gpus;
+    const struct bench_limits *limits;
+};
 
-/* The same of a GPU's memory. `need` is that of all endpoints on it, of both nodes. */
-int bench_memory_check_gpu(const struct bench_plan *plan, const struct weft_gpu_info *gpu, uint64_t need,
-                           struct wf_status *status);
+/* The nodes whose memory is known here: one, or both. */
+struct bench_parties {
+    struct bench_party all[2];
+    int count;
+    bool met; /* the nodes have: their GPUs are known, and errors name them; else all of them are here */
+};
+
+/* What there is too little of. */
+struct bench_lack {
+    unsigned nodes;                  /* which need it: bits 1 << node; 0: nothing lacks */
+    const struct weft_gpu_info *gpu; /* NULL: host memory */
+    const char *limit;               /* name of the limit of host memory */
+    uint64_t need, room;
+};
+
+/* Compares the plan with all limits: true, or what is missed by most. */
+bool bench_memory_suffices(const struct bench_plan *plan, const struct bench_parties *parties, struct bench_lack *lack);
+
+/* "node0 needs 4.1 GiB of memory and has 2.0 GiB (the memory limit of the control group)", or of parties that have not
+ * met "needs 4.1 GiB of memory here and ..."; `even` goes behind the need. Returns `text`. */
+char *bench_lack_text(const struct bench_lack *lack, bool met, const char *even, char *text, size_t room);
 
 #endif

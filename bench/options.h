@@ -40,6 +40,7 @@ struct bench_options {
     bool help;
     bool markdown;              /* config: the table of the documentation */
     bool child;                 /* this process is node1 of --local */
+    char gave_way[900];         /* what gave way to memory, in lines; empty: nothing did */
     uint32_t default_endpoints; /* where the setting is 0: one for each GPU; 0: not known, or there is none */
     /* topo; words of the command line; NULL: not said */
     const char *xml;      /* the machine: a file of hwloc's, or synthetic:... */

@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "backends.h"
 #include "ending.h"
+#include "fit.h"
 #include "interrupt.h"
 #include "key.h"
 #include "local.h"
@@ -36,15 +37,33 @@ struct run {
 
 /* ------------------------------------------------------------------------------------------- before the run */
 
+static FILE *news(const struct run *run)
+{
+    return bench_quiet(run->options->config) ? NULL : bench_people(run->options->config);
+}
+
+/* What this machine has. A server's plan is only its own idea until the client has said what it wants. */
+static int fit(struct run *run, int node, struct wf_status *status)
+{
+    struct bench_limits limits;
+    struct bench_parties parties = {
+        .all = {{node, &run->gpus, &limits}, {1, &run->gpus, &limits}},
+        .count = run->options->place == BENCH_PLACE_LOCAL ? 2 : 1,
+    };
+
+    if (run->options->place == BENCH_PLACE_LISTEN)
+        return 0;
+    bench_limits_read(&limits, "");
+    return bench_fit(run->options, &run->plan, &parties, news(run), status);
+}
+
 /* Everything that can be refused before anything is started. */
 static int prepare(struct run *run, struct wf_status *status)
 {
     struct bench_options *options = run->options;
     struct bench_gpus *gpus = &run->gpus;
-    bool local = options->place == BENCH_PLACE_LOCAL;
     int node = options->place == BENCH_PLACE_CONNECT ? 1 : 0;
-    uint64_t need;
-    int rc = local ? bench_local_defaults(options, status) : 0;
+    int rc = options->place == BENCH_PLACE_LOCAL ? bench_local_defaults(options, status) : 0;
 
     if (rc == 0)
         rc = bench_gpus_choose(gpus, options, node, status);
@@ -54,15 +73,11 @@ static int prepare(struct run *run, struct wf_status *status)
     if (rc)
         return rc;
     bench_plan_set_memory(&run->plan, node, gpus->memory, gpus->count);
-    run->result.plan = &run->plan;
-    need = bench_memory_need(&run->plan, node, gpus);
-    if (local && __builtin_add_overflow(need, bench_memory_need(&run->plan, 1, gpus), &need))
-        need = UINT64_MAX;
-    /* A server's plan is only its own idea until the client has said what it wants. */
     if (options->place != BENCH_PLACE_LISTEN)
         rc = bench_backends_check(&run->plan, options->config, node, status);
-    if (rc == 0 && options->place != BENCH_PLACE_LISTEN)
-        rc = bench_memory_check(&run->plan, need, status);
+    if (rc == 0)
+        rc = fit(run, node, status);
+    run->result.plan = &run->plan;
     if (rc == 0)
         rc = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);
     return rc;
@@ -146,6 +161,7 @@ static int connect_nodes(struct run *run, struct wf_status *status)
 
     if (rc)
         return rc;
+    run->link.gave_way = run->options->gave_way;
     if (node == 0)
         return be_server(run, status);
     bench_ending_set_alone(&run->ending, true);
@@ -163,7 +179,7 @@ static int agree(struct run *run, struct wf_status *status)
         .plan = &run->plan,
         .link = &run->link,
         .result = &run->result,
-        .news = bench_quiet(run->options->config) ? NULL : bench_people(run->options->config),
+        .news = news(run),
     };
     int rc = bench_control_create(run->link.connection, run->link.peer, run->link.node, &run->control, status);
 

@@ -61,7 +61,8 @@ expect 1 nonesuch mesh $base --set congestion=nonesuch
 expect 1 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0
 
 port=$(free_port)
-timeout 30 "$WEFT" mesh --listen 127.0.1.1:"$port" --rails $rails --size 64K -n 1 --connect-timeout 25 >first.out 2>&1 &
+timeout 30 "$WEFT" mesh --listen 127.0.1.1:"$port" --rails $rails --size 64K -n 1 --preset warmup=3 --connect-timeout 25 \
+    >first.out 2>&1 &
 first=$!
 sleep 0.7
 weft mesh --listen 127.0.1.1:"$port" --rails $rails --size 64K -n 1
@@ -69,6 +70,8 @@ pass_if "a port in use: status $status" [ "$status" -eq 1 ]
 pass_if "a port in use is named: $(cat err)" grep -q "$port" err
 kill $first
 wait $first 2>/dev/null
+pass_if "what a preset says is one at the other node, too: $(cat first.out)" \
+    grep -q 'weft mesh --connect .* --size 64K --iters 1 --preset warmup=3$' first.out
 
 expect 1 127.0.1.1:1 mesh --connect 127.0.1.1:1 --connect-timeout 1 --rails $rails --size 64K -n 1
 
