@@ -113,6 +113,10 @@ run with mesh --local --gpus 0,x
 refused 2 "'x'" "no number"
 WEFT_EMULATED_MEMORY=64M run with pair --local --size 64M -n 2 --inflight 1
 refused 1 'the memory of GPU 0, which has 64' "more than a GPU has"
+WEFT_EMULATED_MEMORY=64M run with pair --local --preset begin=4M --preset end=64M -n 2 --inflight 1
+passed "what a preset says gives way"
+pass_if "to the GPU's memory: $(cat out)" \
+    grep -q '^--end 64M gives way to 16M: otherwise .* of the memory of GPU 0, which has 64' out
 
 WEFT_EMULATED_GPUS=2 run with pair --local --src node0:gpu8
 refused 2 '--src node0:gpu8: there are 2 endpoints, one for each GPU here: name node0:gpu0 to node0:gpu1,' "a GPU too many"
