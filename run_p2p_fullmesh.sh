@@ -61,18 +61,15 @@ option() {
     return "$found"
 }
 
-# lookup NAME VARIABLE...: what the environment (WEFT_NAME, or one of its aliases) or the settings file says.
-lookup() {
-    local name=$1 variable
-    shift
-    for variable in "WEFT_${name^^}" "$@"; do
-        if [[ -n ${!variable-} ]]; then
-            printf '%s\n' "${!variable}"
-            return 0
-        fi
-    done
-    [[ -n $config ]] && sed -n "s/^[[:space:]]*${name//_/[-_]}[[:space:]]*=[[:space:]]*\([^#[:space:]]*\).*/\1/p" \
-        -- "$config" 2>/dev/null | tail -n 1 | grep .
+# elsewhere NAME: what the environment or the settings file says.
+elsewhere() {
+    local variable=WEFT_${1^^}
+    if [[ -n ${!variable-} ]]; then
+        printf '%s\n' "${!variable}"
+    else
+        [[ -n $config ]] && sed -n "s/^[[:space:]]*$1[[:space:]]*=[[:space:]]*\([^#[:space:]]*\).*/\1/p" \
+            -- "$config" 2>/dev/null | tail -n 1 | grep .
+    fi
 }
 
 build() {
@@ -122,57 +119,6 @@ find_program() {
     weft=$root/build/bin/weft
 }
 
-# with_port ADDR: as ADDR:PORT, or [ADDR]:PORT for IPv6.
-with_port() {
-    case $1 in
-    \[*\]:*) printf '%s\n' "$1" ;;
-    \[*\]) printf '%s:%s\n' "$1" "$port" ;;
-    *:*:*) printf '[%s]:%s\n' "$1" "$port" ;;
-    *:*) printf '%s\n' "$1" ;;
-    *) printf '%s:%s\n' "$1" "$port" ;;
-    esac
-}
-
-# The addresses under which others may reach this machine, IPv4 first.
-addresses() {
-    local family PATH=$PATH:/usr/sbin:/sbin
-    if command -v ip >/dev/null; then
-        for family in -4 -6; do
-            ip -o "$family" addr show up scope global 2>/dev/null | awk '{ sub("/.*", "", $4); print $4 }'
-        done
-    else
-        hostname -I 2>/dev/null | tr -s ' ' '\n' | grep .
-    fi
-}
-
-# What the other node must be told, for both must measure the same: what environment and file say of the measurement,
-# and the user's options but those that are about this machine.
-print_client_command() {
-    local i name value address other='' found=0
-    for name in begin end factor size iters warmup check check_time_ms endpoints memory pattern scope mode inflight buffers backend seed; do
-        case $name in
-        size) value=$(lookup size UCCL_TCPX_PERF_SIZE) || continue ;;
-        iters) value=$(lookup iters UCCL_TCPX_PERF_ITERS) || continue ;;
-        *) value=$(lookup "$name") || continue ;;
-        esac
-        printf -v other '%s --%s %q' "$other" "$name" "$value"
-    done
-    for ((i = 0; i < ${#user[@]}; i++)); do
-        case ${user[i]} in
-        --rails | --gpus | --port | --out | --json | --csv | --log-dir | --config | --latest) ((i++)) ;;
-        --rails=* | --gpus=* | --port=* | --out=* | --json=* | --csv=* | --log-dir=* | --config=* | --latest=*) ;;
-        *) printf -v other '%s %q' "$other" "${user[i]}" ;;
-        esac
-    done
-    echo 'On the other node, with an address of this one that it can reach:' >&2
-    while read -r address; do
-        printf '  ./run_p2p_fullmesh.sh client %s%s\n' "$(with_port "$address")" "$other" >&2
-        found=1
-    done < <(addresses)
-    ((found)) || printf '  ./run_p2p_fullmesh.sh client %s%s   (no other address is up)\n' \
-        "$(with_port 127.0.0.1)" "$other" >&2
-}
-
 mode=local
 case ${1-} in
 '' | -h | --help | -*) ;;
@@ -200,7 +146,6 @@ for argument in "$@"; do
 done
 
 config=$(option config) || config=${WEFT_CONFIG-}
-port=$(option port) || port=$(lookup port UCCL_TCPX_BOOTSTRAP_PORT_BASE) || port=18555
 
 # Defaults of this script: what environment, file and options say goes before them. 0 iterations: as suit the size.
 presets=(--preset begin=1K --preset end=64M --preset factor=4 --preset warmup=1 --preset iters=0 --preset mode=both
@@ -210,16 +155,16 @@ local) role=(--local) ;;
 lab)
     presets+=(--preset 'rails=lab*' --preset endpoints=2) # 8 would be minutes at these rates
     "$lab" true || exit
-    role=("--listen=$port" --hinted)
+    role=(--listen --invite=)
     peer=$("$lab" --address) || exit
     ;;
-server) role=("--listen=$port" --hinted) ;; # the command for the client is printed below
-client) role=("--connect=$(with_port "$peer")") ;;
+server) role=(--listen '--invite=./run_p2p_fullmesh.sh client') ;;
+client) role=("--connect=$peer") ;;
 esac
 
 find_program
 mkdir -p -- "$root/logs" || exit 1
-if ! out=$(option out) && ! out=$(lookup out); then
+if ! out=$(option out) && ! out=$(elsewhere out); then
     suffix=''
     [[ $mode == client ]] && suffix=-client
     # The program makes the folder when there is something to start, and moves the link when there are results.
@@ -227,9 +172,8 @@ if ! out=$(option out) && ! out=$(lookup out); then
     presets+=(--out "$out")
     [[ $mode == client ]] || role+=(--latest "$root/results/latest")
 fi
-[[ $mode == server ]] && print_client_command
 # Both nodes are told the same, but only one of them may speak, and write where the user says.
 [[ $mode == lab ]] && exec "$lab" --counters "$out/interfaces.csv" \
     "$weft" mesh "${role[@]}" "${presets[@]}" "${user[@]}" : \
-    "$weft" mesh "--connect=$(with_port "$peer")" "${presets[@]}" "${user[@]}" --out "$out-client" --json= --csv= --quiet
+    "$weft" mesh "--connect=$peer" "${presets[@]}" "${user[@]}" --out "$out-client" --json= --csv= --quiet
 exec "$weft" mesh "${role[@]}" "${presets[@]}" "${user[@]}"

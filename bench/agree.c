@@ -182,15 +182,39 @@ static json_t *introduction(const struct bench_agreement *agreement)
 
 /* ------------------------------------------------------------------------------------------- settings */
 
-void bench_print_shared(const struct wf_config *config, FILE *out)
+static bool is_shared(enum wf_setting_id id)
 {
-    for (size_t i = 0; i < SHARED_COUNT; i++) {
-        const char *text = wf_config_text(config, shared_settings[i]);
+    for (size_t i = 0; i < SHARED_COUNT; i++)
+        if (shared_settings[i] == id)
+            return true;
+    return false;
+}
+
+/* A setting of the library that the other node's user would say, too: the dialling side decides about channels. */
+static bool suits_both(enum wf_setting_id id)
+{
+    static const enum wf_setting_id here_alone[] = {
+        WF_SET_RAILS,       WF_SET_PORT,        WF_SET_PIN,     WF_SET_RAIL_POLICY, WF_SET_IRQ_POLICY,
+        WF_SET_TX_BINDINGS, WF_SET_RX_BINDINGS, WF_SET_CUDA,    WF_SET_GPUS,        WF_SET_STAGING,
+        WF_SET_FAULT,       WF_SET_LOG,         WF_SET_KEY_FILE};
+
+    for (size_t i = 0; i < sizeof(here_alone) / sizeof(here_alone[0]); i++)
+        if (here_alone[i] == id)
+            return false;
+    return wf_setting(id)->group == WF_GROUP_LIBRARY;
+}
+
+void bench_print_shared(const struct wf_config *config, bool presets, FILE *out)
+{
+    for (int id = 0; id < WF_SETTING_COUNT; id++) {
+        const char *text = wf_config_text(config, id), *name = wf_setting(id)->name;
         const char *quote = text[0] == '\0' || strpbrk(text, " \t;&|<>$*?()") ? "'" : "";
-        if (bench_is_said(config, shared_settings[i]))
-            fprintf(out, " --%s %s%s%s", wf_setting(shared_settings[i])->name, quote, text, quote);
-        else if (!bench_is_default(config, shared_settings[i]))
-            fprintf(out, " --preset %s=%s%s%s", wf_setting(shared_settings[i])->name, quote, text, quote);
+        bool said = is_shared(id) ? bench_is_said(config, id)
+                                  : suits_both(id) && config->values[id].origin == WF_ORIGIN_COMMAND;
+        if (said)
+            fprintf(out, " --%s %s%s%s", name, quote, text, quote);
+        else if (presets && is_shared(id) && !bench_is_default(config, id))
+            fprintf(out, " --preset %s=%s%s%s", name, quote, text, quote);
     }
 }
 

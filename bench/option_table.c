@@ -33,7 +33,7 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
                       "instead: where the threads and memory of a process are, or were in a result's run"},
     [OPT_HELP] = {"help", VALUE_NONE, EVERY_COMMAND, "--help", "this text"},
     [OPT_CHILD] = {"local-child", VALUE_NONE, BENCH_MESH | BENCH_PAIR, NULL, NULL},
-    [OPT_HINTED] = {"hinted", VALUE_NONE, BENCH_MESH | BENCH_PAIR, NULL, NULL},
+    [OPT_INVITE] = {"invite", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR, NULL, NULL},
 };
 
 static const struct letter {

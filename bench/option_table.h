@@ -24,7 +24,7 @@ enum bench_option_id {
     OPT_IN_FORCE,
     OPT_HELP,
     OPT_CHILD,
-    OPT_HINTED,
+    OPT_INVITE,
     OPT_COUNT
 };
 

@@ -110,8 +110,8 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
             return wf_fail(status, -EINVAL, "--latest %.40s...: the name is too long", value);
         bench_copy_text(options->latest, sizeof(options->latest), value);
         return 0;
-    case OPT_HINTED:
-        options->hinted = true;
+    case OPT_INVITE:
+        options->invite = value;
         return 0;
     case OPT_LAT:
         options->latency = true;

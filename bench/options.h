@@ -36,7 +36,8 @@ struct bench_options {
     char latest[1024]; /* --latest; empty: none */
     bool latency;      /* --lat */
     bool rate;         /* --rate */
-    bool hinted;       /* whoever started this one has said what to start on the other node */
+    const char
+        *invite; /* what starts the other node, before the address; "": it needs not be said. NULL: weft itself */
     bool help;
     bool markdown;              /* config: the table of the documentation */
     bool child;                 /* this process is node1 of --local */

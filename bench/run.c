@@ -11,6 +11,7 @@
 #include "ending.h"
 #include "fit.h"
 #include "interrupt.h"
+#include "invite.h"
 #include "key.h"
 #include "local.h"
 #include "workload.h"
@@ -117,23 +118,6 @@ static void listen_address(const struct run *run, char *address, size_t room)
         snprintf(address, room, "%d", (int)wf_config_number(options->config, WF_SET_PORT));
 }
 
-/* What the client says is measured, so the command for it has all of that. */
-static void invite(const struct run *run, int port)
-{
-    FILE *out = bench_people(run->options->config);
-
-    fprintf(out, "node0 waits on port %d", port);
-    if (!run->options->hinted) {
-        fprintf(out, "; on the other node: weft %s --connect ADDRESS:%d%s", bench_command_name(run->options->command),
-                port, run->options->latency ? " --lat" : "");
-        bench_print_shared(run->options->config, out);
-        if (wf_config_text(run->options->config, WF_SET_KEY_FILE)[0])
-            fprintf(out, " --set key_file=%s", wf_config_text(run->options->config, WF_SET_KEY_FILE));
-    }
-    fputc('\n', out);
-    fflush(out);
-}
-
 static int be_server(struct run *run, struct wf_status *status)
 {
     bool local = run->options->place == BENCH_PLACE_LOCAL;
@@ -150,7 +134,7 @@ static int be_server(struct run *run, struct wf_status *status)
     if (local)
         rc = bench_child_start(&run->child, run->options, port, status);
     else if (!bench_quiet(run->options->config))
-        invite(run, port);
+        bench_invite(&run->link, run->options, address, port, bench_people(run->options->config));
     return rc ? rc : bench_link_accept(&run->link, !local, local ? look_after_child : NULL, run, status);
 }
 
