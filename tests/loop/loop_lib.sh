@@ -46,8 +46,27 @@ if [ -n "${LOOP_ENGINE:-}" ]; then
     [ $? -eq 77 ] && skip "$(head -1 err)"
 fi
 
-free_port() {
-    "$LOOP_TOOL" port
+# Until a node has said in one of the files, which are not those of an earlier one, at which port it waits. Sets port.
+waiting() { # PID FILE...
+    local pid=$1
+    shift
+    until port=$(sed -n 's/^node0 waits on port \([0-9]*\).*/\1/p' "$@" 2>/dev/null) && [ -n "$port" ]; do
+        kill -0 "$pid" 2>/dev/null || {
+            fail "it waits on no port: $(cat "$@")"
+            return 1
+        }
+        sleep 0.02
+    done
+}
+
+# Sets port to one that nobody listens on, and nobody gets as long as the test runs.
+hold_port() {
+    if [ ! -e held ]; then
+        "$LOOP_TOOL" hold 0.0.0.0 0 >held &
+    fi
+    until port=$(cat held 2>/dev/null) && [ -n "$port" ]; do
+        sleep 0.02
+    done
 }
 
 # Runs weft with a limit; its status in $status, what it said in files `out` and `err`.

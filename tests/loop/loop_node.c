@@ -73,17 +73,17 @@ void loop_address(char *out, size_t room, int port)
     snprintf(out, room, "127.0.1.1:%d", port);
 }
 
-int loop_free_port(void)
+int loop_hold_port(int *port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t length = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
 
-    inet_pton(AF_INET, "127.0.1.1", &address.sin_addr);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     LOOP_CHECK(bind(fd, (struct sockaddr *)&address, length) == 0, "bind: %s", strerror(errno));
     LOOP_CHECK(getsockname(fd, (struct sockaddr *)&address, &length) == 0, "getsockname: %s", strerror(errno));
-    close(fd);
-    return ntohs(address.sin_port);
+    *port = ntohs(address.sin_port);
+    return fd;
 }
 
 void loop_node_start(struct loop_node *node, const char *settings, int rails)

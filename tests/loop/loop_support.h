@@ -176,7 +176,11 @@ void loop_node_stop(struct loop_node *node);
 struct weft_context *loop_context(const char *settings, int rails);
 void loop_context_end(struct weft_context *context);
 struct weft_config *loop_config(const char *settings, int rails);
-int loop_free_port(void); /* on 127.0.1.1: free a moment ago */
+/*
+ * A socket that has a port of all addresses and does not listen: a caller is refused, and the kernel gives the port to
+ * no other socket. One that names the port may listen on it.
+ */
+int loop_hold_port(int *port);
 void loop_address(char *out, size_t room, int port);
 
 /* Two nodes of this process, connected; [0] dialled. `other` are the settings of [1]; NULL: the same. */

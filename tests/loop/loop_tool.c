@@ -1,14 +1,13 @@
 /*
  * loop_tool.c: what the shell tests need and the shell cannot do.
  *
- *     loop_tool port                   prints a TCP port that was free a moment ago
- *     loop_tool answer PORT FILE       says that it listens, and sends FILE to the first who says something
- *     loop_tool lo-up                  raises the loopback interface of this network namespace
- *     loop_tool rss FILE COMMAND...    runs COMMAND, writes the most KiB that were resident to FILE; its exit status
- *     loop_tool small-pages COMMAND... becomes COMMAND, which gets no huge pages
- *     loop_tool deny ERRNO COMMAND...  becomes COMMAND, in which io_uring_setup fails with that error number; 77 where
- *                                      no filter can be set
- *     loop_tool deny-news ERRNO COMMAND...  the same, but netlink sockets cannot ask to be told of changes
+ *     loop_tool hold ADDRESS PORT      has that TCP port (0: any) until it is killed and never listens; prints the port
+ *     loop_tool answer FILE            prints the TCP port that it listens on, and sends FILE to the first who says
+ * something loop_tool lo-up                  raises the loopback interface of this network namespace loop_tool rss FILE
+ * COMMAND...    runs COMMAND, writes the most KiB that were resident to FILE; its exit status loop_tool small-pages
+ * COMMAND... becomes COMMAND, which gets no huge pages loop_tool deny ERRNO COMMAND...  becomes COMMAND, in which
+ * io_uring_setup fails with that error number; 77 where no filter can be set loop_tool deny-news ERRNO COMMAND...  the
+ * same, but netlink sockets cannot ask to be told of changes
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -17,6 +16,8 @@
 #include <linux/seccomp.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,18 +30,30 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int print_port(void)
+/* A socket of a port of this address, which is printed once it may be called; with 0 the kernel chooses the port. */
+static int bound_socket(const char *host, int port, bool listens)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET};
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     socklen_t length = sizeof(address);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) < 0 ||
+    if (fd < 0 || inet_pton(AF_INET, host, &address.sin_addr) != 1 ||
+        bind(fd, (struct sockaddr *)&address, length) < 0 || (listens && listen(fd, 8) < 0) ||
         getsockname(fd, (struct sockaddr *)&address, &length) < 0)
-        return 1;
+        return -1;
     printf("%d\n", ntohs(address.sin_port));
-    close(fd);
-    return 0;
+    fflush(stdout);
+    return fd;
+}
+
+static int hold(const char *host, int port)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0 || bound_socket(host, port, false) < 0) {
+        fprintf(stderr, "loop_tool: %s:%d: %s\n", host, port, strerror(errno));
+        return 1;
+    }
+    for (;;)
+        pause();
 }
 
 static int raise_lo(void)
@@ -81,19 +94,13 @@ static int run_measured(const char *path, char **argv)
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static int answer(int port, const char *path)
+static int answer(const char *path)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    int listener = socket(AF_INET, SOCK_STREAM, 0), one = 1, caller;
+    int listener = bound_socket("127.0.0.1", 0, true), caller;
     char bytes[4096];
     FILE *file = fopen(path, "r");
     size_t length = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
 
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, 8) < 0)
-        return 1;
-    puts("listens");
-    fflush(stdout);
     caller = accept(listener, NULL, NULL);
     if (caller < 0 || recv(caller, (char[4096]){0}, 4096, 0) <= 0 ||
         send(caller, bytes, length, MSG_NOSIGNAL) != (ssize_t)length)
@@ -144,10 +151,10 @@ static int run_denied(struct forbidden what, int error, char **argv)
 
 int main(int argc, char **argv)
 {
-    if (argc == 2 && strcmp(argv[1], "port") == 0)
-        return print_port();
-    if (argc == 4 && strcmp(argv[1], "answer") == 0)
-        return answer(atoi(argv[2]), argv[3]);
+    if (argc == 4 && strcmp(argv[1], "hold") == 0)
+        return hold(argv[2], atoi(argv[3]));
+    if (argc == 3 && strcmp(argv[1], "answer") == 0)
+        return answer(argv[2]);
     if (argc == 2 && strcmp(argv[1], "lo-up") == 0)
         return raise_lo();
     if (argc >= 4 && strcmp(argv[1], "rss") == 0)
@@ -159,8 +166,9 @@ int main(int argc, char **argv)
     if (argc >= 4 && strcmp(argv[1], "deny-news") == 0)
         return run_denied((struct forbidden){.call = SYS_setsockopt, .mask = ~0u, .second = SOL_NETLINK}, atoi(argv[2]),
                           argv + 3);
-    fprintf(stderr,
-            "usage: loop_tool port | answer PORT FILE | lo-up | rss FILE COMMAND... | small-pages COMMAND... |\n"
-            "       deny ERRNO COMMAND... | deny-news ERRNO COMMAND...\n");
+    fprintf(
+        stderr,
+        "usage: loop_tool hold ADDRESS PORT | answer FILE | lo-up | rss FILE COMMAND... | small-pages COMMAND... |\n"
+        "       deny ERRNO COMMAND... | deny-news ERRNO COMMAND...\n");
     return 2;
 }

@@ -5,7 +5,7 @@
 
 count() { # ITERATIONS
     rm -f counter
-    ALLOC_COUNT=$PWD/counter LD_PRELOAD=$ALLOC_LIBRARY weft pair --local --rails $rails --port "$(free_port)" \
+    ALLOC_COUNT=$PWD/counter LD_PRELOAD=$ALLOC_LIBRARY weft pair --local --rails $rails \
         --chunk 4K --size 1M -n "$1" -w 2
     [ "$status" -eq 0 ] || fail "weft pair -n $1: status $status: $(cat err)"
     od -An -tu8 -N8 counter | tr -d ' '

@@ -14,14 +14,13 @@ until_true() { # WHAT COMMAND...
     fail "$what"
 }
 
-port=$(free_port)
 (
     ulimit -n 48
-    exec timeout -k 5 60 "$WEFT" pair --listen "127.0.1.1:$port" --connect-timeout 30 --rails 127.0.1.1 \
+    exec timeout -k 5 60 "$WEFT" pair --listen 127.0.1.1:0 --connect-timeout 30 --rails 127.0.1.1 \
         >served 2>serving </dev/null
 ) &
 server=$!
-until_true "no server: $(cat serving)" grep -q 'waits on port' served
+waiting "$server" served
 
 callers=()
 for _ in $(seq 100); do

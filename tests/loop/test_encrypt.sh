@@ -15,7 +15,7 @@ run() { # LEAST KIND SPEC ARGUMENTS...
     shift 3
     rm -f result.json
     # shellcheck disable=SC2086
-    weft mesh --endpoints 2 --size 1M -n 16 -w 1 --mode loaded "$@" $base --port "$(free_port)" --log error --fault "$spec"
+    weft mesh --endpoints 2 --size 1M -n 16 -w 1 --mode loaded "$@" $base --log error --fault "$spec"
     pass_if "$spec $*: status $status: $(cat err)" [ "$status" -eq 0 ]
     pass_if "$spec $*: verified: $(cat out)" grep -q ' 0 wrong of .* verified; .* measured: passed' out
     pass_if "$spec $*: $(injected "$kind") $kind, not $least" [ "$(injected "$kind")" -ge "$least" ]

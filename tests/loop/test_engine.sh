@@ -10,7 +10,7 @@ run="pair --local --endpoints 1 --size 64K,1M -n 5 -w 0 --rails $rails"
 traced() { # ENGINE
     rm -f trace
     timeout -k 5 60 strace -f -qq -o trace -e trace=epoll_ctl,epoll_wait,epoll_pwait2,io_uring_setup,io_uring_enter \
-        "$WEFT" $run --port "$(free_port)" --engine "$1" >out 2>err </dev/null
+        "$WEFT" $run --engine "$1" >out 2>err </dev/null
     status=$?
     epolls=$(grep -c -E 'epoll_(wait|pwait2)\(' trace)
     enters=$(grep -c 'io_uring_enter(' trace)
@@ -36,12 +36,12 @@ pass_if "uring: the report names it" grep -q 'engine: uring' out
 
 # A kernel that refuses: what was asked for ends with the reason, what was left to us goes on and tells it.
 strace -f -qq -o trace -e trace=io_uring_setup -e inject=io_uring_setup:error=EPERM \
-    "$WEFT" $run --port "$(free_port)" --engine uring >out 2>err </dev/null
+    "$WEFT" $run --engine uring >out 2>err </dev/null
 status=$?
 pass_if "refused: status $status, expected 77" [ "$status" -eq 77 ]
 pass_if "refused: the reason: $(cat err)" grep -q 'io_uring is forbidden' err
 strace -f -qq -o trace -e trace=io_uring_setup -e inject=io_uring_setup:error=EPERM \
-    "$WEFT" $run --port "$(free_port)" --engine auto >out 2>err </dev/null
+    "$WEFT" $run --engine auto >out 2>err </dev/null
 status=$?
 pass_if "refused, auto: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "refused, auto: epoll runs" grep -q 'engine: epoll' out
@@ -49,7 +49,7 @@ pass_if "refused, auto: and the reason is told: $(cat out)" grep -q 'fallback.*e
 
 # Left to us: see docs/decisions/0004-engine-choice.md.
 for workers in shared:epoll split:uring; do
-    weft $run --port "$(free_port)" --engine auto --workers "${workers%:*}"
+    weft $run --engine auto --workers "${workers%:*}"
     pass_if "auto with ${workers%:*} workers: status $status: $(cat err)" [ "$status" -eq 0 ]
     pass_if "auto with ${workers%:*} workers takes ${workers#*:}" grep -q "engine: ${workers#*:}" out
     pass_if "auto, where io_uring can be had, has nothing to tell" [ "$(grep -c 'engine: epoll,' out)" -eq 0 ]

@@ -21,7 +21,7 @@ run() { # WANTED-STATUS SPEC ARGUMENTS...
     shift 2
     rm -f result.json
     # shellcheck disable=SC2086
-    weft "$@" $base --port "$(free_port)" --fault "$spec"
+    weft "$@" $base --fault "$spec"
     pass_if "$spec: status $status, not $want: $(cat err)" [ "$status" -eq "$want" ]
     pass_if "$spec: nothing is left" nothing_left
     pass_if "$spec: a warning at both nodes: $(cat err)" \
@@ -32,7 +32,7 @@ run() { # WANTED-STATUS SPEC ARGUMENTS...
 }
 
 # ---- none
-weft mesh $base --endpoints 1 --size 64K -n 2 --port "$(free_port)"
+weft mesh $base --endpoints 1 --size 64K -n 2
 pass_if "without faults: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "without faults nothing is told: $(cat out err)" [ "$(cat out err | grep -c fault)" -eq 0 ]
 pass_if "without faults the list is empty" grep -q '^ "faults": \[\],$' result.json
@@ -61,7 +61,7 @@ met=0
 for start in 300 1000 3000 9000; do
     rm -f result.json
     # shellcheck disable=SC2086
-    weft pair $base --port "$(free_port)" --fault "drop=1@$start+300" --size 4M -n $((4 * start)) -w 1 --log info
+    weft pair $base --fault "drop=1@$start+300" --size 4M -n $((4 * start)) -w 1 --log info
     if [ "$status" -eq 0 ] && [ "$(injected refused)" -gt 0 ]; then
         met=1
         break

@@ -11,12 +11,12 @@ wrong_sum() {
 
 check() { # COMMAND OPTIONS...
     rm -f result.json
-    FLIP_EVERY='' LD_PRELOAD=$FLIP_LIBRARY weft "$@" --local --rails $rails --port "$(free_port)" --json result.json
+    FLIP_EVERY='' LD_PRELOAD=$FLIP_LIBRARY weft "$@" --local --rails $rails --json result.json
     pass_if "$1 with the library, but no flip, passes (status $status: $(cat err))" [ "$status" -eq 0 ]
     pass_if "$1 has no wrong byte" [ "$(wrong_sum)" -eq 0 ]
 
     rm -f result.json
-    FLIP_EVERY=3 LD_PRELOAD=$FLIP_LIBRARY weft "$@" --local --rails $rails --port "$(free_port)" --json result.json
+    FLIP_EVERY=3 LD_PRELOAD=$FLIP_LIBRARY weft "$@" --local --rails $rails --json result.json
     pass_if "$1 with flipped bits has status 1, not $status" [ "$status" -eq 1 ]
     pass_if "$1 counts the wrong bytes: $(wrong_sum)" [ "$(wrong_sum)" -gt 0 ]
     pass_if "$1 prints the first wrong offset" grep -Eqi 'offset [0-9]+' out err
@@ -28,7 +28,7 @@ check() { # COMMAND OPTIONS...
 
 check_crc() { # COMMAND OPTIONS...
     rm -f result.json
-    FLIP_EVERY=40 LD_PRELOAD=$FLIP_LIBRARY weft "$@" --local --rails $rails --port "$(free_port)" --crc on \
+    FLIP_EVERY=40 LD_PRELOAD=$FLIP_LIBRARY weft "$@" --local --rails $rails --crc on \
         --json result.json
     pass_if "$1 with flipped bits and checksums passes (status $status: $(cat err))" [ "$status" -eq 0 ]
     pass_if "$1 with checksums has no wrong byte" [ "$(wrong_sum)" -eq 0 ]

@@ -5,7 +5,7 @@
 run="pair --local --endpoints 1 --size 8,1M -n 5 -w 1 --rails $rails --workers split"
 
 # Without a filter: is there anything to forbid?
-weft $run --port "$(free_port)" --engine uring
+weft $run --engine uring
 [ "$status" -eq 77 ] && skip "io_uring cannot be had here: $(head -1 err)"
 pass_if "nothing forbidden: status $status: $(cat err)" [ "$status" -eq 0 ]
 
@@ -14,7 +14,7 @@ denied() {
     local engine
     for engine in auto uring; do
         # shellcheck disable=SC2086
-        timeout -k 5 60 "$LOOP_TOOL" deny "$1" "$WEFT" $run --port "$(free_port)" --engine $engine >out 2>err </dev/null
+        timeout -k 5 60 "$LOOP_TOOL" deny "$1" "$WEFT" $run --engine $engine >out 2>err </dev/null
         status=$?
         grep -q '^seccomp: ' err && skip "no filter can be set here: $(cat err)"
         if [ $engine = auto ]; then
@@ -35,11 +35,11 @@ denied 38 'io_uring is not in this kernel'              # ENOSYS
 denied 12 'io_uring gets no memory: raise the limit of locked memory' # ENOMEM
 
 # Sends without a copy are asked for: who copies all the same is named.
-weft $run --port "$(free_port)" --engine epoll --zero-copy 64K
+weft $run --engine epoll --zero-copy 64K
 pass_if "zero-copy on epoll: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "zero-copy on epoll: the reason is told: $(cat out)" \
     grep -q 'fallback.*zero_copy: sends are copied, the engine epoll' out
-weft $run --port "$(free_port)" --engine uring --zero-copy 64K
+weft $run --engine uring --zero-copy 64K
 pass_if "zero-copy: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "zero-copy: a word about it: $(cat out)" grep -q 'fallback.*zero_copy: sends' out
 
@@ -64,7 +64,7 @@ fi
 # a ring, but not for that of every worker.
 for kib in 0 64; do
     # shellcheck disable=SC2086
-    memlock $kib timeout -k 5 60 "$WEFT" $run --port "$(free_port)" --engine auto >../out 2>../err </dev/null
+    memlock $kib timeout -k 5 60 "$WEFT" $run --engine auto >../out 2>../err </dev/null
     status=$?
     pass_if "memlock $kib: status $status: $(cat ../err)" [ "$status" -eq 0 ]
     verdict=$(sed -n 's/.*engine: \(epoll\|uring\)  .*/\1/p' ../out | head -1)
@@ -75,7 +75,7 @@ done
 
 # Room for rings, but not for memory to lend: copied, and said (or lent, where that is not counted).
 # shellcheck disable=SC2086
-memlock 1000 timeout -k 5 60 "$WEFT" $run --workers shared --port "$(free_port)" --engine uring --zero-copy 64K \
+memlock 1000 timeout -k 5 60 "$WEFT" $run --workers shared --engine uring --zero-copy 64K \
     >../out 2>../err </dev/null
 status=$?
 pass_if "memlock 1000, zero-copy: status $status: $(cat ../err)" [ "$status" -eq 0 ]

@@ -182,10 +182,11 @@ pass_if "is that: $(cat out)" grep -q '^memory: host  ' out
 # mixed NODE0 NODE1 WANTED: two nodes, with and without GPUs, that were told nothing of memory.
 mixed() {
     local listening port ended
-    port=$(free_port)
-    "$1_gpus" timeout -k 5 60 "$WEFT" mesh --listen "127.0.0.1:$port" --rails $rails --json server.json --quiet \
+    rm -f server.out
+    "$1_gpus" timeout -k 5 60 "$WEFT" mesh --listen 127.0.0.1:0 --rails $rails --json server.json \
         >server.out 2>&1 </dev/null &
     listening=$!
+    waiting $listening server.out
     run "$2" mesh --connect "127.0.0.1:$port" --rails $rails --size 1,64K -n 3 --endpoints 2 --json mixed.json
     wait $listening
     ended=$?
@@ -199,9 +200,10 @@ mixed with without 'cuda (emulated)/host,host/cuda (emulated),'
 mixed without with 'cuda (emulated)/host,host/cuda (emulated),'
 
 # A server without GPUs refuses what the client wants, and both say why.
-port=$(free_port)
-without_gpus timeout -k 5 60 "$WEFT" mesh --listen "127.0.0.1:$port" --rails $rails --quiet >server.out 2>&1 </dev/null &
+rm -f server.out
+without_gpus timeout -k 5 60 "$WEFT" mesh --listen 127.0.0.1:0 --rails $rails >server.out 2>&1 </dev/null &
 listening=$!
+waiting $listening server.out
 run with mesh --connect "127.0.0.1:$port" --rails $rails --size 64K --memory cuda
 wait $listening
 ended=$?

@@ -59,11 +59,12 @@ sent() { # INTERFACE: bytes, here
 # go in each direction, a part of it over each link. (The first few milliseconds tell the links' rates, and may be uneven.)
 mesh() { # WHAT LISTEN RAILS-HERE CONNECT RAILS-THERE
     local what=$1 before0 before1 after0 after1 port
-    port=$(free_port)
+    rm -f here.out
     before0=$(sent left0) before1=$(sent left1)
-    timeout -k 5 30 "$WEFT" mesh --listen "${2//PORT/$port}" ${3:+--rails "$3"} --quiet \
+    timeout -k 5 30 "$WEFT" mesh --listen "${2//PORT/0}" ${3:+--rails "$3"} \
         --json here.json >here.out 2>here.err </dev/null &
     local listener=$!
+    waiting $listener here.out
     on timeout -k 5 30 "$WEFT" mesh --connect "${4//PORT/$port}" ${5:+--rails "$5"} --quiet --endpoints 2 \
         --size 1M -n 64 -w 1 --mode isolated --json there.json >there.out 2>there.err </dev/null
     local dialled=$? listened

@@ -38,16 +38,10 @@ pass_if "weft key into a pipe" [ "$("$WEFT" key | wc -l)" -eq 2 ]
 serve() { # ADDRESS ARGUMENTS...
     local address=$1
     shift
-    port=$(free_port)
-    : >served
-    "$WEFT" pair --listen "$address$port" --connect-timeout 20 --rails 127.0.1.1 "$@" >served 2>serving </dev/null &
+    rm -f served serving
+    "$WEFT" pair --listen "${address}0" --connect-timeout 20 --rails 127.0.1.1 "$@" >served 2>serving </dev/null &
     server=$!
-    for _ in $(seq 500); do
-        grep -q 'waits on port' served serving && return
-        kill -0 "$server" 2>/dev/null || break
-        sleep 0.01
-    done
-    fail "no server: $(cat serving)"
+    waiting "$server" served serving
 }
 
 stop() {

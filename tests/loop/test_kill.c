@@ -127,7 +127,8 @@ static void killed_client_is_followed_by_another(void)
     struct loop_child child, second;
 
     /* Children are forked before this process has threads, so the port is chosen first. */
-    victim.port = next.port = loop_free_port();
+    int port, held = loop_hold_port(&port);
+    victim.port = next.port = port;
     loop_child_start(&child, victim_body, &victim);
     loop_child_start(&second, victim_body, &next);
 
@@ -159,6 +160,7 @@ static void killed_client_is_followed_by_another(void)
     loop_tell(second.out, 1);
     loop_node_stop(&node);
     loop_child_join(&second);
+    close(held);
 }
 
 /* `stop`: the peer's kernel goes on acknowledging, the peer itself says nothing any more. */

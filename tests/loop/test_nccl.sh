@@ -22,7 +22,7 @@ run() { # WANTED-STATUS ARGUMENTS...
     shift 2
     rm -f result.json result.csv
     # shellcheck disable=SC2086
-    weft "$command" $base --port "$(free_port)" "$@"
+    weft "$command" $base "$@"
     pass_if "weft $command $*: status $status, not $want: $(head -3 err)" [ "$status" -eq "$want" ]
 }
 
@@ -146,10 +146,10 @@ exec 9<>mps/control
 CUDA_MPS_PIPE_DIRECTORY=$PWD/mps run 0 mesh --size 64K -n 2 -w 0 --mode isolated --backend weft,nccl
 pass_if "with MPS kernels run side by side: $(jq -c '.host[].backends' result.json)" json \
     'all(.host[].backends[0]; .mps == "on" and (.time_sliced | not) and (.mps_folder | endswith("/mps")))'
-port=$(free_port)
-CUDA_MPS_PIPE_DIRECTORY=$PWD/mps timeout -k 5 "$limit" "$WEFT" mesh --listen "127.0.0.1:$port" --rails "$rails" \
+CUDA_MPS_PIPE_DIRECTORY=$PWD/mps timeout -k 5 "$limit" "$WEFT" mesh --listen 127.0.0.1:0 --rails "$rails" \
     --memory cuda >s.out 2>s.err </dev/null &
 server=$!
+waiting "$server" s.out
 weft mesh --connect "127.0.0.1:$port" --rails "$rails" --memory cuda --size 64K -n 2 --backend weft,nccl
 wait "$server"
 pass_if "one node with MPS and one without: status $status" [ "$status" -eq 1 ]
@@ -164,7 +164,7 @@ told 'making communicators: NCCL has not done it within 4 s'
 for signal in INT KILL; do
     rm -f result.json
     # shellcheck disable=SC2086
-    "$WEFT" mesh $base --size 1M -n 100000 --backend nccl --port "$(free_port)" --out out.d >out 2>err </dev/null &
+    "$WEFT" mesh $base --size 1M -n 100000 --backend nccl --out out.d >out 2>err </dev/null &
     pid=$!
     tries=0
     until child=$(pgrep -P "$pid") && grep -qs '^nccl mover' /proc/"$child"/task/*/comm; do

@@ -7,7 +7,7 @@
 check() { # MIB ARGUMENTS...
     local pages=$(($1 * 1024 * 1024 / $(getconf PAGE_SIZE))) faults sum=0
     shift
-    timeout -k 5 60 "$LOOP_TOOL" small-pages "$WEFT" "$@" --local --rails $rails --port "$(free_port)" --json faults.json \
+    timeout -k 5 60 "$LOOP_TOOL" small-pages "$WEFT" "$@" --local --rails $rails --json faults.json \
         >out 2>err </dev/null
     status=$?
     [ $status -eq 77 ] && skip "huge pages cannot be switched off here: $(head -1 err)"

@@ -8,7 +8,7 @@ run() { # WANTED-STATUS ARGUMENTS...
     local want=$1
     shift
     # shellcheck disable=SC2086
-    weft "$@" $base --port "$(free_port)"
+    weft "$@" $base
     pass_if "weft $*: status $status, not $want: $(head -3 err)" [ "$status" -eq "$want" ]
 }
 

@@ -126,18 +126,12 @@ for signal in INT TERM KILL; do
 done
 
 # ---- two nodes
-listening() {
-    local tries=0
-    until grep -q 'waits on port' s.out || [ $((tries += 1)) -gt 300 ]; do
-        sleep 0.1
-    done
-}
 two_nodes() { # ARGUMENTS of the client...; the server allows Weft and iperf3
-    port=$(free_port)
-    timeout -k 5 "$limit" env PATH="$server_path" "$WEFT" peers --listen "127.0.0.1:$port" --rails 127.0.0.1 \
+    rm -f s.out
+    timeout -k 5 "$limit" env PATH="$server_path" "$WEFT" peers --listen 127.0.0.1:0 --rails 127.0.0.1 \
         --tools weft,iperf3 >s.out 2>s.err </dev/null &
     server=$!
-    listening
+    waiting "$server" s.out
     weft peers --connect "127.0.0.1:$port" --rails 127.0.0.1 $quick "$@"
     wait "$server"
     server_status=$?
@@ -188,10 +182,10 @@ pass_if "nobody is left" nothing_left
 
 # The server dies while a tool hangs there: both tools and the client end.
 rm -f pids
-port=$(free_port)
-env PATH="$PWD/bin" "$WEFT" peers --listen "127.0.0.1:$port" --rails 127.0.0.1 >s.out 2>s.err </dev/null &
+rm -f s.out
+env PATH="$PWD/bin" "$WEFT" peers --listen 127.0.0.1:0 --rails 127.0.0.1 >s.out 2>s.err </dev/null &
 server=$!
-listening
+waiting "$server" s.out
 timeout -k 5 "$limit" env PATH="$PWD/bin" "$WEFT" peers --connect "127.0.0.1:$port" --rails 127.0.0.1 --rounds 1000 \
     --seconds 0.02 --tools iperf3,weft --size 64K --json lost.json >out 2>err </dev/null &
 client=$!

@@ -158,7 +158,8 @@ expect 1 "--cpu 1023" --connect $to --cpu 1023
 expect 2 "from 0 to 1023" --listen 0 --cpu 1024
 expect 1 "203.0.113.9" --listen 203.0.113.9:0
 expect 1 "needs" --connect $to --size 1024G --inflight 1
-expect 1 "weft raw --listen" --connect 127.0.0.1:"$(free_port)" -n 1
+hold_port
+expect 1 "weft raw --listen" --connect "127.0.0.1:$port" -n 1
 weft raw --listen 0 --timeout 1
 pass_if "nobody comes: $status $(cat err)" [ "$status" -eq 1 ]
 pass_if "nobody comes: $(cat err)" grep -q "no client came within 1 s" err
@@ -194,15 +195,14 @@ for wait in "" --block; do
 done
 # A server that says what it likes: whatever that is, the client has failed, and its terminal is its own.
 for code in '\005\000' '\000\020' '\000\000\001'; do
-    port=$(free_port)
     { printf "weftraw1$code"; printf '%0*d' $((8 - ${#code} / 4)) 0 | tr 0 '\000'; printf '%-256s' $'\033]0;gone\007\n\2332J'; } >said
     : >answering
-    "$LOOP_TOOL" answer "$port" said >answering &
+    "$LOOP_TOOL" answer said >answering &
     answering=$!
     while [ ! -s answering ] && kill -0 "$answering" 2>/dev/null; do
         sleep 0.01
     done
-    weft raw --connect "127.0.0.1:$port" --timeout 5 -n 5
+    weft raw --connect "127.0.0.1:$(cat answering)" --timeout 5 -n 5
     wait "$answering"
     pass_if "a server that says no with $code: status $status" [ "$status" -eq 1 ]
     pass_if "a server that says no with $code is told: $(cat -v err)" grep -q 'the server at .*: ?]0;gone???2J' err

@@ -6,12 +6,13 @@
 check() { # ENDPOINTS SIZE_KIB CHANNELS_PER_RAIL OPTIONS...
     local endpoints=$1 size=$2 channels=$3 port limit_kib peak role
     shift 3
-    port=$(free_port)
+    rm -f server.out
     local common="--endpoints $endpoints --size ${size}K --channels $channels --rails $rails -n 6 -w 1 $*"
     limit_kib=$((64 * 1024 + 2 * endpoints * endpoints * size + 64 * 2 * (channels + 1)))
     # shellcheck disable=SC2086
-    timeout -k 5 90 "$LOOP_TOOL" rss rss.server "$WEFT" mesh --listen 127.0.1.1:"$port" $common >server.out 2>&1 &
+    timeout -k 5 90 "$LOOP_TOOL" rss rss.server "$WEFT" mesh --listen 127.0.1.1:0 $common >server.out 2>&1 &
     local server=$!
+    waiting $server server.out
     # shellcheck disable=SC2086
     timeout -k 5 90 "$LOOP_TOOL" rss rss.client "$WEFT" mesh --connect 127.0.1.1:"$port" $common >client.out 2>&1
     pass_if "the client passes: $(tail -3 client.out)" [ $? -eq 0 ]

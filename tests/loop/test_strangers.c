@@ -32,9 +32,10 @@ static void *listen_late(void *arg)
 
 static void client_first_server_later(void)
 {
-    struct late_server server = {.port = loop_free_port()};
+    struct late_server server;
     struct loop_node client;
     pthread_t thread;
+    int held = loop_hold_port(&server.port);
 
     loop_node_start(&server.node, NULL, 2);
     loop_node_start(&client, NULL, 2);
@@ -48,6 +49,7 @@ static void client_first_server_later(void)
     loop_exchange(client.connection, server.node.connection, 70000, 1);
     loop_node_stop(&client);
     loop_node_stop(&server.node);
+    close(held);
 }
 
 static void nobody_there(void)
@@ -57,9 +59,10 @@ static void nobody_there(void)
     struct weft_error err = {0};
     char address[32];
     int64_t start = loop_now_ms();
+    int port, held = loop_hold_port(&port);
 
     loop_node_start(&node, NULL, 1);
-    loop_address(address, sizeof(address), loop_free_port());
+    loop_address(address, sizeof(address), port);
     int rc = weft_connect(node.context, address, 300, &peer, &err);
     int64_t took = loop_now_ms() - start;
     LOOP_CHECK(rc == -ETIMEDOUT && err.code == rc, "weft_connect: %d %s", rc, err.text);
@@ -71,22 +74,19 @@ static void nobody_there(void)
     LOOP_CHECK(rc == -ETIMEDOUT && err.text[0], "weft_accept: %d %s", rc, err.text);
     LOOP_CHECK(peer == NULL, "an out-parameter was written on failure");
     loop_node_stop(&node);
+    close(held);
 }
 
 /* Something listens there, takes the connection and never says a word. */
 static void silent_server(void)
 {
-    struct sockaddr_in at = {.sin_family = AF_INET};
     struct loop_node node;
     struct weft_peer *peer = NULL;
     struct weft_error err = {0};
     char address[32];
-    int port = loop_free_port(), fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+    int port, fd = loop_hold_port(&port);
 
-    inet_pton(AF_INET, "127.0.1.1", &at.sin_addr);
-    at.sin_port = htons((uint16_t)port);
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    LOOP_CHECK(bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(fd, 100) == 0, "%s", strerror(errno));
+    LOOP_CHECK(listen(fd, 100) == 0, "%s", strerror(errno));
     loop_node_start(&node, NULL, 1);
     loop_address(address, sizeof(address), port);
     int64_t start = loop_now_ms();
@@ -105,22 +105,21 @@ static void silent_server(void)
 /* Something that has the port, and shows everybody out: so many, or all who come. */
 struct crowded {
     struct late_server server;
-    int listener, callers;
+    int held, listener, callers;
 };
 
 static void crowded_begin(struct crowded *crowded)
 {
     struct sockaddr_in at = {.sin_family = AF_INET};
-    socklen_t length = sizeof(at);
     int one = 1;
 
+    crowded->held = loop_hold_port(&crowded->server.port);
     inet_pton(AF_INET, "127.0.1.1", &at.sin_addr);
+    at.sin_port = htons((uint16_t)crowded->server.port);
     crowded->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     setsockopt(crowded->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-    LOOP_CHECK(bind(crowded->listener, (struct sockaddr *)&at, length) == 0 && listen(crowded->listener, 100) == 0,
+    LOOP_CHECK(bind(crowded->listener, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(crowded->listener, 100) == 0,
                "%s", strerror(errno));
-    LOOP_CHECK(getsockname(crowded->listener, (struct sockaddr *)&at, &length) == 0, "%s", strerror(errno));
-    crowded->server.port = ntohs(at.sin_port);
 }
 
 /* In turn having read what the caller said, which ends the stream, and not, which may reset the connection. */
@@ -178,6 +177,7 @@ static void pushed_out_and_let_in(void)
     loop_exchange(client.connection, crowded.server.node.connection, 70000, 1);
     loop_node_stop(&client);
     loop_node_stop(&crowded.server.node);
+    close(crowded.held);
 }
 
 /* Nobody tries for ever where nobody ever gets in: the error says what happened, long before the deadline. */
@@ -202,6 +202,7 @@ static void pushed_out_for_good(void)
     pthread_join(thread, NULL);
     LOOP_CHECK(crowded.callers > PUSHED_OUT, "%d callers", crowded.callers);
     close(crowded.listener);
+    close(crowded.held);
     loop_node_stop(&client);
 }
 

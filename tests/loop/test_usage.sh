@@ -43,7 +43,7 @@ expect 2 --size mesh --local --size
 expect 2 99999 mesh --listen 127.0.1.1:99999 --size 64K
 
 # ---- the environment
-WEFT_CHUNKS=4K weft mesh $base --port "$(free_port)"
+WEFT_CHUNKS=4K weft mesh $base
 pass_if "an unknown WEFT_ name is no failure (status $status)" [ "$status" -eq 0 ]
 pass_if "an unknown WEFT_ name is told: $(cat err)" grep -q WEFT_CHUNKS err
 pass_if "with the nearest real one: $(cat err)" grep -qw WEFT_CHUNK err
@@ -60,11 +60,10 @@ expect 1 203.0.113.9 mesh --local --endpoints 1 --size 64K -n 1 --rails 203.0.11
 expect 1 nonesuch mesh $base --set congestion=nonesuch
 expect 1 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0
 
-port=$(free_port)
-timeout 30 "$WEFT" mesh --listen 127.0.1.1:"$port" --rails $rails --size 64K -n 1 --preset warmup=3 --connect-timeout 25 \
+timeout 30 "$WEFT" mesh --listen 127.0.1.1:0 --rails $rails --size 64K -n 1 --preset warmup=3 --connect-timeout 25 \
     >first.out 2>&1 &
 first=$!
-sleep 0.7
+waiting $first first.out
 weft mesh --listen 127.0.1.1:"$port" --rails $rails --size 64K -n 1
 pass_if "a port in use: status $status" [ "$status" -eq 1 ]
 pass_if "a port in use is named: $(cat err)" grep -q "$port" err
@@ -73,7 +72,9 @@ wait $first 2>/dev/null
 pass_if "what a preset says is one at the other node, too: $(cat first.out)" \
     grep -q 'weft mesh --connect .* --size 64K --iters 1 --preset warmup=3$' first.out
 
-expect 1 127.0.1.1:1 mesh --connect 127.0.1.1:1 --connect-timeout 1 --rails $rails --size 64K -n 1
+hold_port
+nobody=127.0.1.1:$port
+expect 1 "$nobody" mesh --connect "$nobody" --connect-timeout 1 --rails $rails --size 64K -n 1
 
 weft_limited() { # ULIMIT-OPTION VALUE ARGUMENTS...
     local option=$1 value=$2
@@ -85,11 +86,11 @@ weft_limited() { # ULIMIT-OPTION VALUE ARGUMENTS...
     [ "$status" -lt 124 ] || fail "with ulimit $option $value: status $status (hangs or crashes)"
 }
 
-weft_limited -n 20 mesh $base --channels 16 --port "$(free_port)"
+weft_limited -n 20 mesh $base --channels 16
 told 1 "descriptor" "too few descriptors"
 if [ -z "${LOOP_SANITIZED:-}" ]; then
     expect 1 1T mesh --local --endpoints 2 --size 1T -n 1 --rails $rails
-    weft_limited -v 400000 mesh --local --endpoints 4 --size 64M -n 1 --rails $rails --port "$(free_port)"
+    weft_limited -v 400000 mesh --local --endpoints 4 --size 64M -n 1 --rails $rails
     pass_if "too little address space: status $status" [ "$status" -eq 1 ]
     pass_if "too little address space is told: $(head -3 err)" grep -Eqi 'memory|address space|buffers' err
 fi
@@ -105,26 +106,26 @@ make_full() {
 }
 
 make_full
-expect 1 "$full" mesh $base --port "$(free_port)" --json "$full" --csv beside.csv
+expect 1 "$full" mesh $base --json "$full" --csv beside.csv
 pass_if "the report is printed all the same: $(cat out)" grep -q ', 0 wrong of ' out
 pass_if "and does not name what is not there" [ "$(grep -c results: out)" -eq 0 ]
 pass_if "and the other file is written" [ "$(grep -c '^weft,' beside.csv)" -gt 0 ]
 pass_if "--json writes to a device, and does not replace it" [ -c "$full" ]
 make_full
-expect 1 "$full" mesh $base --port "$(free_port)" --csv "$full"
+expect 1 "$full" mesh $base --csv "$full"
 pass_if "--csv writes to a device, and does not replace it" [ -c "$full" ]
 make_full
-expect 1 /proc/none mesh $base --port "$(free_port)" --out /proc/none
-expect 1 "--json .: that is a folder" mesh $base --port "$(free_port)" --json .
+expect 1 /proc/none mesh $base --out /proc/none
+expect 1 "--json .: that is a folder" mesh $base --json .
 pass_if "a folder for a file is told before anything is measured: $(cat out)" [ ! -s out ]
-expect 1 no/such/folder/x.json mesh $base --port "$(free_port)" --json no/such/folder/x.json
+expect 1 no/such/folder/x.json mesh $base --json no/such/folder/x.json
 timeout -k 5 "$limit" "$WEFT" config >"$full" 2>err
 status=$?
 pass_if "weft config to a full disk: status $status" [ "$status" -eq 1 ]
 
 # ---- interrupted
 for signal in INT TERM KILL; do
-    "$WEFT" mesh $base --size 1M -n 1000000 --port "$(free_port)" >out 2>err </dev/null &
+    "$WEFT" mesh $base --size 1M -n 1000000 >out 2>err </dev/null &
     run=$!
     sleep 1
     kill -$signal $run
@@ -137,7 +138,7 @@ done
 # ---- nothing is eager: every message waits for its receive, those of the two nodes to each other too
 for what in "mesh $base" "pair --local --size 0,8 -n 4 --rails $rails" "pair --local --lat --size 8 -n 4 --rails $rails"; do
     # shellcheck disable=SC2086
-    weft $what --eager 0 --first-burst 0 --port "$(free_port)"
+    weft $what --eager 0 --first-burst 0
     pass_if "weft $what without eager messages: status $status: $(cat err)" [ "$status" -eq 0 ]
 done
 
@@ -155,7 +156,7 @@ consistent() { # CSV
 for what in "mesh --local --endpoints 2" "pair --local" "pair --local --inflight 3" "pair --local --inflight 1" \
     "pair --local --lat"; do
     # shellcheck disable=SC2086
-    weft $what --size 8,4K,64K,1M -n 21 -w 1 --rails $rails --port "$(free_port)" --quiet --csv times.csv
+    weft $what --size 8,4K,64K,1M -n 21 -w 1 --rails $rails --quiet --csv times.csv
     pass_if "weft $what: status $status: $(cat err)" [ "$status" -eq 0 ]
     pass_if "weft $what: times that contradict each other" consistent times.csv
 done
@@ -166,9 +167,9 @@ pass_if "wrong usage makes no folder" [ ! -e made/one ]
 expect 1 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0 --out made/two --latest latest
 pass_if "a run that never started leaves no folder" [ ! -e made/two ]
 pass_if "and no link" [ ! -L latest ]
-weft mesh $base --port "$(free_port)" --out made/three --latest latest
+weft mesh $base --out made/three --latest latest
 pass_if "results through the link" [ -s latest/mesh.json ]
-weft mesh $base --port "$(free_port)" --out made/four --latest latest
+weft mesh $base --out made/four --latest latest
 pass_if "the link moves on: $(readlink latest)" [ "$(readlink -f latest)" = "$PWD/made/four" ]
 expect 1 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0 --out made/five --latest latest
 pass_if "but only to results: $(readlink latest)" [ "$(readlink -f latest)" = "$PWD/made/four" ]
@@ -198,7 +199,7 @@ never() { # STATUS CODE WORD ARGUMENTS...
     pass_if "weft $* --json -: nothing else: $(head -1 out)" [ "$(head -1 out).$(tail -1 out)" = '{.}' ]
 }
 never 1 ENODEV nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0
-never 1 ETIMEDOUT 127.0.1.1:1 pair --connect 127.0.1.1:1 --connect-timeout 1 --rails $rails --size 64K -n 1
+never 1 ETIMEDOUT "$nobody" pair --connect "$nobody" --connect-timeout 1 --rails $rails --size 64K -n 1
 never 77 EOPNOTSUPP 'memory = cuda' mesh $base --memory cuda
 never 2 EINVAL none.key mesh $base --key-file none.key
 never 2 EINVAL 12Q mesh $base --size 12Q
@@ -210,18 +211,18 @@ weft mesh $base --size $'1\xff2' --json never.json
 tells "a word that is no UTF-8" never.json 2 EINVAL "size = '1?2'"
 weft mesh $base --json - --csv -
 tells "two on standard output" out 2 EINVAL 'standard output'
-weft peers --connect 127.0.1.1:1 --connect-timeout 1 --rails $rails --size 64K --json never.json --out never
-tells "weft peers and nobody there" never.json 1 ETIMEDOUT 127.0.1.1:1
+weft peers --connect "$nobody" --connect-timeout 1 --rails $rails --size 64K --json never.json --out never
+tells "weft peers and nobody there" never.json 1 ETIMEDOUT "$nobody"
 pass_if "weft peers and nobody there: no folder" [ ! -e never ]
 weft peers --tools spade --json never.json
 tells "weft peers and no such tool" never.json 2 EINVAL spade
-weft mesh $base --port "$(free_port)" --json well.json
+weft mesh $base --json well.json
 pass_if "a run that passed: $(field well.json error)" [ "$(field well.json exit_status).$(field well.json error_code)" = 0.null ]
 
 # ---- nothing is called verified that was not
 for what in "-c 0" "--backend null"; do
     # shellcheck disable=SC2086
-    weft mesh $base $what --port "$(free_port)" --json unchecked.json
+    weft mesh $base $what --json unchecked.json
     pass_if "weft mesh $what: status $status: $(cat err)" [ "$status" -eq 0 ]
     pass_if "$what: no word of verified bytes: $(tail -1 out)" [ "$(grep -c ' verified; ' out)" -eq 0 ]
     pass_if "$what: verified" grep -Eq '"verified": *false' unchecked.json
@@ -237,15 +238,15 @@ report() { # WHAT ARGUMENTS...: standard output is where the caller sent it
     told 1 "standard output" "$what"
 }
 make_full
-report "a report to a full disk" mesh $base --port "$(free_port)" >"$full"
-report "a report to a closed output" mesh $base --port "$(free_port)" >&-
+report "a report to a full disk" mesh $base >"$full"
+report "a report to a closed output" mesh $base >&-
 make_full
 report "the version to a full disk" --version >"$full"
 make_full
-expect 1 "No space left" mesh $base --port "$(free_port)" --json "$full"
+expect 1 "No space left" mesh $base --json "$full"
 
 # ---- a line of a log fits itself: 2 senders of 64K, so bytes / time is the rate
-weft mesh $base --port "$(free_port)" --log-dir perf
+weft mesh $base --log-dir perf
 pass_if "the rate of each [PERF] line is its bytes over its time: $(cat perf/*.log)" awk '/PERF/ {
         lines++; ms = $5; rate = 2 * 65536 / (ms * 1e6)
         if (rate < $8 * 0.9 - 0.01 && ms > 0.05 || rate > $8 * 1.1 + 0.01 && ms > 0.05) wrong = 1
@@ -265,11 +266,11 @@ expect 77 cuda mesh $base -m cuda
 weft mesh $base --endpoints 2 --scope intra --json intra.json
 pass_if "pairs within the nodes: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "2 a node and mode" [ "$(grep -c '"scope": "intra"' intra.json)" -eq 8 ]
-weft mesh $base --port "$(free_port)" --json told.json --log-dir told
+weft mesh $base --json told.json --log-dir told
 pass_if "the report ends with where its files are: $(tail -1 out)" grep -q 'results: told.json .*logs: told/' out
 
 # ---- and what works
-weft mesh $base --port "$(free_port)"
+weft mesh $base
 pass_if "the same without a fault: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "nobody is left" nothing_left
 finish
