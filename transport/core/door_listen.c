@@ -7,6 +7,7 @@
 #include "core/talk.h"
 
 #define BACKLOG 512
+#define PORTS_TRIED 16
 
 void wf_door_close_listeners(struct wf_door *door)
 {
@@ -95,28 +96,52 @@ static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *a
     return rail.crowded && result == 0 ? listen_on(door, &place, index, true, status) : result;
 }
 
+/* At the address and at each rail's, with one port. `bound` becomes the address with that port. */
+static int listen_everywhere(struct wf_door *door, const struct sockaddr_storage *address,
+                             struct sockaddr_storage *bound, struct wf_status *status)
+{
+    struct weft_context *context = door->context;
+    bool shared = any_crowded(context);
+    int result = listen_on(door, address, -1, shared, status);
+    if (result == 0)
+        result = context->engine_ops->address(context->engine_host, door->listeners[0].fd, false, bound);
+    int port = result < 0 ? 0 : wf_address_port(bound);
+    if (result == 0)
+        wf_address_set_port(&door->listeners[0].options.local, port);
+    for (int i = 0; i < context->rail_count && result == 0; i++)
+        result = listen_on_rail(door, address, i, port, shared, status);
+    return result;
+}
+
+/* Whether the port in use was the kernel's choice, free at the first address and not at some rail's. */
+static bool chosen_in_vain(const struct wf_door *door, const struct sockaddr_storage *address, int result)
+{
+    return result == -EADDRINUSE && wf_address_port(address) == 0 && door->listener_count > 0;
+}
+
 int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status)
 {
     struct weft_context *context = door->context;
     if (door->port != 0)
         return wf_fail(status, -EALREADY, "this context listens on port %d already", door->port);
     struct sockaddr_storage bound = *address;
-    bool shared = any_crowded(context);
-    int result = listen_on(door, address, -1, shared, status);
-    if (result == 0)
-        result = context->engine_ops->address(context->engine_host, door->listeners[0].fd, false, &bound);
-    int port = result < 0 ? 0 : wf_address_port(&bound);
-    if (result == 0)
-        wf_address_set_port(&door->listeners[0].options.local, port);
-    for (int i = 0; i < context->rail_count && result == 0; i++)
-        result = listen_on_rail(door, address, i, port, shared, status);
+    int vain[PORTS_TRIED], tried = 0; /* listeners that keep the kernel from choosing their port again */
+    int result = listen_everywhere(door, address, &bound, status);
+    while (chosen_in_vain(door, address, result) && tried < PORTS_TRIED) {
+        vain[tried++] = door->listeners[0].fd;
+        door->listeners[0] = door->listeners[--door->listener_count];
+        wf_door_close_listeners(door);
+        result = listen_everywhere(door, address, &bound, status);
+    }
+    while (tried > 0)
+        context->engine_ops->close_fd(context->engine_host, vain[--tried]);
     if (result < 0) {
         wf_door_close_listeners(door);
         return result;
     }
     pthread_mutex_lock(&door->mail_lock);
     door->listen_address = bound;
-    door->port = port;
+    door->port = wf_address_port(&bound);
     door->listeners_changed = true;
     pthread_mutex_unlock(&door->mail_lock);
     door->engine->ops->wake(door->engine);
