@@ -53,14 +53,14 @@ called() {
     ip link del lab1
 }
 
-message=(--size 1M -n 4 -w 0 --log-dir=)
+usual=(--size 1M -n 4 -w 0 --log-dir=)
 if [[ ${1-} == --inside ]]; then
     log=$scratch/log
     ip link del lab1
     for engine in epoll uring; do
-        run "$WEFT_TEST_PROGRAM" pair --local --engine "$engine" --port 0 --rails lab0 "${message[@]}"
+        message=("${usual[@]}" --engine "$engine")
+        run "$WEFT_TEST_PROGRAM" pair --local --port 0 --rails lab0 "${message[@]}"
         ((status == 77)) && echo "not on $engine: ${output%%$'\n'*}" && continue
-        message+=(--engine "$engine")
         called 'in one subnet' lab0,lab1 lab0,lab1 10.77.0.3/24 10.77.0.4/24
         [[ -e /proc/net/if_inet6 ]] && called 'link-local' lab0,fe80::7%lab1 lab0,fe80::8%lab1 fe80::7/64 fe80::8/64
     done
