@@ -3,23 +3,27 @@
 #
 # What counts is whether a file or command is there, not which package brought it. With nothing missing it prints and
 # does nothing. Everything it says goes to standard error, so that callers keep their standard output.
-# shellcheck disable=SC2317  # the have_ functions are called through need()
+# shellcheck disable=SC2317  # the have_ and need_ functions are called by name
 set -u
 
 usage() {
     cat <<'EOF'
-usage: setup.sh [--tests] [--help]
+usage: setup.sh [--tests[=AREA,...]] [--help]
 
 Checks that the compiler, tools and libraries for building Weft are here, and installs what is missing when it runs
 as root, or when you say yes on a terminal (then with sudo). It never upgrades a package and never removes one.
+What Weft can be built without (liburing) and what single tests need is named and done without where it cannot be had.
 
-  --tests    also what the tests need
+  --tests[=AREA,...]  also what the tests of these areas need: core (default), vm, install. Prints the names of what they
+                      have to do without, one a line, on standard output
+
+Tools that `weft peers` compares with (iperf3, UCX, ...) are never installed: it uses those that are here.
 
   WEFT_SETUP=auto   (default) as above
   WEFT_SETUP=print  only print what is missing
   WEFT_SETUP=off    check nothing
 
-Exit status: 0 nothing is missing; 1 something still is; 2 wrong usage.
+Exit status: 0 Weft can be built, and its tests with --tests; 1 something for that is missing; 2 wrong usage.
 EOF
 }
 
@@ -62,11 +66,7 @@ have_library() {
 }
 
 # Users other than root often have no sbin in their PATH.
-have_ip() { have ip || [[ -x /usr/sbin/ip || -x /sbin/ip ]]; }
-
-have_tc() { have tc || [[ -x /usr/sbin/tc || -x /sbin/tc ]]; }
-
-have_kmod() { have modprobe || [[ -x /usr/sbin/modprobe || -x /sbin/modprobe ]]; }
+have_admin() { have "$1" || [[ -x /usr/sbin/$1 || -x /sbin/$1 ]]; }
 
 have_sanitizer() {
     compgen -G "/usr/lib*/lib$1.so.*" >/dev/null || compgen -G "/usr/lib/*-linux-gnu/lib$1.so.*" >/dev/null
@@ -78,19 +78,20 @@ have_libfuzzer() {
         clang -fsanitize=fuzzer,address -x c -o /dev/null - >/dev/null 2>&1
 }
 
-# need WHAT APT DNF CHECK...: adds what the check does not find to the lists of what is missing.
+# need WHAT APT DNF CHECK...: adds what the check does not find to the lists of what is missing. An entry of a list is
+# what brings one of them, so the lists are as long as each other.
 need() {
     local what=$1 apt=$2 dnf=$3
     shift 3
-    "$@" && return 0
+    [[ " ${missing[*]} " == *" $what "* ]] || "$@" && return 0
     missing+=("$what")
-    read -r -a packages <<<"$apt"
-    apt_missing+=("${packages[@]}")
-    read -r -a packages <<<"$dnf"
-    dnf_missing+=("${packages[@]}")
+    apt_missing+=("$apt")
+    dnf_missing+=("$dnf")
 }
 
+# What can be done without comes behind the first `vital` of them.
 find_missing() {
+    local area
     missing=() apt_missing=() dnf_missing=()
     hash -r
     need 'a C compiler' gcc gcc have_compiler
@@ -103,10 +104,16 @@ find_missing() {
     need 'jansson' libjansson-dev jansson-devel have_library jansson jansson.h
     need 'hwloc' libhwloc-dev hwloc-devel have_library hwloc hwloc.h
     need 'libnuma' libnuma-dev numactl-devel have_library numa numa.h
-    ((tests)) || return 0
+    ((${#areas[@]})) && need_to_build_tests
+    vital=${#missing[@]}
+    need 'liburing 2.1 or newer (the io_uring engine)' liburing-dev liburing-devel have_library 'liburing >= 2.1' liburing.h
+    for area in "${areas[@]}"; do
+        "need_$area"
+    done
+}
+
+need_to_build_tests() {
     need 'cmocka' libcmocka-dev libcmocka-devel have_library cmocka cmocka.h
-    need 'the ip command' iproute2 iproute have_ip
-    need 'the tc command' iproute2 iproute-tc have_tc
     # On Debian and Ubuntu gcc brings them along.
     if have dnf && ! have apt-get; then
         need 'the address sanitizer' gcc libasan have_sanitizer asan
@@ -115,23 +122,38 @@ find_missing() {
     fi
 }
 
-# What is used where it is there and done without where it is not.
-find_optional() {
-    missing=() apt_missing=() dnf_missing=()
-    need 'liburing (the io_uring engine)' liburing-dev liburing-devel have_library liburing liburing.h
-    ((tests)) || return 0
-    need 'clang (second compiler of the tests)' 'clang libclang-rt-dev' 'clang compiler-rt' have clang
-    have clang && need 'libFuzzer (fuzzes what strangers can say)' libclang-rt-dev compiler-rt have_libfuzzer
-    need 'strace (a test that shows which engine runs)' strace strace have strace
-    need 'jq (the test of weft peers)' jq jq have jq
-    need 'iperf3 (weft peers compares with it)' iperf3 iperf3 have iperf3
-    need 'ucx_perftest (weft peers compares with it)' ucx-utils ucx have ucx_perftest
-    # The guests boot Debian's kernels.
+# The first word of each is what a test that is skipped for want of it says.
+need_core() {
+    local name
+    need 'ip (makes networks for the tests)' iproute2 iproute have_admin ip
+    need 'tc (gives them their rates)' iproute2 iproute-tc have_admin tc
+    need 'clang (second compiler of the tests)' clang clang have clang
+    need 'libFuzzer (fuzzes what strangers can say)' libclang-rt-dev compiler-rt have_libfuzzer
+    need 'c++ (compiles the kernels of GPUs for the host)' g++ gcc-c++ have c++
+    need 'readelf (which libraries a program asks for)' binutils binutils have readelf
+    need 'strace (which engine runs)' strace strace have strace
+    need 'jq (reads results)' jq jq have jq
+    need 'python3 (reads topologies)' python3 python3 have python3
+    for name in unshare nsenter setpriv taskset; do
+        need "$name (namespaces, users and processors of tests)" util-linux util-linux have "$name"
+    done
+}
+
+need_install() {
+    need 'readelf (which libraries a program asks for)' binutils binutils have readelf
+    ! have apt-get || need 'debootstrap (makes an empty Debian)' debootstrap '' have_admin debootstrap
+}
+
+# The guests boot Debian's kernels.
+need_vm() {
+    local name
     have apt-get || return 0
     need 'qemu-system-x86_64 (guests with several NUMA nodes)' qemu-system-x86 '' have qemu-system-x86_64
     need 'busybox (the shell of these guests)' busybox-static '' have busybox
     need 'cpio (packs their files)' cpio '' have cpio
-    need 'modprobe (finds their modules)' kmod '' have_kmod
+    for name in modprobe depmod; do
+        need "$name (finds their modules)" kmod '' have_admin "$name"
+    done
     need 'xz (unpacks their modules)' xz-utils '' have xz
 }
 
@@ -141,7 +163,8 @@ print_missing() {
     printf -v list '%s, ' "${missing[@]}"
     say "$1: ${list%, }"
     printf '  Debian, Ubuntu: apt-get install --no-install-recommends %s\n' "${apt_missing[*]}" >&2
-    printf '  RHEL 9-likes:   dnf install %s   (repositories CRB and EPEL)\n' "${dnf_missing[*]}" >&2
+    [[ ${dnf_missing[*]} == *[!\ ]* ]] &&
+        printf '  RHEL 9-likes:   dnf install %s   (repositories CRB and EPEL)\n' "${dnf_missing[*]}" >&2
 }
 
 # install_once PACKAGE...: packages that are here already are left at their version.
@@ -162,17 +185,16 @@ install() {
     "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -o DPkg::Lock::Timeout=120 && install_once "$@"
 }
 
+# install_packages SAID PACKAGE...: SAID is `loud` or `quiet`, of what a failed installation wrote.
 install_packages() {
-    local log
+    local log said=$1 status=0
+    shift
     log=$(mktemp) || return 1
     say "installing: $*"
-    if install "$@" >"$log" 2>&1 </dev/null; then
-        rm -f -- "$log"
-        return 0
-    fi
-    ((quiet_failure)) || tail -n 15 -- "$log" >&2
+    install "$@" >"$log" 2>&1 </dev/null || status=1
+    [[ $status$said == 1loud ]] && tail -n 15 -- "$log" >&2
     rm -f -- "$log"
-    return 1
+    return "$status"
 }
 
 # May it install, and how? Sets as_root.
@@ -185,7 +207,7 @@ may_install() {
     fi
     [[ $(id -u) == 0 ]] && return 0
     if [[ -n ${CI-} || ! -t 0 || ! -t 2 ]]; then
-        say 'not root, and nobody to ask: install the above, then run this again'
+        say 'not root, and nobody to ask: install the above by hand'
         return 1
     fi
     read -r -p 'setup.sh: install them now with sudo? [y/N] ' answer
@@ -193,22 +215,39 @@ may_install() {
     as_root=(sudo)
 }
 
-install_optional() {
+# What cannot be done without, in one go; then the rest, one by one where not all of it can be had.
+install_missing() {
     local package
-    local -a wanted=("${apt_missing[@]}")
-    have apt-get || wanted=("${dnf_missing[@]}")
-    quiet_failure=1
-    for package in "${wanted[@]}"; do
-        install_packages "$package" || say "not available here, and not needed: $package"
+    local -a all=("${apt_missing[@]}") first rest
+    have apt-get || all=("${dnf_missing[@]}")
+    read -r -d '' -a first <<<"${all[*]:0:vital}"
+    read -r -d '' -a rest <<<"${all[*]:vital}"
+    if ((${#first[@]})); then
+        install_packages loud "${first[@]}" || return 1
+    fi
+    ((${#rest[@]} == 0)) || install_packages quiet "${rest[@]}" && return
+    for package in "${rest[@]}"; do
+        install_packages quiet "$package"
     done
 }
 
-tests=0
+# areas_of LIST: sets areas.
+areas_of() {
+    local area
+    IFS=, read -r -a areas <<<"$1"
+    for area in "${areas[@]}"; do
+        [[ $area == core || $area == vm || $area == install ]] && continue
+        say "--tests '$area': must be core, vm or install"
+        exit 2
+    done
+}
+
+areas=()
 updated=0
-quiet_failure=0
 for argument in "$@"; do
     case $argument in
-    --tests) tests=1 ;;
+    --tests) areas=(core) ;;
+    --tests=*) areas_of "${argument#*=}" ;;
     -h | --help)
         usage
         exit 0
@@ -232,26 +271,15 @@ esac
 find_missing
 if ((${#missing[@]})); then
     print_missing missing
-    [[ $WEFT_SETUP == auto ]] && may_install || exit 1
-    if have apt-get; then
-        install_packages "${apt_missing[@]}" || exit 1
-    else
-        install_packages "${dnf_missing[@]}" || exit 1
+    if [[ $WEFT_SETUP == auto ]] && may_install; then
+        install_missing
+        find_missing
+        ((vital == 0)) || print_missing 'still missing after the installation'
     fi
-    find_missing
-    if ((${#missing[@]})); then
-        print_missing 'still missing after the installation'
-        exit 1
-    fi
+    ((vital == 0)) || exit 1
 fi
-
-find_optional
 if ((${#missing[@]})); then
-    if [[ $WEFT_SETUP == auto && -n ${CI-} && $(id -u) == 0 ]] && { have apt-get || have dnf; }; then
-        as_root=()
-        install_optional
-    else
-        print_missing 'not here, and done without'
-    fi
+    say "done without: ${missing[*]%% *}"
+    ((${#areas[@]} == 0)) || printf '%s\n' "${missing[@]%% *}"
 fi
 exit 0

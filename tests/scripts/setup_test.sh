@@ -14,11 +14,12 @@ make_machine() {
     for name in bash env rm mktemp tail cat touch grep; do
         ln -s -- "$(type -P "$name")" "$machine/$name"
     done
-    for name in gcc make ip tc clang strace jq iperf3 ucx_perftest qemu-system-x86_64 busybox cpio modprobe xz; do
+    for name in gcc make ip tc clang c++ readelf strace jq python3 unshare nsenter setpriv taskset \
+        qemu-system-x86_64 busybox cpio modprobe depmod xz; do
         program "$machine" "$name" <<<'exit 0'
     done
     program "$machine" cmake <<<'echo "cmake version 3.22.1"'
-    program "$machine" pkg-config <<<"[[ ! -e '$scratch/lacks_'\$2 ]]"
+    program "$machine" pkg-config <<<"[[ ! -e '$scratch/lacks_'\${2%% *} ]]"
     program "$machine" id <<<"echo $1"
     # Installs libisal only; fails, like the real one, as long as its lists are too old.
     program "$machine" "$2" <<EOF
@@ -27,11 +28,14 @@ case "\$*" in
 *update*) rm -f '$scratch/old_lists' ;;
 *install*)
     [[ ! -e '$scratch/old_lists' ]] || exit 100
+    for package; do
+        [[ ! -e '$scratch/no_'\$package ]] || exit 100
+    done
     case "\$*" in *isal* | *isa-l*) rm -f '$scratch/lacks_libisal' ;; esac ;;
 esac
 EOF
     # The sanitizers that a dnf machine is asked for cannot be made up here: they are files of the system.
-    rm -f -- "$scratch"/lacks_* "$scratch/old_lists"
+    rm -f -- "$scratch"/lacks_* "$scratch"/no_* "$scratch/old_lists"
     : >"$scratch/calls"
 }
 
@@ -108,48 +112,62 @@ program "$machine" ninja <<<'exit 0'
 setup WEFT_SETUP=print bash "$root/setup.sh"
 expect_status 0 'ninja will do'
 
+# ---- what is done without where it cannot be had: nobody to ask
 make_machine 1000 apt-get
 rm -f -- "$machine/clang"
 setup bash "$root/setup.sh" --tests
-expect_status 0 'clang is optional'
-expect_text 'clang' 'its absence is told'
+expect_status 0 'clang can be done without'
+expect_text 'clang (second compiler' 'its absence is told'
+[[ $(env PATH="$machine" bash "$root/setup.sh" --tests 2>/dev/null </dev/null) == $'clang\nlibFuzzer' ]] ||
+    fail "standard output has the names of what is done without: $output"
 setup bash "$root/setup.sh"
 expect_lines 0 'without --tests nobody asks for it'
 program "$machine" clang <<<'[[ $* != *fuzzer* ]]'
 setup bash "$root/setup.sh" --tests
-expect_status 0 'libFuzzer is optional'
-expect_text 'libFuzzer' 'its absence is told'
+expect_status 0 'libFuzzer can be done without'
 expect_text 'libclang-rt-dev' 'its package is told'
 touch "$scratch/lacks_liburing"
 setup bash "$root/setup.sh"
-expect_status 0 'liburing is optional'
-expect_text 'liburing-dev' 'its absence is told'
-make_machine 1000 apt-get
-rm -f -- "$machine/iperf3" "$machine/ucx_perftest"
-setup bash "$root/setup.sh" --tests
-expect_status 0 'tools to compare with are optional'
-expect_text 'iperf3 ucx-utils' 'their packages are told'
-[[ -z $(calls) ]] || fail "users get tools to compare with: $(calls)"
+expect_status 0 'liburing can be done without'
+expect_text 'liburing-dev' 'its package is told'
+touch "$scratch/lacks_libisal"
+setup bash "$root/setup.sh"
+expect_status 1 'but not ISA-L'
+[[ -z $(calls) ]] || fail "installed without root: $(calls)"
+
+# ---- root, with and without CI: the same
+for ci in '' 1; do
+    make_machine 0 apt-get
+    rm -f -- "$machine/strace" "$machine/qemu-system-x86_64" "$machine/jq"
+    touch "$scratch/lacks_liburing"
+    setup CI=$ci bash "$root/setup.sh"
+    expect_status 0 "CI=$ci: liburing"
+    [[ $(calls) == *' liburing-dev' ]] || fail "CI=$ci: liburing is installed, and nothing else: $(calls)"
+    : >"$scratch/calls"
+    touch "$scratch/no_jq"
+    setup CI=$ci bash "$root/setup.sh" --tests
+    [[ $(calls) == *' liburing-dev strace jq'* && $(calls) != *qemu* ]] || fail "CI=$ci: the tests of core: $(calls)"
+    [[ $(calls) == *' strace'$'\n'*' jq'* ]] || fail "CI=$ci: one by one where they cannot be had together: $(calls)"
+    expect_status 0 "CI=$ci: what the distribution lacks"
+    expect_text 'done without: liburing strace jq' "CI=$ci: what the distribution lacks is named"
+    : >"$scratch/calls"
+    setup CI=$ci bash "$root/setup.sh" --tests=vm
+    [[ $(calls) == *' qemu-system-x86'* && $(calls) != *strace* ]] || fail "CI=$ci: the tests of vm: $(calls)"
+    [[ $(calls) != *iperf* && $(calls) != *ucx* ]] || fail "CI=$ci: tools to compare with: $(calls)"
+done
 make_machine 0 apt-get
-rm -f -- "$machine/iperf3"
-setup CI=1 bash "$root/setup.sh" --tests
-expect_status 0 'iperf3 is optional in CI'
-[[ $(calls) == *install*iperf3* ]] || fail "CI does not install iperf3: $(calls)"
-make_machine 0 apt-get
-rm -f -- "$machine/qemu-system-x86_64"
-setup CI=1 bash "$root/setup.sh" --tests
-expect_status 0 'QEMU is optional in CI'
-[[ $(calls) == *install*qemu-system-x86* ]] || fail "CI does not install QEMU: $(calls)"
+touch "$scratch/lacks_liburing" "$scratch/lacks_libisal"
+setup bash "$root/setup.sh"
+expect_status 0 'both kinds'
+[[ $(calls) == *' libisal-dev'$'\n'*' liburing-dev'* ]] || fail "first what nothing goes without: $(calls)"
 make_machine 0 dnf
 rm -f -- "$machine/qemu-system-x86_64"
-setup CI=1 bash "$root/setup.sh" --tests
+setup bash "$root/setup.sh" --tests=vm
 [[ $(calls) != *qemu* ]] || fail "QEMU is asked for where its guests cannot be had: $(calls)"
-make_machine 0 apt-get
-touch "$scratch/lacks_liburing"
-setup CI=1 bash "$root/setup.sh"
-expect_status 0 'liburing is optional in CI'
-[[ $(calls) == *install*liburing-dev* ]] || fail "CI does not install liburing: $(calls)"
 
+setup bash "$root/setup.sh" --tests=core,some
+expect_status 2 'unknown area'
+expect_text "'some'" 'unknown area'
 setup bash "$root/setup.sh" --wrong
 expect_status 2 'unknown option'
 expect_lines 1 'unknown option'
