@@ -40,7 +40,7 @@ while (($#)); do
     esac
     shift
 done
-command -v jq >/dev/null || { say 'not available here: jq is not installed' && exit 77; }
+command -v jq >/dev/null || { say 'not available here: needs the program jq' && exit 77; }
 [[ -x $weft ]] || wrong_usage "$weft is no program: build it, or name another"
 
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/weft-growth.XXXXXX") || exit 1

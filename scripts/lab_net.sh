@@ -272,7 +272,7 @@ enter() {
     local -a as=()
     for name in ip tc unshare nsenter setpriv awk; do
         command -v "$name" >/dev/null ||
-            unavailable "$name is missing (Debian, Ubuntu: iproute2, util-linux; RHEL 9-likes: iproute-tc, util-linux)"
+            unavailable "needs the program $name (Debian, Ubuntu: iproute2, util-linux; RHEL 9-likes: iproute-tc, util-linux)"
     done
     # Who may make a network is not always allowed to configure it.
     local -a try=(--net --pid --fork ip link set lo up)

@@ -15,7 +15,7 @@ skip() {
 
 [[ $(id -u) == 0 ]] || skip 'debootstrap needs root'
 for tool in debootstrap apt-get ip; do
-    command -v "$tool" >/dev/null || skip "$tool is not installed"
+    command -v "$tool" >/dev/null || skip "needs the program $tool"
 done
 unshare --mount --pid --net --fork true 2>/dev/null || skip 'namespaces are not allowed here'
 

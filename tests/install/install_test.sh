@@ -8,7 +8,7 @@ build=$1 cmake=$2 compiler=$3
 
 for tool in pkg-config nm readelf; do
     command -v "$tool" >/dev/null || {
-        echo "skipped: $tool is not here"
+        echo "skipped: needs the program $tool"
         exit 77
     }
 done

@@ -4,8 +4,8 @@
 # thread is what the kernel allows, and two results can be told apart by that.
 . "$(dirname "$0")/loop_lib.sh"
 limit=100
-command -v jq >/dev/null || skip "jq is not here, to read the results"
-command -v taskset >/dev/null || skip "taskset is not here"
+command -v jq >/dev/null || skip "needs the program jq"
+command -v taskset >/dev/null || skip "needs the program taskset"
 
 all=$(sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status)
 first=${all%%[-,]*} last=${all##*[-,]}

@@ -1,7 +1,7 @@
 #!/bin/bash
 # test_engine.sh: the engine that was asked for is the one that runs: the kernel's side of it says so, and the report.
 . "$(dirname "$0")/loop_lib.sh"
-command -v strace >/dev/null || skip "strace is not installed"
+command -v strace >/dev/null || skip "needs the program strace"
 strace -f -o trace -e trace=none true 2>err || skip "strace may not trace here: $(head -1 err)"
 
 run="pair --local --endpoints 1 --size 64K,1M -n 5 -w 0 --rails $rails"

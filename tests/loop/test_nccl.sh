@@ -4,7 +4,7 @@
 . "$(dirname "$0")/loop_lib.sh"
 : "${EMULATED:?the folder of the emulated libraries}"
 limit=100
-command -v jq >/dev/null || skip "jq is not here, to read the results"
+command -v jq >/dev/null || skip "needs the program jq"
 [ -e "$EMULATED/libcuda.so.1" ] || skip "no emulated driver was built"
 [ -e "$EMULATED/libnccl.so.2" ] || skip "no stand-in for NCCL was built"
 

@@ -6,7 +6,7 @@ PATH=$PATH:/usr/sbin:/sbin
 if [ "${1:-}" != inside ]; then
     . "$(dirname "$0")/loop_lib.sh"
     [ "$(id -u)" = 0 ] || skip "links between network namespaces need root"
-    command -v ip >/dev/null || skip "the ip command is not here"
+    command -v ip >/dev/null || skip "needs the program ip"
     unshare --net --mount true 2>/dev/null || skip "no network namespaces here"
     exec unshare --net --mount "$0" inside
 fi

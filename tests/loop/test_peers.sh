@@ -3,7 +3,7 @@
 # not here or fail, and that nothing of them is left. No figure counts.
 . "$(dirname "$0")/loop_lib.sh"
 limit=100
-command -v jq >/dev/null || skip "jq is not here, to read the results"
+command -v jq >/dev/null || skip "needs the program jq"
 
 quick="--rounds 1 --seconds 0.02"
 

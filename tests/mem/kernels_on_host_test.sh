@@ -11,7 +11,7 @@ for candidate in "${compiler/%gcc/g++}" "${compiler/%clang/clang++}" c++ g++ cla
     [[ $candidate != "$compiler" ]] && command -v "$candidate" >/dev/null && plus=$candidate && break
 done
 [[ -n $plus ]] || {
-    echo 'skipped: no C++ compiler'
+    echo 'skipped: needs the program c++'
     exit 77
 }
 

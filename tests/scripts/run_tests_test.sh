@@ -6,11 +6,17 @@ set -u
 
 cp -- "$root/run_tests.sh" "$scratch/" || exit 1
 # shellcheck disable=SC2016  # expanded by the program
-program "$scratch" setup.sh <<<'exit ${SETUP_STATUS:-0}'
+program "$scratch" setup.sh <<'EOF'
+echo "setup $*" >>"$CALLS"
+printf '%s' "${LACKING-}"
+exit "${SETUP_STATUS:-0}"
+EOF
 program "$scratch/fake" clang <<<'exit 0'
 program "$scratch/fake" cmake <<'EOF'
 echo "cmake $*" >>"$CALLS"
-[[ -z ${BROKEN-} || $* != *"$BROKEN"* ]]
+[[ -z ${BROKEN-} || $* != *"$BROKEN"* ]] || exit 1
+while (($#)); do [[ $1 == -B ]] && echo "WEFT_HAS_LIBFUZZER:INTERNAL=${LIBFUZZER-1}" >"$2/CMakeCache.txt"; shift; done
+exit 0
 EOF
 program "$scratch/fake" ctest <<'EOF'
 echo "ctest $*" >>"$CALLS"
@@ -24,7 +30,12 @@ report() { printf '%s\n' '<testsuite>' "$@" '</testsuite>' >"$REPORT"; }
 ok='<testcase name="a" classname="a" time="0.1" status="run">'
 bad='<testcase name="b" classname="b" time="0.1" status="fail">'
 left_out='<testcase name="c" classname="c" time="0" status="notrun">
-<skipped message="SKIP_RETURN_CODE=77"/>'
+<skipped message="SKIP_RETURN_CODE=77"/>
+</testcase>'
+skipped_for() { # NAME REASON
+    printf '<testcase name="%s" classname="%s" time="0" status="notrun">\n<skipped message="SKIP_RETURN_CODE=77"/>\n' "$1" "$1"
+    printf '<system-out>something else\n%s\n</system-out>\n</testcase>' "$2"
+}
 no_program='<testcase name="d" classname="d" time="0" status="notrun">
 <skipped message="Unable to find executable"/>'
 tests() { run "$scratch/run_tests.sh" "$@"; }
@@ -40,6 +51,10 @@ calls=$(cat -- "$CALLS")
 [[ $(grep -c 'WEFT_WERROR=ON' -- "$CALLS") == 4 ]] || fail "warnings are errors in each variant: $calls"
 [[ $calls == *'build-clang'*'-L ^quick$ -R ^fuzz[.]'* ]] || fail "clang fuzzes, and runs nothing else: $calls"
 [[ $calls == *'-L ^quick$ -LE ^noasan$'*'-L ^quick$ -LE ^notsan$'* ]] || fail "labels: $calls"
+[[ $(grep -c -- '-E ^(vm|install)\[[.]\][.]' <<<"$calls") == 0 ]] || fail "areas: $calls"
+[[ $(grep -cF -- '-E ^(vm|install)[.] ' <<<"$calls") == 3 && $calls == *'setup --tests=core'$'\n'* ]] ||
+    fail "area core alone: $calls"
+[[ $calls != *smoke* && $calls != *no_uring* ]] || fail "what only --ci has: $calls"
 
 : >"$CALLS"
 tests --only tsan --full
@@ -49,6 +64,48 @@ last_line '2 passed, 0 failed, 1 skipped' 'one variant'
 tests --only clang
 expect_status 0 'compiled with clang'
 last_line '3 passed, 0 failed, 1 skipped' 'compiled with clang'
+
+# Areas.
+: >"$CALLS"
+tests --area vm
+calls=$(cat -- "$CALLS")
+[[ $calls == *'setup --tests=vm'$'\n'* && $calls == *'-L ^quick$ -R ^(vm)[.] '* && $calls != *build-asan* ]] ||
+    fail "area vm: $calls"
+: >"$CALLS"
+tests --area=core,vm --only gcc
+calls=$(cat -- "$CALLS")
+[[ $calls == *'setup --tests=core,vm'$'\n'* && $calls == *'-E ^(install)[.] '* ]] || fail "two areas: $calls"
+: >"$CALLS"
+tests --ci
+expect_status 0 '--ci'
+last_line '13 passed, 0 failed, 6 skipped' '--ci' # four variants, no_uring, the smoke tests, and that clang compiles
+calls=$(cat -- "$CALLS")
+[[ $calls == *'setup --tests=core,vm,install'$'\n'* && $calls == *'-L ^smoke$'* ]] || fail "--ci: areas: $calls"
+[[ $calls == *build-no_uring*WEFT_URING=OFF*'--target no_uring'*'-L ^no_uring$'* ]] || fail "--ci: no_uring: $calls"
+
+# Why tests are skipped is told before the last line; for want of what set-up has they have failed.
+report "$ok" "$(skipped_for lab.one 'skipped: lab.sh: not available here: no &quot;veth&quot;')" \
+    "$(skipped_for vm.two 'skipped: no "veth"')" "$(skipped_for three 'skipped: needs the program strace')"
+LACKING=$'clang\nstrace\n' tests --only gcc
+expect_status 0 'what could not be installed'
+last_line '1 passed, 0 failed, 3 skipped' 'what could not be installed'
+expect_text $'skipped:\n  needs the program strace: three\n  no "veth": lab.one vm.two\n1 passed' 'reasons'
+tests --only gcc
+expect_status 1 'for want of what is here'
+last_line '1 passed, 1 failed, 2 skipped' 'for want of what is here'
+expect_text 'FAILED: three is skipped for want of strace' 'for want of what is here'
+WEFT_SETUP=off tests --only gcc
+last_line '1 passed, 0 failed, 3 skipped' 'without set-up'
+report "$ok" "$(skipped_for four 'skipped: engine = uring: this build has no io_uring: liburing was not there')"
+tests --only gcc
+last_line '1 passed, 1 failed, 0 skipped' 'a build without what is here'
+LACKING=$'liburing\n' tests --only gcc
+last_line '1 passed, 0 failed, 1 skipped' 'a build without what is not'
+report "$ok"
+LIBFUZZER='' tests --only clang
+last_line '2 passed, 1 failed, 0 skipped' 'libFuzzer is here and not used'
+LIBFUZZER='' LACKING=$'libFuzzer\n' tests --only clang
+last_line '2 passed, 0 failed, 1 skipped' 'no libFuzzer'
 
 report "$ok" "$bad"
 CTEST_STATUS=8 tests --only gcc
@@ -84,7 +141,7 @@ last_line '4 passed, 1 failed, 0 skipped' 'a variant that does not build'
 
 SETUP_STATUS=1 tests
 expect_status 1 'set-up failed'
-for wrong in --wrong '--only some' --only; do
+for wrong in --wrong '--only some' --only '--area some' --area; do
     # shellcheck disable=SC2086  # several words
     tests $wrong
     expect_status 2 "wrong usage: $wrong"

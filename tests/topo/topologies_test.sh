@@ -5,7 +5,7 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 script=$root/configs/topologies/make_topology.py
 command -v python3 >/dev/null || {
-    echo "skipped: python3 is not here"
+    echo "skipped: needs the program python3"
     exit 77
 }
 scratch=$(mktemp -d)
