@@ -116,22 +116,26 @@ static void refuse(struct called *called, enum wf_deny_reason reason, bool prove
     hang_up(&called->scene, fd);
 }
 
-/* The credit in a CHALLENGE: with more than was granted a peer seems to break the protocol, which ends the session. */
+/* The credit in a CHALLENGE: with more than was granted a peer seems to break the protocol, which ends the session. No
+ * channel is joined with it, and when that is done to all of them the dial fails. */
 static void credit_changed_on_the_way(void **state)
 {
     (void)state;
     for (int what = 0; what < 2; what++) {
         struct called called;
-        struct wf_join join;
-        struct wf_setup challenge;
         begin(&called);
-        int fd = hear_join(&called, &join, &challenge);
-        *(what ? &challenge.challenge.granted_bytes : &challenge.challenge.granted_frames) += 1;
-        say(&called.scene, fd, &challenge);
-        pass(&called.scene, WF_NS_PER_S / 10);
+        for (int i = 0; i < CHANNELS; i++) {
+            struct wf_join join;
+            struct wf_setup challenge;
+            int fd = hear_join(&called, &join, &challenge);
+            assert_false(called.dial.done);
+            *(what ? &challenge.challenge.granted_bytes : &challenge.challenge.granted_frames) += 1;
+            say(&called.scene, fd, &challenge);
+            pass(&called.scene, WF_NS_PER_S / 10);
+            hang_up(&called.scene, fd);
+        }
         assert_true(called.dial.done);
         assert_int_equal(called.dial.status.code, -EACCES);
-        hang_up(&called.scene, fd);
         end(&called);
     }
 }
