@@ -85,14 +85,11 @@ json_numbers() { # FILE KEY
 
 # No process of this test is left: all of them work in, or were started from, the test's own folder.
 nothing_left() {
-    local pid tries
+    local link tries left
     for ((tries = 0; tries < 50; tries++)); do
-        local left=""
-        for pid in /proc/[0-9]*; do
-            if [ "$(readlink "$pid/cwd" 2>/dev/null)" = "$work" ] &&
-                [ "$(readlink -f "$pid/exe" 2>/dev/null)" = "$(readlink -f "$WEFT")" ]; then
-                left="$left ${pid#/proc/}"
-            fi
+        left=""
+        for link in $(find /proc/[0-9]*/cwd -maxdepth 0 -lname "$work" 2>/dev/null); do
+            [ "${link%/cwd}/exe" -ef "$WEFT" ] && left="$left ${link//[!0-9]/}"
         done
         [ -z "$left" ] && return 0
         sleep 0.2

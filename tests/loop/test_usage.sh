@@ -124,10 +124,19 @@ status=$?
 pass_if "weft config to a full disk: status $status" [ "$status" -eq 1 ]
 
 # ---- interrupted
+# In the middle of it, by the ticks of processor time that it has used; or it has ended, or does nothing.
+busy() { # PID
+    local tries ticks
+    for ((tries = 0; tries < 1000; tries++)); do
+        ticks=$(awk '{ print $14 + $15 }' "/proc/$1/stat" 2>/dev/null) && [ "$ticks" -lt 10 ] || return 0
+        sleep 0.02
+    done
+    fail "process $1 has used $ticks ticks"
+}
 for signal in INT TERM KILL; do
     "$WEFT" mesh $base --size 1M -n 1000000 >out 2>err </dev/null &
     run=$!
-    sleep 1
+    busy $run
     kill -$signal $run
     wait $run 2>/dev/null
     status=$?
