@@ -123,11 +123,12 @@ build_and_run() {
     run "$1" "$2" -L "$labels" ${3:+-LE "^$3\$"} "${of_areas[@]}"
 }
 
-clang() {
+compile_and_fuzz() {
     printf '== clang\n'
     if ! command -v clang >/dev/null; then
         leave_out 'variant clang' 'needs the program clang'
-    elif CC=clang build build-clang -DWEFT_NVCC=OFF -UWEFT_HAS_LIBFUZZER; then
+    elif CC=clang build build-clang -DWEFT_NVCC=OFF -UWEFT_HAS_LIBFUZZER \
+        "-DCMAKE_C_FLAGS_RELWITHDEBINFO=-O1 -g1 -DNDEBUG"; then
         passed=$((passed + 1))
         run clang build-clang -L "$labels" -R '^fuzz[.]' # the other tests are the other compiler's
         grep -q '^WEFT_HAS_LIBFUZZER:.*=1$' "$root/build-clang/CMakeCache.txt" ||
@@ -150,7 +151,7 @@ variant() {
         setarch -R true 2>/dev/null && prefix=(setarch -R)
         build_and_run tsan build-tsan notsan -DWEFT_SANITIZE=thread -DWEFT_NVCC=OFF
         ;;
-    clang) clang ;;
+    clang) compile_and_fuzz ;;
     no_uring)
         targets=(no_uring)
         labels='^no_uring$' build_and_run no_uring build-no_uring '' -DWEFT_URING=OFF -DWEFT_NVCC=OFF

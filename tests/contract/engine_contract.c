@@ -132,6 +132,10 @@ static void run_case(void **state)
         print_message("skipped: %s\n", status.text);
         skip();
     }
+#ifdef __SANITIZE_THREAD__
+    if (of.simulated)
+        skip(); /* one thread: nothing that this sanitizer could see */
+#endif
     uint64_t last = !of.simulated || run->what->once ? 1 : of.fault || of.keyed ? SEEDS_WITHIN : SEEDS;
     if (only_seed)
         of.seed = last = only_seed;

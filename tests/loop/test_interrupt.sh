@@ -4,8 +4,8 @@
 . "$(dirname "$0")/nodes_lib.sh"
 
 # 64K is soon measured, 64M never; the first bytes of it are under way when so many have moved.
-sizes="--size 64K,64M -n 400 -w 0 --inflight 1"
-under_way=150000000
+sizes="--size 64K,64M -n 100 -w 0 --inflight 1"
+under_way=40000000
 mesh="mesh --endpoints 1 --mode isolated $sizes"
 pair="pair $sizes"
 
@@ -102,7 +102,7 @@ pass_if "a second signal ends it at once: $(cat s.err)" [ $try -lt 6 ]
 # ---- the folder of results is gone: told, and the table is on the terminal
 # shellcheck disable=SC2086
 start_both $mesh
-moved 150000000
+moved 40000000
 rm -rf s && : >s
 kill -TERM "$server"
 ends "$server"
@@ -115,7 +115,7 @@ cut_short "$client" c mesh SIGTERM node0
 "$WEFT" mesh --local --rails $rails --endpoints 1 --mode isolated $sizes --json - --log-dir= >l.out 2>l.err </dev/null &
 server=$! client=$!
 before=$(lo_received)
-moved 150000000
+moved 40000000
 kill -TERM $server
 ends $server
 pass_if "--local: status $status" [ "$status" -eq 1 ]

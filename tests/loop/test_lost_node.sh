@@ -3,7 +3,7 @@
 # text that names it, and files with what was measured; rails that fail do not, and are counted.
 . "$(dirname "$0")/nodes_lib.sh"
 
-sizes="--size 64K,64M -n 400 -w 0 --inflight 1"
+sizes="--size 64K,64M -n 100 -w 0 --inflight 1"
 mesh="mesh --endpoints 1 --mode isolated $sizes"
 pair="pair $sizes"
 
@@ -22,7 +22,7 @@ lose() {
     ends "${!whom}"
     pass_if "SIG$signal of the $whom: nobody is left" nothing_left
 }
-under_way=150000000
+under_way=40000000
 # shellcheck disable=SC2086
 {
     lose KILL client $mesh

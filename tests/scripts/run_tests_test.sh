@@ -102,6 +102,15 @@ last_line '1 passed, 1 failed, 0 skipped' 'a build without what is here'
 LACKING=$'liburing\n' tests --only gcc
 last_line '1 passed, 0 failed, 1 skipped' 'a build without what is not'
 report "$ok"
+mkdir -- "$scratch/few"
+for name in bash awk cat cp flock grep mkdir nproc readlink rm sort tail; do
+    ln -s -- "$(type -P "$name")" "$scratch/few/$name"
+done
+mv -- "$scratch/fake/clang" "$scratch/clang"
+LACKING=clang PATH=$scratch/fake:$scratch/few tests
+last_line '3 passed, 0 failed, 1 skipped' 'no clang'
+expect_text 'needs the program clang: variant clang' 'no clang'
+mv -- "$scratch/clang" "$scratch/fake/clang"
 LIBFUZZER='' tests --only clang
 last_line '2 passed, 1 failed, 0 skipped' 'libFuzzer is here and not used'
 LIBFUZZER='' LACKING=$'libFuzzer\n' tests --only clang
