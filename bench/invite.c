@@ -100,29 +100,34 @@ static void put_address(FILE *out, const char *address, int port)
         fprintf(out, "%s:%d", address, port);
 }
 
+static void put_command(const struct bench_options *options, const struct addresses *addresses, int port, FILE *out)
+{
+    const char *key_file = wf_config_text(options->config, WF_SET_KEY_FILE);
+
+    if (options->invite)
+        fprintf(out, "; on the other node:\n  %s ", options->invite);
+    else
+        fprintf(out, "; on the other node:\n  weft %s --connect ", bench_command_name(options->command));
+    put_address(out, addresses->count ? addresses->text[0] : "ADDRESS", port);
+    fputs(options->latency ? " --lat" : "", out);
+    bench_print_shared(options->config, !options->invite, out);
+    if (key_file[0])
+        fprintf(out, " --set key_file=%s", key_file);
+    for (int i = 1; i < addresses->count; i++) {
+        fputs(i == 1 ? "\nor, where that does not reach this node, at " : ", ", out);
+        put_address(out, addresses->text[i], port);
+    }
+}
+
 void bench_invite(const struct bench_link *link, const struct bench_options *options, const char *address, int port,
                   FILE *out)
 {
     struct addresses addresses = {.count = 0};
 
     fprintf(out, "node0 waits on port %d", port);
-    if (options->invite && !options->invite[0]) {
-        fputc('\n', out);
-        return;
-    }
-    find_addresses(&addresses, link, address);
-    if (options->invite)
-        fprintf(out, "; on the other node:\n  %s ", options->invite);
-    else
-        fprintf(out, "; on the other node:\n  weft %s --connect ", bench_command_name(options->command));
-    put_address(out, addresses.count ? addresses.text[0] : "ADDRESS", port);
-    fputs(options->latency ? " --lat" : "", out);
-    bench_print_shared(options->config, !options->invite, out);
-    if (wf_config_text(options->config, WF_SET_KEY_FILE)[0])
-        fprintf(out, " --set key_file=%s", wf_config_text(options->config, WF_SET_KEY_FILE));
-    for (int i = 1; i < addresses.count; i++) {
-        fputs(i == 1 ? "\nor, where that does not reach this node, at " : ", ", out);
-        put_address(out, addresses.text[i], port);
+    if (!options->invite || options->invite[0]) {
+        find_addresses(&addresses, link, address);
+        put_command(options, &addresses, port, out);
     }
     fputc('\n', out);
     fflush(out);

@@ -21,13 +21,14 @@ ip route add default via 10.77.1.9
 # invites COMMAND OPTION...: starts it, and takes what it says into the file `said`, the port left out.
 invites() {
     local server tries
+    rm -f said.raw err # what is in them is of the run before
     timeout 60 "$WEFT" "$@" --json= --log-dir= >said.raw 2>err </dev/null &
     server=$!
     for ((tries = 0; tries < 500; tries++)); do
-        cat err said.raw | grep -q 'waits on port' && break
+        grep -qs 'waits on port' said.raw err && break
         sleep 0.02
     done
-    kill "$server"
+    kill "$server" || fail "weft $*: it has ended: $(cat err)"
     wait "$server"
     cat err said.raw | sed -e '/waits on port/,$!d' -e 's/:[0-9][0-9]*\( \|,\|$\)/:PORT\1/g' -e 's/port [0-9]*;/port;/' >said
 }

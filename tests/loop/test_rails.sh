@@ -75,9 +75,10 @@ left_out() { # INTERFACE RULE [REMEDY]
 run() {
     local here=$1 far=$2 address=$3 port server
     shift 3
+    rm -f here.out # what is in it is of the run before
     timeout 60 "$WEFT" pair --listen 0 --rails "$here" --size 1M -n 32 >here.out 2>&1 </dev/null &
     server=$!
-    wait_for "no server" grep -q 'waits on port [0-9]' here.out
+    wait_for "no server" grep -qs 'waits on port [0-9]' here.out
     port=$(sed -n 's/.*waits on port \([0-9]*\).*/\1/p' here.out)
     timeout 60 nsenter -t "$there" -n "$@" "$WEFT" pair --connect "$address:$port" --rails "$far" --size 1M -n 32 \
         --connect-timeout 10 --json result.json >out 2>err </dev/null
