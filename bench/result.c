@@ -274,6 +274,7 @@ int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_st
         const char *path = wf_config_text(config, files[i]);
         char folder[WF_VALUE_MAX];
         struct stat there;
+        bool device;
         char *slash;
         bench_copy_text(folder, sizeof(folder), path);
         slash = strrchr(folder, '/');
@@ -283,7 +284,8 @@ int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_st
             slash[1] = '\0';
         else if (slash)
             *slash = '\0';
-        if (access(slash ? folder : ".", W_OK) != 0)
+        device = stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode); /* is not replaced */
+        if (access(device ? path : slash ? folder : ".", W_OK) != 0)
             rc = wf_fail(status, -errno, "--%s %.150s: cannot write there: %s", wf_setting(files[i])->name, path,
                          wf_strerror(errno));
         else if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
