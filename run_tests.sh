@@ -98,12 +98,12 @@ count() {
     passed=$((passed + ok)) failed=$((failed + ran - ok - (skipped + failed - before)))
 }
 
-# run VARIANT FOLDER CTEST-OPTION...: tests of a build. Three at a time are two cores' worth: most of them wait more than
+# run VARIANT FOLDER CTEST-OPTION...: tests of a build. Four at a time are two cores' worth: most of them wait more than
 # they work.
 run() {
     local folder=$root/$2 junit=$root/$2/junit.xml before=$failed status
     rm -f -- "$junit"
-    "${prefix[@]}" ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 3 --timeout "$timeout" \
+    "${prefix[@]}" ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 4 --timeout "$timeout" \
         "${@:3}" --output-junit "$junit" </dev/null
     status=$?
     [[ -f $junit ]] && count "$junit"
