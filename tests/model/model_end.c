@@ -86,6 +86,8 @@ static void check_blame(const struct model_world *world, int node)
     for (int i = 0; i < session->rail_count; i++) {
         const struct wf_session_rail *rail = &session->rails[i];
         int rails[2];
+        if (rail->to.ss_family == AF_UNSPEC) /* the acceptor has not met it */
+            continue;
         rails[node] = model_rail_of(&rail->from);
         rails[1 - node] = model_rail_of(&rail->to);
         bool damaged = world->faults.damaged[rails[0]][rails[1]] || world->faults.injected[MODEL_LIE] > 0;
