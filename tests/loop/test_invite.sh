@@ -2,15 +2,9 @@
 # test_invite.sh: what a waiting node says is to be started on the other one: with an address that reaches it, and with
 # the options that both nodes need. In a network of its own.
 PATH=$PATH:/usr/sbin:/sbin
-if [ "${1:-}" != inside ]; then
-    . "$(dirname "$0")/loop_lib.sh"
-    [ "$(id -u)" = 0 ] || skip "interfaces need root"
-    unshare --net --mount true 2>/dev/null || skip "no network namespaces here"
-    exec unshare --net --mount "$0" inside
-fi
-. "$(dirname "$0")/loop_lib.sh"
+. "$(dirname "$0")/nodes_lib.sh"
+command -v ip >/dev/null || skip "needs the program ip"
 
-ip link set lo up
 for i in 0 1; do
     ip link add eth$i type veth peer name far$i && ip addr add 10.77.$i.1/24 dev eth$i || skip "no veth interfaces here"
     ip link set eth$i up && ip link set far$i up
@@ -20,14 +14,11 @@ ip route add default via 10.77.1.9
 
 # invites COMMAND OPTION...: starts it, and takes what it says into the file `said`, the port left out.
 invites() {
-    local server tries
+    local server
     rm -f said.raw err # what is in them is of the run before
     timeout 60 "$WEFT" "$@" --json= --log-dir= >said.raw 2>err </dev/null &
     server=$!
-    for ((tries = 0; tries < 500; tries++)); do
-        grep -qs 'waits on port' said.raw err && break
-        sleep 0.02
-    done
+    until_true "weft $* waits" grep -qs 'waits on port' said.raw err
     kill "$server" || fail "weft $*: it has ended: $(cat err)"
     wait "$server"
     cat err said.raw | sed -e '/waits on port/,$!d' -e 's/:[0-9][0-9]*\( \|,\|$\)/:PORT\1/g' -e 's/port [0-9]*;/port;/' >said

@@ -3,13 +3,8 @@
 # machines are network namespaces, held by processes: nothing is left behind. Interfaces are known by their names here;
 # tests/vm/rails has those that are known by their kind.
 PATH=$PATH:/usr/sbin:/sbin
-if [ "${1:-}" != inside ]; then
-    . "$(dirname "$0")/loop_lib.sh"
-    [ "$(id -u)" = 0 ] || skip "links between network namespaces need root"
-    unshare --net --mount true 2>/dev/null || skip "no network namespaces here"
-    exec unshare --net --mount "$0" inside
-fi
-. "$(dirname "$0")/loop_lib.sh"
+. "$(dirname "$0")/nodes_lib.sh"
+command -v ip >/dev/null || skip "needs the program ip"
 
 there=''
 trap 'kill $there $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
@@ -38,20 +33,10 @@ cable() {
 }
 
 # The kernel tells of a carrier as late as a second after it has come.
-has_carrier() { wait_for "no carrier on $1" has_state UP ip link show "$1"; }
-on_has_carrier() { wait_for "no carrier on $1" has_state UP on ip link show "$1"; }
+has_carrier() { until_true "no carrier on $1" has_state UP ip link show "$1"; }
+on_has_carrier() { until_true "no carrier on $1" has_state UP on ip link show "$1"; }
 has_state() { # STATE COMMAND...
     "${@:2}" | grep -q " state $1 "
-}
-
-wait_for() { # WHAT COMMAND...
-    local tries what=$1
-    shift
-    for ((tries = 0; tries < 500; tries++)); do
-        "$@" && return
-        sleep 0.02
-    done
-    fail "$what"
 }
 
 # Link-local addresses are tentative for a second or two.
@@ -78,7 +63,7 @@ run() {
     rm -f here.out # what is in it is of the run before
     timeout 60 "$WEFT" pair --listen 0 --rails "$here" --size 1M -n 32 >here.out 2>&1 </dev/null &
     server=$!
-    wait_for "no server" grep -qs 'waits on port [0-9]' here.out
+    until_true "no server" grep -qs 'waits on port [0-9]' here.out
     port=$(sed -n 's/.*waits on port \([0-9]*\).*/\1/p' here.out)
     timeout 60 nsenter -t "$there" -n "$@" "$WEFT" pair --connect "$address:$port" --rails "$far" --size 1M -n 32 \
         --connect-timeout 10 --json result.json >out 2>err </dev/null
@@ -120,7 +105,7 @@ rails_are "excluding the card" wg0 --rails '^eth0'
 pass_if "the card is told of" left_out eth0 'is excluded'
 on ip link set peer1 down
 no_carrier() { ip link show eth0 | grep -q NO-CARRIER; }
-wait_for "the carrier stays" no_carrier
+until_true "the carrier stays" no_carrier
 rails_are "without carrier" wg0
 pass_if "the card is told of" left_out eth0 'has no carrier' '--rails wg0,eth0'
 rails_are "without carrier, but named" eth0 --rails eth0
@@ -133,7 +118,7 @@ pass_if "the card is told of" left_out eth0 'is down' 'ip link set eth0 up'
 new_machines
 cable w0 x0
 cable w1 x1
-wait_for "addresses stay tentative" settled
+until_true "addresses stay tentative" settled
 rails_are "cards with link-local addresses" "w0 w1"
 run '' '' "[$(ip -6 -o addr show dev w0 scope link | sed 's/.*inet6 \([^/]*\).*/\1/')%x0]"
 pass_if "it is told of: $(grep -A4 fallbacks result.json)" fallback 'x0 (fe80.*) is taken, by its link-local address'
