@@ -186,7 +186,12 @@ elsewhere() {
 elsewhere 'in a network namespace' unshare --net
 elsewhere 'in a user namespace' unshare --user --map-root-user
 elsewhere 'in namespaces of all kinds' unshare --user --map-root-user --net --ipc --uts --pid --fork --mount-proc
-elsewhere 'without the right to configure networks' setpriv --bounding-set -net_admin --inh-caps -net_admin
+if unshare --user true 2>/dev/null; then # not in a chroot, for one
+    elsewhere 'without the right to configure networks' setpriv --bounding-set -net_admin --inh-caps -net_admin
+else
+    run setpriv --bounding-set -net_admin --inh-caps -net_admin "$script" lab --size 1M "${small[@]}"
+    expect_status 77 'with neither that right nor user namespaces'
+fi
 
 # Without root, where the system lets others make namespaces, and they can read what is tested.
 other=(setpriv --reuid 65534 --regid 65534 --clear-groups)
