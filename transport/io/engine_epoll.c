@@ -50,6 +50,7 @@ struct epoll_engine {
     struct wf_hot_set hot;
     int hot_tries; /* polls since the last one that asked for events */
     struct wf_list runnable, finished;
+    struct wf_link round_end; /* in `runnable`: behind it are those of the next round */
     struct epoll_event events[EVENT_BATCH];
     struct wf_doorbell bell;
 };
@@ -342,17 +343,17 @@ static bool look_at_hot(struct epoll_engine *engine)
  * small ones get a turn, and what they brought does not wait for the next large one. */
 static void run_round(struct epoll_engine *engine)
 {
-    struct wf_link end, *link; /* of this round: behind it are those of the next */
-    wf_list_push_back(&engine->runnable, &end);
-    while ((link = wf_list_pop_front(&engine->runnable)) != &end) {
+    struct wf_link *end = &engine->round_end, *link;
+    wf_list_push_back(&engine->runnable, end);
+    while ((link = wf_list_pop_front(&engine->runnable)) != end) {
         struct wf_op *op = WF_CONTAINER(link, struct wf_op, link);
         bool large = is_large(op);
         run(engine, wf_interest_of(&engine->interest, op->fd), op);
-        bool more = wf_list_first(&engine->runnable) != &end;
+        bool more = wf_list_first(&engine->runnable) != end;
         if (more && large && try_hot(engine, true) && !wf_list_empty(&engine->finished))
             break;
     }
-    wf_link_remove(&end);
+    wf_link_remove(end);
 }
 
 /* Asks the kernel for events. Of muted descriptors it knows none: they are read, or before sleep muted no more. */
