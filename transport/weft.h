@@ -147,17 +147,18 @@ WEFT_API int weft_peer_status(const struct weft_peer *peer, struct weft_error *e
 
 /* What one rail of a session has carried so far. Counters only grow. */
 struct weft_rail_stats {
-    char name[64];             /* interface, or the local address where one interface carries several rails */
-    char local[64];            /* local address */
-    char remote[64];           /* the peer's address */
-    uint64_t sent_bytes;       /* message payload handed to the kernel */
-    uint64_t received_bytes;   /* message payload taken from the kernel */
-    uint64_t resent_bytes;     /* payload that failures of this rail have cost: sent again, on whichever rail */
-    uint64_t stalls;           /* times a channel had work and no credit */
-    uint64_t failures;         /* channels lost */
-    uint64_t damaged;          /* chunks whose checksum was wrong (setting crc), and damaged headers */
-    uint64_t retransmits;      /* TCP segments sent again (TCP_INFO) */
-    int device_bound;          /* 1: sockets are bound to the interface; 0: to the address only */
+    char name[64];           /* interface, or the local address where one interface carries several rails; "unmet": one
+                              * that the peer, which has connected to this side, has not reached yet */
+    char local[64];          /* local address */
+    char remote[64];         /* the peer's address */
+    uint64_t sent_bytes;     /* message payload handed to the kernel */
+    uint64_t received_bytes; /* message payload taken from the kernel */
+    uint64_t resent_bytes;   /* payload that failures of this rail have cost: sent again, on whichever rail */
+    uint64_t stalls;         /* times a channel had work and no credit */
+    uint64_t failures;       /* channels lost */
+    uint64_t damaged;        /* chunks whose checksum was wrong (setting crc), and damaged headers */
+    uint64_t retransmits;    /* TCP segments sent again (TCP_INFO) */
+    int device_bound;        /* 1: sockets are bound to the interface; 0: to the address only */
     int channels, channels_up; /* TCP streams it should have, and has at the moment */
     int retired;               /* 1: not used any more, it has damaged too much (setting crc_limit) */
 };

@@ -28,7 +28,7 @@ enum wf_setting_group { WF_GROUP_LIBRARY, WF_GROUP_BENCH };
 /* The identities of the settings; the table in config.c has one row each, in this order. */
 enum wf_setting_id {
     /* library */
-    WF_SET_RAILS,           /* rails: text, "" = all usable; names or addresses; a* = prefix, leading ^ excludes */
+    WF_SET_RAILS,           /* rails: text, "" = all network cards; names or addresses; a* = prefix, leading ^ excludes */
     WF_SET_PORT,            /* port: int 18555, 0..65535 */
     WF_SET_ENGINE,          /* engine: choice auto|uring|epoll, auto */
     WF_SET_WORKERS,         /* workers: choice auto|shared|split, auto */

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -103,6 +104,8 @@ static enum wf_rail_rule rule_of(const struct wf_rail *rail, unsigned flags)
     if (wf_address_is_loopback(&rail->address))
         return WF_RULE_LOOPBACK;
     bool link_local = wf_address_is_link_local(&rail->address);
+    if (link_local && is_port(rail->device)) /* the bridge takes what comes on it */
+        return WF_RULE_VIRTUAL_LINK;
     if (wf_interface_is_virtual(rail->device) || is_tunnel(rail->device))
         return link_local ? WF_RULE_VIRTUAL_LINK : WF_RULE_VIRTUAL;
     return link_local ? WF_RULE_LINK_LOCAL : WF_RULE_CARD;
@@ -115,7 +118,7 @@ const char *wf_rail_rule_text(enum wf_rail_rule rule)
         [WF_RULE_LINK_LOCAL] = "has only a link-local address, and others have more",
         [WF_RULE_VIRTUAL] = "is of containers, virtual machines or a VPN, by its name or kind",
         [WF_RULE_LOOPBACK] = "reaches this machine alone",
-        [WF_RULE_VIRTUAL_LINK] = "is of containers, virtual machines or a VPN, and has only a link-local address",
+        [WF_RULE_VIRTUAL_LINK] = "is a port or tunnel of a bridge, containers or a VPN, with only a link-local address",
         [WF_RULE_NO_CARRIER] = "has no carrier",
         [WF_RULE_DOWN] = "is down",
         [WF_RULE_NO_ADDRESS] = "has no address",
@@ -137,35 +140,43 @@ static bool is_better(const struct sockaddr_storage *address, const struct socka
     return address->ss_family == AF_INET || (wf_address_is_link_local(known) && !wf_address_is_link_local(address));
 }
 
-/* The entry of an interface, made where there is none. NULL: no room. */
-static struct wf_candidate *entry_of(struct wf_candidate *list, int *count, int max, const struct ifaddrs *one)
+/* The entry of an interface, made where there is none: there is room for each entry of the kernel's. */
+static struct wf_candidate *entry_of(struct wf_candidate *list, int *count, const struct ifaddrs *one)
 {
     for (int i = 0; i < *count; i++)
         if (strcmp(list[i].rail.device, one->ifa_name) == 0)
             return &list[i];
-    if (*count == max)
-        return NULL;
     fill_interface(&list[*count].rail, one->ifa_name);
     return &list[(*count)++];
 }
 
-int wf_candidates_list(struct wf_candidate *list, int max)
+static int list_all(const struct ifaddrs *all, struct wf_candidate *list)
 {
-    struct ifaddrs *all;
-    if (getifaddrs(&all) != 0)
-        return -errno;
     int count = 0;
     for (int with_address = 1; with_address >= 0; with_address--)
-        for (struct ifaddrs *one = all; one; one = one->ifa_next) {
+        for (const struct ifaddrs *one = all; one; one = one->ifa_next) {
             struct sockaddr_storage address = {0};
             if (wf_address_read(one->ifa_addr, &address) != with_address)
                 continue;
-            struct wf_candidate *candidate = entry_of(list, &count, max, one);
-            if (candidate && with_address && is_better(&address, &candidate->rail.address))
+            struct wf_candidate *candidate = entry_of(list, &count, one);
+            if (with_address && is_better(&address, &candidate->rail.address))
                 fill_address(&candidate->rail, &address);
-            if (candidate)
-                candidate->rule = rule_of(&candidate->rail, one->ifa_flags);
+            candidate->rule = rule_of(&candidate->rail, one->ifa_flags);
         }
+    return count;
+}
+
+int wf_candidates_list(struct wf_candidate **list)
+{
+    struct ifaddrs *all;
+    size_t entries = 0;
+    *list = NULL;
+    if (getifaddrs(&all) != 0)
+        return -errno;
+    for (struct ifaddrs *one = all; one; one = one->ifa_next)
+        entries++;
+    *list = calloc(entries + 1, sizeof **list);
+    int count = *list ? list_all(all, *list) : -ENOMEM;
     freeifaddrs(all);
     return count;
 }

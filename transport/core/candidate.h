@@ -10,15 +10,14 @@
 
 #include "core/rail.h"
 
-#define WF_CANDIDATES_MAX 256
-
 struct wf_candidate {
     struct wf_rail rail; /* `name` is the interface's; without an address `text` is "" */
     enum wf_rail_rule rule;
 };
 
-/* Fills `list` in the order of the kernel's addresses, interfaces without one last. Returns how many, or -errno. */
-int wf_candidates_list(struct wf_candidate *list, int max);
+/* All of them, in the order of the kernel's addresses, interfaces without one last. Returns how many, or -errno; the
+ * caller frees `list`, which is NULL then. */
+int wf_candidates_list(struct wf_candidate **list);
 
 /* Can it carry traffic if it is named: is it up, with an address? */
 static inline bool wf_candidate_usable(const struct wf_candidate *candidate)

@@ -200,7 +200,7 @@ static int find_rails(struct weft_context *context, const struct wf_config *conf
     return count < 0 ? count : 0;
 }
 
-/* A number for this machine since it was started, the same in all its containers; 0 where the kernel has none. */
+/* A number for this machine since it was started; most containers have their machine's. 0 where the kernel has none. */
 static uint64_t machine_number(void)
 {
     char id[64] = "";

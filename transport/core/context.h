@@ -74,7 +74,7 @@ struct weft_context {
     uint64_t boot_nonce; /* as in wf_hello */
     struct wf_handshake_key *key; /* what every peer has to hold; NULL: everybody may connect */
     char host_name[WF_NAME_BYTES];
-    char fallbacks[4096]; /* with the notes of a plan, which come first */
+    char fallbacks[4096]; /* with the notes of a plan */
 
     int rail_count;
     struct wf_rail rails[WF_RAILS_MAX];

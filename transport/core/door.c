@@ -10,6 +10,8 @@
 #include "core/session.h"
 #include "core/talk.h"
 
+#define LOOKS 8 /* at channels that are not answered, in the time that each of them has */
+
 int wf_door_create(struct weft_context *context, struct wf_door **out, struct wf_status *status)
 {
     struct wf_door *door = calloc(1, sizeof *door);
@@ -133,22 +135,35 @@ static bool is_settled(struct wf_dial *dial, bool *some_up)
     return state != WF_SESSION_JOINING;
 }
 
+/* What has not been answered in its share of the time is left out once another channel has been up for a while. */
+static void leave_out(struct wf_door *door, struct wf_dial *dial, bool some_up, int64_t now)
+{
+    if (some_up && dial->up_ns == 0)
+        dial->up_ns = now;
+    if (now >= dial->deadline_ns)
+        wf_talks_time_out(door, dial, now);
+    else if (some_up && now - dial->up_ns >= dial->share_ns / LOOKS)
+        wf_talks_time_out(door, dial, now - dial->share_ns);
+}
+
 /* Is the dial over? Looks at its session and its deadline. */
 static bool dial_is_over(struct wf_door *door, struct wf_dial *dial, int64_t now)
 {
     bool some_up;
     if (is_settled(dial, &some_up))
         return true;
-    if (now >= dial->deadline_ns || (some_up && now >= dial->share_ns)) {
-        wf_talks_time_out(door, dial); /* a rail that has not answered is left out, or named */
-        if (is_settled(dial, &some_up))
-            return true;
-    }
+    leave_out(door, dial, some_up, now);
+    if (is_settled(dial, &some_up))
+        return true;
     if (now < dial->deadline_ns)
         return false;
     WF_REACHED_IF(dial->session, "session JOINING: deadline");
-    wf_fail(&dial->status, -ETIMEDOUT, "no answer from %s before the deadline%s%s; is the other node's server running?",
-            dial->text, dial->last_error ? ": " : "", dial->last_error ? wf_strerror(dial->last_error) : "");
+    if (dial->missed_count > 0)
+        dial->status = dial->missed;
+    else
+        wf_fail(&dial->status, -ETIMEDOUT,
+                "no answer from %s before the deadline%s%s; is the other node's server running?", dial->text,
+                dial->last_error ? ": " : "", dial->last_error ? wf_strerror(dial->last_error) : "");
     return true;
 }
 
@@ -166,8 +181,8 @@ static int64_t tick_dials(struct wf_door *door, int64_t now)
             wf_talk_control(dial, door);
         }
         int64_t due = !dial->session && !dial->talking ? dial->retry_ns : dial->deadline_ns;
-        if (dial->session && now < dial->share_ns && dial->share_ns < due)
-            due = dial->share_ns;
+        if (dial->session && now + dial->share_ns / LOOKS < due)
+            due = now + dial->share_ns / LOOKS;
         next = due < next ? due : next;
     }
     return next;

@@ -39,7 +39,8 @@ struct wf_dial {
     bool talking;               /* the control conversation is under way */
     int next_channel;           /* channels that have been dialled, the rails taking turns */
     int joining;                /* channels being dialled: a few at a time, the other side bounds its visitors */
-    int64_t share_ns;           /* a rail that has not answered by then is left out, if another one has */
+    int64_t share_ns;           /* how long a channel may go unanswered, beside one that is up; 0: no session yet */
+    int64_t up_ns;              /* when a channel was first seen up; 0: none was */
     int missed_count;           /* channels whose first attempt has failed */
     struct wf_status missed;    /* why, of the first */
     int last_error;             /* of the last attempt */

@@ -131,6 +131,8 @@ int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address,
         vain[tried++] = door->listeners[0].fd;
         door->listeners[0] = door->listeners[--door->listener_count];
         wf_door_close_listeners(door);
+        if (status)
+            *status = (struct wf_status){0};
         result = listen_everywhere(door, address, &bound, status);
     }
     while (tried > 0)

@@ -383,9 +383,10 @@ void wf_session_describe_rails(const struct wf_session *session, char *text, siz
         const struct wf_session_rail *the = &session->rails[rail];
         bool up = wf_rail_is_up(session, rail);
         used += (size_t)snprintf(text + used, room - used, "%s%s %s", rail ? ", " : "", the->name,
-                                 the->retired ? "retired"
-                                 : up         ? "up"
-                                              : wf_strerror(the->last_code));
+                                 the->retired     ? "retired"
+                                 : up             ? "up"
+                                 : the->last_code ? wf_strerror(the->last_code)
+                                                  : "not met");
     }
 }
 

@@ -11,7 +11,7 @@
 /* Big enough to stay off the stack. */
 struct survey {
     struct wf_rail rails[WF_RAILS_MAX];
-    struct wf_candidate left[WF_CANDIDATES_MAX];
+    struct wf_candidate *left;
     int rail_count, left_count;
 };
 
@@ -49,6 +49,9 @@ static void say_remedy(const struct survey *survey, const struct wf_candidate *c
     case WF_RULE_EXCLUDED:
         snprintf(text, room, "leave it out of --rails ^...");
         break;
+    case WF_RULE_TOO_MANY:
+        snprintf(text, room, "name those to use in --rails, at most %d", WF_RAILS_MAX);
+        break;
     case WF_RULE_PORT:
         text[0] = '\0';
         break;
@@ -62,7 +65,7 @@ static int survey_all(const char *setting, struct survey *survey, struct wf_stat
     survey->rail_count = wf_rails_find(setting, survey->rails, WF_RAILS_MAX, status);
     if (survey->rail_count < 0)
         return survey->rail_count;
-    survey->left_count = wf_rails_left_out(setting, survey->rails, survey->rail_count, survey->left, WF_CANDIDATES_MAX);
+    survey->left_count = wf_rails_left_out(setting, survey->rails, survey->rail_count, &survey->left);
     return survey->left_count < 0
                ? wf_fail(status, survey->left_count, "cannot read the interfaces of this machine: %s",
                          wf_strerror(survey->left_count))
@@ -87,6 +90,8 @@ int weft_interfaces(const struct weft_config *config, struct weft_interface_info
         snprintf(list[count].why, sizeof list[count].why, "%s", wf_rail_rule_text(survey->left[i].rule));
         say_remedy(survey, &survey->left[i], list[count].remedy, sizeof list[count].remedy);
     }
+    if (survey)
+        free(survey->left);
     free(survey);
     return result < 0 ? result : count;
 }

@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/address.h"
@@ -53,23 +54,35 @@ static enum wf_rail_rule choose_rule(const char *exclusions, struct wf_candidate
     return least;
 }
 
+static int take(enum wf_rail_rule rule, const struct wf_candidate *all, int count, struct wf_rail *rails, int max)
+{
+    int chosen = 0;
+    for (int i = 0; i < count && rule <= WF_RULE_LOOPBACK && chosen < max; i++) {
+        if (all[i].rule != rule)
+            continue;
+        rails[chosen] = all[i].rail;
+        rails[chosen++].rule = rule;
+    }
+    return chosen;
+}
+
 static int find_usable(const char *exclusions, struct wf_rail *rails, int max, struct wf_status *status)
 {
-    struct wf_candidate all[WF_CANDIDATES_MAX];
-    int count = wf_candidates_list(all, WF_CANDIDATES_MAX), chosen = 0;
-    enum wf_rail_rule rule = choose_rule(exclusions, all, count);
-    for (int i = 0; i < count && rule <= WF_RULE_LOOPBACK && chosen < max; i++)
-        if (all[i].rule == rule)
-            rails[chosen++] = all[i].rail;
-    for (int i = 0; i < chosen; i++)
-        rails[i].rule = rule;
-    if (chosen > 0)
-        return chosen;
+    struct wf_candidate *all;
+    int count = wf_candidates_list(&all);
+    if (count < 0)
+        return wf_fail(status, count, "cannot read the interfaces of this machine: %s", wf_strerror(count));
+    int chosen = take(choose_rule(exclusions, all, count), all, count, rails, max);
     char here[160];
     describe_all(all, count, here, sizeof here);
-    return wf_fail(status, -ENODEV,
-                   "no usable network interface (rails = '%s%s'): none is up with carrier and an address; here are: %s",
-                   exclusions[0] ? "^" : "", exclusions, here);
+    free(all);
+    if (chosen > 0)
+        return chosen;
+    return wf_fail(
+        status, -ENODEV,
+        "no network interface is taken unasked (rails = '%s%s'): none is up with carrier and an address that "
+        "others reach; here are: %s",
+        exclusions[0] ? "^" : "", exclusions, here);
 }
 
 static bool read_up(const struct ifaddrs *one, struct sockaddr_storage *address)
@@ -115,11 +128,12 @@ static int add_item(const char *item, struct wf_rail *rails, int max)
         return add_address(&address, rails);
     if (result != -EINVAL)
         return result;
-    struct wf_candidate all[WF_CANDIDATES_MAX];
-    int count = wf_candidates_list(all, WF_CANDIDATES_MAX), added = 0;
+    struct wf_candidate *all;
+    int count = wf_candidates_list(&all), added = 0;
     for (int i = 0; i < count && added < max; i++)
         if (wf_candidate_usable(&all[i]) && item_matches(item, &all[i].rail))
             rails[added++] = all[i].rail;
+    free(all);
     return added ? added : -ENODEV;
 }
 
@@ -147,9 +161,10 @@ static int find_named(const char *list, struct wf_rail *rails, int max, struct w
                            "rail '%s' (setting rails) is link-local: name its interface too, as in %s%%eth0", item,
                            item);
         if (added < 0) {
-            struct wf_candidate all[WF_CANDIDATES_MAX];
+            struct wf_candidate *all;
             char here[160];
-            describe_all(all, wf_candidates_list(all, WF_CANDIDATES_MAX), here, sizeof here);
+            describe_all(all, wf_candidates_list(&all), here, sizeof here);
+            free(all);
             return wf_fail(status, -ENODEV, "rail '%s' (setting rails) is not here, or is down; here are: %s", item,
                            here);
         }
@@ -231,9 +246,10 @@ static bool is_taken(const struct wf_rail *rails, int count, const struct wf_can
     return false;
 }
 
-int wf_rails_left_out(const char *setting, const struct wf_rail *taken, int count, struct wf_candidate *list, int max)
+int wf_rails_left_out(const char *setting, const struct wf_rail *taken, int count, struct wf_candidate **out)
 {
-    int all = wf_candidates_list(list, max), left = 0;
+    int all = wf_candidates_list(out), left = 0;
+    struct wf_candidate *list = *out;
     bool named = setting[0] && setting[0] != '^';
     enum wf_rail_rule rule = choose_rule(setting[0] == '^' ? setting + 1 : "", list, all);
     for (int i = 0; i < all; i++) {

@@ -33,7 +33,7 @@ enum wf_rail_rule {
     WF_RULE_LINK_LOCAL,   /* such a one whose only address means something on its own link alone */
     WF_RULE_VIRTUAL,      /* a bridge, port or tunnel of containers, virtual machines or a VPN */
     WF_RULE_LOOPBACK,     /* reaches this machine alone */
-    WF_RULE_VIRTUAL_LINK, /* VIRTUAL with only a link-local address: rails when named, as is */
+    WF_RULE_VIRTUAL_LINK, /* VIRTUAL, or a port, with only a link-local address: a rail when named, as the next */
     WF_RULE_NO_CARRIER,   /* up, without carrier: joins when that comes */
     WF_RULE_DOWN,         /* no rail, as the next two */
     WF_RULE_NO_ADDRESS,
@@ -75,10 +75,10 @@ static inline bool wf_rail_is_down(const struct wf_rail *rail)
  */
 int wf_rails_find(const char *setting, struct wf_rail *rails, int max, struct wf_status *status);
 
-/* The same setting, told of every interface of this machine: `rule` is what the interface was taken by, or left out by.
- * `taken` has the rails that wf_rails_find() has found. Returns how many are left out, or -errno. */
+/* The interfaces that the same setting leaves out, each with the rule that does it. `taken` has the rails that
+ * wf_rails_find() has found. Returns how many, or -errno; the caller frees `list`, which is NULL then. */
 struct wf_candidate;
-int wf_rails_left_out(const char *setting, const struct wf_rail *taken, int count, struct wf_candidate *list, int max);
+int wf_rails_left_out(const char *setting, const struct wf_rail *taken, int count, struct wf_candidate **list);
 
 /* "has no carrier": what the rule says of an interface. */
 const char *wf_rail_rule_text(enum wf_rail_rule rule);

@@ -169,7 +169,8 @@ int wf_session_expect(struct wf_session *session, int count);
  * a newer one, or the session takes none any more. No lock. */
 int wf_session_may_join(struct wf_session *session, const struct wf_join *join);
 
-/* A channel has proved itself on `fd`: hands its halves to their workers; UP when it was the last. No lock. */
+/* A channel has proved itself on `fd`: hands its halves to their workers; UP when all others are joined
+ * or missed. No lock. */
 int wf_session_join(struct wf_session *session, const struct wf_join *join, uint64_t granted_frames,
                     uint64_t granted_bytes, int fd);
 

@@ -175,7 +175,8 @@ struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int
     talk->role = role;
     talk->fd = fd;
     int64_t patience = door->context->tuning.connect_timeout_ns;
-    talk->deadline_ns = wf_context_now(door->context) + (patience < PATIENCE_NS ? patience : PATIENCE_NS);
+    talk->begun_ns = wf_context_now(door->context);
+    talk->deadline_ns = talk->begun_ns + (patience < PATIENCE_NS ? patience : PATIENCE_NS);
     wf_link_init(&talk->op.link);
     wf_list_push_back(&door->talks, &talk->link);
     return talk;
@@ -443,11 +444,12 @@ int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
     return next;
 }
 
-void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial)
+void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial, int64_t begun_ns)
 {
     WF_LIST_EACH (link, following, &door->talks) {
         struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
-        if (talk->dial == dial && talk->role == WF_TALK_CHANNEL && talk->state != WF_TALK_OVER && !talk->heard)
+        bool unanswered = talk->role == WF_TALK_CHANNEL && talk->state != WF_TALK_OVER && !talk->heard;
+        if (talk->dial == dial && unanswered && talk->begun_ns <= begun_ns)
             time_out(talk);
     }
 }

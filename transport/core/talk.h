@@ -45,7 +45,7 @@ struct wf_talk {
     int fd;
     struct sockaddr_storage peer;
     char peer_text[80];
-    int64_t deadline_ns;
+    int64_t begun_ns, deadline_ns;
     struct wf_dial *dial;       /* CONTROL, CHANNEL */
     struct wf_session *session; /* CHANNEL, REDIAL; VISITOR after JOIN */
     struct wf_join join;        /* as sent or received */
@@ -78,8 +78,8 @@ void wf_talk_step(struct wf_talk *talk);
 
 /* Deadlines; and destroys conversations that are over. Returns the next deadline. */
 int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns);
-/* Channels of a dial that nobody has answered for fail now: their time has come, or the dial's own. */
-void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial);
+/* Channels of a dial that were begun by `begun_ns`, and that nobody has answered for, fail now. */
+void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial, int64_t begun_ns);
 
 /* Ends every conversation about a session that is to be freed. */
 void wf_talks_forget(struct wf_door *door, const struct wf_session *session);

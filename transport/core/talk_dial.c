@@ -10,7 +10,7 @@
 #include "core/talk_parts.h"
 #include "wire/seal.h"
 
-#define SHARE 8                  /* of the time that is left to connect: for a rail, beside one that answers, */
+#define SHARE 8                  /* of the time that is left to connect: for a channel, beside one that is up, */
 #define SHARE_MIN_NS WF_NS_PER_S /* and at least so much */
 
 /* A conversation on a fresh socket. NULL: `status` says why. */
@@ -97,9 +97,11 @@ struct rail_lists {
     int our_count, their_count;
 };
 
+/* 0 is a machine that is not known: then the addresses are all there is to go by. */
 static bool is_on_another_machine(const struct weft_context *context, const struct wf_hello *hello)
 {
-    return (hello->boot_nonce ^ context->boot_nonce) >> (64 - WF_MACHINE_BITS) != 0;
+    uint64_t here = context->boot_nonce >> (64 - WF_MACHINE_BITS), there = hello->boot_nonce >> (64 - WF_MACHINE_BITS);
+    return here != there && here != 0 && there != 0;
 }
 
 static bool lists(const struct wf_hello *hello, const struct sockaddr_storage *address)
@@ -115,9 +117,10 @@ static bool lists(const struct wf_hello *hello, const struct sockaddr_storage *a
 
 /* The rails of both sides. An address that a peer on another machine has in common with this one leads to each machine
  * itself: it is left out of both lists. */
-static void list_rails(const struct weft_context *context, const struct wf_hello *hello, struct rail_lists *out)
+static void list_rails(const struct weft_context *context, const struct wf_hello *hello, bool elsewhere,
+                       struct rail_lists *out)
 {
-    bool elsewhere = is_on_another_machine(context, hello);
+    out->our_count = out->their_count = 0;
     for (int i = 0; i < hello->rail_count; i++) {
         struct wf_pairing_rail *theirs = &out->theirs[out->their_count];
         *theirs = (struct wf_pairing_rail){.name = hello->rails[i].name};
@@ -138,7 +141,10 @@ static int pair_rails(struct wf_session *session, const struct wf_hello *hello, 
 {
     struct rail_lists rails = {0};
     struct wf_rail_pair pairs[WF_RAILS_MAX];
-    list_rails(session->context, hello, &rails);
+    list_rails(session->context, hello, is_on_another_machine(session->context, hello), &rails);
+    if (rails.our_count == 0 ||
+        rails.their_count == 0) /* a container with a boot id of its own, on one network with us */
+        list_rails(session->context, hello, false, &rails);
     if (hello->rail_count == 0) /* where it was called */
         rails.theirs[rails.their_count++] = (struct wf_pairing_rail){.address = *dialled, .name = ""};
     int count = wf_pair_rails(rails.ours, rails.our_count, rails.theirs, rails.their_count, pairs, WF_RAILS_MAX);
@@ -184,7 +190,10 @@ static void miss(struct wf_dial *dial, const struct wf_join *join, const struct 
     }
     if (dial->missed_count++ == 0)
         dial->missed = *why;
-    if (dial->missed_count == session->channel_count)
+    wf_session_lock(session);
+    bool came_up = session->state != WF_SESSION_JOINING || session->up_count > 0; /* one may have been dialled again */
+    wf_session_unlock(session);
+    if (dial->missed_count == session->channel_count && !came_up)
         dial->status = dial->missed;
 }
 
@@ -224,6 +233,12 @@ static int missed_code(struct wf_session *session, int rail)
     return code;
 }
 
+/* Of what this process or machine has too little: no rail's fault, and to be told. */
+static bool is_short(int code)
+{
+    return code == -EMFILE || code == -ENFILE || code == -ENOMEM || code == -ENOBUFS;
+}
+
 static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_join join)
 {
     int missed = missed_code(dial->session, join.rail);
@@ -231,7 +246,12 @@ static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_j
         miss(dial, &join, &(struct wf_status){.code = missed});
         return;
     }
-    struct wf_talk *talk = call_channel(door, WF_TALK_CHANNEL, dial->session, &join, &dial->status);
+    struct wf_status status = {0};
+    struct wf_talk *talk = call_channel(door, WF_TALK_CHANNEL, dial->session, &join, &status);
+    if (!talk && is_short(status.code))
+        dial->status = status;
+    else if (!talk) /* its interface or address has gone */
+        miss(dial, &join, &status);
     if (!talk)
         return;
     talk->dial = dial;
@@ -292,7 +312,7 @@ static void expect_channels(struct wf_talk *control)
         wf_talk_fail(control, -ENOMEM, "no memory for %d channels", count);
         return;
     }
-    control->dial->share_ns = now + (left / SHARE > SHARE_MIN_NS ? left / SHARE : SHARE_MIN_NS);
+    control->dial->share_ns = left / SHARE > SHARE_MIN_NS ? left / SHARE : SHARE_MIN_NS;
     wf_dial_channels(control->dial, control->door);
 }
 
@@ -337,8 +357,8 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
     snprintf(dial->session->peer.name + used, sizeof dial->session->peer.name - used, " (%.66s)", talk->peer_text);
     if (pair_rails(dial->session, hello, &talk->peer) == 0)
         wf_talk_fail(talk, -EHOSTUNREACH,
-                     "no rail of this node can reach a rail there: one side has only IPv4, the other only IPv6, or "
-                     "this machine holds the addresses of theirs, too; name the rails to use (setting rails)");
+                     "no rail of this node can reach a rail there: one side has only IPv4, the other only IPv6; name "
+                     "addresses of one family in the setting rails");
     else
         expect_channels(talk);
     wf_talk_end(talk);
