@@ -320,7 +320,7 @@ static void fill_sample(const struct rally *rally, const struct bench_news *veri
     sample->retransmits = both.retransmits;
     sample->failures = both.failures;
     sample->resent_bytes = both.resent_bytes;
-    bench_times_of(rally->times, rally->time_count, &sample->time);
+    wf_times_of(rally->times, rally->time_count, &sample->time);
 }
 
 static int rails_now(const struct bench_bed *bed, struct weft_rail_stats *stats)

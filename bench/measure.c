@@ -163,7 +163,7 @@ static void fill_sample(const struct bench_phase *phase, struct bench_flow *flow
     sample->retransmits = both->retransmits;
     sample->failures = both->failures;
     sample->resent_bytes = both->resent_bytes;
-    bench_times_of(flow->times, flow->time_count, &sample->time);
+    wf_times_of(flow->times, flow->time_count, &sample->time);
     sample->grouped = bench_phase_group(phase);
     sample->rail_count = phase->rail_count[intra];
     for (int i = 0; i < sample->rail_count; i++)

@@ -125,7 +125,7 @@ static double median_time(const struct bench_result *result, const struct bench_
     for (size_t i = 0; i < result->sample_count; i++)
         if (bench_sample_in_set(&result->samples[i], set))
             room[count++] = result->samples[i].time.p50;
-    return count ? bench_median(room, count) : -1;
+    return count ? wf_median(room, count) : -1;
 }
 
 static void fill(const struct bench_result *result, struct bench_ratio *ratio)
@@ -135,7 +135,7 @@ static void fill(const struct bench_result *result, struct bench_ratio *ratio)
 
     for (int i = 0; i < 2; i++) {
         size_t count = room ? bench_set_rates(result, sets[i], room) : 0;
-        ratio->rate[i] = count ? bench_median(room, count) : -1;
+        ratio->rate[i] = count ? wf_median(room, count) : -1;
         ratio->aggregate[i] = bench_set_aggregate(sets[i]);
         ratio->time_us[i] = room ? median_time(result, sets[i], room) : -1;
     }

@@ -10,14 +10,14 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "histogram.h"
+#include "base/histogram.h"
 #include "options.h"
 #include "weft.h"
 
 /* What was measured, between the first byte and the server's word that it has all. */
 struct raw_result {
     double elapsed_s, client_cpu_s, server_cpu_s;
-    struct bench_times times; /* RAW_LATENCY */
+    struct wf_times times; /* RAW_LATENCY */
 };
 
 static double now_s(void)
@@ -156,7 +156,7 @@ static int measure(struct raw_link *link, const struct raw_options *options, str
         if (rc)
             failed(link, rc, "server", status);
     }
-    bench_times_of(times_ns, rc ? 0 : count, &result.times);
+    wf_times_of(times_ns, rc ? 0 : count, &result.times);
     free(times_ns);
     return rc ? rc : print_result(link, &result, status);
 }

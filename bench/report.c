@@ -233,7 +233,7 @@ static void print_messages(const struct bench_result *result, const struct bench
             room[count++] = bench_sample_messages_per_s(sample);
     }
     if (count)
-        fprintf(out, "%11.0f", bench_median(room, count));
+        fprintf(out, "%11.0f", wf_median(room, count));
     else if (counts_messages(result))
         fprintf(out, "%11s", "-");
 }
@@ -276,9 +276,9 @@ static void print_row_of_set(const struct bench_result *result, const struct ben
     bool checked = result->plan->check && set->backend->moves_data;
 
     fprintf(out, "%-*s %-8s %9s %6u %11.1f", name_width(result), set->backend->name, bench_mode_name(set->mode),
-            wf_format_size(set->size, size, sizeof(size)), iters, bench_median(room, count));
+            wf_format_size(set->size, size, sizeof(size)), iters, wf_median(room, count));
     count = bench_set_rates(result, set, room);
-    print_rate(count ? bench_median(room, count) : -1, out);
+    print_rate(count ? wf_median(room, count) : -1, out);
     if (count)
         fprintf(out, "%10.3f", room[count - 1]);
     else

@@ -10,7 +10,7 @@ static void print_times(const struct bench_result *result, FILE *out)
             "min", "p50", "p90", "p99", "p99.9", "max", "wrong");
     for (size_t i = 0; i < result->sample_count; i++) {
         const struct bench_sample *sample = &result->samples[i];
-        const struct bench_times *time = &sample->time;
+        const struct wf_times *time = &sample->time;
         char size[32];
         fprintf(out, "%-7s %9s %6u %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f", sample->backend->name,
                 wf_format_size(sample->size, size, sizeof(size)), sample->iters, time->min, time->p50, time->p90,

@@ -44,7 +44,7 @@ static void put_background(FILE *file, const struct bench_sample *sample)
 
 static void put_sample(FILE *file, const struct bench_result *result, const struct bench_sample *sample)
 {
-    const struct bench_times *time = &sample->time;
+    const struct wf_times *time = &sample->time;
     char src[32], dst[32], memory[48];
 
     fprintf(file, "%s,%s,%s,%s,%s,%s,%s,%s,%" PRIu64 ",%u,%u", sample->backend->name,

@@ -85,7 +85,7 @@ static json_t *number_or_null(double value)
 static json_t *set_to_json(const struct bench_result *result, const struct bench_set *set, double *room)
 {
     size_t count = bench_set_rates(result, set, room);
-    double median = count ? bench_median(room, count) : -1; /* sorts */
+    double median = count ? wf_median(room, count) : -1; /* sorts */
     double times = -1;
     size_t time_count = 0;
     double least = count ? room[0] : -1, peak = count ? room[count - 1] : -1;
@@ -94,7 +94,7 @@ static json_t *set_to_json(const struct bench_result *result, const struct bench
         if (bench_sample_in_set(&result->samples[i], set))
             room[time_count++] = result->samples[i].time.p50;
     if (time_count)
-        times = bench_median(room, time_count);
+        times = wf_median(room, time_count);
     return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "backend", set->backend->name, "mode",
                      bench_mode_name(set->mode), "size_bytes", (json_int_t)set->size, "samples", (json_int_t)time_count,
                      "median_p50_us", number_or_null(times), "min_bw_gb_per_s", number_or_null(least),

@@ -37,7 +37,7 @@ static json_t *number_or_null(double value)
     return value < 0 ? json_null() : json_real(value);
 }
 
-static json_t *times_to_json(const struct bench_times *time)
+static json_t *times_to_json(const struct wf_times *time)
 {
     return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "min", time->min, "p50", time->p50, "p90", time->p90,
                      "p99", time->p99, "p999", time->p999, "max", time->max, "mean", time->mean, "cv", time->cv);
@@ -142,7 +142,7 @@ static uint64_t integer_of(const json_t *object, const char *name)
     return (uint64_t)json_integer_value(json_object_get(object, name));
 }
 
-static void times_from_json(const json_t *json, struct bench_times *time)
+static void times_from_json(const json_t *json, struct wf_times *time)
 {
     time->min = real_of(json, "min");
     time->p50 = real_of(json, "p50");

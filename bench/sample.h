@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-#include "histogram.h"
+#include "base/histogram.h"
 #include "link.h"
 #include "pattern.h"
 #include "schedule.h"
@@ -32,7 +32,7 @@ struct bench_sample {
     bool checked;      /* wrong.bytes says something */
     bool timed_check;  /* the times contain verification */
     uint64_t verified_bytes;
-    struct bench_times time;
+    struct wf_times time;
     struct bench_wrong wrong;
     double cpu_s_per_gb;   /* processor time of both nodes over all bytes of the phase; negative: no bytes */
     uint64_t page_faults;  /* of both nodes in the measured time of the phase */

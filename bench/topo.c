@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "affinity/discover.h"
-#include "affinity/show.h"
+#include "affinity/show/show.h"
 
 #define HOST_ENDPOINTS 8 /* as 'weft mesh' takes where there is no GPU */
 

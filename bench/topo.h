@@ -6,7 +6,7 @@
 
 #include "affinity/machine.h"
 #include "affinity/plan.h"
-#include "affinity/show.h"
+#include "affinity/show/show.h"
 #include "options.h"
 
 /* Prints them as the options ask: text, JSON or a drawing. Returns an exit status. */

@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "base/config.h"
-#include "histogram.h"
+#include "base/histogram.h"
 
 #define TAG 7
 #define COUNT_MAX (1u << 20)
@@ -99,7 +99,7 @@ static double ping_pong(struct pair *pair, uint64_t messages, double *times_ns)
 static void print_result(const struct pair *pair, double elapsed_s, double cpu, double *times_ns)
 {
     double gb = (double)pair->size * (double)pair->messages / 1e9;
-    struct bench_times times;
+    struct wf_times times;
 
     printf(
         "{\"schema\": \"weft.mpi/1\", \"size_bytes\": %llu, \"messages\": %llu, \"inflight\": %llu, \"buffers\": %llu, "
@@ -107,7 +107,7 @@ static void print_result(const struct pair *pair, double elapsed_s, double cpu, 
         (unsigned long long)pair->size, (unsigned long long)pair->messages, (unsigned long long)pair->inflight,
         (unsigned long long)pair->buffers, elapsed_s, cpu);
     if (pair->latency) {
-        bench_times_of(times_ns, pair->messages, &times);
+        wf_times_of(times_ns, pair->messages, &times);
         printf("\"p50_us\": %.4f, \"p99_us\": %.4f, \"mean_us\": %.4f}\n", times.p50, times.p99, times.mean);
     } else {
         printf("\"gb_per_s\": %.6f, \"messages_per_s\": %.3f, \"cpu_s_per_gb\": %.6f}\n", gb / elapsed_s,

@@ -13,16 +13,16 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "agree.h"
-#include "backend.h"
-#include "compare_far.h"
-#include "heard.h"
-#include "interrupt.h"
-#include "measure.h"
-#include "nccl_world.h"
+#include "bench/agree.h"
+#include "bench/backend.h"
+#include "bench/compare_far.h"
+#include "bench/heard.h"
+#include "bench/interrupt.h"
+#include "bench/measure.h"
+#include "bench/nccl_world.h"
 #include "peers/question.h"
-#include "progress.h"
-#include "workload.h"
+#include "bench/progress.h"
+#include "bench/workload.h"
 
 #define ENDPOINTS_MOST 16 /* more of them only take more time */
 

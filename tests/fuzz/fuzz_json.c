@@ -10,8 +10,8 @@
 #include "fuzz.h"
 #include "peers/peer.h"
 #include "peers/reading.h"
-#include "result.h"
-#include "topo.h"
+#include "bench/result.h"
+#include "bench/topo.h"
 
 /* Of the benchmark only topo_force.c is here: what it would write is not asked for. */
 int bench_topo_leave(const struct bench_options *options, json_t *root, struct wf_status *status, int exit_status)

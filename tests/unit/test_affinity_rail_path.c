@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "affinity/ethtool_rings.h"
-#include "affinity/rail_path.h"
+#include "affinity/show/ethtool_rings.h"
+#include "affinity/show/rail_path.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

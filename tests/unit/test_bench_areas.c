@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "arena.h"
-#include "backend.h"
-#include "memory.h"
-#include "pattern.h"
+#include "bench/arena.h"
+#include "bench/backend.h"
+#include "bench/memory.h"
+#include "bench/pattern.h"
 
 static const struct bench_backend_ops backend = {.name = "weft", .moves_data = true};
 

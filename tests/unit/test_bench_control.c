@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "control.h"
-#include "heard.h"
-#include "interrupt.h"
-#include "options.h"
+#include "bench/control.h"
+#include "bench/heard.h"
+#include "bench/interrupt.h"
+#include "bench/options.h"
 
 /* --- the library, of which one receive is under way at a time for each tag --- */
 

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "backend.h"
-#include "fit.h"
+#include "bench/backend.h"
+#include "bench/fit.h"
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)

@@ -14,12 +14,12 @@
 #include <cmocka.h>
 
 #include "affinity/pin.h"
-#include "arena.h"
-#include "backend.h"
-#include "memory.h"
+#include "bench/arena.h"
+#include "bench/backend.h"
+#include "bench/memory.h"
 #include "mem/memory.h"
-#include "pattern.h"
-#include "topo.h"
+#include "bench/pattern.h"
+#include "bench/topo.h"
 
 /* ------------------------------------------------------------------------------------------- a world without GPUs */
 

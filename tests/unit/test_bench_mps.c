@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "mps.h"
+#include "bench/mps.h"
 
 static char folder[64], control[80];
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "nccl_library.h"
+#include "bench/nccl_library.h"
 
 struct fixture {
     char folder[64];

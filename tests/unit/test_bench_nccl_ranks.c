@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "nccl_ranks.h"
+#include "bench/nccl_ranks.h"
 
 #define PAIRS_MAX 64
 

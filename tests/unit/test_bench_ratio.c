@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "backend.h"
-#include "ratio.h"
+#include "bench/backend.h"
+#include "bench/ratio.h"
 
 static const struct bench_backend_ops weft = {.name = "weft", .moves_data = true};
 static const struct bench_backend_ops other = {.name = "nccl", .moves_data = true};
@@ -35,7 +35,7 @@ double bench_set_aggregate(const struct bench_set *set)
     return set->elapsed_ns ? (double)set->bytes / (double)set->elapsed_ns : -1;
 }
 
-double bench_median(double *values, size_t count)
+double wf_median(double *values, size_t count)
 {
     return values[count / 2];
 }

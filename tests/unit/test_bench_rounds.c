@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "random.h"
-#include "rounds.h"
+#include "bench/random.h"
+#include "bench/rounds.h"
 
 #define MS 1000000ll
 

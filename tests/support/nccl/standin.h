@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "driver.h"
-#include "nccl_library.h"
+#include "bench/nccl_library.h"
 
 #define STANDIN_API __attribute__((visibility("default")))
 #define STANDIN_RANKS_MAX 128

@@ -1,4 +1,4 @@
-#include "affinity/ethtool_rings.h"
+#include "affinity/show/ethtool_rings.h"
 
 #include <linux/genetlink.h>
 #include <linux/netlink.h>

@@ -1,5 +1,5 @@
 /* What is in the way of a faster path: a pure function of what the kernel says. */
-#include "affinity/rail_path.h"
+#include "affinity/show/rail_path.h"
 
 #include <stdio.h>
 #include <string.h>

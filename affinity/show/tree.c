@@ -1,7 +1,7 @@
 /* The tree: nodes, the bridges below them, and what hangs there. */
 #include <string.h>
 
-#include "affinity/show_words.h"
+#include "affinity/show/words.h"
 
 #define INDENT 2
 

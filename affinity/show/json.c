@@ -1,9 +1,9 @@
 /* A machine and its plan for programs: schema weft.topo/1. */
-#include "affinity/show.h"
+#include "affinity/show/show.h"
 
 #include <string.h>
 
-#include "affinity/show_words.h"
+#include "affinity/show/words.h"
 
 #define CPUS_TEXT 4096
 

@@ -1,4 +1,4 @@
-#include "histogram.h"
+#include "base/histogram.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static double middle(const double *sorted, size_t count)
     return count % 2 ? sorted[count / 2] : (sorted[count / 2 - 1] + sorted[count / 2]) / 2;
 }
 
-double bench_median(double *values, size_t count)
+double wf_median(double *values, size_t count)
 {
     if (count == 0)
         return 0;
@@ -31,7 +31,7 @@ double bench_median(double *values, size_t count)
     return middle(values, count);
 }
 
-void bench_times_of(double *times_ns, size_t count, struct bench_times *out)
+void wf_times_of(double *times_ns, size_t count, struct wf_times *out)
 {
     double sum = 0, squares = 0, mean;
 

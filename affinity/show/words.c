@@ -1,4 +1,4 @@
-#include "affinity/show_words.h"
+#include "affinity/show/words.h"
 
 #include <stdlib.h>
 #include <string.h>

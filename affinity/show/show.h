@@ -9,7 +9,7 @@
 
 #include "affinity/machine.h"
 #include "affinity/plan.h"
-#include "affinity/rail_path.h"
+#include "affinity/show/rail_path.h"
 
 #define WF_LEFT_OUT_MAX 128
 

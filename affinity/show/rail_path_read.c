@@ -1,5 +1,5 @@
 /* How NICs of this machine send and receive, by ethtool's calls. No root needed. */
-#include "affinity/rail_path.h"
+#include "affinity/show/rail_path.h"
 
 #include <linux/capability.h>
 #include <linux/ethtool.h>
@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "affinity/ethtool_rings.h"
+#include "affinity/show/ethtool_rings.h"
 
 #define UNKNOWN (-1)
 

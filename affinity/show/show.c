@@ -1,8 +1,8 @@
-#include "affinity/show.h"
+#include "affinity/show/show.h"
 
 #include <string.h>
 
-#include "affinity/show_words.h"
+#include "affinity/show/words.h"
 
 void wf_show_gather(struct wf_show *show, int64_t zero_copy_bytes)
 {

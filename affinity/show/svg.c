@@ -1,10 +1,10 @@
 /* A drawing: a box for each node, in it one for each host bridge, in these the devices, with what the plan gives them.
  */
-#include "affinity/show.h"
+#include "affinity/show/show.h"
 
 #include <string.h>
 
-#include "affinity/show_words.h"
+#include "affinity/show/words.h"
 
 #define NODE_WIDTH 500
 #define GAP 12
