@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "driver.h"
+#include "tests/support/cuda/driver.h"
 #include "bench/nccl_library.h"
 
 #define STANDIN_API __attribute__((visibility("default")))

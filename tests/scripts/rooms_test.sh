@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# The configuration stops, with file and line, where a room includes what it may not.
+set -u
+# shellcheck source=tests/scripts/check.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/check.sh"
+
+tree=$scratch/tree
+mkdir -- "$tree"
+for part in CMakeLists.txt cmake transport affinity peers bench packaging scripts docs configs setup.sh; do
+    cp -r -- "$root/$part" "$tree/" || fail "copy $part"
+done
+configure() { run cmake -S "$tree" -B "$scratch/build" -DWEFT_TESTS=OFF -DWEFT_NVCC=OFF; }
+
+# refused FILE LINE REASON WHAT: with LINE as the third line of FILE; and the file is as before afterwards.
+refused() {
+    cp -- "$tree/$1" "$scratch/kept"
+    sed -i "3i $2" "$tree/$1"
+    configure
+    cp -- "$scratch/kept" "$tree/$1"
+    ((status != 0)) || fail "$4: the configuration went on"
+    expect_text "$1:3: ${2//\\/}: $3" "$4"
+}
+
+configure
+expect_status 0 'the tree as it is'
+
+refused transport/base/log.c '#include \"core/calls/context.h\"' 'base does not use the room core/calls' 'a room above'
+refused transport/wire/frame.h '#include \"io/engine.h\"' 'wire does not use the room io' 'a room beside, in a header'
+refused transport/io/socket.c '#include \"base/config_parts.h\"' 'not a public header of base' "a used room's own header"
+refused bench/report.c '#include \"mem/nothing.h\"' 'not a public header of mem' 'a header that is not there'
+refused affinity/pin.c '#include \"gone.h\"' 'affinity has no such header' 'a header of its own that is not there'
+refused affinity/pin.c '#include \"../transport/core/calls/context.h\"' 'affinity does not use the room ../transport/core/calls' \
+    'a path around the rule'
+
+# A room can use only what stands before it, and a folder is not forgotten.
+cp -- "$tree/transport/base/CMakeLists.txt" "$scratch/kept"
+sed -i 's/weft_room(base /&USES wire /' "$tree/transport/base/CMakeLists.txt"
+configure
+cp -- "$scratch/kept" "$tree/transport/base/CMakeLists.txt"
+((status != 0)) || fail 'base uses wire: the configuration went on'
+expect_text 'the room base uses wire, which is not a room below it' 'base uses wire'
+
+mkdir -- "$tree/transport/attic"
+echo 'int attic;' >"$tree/transport/attic/attic.c"
+configure
+rm -r -- "$tree/transport/attic"
+((status != 0)) || fail 'a folder without a room: the configuration went on'
+expect_text 'transport/attic holds sources, but is no room' 'a folder without a room'
+
+# What was configured before sees an include that came later.
+configure
+expect_status 0 'as it was'
+sed -i '3i #include "io/engine.h"' "$tree/transport/base/clock.c"
+run cmake --build "$scratch/build" --target weft_base
+((status != 0)) || fail 'an include that came later: the build went on'
+expect_text 'transport/base/clock.c:3: #include "io/engine.h": base does not use the room io' 'an include that came later'
+
+finish
