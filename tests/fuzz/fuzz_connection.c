@@ -10,9 +10,9 @@
  */
 #include <errno.h>
 
+#include "core/device/registration.h"
+#include "core/message/pieces.h"
 #include "fuzz.h"
-#include "core/pieces.h"
-#include "core/registration.h"
 #include "scene.h"
 #include "wire/crc.h"
 #include "wire/frame.h"

@@ -1,5 +1,5 @@
 /* The setting gpus: only devices that are there are marked. */
-#include "core/gpu.h"
+#include "core/device/gpu.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/connection.h"
-#include "core/context.h"
-#include "core/landing.h"
+#include "core/calls/context.h"
+#include "core/message/connection.h"
+#include "core/message/inbound.h"
 
 struct loop_pair astray_pair;
 

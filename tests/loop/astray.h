@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/channel.h"
-#include "core/session.h"
+#include "core/channel/channel.h"
+#include "core/session/session.h"
 #include "loop_support.h"
 #include "loop_world.h"
 #include "sim.h"

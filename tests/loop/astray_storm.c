@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/connection.h"
+#include "core/message/connection.h"
 
 enum { SLOTS = 40, SLOT = 200000, PIECES = 20, PIECE = 600, LOCAL_STEP = 700, REMOTE_STEP = 900, NOTE_ROOM = 64 };
 enum { ROUNDS = 30, STEPS = 400, NO_KEY = 77, TAG = 5 };

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/context.h"
-#include "core/device.h"
+#include "core/calls/context.h"
+#include "core/device/device.h"
 
 void gpu_message_post(struct loop_message *message, int from, int to, size_t size, uint64_t tag)
 {

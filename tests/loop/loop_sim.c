@@ -9,11 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/context.h"
-#include "core/door.h"
-#include "core/registration.h"
-#include "core/session.h"
-#include "core/worker.h"
+#include "core/calls/context.h"
+#include "core/device/registration.h"
+#include "core/drive/worker.h"
+#include "core/join/door.h"
+#include "core/session/session.h"
 #include "loop_sim.h"
 #include "sim.h"
 #include "sim_memory.h"

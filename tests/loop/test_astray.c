@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/connection.h"
-#include "core/context.h"
-#include "core/landing.h"
-#include "core/worker.h"
+#include "core/calls/context.h"
+#include "core/drive/worker.h"
+#include "core/message/connection.h"
+#include "core/message/inbound.h"
 
 enum { ATTEMPTS = 20, SMALL = 8000, CROWD = 200 };
 

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "core/session.h"
+#include "core/session/session.h"
 #include "loop_world.h"
 
 #define LARGE (2 * 1024 * 1024 + 3)

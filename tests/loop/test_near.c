@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "core/context.h"
+#include "core/calls/context.h"
 
 #define RAILS 2
 #define BYTES 4000000

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/session.h"
+#include "core/session/session.h"
 #include "scene.h"
 
 #define LITTLE (64 * 1024)

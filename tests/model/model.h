@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/connection.h"
-#include "core/door.h"
-#include "core/session.h"
+#include "core/join/door.h"
+#include "core/message/connection.h"
+#include "core/session/session.h"
 #include "model_faults.h"
 #include "sim.h"
 #include "sim_memory.h"

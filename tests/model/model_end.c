@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/request.h"
+#include "core/request/request.h"
 #include "model_remote.h"
 
 /* --- a session that ends by itself --- */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/rail_watch.h"
+#include "core/rail/watch.h"
 #include "model_faults_parts.h"
 
 /* How often each action is drawn: SPARED, CUTS, OUTAGE, FATAL. */

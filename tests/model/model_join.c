@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "core/request.h"
+#include "core/request/request.h"
 #include "model.h"
 
 #define LATE_ENDPOINT 5

@@ -1,7 +1,7 @@
 /* What goes wrong for a while, and what is as it was afterwards. */
 #include <string.h>
 
-#include "core/worker.h"
+#include "core/drive/worker.h"
 #include "model_faults_parts.h"
 
 bool model_stopped(const struct model_world *world, int node)

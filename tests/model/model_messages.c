@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/queue.h"
+#include "core/request/queue.h"
 #include "model_remote.h"
 
 #define POISON 0xA5

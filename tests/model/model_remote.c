@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/registration.h"
+#include "core/device/registration.h"
 
 #define POISON 0xA5
 #define RUINED 0x11

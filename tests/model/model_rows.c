@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/reached.h"
+#include "core/ground/reached.h"
 #include "model.h"
 
 extern struct wf_reached *const __start_wf_reached[], *const __stop_wf_reached[];

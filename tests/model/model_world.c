@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/worker.h"
+#include "core/drive/worker.h"
 #include "model_remote.h"
 
 #define PATIENCE 400000         /* turns without anything that moves: a deadlock */

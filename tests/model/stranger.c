@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/connection.h"
-#include "core/landing.h"
+#include "core/message/connection.h"
+#include "core/message/inbound.h"
 #include "stranger.h"
 
 /* The session's patience ends between CHALLENGE and PROOF: nothing of it may be touched by the PROOF. */

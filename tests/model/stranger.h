@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "core/door.h"
-#include "core/session.h"
+#include "core/join/door.h"
+#include "core/session/session.h"
 #include "sim.h"
 #include "sim_memory.h"
 #include "wire/handshake.h"

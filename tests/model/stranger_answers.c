@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/connection.h"
+#include "core/message/connection.h"
 #include "stranger.h"
 
 #define CHANNELS 2 /* of the session: an express and a bulk one */

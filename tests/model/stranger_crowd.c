@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "core/door.h"
+#include "core/join/door.h"
 #include "scene.h"
 #include "wire/frame.h"
 

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/connection.h"
-#include "core/landing.h"
-#include "core/onesided.h"
-#include "core/pieces.h"
+#include "core/message/connection.h"
+#include "core/message/inbound.h"
+#include "core/message/pieces.h"
+#include "core/message/served.h"
 #include "stranger.h"
 
 #define FAR (3 * 65536)

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/door.h"
-#include "core/session.h"
-#include "core/worker.h"
+#include "core/drive/worker.h"
+#include "core/join/door.h"
+#include "core/session/session.h"
 #include "wire/seal.h"
 
 #define STEP_NS (20 * WF_NS_PER_MS) /* most that time moves at once */

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "core/context.h"
+#include "core/calls/context.h"
 #include "sim.h"
 #include "sim_memory.h"
 #include "wire/hello.h"

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/address.h"
+#include "core/rail/address.h"
 
 #define PORT 18555 /* where the text names none */
 

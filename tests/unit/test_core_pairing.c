@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/address.h"
-#include "core/pairing.h"
+#include "core/rail/address.h"
+#include "core/rail/pairing.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define LIST 8

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/address.h"
-#include "core/rail_state.h"
+#include "core/rail/address.h"
+#include "core/rail/state.h"
 
 #define RUNS (IFF_UP | IFF_RUNNING | IFF_LOWER_UP)
 

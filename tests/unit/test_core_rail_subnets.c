@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/candidate.h"
+#include "core/rail/candidate.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define MOST 8

@@ -7,7 +7,7 @@
 
 #define WF_STATUS_TEXT 252
 
-/* Same layout as struct weft_error: the public type is a view of this one (asserted in core/context.c). */
+/* Same layout as struct weft_error: the public type is a view of this one (asserted in core/calls/context.c). */
 struct wf_status {
     int code;                  /* negative errno; 0: nothing went wrong */
     char text[WF_STATUS_TEXT]; /* one line without a newline; always terminated, cut if too long */

@@ -1,0 +1,132 @@
+#include "core/calls/choices.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/calls/context.h"
+#include "io/socket.h"
+
+#define CALL_MIN 4096
+#define CALL_SHARED (256u * 1024)
+#define CALL_MOST (8u * 1024 * 1024)
+
+static uint32_t number(const struct wf_config *config, enum wf_setting_id id)
+{
+    return (uint32_t)wf_config_number(config, id);
+}
+
+static int usable_cores(void)
+{
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    if (sched_getaffinity(0, sizeof cores, &cores) == 0)
+        return CPU_COUNT(&cores);
+    long online = sysconf(_SC_NPROCESSORS_ONLN); /* the system has more than the set has room for */
+    return online > 0 ? (int)online : 1;
+}
+
+/* A process with a single core would only keep others from what it waits for. */
+static int64_t spin_ns(const struct wf_config *config)
+{
+    return usable_cores() < 2 ? 0 : wf_config_number(config, WF_SET_SPIN_US) * WF_NS_PER_US;
+}
+
+void wf_choose_tuning(const struct wf_config *config, struct wf_tuning *tuning)
+{
+    *tuning = (struct wf_tuning){
+        .channels = number(config, WF_SET_CHANNELS),
+        .window = number(config, WF_SET_WINDOW),
+        .chunk = number(config, WF_SET_CHUNK),
+        .eager = number(config, WF_SET_EAGER),
+        .first_burst = number(config, WF_SET_FIRST_BURST),
+        .introductions = number(config, WF_SET_INTRODUCTIONS),
+        .header_pad = number(config, WF_SET_HEADER_PAD),
+        .call = number(config, WF_SET_CALL),
+        .zero_copy = number(config, WF_SET_ZERO_COPY),
+        .read_ahead = (enum wf_read_ahead_when)wf_config_number(config, WF_SET_READ_AHEAD),
+        .unexpected = (uint64_t)wf_config_number(config, WF_SET_UNEXPECTED),
+        .small_pool = (uint64_t)wf_config_number(config, WF_SET_SMALL_POOL),
+        .staging = (uint64_t)wf_config_number(config, WF_SET_STAGING),
+        .requests = (uint64_t)wf_config_number(config, WF_SET_REQUESTS),
+        .peers = number(config, WF_SET_PEERS),
+        .socket_buffer = (int)wf_config_number(config, WF_SET_SOCKET_BUFFER),
+        .port = (int)wf_config_number(config, WF_SET_PORT),
+        .spin_ns = spin_ns(config),
+        .timeout_ns = wf_config_number(config, WF_SET_TIMEOUT) * WF_NS_PER_S,
+        .connect_timeout_ns = wf_config_number(config, WF_SET_CONNECT_TIMEOUT) * WF_NS_PER_S,
+        .rail_timeout_ns = wf_config_number(config, WF_SET_RAIL_TIMEOUT_MS) * WF_NS_PER_MS,
+        .crc = wf_config_number(config, WF_SET_CRC) == 1,
+        .encrypt = wf_config_number(config, WF_SET_ENCRYPT) == 1,
+        .crc_limit = number(config, WF_SET_CRC_LIMIT),
+    };
+}
+
+int wf_check_descriptors(const struct weft_context *context, struct wf_status *status)
+{
+    struct rlimit limit;
+    uint64_t channels = (uint64_t)context->rail_count * (1 + context->tuning.channels);
+    uint64_t engines = 2 * ((uint64_t)context->worker_count + 1);
+    uint64_t needed = channels + engines + (uint64_t)context->rail_count + 16;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || needed <= limit.rlim_cur)
+        return 0;
+    return wf_fail(status, -EMFILE,
+                   "%llu file descriptors are needed (%d rails, channels = %u), the limit is %llu: raise it "
+                   "(ulimit -n %llu) or lower channels",
+                   (unsigned long long)needed, context->rail_count, context->tuning.channels,
+                   (unsigned long long)limit.rlim_cur, (unsigned long long)needed);
+}
+
+/* A TX and an RX worker for each rail where every worker and a caller get a core of their own; else one for all. */
+void wf_choose_workers(struct weft_context *context, const struct wf_config *config)
+{
+    const char *choice = wf_config_text(config, WF_SET_WORKERS);
+    bool split = strcmp(choice, "split") == 0;
+    if (strcmp(choice, "auto") == 0)
+        split = usable_cores() >= 2 * context->rail_count + 2;
+    context->shared = !split || context->manual;
+    if (split && context->manual)
+        context->shared = false;
+    context->worker_count = context->shared ? 1 : 2 * context->rail_count;
+    if (context->shared && strcmp(choice, "auto") == 0)
+        wf_context_fallback(context,
+                            "workers: one shared worker, %d cores are too few for a TX and an RX worker on each "
+                            "of %d rails and a caller",
+                            usable_cores(), context->rail_count);
+}
+
+int wf_choose_congestion(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
+{
+    const char *name = wf_config_text(config, WF_SET_CONGESTION);
+    int result = 0;
+    if (strlen(name) >= sizeof context->tuning.congestion)
+        result = wf_fail(status, -EINVAL, "no name is that long");
+    else if (name[0] && !context->simulated)
+        result = wf_socket_congestion(name, status);
+    if (result < 0)
+        return wf_fail_prefix(status, "congestion = %.60s", name);
+    snprintf(context->tuning.congestion, sizeof context->tuning.congestion, "%s", name);
+    return 0;
+}
+
+/* As many chunks in a call as the kernel has room for, but only one where small messages would have to wait for that,
+ * and where the kernel is to find in the cache what a checksum was made of. Of several streams none is to have the
+ * thread for so long that the others look slow: that is up to short calls where nobody tells when the first call for a
+ * stream was made, as neither io_uring nor encryption does (docs/decisions/0010-call-size.md). */
+int wf_choose_call(struct weft_context *context, struct wf_status *status)
+{
+    struct wf_tuning *tuning = &context->tuning;
+    bool large = context->rail_count * (int)tuning->channels == 1 || context->engine_ops->tells_start;
+    uint32_t whole = tuning->chunk + tuning->header_pad;
+    if (tuning->call > 0 && tuning->call < CALL_MIN)
+        return wf_fail(status, -EINVAL, "call = %u: use 4K or more, or 0", tuning->call);
+    if (tuning->call > 0)
+        return 0;
+    if (context->engine_ops->cuts_calls && !tuning->crc && whole < CALL_MOST)
+        whole = CALL_MOST / whole * whole;
+    tuning->call = large && whole > CALL_SHARED ? whole : CALL_SHARED;
+    return 0;
+}

@@ -1,0 +1,297 @@
+/* weft_write(), weft_read(), their lists, and weft_recv_notification(). */
+#include <errno.h>
+
+#include "core/calls/post.h"
+#include "core/device/registration.h"
+#include "core/device/turn.h"
+#include "core/message/connection.h"
+#include "core/message/inbound.h"
+#include "core/message/match.h"
+#include "core/message/outbound.h"
+#include "core/message/pieces.h"
+#include "core/message/served.h"
+#include "core/request/request.h"
+#include "core/session/session.h"
+
+/* What is asked for. */
+struct asked {
+    enum wf_request_kind kind; /* WRITE or READ */
+    uint8_t *buffer;
+    uint64_t length;          /* of all pieces */
+    uint64_t key, offset;     /* of the peer's memory; `offset` counts without `pieces` */
+    struct wf_pieces *pieces; /* NULL: one piece */
+    const struct weft_options *options;
+    struct wf_message_memory memory;
+};
+
+/* The objects of one operation, all made before any is put to work. */
+struct parts {
+    struct weft_request *request;
+    struct wf_outbound *main, *note, *list;
+    struct wf_inbound *landing;
+};
+
+static bool notifies(const struct asked *asked)
+{
+    return asked->options && (asked->options->flags & WEFT_NOTIFY);
+}
+
+static int check_note(const struct weft_options *options)
+{
+    if (!options || !(options->flags & WEFT_NOTIFY))
+        return 0;
+    if (options->notify_length > WEFT_NOTIFICATION_MAX)
+        return -EMSGSIZE;
+    return !options->notify_data && options->notify_length > 0 ? -EINVAL : 0;
+}
+
+static void drop(struct parts *parts)
+{
+    if (parts->landing)
+        wf_inbound_forget(parts->landing);
+    if (parts->list)
+        wf_outbound_drop(parts->list);
+    if (parts->note)
+        wf_outbound_drop(parts->note);
+    if (parts->main)
+        wf_outbound_drop(parts->main);
+    if (parts->request) {
+        parts->request->registration = NULL; /* the caller gives it back */
+        wf_request_drop(parts->request);
+    }
+}
+
+static int make_main(struct weft_connection *connection, const struct asked *asked, struct parts *parts)
+{
+    bool reading = asked->kind == WF_REQUEST_READ;
+    parts->main = wf_outbound_create(connection, reading ? WF_OUTBOUND_READ : WF_OUTBOUND_WRITE, asked->length);
+    if (reading)
+        parts->landing = wf_inbound_create_reading(connection, asked->length);
+    if (!parts->main || (reading && !parts->landing))
+        return -ENOMEM;
+    parts->main->key = asked->key;
+    parts->main->base = asked->pieces ? 0 : asked->offset;
+    if (reading) {
+        parts->landing->device = asked->memory.device;
+        parts->landing->place = asked->buffer;
+        parts->landing->pieces = asked->pieces;
+    } else {
+        parts->main->device = asked->memory.device;
+        parts->main->data = asked->buffer;
+        parts->main->pieces = asked->pieces;
+    }
+    if (asked->pieces)
+        wf_pieces_hold(asked->pieces);
+    return 0;
+}
+
+static int make_list(struct weft_connection *connection, const struct asked *asked, struct parts *parts)
+{
+    if (!asked->pieces)
+        return 0;
+    parts->list = wf_outbound_create(connection, WF_OUTBOUND_LIST, (uint64_t)asked->pieces->count * WF_ENTRY_BYTES);
+    if (!parts->list)
+        return -ENOMEM;
+    parts->list->data = asked->pieces->upload;
+    parts->list->pieces = asked->pieces;
+    wf_pieces_hold(asked->pieces);
+    return 0;
+}
+
+static int make_note(struct weft_connection *connection, const struct asked *asked, struct parts *parts)
+{
+    if (!notifies(asked))
+        return 0;
+    parts->note = wf_outbound_create(connection, WF_OUTBOUND_NOTE, asked->options->notify_length);
+    if (!parts->note)
+        return -ENOMEM;
+    parts->note->data = asked->options->notify_data;
+    parts->note->tag = asked->options->notify_tag;
+    parts->note->late = asked->kind == WF_REQUEST_READ && asked->memory.device;
+    return 0;
+}
+
+/* Ties them together. */
+static void join(struct parts *parts)
+{
+    struct weft_request *request = parts->request;
+    request->parts = parts->note ? 2 : 1;
+    request->outbound = parts->main;
+    request->note = parts->note;
+    parts->main->list = parts->list;
+    parts->main->note = parts->note;
+    if (parts->list)
+        parts->list->waiter = parts->main;
+    if (parts->note) {
+        parts->note->subject = parts->main;
+        parts->note->request = request;
+    }
+    parts->main->request = request;
+    if (parts->landing) {
+        request->inbound = parts->landing;
+        parts->landing->request = request;
+        parts->landing->partner = parts->main;
+        parts->main->counterpart = parts->landing;
+    }
+}
+
+void wf_asking_begin(struct wf_outbound *main)
+{
+    struct weft_connection *connection = main->connection;
+    struct wf_outbound *list = main->list;
+    if (!list)
+        wf_outbound_queue(main);
+    else if (connection->lists < WF_LISTS_AT_ONCE)
+        wf_onesided_begin(list);
+    else
+        wf_list_push_back(&connection->unlisted, &list->queue_link);
+}
+
+void wf_onesided_begin(struct wf_outbound *list)
+{
+    list->connection->lists += 1;
+    list->waiter->counted = true;
+    wf_outbound_queue(list);
+}
+
+static int begin_all(struct weft_connection *connection, const struct asked *asked, struct weft_request **out)
+{
+    struct wf_session *session = connection->session;
+    struct parts parts = {0};
+    int result = wf_message_usable(connection, true);
+    if (result == 0 && asked->pieces && asked->pieces->count > session->limits.list_bytes / WF_ENTRY_BYTES)
+        result = -E2BIG;
+    if (result < 0)
+        return result;
+    parts.request =
+        wf_message_prepare(connection, asked->kind, asked->buffer, asked->length, 0, asked->options, &asked->memory);
+    if (!parts.request)
+        return -EAGAIN;
+    if (make_main(connection, asked, &parts) < 0 || make_list(connection, asked, &parts) < 0 ||
+        make_note(connection, asked, &parts) < 0) {
+        drop(&parts);
+        return -ENOMEM;
+    }
+    if (asked->pieces)
+        wf_list_push_back(&session->pieces, &asked->pieces->link);
+    join(&parts);
+    if (!asked->memory.turn) /* else with its turn: it is ordered with no other operation */
+        wf_asking_begin(parts.main);
+    *out = parts.request;
+    return 0;
+}
+
+/* `low` and `high`: the part of the local memory that is touched, relative to the buffer. */
+static int post(struct weft_connection *connection, struct asked *asked, uint64_t low, uint64_t high,
+                struct weft_request **out)
+{
+    const struct weft_options *options = asked->options;
+    const uint8_t *start = low > 0 ? asked->buffer + low : asked->buffer;
+    int result = wf_message_check(connection->session->context, start, high - low, options,
+                                  WEFT_NOTIFY | WEFT_ON_STREAM, &asked->memory);
+    if (result < 0) {
+        wf_pieces_release(asked->pieces);
+        return result;
+    }
+    wf_session_lock(connection->session);
+    result = asked->memory.turn ? asked->memory.turn->refusal : 0;
+    if (result == 0)
+        result = begin_all(connection, asked, out);
+    wf_pieces_release(asked->pieces); /* the operation holds them, or nobody does */
+    wf_message_posted(connection->session, result, &asked->memory, NULL);
+    return result;
+}
+
+static int post_one(struct weft_connection *connection, struct asked *asked, struct weft_request **out)
+{
+    int result = check_note(asked->options);
+    if (result < 0)
+        return result;
+    if (asked->length > INT64_MAX || asked->offset > INT64_MAX || (!asked->buffer && asked->length > 0))
+        return -EINVAL;
+    if (asked->length == 0)
+        asked->kind = WF_REQUEST_WRITE; /* that key and place are good is all there is to tell */
+    return post(connection, asked, 0, asked->length, out);
+}
+
+int weft_write(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t key, uint64_t offset,
+               const struct weft_options *options, struct weft_request **out)
+{
+    struct asked asked = {WF_REQUEST_WRITE, (uint8_t *)(uintptr_t)buffer, length, key, offset, NULL, options, {0}};
+    return post_one(connection, &asked, out);
+}
+
+int weft_read(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t key, uint64_t offset,
+              const struct weft_options *options, struct weft_request **out)
+{
+    struct asked asked = {WF_REQUEST_READ, buffer, length, key, offset, NULL, options, {0}};
+    return post_one(connection, &asked, out);
+}
+
+/* --- lists --- */
+
+/* Copies the pieces; finds the extent of the local memory. */
+static int gather(struct asked *asked, const struct weft_piece *pieces, uint64_t count, uint64_t *low, uint64_t *high)
+{
+    *low = UINT64_MAX;
+    *high = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        const struct weft_piece *piece = &pieces[i];
+        if (piece->length == 0)
+            continue;
+        uint64_t end = piece->local + piece->length;
+        bool wraps = end < piece->local || piece->length > INT64_MAX || piece->remote > INT64_MAX ||
+                     asked->pieces->total > INT64_MAX - piece->length;
+        if (wraps)
+            return -EINVAL;
+        struct wf_entry entry = {asked->key, piece->remote, piece->length};
+        wf_entry_encode(&entry, asked->pieces->upload + (size_t)asked->pieces->count * WF_ENTRY_BYTES);
+        wf_pieces_add(asked->pieces, asked->buffer + piece->local, piece->length);
+        *low = piece->local < *low ? piece->local : *low;
+        *high = end > *high ? end : *high;
+    }
+    return 0;
+}
+
+static int post_list(struct weft_connection *connection, struct asked *asked, const struct weft_piece *pieces,
+                     uint64_t count, struct weft_request **out)
+{
+    int result = check_note(asked->options);
+    if (result < 0)
+        return result;
+    if (count > WF_LIST_ENTRIES_MAX)
+        return -E2BIG;
+    if (count > 0 && (!pieces || !asked->buffer))
+        return -EINVAL;
+    asked->pieces = wf_pieces_create((uint32_t)count, true);
+    if (!asked->pieces)
+        return -ENOMEM;
+    uint64_t low, high;
+    result = gather(asked, pieces, count, &low, &high);
+    asked->length = asked->pieces->total;
+    if (result < 0) {
+        wf_pieces_release(asked->pieces);
+        return result;
+    }
+    if (asked->length > 0) {
+        return post(connection, asked, low, high, out);
+    }
+    wf_pieces_release(asked->pieces);
+    asked->pieces = NULL;
+    asked->offset = 0;
+    return post_one(connection, asked, out);
+}
+
+int weft_write_list(struct weft_connection *connection, const void *base, const struct weft_piece *pieces,
+                    uint64_t count, uint64_t key, const struct weft_options *options, struct weft_request **out)
+{
+    struct asked asked = {WF_REQUEST_WRITE, (uint8_t *)(uintptr_t)base, 0, key, 0, NULL, options, {0}};
+    return post_list(connection, &asked, pieces, count, out);
+}
+
+int weft_read_list(struct weft_connection *connection, void *base, const struct weft_piece *pieces, uint64_t count,
+                   uint64_t key, const struct weft_options *options, struct weft_request **out)
+{
+    struct asked asked = {WF_REQUEST_READ, base, 0, key, 0, NULL, options, {0}};
+    return post_list(connection, &asked, pieces, count, out);
+}

@@ -1,0 +1,226 @@
+/* The public calls on peers. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/join/door.h"
+#include "core/message/connection.h"
+#include "core/request/request.h"
+#include "core/session/session.h"
+
+static void sleep_until(struct weft_context *context, int64_t until_ns)
+{
+    if (until_ns == WF_NEVER) {
+        pthread_cond_wait(&context->changed, &context->lock);
+        return;
+    }
+    struct timespec until = {.tv_sec = until_ns / WF_NS_PER_S, .tv_nsec = until_ns % WF_NS_PER_S};
+    pthread_cond_timedwait(&context->changed, &context->lock, &until);
+}
+
+int weft_listen(struct weft_context *context, const char *address, struct weft_error *err)
+{
+    struct sockaddr_storage parsed;
+    int result = wf_address_parse(address ? address : "", context->tuning.port, true, &parsed, wf_status_of(err));
+    return result < 0 ? result : wf_door_listen(context->door, &parsed, wf_status_of(err));
+}
+
+int weft_listen_port(const struct weft_context *context)
+{
+    return context->door->port ? context->door->port : -ENOTCONN;
+}
+
+int wf_dial_init(struct wf_dial *dial, struct weft_context *context, const char *address, int timeout_ms,
+                 struct wf_status *status)
+{
+    memset(dial, 0, sizeof *dial);
+    int count = wf_address_parse_all(address, context->tuning.port, dial->addresses, WF_DIAL_ADDRESSES, status);
+    if (count < 0)
+        return count;
+    dial->address_count = count;
+    wf_link_init(&dial->link);
+    char first[80], second[80] = "";
+    wf_address_text(&dial->addresses[0], true, first, sizeof first);
+    if (count > 1)
+        wf_address_text(&dial->addresses[1], true, second, sizeof second);
+    snprintf(dial->text, sizeof dial->text, "%s%s%s", first, second[0] ? " or " : "", second);
+    dial->deadline_ns = wf_deadline_after_ms(wf_context_now(context), timeout_ms);
+    return 0;
+}
+
+int weft_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,
+                 struct weft_error *err)
+{
+    struct wf_dial dial;
+    int result = wf_dial_init(&dial, context, address, timeout_ms, wf_status_of(err));
+    if (result < 0)
+        return result;
+    wf_door_dial(context->door, &dial);
+    pthread_mutex_lock(&context->lock);
+    while (!dial.done)
+        sleep_until(context, WF_NEVER);
+    pthread_mutex_unlock(&context->lock);
+    if (dial.status.code < 0) {
+        if (err)
+            *wf_status_of(err) = dial.status;
+        return dial.status.code;
+    }
+    *out = &dial.session->peer;
+    return 0;
+}
+
+int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer **out, struct weft_error *err)
+{
+    int64_t deadline = wf_deadline_after_ms(wf_context_now(context), timeout_ms);
+    pthread_mutex_lock(&context->lock);
+    struct wf_link *link;
+    while (!(link = wf_list_pop_front(&context->accepted)) && wf_context_now(context) < deadline)
+        sleep_until(context, deadline);
+    pthread_mutex_unlock(&context->lock);
+    if (!link)
+        return wf_fail(wf_status_of(err), -ETIMEDOUT, "no peer connected within %.1f s", (double)timeout_ms / 1000);
+    struct wf_session *session = WF_CONTAINER(link, struct wf_session, accept_link);
+    wf_session_lock(session);
+    session->known = true;
+    wf_session_unlock(session);
+    *out = &session->peer;
+    return 0;
+}
+
+/* The user's handles on connections end with the peer's. Session lock held. */
+static void drop_handles(struct wf_session *session)
+{
+    for (int i = 0; i < WF_HASH_SIZE; i++) {
+        WF_LIST_EACH (link, following, &session->connection_hash[i]) {
+            struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, hash_link);
+            connection->held = false;
+            wf_connection_check(connection);
+        }
+    }
+}
+
+struct weft_request *wf_session_ask_to_close(struct wf_session *session)
+{
+    struct weft_request *request = NULL;
+    wf_session_lock(session);
+    session->dismissed = true;
+    drop_handles(session);
+    if (session->state == WF_SESSION_JOINING)
+        wf_session_fail(session, -ESHUTDOWN, "closed before all channels were joined");
+    else if (session->state != WF_SESSION_DEAD)
+        request = wf_request_take(session, WF_REQUEST_PEER_CLOSE);
+    session->closing = request;
+    if (request)
+        wf_session_start_close(session);
+    else if (session->state == WF_SESSION_UP)
+        wf_session_fail(session, -ENOMEM, "no memory to close the session in an orderly way");
+    wf_session_unlock(session);
+    return request;
+}
+
+/* The door frees the session in its own time: until then its connections would keep their endpoints busy. */
+static void leave_endpoints(struct wf_session *session)
+{
+    wf_session_lock(session);
+    for (int i = 0; i < WF_HASH_SIZE; i++) {
+        WF_LIST_EACH (link, following, &session->connection_hash[i]) {
+            wf_connection_attach(WF_CONTAINER(link, struct weft_connection, hash_link), NULL);
+        }
+    }
+    wf_session_unlock(session);
+}
+
+int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *err)
+{
+    struct wf_session *session = peer->session;
+    struct weft_request *request = wf_session_ask_to_close(session);
+    int result = 0;
+    if (request) {
+        wf_session_push(session);
+        struct weft_completion completion;
+        result = weft_wait(request, timeout_ms, &completion);
+        if (result < 0) { /* no answer: the channels are cut, which ends the request too */
+            wf_session_lock(session);
+            wf_session_fail(session, -ETIMEDOUT, "%s did not answer while its session was closed", peer->name);
+            wf_session_unlock(session);
+            wf_session_push(session);
+            weft_wait(request, -1, &completion);
+            completion.status = -ETIMEDOUT;
+        }
+        result = completion.status;
+    }
+    if (result < 0) {
+        wf_session_lock(session);
+        wf_fail(wf_status_of(err), result, "%s", session->error.text);
+        wf_session_unlock(session);
+    }
+    leave_endpoints(session);
+    wf_session_release(session);
+    return result;
+}
+
+const char *weft_peer_name(const struct weft_peer *peer)
+{
+    return peer->name;
+}
+
+int weft_peer_status(const struct weft_peer *peer, struct weft_error *err)
+{
+    struct wf_session *session = peer->session;
+    wf_session_lock(session);
+    int result = wf_session_usable(session);
+    if (result < 0)
+        wf_fail(wf_status_of(err), result, "%s",
+                session->error.code ? session->error.text : "the peer has closed the session");
+    wf_session_unlock(session);
+    return result;
+}
+
+/* One rail as it is now. Session lock held. */
+static void fill_rail(struct wf_session *session, int index, struct weft_rail_stats *stats)
+{
+    const struct wf_session_rail *rail = &session->rails[index];
+    memset(stats, 0, sizeof *stats);
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (!channel || channel->rail != index)
+            continue;
+        stats->channels += 1;
+        stats->channels_up += channel->up;
+        if (channel->up)
+            wf_channel_note_retransmits(channel);
+    }
+    snprintf(stats->name, sizeof stats->name, "%s", rail->name);
+    wf_address_text(&rail->from, false, stats->local, sizeof stats->local);
+    wf_address_text(&rail->to, false, stats->remote, sizeof stats->remote);
+    stats->sent_bytes = atomic_load(&rail->sent_bytes);
+    stats->received_bytes = atomic_load(&rail->received_bytes);
+    stats->resent_bytes = atomic_load(&rail->resent_bytes);
+    stats->stalls = atomic_load(&rail->stalls);
+    stats->failures = atomic_load(&rail->failures);
+    stats->damaged = atomic_load(&rail->damaged);
+    stats->retransmits = atomic_load(&rail->retransmits);
+    stats->device_bound = rail->device_bound;
+    stats->retired = rail->retired;
+}
+
+int weft_peer_rails(const struct weft_peer *peer, struct weft_rail_stats *stats, int max)
+{
+    struct wf_session *session = peer->session;
+    wf_session_lock(session);
+    int count = session->rail_count;
+    for (int i = 0; i < count && i < max; i++)
+        fill_rail(session, i, &stats[i]);
+    wf_session_unlock(session);
+    return count;
+}
+
+uint64_t weft_peer_denied(const struct weft_peer *peer)
+{
+    struct wf_session *session = peer->session;
+    wf_session_lock(session);
+    uint64_t denied = session->denied;
+    wf_session_unlock(session);
+    return denied;
+}

@@ -1,0 +1,39 @@
+/*
+ * placement.h: where the threads of a context run. The plan is made by affinity/ (plain data, affinity/plan.h); the
+ * core follows it, and tells what is in force.
+ *
+ * With pin = auto nothing here fails a context but bindings that the user gave and that cannot be: what the system
+ * refuses is noted as a fallback. With pin = require it is an error.
+ */
+#ifndef WF_CORE_CALLS_PLACEMENT_H
+#define WF_CORE_CALLS_PLACEMENT_H
+
+#include <stdint.h>
+
+#include "affinity/cpus.h"
+#include "affinity/plan.h"
+#include "base/config.h"
+#include "base/status.h"
+
+struct weft_context;
+struct wf_worker;
+
+/* What the core keeps of a plan. Without one nothing is pinned, and no rail has a node. All zero: not planned yet. */
+struct wf_placement {
+    enum wf_pin pin;
+    enum wf_rail_policy rail_policy;
+    struct wf_cpus *cpus;              /* by worker; NULL: none is pinned */
+    int16_t rail_nodes[WF_PLAN_RAILS]; /* NUMA node of each rail, or WF_NO_NODE */
+};
+
+/* Makes the plan. The rails and the number of workers are known, and no thread runs yet. */
+int wf_placement_plan(struct weft_context *context, const struct wf_config *config, struct wf_status *status);
+void wf_placement_free(struct wf_placement *placement);
+
+/* First thing that a worker's thread does: binds itself. 0, or an error where pin = require. */
+int wf_placement_enter(struct wf_worker *worker, struct wf_status *status);
+
+/* The rails of the context, as bits by index, that carry large messages of an endpoint on this node. */
+uint32_t wf_placement_rails(const struct weft_context *context, int node);
+
+#endif

@@ -1,0 +1,385 @@
+#include <errno.h>
+#include <string.h>
+
+#include "core/channel/channel.h"
+#include "core/ground/reached.h"
+#include "core/message/inbound.h"
+#include "core/message/match.h"
+#include "core/message/stage.h"
+#include "core/session/session.h"
+#include "core/session/small.h"
+#include "mem/staging.h"
+#include "wire/crc.h"
+
+/* The receives of an express channel are urgent for so long after one that brought a small message, for more may come.
+ * Acknowledgements and grants of large messages alone are not: an engine cuts its large calls for what is urgent. */
+#define URGENT_NS (1 * WF_NS_PER_MS)
+
+/* Where the next bytes of the payload go: the landing's places, or the sink. Returns the pieces. */
+static int payload_places(struct wf_channel *channel, uint64_t *covered)
+{
+    struct wf_rx *rx = &channel->rx;
+    uint64_t at = rx->frame.offset + rx->frame.length - rx->left;
+    if (rx->slot) {
+        *covered = rx->left;
+        rx->iov[0] = (struct iovec){rx->slot->memory + (at - rx->frame.offset), rx->left};
+        return 1;
+    }
+    if (rx->claim)
+        return wf_inbound_places(rx->claim, at, rx->left, rx->iov, WF_RX_SEGMENTS, covered);
+    *covered = 0;
+    int count = 0;
+    while (*covered < rx->left && count < WF_RX_SEGMENTS) {
+        uint64_t piece = rx->left - *covered < WF_SINK_BYTES ? rx->left - *covered : WF_SINK_BYTES;
+        rx->iov[count++] = (struct iovec){rx->worker->sink, piece};
+        *covered += piece;
+    }
+    return count;
+}
+
+/* A claim on the pool goes on in the pool even when the message is matched meanwhile: it copies itself at the end. */
+static int claimed_places(struct wf_channel *channel, uint64_t *covered)
+{
+    struct wf_rx *rx = &channel->rx;
+    if (!rx->claim || !rx->pooled)
+        return payload_places(channel, covered);
+    uint64_t at = rx->frame.offset + rx->frame.length - rx->left;
+    return wf_inbound_pool_places(rx->claim, at, rx->left, rx->iov, WF_RX_SEGMENTS, covered);
+}
+
+/* Is the payload that is coming summed? What goes to the sink is not. */
+static bool is_summed(const struct wf_rx *rx)
+{
+    return rx->in_frame && rx->claim && (rx->frame.flags & WF_FLAG_CRC);
+}
+
+/* Keeps the places of a payload that is summed; one that lands in a list goes to the bounce buffer first. Returns the
+ * pieces of the operation. */
+static int keep_places(struct wf_rx *rx, int count, uint64_t *covered)
+{
+    memcpy(rx->places, rx->iov, (size_t)count * sizeof rx->places[0]);
+    rx->bounced = count > 0 && !rx->pooled && !rx->slot && wf_inbound_is_scattered(rx->claim);
+    if (!rx->bounced)
+        return count;
+    if (*covered > WF_BOUNCE_BYTES)
+        *covered = WF_BOUNCE_BYTES;
+    rx->iov[0] = (struct iovec){rx->bounce, *covered};
+    return 1;
+}
+
+/* Builds the next receive: the rest of the payload, then the read-ahead. Session lock held. */
+static void prepare(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    int count = 0;
+    uint64_t covered = 0;
+    if (rx->left > 0 && rx->skip == 0)
+        count = claimed_places(channel, &covered);
+    if (is_summed(rx))
+        count = keep_places(rx, count, &covered);
+    rx->direct = (uint32_t)covered;
+    if (covered == rx->left || rx->skip > 0)
+        rx->iov[count++] = (struct iovec){rx->buffer + rx->end, rx->room - rx->end};
+    rx->op.kind = WF_OP_RECV;
+    rx->op.fd = channel->fd;
+    rx->op.iov = rx->iov;
+    rx->op.iov_count = count;
+    rx->op.context = channel;
+    rx->op.urgent = rx->came_ns < rx->urgent_until_ns;
+    rx->op.kept = &channel->kept;
+}
+
+static void post(struct wf_channel *channel)
+{
+    channel->rx.worker->engine->ops->post(channel->rx.worker->engine, &channel->rx.op);
+}
+
+/* Payload bytes that came with a header, in the read-ahead buffer. */
+static void copy_payload(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    while (rx->left > 0 && rx->start < rx->end) {
+        uint64_t covered;
+        int count = claimed_places(channel, &covered);
+        for (int i = 0; i < count && rx->start < rx->end; i++) {
+            uint32_t piece = rx->end - rx->start;
+            if (piece > rx->iov[i].iov_len)
+                piece = (uint32_t)rx->iov[i].iov_len;
+            if (is_summed(rx))
+                rx->sum = wf_crc32c(rx->sum, rx->buffer + rx->start, piece);
+            memcpy(rx->iov[i].iov_base, rx->buffer + rx->start, piece);
+            rx->start += piece;
+            rx->left -= piece;
+        }
+    }
+}
+
+static void count_received(struct wf_channel *channel, uint64_t bytes)
+{
+    struct wf_session *session = channel->session;
+    wf_counter_add(&session->rails[channel->rail].received_bytes, bytes);
+    wf_counter_add(&session->moved, bytes);
+}
+
+/* The rail is charged for what did not come as it was sent. */
+static int damaged(struct wf_channel *channel, const char *what)
+{
+    struct wf_session *session = channel->session;
+    wf_counter_add(&session->rails[channel->rail].damaged, 1);
+    wf_session_lost(session, channel, -EBADMSG, what);
+    return -EBADMSG;
+}
+
+/* A small message that has come with its header and went the short way. */
+static bool landed_whole(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    struct wf_rx *rx = &channel->rx;
+    uint32_t skip = frame->data_off - WF_FRAME_BYTES;
+    if ((uint64_t)skip + frame->length > rx->end - rx->start ||
+        !wf_small_land(channel, frame, rx->buffer + rx->start + skip))
+        return false;
+    rx->start += skip + frame->length;
+    count_received(channel, frame->length);
+    return true;
+}
+
+/* Takes a header from the buffer. 1: a frame was taken; 0: not complete yet; negative: broken. */
+static int next_header(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    if (rx->end - rx->start < WF_FRAME_BYTES) {
+        memmove(rx->buffer, rx->buffer + rx->start, rx->end - rx->start);
+        rx->end -= rx->start;
+        rx->start = 0;
+        return 0;
+    }
+    struct wf_frame frame;
+    int result = wf_frame_decode(rx->buffer + rx->start, &frame);
+    WF_REACHED_IF(result == -EBADMSG, "channel UP: damaged header");
+    if (result == -EBADMSG)
+        return damaged(channel, "a damaged header");
+    if (result < 0)
+        return result;
+    rx->start += WF_FRAME_BYTES;
+    if (frame.type == WF_DATA && channel->kind == WF_CHANNEL_EXPRESS)
+        rx->urgent_until_ns = rx->came_ns + URGENT_NS;
+    if (frame.type == WF_DATA && landed_whole(channel, &frame))
+        return 1;
+    if (frame.type == WF_DATA) {
+        rx->frame = frame;
+        rx->claim = NULL;
+    }
+    result = wf_channel_take_frame(channel, &frame);
+    if (result < 0)
+        return result;
+    if (frame.type == WF_DATA) {
+        rx->skip = frame.data_off - WF_FRAME_BYTES;
+        rx->left = frame.length;
+        rx->sum = 0;
+        rx->in_frame = true;
+    }
+    return 1;
+}
+
+/* Every byte of it is in its place. Only if they are the bytes that were sent, the message is told of them. */
+static int finish_payload(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    bool good = !is_summed(rx) || rx->sum == rx->frame.payload_crc;
+    rx->in_frame = false;
+    if (!good) {
+        WF_REACHED("channel UP: damaged payload");
+        wf_channel_drop_claim(channel);
+        return damaged(channel, "a damaged chunk (setting crc)");
+    }
+    count_received(channel, rx->frame.length);
+    wf_channel_finish_payload(channel);
+    return 0;
+}
+
+/* Works through the buffer until more bytes are needed. Session lock held. */
+static int parse(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    while (!rx->held) {
+        uint32_t there = rx->end - rx->start;
+        uint32_t skip = rx->skip < there ? rx->skip : there;
+        rx->skip -= skip;
+        rx->start += skip;
+        if (rx->skip == 0)
+            copy_payload(channel);
+        if (rx->start == rx->end)
+            rx->start = rx->end = 0;
+        if (rx->skip > 0 || rx->left > 0)
+            return 0;
+        int result = rx->in_frame ? finish_payload(channel) : 0;
+        if (result == 0)
+            result = next_header(channel);
+        if (result <= 0)
+            return result;
+    }
+    return 0;
+}
+
+/* Tells the peer of disposals when a quarter of the window is used, or when it waits for the end of a message. */
+static void note_disposals(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    uint64_t frames, bytes;
+    wf_channel_credit(channel, &frames, &bytes);
+    uint64_t quarter = (frames - rx->disposed) / 4;
+    if (frames - rx->granted_frames >= (quarter ? quarter : 1))
+        channel->tx.state_due = true;
+    if (rx->disposed != channel->tx.ack_sent && !wf_link_in_list(&rx->unacknowledged_link))
+        wf_list_push_back(&rx->worker->unacknowledged, &rx->unacknowledged_link);
+}
+
+static void note_bytes(struct wf_channel *channel, uint64_t bytes)
+{
+    struct wf_rx *rx = &channel->rx;
+    uint64_t direct = bytes < rx->direct ? bytes : rx->direct;
+    rx->left -= (uint32_t)direct;
+    rx->end += (uint32_t)(bytes - direct);
+}
+
+/* Lets go of a landing that has been refused: the rest of the payload goes to the sink. Session lock held. */
+void wf_channel_drop_claim(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    rx->redirect = false;
+    struct wf_inbound *inbound = rx->claim;
+    wf_stage_in_drop(channel);
+    if (!inbound)
+        return;
+    rx->claim = NULL;
+    inbound->claims -= 1;
+    wf_inbound_check(inbound);
+    wf_session_place_free(channel->session);
+}
+
+/* The stream ended: fine after BYE, a lost channel otherwise. Session lock held. */
+static void end_of_stream(struct wf_channel *channel)
+{
+    channel->rx.ended = true;
+    WF_REACHED_IF(channel->bye_seen, "channel CLOSING: end of the peer's stream");
+    WF_REACHED_IF(!channel->bye_seen, "channel UP: end of the peer's stream");
+    if (!channel->bye_seen)
+        wf_session_lost(channel->session, channel, -ECONNRESET, "the peer closed the connection");
+}
+
+/* Sums the payload bytes that a receive has just brought, while they are in the cache and no lock is held. */
+static void sum_received(struct wf_rx *rx)
+{
+    if (!is_summed(rx) || rx->op.result <= 0)
+        return;
+    uint64_t left = (uint64_t)rx->op.result < rx->direct ? (uint64_t)rx->op.result : rx->direct;
+    const uint8_t *bounced = rx->bounce;
+    if (rx->bounced)
+        rx->sum = wf_crc32c(rx->sum, bounced, left);
+    for (const struct iovec *place = rx->places; left > 0; place++) {
+        uint64_t piece = place->iov_len < left ? place->iov_len : left;
+        if (rx->bounced)
+            memcpy(place->iov_base, bounced, piece);
+        else
+            rx->sum = wf_crc32c(rx->sum, place->iov_base, piece);
+        bounced += piece;
+        left -= piece;
+    }
+}
+
+static void digest(struct wf_channel *channel, int64_t result)
+{
+    struct wf_session *session = channel->session;
+    if (result == -ECANCELED)
+        result = 0;
+    else if (result == 0)
+        end_of_stream(channel);
+    if (result == -EBADMSG) {
+        WF_REACHED("channel UP: damaged record");
+        damaged(channel, "a record that does not open (setting encrypt)");
+        return;
+    }
+    if (result < 0) {
+        WF_REACHED("channel UP: error");
+        wf_session_lost(session, channel, (int)result, "receiving");
+        return;
+    }
+    note_bytes(channel, (uint64_t)result);
+    if (channel->rx.redirect)
+        wf_channel_drop_claim(channel);
+    int broken = parse(channel);
+    WF_REACHED_IF(broken == -EPROTO, "channel UP: frame against the protocol");
+    if (broken < 0)
+        wf_session_lost(session, channel, broken, "a frame that breaks the protocol");
+    note_disposals(channel);
+}
+
+/* Posts the next receive, if there is to be one. Unlocks the session. */
+static void go_on(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    struct wf_session *session = channel->session;
+    wf_match_notes(session);
+    if (rx->redirect) /* refused while notifications were copied */
+        wf_channel_drop_claim(channel);
+    bool ends = channel->kill || rx->ended, more = !ends && !rx->held;
+    if (more)
+        prepare(channel);
+    wf_session_kick(session, rx->worker);
+    wf_session_unlock(session);
+    if (more)
+        post(channel);
+    else if (ends)
+        wf_worker_kick(&session->kicks[rx->worker->index], rx->worker);
+}
+
+void wf_channel_received(struct wf_channel *channel)
+{
+    struct wf_session *session = channel->session;
+    int64_t result = channel->rx.op.result;
+    sum_received(&channel->rx);
+    wf_session_lock(session);
+    session->batch_ns = channel->rx.came_ns = wf_context_now(session->context);
+    if (result > 0) {
+        atomic_store_explicit(&session->heard_ns, session->batch_ns, memory_order_relaxed);
+        wf_counter_add(&channel->heard, (uint64_t)result);
+    }
+    digest(channel, result);
+    session->batch_ns = 0;
+    go_on(channel);
+}
+
+void wf_channel_resume(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    wf_session_lock(channel->session);
+    bool waits = rx->held && !channel->kill;
+    if (waits) {
+        rx->held = false;
+        int broken = wf_channel_place_payload(channel);
+        if (broken < 0)
+            wf_session_lost(channel->session, channel, broken, "a frame that breaks the protocol");
+    }
+    if (waits && !rx->held) {
+        digest(channel, -ECANCELED); /* what is in the buffer already */
+        go_on(channel);
+    } else {
+        wf_session_unlock(channel->session);
+    }
+}
+
+void wf_channel_start_rx(struct wf_channel *channel)
+{
+    wf_session_lock(channel->session);
+    channel->rx.started = true;
+    prepare(channel);
+    wf_session_unlock(channel->session);
+    post(channel);
+}
+
+void wf_channel_redirect(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    if (rx->op.posted) /* it comes back, and is posted again for the sink */
+        rx->worker->engine->ops->cancel(rx->worker->engine, &rx->op);
+}

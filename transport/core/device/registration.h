@@ -1,0 +1,43 @@
+/*
+ * registration.h: memory made known, with its kind and its key. A use is held by every operation that names it.
+ */
+#ifndef WF_CORE_DEVICE_REGISTRATION_H
+#define WF_CORE_DEVICE_REGISTRATION_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "weft.h"
+
+/* Owner: context.region_lock, except `uses` (any thread). */
+struct weft_registration {
+    struct wf_link link;        /* context.registrations, by key */
+    struct wf_link device_link; /* context.device_registrations, if it is device memory */
+    struct weft_context *context;
+    uint8_t *base;
+    uint64_t length;
+    uint64_t key;
+    enum weft_memory_kind kind;
+    uint32_t access;          /* enum weft_access */
+    struct wf_device *device; /* CUDA: whose memory it is; else NULL */
+    _Atomic uint32_t uses;    /* operations under way, plus WF_REGISTRATION_ENDED once deregistered */
+};
+
+#define WF_REGISTRATION_ENDED 0x80000000u
+
+/* The registration with this key, held for an operation of a peer; NULL: there is none. */
+struct weft_registration *wf_registration_find(struct weft_context *context, uint64_t key);
+
+/* The registration of device memory that covers the range, held; NULL: there is none. */
+struct weft_registration *wf_registration_covering(struct weft_context *context, const void *buffer, uint64_t length);
+
+/* The first half of weft_deregister(): no new operation, peers' operations are refused; `uses` sinks to
+ * WF_REGISTRATION_ENDED. Does not wait. */
+void wf_registration_end(struct weft_registration *registration);
+
+/* Holds the registration for an operation on [buffer, buffer + length). -EINVAL: outside of it; -ESHUTDOWN: ended. */
+int wf_registration_hold(struct weft_registration *registration, const void *buffer, uint64_t length);
+void wf_registration_release(struct weft_registration *registration);
+
+#endif

@@ -1,0 +1,228 @@
+/* Copies of a context's devices, from the queue to the end, and what a session has of a device meanwhile. */
+#include "core/device/device.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/calls/context.h"
+#include "core/device/turn.h"
+#include "core/drive/worker.h"
+#include "core/ground/counter.h"
+#include "core/message/direct.h"
+#include "core/message/match.h"
+#include "core/message/stage.h"
+#include "core/session/session.h"
+
+#define IDLE_LOOKS 4 /* copies of one way that are not done yet: what was started after them is not asked for */
+
+/* --- a session's share --- */
+
+static void tell(void *context)
+{
+    struct wf_session *session = context;
+    atomic_store_explicit(&session->slots_told, true, memory_order_relaxed);
+    wf_session_kick_all(session, NULL);
+}
+
+struct wf_device_share *wf_device_share(struct wf_session *session, struct wf_device *device)
+{
+    struct wf_device_share *share = session->shares[device->index];
+    if (share)
+        return share;
+    share = malloc(sizeof *share);
+    if (!share)
+        return NULL;
+    share->device = device;
+    share->landings = 0;
+    memset(share->waiting, 0, sizeof share->waiting);
+    for (int way = 0; way < WF_SLOT_WAYS; way++)
+        for (int size = 0; size < WF_SLOT_SIZES; size++)
+            wf_slot_account_init(&share->accounts[way][size], tell, session);
+    session->shares[device->index] = share;
+    return share;
+}
+
+void wf_device_shares_fini(struct wf_session *session)
+{
+    for (int i = 0; i < WF_DEVICES_MAX; i++) {
+        struct wf_device_share *share = session->shares[i];
+        session->shares[i] = NULL;
+        if (share)
+            atomic_fetch_sub_explicit(&share->device->landings, share->landings, memory_order_relaxed);
+        for (int way = 0; share && way < WF_SLOT_WAYS; way++)
+            for (int size = 0; size < WF_SLOT_SIZES; size++)
+                wf_slot_account_fini(&share->device->pools[way][size], &share->accounts[way][size]);
+        free(share);
+    }
+}
+
+/* --- copies --- */
+
+struct wf_transit *wf_transit_take(struct wf_session *session, struct wf_device *device, enum wf_copy_way way)
+{
+    struct wf_transit *transit = wf_pool_take(&session->transit_pool);
+    if (!transit)
+        return NULL;
+    memset(transit, 0, sizeof *transit);
+    wf_link_init(&transit->link);
+    transit->copy = (struct wf_copy){.device = device->index, .way = way};
+    transit->device = device;
+    transit->session = session;
+    return transit;
+}
+
+void wf_transit_queue(struct wf_transit *transit)
+{
+    struct wf_device *device = transit->device;
+    transit->session->references += 1;
+    if (transit->copy.way != WF_COPY_MARK) /* a session that ends waits for it */
+        transit->session->halves += 1;
+    transit->session->device_bells |= 1u << device->worker->index;
+    atomic_fetch_add(&device->under_way, 1);
+    pthread_mutex_lock(&device->lock);
+    wf_list_push_back(&device->queued, &transit->link);
+    pthread_mutex_unlock(&device->lock);
+}
+
+void wf_devices_kick(struct wf_session *session, struct wf_worker *self)
+{
+    while (session->device_bells != 0) {
+        int index = __builtin_ctz(session->device_bells);
+        session->device_bells &= session->device_bells - 1;
+        wf_worker_kick(&session->kicks[index], self);
+    }
+}
+
+static struct wf_transit *next_queued(struct wf_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+    struct wf_link *link = wf_list_pop_front(&device->queued);
+    pthread_mutex_unlock(&device->lock);
+    return link ? WF_CONTAINER(link, struct wf_transit, link) : NULL;
+}
+
+/* Tells the message, and lets go of everything. The session may be gone afterwards. */
+static void finish(struct wf_transit *transit, int result)
+{
+    struct wf_session *session = transit->session;
+    struct wf_device *device = transit->device;
+    transit->result = result;
+    bool own = transit->copy.way != WF_COPY_PEER; /* else it may be the other one */
+    if (result == -ENODEV && own && !atomic_exchange(&device->lost, true))
+        wf_log(&device->context->log, WF_LOG_WARN, "GPU %d cannot be used any more: %s", device->index,
+               device->context->devices.ops->why(atomic_load(&device->context->devices.memory), device->index));
+    if (result == -EIO) /* the requests tell, too: but the peer's only that something failed here */
+        wf_log(&device->context->log, WF_LOG_WARN, "GPU %d failed to copy bytes %llu to %llu of a message: %s",
+               device->index, (unsigned long long)transit->start, (unsigned long long)transit->end,
+               device->context->devices.ops->why(atomic_load(&device->context->devices.memory), device->index));
+    atomic_fetch_sub(&device->under_way, 1);
+    if (transit->copy.way == WF_COPY_PEER)
+        wf_direct_end_sender(transit);
+    wf_session_lock(session);
+    if (transit->copy.way == WF_COPY_OUT)
+        wf_stage_out_ended(transit);
+    else if (transit->copy.way == WF_COPY_IN)
+        wf_stage_in_ended(transit);
+    else if (transit->copy.way == WF_COPY_PEER)
+        wf_direct_end_receiver(transit);
+    else
+        wf_turn_ended(transit);
+    wf_match_notes(session);
+    wf_session_kick(session, device->worker);
+    if (transit->copy.way != WF_COPY_MARK) {
+        wf_pool_give(&session->transit_pool, transit);
+        wf_session_half_gone(session);
+    }
+    wf_session_unlock_and_release(session);
+}
+
+/* As ops->copy_start(); 1: there is nothing to copy after all. */
+static int start(struct wf_transit *transit)
+{
+    return transit->copy.way == WF_COPY_PEER ? wf_direct_start(transit) : wf_stage_start(transit);
+}
+
+static int start_queued(struct wf_device *device)
+{
+    struct wf_transit *transit;
+    int count = 0;
+    while ((transit = next_queued(device))) {
+        int result = atomic_load(&device->lost) ? -ENODEV : start(transit);
+        if (result != 0) {
+            finish(transit, result < 0 ? result : 0);
+        } else {
+            wf_counter_add(&device->copies, transit->copy.way != WF_COPY_MARK);
+            wf_list_push_back(&device->running[transit->copy.way], &transit->link);
+        }
+        count += 1;
+    }
+    return count;
+}
+
+/* Copies of one way run in a few streams, so that the first ones end first; marks are in as many as the user has. */
+static int end_done(struct wf_device *device, struct wf_list *running)
+{
+    const struct wf_devices *devices = &device->context->devices;
+    struct wf_memory *memory = atomic_load(&devices->memory);
+    int count = 0, idle = 0;
+    WF_LIST_EACH (link, following, running) {
+        struct wf_transit *transit = WF_CONTAINER(link, struct wf_transit, link);
+        int result = devices->ops->copy_done(memory, &transit->copy);
+        idle += result == 0;
+        if (idle > IDLE_LOOKS && transit->copy.way != WF_COPY_MARK)
+            break;
+        if (result == 0)
+            continue;
+        wf_link_remove(link);
+        if (result > 0)
+            wf_counter_add(&device->copied[transit->copy.way], transit->end - transit->start);
+        finish(transit, result < 0 ? result : 0);
+        count += 1;
+    }
+    return count;
+}
+
+/* Notes for how long copies have been running. */
+static void keep_time(struct wf_device *device)
+{
+    bool running = !wf_list_empty(&device->running[WF_COPY_OUT]) || !wf_list_empty(&device->running[WF_COPY_IN]) ||
+                   !wf_list_empty(&device->running[WF_COPY_PEER]);
+    if (running == (device->since_ns != 0))
+        return;
+    int64_t now = wf_context_now(device->context);
+    if (!running)
+        wf_counter_add(&device->copying_ns, (uint64_t)(now - device->since_ns));
+    device->since_ns = running ? now : 0;
+}
+
+static struct wf_device *driven(const struct wf_worker *worker, int i)
+{
+    struct wf_device *device = atomic_load(&worker->context->devices.used[i]);
+    return device->worker == worker && atomic_load(&device->under_way) > 0 ? device : NULL;
+}
+
+bool wf_devices_busy(const struct wf_worker *worker)
+{
+    int count = atomic_load_explicit(&worker->context->devices.used_count, memory_order_acquire);
+    for (int i = 0; i < count; i++)
+        if (driven(worker, i))
+            return true;
+    return false;
+}
+
+int wf_devices_drive(struct wf_worker *worker)
+{
+    int count = atomic_load_explicit(&worker->context->devices.used_count, memory_order_acquire), handled = 0;
+    for (int i = 0; i < count; i++) {
+        struct wf_device *device = driven(worker, i);
+        if (!device)
+            continue;
+        handled += start_queued(device);
+        keep_time(device);
+        for (int way = 0; way < WF_COPY_WAYS; way++)
+            handled += end_done(device, &device->running[way]);
+        keep_time(device);
+    }
+    return handled;
+}

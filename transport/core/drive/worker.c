@@ -1,0 +1,369 @@
+#include "core/drive/worker.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "core/request/wait.h"
+#include "core/session/session.h"
+
+#define OPS_AT_ONCE 32
+#define ROUNDS_UNTOLD 8 /* a busy worker tells of disposals after so many: senders wait for them to go on */
+#define PARK_MIN_NS (200 * WF_NS_PER_US)
+#define PARK_MAX_NS (1 * WF_NS_PER_MS)
+#define PARK_NEAR_NS (4 * WF_NS_PER_MS)  /* while callers do not stop driving, and nothing large is under way */
+#define NEAR_RESTS 16                    /* after so many rests without anything large */
+#define NEAR_TURN_NS (20 * WF_NS_PER_US) /* they take a turn at least as often */
+#define REST_NS (1 * WF_NS_PER_S)
+#define COPIES_NS (20 * WF_NS_PER_US) /* the longest rest while copies of a device are under way: they ring no bell */
+
+int wf_worker_create(struct weft_context *context, int index, struct wf_worker **out, struct wf_status *status)
+{
+    struct wf_worker *worker = calloc(1, sizeof *worker);
+    if (!worker)
+        return wf_fail(status, -ENOMEM, "no memory for a worker");
+    worker->context = context;
+    worker->index = index;
+    const char *role = context->shared ? "worker" : index % 2 ? "rx" : "tx";
+    snprintf(worker->name, sizeof worker->name, "weft-%s%u", role, (unsigned)index / 2 % 100);
+    pthread_mutex_init(&worker->mail_lock, NULL);
+    sem_init(&worker->entered, 0, 0);
+    wf_list_init(&worker->kicked);
+    wf_list_init(&worker->unacknowledged);
+    struct wf_engine_limits limits = {
+        .call_bytes = context->tuning.call,
+        .pinned = !context->shared,
+        .zero_copy = context->tuning.zero_copy,
+        .read_ahead = context->tuning.read_ahead,
+    };
+    worker->sink = malloc(WF_SINK_BYTES);
+    int result = worker->sink ? context->engine_ops->open(context->engine_host, &limits, &worker->engine, status)
+                              : wf_fail(status, -ENOMEM, "no memory for a worker");
+    if (result < 0) {
+        wf_worker_destroy(worker);
+        return result;
+    }
+    *out = worker;
+    return 0;
+}
+
+void wf_worker_destroy(struct wf_worker *worker)
+{
+    if (!worker)
+        return;
+    if (worker->engine)
+        worker->engine->ops->close(worker->engine);
+    pthread_mutex_destroy(&worker->mail_lock);
+    sem_destroy(&worker->entered);
+    free(worker->sink);
+    free(worker);
+}
+
+/* --- kicks --- */
+
+void wf_worker_kick(struct wf_kick *kick, struct wf_worker *self)
+{
+    struct wf_worker *worker = kick->worker;
+    if (!worker)
+        return;
+    pthread_mutex_lock(&worker->mail_lock);
+    bool fresh = !kick->queued;
+    if (fresh) {
+        kick->queued = true;
+        wf_list_push_back(&worker->kicked, &kick->link);
+        atomic_store_explicit(&worker->has_mail, true, memory_order_seq_cst);
+    }
+    pthread_mutex_unlock(&worker->mail_lock);
+    if (!fresh || worker == self)
+        return;
+    if (self)
+        self->bells |= 1u << worker->index; /* rung once its lock is released */
+    else
+        worker->engine->ops->wake(worker->engine);
+}
+
+/* Wakes the workers that this one has kicked. No lock held: it may cost a system call. */
+static void ring_bells(struct wf_worker *worker)
+{
+    while (worker->bells != 0) {
+        int index = __builtin_ctz(worker->bells);
+        worker->bells &= worker->bells - 1;
+        struct wf_worker *other = worker->context->workers[index];
+        other->engine->ops->wake(other->engine);
+    }
+}
+
+static struct wf_session *next_kick(struct wf_worker *worker)
+{
+    pthread_mutex_lock(&worker->mail_lock);
+    struct wf_link *link = wf_list_pop_front(&worker->kicked);
+    struct wf_session *session = NULL;
+    if (link) {
+        struct wf_kick *kick = WF_CONTAINER(link, struct wf_kick, link);
+        kick->queued = false;
+        session = kick->session;
+    } else {
+        atomic_store_explicit(&worker->has_mail, false, memory_order_seq_cst);
+    }
+    worker->serving = session;
+    pthread_mutex_unlock(&worker->mail_lock);
+    return session;
+}
+
+static int handle_kicks(struct wf_worker *worker)
+{
+    int handled = 0;
+    struct wf_session *session;
+    while (atomic_load_explicit(&worker->has_mail, memory_order_seq_cst) && (session = next_kick(worker))) {
+        wf_session_pump(session, worker);
+        ring_bells(worker);
+        handled += 1;
+    }
+    return handled;
+}
+
+void wf_worker_forget(struct wf_kick *kick)
+{
+    struct wf_worker *worker = kick->worker;
+    if (!worker)
+        return;
+    for (;;) {
+        pthread_mutex_lock(&worker->mail_lock);
+        wf_link_remove(&kick->link);
+        kick->queued = false;
+        bool busy = worker->serving == kick->session;
+        pthread_mutex_unlock(&worker->mail_lock);
+        if (!busy)
+            return;
+        sched_yield(); /* the worker is looking at a session that is already dead: a moment */
+    }
+}
+
+/* --- one round --- */
+
+static void dispatch(struct wf_op *op)
+{
+    struct wf_channel *channel = op->context;
+    if (op->kind == WF_OP_RECV)
+        wf_channel_received(channel);
+    else
+        wf_channel_sent(channel);
+}
+
+/* About to rest: disposals that no frame has carried yet are told. */
+static void tell_disposals(struct wf_worker *worker)
+{
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&worker->unacknowledged))) {
+        struct wf_channel *channel = WF_CONTAINER(link, struct wf_channel, rx.unacknowledged_link);
+        struct wf_session *session = channel->session;
+        wf_session_lock(session);
+        bool due = channel->rx.disposed != channel->tx.ack_sent;
+        channel->tx.state_due |= due;
+        wf_session_unlock(session);
+        if (due)
+            wf_worker_kick(&session->kicks[channel->tx.worker->index], worker);
+    }
+    ring_bells(worker);
+}
+
+static int poll_once(struct wf_worker *worker, int64_t timeout_ns)
+{
+    struct wf_op *finished[OPS_AT_ONCE];
+    int count = worker->engine->ops->poll(worker->engine, finished, OPS_AT_ONCE, timeout_ns);
+    for (int i = 0; i < count; i++) {
+        dispatch(finished[i]);
+        ring_bells(worker);
+    }
+    return count > 0 ? count : 0;
+}
+
+int wf_worker_drive(struct wf_worker *worker, int64_t timeout_ns)
+{
+    int handled = handle_kicks(worker);
+    handled += wf_devices_drive(worker);
+    handled += poll_once(worker, 0);
+    bool untold = !wf_list_empty(&worker->unacknowledged);
+    worker->rounds_untold = untold ? worker->rounds_untold + 1 : 0;
+    if (untold && (handled == 0 || worker->rounds_untold > ROUNDS_UNTOLD)) {
+        tell_disposals(worker);
+        worker->rounds_untold = 0;
+    }
+    handled += handle_kicks(worker);
+    if (handled == 0 && timeout_ns != 0) {
+        if (wf_devices_busy(worker) && (timeout_ns < 0 || timeout_ns > COPIES_NS))
+            timeout_ns = COPIES_NS;
+        handled += poll_once(worker, timeout_ns);
+        handled += handle_kicks(worker);
+    }
+    return handled;
+}
+
+/* --- the token --- */
+
+static bool take_token(struct wf_worker *worker, uint32_t as)
+{
+    uint32_t expected = WF_TOKEN_FREE;
+    return atomic_compare_exchange_strong(&worker->token, &expected, as);
+}
+
+bool wf_worker_try(struct wf_worker *worker)
+{
+    return take_token(worker, WF_TOKEN_CALLER);
+}
+
+void wf_worker_want(struct wf_worker *worker)
+{
+    if (atomic_load(&worker->token) != WF_TOKEN_THREAD)
+        return;
+    atomic_store(&worker->wanted, 1);
+    worker->engine->ops->wake(worker->engine);
+}
+
+void wf_worker_recall(struct wf_worker *worker)
+{
+    if (atomic_load(&worker->token) != WF_TOKEN_FREE || atomic_exchange(&worker->park, WF_PARK_END) == WF_PARK_END)
+        return;
+    syscall(SYS_futex, &worker->park, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+void wf_worker_leave(struct wf_worker *worker)
+{
+    do {
+        uint32_t as = atomic_load_explicit(&worker->token, memory_order_relaxed);
+        atomic_store_explicit(&worker->token, WF_TOKEN_FREE, memory_order_seq_cst);
+        /* A kick that came after the last look found the token held: it is ours to handle. */
+        if (!atomic_load_explicit(&worker->has_mail, memory_order_seq_cst) || !take_token(worker, as))
+            break;
+        handle_kicks(worker);
+    } while (true);
+    wf_wait_token_free(worker->context);
+}
+
+/* --- the thread --- */
+
+static void park(struct wf_worker *worker, int64_t rest_ns)
+{
+    atomic_store(&worker->rests_long, rest_ns > PARK_MAX_NS);
+    if (rest_ns > PARK_MAX_NS && atomic_load(&worker->context->large_out) > 0) { /* whoever posts more sees the above */
+        atomic_store(&worker->rests_long, false);
+        rest_ns = PARK_MAX_NS;
+    }
+    struct timespec rest = {.tv_sec = 0, .tv_nsec = rest_ns};
+    if (!atomic_load(&worker->stopping))
+        syscall(SYS_futex, &worker->park, FUTEX_WAIT_PRIVATE, WF_PARK_REST, &rest, NULL, 0);
+    atomic_store(&worker->rests_long, false);
+}
+
+/* How long to rest after a rest of `last_ns` in which callers took so many turns, and `calm` rests without anything
+ * large. */
+static int64_t next_rest(int64_t last_ns, uint32_t turns, int calm)
+{
+    int64_t longest = calm >= NEAR_RESTS && turns >= last_ns / NEAR_TURN_NS ? PARK_NEAR_NS : PARK_MAX_NS;
+    return last_ns * 2 < longest ? last_ns * 2 : longest;
+}
+
+void wf_worker_stay_near(struct wf_worker *worker)
+{
+    uint32_t rests = WF_PARK_REST;
+    if (atomic_load(&worker->rests_long) && atomic_compare_exchange_strong(&worker->park, &rests, WF_PARK_LESS))
+        syscall(SYS_futex, &worker->park, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+/* Looks for events, in the engine's sleep when it is time for that. */
+static void take_turn(struct wf_worker *worker, struct wf_watch *watch)
+{
+    int64_t now = wf_context_now(worker->context);
+    int events = wf_worker_drive(worker, wf_watch_over(watch, now) ? REST_NS : 0);
+    wf_watch_saw(watch, events, events > 0 ? wf_context_now(worker->context) : now);
+}
+
+/* Spins a little after each event, then sleeps in the engine. */
+static void drive_until_wanted(struct wf_worker *worker)
+{
+    struct weft_context *context = worker->context;
+    struct wf_watch watch;
+    wf_watch_begin(&watch, &worker->spin, context->tuning.spin_ns, wf_context_now(context));
+    while (!atomic_load(&worker->stopping) && !atomic_load(&worker->wanted))
+        take_turn(worker, &watch);
+    wf_worker_leave(worker);
+}
+
+/* The thread of a shared worker: drives while callers stay away. */
+static void run_shared(struct wf_worker *worker)
+{
+    uint32_t seen = atomic_load(&worker->caller_turns);
+    int64_t rest = PARK_MIN_NS;
+    int calm = 0;
+    while (!atomic_load(&worker->stopping)) {
+        uint32_t turns = atomic_load(&worker->caller_turns), told = atomic_exchange(&worker->park, WF_PARK_REST);
+        bool large = told == WF_PARK_LESS || atomic_load(&worker->context->large_out) > 0;
+        bool callers = (atomic_exchange(&worker->wanted, 0) != 0 || turns != seen) && told != WF_PARK_END;
+        calm = large ? 0 : calm < NEAR_RESTS ? calm + 1 : calm;
+        seen = turns;
+        if (!callers && take_token(worker, WF_TOKEN_THREAD)) {
+            rest = PARK_MIN_NS;
+            drive_until_wanted(worker);
+        }
+        park(worker, rest);
+        rest = next_rest(rest, atomic_load(&worker->caller_turns) - seen, calm);
+    }
+}
+
+/* The thread of a worker of its own rail: spins a little after each event, then sleeps in the engine. */
+static void run_alone(struct wf_worker *worker)
+{
+    struct weft_context *context = worker->context;
+    take_token(worker, WF_TOKEN_THREAD);
+    struct wf_watch watch;
+    wf_watch_begin(&watch, &worker->spin, context->tuning.spin_ns, wf_context_now(context));
+    while (!atomic_load(&worker->stopping))
+        take_turn(worker, &watch);
+    atomic_store(&worker->token, WF_TOKEN_FREE);
+}
+
+static void *run(void *argument)
+{
+    struct wf_worker *worker = argument;
+    pthread_setname_np(pthread_self(), worker->name);
+    worker->tid = (int)syscall(SYS_gettid);
+    int result = wf_placement_enter(worker, &worker->refusal);
+    sem_post(&worker->entered);
+    if (result < 0)
+        return NULL;
+    if (worker->context->shared)
+        run_shared(worker);
+    else
+        run_alone(worker);
+    return NULL;
+}
+
+int wf_worker_start(struct wf_worker *worker, struct wf_status *status)
+{
+    int result = pthread_create(&worker->thread, NULL, run, worker);
+    if (result != 0)
+        return wf_fail(status, -result, "cannot start a worker thread: %s; raise the limit of processes (ulimit -u)",
+                       wf_strerror(result));
+    worker->has_thread = true;
+    while (sem_wait(&worker->entered) != 0)
+        continue; /* a signal */
+    if (worker->refusal.code)
+        *status = worker->refusal;
+    return worker->refusal.code;
+}
+
+void wf_worker_stop(struct wf_worker *worker)
+{
+    if (!worker->has_thread)
+        return;
+    atomic_store(&worker->stopping, true);
+    atomic_store(&worker->park, WF_PARK_END);
+    syscall(SYS_futex, &worker->park, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    worker->engine->ops->wake(worker->engine);
+    pthread_join(worker->thread, NULL);
+    worker->has_thread = false;
+}

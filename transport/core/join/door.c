@@ -1,0 +1,329 @@
+#include "core/join/door_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ground/reached.h"
+#include "core/join/redial.h"
+#include "core/join/talk.h"
+#include "core/session/session.h"
+
+#define LOOKS 8 /* at channels that are not answered, in the time that each of them has */
+
+int wf_door_create(struct weft_context *context, struct wf_door **out, struct wf_status *status)
+{
+    struct wf_door *door = calloc(1, sizeof *door);
+    if (!door)
+        return wf_fail(status, -ENOMEM, "no memory for the door");
+    door->context = context;
+    pthread_mutex_init(&door->mail_lock, NULL);
+    wf_list_init(&door->new_dials);
+    wf_list_init(&door->dials);
+    wf_list_init(&door->talks);
+    door->stranger_log.interval_ns = 5 * WF_NS_PER_S;
+    atomic_store(&door->next_visit_ns, 0);
+    struct wf_engine_limits limits = {.call_bytes = 64 * 1024, .pinned = true, .set_up = true};
+    int result = context->engine_ops->open(context->engine_host, &limits, &door->engine, status);
+    if (result < 0) {
+        wf_door_destroy(door);
+        return result;
+    }
+    wf_rail_watch_open(&door->watch, context, door->engine);
+    *out = door;
+    return 0;
+}
+
+static bool operations_out(struct wf_door *door)
+{
+    if (door->watch.op.posted)
+        return true;
+    for (int i = 0; i < door->listeners_attached; i++)
+        if (door->listeners[i].op.posted)
+            return true;
+    WF_LIST_EACH (link, following, &door->talks) {
+        if (WF_CONTAINER(link, struct wf_talk, link)->op.posted)
+            return true;
+    }
+    return false;
+}
+
+/* Everything under way comes back before the engine closes; that may take the kernel more than one look. */
+static void wind_down(struct wf_door *door)
+{
+    wf_talks_end(door, NULL);
+    wf_rail_watch_stop(&door->watch);
+    for (int i = 0; i < door->listeners_attached; i++)
+        if (door->listeners[i].op.posted)
+            door->engine->ops->cancel(door->engine, &door->listeners[i].op);
+    while (operations_out(door)) {
+        struct wf_op *finished[16];
+        int count = door->engine->ops->poll(door->engine, finished, 16, 0);
+        for (int i = 0; i < count; i++)
+            if (finished[i]->kind == WF_OP_ACCEPT && finished[i]->result >= 0)
+                door->engine->ops->close_fd(door->context->engine_host, (int)finished[i]->result);
+    }
+    wf_talks_tick(door, 0);
+    wf_door_close_listeners(door);
+    wf_rail_watch_close(&door->watch);
+}
+
+void wf_door_destroy(struct wf_door *door)
+{
+    if (!door)
+        return;
+    if (door->engine) {
+        wind_down(door);
+        door->engine->ops->close(door->engine);
+    }
+    pthread_mutex_destroy(&door->mail_lock);
+    free(door);
+}
+
+/* --- dialling --- */
+
+void wf_door_dial(struct wf_door *door, struct wf_dial *dial)
+{
+    pthread_mutex_lock(&door->mail_lock);
+    wf_list_push_back(&door->new_dials, &dial->link);
+    pthread_mutex_unlock(&door->mail_lock);
+    door->engine->ops->wake(door->engine);
+}
+
+static void collect_dials(struct wf_door *door)
+{
+    pthread_mutex_lock(&door->mail_lock);
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&door->new_dials)))
+        wf_list_push_back(&door->dials, link);
+    pthread_mutex_unlock(&door->mail_lock);
+}
+
+static void finish_dial(struct wf_door *door, struct wf_dial *dial)
+{
+    struct weft_context *context = door->context;
+    wf_link_remove(&dial->link);
+    wf_talks_end(door, dial);
+    if (dial->status.code < 0 && dial->session) {
+        wf_session_lock(dial->session);
+        wf_session_fail(dial->session, dial->status.code, "%s", dial->status.text);
+        wf_session_unlock(dial->session);
+        wf_session_release(dial->session);
+        dial->session = NULL;
+    }
+    if (dial->status.code == 0)
+        wf_dial_tell_missed(dial);
+    pthread_mutex_lock(&context->lock);
+    dial->done = true;
+    pthread_cond_broadcast(&context->changed);
+    pthread_mutex_unlock(&context->lock);
+}
+
+/* Has the dial failed, or its session left JOINING? `some_up`: a channel of it is up. */
+static bool is_settled(struct wf_dial *dial, bool *some_up)
+{
+    *some_up = false;
+    if (dial->status.code < 0 || !dial->session)
+        return dial->status.code < 0;
+    wf_session_lock(dial->session);
+    enum wf_session_state state = dial->session->state;
+    *some_up = dial->session->up_count > 0;
+    if (state == WF_SESSION_FAILED || state == WF_SESSION_DEAD)
+        dial->status = dial->session->error;
+    wf_session_unlock(dial->session);
+    return state != WF_SESSION_JOINING;
+}
+
+/* What has not been answered in its share of the time is left out once another channel has been up for a while. */
+static void leave_out(struct wf_door *door, struct wf_dial *dial, bool some_up, int64_t now)
+{
+    if (some_up && dial->up_ns == 0)
+        dial->up_ns = now;
+    if (now >= dial->deadline_ns)
+        wf_talks_time_out(door, dial, now);
+    else if (some_up && now - dial->up_ns >= dial->share_ns / LOOKS)
+        wf_talks_time_out(door, dial, now - dial->share_ns);
+}
+
+/* Is the dial over? Looks at its session and its deadline. */
+static bool dial_is_over(struct wf_door *door, struct wf_dial *dial, int64_t now)
+{
+    bool some_up;
+    if (is_settled(dial, &some_up))
+        return true;
+    leave_out(door, dial, some_up, now);
+    if (is_settled(dial, &some_up))
+        return true;
+    if (now < dial->deadline_ns)
+        return false;
+    WF_REACHED_IF(dial->session, "session JOINING: deadline");
+    if (dial->missed_count > 0)
+        dial->status = dial->missed;
+    else
+        wf_fail(&dial->status, -ETIMEDOUT,
+                "no answer from %s before the deadline%s%s; is the other node's server running?", dial->text,
+                dial->last_error ? ": " : "", dial->last_error ? wf_strerror(dial->last_error) : "");
+    return true;
+}
+
+static int64_t tick_dials(struct wf_door *door, int64_t now)
+{
+    int64_t next = WF_NEVER;
+    WF_LIST_EACH (link, following, &door->dials) {
+        struct wf_dial *dial = WF_CONTAINER(link, struct wf_dial, link);
+        if (dial_is_over(door, dial, now)) {
+            finish_dial(door, dial);
+            continue;
+        }
+        if (!dial->session && !dial->talking && now >= dial->retry_ns) {
+            dial->retry_ns = now + WF_DOOR_RETRY_NS;
+            wf_talk_control(dial, door);
+        }
+        int64_t due = !dial->session && !dial->talking ? dial->retry_ns : dial->deadline_ns;
+        if (dial->session && now + dial->share_ns / LOOKS < due)
+            due = now + dial->share_ns / LOOKS;
+        next = due < next ? due : next;
+    }
+    return next;
+}
+
+/* --- sessions --- */
+
+void wf_door_visit_by(struct wf_door *door, int64_t when_ns)
+{
+    if (!door)
+        return;
+    int64_t known = atomic_load(&door->next_visit_ns);
+    while (when_ns < known)
+        if (atomic_compare_exchange_weak(&door->next_visit_ns, &known, when_ns)) {
+            door->engine->ops->wake(door->engine);
+            return;
+        }
+}
+
+/* A session that came up goes to weft_accept(); one that ended before it was ever told of is let go. */
+static void announce(struct weft_context *context, struct wf_session *session)
+{
+    if (session->dialer || session->reported)
+        return;
+    wf_session_lock(session);
+    enum wf_session_state state = session->state;
+    wf_session_unlock(session);
+    if (state == WF_SESSION_JOINING)
+        return;
+    session->reported = true;
+    if (state == WF_SESSION_UP) {
+        wf_list_push_back(&context->accepted, &session->accept_link);
+        pthread_cond_broadcast(&context->changed);
+    } else {
+        wf_session_release(session);
+    }
+}
+
+/* It ended while it waited for weft_accept(): nobody will ask for it. Context lock held. */
+static void give_up_unclaimed(struct wf_session *session)
+{
+    if (!wf_link_in_list(&session->accept_link))
+        return;
+    wf_session_lock(session);
+    bool dead = session->state == WF_SESSION_DEAD;
+    wf_session_unlock(session);
+    if (!dead)
+        return;
+    wf_link_remove(&session->accept_link);
+    wf_session_release(session);
+}
+
+static int64_t visit_sessions(struct wf_door *door, int64_t now)
+{
+    struct weft_context *context = door->context;
+    int64_t next = WF_NEVER;
+    pthread_mutex_lock(&context->lock);
+    WF_LIST_EACH (link, following, &context->sessions) {
+        struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
+        announce(context, session);
+        give_up_unclaimed(session);
+        if (wf_session_is_over(session)) {
+            WF_REACHED("session DEAD: last handle and request gone");
+            wf_talks_forget(door, session);
+            wf_session_destroy(session);
+            continue;
+        }
+        int64_t due = wf_session_tick(session, now), redial = wf_redial_tick(door, session, now);
+        next = due < next ? due : next;
+        next = redial < next ? redial : next;
+    }
+    pthread_mutex_unlock(&context->lock);
+    return next;
+}
+
+static void tick_sessions(struct wf_door *door, int64_t now)
+{
+    if (now < atomic_load(&door->next_visit_ns))
+        return;
+    /* Whoever asks for a visit from here on is heard: the value is set before the sessions are looked at. */
+    atomic_store(&door->next_visit_ns, WF_NEVER);
+    wf_door_visit_by(door, visit_sessions(door, now));
+}
+
+/* --- driving --- */
+
+int wf_door_drive(struct wf_door *door, int64_t timeout_ns)
+{
+    wf_door_attach_listeners(door);
+    collect_dials(door);
+    int64_t now = wf_context_now(door->context);
+    int64_t next = wf_door_resume_accept(door, now);
+    wf_talks_tick(door, now); /* a conversation that is over lets its dial try again */
+    int64_t dials = tick_dials(door, now), talks = wf_talks_tick(door, now);
+    int64_t watch = wf_rail_watch_tick(&door->watch, now);
+    wf_door_follow_rails(door);
+    tick_sessions(door, now);
+    int64_t visit = atomic_load(&door->next_visit_ns);
+    next = dials < next ? dials : next;
+    next = talks < next ? talks : next;
+    next = watch < next ? watch : next;
+    next = visit < next ? visit : next;
+    int64_t wait = next == WF_NEVER ? -1 : next > now ? next - now : 0;
+    if (timeout_ns >= 0 && (wait < 0 || wait > timeout_ns))
+        wait = timeout_ns;
+    struct wf_op *finished[16];
+    int count = door->engine->ops->poll(door->engine, finished, 16, wait);
+    for (int i = 0; i < count; i++) {
+        if (finished[i]->kind == WF_OP_ACCEPT)
+            wf_door_accepted(door, finished[i]);
+        else if (!wf_rail_watch_step(&door->watch, finished[i]))
+            wf_talk_step(finished[i]->context);
+    }
+    return count;
+}
+
+static void *run(void *argument)
+{
+    struct wf_door *door = argument;
+    pthread_setname_np(pthread_self(), "weft-door");
+    while (!atomic_load(&door->stopping))
+        wf_door_drive(door, -1);
+    return NULL;
+}
+
+int wf_door_start(struct wf_door *door, struct wf_status *status)
+{
+    int result = pthread_create(&door->thread, NULL, run, door);
+    if (result != 0)
+        return wf_fail(status, -result, "cannot start a thread: %s; raise the limit of processes (ulimit -u)",
+                       wf_strerror(result));
+    door->has_thread = true;
+    return 0;
+}
+
+void wf_door_stop(struct wf_door *door)
+{
+    if (!door->has_thread)
+        return;
+    atomic_store(&door->stopping, true);
+    door->engine->ops->wake(door->engine);
+    pthread_join(door->thread, NULL);
+    door->has_thread = false;
+}

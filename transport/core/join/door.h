@@ -1,0 +1,109 @@
+/*
+ * door.h: everything before framing: listening, dialling, the set-up conversations; the deadlines of sessions; and what
+ * happens to the rails.
+ *
+ * The door has a thread and an engine of its own, so that strangers and slow handshakes never cost a worker anything.
+ * What a stranger can make it hold is bounded: WF_VISITORS_MAX conversations of at most WF_SETUP_MAX bytes, each with
+ * a deadline.
+ */
+#ifndef WF_CORE_JOIN_DOOR_H
+#define WF_CORE_JOIN_DOOR_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "base/list.h"
+#include "base/log.h"
+#include "core/calls/context.h"
+#include "core/rail/watch.h"
+#include "io/engine.h"
+#include "wire/hello.h"
+
+struct wf_session;
+
+#define WF_VISITORS_MAX 256
+#define WF_DIALS_AT_ONCE 32
+#define WF_DIAL_ADDRESSES 8
+#define WF_LISTENERS_MAX (2 * WF_RAILS_MAX + 1)
+
+/* A call to another context, from weft_connect() to the last channel. Owner: the door, until `done`. */
+struct wf_dial {
+    struct wf_link link;                                  /* door.dials */
+    struct sockaddr_storage addresses[WF_DIAL_ADDRESSES]; /* one after the other, until somebody answers */
+    int address_count;
+    int attempts;
+    char text[160]; /* the addresses, for messages */
+    int64_t deadline_ns;
+    int64_t retry_ns;           /* when to try again, while nobody answers */
+    bool talking;               /* the control conversation is under way */
+    int next_channel;           /* channels that have been dialled, the rails taking turns */
+    int joining;                /* channels being dialled: a few at a time, the other side bounds its visitors */
+    int64_t share_ns;           /* how long a channel may go unanswered, beside one that is up; 0: no session yet */
+    int64_t up_ns;              /* when a channel was first seen up; 0: none was */
+    int missed_count;           /* channels whose first attempt has failed */
+    struct wf_status missed;    /* why, of the first */
+    int last_error;             /* of the last attempt */
+    int shown_out;              /* attempts that ended without a word of the other side */
+    struct wf_session *session; /* once HELLO was answered */
+    bool done;                  /* context.lock */
+    struct wf_status status;    /* why it failed; code 0: `session` is up */
+};
+
+struct wf_listener {
+    int fd;
+    int next_fd; /* takes its place as soon as no operation is posted; -1: none */
+    struct wf_socket_options options;
+    int rail;           /* the one to whose interface it is bound; -1: to none */
+    uint32_t interface; /* its number */
+    struct wf_op op;
+};
+
+struct wf_door {
+    struct weft_context *context;
+    struct wf_engine *engine;
+    pthread_t thread;
+    bool has_thread;
+    _Atomic bool stopping;
+    _Atomic int64_t next_visit_ns; /* when the sessions are looked at next */
+
+    pthread_mutex_t mail_lock;
+    struct wf_list new_dials; /* mail_lock */
+    bool listeners_changed;   /* mail_lock: listeners to be attached */
+
+    /* the door's thread */
+    struct wf_list dials;
+    struct wf_list talks; /* conversations under way, oldest first */
+    int visitors, redials;
+    int listener_count, listeners_attached;
+    struct wf_listener listeners[WF_LISTENERS_MAX];
+    struct sockaddr_storage listen_address;
+    int port;           /* 0: not listening */
+    bool accept_paused; /* no descriptor left for a visitor */
+    int64_t accept_again_ns;
+    struct wf_log_limit stranger_log;
+    struct wf_rail_watch watch;
+};
+
+int wf_door_create(struct weft_context *context, struct wf_door **out, struct wf_status *status);
+int wf_door_start(struct wf_door *door, struct wf_status *status);
+void wf_door_stop(struct wf_door *door);
+void wf_door_destroy(struct wf_door *door);
+
+/* Opens the listening sockets: `address`, and each rail's address unless `address` covers them. */
+int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status);
+
+/* Prepares a dial to an address as for weft_connect(). */
+int wf_dial_init(struct wf_dial *dial, struct weft_context *context, const char *address, int timeout_ms,
+                 struct wf_status *status);
+
+/* Starts a dial: the result is in dial->done and dial->status. The dial stays the caller's to free after `done`. */
+void wf_door_dial(struct wf_door *door, struct wf_dial *dial);
+
+/* Sessions are looked at no later than `when_ns`. Any thread, any lock. `door` may be NULL (context being built). */
+void wf_door_visit_by(struct wf_door *door, int64_t when_ns);
+
+/* One round: conversations, deadlines, dead sessions. The door's thread, or the test in its place. */
+int wf_door_drive(struct wf_door *door, int64_t timeout_ns);
+
+#endif

@@ -1,0 +1,269 @@
+/* The listening sockets. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/join/door_parts.h"
+#include "core/join/talk.h"
+
+#define BACKLOG 512
+#define PORTS_TRIED 16
+
+void wf_door_close_listeners(struct wf_door *door)
+{
+    const struct wf_engine_ops *ops = door->context->engine_ops;
+    for (int i = 0; i < door->listener_count; i++) {
+        if (i < door->listeners_attached)
+            ops->detach(door->engine, door->listeners[i].fd);
+        ops->close_fd(door->context->engine_host, door->listeners[i].fd);
+        if (door->listeners[i].next_fd >= 0)
+            ops->close_fd(door->context->engine_host, door->listeners[i].next_fd);
+    }
+    door->listener_count = 0;
+    if (door->listeners_attached > 0) /* else they are not the door's thread's yet, which may be looking at this */
+        door->listeners_attached = 0;
+}
+
+/* The rail to whose interface a link-local address belongs; -1: to none of them, or it is not link-local. */
+static int rail_on_link(struct weft_context *context, const struct sockaddr_storage *address)
+{
+    for (int i = 0; i < context->rail_count && wf_address_is_link_local(address); i++) {
+        struct wf_rail rail;
+        struct sockaddr_storage there = *address;
+        wf_context_rail(context, i, &rail);
+        wf_address_set_scope(&there, rail.index);
+        if (wf_address_same_host(&there, address))
+            return i;
+    }
+    return -1;
+}
+
+/* `index`: -1, or the rail to whose interface the listener is bound. `shared`: others of ours have the port, too. */
+static int listen_on(struct wf_door *door, const struct sockaddr_storage *address, int index, bool shared,
+                     struct wf_status *status)
+{
+    struct weft_context *context = door->context;
+    struct wf_socket_options options = {
+        .local = *address, .buffer_bytes = context->tuning.socket_buffer, .shared_port = shared};
+    snprintf(options.congestion, sizeof options.congestion, "%s",
+             wf_context_congestion(context, wf_address_is_loopback(address)));
+    int bound = index >= 0 ? index : rail_on_link(context, address);
+    struct wf_rail rail = {0};
+    char text[80];
+    if (bound >= 0)
+        wf_context_rail(context, bound, &rail);
+    if (index >= 0)
+        snprintf(options.device, sizeof options.device, "%s", rail.device);
+    wf_address_text(address, true, text, sizeof text);
+    int fd = context->engine_ops->listen(context->engine_host, &options, BACKLOG);
+    if (fd == -EADDRINUSE)
+        return wf_fail(status, fd, "cannot listen on %s: the port is in use; choose another with --port or WEFT_PORT",
+                       text);
+    if (fd < 0)
+        return wf_fail(status, fd, "cannot listen on %s: %s", text, wf_strerror(fd));
+    door->listeners[door->listener_count++] =
+        (struct wf_listener){.fd = fd, .next_fd = -1, .options = options, .rail = bound, .interface = rail.index};
+    return 0;
+}
+
+static bool covered(const struct sockaddr_storage *listening, const struct sockaddr_storage *rail)
+{
+    if (wf_address_is_any(listening)) /* the IPv4 wildcard is deaf to IPv6, the others hear both */
+        return listening->ss_family != AF_INET || rail->ss_family == AF_INET;
+    return wf_address_same_host(listening, rail);
+}
+
+static bool any_crowded(const struct weft_context *context)
+{
+    for (int i = 0; i < context->rail_count; i++)
+        if (context->rails[i].crowded)
+            return true;
+    return false;
+}
+
+/*
+ * With two interfaces in one subnet the kernel answers a call from the first that leads to the caller, and the caller's
+ * socket, bound to the second, does not hear it. A listener that is bound to the interface answers from there.
+ */
+static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *address, int index, int port,
+                          bool shared, struct wf_status *status)
+{
+    struct wf_rail rail;
+    wf_context_rail(door->context, index, &rail);
+    struct sockaddr_storage place = rail.address;
+    wf_address_set_port(&place, port);
+    int result = covered(address, &place) ? 0 : listen_on(door, &place, -1, shared, status);
+    return rail.crowded && result == 0 ? listen_on(door, &place, index, true, status) : result;
+}
+
+/* At the address and at each rail's, with one port. `bound` becomes the address with that port. */
+static int listen_everywhere(struct wf_door *door, const struct sockaddr_storage *address,
+                             struct sockaddr_storage *bound, struct wf_status *status)
+{
+    struct weft_context *context = door->context;
+    bool shared = any_crowded(context);
+    int result = listen_on(door, address, -1, shared, status);
+    if (result == 0)
+        result = context->engine_ops->address(context->engine_host, door->listeners[0].fd, false, bound);
+    int port = result < 0 ? 0 : wf_address_port(bound);
+    if (result == 0)
+        wf_address_set_port(&door->listeners[0].options.local, port);
+    for (int i = 0; i < context->rail_count && result == 0; i++)
+        result = listen_on_rail(door, address, i, port, shared, status);
+    return result;
+}
+
+/* Whether the port in use was the kernel's choice, free at the first address and not at some rail's. */
+static bool chosen_in_vain(const struct wf_door *door, const struct sockaddr_storage *address, int result)
+{
+    return result == -EADDRINUSE && wf_address_port(address) == 0 && door->listener_count > 0;
+}
+
+int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status)
+{
+    struct weft_context *context = door->context;
+    if (door->port != 0)
+        return wf_fail(status, -EALREADY, "this context listens on port %d already", door->port);
+    struct sockaddr_storage bound = *address;
+    int vain[PORTS_TRIED], tried = 0; /* listeners that keep the kernel from choosing their port again */
+    int result = listen_everywhere(door, address, &bound, status);
+    while (chosen_in_vain(door, address, result) && tried < PORTS_TRIED) {
+        vain[tried++] = door->listeners[0].fd;
+        door->listeners[0] = door->listeners[--door->listener_count];
+        wf_door_close_listeners(door);
+        if (status)
+            *status = (struct wf_status){0};
+        result = listen_everywhere(door, address, &bound, status);
+    }
+    while (tried > 0)
+        context->engine_ops->close_fd(context->engine_host, vain[--tried]);
+    if (result < 0) {
+        wf_door_close_listeners(door);
+        return result;
+    }
+    pthread_mutex_lock(&door->mail_lock);
+    door->listen_address = bound;
+    door->port = wf_address_port(&bound);
+    door->listeners_changed = true;
+    pthread_mutex_unlock(&door->mail_lock);
+    door->engine->ops->wake(door->engine);
+    return 0;
+}
+
+static void post_accept(struct wf_door *door, struct wf_listener *listener)
+{
+    listener->op.kind = WF_OP_ACCEPT;
+    listener->op.fd = listener->fd;
+    listener->op.context = NULL;
+    door->engine->ops->post(door->engine, &listener->op);
+}
+
+void wf_door_attach_listeners(struct wf_door *door)
+{
+    pthread_mutex_lock(&door->mail_lock);
+    bool changed = door->listeners_changed;
+    door->listeners_changed = false;
+    pthread_mutex_unlock(&door->mail_lock);
+    if (!changed)
+        return;
+    for (; door->listeners_attached < door->listener_count; door->listeners_attached++) {
+        struct wf_listener *listener = &door->listeners[door->listeners_attached];
+        int result = door->engine->ops->attach(door->engine, listener->fd);
+        if (result < 0) {
+            wf_log(&door->context->log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
+            return;
+        }
+        post_accept(door, listener);
+    }
+}
+
+static struct wf_listener *listener_of(struct wf_door *door, const struct wf_op *op)
+{
+    for (int i = 0; i < door->listener_count; i++)
+        if (&door->listeners[i].op == op)
+            return &door->listeners[i];
+    return NULL;
+}
+
+static void change_over(struct wf_door *door, struct wf_listener *listener)
+{
+    const struct wf_engine_ops *ops = door->context->engine_ops;
+    int fd = listener->next_fd, unused = listener->fd;
+    int result = ops->attach(door->engine, fd);
+    listener->next_fd = -1;
+    if (result == 0) {
+        ops->detach(door->engine, unused);
+        listener->fd = fd;
+        wf_log(&door->context->log, WF_LOG_INFO, "listening on rail %s again",
+               door->context->rails[listener->rail].name);
+    } else {
+        wf_log(&door->context->log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
+        unused = fd;
+    }
+    ops->close_fd(door->context->engine_host, unused);
+}
+
+void wf_door_accepted(struct wf_door *door, const struct wf_op *op)
+{
+    struct wf_listener *listener = listener_of(door, op);
+    int64_t now = wf_context_now(door->context);
+    if (listener->next_fd >= 0)
+        change_over(door, listener);
+    if (listener->op.result >= 0)
+        wf_talk_visit(door, (int)listener->op.result);
+    if (listener->op.result >= 0 || listener->op.result == -ECANCELED) {
+        post_accept(door, listener);
+        return;
+    }
+    wf_log_limited(&door->context->log, &door->stranger_log, now, WF_LOG_WARN,
+                   "cannot accept a connection: %s; raise the limit of open files (ulimit -n)",
+                   wf_strerror((int)listener->op.result));
+    door->accept_paused = true; /* trying again at once would only spin */
+    door->accept_again_ns = now + WF_DOOR_RETRY_NS;
+}
+
+int64_t wf_door_resume_accept(struct wf_door *door, int64_t now)
+{
+    if (!door->accept_paused)
+        return WF_NEVER;
+    if (now < door->accept_again_ns)
+        return door->accept_again_ns;
+    door->accept_paused = false;
+    for (int i = 0; i < door->listeners_attached; i++)
+        if (!door->listeners[i].op.posted)
+            post_accept(door, &door->listeners[i]);
+    return WF_NEVER;
+}
+
+static void open_again(struct wf_door *door, struct wf_listener *listener, const struct wf_rail *rail)
+{
+    const struct wf_engine_ops *ops = door->context->engine_ops;
+    struct wf_socket_options options = listener->options;
+    wf_address_set_scope(&options.local, rail->index);
+    if (options.device[0])
+        snprintf(options.device, sizeof options.device, "%s", rail->device);
+    int fd = ops->listen(door->context->engine_host, &options, BACKLOG);
+    if (fd < 0) {
+        wf_log(&door->context->log, WF_LOG_WARN, "cannot listen on rail %s again: %s", rail->name, wf_strerror(fd));
+        return;
+    }
+    if (listener->next_fd >= 0)
+        ops->close_fd(door->context->engine_host, listener->next_fd);
+    listener->next_fd = fd;
+    if (listener->op.posted)
+        ops->cancel(door->engine, &listener->op);
+    else
+        change_over(door, listener);
+}
+
+void wf_door_follow_rails(struct wf_door *door)
+{
+    for (int i = 0; i < door->listeners_attached; i++) {
+        struct wf_listener *listener = &door->listeners[i];
+        const struct wf_rail *rail = listener->rail < 0 ? NULL : &door->context->rails[listener->rail];
+        if (!rail || rail->index == listener->interface || atomic_load(&rail->down))
+            continue;
+        listener->interface = rail->index; /* before the try: it is not repeated */
+        open_again(door, listener, rail);
+    }
+}

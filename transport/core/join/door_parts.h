@@ -1,0 +1,23 @@
+/*
+ * door_parts.h: what the sources behind door.h share: the listening sockets (door_listen.c), and everything else
+ * (door.c). Nobody else includes it.
+ */
+#ifndef WF_CORE_JOIN_DOOR_PARTS_H
+#define WF_CORE_JOIN_DOOR_PARTS_H
+
+#include "core/join/door.h"
+
+#define WF_DOOR_RETRY_NS (100 * WF_NS_PER_MS) /* before trying again what did not work, and would not at once */
+
+/* Takes over the sockets that wf_door_listen() has opened. */
+void wf_door_attach_listeners(struct wf_door *door);
+/* The step behind an ACCEPT. */
+void wf_door_accepted(struct wf_door *door, const struct wf_op *op);
+/* Where accepting had to pause: goes on, or returns when. */
+int64_t wf_door_resume_accept(struct wf_door *door, int64_t now_ns);
+/* Opens those again that are bound to an interface which has been made anew. */
+void wf_door_follow_rails(struct wf_door *door);
+/* No operation on them is posted. */
+void wf_door_close_listeners(struct wf_door *door);
+
+#endif

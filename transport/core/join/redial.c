@@ -1,0 +1,115 @@
+#include "core/join/redial.h"
+
+#include <errno.h>
+
+#include "core/ground/reached.h"
+#include "core/join/talk_parts.h"
+#include "core/session/session.h"
+
+#define PAUSE_MIN_NS (20 * WF_NS_PER_MS)
+#define PAUSE_MAX_NS (1000 * WF_NS_PER_MS)
+
+void wf_redial_slow_down(struct wf_redial *redial, int64_t most_ns)
+{
+    int64_t pause = redial->pause_ns ? 2 * redial->pause_ns : PAUSE_MIN_NS;
+    most_ns = most_ns < PAUSE_MAX_NS ? most_ns : PAUSE_MAX_NS;
+    redial->pause_ns = pause < most_ns ? pause : most_ns;
+}
+
+/* Is this a channel to be dialled, apart from the time? Session lock held. */
+static bool is_lost(const struct wf_session *session, const struct wf_channel *channel)
+{
+    if (!channel || !channel->gone || !channel->kill || channel->redial.talking)
+        return false;
+    const struct wf_session_rail *rail = &session->rails[channel->rail];
+    bool down = rail->local >= 0 && wf_rail_is_down(&session->context->rails[rail->local]);
+    bool spared = rail->retired && session->up_count > 0; /* with nothing else left a bad rail is better than none */
+    return !spared && !down;
+}
+
+/* The lost channel that has waited longest, or NULL. Session lock held. */
+static struct wf_channel *longest_lost(const struct wf_session *session)
+{
+    struct wf_channel *longest = NULL;
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (is_lost(session, channel) && (!longest || channel->redial.at_ns < longest->redial.at_ns))
+            longest = channel;
+    }
+    return longest;
+}
+
+/* The next channel that is due: what to say to join it, as the attempt after the last. */
+static bool next_due(struct wf_session *session, int64_t now_ns, int64_t *next_ns, struct wf_join *join)
+{
+    wf_session_lock(session);
+    bool carries = session->state == WF_SESSION_UP || session->state == WF_SESSION_JOINING;
+    struct wf_channel *channel = carries ? longest_lost(session) : NULL;
+    bool due = channel && channel->redial.at_ns <= now_ns;
+    *next_ns = channel && !due ? channel->redial.at_ns : WF_NEVER;
+    if (due) {
+        struct wf_redial *redial = &channel->redial;
+        uint32_t last = redial->incarnation > channel->incarnation ? redial->incarnation : channel->incarnation;
+        redial->incarnation = last + 1;
+        redial->talking = true;
+        *join = (struct wf_join){.channel = channel->id,
+                                 .incarnation = redial->incarnation,
+                                 .channels = (uint16_t)session->channel_count,
+                                 .kind = (uint8_t)channel->kind,
+                                 .rail = (uint8_t)channel->rail};
+    }
+    wf_session_unlock(session);
+    return due;
+}
+
+int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t now_ns)
+{
+    struct wf_join join;
+    int64_t next_ns = WF_NEVER;
+    if (!session->dialer)
+        return WF_NEVER;
+    while (door->redials < WF_DIALS_AT_ONCE && next_due(session, now_ns, &next_ns, &join))
+        wf_talk_redial(door, session, &join);
+    return next_ns; /* with too many under way, the end of one is the next occasion */
+}
+
+static bool refused(int code)
+{
+    return code == -ECONNREFUSED;
+}
+
+void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *text)
+{
+    struct wf_session *session = talk->session;
+    wf_session_lock(session);
+    struct wf_channel *channel = session->channels[talk->join.channel];
+    struct wf_session_rail *rail = &session->rails[talk->join.rail];
+    struct wf_redial *redial = &channel->redial;
+    redial->refused = refused(code) && reason == 0;
+    redial->at_ns = wf_context_now(session->context) + redial->pause_ns;
+    wf_redial_slow_down(redial, session->context->tuning.rail_timeout_ns / 4);
+    wf_log(&session->context->log, WF_LOG_DEBUG, "rail %s to %s: channel %u cannot be joined again yet: %s", rail->name,
+           session->peer.name, channel->id, text);
+    bool alone = session->state != WF_SESSION_CLOSING && session->up_count == 0; /* else the others will tell */
+    WF_REACHED_IF(reason == WF_DENY_SESSION && alone, "session UP: DENY, the session is unknown");
+    WF_REACHED_IF(reason == WF_DENY_CLOSING && alone, "session UP: DENY, the session is closing");
+    if (reason == WF_DENY_SESSION && alone)
+        wf_session_fail(session, -ECONNRESET, "%s has restarted, or ended the session", session->peer.name);
+    else if (reason == WF_DENY_CLOSING && alone)
+        wf_session_peer_closed(session);
+    else if (reason == WF_DENY_RETIRED)
+        wf_rail_retire(session, talk->join.rail);
+    wf_session_unlock(session);
+}
+
+void wf_redial_over(struct wf_talk *talk)
+{
+    struct wf_session *session = talk->session;
+    talk->door->redials -= 1;
+    if (!session)
+        return;
+    wf_session_lock(session);
+    session->channels[talk->join.channel]->redial.talking = false;
+    wf_session_unlock(session);
+    wf_door_visit_by(talk->door, 0);
+}

@@ -1,0 +1,25 @@
+/*
+ * redial.h: lost channels are dialled again, in the background, by the side that dialled them first. In the door's
+ * thread. Every attempt is an incarnation of its own: whatever the other side has made of an earlier one, it is older.
+ */
+#ifndef WF_CORE_JOIN_REDIAL_H
+#define WF_CORE_JOIN_REDIAL_H
+
+#include "core/join/talk.h"
+
+struct wf_redial;
+
+/* The next pause: none, then short, then longer up to a second, or `most_ns`: the acceptor must not take the dialer for
+ * lost. Session lock held. */
+void wf_redial_slow_down(struct wf_redial *redial, int64_t most_ns);
+
+/* Dials what is due; returns when to come again. No session lock. */
+int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t now_ns);
+
+/* The attempt has failed; `reason`: of a DENY, or 0. No session lock. */
+void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *text);
+
+/* The conversation is over, whatever came of it. No session lock. */
+void wf_redial_over(struct wf_talk *talk);
+
+#endif

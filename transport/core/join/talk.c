@@ -1,0 +1,488 @@
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ground/reached.h"
+#include "core/join/redial.h"
+#include "core/join/talk_parts.h"
+#include "core/session/session.h"
+#include "io/engine_seal.h"
+#include "wire/handshake.h"
+#include "wire/seal.h"
+
+#define REMEDY "set key_file to the same key on both"
+#define SHOWN_OUT_MAX 16               /* attempts of one dial */
+#define PATIENCE_NS (10 * WF_NS_PER_S) /* for a whole conversation; less where connect_timeout is */
+
+const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk)
+{
+    return talk->door->context->engine_ops;
+}
+
+/* --- the mechanics: post, read exactly, end --- */
+
+void wf_talk_post(struct wf_talk *talk, enum wf_op_kind kind)
+{
+    talk->op.kind = kind;
+    talk->op.fd = talk->fd;
+    talk->op.iov = &talk->iov;
+    talk->op.iov_count = 1;
+    talk->op.context = talk;
+    talk->op.address = &talk->peer;
+    talk->door->engine->ops->post(talk->door->engine, &talk->op);
+}
+
+static void read_more(struct wf_talk *talk)
+{
+    if (talk->cover) {
+        wf_talk_cover_go_on(talk);
+        return;
+    }
+    talk->state = WF_TALK_READING;
+    talk->iov = (struct iovec){talk->bytes + talk->have, talk->need - talk->have};
+    wf_talk_post(talk, WF_OP_RECV);
+}
+
+void wf_talk_read_message(struct wf_talk *talk)
+{
+    talk->have = 0;
+    talk->need = WF_SETUP_PREFIX;
+    read_more(talk);
+}
+
+void wf_talk_end(struct wf_talk *talk)
+{
+    talk->state = WF_TALK_OVER;
+    if (talk->op.posted)
+        talk->door->engine->ops->cancel(talk->door->engine, &talk->op);
+}
+
+static void destroy(struct wf_talk *talk)
+{
+    wf_link_remove(&talk->link);
+    if (!talk->handed_over) {
+        talk->door->engine->ops->detach(talk->door->engine, talk->fd);
+        wf_talk_ops_of(talk)->close_fd(talk->door->context->engine_host, talk->fd);
+    }
+    if (talk->role == WF_TALK_VISITOR)
+        talk->door->visitors -= 1;
+    if (talk->role == WF_TALK_CONTROL && talk->dial)
+        talk->dial->talking = false;
+    if (talk->role == WF_TALK_REDIAL)
+        wf_redial_over(talk);
+    if (talk->role == WF_TALK_CHANNEL && talk->dial) {
+        talk->dial->joining -= 1;
+        wf_dial_channels(talk->dial, talk->door);
+    }
+    wf_talk_uncover(talk);
+    free(talk);
+}
+
+/* Whom a crowd has pushed out of a door there tries again: nothing was wrong with him. Where nobody ever gets in,
+ * because something else has the port, he gives up soon. */
+static bool may_try_again(struct wf_talk *talk, int code)
+{
+    bool shown_out =
+        talk->role == WF_TALK_CONTROL && talk->dial && !talk->heard && (code == -ECONNRESET || code == -EPIPE);
+    if (!shown_out || talk->dial->shown_out == SHOWN_OUT_MAX)
+        return false;
+    talk->dial->shown_out += 1;
+    talk->dial->last_error = code;
+    return true;
+}
+
+/* Something about this conversation is wrong: a stranger costs one line, a dial of ours fails. */
+static void fail(struct wf_talk *talk, int code, int reason, const char *format, va_list arguments)
+{
+    struct wf_status status = {.code = code};
+    if (may_try_again(talk, code)) {
+        wf_talk_end(talk);
+        return;
+    }
+    vsnprintf(status.text, sizeof status.text, format, arguments);
+    if (talk->role == WF_TALK_REDIAL && talk->session)
+        wf_redial_failed(talk, code, reason, status.text);
+    else if (talk->dial && talk->role == WF_TALK_CHANNEL)
+        wf_talk_missed(talk, &status);
+    else if (talk->dial)
+        wf_fail(&talk->dial->status, code, "%s: %s", talk->peer_text, status.text);
+    else if (!talk->denied) /* who has left before the answer to him is no second line */
+        wf_log_limited(&talk->door->context->log, &talk->door->stranger_log, wf_context_now(talk->door->context),
+                       WF_LOG_WARN, "refused %s: %s", talk->peer_text, status.text);
+    wf_talk_end(talk);
+}
+
+void wf_talk_fail(struct wf_talk *talk, int code, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(talk, code, 0, format, arguments);
+    va_end(arguments);
+}
+
+static void fail_denied(struct wf_talk *talk, int reason, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fail(talk, reason == WF_DENY_KEY ? -EACCES : -ECONNREFUSED, reason, format, arguments);
+    va_end(arguments);
+}
+
+void wf_talk_say(struct wf_talk *talk, const struct wf_setup *setup, bool last)
+{
+    int length = wf_setup_encode(setup, talk->bytes, sizeof talk->bytes);
+    if (length < 0) {
+        wf_talk_fail(talk, length, "a set-up message does not fit: %s", wf_strerror(length));
+        return;
+    }
+    talk->answered = last;
+    if (talk->cover) {
+        wf_talk_cover_say(talk, (size_t)length);
+        return;
+    }
+    talk->state = WF_TALK_SENDING;
+    talk->iov = (struct iovec){talk->bytes, (size_t)length};
+    wf_talk_post(talk, WF_OP_SEND);
+}
+
+void wf_talk_deny(struct wf_talk *talk, enum wf_deny_reason reason, const char *format, ...)
+{
+    struct wf_setup setup = {.type = WF_SETUP_DENY, .deny = {.reason = (uint16_t)reason}};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(setup.deny.text, sizeof setup.deny.text, format, arguments);
+    va_end(arguments);
+    wf_log_limited(&talk->door->context->log, &talk->door->stranger_log, wf_context_now(talk->door->context),
+                   WF_LOG_WARN, "refused %s: %s", talk->peer_text, setup.deny.text);
+    talk->denied = true;
+    if (talk->session) /* where that fails it is a refusal that proves nothing */
+        (void)wf_seal_prove_refusal(talk->session->secret, &talk->join, setup.deny.reason, setup.deny.proof);
+    wf_talk_say(talk, &setup, true);
+}
+
+struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int fd)
+{
+    struct wf_talk *talk = calloc(1, sizeof *talk);
+    int result = talk ? door->engine->ops->attach(door->engine, fd) : -ENOMEM;
+    if (result < 0) {
+        free(talk);
+        door->context->engine_ops->close_fd(door->context->engine_host, fd);
+        return NULL;
+    }
+    talk->door = door;
+    talk->role = role;
+    talk->fd = fd;
+    int64_t patience = door->context->tuning.connect_timeout_ns;
+    talk->begun_ns = wf_context_now(door->context);
+    talk->deadline_ns = talk->begun_ns + (patience < PATIENCE_NS ? patience : PATIENCE_NS);
+    wf_link_init(&talk->op.link);
+    wf_list_push_back(&door->talks, &talk->link);
+    return talk;
+}
+
+/* What follows on this socket is encrypted, where both sides have agreed on that: each direction under its own key. */
+static int protect(const struct wf_talk *talk, int fd)
+{
+    bool visited = talk->role == WF_TALK_VISITOR;
+    struct wf_record_key keys[2]; /* ours first */
+    const struct wf_challenge *challenge = &talk->challenge;
+    const uint8_t *secret = talk->session->secret;
+    if (!talk->door->context->seal)
+        return 0;
+    int result = wf_seal_key(secret, visited ? WF_ROLE_ACCEPTOR : WF_ROLE_DIALER, &talk->join, challenge, &keys[0]);
+    if (result == 0)
+        result = wf_seal_key(secret, visited ? WF_ROLE_DIALER : WF_ROLE_ACCEPTOR, &talk->join, challenge, &keys[1]);
+    if (result == 0)
+        result = wf_seal_protect(talk->door->context->seal, fd, &keys[0], &keys[1]);
+    explicit_bzero(keys, sizeof keys);
+    return result;
+}
+
+/* The socket belongs to a channel from here on: the talk forgets it before a worker learns of it. */
+static void hand_over(struct wf_talk *talk)
+{
+    struct wf_session *session = talk->session;
+    WF_REACHED("channel PROVING: both proofs good");
+    talk->handed_over = true;
+    talk->state = WF_TALK_OVER;
+    talk->door->engine->ops->detach(talk->door->engine, talk->fd);
+    int fd = talk->fd;
+    talk->fd = -1;
+    if (talk->role == WF_TALK_VISITOR)
+        wf_talk_note_rail(talk, fd);
+    int result = protect(talk, fd);
+    if (result == 0)
+        result = wf_session_join(session, &talk->join, talk->granted_frames, talk->granted_bytes, fd);
+    if (result < 0) {
+        wf_talk_ops_of(talk)->close_fd(talk->door->context->engine_host, fd);
+        wf_talk_fail(talk, result, "a channel could not be joined: %s", wf_strerror(result));
+    }
+    wf_door_visit_by(talk->door, 0);
+}
+
+static void try_to_hand_over(struct wf_talk *talk)
+{
+    int result = wf_session_may_join(talk->session, &talk->join);
+    if (result == 0)
+        hand_over(talk);
+    else if (result == -EAGAIN)
+        talk->state = WF_TALK_WAITING; /* the end of the older one wakes the door */
+    else
+        wf_talk_fail(talk, result, "a channel could not be joined: %s", wf_strerror(result));
+}
+
+void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes)
+{
+    talk->granted_frames = frames;
+    talk->granted_bytes = bytes;
+    try_to_hand_over(talk);
+}
+
+/* --- steps --- */
+
+/* Did the peer say so? That it does not know the session is what nobody can prove. */
+static bool is_proven(const struct wf_talk *talk, const struct wf_deny *deny_message)
+{
+    uint8_t expected[WF_PROOF_BYTES];
+    return deny_message->reason == WF_DENY_SESSION ||
+           (wf_seal_prove_refusal(talk->session->secret, &talk->join, deny_message->reason, expected) == 0 &&
+            wf_seal_equal(expected, deny_message->proof));
+}
+
+/* Of a session that is up, a refusal may end a rail or all of it: somebody on the way could say that, too. */
+static void take_deny(struct wf_talk *talk, const struct wf_deny *deny_message)
+{
+    if (talk->role == WF_TALK_REDIAL && !is_proven(talk, deny_message)) {
+        wf_talk_fail(talk, -EACCES, "refused us (%s), and did not prove that it belongs to the session",
+                     wf_deny_name(deny_message->reason));
+        return;
+    }
+    WF_REACHED_IF(talk->role == WF_TALK_CHANNEL, "session JOINING: DENY");
+    WF_REACHED_IF(talk->role != WF_TALK_CONTROL, "channel PROVING: DENY");
+    fail_denied(talk, deny_message->reason, "refused us (%s): %s", wf_deny_name(deny_message->reason),
+                deny_message->text);
+}
+
+static bool is_channel(const struct wf_talk *talk)
+{
+    return talk->role == WF_TALK_CHANNEL || talk->role == WF_TALK_REDIAL;
+}
+
+/* A whole message has been read. */
+static void take(struct wf_talk *talk)
+{
+    struct wf_setup setup;
+    int result = wf_setup_decode(talk->bytes, talk->need, &setup);
+    if (result < 0) {
+        wf_talk_fail(talk, result, "a set-up message that makes no sense (%s)", wf_strerror(result));
+        return;
+    }
+    bool visitor = talk->role == WF_TALK_VISITOR;
+    bool bare = talk->door->context->key && !talk->cover && setup.type == WF_SETUP_HELLO;
+    if (bare && visitor)
+        wf_talk_deny(talk, WF_DENY_KEY, "the listening side has a key, the dialling side none: " REMEDY);
+    else if (bare)
+        wf_talk_fail(talk, -EACCES, "answers without a key, which this side has: " REMEDY);
+    else if (visitor && setup.type == WF_SETUP_HELLO && !talk->session)
+        wf_talk_take_hello(talk, &setup.hello);
+    else if (visitor && setup.type == WF_SETUP_JOIN && !talk->session && !talk->cover)
+        wf_talk_take_join(talk, &setup.join);
+    else if (visitor && setup.type == WF_SETUP_PROOF && talk->session)
+        wf_talk_take_proof(talk, &setup.proof);
+    else if (talk->role == WF_TALK_CONTROL && setup.type == WF_SETUP_HELLO)
+        wf_talk_take_hello_answer(talk, &setup.hello);
+    else if (is_channel(talk) && setup.type == WF_SETUP_CHALLENGE)
+        wf_talk_take_challenge(talk, &setup.challenge);
+    else if (!visitor && setup.type == WF_SETUP_DENY)
+        take_deny(talk, &setup.deny);
+    else
+        wf_talk_fail(talk, -EPROTO, "a set-up message out of order");
+}
+
+static void step_read(struct wf_talk *talk)
+{
+    int64_t result = talk->op.result;
+    if (result <= 0) {
+        WF_REACHED_IF(talk->session, "channel PROVING: the stream ends");
+        wf_talk_fail(talk, result < 0 ? (int)result : -ECONNRESET,
+                     "closed the connection before the set-up was complete%s%s", result < 0 ? ": " : "",
+                     result < 0 ? wf_strerror((int)result) : "");
+        return;
+    }
+    talk->heard = true;
+    if (talk->cover) {
+        wf_talk_cover_take(talk, (size_t)result);
+        return;
+    }
+    talk->have += (uint32_t)result;
+    wf_talk_read_on(talk);
+}
+
+void wf_talk_read_on(struct wf_talk *talk)
+{
+    if (talk->have < talk->need) {
+        read_more(talk);
+        return;
+    }
+    if (talk->foreign) {
+        wf_talk_deny(talk, WF_DENY_KEY, "the dialling side has a key, the listening side none: " REMEDY);
+        return;
+    }
+    if (talk->need > WF_SETUP_PREFIX) {
+        take(talk);
+        return;
+    }
+    int length = wf_setup_length(talk->bytes);
+    bool tls = talk->role == WF_TALK_VISITOR && !talk->session && talk->bytes[0] == WF_HANDSHAKE_HELLO;
+    if (length < 0 && tls && !talk->cover) {
+        wf_talk_take_tls(talk);
+        return;
+    }
+    if (length < 0) {
+        wf_talk_fail(talk, length, length == -EPROTONOSUPPORT ? "another version of the protocol" : "not a weft peer");
+        return;
+    }
+    talk->need = (uint32_t)length;
+    read_more(talk);
+}
+
+static void step_sent(struct wf_talk *talk)
+{
+    if (talk->op.result < 0)
+        wf_talk_fail(talk, (int)talk->op.result, "%s", wf_strerror((int)talk->op.result));
+    else if (talk->cover)
+        wf_talk_cover_go_on(talk);
+    else if (is_channel(talk) && talk->answered)
+        wf_talk_hand_over(talk, talk->challenge.granted_frames, talk->challenge.granted_bytes);
+    else if (talk->answered)
+        wf_talk_end(talk);
+    else
+        wf_talk_read_message(talk);
+}
+
+/* A pair of rails that does not meet is named: ours, with its address, before theirs, which stands in front of it all.
+ */
+static void cannot_reach(struct wf_talk *talk, int code, const char *why)
+{
+    const struct wf_session_rail *rail = &talk->session->rails[talk->join.rail];
+    char from[80];
+    wf_address_text(&rail->from, false, from, sizeof from);
+    wf_talk_fail(talk, code, "rail %s (%s) cannot reach it: %s; see to the route, or leave it out (setting rails)",
+                 rail->name, from, why);
+}
+
+static void step_connected(struct wf_talk *talk)
+{
+    int result = (int)talk->op.result;
+    if (result == 0 && talk->role == WF_TALK_CONTROL && talk->door->context->key) {
+        wf_talk_cover_start(talk);
+    } else if (result == 0 && talk->role == WF_TALK_CONTROL) {
+        wf_talk_say_hello(talk);
+    } else if (result == 0) {
+        WF_REACHED("channel DIALING: connected");
+        wf_talk_say_join(talk);
+    } else if (talk->role == WF_TALK_CONTROL) { /* nobody there yet: the dial tries again */
+        talk->dial->last_error = result;
+        wf_talk_end(talk);
+    } else {
+        WF_REACHED("channel DIALING: nobody answers");
+        cannot_reach(talk, result, wf_strerror(result));
+    }
+}
+
+void wf_talk_step(struct wf_talk *talk)
+{
+    switch (talk->state) {
+    case WF_TALK_CONNECTING:
+        step_connected(talk);
+        break;
+    case WF_TALK_SENDING:
+        step_sent(talk);
+        break;
+    case WF_TALK_READING:
+        step_read(talk);
+        break;
+    case WF_TALK_WAITING:
+    case WF_TALK_OVER:
+        break;
+    }
+}
+
+static void time_out(struct wf_talk *talk)
+{
+    bool dialing = talk->state == WF_TALK_CONNECTING;
+    WF_REACHED_IF(talk->session && dialing, "channel DIALING: deadline");
+    WF_REACHED_IF(talk->session && !dialing, "channel PROVING: deadline");
+    if (talk->session && dialing)
+        cannot_reach(talk, -ETIMEDOUT, "no answer");
+    else
+        wf_talk_fail(talk, -ETIMEDOUT, "said nothing for too long");
+}
+
+int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
+{
+    int64_t next = WF_NEVER;
+    WF_LIST_EACH (link, following, &door->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+        if (talk->state == WF_TALK_CONNECTING && talk->role == WF_TALK_CONTROL && now_ns >= talk->deadline_ns) {
+            talk->dial->last_error = -ETIMEDOUT; /* the dial has a deadline of its own, and tries again until then */
+            wf_talk_end(talk);
+        }
+        if (talk->state == WF_TALK_WAITING)
+            try_to_hand_over(talk);
+        if (talk->state != WF_TALK_OVER && now_ns >= talk->deadline_ns)
+            time_out(talk);
+        if (talk->state == WF_TALK_OVER && !talk->op.posted)
+            destroy(talk);
+        else if (talk->state == WF_TALK_OVER)
+            next = now_ns; /* its cancelled operation comes back with the next poll */
+        else if (talk->deadline_ns < next)
+            next = talk->deadline_ns;
+    }
+    return next;
+}
+
+void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial, int64_t begun_ns)
+{
+    WF_LIST_EACH (link, following, &door->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+        bool unanswered = talk->role == WF_TALK_CHANNEL && talk->state != WF_TALK_OVER && !talk->heard;
+        if (talk->dial == dial && unanswered && talk->begun_ns <= begun_ns)
+            time_out(talk);
+    }
+}
+
+void wf_talks_forget(struct wf_door *door, const struct wf_session *session)
+{
+    WF_LIST_EACH (link, following, &door->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+        if (talk->session != session)
+            continue;
+        talk->session = NULL;
+        wf_talk_end(talk);
+    }
+}
+
+void wf_talks_rail_down(struct wf_door *door, int rail)
+{
+    WF_LIST_EACH (link, following, &door->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+        bool redials = talk->role == WF_TALK_REDIAL && talk->state != WF_TALK_OVER && talk->session;
+        if (redials && talk->session->rails[talk->join.rail].local == rail)
+            wf_talk_fail(talk, -ENETDOWN, "the rail is down");
+    }
+}
+
+void wf_talks_end(struct wf_door *door, const struct wf_dial *dial)
+{
+    WF_LIST_EACH (link, following, &door->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+        if (dial && talk->dial != dial)
+            continue;
+        talk->dial = NULL;
+        talk->session = NULL;
+        wf_talk_end(talk);
+    }
+}

@@ -1,0 +1,255 @@
+/* The accepting side of the set-up conversations. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/ground/reached.h"
+#include "core/join/talk_parts.h"
+#include "core/session/session.h"
+#include "wire/seal.h"
+
+static bool too_many(struct weft_context *context, char *names, size_t room)
+{
+    uint32_t alive = 0;
+    names[0] = '\0';
+    pthread_mutex_lock(&context->lock);
+    WF_LIST_EACH (link, following, &context->sessions) {
+        struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
+        wf_session_lock(session);
+        bool counts = session->state == WF_SESSION_JOINING || session->up_count > 0; /* else it may be over already */
+        wf_session_unlock(session);
+        counts |= wf_link_in_list(&session->accept_link); /* for weft_accept(), also when it has gone again */
+        if (counts && alive++ == 0)
+            snprintf(names, room, "%s", session->peer.name);
+    }
+    pthread_mutex_unlock(&context->lock);
+    return alive >= context->tuning.peers;
+}
+
+/* With a key the secret does not travel: both sides have it from their conversation. */
+static int choose_session(struct wf_talk *talk, struct wf_hello *hello, uint8_t secret[WF_SECRET_BYTES])
+{
+    struct weft_context *context = talk->door->context;
+    if (wf_context_random(context, &hello->session, sizeof hello->session) < 0)
+        return -EIO;
+    hello->session |= 1; /* 0 stands for none */
+    if (talk->cover)
+        return wf_talk_secret(talk, hello->session, secret);
+    if (wf_context_random(context, hello->secret, sizeof hello->secret) < 0)
+        return -EIO;
+    memcpy(secret, hello->secret, WF_SECRET_BYTES);
+    return 0;
+}
+
+static void answer_hello(struct wf_talk *talk, const struct wf_hello *theirs)
+{
+    struct weft_context *context = talk->door->context;
+    struct wf_setup setup = {.type = WF_SETUP_HELLO};
+    wf_session_hello(context, &setup.hello);
+    uint8_t secret[WF_SECRET_BYTES];
+    if (choose_session(talk, &setup.hello, secret) < 0) {
+        wf_talk_fail(talk, -EIO, "no random numbers for a session");
+        return;
+    }
+    struct wf_session *session = wf_session_create(context, false, theirs, setup.hello.session, secret);
+    explicit_bzero(secret, sizeof secret);
+    if (!session) {
+        wf_talk_deny(talk, WF_DENY_LIMIT, "no memory for one more session");
+        return;
+    }
+    size_t used = strlen(session->peer.name);
+    snprintf(session->peer.name + used, sizeof session->peer.name - used, " (%.66s)", talk->peer_text);
+    for (int i = 0; i < setup.hello.rail_count; i++)
+        setup.hello.rails[i].port = (uint16_t)talk->door->port;
+    wf_door_visit_by(talk->door, 0);
+    wf_talk_say(talk, &setup, true);
+}
+
+void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello)
+{
+    char other[160];
+    if (hello->version_min > WF_PROTOCOL_VERSION || hello->version_max < WF_PROTOCOL_VERSION)
+        wf_talk_deny(talk, WF_DENY_VERSION, "protocol version %u is needed here, you speak %u to %u",
+                     WF_PROTOCOL_VERSION, hello->version_min, hello->version_max);
+    else if (!(hello->features & WF_FEATURE_ENCRYPT) != !talk->door->context->tuning.encrypt)
+        wf_talk_deny(talk, WF_DENY_ENCRYPT,
+                     "encrypt is %s on the listening side and %s on the dialling side: set it "
+                     "alike on both",
+                     talk->door->context->tuning.encrypt ? "on" : "off",
+                     talk->door->context->tuning.encrypt ? "off" : "on");
+    else if (too_many(talk->door->context, other, sizeof other))
+        wf_talk_deny(talk, WF_DENY_BUSY, "busy with %.60s (setting peers: %u); try again when that is over", other,
+                     talk->door->context->tuning.peers);
+    else
+        answer_hello(talk, hello);
+}
+
+/* The session with this id that still takes channels. */
+static struct wf_session *find_session(struct weft_context *context, uint64_t id)
+{
+    struct wf_session *found = NULL;
+    pthread_mutex_lock(&context->lock);
+    WF_LIST_EACH (link, following, &context->sessions) {
+        struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
+        if (session->id == id && !session->dialer)
+            found = session;
+    }
+    pthread_mutex_unlock(&context->lock);
+    return found; /* only the door's thread frees sessions, and this is it */
+}
+
+/* Which of our rails the peer has dialled, and from where. */
+void wf_talk_note_rail(struct wf_talk *talk, int fd)
+{
+    struct wf_session *session = talk->session;
+    struct weft_context *context = session->context;
+    struct sockaddr_storage from = {0};
+    wf_talk_ops_of(talk)->address(context->engine_host, fd, false, &from);
+    int local = -1;
+    for (int i = 0; i < context->rail_count; i++)
+        if (wf_address_same_host(&from, &context->rails[i].address))
+            local = i;
+    bool bound = local >= 0 && !wf_address_is_local(&talk->peer) &&
+                 wf_talk_ops_of(talk)->bind_device(context->engine_host, fd, context->rails[local].device) == 0;
+    wf_session_lock(session);
+    struct wf_session_rail *rail = &session->rails[talk->join.rail];
+    rail->to = talk->peer;
+    rail->from = from;
+    rail->local = local;
+    rail->device_bound = bound;
+    if (local >= 0)
+        snprintf(rail->name, sizeof rail->name, "%s", context->rails[local].name);
+    else
+        wf_address_text(&from, false, rail->name, sizeof rail->name);
+    if (talk->join.rail >= session->rail_count)
+        session->rail_count = talk->join.rail + 1;
+    wf_session_unlock(session);
+}
+
+/* Is there a place for this channel? 0, or the reason why not. */
+static int join_fits(struct wf_session *session, const struct wf_join *join)
+{
+    if (session->state == WF_SESSION_CLOSING)
+        return WF_DENY_CLOSING;
+    if (session->state != WF_SESSION_JOINING && session->state != WF_SESSION_UP)
+        return WF_DENY_SESSION;
+    bool first = session->channel_count == 0;
+    if (join->channels > WF_CHANNELS_MAX || join->channel >= join->channels || join->domain != 0 ||
+        (!first && join->channels != session->channel_count))
+        return WF_DENY_LIMIT;
+    if (session->rails[join->rail].retired && session->up_count > 0)
+        return WF_DENY_RETIRED;
+    const struct wf_channel *channel = first ? NULL : session->channels[join->channel];
+    bool alike = !channel || (channel->kind == (enum wf_channel_kind)join->kind && channel->rail == join->rail &&
+                              channel->incarnation < join->incarnation);
+    return !alike || join->incarnation == 0 ? WF_DENY_LIMIT : 0;
+}
+
+void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
+{
+    struct wf_setup setup = {.type = WF_SETUP_CHALLENGE};
+    talk->session = find_session(talk->door->context, join->session);
+    talk->join = *join;
+    if (!talk->session) {
+        wf_talk_deny(talk, WF_DENY_SESSION, "no such session here: this process has restarted, or ended it");
+        return;
+    }
+    talk->shown = true;
+    wf_session_lock(talk->session);
+    int reason = join_fits(talk->session, join);
+    wf_session_unlock(talk->session);
+    if (reason != 0) {
+        wf_talk_deny(talk, (enum wf_deny_reason)reason, "channel %u of %u, attempt %u, does not fit the session (%s)",
+                     join->channel, join->channels, join->incarnation, wf_deny_name((uint16_t)reason));
+        return;
+    }
+    struct wf_channel likeness = {.session = talk->session, .kind = (enum wf_channel_kind)join->kind};
+    wf_channel_credit(&likeness, &setup.challenge.granted_frames, &setup.challenge.granted_bytes);
+    if (wf_context_random(talk->door->context, setup.challenge.nonce, sizeof setup.challenge.nonce) < 0 ||
+        wf_seal_prove(talk->session->secret, WF_ROLE_ACCEPTOR, join, &setup.challenge, setup.challenge.proof) < 0) {
+        wf_talk_fail(talk, -EIO, "cannot compute a challenge");
+        return;
+    }
+    talk->challenge = setup.challenge;
+    wf_talk_say(talk, &setup, false);
+}
+
+/* The dialer has given up earlier attempts at this channel. */
+static void end_older(const struct wf_talk *talk)
+{
+    WF_LIST_EACH (link, following, &talk->door->talks) {
+        struct wf_talk *other = WF_CONTAINER(link, struct wf_talk, link);
+        if (other != talk && other->session == talk->session && other->role == WF_TALK_VISITOR &&
+            other->join.channel == talk->join.channel && other->join.incarnation < talk->join.incarnation)
+            wf_talk_end(other);
+    }
+}
+
+/* What JOIN has said of the session counts from here on; others may have said more since. 0 or -errno. */
+static int believe(struct wf_talk *talk)
+{
+    struct wf_session *session = talk->session;
+    wf_session_lock(session);
+    session->called_ns = wf_context_now(session->context);
+    int result = join_fits(session, &talk->join) == 0 ? 0 : -EALREADY;
+    if (result == 0 && session->channel_count == 0)
+        result = wf_session_expect(session, talk->join.channels);
+    wf_session_unlock(session);
+    return result;
+}
+
+void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
+{
+    uint8_t expected[WF_PROOF_BYTES];
+    int result = wf_seal_prove(talk->session->secret, WF_ROLE_DIALER, &talk->join, &talk->challenge, expected);
+    if (result < 0 || !wf_seal_equal(expected, proof->proof)) {
+        WF_REACHED("channel PROVING: wrong proof");
+        wf_talk_deny(talk, WF_DENY_PROOF, "the proof for channel %u is wrong", talk->join.channel);
+        return;
+    }
+    result = believe(talk);
+    if (result < 0) { /* without a word: behind its proof the dialer takes what comes for the channel */
+        wf_talk_fail(talk, result, "channel %u of %u does not fit the session any more: %s", talk->join.channel,
+                     talk->join.channels, wf_strerror(result));
+        return;
+    }
+    end_older(talk);
+    wf_talk_hand_over(talk, talk->join.granted_frames, talk->join.granted_bytes);
+}
+
+static struct wf_talk *oldest_visitor(struct wf_door *door, bool shown)
+{
+    WF_LIST_EACH (link, following, &door->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+        bool stays = talk->state == WF_TALK_OVER || talk->state == WF_TALK_WAITING;
+        if (talk->role == WF_TALK_VISITOR && !stays && talk->shown == shown)
+            return talk;
+    }
+    return NULL;
+}
+
+/* The oldest leaves, of those of whom nothing is known as long as there are any: a crowd keeps out no peer that has
+ * begun to speak. Nobody leaves who has proved that he is none and waits for a channel. */
+static void make_room(struct wf_door *door)
+{
+    struct wf_talk *oldest = oldest_visitor(door, false);
+    if (!oldest)
+        oldest = oldest_visitor(door, true);
+    if (oldest)
+        wf_talk_fail(oldest, -ETIMEDOUT, "too many unfinished connections");
+}
+
+void wf_talk_visit(struct wf_door *door, int fd)
+{
+    if (door->visitors >= WF_VISITORS_MAX)
+        make_room(door);
+    struct wf_talk *talk = wf_talk_create(door, WF_TALK_VISITOR, fd);
+    if (!talk)
+        return;
+    door->visitors += 1;
+    if (wf_talk_ops_of(talk)->address(door->context->engine_host, fd, true, &talk->peer) == 0)
+        wf_address_text(&talk->peer, true, talk->peer_text, sizeof talk->peer_text);
+    else /* a scan resets what it has opened, and the kernel forgets at once who that was */
+        snprintf(talk->peer_text, sizeof talk->peer_text, "a caller who has left");
+    wf_talk_read_message(talk);
+}

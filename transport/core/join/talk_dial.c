@@ -1,0 +1,388 @@
+/* The dialling side of the set-up conversations. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/ground/reached.h"
+#include "core/join/redial.h"
+#include "core/join/talk_parts.h"
+#include "core/rail/pairing.h"
+#include "core/session/session.h"
+#include "wire/seal.h"
+
+#define SHARE 8                  /* of the time that is left to connect: for a channel, beside one that is up, */
+#define SHARE_MIN_NS WF_NS_PER_S /* and at least so much */
+
+/* A conversation on a fresh socket. NULL: `status` says why. */
+static struct wf_talk *call(struct wf_door *door, enum wf_talk_role role, const struct wf_socket_options *options,
+                            const struct sockaddr_storage *to, bool *bound, struct wf_status *status)
+{
+    struct weft_context *context = door->context;
+    char text[80];
+    wf_address_text(to, true, text, sizeof text);
+    int fd = context->engine_ops->socket(context->engine_host, to->ss_family, options, bound);
+    if (fd < 0) {
+        wf_fail(status, fd, "no socket for %s: %s%s", text, wf_strerror(fd),
+                fd == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
+        return NULL;
+    }
+    struct wf_talk *talk = wf_talk_create(door, role, fd);
+    if (!talk) {
+        wf_fail(status, -ENOMEM, "no memory to dial %s", text);
+        return NULL;
+    }
+    talk->peer = *to;
+    snprintf(talk->peer_text, sizeof talk->peer_text, "%s", text);
+    talk->state = WF_TALK_CONNECTING;
+    return talk;
+}
+
+void wf_talk_control(struct wf_dial *dial, struct wf_door *door)
+{
+    struct wf_socket_options options = {0};
+    const struct sockaddr_storage *to = &dial->addresses[dial->attempts++ % dial->address_count];
+    struct wf_talk *talk = call(door, WF_TALK_CONTROL, &options, to, NULL, &dial->status);
+    if (!talk && dial->status.code == -EAFNOSUPPORT && dial->attempts < dial->address_count)
+        dial->status = (struct wf_status){0}; /* a host without IPv6: the name may have an IPv4 address too */
+    if (!talk)
+        return;
+    talk->dial = dial;
+    dial->talking = true;
+    wf_talk_post(talk, WF_OP_CONNECT);
+}
+
+void wf_talk_say_hello(struct wf_talk *talk)
+{
+    struct wf_setup setup = {.type = WF_SETUP_HELLO};
+    wf_session_hello(talk->door->context, &setup.hello);
+    wf_talk_say(talk, &setup, false);
+}
+
+static int fill_join(struct wf_talk *talk, const struct wf_channel *likeness)
+{
+    struct wf_join *join = &talk->join;
+    join->session = talk->session->id;
+    wf_channel_credit(likeness, &join->granted_frames, &join->granted_bytes);
+    return wf_context_random(talk->door->context, join->nonce, sizeof join->nonce);
+}
+
+void wf_talk_say_join(struct wf_talk *talk)
+{
+    struct wf_channel likeness = {.session = talk->session, .kind = (enum wf_channel_kind)talk->join.kind};
+    struct wf_setup setup = {.type = WF_SETUP_JOIN};
+    int result = fill_join(talk, &likeness);
+    setup.join = talk->join;
+    if (result < 0)
+        wf_talk_fail(talk, result, "no random numbers: %s", wf_strerror(result));
+    else
+        wf_talk_say(talk, &setup, false);
+}
+
+static void use_pair(struct wf_session *session, int local, const struct sockaddr_storage *to)
+{
+    const struct wf_rail *ours = &session->context->rails[local];
+    struct wf_session_rail *rail = &session->rails[session->rail_count++];
+    rail->local = local;
+    rail->from = ours->address;
+    rail->to = *to;
+    /* What is link-local there is on the link of the rail that calls it: the number of their interface is theirs. */
+    wf_address_set_scope(&rail->to, ours->index);
+    snprintf(rail->name, sizeof rail->name, "%s", ours->name);
+}
+
+/* What is to be paired. */
+struct rail_lists {
+    struct wf_pairing_rail ours[WF_RAILS_MAX], theirs[WF_RAILS_MAX];
+    int indexes[WF_RAILS_MAX]; /* of ours: in context.rails */
+    int our_count, their_count;
+};
+
+/* 0 is a machine that is not known: then the addresses are all there is to go by. */
+static bool is_on_another_machine(const struct weft_context *context, const struct wf_hello *hello)
+{
+    uint64_t here = context->boot_nonce >> (64 - WF_MACHINE_BITS), there = hello->boot_nonce >> (64 - WF_MACHINE_BITS);
+    return here != there && here != 0 && there != 0;
+}
+
+static bool lists(const struct wf_hello *hello, const struct sockaddr_storage *address)
+{
+    for (int i = 0; i < hello->rail_count; i++) {
+        struct sockaddr_storage theirs;
+        wf_address_from_wire(&hello->rails[i], &theirs);
+        if (wf_address_same_host(&theirs, address))
+            return true;
+    }
+    return false;
+}
+
+/* The rails of both sides. An address that a peer on another machine has in common with this one leads to each machine
+ * itself: it is left out of both lists. */
+static void list_rails(const struct weft_context *context, const struct wf_hello *hello, bool elsewhere,
+                       struct rail_lists *out)
+{
+    out->our_count = out->their_count = 0;
+    for (int i = 0; i < hello->rail_count; i++) {
+        struct wf_pairing_rail *theirs = &out->theirs[out->their_count];
+        *theirs = (struct wf_pairing_rail){.name = hello->rails[i].name};
+        wf_address_from_wire(&hello->rails[i], &theirs->address);
+        out->their_count += !elsewhere || !wf_address_is_local(&theirs->address);
+    }
+    for (int i = 0; i < context->rail_count; i++) {
+        const struct wf_rail *rail = &context->rails[i];
+        if (elsewhere && lists(hello, &rail->address))
+            continue;
+        out->indexes[out->our_count] = i;
+        out->ours[out->our_count++] =
+            (struct wf_pairing_rail){.address = rail->address, .prefix = rail->prefix, .name = rail->name};
+    }
+}
+
+static int pair_rails(struct wf_session *session, const struct wf_hello *hello, const struct sockaddr_storage *dialled)
+{
+    struct rail_lists rails = {0};
+    struct wf_rail_pair pairs[WF_RAILS_MAX];
+    list_rails(session->context, hello, is_on_another_machine(session->context, hello), &rails);
+    if (rails.our_count == 0 ||
+        rails.their_count == 0) /* a container with a boot id of its own, on one network with us */
+        list_rails(session->context, hello, false, &rails);
+    if (hello->rail_count == 0) /* where it was called */
+        rails.theirs[rails.their_count++] = (struct wf_pairing_rail){.address = *dialled, .name = ""};
+    int count = wf_pair_rails(rails.ours, rails.our_count, rails.theirs, rails.their_count, pairs, WF_RAILS_MAX);
+    for (int i = 0; i < count; i++)
+        use_pair(session, rails.indexes[pairs[i].ours], &rails.theirs[pairs[i].theirs].address);
+    return session->rail_count;
+}
+
+/* Calls for one channel of a session, from its rail. */
+static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role, struct wf_session *session,
+                                    const struct wf_join *join, struct wf_status *status)
+{
+    struct weft_context *context = session->context;
+    struct wf_session_rail *rail = &session->rails[join->rail];
+    struct wf_socket_options options = {.local = rail->from, .buffer_bytes = context->tuning.socket_buffer};
+    struct sockaddr_storage to = rail->to;
+    bool on_this_machine = wf_address_is_local(&to);
+    snprintf(options.congestion, sizeof options.congestion, "%s", wf_context_congestion(context, on_this_machine));
+    wf_address_set_scope(&options.local, context->rails[rail->local].index); /* it may have been made anew */
+    wf_address_set_scope(&to, context->rails[rail->local].index);
+    bool bound = false;
+    /* A peer on this machine is reached over loopback whatever the rail: its interface would carry nothing. */
+    if (!on_this_machine)
+        snprintf(options.device, sizeof options.device, "%s", context->rails[rail->local].device);
+    struct wf_talk *talk = call(door, role, &options, &to, &bound, status);
+    if (!talk)
+        return NULL;
+    wf_session_lock(session);
+    rail->device_bound = bound;
+    wf_session_unlock(session);
+    talk->session = session;
+    talk->join = *join;
+    return talk;
+}
+
+/* Connecting fails when no channel has been joined; a rail that is missing alone is left out. */
+static void miss(struct wf_dial *dial, const struct wf_join *join, const struct wf_status *why)
+{
+    struct wf_session *session = dial->session;
+    if (wf_session_miss(session, join, why->code) < 0) {
+        wf_fail(&dial->status, -ENOMEM, "no memory for %d channels", session->channel_count);
+        return;
+    }
+    if (dial->missed_count++ == 0)
+        dial->missed = *why;
+    wf_session_lock(session);
+    bool came_up = session->state != WF_SESSION_JOINING || session->up_count > 0; /* one may have been dialled again */
+    wf_session_unlock(session);
+    if (dial->missed_count == session->channel_count && !came_up)
+        dial->status = dial->missed;
+}
+
+void wf_talk_missed(struct wf_talk *talk, const struct wf_status *why)
+{
+    struct wf_status status = {0};
+    wf_fail(&status, why->code, "%s: %s", talk->peer_text, why->text);
+    miss(talk->dial, &talk->join, &status);
+}
+
+void wf_dial_tell_missed(const struct wf_dial *dial)
+{
+    struct wf_session *session = dial->session;
+    for (int i = 0; i < session->rail_count; i++) {
+        const struct wf_session_rail *rail = &session->rails[i];
+        char from[80], to[80];
+        wf_session_lock(session);
+        bool met = rail->last_code == 0 || wf_rail_is_up(session, i);
+        int code = rail->last_code;
+        wf_session_unlock(session);
+        wf_address_text(&rail->from, false, from, sizeof from);
+        wf_address_text(&rail->to, true, to, sizeof to);
+        if (!met)
+            wf_context_fallback(session->context,
+                                "rails: %s (%s) is left out until it meets %s of %s: %s; see to the route, or name the "
+                                "rails to use (setting rails)",
+                                rail->name, from, to, session->peer.name, wf_strerror(code));
+    }
+}
+
+/* Has the rail missed its partner so far? Then its other channels are spared the same. */
+static int missed_code(struct wf_session *session, int rail)
+{
+    wf_session_lock(session);
+    int code = wf_rail_is_up(session, rail) ? 0 : session->rails[rail].last_code;
+    wf_session_unlock(session);
+    return code;
+}
+
+/* Of what this process or machine has too little: no rail's fault, and to be told. */
+static bool is_short(int code)
+{
+    return code == -EMFILE || code == -ENFILE || code == -ENOMEM || code == -ENOBUFS;
+}
+
+static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_join join)
+{
+    int missed = missed_code(dial->session, join.rail);
+    if (missed < 0) {
+        miss(dial, &join, &(struct wf_status){.code = missed});
+        return;
+    }
+    struct wf_status status = {0};
+    struct wf_talk *talk = call_channel(door, WF_TALK_CHANNEL, dial->session, &join, &status);
+    if (!talk && is_short(status.code))
+        dial->status = status;
+    else if (!talk) /* its interface or address has gone */
+        miss(dial, &join, &status);
+    if (!talk)
+        return;
+    talk->dial = dial;
+    dial->joining += 1;
+    wf_talk_post(talk, WF_OP_CONNECT);
+}
+
+/* Nobody waits for it: it may fail soon, and be tried again. */
+static int64_t patience(const struct weft_context *context)
+{
+    int64_t most = context->tuning.connect_timeout_ns, enough = context->tuning.rail_timeout_ns;
+    enough = enough > WF_NS_PER_S ? enough : WF_NS_PER_S;
+    return enough < most ? enough : most;
+}
+
+void wf_talk_redial(struct wf_door *door, struct wf_session *session, const struct wf_join *join)
+{
+    struct wf_status status = {0};
+    struct wf_talk *talk = call_channel(door, WF_TALK_REDIAL, session, join, &status);
+    door->redials += 1;
+    if (!talk) {
+        struct wf_talk none = {.door = door, .session = session, .join = *join};
+        wf_redial_failed(&none, status.code, 0, status.text);
+        wf_redial_over(&none);
+        return;
+    }
+    talk->deadline_ns = wf_context_now(door->context) + patience(door->context);
+    wf_talk_post(talk, WF_OP_CONNECT);
+}
+
+/* Channel 0 of each pair of rails is the express one. */
+static struct wf_join join_of(const struct wf_session *session, int id)
+{
+    int per_rail = 1 + (int)session->context->tuning.channels;
+    return (struct wf_join){.channel = (uint32_t)id,
+                            .incarnation = 1,
+                            .channels = (uint16_t)session->channel_count,
+                            .kind = id % per_rail == 0 ? WF_CHANNEL_EXPRESS : WF_CHANNEL_BULK,
+                            .rail = (uint8_t)(id / per_rail)};
+}
+
+void wf_dial_channels(struct wf_dial *dial, struct wf_door *door)
+{
+    struct wf_session *session = dial->session;
+    int per_rail = 1 + (int)session->context->tuning.channels;
+    while (dial->status.code == 0 && dial->joining < WF_DIALS_AT_ONCE && dial->next_channel < session->channel_count) {
+        int turn = dial->next_channel++;
+        dial_channel(dial, door, join_of(session, turn % session->rail_count * per_rail + turn / session->rail_count));
+    }
+}
+
+static void expect_channels(struct wf_talk *control)
+{
+    struct wf_session *session = control->dial->session;
+    int count = session->rail_count * (int)(1 + session->context->tuning.channels);
+    int64_t now = wf_context_now(session->context), left = control->dial->deadline_ns - now;
+    if (wf_session_expect(session, count) < 0) {
+        wf_talk_fail(control, -ENOMEM, "no memory for %d channels", count);
+        return;
+    }
+    control->dial->share_ns = left / SHARE > SHARE_MIN_NS ? left / SHARE : SHARE_MIN_NS;
+    wf_dial_channels(control->dial, control->door);
+}
+
+/* The key does not tell its holders apart: who called another and got this very context has been led astray. */
+static bool is_oneself(const struct wf_talk *talk, const struct wf_hello *hello)
+{
+    const struct wf_door *door = talk->door;
+    bool meant = wf_address_is_local(&talk->peer) && wf_address_port(&talk->peer) == door->port;
+    return hello->boot_nonce == door->context->boot_nonce && !meant;
+}
+
+void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hello)
+{
+    struct wf_dial *dial = talk->dial;
+    if (hello->version_min > WF_PROTOCOL_VERSION || hello->version_max < WF_PROTOCOL_VERSION) {
+        wf_talk_fail(talk, -EPROTONOSUPPORT,
+                     "speaks protocol versions %u to %u, this side %u; install the same version", hello->version_min,
+                     hello->version_max, WF_PROTOCOL_VERSION);
+        return;
+    }
+    if (talk->cover && is_oneself(talk, hello)) {
+        wf_talk_fail(talk, -EACCES, "leads back to this side: somebody on the way reflects connections");
+        return;
+    }
+    if (!(hello->features & WF_FEATURE_ENCRYPT) != !talk->door->context->tuning.encrypt) {
+        wf_talk_fail(talk, -EPROTO, "answers about encryption with what it was not asked");
+        return;
+    }
+    uint8_t secret[WF_SECRET_BYTES];
+    memcpy(secret, hello->secret, sizeof secret);
+    if (talk->cover && wf_talk_secret(talk, hello->session, secret) < 0) {
+        wf_talk_fail(talk, -EIO, "no secret for a session");
+        return;
+    }
+    dial->session = wf_session_create(talk->door->context, true, hello, hello->session, secret);
+    explicit_bzero(secret, sizeof secret);
+    if (!dial->session) {
+        wf_talk_fail(talk, -ENOMEM, "no memory for a session; lower the settings unexpected or small_pool");
+        return;
+    }
+    size_t used = strlen(dial->session->peer.name);
+    snprintf(dial->session->peer.name + used, sizeof dial->session->peer.name - used, " (%.66s)", talk->peer_text);
+    if (pair_rails(dial->session, hello, &talk->peer) == 0)
+        wf_talk_fail(talk, -EHOSTUNREACH,
+                     "no rail of this node can reach a rail there: one side has only IPv4, the other only IPv6; name "
+                     "addresses of one family in the setting rails");
+    else
+        expect_channels(talk);
+    wf_talk_end(talk);
+}
+
+static void say_proof(struct wf_talk *talk)
+{
+    struct wf_setup setup = {.type = WF_SETUP_PROOF};
+    int result = wf_seal_prove(talk->session->secret, WF_ROLE_DIALER, &talk->join, &talk->challenge, setup.proof.proof);
+    if (result < 0)
+        wf_talk_fail(talk, result, "cannot compute a proof: %s", wf_strerror(result));
+    else
+        wf_talk_say(talk, &setup, true);
+}
+
+void wf_talk_take_challenge(struct wf_talk *talk, const struct wf_challenge *challenge)
+{
+    uint8_t expected[WF_PROOF_BYTES];
+    talk->challenge = *challenge;
+    int result = wf_seal_prove(talk->session->secret, WF_ROLE_ACCEPTOR, &talk->join, challenge, expected);
+    bool good = result == 0 && wf_seal_equal(expected, challenge->proof);
+    WF_REACHED_IF(!good, "channel PROVING: wrong proof");
+    if (good)
+        say_proof(talk);
+    else
+        wf_talk_fail(talk, -EACCES, "did not prove that it belongs to the session");
+}

@@ -1,0 +1,158 @@
+/*
+ * The control connection of a context that has a key: TLS from its first byte on, with HELLO inside. Channels are never
+ * inside: they prove that they know the session's secret, which both sides derive from this conversation.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/join/talk_parts.h"
+#include "wire/handshake.h"
+
+struct wf_talk_cover {
+    struct wf_handshake *handshake;
+    struct wf_status status; /* code below 0: ends the conversation once the alert is out */
+    bool heard;              /* the other side has begun with TLS */
+    bool greeted;            /* dialer: HELLO is out */
+    uint8_t bytes[2048];     /* on their way in or out */
+};
+
+static int start(struct wf_talk *talk, enum wf_role role)
+{
+    struct wf_talk_cover *cover = calloc(1, sizeof *cover);
+    int result = cover ? wf_handshake_create(talk->door->context->key, role, &cover->handshake) : -ENOMEM;
+    if (result < 0) {
+        free(cover);
+        wf_talk_fail(talk, result, "no memory for a handshake");
+        return result;
+    }
+    talk->cover = cover;
+    return 0;
+}
+
+void wf_talk_uncover(struct wf_talk *talk)
+{
+    if (!talk->cover)
+        return;
+    wf_handshake_destroy(talk->cover->handshake);
+    free(talk->cover);
+    talk->cover = NULL;
+}
+
+/* Before anything is known of the other side, a single byte: it tells TLS from a set-up message. */
+static void receive(struct wf_talk *talk)
+{
+    struct wf_talk_cover *cover = talk->cover;
+    talk->state = WF_TALK_READING;
+    talk->iov = (struct iovec){cover->bytes, cover->heard ? sizeof cover->bytes : 1};
+    wf_talk_post(talk, WF_OP_RECV);
+}
+
+/* Moves what has arrived into the message that is waited for. Is that complete? */
+static bool read_plain(struct wf_talk *talk)
+{
+    struct wf_talk_cover *cover = talk->cover;
+    while (talk->have < talk->need) {
+        int got =
+            wf_handshake_read(cover->handshake, talk->bytes + talk->have, talk->need - talk->have, &cover->status);
+        if (got <= 0)
+            return false;
+        talk->have += (uint32_t)got;
+    }
+    return true;
+}
+
+void wf_talk_cover_go_on(struct wf_talk *talk)
+{
+    struct wf_talk_cover *cover = talk->cover;
+    bool complete = wf_handshake_done(cover->handshake) && !talk->answered &&
+                    (talk->role != WF_TALK_CONTROL || cover->greeted) && read_plain(talk);
+    size_t length = wf_handshake_pull(cover->handshake, cover->bytes, sizeof cover->bytes);
+    talk->shown |= length > 0 && cover->status.code == 0; /* there is an answer to those who hold the key alone */
+    if (length > 0 && !complete) {
+        talk->state = WF_TALK_SENDING;
+        talk->iov = (struct iovec){cover->bytes, length};
+        wf_talk_post(talk, WF_OP_SEND);
+    } else if (complete) {
+        wf_talk_read_on(talk);
+    } else if (cover->status.code < 0) {
+        wf_talk_fail(talk, cover->status.code, "%s", cover->status.text);
+    } else if (talk->answered) {
+        wf_talk_end(talk);
+    } else if (wf_handshake_done(cover->handshake) && talk->role == WF_TALK_CONTROL && !cover->greeted) {
+        cover->greeted = true;
+        wf_talk_say_hello(talk);
+    } else {
+        receive(talk);
+    }
+}
+
+void wf_talk_cover_start(struct wf_talk *talk)
+{
+    if (start(talk, WF_ROLE_DIALER) == 0)
+        wf_talk_read_message(talk); /* sends first what there is to send */
+}
+
+static void feed(struct wf_talk *talk, const uint8_t *bytes, size_t length)
+{
+    talk->cover->heard = true;
+    wf_handshake_feed(talk->cover->handshake, bytes, length, &talk->cover->status);
+    wf_talk_cover_go_on(talk);
+}
+
+void wf_talk_cover_take(struct wf_talk *talk, size_t length)
+{
+    struct wf_talk_cover *cover = talk->cover;
+    uint8_t first = cover->bytes[0];
+    if (cover->heard || first == WF_HANDSHAKE_HELLO || first == WF_HANDSHAKE_ALERT) {
+        feed(talk, cover->bytes, length);
+        return;
+    }
+    /* No TLS: a peer without a key says so with DENY, which is all that is taken from here on. */
+    wf_talk_uncover(talk);
+    talk->bytes[0] = first;
+    talk->have = 1;
+    talk->need = WF_SETUP_PREFIX;
+    wf_talk_read_on(talk);
+}
+
+void wf_talk_take_tls(struct wf_talk *talk)
+{
+    uint8_t prefix[WF_SETUP_PREFIX];
+    memcpy(prefix, talk->bytes, sizeof prefix);
+    if (talk->door->context->key) {
+        talk->have = 0;
+        if (start(talk, WF_ROLE_ACCEPTOR) == 0)
+            feed(talk, prefix, sizeof prefix);
+        return;
+    }
+    /* Its words are read to their end: with some of them unread the kernel would throw our answer away. */
+    int length = wf_handshake_record(prefix, sizeof talk->bytes);
+    if (length <= WF_SETUP_PREFIX) {
+        wf_talk_fail(talk, -EPROTO, "not a weft peer");
+        return;
+    }
+    talk->foreign = true;
+    talk->need = (uint32_t)length;
+    wf_talk_read_on(talk);
+}
+
+void wf_talk_cover_say(struct wf_talk *talk, size_t length)
+{
+    int result = wf_handshake_write(talk->cover->handshake, talk->bytes, length);
+    talk->have = 0;
+    talk->need = WF_SETUP_PREFIX;
+    if (result < 0)
+        wf_talk_fail(talk, result, "a set-up message could not be sealed: %s", wf_strerror(result));
+    else
+        wf_talk_cover_go_on(talk);
+}
+
+int wf_talk_secret(struct wf_talk *talk, uint64_t session, uint8_t secret[WF_SECRET_BYTES])
+{
+    uint8_t context[8];
+    for (int i = 0; i < 8; i++)
+        context[i] = (uint8_t)(session >> 8 * i);
+    return wf_handshake_export(talk->cover->handshake, WF_SESSION_LABEL, context, sizeof context, secret,
+                               WF_SECRET_BYTES);
+}

@@ -1,0 +1,468 @@
+#include "core/message/connection.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/device/turn.h"
+#include "core/ground/reached.h"
+#include "core/message/inbound.h"
+#include "core/message/match.h"
+#include "core/message/outbound.h"
+#include "core/message/served.h"
+#include "core/request/request.h"
+#include "core/session/session.h"
+
+/* Numbers of connections that the dialer opened are odd, the acceptor's even: 1, 3, … and 2, 4, …. */
+static bool dialers_number(uint32_t number)
+{
+    return number % 2 == 1;
+}
+
+static uint64_t number_index(uint32_t number)
+{
+    return (number + 1) / 2;
+}
+
+/* Introductions of a connection beside those that it shares with no other. */
+static uint32_t more_than_few(uint32_t introductions)
+{
+    return introductions > WF_INTRODUCTIONS_FEW ? introductions - WF_INTRODUCTIONS_FEW : 0;
+}
+
+/* As many as the setting says, while the session has so many left. What was promised is not taken back: a connection
+ * gives its share back at its end. */
+static void take_introductions(struct weft_connection *connection)
+{
+    struct wf_session *session = connection->session;
+    uint32_t wanted = session->context->tuning.introductions, had = connection->introductions;
+    uint32_t left = WF_INTRODUCTIONS_SHARED - session->introductions_taken;
+    if (had == 0)
+        had = wanted < WF_INTRODUCTIONS_FEW ? wanted : WF_INTRODUCTIONS_FEW;
+    uint32_t more = wanted - had < left ? wanted - had : left;
+    session->introductions_taken += more;
+    connection->introductions = had + more;
+}
+
+struct weft_connection *wf_connection_create(struct wf_session *session, uint32_t number, bool opener, uint32_t local,
+                                             uint32_t remote)
+{
+    struct weft_connection *connection = calloc(1, sizeof *connection);
+    if (!connection)
+        return NULL;
+    wf_link_init(&connection->ready_link);
+    wf_link_init(&connection->express_link);
+    wf_link_init(&connection->todo_link);
+    wf_link_init(&connection->accept_link);
+    wf_list_init(&connection->pending);
+    wf_list_init(&connection->writes);
+    wf_list_init(&connection->sending);
+    wf_list_init(&connection->unlisted);
+    wf_list_init(&connection->posted_any);
+    wf_list_init(&connection->unexpected);
+    wf_list_init(&connection->posted_notes);
+    wf_list_init(&connection->notes);
+    wf_list_init(&connection->early_notes);
+    wf_link_init(&connection->notes_link);
+    wf_list_init(&connection->uploads);
+    wf_finished_init(&connection->finished);
+    connection->session = session;
+    connection->number = number;
+    connection->opener = opener;
+    connection->local_endpoint = local;
+    connection->remote_endpoint = remote;
+    connection->rails = WF_RAILS_ANY;
+    connection->state = opener ? WF_CONNECTION_OPENING : WF_CONNECTION_WAITING;
+    connection->known = !opener;
+    connection->next_number = connection->next_match = 1;
+    take_introductions(connection);
+    connection->limit_sent = connection->introductions;
+    wf_list_push_back(&session->connection_hash[wf_hash(0, number)], &connection->hash_link);
+    session->connection_count += 1;
+    return connection;
+}
+
+struct weft_connection *wf_connection_find(struct wf_session *session, uint32_t number)
+{
+    WF_LIST_EACH (link, following, &session->connection_hash[wf_hash(0, number)]) {
+        struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, hash_link);
+        if (connection->number == number)
+            return connection;
+    }
+    return NULL;
+}
+
+bool wf_connection_was_closed(const struct wf_session *session, uint32_t number)
+{
+    return wf_finished_has(&session->closed_numbers[dialers_number(number)], number_index(number));
+}
+
+void wf_connection_todo(struct weft_connection *connection)
+{
+    if (!wf_link_in_list(&connection->todo_link))
+        wf_list_push_back(&connection->session->todo_connections, &connection->todo_link);
+}
+
+void wf_connection_attach(struct weft_connection *connection, struct weft_endpoint *endpoint)
+{
+    struct weft_context *context = connection->session->context;
+    pthread_mutex_lock(&context->endpoint_lock);
+    if (connection->endpoint)
+        connection->endpoint->connections -= 1;
+    if (endpoint)
+        endpoint->connections += 1;
+    connection->endpoint = endpoint;
+    uint32_t rails = endpoint ? endpoint->rails : WF_RAILS_ANY;
+    pthread_mutex_unlock(&context->endpoint_lock);
+    connection->session->choosy += (rails != WF_RAILS_ANY) - (connection->rails != WF_RAILS_ANY);
+    connection->rails = rails;
+}
+
+void wf_connection_free(struct weft_connection *connection)
+{
+    struct wf_session *session = connection->session;
+    wf_connection_attach(connection, NULL);
+    wf_link_remove(&connection->hash_link);
+    wf_link_remove(&connection->ready_link);
+    wf_link_remove(&connection->express_link);
+    wf_link_remove(&connection->todo_link);
+    wf_link_remove(&connection->accept_link);
+    wf_link_remove(&connection->notes_link);
+    wf_uploads_free(connection);
+    wf_finished_fini(&connection->finished);
+    session->connection_count -= 1;
+    session->introductions_taken -= more_than_few(connection->introductions);
+    free(connection);
+}
+
+/* --- opening --- */
+
+static struct weft_request *acceptor_for(struct weft_connection *connection)
+{
+    WF_LIST_EACH (link, following, &connection->session->acceptors) {
+        struct weft_request *request = WF_CONTAINER(link, struct weft_request, match_link);
+        bool wanted =
+            request->remote_endpoint == WEFT_ANY_ENDPOINT || request->remote_endpoint == connection->remote_endpoint;
+        if (wanted && request->endpoint == connection->endpoint)
+            return request;
+    }
+    return NULL;
+}
+
+void wf_connection_admit(struct weft_connection *connection, struct weft_endpoint *endpoint)
+{
+    wf_link_remove(&connection->accept_link);
+    wf_connection_attach(connection, endpoint);
+    connection->state = WF_CONNECTION_OPEN;
+    connection->opened_due = true;
+    wf_connection_todo(connection);
+    struct weft_request *request = acceptor_for(connection);
+    if (request) {
+        connection->held = true;
+        *request->result = connection;
+        wf_request_complete(request, 0, 0);
+    } else {
+        wf_list_push_back(&connection->session->backlog, &connection->accept_link);
+    }
+}
+
+/* Finds the endpoint and counts the connection in one: between the two it could be destroyed. */
+static struct weft_endpoint *attach_by_number(struct weft_connection *connection, uint32_t id)
+{
+    struct weft_context *context = connection->session->context;
+    struct weft_endpoint *found = NULL;
+    pthread_mutex_lock(&context->endpoint_lock);
+    WF_LIST_EACH (link, following, &context->endpoints) {
+        struct weft_endpoint *endpoint = WF_CONTAINER(link, struct weft_endpoint, link);
+        if (endpoint->id == id)
+            found = endpoint;
+    }
+    if (found)
+        found->connections += 1;
+    connection->endpoint = found;
+    pthread_mutex_unlock(&context->endpoint_lock);
+    return found;
+}
+
+int wf_connection_take_open(struct wf_session *session, const struct wf_frame *frame)
+{
+    if (frame->conn == 0 || dialers_number(frame->conn) == session->dialer)
+        return -EPROTO; /* not a number of the peer's */
+    if (wf_connection_find(session, frame->conn) || wf_connection_was_closed(session, frame->conn))
+        return 0; /* said twice */
+    /* Gaps between the numbers that are closed: of one that is open, or whose OPEN is still to come. */
+    uint32_t gaps = session->closed_numbers[dialers_number(frame->conn)].count;
+    if (session->connection_count >= WF_CONNECTIONS_MAX || gaps >= 2 * WF_CONNECTIONS_MAX)
+        return -EPROTO;
+    uint32_t local = (uint32_t)frame->key, remote = (uint32_t)(frame->key >> 32);
+    struct weft_connection *connection = wf_connection_create(session, frame->conn, false, local, remote);
+    if (!connection)
+        return -ENOMEM;
+    connection->introduced_limit = frame->offset;
+    struct weft_endpoint *endpoint = attach_by_number(connection, local);
+    if (endpoint)
+        wf_connection_admit(connection, endpoint);
+    else
+        wf_list_push_back(&session->orphans, &connection->accept_link);
+    return 0;
+}
+
+void wf_connection_opened(struct weft_connection *connection)
+{
+    if (connection->state != WF_CONNECTION_OPENING)
+        return;
+    connection->state = WF_CONNECTION_OPEN;
+    connection->known = true;
+    struct weft_request *request = connection->waiting;
+    connection->waiting = NULL;
+    if (request)
+        wf_request_complete(request, 0, 0);
+    wf_connection_ready(connection);
+    wf_connection_check(connection);
+}
+
+int wf_connection_take_opened(struct wf_session *session, const struct wf_frame *frame)
+{
+    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    if (!connection)
+        return wf_connection_was_closed(session, frame->conn) ? 0 : -EPROTO;
+    if (!connection->opener)
+        return -EPROTO;
+    if (frame->offset > connection->introduced_limit)
+        connection->introduced_limit = frame->offset;
+    wf_connection_ready(connection);
+    WF_REACHED_IF(connection->state == WF_CONNECTION_OPENING, "connection OPENING: OPENED");
+    wf_connection_opened(connection);
+    return 0;
+}
+
+/* --- closing --- */
+
+static void end_posted(struct weft_connection *connection, int status)
+{
+    WF_LIST_EACH (link, following, &connection->session->requests) {
+        struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
+        bool receiving = request->kind == WF_REQUEST_RECV || request->kind == WF_REQUEST_NOTE;
+        if (request->connection != connection || !receiving)
+            continue;
+        if (!request->inbound || status == -ECANCELED)
+            wf_request_cancel(request, status);
+    }
+}
+
+static void refuse_list(struct wf_list *list)
+{
+    while (!wf_list_empty(list)) {
+        WF_REACHED("incoming message UNMATCHED: connection closed");
+        struct wf_inbound *inbound = WF_CONTAINER(wf_list_first(list), struct wf_inbound, order_link);
+        wf_inbound_refuse(inbound, -ESHUTDOWN);
+        wf_inbound_check(inbound);
+    }
+}
+
+static void refuse_unmatched(struct weft_connection *connection)
+{
+    refuse_list(&connection->unexpected);
+    refuse_list(&connection->notes);
+    refuse_list(&connection->early_notes);
+}
+
+/* Ends own messages that the peer has not heard of and will not take. Those whose number or list it knows stay until
+ * they are taken back. */
+static void drop_pending(struct weft_connection *connection, int status)
+{
+    struct wf_list *lists[] = {&connection->unlisted, &connection->writes, &connection->pending};
+    for (int i = 0; i < 3; i++) {
+        struct wf_link *link = wf_list_first(lists[i]);
+        while (link) {
+            struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, queue_link);
+            bool kept = outbound->refused || outbound->number != 0;
+            if (!kept)
+                wf_outbound_refuse(outbound, status);
+            struct wf_link *next = kept ? link->next : lists[i]->head.next;
+            link = next == &lists[i]->head ? NULL : next;
+        }
+    }
+}
+
+/* Nor is it in any line while it waits for its stream: writes and reads join one with their turn. */
+static void drop_parked(struct weft_connection *connection, int status)
+{
+    WF_LIST_EACH (link, following, &connection->session->requests) {
+        struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
+        bool parked = request->turn && !request->turn->come && wf_request_one_sided(request);
+        if (request->connection == connection && parked)
+            wf_request_cancel(request, status);
+    }
+}
+
+/* Ends the first of a bucket that still has bytes to send; others of the bucket may end with it. */
+static bool refuse_one(struct weft_connection *connection, struct wf_list *bucket, int status)
+{
+    WF_LIST_EACH (link, following, bucket) {
+        struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, hash_link);
+        bool open = outbound->next < outbound->total && !outbound->stopped && outbound->kind != WF_OUTBOUND_READ;
+        if (outbound->connection == connection && open) {
+            wf_outbound_refuse(outbound, status);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Ends own sends of the connection, introduced or not. */
+static void refuse_sends(struct weft_connection *connection, int status)
+{
+    WF_LIST_EACH (link, following, &connection->session->requests) {
+        struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
+        bool own = request->kind == WF_REQUEST_SEND || wf_request_one_sided(request);
+        if (request->connection == connection && own)
+            wf_request_cancel(request, status);
+    }
+    drop_pending(connection, status);      /* copied ones have no request any more */
+    for (int i = 0; i < WF_HASH_SIZE; i++) /* nor have copied ones that were only offered */
+        while (refuse_one(connection, &connection->session->outbound_hash[i], status))
+            ;
+}
+
+void wf_connection_acknowledged(struct weft_connection *connection)
+{
+    connection->known = true;
+    wf_connection_check(connection);
+}
+
+void wf_connection_abort_and_close(struct weft_connection *connection)
+{
+    connection->pins += 1;
+    connection->waiting = NULL;
+    refuse_sends(connection, -ECANCELED);
+    wf_connection_start_close(connection);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}
+
+void wf_connection_start_close(struct weft_connection *connection)
+{
+    WF_REACHED_IF(connection->state == WF_CONNECTION_OPENING, "connection OPENING: given up");
+    WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: closed by this side");
+    connection->pins += 1;
+    connection->state = WF_CONNECTION_CLOSING;
+    end_posted(connection, -ECANCELED);
+    refuse_unmatched(connection);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}
+
+int wf_connection_take_close(struct wf_session *session, const struct wf_frame *frame)
+{
+    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    if (!connection)
+        return wf_connection_was_closed(session, frame->conn) ? 0 : -EPROTO;
+    if (connection->close_seen)
+        return 0;
+    WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: CLOSE of the peer");
+    connection->pins += 1;
+    wf_connection_opened(connection);
+    wf_match_notes(session); /* what has come before is still delivered */
+    connection->close_seen = true;
+    /* Every message of the peer is here or refused: what is posted and unmatched has nothing to wait for. */
+    end_posted(connection, -ESHUTDOWN);
+    /* What it has heard of it acknowledges or refuses by itself: CLOSE may have overtaken that on another channel. */
+    drop_pending(connection, -ESHUTDOWN);
+    drop_parked(connection, -ESHUTDOWN);
+    if (!connection->held && connection->state != WF_CONNECTION_CLOSING) {
+        wf_link_remove(&connection->accept_link); /* nobody took it, nobody will */
+        connection->state = WF_CONNECTION_CLOSING;
+        refuse_unmatched(connection);
+    }
+    connection->pins -= 1;
+    wf_connection_check(connection);
+    return 0;
+}
+
+int wf_connection_take_closed(struct wf_session *session, const struct wf_frame *frame)
+{
+    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    if (!connection)
+        return wf_connection_was_closed(session, frame->conn) ? 0 : -EPROTO;
+    if (!connection->close_sent)
+        return -EPROTO;
+    connection->closed_seen = true;
+    if (connection->waiting) {
+        struct weft_request *request = connection->waiting;
+        connection->waiting = NULL;
+        wf_request_complete(request, 0, 0);
+    }
+    wf_connection_check(connection);
+    return 0;
+}
+
+void wf_connection_check(struct weft_connection *connection)
+{
+    struct wf_session *session = connection->session;
+    if (connection->pins > 0)
+        return;
+    if (connection->outbounds == 0) {
+        if (connection->state == WF_CONNECTION_CLOSING && connection->known && !connection->close_sent &&
+            !connection->close_due) {
+            connection->close_due = true;
+            wf_connection_todo(connection);
+        }
+        if (connection->close_seen && !connection->closed_sent && !connection->closed_due) {
+            connection->closed_due = true;
+            wf_connection_todo(connection);
+        }
+    }
+    bool over = connection->closed_seen && connection->closed_sent && !connection->held && connection->outbounds == 0 &&
+                connection->inbounds == 0;
+    if (!over)
+        return;
+    WF_REACHED("connection CLOSING: CLOSE and CLOSED both sent and received");
+    uint32_t number = connection->number;
+    if (wf_finished_add(&session->closed_numbers[dialers_number(number)], number_index(number)) == -ENOMEM)
+        wf_session_fail(session, -ENOMEM, "no memory to remember a closed connection");
+    wf_connection_free(connection);
+}
+
+void wf_connection_list_ended(struct weft_connection *connection)
+{
+    connection->lists -= 1;
+    struct wf_link *link = wf_list_pop_front(&connection->unlisted);
+    if (link)
+        wf_onesided_begin(WF_CONTAINER(link, struct wf_outbound, queue_link));
+}
+
+uint64_t wf_connection_limit(const struct weft_connection *connection)
+{
+    return connection->finished_count - connection->confirming + connection->introductions;
+}
+
+/* An introduction has been given back: the peer is told of a quarter of them at a time. */
+static void check_limit(struct weft_connection *connection)
+{
+    uint64_t step = connection->introductions / 4;
+    if (wf_connection_limit(connection) - connection->limit_sent < (step ? step : 1))
+        return;
+    connection->credit_due = true;
+    wf_connection_todo(connection);
+}
+
+void wf_connection_finish_number(struct weft_connection *connection, uint64_t number)
+{
+    struct wf_session *session = connection->session;
+    int result = wf_finished_add(&connection->finished, number);
+    if (result == -ENOMEM)
+        wf_session_fail(session, -ENOMEM, "no memory to remember a finished message");
+    if (result < 0)
+        return;
+    connection->finished_count += 1;
+    if (connection->introductions < session->context->tuning.introductions)
+        take_introductions(connection);
+    wf_match_release_notes(connection, number);
+    check_limit(connection);
+}
+
+void wf_connection_confirmed(struct weft_connection *connection)
+{
+    connection->confirming -= 1;
+    check_limit(connection);
+}

@@ -1,0 +1,157 @@
+/*
+ * connection.h: one pair of endpoints. It owns no socket; it shares its session's channels. Both directions number
+ * their messages densely from 1.
+ */
+#ifndef WF_CORE_MESSAGE_CONNECTION_H
+#define WF_CORE_MESSAGE_CONNECTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "weft.h"
+#include "wire/finished.h"
+#include "wire/frame.h"
+
+struct wf_session;
+
+#define WF_LISTS_AT_ONCE 2 /* operations with a list under way, of a connection: the next is described meanwhile */
+
+enum wf_connection_state {
+    WF_CONNECTION_OPENING, /* we asked; DATA or OPENED makes it OPEN */
+    WF_CONNECTION_WAITING, /* the peer asked for an endpoint that does not exist yet */
+    WF_CONNECTION_OPEN,
+    WF_CONNECTION_CLOSING, /* closed by this side; own sends are finished, then CLOSE is sent */
+    WF_CONNECTION_DEAD,    /* CLOSED both sent and received: the number stays known as closed */
+};
+
+#define WF_RAILS_ANY UINT32_MAX
+
+struct weft_endpoint {
+    struct wf_link link; /* context.endpoints */
+    struct weft_context *context;
+    uint32_t id;
+    uint32_t connections; /* endpoint_lock */
+    uint32_t rails;       /* of the context, as bits: those that carry its large messages; endpoint_lock */
+};
+
+/* Owner: session lock. */
+struct weft_connection {
+    struct wf_link hash_link;    /* session.connection_hash, by number */
+    struct wf_link ready_link;   /* session.bulk_ready */
+    struct wf_link express_link; /* session.express_ready */
+    struct wf_link todo_link;    /* session.todo: OPEN, OPENED, CLOSE, CLOSED, CREDIT to be sent */
+    struct wf_link accept_link;  /* session.backlog or session.orphans */
+    struct wf_session *session;
+    struct weft_endpoint *endpoint; /* NULL while WAITING */
+    uint32_t number, local_endpoint, remote_endpoint;
+    uint32_t rails; /* of the context, as bits: those that carry its large messages, as long as one of them works */
+    enum wf_connection_state state;
+    bool opener;   /* this side sent OPEN */
+    bool held;     /* the user has the handle */
+    uint32_t pins; /* code that dropped the lock and will come back to it */
+    bool known;    /* the peer knows it: CLOSE cannot overtake OPEN on another channel */
+    bool open_due, opened_due, close_due, closed_due, credit_due;
+    bool close_sent, closed_seen; /* our CLOSE, and its answer */
+    bool close_seen, closed_sent; /* the peer's CLOSE, and our answer */
+    struct weft_request *waiting; /* OPEN or CLOSE request */
+
+    /* sending */
+    struct wf_list pending;    /* not introduced, in posting order */
+    struct wf_list writes;     /* large writes, not introduced */
+    struct wf_list sending;    /* introduced, with bytes that may be sent */
+    struct wf_list unlisted;   /* lists that wait until fewer operations with a list are under way */
+    uint32_t lists;            /* such operations */
+    uint32_t small_pending;    /* messages of `pending` for the express channel */
+    uint64_t next_order;       /* of posting */
+    uint32_t outbounds;        /* messages that exist */
+    uint64_t next_number;      /* of the next message introduced; 1 at first */
+    uint64_t introduced_limit; /* the peer takes introductions with numbers below or equal */
+    bool own_turn;             /* the last chunk was the peer's, of a reply: what is ours is not to wait for ever */
+    int64_t deficit;           /* bytes it may still send in this turn */
+
+    /* receiving */
+    struct wf_list posted_any;   /* receives with WEFT_ANY_TAG */
+    struct wf_list unexpected;   /* unmatched messages in number order */
+    struct wf_list posted_notes; /* receives for a notification */
+    struct wf_list notes;        /* notifications whose operation has ended, for nobody yet */
+    struct wf_list early_notes;  /* notifications whose operation has not ended */
+    struct wf_link notes_link;   /* session.notes_due */
+    struct wf_list uploads;      /* lists that the peer has sent and not used yet */
+    uint32_t upload_count;
+    uint32_t inbounds;       /* messages that exist */
+    uint64_t next_match;     /* the number to be matched next; 1 at first */
+    uint64_t finished_count; /* messages ended */
+    uint64_t confirming;     /* of these, writes whose GRANT is not sent: their introductions are not given back */
+    uint32_t introductions;  /* messages that the peer may introduce before one has ended; never fewer than before */
+    uint64_t limit_sent;     /* introduction limit as last told */
+    struct wf_finished finished;
+};
+
+/* --- all with the session's lock held --- */
+
+struct weft_connection *wf_connection_create(struct wf_session *session, uint32_t number, bool opener, uint32_t local,
+                                             uint32_t remote);
+struct weft_connection *wf_connection_find(struct wf_session *session, uint32_t number);
+/* Is it one that existed and has been closed on both sides? */
+bool wf_connection_was_closed(const struct wf_session *session, uint32_t number);
+
+/* Gives the opener its OPENED, and a waiting accept its connection. */
+void wf_connection_admit(struct weft_connection *connection, struct weft_endpoint *endpoint);
+
+/* Frames OPEN, OPENED, CLOSE, CLOSED. 0, or negative: the peer broke the protocol. */
+int wf_connection_take_open(struct wf_session *session, const struct wf_frame *frame);
+int wf_connection_take_opened(struct wf_session *session, const struct wf_frame *frame);
+int wf_connection_take_close(struct wf_session *session, const struct wf_frame *frame);
+int wf_connection_take_closed(struct wf_session *session, const struct wf_frame *frame);
+
+/* DATA or OPENED has come: an opening connection is open. */
+void wf_connection_opened(struct weft_connection *connection);
+
+/* The OPEN frame was acknowledged. */
+void wf_connection_acknowledged(struct weft_connection *connection);
+
+/* Cancels own sends that would keep it from closing, and closes. May be gone afterwards. */
+void wf_connection_abort_and_close(struct weft_connection *connection);
+
+/* Sets the endpoint it counts for (NULL: none). */
+void wf_connection_attach(struct weft_connection *connection, struct weft_endpoint *endpoint);
+
+/* --- the steps behind the public calls, for whoever must not wait; they take the lock themselves --- */
+
+/* Starts closing this side; NULL when there is nothing to wait for and the handle is gone already. */
+struct weft_request *wf_connection_close_start(struct weft_connection *connection);
+
+/* The user has no handle any more: what is left closes on its own. */
+void wf_connection_let_go(struct weft_connection *connection);
+
+/* Sends OPEN; the request ends when the peer has answered. The connection is the caller's whatever becomes of it. */
+int wf_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
+                             struct weft_connection **connection, struct weft_request **request,
+                             struct weft_error *err);
+
+/* Starts closing this side. */
+void wf_connection_start_close(struct weft_connection *connection);
+
+/* Moves closing on: CLOSE and CLOSED become due, the object ends. `connection` may be gone afterwards. */
+void wf_connection_check(struct weft_connection *connection);
+
+/* An operation with a list has ended: the next one may begin. */
+void wf_connection_list_ended(struct weft_connection *connection);
+
+/* A message of the peer has ended: gives its introduction back, unless it counts as `confirming`. */
+void wf_connection_finish_number(struct weft_connection *connection, uint64_t number);
+
+/* The GRANT of a write that has landed is sent: gives its introduction back, too. */
+void wf_connection_confirmed(struct weft_connection *connection);
+
+/* The number up to which the peer may introduce. */
+uint64_t wf_connection_limit(const struct weft_connection *connection);
+
+/* Puts the connection on the list of those with something for the express channel to say. */
+void wf_connection_todo(struct weft_connection *connection);
+
+/* Frees it without ceremony (session end). */
+void wf_connection_free(struct weft_connection *connection);
+
+#endif

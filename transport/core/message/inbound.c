@@ -1,0 +1,488 @@
+#include "core/message/inbound.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/ground/reached.h"
+#include "core/message/connection.h"
+#include "core/message/match.h"
+#include "core/message/outbound.h"
+#include "core/message/pieces.h"
+#include "core/message/served.h"
+#include "core/message/stage.h"
+#include "core/request/request.h"
+#include "core/session/session.h"
+
+int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes)
+{
+    memset(blocks, 0, sizeof *blocks);
+    blocks->first_free = WF_NO_BLOCK;
+    uint64_t count = bytes / WF_BLOCK_BYTES;
+    if (count == 0)
+        return 0;
+    /* Mapped, not allocated: pages that no unexpected message ever needs cost nothing. */
+    void *memory = mmap(NULL, count * WF_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return -ENOMEM;
+    blocks->memory = memory;
+    blocks->count = (uint32_t)count;
+    blocks->next = malloc(count * sizeof *blocks->next);
+    if (!blocks->next)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < blocks->count; i++)
+        blocks->next[i] = i + 1 < blocks->count ? i + 1 : WF_NO_BLOCK;
+    blocks->first_free = 0;
+    blocks->free = blocks->count;
+    return 0;
+}
+
+void wf_blocks_fini(struct wf_blocks *blocks)
+{
+    if (blocks->memory)
+        munmap(blocks->memory, (size_t)blocks->count * WF_BLOCK_BYTES);
+    free(blocks->next);
+    memset(blocks, 0, sizeof *blocks);
+}
+
+/* A chain of blocks for `bytes`, or WF_NO_BLOCK: the peer has sent more than its credit. */
+static uint32_t take_blocks(struct wf_blocks *blocks, uint64_t bytes)
+{
+    uint32_t wanted = (uint32_t)(wf_unsolicited_charge(bytes) / WF_BLOCK_BYTES);
+    if (wanted > blocks->free)
+        return WF_NO_BLOCK;
+    uint32_t first = blocks->first_free, last = first;
+    for (uint32_t i = 1; i < wanted; i++)
+        last = blocks->next[last];
+    blocks->first_free = blocks->next[last];
+    blocks->next[last] = WF_NO_BLOCK;
+    blocks->free -= wanted;
+    return first;
+}
+
+static void give_blocks(struct wf_blocks *blocks, uint32_t first)
+{
+    while (first != WF_NO_BLOCK) {
+        uint32_t next = blocks->next[first];
+        blocks->next[first] = blocks->first_free;
+        blocks->first_free = first;
+        blocks->free += 1;
+        first = next;
+    }
+}
+
+static uint64_t burst_of(const struct wf_session *session, uint64_t total, bool offered)
+{
+    if (offered)
+        return 0;
+    if (total <= session->limits.eager)
+        return total;
+    return total < session->limits.first_burst ? total : session->limits.first_burst;
+}
+
+static struct wf_inbound *create(struct weft_connection *connection, enum wf_inbound_kind kind, uint64_t total)
+{
+    struct wf_inbound *inbound = wf_pool_take(&connection->session->inbound_pool);
+    if (!inbound)
+        return NULL;
+    memset(inbound, 0, offsetof(struct wf_inbound, arrived));
+    wf_range_init(&inbound->arrived);
+    wf_link_init(&inbound->hash_link);
+    wf_link_init(&inbound->tag_link);
+    wf_link_init(&inbound->order_link);
+    wf_link_init(&inbound->todo_link);
+    wf_link_init(&inbound->region_link);
+    inbound->connection = connection;
+    inbound->kind = kind;
+    inbound->total = total;
+    inbound->block = WF_NO_BLOCK;
+    connection->inbounds += 1;
+    return inbound;
+}
+
+static void enter(struct wf_inbound *inbound, uint64_t number)
+{
+    struct wf_session *session = inbound->connection->session;
+    inbound->number = number;
+    wf_list_push_back(&session->inbound_hash[wf_hash(inbound->connection->number, number)], &inbound->hash_link);
+}
+
+/* Frees the object itself. */
+static void release(struct wf_inbound *inbound)
+{
+    struct wf_session *session = inbound->connection->session;
+    if (wf_range_borrowed(&inbound->arrived))
+        wf_pool_give(&session->range_pool, inbound->arrived.ranges);
+    wf_link_remove(&inbound->hash_link);
+    wf_link_remove(&inbound->todo_link);
+    wf_match_remove(inbound);
+    wf_stage_in_end(inbound);
+    wf_region_release(inbound);
+    if (inbound->kind == WF_INBOUND_LIST && inbound->pieces) /* it did not become an upload */
+        wf_upload_gone(inbound->connection, inbound->total);
+    wf_pieces_release(inbound->pieces);
+    inbound->connection->inbounds -= 1;
+    session->answers -= inbound->answer;
+    session->list_bytes -= inbound->list_bytes;
+    wf_pool_give(&session->inbound_pool, inbound);
+}
+
+struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_t number, uint64_t tag, uint64_t total,
+                                     bool offered)
+{
+    struct wf_session *session = connection->session;
+    struct wf_inbound *inbound = create(connection, WF_INBOUND_MESSAGE, total);
+    if (!inbound)
+        return NULL;
+    inbound->tag = tag;
+    inbound->offered = offered;
+    inbound->burst = burst_of(session, total, offered);
+    inbound->settled = inbound->burst == 0;
+    if (inbound->burst) {
+        inbound->block = take_blocks(&session->blocks, inbound->burst);
+        if (inbound->block == WF_NO_BLOCK) {
+            release(inbound);
+            return NULL;
+        }
+    }
+    enter(inbound, number);
+    return inbound;
+}
+
+void wf_inbound_name(struct wf_inbound *inbound, uint64_t total, bool offered)
+{
+    struct wf_session *session = inbound->connection->session;
+    inbound->total = total;
+    wf_session_settle(session, wf_unsolicited_charge(burst_of(session, total, offered)));
+}
+
+struct wf_inbound *wf_inbound_create_reading(struct weft_connection *connection, uint64_t total)
+{
+    struct wf_inbound *inbound = create(connection, WF_INBOUND_READING, total);
+    if (!inbound)
+        return NULL;
+    inbound->state = WF_INBOUND_MATCHED;
+    inbound->settled = true;
+    return inbound;
+}
+
+void wf_inbound_expect(struct wf_inbound *inbound, uint64_t number)
+{
+    enter(inbound, number);
+}
+
+static struct wf_inbound *find(struct weft_connection *connection, uint64_t number, bool reading)
+{
+    struct wf_list *bucket = &connection->session->inbound_hash[wf_hash(connection->number, number)];
+    WF_LIST_EACH (link, following, bucket) {
+        struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, hash_link);
+        if (inbound->number == number && inbound->connection == connection &&
+            (inbound->kind == WF_INBOUND_READING) == reading)
+            return inbound;
+    }
+    return NULL;
+}
+
+struct wf_inbound *wf_inbound_find(struct weft_connection *connection, uint64_t number)
+{
+    return find(connection, number, false);
+}
+
+struct wf_inbound *wf_inbound_find_reading(struct weft_connection *connection, uint64_t number)
+{
+    return find(connection, number, true);
+}
+
+int wf_inbound_mark(struct wf_inbound *inbound, uint64_t start, uint64_t end)
+{
+    int result = wf_range_add(&inbound->arrived, start, end);
+    if (result != -ENOSPC || wf_range_borrowed(&inbound->arrived))
+        return result;
+    struct wf_pool *pool = &inbound->connection->session->range_pool;
+    struct wf_range *array = wf_pool_take(pool);
+    if (!array)
+        return pool->taken >= pool->limit ? -EPROTO : -ENOMEM;
+    wf_range_lend(&inbound->arrived, array, WF_RANGE_MAX);
+    return wf_range_add(&inbound->arrived, start, end);
+}
+
+int wf_inbound_pool_places(const struct wf_inbound *inbound, uint64_t offset, uint64_t length, struct iovec *iov,
+                           int max, uint64_t *covered)
+{
+    const struct wf_blocks *blocks = &inbound->connection->session->blocks;
+    uint32_t block = inbound->block;
+    for (uint64_t skip = offset / WF_BLOCK_BYTES; skip > 0; skip--)
+        block = blocks->next[block];
+    uint64_t within = offset % WF_BLOCK_BYTES;
+    int count = 0;
+    *covered = 0;
+    while (*covered < length && count < max) {
+        uint64_t piece = WF_BLOCK_BYTES - within;
+        if (piece > length - *covered)
+            piece = length - *covered;
+        uint8_t *place = blocks->memory + (size_t)block * WF_BLOCK_BYTES + within;
+        /* Neighbouring blocks are one piece: a fresh pool hands them out in order. */
+        if (count > 0 && (uint8_t *)iov[count - 1].iov_base + iov[count - 1].iov_len == place)
+            iov[count - 1].iov_len += piece;
+        else
+            iov[count++] = (struct iovec){place, piece};
+        *covered += piece;
+        within = 0;
+        block = blocks->next[block];
+    }
+    return count;
+}
+
+bool wf_inbound_is_scattered(const struct wf_inbound *inbound)
+{
+    /* A list itself lands in the room for the upload. */
+    return inbound->state == WF_INBOUND_MATCHED && inbound->pieces && inbound->kind != WF_INBOUND_LIST;
+}
+
+int wf_inbound_places(const struct wf_inbound *inbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
+                      uint64_t *covered)
+{
+    if (inbound->state != WF_INBOUND_MATCHED || inbound->parked)
+        return wf_inbound_pool_places(inbound, offset, length, iov, max, covered);
+    if (wf_inbound_is_scattered(inbound))
+        return wf_pieces_places(inbound->pieces, offset, length, iov, max, covered);
+    iov[0] = (struct iovec){inbound->place + offset, length};
+    *covered = length;
+    return 1;
+}
+
+void wf_inbound_settle(struct wf_inbound *inbound)
+{
+    struct wf_session *session = inbound->connection->session;
+    if (inbound->settled)
+        return;
+    inbound->settled = true;
+    /* The blocks first: credit that is given back may be used at once. */
+    give_blocks(&session->blocks, inbound->block);
+    inbound->block = WF_NO_BLOCK;
+    wf_session_settle(session, wf_unsolicited_charge(inbound->burst));
+}
+
+void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t end)
+{
+    struct wf_session *session = inbound->connection->session;
+    uint8_t *target = inbound->place;
+    if (inbound->device) {
+        if (wf_stage_in_pooled(inbound, start, end) < 0)
+            wf_session_fail(session, -ENOMEM, "no memory to copy a message to a device");
+        return;
+    }
+    while (start < end) {
+        struct iovec pieces[WF_RX_SEGMENTS];
+        uint64_t covered;
+        int count = wf_inbound_pool_places(inbound, start, end - start, pieces, WF_RX_SEGMENTS, &covered);
+        session->batch_ns = 0; /* the copy takes its time, and others come in between */
+        wf_session_unlock(session);
+        uint64_t at = start;
+        for (int i = 0; i < count; i++) {
+            memcpy(target + at, pieces[i].iov_base, pieces[i].iov_len);
+            at += pieces[i].iov_len;
+        }
+        wf_session_lock(session);
+        start += covered;
+    }
+}
+
+void wf_inbound_land(struct wf_inbound *inbound)
+{
+    if (inbound->arrived.covered == 0)
+        return;
+    /* What is present now lies in the pool; what arrives from now on goes to the receive's memory, except for
+     * payloads already on their way to the pool, which copy themselves when they are complete. */
+    struct wf_range present[WF_RANGE_MAX];
+    uint32_t count = inbound->arrived.count;
+    memcpy(present, inbound->arrived.ranges, count * sizeof present[0]);
+    inbound->claims += 1;
+    for (uint32_t i = 0; i < count; i++)
+        wf_inbound_copy_out(inbound, present[i].start, present[i].end);
+    inbound->claims -= 1;
+}
+
+void wf_inbound_todo(struct wf_inbound *inbound)
+{
+    struct wf_session *session = inbound->connection->session;
+    if (!wf_link_in_list(&inbound->todo_link))
+        wf_list_push_back(&session->todo_inbounds, &inbound->todo_link);
+}
+
+int wf_inbound_answer(struct weft_connection *connection, uint64_t number, int status)
+{
+    if (connection->session->answers >= WF_ANSWERS_MAX)
+        return -EPROTO;
+    struct wf_inbound *inbound = wf_inbound_create(connection, number, 0, WF_TOTAL_UNKNOWN, true);
+    if (!inbound)
+        return -ENOMEM;
+    connection->session->answers += 1;
+    inbound->state = WF_INBOUND_DRAINING;
+    inbound->answer = inbound->finished = inbound->refuse_seen = inbound->refuse_due = true;
+    inbound->refuse_status = status;
+    wf_inbound_todo(inbound);
+    return 0;
+}
+
+/* Channels that are writing to a landing nobody wants any more must let go of it. */
+static void redirect_claims(struct wf_inbound *inbound)
+{
+    struct wf_session *session = inbound->connection->session;
+    if (inbound->claims == 0)
+        return;
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (!channel || channel->rx.claim != inbound)
+            continue;
+        channel->rx.redirect = true;
+        wf_worker_kick(&session->kicks[channel->rx.worker->index], NULL);
+    }
+}
+
+void wf_inbound_refuse_note(struct wf_inbound *inbound, int status)
+{
+    struct weft_connection *connection = inbound->connection;
+    struct wf_inbound *note = wf_inbound_find(connection, inbound->number + 1);
+    if (note && note->kind == WF_INBOUND_NOTE && note->after == inbound->number) {
+        wf_inbound_refuse(note, status);
+        wf_inbound_check(note);
+    } else if (!note && inbound->noted && !wf_finished_has(&connection->finished, inbound->number + 1)) {
+        note = wf_inbound_create(connection, inbound->number + 1, 0, WF_TOTAL_UNKNOWN, true);
+        if (note)
+            wf_inbound_refuse(note, status);
+        else
+            wf_session_fail(connection->session, -ENOMEM, "no memory to refuse a notification");
+    }
+}
+
+void wf_inbound_refuse(struct wf_inbound *inbound, int status)
+{
+    if (inbound->state == WF_INBOUND_DRAINING || inbound->state == WF_INBOUND_CONFIRMING)
+        return;
+    WF_REACHED_IF(inbound->state == WF_INBOUND_UNMATCHED, "incoming message UNMATCHED: refused");
+    inbound->claims -= inbound->parked;
+    inbound->parked = false;
+    wf_match_remove(inbound);
+    inbound->state = WF_INBOUND_DRAINING;
+    inbound->refuse_status = status;
+    inbound->grant_due = false;
+    redirect_claims(inbound);
+    /* A message that is here entirely needs no refusal: its sender is done with it. Unless that waits for our word. */
+    bool waits = inbound->kind == WF_INBOUND_WRITE || inbound->kind == WF_INBOUND_SERVED;
+    if ((inbound->arrived.covered < inbound->total || waits) && !inbound->refuse_sent) {
+        inbound->refuse_due = true;
+        wf_inbound_todo(inbound);
+    }
+    /* A notification has none of its own: one that named another would go on here from each to the next. */
+    if (inbound->kind != WF_INBOUND_READING && inbound->kind != WF_INBOUND_NOTE)
+        wf_inbound_refuse_note(inbound, status);
+}
+
+/* Its number has ended: the peer may introduce another message. */
+static void finish_number(struct wf_inbound *inbound)
+{
+    inbound->finished = true;
+    wf_connection_finish_number(inbound->connection, inbound->number);
+}
+
+static void destroy(struct wf_inbound *inbound)
+{
+    struct weft_connection *connection = inbound->connection;
+    uint64_t number = inbound->number;
+    bool ours = inbound->kind == WF_INBOUND_READING, finished = inbound->finished;
+    struct wf_outbound *asks = ours ? inbound->partner : NULL;
+    wf_inbound_settle(inbound);
+    connection->pins += 1;
+    release(inbound);
+    if (!ours && !finished)
+        wf_connection_finish_number(connection, number);
+    if (asks)
+        wf_outbound_answered(asks);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}
+
+void wf_inbound_forget(struct wf_inbound *inbound)
+{
+    release(inbound);
+}
+
+void wf_inbound_served(struct wf_inbound *inbound)
+{
+    inbound->partner = NULL;
+    destroy(inbound);
+}
+
+static void finish_receive(struct wf_inbound *inbound, int status, uint64_t bytes)
+{
+    struct weft_request *request = inbound->request;
+    if (!request)
+        return;
+    inbound->request = NULL;
+    request->inbound = NULL;
+    if (inbound->kind == WF_INBOUND_READING) {
+        request->outbound = NULL;
+        inbound->partner->request = NULL;
+    } else {
+        request->tag = inbound->tag;
+    }
+    wf_request_part_done(request, status, bytes);
+}
+
+/* All bytes of it are where they belong. */
+static void landed(struct wf_inbound *inbound)
+{
+    if (inbound->kind == WF_INBOUND_LIST)
+        wf_upload_complete(inbound);
+    if (inbound->kind != WF_INBOUND_WRITE) {
+        WF_REACHED("incoming message MATCHED: all bytes present and no claim left");
+        finish_receive(inbound, 0, inbound->total);
+        destroy(inbound);
+        return;
+    }
+    WF_REACHED("incoming message MATCHED: the same, of a write");
+    /* Its number ends now, so that a notification need not wait for the word to be sent. */
+    inbound->state = WF_INBOUND_CONFIRMING;
+    inbound->grant_due = true;
+    wf_inbound_todo(inbound);
+    wf_region_release(inbound);
+    inbound->connection->confirming += 1;
+    finish_number(inbound);
+}
+
+void wf_inbound_check(struct wf_inbound *inbound)
+{
+    if (inbound->claims > 0)
+        return;
+    bool full = inbound->arrived.covered == inbound->total;
+    switch (inbound->state) {
+    case WF_INBOUND_MATCHED:
+        if (wf_range_prefix(&inbound->arrived, inbound->burst))
+            wf_inbound_settle(inbound);
+        if (full && inbound->kind != WF_INBOUND_SERVED)
+            landed(inbound);
+        break;
+    case WF_INBOUND_CONFIRMING:
+        if (!inbound->grant_due) {
+            WF_REACHED("incoming message CONFIRMING: GRANT is sent");
+            wf_connection_confirmed(inbound->connection);
+            destroy(inbound);
+        }
+        break;
+    case WF_INBOUND_DRAINING:
+        finish_receive(inbound, inbound->refuse_status, 0);
+        wf_region_release(inbound);
+        /* Until the sender has said that it stops, its bytes must find the number alive. */
+        if ((full && !inbound->refuse_due) || (inbound->refuse_seen && inbound->refuse_sent)) {
+            WF_REACHED_IF(full, "incoming message DRAINING: the rest of it has come");
+            WF_REACHED_IF(!full, "incoming message DRAINING: REFUSE sent and received");
+            destroy(inbound);
+        }
+        break;
+    case WF_INBOUND_EARLY:
+    case WF_INBOUND_UNMATCHED:
+        break;
+    }
+}

@@ -1,0 +1,246 @@
+#include "core/message/match.h"
+
+#include <errno.h>
+
+#include "core/device/turn.h"
+#include "core/ground/reached.h"
+#include "core/message/connection.h"
+#include "core/message/direct.h"
+#include "core/message/inbound.h"
+#include "core/message/stage.h"
+#include "core/request/request.h"
+#include "core/session/session.h"
+
+static struct weft_request *request_of(struct wf_link *link)
+{
+    return link ? WF_CONTAINER(link, struct weft_request, match_link) : NULL;
+}
+
+/* The first receive posted for exactly this tag. */
+static struct weft_request *posted_for(struct weft_connection *connection, uint64_t tag)
+{
+    struct wf_list *bucket = &connection->session->posted_hash[wf_hash(connection->number, tag)];
+    WF_LIST_EACH (link, following, bucket) {
+        struct weft_request *request = request_of(link);
+        if (request->connection == connection && request->tag == tag)
+            return request;
+    }
+    return NULL;
+}
+
+struct weft_request *wf_match_posted(struct weft_connection *connection, uint64_t tag)
+{
+    struct weft_request *exact = posted_for(connection, tag);
+    struct weft_request *any = request_of(wf_list_first(&connection->posted_any));
+    if (!exact || !any)
+        return exact ? exact : any;
+    return exact->order < any->order ? exact : any;
+}
+
+static struct wf_inbound *message_for(struct weft_request *request)
+{
+    struct weft_connection *connection = request->connection;
+    if (request->kind == WF_REQUEST_NOTE) {
+        /* Behind receives that were posted before, whose turn is about to come. */
+        struct wf_link *first = wf_list_empty(&connection->posted_notes) ? wf_list_first(&connection->notes) : NULL;
+        return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
+    }
+    if (request->flags & WEFT_ANY_TAG) {
+        struct wf_link *first = wf_list_first(&connection->unexpected);
+        return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
+    }
+    struct wf_list *bucket = &connection->session->unexpected_hash[wf_hash(connection->number, request->tag)];
+    WF_LIST_EACH (link, following, bucket) {
+        struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, tag_link);
+        if (inbound->connection == connection && inbound->tag == request->tag)
+            return inbound;
+    }
+    return NULL;
+}
+
+void wf_match_withdraw(struct weft_request *request)
+{
+    wf_link_remove(&request->match_link);
+}
+
+void wf_match_remove(struct wf_inbound *inbound)
+{
+    wf_link_remove(&inbound->tag_link);
+    wf_link_remove(&inbound->order_link);
+}
+
+/* A message and its receive have been joined, and its memory may be written: asks for the rest, lands what is here. */
+static void go_on(struct wf_inbound *inbound)
+{
+    if (inbound->total > inbound->burst && inbound->device)
+        wf_stage_in_begin(inbound);
+    if (inbound->total > inbound->burst && !wf_direct_ask(inbound)) {
+        inbound->grant_due = true;
+        wf_inbound_todo(inbound);
+    }
+    /* A session that fails meanwhile waits for this copy, as for a half, before it completes the request. */
+    struct wf_session *session = inbound->connection->session;
+    session->halves += 1;
+    wf_inbound_land(inbound);
+    wf_inbound_check(inbound);
+    wf_session_half_gone(session);
+}
+
+/* Joins the two. Both are gone, or on their way, afterwards; may drop the lock. */
+static void join(struct wf_inbound *inbound, struct weft_request *request)
+{
+    wf_match_remove(inbound);
+    wf_match_withdraw(request);
+    if (request->length < inbound->total) {
+        WF_REACHED("incoming message UNMATCHED: too large");
+        request->tag = inbound->tag;
+        wf_request_complete(request, -EMSGSIZE, inbound->total);
+        wf_inbound_refuse(inbound, -EMSGSIZE);
+        wf_inbound_check(inbound);
+        return;
+    }
+    WF_REACHED_IF(request->kind == WF_REQUEST_RECV, "incoming message UNMATCHED: a receive for its tag");
+    WF_REACHED_IF(request->kind == WF_REQUEST_NOTE,
+                  "incoming message UNMATCHED: a receive for a notification, and what it announces has ended");
+    inbound->state = WF_INBOUND_MATCHED;
+    inbound->request = request;
+    inbound->place = request->buffer;
+    inbound->device = request->device;
+    request->inbound = inbound;
+    if (request->turn && !request->turn->come) { /* its memory is not to be touched yet */
+        inbound->parked = true;
+        inbound->claims += 1;
+        return;
+    }
+    go_on(inbound);
+}
+
+void wf_match_unpark(struct wf_inbound *inbound)
+{
+    struct weft_connection *connection = inbound->connection;
+    connection->pins += 1;
+    inbound->parked = false;
+    go_on(inbound);
+    inbound->claims -= 1;
+    wf_inbound_check(inbound);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}
+
+void wf_match_receive(struct weft_request *request)
+{
+    struct weft_connection *connection = request->connection;
+    WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: receive");
+    struct wf_inbound *inbound = message_for(request);
+    bool ended = connection->session->peer_closing;
+    if (inbound && ended && inbound->arrived.covered < inbound->total)
+        inbound = NULL; /* the rest of it will not come */
+    if (inbound) {
+        join(inbound, request);
+        return;
+    }
+    if (connection->close_seen || ended) {
+        wf_request_complete(request, -ESHUTDOWN, 0);
+        return;
+    }
+    request->order = connection->session->next_order++;
+    if (request->kind == WF_REQUEST_NOTE)
+        wf_list_push_back(&connection->posted_notes, &request->match_link);
+    else if (request->flags & WEFT_ANY_TAG)
+        wf_list_push_back(&connection->posted_any, &request->match_link);
+    else
+        wf_list_push_back(&connection->session->posted_hash[wf_hash(connection->number, request->tag)],
+                          &request->match_link);
+}
+
+/* Notifications and receives for them that are both there are joined by wf_match_notes(). */
+static void make_due(struct weft_connection *connection)
+{
+    bool both = !wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes);
+    if (both && !wf_link_in_list(&connection->notes_link))
+        wf_list_push_back(&connection->session->notes_due, &connection->notes_link);
+}
+
+static void keep_unexpected(struct wf_inbound *inbound)
+{
+    struct weft_connection *connection = inbound->connection;
+    inbound->state = WF_INBOUND_UNMATCHED;
+    if (inbound->kind == WF_INBOUND_NOTE) {
+        bool ended = wf_finished_has(&connection->finished, inbound->after);
+        wf_list_push_back(ended ? &connection->notes : &connection->early_notes, &inbound->order_link);
+        if (ended)
+            make_due(connection);
+        return;
+    }
+    wf_list_push_back(&connection->unexpected, &inbound->order_link);
+    wf_list_push_back(&connection->session->unexpected_hash[wf_hash(connection->number, inbound->tag)],
+                      &inbound->tag_link);
+}
+
+/* A notification is for nobody while what it names has not ended, nor before others that are due. */
+static struct weft_request *receive_for_note(const struct wf_inbound *note)
+{
+    const struct weft_connection *connection = note->connection;
+    bool ended = wf_finished_has(&connection->finished, note->after);
+    return ended && wf_list_empty(&connection->notes) ? request_of(wf_list_first(&connection->posted_notes)) : NULL;
+}
+
+void wf_match_release_notes(struct weft_connection *connection, uint64_t number)
+{
+    WF_LIST_EACH (link, following, &connection->early_notes) {
+        struct wf_inbound *note = WF_CONTAINER(link, struct wf_inbound, order_link);
+        if (note->after != number)
+            continue;
+        wf_link_remove(link);
+        wf_list_push_back(&connection->notes, link);
+        make_due(connection);
+    }
+}
+
+void wf_match_notes(struct wf_session *session)
+{
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&session->notes_due))) {
+        struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, notes_link);
+        connection->pins += 1;
+        while (!wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes)) {
+            struct wf_link *first = wf_list_first(&connection->notes);
+            session->stirred = true;
+            join(WF_CONTAINER(first, struct wf_inbound, order_link),
+                 request_of(wf_list_first(&connection->posted_notes)));
+        }
+        connection->pins -= 1;
+        wf_connection_check(connection);
+    }
+}
+
+static void advance(struct weft_connection *connection)
+{
+    for (;;) {
+        struct wf_inbound *inbound = wf_inbound_find(connection, connection->next_match);
+        if (!inbound && !wf_finished_has(&connection->finished, connection->next_match))
+            return;
+        connection->next_match += 1;
+        if (!inbound || inbound->state != WF_INBOUND_EARLY)
+            continue; /* refused before its turn */
+        WF_REACHED("incoming message EARLY: every message before it is introduced or finished");
+        struct weft_request *request =
+            inbound->kind == WF_INBOUND_NOTE ? receive_for_note(inbound) : wf_match_posted(connection, inbound->tag);
+        if (connection->state == WF_CONNECTION_CLOSING) {
+            wf_inbound_refuse(inbound, -ESHUTDOWN);
+            wf_inbound_check(inbound);
+        } else if (request) {
+            join(inbound, request);
+        } else {
+            keep_unexpected(inbound);
+        }
+    }
+}
+
+void wf_match_advance(struct weft_connection *connection)
+{
+    connection->pins += 1; /* landing a message may drop the lock, and end the connection */
+    advance(connection);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}

@@ -1,0 +1,41 @@
+/*
+ * match.h: only the receiver matches, in the order of the dense message numbers of a connection. A receive takes the
+ * first message with its tag; a message takes the first receive posted for its tag (or for any).
+ * All with the session's lock held; calls that land a message may drop it while copying.
+ */
+#ifndef WF_CORE_MESSAGE_MATCH_H
+#define WF_CORE_MESSAGE_MATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct weft_connection;
+struct weft_request;
+struct wf_inbound;
+struct wf_session;
+
+/* A receive was posted: matches it, or keeps it. */
+void wf_match_receive(struct weft_request *request);
+
+/* A message was introduced, or finished without one: matches every message of the connection that is in order now. */
+void wf_match_advance(struct weft_connection *connection);
+
+/* Message `number` has ended: notifications of it are for the user now. */
+void wf_match_release_notes(struct weft_connection *connection, uint64_t number);
+
+/* The receive of a parked message may be written to now. The message may be gone afterwards. */
+void wf_match_unpark(struct wf_inbound *inbound);
+
+/* Hands out notifications that have become due. May drop the lock. */
+void wf_match_notes(struct wf_session *session);
+
+/* The receive that a message with `tag` belongs to: the one posted first. NULL: none is. */
+struct weft_request *wf_match_posted(struct weft_connection *connection, uint64_t tag);
+
+/* Takes a receive that is not matched off its lists. */
+void wf_match_withdraw(struct weft_request *request);
+
+/* Takes a message off the unmatched lists. */
+void wf_match_remove(struct wf_inbound *inbound);
+
+#endif

@@ -1,0 +1,168 @@
+/*
+ * outbound.h: a message on its way out, or another operation that takes a number of ours. It exists until every chunk
+ * handed to a channel is acknowledged (or, when refused, no longer matters); the user's request may have completed long
+ * before, if the payload was copied.
+ *
+ * A write or read with a notification gives it the number after its own, so that the peer knows, when it refuses the
+ * one, which other goes with it. In the other direction the order does it: an operation is given up towards the peer
+ * only after its notification is out of the way, so that the peer never finds "finished" what was refused.
+ *
+ * A read to device memory may fail when the peer has done its part: its notification gets a number, and the peer hears
+ * of it, once the read has landed.
+ */
+#ifndef WF_CORE_MESSAGE_OUTBOUND_H
+#define WF_CORE_MESSAGE_OUTBOUND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "base/list.h"
+#include "wire/frame.h"
+
+struct wf_session;
+struct wf_channel;
+struct weft_connection;
+struct weft_request;
+struct wf_pieces;
+struct wf_inbound;
+struct wf_device;
+struct wf_transit;
+
+/* A landing never has more than WF_RANGE_MAX ranges because of this. */
+#define WF_CHUNKS_UNACKNOWLEDGED 255
+
+enum wf_outbound_kind {
+    WF_OUTBOUND_MESSAGE, /* tagged, for the peer's matcher */
+    WF_OUTBOUND_WRITE,   /* to memory that the peer has registered; done when the peer says so by GRANT */
+    WF_OUTBOUND_READ,    /* asks for such memory: one READ frame; lives until the reply has landed */
+    WF_OUTBOUND_REPLY,   /* our answer to the peer's READ, in the peer's number */
+    WF_OUTBOUND_NOTE,    /* a notification of the write or read `subject` */
+    WF_OUTBOUND_LIST,    /* the list of remote pieces that the operation `waiter` is about */
+};
+
+/* Owner: session lock. */
+struct wf_outbound {
+    struct wf_link queue_link; /* connection.pending, then connection.sending while it has bytes to send */
+    struct wf_link hash_link;  /* session.outbound_hash, once it has a number */
+    struct wf_link todo_link;  /* session.todo while REFUSE is to be sent */
+    struct wf_link stage_link; /* session.stage_waiting while it needs a slot and there is none, */
+    bool stage_known;          /* among those that the peer had heard of */
+    struct weft_connection *connection;
+    struct weft_request *request; /* NULL once completed */
+    enum wf_outbound_kind kind;
+    const uint8_t *data;
+    struct wf_device *device; /* whose memory `data` or `pieces` are; NULL: host memory */
+    bool waits;               /* for work in a stream: nothing of it may be copied yet (turn.h) */
+    struct wf_list slots;     /* of `device`: what of it is, or will be, in host memory; by offset */
+    uint64_t claimed;         /* bytes that have got a slot, from the start */
+    uint64_t staged;          /* of these, bytes that are in it, from the start */
+    int doomed;               /* refused before the peer heard of it, while copies were under way: the status */
+    struct wf_pieces *pieces; /* NULL, or where the bytes are instead of `data` */
+    uint8_t *slot;            /* the copy of a small message, or NULL */
+    uint64_t number;          /* 0: none yet */
+    bool introduced;          /* the peer has heard, or is about to hear, of it; in outbound_hash */
+    uint64_t tag, total;
+    uint64_t key, base;             /* WRITE, READ: the region, or the list; where in it. NOTE: base is what it names */
+    bool listed;                    /* `key` is the number of an uploaded list */
+    struct wf_outbound *note;       /* WRITE, READ: its notification while that exists */
+    struct wf_outbound *subject;    /* NOTE: what it belongs to while that exists */
+    bool late;                      /* NOTE: it waits for the end of `subject`, in no line */
+    struct wf_outbound *list;       /* WRITE, READ: its list while that is under way */
+    struct wf_outbound *waiter;     /* LIST: the operation that waits for it */
+    struct wf_inbound *counterpart; /* READ: the landing of the reply; REPLY: the READ it serves */
+    bool counted;                   /* one of the operations with a list that its connection allows at a time */
+    bool noted;                     /* the next number is that of its notification */
+    bool confirmed;                 /* WRITE: every byte has landed */
+    int deferred;                   /* status of a refusal that waits until the notification is out of the way */
+    uint64_t order;                 /* of posting, within the connection */
+    bool in_line;                   /* in connection.pending */
+    bool stopped;                   /* nothing more of it is handed to a channel */
+    uint64_t next;                  /* first byte not handed to a channel */
+    uint64_t burst;                 /* bytes [0, burst) go unsolicited; 0 when it was offered */
+    uint64_t sendable;              /* bytes that may be handed over: the burst, or what was granted */
+    uint64_t retired;               /* bytes acknowledged */
+    uint64_t charge;                /* unsolicited credit it has spent */
+    uint32_t unacknowledged;        /* DATA frames retained */
+    uint32_t in_engine;             /* operations under way that refer to its memory: DATA frames, copies to slots */
+    bool torn;                      /* some of it was given up with its channel: not known to have arrived */
+    bool refused;                   /* ends early with `status`; nothing more of it is sent */
+    bool refuse_due, refuse_sent, refuse_seen;
+    int status;
+};
+
+/* --- all with the session's lock held --- */
+
+/* The message of `request`, in no queue. When it is small and there is a slot it is a copy, which needs its memory no
+ * more: then the request completes here. NULL: memory. */
+struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct weft_request *request);
+
+/* A fresh one, in no queue. NULL: memory. */
+struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum wf_outbound_kind kind, uint64_t total);
+/* The last in line to be introduced. */
+void wf_outbound_queue(struct wf_outbound *outbound);
+/* Frees one that nobody has heard of. */
+void wf_outbound_drop(struct wf_outbound *outbound);
+/* Starts sending the answer to the peer's READ `number`. */
+void wf_outbound_reply(struct wf_outbound *outbound, uint64_t number);
+/* READ: its reply has landed, or will not. `outbound` may be gone afterwards. */
+void wf_outbound_answered(struct wf_outbound *outbound);
+
+/* Where the payload [offset, offset + length) is; as wf_pieces_places(). */
+int wf_outbound_places(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
+                       uint64_t *covered);
+
+/* By the number we gave; `reply`: by the number of the peer's READ. */
+struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_t number, bool reply);
+
+/* What a channel may send next, in the order of the queues. Fills `frame` (and accounts for it); returns the message
+ * whose payload the frame carries, or NULL. A frame without payload (OFFER, READ, REFUSE) comes with NULL and `*bare`
+ * set. */
+struct wf_outbound *wf_outbound_pull_bulk(struct wf_channel *channel, struct wf_frame *frame);
+struct wf_outbound *wf_outbound_pull_express(struct wf_channel *channel, struct wf_frame *frame, bool *bare);
+
+/* The whole of a copied message that is in no queue, and never gets an `order`, at once: no other of its connection
+ * waits, nor has it to wait for the peer. False: it has to be queued, and nothing has changed. */
+bool wf_outbound_pull_copied(struct wf_outbound *outbound, struct wf_frame *frame);
+
+/* As much of [offset, offset + length) as the entries left in the channel's operation can refer to. */
+uint64_t wf_outbound_fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
+                             uint64_t length);
+
+/* There is more unsolicited credit: what would have been offered may go to the bulk channels now. */
+void wf_outbound_credit_came(struct wf_session *session);
+
+/* The peer takes bytes up to `sendable`; of a write: has them all. -EPROTO when that makes no sense. `outbound` may be
+ * gone afterwards. */
+int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable);
+
+/* A retained DATA frame was acknowledged. `outbound` may be gone afterwards. */
+void wf_outbound_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length);
+
+/* The whole of it was copied to where it belongs, or could not be (direct.h): returns whether it has been delivered. It
+ * may be gone afterwards. */
+bool wf_outbound_copied(struct wf_outbound *outbound, const struct wf_transit *transit);
+
+/* A copy to one of its slots has ended, or failed. `outbound` may be gone afterwards. */
+void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *transit);
+
+/* One DATA frame went astray with its channel and is not sent again, for the message has been refused. `outbound` may
+ * be gone afterwards. */
+void wf_outbound_abandon(struct wf_outbound *outbound);
+
+/* An operation that referred to its memory has ended. `outbound` may be gone afterwards. */
+void wf_outbound_released(struct wf_outbound *outbound);
+
+/* Nothing more of it is handed to a channel. */
+void wf_outbound_stop(struct wf_outbound *outbound);
+
+/* Ends it early: by its user (cancel, deadline, close) or because the receiver refused. May be gone afterwards. */
+void wf_outbound_refuse(struct wf_outbound *outbound, int status);
+void wf_outbound_refused_by_peer(struct wf_outbound *outbound, int status);
+/* Its REFUSE frame; the message may be gone afterwards. */
+void wf_outbound_refuse_frame(struct wf_outbound *outbound, struct wf_frame *frame);
+
+/* Puts the connection on, or takes it off, the session's ready rings. */
+void wf_connection_ready(struct weft_connection *connection);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * stage.h: the way of a message's bytes between device memory and the channels, by slots of host memory.
+ *
+ *     user's device memory  --copy-->  slot  --channel-->  wire  --channel-->  slot  --copy-->  user's device memory
+ *
+ * Sender: slots are filled ahead of the channels, in the order of the bytes, and only with bytes that may be sent
+ * (granted, or in need of no grant): what is in a slot always leaves it again, so that no message waits for ever for a
+ * slot that another one holds. A slot is given back when the peer has acknowledged its bytes; a re-send needs no second
+ * copy. Small messages have slots of their own, where they may also wait for a grant.
+ *
+ * Receiver: a channel takes a slot with the header of a chunk and receives into it; with the last byte the chunk counts
+ * as arrived and is acknowledged, the slot's copy takes over the channel's claim on the landing, and the channel goes
+ * on. Without a slot the channel waits (rx.held): for copies, which end by themselves, never for a peer or a user.
+ *
+ * All with the session's lock held, but for wf_stage_start().
+ */
+#ifndef WF_CORE_MESSAGE_STAGE_H
+#define WF_CORE_MESSAGE_STAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+struct wf_channel;
+struct wf_inbound;
+struct wf_turn;
+struct wf_outbound;
+struct wf_session;
+struct wf_transit;
+
+/* --- sender --- */
+
+/* Takes slots for what may be staged now, as far as there are any and it pays, and queues the copies. */
+void wf_stage_out_more(struct wf_outbound *outbound);
+/* It wants no slot any more. */
+void wf_stage_out_withdraw(struct wf_outbound *outbound);
+/* Messages that found no slot try again. */
+void wf_stage_out_retry(struct wf_session *session);
+/* Is a small message on its way to a slot, from which it is about to go? Then it needs no OFFER. */
+bool wf_stage_out_soon(const struct wf_outbound *outbound);
+/* As wf_outbound_places(). */
+int wf_stage_out_places(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov,
+                        int max, uint64_t *covered);
+/* These bytes were acknowledged. */
+void wf_stage_out_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length);
+/* The message ends: gives back what is left. No copy is under way. */
+void wf_stage_out_drop(struct wf_outbound *outbound);
+void wf_stage_out_ended(struct wf_transit *transit);
+
+/* --- receiver --- */
+
+/*
+ * Up to where the peer may send a message for device memory: as far ahead of its copies as there are slots for, shared
+ * with the other messages of the session for that device. So a device that is slow fills slots with a little of each
+ * message, and not the channels, which others need. (A write asks for no grant: it can.)
+ */
+uint64_t wf_stage_in_limit(struct wf_inbound *inbound);
+/* May bytes up to `end` come? */
+bool wf_stage_in_promised(const struct wf_inbound *inbound, uint64_t end);
+/* The message begins to land, and ends. */
+void wf_stage_in_begin(struct wf_inbound *inbound);
+void wf_stage_in_end(struct wf_inbound *inbound);
+
+/* A slot for the payload whose header has arrived and that is claimed; false: none now, and the channel will be told.
+ */
+bool wf_stage_in_take(struct wf_channel *channel);
+/* The channel lets go of a slot that was not filled, if it has one. */
+void wf_stage_in_drop(struct wf_channel *channel);
+/* The slot is full: copies it to the claimed landing and takes over the claim. -ENOMEM. */
+int wf_stage_in_start(struct wf_channel *channel);
+/* Copies [start, end) from the unexpected pool to the landing, under a claim of its own. -ENOMEM. */
+int wf_stage_in_pooled(struct wf_inbound *inbound, uint64_t start, uint64_t end);
+void wf_stage_in_ended(struct wf_transit *transit);
+
+/* --- no lock; the token of the device's worker --- */
+
+/* Starts the queued copy. 0, or as ops->copy_start(). */
+int wf_stage_start(struct wf_transit *transit);
+
+#endif

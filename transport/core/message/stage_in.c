@@ -1,0 +1,238 @@
+#include "core/message/stage.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "core/channel/channel.h"
+#include "core/device/device.h"
+#include "core/ground/reached.h"
+#include "core/message/connection.h"
+#include "core/message/inbound.h"
+#include "core/message/match.h"
+#include "core/message/outbound.h"
+#include "core/message/pieces.h"
+#include "core/request/request.h"
+#include "core/session/session.h"
+
+#define PIECES_AT_ONCE 256
+#define UNPINNED_PIECE (64u * 1024) /* a larger copy of what is not pinned may wait for those before it */
+#define WINDOW_SLOTS_MIN 2
+#define WINDOW_PART 8 /* of the slots: on several rails chunks come in parts, and each of these takes a slot */
+
+/* How far a message may be ahead of its copies: a multiple of a chunk. */
+static uint64_t window(const struct wf_inbound *inbound)
+{
+    const struct wf_session *session = inbound->connection->session;
+    const struct wf_slot_pool *pool = &inbound->device->pools[WF_COPY_IN][WF_SLOT_LARGE];
+    uint32_t landings = atomic_load_explicit(&inbound->device->landings, memory_order_relaxed);
+    uint32_t slots = pool->count / WINDOW_PART / (landings ? landings : 1);
+    return (uint64_t)(slots > WINDOW_SLOTS_MIN ? slots : WINDOW_SLOTS_MIN) * session->chunk;
+}
+
+void wf_stage_in_begin(struct wf_inbound *inbound)
+{
+    struct wf_device_share *share = wf_device_share(inbound->connection->session, inbound->device);
+    if (!share || inbound->counted)
+        return;
+    share->landings += 1;
+    atomic_fetch_add_explicit(&inbound->device->landings, 1, memory_order_relaxed);
+    inbound->counted = true;
+}
+
+void wf_stage_in_end(struct wf_inbound *inbound)
+{
+    struct wf_device_share *share =
+        inbound->counted ? inbound->connection->session->shares[inbound->device->index] : NULL;
+    if (share) {
+        share->landings -= 1;
+        atomic_fetch_sub_explicit(&inbound->device->landings, 1, memory_order_relaxed);
+    }
+    inbound->counted = false;
+}
+
+uint64_t wf_stage_in_limit(struct wf_inbound *inbound)
+{
+    if (!inbound->counted) /* host memory, or no memory to count with */
+        return inbound->total;
+    uint64_t chunk = inbound->connection->session->chunk;
+    uint64_t limit = (inbound->copied + window(inbound)) / chunk * chunk;
+    if (limit < inbound->burst)
+        limit = inbound->burst;
+    if (limit < inbound->granted) /* what was granted may be on its way: more messages take nothing back */
+        limit = inbound->granted;
+    return limit < inbound->total ? limit : inbound->total;
+}
+
+bool wf_stage_in_promised(const struct wf_inbound *inbound, uint64_t end)
+{
+    return !inbound->counted || end <= inbound->granted;
+}
+
+/* Tells the sender to go on, once that is worth a frame. */
+static void grant_more(struct wf_inbound *inbound)
+{
+    if (inbound->state != WF_INBOUND_MATCHED || !inbound->counted || inbound->granted == inbound->total)
+        return;
+    uint64_t limit = wf_stage_in_limit(inbound), step = window(inbound) / 4;
+    if (limit < inbound->total && limit < inbound->granted + step)
+        return;
+    if (limit <= inbound->granted)
+        return;
+    inbound->grant_due = true;
+    wf_inbound_todo(inbound);
+}
+
+bool wf_stage_in_take(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    struct wf_device *device = rx->claim->device;
+    struct wf_device_share *share = wf_device_share(channel->session, device);
+    if (!share)
+        return false;
+    struct wf_slot_pool *pools = device->pools[WF_COPY_IN];
+    struct wf_slot_account *accounts = share->accounts[WF_COPY_IN];
+    if (rx->frame.length <= pools[WF_SLOT_SMALL].slot_bytes)
+        rx->slot = wf_slot_take(&pools[WF_SLOT_SMALL], &accounts[WF_SLOT_SMALL], 0);
+    if (!rx->slot)
+        rx->slot = wf_slot_take(&pools[WF_SLOT_LARGE], &accounts[WF_SLOT_LARGE], 0);
+    return rx->slot != NULL;
+}
+
+void wf_stage_in_drop(struct wf_channel *channel)
+{
+    struct wf_slot *slot = channel->rx.slot;
+    channel->rx.slot = NULL;
+    if (slot)
+        wf_slot_give(slot);
+}
+
+static struct wf_transit *begin(struct wf_inbound *inbound, uint64_t start, uint64_t end)
+{
+    struct wf_transit *transit = wf_transit_take(inbound->connection->session, inbound->device, WF_COPY_IN);
+    if (!transit)
+        return NULL;
+    transit->inbound = inbound;
+    transit->start = start;
+    transit->end = end;
+    return transit;
+}
+
+int wf_stage_in_start(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    uint64_t start = rx->frame.offset;
+    struct wf_transit *transit = begin(rx->claim, start, start + rx->frame.length);
+    if (!transit)
+        return -ENOMEM;
+    transit->slot = rx->slot;
+    rx->slot = NULL;
+    wf_transit_queue(transit);
+    return 0;
+}
+
+int wf_stage_in_pooled(struct wf_inbound *inbound, uint64_t start, uint64_t end)
+{
+    struct wf_transit *transit = begin(inbound, start, end);
+    if (!transit)
+        return -ENOMEM;
+    inbound->claims += 1;
+    wf_transit_queue(transit);
+    return 0;
+}
+
+void wf_stage_in_ended(struct wf_transit *transit)
+{
+    struct wf_inbound *inbound = transit->inbound;
+    struct weft_connection *connection = inbound->connection;
+    connection->pins += 1;
+    if (transit->slot)
+        wf_slot_give(transit->slot);
+    if (transit->result < 0) {
+        WF_REACHED("incoming message MATCHED: the copy to a device failed");
+        if (inbound->request)
+            wf_request_note_mishap(inbound->request, transit);
+        if (inbound->kind == WF_INBOUND_READING) /* there may be a notification, which goes first */
+            wf_outbound_refuse(inbound->partner, transit->result);
+        else
+            wf_inbound_refuse(inbound, transit->result);
+    }
+    if (transit->result == 0) {
+        inbound->copied += transit->end - transit->start;
+        grant_more(inbound);
+    }
+    inbound->claims -= 1;
+    wf_inbound_check(inbound);
+    wf_match_advance(connection); /* past a notification that was refused with its write */
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}
+
+/* --- starting --- */
+
+/* The bytes of [at, end) in host memory: the slot, or the unexpected pool. Returns the pieces. */
+static int host_places(const struct wf_transit *transit, uint64_t at, uint64_t length, struct iovec *iov, int max,
+                       uint64_t *covered)
+{
+    if (!transit->slot)
+        return wf_inbound_pool_places(transit->inbound, at, length, iov, max, covered);
+    iov[0] = (struct iovec){transit->slot->memory + (at - transit->start), length};
+    *covered = length;
+    return 1;
+}
+
+/* And in device memory. */
+static int device_places(const struct wf_transit *transit, uint64_t at, uint64_t length, struct iovec *iov, int max,
+                         uint64_t *covered)
+{
+    const struct wf_pieces *pieces = transit->outbound ? transit->outbound->pieces : transit->inbound->pieces;
+    const uint8_t *base = transit->outbound ? transit->outbound->data : transit->inbound->place;
+    if (pieces)
+        return wf_pieces_places(pieces, at, length, iov, max, covered);
+    iov[0] = (struct iovec){(void *)(uintptr_t)(base + at), length};
+    *covered = length;
+    return 1;
+}
+
+/* The next pieces from `*at` on, as long as both sides go on. Moves `*at`. */
+static int gather(const struct wf_transit *transit, uint64_t *at, struct wf_copy_piece *pieces)
+{
+    struct iovec host[PIECES_AT_ONCE], device[PIECES_AT_ONCE];
+    uint64_t there, covered, left;
+    int count = 0;
+    /* The message keeps its places as long as the copy holds it: they can be read without the lock. */
+    device_places(transit, *at, transit->end - *at, device, PIECES_AT_ONCE, &there);
+    host_places(transit, *at, there, host, PIECES_AT_ONCE, &covered);
+    left = covered;
+    for (struct iovec *ours = host, *theirs = device; left > 0 && count < PIECES_AT_ONCE; count++) {
+        uint64_t bytes = ours->iov_len < theirs->iov_len ? ours->iov_len : theirs->iov_len;
+        if (bytes > left)
+            bytes = left;
+        if (!transit->slot && bytes > UNPINNED_PIECE)
+            bytes = UNPINNED_PIECE;
+        bool out = transit->copy.way == WF_COPY_OUT;
+        pieces[count] = (struct wf_copy_piece){.to = out ? ours->iov_base : theirs->iov_base,
+                                               .from = out ? theirs->iov_base : ours->iov_base,
+                                               .bytes = bytes};
+        left -= bytes;
+        ours->iov_base = (uint8_t *)ours->iov_base + bytes;
+        theirs->iov_base = (uint8_t *)theirs->iov_base + bytes;
+        ours += (ours->iov_len -= bytes) == 0;
+        theirs += (theirs->iov_len -= bytes) == 0;
+    }
+    *at += covered - left;
+    return count;
+}
+
+int wf_stage_start(struct wf_transit *transit)
+{
+    const struct wf_devices *devices = &transit->device->context->devices;
+    struct wf_copy_piece pieces[PIECES_AT_ONCE];
+    uint64_t at = transit->start; /* of a mark, which is in its stream already: the end, too */
+    int result = 0;
+    while (at < transit->end && result == 0) {
+        int count = gather(transit, &at, pieces);
+        result =
+            devices->ops->copy_start(atomic_load(&devices->memory), &transit->copy, pieces, count, at < transit->end);
+    }
+    return result;
+}

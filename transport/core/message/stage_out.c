@@ -1,0 +1,235 @@
+#include "core/message/stage.h"
+
+#include <errno.h>
+
+#include "core/device/device.h"
+#include "core/message/connection.h"
+#include "core/message/outbound_parts.h"
+#include "core/request/request.h"
+#include "core/session/session.h"
+
+/* Slots filled ahead of what channels have taken: one for each bulk channel that may ask at the same moment, and a few
+ * so that the next copy runs while they send. More would only push the bytes out of the cache. */
+#define SLOTS_AHEAD 6
+
+/* Slots that a write leaves free before it is introduced: it waits for the peer's leave to introduce one more, which
+ * may depend on messages that are introduced and want a slot. */
+#define SLOTS_LEFT 2
+
+static struct wf_slot *slot_of(struct wf_link *link)
+{
+    return WF_CONTAINER(link, struct wf_slot, link);
+}
+
+/* Bytes from the start of the message that may be in slots now. */
+static uint64_t allowed(const struct wf_outbound *outbound)
+{
+    const struct wf_session *session = outbound->connection->session;
+    /* Of a session that fails nothing is sent any more, and once it is over the memory is the user's again. */
+    if (session->state == WF_SESSION_FAILED || session->state == WF_SESSION_DEAD)
+        return outbound->claimed;
+    if (outbound->stopped || outbound->refused || outbound->doomed || outbound->waits)
+        return outbound->claimed;
+    bool unasked = outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound);
+    uint64_t limit = outbound->introduced ? outbound->sendable : unasked ? outbound->total : 0;
+    uint64_t ahead = (uint64_t)(session->bulk_count + SLOTS_AHEAD) * session->context->tuning.chunk;
+    return limit < outbound->next + ahead ? limit : outbound->next + ahead;
+}
+
+/* Small messages have slots of their own. A large one is for bytes that need not wait for the peer any more. */
+static struct wf_slot *take_slot(struct wf_outbound *outbound)
+{
+    struct wf_device_share *share = wf_device_share(outbound->connection->session, outbound->device);
+    if (!share)
+        return NULL;
+    struct wf_slot *slot = NULL;
+    bool sure = outbound->introduced || outbound->kind == WF_OUTBOUND_WRITE;
+    if (wf_outbound_is_small(outbound))
+        slot = wf_slot_take(&outbound->device->pools[WF_COPY_OUT][WF_SLOT_SMALL],
+                            &share->accounts[WF_COPY_OUT][WF_SLOT_SMALL], 0);
+    if (!slot && (sure || !wf_outbound_is_small(outbound)))
+        slot = wf_slot_take(&outbound->device->pools[WF_COPY_OUT][WF_SLOT_LARGE],
+                            &share->accounts[WF_COPY_OUT][WF_SLOT_LARGE], outbound->introduced ? 0 : SLOTS_LEFT);
+    return slot;
+}
+
+/* One more slot, up to `limit`. */
+static bool stage_one(struct wf_outbound *outbound, uint64_t limit)
+{
+    struct wf_session *session = outbound->connection->session;
+    struct wf_slot *slot = take_slot(outbound);
+    struct wf_transit *transit = slot ? wf_transit_take(session, outbound->device, WF_COPY_OUT) : NULL;
+    if (!transit) {
+        if (slot) { /* no memory: nobody will tell of that */
+            wf_slot_give(slot);
+            atomic_store_explicit(&session->slots_told, true, memory_order_relaxed);
+        }
+        return false;
+    }
+    uint64_t bytes = limit - outbound->claimed;
+    slot->start = outbound->claimed;
+    slot->length = (uint32_t)(bytes < slot->pool->slot_bytes ? bytes : slot->pool->slot_bytes);
+    wf_list_push_back(&outbound->slots, &slot->link);
+    transit->outbound = outbound;
+    transit->slot = slot;
+    transit->start = slot->start;
+    transit->end = slot->start + slot->length;
+    outbound->claimed += slot->length;
+    outbound->in_engine += 1;
+    wf_transit_queue(transit);
+    return true;
+}
+
+/* Large slots are filled to the end, or as far as the message or its grant goes: no crumbs. */
+static bool worth_it(const struct wf_outbound *outbound, uint64_t limit)
+{
+    uint64_t full = outbound->introduced ? outbound->sendable : outbound->total;
+    return limit > outbound->claimed &&
+           (limit == full || limit - outbound->claimed >= outbound->connection->session->context->tuning.chunk);
+}
+
+static enum wf_slot_size size_for(const struct wf_outbound *outbound)
+{
+    return wf_outbound_is_small(outbound) ? WF_SLOT_SMALL : WF_SLOT_LARGE;
+}
+
+static void wait_for_slot(struct wf_outbound *outbound, struct wf_device_share *share)
+{
+    wf_list_push_back(&outbound->connection->session->stage_waiting, &outbound->stage_link);
+    outbound->stage_known = outbound->introduced;
+    if (share)
+        share->waiting[size_for(outbound)][outbound->stage_known] += 1;
+}
+
+void wf_stage_out_withdraw(struct wf_outbound *outbound)
+{
+    if (!outbound->device || !wf_link_in_list(&outbound->stage_link))
+        return;
+    struct wf_device_share *share = outbound->connection->session->shares[outbound->device->index];
+    wf_link_remove(&outbound->stage_link);
+    uint32_t *waiting = share ? &share->waiting[size_for(outbound)][outbound->stage_known] : NULL;
+    if (waiting && *waiting > 0) /* 0: there was no memory to count it */
+        *waiting -= 1;
+}
+
+void wf_stage_out_more(struct wf_outbound *outbound)
+{
+    struct wf_session *session = outbound->connection->session;
+    if (!outbound->device)
+        return;
+    if (wf_link_in_list(&outbound->stage_link)) { /* it may be for other slots now */
+        atomic_store_explicit(&session->slots_told, true, memory_order_relaxed);
+        return;
+    }
+    uint64_t limit = allowed(outbound);
+    if (!worth_it(outbound, limit))
+        return;
+    /* Behind those that wait for the same slots, and for no others: theirs may never come. What the peer knows goes
+     * before what it does not: the latter may be waiting for the former. */
+    struct wf_device_share *share = wf_device_share(session, outbound->device);
+    const uint32_t *waiting = share ? share->waiting[size_for(outbound)] : NULL;
+    bool turn = waiting && waiting[1] == 0 && (outbound->introduced || waiting[0] == 0);
+    while (turn && worth_it(outbound, limit))
+        turn = stage_one(outbound, limit);
+    if (worth_it(outbound, limit))
+        wait_for_slot(outbound, share);
+}
+
+/* One slot each, in turn, until nobody gets any: who waits for other slots takes nothing from the others' turn. */
+void wf_stage_out_retry(struct wf_session *session)
+{
+    /* The word before the look: a slot that comes back meanwhile is heard of again. */
+    bool any = !wf_list_empty(&session->stage_waiting) &&
+               atomic_exchange_explicit(&session->slots_told, false, memory_order_relaxed);
+    while (any) {
+        any = false;
+        WF_LIST_EACH (link, following, &session->stage_waiting) {
+            struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, stage_link);
+            uint64_t limit = allowed(outbound);
+            bool took = worth_it(outbound, limit) && stage_one(outbound, limit), more = worth_it(outbound, limit);
+            any |= took;
+            if (took || !more)
+                wf_stage_out_withdraw(outbound);
+            if (took && more)
+                wait_for_slot(outbound, session->shares[outbound->device->index]);
+        }
+    }
+}
+
+bool wf_stage_out_soon(const struct wf_outbound *outbound)
+{
+    bool needed = outbound->device && outbound->total > 0 && !outbound->refused && !outbound->waits;
+    if (!needed || !wf_outbound_is_small(outbound) || outbound->kind == WF_OUTBOUND_READ)
+        return false;
+    /* A write is never offered: it waits, also for a slot, as others do that need none of the peer. */
+    return outbound->staged < outbound->total && (outbound->claimed > 0 || outbound->kind == WF_OUTBOUND_WRITE);
+}
+
+int wf_stage_out_places(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov,
+                        int max, uint64_t *covered)
+{
+    int count = 0;
+    *covered = 0;
+    WF_LIST_EACH (link, following, &outbound->slots) {
+        const struct wf_slot *slot = slot_of(link);
+        uint64_t at = offset + *covered;
+        if (*covered == length || count == max)
+            break;
+        if (at < slot->start || at >= slot->start + slot->length)
+            continue;
+        uint64_t left = slot->start + slot->length - at;
+        uint64_t bytes = left < length - *covered ? left : length - *covered;
+        iov[count++] = (struct iovec){slot->memory + (at - slot->start), bytes};
+        *covered += bytes;
+    }
+    return count;
+}
+
+void wf_stage_out_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length)
+{
+    uint64_t end = offset + length;
+    WF_LIST_EACH (link, following, &outbound->slots) {
+        struct wf_slot *slot = slot_of(link);
+        uint64_t first = slot->start > offset ? slot->start : offset;
+        uint64_t last = slot->start + slot->length < end ? slot->start + slot->length : end;
+        if (first >= last)
+            continue;
+        slot->retired += (uint32_t)(last - first);
+        if (slot->retired == slot->length)
+            wf_slot_give(slot);
+    }
+}
+
+void wf_stage_out_drop(struct wf_outbound *outbound)
+{
+    struct wf_link *link;
+    wf_stage_out_withdraw(outbound);
+    while ((link = wf_list_first(&outbound->slots)))
+        wf_slot_give(slot_of(link));
+}
+
+/* Bytes that are in slots from the start of the message, without a gap. */
+static void advance(struct wf_outbound *outbound)
+{
+    WF_LIST_EACH (link, following, &outbound->slots) {
+        const struct wf_slot *slot = slot_of(link);
+        if (slot->start > outbound->staged || !slot->ready)
+            return;
+        if (slot->start == outbound->staged)
+            outbound->staged += slot->length;
+    }
+}
+
+void wf_stage_out_ended(struct wf_transit *transit)
+{
+    struct wf_outbound *outbound = transit->outbound;
+    struct weft_connection *connection = outbound->connection;
+    connection->pins += 1;
+    if (transit->result == 0) {
+        transit->slot->ready = true;
+        advance(outbound);
+    }
+    wf_outbound_staged(outbound, transit);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}

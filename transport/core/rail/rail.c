@@ -1,0 +1,279 @@
+#include "core/rail/rail.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/rail/address.h"
+#include "core/rail/candidate.h"
+
+static bool item_matches(const char *item, const struct wf_rail *rail)
+{
+    struct sockaddr_storage address;
+    size_t length = strlen(item);
+    if (wf_address_numeric(item, &address) == 0)
+        return wf_address_same_host(&address, &rail->address);
+    if (length > 0 && item[length - 1] == '*')
+        return strncmp(rail->device, item, length - 1) == 0;
+    return strcmp(rail->device, item) == 0;
+}
+
+static bool excluded(const char *list, const struct wf_rail *rail)
+{
+    char copy[1024], *rest = copy, *item;
+    snprintf(copy, sizeof copy, "%s", list);
+    while ((item = strsep(&rest, ",")))
+        if (item_matches(item, rail))
+            return true;
+    return false;
+}
+
+/* "eth0 (10.0.0.1), eth1 (is down)": what may be named, and why the others may not. */
+static void describe_all(const struct wf_candidate *all, int count, char *text, size_t room)
+{
+    size_t used = 0;
+    snprintf(text, room, "none");
+    for (int i = 0; i < count && used < room; i++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s (%s)", i ? ", " : "", all[i].rail.device,
+                                 wf_candidate_usable(&all[i]) ? all[i].rail.text : wf_rail_rule_text(all[i].rule));
+}
+
+/* Which of all is to be taken unasked, and why the others are not: their `rule` says it then. Returns the rule. */
+static enum wf_rail_rule choose_rule(const char *exclusions, struct wf_candidate *all, int count)
+{
+    enum wf_rail_rule least = WF_RULE_NOT_NAMED;
+    for (int i = 0; i < count; i++) {
+        if (wf_candidate_usable(&all[i]) && excluded(exclusions, &all[i].rail))
+            all[i].rule = WF_RULE_EXCLUDED;
+        if (all[i].rule < least)
+            least = all[i].rule;
+    }
+    return least;
+}
+
+static int take(enum wf_rail_rule rule, const struct wf_candidate *all, int count, struct wf_rail *rails, int max)
+{
+    int chosen = 0;
+    for (int i = 0; i < count && rule <= WF_RULE_LOOPBACK && chosen < max; i++) {
+        if (all[i].rule != rule)
+            continue;
+        rails[chosen] = all[i].rail;
+        rails[chosen++].rule = rule;
+    }
+    return chosen;
+}
+
+static int find_usable(const char *exclusions, struct wf_rail *rails, int max, struct wf_status *status)
+{
+    struct wf_candidate *all;
+    int count = wf_candidates_list(&all);
+    if (count < 0)
+        return wf_fail(status, count, "cannot read the interfaces of this machine: %s", wf_strerror(count));
+    int chosen = take(choose_rule(exclusions, all, count), all, count, rails, max);
+    char here[160];
+    describe_all(all, count, here, sizeof here);
+    free(all);
+    if (chosen > 0)
+        return chosen;
+    return wf_fail(
+        status, -ENODEV,
+        "no network interface is taken unasked (rails = '%s%s'): none is up with carrier and an address that "
+        "others reach; here are: %s",
+        exclusions[0] ? "^" : "", exclusions, here);
+}
+
+static bool read_up(const struct ifaddrs *one, struct sockaddr_storage *address)
+{
+    return (one->ifa_flags & IFF_UP) && wf_address_read(one->ifa_addr, address);
+}
+
+/* The interface that owns an address; all of 127/8 belongs to loopback. */
+static const char *owner_of(const struct sockaddr_storage *address, char name[IF_NAMESIZE])
+{
+    struct ifaddrs *all;
+    if (getifaddrs(&all) != 0)
+        return NULL;
+    const char *found = NULL;
+    for (struct ifaddrs *one = all; one && !found; one = one->ifa_next) {
+        struct sockaddr_storage own;
+        if (!read_up(one, &own))
+            continue;
+        bool loop =
+            (one->ifa_flags & IFF_LOOPBACK) && wf_address_is_loopback(address) && own.ss_family == address->ss_family;
+        if (loop || wf_address_same_host(&own, address))
+            found = strncpy(name, one->ifa_name, IF_NAMESIZE - 1);
+    }
+    freeifaddrs(all);
+    return found;
+}
+
+static int add_address(const struct sockaddr_storage *address, struct wf_rail *rail)
+{
+    char device[IF_NAMESIZE] = "";
+    if (!owner_of(address, device))
+        return -ENODEV;
+    wf_rail_fill(rail, device, address, true);
+    return 1;
+}
+
+/* One item of a list: an address, an interface, a prefix. Returns how many rails it added. */
+static int add_item(const char *item, struct wf_rail *rails, int max)
+{
+    struct sockaddr_storage address;
+    int result = wf_address_numeric(item, &address);
+    if (result == 0)
+        return add_address(&address, rails);
+    if (result != -EINVAL)
+        return result;
+    struct wf_candidate *all;
+    int count = wf_candidates_list(&all), added = 0;
+    for (int i = 0; i < count && added < max; i++)
+        if (wf_candidate_usable(&all[i]) && item_matches(item, &all[i].rail))
+            rails[added++] = all[i].rail;
+    free(all);
+    return added ? added : -ENODEV;
+}
+
+static bool is_known(const struct wf_rail *rails, int count, const struct wf_rail *rail)
+{
+    for (int i = 0; i < count; i++)
+        if (wf_address_same_host(&rails[i].address, &rail->address))
+            return true;
+    return false;
+}
+
+static int find_named(const char *list, struct wf_rail *rails, int max, struct wf_status *status)
+{
+    char copy[1024], *rest = copy, *item;
+    snprintf(copy, sizeof copy, "%s", list);
+    int count = 0;
+    while ((item = strsep(&rest, ","))) {
+        if (count == max)
+            return wf_fail(status, -E2BIG, "rails = '%s' names more than %d rails: name fewer", list, max);
+        int added = add_item(item, rails + count, max - count);
+        if (added > 0 && is_known(rails, count, &rails[count]))
+            return wf_fail(status, -EINVAL, "rails = '%s' names rail '%s' twice", list, item);
+        if (added == -EDESTADDRREQ)
+            return wf_fail(status, -EINVAL,
+                           "rail '%s' (setting rails) is link-local: name its interface too, as in %s%%eth0", item,
+                           item);
+        if (added < 0) {
+            struct wf_candidate *all;
+            char here[160];
+            describe_all(all, wf_candidates_list(&all), here, sizeof here);
+            free(all);
+            return wf_fail(status, -ENODEV, "rail '%s' (setting rails) is not here, or is down; here are: %s", item,
+                           here);
+        }
+        count += added;
+    }
+    return count;
+}
+
+/* The bytes of an address, and how many; NULL for families that are none of ours. */
+static const uint8_t *address_bytes(const struct sockaddr *address, size_t *length)
+{
+    *length = address->sa_family == AF_INET ? 4 : 16;
+    if (address->sa_family == AF_INET)
+        return (const uint8_t *)&((const struct sockaddr_in *)address)->sin_addr;
+    if (address->sa_family == AF_INET6)
+        return (const uint8_t *)&((const struct sockaddr_in6 *)address)->sin6_addr;
+    return NULL;
+}
+
+/* Is the rail's address in the subnet of this one? */
+static bool in_subnet(const struct ifaddrs *one, const struct wf_rail *rail)
+{
+    size_t length;
+    if (!one->ifa_addr || !one->ifa_netmask || one->ifa_addr->sa_family != rail->address.ss_family)
+        return false;
+    const uint8_t *theirs = address_bytes(one->ifa_addr, &length), *mask = address_bytes(one->ifa_netmask, &length);
+    const uint8_t *ours = address_bytes((const struct sockaddr *)&rail->address, &length);
+    if (!theirs || !mask || !ours)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if ((theirs[i] ^ ours[i]) & mask[i])
+            return false;
+    return true;
+}
+
+static int prefix_of(const struct ifaddrs *one)
+{
+    size_t length;
+    int bits = 0;
+    const uint8_t *mask = address_bytes(one->ifa_netmask, &length);
+    for (size_t i = 0; mask && i < length; i++)
+        bits += __builtin_popcount(mask[i]);
+    return bits;
+}
+
+/* Of several subnets of its interface the narrowest is the rail's, as for the kernel. Link-local addresses name their
+ * interface: they are never in doubt. */
+static void note_subnets(struct wf_rail *rails, int count)
+{
+    struct ifaddrs *all;
+    if (getifaddrs(&all) != 0)
+        return;
+    for (int i = 0; i < count; i++)
+        for (struct ifaddrs *one = all; one; one = one->ifa_next) {
+            bool own = strcmp(one->ifa_name, rails[i].device) == 0;
+            if (own && in_subnet(one, &rails[i]) && prefix_of(one) > rails[i].prefix)
+                rails[i].prefix = prefix_of(one);
+            else if (!own && !wf_address_is_link_local(&rails[i].address))
+                rails[i].crowded |= in_subnet(one, &rails[i]);
+        }
+    freeifaddrs(all);
+}
+
+int wf_rails_find(const char *setting, struct wf_rail *rails, int max, struct wf_status *status)
+{
+    bool usable_ones = setting[0] == '\0' || setting[0] == '^';
+    int count = usable_ones ? find_usable(setting[0] ? setting + 1 : "", rails, max, status)
+                            : find_named(setting, rails, max, status);
+    note_subnets(rails, count);
+    return count;
+}
+
+/* Is it, or an address of it, among the rails? */
+static bool is_taken(const struct wf_rail *rails, int count, const struct wf_candidate *candidate)
+{
+    for (int i = 0; i < count; i++)
+        if (strcmp(rails[i].device, candidate->rail.device) == 0)
+            return true;
+    return false;
+}
+
+int wf_rails_left_out(const char *setting, const struct wf_rail *taken, int count, struct wf_candidate **out)
+{
+    int all = wf_candidates_list(out), left = 0;
+    struct wf_candidate *list = *out;
+    bool named = setting[0] && setting[0] != '^';
+    enum wf_rail_rule rule = choose_rule(setting[0] == '^' ? setting + 1 : "", list, all);
+    for (int i = 0; i < all; i++) {
+        if (is_taken(taken, count, &list[i]))
+            continue;
+        list[left] = list[i];
+        if (named && wf_candidate_usable(&list[i]))
+            list[left].rule = WF_RULE_NOT_NAMED;
+        else if (!named && rule <= WF_RULE_LOOPBACK && list[i].rule == rule)
+            list[left].rule = WF_RULE_TOO_MANY;
+        left++;
+    }
+    return all < 0 ? all : left;
+}
+
+const char *wf_rail_trouble_text(enum wf_rail_trouble trouble)
+{
+    static const char *const texts[] = {
+        [WF_RAIL_FINE] = "nothing is wrong with it",
+        [WF_RAIL_GONE] = "its interface is gone",
+        [WF_RAIL_SHUT] = "its interface is down",
+        [WF_RAIL_NO_CARRIER] = "its interface has no carrier",
+        [WF_RAIL_NO_ADDRESS] = "its interface does not hold its address",
+        [WF_RAIL_TENTATIVE] = "its address is not known to be its own alone",
+    };
+    return texts[trouble];
+}

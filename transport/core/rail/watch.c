@@ -1,0 +1,394 @@
+#include "core/rail/watch.h"
+
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/join/door.h"
+#include "core/join/talk.h"
+#include "core/session/session.h"
+
+#define PAUSE_NS (5 * WF_NS_PER_MS)   /* between two looks: news come in bursts */
+#define AGAIN_NS (100 * WF_NS_PER_MS) /* after a look that did not succeed */
+#define DRAIN_MAX 1024                /* messages at a time */
+
+/* --- asking --- */
+
+struct question {
+    struct nlmsghdr header;
+    union {
+        struct ifinfomsg interface;
+        struct ifaddrmsg address;
+    } about;
+    alignas(RTA_ALIGNTO) uint8_t attributes[RTA_SPACE(32)];
+};
+
+/* Called for each message of an answer. */
+typedef void taker(void *context, const struct nlmsghdr *message);
+
+static int refusal(const struct nlmsghdr *message)
+{
+    const struct nlmsgerr *answer = NLMSG_DATA(message);
+    return message->nlmsg_len >= NLMSG_LENGTH(sizeof *answer) && answer->error < 0 ? answer->error : -EPROTO;
+}
+
+/* 0: there is more to come; 1: that was all; or what the kernel refuses with. `*changed`: something was, meanwhile. */
+static int take_answer(const struct wf_rail_watch *watch, size_t length, taker *take, void *context, bool *changed)
+{
+    const struct nlmsghdr *message = (const struct nlmsghdr *)watch->answer;
+    long left = (long)length;
+    for (; NLMSG_OK(message, left); message = NLMSG_NEXT(message, left)) {
+        if (message->nlmsg_seq != watch->asked)
+            continue; /* the rest of an answer that was given up */
+        *changed |= (message->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+        if (message->nlmsg_type == NLMSG_ERROR)
+            return refusal(message);
+        if (message->nlmsg_type == NLMSG_DONE)
+            return 1;
+        take(context, message);
+        if (!(message->nlmsg_flags & NLM_F_MULTI))
+            return 1;
+    }
+    return 0;
+}
+
+/* 0 or -errno. The kernel makes its answer within these calls: there is nothing to wait for. */
+static int ask(struct wf_rail_watch *watch, struct question *question, taker *take, void *context)
+{
+    int result = 0;
+    bool changed = false;
+    question->header.nlmsg_seq = ++watch->asked;
+    if (send(watch->ask_fd, question, question->header.nlmsg_len, MSG_DONTWAIT) < 0)
+        return -errno;
+    while (result == 0) {
+        ssize_t length = recv(watch->ask_fd, watch->answer, sizeof watch->answer, MSG_DONTWAIT);
+        if (length >= 0)
+            result = take_answer(watch, (size_t)length, take, context, &changed);
+        else if (errno != EINTR)
+            result = -errno;
+    }
+    return result < 0 ? result : changed ? -EINTR : 0;
+}
+
+static void take_interface(void *context, const struct nlmsghdr *message)
+{
+    struct wf_interface found;
+    if (wf_interface_read(message, &found))
+        *(struct wf_interface *)context = found;
+}
+
+/* The interface with this number, or else this name; index 0 where there is none. 0 or -errno. */
+static int ask_interface(struct wf_rail_watch *watch, uint32_t index, const char *name, struct wf_interface *out)
+{
+    struct question question = {
+        .header = {.nlmsg_len = NLMSG_LENGTH(sizeof question.about.interface),
+                   .nlmsg_type = RTM_GETLINK,
+                   .nlmsg_flags = NLM_F_REQUEST},
+        .about.interface = {.ifi_family = AF_UNSPEC, .ifi_index = (int)index},
+    };
+    if (name) {
+        struct rtattr *attribute = (struct rtattr *)((char *)&question + question.header.nlmsg_len);
+        size_t length = strlen(name) + 1;
+        *attribute = (struct rtattr){.rta_type = IFLA_IFNAME, .rta_len = (unsigned short)RTA_LENGTH(length)};
+        memcpy(RTA_DATA(attribute), name, length);
+        question.header.nlmsg_len += (uint32_t)RTA_SPACE(length);
+    }
+    *out = (struct wf_interface){0};
+    int result = ask(watch, &question, take_interface, out);
+    return result == -ENODEV ? 0 : result;
+}
+
+/* --- looking --- */
+
+/* An interface that may be a rail's, and what its addresses mean to the rail. */
+struct sight {
+    struct wf_interface interface;
+    enum wf_hold hold;
+};
+
+/* All rails at one time: what has their number, and what has their name. */
+struct look {
+    const struct weft_context *context;
+    struct sight numbered[WF_RAILS_MAX], named[WF_RAILS_MAX];
+};
+
+static int find_interfaces(struct wf_rail_watch *watch, struct look *look)
+{
+    int result = 0;
+    for (int i = 0; i < look->context->rail_count && result == 0; i++) {
+        const struct wf_rail *rail = &look->context->rails[i];
+        struct wf_interface *numbered = &look->numbered[i].interface, *named = &look->named[i].interface;
+        if (rail->index != 0)
+            result = ask_interface(watch, rail->index, NULL, numbered);
+        if (result == 0 && strcmp(numbered->name, rail->device) != 0)
+            result = ask_interface(watch, 0, rail->device, named);
+    }
+    return result;
+}
+
+static void note_hold(const struct wf_rail *rail, struct sight *sight, const struct wf_held *held)
+{
+    enum wf_hold hold = wf_rail_hold(rail, &sight->interface, held);
+    if (hold > sight->hold)
+        sight->hold = hold;
+}
+
+static void take_address(void *context, const struct nlmsghdr *message)
+{
+    struct look *look = context;
+    struct wf_held held;
+    if (!wf_held_read(message, &held))
+        return;
+    for (int i = 0; i < look->context->rail_count; i++) {
+        note_hold(&look->context->rails[i], &look->numbered[i], &held);
+        note_hold(&look->context->rails[i], &look->named[i], &held);
+    }
+}
+
+static int find_addresses(struct wf_rail_watch *watch, struct look *look)
+{
+    struct question question = {
+        .header = {.nlmsg_len = NLMSG_LENGTH(sizeof question.about.address),
+                   .nlmsg_type = RTM_GETADDR,
+                   .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
+        .about.address = {.ifa_family = AF_UNSPEC},
+    };
+    return ask(watch, &question, take_address, look);
+}
+
+/* --- what has changed --- */
+
+void wf_sessions_rail_changed(struct weft_context *context, int rail)
+{
+    if (!context->door) /* the first look: there are no sessions yet */
+        return;
+    bool down = atomic_load(&context->rails[rail].down);
+    bool gone = atomic_load(&context->rails[rail].trouble) == WF_RAIL_GONE;
+    pthread_mutex_lock(&context->lock);
+    WF_LIST_EACH (link, following, &context->sessions) {
+        wf_session_rail_changed(WF_CONTAINER(link, struct wf_session, link), rail, down, gone);
+    }
+    pthread_mutex_unlock(&context->lock);
+    if (down)
+        wf_talks_rail_down(context->door, rail);
+    wf_door_visit_by(context->door, 0); /* what may be dialled again is, at once */
+}
+
+static void log_trouble(const struct weft_context *context, const struct wf_rail *rail, enum wf_rail_trouble before,
+                        enum wf_rail_trouble trouble)
+{
+    if (trouble == WF_RAIL_FINE)
+        wf_log(&context->log, WF_LOG_INFO, "rail %s is back", rail->name);
+    else if (before == WF_RAIL_FINE)
+        wf_log(&context->log, WF_LOG_WARN, "rail %s is down: %s", rail->name, wf_rail_trouble_text(trouble));
+    else
+        wf_log(&context->log, WF_LOG_INFO, "rail %s is still down: %s", rail->name, wf_rail_trouble_text(trouble));
+}
+
+static void set_trouble(struct weft_context *context, int index, enum wf_rail_trouble trouble)
+{
+    struct wf_rail *rail = &context->rails[index];
+    enum wf_rail_trouble before = (enum wf_rail_trouble)atomic_load(&rail->trouble);
+    bool down = trouble != WF_RAIL_FINE, changed = down != atomic_load(&rail->down);
+    if (trouble == before)
+        return;
+    pthread_mutex_lock(&context->lock);
+    atomic_store(&rail->trouble, (int)trouble);
+    atomic_store(&rail->down, down);
+    pthread_mutex_unlock(&context->lock);
+    log_trouble(context, rail, before, trouble);
+    if (changed)
+        wf_sessions_rail_changed(context, index);
+}
+
+/* The rail's interface has another name, or another number: then nothing that was bound to it is bound to anything. */
+static void follow(struct weft_context *context, int index, const struct wf_interface *interface)
+{
+    struct wf_rail *rail = &context->rails[index];
+    bool made_anew = interface->index != rail->index;
+    if (!made_anew && strcmp(interface->name, rail->device) == 0)
+        return;
+    if (made_anew)
+        set_trouble(context, index, WF_RAIL_GONE);
+    else
+        wf_log(&context->log, WF_LOG_INFO, "the interface of rail %s is called %s now", rail->name, interface->name);
+    pthread_mutex_lock(&context->lock);
+    rail->index = interface->index;
+    wf_address_set_scope(&rail->address, rail->index);
+    snprintf(rail->device, sizeof rail->device, "%s", interface->name);
+    pthread_mutex_unlock(&context->lock);
+}
+
+static void conclude(struct weft_context *context, int index, const struct sight *numbered, const struct sight *named)
+{
+    enum wf_rail_trouble before = (enum wf_rail_trouble)atomic_load(&context->rails[index].trouble);
+    enum wf_rail_trouble trouble = wf_rail_judge(&numbered->interface, numbered->hold, before);
+    enum wf_rail_trouble other = wf_rail_judge(&named->interface, named->hold, before);
+    bool changes =
+        named->interface.index != 0 && (trouble == WF_RAIL_GONE || (trouble != WF_RAIL_FINE && other == WF_RAIL_FINE));
+    const struct sight *chosen = changes ? named : numbered;
+    if (chosen->interface.index != 0)
+        follow(context, index, &chosen->interface);
+    set_trouble(context, index, changes ? other : trouble);
+}
+
+/* Looks at all rails. 0, or -errno: then nothing is known, and nothing changes. */
+static int look_at_rails(struct wf_rail_watch *watch)
+{
+    struct look look = {.context = watch->context};
+    int result = find_interfaces(watch, &look);
+    if (result == 0)
+        result = find_addresses(watch, &look);
+    for (int i = 0; i < watch->context->rail_count && result == 0; i++)
+        conclude(watch->context, i, &look.numbered[i], &look.named[i]);
+    return result;
+}
+
+static void look_now(struct wf_rail_watch *watch, int64_t now)
+{
+    bool done = look_at_rails(watch) == 0;
+    watch->looked_ns = now;
+    watch->due_ns = watch->period_ns ? now + watch->period_ns : WF_NEVER;
+    if (!done && watch->due_ns > now + AGAIN_NS)
+        watch->due_ns = now + AGAIN_NS;
+}
+
+/* --- news --- */
+
+static void expect_look(struct wf_rail_watch *watch)
+{
+    int64_t due = watch->looked_ns + PAUSE_NS;
+    watch->due_ns = due < watch->due_ns ? due : watch->due_ns;
+}
+
+static void use_timer(struct wf_rail_watch *watch)
+{
+    watch->tells = false;
+    watch->period_ns = watch->context->tuning.rail_timeout_ns / 2;
+    watch->due_ns = 0;
+}
+
+/* What lies there beside the message that the operation brought: none is left for which no event would come. */
+static bool drain(struct wf_rail_watch *watch)
+{
+    const struct weft_context *context = watch->context;
+    for (int i = 0; i < DRAIN_MAX; i++) {
+        ssize_t length = recv(watch->news_fd, watch->answer, sizeof watch->answer, MSG_DONTWAIT);
+        if (length < 0 && errno == EAGAIN)
+            return false;
+        if (length < 0 || wf_rail_news(watch->answer, (size_t)length, context->rails, context->rail_count))
+            expect_look(watch);
+    }
+    return true;
+}
+
+bool wf_rail_watch_step(struct wf_rail_watch *watch, const struct wf_op *op)
+{
+    const struct weft_context *context = watch->context;
+    int64_t result = op->result;
+    if (op != &watch->op)
+        return false;
+    if (result < 0 && result != -ENOBUFS && result != -ECANCELED) {
+        wf_log(&context->log, WF_LOG_WARN, "the kernel does not tell of changes of rails any more: %s",
+               wf_strerror((int)result));
+        use_timer(watch);
+        return true;
+    }
+    if (result < 0 || wf_rail_news(watch->news, (size_t)result, context->rails, context->rail_count))
+        expect_look(watch); /* ENOBUFS: there was more than it could keep */
+    if (drain(watch))
+        expect_look(watch);
+    return true;
+}
+
+static void post(struct wf_rail_watch *watch)
+{
+    watch->place = (struct iovec){.iov_base = watch->news, .iov_len = sizeof watch->news};
+    watch->op.kind = WF_OP_RECV;
+    watch->op.fd = watch->news_fd;
+    watch->op.iov = &watch->place;
+    watch->op.iov_count = 1;
+    watch->engine->ops->post(watch->engine, &watch->op);
+}
+
+int64_t wf_rail_watch_tick(struct wf_rail_watch *watch, int64_t now)
+{
+    if (!watch->is_open)
+        return WF_NEVER;
+    if (watch->tells && !watch->op.posted)
+        post(watch);
+    if (now >= watch->due_ns)
+        look_now(watch, now);
+    return watch->due_ns;
+}
+
+/* --- open and close --- */
+
+static int open_netlink(void)
+{
+    int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+    return fd < 0 ? -errno : fd;
+}
+
+/* 0 or -errno. */
+static int subscribe(struct wf_rail_watch *watch)
+{
+    static const int groups[] = {RTNLGRP_LINK, RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR};
+    struct sockaddr_nl anybody = {.nl_family = AF_NETLINK};
+    watch->news_fd = open_netlink();
+    if (watch->news_fd < 0)
+        return watch->news_fd;
+    if (bind(watch->news_fd, (const struct sockaddr *)&anybody, sizeof anybody))
+        return -errno;
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++)
+        if (setsockopt(watch->news_fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &groups[i], sizeof groups[i]))
+            return -errno;
+    return watch->engine->ops->attach(watch->engine, watch->news_fd);
+}
+
+void wf_rail_watch_open(struct wf_rail_watch *watch, struct weft_context *context, struct wf_engine *engine)
+{
+    if (context->simulated)
+        return;
+    watch->context = context;
+    watch->engine = engine;
+    watch->news_fd = -1;
+    watch->ask_fd = open_netlink();
+    watch->is_open = true;
+    if (watch->ask_fd < 0) {
+        watch->due_ns = WF_NEVER;
+        wf_context_fallback(context, "rails: one that goes down is noticed by its connections alone, no netlink: %s",
+                            wf_strerror(watch->ask_fd));
+        return;
+    }
+    int result = subscribe(watch);
+    watch->tells = result == 0;
+    if (!watch->tells) {
+        use_timer(watch);
+        wf_context_fallback(context, "rails: looked at every %lld ms, the kernel does not tell of their changes: %s",
+                            (long long)(watch->period_ns / WF_NS_PER_MS), wf_strerror(result));
+    }
+    look_now(watch, wf_context_now(context));
+}
+
+void wf_rail_watch_stop(struct wf_rail_watch *watch)
+{
+    if (watch->op.posted)
+        watch->engine->ops->cancel(watch->engine, &watch->op);
+}
+
+void wf_rail_watch_close(struct wf_rail_watch *watch)
+{
+    if (!watch->is_open)
+        return;
+    if (watch->news_fd >= 0) {
+        watch->engine->ops->detach(watch->engine, watch->news_fd); /* nothing, where it never was attached */
+        close(watch->news_fd);
+    }
+    if (watch->ask_fd >= 0)
+        close(watch->ask_fd);
+    watch->is_open = false;
+}

@@ -1,0 +1,210 @@
+#include "core/request/queue.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "core/calls/context.h"
+#include "core/drive/worker.h"
+#include "core/request/request.h"
+
+int weft_queue_create(struct weft_context *context, struct weft_queue **out, struct weft_error *err)
+{
+    struct weft_queue *queue = calloc(1, sizeof *queue);
+    if (!queue)
+        return wf_fail(wf_status_of(err), -ENOMEM, "no memory for a queue");
+    queue->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (queue->fd < 0) {
+        int result = -errno;
+        free(queue);
+        return wf_fail(wf_status_of(err), result, "no descriptor for a queue: %s; raise the limit (ulimit -n)",
+                       wf_strerror(result));
+    }
+    queue->context = context;
+    atomic_init(&queue->references, 1);
+    pthread_mutex_init(&queue->lock, NULL);
+    pthread_mutex_init(&queue->level_lock, NULL);
+    wf_list_init(&queue->ended);
+    wf_link_init(&queue->signal_link);
+    pthread_mutex_lock(&context->lock);
+    wf_list_push_back(&context->queues, &queue->link);
+    pthread_mutex_unlock(&context->lock);
+    *out = queue;
+    return 0;
+}
+
+static void free_queue(struct weft_queue *queue)
+{
+    close(queue->fd);
+    pthread_mutex_destroy(&queue->level_lock);
+    pthread_mutex_destroy(&queue->lock);
+    free(queue);
+}
+
+/* The descriptor must not be closed, and its number given to another, while a thread is about to write to it. */
+static void release(struct weft_queue *queue)
+{
+    if (atomic_fetch_sub(&queue->references, 1) == 1)
+        free_queue(queue);
+}
+
+int weft_queue_destroy(struct weft_queue *queue)
+{
+    struct weft_context *context = queue->context;
+    if (atomic_load(&queue->attached) != 0)
+        return -EBUSY;
+    pthread_mutex_lock(&context->lock);
+    wf_link_remove(&queue->link);
+    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_lock(&queue->lock); /* whoever pushed the last request has let go of the queue */
+    pthread_mutex_unlock(&queue->lock);
+    pthread_mutex_lock(&context->wait_lock);
+    wf_link_remove(&queue->signal_link);
+    pthread_mutex_unlock(&context->wait_lock);
+    release(queue);
+    return 0;
+}
+
+void wf_queues_free(struct weft_context *context)
+{
+    WF_LIST_EACH (link, following, &context->queues) {
+        free_queue(WF_CONTAINER(link, struct weft_queue, link));
+    }
+}
+
+/* --- requests come --- */
+
+void wf_queue_attach(struct weft_queue *queue, struct weft_request *request)
+{
+    request->queue = queue;
+    atomic_fetch_add_explicit(&queue->attached, 1, memory_order_relaxed);
+}
+
+void wf_queue_detach(struct weft_request *request)
+{
+    atomic_fetch_sub_explicit(&request->queue->attached, 1, memory_order_relaxed);
+}
+
+bool wf_queue_push(struct weft_request *request)
+{
+    struct weft_queue *queue = request->queue;
+    struct weft_context *context = queue->context;
+    pthread_mutex_lock(&queue->lock);
+    bool signal = queue->watched && wf_list_empty(&queue->ended);
+    wf_list_push_back(&queue->ended, &request->link);
+    if (signal) {
+        pthread_mutex_lock(&context->wait_lock);
+        if (!wf_link_in_list(&queue->signal_link))
+            wf_list_push_back(&context->signals, &queue->signal_link);
+        pthread_mutex_unlock(&context->wait_lock);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return signal;
+}
+
+/* --- the descriptor --- */
+
+/*
+ * Makes the descriptor say whether something is in the queue. Each thread that made the queue empty, or that ended its
+ * being so, comes here afterwards; they take turns, so the last of them leaves the truth.
+ */
+static void show_level(struct weft_queue *queue)
+{
+    pthread_mutex_lock(&queue->level_lock);
+    pthread_mutex_lock(&queue->lock);
+    bool level = queue->watched && !wf_list_empty(&queue->ended);
+    pthread_mutex_unlock(&queue->lock);
+    if (level != queue->level) {
+        uint64_t count = 1;
+        ssize_t done;
+        do
+            done = level ? write(queue->fd, &count, sizeof count) : read(queue->fd, &count, sizeof count);
+        while (done < 0 && errno == EINTR);
+        queue->level = level;
+    }
+    pthread_mutex_unlock(&queue->level_lock);
+}
+
+void wf_queue_hold(struct weft_queue *queue)
+{
+    atomic_fetch_add(&queue->references, 1);
+}
+
+void wf_queue_signal(struct weft_queue *queue)
+{
+    show_level(queue);
+    release(queue);
+}
+
+int weft_completion_fd(struct weft_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    queue->watched = true;
+    pthread_mutex_unlock(&queue->lock);
+    show_level(queue);
+    return queue->fd;
+}
+
+/* --- requests go --- */
+
+/* Takes up to `max` ended requests. */
+static int take(struct weft_queue *queue, struct weft_completion *completions, int max, bool *watched)
+{
+    struct wf_list taken;
+    int count = 0;
+    wf_list_init(&taken);
+    pthread_mutex_lock(&queue->lock);
+    struct wf_link *link;
+    while (count < max && (link = wf_list_pop_front(&queue->ended))) {
+        wf_list_push_back(&taken, link);
+        count += 1;
+    }
+    *watched = queue->watched;
+    bool emptied = count > 0 && wf_list_empty(&queue->ended);
+    pthread_mutex_unlock(&queue->lock);
+    if (emptied && *watched)
+        show_level(queue);
+    atomic_fetch_sub(&queue->attached, (uint32_t)count);
+    for (int i = 0; i < count; i++) {
+        link = wf_list_pop_front(&taken);
+        wf_request_collect(WF_CONTAINER(link, struct weft_request, link), &completions[i]);
+    }
+    return count;
+}
+
+/*
+ * One round of a shared worker. Who has the descriptor will sleep on it: then the thread is to have the token, not to
+ * be asked for it, nor to stay away because callers come.
+ */
+static void make_progress(struct weft_context *context, bool watched)
+{
+    struct wf_worker *worker = context->workers[0];
+    if (!wf_worker_try(worker)) {
+        if (!watched)
+            wf_worker_want(worker);
+        return;
+    }
+    if (!watched)
+        atomic_fetch_add_explicit(&worker->caller_turns, 1, memory_order_relaxed);
+    wf_worker_drive(worker, 0);
+    wf_worker_leave(worker);
+}
+
+int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completions, int max)
+{
+    struct weft_context *context = queue->context;
+    bool watched;
+    if (!completions || max < 1)
+        return -EINVAL;
+    int count = take(queue, completions, max, &watched);
+    if (context->manual || !context->shared)
+        return count;
+    if (count == 0) {
+        make_progress(context, watched);
+        count = take(queue, completions, max, &watched);
+    }
+    if (watched && count < max)
+        wf_worker_recall(context->workers[0]);
+    return count;
+}

@@ -1,0 +1,124 @@
+/*
+ * request.h: an operation under way. A request ends in exactly one completion; from then on the library touches
+ * neither its memory nor, once the user has tested it, the request.
+ */
+#ifndef WF_CORE_REQUEST_REQUEST_H
+#define WF_CORE_REQUEST_REQUEST_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "core/device/device.h"
+#include "weft.h"
+
+struct wf_session;
+struct wf_inbound;
+struct wf_outbound;
+
+enum wf_request_kind {
+    WF_REQUEST_SEND,
+    WF_REQUEST_RECV,
+    WF_REQUEST_WRITE,
+    WF_REQUEST_READ,
+    WF_REQUEST_NOTE,       /* a receive for a notification */
+    WF_REQUEST_OPEN,       /* a connection waits for OPENED */
+    WF_REQUEST_ACCEPT,     /* a caller waits for OPEN */
+    WF_REQUEST_CLOSE,      /* a connection waits for CLOSED */
+    WF_REQUEST_PEER_CLOSE, /* a session waits for its channels to go */
+};
+
+/* A thread that sleeps until one of its requests ends or it should drive. Guarded by context.wait_lock. */
+struct wf_waiter {
+    struct wf_link link;       /* context.waiters */
+    struct wf_link poked_link; /* context.poked while it is still to be woken */
+    _Atomic uint32_t poked;    /* futex word: 0 asleep, 1 look again */
+};
+
+/* Owner: the session's lock, except `done` (any thread) and `waiter` (context.wait_lock). */
+struct weft_request {
+    struct wf_link link;          /* in session.requests until it has completed; then in queue.ended, if it has one */
+    struct wf_link match_link;    /* RECV: where it waits for its message; ACCEPT: in session.acceptors */
+    struct wf_link deadline_link; /* in session.deadlines while it has one */
+    struct wf_session *session;
+    struct weft_connection *connection;
+    enum wf_request_kind kind;
+    uint32_t flags;           /* enum weft_flags */
+    uint32_t remote_endpoint; /* for messages; ACCEPT: the one asked for */
+    struct weft_endpoint *endpoint;
+    struct weft_connection **result; /* ACCEPT: written before it completes */
+    void *buffer;
+    uint64_t length; /* SEND: the message; RECV: the capacity */
+    uint64_t tag;
+    uint64_t order; /* RECV: posting order within the session */
+    int64_t deadline_ns;
+    struct weft_registration *registration;
+    struct wf_device *device;     /* whose memory `buffer` is; NULL: host memory */
+    struct wf_turn *turn;         /* its place in a stream, or NULL */
+    struct wf_mishap mishap;      /* the copy that failed, if one did */
+    struct wf_inbound *inbound;   /* RECV, NOTE: once matched; READ: where the reply lands */
+    struct wf_outbound *outbound; /* SEND, WRITE, READ: until it completes */
+    struct wf_outbound *note;     /* WRITE, READ: the notification, until it completes */
+    bool large;                   /* it counts in context.large_out */
+    bool copied;                  /* SEND: its memory is the user's again since it was posted */
+    int parts;                    /* WRITE, READ: what has not ended of the operation and its notification, */
+    int part_status;              /* and how the first that failed did */
+    struct wf_waiter *_Atomic waiter;
+    struct weft_queue *queue; /* where it goes when it has ended; NULL: its user tests or waits for it */
+    void *user_data;
+
+    /* The completion: written before `done`. */
+    int status;
+    uint64_t bytes;
+    int64_t completed_ns; /* 0: when its user asks, which a copied message does not wait for */
+    _Atomic uint32_t done;
+};
+
+/* --- all with the session's lock held --- */
+
+/* A fresh request of `session`; NULL when the context's limit is reached. */
+struct weft_request *wf_request_take(struct wf_session *session, enum wf_request_kind kind);
+
+/* A copy of its bytes has failed: the completion's text will say so. */
+void wf_request_note_mishap(struct weft_request *request, const struct wf_transit *transit);
+
+/* Gives back a request that nobody has seen yet. */
+void wf_request_drop(struct weft_request *request);
+
+/* Once, when its length is known: counts it in context.large_out until it completes, if it is large. */
+void wf_request_count_large(struct weft_request *request);
+
+/* Starts its deadline; `timeout_ms` <= 0 means none. */
+void wf_request_arm(struct weft_request *request, int timeout_ms);
+
+/* Is it a write or a read? */
+static inline bool wf_request_one_sided(const struct weft_request *request)
+{
+    return request->kind == WF_REQUEST_WRITE || request->kind == WF_REQUEST_READ;
+}
+
+/* Has every byte that it is to get come? Then only copies to a device, or its turn in a stream, are left of it. */
+bool wf_request_is_here(const struct weft_request *request);
+
+/* The operation, or its notification, has ended; the last of them completes the request. */
+void wf_request_part_done(struct weft_request *request, int status, uint64_t bytes);
+
+/* The one completion. */
+void wf_request_complete(struct weft_request *request, int status, uint64_t bytes);
+
+/* Asks for an early end with `status`; see weft_cancel(). */
+void wf_request_cancel(struct weft_request *request, int status);
+
+/* Cancels requests whose deadline has passed (`expired`: there were some); returns the next deadline, or WF_NEVER. */
+int64_t wf_requests_expire(struct wf_session *session, int64_t now_ns, bool *expired);
+
+/* --- without it --- */
+
+/* If `request` has ended: copies the completion (NULL allowed), gives the request back and returns true. */
+bool wf_request_collect(struct weft_request *request, struct weft_completion *completion);
+
+/* Waits as weft_wait() and collects: the request's status, or -ETIMEDOUT after cancelling it and waiting for that. */
+int wf_request_finish(struct weft_request *request, int timeout_ms, struct weft_completion *completion);
+
+#endif

@@ -1,0 +1,466 @@
+/* What each frame does on arrival. The receive half calls with the session's lock held; a negative result means that
+ * the peer broke the protocol, and ends the channel. */
+#include <errno.h>
+
+#include "core/channel/channel.h"
+#include "core/ground/reached.h"
+#include "core/join/door.h"
+#include "core/message/connection.h"
+#include "core/message/inbound.h"
+#include "core/message/match.h"
+#include "core/message/outbound.h"
+#include "core/message/served.h"
+#include "core/message/stage.h"
+#include "core/request/request.h"
+#include "core/session/session.h"
+#include "core/session/totals_in.h"
+
+/* The peer broke the protocol: the error says with which frame, and how. */
+static int violation(struct wf_session *session, const struct wf_frame *frame, const char *how)
+{
+    WF_REACHED("session UP: frame against the protocol");
+    wf_session_fail(session, -EPROTO,
+                    "%s broke the protocol: %s of connection %u, message %llu, bytes %llu + %u of %llu %s",
+                    session->peer.name, wf_frame_name(frame->type), frame->conn, (unsigned long long)frame->msg,
+                    (unsigned long long)frame->offset, frame->length, (unsigned long long)frame->total, how);
+    return -EPROTO;
+}
+
+/* Is this number one that our side would have given? */
+static struct wf_outbound *own_message(struct weft_connection *connection, const struct wf_frame *frame, int *result)
+{
+    *result = 0;
+    if (frame->msg == 0 || frame->msg >= connection->next_number)
+        *result = violation(connection->session, frame, "speaks of a message that was never sent");
+    return *result < 0 ? NULL : wf_outbound_find(connection, frame->msg, false);
+}
+
+#define KIND_FLAGS (WF_FLAG_WRITE | WF_FLAG_NOTIFY | WF_FLAG_LIST)
+
+/* Is the number within the limit, which is on introduced minus finished? */
+static bool within_limit(const struct weft_connection *connection, uint64_t number)
+{
+    return number <= wf_connection_limit(connection);
+}
+
+/* Does a frame tell of a message what the first frame of it told? */
+static bool agrees(const struct wf_inbound *inbound, const struct wf_frame *frame)
+{
+    if (inbound->total == WF_TOTAL_UNKNOWN) /* given up before it was introduced; or a READ, which has no bytes */
+        return inbound->state == WF_INBOUND_DRAINING;
+    return inbound->total == frame->total && inbound->tag == frame->key &&
+           inbound->flags == (frame->flags & KIND_FLAGS) && inbound->base == frame->base;
+}
+
+/* A message that was refused before it came has come: who it is is known now, and its credit goes back. */
+static void name(struct wf_inbound *inbound, const struct wf_frame *frame)
+{
+    if (inbound->total != WF_TOTAL_UNKNOWN || inbound->refuse_seen)
+        return;
+    inbound->tag = frame->key;
+    inbound->flags = frame->flags & KIND_FLAGS;
+    inbound->base = frame->base;
+    wf_inbound_name(inbound, frame->total, frame->type == WF_OFFER);
+}
+
+/* The message a DATA or OFFER speaks of, introduced if it is new. NULL with 0: finished, to be drained. */
+static int introduce(struct weft_connection *connection, const struct wf_frame *frame, struct wf_inbound **out)
+{
+    struct wf_session *session = connection->session;
+    *out = wf_inbound_find(connection, frame->msg);
+    if (frame->total == WF_TOTAL_UNKNOWN)
+        return violation(session, frame, "has a size that nothing has");
+    if (*out && !agrees(*out, frame))
+        return violation(session, frame, "contradicts what introduced the message");
+    if (*out) {
+        name(*out, frame);
+        return 0;
+    }
+    if (wf_finished_has(&connection->finished, frame->msg))
+        return frame->msg == 0 ? violation(session, frame, "has no number") : 0;
+    if (!within_limit(connection, frame->msg))
+        return violation(session, frame, "is beyond the limit of introductions");
+    bool unsolicited = frame->type == WF_DATA && !(frame->flags & WF_FLAG_WRITE);
+    *out = wf_inbound_create(connection, frame->msg, frame->key, frame->total, !unsolicited);
+    if (!*out)
+        return violation(session, frame, "is beyond the credit for unsolicited bytes");
+    (*out)->flags = frame->flags & KIND_FLAGS;
+    (*out)->base = frame->base;
+    if (wf_onesided_introduced(*out, frame) < 0)
+        return violation(session, frame, "does not fit its kind");
+    if ((*out)->state != WF_INBOUND_EARLY) { /* it is not matched: what comes after it can be */
+        (*out)->claims += 1;
+        wf_match_advance(connection);
+        (*out)->claims -= 1;
+    }
+    return 0;
+}
+
+static int take_offer(struct weft_connection *connection, const struct wf_frame *frame)
+{
+    struct wf_inbound *inbound;
+    int result = introduce(connection, frame, &inbound);
+    if (result < 0 || !inbound)
+        return result;
+    connection->pins += 1;
+    if (inbound->state != WF_INBOUND_EARLY) /* a list: all of it may have come while others were matched */
+        wf_inbound_check(inbound);
+    wf_match_advance(connection);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+    return 0;
+}
+
+/* May these bytes come now? Within the burst, or granted. */
+static bool promised(const struct wf_inbound *inbound, const struct wf_frame *frame)
+{
+    bool asked = inbound->kind == WF_INBOUND_WRITE || inbound->kind == WF_INBOUND_READING;
+    if (inbound->state == WF_INBOUND_DRAINING || asked)
+        return true;
+    uint64_t end = frame->offset + frame->length;
+    if (end <= inbound->burst)
+        return true;
+    /* While it is parked its bytes go to the pool, which has room for the burst alone. */
+    return inbound->state == WF_INBOUND_MATCHED && !inbound->parked && frame->offset >= inbound->burst &&
+           wf_stage_in_promised(inbound, end);
+}
+
+static void unclaim(struct wf_channel *channel)
+{
+    struct wf_inbound *inbound = channel->rx.claim;
+    channel->rx.claim = NULL;
+    inbound->claims -= 1;
+    wf_inbound_check(inbound);
+}
+
+/* Is there room for it in the pool, whatever its message has been matched with? A copy of its own, which it will need,
+ * is not for less than a block, or a peer might have us make one for each byte. */
+static bool has_blocks(const struct wf_inbound *inbound, const struct wf_frame *frame)
+{
+    uint64_t end = frame->offset + frame->length;
+    return !inbound->settled && end <= inbound->burst && (frame->length >= WF_BLOCK_BYTES || end == inbound->burst);
+}
+
+/* Holds the landing for the payload to come, after matching what can be matched now. Without a slot for a payload that
+ * goes to a device it goes by the pool, if nobody has asked for it; else the channel waits: another copy will end. */
+static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
+{
+    struct wf_rx *rx = &channel->rx;
+    inbound->claims += 1;
+    rx->claim = inbound;
+    if (inbound->state == WF_INBOUND_EARLY)
+        wf_match_advance(inbound->connection);
+    rx->pooled = inbound->state == WF_INBOUND_EARLY || inbound->state == WF_INBOUND_UNMATCHED || inbound->parked;
+    rx->redirect = false;
+    bool staged = inbound->device && !rx->pooled && rx->frame.length > 0;
+    if (inbound->state == WF_INBOUND_DRAINING) {
+        unclaim(channel);
+    } else if (staged && !wf_stage_in_take(channel)) {
+        rx->pooled = has_blocks(inbound, &rx->frame);
+        rx->held = !rx->pooled;
+        if (rx->held)
+            unclaim(channel);
+    }
+}
+
+/* The landing of a READ of ours that this is an answer to. NULL with 0: it has ended, the bytes are drained. */
+static int find_reading(struct weft_connection *connection, const struct wf_frame *frame, struct wf_inbound **out)
+{
+    if (frame->msg == 0 || frame->msg >= connection->next_number)
+        return violation(connection->session, frame, "answers what was never asked");
+    *out = wf_inbound_find_reading(connection, frame->msg);
+    if (*out && (*out)->total != frame->total)
+        return violation(connection->session, frame, "has not the size that was asked for");
+    return 0;
+}
+
+/* Do the places of two chunks touch? */
+static bool overlap(const struct wf_frame *a, const struct wf_frame *b)
+{
+    return a->offset < b->offset + b->length && b->offset < a->offset + a->length;
+}
+
+/* The other channel that is writing where this payload belongs, or NULL. */
+static struct wf_channel *other_writer(const struct wf_channel *channel, const struct wf_inbound *inbound,
+                                       const struct wf_frame *frame)
+{
+    const struct wf_session *session = channel->session;
+    for (int i = 0; inbound->claims > 0 && i < session->channel_count; i++) {
+        struct wf_channel *other = session->channels[i];
+        if (other && other != channel && other->rx.claim == inbound && overlap(&other->rx.frame, frame))
+            return other;
+    }
+    return NULL;
+}
+
+/*
+ * A chunk comes twice only when its sender has given up the channel of one copy: the older one, which is not marked as
+ * sent again. That channel is lost here, too. 0: this one waits until the other has let go of the place.
+ */
+static int outlive(struct wf_channel *channel, struct wf_channel *other, const struct wf_frame *frame)
+{
+    if (!(frame->flags & WF_FLAG_RESENT) || channel->kill)
+        return -ESTALE;
+    WF_REACHED("channel UP: a chunk whose range another channel claims");
+    wf_session_lost(channel->session, other, -ESTALE, "the peer sends its chunks again elsewhere");
+    channel->rx.held = channel->session->place_wanted = true;
+    return 0;
+}
+
+static int take_data(struct wf_channel *channel, struct weft_connection *connection, const struct wf_frame *frame)
+{
+    struct wf_session *session = channel->session;
+    struct wf_rx *rx = &channel->rx;
+    if (frame->length > session->context->tuning.chunk || (frame->length == 0 && frame->total != 0))
+        return violation(session, frame, "has a length that was never agreed");
+    WF_REACHED_IF(connection->state == WF_CONNECTION_OPENING, "connection OPENING: DATA");
+    wf_connection_opened(connection);
+    struct wf_inbound *inbound;
+    bool reply = frame->flags & WF_FLAG_READ_REPLY;
+    int result = reply ? find_reading(connection, frame, &inbound) : introduce(connection, frame, &inbound);
+    if (result < 0)
+        return result;
+    rx->claim = NULL;
+    if (!inbound)
+        return 0; /* finished: drained and acknowledged */
+    if (!promised(inbound, frame))
+        return violation(session, frame, "comes before it was granted");
+    int there = wf_range_test(&inbound->arrived, frame->offset, frame->offset + frame->length);
+    if (there < 0)
+        return violation(session, frame, "overlaps bytes that are here");
+    if (there > 0 && frame->length > 0)
+        return 0; /* came before */
+    struct wf_channel *other = other_writer(channel, inbound, frame);
+    if (other)
+        return outlive(channel, other, frame);
+    claim(channel, inbound);
+    return 0;
+}
+
+static int take_grant(struct weft_connection *connection, const struct wf_frame *frame)
+{
+    int result;
+    struct wf_outbound *outbound = own_message(connection, frame, &result);
+    if (outbound && wf_outbound_grant(outbound, frame->offset) < 0)
+        return violation(connection->session, frame, "grants what was not asked for");
+    return result;
+}
+
+/* A status off the wire: anything but a plain negative errno is the peer's mistake. */
+static int status_of(const struct wf_frame *frame)
+{
+    int64_t status = (int64_t)frame->key;
+    return status < 0 && status >= -4095 ? (int)status : -EPROTO;
+}
+
+/* The sender gives up its message. */
+static int refused_by_sender(struct weft_connection *connection, const struct wf_frame *frame)
+{
+    /* The list that it would have used, or that it is. */
+    wf_upload_drop(connection, frame->base);
+    wf_upload_drop(connection, frame->msg);
+    struct wf_inbound *inbound = wf_inbound_find(connection, frame->msg);
+    if (!inbound || inbound->state == WF_INBOUND_CONFIRMING) {
+        if (wf_finished_has(&connection->finished, frame->msg))
+            return frame->msg == 0 ? -EPROTO : wf_inbound_answer(connection, frame->msg, status_of(frame));
+        if (!within_limit(connection, frame->msg))
+            return -EPROTO;
+        /* It never introduced itself here: it only has to be numbered, and answered. */
+        inbound = wf_inbound_create(connection, frame->msg, 0, WF_TOTAL_UNKNOWN, true);
+        if (!inbound)
+            return -ENOMEM;
+    }
+    /* Nor has it then taken any of the pool: the credit it spent is given back here. */
+    if (inbound->total == WF_TOTAL_UNKNOWN && !inbound->refuse_seen)
+        wf_session_settle(connection->session, frame->offset);
+    connection->pins += 1;
+    if (inbound->partner) {
+        wf_onesided_reply_refused(inbound, status_of(frame));
+    } else {
+        inbound->refuse_seen = true;
+        wf_inbound_refuse(inbound, status_of(frame));
+        /* Also when all of it is here: the acknowledgements may be lost, and then its sender waits for our word. */
+        if (!inbound->refuse_sent) {
+            inbound->refuse_due = true;
+            wf_inbound_todo(inbound);
+        }
+        wf_inbound_check(inbound);
+    }
+    connection->pins -= 1;
+    wf_match_advance(connection);
+    return 0;
+}
+
+/* The notification with this number, which is announced and not sent yet. */
+static struct wf_outbound *unheard_note(struct weft_connection *connection, uint64_t number)
+{
+    struct wf_outbound *subject = wf_outbound_find(connection, number - 1, false);
+    return subject && subject->note && subject->note->number == number ? subject->note : NULL;
+}
+
+static int take_refuse(struct weft_connection *connection, const struct wf_frame *frame)
+{
+    if (!(frame->flags & WF_FLAG_PEER))
+        return refused_by_sender(connection, frame);
+    int result;
+    struct wf_outbound *outbound = own_message(connection, frame, &result);
+    if (result == 0 && !outbound)
+        outbound = unheard_note(connection, frame->msg);
+    if (outbound)
+        wf_outbound_refused_by_peer(outbound, status_of(frame));
+    return result;
+}
+
+static int take_read(struct weft_connection *connection, const struct wf_frame *frame)
+{
+    if (wf_inbound_find(connection, frame->msg) || wf_finished_has(&connection->finished, frame->msg))
+        return frame->msg == 0 ? violation(connection->session, frame, "has no number") : 0; /* said twice */
+    if (!within_limit(connection, frame->msg))
+        return violation(connection->session, frame, "is beyond the limit of introductions");
+    int result = wf_onesided_read(connection, frame);
+    if (result == 0)
+        wf_match_advance(connection);
+    return result;
+}
+
+static int take_for_connection(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    struct wf_session *session = channel->session;
+    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    if (!connection) {
+        channel->rx.claim = NULL;
+        if (!wf_connection_was_closed(session, frame->conn))
+            return violation(session, frame, "speaks of a connection that was never opened");
+        WF_REACHED("connection DEAD: a late frame");
+        return 0; /* stale frames are drained */
+    }
+    switch (frame->type) {
+    case WF_DATA:
+        return take_data(channel, connection, frame);
+    case WF_OFFER:
+        wf_connection_opened(connection);
+        return take_offer(connection, frame);
+    case WF_GRANT:
+        return take_grant(connection, frame);
+    case WF_READ:
+        wf_connection_opened(connection);
+        return take_read(connection, frame);
+    case WF_REFUSE:
+        return take_refuse(connection, frame);
+    default:
+        return violation(session, frame, "is not in use yet");
+    }
+}
+
+int wf_channel_place_payload(struct wf_channel *channel)
+{
+    return take_for_connection(channel, &channel->rx.frame);
+}
+
+static int take_sequenced(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    struct wf_session *session = channel->session;
+    switch (frame->type) {
+    case WF_OPEN:
+        return wf_connection_take_open(session, frame);
+    case WF_OPENED:
+        return wf_connection_take_opened(session, frame);
+    case WF_CLOSE:
+        return wf_connection_take_close(session, frame);
+    case WF_CLOSED:
+        return wf_connection_take_closed(session, frame);
+    case WF_DOWN:
+        return wf_totals_take_down(session, frame);
+    default:
+        return take_for_connection(channel, frame);
+    }
+}
+
+static void dispose(struct wf_channel *channel, uint32_t bytes)
+{
+    channel->rx.disposed += 1;
+    channel->rx.disposed_bytes += bytes;
+}
+
+int wf_channel_take_acknowledgement(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    uint64_t total = wf_window_unwrap(channel->tx.acknowledged, frame->ack);
+    bool news = total > channel->tx.acknowledged || channel->tx.moved;
+    return news ? wf_channel_acknowledge(channel, total) : 0;
+}
+
+int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    WF_REACHED("channel UP: frame valid");
+    int result = wf_channel_take_acknowledgement(channel, frame);
+    if (result < 0)
+        return result;
+    if (!wf_frame_sequenced(frame->type))
+        return wf_totals_take(channel, frame);
+    if (channel->rx.disposed >= channel->rx.granted_frames)
+        return violation(channel->session, frame, "is more than the window that was granted");
+    result = take_sequenced(channel, frame);
+    if (result == 0 && frame->type != WF_DATA)
+        dispose(channel, 0);
+    return result;
+}
+
+/* Every channel that has disposed of frames tells so at once. */
+static void tell_disposals(struct wf_session *session)
+{
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (channel && channel->rx.disposed != channel->tx.ack_sent)
+            channel->tx.state_due = true;
+    }
+}
+
+/* The message whose payload has just been read: claimed, or drained and counted all the same. */
+static struct wf_inbound *message_read(struct wf_channel *channel)
+{
+    if (channel->rx.claim)
+        return channel->rx.claim;
+    struct weft_connection *connection = wf_connection_find(channel->session, channel->rx.frame.conn);
+    bool reply = channel->rx.frame.flags & WF_FLAG_READ_REPLY;
+    struct wf_inbound *inbound = NULL;
+    if (connection)
+        inbound = reply ? wf_inbound_find_reading(connection, channel->rx.frame.msg)
+                        : wf_inbound_find(connection, channel->rx.frame.msg);
+    return inbound && inbound->state == WF_INBOUND_DRAINING ? inbound : NULL;
+}
+
+void wf_channel_finish_payload(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    struct wf_session *session = channel->session;
+    uint64_t start = rx->frame.offset, end = start + rx->frame.length;
+    struct wf_inbound *inbound = message_read(channel);
+    if (inbound) {
+        struct weft_connection *connection = inbound->connection;
+        connection->pins += 1;
+        /* Meant for the pool, but its receive came meanwhile. */
+        if (rx->claim && rx->pooled && inbound->state == WF_INBOUND_MATCHED && !inbound->parked)
+            wf_inbound_copy_out(inbound, start, end);
+        bool copied = rx->slot && inbound->state == WF_INBOUND_MATCHED;
+        if (copied && wf_stage_in_start(channel) < 0)
+            wf_session_fail(session, -ENOMEM, "no memory to copy a message from %s to a device", session->peer.name);
+        else if (rx->claim && !copied)
+            inbound->claims -= 1;
+        wf_stage_in_drop(channel); /* refused meanwhile */
+        rx->claim = NULL;
+        int result = wf_inbound_mark(inbound, start, end);
+        if (result < 0 && result != -EEXIST)
+            wf_session_fail(session, result, "a message from %s arrived in too many pieces", session->peer.name);
+        bool last = inbound->arrived.covered == inbound->total && inbound->total > session->limits.eager;
+        wf_inbound_check(inbound);
+        connection->pins -= 1;
+        wf_connection_check(connection);
+        dispose(channel, rx->frame.length);
+        wf_session_place_free(session);
+        if (last)
+            tell_disposals(session); /* its sender waits for the acknowledgement */
+    } else {
+        dispose(channel, rx->frame.length);
+    }
+    rx->redirect = false;
+}

@@ -1,0 +1,350 @@
+/* What a worker does for a session each time it is told that there is something: the only place where channels start,
+ * send and let go. */
+#include <errno.h>
+
+#include "core/ground/reached.h"
+#include "core/join/door.h"
+#include "core/message/connection.h"
+#include "core/message/match.h"
+#include "core/message/outbound.h"
+#include "core/message/stage.h"
+#include "core/request/request.h"
+#include "core/session/resend.h"
+#include "core/session/session.h"
+
+void wf_session_kick(struct wf_session *session, struct wf_worker *self)
+{
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (channel && channel->up && channel->tx.idle && wf_channel_wants(channel))
+            wf_worker_kick(&session->kicks[channel->tx.worker->index], self);
+    }
+    wf_devices_kick(session, self);
+}
+
+bool wf_session_has_work(const struct wf_session *session)
+{
+    bool bulk = wf_session_wants(session, WF_CHANNEL_BULK), express = wf_session_wants(session, WF_CHANNEL_EXPRESS);
+    if (session->device_bells != 0)
+        return true;
+    for (int i = 0; (bulk || express) && i < session->channel_count; i++) {
+        const struct wf_channel *channel = session->channels[i];
+        if (channel && channel->up && channel->tx.idle && (channel->kind == WF_CHANNEL_BULK ? bulk : express))
+            return true;
+    }
+    return false;
+}
+
+static bool is_idle_express(const struct wf_channel *channel)
+{
+    return channel && channel->kind == WF_CHANNEL_EXPRESS && channel->up && channel->tx.idle;
+}
+
+bool wf_session_has_idle_express(const struct wf_session *session)
+{
+    for (int i = 0; i < session->channel_count; i++)
+        if (is_idle_express(session->channels[i]))
+            return true;
+    return false;
+}
+
+void wf_session_kick_all(struct wf_session *session, struct wf_worker *self)
+{
+    for (int i = 0; i < session->context->worker_count; i++)
+        wf_worker_kick(&session->kicks[i], self);
+}
+
+/* An orderly end: both directions have said goodbye. */
+static bool finished(const struct wf_channel *channel)
+{
+    return channel->rx.ended && channel->tx.shut;
+}
+
+enum action { ACT_START = 1, ACT_SEND = 2, ACT_SHUT = 4, ACT_REDIRECT = 8, ACT_LEAVE = 16, ACT_RESUME = 32 };
+
+static unsigned decide_tx(struct wf_channel *channel)
+{
+    struct wf_tx *tx = &channel->tx;
+    unsigned actions = tx->started ? 0 : ACT_START;
+    if (tx->op.posted || tx->shut)
+        return actions;
+    if (wf_channel_wants(channel) ? wf_channel_fill(channel) : wf_channel_rest(channel))
+        return actions | ACT_SEND;
+    return tx->bye_sent ? actions | ACT_SHUT : actions;
+}
+
+/* What is to be done for a channel, as far as this worker drives it. Session lock held. */
+static unsigned decide(struct wf_channel *channel, struct wf_worker *worker)
+{
+    bool tx = channel->tx.worker == worker && !channel->tx.detached;
+    bool rx = channel->rx.worker == worker && !channel->rx.detached;
+    if (!tx && !rx)
+        return 0;
+    if (channel->kill || finished(channel))
+        return ACT_LEAVE;
+    unsigned actions = 0;
+    if (rx && !channel->rx.started)
+        actions |= ACT_START;
+    if (rx && channel->rx.redirect)
+        actions |= ACT_REDIRECT;
+    if (rx && channel->rx.held)
+        actions |= ACT_RESUME;
+    return tx ? actions | decide_tx(channel) : actions;
+}
+
+/* Makes the descriptor known to the worker's engine and posts the first receive. */
+static int start(struct wf_channel *channel, struct wf_worker *worker)
+{
+    bool tx = channel->tx.worker == worker, rx = channel->rx.worker == worker;
+    int result = worker->engine->ops->attach(worker->engine, channel->fd);
+    if (tx)
+        channel->tx.started = result == 0;
+    if (result < 0) {
+        wf_session_lock(channel->session);
+        wf_session_lost(channel->session, channel, result, "attaching the channel");
+        wf_session_unlock(channel->session);
+    } else if (rx) {
+        wf_channel_start_rx(channel);
+    }
+    return result;
+}
+
+static void act(struct wf_channel *channel, struct wf_worker *worker, unsigned actions)
+{
+    if ((actions & ACT_START) && start(channel, worker) < 0)
+        return; /* the channel is lost; what was gathered is released when it lets go */
+    if (actions & ACT_REDIRECT)
+        wf_channel_redirect(channel);
+    if (actions & ACT_RESUME)
+        wf_channel_resume(channel);
+    if (actions & ACT_SEND)
+        wf_channel_post_send(channel);
+    if (actions & ACT_SHUT) {
+        worker->engine->ops->shutdown(channel->session->context->engine_host, channel->fd);
+        wf_session_lock(channel->session);
+        channel->tx.shut = true;
+        wf_session_kick_all(channel->session, worker);
+        wf_session_unlock(channel->session);
+    }
+    if (actions & ACT_LEAVE)
+        wf_channel_let_go(channel, worker);
+}
+
+/* Bulk channels choose first, so that the express one knows what they cannot take; its frames leave first. */
+static const enum wf_channel_kind choosing[] = {WF_CHANNEL_BULK, WF_CHANNEL_EXPRESS};
+static const enum wf_channel_kind acting[] = {WF_CHANNEL_EXPRESS, WF_CHANNEL_BULK};
+
+/* Lets go of what finished operations referred to, before anything is decided: an operation that ends by that may be
+ * what another one has waited for, on a channel of any worker. Session lock held. */
+static void release(struct wf_session *session, struct wf_worker *worker)
+{
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (channel && channel->tx.worker == worker && channel->tx.batch_count > 0 && !channel->tx.op.posted)
+            wf_channel_release_batch(channel);
+    }
+    wf_match_notes(session);
+    if (session->stirred)
+        wf_session_kick(session, worker);
+    session->stirred = false;
+}
+
+/* The session's lock is held, and released. */
+static void pump(struct wf_session *session, struct wf_worker *worker)
+{
+    unsigned char actions[WF_CHANNELS_MAX];
+    release(session, worker);
+    wf_stage_out_retry(session);
+    wf_session_check_close(session);
+    wf_spread_begin(session);
+    int count = session->channel_count;
+    for (int kind = 0; kind < 2; kind++)
+        for (int i = 0; i < count; i++)
+            if (session->channels[i] && session->channels[i]->kind == choosing[kind])
+                actions[i] = (unsigned char)decide(session->channels[i], worker);
+            else if (!session->channels[i])
+                actions[i] = 0;
+    wf_devices_kick(session, worker);
+    wf_session_unlock(session);
+    for (int kind = 0; kind < 2; kind++)
+        for (int i = 0; i < count; i++)
+            if (actions[i] && session->channels[i]->kind == acting[kind])
+                act(session->channels[i], worker, actions[i]);
+}
+
+void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
+{
+    wf_session_lock(session);
+    pump(session, worker);
+}
+
+/* The idle express channel that takes what was posted, where that is all there is to do. NULL: it is not, or none. */
+static struct wf_channel *taker(const struct wf_session *session)
+{
+    if (wf_session_wants(session, WF_CHANNEL_BULK) || session->stirred || session->device_bells != 0)
+        return NULL;
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (is_idle_express(channel) && channel->tx.started && !channel->tx.op.posted && channel->rx.started)
+            return channel;
+    }
+    return NULL;
+}
+
+/* As pump(), of one channel. `copied`: what has just been posted, if that is small, and in no queue. */
+static void pump_one(struct wf_channel *channel, struct wf_outbound *copied)
+{
+    bool filled = copied && wf_channel_take_copied(channel, copied);
+    if (copied && !filled)
+        wf_outbound_queue(copied);
+    filled = filled || wf_channel_fill(channel);
+    wf_session_unlock(channel->session);
+    if (filled)
+        wf_channel_post_send(channel);
+}
+
+void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *copied)
+{
+    struct weft_context *context = session->context;
+    /* A token is only tried for: whoever has it may be waiting for the lock. */
+    bool token = context->shared && !context->manual && wf_worker_try(context->workers[0]);
+    struct wf_channel *channel = token ? taker(session) : NULL;
+    if (copied && !channel)
+        wf_outbound_queue(copied);
+    if (channel)
+        pump_one(channel, copied);
+    else if (token)
+        pump(session, context->workers[0]);
+    else
+        wf_session_unlock(session);
+    if (token) {
+        wf_devices_drive(context->workers[0]);
+        wf_worker_leave(context->workers[0]);
+    } else {
+        wf_session_kick_all(session, NULL); /* needs no lock: nor may it be held while others are woken */
+    }
+}
+
+void wf_session_push(struct wf_session *session)
+{
+    wf_session_lock(session);
+    wf_session_unlock_and_push(session, NULL);
+}
+
+/* --- time --- */
+
+/* A goodbye, too, has its deadline. Session lock held. */
+static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t heard)
+{
+    int64_t stragglers = wf_session_check_stragglers(session, now_ns);
+    if (session->state != WF_SESSION_CLOSING)
+        return WF_NEVER;
+    int64_t since = heard > session->closing_ns ? heard : session->closing_ns;
+    int64_t due = since + session->context->tuning.timeout_ns;
+    if (now_ns < due)
+        return stragglers < due ? stragglers : due;
+    WF_REACHED("session CLOSING: deadline");
+    wf_session_fail(session, -ETIMEDOUT, "%s did not finish closing its session (setting timeout)", session->peer.name);
+    return WF_NEVER;
+}
+
+/* Is this channel waiting for an acknowledgement, and since when? What began to wait after the last look may have begun
+ * just now. Session lock held. */
+static bool waits_since(struct wf_tx *tx, int64_t now_ns, bool paused)
+{
+    bool waits = tx->acknowledged != tx->window.spent_frames;
+    if (!waits || !tx->waited || paused || tx->acknowledged != tx->progress) {
+        tx->progress = tx->acknowledged;
+        tx->progress_ns = now_ns;
+    }
+    tx->waited = waits;
+    return waits;
+}
+
+/*
+ * Every frame is taken at once by a peer that lives. A stream of which nothing is acknowledged any more is dead, though
+ * others answer; a session of which nothing is, whatever becomes of its channels, has no peer. Session lock held.
+ */
+static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool paused)
+{
+    int64_t timeout = session->context->tuning.timeout_ns, next = WF_NEVER;
+    bool waits = !wf_resend_idle(session, WF_CHANNEL_EXPRESS) || !wf_resend_idle(session, WF_CHANNEL_BULK);
+    for (int i = 0; i < session->channel_count; i++) {
+        struct wf_channel *channel = session->channels[i];
+        if (!channel || !channel->up || !waits_since(&channel->tx, now_ns, paused))
+            continue;
+        waits = true;
+        int64_t due =
+            channel->tx.progress_ns + timeout * 2 / 3; /* earlier than the session: what it carries may live */
+        WF_REACHED_IF(now_ns >= due, "channel UP: nothing acknowledged for two thirds of timeout");
+        if (now_ns >= due)
+            wf_session_lost(session, channel, -ETIMEDOUT, "nothing is acknowledged on it (setting timeout)");
+        else if (due < next)
+            next = due;
+    }
+    if (!waits || !session->waited || paused || session->retired != session->retired_before) {
+        session->retired_before = session->retired;
+        session->progress_ns = now_ns;
+    }
+    session->waited = waits;
+    WF_REACHED_IF(now_ns - session->progress_ns >= timeout, "session UP: nothing acknowledged for timeout");
+    if (now_ns - session->progress_ns >= timeout)
+        wf_session_give_up(session, now_ns, -ETIMEDOUT, "acknowledges nothing any more (setting timeout)");
+    return waits && session->progress_ns + timeout < next ? session->progress_ns + timeout : next;
+}
+
+/* Late by so much: it was this process that stood still, and what has come meanwhile is not read yet. */
+static bool stood_still(const struct wf_session *session, int64_t now_ns)
+{
+    return session->due_ns != 0 && now_ns - session->due_ns > session->context->tuning.timeout_ns / 2;
+}
+
+/* The peer must answer something, sometimes: a process that is stopped or gone does not. Session lock held. */
+static int64_t check_life(struct wf_session *session, int64_t now_ns)
+{
+    int64_t timeout = session->context->tuning.timeout_ns;
+    int64_t heard = atomic_load_explicit(&session->heard_ns, memory_order_relaxed);
+    if (session->state == WF_SESSION_JOINING && !session->dialer) {
+        if (now_ns < session->join_by_ns)
+            return session->join_by_ns;
+        WF_REACHED("session JOINING: deadline");
+        wf_session_fail(session, -ETIMEDOUT, "%s joined %d of %d channels before the deadline", session->peer.name,
+                        session->joined, session->channel_count);
+    }
+    if (session->state == WF_SESSION_CLOSING)
+        return check_goodbye(session, now_ns, heard);
+    if (session->state != WF_SESSION_UP)
+        return WF_NEVER;
+    bool paused = stood_still(session, now_ns);
+    if (session->ping_ns != 0 && (heard >= session->ping_ns || paused))
+        session->ping_ns = 0;
+    if (paused)
+        session->alone_ns = now_ns;
+    if (session->ping_ns == 0 && now_ns - heard >= timeout / 3) {
+        session->ping_ns = now_ns;
+        wf_session_ask_all(session);
+    }
+    if (session->ping_ns != 0 && now_ns - session->ping_ns >= timeout * 2 / 3) {
+        WF_REACHED("session UP: nothing heard for timeout");
+        wf_session_give_up(session, now_ns, -ETIMEDOUT, "does not answer (setting timeout)");
+        return WF_NEVER;
+    }
+    int64_t due = session->ping_ns != 0 ? session->ping_ns + timeout * 2 / 3 : heard + timeout / 3;
+    int64_t others[] = {check_progress(session, now_ns, paused), wf_session_survey(session, now_ns),
+                        wf_session_check_alone(session, now_ns), wf_session_check_stragglers(session, now_ns)};
+    for (int i = 0; i < 4; i++)
+        due = others[i] < due ? others[i] : due;
+    return due;
+}
+
+int64_t wf_session_tick(struct wf_session *session, int64_t now_ns)
+{
+    wf_session_lock(session);
+    int64_t life = session->due_ns = check_life(session, now_ns);
+    bool expired;
+    int64_t requests = wf_requests_expire(session, now_ns, &expired);
+    if (expired) /* also the caller who sleeps in the engine */
+        wf_session_kick_all(session, NULL);
+    wf_session_unlock(session);
+    return life < requests ? life : requests;
+}

@@ -1,0 +1,142 @@
+#include "core/session/resend.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ground/reached.h"
+#include "core/message/outbound.h"
+#include "core/session/session.h"
+#include "core/session/spread_plan.h"
+
+static struct wf_strays *strays_of(struct wf_session *session, enum wf_channel_kind kind)
+{
+    return &session->strays[kind == WF_CHANNEL_BULK];
+}
+
+static struct wf_stray *stray_at(const struct wf_strays *strays, uint32_t index)
+{
+    return &strays->ring[(strays->first + index) % strays->room];
+}
+
+void wf_strays_fini(struct wf_strays *strays)
+{
+    free(strays->ring);
+    *strays = (struct wf_strays){0};
+}
+
+static int make_room(struct wf_strays *strays, uint32_t more)
+{
+    uint32_t needed = strays->count + more;
+    if (needed <= strays->room)
+        return 0;
+    struct wf_stray *ring = malloc(2 * (size_t)needed * sizeof *ring);
+    if (!ring)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < strays->count; i++)
+        ring[i] = *stray_at(strays, i);
+    free(strays->ring);
+    *strays = (struct wf_strays){.ring = ring, .room = 2 * needed, .count = strays->count};
+    return 0;
+}
+
+int wf_resend_take_over(struct wf_channel *channel)
+{
+    struct wf_session *session = channel->session;
+    struct wf_strays *strays = strays_of(session, channel->kind);
+    struct wf_tx *tx = &channel->tx;
+    if (make_room(strays, (uint32_t)(tx->window.spent_frames - tx->acknowledged)) < 0)
+        return -ENOMEM;
+    for (uint64_t at = tx->acknowledged; at < tx->window.spent_frames; at++) {
+        struct wf_stray *stray = stray_at(strays, strays->count++);
+        *stray = (struct wf_stray){.retained = tx->retained[at % tx->ring],
+                                   .channel = channel->id,
+                                   .incarnation = channel->incarnation,
+                                   .sequence = at};
+        session->waiting += stray->retained.frame.length;
+    }
+    tx->acknowledged = tx->window.spent_frames;
+    tx->acknowledged_bytes = tx->window.spent_bytes;
+    tx->moved = true;
+    return 0;
+}
+
+void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_t incarnation, uint64_t disposed)
+{
+    for (int kind = 0; kind < 2; kind++) {
+        struct wf_strays *strays = &session->strays[kind];
+        /* The count cannot grow meanwhile: what ends here loses no channel. */
+        for (uint32_t i = 0; i < strays->count; i++) {
+            struct wf_stray *stray = stray_at(strays, i);
+            bool told = stray->channel == channel && stray->incarnation == incarnation && stray->sequence < disposed;
+            if (!told || stray->over)
+                continue;
+            struct wf_retained retained = stray->retained;
+            WF_REACHED("channel DYING: DOWN(n) or STATE(n) from the peer");
+            stray->over = true;
+            session->waiting -= retained.frame.length;
+            wf_channel_retire(session, &retained);
+        }
+    }
+}
+
+bool wf_resend_idle(const struct wf_session *session, enum wf_channel_kind kind)
+{
+    return session->strays[kind == WF_CHANNEL_BULK].count == 0;
+}
+
+static void pop(struct wf_strays *strays)
+{
+    strays->first = (strays->first + 1) % strays->room;
+    strays->count -= 1;
+}
+
+/* The first that is still to be sent. What has been refused meanwhile is not: its memory may be the user's again. */
+static struct wf_stray *head(struct wf_session *session, struct wf_strays *strays)
+{
+    while (strays->count > 0) {
+        struct wf_stray *stray = stray_at(strays, 0);
+        struct wf_outbound *outbound = stray->retained.outbound;
+        bool refused = !stray->over && outbound && outbound->refused;
+        if (!stray->over && !refused)
+            return stray;
+        pop(strays);
+        if (refused) {
+            session->waiting -= stray->retained.frame.length;
+            wf_outbound_abandon(outbound);
+        }
+    }
+    return NULL;
+}
+
+/* May the frame go on this channel now? Its size is what it is: a rail that should take less leaves it to another. */
+static bool fits(struct wf_channel *channel, const struct wf_retained *retained)
+{
+    uint64_t length = retained->frame.length;
+    if (!wf_channel_open(channel, length))
+        return false;
+    if (!retained->outbound)
+        return true;
+    if (wf_outbound_fitting(channel, retained->outbound, retained->frame.offset, length) < length)
+        return false;
+    return channel->kind != WF_CHANNEL_BULK || wf_spread_suits(channel, channel->session->waiting, length);
+}
+
+bool wf_resend_pull(struct wf_channel *channel, struct wf_frame *frame, struct wf_outbound **outbound)
+{
+    struct wf_session *session = channel->session;
+    struct wf_strays *strays = strays_of(session, channel->kind);
+    const struct wf_stray *stray = head(session, strays);
+    if (!stray || !fits(channel, &stray->retained))
+        return false;
+    *frame = stray->retained.frame;
+    frame->flags |= WF_FLAG_RESENT;
+    *outbound = stray->retained.outbound;
+    int lost_on = session->channels[stray->channel]->rail;
+    session->waiting -= frame->length;
+    pop(strays);
+    if (*outbound)
+        (*outbound)->in_engine += 1;
+    wf_counter_add(&session->rails[lost_on].resent_bytes, frame->length);
+    return true;
+}

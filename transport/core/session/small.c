@@ -1,0 +1,67 @@
+#include "core/session/small.h"
+
+#include <string.h>
+
+#include "core/channel/channel.h"
+#include "core/message/connection.h"
+#include "core/message/inbound.h"
+#include "core/message/match.h"
+#include "core/request/request.h"
+#include "core/session/session.h"
+
+/* A message of its own, not sent again, without a checksum, all of it within what may come unasked. */
+static bool is_plain(const struct wf_session *session, const struct wf_frame *frame)
+{
+    return frame->flags == WF_FLAG_TAGGED && frame->length == frame->total && frame->total <= session->limits.eager;
+}
+
+/* Is it the next one, with its place in the window, and its share of the pool free that it will not take? */
+static bool in_turn(const struct wf_channel *channel, const struct weft_connection *connection,
+                    const struct wf_frame *frame)
+{
+    const struct wf_session *session = channel->session;
+    uint64_t charge = wf_unsolicited_charge(frame->total);
+    return connection->state == WF_CONNECTION_OPEN && !connection->close_seen && frame->msg == connection->next_match &&
+           frame->msg <= wf_connection_limit(connection) && channel->rx.disposed < channel->rx.granted_frames &&
+           charge <= (uint64_t)session->blocks.free * WF_BLOCK_BYTES;
+}
+
+/* Has nothing been heard of it before? It may have been refused ahead of its frame. */
+static bool is_new(struct weft_connection *connection, uint64_t number)
+{
+    bool known = connection->inbounds > 0 && wf_inbound_find(connection, number);
+    return !known && !wf_finished_has(&connection->finished, number);
+}
+
+static void land(struct wf_channel *channel, struct weft_connection *connection, struct weft_request *request,
+                 const struct wf_frame *frame, const uint8_t *payload)
+{
+    struct wf_session *session = channel->session;
+    wf_match_withdraw(request);
+    if (frame->length > 0)
+        memcpy(request->buffer, payload, frame->length);
+    request->tag = frame->key;
+    wf_session_settle(session, wf_unsolicited_charge(frame->total));
+    channel->rx.disposed += 1;
+    channel->rx.disposed_bytes += frame->length;
+    connection->next_match += 1;
+    wf_connection_finish_number(connection, frame->msg);
+    wf_request_complete(request, 0, frame->total);
+    if (connection->inbounds > 0) /* they may have waited for this one */
+        wf_match_advance(connection);
+}
+
+bool wf_small_land(struct wf_channel *channel, const struct wf_frame *frame, const uint8_t *payload)
+{
+    struct wf_session *session = channel->session;
+    if (!is_plain(session, frame) || wf_channel_take_acknowledgement(channel, frame) < 0)
+        return false;
+    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    if (!connection || !in_turn(channel, connection, frame) || !is_new(connection, frame->msg))
+        return false;
+    struct weft_request *request = wf_match_posted(connection, frame->key);
+    if (!request || request->length < frame->total || request->device)
+        return false;
+    land(channel, connection, request, frame, payload);
+    return true;
+}

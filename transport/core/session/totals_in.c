@@ -1,0 +1,95 @@
+#include "core/session/totals_in.h"
+
+#include <errno.h>
+
+#include "core/channel/channel.h"
+#include "core/ground/reached.h"
+#include "core/join/door.h"
+#include "core/message/connection.h"
+#include "core/message/outbound.h"
+#include "core/session/resend.h"
+#include "core/session/session.h"
+
+int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame)
+{
+    uint32_t id = (uint32_t)(frame->key >> 32), incarnation = (uint32_t)frame->key;
+    if (id >= (uint32_t)session->channel_count)
+        return -EPROTO;
+    /* It may tell of one that we have not yet: neither side knows when the other is done with joining. */
+    struct wf_channel *channel = session->channels[id];
+    session->missed += !session->dialer && !channel && session->told[id] == 0 && incarnation > 0;
+    if (session->told[id] < incarnation)
+        session->told[id] = incarnation;
+    WF_REACHED_IF(channel && channel->incarnation <= incarnation && channel->up, "channel UP: DOWN from the peer");
+    if (channel && channel->incarnation <= incarnation)
+        wf_session_lost(session, channel, -ECONNRESET, "the peer has lost it");
+    wf_resend_acknowledge(session, id, incarnation, frame->offset);
+    wf_session_check_joined(session);
+    return 0;
+}
+
+static int take_state(struct wf_session *session, const struct wf_frame *frame)
+{
+    uint32_t id = (uint32_t)(frame->key >> 32);
+    if (id >= (uint32_t)session->channel_count)
+        return -EPROTO;
+    struct wf_channel *channel = session->channels[id];
+    if (!channel || channel->incarnation != (uint32_t)frame->key) {
+        wf_resend_acknowledge(session, id, (uint32_t)frame->key, frame->offset);
+        return 0;
+    }
+    wf_window_grant(&channel->tx.window, frame->total, frame->base);
+    bool news = channel->tx.moved || frame->offset > channel->tx.acknowledged;
+    return news ? wf_channel_acknowledge(channel, frame->offset) : 0;
+}
+
+static int take_credit(struct wf_session *session, const struct wf_frame *frame)
+{
+    if (frame->conn == 0) {
+        if (frame->offset <= session->unsolicited_limit)
+            return 0;
+        session->unsolicited_limit = frame->offset;
+        wf_outbound_credit_came(session);
+        return 0;
+    }
+    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    if (connection && frame->offset > connection->introduced_limit) {
+        connection->introduced_limit = frame->offset;
+        wf_connection_ready(connection);
+    }
+    return 0;
+}
+
+/* The others are to follow soon. */
+static void note_goodbye(struct wf_session *session)
+{
+    session->goodbye_ns = wf_context_now(session->context);
+    wf_door_visit_by(session->context->door, 0);
+}
+
+int wf_totals_take(struct wf_channel *channel, const struct wf_frame *frame)
+{
+    struct wf_session *session = channel->session;
+    switch (frame->type) {
+    case WF_STATE:
+        return take_state(session, frame);
+    case WF_CREDIT:
+        return take_credit(session, frame);
+    case WF_PING:
+        channel->tx.pong_due = true;
+        channel->tx.pong_number = frame->msg;
+        return 0;
+    case WF_PONG:
+        if (frame->msg == session->ping_number)
+            session->ping_ns = 0;
+        return 0;
+    case WF_BYE:
+        channel->bye_seen = true;
+        session->peer_closing = true;
+        note_goodbye(session);
+        wf_session_check_close(session);
+        return 0;
+    default:
+        return -EPROTO;
+    }
+}
