@@ -373,9 +373,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (int i = 0; i < STEPS_MAX && attack.in.at < attack.in.end; i++)
         step(&attack);
     leave(&attack);
-    for (int i = 0; i < 500 && host->session_count > 1; i++)
+    for (int i = 0; i < 500 && host->sessions.count > 1; i++)
         scene_pass(&attack.scene, 20 * WF_NS_PER_MS);
-    FUZZ_CHECK(host->session_count == 1);
+    FUZZ_CHECK(host->sessions.count == 1);
     FUZZ_CHECK(wf_sim_open_descriptors(attack.scene.sim) == before);
     scene_exchange(&attack.scene, 5000, 2);
     scene_close(&attack.scene);

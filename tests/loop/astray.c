@@ -23,13 +23,13 @@ struct weft_connection *astray_connection(int side)
 
 struct wf_sim *astray_sim(void)
 {
-    return astray_pair.node[0].context->engine_host;
+    return astray_pair.node[0].context->world.engine_host;
 }
 
 uint32_t astray_frames(int side)
 {
     const struct wf_session *session = astray_session(side);
-    return session->strays[0].count + session->strays[1].count;
+    return session->loss.strays[0].count + session->loss.strays[1].count;
 }
 
 const struct wf_inbound *astray_inbound(int side, uint64_t number)
@@ -42,9 +42,9 @@ const struct wf_inbound *astray_inbound(int side, uint64_t number)
 void astray_freeze(enum wf_channel_kind kind)
 {
     const struct wf_session *session = astray_session(0);
-    for (int i = 0; i < session->channel_count; i++)
-        if (session->channels[i]->up && session->channels[i]->kind == kind)
-            wf_sim_freeze(astray_sim(), session->channels[i]->fd, true);
+    for (int i = 0; i < session->lines.channel_count; i++)
+        if (session->lines.channels[i]->up && session->lines.channels[i]->kind == kind)
+            wf_sim_freeze(astray_sim(), session->lines.channels[i]->fd, true);
 }
 
 void astray_set_rail(int number, const struct wf_sim_rail *rail)
@@ -66,37 +66,37 @@ static bool is_up_on(const struct wf_channel *channel, int number)
 void astray_cut_rail(int number)
 {
     const struct wf_session *session = astray_session(0);
-    for (int i = 0; i < session->channel_count; i++)
-        if (is_up_on(session->channels[i], number))
-            wf_sim_cut(astray_sim(), session->channels[i]->fd);
+    for (int i = 0; i < session->lines.channel_count; i++)
+        if (is_up_on(session->lines.channels[i], number))
+            wf_sim_cut(astray_sim(), session->lines.channels[i]->fd);
 }
 
 void astray_freeze_rail(int number, bool frozen)
 {
     const struct wf_session *session = astray_session(0);
-    for (int i = 0; i < session->channel_count; i++)
-        if (is_up_on(session->channels[i], number))
-            wf_sim_freeze(astray_sim(), session->channels[i]->fd, frozen);
+    for (int i = 0; i < session->lines.channel_count; i++)
+        if (is_up_on(session->lines.channels[i], number))
+            wf_sim_freeze(astray_sim(), session->lines.channels[i]->fd, frozen);
 }
 
 void astray_cut_all(void)
 {
     const struct wf_session *session = astray_session(0);
-    for (int i = 0; i < session->channel_count; i++)
-        if (session->channels[i]->up)
-            wf_sim_cut(astray_sim(), session->channels[i]->fd);
-    ASTRAY_UNTIL(session->up_count == 0, "a channel that was reset is not lost");
+    for (int i = 0; i < session->lines.channel_count; i++)
+        if (session->lines.channels[i]->up)
+            wf_sim_cut(astray_sim(), session->lines.channels[i]->fd);
+    ASTRAY_UNTIL(session->lines.up_count == 0, "a channel that was reset is not lost");
 }
 
 static bool is_whole(const struct wf_session *session)
 {
-    return session->up_count == session->channel_count;
+    return session->lines.up_count == session->lines.channel_count;
 }
 
 void astray_until_back(void)
 {
     ASTRAY_UNTIL(is_whole(astray_session(0)) && is_whole(astray_session(1)), "%d and %d of %d channels are up",
-                 astray_session(0)->up_count, astray_session(1)->up_count, astray_session(0)->channel_count);
+                 astray_session(0)->lines.up_count, astray_session(1)->lines.up_count, astray_session(0)->lines.channel_count);
 }
 
 int astray_status(struct weft_request *request)
@@ -112,9 +112,9 @@ int astray_status(struct weft_request *request)
 static uint64_t retained(const struct wf_session *session)
 {
     uint64_t frames = 0;
-    for (int i = 0; i < session->channel_count; i++) {
-        const struct wf_tx *tx = &session->channels[i]->tx;
-        frames += session->channels[i]->up ? tx->window.spent_frames - tx->acknowledged : 0;
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        const struct wf_tx *tx = &session->lines.channels[i]->tx;
+        frames += session->lines.channels[i]->up ? tx->window.spent_frames - tx->acknowledged : 0;
     }
     return frames;
 }
@@ -128,19 +128,19 @@ const char *astray_left_over(int side)
         const char *what;
         uint64_t count;
     } kept[] = {
-        {"requests", !wf_list_empty(&own->requests)},
+        {"requests", !wf_list_empty(&own->book.requests)},
         {"outgoing messages", connection->outbounds},
         {"incoming messages", connection->inbounds},
         {"frames astray", astray_frames(side)},
         {"frames retained", retained(own)},
-        {"bytes that wait for a channel", own->waiting},
-        {"unsolicited bytes not given back", own->unsolicited_spent - other->unsolicited_settled},
-        {"unsolicited bytes not told of", other->unsolicited_told - own->unsolicited_limit},
+        {"bytes that wait for a channel", own->desk.waiting},
+        {"unsolicited bytes not given back", own->desk.unsolicited_spent - other->desk.unsolicited_settled},
+        {"unsolicited bytes not told of", other->desk.unsolicited_told - own->desk.unsolicited_limit},
         {"introductions not told of", far->limit_sent - connection->introduced_limit},
-        {"blocks of the pool", own->blocks.count - own->blocks.free},
+        {"blocks of the pool", own->desk.blocks.count - own->desk.blocks.free},
         {"lists of the peer", connection->upload_count},
         {"operations with a list", connection->lists},
-        {"registrations in use", !wf_list_empty(&own->regions_used)},
+        {"registrations in use", !wf_list_empty(&own->desk.regions_used)},
         {"intervals of finished numbers", connection->finished.count},
         {"unfinished numbers", far->next_number - connection->finished.floor},
     };

@@ -56,8 +56,8 @@ static void end_silence(void)
 {
     for (int side = 0; side < 2; side++) {
         const struct wf_session *session = astray_session(side);
-        for (int i = 0; i < session->channel_count; i++) {
-            const struct wf_channel *channel = session->channels[i];
+        for (int i = 0; i < session->lines.channel_count; i++) {
+            const struct wf_channel *channel = session->lines.channels[i];
             if (channel->up && channel->kind == WF_CHANNEL_EXPRESS)
                 wf_sim_freeze(astray_sim(), channel->fd, false);
         }
@@ -68,14 +68,14 @@ static void lose_some(void)
 {
     int side = (int)draw(2);
     struct wf_session *session = astray_session(side);
-    struct wf_channel *channel = session->channels[draw((uint64_t)session->channel_count)];
+    struct wf_channel *channel = session->lines.channels[draw((uint64_t)session->lines.channel_count)];
     uint64_t way = draw(4);
-    if (way == 0 && session->rail_count > 1 && channel->up) {
+    if (way == 0 && session->lines.rail_count > 1 && channel->up) {
         lose_silent(side, channel);
     } else if (way == 1) {
-        for (int i = 0; i < session->channel_count; i++)
-            if (session->channels[i]->up && chance(2))
-                wf_sim_cut(astray_sim(), session->channels[i]->fd);
+        for (int i = 0; i < session->lines.channel_count; i++)
+            if (session->lines.channels[i]->up && chance(2))
+                wf_sim_cut(astray_sim(), session->lines.channels[i]->fd);
     } else if (channel->up) {
         wf_sim_cut(astray_sim(), channel->fd);
     }
@@ -232,7 +232,7 @@ static void settle(void)
     for (int64_t limit_ms = loop_now_ms() + LOOP_WAIT_MS; !astray_is_clean();) {
         LOOP_CHECK(loop_now_ms() < limit_ms, "left over: %s", left_over() ? left_over() : "a channel that is not up");
         for (int side = 0; side < 2; side++) {
-            LOOP_CHECK(astray_session(side)->state == WF_SESSION_UP, "%s", astray_session(side)->error.text);
+            LOOP_CHECK(astray_session(side)->guard.state == WF_SESSION_UP, "%s", astray_session(side)->guard.error.text);
             take_unexpected(side);
         }
     }

@@ -41,7 +41,7 @@ static int64_t next_timer(void)
 {
     int64_t next = WF_NEVER;
     for (int i = 0; i < context_count; i++) {
-        int64_t visit = atomic_load(&contexts[i]->door->next_visit_ns);
+        int64_t visit = atomic_load(&contexts[i]->world.alarm.due_ns);
         next = visit < next ? visit : next;
     }
     return next;
@@ -61,7 +61,7 @@ static void move_time(void)
 /* Whose token is taken is being driven by the caller further up. */
 static int drive(struct weft_context *context)
 {
-    struct wf_worker *worker = context->workers[0];
+    struct wf_worker *worker = context->crew.workers[0];
     int handled = wf_door_drive(context->door, 0);
     if (wf_worker_try(worker)) {
         handled += wf_worker_drive(worker, 0);
@@ -112,7 +112,7 @@ static struct wf_engine *innermost(struct wf_engine *engine)
 
 static bool has_engine(const struct weft_context *context, const struct wf_engine *engine)
 {
-    return innermost(context->door->engine) == engine || innermost(context->workers[0]->engine) == engine;
+    return innermost(context->door->engine) == engine || innermost(context->crew.workers[0]->engine) == engine;
 }
 
 /* A context whose first engine is closed is being destroyed: the world no longer turns it. */
@@ -209,7 +209,7 @@ int loop_world_context(const struct weft_config *config, struct weft_context **o
     if (result < 0)
         return result;
     /* No threads were started; from here on callers drive, as they do beside threads. */
-    (*out)->manual = false;
+    (*out)->world.manual = false;
     contexts[context_count++] = *out;
     return 0;
 }

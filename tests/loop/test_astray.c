@@ -172,7 +172,7 @@ static bool notification_that_is_here(void)
     ASTRAY_UNTIL(is_here(2), "the notification does not arrive");
     LOOP_CHECK(!is_here(1), "the write has arrived before its notification");
     astray_cut_all();
-    bool met = astray_session(0)->strays[0].count > 0;
+    bool met = astray_session(0)->loss.strays[0].count > 0;
     cancel(request, -ECANCELED);
     carry_on_and_end(2);
     return met;
@@ -218,8 +218,8 @@ static void write_is_given_up_after_it_landed(void)
 static struct wf_channel *express_under_way(void)
 {
     const struct wf_session *session = astray_session(0);
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (channel->kind == WF_CHANNEL_EXPRESS && channel->tx.window.spent_frames > channel->tx.acknowledged)
             return channel;
     }
@@ -269,16 +269,16 @@ static void channel_is_lost_before_it_started(void)
 {
     begin("channels=1 log=error", 1, 1);
     struct wf_session *session = astray_session(1);
-    struct wf_worker *worker = astray_pair.node[1].context->workers[0];
+    struct wf_worker *worker = astray_pair.node[1].context->crew.workers[0];
     uint64_t before = loop_failures(astray_pair.node[1].peer);
     astray_cut_all();
-    ASTRAY_UNTIL(session->channels[0]->gone && session->channels[1]->gone, "the channels are not let go");
+    ASTRAY_UNTIL(session->lines.channels[0]->gone && session->lines.channels[1]->gone, "the channels are not let go");
     LOOP_CHECK(wf_worker_try(worker), "the worker is busy");
-    ASTRAY_UNTIL(session->up_count == 2, "the channels do not come back");
+    ASTRAY_UNTIL(session->lines.up_count == 2, "the channels do not come back");
     wf_session_lock(session);
     for (int i = 0; i < 2; i++) {
-        LOOP_CHECK(!session->channels[i]->tx.started && !session->channels[i]->rx.started, "it was started");
-        wf_session_lost(session, session->channels[i], -ECONNRESET, "the test");
+        LOOP_CHECK(!session->lines.channels[i]->tx.started && !session->lines.channels[i]->rx.started, "it was started");
+        wf_session_lost(session, session->lines.channels[i], -ECONNRESET, "the test");
     }
     wf_session_unlock(session);
     wf_worker_leave(worker);
@@ -332,8 +332,8 @@ static void rail_is_silent_at_the_end(void)
 
 static bool was_denied(const struct wf_session *session)
 {
-    for (int i = 0; i < session->channel_count; i++) {
-        const struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        const struct wf_channel *channel = session->lines.channels[i];
         if (channel->redial.incarnation > channel->incarnation && !channel->redial.talking)
             return true;
     }
@@ -350,17 +350,17 @@ static void channel_is_denied_at_the_end(void)
     astray_set_rail(2, &(struct wf_sim_rail){.down = true});
     astray_set_rail(1, &(struct wf_sim_rail){.delay_ns = 10 * WF_NS_PER_MS});
     struct weft_request *closing = wf_session_ask_to_close(other);
-    ASTRAY_UNTIL(other->state == WF_SESSION_CLOSING, "the peer does not close");
+    ASTRAY_UNTIL(other->guard.state == WF_SESSION_CLOSING, "the peer does not close");
     astray_freeze_rail(1, true);
-    LOOP_CHECK(!session->peer_closing, "the goodbye has arrived");
+    LOOP_CHECK(!session->guard.peer_closing, "the goodbye has arrived");
     astray_set_rail(2, &(struct wf_sim_rail){.down = false});
     ASTRAY_UNTIL(was_denied(session), "it does not try to join");
-    LOOP_CHECK(session->state == WF_SESSION_UP, "%s", session->error.text);
+    LOOP_CHECK(session->guard.state == WF_SESSION_UP, "%s", session->guard.error.text);
     astray_freeze_rail(1, false);
     int status = astray_status(closing);
     LOOP_CHECK(status == 0, "status %d of the peer's close", status);
     close_peer(1);
-    LOOP_CHECK(session->state != WF_SESSION_FAILED, "%s", session->error.text);
+    LOOP_CHECK(session->guard.state != WF_SESSION_FAILED, "%s", session->guard.error.text);
     receive_one(0);
     finish();
 }

@@ -16,9 +16,9 @@ static struct loop_pair pair;
 /* Rail i of this context is on node i. */
 static void place(struct weft_context *context)
 {
-    context->placement.rail_policy = WF_POLICY_NODE;
+    context->crew.placement.rail_policy = WF_POLICY_NODE;
     for (int i = 0; i < RAILS; i++)
-        context->placement.rail_nodes[i] = (int16_t)i;
+        context->crew.placement.rail_nodes[i] = (int16_t)i;
 }
 
 static void check_sent(const struct weft_peer *peer, int near, uint64_t least)

@@ -40,7 +40,7 @@ static struct wf_session *sender(void)
 
 static uint64_t spent(void)
 {
-    return sender()->unsolicited_spent;
+    return sender()->desk.unsolicited_spent;
 }
 
 static void post(size_t length)
@@ -54,7 +54,7 @@ static void post(size_t length)
 static void settle(void)
 {
     scene_pass(&scene, WF_NS_PER_MS);
-    while (sender()->waiting > 0 || sender()->bulk_frames > 0)
+    while (sender()->desk.waiting > 0 || sender()->desk.bulk_frames > 0)
         scene_turn(&scene);
 }
 

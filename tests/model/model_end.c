@@ -14,12 +14,12 @@ bool model_is_lost(struct model_world *world)
         return true;
     for (int i = 0; i < 2; i++) {
         const struct wf_session *session = world->nodes[i].session;
-        if (!session || (session->state != WF_SESSION_FAILED && session->state != WF_SESSION_DEAD))
+        if (!session || (session->guard.state != WF_SESSION_FAILED && session->guard.state != WF_SESSION_DEAD))
             continue;
         world->lost = true;
         if (!world->faults.may_fail)
-            fprintf(stderr, "model: node %d: %s\n", i, session->error.text);
-        MODEL_CHECK(world->faults.may_fail, session->error.code);
+            fprintf(stderr, "model: node %d: %s\n", i, session->guard.error.text);
+        MODEL_CHECK(world->faults.may_fail, session->guard.error.code);
     }
     return world->lost;
 }
@@ -37,8 +37,8 @@ bool model_excused(const struct model_world *world, int node, int status)
     const struct wf_session *session = world->nodes[node].session;
     if (!world->faults.may_fail || !session)
         return false;
-    bool over = session->state == WF_SESSION_FAILED || session->state == WF_SESSION_DEAD;
-    return over && status == session->error.code && is_fair(world, status);
+    bool over = session->guard.state == WF_SESSION_FAILED || session->guard.state == WF_SESSION_DEAD;
+    return over && status == session->guard.error.code && is_fair(world, status);
 }
 
 /* It closes nothing and tells nobody. What it leaves is looked at by model_judge(). */
@@ -64,27 +64,27 @@ bool model_kill(struct model_world *world, int index)
 /* What must be back where it came from once every connection is closed. */
 static void check_nothing_left(struct wf_session *session)
 {
-    MODEL_CHECK(session->inbound_pool.taken == 0, session->inbound_pool.taken);
-    MODEL_CHECK(session->outbound_pool.taken == 0, session->outbound_pool.taken);
-    MODEL_CHECK(session->slot_pool.taken == 0, session->slot_pool.taken);
-    MODEL_CHECK(session->range_pool.taken == 0, session->range_pool.taken);
-    MODEL_CHECK(session->blocks.free == session->blocks.count, session->blocks.free);
-    MODEL_CHECK(session->connection_count == 0, session->connection_count);
-    MODEL_CHECK(wf_list_empty(&session->requests), 0);
+    MODEL_CHECK(session->desk.inbound_pool.taken == 0, session->desk.inbound_pool.taken);
+    MODEL_CHECK(session->desk.outbound_pool.taken == 0, session->desk.outbound_pool.taken);
+    MODEL_CHECK(session->desk.slot_pool.taken == 0, session->desk.slot_pool.taken);
+    MODEL_CHECK(session->desk.range_pool.taken == 0, session->desk.range_pool.taken);
+    MODEL_CHECK(session->desk.blocks.free == session->desk.blocks.count, session->desk.blocks.free);
+    MODEL_CHECK(session->desk.connection_count == 0, session->desk.connection_count);
+    MODEL_CHECK(wf_list_empty(&session->book.requests), 0);
 }
 
 static void check_credit(const struct wf_session *sender, const struct wf_session *receiver)
 {
-    MODEL_CHECK(sender->unsolicited_spent == receiver->unsolicited_settled,
-                sender->unsolicited_spent - receiver->unsolicited_settled);
+    MODEL_CHECK(sender->desk.unsolicited_spent == receiver->desk.unsolicited_settled,
+                sender->desk.unsolicited_spent - receiver->desk.unsolicited_settled);
 }
 
 /* Where nothing was wrong no rail may have been blamed; and for damage only those that have done some. */
 static void check_blame(const struct model_world *world, int node)
 {
     const struct wf_session *session = world->nodes[node].session;
-    for (int i = 0; i < session->rail_count; i++) {
-        const struct wf_session_rail *rail = &session->rails[i];
+    for (int i = 0; i < session->lines.rail_count; i++) {
+        const struct wf_session_rail *rail = &session->lines.rails[i];
         int rails[2];
         if (rail->to.ss_family == AF_UNSPEC) /* the acceptor has not met it */
             continue;
@@ -101,11 +101,11 @@ static void check_blame(const struct model_world *world, int node)
 static bool all_channels_up(const struct model_world *world)
 {
     const struct wf_session *a = world->nodes[0].session, *b = world->nodes[1].session;
-    for (int i = 0; i < a->channel_count; i++) {
-        const struct wf_channel *ours = a->channels[i], *theirs = b->channels[i];
+    for (int i = 0; i < a->lines.channel_count; i++) {
+        const struct wf_channel *ours = a->lines.channels[i], *theirs = b->lines.channels[i];
         int rail = ours ? ours->rail : theirs->rail; /* the acceptor has none that was missed, until it is joined */
         bool up = ours && theirs && ours->up && theirs->up;
-        if (!up && !a->rails[rail].retired && !b->rails[rail].retired)
+        if (!up && !a->lines.rails[rail].retired && !b->lines.rails[rail].retired)
             return false;
     }
     return true;
@@ -186,7 +186,7 @@ static void close_connections(struct model_world *world)
         close_in_turn(world, i);
     close_at_once(world, at_once);
     while (!model_is_lost(world) &&
-           (world->nodes[0].session->connection_count + world->nodes[1].session->connection_count > 0 ||
+           (world->nodes[0].session->desk.connection_count + world->nodes[1].session->desk.connection_count > 0 ||
             !model_all_ended(world))) {
         model_bear(world, &patience);
         model_drive(world);
@@ -227,7 +227,7 @@ static void await_no_sessions(struct model_world *world)
 {
     struct model_patience patience = {0};
     for (int i = 0; i < 2; i++)
-        while (world->nodes[i].context && world->nodes[i].context->session_count > 0) {
+        while (world->nodes[i].context && world->nodes[i].context->sessions.count > 0) {
             model_bear(world, &patience);
             model_drive(world);
         }
@@ -238,7 +238,7 @@ static void await_the_end(struct model_world *world)
 {
     struct model_patience patience = {0};
     for (int i = 0; i < 2; i++)
-        while (world->nodes[i].session && world->nodes[i].session->state != WF_SESSION_DEAD) {
+        while (world->nodes[i].session && world->nodes[i].session->guard.state != WF_SESSION_DEAD) {
             model_bear(world, &patience);
             model_drive(world);
             if (!model_standing_still(world))

@@ -4,6 +4,7 @@
 
 #include "core/rail/watch.h"
 #include "model_faults_parts.h"
+#include "core/rail/address.h"
 
 /* How often each action is drawn: SPARED, CUTS, OUTAGE, FATAL. */
 static const uint8_t weights[MODEL_ACTIONS][4] = {
@@ -84,10 +85,10 @@ void model_apply_rail(struct model_world *world, int node, int rail)
 void model_tell_rail(struct model_world *world, int node, int rail, enum wf_rail_trouble trouble)
 {
     struct weft_context *context = world->nodes[node].context;
-    if (!context || atomic_load(&context->rails[rail].trouble) == (int)trouble)
+    if (!context || atomic_load(&context->rails.each[rail].trouble) == (int)trouble)
         return;
-    atomic_store(&context->rails[rail].trouble, (int)trouble);
-    atomic_store(&context->rails[rail].down, trouble != WF_RAIL_FINE);
+    atomic_store(&context->rails.each[rail].trouble, (int)trouble);
+    atomic_store(&context->rails.each[rail].down, trouble != WF_RAIL_FINE);
     wf_sessions_rail_changed(context, rail);
 }
 

@@ -24,7 +24,7 @@ static bool accept_session(struct model_world *world)
     struct model_patience patience = {0};
     struct weft_peer *peer;
     while (!world->nodes[0].session) {
-        if (mine->state == WF_SESSION_FAILED || mine->state == WF_SESSION_DEAD)
+        if (mine->guard.state == WF_SESSION_FAILED || mine->guard.state == WF_SESSION_DEAD)
             return false;
         model_bear(world, &patience);
         model_drive(world);
@@ -59,7 +59,7 @@ static bool dial_session(struct model_world *world, bool excused)
     world->nodes[1].session = dial.session;
     if (accept_session(world))
         return true;
-    MODEL_CHECK(excused, dial.session->error.code);
+    MODEL_CHECK(excused, dial.session->guard.error.code);
     world->nodes[1].session = NULL;
     discard(world, dial.session);
     return false;

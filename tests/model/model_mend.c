@@ -16,8 +16,8 @@ void model_stop_until(struct model_world *world, int node, int64_t until_ns)
     if (!context)
         return;
     wf_sim_stop(wf_seal_within(context->door->engine), until_ns != 0);
-    for (int i = 0; i < context->worker_count; i++)
-        wf_sim_stop(wf_seal_within(context->workers[i]->engine), until_ns != 0);
+    for (int i = 0; i < context->crew.count; i++)
+        wf_sim_stop(wf_seal_within(context->crew.workers[i]->engine), until_ns != 0);
 }
 
 bool model_standing_still(const struct model_world *world)

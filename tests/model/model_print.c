@@ -41,8 +41,8 @@ static void print_faults(const struct model_world *world)
     fprintf(stderr, "\n");
     for (int i = 0; i < 2; i++)
         if (world->nodes[i].session)
-            fprintf(stderr, "model: node %d: session in state %d: %s\n", i, world->nodes[i].session->state,
-                    world->nodes[i].session->error.text);
+            fprintf(stderr, "model: node %d: session in state %d: %s\n", i, world->nodes[i].session->guard.state,
+                    world->nodes[i].session->guard.error.text);
 }
 
 static void print_one_sided(const struct model_world *world, int connection, int from)

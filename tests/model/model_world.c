@@ -6,6 +6,7 @@
 
 #include "core/drive/worker.h"
 #include "model_remote.h"
+#include "core/rail/address.h"
 
 #define PATIENCE 400000         /* turns without anything that moves: a deadlock */
 #define FAULTY_PATIENCE 4000000 /* the same, where standing still may be part of it */
@@ -89,7 +90,7 @@ static void draw_encryption(const struct model_world *world, struct wf_config *c
 
 static void place_rails(struct model_world *world, int index)
 {
-    struct wf_placement *placement = &world->nodes[index].context->placement;
+    struct wf_placement *placement = &world->nodes[index].context->crew.placement;
     if (place_bits(world, 0) % 2)
         return;
     placement->rail_policy = WF_POLICY_NODE;
@@ -137,12 +138,12 @@ void model_node_open(struct model_world *world, int index)
 
 static struct wf_engine *engine_of(const struct weft_context *context, int which)
 {
-    return wf_seal_within(which == DOOR ? context->door->engine : context->workers[which]->engine);
+    return wf_seal_within(which == DOOR ? context->door->engine : context->crew.workers[which]->engine);
 }
 
 static int drive(struct weft_context *context, int which)
 {
-    return which == DOOR ? wf_door_drive(context->door, -1) : wf_worker_drive(context->workers[which], -1);
+    return which == DOOR ? wf_door_drive(context->door, -1) : wf_worker_drive(context->crew.workers[which], -1);
 }
 
 /* Drives the first that wants to be driven now whatever happens; false: none does, `*next` is when one will. */
@@ -152,7 +153,7 @@ static bool drive_due(struct model_world *world, int64_t *next, int *handled)
     *next = model_faults_next(world);
     for (int i = 0; i < 2; i++) {
         struct weft_context *context = world->nodes[i].context;
-        for (int which = DOOR; context && which < context->worker_count; which++) {
+        for (int which = DOOR; context && which < context->crew.count; which++) {
             int64_t due = wf_sim_timer(engine_of(context, which));
             if (due <= now) {
                 *handled = drive(context, which);
@@ -185,7 +186,7 @@ static int drive_one(struct model_world *world)
     struct weft_context *context = world->nodes[index].context;
     if (!context || model_stopped(world, index))
         return 0;
-    uint64_t workers = (uint64_t)context->worker_count;
+    uint64_t workers = (uint64_t)context->crew.count;
     return drive(context, model_pick(world, workers * 3 + 1) == 0 ? DOOR : (int)model_pick(world, workers));
 }
 
@@ -207,7 +208,7 @@ static uint64_t progress_of(const struct model_world *world)
     uint64_t progress = world->ended;
     for (int i = 0; i < 2; i++)
         if (world->nodes[i].session)
-            progress += atomic_load(&world->nodes[i].session->moved);
+            progress += atomic_load(&world->nodes[i].session->lines.moved);
     return progress;
 }
 
@@ -246,7 +247,7 @@ int model_finish(struct model_world *world, struct weft_request *request)
 static void keep_it_short(struct model_world *world, bool tiny_buffers)
 {
     uint32_t chunks = world->seed % 11 == 0 ? 400 : 30; /* now and then past what may be unacknowledged */
-    uint32_t ours = world->nodes[0].context->tuning.chunk, theirs = world->nodes[1].context->tuning.chunk;
+    uint32_t ours = world->nodes[0].context->world.tuning.chunk, theirs = world->nodes[1].context->world.tuning.chunk;
     uint32_t most = (ours < theirs ? ours : theirs) * chunks;
     if (tiny_buffers && most > 800)
         most = 800;

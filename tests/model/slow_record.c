@@ -11,6 +11,7 @@
 
 #include "core/session/session.h"
 #include "scene.h"
+#include "core/rail/address.h"
 
 #define SEEDS 8
 #define BYTES (1024 * 1024)
@@ -41,8 +42,8 @@ static uint64_t losses(int side)
 {
     const struct wf_session *session = scene.peers[side]->session;
     uint64_t count = 0;
-    for (int i = 0; i < session->rail_count; i++)
-        count += atomic_load(&session->rails[i].failures);
+    for (int i = 0; i < session->lines.rail_count; i++)
+        count += atomic_load(&session->lines.rails[i].failures);
     return count;
 }
 
@@ -50,9 +51,9 @@ static struct wf_channel *bulk_channel(int side)
 {
     const struct wf_session *session = scene.peers[side]->session;
     int i = 0;
-    while (session->channels[i]->kind != WF_CHANNEL_BULK)
+    while (session->lines.channels[i]->kind != WF_CHANNEL_BULK)
         i++;
-    return session->channels[i];
+    return session->lines.channels[i];
 }
 
 /* In the middle of it: what was lost waits for the channel when it is joined again, and goes with the answer to the

@@ -19,10 +19,10 @@ static void proof_after_the_end(void **state)
     pass(&scene, 4 * WF_NS_PER_S);
     int fd = join(&scene, &hello, 2, &proof);
     pass(&scene, 2 * WF_NS_PER_S);
-    assert_int_equal(scene.host->session_count, 0);
+    assert_int_equal(scene.host->sessions.count, 0);
     say(&scene, fd, &proof);
     pass(&scene, WF_NS_PER_S);
-    assert_int_equal(scene.host->session_count, 0);
+    assert_int_equal(scene.host->sessions.count, 0);
     hang_up(&scene, fd);
     close_scene(&scene);
 }
@@ -41,10 +41,10 @@ static void come_and_go(void **state)
         int fd = join(&scene, &hello, 1, &proof);
         say(&scene, fd, &proof);
         pass(&scene, WF_NS_PER_S / 10);
-        assert_int_equal(scene.host->session_count, 1);
+        assert_int_equal(scene.host->sessions.count, 1);
         hang_up(&scene, fd);
         pass(&scene, 3 * WF_NS_PER_S); /* it might have come back: rail_timeout_ms */
-        assert_int_equal(scene.host->session_count, 0);
+        assert_int_equal(scene.host->sessions.count, 0);
     }
     assert_int_equal(wf_sim_open_descriptors(scene.sim), before);
     close_scene(&scene);
@@ -70,7 +70,7 @@ static void wrong_proofs(void **state)
         hang_up(&scene, fd);
     }
     pass(&scene, 6 * WF_NS_PER_S);
-    assert_int_equal(scene.host->session_count, 0);
+    assert_int_equal(scene.host->sessions.count, 0);
     close_scene(&scene);
 }
 
@@ -90,7 +90,7 @@ static void a_join_without_proof(void **state)
     pass(&scene, WF_NS_PER_S / 10);
     assert_int_equal(weft_accept(scene.host, 0, &peer, NULL), 0);
     assert_int_equal(weft_peer_status(peer, NULL), 0);
-    assert_int_equal(peer->session->channel_count, 1);
+    assert_int_equal(peer->session->lines.channel_count, 1);
     for (int i = 0; i < 2; i++)
         hang_up(&scene, early[i]);
     hang_up(&scene, fd);
@@ -116,7 +116,7 @@ static void joins_that_contradict(void **state)
     hang_up(&scene, second);
     hang_up(&scene, first);
     pass(&scene, 6 * WF_NS_PER_S);
-    assert_int_equal(scene.host->session_count, 0);
+    assert_int_equal(scene.host->sessions.count, 0);
     close_scene(&scene);
 }
 
@@ -287,7 +287,7 @@ static void writes_without_end(void **state)
     struct wf_session *session = peer->session;
     say_frame(&scene, fd, (struct wf_frame){.type = WF_OPEN, .conn = 1, .offset = 1024}, 0);
     pass(&scene, WF_NS_PER_S / 10);
-    session->channels[0]->tx.window.granted_frames = 0; /* as it would be, had it granted none from the start */
+    session->lines.channels[0]->tx.window.granted_frames = 0; /* as it would be, had it granted none from the start */
     for (uint64_t number = 1; number <= WRITES && weft_peer_status(peer, NULL) == 0; number++) {
         say_frame(&scene, fd,
                   (struct wf_frame){.type = WF_DATA,
@@ -299,7 +299,7 @@ static void writes_without_end(void **state)
                                     .key = weft_registration_key(registration)},
                   1);
         pass(&scene, WF_NS_PER_S / 100);
-        assert_in_range(session->inbound_pool.taken, 0, LIMIT);
+        assert_in_range(session->desk.inbound_pool.taken, 0, LIMIT);
     }
     assert_int_equal(weft_peer_status(peer, NULL), -EPROTO);
     hang_up(&scene, fd);
@@ -359,11 +359,11 @@ static void numbers_with_gaps(void **state)
     int fd = come_in(&scene, &peer);
     struct wf_session *session = peer->session;
     for (uint64_t gap = 1; gap <= 2 * WF_CONNECTIONS_MAX; gap++)
-        assert_int_equal(wf_finished_add(&session->closed_numbers[1], 2 * gap), 0);
+        assert_int_equal(wf_finished_add(&session->desk.closed_numbers[1], 2 * gap), 0);
     say_frame(&scene, fd, (struct wf_frame){.type = WF_OPEN, .conn = 8 * WF_CONNECTIONS_MAX + 1, .offset = 1024}, 0);
     pass(&scene, WF_NS_PER_S / 10);
-    assert_int_equal(session->connection_count, 0);
-    assert_false(session->channels[0]->up);
+    assert_int_equal(session->desk.connection_count, 0);
+    assert_false(session->lines.channels[0]->up);
     hang_up(&scene, fd);
     weft_peer_close(peer, 0, NULL);
     close_scene(&scene);
@@ -396,11 +396,11 @@ static void come_and_go_fast(void **state)
             assert_int_equal(setup.deny.reason, WF_DENY_BUSY);
             busy += 1;
         }
-        assert_in_range(scene.host->session_count, 0, PEERS);
+        assert_in_range(scene.host->sessions.count, 0, PEERS);
     }
     assert_true(busy > 0);
     pass(&scene, 10 * WF_NS_PER_S);
-    assert_int_equal(scene.host->session_count, 0);
+    assert_int_equal(scene.host->sessions.count, 0);
     close_scene(&scene);
 }
 
@@ -441,10 +441,10 @@ static void a_crowd_at_the_door(void **state)
             ;
         wf_door_drive(scene.host->door, 0);
     }
-    assert_int_equal(peer->session->channels[0]->incarnation, 1);
+    assert_int_equal(peer->session->lines.channels[0]->incarnation, 1);
     pass(&scene, WF_NS_PER_S / 10);
-    assert_int_equal(peer->session->channels[0]->incarnation, 2);
-    assert_true(peer->session->channels[0]->up);
+    assert_int_equal(peer->session->lines.channels[0]->incarnation, 2);
+    assert_true(peer->session->lines.channels[0]->up);
     for (int i = 0; i < CROWD; i++)
         hang_up(&scene, fds[i]);
     hang_up(&scene, first);

@@ -6,6 +6,7 @@
 
 #include "core/message/connection.h"
 #include "stranger.h"
+#include "core/rail/address.h"
 
 #define CHANNELS 2 /* of the session: an express and a bulk one */
 #define ATTEMPTS 6 /* at a lost channel that are refused */
@@ -162,7 +163,7 @@ static void closing_in_the_peers_name(void **state)
     for (int i = 0; i < ATTEMPTS; i++) {
         refuse(&called, WF_DENY_CLOSING, false);
         assert_int_equal(weft_test(closing, &completion), 0);
-        assert_int_equal(session->state, WF_SESSION_UP);
+        assert_int_equal(session->guard.state, WF_SESSION_UP);
     }
     refuse(&called, WF_DENY_CLOSING, true);
     pass(&called.scene, WF_NS_PER_S / 10);
@@ -184,11 +185,11 @@ static void a_rail_retired_in_the_peers_name(void **state)
     hang_up(&called.scene, called.fds[1]);
     for (int i = 0; i < ATTEMPTS; i++) {
         refuse(&called, WF_DENY_RETIRED, false);
-        assert_false(session->rails[0].retired);
-        assert_int_equal(session->up_count, 1);
+        assert_false(session->lines.rails[0].retired);
+        assert_int_equal(session->lines.up_count, 1);
     }
     refuse(&called, WF_DENY_RETIRED, true);
-    assert_true(session->rails[0].retired);
+    assert_true(session->lines.rails[0].retired);
     hang_up(&called.scene, called.fds[0]);
     weft_peer_close(&session->peer, 0, NULL);
     end(&called);

@@ -65,7 +65,7 @@ static void end(void)
         scene_pass(&scene, 20 * WF_NS_PER_MS);
     assert_int_equal(wf_sim_open_descriptors(scene.sim), descriptors);
     assert_int_equal(scene.contexts[SCENE_HOST]->door->visitors, 0);
-    assert_int_equal(scene.contexts[SCENE_HOST]->session_count, 1);
+    assert_int_equal(scene.contexts[SCENE_HOST]->sessions.count, 1);
     scene_close(&scene);
     free(source);
     free(sink);
@@ -207,7 +207,7 @@ static void ten_thousand_stay(void **state)
             scene_exchange(&scene, 20000, (uint64_t)n);
         }
     }
-    assert_int_equal(scene.contexts[SCENE_HOST]->session_count, 1);
+    assert_int_equal(scene.contexts[SCENE_HOST]->sessions.count, 1);
     for (int n = 0; n < HELD; n++)
         scene_hang_up(&scene, fds[n]);
     scene_pass(&scene, WF_NS_PER_S);

@@ -75,7 +75,7 @@ static void given_up_beside_reads(void **state)
     assert_true(weft_test(request, &completion));
     assert_int_equal(completion.status, 0);
     tell(&house, (struct wf_frame){.type = WF_REFUSE, .conn = 1, .msg = 1, .key = (uint64_t)-ECANCELED}, 0);
-    assert_true(house.session->channels[0]->up);
+    assert_true(house.session->lines.channels[0]->up);
     assert_int_equal(weft_peer_status(house.peer, NULL), 0);
     close_house(&house);
 }
@@ -88,14 +88,14 @@ static void refusals_without_end(void **state)
     enum { CONNECTIONS = 2, NUMBERS = WF_ANSWERS_MAX / 2 + 500, AT_ONCE = 100 };
     struct house house;
     open_house(&house, NULL);
-    house.session->channels[0]->tx.window.granted_frames = 0; /* as it would be, had it granted none from the start */
+    house.session->lines.channels[0]->tx.window.granted_frames = 0; /* as it would be, had it granted none from the start */
     for (uint32_t number = 1; number <= 2 * CONNECTIONS; number += 2) {
         struct weft_connection *connection = open_connection(&house, number);
         for (uint64_t ended = 1; ended <= NUMBERS; ended++)
             assert_int_equal(wf_finished_add(&connection->finished, ended), 0);
     }
     uint8_t bytes[AT_ONCE * WF_FRAME_BYTES];
-    for (uint64_t said = 0; said < CONNECTIONS * NUMBERS && house.session->channels[0]->up; said += AT_ONCE) {
+    for (uint64_t said = 0; said < CONNECTIONS * NUMBERS && house.session->lines.channels[0]->up; said += AT_ONCE) {
         for (uint64_t i = 0; i < AT_ONCE; i++) {
             struct wf_frame frame = {.type = WF_REFUSE,
                                      .data_off = WF_FRAME_BYTES,
@@ -106,10 +106,10 @@ static void refusals_without_end(void **state)
         }
         send_bytes(&house.scene, house.fd, bytes, sizeof bytes);
         pass(&house.scene, WF_NS_PER_MS);
-        assert_in_range(house.session->inbound_pool.taken, 0, WF_ANSWERS_MAX);
+        assert_in_range(house.session->desk.inbound_pool.taken, 0, WF_ANSWERS_MAX);
     }
-    assert_int_equal(house.session->inbound_pool.taken, WF_ANSWERS_MAX);
-    assert_false(house.session->channels[0]->up);
+    assert_int_equal(house.session->desk.inbound_pool.taken, WF_ANSWERS_MAX);
+    assert_false(house.session->lines.channels[0]->up);
     close_house(&house);
 }
 
@@ -124,7 +124,7 @@ static void lists_without_end(void **state)
     assert_int_equal(weft_register(house.scene.host, memory, sizeof memory, &registration, NULL), 0);
     struct weft_connection *connection = open_connection(&house, 1);
     /* As it would be with some gigabytes of them in use. */
-    house.session->list_bytes = WF_LIST_BYTES_MAX - 2 * WF_ENTRY_BYTES;
+    house.session->desk.list_bytes = WF_LIST_BYTES_MAX - 2 * WF_ENTRY_BYTES;
     for (uint64_t number = 1; number <= 3; number += 2) {
         uint8_t bytes[WF_FRAME_BYTES + WF_ENTRY_BYTES];
         struct wf_frame list = {.type = WF_DATA,
@@ -152,7 +152,7 @@ static void lists_without_end(void **state)
     tell(&house,
          (struct wf_frame){.type = WF_OFFER, .flags = WF_FLAG_LIST, .conn = 1, .msg = 5, .total = WF_ENTRY_BYTES}, 0);
     assert_int_equal(wf_inbound_find(connection, 5)->refuse_status, -ENOBUFS);
-    assert_int_equal(house.session->list_bytes, WF_LIST_BYTES_MAX);
+    assert_int_equal(house.session->desk.list_bytes, WF_LIST_BYTES_MAX);
     /* The end of an operation makes room. */
     tell(&house,
          (struct wf_frame){.type = WF_DATA,
@@ -164,7 +164,7 @@ static void lists_without_end(void **state)
                            .total = 2,
                            .key = 1},
          1);
-    assert_int_equal(house.session->list_bytes, WF_LIST_BYTES_MAX - WF_ENTRY_BYTES);
+    assert_int_equal(house.session->desk.list_bytes, WF_LIST_BYTES_MAX - WF_ENTRY_BYTES);
     assert_int_equal(weft_peer_status(house.peer, NULL), 0);
     hang_up(&house.scene, house.fd);
     weft_deregister(registration);
@@ -231,7 +231,7 @@ static void writes_full_of_holes(void **state)
     open_house(&house, "introductions=4096");
     assert_int_equal(weft_register(house.scene.host, memory, sizeof memory, &registration, NULL), 0);
     open_connection(&house, 1);
-    struct wf_rx *rx = &house.session->channels[0]->rx;
+    struct wf_rx *rx = &house.session->lines.channels[0]->rx;
     for (uint64_t number = 1; number <= WRITES && weft_peer_status(house.peer, NULL) == 0; number++) {
         uint8_t bytes[CHUNKS * CHUNK] = {0};
         for (uint64_t i = 0; i < CHUNKS; i++) {
@@ -249,9 +249,9 @@ static void writes_full_of_holes(void **state)
         rx->granted_frames = rx->disposed + WF_EXPRESS_WINDOW; /* as told to a peer that listens */
         send_bytes(&house.scene, house.fd, bytes, sizeof bytes);
         pass(&house.scene, WF_NS_PER_MS);
-        assert_in_range(house.session->range_pool.taken, 0, WF_EXPRESS_WINDOW);
+        assert_in_range(house.session->desk.range_pool.taken, 0, WF_EXPRESS_WINDOW);
     }
-    assert_int_equal(house.session->range_pool.taken, WF_EXPRESS_WINDOW);
+    assert_int_equal(house.session->desk.range_pool.taken, WF_EXPRESS_WINDOW);
     assert_int_equal(weft_peer_status(house.peer, NULL), -EPROTO);
     hang_up(&house.scene, house.fd);
     weft_deregister(registration);
@@ -278,7 +278,7 @@ static void copies_of_a_byte(void **state)
     assert_int_equal(weft_register(house.scene.host, memory, TOTAL, &registration, NULL), 0);
     assert_int_equal(weft_recv(connection, memory, TOTAL, 0, NULL, &request), 0);
     wf_sim_memory_freeze(house.scene.memory, 0, true);
-    struct wf_rx *rx = &house.session->channels[0]->rx;
+    struct wf_rx *rx = &house.session->lines.channels[0]->rx;
     for (uint64_t said = 0; said < 3 * MOST; said += AT_ONCE) {
         uint8_t bytes[AT_ONCE * FRAME] = {0};
         for (uint64_t i = 0; i < AT_ONCE; i++) {
@@ -307,7 +307,7 @@ static void copies_of_a_byte(void **state)
         }
     }
     assert_true(rx->held);
-    assert_in_range(house.session->transit_pool.taken, 1, MOST);
+    assert_in_range(house.session->shares.transits.taken, 1, MOST);
     wf_sim_memory_freeze(house.scene.memory, 0, false);
     hang_up(&house.scene, house.fd);
     while (!weft_test(request, &completion))

@@ -124,10 +124,10 @@ static void without_the_key(void **state)
     int fd = call(&scene);
     say(&scene, fd, &setup);
     expect_denial(&scene, fd, WF_DENY_KEY);
-    assert_int_equal(scene.host->session_count, 0);
+    assert_int_equal(scene.host->sessions.count, 0);
     /* Who has seen the number of a session, and nothing else. */
     introduce_with_key(&scene, &hello);
-    assert_int_equal(scene.host->session_count, 1);
+    assert_int_equal(scene.host->sessions.count, 1);
     struct wf_hello guess = hello;
     memset(guess.secret, 0, sizeof guess.secret);
     fd = join(&scene, &guess, 1, &proof);
@@ -309,14 +309,14 @@ static void a_secret_ends_with_its_session(void **state)
     int fd = join(&scene, &hello, 1, &proof);
     say(&scene, fd, &proof);
     pass(&scene, WF_NS_PER_S / 10);
-    assert_int_equal(scene.host->session_count, 1);
+    assert_int_equal(scene.host->sessions.count, 1);
     for (size_t i = 0; i < sizeof masked; i++)
         masked[i] = hello.secret[i] ^ MASK;
     explicit_bzero(&hello, sizeof hello);
     bool before = is_in_memory(masked);
     hang_up(&scene, fd);
     pass(&scene, 3 * WF_NS_PER_S);
-    assert_int_equal(scene.host->session_count, 0);
+    assert_int_equal(scene.host->sessions.count, 0);
     bool after = is_in_memory(masked);
     close_scene(&scene);
     if (!before) {
@@ -351,7 +351,7 @@ static void noise_at_every_step(void **state)
         wf_handshake_destroy(handshake);
     }
     pass(&scene, WF_NS_PER_S);
-    assert_int_equal(scene.host->session_count, 0);
+    assert_int_equal(scene.host->sessions.count, 0);
     assert_int_equal(scene.host->door->visitors, 0);
     assert_int_equal(wf_sim_open_descriptors(scene.sim), before);
     wf_handshake_key_destroy(made);

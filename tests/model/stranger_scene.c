@@ -1,5 +1,6 @@
 /* Somebody who knows the protocol, on the simulated network: see stranger.h. */
 #include "stranger.h"
+#include "core/rail/address.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -68,7 +69,7 @@ void pass(struct scene *scene, int64_t ns)
     for (int64_t until = wf_sim_now(scene->sim) + ns; wf_sim_now(scene->sim) < until;) {
         for (int i = 0; i < 4; i++) {
             wf_door_drive(scene->host->door, 0);
-            wf_worker_drive(scene->host->workers[0], 0);
+            wf_worker_drive(scene->host->crew.workers[0], 0);
         }
         wf_sim_advance(scene->sim, wf_sim_now(scene->sim) + 10 * WF_NS_PER_MS);
     }

@@ -11,6 +11,7 @@
 #include "core/join/door.h"
 #include "core/session/session.h"
 #include "wire/seal.h"
+#include "core/rail/address.h"
 
 #define STEP_NS (20 * WF_NS_PER_MS) /* most that time moves at once */
 #define PATIENCE_MS 20000
@@ -29,7 +30,7 @@ void scene_check(bool holds, const char *file, int line, const char *condition)
 
 static int drive(struct weft_context *context)
 {
-    struct wf_worker *worker = context->workers[0];
+    struct wf_worker *worker = context->crew.workers[0];
     int handled = wf_door_drive(context->door, 0);
     if (wf_worker_try(worker)) { /* else it is being driven by the caller further up */
         handled += wf_worker_drive(worker, 0);
@@ -45,7 +46,7 @@ static void move_time(struct scene *scene)
         return;
     for (int i = 0; i < SCENE_SIDES; i++) {
         struct weft_context *context = scene->contexts[i];
-        int64_t visit = context ? atomic_load(&context->door->next_visit_ns) : WF_NEVER;
+        int64_t visit = context ? atomic_load(&context->world.alarm.due_ns) : WF_NEVER;
         until = visit < until ? visit : until;
     }
     if (until > now + STEP_NS)
@@ -141,9 +142,9 @@ static void open_context(struct scene *scene, int side, const struct scene_optio
     apply(&config, side == SCENE_HOST ? options->settings : options->friend_settings);
     apply(&config, side == SCENE_HOST && options->log ? "log=warn" : "log=error");
     SCENE_CHECK(wf_context_create(&config, &environment, &scene->contexts[side], &status) == 0);
-    scene->contexts[side]->manual = false; /* no threads were started; callers drive, as they do beside threads */
+    scene->contexts[side]->world.manual = false; /* no threads were started; callers drive, as they do beside threads */
     if (side == SCENE_HOST && options->log)
-        scene->contexts[side]->log.fd = options->log;
+        scene->contexts[side]->world.log.fd = options->log;
     SCENE_CHECK(weft_endpoint_create(scene->contexts[side], 0, &scene->endpoints[side], NULL) == 0);
 }
 

@@ -68,15 +68,15 @@ void wf_choose_tuning(const struct wf_config *config, struct wf_tuning *tuning)
 int wf_check_descriptors(const struct weft_context *context, struct wf_status *status)
 {
     struct rlimit limit;
-    uint64_t channels = (uint64_t)context->rail_count * (1 + context->tuning.channels);
-    uint64_t engines = 2 * ((uint64_t)context->worker_count + 1);
-    uint64_t needed = channels + engines + (uint64_t)context->rail_count + 16;
+    uint64_t channels = (uint64_t)context->rails.count * (1 + context->world.tuning.channels);
+    uint64_t engines = 2 * ((uint64_t)context->crew.count + 1);
+    uint64_t needed = channels + engines + (uint64_t)context->rails.count + 16;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || needed <= limit.rlim_cur)
         return 0;
     return wf_fail(status, -EMFILE,
                    "%llu file descriptors are needed (%d rails, channels = %u), the limit is %llu: raise it "
                    "(ulimit -n %llu) or lower channels",
-                   (unsigned long long)needed, context->rail_count, context->tuning.channels,
+                   (unsigned long long)needed, context->rails.count, context->world.tuning.channels,
                    (unsigned long long)limit.rlim_cur, (unsigned long long)needed);
 }
 
@@ -86,29 +86,29 @@ void wf_choose_workers(struct weft_context *context, const struct wf_config *con
     const char *choice = wf_config_text(config, WF_SET_WORKERS);
     bool split = strcmp(choice, "split") == 0;
     if (strcmp(choice, "auto") == 0)
-        split = usable_cores() >= 2 * context->rail_count + 2;
-    context->shared = !split || context->manual;
-    if (split && context->manual)
-        context->shared = false;
-    context->worker_count = context->shared ? 1 : 2 * context->rail_count;
-    if (context->shared && strcmp(choice, "auto") == 0)
-        wf_context_fallback(context,
-                            "workers: one shared worker, %d cores are too few for a TX and an RX worker on each "
-                            "of %d rails and a caller",
-                            usable_cores(), context->rail_count);
+        split = usable_cores() >= 2 * context->rails.count + 2;
+    context->world.shared = !split || context->world.manual;
+    if (split && context->world.manual)
+        context->world.shared = false;
+    context->crew.count = context->world.shared ? 1 : 2 * context->rails.count;
+    if (context->world.shared && strcmp(choice, "auto") == 0)
+        wf_world_fallback(&context->world,
+                          "workers: one shared worker, %d cores are too few for a TX and an RX worker on each "
+                          "of %d rails and a caller",
+                          usable_cores(), context->rails.count);
 }
 
 int wf_choose_congestion(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
     const char *name = wf_config_text(config, WF_SET_CONGESTION);
     int result = 0;
-    if (strlen(name) >= sizeof context->tuning.congestion)
+    if (strlen(name) >= sizeof context->world.tuning.congestion)
         result = wf_fail(status, -EINVAL, "no name is that long");
-    else if (name[0] && !context->simulated)
+    else if (name[0] && !context->world.simulated)
         result = wf_socket_congestion(name, status);
     if (result < 0)
         return wf_fail_prefix(status, "congestion = %.60s", name);
-    snprintf(context->tuning.congestion, sizeof context->tuning.congestion, "%s", name);
+    snprintf(context->world.tuning.congestion, sizeof context->world.tuning.congestion, "%s", name);
     return 0;
 }
 
@@ -118,14 +118,14 @@ int wf_choose_congestion(struct weft_context *context, const struct wf_config *c
  * stream was made, as neither io_uring nor encryption does (docs/decisions/0010-call-size.md). */
 int wf_choose_call(struct weft_context *context, struct wf_status *status)
 {
-    struct wf_tuning *tuning = &context->tuning;
-    bool large = context->rail_count * (int)tuning->channels == 1 || context->engine_ops->tells_start;
+    struct wf_tuning *tuning = &context->world.tuning;
+    bool large = context->rails.count * (int)tuning->channels == 1 || context->world.engine_ops->tells_start;
     uint32_t whole = tuning->chunk + tuning->header_pad;
     if (tuning->call > 0 && tuning->call < CALL_MIN)
         return wf_fail(status, -EINVAL, "call = %u: use 4K or more, or 0", tuning->call);
     if (tuning->call > 0)
         return 0;
-    if (context->engine_ops->cuts_calls && !tuning->crc && whole < CALL_MOST)
+    if (context->world.engine_ops->cuts_calls && !tuning->crc && whole < CALL_MOST)
         whole = CALL_MOST / whole * whole;
     tuning->call = large && whole > CALL_SHARED ? whole : CALL_SHARED;
     return 0;

@@ -1,12 +1,9 @@
 #include "core/calls/context.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include "base/key_file.h"
 #include "core/calls/choices.h"
@@ -18,8 +15,8 @@
 #include "core/request/queue.h"
 #include "core/session/session.h"
 #include "wire/handshake.h"
+#include "core/calls/placement.h"
 
-#define LINE_BYTES 1100        /* of a fallback: a note of a plan fits */
 #define STREAMS_NS WF_NS_PER_S /* how long the end of a context waits for what users' streams have to do before it */
 #define STREAMS_LOOK_NS (20 * WF_NS_PER_US)
 
@@ -70,99 +67,36 @@ const char *weft_config_get(const struct weft_config *config, const char *name)
     return id < 0 ? NULL : wf_config_text(&config->values, (enum wf_setting_id)id);
 }
 
-/* --- identities --- */
-
-int wf_context_random(struct weft_context *context, void *bytes, size_t length)
-{
-    if (context->seed == 0) {
-        ssize_t got = getrandom(bytes, length, 0);
-        return got == (ssize_t)length ? 0 : -EIO;
-    }
-    pthread_mutex_lock(&context->lock);
-    for (size_t i = 0; i < length; i++) { /* xorshift64: reproducible, for tests only */
-        context->seed ^= context->seed << 13;
-        context->seed ^= context->seed >> 7;
-        context->seed ^= context->seed << 17;
-        ((uint8_t *)bytes)[i] = (uint8_t)(context->seed >> 32);
-    }
-    pthread_mutex_unlock(&context->lock);
-    return 0;
-}
-
-/* Somebody may be reading the others: the first byte of a line comes last. */
-void wf_context_fallback(struct weft_context *context, const char *format, ...)
-{
-    char line[LINE_BYTES] = "\n";
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(line + 1, sizeof line - 1, format, arguments);
-    va_end(arguments);
-    pthread_mutex_lock(&context->lock);
-    size_t used = strlen(context->fallbacks), left = sizeof context->fallbacks - used;
-    const char *text = used > 0 ? line : line + 1;
-    if (left > 2) {
-        snprintf(context->fallbacks + used + 1, left - 1, "%s", text + 1);
-        __atomic_store_n(&context->fallbacks[used], text[0], __ATOMIC_RELEASE);
-    }
-    pthread_mutex_unlock(&context->lock);
-}
-
-void wf_context_rail(struct weft_context *context, int index, struct wf_rail *out)
-{
-    pthread_mutex_lock(&context->lock);
-    *out = context->rails[index];
-    pthread_mutex_unlock(&context->lock);
-}
-
 /* --- creation --- */
 
 static void init_base(struct weft_context *context, const struct wf_config *config,
                       const struct wf_environment *environment)
 {
-    wf_log_init(&context->log, (enum wf_log_level)wf_config_number(config, WF_SET_LOG));
-    wf_choose_tuning(config, &context->tuning);
-    context->engine_ops = environment->engine;
-    context->engine_host = environment->engine_host;
-    context->clock = environment->clock ? environment->clock : &wf_clock_monotonic;
-    context->manual = environment->manual;
-    context->simulated = environment->manual || environment->engine;
-    context->seed = environment->seed;
+    wf_world_init(&context->world, (enum wf_log_level)wf_config_number(config, WF_SET_LOG), environment->seed);
+    wf_waiting_init(&context->waiting, &context->world);
+    wf_endpoints_init(&context->endpoints);
+    wf_registry_init(&context->registry);
+    wf_sessions_init(&context->sessions);
+    context->rails.world = &context->world;
+    wf_choose_tuning(config, &context->world.tuning);
+    context->world.engine_ops = environment->engine;
+    context->world.engine_host = environment->engine_host;
+    context->world.clock = environment->clock ? environment->clock : &wf_clock_monotonic;
+    context->world.manual = environment->manual;
+    context->world.simulated = environment->manual || environment->engine;
     context->devices.ops = environment->memory ? environment->memory : &wf_memory_cuda;
     context->devices.host = environment->memory_host;
-    context->devices.forbidden = context->simulated && !environment->memory;
+    context->devices.forbidden = context->world.simulated && !environment->memory;
     pthread_mutex_init(&context->devices.lock, NULL);
-    pthread_mutex_init(&context->lock, NULL);
-    pthread_mutex_init(&context->endpoint_lock, NULL);
-    pthread_mutex_init(&context->log_lock, NULL);
-    context->unknown_log.interval_ns = 5 * WF_NS_PER_S;
-    pthread_mutex_init(&context->wait_lock, NULL);
-    pthread_mutex_init(&context->region_lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&context->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
-    wf_list_init(&context->sessions);
-    wf_list_init(&context->accepted);
-    for (int i = 0; i < WF_REGION_HASH; i++)
-        wf_list_init(&context->registrations[i]);
-    wf_list_init(&context->device_registrations);
-    wf_list_init(&context->queues);
-    wf_list_init(&context->endpoints);
-    wf_list_init(&context->waiters);
-    wf_list_init(&context->poked);
-    wf_list_init(&context->signals);
-    if (gethostname(context->host_name, sizeof context->host_name - 1) != 0)
-        snprintf(context->host_name, sizeof context->host_name, "unnamed");
 }
 
 static int start_threads(struct weft_context *context, struct wf_status *status)
 {
     int result = 0;
-    if (context->manual)
+    if (context->world.manual)
         return 0;
-    for (int i = 0; i < context->worker_count && result == 0; i++)
-        result = wf_worker_start(context->workers[i], status);
+    for (int i = 0; i < context->crew.count && result == 0; i++)
+        result = wf_worker_start(context->crew.workers[i], status);
     return result < 0 ? result : wf_door_start(context->door, status);
 }
 
@@ -170,7 +104,7 @@ static int take_key(struct weft_context *context, const struct wf_config *config
 {
     const char *path = wf_config_text(config, WF_SET_KEY_FILE);
     uint8_t key[WF_KEY_BYTES];
-    if (!path[0] && context->tuning.encrypt) /* whoever asks would be let in and could read all of it */
+    if (!path[0] && context->world.tuning.encrypt) /* whoever asks would be let in and could read all of it */
         return wf_fail(status, -EINVAL,
                        "encrypt = on needs a key: set key_file (weft key makes one), the same on every "
                        "node, or encrypt = off");
@@ -191,12 +125,12 @@ static int find_rails(struct weft_context *context, const struct wf_config *conf
         [WF_RULE_VIRTUAL] = "though it is of containers, virtual machines or a VPN: nothing else is usable",
         [WF_RULE_LOOPBACK] = "no network card is usable: only processes on this machine can be reached",
     };
-    int count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), context->rails, WF_RAILS_MAX, status);
+    int count = wf_rails_find(wf_config_text(config, WF_SET_RAILS), context->rails.each, WF_RAILS_MAX, status);
     for (int i = 0; i < count; i++)
-        if (context->rails[i].rule != WF_RULE_CARD)
-            wf_context_fallback(context, "rails: %s (%s) is taken, %s", context->rails[i].name, context->rails[i].text,
-                                texts[context->rails[i].rule]);
-    context->rail_count = count;
+        if (context->rails.each[i].rule != WF_RULE_CARD)
+            wf_world_fallback(&context->world, "rails: %s (%s) is taken, %s", context->rails.each[i].name,
+                              context->rails.each[i].text, texts[context->rails.each[i].rule]);
+    context->rails.count = count;
     return count < 0 ? count : 0;
 }
 
@@ -217,10 +151,10 @@ static uint64_t machine_number(void)
 
 static int choose_nonce(struct weft_context *context, struct wf_status *status)
 {
-    uint64_t machine = context->simulated ? 0 : machine_number(), own;
-    if (wf_context_random(context, &own, sizeof own) < 0)
+    uint64_t machine = context->world.simulated ? 0 : machine_number(), own;
+    if (wf_world_random(&context->world, &own, sizeof own) < 0)
         return wf_fail(status, -EIO, "the system gives no random numbers");
-    context->boot_nonce = machine << (64 - WF_MACHINE_BITS) | own >> WF_MACHINE_BITS;
+    context->world.boot_nonce = machine << (64 - WF_MACHINE_BITS) | own >> WF_MACHINE_BITS;
     return 0;
 }
 
@@ -245,8 +179,8 @@ static int build(struct weft_context *context, const struct wf_config *config, s
         result = wf_choose_call(context, status);
     if (result == 0)
         result = wf_check_descriptors(context, status);
-    int workers = context->worker_count;
-    context->worker_count = 0;
+    int workers = context->crew.count;
+    context->crew.count = 0;
     if (result == 0)
         result = wf_engines_create(context, config, workers, status);
     if (result == 0)
@@ -257,8 +191,8 @@ static int build(struct weft_context *context, const struct wf_config *config, s
 static bool copies_left(const struct weft_context *context)
 {
     bool left = false;
-    for (int i = 0; i < context->worker_count; i++)
-        left |= wf_devices_busy(context->workers[i]);
+    for (int i = 0; i < context->crew.count; i++)
+        left |= wf_devices_busy(context->crew.workers[i]);
     return left;
 }
 
@@ -266,25 +200,25 @@ static bool copies_left(const struct weft_context *context)
  * be gone before. */
 static void await_streams(struct weft_context *context)
 {
-    int64_t until_ns = wf_context_now(context) + STREAMS_NS;
-    while (copies_left(context) && wf_context_now(context) < until_ns)
-        for (int i = 0; i < context->worker_count; i++)
-            wf_worker_drive(context->workers[i], STREAMS_LOOK_NS);
+    int64_t until_ns = wf_world_now(&context->world) + STREAMS_NS;
+    while (copies_left(context) && wf_world_now(&context->world) < until_ns)
+        for (int i = 0; i < context->crew.count; i++)
+            wf_worker_drive(context->crew.workers[i], STREAMS_LOOK_NS);
 }
 
 /* Threads are gone: this thread drives what is left until every channel has let go of its descriptor. */
 static void wind_down(struct weft_context *context)
 {
-    WF_LIST_EACH (link, following, &context->sessions) {
+    WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
         wf_session_fail(session, -ESHUTDOWN, "the context of %s was destroyed", session->peer.name);
-        if (session->state == WF_SESSION_DEAD) /* receives that waited for their streams */
+        if (session->guard.state == WF_SESSION_DEAD) /* receives that waited for their streams */
             wf_session_start_close(session);
         wf_session_unlock(session);
-        while (session->halves > 0)
-            for (int i = 0; i < context->worker_count; i++)
-                wf_worker_drive(context->workers[i], 0);
+        while (session->guard.holders > 0)
+            for (int i = 0; i < context->crew.count; i++)
+                wf_worker_drive(context->crew.workers[i], 0);
     }
     await_streams(context);
 }
@@ -293,33 +227,24 @@ static void demolish(struct weft_context *context)
 {
     if (context->door)
         wf_door_stop(context->door);
-    for (int i = 0; i < context->worker_count; i++)
-        wf_worker_stop(context->workers[i]);
+    for (int i = 0; i < context->crew.count; i++)
+        wf_worker_stop(context->crew.workers[i]);
     wind_down(context);
-    WF_LIST_EACH (link, following, &context->sessions) {
+    WF_LIST_EACH (link, following, &context->sessions.all) {
         wf_session_destroy(WF_CONTAINER(link, struct wf_session, link));
     }
     wf_devices_fini(context);
     wf_engines_destroy(context);
     wf_seal_destroy(context->seal);
     wf_fault_destroy(context->fault);
-    WF_LIST_EACH (link, following, &context->endpoints) {
-        free(WF_CONTAINER(link, struct weft_endpoint, link));
-    }
-    for (int i = 0; i < WF_REGION_HASH; i++) {
-        WF_LIST_EACH (link, following, &context->registrations[i]) {
-            free(WF_CONTAINER(link, struct weft_registration, link));
-        }
-    }
+    wf_endpoints_fini(&context->endpoints);
+    wf_registry_fini(&context->registry);
     wf_queues_free(context);
-    wf_placement_free(&context->placement);
+    wf_placement_free(&context->crew.placement);
     wf_handshake_key_destroy(context->key);
-    pthread_cond_destroy(&context->changed);
-    pthread_mutex_destroy(&context->wait_lock);
-    pthread_mutex_destroy(&context->region_lock);
-    pthread_mutex_destroy(&context->endpoint_lock);
-    pthread_mutex_destroy(&context->log_lock);
-    pthread_mutex_destroy(&context->lock);
+    wf_sessions_fini(&context->sessions);
+    wf_waiting_fini(&context->waiting);
+    wf_world_fini(&context->world);
     free(context);
 }
 
@@ -356,18 +281,18 @@ int weft_context_create(const struct weft_config *config, struct weft_context **
 static struct weft_peer *any_peer(struct weft_context *context)
 {
     struct weft_peer *found = NULL;
-    pthread_mutex_lock(&context->lock);
-    WF_LIST_EACH (link, following, &context->sessions) {
+    pthread_mutex_lock(&context->world.lock);
+    WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
-        if (!found && session->state != WF_SESSION_DEAD && !session->dismissed) {
-            session->dismissed = true;
-            session->references += 1; /* the one that closing gives back */
+        if (!found && session->guard.state != WF_SESSION_DEAD && !session->life.dismissed) {
+            session->life.dismissed = true;
+            session->guard.references += 1; /* the one that closing gives back */
             found = &session->peer;
         }
         wf_session_unlock(session);
     }
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_unlock(&context->world.lock);
     return found;
 }
 
@@ -376,45 +301,36 @@ void weft_context_destroy(struct weft_context *context)
     if (!context)
         return;
     struct weft_peer *peer;
-    while (!context->manual && (peer = any_peer(context)))
+    while (!context->world.manual && (peer = any_peer(context)))
         weft_peer_close(peer, 1000, NULL);
     demolish(context);
 }
 
 /* --- what is in force --- */
 
-/* Loopback is no network to be shared with others, and whatever paces what is sent, as bbr does, does it by timers that
- * the sending thread pays for. reno paces nothing, and every kernel allows it to everybody. */
-const char *wf_context_congestion(const struct weft_context *context, bool on_this_machine)
-{
-    if (context->tuning.congestion[0] || !on_this_machine)
-        return context->tuning.congestion;
-    return "reno";
-}
-
 int weft_context_rails(const struct weft_context *context, struct weft_rail_info *rails, int max)
 {
-    for (int i = 0; i < context->rail_count && i < max; i++) {
+    for (int i = 0; i < context->rails.count && i < max; i++) {
         struct wf_rail rail;
-        wf_context_rail((struct weft_context *)context, i, &rail);
+        wf_rails_read((struct wf_rails *)&context->rails, i, &rail);
         snprintf(rails[i].name, sizeof rails[i].name, "%s", rail.name);
         snprintf(rails[i].address, sizeof rails[i].address, "%s", rail.text);
         snprintf(rails[i].interface, sizeof rails[i].interface, "%s", rail.device);
         rails[i].mtu = rail.mtu;
         rails[i].speed_mbit = rail.speed_mbit;
-        rails[i].numa_node = context->placement.rail_nodes[i];
+        rails[i].numa_node = context->crew.placement.rail_nodes[i];
     }
-    return context->rail_count;
+    return context->rails.count;
 }
 
 const char *weft_context_engine(const struct weft_context *context)
 {
-    return context->engine_ops->name;
+    return context->world.engine_ops->name;
 }
 
 const char *weft_context_fallbacks(const struct weft_context *context)
 {
-    return context->fallbacks;
+    return context->world.fallbacks;
 }
 
 int weft_context_faults(const struct weft_context *context, struct weft_fault_stats *stats)

@@ -6,10 +6,12 @@
 #include "core/message/connection.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
+#include "core/calls/placement.h"
 
 static struct weft_endpoint *find(struct weft_context *context, uint32_t id)
 {
-    WF_LIST_EACH (link, following, &context->endpoints) {
+    WF_LIST_EACH (link, following, &context->endpoints.list) {
         struct weft_endpoint *endpoint = WF_CONTAINER(link, struct weft_endpoint, link);
         if (endpoint->id == id)
             return endpoint;
@@ -20,10 +22,10 @@ static struct weft_endpoint *find(struct weft_context *context, uint32_t id)
 /* Connections that peers opened to this endpoint before it existed. Context lock held. */
 static void admit_orphans(struct weft_context *context, struct weft_endpoint *endpoint)
 {
-    WF_LIST_EACH (link, following, &context->sessions) {
+    WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
-        WF_LIST_EACH (orphan, next_orphan, &session->orphans) {
+        WF_LIST_EACH (orphan, next_orphan, &session->desk.orphans) {
             struct weft_connection *connection = WF_CONTAINER(orphan, struct weft_connection, accept_link);
             WF_REACHED_IF(connection->local_endpoint == endpoint->id,
                           "connection WAITING: the endpoint asked for is created");
@@ -45,15 +47,15 @@ int weft_endpoint_create(struct weft_context *context, uint32_t id, struct weft_
     endpoint->context = context;
     endpoint->id = id;
     endpoint->rails = WF_RAILS_ANY;
-    pthread_mutex_lock(&context->lock);
-    pthread_mutex_lock(&context->endpoint_lock);
+    pthread_mutex_lock(&context->world.lock);
+    pthread_mutex_lock(&context->endpoints.lock);
     bool exists = find(context, id) != NULL;
     if (!exists)
-        wf_list_push_back(&context->endpoints, &endpoint->link);
-    pthread_mutex_unlock(&context->endpoint_lock);
+        wf_list_push_back(&context->endpoints.list, &endpoint->link);
+    pthread_mutex_unlock(&context->endpoints.lock);
     if (!exists)
         admit_orphans(context, endpoint);
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_unlock(&context->world.lock);
     if (exists) {
         free(endpoint);
         return wf_fail(wf_status_of(err), -EEXIST, "endpoint %u exists already in this context", id);
@@ -65,13 +67,13 @@ int weft_endpoint_create(struct weft_context *context, uint32_t id, struct weft_
 int weft_endpoint_set_node(struct weft_endpoint *endpoint, int numa_node)
 {
     struct weft_context *context = endpoint->context;
-    uint32_t all = (uint32_t)((UINT64_C(1) << context->rail_count) - 1);
+    uint32_t all = (uint32_t)((UINT64_C(1) << context->rails.count) - 1);
     if (numa_node < -1)
         return -EINVAL;
     uint32_t rails = wf_placement_rails(context, numa_node);
-    pthread_mutex_lock(&context->endpoint_lock);
+    pthread_mutex_lock(&context->endpoints.lock);
     endpoint->rails = rails == all ? WF_RAILS_ANY : rails;
-    pthread_mutex_unlock(&context->endpoint_lock);
+    pthread_mutex_unlock(&context->endpoints.lock);
     return 0;
 }
 
@@ -80,11 +82,11 @@ int weft_endpoint_destroy(struct weft_endpoint *endpoint)
     if (!endpoint)
         return 0;
     struct weft_context *context = endpoint->context;
-    pthread_mutex_lock(&context->endpoint_lock);
+    pthread_mutex_lock(&context->endpoints.lock);
     bool busy = endpoint->connections > 0;
     if (!busy)
         wf_link_remove(&endpoint->link);
-    pthread_mutex_unlock(&context->endpoint_lock);
+    pthread_mutex_unlock(&context->endpoints.lock);
     if (busy)
         return -EBUSY;
     free(endpoint);
@@ -95,7 +97,7 @@ int weft_endpoint_destroy(struct weft_endpoint *endpoint)
 
 static int refuse(struct wf_session *session, int result, struct weft_error *err, const char *what)
 {
-    const char *text = session->error.code ? session->error.text : wf_strerror(result);
+    const char *text = session->guard.error.code ? session->guard.error.text : wf_strerror(result);
     return wf_fail(wf_status_of(err), result, "cannot %s with %s: %s", what, session->peer.name, text);
 }
 
@@ -104,11 +106,11 @@ static int start_open(struct wf_session *session, struct weft_endpoint *endpoint
                       struct weft_connection **connection, struct weft_request **request)
 {
     int result = wf_session_usable(session);
-    if (result == 0 && session->connection_count >= session->limits.connections)
+    if (result == 0 && session->desk.connection_count >= session->terms.limits.connections)
         result = -EMFILE;
     if (result < 0)
         return result;
-    uint32_t number = 2 * session->next_connection + (session->dialer ? 1 : 2);
+    uint32_t number = 2 * session->desk.next_connection + (session->terms.dialer ? 1 : 2);
     *connection = wf_connection_create(session, number, true, endpoint->id, remote_id);
     if (!*connection)
         return -ENOMEM;
@@ -117,7 +119,7 @@ static int start_open(struct wf_session *session, struct weft_endpoint *endpoint
         wf_connection_free(*connection);
         return -ENOMEM;
     }
-    session->next_connection += 1;
+    session->desk.next_connection += 1;
     wf_connection_attach(*connection, endpoint);
     (*connection)->held = true;
     (*connection)->open_due = true;
@@ -176,7 +178,7 @@ int weft_connection_open(struct weft_endpoint *endpoint, struct weft_peer *peer,
 static struct weft_connection *from_backlog(struct wf_session *session, struct weft_endpoint *endpoint,
                                             uint32_t remote_id)
 {
-    WF_LIST_EACH (link, following, &session->backlog) {
+    WF_LIST_EACH (link, following, &session->desk.backlog) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, accept_link);
         if (connection->endpoint != endpoint)
             continue;
@@ -215,7 +217,7 @@ int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *pee
         request->endpoint = endpoint;
         request->remote_endpoint = remote_id;
         request->result = out;
-        wf_list_push_back(&session->acceptors, &request->match_link);
+        wf_list_push_back(&session->desk.acceptors, &request->match_link);
     }
     if (result < 0)
         refuse(session, result, err, "accept a connection");
@@ -238,7 +240,7 @@ struct weft_request *wf_connection_close_start(struct weft_connection *connectio
 {
     struct wf_session *session = connection->session;
     wf_session_lock(session);
-    bool alive = session->state == WF_SESSION_UP;
+    bool alive = session->guard.state == WF_SESSION_UP;
     struct weft_request *request = alive ? wf_request_take(session, WF_REQUEST_CLOSE) : NULL;
     if (request) {
         request->connection = connection;
@@ -250,7 +252,7 @@ struct weft_request *wf_connection_close_start(struct weft_connection *connectio
         wf_connection_start_close(connection);
     } else {
         connection->held = false;
-        if (session->halves == 0) /* nothing moves any more: the object can go now */
+        if (session->guard.holders == 0) /* nothing moves any more: the object can go now */
             wf_connection_free(connection);
     }
     wf_session_unlock(session);

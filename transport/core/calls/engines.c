@@ -15,19 +15,19 @@
 static int choose(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
     const char *choice = wf_config_text(config, WF_SET_ENGINE);
-    if (!context->engine_ops && strcmp(choice, "auto") == 0) {
+    if (!context->world.engine_ops && strcmp(choice, "auto") == 0) {
         struct wf_status reason = {0};
         bool able = wf_engine_uring.probe(NULL, &reason) == 0;
         if (!able)
-            wf_context_fallback(context, "engine: epoll, %s", reason.text);
-        context->engine_ops = able && !context->shared ? &wf_engine_uring : &wf_engine_epoll;
-        if (context->engine_ops == &wf_engine_uring)
+            wf_world_fallback(&context->world, "engine: epoll, %s", reason.text);
+        context->world.engine_ops = able && !context->world.shared ? &wf_engine_uring : &wf_engine_epoll;
+        if (context->world.engine_ops == &wf_engine_uring)
             return 0; /* asked once: the kernel takes its time to give back a ring's memory */
-    } else if (!context->engine_ops) {
-        context->engine_ops = strcmp(choice, "uring") == 0 ? &wf_engine_uring : &wf_engine_epoll;
+    } else if (!context->world.engine_ops) {
+        context->world.engine_ops = strcmp(choice, "uring") == 0 ? &wf_engine_uring : &wf_engine_epoll;
     }
-    int result = context->engine_ops->probe(context->engine_host, status);
-    return result < 0 ? wf_fail_prefix(status, "engine = %s", context->engine_ops->name) : 0;
+    int result = context->world.engine_ops->probe(context->world.engine_host, status);
+    return result < 0 ? wf_fail_prefix(status, "engine = %s", context->world.engine_ops->name) : 0;
 }
 
 /* What stands around the engine in force: faults, and around them encryption, so that faults meet what is on the wire.
@@ -35,12 +35,14 @@ static int choose(struct weft_context *context, const struct wf_config *config, 
 static void stand_around(struct weft_context *context)
 {
     if (context->fault) {
-        context->engine_ops = wf_fault_around(context->fault, context->engine_ops, context->engine_host);
-        context->engine_host = context->fault;
+        context->world.engine_ops =
+            wf_fault_around(context->fault, context->world.engine_ops, context->world.engine_host);
+        context->world.engine_host = context->fault;
     }
     if (context->seal) {
-        context->engine_ops = wf_seal_around(context->seal, context->engine_ops, context->engine_host);
-        context->engine_host = context->seal;
+        context->world.engine_ops =
+            wf_seal_around(context->seal, context->world.engine_ops, context->world.engine_host);
+        context->world.engine_host = context->seal;
     }
 }
 
@@ -50,18 +52,19 @@ static int inject_faults(struct weft_context *context, const char *spec, struct 
     struct wf_fault_options options = {
         .spec = spec,
         .rails = context->fault_rails,
-        .rail_count = context->rail_count,
-        .clock = context->clock,
-        .log = &context->log,
+        .rail_count = context->rails.count,
+        .clock = context->world.clock,
+        .log = &context->world.log,
     };
-    for (int i = 0; i < context->rail_count; i++)
-        context->fault_rails[i] = (struct wf_fault_rail){
-            .name = context->rails[i].name, .device = context->rails[i].device, .address = context->rails[i].address};
+    for (int i = 0; i < context->rails.count; i++)
+        context->fault_rails[i] = (struct wf_fault_rail){.name = context->rails.each[i].name,
+                                                         .device = context->rails.each[i].device,
+                                                         .address = context->rails.each[i].address};
     int result = wf_fault_create(&options, &context->fault, status);
     if (result < 0)
         return result;
-    wf_context_fallback(context, "fault: faults are injected: %s", spec);
-    wf_log(&context->log, WF_LOG_WARN, "faults are injected, as the setting fault asks: %s", spec);
+    wf_world_fallback(&context->world, "fault: faults are injected: %s", spec);
+    wf_log(&context->world.log, WF_LOG_WARN, "faults are injected, as the setting fault asks: %s", spec);
     return 0;
 }
 
@@ -71,7 +74,7 @@ int wf_engines_choose(struct weft_context *context, const struct wf_config *conf
     int result = choose(context, config, status);
     if (result == 0 && faults[0])
         result = inject_faults(context, faults, status);
-    if (result == 0 && context->tuning.encrypt && !(context->seal = wf_seal_create()))
+    if (result == 0 && context->world.tuning.encrypt && !(context->seal = wf_seal_create()))
         result = wf_fail(status, -ENOMEM, "encrypt = on: out of memory");
     if (result == 0)
         stand_around(context);
@@ -82,39 +85,40 @@ int wf_engines_choose(struct weft_context *context, const struct wf_config *conf
 static void check_zero_copy(struct weft_context *context)
 {
     struct wf_status reason = {0};
-    const struct wf_engine_ops *ops = context->engine_ops;
-    if (context->tuning.zero_copy == 0)
+    const struct wf_engine_ops *ops = context->world.engine_ops;
+    if (context->world.tuning.zero_copy == 0)
         return;
     if (context->seal)
         wf_fail(&reason, -EOPNOTSUPP, "they are encrypted (setting encrypt)");
     else if (!ops->zero_copy)
         wf_fail(&reason, -EOPNOTSUPP, "the engine %s always does", ops->name);
-    if (reason.code == 0 && ops->zero_copy(context->engine_host, &reason) == 0) {
-        for (int i = 0; i < context->rail_count; i++)
-            if (strcmp(context->rails[i].device, "lo") == 0)
-                wf_context_fallback(context, "zero_copy: sends on rail %s are copied, the loopback interface does",
-                                    context->rails[i].name);
+    if (reason.code == 0 && ops->zero_copy(context->world.engine_host, &reason) == 0) {
+        for (int i = 0; i < context->rails.count; i++)
+            if (strcmp(context->rails.each[i].device, "lo") == 0)
+                wf_world_fallback(&context->world,
+                                  "zero_copy: sends on rail %s are copied, the loopback interface does",
+                                  context->rails.each[i].name);
         return;
     }
-    context->tuning.zero_copy = 0;
-    wf_context_fallback(context, "zero_copy: sends are copied, %s", reason.text);
+    context->world.tuning.zero_copy = 0;
+    wf_world_fallback(&context->world, "zero_copy: sends are copied, %s", reason.text);
 }
 
 void wf_engines_destroy(struct weft_context *context)
 {
     wf_door_destroy(context->door);
     context->door = NULL;
-    while (context->worker_count > 0)
-        wf_worker_destroy(context->workers[--context->worker_count]);
+    while (context->crew.count > 0)
+        wf_worker_destroy(context->crew.workers[--context->crew.count]);
 }
 
 /* The workers and the door, with an engine each. */
 static int create_engines(struct weft_context *context, int workers, struct wf_status *status)
 {
     int result = 0;
-    while (context->worker_count < workers && result == 0) {
-        result = wf_worker_create(context, context->worker_count, &context->workers[context->worker_count], status);
-        context->worker_count += result == 0;
+    while (context->crew.count < workers && result == 0) {
+        result = wf_worker_create(context, context->crew.count, &context->crew.workers[context->crew.count], status);
+        context->crew.count += result == 0;
     }
     return result < 0 ? result : wf_door_create(context, &context->door, status);
 }
@@ -126,12 +130,12 @@ int wf_engines_create(struct weft_context *context, const struct wf_config *conf
     check_zero_copy(context);
     int result = create_engines(context, workers, status);
     bool ours = strcmp(wf_config_text(config, WF_SET_ENGINE), "auto") == 0;
-    if (result == 0 || !ours || strcmp(context->engine_ops->name, wf_engine_uring.name) != 0)
+    if (result == 0 || !ours || strcmp(context->world.engine_ops->name, wf_engine_uring.name) != 0)
         return result;
-    wf_context_fallback(context, "engine: epoll, %s", status->text);
+    wf_world_fallback(&context->world, "engine: epoll, %s", status->text);
     wf_engines_destroy(context);
-    context->engine_ops = &wf_engine_epoll;
-    context->engine_host = NULL;
+    context->world.engine_ops = &wf_engine_epoll;
+    context->world.engine_host = NULL;
     stand_around(context);
     check_zero_copy(context);
     return create_engines(context, workers, status);

@@ -12,6 +12,7 @@
 #include "core/message/served.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 /* What is asked for. */
 struct asked {
@@ -159,7 +160,7 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
     struct wf_session *session = connection->session;
     struct parts parts = {0};
     int result = wf_message_usable(connection, true);
-    if (result == 0 && asked->pieces && asked->pieces->count > session->limits.list_bytes / WF_ENTRY_BYTES)
+    if (result == 0 && asked->pieces && asked->pieces->count > session->terms.limits.list_bytes / WF_ENTRY_BYTES)
         result = -E2BIG;
     if (result < 0)
         return result;
@@ -173,7 +174,7 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
         return -ENOMEM;
     }
     if (asked->pieces)
-        wf_list_push_back(&session->pieces, &asked->pieces->link);
+        wf_list_push_back(&session->desk.pieces, &asked->pieces->link);
     join(&parts);
     if (!asked->memory.turn) /* else with its turn: it is ordered with no other operation */
         wf_asking_begin(parts.main);

@@ -8,21 +8,23 @@
 #include "core/message/connection.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
+#include "core/rail/address.h"
 
 static void sleep_until(struct weft_context *context, int64_t until_ns)
 {
     if (until_ns == WF_NEVER) {
-        pthread_cond_wait(&context->changed, &context->lock);
+        pthread_cond_wait(&context->sessions.changed, &context->world.lock);
         return;
     }
     struct timespec until = {.tv_sec = until_ns / WF_NS_PER_S, .tv_nsec = until_ns % WF_NS_PER_S};
-    pthread_cond_timedwait(&context->changed, &context->lock, &until);
+    pthread_cond_timedwait(&context->sessions.changed, &context->world.lock, &until);
 }
 
 int weft_listen(struct weft_context *context, const char *address, struct weft_error *err)
 {
     struct sockaddr_storage parsed;
-    int result = wf_address_parse(address ? address : "", context->tuning.port, true, &parsed, wf_status_of(err));
+    int result = wf_address_parse(address ? address : "", context->world.tuning.port, true, &parsed, wf_status_of(err));
     return result < 0 ? result : wf_door_listen(context->door, &parsed, wf_status_of(err));
 }
 
@@ -35,7 +37,7 @@ int wf_dial_init(struct wf_dial *dial, struct weft_context *context, const char 
                  struct wf_status *status)
 {
     memset(dial, 0, sizeof *dial);
-    int count = wf_address_parse_all(address, context->tuning.port, dial->addresses, WF_DIAL_ADDRESSES, status);
+    int count = wf_address_parse_all(address, context->world.tuning.port, dial->addresses, WF_DIAL_ADDRESSES, status);
     if (count < 0)
         return count;
     dial->address_count = count;
@@ -45,7 +47,7 @@ int wf_dial_init(struct wf_dial *dial, struct weft_context *context, const char 
     if (count > 1)
         wf_address_text(&dial->addresses[1], true, second, sizeof second);
     snprintf(dial->text, sizeof dial->text, "%s%s%s", first, second[0] ? " or " : "", second);
-    dial->deadline_ns = wf_deadline_after_ms(wf_context_now(context), timeout_ms);
+    dial->deadline_ns = wf_deadline_after_ms(wf_world_now(&context->world), timeout_ms);
     return 0;
 }
 
@@ -57,10 +59,10 @@ int weft_connect(struct weft_context *context, const char *address, int timeout_
     if (result < 0)
         return result;
     wf_door_dial(context->door, &dial);
-    pthread_mutex_lock(&context->lock);
+    pthread_mutex_lock(&context->world.lock);
     while (!dial.done)
         sleep_until(context, WF_NEVER);
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_unlock(&context->world.lock);
     if (dial.status.code < 0) {
         if (err)
             *wf_status_of(err) = dial.status;
@@ -72,12 +74,12 @@ int weft_connect(struct weft_context *context, const char *address, int timeout_
 
 int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer **out, struct weft_error *err)
 {
-    int64_t deadline = wf_deadline_after_ms(wf_context_now(context), timeout_ms);
-    pthread_mutex_lock(&context->lock);
+    int64_t deadline = wf_deadline_after_ms(wf_world_now(&context->world), timeout_ms);
+    pthread_mutex_lock(&context->world.lock);
     struct wf_link *link;
-    while (!(link = wf_list_pop_front(&context->accepted)) && wf_context_now(context) < deadline)
+    while (!(link = wf_list_pop_front(&context->sessions.accepted)) && wf_world_now(&context->world) < deadline)
         sleep_until(context, deadline);
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_unlock(&context->world.lock);
     if (!link)
         return wf_fail(wf_status_of(err), -ETIMEDOUT, "no peer connected within %.1f s", (double)timeout_ms / 1000);
     struct wf_session *session = WF_CONTAINER(link, struct wf_session, accept_link);
@@ -92,7 +94,7 @@ int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer *
 static void drop_handles(struct wf_session *session)
 {
     for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (link, following, &session->connection_hash[i]) {
+        WF_LIST_EACH (link, following, &session->desk.connection_hash[i]) {
             struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, hash_link);
             connection->held = false;
             wf_connection_check(connection);
@@ -104,16 +106,16 @@ struct weft_request *wf_session_ask_to_close(struct wf_session *session)
 {
     struct weft_request *request = NULL;
     wf_session_lock(session);
-    session->dismissed = true;
+    session->life.dismissed = true;
     drop_handles(session);
-    if (session->state == WF_SESSION_JOINING)
+    if (session->guard.state == WF_SESSION_JOINING)
         wf_session_fail(session, -ESHUTDOWN, "closed before all channels were joined");
-    else if (session->state != WF_SESSION_DEAD)
+    else if (session->guard.state != WF_SESSION_DEAD)
         request = wf_request_take(session, WF_REQUEST_PEER_CLOSE);
-    session->closing = request;
+    session->life.closing = request;
     if (request)
         wf_session_start_close(session);
-    else if (session->state == WF_SESSION_UP)
+    else if (session->guard.state == WF_SESSION_UP)
         wf_session_fail(session, -ENOMEM, "no memory to close the session in an orderly way");
     wf_session_unlock(session);
     return request;
@@ -124,7 +126,7 @@ static void leave_endpoints(struct wf_session *session)
 {
     wf_session_lock(session);
     for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (link, following, &session->connection_hash[i]) {
+        WF_LIST_EACH (link, following, &session->desk.connection_hash[i]) {
             wf_connection_attach(WF_CONTAINER(link, struct weft_connection, hash_link), NULL);
         }
     }
@@ -152,7 +154,7 @@ int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *e
     }
     if (result < 0) {
         wf_session_lock(session);
-        wf_fail(wf_status_of(err), result, "%s", session->error.text);
+        wf_fail(wf_status_of(err), result, "%s", session->guard.error.text);
         wf_session_unlock(session);
     }
     leave_endpoints(session);
@@ -172,7 +174,7 @@ int weft_peer_status(const struct weft_peer *peer, struct weft_error *err)
     int result = wf_session_usable(session);
     if (result < 0)
         wf_fail(wf_status_of(err), result, "%s",
-                session->error.code ? session->error.text : "the peer has closed the session");
+                session->guard.error.code ? session->guard.error.text : "the peer has closed the session");
     wf_session_unlock(session);
     return result;
 }
@@ -180,10 +182,10 @@ int weft_peer_status(const struct weft_peer *peer, struct weft_error *err)
 /* One rail as it is now. Session lock held. */
 static void fill_rail(struct wf_session *session, int index, struct weft_rail_stats *stats)
 {
-    const struct wf_session_rail *rail = &session->rails[index];
+    const struct wf_session_rail *rail = &session->lines.rails[index];
     memset(stats, 0, sizeof *stats);
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (!channel || channel->rail != index)
             continue;
         stats->channels += 1;
@@ -209,7 +211,7 @@ int weft_peer_rails(const struct weft_peer *peer, struct weft_rail_stats *stats,
 {
     struct wf_session *session = peer->session;
     wf_session_lock(session);
-    int count = session->rail_count;
+    int count = session->lines.rail_count;
     for (int i = 0; i < count && i < max; i++)
         fill_rail(session, i, &stats[i]);
     wf_session_unlock(session);
@@ -220,7 +222,7 @@ uint64_t weft_peer_denied(const struct weft_peer *peer)
 {
     struct wf_session *session = peer->session;
     wf_session_lock(session);
-    uint64_t denied = session->denied;
+    uint64_t denied = session->desk.denied;
     wf_session_unlock(session);
     return denied;
 }

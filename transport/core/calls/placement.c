@@ -38,11 +38,11 @@ static void ask(const struct weft_context *context, const struct wf_config *conf
         .tx_bindings = wf_config_text(config, WF_SET_TX_BINDINGS),
         .rx_bindings = wf_config_text(config, WF_SET_RX_BINDINGS),
         .host_endpoints = 1,
-        .rail_count = context->rail_count,
+        .rail_count = context->rails.count,
     };
-    for (int i = 0; i < context->rail_count; i++) {
-        snprintf(request->rails[i].name, sizeof request->rails[i].name, "%s", context->rails[i].name);
-        snprintf(request->rails[i].device, sizeof request->rails[i].device, "%s", context->rails[i].device);
+    for (int i = 0; i < context->rails.count; i++) {
+        snprintf(request->rails[i].name, sizeof request->rails[i].name, "%s", context->rails.each[i].name);
+        snprintf(request->rails[i].device, sizeof request->rails[i].device, "%s", context->rails.each[i].device);
     }
 }
 
@@ -50,7 +50,7 @@ static void note_lines(struct weft_context *context, const char *notes)
 {
     while (*notes) {
         int length = (int)strcspn(notes, "\n");
-        wf_context_fallback(context, "pin: %.*s", length, notes);
+        wf_world_fallback(&context->world, "pin: %.*s", length, notes);
         notes += length + (notes[length] == '\n');
     }
 }
@@ -58,30 +58,30 @@ static void note_lines(struct weft_context *context, const char *notes)
 /* Shared: one worker for all rails, wherever a thread of any of them may be. */
 static int keep(struct weft_context *context, const struct wf_plan *plan, struct wf_status *status)
 {
-    struct wf_placement *placement = &context->placement;
+    struct wf_placement *placement = &context->crew.placement;
     for (int i = 0; i < plan->rail_count; i++)
         placement->rail_nodes[i] = (int16_t)plan->rails[i].node;
     note_lines(context, plan->notes);
     if (plan->pin == WF_PIN_OFF)
         return 0;
-    placement->cpus = calloc((size_t)context->worker_count, sizeof *placement->cpus);
+    placement->cpus = calloc((size_t)context->crew.count, sizeof *placement->cpus);
     if (!placement->cpus)
         return wf_fail(status, -ENOMEM, "no memory for the plan of threads");
     for (int i = 0; i < 2 * plan->rail_count; i++) {
         const struct wf_plan_rail *rail = &plan->rails[i / 2];
-        wf_cpus_unite(&placement->cpus[context->shared ? 0 : i], i % 2 ? &rail->rx : &rail->tx);
+        wf_cpus_unite(&placement->cpus[context->world.shared ? 0 : i], i % 2 ? &rail->rx : &rail->tx);
     }
     return 0;
 }
 
 int wf_placement_plan(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
-    struct wf_placement *placement = &context->placement;
+    struct wf_placement *placement = &context->crew.placement;
     struct wf_plan_request request;
     char why[WHY_BYTES] = "";
     for (int i = 0; i < WF_PLAN_RAILS; i++)
         placement->rail_nodes[i] = WF_NO_NODE;
-    if (context->simulated)
+    if (context->world.simulated)
         return 0;
     ask(context, config, &request);
     placement->pin = request.pin;
@@ -98,7 +98,7 @@ int wf_placement_plan(struct weft_context *context, const struct wf_config *conf
     else
         result = 0;
     if (why[0] && result == 0)
-        wf_context_fallback(context, "pin: threads are where the system puts them, %s", why);
+        wf_world_fallback(&context->world, "pin: threads are where the system puts them, %s", why);
     free(plan);
     return result;
 }
@@ -114,7 +114,7 @@ void wf_placement_free(struct wf_placement *placement)
 int wf_placement_enter(struct wf_worker *worker, struct wf_status *status)
 {
     struct weft_context *context = worker->context;
-    const struct wf_placement *placement = &context->placement;
+    const struct wf_placement *placement = &context->crew.placement;
     char why[WHY_BYTES];
     if (!placement->cpus || wf_cpus_count(&placement->cpus[worker->index]) == 0)
         return 0;
@@ -123,22 +123,22 @@ int wf_placement_enter(struct wf_worker *worker, struct wf_status *status)
         return 0;
     if (placement->pin == WF_PIN_REQUIRE)
         return wf_fail(status, result, "pin = require: thread %s: %s", worker->name, why);
-    if (strstr(context->fallbacks, why))
+    if (strstr(context->world.fallbacks, why))
         return 0; /* one thread stands for all that are refused alike: there is not room for 32 */
-    wf_context_fallback(context, "pin: thread %s is where the system puts it, %s", worker->name, why);
+    wf_world_fallback(&context->world, "pin: thread %s is where the system puts it, %s", worker->name, why);
     return 0;
 }
 
 static void describe(const struct weft_context *context, int index, struct weft_thread_info *out)
 {
-    const struct wf_worker *worker = context->workers[index];
-    const struct wf_cpus *planned = context->placement.cpus ? &context->placement.cpus[index] : NULL;
+    const struct wf_worker *worker = context->crew.workers[index];
+    const struct wf_cpus *planned = context->crew.placement.cpus ? &context->crew.placement.cpus[index] : NULL;
     struct wf_thread_place place;
     memset(out, 0, sizeof *out);
     snprintf(out->name, sizeof out->name, "%s", worker->name);
-    snprintf(out->role, sizeof out->role, "%s", context->shared ? "shared" : index % 2 ? "rx" : "tx");
-    if (!context->shared)
-        snprintf(out->rail, sizeof out->rail, "%s", context->rails[index / 2].name);
+    snprintf(out->role, sizeof out->role, "%s", context->world.shared ? "shared" : index % 2 ? "rx" : "tx");
+    if (!context->world.shared)
+        snprintf(out->rail, sizeof out->rail, "%s", context->rails.each[index / 2].name);
     out->tid = worker->tid;
     out->last_cpu = out->numa_node = -1;
     if (planned && wf_cpus_count(planned) > 0)
@@ -152,21 +152,21 @@ static void describe(const struct weft_context *context, int index, struct weft_
 
 int weft_context_threads(const struct weft_context *context, struct weft_thread_info *threads, int max)
 {
-    for (int i = 0; i < context->worker_count && i < max; i++)
+    for (int i = 0; i < context->crew.count && i < max; i++)
         describe(context, i, &threads[i]);
-    return context->worker_count;
+    return context->crew.count;
 }
 
 /* --- rails --- */
 
 uint32_t wf_placement_rails(const struct weft_context *context, int node)
 {
-    const struct wf_placement *placement = &context->placement;
+    const struct wf_placement *placement = &context->crew.placement;
     bool by_place = placement->rail_policy == WF_POLICY_NEAR || placement->rail_policy == WF_POLICY_NODE;
-    uint32_t all = (uint32_t)((UINT64_C(1) << context->rail_count) - 1), near = 0;
+    uint32_t all = (uint32_t)((UINT64_C(1) << context->rails.count) - 1), near = 0;
     if (!by_place || node == WF_NO_NODE)
         return all;
-    for (int i = 0; i < context->rail_count; i++)
+    for (int i = 0; i < context->rails.count; i++)
         near |= placement->rail_nodes[i] == node ? UINT32_C(1) << i : 0;
     return near ? near : all;
 }

@@ -14,17 +14,9 @@
 #include "affinity/plan.h"
 #include "base/config.h"
 #include "base/status.h"
+#include "core/drive/worker.h"
 
 struct weft_context;
-struct wf_worker;
-
-/* What the core keeps of a plan. Without one nothing is pinned, and no rail has a node. All zero: not planned yet. */
-struct wf_placement {
-    enum wf_pin pin;
-    enum wf_rail_policy rail_policy;
-    struct wf_cpus *cpus;              /* by worker; NULL: none is pinned */
-    int16_t rail_nodes[WF_PLAN_RAILS]; /* NUMA node of each rail, or WF_NO_NODE */
-};
 
 /* Makes the plan. The rails and the number of workers are known, and no thread runs yet. */
 int wf_placement_plan(struct weft_context *context, const struct wf_config *config, struct wf_status *status);

@@ -11,6 +11,7 @@
 #include "core/request/queue.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 /* Device memory that the options name no registration for. The processor must not touch it, nor must its user end it
  * unnoticed. */
@@ -136,7 +137,7 @@ static int post_send(struct posting *posting)
 static bool only_leftovers(const struct weft_connection *connection)
 {
     const struct wf_session *session = connection->session;
-    return session->peer_closing && !session->closing && session->state != WF_SESSION_FAILED &&
+    return session->guard.peer_closing && !session->life.closing && session->guard.state != WF_SESSION_FAILED &&
            connection->state == WF_CONNECTION_OPEN &&
            (!wf_list_empty(&connection->unexpected) || !wf_list_empty(&connection->notes));
 }
@@ -198,8 +199,8 @@ void wf_message_posted(struct wf_session *session, int result, const struct wf_m
         wf_session_unlock(session);
     if (result < 0 && memory->registration)
         wf_registration_release(memory->registration);
-    if (atomic_load_explicit(&context->large_out, memory_order_relaxed) > 0)
-        wf_worker_stay_near(context->workers[0]);
+    if (atomic_load_explicit(&context->waiting.large_out, memory_order_relaxed) > 0)
+        wf_worker_stay_near(context->crew.workers[0]);
 }
 
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,

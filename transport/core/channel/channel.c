@@ -9,10 +9,11 @@
 #include "core/message/outbound.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 static uint32_t window_frames(const struct wf_channel *channel)
 {
-    return channel->kind == WF_CHANNEL_EXPRESS ? WF_EXPRESS_WINDOW : channel->session->context->tuning.window;
+    return channel->kind == WF_CHANNEL_EXPRESS ? WF_EXPRESS_WINDOW : channel->session->context->world.tuning.window;
 }
 
 static void init_links(struct wf_channel *channel)
@@ -24,7 +25,7 @@ static void init_links(struct wf_channel *channel)
 
 int wf_channel_init(struct wf_channel *channel, struct wf_session *session, const struct wf_join *join)
 {
-    const struct wf_tuning *tuning = &session->context->tuning;
+    const struct wf_tuning *tuning = &session->context->world.tuning;
     channel->session = session;
     channel->id = join->channel;
     channel->incarnation = join->incarnation;
@@ -40,7 +41,7 @@ int wf_channel_init(struct wf_channel *channel, struct wf_session *session, cons
     channel->tx.ring = window_frames(channel);
     channel->tx.retained = calloc(channel->tx.ring, sizeof *channel->tx.retained);
     /* A bulk channel reads ahead exactly the next header: payload must go straight to its place. */
-    channel->rx.room = bulk ? session->limits.header_pad : WF_EXPRESS_READ;
+    channel->rx.room = bulk ? session->terms.limits.header_pad : WF_EXPRESS_READ;
     channel->rx.buffer = malloc(channel->rx.room);
     channel->rx.bounce = malloc(WF_BOUNCE_BYTES); /* pages that no list ever needs cost nothing */
     if (!channel->tx.headers || !channel->tx.retained || !channel->rx.buffer || !channel->rx.bounce)
@@ -90,7 +91,7 @@ void wf_channel_credit(const struct wf_channel *channel, uint64_t *frames, uint6
 {
     uint32_t window = window_frames(channel);
     *frames = channel->rx.disposed + window;
-    *bytes = channel->rx.disposed_bytes + (uint64_t)window * channel->session->context->tuning.chunk;
+    *bytes = channel->rx.disposed_bytes + (uint64_t)window * channel->session->context->world.tuning.chunk;
 }
 
 bool wf_channel_open(const struct wf_channel *channel, uint64_t bytes)
@@ -108,14 +109,14 @@ void wf_channel_retain(struct wf_channel *channel, const struct wf_frame *frame,
     wf_window_spend(&tx->window, frame->length);
     if (frame->length == 0 || channel->kind != WF_CHANNEL_BULK)
         return;
-    if (wf_rate_busy(&tx->rate, wf_context_now(channel->session->context)))
+    if (wf_rate_busy(&tx->rate, wf_world_now(&channel->session->context->world)))
         atomic_store_explicit(&tx->began_ns, 0, memory_order_relaxed);
 }
 
 void wf_channel_retire(struct wf_session *session, const struct wf_retained *retained)
 {
-    session->retired += 1;
-    wf_counter_add(&session->moved, retained->frame.length);
+    session->life.retired += 1;
+    wf_counter_add(&session->lines.moved, retained->frame.length);
     if (retained->outbound) {
         wf_outbound_retire(retained->outbound, retained->frame.offset, retained->frame.length);
     } else if (retained->frame.type == WF_OPEN) {
@@ -145,7 +146,7 @@ int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed)
     if (tx->acknowledged_bytes == before || channel->kind != WF_CHANNEL_BULK)
         return 0;
     wf_rate_began(&tx->rate, atomic_load_explicit(&tx->began_ns, memory_order_relaxed));
-    wf_rate_acknowledged(&tx->rate, wf_context_now(channel->session->context), tx->acknowledged_bytes - before,
+    wf_rate_acknowledged(&tx->rate, wf_world_now(&channel->session->context->world), tx->acknowledged_bytes - before,
                          tx->acknowledged_bytes != tx->window.spent_bytes);
     return 0;
 }
@@ -163,7 +164,7 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
 {
     struct wf_session *session = channel->session;
     const struct wf_engine_ops *ops = worker->engine->ops;
-    void *host = session->context->engine_host;
+    void *host = session->context->world.engine_host;
     if ((tx && channel->tx.started) || (rx && channel->rx.started))
         ops->detach(worker->engine, channel->fd);
     wf_session_lock(session);
@@ -177,7 +178,7 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
         channel->tx.detached = true;
     if (rx)
         channel->rx.detached = true;
-    session->up_count -= channel->up; /* after an orderly end; lost ones are not up any more */
+    session->lines.up_count -= channel->up; /* after an orderly end; lost ones are not up any more */
     channel->up = false;
     bool last = channel->tx.detached && channel->rx.detached, killed = channel->kill;
     wf_session_unlock(session);
@@ -195,7 +196,7 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
         wf_session_half_gone(session);
     wf_session_unlock(session);
     if (last)
-        wf_door_visit_by(session->context->door, 0);
+        wf_alarm_by(&session->context->world.alarm, 0);
 }
 
 void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker)
@@ -206,8 +207,9 @@ void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker)
     if (!tx && !rx)
         return;
     bool tx_quiet = !tx || quiet(worker, &channel->tx.op), rx_quiet = !rx || quiet(worker, &channel->rx.op);
-    if (!tx_quiet && channel->kill && context->tuning.zero_copy)
-        worker->engine->ops->kill(context->engine_host, channel->fd); /* or it holds memory until the peer reads */
+    if (!tx_quiet && channel->kill && context->world.tuning.zero_copy)
+        worker->engine->ops->kill(context->world.engine_host,
+                                  channel->fd); /* or it holds memory until the peer reads */
     if (!tx_quiet || !rx_quiet)
         return; /* the cancelled operations come back through poll, then this is called again */
     if (rx)
@@ -218,10 +220,10 @@ void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker)
 void wf_channel_note_retransmits(struct wf_channel *channel)
 {
     struct wf_session *session = channel->session;
-    const struct wf_engine_ops *ops = session->context->engine_ops;
-    uint64_t now = ops->retransmits(session->context->engine_host, channel->fd);
+    const struct wf_engine_ops *ops = session->context->world.engine_ops;
+    uint64_t now = ops->retransmits(session->context->world.engine_host, channel->fd);
     uint64_t before = channel->retransmits;
     channel->retransmits = now;
     /* Not a counter with one writer: the rail's other channels let go on other threads. */
-    atomic_fetch_add_explicit(&session->rails[channel->rail].retransmits, now - before, memory_order_relaxed);
+    atomic_fetch_add_explicit(&session->lines.rails[channel->rail].retransmits, now - before, memory_order_relaxed);
 }

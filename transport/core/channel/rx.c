@@ -10,6 +10,7 @@
 #include "core/session/small.h"
 #include "mem/staging.h"
 #include "wire/crc.h"
+#include "core/calls/context.h"
 
 /* The receives of an express channel are urgent for so long after one that brought a small message, for more may come.
  * Acknowledgements and grants of large messages alone are not: an engine cuts its large calls for what is urgent. */
@@ -117,15 +118,15 @@ static void copy_payload(struct wf_channel *channel)
 static void count_received(struct wf_channel *channel, uint64_t bytes)
 {
     struct wf_session *session = channel->session;
-    wf_counter_add(&session->rails[channel->rail].received_bytes, bytes);
-    wf_counter_add(&session->moved, bytes);
+    wf_counter_add(&session->lines.rails[channel->rail].received_bytes, bytes);
+    wf_counter_add(&session->lines.moved, bytes);
 }
 
 /* The rail is charged for what did not come as it was sent. */
 static int damaged(struct wf_channel *channel, const char *what)
 {
     struct wf_session *session = channel->session;
-    wf_counter_add(&session->rails[channel->rail].damaged, 1);
+    wf_counter_add(&session->lines.rails[channel->rail].damaged, 1);
     wf_session_lost(session, channel, -EBADMSG, what);
     return -EBADMSG;
 }
@@ -330,7 +331,7 @@ static void go_on(struct wf_channel *channel)
     if (more)
         post(channel);
     else if (ends)
-        wf_worker_kick(&session->kicks[rx->worker->index], rx->worker);
+        wf_worker_kick(&session->kicks.each[rx->worker->index], rx->worker);
 }
 
 void wf_channel_received(struct wf_channel *channel)
@@ -339,13 +340,13 @@ void wf_channel_received(struct wf_channel *channel)
     int64_t result = channel->rx.op.result;
     sum_received(&channel->rx);
     wf_session_lock(session);
-    session->batch_ns = channel->rx.came_ns = wf_context_now(session->context);
+    session->guard.batch_ns = channel->rx.came_ns = wf_world_now(&session->context->world);
     if (result > 0) {
-        atomic_store_explicit(&session->heard_ns, session->batch_ns, memory_order_relaxed);
+        atomic_store_explicit(&session->lines.heard_ns, session->guard.batch_ns, memory_order_relaxed);
         wf_counter_add(&channel->heard, (uint64_t)result);
     }
     digest(channel, result);
-    session->batch_ns = 0;
+    session->guard.batch_ns = 0;
     go_on(channel);
 }
 

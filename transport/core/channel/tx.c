@@ -10,6 +10,7 @@
 #include "core/session/resend.h"
 #include "core/session/session.h"
 #include "wire/crc.h"
+#include "core/calls/context.h"
 
 #define PROMPT_NS 1000000.0
 
@@ -25,7 +26,7 @@ static bool room(const struct wf_channel *channel)
 static bool is_prompt(const struct wf_channel *channel)
 {
     const struct wf_tx *tx = &channel->tx;
-    if (channel->kind != WF_CHANNEL_BULK || channel->session->bulk_count < 2)
+    if (channel->kind != WF_CHANNEL_BULK || channel->session->lines.bulk_count < 2)
         return true;
     return (double)(tx->window.spent_bytes - tx->acknowledged_bytes) <= tx->rate.bytes_per_ns * PROMPT_NS;
 }
@@ -67,7 +68,7 @@ static void add(struct wf_channel *channel, struct wf_frame *frame, const struct
     if (is_prompt(channel))
         tx->ack_sent = channel->rx.disposed;
     frame->data_off = (uint16_t)(frame->length > 0 ? tx->pad : WF_FRAME_BYTES);
-    if (frame->length > 0 && channel->session->context->tuning.crc) {
+    if (frame->length > 0 && channel->session->context->world.tuning.crc) {
         frame->flags |= WF_FLAG_CRC;
         tx->unsealed[tx->unsealed_count++] = (struct wf_unsealed){*frame, tx->iov_count};
         add_own(tx, frame->data_off, false);
@@ -85,7 +86,7 @@ static void add_sequenced(struct wf_channel *channel, struct wf_frame *frame, st
     if (!outbound)
         return;
     channel->tx.batch[channel->tx.batch_count++] = outbound;
-    struct wf_session_rail *rail = &channel->session->rails[channel->rail];
+    struct wf_session_rail *rail = &channel->session->lines.rails[channel->rail];
     wf_counter_add(&rail->sent_bytes, frame->length);
 }
 
@@ -104,8 +105,8 @@ static void state_frame(struct wf_channel *channel, struct wf_frame *frame)
 const struct wf_channel *wf_channel_behind(const struct wf_channel *express)
 {
     const struct wf_session *session = express->session;
-    for (int i = 0; i < session->channel_count; i++) {
-        const struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        const struct wf_channel *channel = session->lines.channels[i];
         bool bulk = channel && channel->kind == WF_CHANNEL_BULK && channel->rail == express->rail && channel->up;
         if (bulk && channel->tx.state_due && !channel->tx.idle)
             return channel;
@@ -116,9 +117,9 @@ const struct wf_channel *wf_channel_behind(const struct wf_channel *express)
 static void credit_frame(struct wf_session *session, struct wf_frame *frame)
 {
     *frame = (struct wf_frame){.type = WF_CREDIT};
-    frame->offset = session->unsolicited_settled + (uint64_t)session->blocks.count * WF_BLOCK_BYTES;
-    session->unsolicited_told = frame->offset;
-    session->credit_due = false;
+    frame->offset = session->desk.unsolicited_settled + (uint64_t)session->desk.blocks.count * WF_BLOCK_BYTES;
+    session->desk.unsolicited_told = frame->offset;
+    session->desk.credit_due = false;
 }
 
 /* The next uncounted frame, if any is due. */
@@ -130,12 +131,12 @@ static bool next_total(struct wf_channel *channel, struct wf_frame *frame)
     if (tx->state_due) {
         state_frame(channel, frame);
     } else if (channel->kind == WF_CHANNEL_EXPRESS && (behind = wf_channel_behind(channel))) {
-        state_frame(session->channels[behind->id], frame);
-    } else if (session->credit_due && channel->kind == WF_CHANNEL_EXPRESS) {
+        state_frame(session->lines.channels[behind->id], frame);
+    } else if (session->desk.credit_due && channel->kind == WF_CHANNEL_EXPRESS) {
         credit_frame(session, frame);
     } else if (tx->ping_due) {
         tx->ping_due = false;
-        *frame = (struct wf_frame){.type = WF_PING, .msg = session->ping_number};
+        *frame = (struct wf_frame){.type = WF_PING, .msg = session->life.ping_number};
     } else if (tx->pong_due) {
         tx->pong_due = false;
         *frame = (struct wf_frame){.type = WF_PONG, .msg = tx->pong_number};
@@ -202,12 +203,12 @@ static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
 /* What the peer is to know of a channel that was lost. */
 static bool down_frame(struct wf_session *session, struct wf_frame *frame)
 {
-    for (int i = 0; session->downs_due > 0 && i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; session->loss.downs_due > 0 && i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (!channel || !channel->down.due)
             continue;
         channel->down.due = false;
-        session->downs_due -= 1;
+        session->loss.downs_due -= 1;
         *frame = (struct wf_frame){.type = WF_DOWN,
                                    .key = wf_channel_key(channel->id, channel->down.incarnation),
                                    .offset = channel->down.disposed,
@@ -223,7 +224,7 @@ static bool next_control(struct wf_session *session, struct wf_frame *frame)
     struct wf_link *link;
     if (down_frame(session, frame))
         return true;
-    while ((link = wf_list_first(&session->todo_connections))) {
+    while ((link = wf_list_first(&session->desk.todo_connections))) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, todo_link);
         if (connection_frame(connection, frame)) {
             wf_connection_check(connection);
@@ -231,14 +232,14 @@ static bool next_control(struct wf_session *session, struct wf_frame *frame)
         }
         wf_link_remove(link);
     }
-    while ((link = wf_list_pop_front(&session->todo_inbounds))) {
+    while ((link = wf_list_pop_front(&session->desk.todo_inbounds))) {
         struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, todo_link);
         if (inbound_frame(inbound, frame)) {
             wf_inbound_check(inbound);
             return true;
         }
     }
-    if ((link = wf_list_pop_front(&session->todo_outbounds))) {
+    if ((link = wf_list_pop_front(&session->desk.todo_outbounds))) {
         struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, todo_link);
         wf_outbound_refuse_frame(outbound, frame);
         return true;
@@ -254,7 +255,8 @@ static bool fill_resent(struct wf_channel *channel, uint64_t *bytes)
     struct wf_session *session = channel->session;
     struct wf_frame frame;
     struct wf_outbound *outbound;
-    while (room(channel) && *bytes < session->context->tuning.call && wf_resend_pull(channel, &frame, &outbound)) {
+    while (room(channel) && *bytes < session->context->world.tuning.call &&
+           wf_resend_pull(channel, &frame, &outbound)) {
         *bytes += frame.length;
         add_sequenced(channel, &frame, outbound);
     }
@@ -274,7 +276,8 @@ static void fill_express(struct wf_channel *channel)
         else
             add(channel, &frame, NULL);
     }
-    while (!wf_list_empty(&session->express_ready) && room(channel) && bytes < session->context->tuning.call) {
+    while (!wf_list_empty(&session->desk.express_ready) && room(channel) &&
+           bytes < session->context->world.tuning.call) {
         bool bare;
         struct wf_outbound *outbound = wf_outbound_pull_express(channel, &frame, &bare);
         if (!outbound && !bare)
@@ -291,11 +294,11 @@ static void fill_bulk(struct wf_channel *channel)
     uint64_t bytes = 0;
     if (!fill_resent(channel, &bytes))
         return;
-    while (room(channel) && bytes < session->context->tuning.call) {
+    while (room(channel) && bytes < session->context->world.tuning.call) {
         struct wf_outbound *outbound = wf_outbound_pull_bulk(channel, &frame);
         if (!outbound) {
-            if (!wf_list_empty(&session->bulk_ready) && !wf_channel_open(channel, 1))
-                wf_counter_add(&session->rails[channel->rail].stalls, 1);
+            if (!wf_list_empty(&session->desk.bulk_ready) && !wf_channel_open(channel, 1))
+                wf_counter_add(&session->lines.rails[channel->rail].stalls, 1);
             break;
         }
         bytes += frame.length;
@@ -305,13 +308,13 @@ static void fill_bulk(struct wf_channel *channel)
 
 bool wf_session_wants(const struct wf_session *session, enum wf_channel_kind kind)
 {
-    if (session->closing || session->peer_closing || !wf_resend_idle(session, kind))
+    if (session->life.closing || session->guard.peer_closing || !wf_resend_idle(session, kind))
         return true;
     if (kind == WF_CHANNEL_BULK)
-        return !wf_list_empty(&session->bulk_ready);
-    return !wf_list_empty(&session->express_ready) || !wf_list_empty(&session->todo_connections) ||
-           !wf_list_empty(&session->todo_inbounds) || !wf_list_empty(&session->todo_outbounds) || session->credit_due ||
-           session->downs_due > 0;
+        return !wf_list_empty(&session->desk.bulk_ready);
+    return !wf_list_empty(&session->desk.express_ready) || !wf_list_empty(&session->desk.todo_connections) ||
+           !wf_list_empty(&session->desk.todo_inbounds) || !wf_list_empty(&session->desk.todo_outbounds) ||
+           session->desk.credit_due || session->loss.downs_due > 0;
 }
 
 /* What there is for channels of its kind may be of connections that it does not serve. */
@@ -320,10 +323,10 @@ static bool has_work(const struct wf_channel *channel)
     const struct wf_session *session = channel->session;
     if (!wf_session_wants(session, channel->kind))
         return false;
-    if (channel->kind != WF_CHANNEL_BULK || session->choosy == 0 || session->closing || session->peer_closing ||
-        !wf_resend_idle(session, channel->kind))
+    if (channel->kind != WF_CHANNEL_BULK || session->desk.choosy == 0 || session->life.closing ||
+        session->guard.peer_closing || !wf_resend_idle(session, channel->kind))
         return true;
-    WF_LIST_EACH (link, following, &session->bulk_ready) {
+    WF_LIST_EACH (link, following, &session->desk.bulk_ready) {
         if (wf_spread_serves(channel, WF_CONTAINER(link, struct weft_connection, ready_link)))
             return true;
     }
@@ -359,7 +362,7 @@ bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outb
     struct wf_tx *tx = &channel->tx;
     struct wf_frame frame;
     bool own = tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due;
-    if (own || session->state != WF_SESSION_UP || wf_session_wants(session, WF_CHANNEL_EXPRESS) ||
+    if (own || session->guard.state != WF_SESSION_UP || wf_session_wants(session, WF_CHANNEL_EXPRESS) ||
         !wf_channel_open(channel, outbound->total) || !wf_outbound_pull_copied(outbound, &frame))
         return false;
     begin_batch(channel);
@@ -376,9 +379,9 @@ bool wf_channel_fill(struct wf_channel *channel)
     struct wf_frame frame;
     while (room(channel) && next_total(channel, &frame))
         add(channel, &frame, NULL);
-    if (session->state == WF_SESSION_UP && channel->kind == WF_CHANNEL_EXPRESS)
+    if (session->guard.state == WF_SESSION_UP && channel->kind == WF_CHANNEL_EXPRESS)
         fill_express(channel);
-    else if (session->state == WF_SESSION_UP)
+    else if (session->guard.state == WF_SESSION_UP)
         fill_bulk(channel);
     if (tx->bye_due && tx->frame_count < WF_BATCH_FRAMES) {
         WF_REACHED("channel UP: session is closing and nothing is retained");
@@ -437,5 +440,5 @@ void wf_channel_sent(struct wf_channel *channel)
         wf_session_lost(session, channel, (int)tx->op.result, "sending");
         wf_session_unlock(session);
     }
-    wf_worker_kick(&session->kicks[tx->worker->index], tx->worker);
+    wf_worker_kick(&session->kicks.each[tx->worker->index], tx->worker);
 }

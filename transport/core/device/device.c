@@ -21,7 +21,7 @@
 
 static uint32_t slot_bytes(const struct weft_context *context, enum wf_slot_size size)
 {
-    uint32_t bytes = size == WF_SLOT_SMALL ? context->tuning.eager : context->tuning.chunk;
+    uint32_t bytes = size == WF_SLOT_SMALL ? context->world.tuning.eager : context->world.tuning.chunk;
     return (bytes + SLOT_ALIGN - 1) / SLOT_ALIGN * SLOT_ALIGN;
 }
 
@@ -29,7 +29,7 @@ static uint32_t slot_count(const struct weft_context *context, enum wf_slot_size
 {
     if (size == WF_SLOT_SMALL)
         return SMALL_SLOTS;
-    uint64_t count = context->tuning.staging / slot_bytes(context, size);
+    uint64_t count = context->world.tuning.staging / slot_bytes(context, size);
     return (uint32_t)(count < LARGE_SLOTS_MIN ? LARGE_SLOTS_MIN : count < SLOTS_MAX ? count : SLOTS_MAX);
 }
 
@@ -51,18 +51,18 @@ static void settle_memory(struct wf_device *device)
     char why[128];
     madvise(device->memory, device->bytes, MADV_DONTFORK);
     madvise(device->memory, device->bytes, MADV_HUGEPAGE);
-    bool placed = device->node >= 0 && context->placement.pin != WF_PIN_OFF;
+    bool placed = device->node >= 0 && context->crew.placement.pin != WF_PIN_OFF;
     if (placed && wf_place_memory(device->memory, device->bytes, device->node, why, sizeof why) < 0)
-        wf_log(&context->log, WF_LOG_INFO, "GPU %d: staging memory is not on node %d: %s", device->index, device->node,
-               why);
+        wf_log(&context->world.log, WF_LOG_INFO, "GPU %d: staging memory is not on node %d: %s", device->index,
+               device->node, why);
     device->pinned =
         devices->ops->pin(atomic_load(&devices->memory), device->index, device->memory, device->bytes, &status) == 0;
     if (device->pinned)
         return;
-    wf_log(&context->log, WF_LOG_WARN, "GPU %d: staging memory is not pinned, copies are slower: %s", device->index,
-           status.text);
-    wf_context_fallback(context, "cuda: staging memory of GPU %d is not pinned, copies are slower: %s", device->index,
-                        status.text);
+    wf_log(&context->world.log, WF_LOG_WARN, "GPU %d: staging memory is not pinned, copies are slower: %s",
+           device->index, status.text);
+    wf_world_fallback(&context->world, "cuda: staging memory of GPU %d is not pinned, copies are slower: %s",
+                      device->index, status.text);
 }
 
 static int make_slots(struct wf_device *device, struct wf_status *status)
@@ -109,13 +109,13 @@ static void destroy(struct wf_device *device)
 static struct wf_worker *worker_for(const struct weft_context *context, int index, int node)
 {
     int near[WF_RAILS_MAX], count = 0;
-    if (context->shared)
-        return context->workers[0];
-    for (int i = 0; i < context->rail_count; i++)
-        if (node >= 0 && context->placement.rail_nodes[i] == node)
+    if (context->world.shared)
+        return context->crew.workers[0];
+    for (int i = 0; i < context->rails.count; i++)
+        if (node >= 0 && context->crew.placement.rail_nodes[i] == node)
             near[count++] = i;
-    int rail = count > 0 ? near[index % count] : index % context->rail_count;
-    return context->workers[2 * rail];
+    int rail = count > 0 ? near[index % count] : index % context->rails.count;
+    return context->crew.workers[2 * rail];
 }
 
 static int node_of(const struct wf_devices *devices, struct wf_memory *memory, int index)
@@ -240,7 +240,7 @@ int wf_devices_init(struct weft_context *context, const struct wf_config *config
     if (devices->forbidden || (!required && !gpus[0]))
         return 0;
     if (!wf_devices_open(context)) {
-        wf_context_fallback(context, "cuda: no GPU memory, %s", devices->reason.text);
+        wf_world_fallback(&context->world, "cuda: no GPU memory, %s", devices->reason.text);
         bool vital = required || strcmp(gpus, "all") != 0;
         return vital ? wf_fail(status, -ENODEV, "cuda = %s, gpus = %s: %s", cuda, gpus[0] ? gpus : "\"\"",
                                devices->reason.text)
@@ -260,7 +260,7 @@ void wf_devices_fini(struct weft_context *context)
             continue;
         }
         all = false; /* a stream will read a flag in it, some time */
-        wf_log(&context->log, WF_LOG_WARN,
+        wf_log(&context->world.log, WF_LOG_WARN,
                "GPU %d: %zu bytes of staging stay behind: a stream has not come to an operation that was ordered in it "
                "(let streams end before their context)",
                device->index, device->bytes);

@@ -17,6 +17,7 @@
 
 #include "base/config.h"
 #include "base/list.h"
+#include "base/pool.h"
 #include "base/status.h"
 #include "mem/memory.h"
 #include "mem/staging.h"
@@ -78,6 +79,14 @@ struct wf_device_share {
     uint32_t landings;                  /* of the device's, this session's */
     uint32_t waiting[WF_SLOT_SIZES][2]; /* messages in session.stage_waiting, by the slots that they are for, and by
                                          * whether the peer has heard of them */
+};
+
+/* What a session has of its context's devices. Owner: session lock. */
+struct wf_shares {
+    struct wf_device_share *each[WF_DEVICES_MAX]; /* by device index */
+    _Atomic bool slots_told;                      /* a slot came back since wf_desk.stage_waiting was last tried */
+    uint32_t bells; /* workers, by index, whose devices have something to start for this session */
+    struct wf_pool transits;
 };
 
 /* Of a context. Entries only come. */

@@ -11,16 +11,34 @@
 #include "core/message/served.h"
 #include "core/session/session.h"
 
+void wf_registry_init(struct wf_registry *registry)
+{
+    pthread_mutex_init(&registry->lock, NULL);
+    for (int i = 0; i < WF_REGION_HASH; i++)
+        wf_list_init(&registry->by_key[i]);
+    wf_list_init(&registry->of_devices);
+}
+
+void wf_registry_fini(struct wf_registry *registry)
+{
+    for (int i = 0; i < WF_REGION_HASH; i++) {
+        WF_LIST_EACH (link, following, &registry->by_key[i]) {
+            free(WF_CONTAINER(link, struct weft_registration, link));
+        }
+    }
+    pthread_mutex_destroy(&registry->lock);
+}
+
 /* Keys are random: any bits of them will do. */
 static struct wf_list *bucket(struct weft_context *context, uint64_t key)
 {
-    return &context->registrations[key % WF_REGION_HASH];
+    return &context->registry.by_key[key % WF_REGION_HASH];
 }
 
 struct weft_registration *wf_registration_find(struct weft_context *context, uint64_t key)
 {
     struct weft_registration *found = NULL;
-    pthread_mutex_lock(&context->region_lock);
+    pthread_mutex_lock(&context->registry.lock);
     WF_LIST_EACH (link, following, bucket(context, key)) {
         struct weft_registration *registration = WF_CONTAINER(link, struct weft_registration, link);
         if (registration->key == key)
@@ -28,7 +46,7 @@ struct weft_registration *wf_registration_find(struct weft_context *context, uin
     }
     if (found)
         atomic_fetch_add(&found->uses, 1); /* it is in the table: not ended yet */
-    pthread_mutex_unlock(&context->region_lock);
+    pthread_mutex_unlock(&context->registry.lock);
     return found;
 }
 
@@ -36,15 +54,15 @@ struct weft_registration *wf_registration_find(struct weft_context *context, uin
 static void refuse_users(struct weft_registration *registration)
 {
     struct weft_context *context = registration->context;
-    pthread_mutex_lock(&context->lock);
-    WF_LIST_EACH (link, following, &context->sessions) {
+    pthread_mutex_lock(&context->world.lock);
+    WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
         wf_region_revoke(session, registration);
         wf_session_unlock(session);
         wf_session_kick_all(session, NULL);
     }
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_unlock(&context->world.lock);
 }
 
 int weft_register(struct weft_context *context, void *base, uint64_t length, struct weft_registration **out,
@@ -79,17 +97,17 @@ int weft_register_for(struct weft_context *context, void *base, uint64_t length,
     registration->access = access;
     wf_link_init(&registration->device_link);
     do {
-        int result = wf_context_random(context, &registration->key, sizeof registration->key);
+        int result = wf_world_random(&context->world, &registration->key, sizeof registration->key);
         if (result < 0) {
             free(registration);
             return wf_fail(wf_status_of(err), result, "no random key for a registration: %s", wf_strerror(result));
         }
     } while (registration->key == 0);
-    pthread_mutex_lock(&context->region_lock);
+    pthread_mutex_lock(&context->registry.lock);
     wf_list_push_back(bucket(context, registration->key), &registration->link);
     if (device)
-        wf_list_push_back(&context->device_registrations, &registration->device_link);
-    pthread_mutex_unlock(&context->region_lock);
+        wf_list_push_back(&context->registry.of_devices, &registration->device_link);
+    pthread_mutex_unlock(&context->registry.lock);
     *out = registration;
     return 0;
 }
@@ -121,13 +139,13 @@ int wf_registration_hold(struct weft_registration *registration, const void *buf
 struct weft_registration *wf_registration_covering(struct weft_context *context, const void *buffer, uint64_t length)
 {
     struct weft_registration *found = NULL;
-    pthread_mutex_lock(&context->region_lock);
-    WF_LIST_EACH (link, following, &context->device_registrations) {
+    pthread_mutex_lock(&context->registry.lock);
+    WF_LIST_EACH (link, following, &context->registry.of_devices) {
         struct weft_registration *registration = WF_CONTAINER(link, struct weft_registration, device_link);
         if (!found && wf_registration_hold(registration, buffer, length) == 0)
             found = registration;
     }
-    pthread_mutex_unlock(&context->region_lock);
+    pthread_mutex_unlock(&context->registry.lock);
     return found;
 }
 
@@ -142,10 +160,10 @@ void wf_registration_release(struct weft_registration *registration)
 void wf_registration_end(struct weft_registration *registration)
 {
     struct weft_context *context = registration->context;
-    pthread_mutex_lock(&context->region_lock);
+    pthread_mutex_lock(&context->registry.lock);
     wf_link_remove(&registration->link);
     wf_link_remove(&registration->device_link);
-    pthread_mutex_unlock(&context->region_lock);
+    pthread_mutex_unlock(&context->registry.lock);
     atomic_fetch_or(&registration->uses, WF_REGISTRATION_ENDED);
     refuse_users(registration);
 }

@@ -4,11 +4,21 @@
 #ifndef WF_CORE_DEVICE_REGISTRATION_H
 #define WF_CORE_DEVICE_REGISTRATION_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/list.h"
 #include "weft.h"
+
+#define WF_REGION_HASH 256
+
+/* The registrations of a context. Owner: the context. */
+struct wf_registry {
+    pthread_mutex_t lock; /* taken after any other lock */
+    struct wf_list by_key[WF_REGION_HASH];
+    struct wf_list of_devices; /* of these, the ones of device memory */
+};
 
 /* Owner: context.region_lock, except `uses` (any thread). */
 struct weft_registration {
@@ -25,6 +35,9 @@ struct weft_registration {
 };
 
 #define WF_REGISTRATION_ENDED 0x80000000u
+
+void wf_registry_init(struct wf_registry *registry);
+void wf_registry_fini(struct wf_registry *registry);
 
 /* The registration with this key, held for an operation of a peer; NULL: there is none. */
 struct weft_registration *wf_registration_find(struct weft_context *context, uint64_t key);

@@ -21,13 +21,13 @@
 static void tell(void *context)
 {
     struct wf_session *session = context;
-    atomic_store_explicit(&session->slots_told, true, memory_order_relaxed);
+    atomic_store_explicit(&session->shares.slots_told, true, memory_order_relaxed);
     wf_session_kick_all(session, NULL);
 }
 
 struct wf_device_share *wf_device_share(struct wf_session *session, struct wf_device *device)
 {
-    struct wf_device_share *share = session->shares[device->index];
+    struct wf_device_share *share = session->shares.each[device->index];
     if (share)
         return share;
     share = malloc(sizeof *share);
@@ -39,15 +39,15 @@ struct wf_device_share *wf_device_share(struct wf_session *session, struct wf_de
     for (int way = 0; way < WF_SLOT_WAYS; way++)
         for (int size = 0; size < WF_SLOT_SIZES; size++)
             wf_slot_account_init(&share->accounts[way][size], tell, session);
-    session->shares[device->index] = share;
+    session->shares.each[device->index] = share;
     return share;
 }
 
 void wf_device_shares_fini(struct wf_session *session)
 {
     for (int i = 0; i < WF_DEVICES_MAX; i++) {
-        struct wf_device_share *share = session->shares[i];
-        session->shares[i] = NULL;
+        struct wf_device_share *share = session->shares.each[i];
+        session->shares.each[i] = NULL;
         if (share)
             atomic_fetch_sub_explicit(&share->device->landings, share->landings, memory_order_relaxed);
         for (int way = 0; share && way < WF_SLOT_WAYS; way++)
@@ -61,7 +61,7 @@ void wf_device_shares_fini(struct wf_session *session)
 
 struct wf_transit *wf_transit_take(struct wf_session *session, struct wf_device *device, enum wf_copy_way way)
 {
-    struct wf_transit *transit = wf_pool_take(&session->transit_pool);
+    struct wf_transit *transit = wf_pool_take(&session->shares.transits);
     if (!transit)
         return NULL;
     memset(transit, 0, sizeof *transit);
@@ -75,10 +75,10 @@ struct wf_transit *wf_transit_take(struct wf_session *session, struct wf_device 
 void wf_transit_queue(struct wf_transit *transit)
 {
     struct wf_device *device = transit->device;
-    transit->session->references += 1;
+    transit->session->guard.references += 1;
     if (transit->copy.way != WF_COPY_MARK) /* a session that ends waits for it */
-        transit->session->halves += 1;
-    transit->session->device_bells |= 1u << device->worker->index;
+        transit->session->guard.holders += 1;
+    transit->session->shares.bells |= 1u << device->worker->index;
     atomic_fetch_add(&device->under_way, 1);
     pthread_mutex_lock(&device->lock);
     wf_list_push_back(&device->queued, &transit->link);
@@ -87,10 +87,10 @@ void wf_transit_queue(struct wf_transit *transit)
 
 void wf_devices_kick(struct wf_session *session, struct wf_worker *self)
 {
-    while (session->device_bells != 0) {
-        int index = __builtin_ctz(session->device_bells);
-        session->device_bells &= session->device_bells - 1;
-        wf_worker_kick(&session->kicks[index], self);
+    while (session->shares.bells != 0) {
+        int index = __builtin_ctz(session->shares.bells);
+        session->shares.bells &= session->shares.bells - 1;
+        wf_worker_kick(&session->kicks.each[index], self);
     }
 }
 
@@ -110,10 +110,10 @@ static void finish(struct wf_transit *transit, int result)
     transit->result = result;
     bool own = transit->copy.way != WF_COPY_PEER; /* else it may be the other one */
     if (result == -ENODEV && own && !atomic_exchange(&device->lost, true))
-        wf_log(&device->context->log, WF_LOG_WARN, "GPU %d cannot be used any more: %s", device->index,
+        wf_log(&device->context->world.log, WF_LOG_WARN, "GPU %d cannot be used any more: %s", device->index,
                device->context->devices.ops->why(atomic_load(&device->context->devices.memory), device->index));
     if (result == -EIO) /* the requests tell, too: but the peer's only that something failed here */
-        wf_log(&device->context->log, WF_LOG_WARN, "GPU %d failed to copy bytes %llu to %llu of a message: %s",
+        wf_log(&device->context->world.log, WF_LOG_WARN, "GPU %d failed to copy bytes %llu to %llu of a message: %s",
                device->index, (unsigned long long)transit->start, (unsigned long long)transit->end,
                device->context->devices.ops->why(atomic_load(&device->context->devices.memory), device->index));
     atomic_fetch_sub(&device->under_way, 1);
@@ -131,7 +131,7 @@ static void finish(struct wf_transit *transit, int result)
     wf_match_notes(session);
     wf_session_kick(session, device->worker);
     if (transit->copy.way != WF_COPY_MARK) {
-        wf_pool_give(&session->transit_pool, transit);
+        wf_pool_give(&session->shares.transits, transit);
         wf_session_half_gone(session);
     }
     wf_session_unlock_and_release(session);
@@ -190,7 +190,7 @@ static void keep_time(struct wf_device *device)
                    !wf_list_empty(&device->running[WF_COPY_PEER]);
     if (running == (device->since_ns != 0))
         return;
-    int64_t now = wf_context_now(device->context);
+    int64_t now = wf_world_now(&device->context->world);
     if (!running)
         wf_counter_add(&device->copying_ns, (uint64_t)(now - device->since_ns));
     device->since_ns = running ? now : 0;

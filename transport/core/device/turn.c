@@ -12,6 +12,7 @@
 #include "core/message/stage.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 int wf_turns_init(struct wf_device *device, uint32_t *flags, struct wf_status *status)
 {

@@ -10,6 +10,8 @@
 
 #include "core/request/wait.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
+#include "core/calls/placement.h"
 
 #define OPS_AT_ONCE 32
 #define ROUNDS_UNTOLD 8 /* a busy worker tells of disposals after so many: senders wait for them to go on */
@@ -28,21 +30,22 @@ int wf_worker_create(struct weft_context *context, int index, struct wf_worker *
         return wf_fail(status, -ENOMEM, "no memory for a worker");
     worker->context = context;
     worker->index = index;
-    const char *role = context->shared ? "worker" : index % 2 ? "rx" : "tx";
+    const char *role = context->world.shared ? "worker" : index % 2 ? "rx" : "tx";
     snprintf(worker->name, sizeof worker->name, "weft-%s%u", role, (unsigned)index / 2 % 100);
     pthread_mutex_init(&worker->mail_lock, NULL);
     sem_init(&worker->entered, 0, 0);
     wf_list_init(&worker->kicked);
     wf_list_init(&worker->unacknowledged);
     struct wf_engine_limits limits = {
-        .call_bytes = context->tuning.call,
-        .pinned = !context->shared,
-        .zero_copy = context->tuning.zero_copy,
-        .read_ahead = context->tuning.read_ahead,
+        .call_bytes = context->world.tuning.call,
+        .pinned = !context->world.shared,
+        .zero_copy = context->world.tuning.zero_copy,
+        .read_ahead = context->world.tuning.read_ahead,
     };
     worker->sink = malloc(WF_SINK_BYTES);
-    int result = worker->sink ? context->engine_ops->open(context->engine_host, &limits, &worker->engine, status)
-                              : wf_fail(status, -ENOMEM, "no memory for a worker");
+    int result = worker->sink
+                     ? context->world.engine_ops->open(context->world.engine_host, &limits, &worker->engine, status)
+                     : wf_fail(status, -ENOMEM, "no memory for a worker");
     if (result < 0) {
         wf_worker_destroy(worker);
         return result;
@@ -92,7 +95,7 @@ static void ring_bells(struct wf_worker *worker)
     while (worker->bells != 0) {
         int index = __builtin_ctz(worker->bells);
         worker->bells &= worker->bells - 1;
-        struct wf_worker *other = worker->context->workers[index];
+        struct wf_worker *other = worker->context->crew.workers[index];
         other->engine->ops->wake(other->engine);
     }
 }
@@ -166,7 +169,7 @@ static void tell_disposals(struct wf_worker *worker)
         channel->tx.state_due |= due;
         wf_session_unlock(session);
         if (due)
-            wf_worker_kick(&session->kicks[channel->tx.worker->index], worker);
+            wf_worker_kick(&session->kicks.each[channel->tx.worker->index], worker);
     }
     ring_bells(worker);
 }
@@ -249,7 +252,8 @@ void wf_worker_leave(struct wf_worker *worker)
 static void park(struct wf_worker *worker, int64_t rest_ns)
 {
     atomic_store(&worker->rests_long, rest_ns > PARK_MAX_NS);
-    if (rest_ns > PARK_MAX_NS && atomic_load(&worker->context->large_out) > 0) { /* whoever posts more sees the above */
+    if (rest_ns > PARK_MAX_NS &&
+        atomic_load(&worker->context->waiting.large_out) > 0) { /* whoever posts more sees the above */
         atomic_store(&worker->rests_long, false);
         rest_ns = PARK_MAX_NS;
     }
@@ -277,9 +281,9 @@ void wf_worker_stay_near(struct wf_worker *worker)
 /* Looks for events, in the engine's sleep when it is time for that. */
 static void take_turn(struct wf_worker *worker, struct wf_watch *watch)
 {
-    int64_t now = wf_context_now(worker->context);
+    int64_t now = wf_world_now(&worker->context->world);
     int events = wf_worker_drive(worker, wf_watch_over(watch, now) ? REST_NS : 0);
-    wf_watch_saw(watch, events, events > 0 ? wf_context_now(worker->context) : now);
+    wf_watch_saw(watch, events, events > 0 ? wf_world_now(&worker->context->world) : now);
 }
 
 /* Spins a little after each event, then sleeps in the engine. */
@@ -287,7 +291,7 @@ static void drive_until_wanted(struct wf_worker *worker)
 {
     struct weft_context *context = worker->context;
     struct wf_watch watch;
-    wf_watch_begin(&watch, &worker->spin, context->tuning.spin_ns, wf_context_now(context));
+    wf_watch_begin(&watch, &worker->spin, context->world.tuning.spin_ns, wf_world_now(&context->world));
     while (!atomic_load(&worker->stopping) && !atomic_load(&worker->wanted))
         take_turn(worker, &watch);
     wf_worker_leave(worker);
@@ -301,7 +305,7 @@ static void run_shared(struct wf_worker *worker)
     int calm = 0;
     while (!atomic_load(&worker->stopping)) {
         uint32_t turns = atomic_load(&worker->caller_turns), told = atomic_exchange(&worker->park, WF_PARK_REST);
-        bool large = told == WF_PARK_LESS || atomic_load(&worker->context->large_out) > 0;
+        bool large = told == WF_PARK_LESS || atomic_load(&worker->context->waiting.large_out) > 0;
         bool callers = (atomic_exchange(&worker->wanted, 0) != 0 || turns != seen) && told != WF_PARK_END;
         calm = large ? 0 : calm < NEAR_RESTS ? calm + 1 : calm;
         seen = turns;
@@ -320,7 +324,7 @@ static void run_alone(struct wf_worker *worker)
     struct weft_context *context = worker->context;
     take_token(worker, WF_TOKEN_THREAD);
     struct wf_watch watch;
-    wf_watch_begin(&watch, &worker->spin, context->tuning.spin_ns, wf_context_now(context));
+    wf_watch_begin(&watch, &worker->spin, context->world.tuning.spin_ns, wf_world_now(&context->world));
     while (!atomic_load(&worker->stopping))
         take_turn(worker, &watch);
     atomic_store(&worker->token, WF_TOKEN_FREE);
@@ -335,7 +339,7 @@ static void *run(void *argument)
     sem_post(&worker->entered);
     if (result < 0)
         return NULL;
-    if (worker->context->shared)
+    if (worker->context->world.shared)
         run_shared(worker);
     else
         run_alone(worker);

@@ -15,9 +15,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "affinity/cpus.h"
+#include "affinity/plan.h"
 #include "base/list.h"
 #include "base/status.h"
 #include "core/ground/spin.h"
+#include "core/ground/world.h"
 #include "io/engine.h"
 
 struct weft_context;
@@ -69,11 +72,34 @@ struct wf_worker {
     uint8_t *sink;                 /* where unwanted payload goes; token holder */
 };
 
+/* Two for each rail, or one for all. */
+#define WF_WORKERS_MAX (2 * WF_RAILS_MAX)
+
+/* What the core keeps of a plan. Without one nothing is pinned, and no rail has a node. All zero: not planned yet. */
+struct wf_placement {
+    enum wf_pin pin;
+    enum wf_rail_policy rail_policy;
+    struct wf_cpus *cpus;              /* by worker; NULL: none is pinned */
+    int16_t rail_nodes[WF_PLAN_RAILS]; /* NUMA node of each rail, or WF_NO_NODE */
+};
+
+/* The workers of a context. Owner: the context. */
+struct wf_crew {
+    int count;
+    struct wf_worker *workers[WF_WORKERS_MAX];
+    struct wf_placement placement;
+};
+
 int wf_worker_create(struct weft_context *context, int index, struct wf_worker **out, struct wf_status *status);
 int wf_worker_start(struct wf_worker *worker, struct wf_status *status);
 /* Stops the thread; frees nothing. */
 void wf_worker_stop(struct wf_worker *worker);
 void wf_worker_destroy(struct wf_worker *worker);
+
+/* A session's notices, by worker. Owner: the session. */
+struct wf_kicks {
+    struct wf_kick each[WF_WORKERS_MAX];
+};
 
 /* Leaves a notice for the worker. `self`: the worker whose token the caller holds, or NULL. Any thread. */
 void wf_worker_kick(struct wf_kick *kick, struct wf_worker *self);

@@ -9,6 +9,7 @@
 #include "core/join/redial.h"
 #include "core/join/talk.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 #define LOOKS 8 /* at channels that are not answered, in the time that each of them has */
 
@@ -23,13 +24,14 @@ int wf_door_create(struct weft_context *context, struct wf_door **out, struct wf
     wf_list_init(&door->dials);
     wf_list_init(&door->talks);
     door->stranger_log.interval_ns = 5 * WF_NS_PER_S;
-    atomic_store(&door->next_visit_ns, 0);
     struct wf_engine_limits limits = {.call_bytes = 64 * 1024, .pinned = true, .set_up = true};
-    int result = context->engine_ops->open(context->engine_host, &limits, &door->engine, status);
+    int result = context->world.engine_ops->open(context->world.engine_host, &limits, &door->engine, status);
     if (result < 0) {
         wf_door_destroy(door);
         return result;
     }
+    atomic_store(&context->world.alarm.due_ns, 0);
+    atomic_store(&context->world.alarm.engine, door->engine);
     wf_rail_watch_open(&door->watch, context, door->engine);
     *out = door;
     return 0;
@@ -62,7 +64,7 @@ static void wind_down(struct wf_door *door)
         int count = door->engine->ops->poll(door->engine, finished, 16, 0);
         for (int i = 0; i < count; i++)
             if (finished[i]->kind == WF_OP_ACCEPT && finished[i]->result >= 0)
-                door->engine->ops->close_fd(door->context->engine_host, (int)finished[i]->result);
+                door->engine->ops->close_fd(door->context->world.engine_host, (int)finished[i]->result);
     }
     wf_talks_tick(door, 0);
     wf_door_close_listeners(door);
@@ -75,6 +77,7 @@ void wf_door_destroy(struct wf_door *door)
         return;
     if (door->engine) {
         wind_down(door);
+        atomic_store(&door->context->world.alarm.engine, NULL);
         door->engine->ops->close(door->engine);
     }
     pthread_mutex_destroy(&door->mail_lock);
@@ -114,10 +117,10 @@ static void finish_dial(struct wf_door *door, struct wf_dial *dial)
     }
     if (dial->status.code == 0)
         wf_dial_tell_missed(dial);
-    pthread_mutex_lock(&context->lock);
+    pthread_mutex_lock(&context->world.lock);
     dial->done = true;
-    pthread_cond_broadcast(&context->changed);
-    pthread_mutex_unlock(&context->lock);
+    pthread_cond_broadcast(&context->sessions.changed);
+    pthread_mutex_unlock(&context->world.lock);
 }
 
 /* Has the dial failed, or its session left JOINING? `some_up`: a channel of it is up. */
@@ -127,10 +130,10 @@ static bool is_settled(struct wf_dial *dial, bool *some_up)
     if (dial->status.code < 0 || !dial->session)
         return dial->status.code < 0;
     wf_session_lock(dial->session);
-    enum wf_session_state state = dial->session->state;
-    *some_up = dial->session->up_count > 0;
+    enum wf_session_state state = dial->session->guard.state;
+    *some_up = dial->session->lines.up_count > 0;
     if (state == WF_SESSION_FAILED || state == WF_SESSION_DEAD)
-        dial->status = dial->session->error;
+        dial->status = dial->session->guard.error;
     wf_session_unlock(dial->session);
     return state != WF_SESSION_JOINING;
 }
@@ -190,32 +193,20 @@ static int64_t tick_dials(struct wf_door *door, int64_t now)
 
 /* --- sessions --- */
 
-void wf_door_visit_by(struct wf_door *door, int64_t when_ns)
-{
-    if (!door)
-        return;
-    int64_t known = atomic_load(&door->next_visit_ns);
-    while (when_ns < known)
-        if (atomic_compare_exchange_weak(&door->next_visit_ns, &known, when_ns)) {
-            door->engine->ops->wake(door->engine);
-            return;
-        }
-}
-
 /* A session that came up goes to weft_accept(); one that ended before it was ever told of is let go. */
 static void announce(struct weft_context *context, struct wf_session *session)
 {
-    if (session->dialer || session->reported)
+    if (session->terms.dialer || session->reported)
         return;
     wf_session_lock(session);
-    enum wf_session_state state = session->state;
+    enum wf_session_state state = session->guard.state;
     wf_session_unlock(session);
     if (state == WF_SESSION_JOINING)
         return;
     session->reported = true;
     if (state == WF_SESSION_UP) {
-        wf_list_push_back(&context->accepted, &session->accept_link);
-        pthread_cond_broadcast(&context->changed);
+        wf_list_push_back(&context->sessions.accepted, &session->accept_link);
+        pthread_cond_broadcast(&context->sessions.changed);
     } else {
         wf_session_release(session);
     }
@@ -227,7 +218,7 @@ static void give_up_unclaimed(struct wf_session *session)
     if (!wf_link_in_list(&session->accept_link))
         return;
     wf_session_lock(session);
-    bool dead = session->state == WF_SESSION_DEAD;
+    bool dead = session->guard.state == WF_SESSION_DEAD;
     wf_session_unlock(session);
     if (!dead)
         return;
@@ -239,8 +230,8 @@ static int64_t visit_sessions(struct wf_door *door, int64_t now)
 {
     struct weft_context *context = door->context;
     int64_t next = WF_NEVER;
-    pthread_mutex_lock(&context->lock);
-    WF_LIST_EACH (link, following, &context->sessions) {
+    pthread_mutex_lock(&context->world.lock);
+    WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         announce(context, session);
         give_up_unclaimed(session);
@@ -254,17 +245,17 @@ static int64_t visit_sessions(struct wf_door *door, int64_t now)
         next = due < next ? due : next;
         next = redial < next ? redial : next;
     }
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_unlock(&context->world.lock);
     return next;
 }
 
 static void tick_sessions(struct wf_door *door, int64_t now)
 {
-    if (now < atomic_load(&door->next_visit_ns))
+    if (now < atomic_load(&door->context->world.alarm.due_ns))
         return;
     /* Whoever asks for a visit from here on is heard: the value is set before the sessions are looked at. */
-    atomic_store(&door->next_visit_ns, WF_NEVER);
-    wf_door_visit_by(door, visit_sessions(door, now));
+    atomic_store(&door->context->world.alarm.due_ns, WF_NEVER);
+    wf_alarm_by(&door->context->world.alarm, visit_sessions(door, now));
 }
 
 /* --- driving --- */
@@ -273,14 +264,14 @@ int wf_door_drive(struct wf_door *door, int64_t timeout_ns)
 {
     wf_door_attach_listeners(door);
     collect_dials(door);
-    int64_t now = wf_context_now(door->context);
+    int64_t now = wf_world_now(&door->context->world);
     int64_t next = wf_door_resume_accept(door, now);
     wf_talks_tick(door, now); /* a conversation that is over lets its dial try again */
     int64_t dials = tick_dials(door, now), talks = wf_talks_tick(door, now);
     int64_t watch = wf_rail_watch_tick(&door->watch, now);
     wf_door_follow_rails(door);
     tick_sessions(door, now);
-    int64_t visit = atomic_load(&door->next_visit_ns);
+    int64_t visit = atomic_load(&door->context->world.alarm.due_ns);
     next = dials < next ? dials : next;
     next = talks < next ? talks : next;
     next = watch < next ? watch : next;

@@ -65,7 +65,6 @@ struct wf_door {
     pthread_t thread;
     bool has_thread;
     _Atomic bool stopping;
-    _Atomic int64_t next_visit_ns; /* when the sessions are looked at next */
 
     pthread_mutex_t mail_lock;
     struct wf_list new_dials; /* mail_lock */
@@ -99,9 +98,6 @@ int wf_dial_init(struct wf_dial *dial, struct weft_context *context, const char 
 
 /* Starts a dial: the result is in dial->done and dial->status. The dial stays the caller's to free after `done`. */
 void wf_door_dial(struct wf_door *door, struct wf_dial *dial);
-
-/* Sessions are looked at no later than `when_ns`. Any thread, any lock. `door` may be NULL (context being built). */
-void wf_door_visit_by(struct wf_door *door, int64_t when_ns);
 
 /* One round: conversations, deadlines, dead sessions. The door's thread, or the test in its place. */
 int wf_door_drive(struct wf_door *door, int64_t timeout_ns);

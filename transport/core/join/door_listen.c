@@ -5,19 +5,21 @@
 
 #include "core/join/door_parts.h"
 #include "core/join/talk.h"
+#include "core/calls/context.h"
+#include "core/rail/address.h"
 
 #define BACKLOG 512
 #define PORTS_TRIED 16
 
 void wf_door_close_listeners(struct wf_door *door)
 {
-    const struct wf_engine_ops *ops = door->context->engine_ops;
+    const struct wf_engine_ops *ops = door->context->world.engine_ops;
     for (int i = 0; i < door->listener_count; i++) {
         if (i < door->listeners_attached)
             ops->detach(door->engine, door->listeners[i].fd);
-        ops->close_fd(door->context->engine_host, door->listeners[i].fd);
+        ops->close_fd(door->context->world.engine_host, door->listeners[i].fd);
         if (door->listeners[i].next_fd >= 0)
-            ops->close_fd(door->context->engine_host, door->listeners[i].next_fd);
+            ops->close_fd(door->context->world.engine_host, door->listeners[i].next_fd);
     }
     door->listener_count = 0;
     if (door->listeners_attached > 0) /* else they are not the door's thread's yet, which may be looking at this */
@@ -27,10 +29,10 @@ void wf_door_close_listeners(struct wf_door *door)
 /* The rail to whose interface a link-local address belongs; -1: to none of them, or it is not link-local. */
 static int rail_on_link(struct weft_context *context, const struct sockaddr_storage *address)
 {
-    for (int i = 0; i < context->rail_count && wf_address_is_link_local(address); i++) {
+    for (int i = 0; i < context->rails.count && wf_address_is_link_local(address); i++) {
         struct wf_rail rail;
         struct sockaddr_storage there = *address;
-        wf_context_rail(context, i, &rail);
+        wf_rails_read(&context->rails, i, &rail);
         wf_address_set_scope(&there, rail.index);
         if (wf_address_same_host(&there, address))
             return i;
@@ -44,18 +46,18 @@ static int listen_on(struct wf_door *door, const struct sockaddr_storage *addres
 {
     struct weft_context *context = door->context;
     struct wf_socket_options options = {
-        .local = *address, .buffer_bytes = context->tuning.socket_buffer, .shared_port = shared};
+        .local = *address, .buffer_bytes = context->world.tuning.socket_buffer, .shared_port = shared};
     snprintf(options.congestion, sizeof options.congestion, "%s",
-             wf_context_congestion(context, wf_address_is_loopback(address)));
+             wf_world_congestion(&context->world, wf_address_is_loopback(address)));
     int bound = index >= 0 ? index : rail_on_link(context, address);
     struct wf_rail rail = {0};
     char text[80];
     if (bound >= 0)
-        wf_context_rail(context, bound, &rail);
+        wf_rails_read(&context->rails, bound, &rail);
     if (index >= 0)
         snprintf(options.device, sizeof options.device, "%s", rail.device);
     wf_address_text(address, true, text, sizeof text);
-    int fd = context->engine_ops->listen(context->engine_host, &options, BACKLOG);
+    int fd = context->world.engine_ops->listen(context->world.engine_host, &options, BACKLOG);
     if (fd == -EADDRINUSE)
         return wf_fail(status, fd, "cannot listen on %s: the port is in use; choose another with --port or WEFT_PORT",
                        text);
@@ -75,8 +77,8 @@ static bool covered(const struct sockaddr_storage *listening, const struct socka
 
 static bool any_crowded(const struct weft_context *context)
 {
-    for (int i = 0; i < context->rail_count; i++)
-        if (context->rails[i].crowded)
+    for (int i = 0; i < context->rails.count; i++)
+        if (context->rails.each[i].crowded)
             return true;
     return false;
 }
@@ -89,7 +91,7 @@ static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *a
                           bool shared, struct wf_status *status)
 {
     struct wf_rail rail;
-    wf_context_rail(door->context, index, &rail);
+    wf_rails_read(&door->context->rails, index, &rail);
     struct sockaddr_storage place = rail.address;
     wf_address_set_port(&place, port);
     int result = covered(address, &place) ? 0 : listen_on(door, &place, -1, shared, status);
@@ -104,11 +106,11 @@ static int listen_everywhere(struct wf_door *door, const struct sockaddr_storage
     bool shared = any_crowded(context);
     int result = listen_on(door, address, -1, shared, status);
     if (result == 0)
-        result = context->engine_ops->address(context->engine_host, door->listeners[0].fd, false, bound);
+        result = context->world.engine_ops->address(context->world.engine_host, door->listeners[0].fd, false, bound);
     int port = result < 0 ? 0 : wf_address_port(bound);
     if (result == 0)
         wf_address_set_port(&door->listeners[0].options.local, port);
-    for (int i = 0; i < context->rail_count && result == 0; i++)
+    for (int i = 0; i < context->rails.count && result == 0; i++)
         result = listen_on_rail(door, address, i, port, shared, status);
     return result;
 }
@@ -136,7 +138,7 @@ int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address,
         result = listen_everywhere(door, address, &bound, status);
     }
     while (tried > 0)
-        context->engine_ops->close_fd(context->engine_host, vain[--tried]);
+        context->world.engine_ops->close_fd(context->world.engine_host, vain[--tried]);
     if (result < 0) {
         wf_door_close_listeners(door);
         return result;
@@ -170,7 +172,7 @@ void wf_door_attach_listeners(struct wf_door *door)
         struct wf_listener *listener = &door->listeners[door->listeners_attached];
         int result = door->engine->ops->attach(door->engine, listener->fd);
         if (result < 0) {
-            wf_log(&door->context->log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
+            wf_log(&door->context->world.log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
             return;
         }
         post_accept(door, listener);
@@ -187,26 +189,26 @@ static struct wf_listener *listener_of(struct wf_door *door, const struct wf_op 
 
 static void change_over(struct wf_door *door, struct wf_listener *listener)
 {
-    const struct wf_engine_ops *ops = door->context->engine_ops;
+    const struct wf_engine_ops *ops = door->context->world.engine_ops;
     int fd = listener->next_fd, unused = listener->fd;
     int result = ops->attach(door->engine, fd);
     listener->next_fd = -1;
     if (result == 0) {
         ops->detach(door->engine, unused);
         listener->fd = fd;
-        wf_log(&door->context->log, WF_LOG_INFO, "listening on rail %s again",
-               door->context->rails[listener->rail].name);
+        wf_log(&door->context->world.log, WF_LOG_INFO, "listening on rail %s again",
+               door->context->rails.each[listener->rail].name);
     } else {
-        wf_log(&door->context->log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
+        wf_log(&door->context->world.log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
         unused = fd;
     }
-    ops->close_fd(door->context->engine_host, unused);
+    ops->close_fd(door->context->world.engine_host, unused);
 }
 
 void wf_door_accepted(struct wf_door *door, const struct wf_op *op)
 {
     struct wf_listener *listener = listener_of(door, op);
-    int64_t now = wf_context_now(door->context);
+    int64_t now = wf_world_now(&door->context->world);
     if (listener->next_fd >= 0)
         change_over(door, listener);
     if (listener->op.result >= 0)
@@ -215,7 +217,7 @@ void wf_door_accepted(struct wf_door *door, const struct wf_op *op)
         post_accept(door, listener);
         return;
     }
-    wf_log_limited(&door->context->log, &door->stranger_log, now, WF_LOG_WARN,
+    wf_log_limited(&door->context->world.log, &door->stranger_log, now, WF_LOG_WARN,
                    "cannot accept a connection: %s; raise the limit of open files (ulimit -n)",
                    wf_strerror((int)listener->op.result));
     door->accept_paused = true; /* trying again at once would only spin */
@@ -237,18 +239,19 @@ int64_t wf_door_resume_accept(struct wf_door *door, int64_t now)
 
 static void open_again(struct wf_door *door, struct wf_listener *listener, const struct wf_rail *rail)
 {
-    const struct wf_engine_ops *ops = door->context->engine_ops;
+    const struct wf_engine_ops *ops = door->context->world.engine_ops;
     struct wf_socket_options options = listener->options;
     wf_address_set_scope(&options.local, rail->index);
     if (options.device[0])
         snprintf(options.device, sizeof options.device, "%s", rail->device);
-    int fd = ops->listen(door->context->engine_host, &options, BACKLOG);
+    int fd = ops->listen(door->context->world.engine_host, &options, BACKLOG);
     if (fd < 0) {
-        wf_log(&door->context->log, WF_LOG_WARN, "cannot listen on rail %s again: %s", rail->name, wf_strerror(fd));
+        wf_log(&door->context->world.log, WF_LOG_WARN, "cannot listen on rail %s again: %s", rail->name,
+               wf_strerror(fd));
         return;
     }
     if (listener->next_fd >= 0)
-        ops->close_fd(door->context->engine_host, listener->next_fd);
+        ops->close_fd(door->context->world.engine_host, listener->next_fd);
     listener->next_fd = fd;
     if (listener->op.posted)
         ops->cancel(door->engine, &listener->op);
@@ -260,7 +263,7 @@ void wf_door_follow_rails(struct wf_door *door)
 {
     for (int i = 0; i < door->listeners_attached; i++) {
         struct wf_listener *listener = &door->listeners[i];
-        const struct wf_rail *rail = listener->rail < 0 ? NULL : &door->context->rails[listener->rail];
+        const struct wf_rail *rail = listener->rail < 0 ? NULL : &door->context->rails.each[listener->rail];
         if (!rail || rail->index == listener->interface || atomic_load(&rail->down))
             continue;
         listener->interface = rail->index; /* before the try: it is not repeated */

@@ -5,6 +5,7 @@
 #include "core/ground/reached.h"
 #include "core/join/talk_parts.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 #define PAUSE_MIN_NS (20 * WF_NS_PER_MS)
 #define PAUSE_MAX_NS (1000 * WF_NS_PER_MS)
@@ -21,9 +22,10 @@ static bool is_lost(const struct wf_session *session, const struct wf_channel *c
 {
     if (!channel || !channel->gone || !channel->kill || channel->redial.talking)
         return false;
-    const struct wf_session_rail *rail = &session->rails[channel->rail];
-    bool down = rail->local >= 0 && wf_rail_is_down(&session->context->rails[rail->local]);
-    bool spared = rail->retired && session->up_count > 0; /* with nothing else left a bad rail is better than none */
+    const struct wf_session_rail *rail = &session->lines.rails[channel->rail];
+    bool down = rail->local >= 0 && wf_rail_is_down(&session->context->rails.each[rail->local]);
+    bool spared =
+        rail->retired && session->lines.up_count > 0; /* with nothing else left a bad rail is better than none */
     return !spared && !down;
 }
 
@@ -31,8 +33,8 @@ static bool is_lost(const struct wf_session *session, const struct wf_channel *c
 static struct wf_channel *longest_lost(const struct wf_session *session)
 {
     struct wf_channel *longest = NULL;
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (is_lost(session, channel) && (!longest || channel->redial.at_ns < longest->redial.at_ns))
             longest = channel;
     }
@@ -43,7 +45,7 @@ static struct wf_channel *longest_lost(const struct wf_session *session)
 static bool next_due(struct wf_session *session, int64_t now_ns, int64_t *next_ns, struct wf_join *join)
 {
     wf_session_lock(session);
-    bool carries = session->state == WF_SESSION_UP || session->state == WF_SESSION_JOINING;
+    bool carries = session->guard.state == WF_SESSION_UP || session->guard.state == WF_SESSION_JOINING;
     struct wf_channel *channel = carries ? longest_lost(session) : NULL;
     bool due = channel && channel->redial.at_ns <= now_ns;
     *next_ns = channel && !due ? channel->redial.at_ns : WF_NEVER;
@@ -54,7 +56,7 @@ static bool next_due(struct wf_session *session, int64_t now_ns, int64_t *next_n
         redial->talking = true;
         *join = (struct wf_join){.channel = channel->id,
                                  .incarnation = redial->incarnation,
-                                 .channels = (uint16_t)session->channel_count,
+                                 .channels = (uint16_t)session->lines.channel_count,
                                  .kind = (uint8_t)channel->kind,
                                  .rail = (uint8_t)channel->rail};
     }
@@ -66,7 +68,7 @@ int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t
 {
     struct wf_join join;
     int64_t next_ns = WF_NEVER;
-    if (!session->dialer)
+    if (!session->terms.dialer)
         return WF_NEVER;
     while (door->redials < WF_DIALS_AT_ONCE && next_due(session, now_ns, &next_ns, &join))
         wf_talk_redial(door, session, &join);
@@ -82,15 +84,16 @@ void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *te
 {
     struct wf_session *session = talk->session;
     wf_session_lock(session);
-    struct wf_channel *channel = session->channels[talk->join.channel];
-    struct wf_session_rail *rail = &session->rails[talk->join.rail];
+    struct wf_channel *channel = session->lines.channels[talk->join.channel];
+    struct wf_session_rail *rail = &session->lines.rails[talk->join.rail];
     struct wf_redial *redial = &channel->redial;
     redial->refused = refused(code) && reason == 0;
-    redial->at_ns = wf_context_now(session->context) + redial->pause_ns;
-    wf_redial_slow_down(redial, session->context->tuning.rail_timeout_ns / 4);
-    wf_log(&session->context->log, WF_LOG_DEBUG, "rail %s to %s: channel %u cannot be joined again yet: %s", rail->name,
-           session->peer.name, channel->id, text);
-    bool alone = session->state != WF_SESSION_CLOSING && session->up_count == 0; /* else the others will tell */
+    redial->at_ns = wf_world_now(&session->context->world) + redial->pause_ns;
+    wf_redial_slow_down(redial, session->context->world.tuning.rail_timeout_ns / 4);
+    wf_log(&session->context->world.log, WF_LOG_DEBUG, "rail %s to %s: channel %u cannot be joined again yet: %s",
+           rail->name, session->peer.name, channel->id, text);
+    bool alone =
+        session->guard.state != WF_SESSION_CLOSING && session->lines.up_count == 0; /* else the others will tell */
     WF_REACHED_IF(reason == WF_DENY_SESSION && alone, "session UP: DENY, the session is unknown");
     WF_REACHED_IF(reason == WF_DENY_CLOSING && alone, "session UP: DENY, the session is closing");
     if (reason == WF_DENY_SESSION && alone)
@@ -109,7 +112,7 @@ void wf_redial_over(struct wf_talk *talk)
     if (!session)
         return;
     wf_session_lock(session);
-    session->channels[talk->join.channel]->redial.talking = false;
+    session->lines.channels[talk->join.channel]->redial.talking = false;
     wf_session_unlock(session);
-    wf_door_visit_by(talk->door, 0);
+    wf_alarm_by(&talk->door->context->world.alarm, 0);
 }

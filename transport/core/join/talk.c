@@ -11,6 +11,8 @@
 #include "io/engine_seal.h"
 #include "wire/handshake.h"
 #include "wire/seal.h"
+#include "core/calls/context.h"
+#include "core/rail/address.h"
 
 #define REMEDY "set key_file to the same key on both"
 #define SHOWN_OUT_MAX 16               /* attempts of one dial */
@@ -18,7 +20,7 @@
 
 const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk)
 {
-    return talk->door->context->engine_ops;
+    return talk->door->context->world.engine_ops;
 }
 
 /* --- the mechanics: post, read exactly, end --- */
@@ -64,7 +66,7 @@ static void destroy(struct wf_talk *talk)
     wf_link_remove(&talk->link);
     if (!talk->handed_over) {
         talk->door->engine->ops->detach(talk->door->engine, talk->fd);
-        wf_talk_ops_of(talk)->close_fd(talk->door->context->engine_host, talk->fd);
+        wf_talk_ops_of(talk)->close_fd(talk->door->context->world.engine_host, talk->fd);
     }
     if (talk->role == WF_TALK_VISITOR)
         talk->door->visitors -= 1;
@@ -109,8 +111,9 @@ static void fail(struct wf_talk *talk, int code, int reason, const char *format,
     else if (talk->dial)
         wf_fail(&talk->dial->status, code, "%s: %s", talk->peer_text, status.text);
     else if (!talk->denied) /* who has left before the answer to him is no second line */
-        wf_log_limited(&talk->door->context->log, &talk->door->stranger_log, wf_context_now(talk->door->context),
-                       WF_LOG_WARN, "refused %s: %s", talk->peer_text, status.text);
+        wf_log_limited(&talk->door->context->world.log, &talk->door->stranger_log,
+                       wf_world_now(&talk->door->context->world), WF_LOG_WARN, "refused %s: %s", talk->peer_text,
+                       status.text);
     wf_talk_end(talk);
 }
 
@@ -154,8 +157,9 @@ void wf_talk_deny(struct wf_talk *talk, enum wf_deny_reason reason, const char *
     va_start(arguments, format);
     vsnprintf(setup.deny.text, sizeof setup.deny.text, format, arguments);
     va_end(arguments);
-    wf_log_limited(&talk->door->context->log, &talk->door->stranger_log, wf_context_now(talk->door->context),
-                   WF_LOG_WARN, "refused %s: %s", talk->peer_text, setup.deny.text);
+    wf_log_limited(&talk->door->context->world.log, &talk->door->stranger_log,
+                   wf_world_now(&talk->door->context->world), WF_LOG_WARN, "refused %s: %s", talk->peer_text,
+                   setup.deny.text);
     talk->denied = true;
     if (talk->session) /* where that fails it is a refusal that proves nothing */
         (void)wf_seal_prove_refusal(talk->session->secret, &talk->join, setup.deny.reason, setup.deny.proof);
@@ -168,14 +172,14 @@ struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int
     int result = talk ? door->engine->ops->attach(door->engine, fd) : -ENOMEM;
     if (result < 0) {
         free(talk);
-        door->context->engine_ops->close_fd(door->context->engine_host, fd);
+        door->context->world.engine_ops->close_fd(door->context->world.engine_host, fd);
         return NULL;
     }
     talk->door = door;
     talk->role = role;
     talk->fd = fd;
-    int64_t patience = door->context->tuning.connect_timeout_ns;
-    talk->begun_ns = wf_context_now(door->context);
+    int64_t patience = door->context->world.tuning.connect_timeout_ns;
+    talk->begun_ns = wf_world_now(&door->context->world);
     talk->deadline_ns = talk->begun_ns + (patience < PATIENCE_NS ? patience : PATIENCE_NS);
     wf_link_init(&talk->op.link);
     wf_list_push_back(&door->talks, &talk->link);
@@ -216,10 +220,10 @@ static void hand_over(struct wf_talk *talk)
     if (result == 0)
         result = wf_session_join(session, &talk->join, talk->granted_frames, talk->granted_bytes, fd);
     if (result < 0) {
-        wf_talk_ops_of(talk)->close_fd(talk->door->context->engine_host, fd);
+        wf_talk_ops_of(talk)->close_fd(talk->door->context->world.engine_host, fd);
         wf_talk_fail(talk, result, "a channel could not be joined: %s", wf_strerror(result));
     }
-    wf_door_visit_by(talk->door, 0);
+    wf_alarm_by(&talk->door->context->world.alarm, 0);
 }
 
 static void try_to_hand_over(struct wf_talk *talk)
@@ -366,7 +370,7 @@ static void step_sent(struct wf_talk *talk)
  */
 static void cannot_reach(struct wf_talk *talk, int code, const char *why)
 {
-    const struct wf_session_rail *rail = &talk->session->rails[talk->join.rail];
+    const struct wf_session_rail *rail = &talk->session->lines.rails[talk->join.rail];
     char from[80];
     wf_address_text(&rail->from, false, from, sizeof from);
     wf_talk_fail(talk, code, "rail %s (%s) cannot reach it: %s; see to the route, or leave it out (setting rails)",
@@ -470,7 +474,7 @@ void wf_talks_rail_down(struct wf_door *door, int rail)
     WF_LIST_EACH (link, following, &door->talks) {
         struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
         bool redials = talk->role == WF_TALK_REDIAL && talk->state != WF_TALK_OVER && talk->session;
-        if (redials && talk->session->rails[talk->join.rail].local == rail)
+        if (redials && talk->session->lines.rails[talk->join.rail].local == rail)
             wf_talk_fail(talk, -ENETDOWN, "the rail is down");
     }
 }

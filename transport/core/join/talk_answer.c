@@ -7,35 +7,38 @@
 #include "core/join/talk_parts.h"
 #include "core/session/session.h"
 #include "wire/seal.h"
+#include "core/calls/context.h"
+#include "core/rail/address.h"
 
 static bool too_many(struct weft_context *context, char *names, size_t room)
 {
     uint32_t alive = 0;
     names[0] = '\0';
-    pthread_mutex_lock(&context->lock);
-    WF_LIST_EACH (link, following, &context->sessions) {
+    pthread_mutex_lock(&context->world.lock);
+    WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
-        bool counts = session->state == WF_SESSION_JOINING || session->up_count > 0; /* else it may be over already */
+        bool counts =
+            session->guard.state == WF_SESSION_JOINING || session->lines.up_count > 0; /* else it may be over already */
         wf_session_unlock(session);
         counts |= wf_link_in_list(&session->accept_link); /* for weft_accept(), also when it has gone again */
         if (counts && alive++ == 0)
             snprintf(names, room, "%s", session->peer.name);
     }
-    pthread_mutex_unlock(&context->lock);
-    return alive >= context->tuning.peers;
+    pthread_mutex_unlock(&context->world.lock);
+    return alive >= context->world.tuning.peers;
 }
 
 /* With a key the secret does not travel: both sides have it from their conversation. */
 static int choose_session(struct wf_talk *talk, struct wf_hello *hello, uint8_t secret[WF_SECRET_BYTES])
 {
     struct weft_context *context = talk->door->context;
-    if (wf_context_random(context, &hello->session, sizeof hello->session) < 0)
+    if (wf_world_random(&context->world, &hello->session, sizeof hello->session) < 0)
         return -EIO;
     hello->session |= 1; /* 0 stands for none */
     if (talk->cover)
         return wf_talk_secret(talk, hello->session, secret);
-    if (wf_context_random(context, hello->secret, sizeof hello->secret) < 0)
+    if (wf_world_random(&context->world, hello->secret, sizeof hello->secret) < 0)
         return -EIO;
     memcpy(secret, hello->secret, WF_SECRET_BYTES);
     return 0;
@@ -61,7 +64,7 @@ static void answer_hello(struct wf_talk *talk, const struct wf_hello *theirs)
     snprintf(session->peer.name + used, sizeof session->peer.name - used, " (%.66s)", talk->peer_text);
     for (int i = 0; i < setup.hello.rail_count; i++)
         setup.hello.rails[i].port = (uint16_t)talk->door->port;
-    wf_door_visit_by(talk->door, 0);
+    wf_alarm_by(&talk->door->context->world.alarm, 0);
     wf_talk_say(talk, &setup, true);
 }
 
@@ -71,15 +74,15 @@ void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello)
     if (hello->version_min > WF_PROTOCOL_VERSION || hello->version_max < WF_PROTOCOL_VERSION)
         wf_talk_deny(talk, WF_DENY_VERSION, "protocol version %u is needed here, you speak %u to %u",
                      WF_PROTOCOL_VERSION, hello->version_min, hello->version_max);
-    else if (!(hello->features & WF_FEATURE_ENCRYPT) != !talk->door->context->tuning.encrypt)
+    else if (!(hello->features & WF_FEATURE_ENCRYPT) != !talk->door->context->world.tuning.encrypt)
         wf_talk_deny(talk, WF_DENY_ENCRYPT,
                      "encrypt is %s on the listening side and %s on the dialling side: set it "
                      "alike on both",
-                     talk->door->context->tuning.encrypt ? "on" : "off",
-                     talk->door->context->tuning.encrypt ? "off" : "on");
+                     talk->door->context->world.tuning.encrypt ? "on" : "off",
+                     talk->door->context->world.tuning.encrypt ? "off" : "on");
     else if (too_many(talk->door->context, other, sizeof other))
         wf_talk_deny(talk, WF_DENY_BUSY, "busy with %.60s (setting peers: %u); try again when that is over", other,
-                     talk->door->context->tuning.peers);
+                     talk->door->context->world.tuning.peers);
     else
         answer_hello(talk, hello);
 }
@@ -88,13 +91,13 @@ void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello)
 static struct wf_session *find_session(struct weft_context *context, uint64_t id)
 {
     struct wf_session *found = NULL;
-    pthread_mutex_lock(&context->lock);
-    WF_LIST_EACH (link, following, &context->sessions) {
+    pthread_mutex_lock(&context->world.lock);
+    WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
-        if (session->id == id && !session->dialer)
+        if (session->id == id && !session->terms.dialer)
             found = session;
     }
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_unlock(&context->world.lock);
     return found; /* only the door's thread frees sessions, and this is it */
 }
 
@@ -104,42 +107,43 @@ void wf_talk_note_rail(struct wf_talk *talk, int fd)
     struct wf_session *session = talk->session;
     struct weft_context *context = session->context;
     struct sockaddr_storage from = {0};
-    wf_talk_ops_of(talk)->address(context->engine_host, fd, false, &from);
+    wf_talk_ops_of(talk)->address(context->world.engine_host, fd, false, &from);
     int local = -1;
-    for (int i = 0; i < context->rail_count; i++)
-        if (wf_address_same_host(&from, &context->rails[i].address))
+    for (int i = 0; i < context->rails.count; i++)
+        if (wf_address_same_host(&from, &context->rails.each[i].address))
             local = i;
-    bool bound = local >= 0 && !wf_address_is_local(&talk->peer) &&
-                 wf_talk_ops_of(talk)->bind_device(context->engine_host, fd, context->rails[local].device) == 0;
+    bool bound =
+        local >= 0 && !wf_address_is_local(&talk->peer) &&
+        wf_talk_ops_of(talk)->bind_device(context->world.engine_host, fd, context->rails.each[local].device) == 0;
     wf_session_lock(session);
-    struct wf_session_rail *rail = &session->rails[talk->join.rail];
+    struct wf_session_rail *rail = &session->lines.rails[talk->join.rail];
     rail->to = talk->peer;
     rail->from = from;
     rail->local = local;
     rail->device_bound = bound;
     if (local >= 0)
-        snprintf(rail->name, sizeof rail->name, "%s", context->rails[local].name);
+        snprintf(rail->name, sizeof rail->name, "%s", context->rails.each[local].name);
     else
         wf_address_text(&from, false, rail->name, sizeof rail->name);
-    if (talk->join.rail >= session->rail_count)
-        session->rail_count = talk->join.rail + 1;
+    if (talk->join.rail >= session->lines.rail_count)
+        session->lines.rail_count = talk->join.rail + 1;
     wf_session_unlock(session);
 }
 
 /* Is there a place for this channel? 0, or the reason why not. */
 static int join_fits(struct wf_session *session, const struct wf_join *join)
 {
-    if (session->state == WF_SESSION_CLOSING)
+    if (session->guard.state == WF_SESSION_CLOSING)
         return WF_DENY_CLOSING;
-    if (session->state != WF_SESSION_JOINING && session->state != WF_SESSION_UP)
+    if (session->guard.state != WF_SESSION_JOINING && session->guard.state != WF_SESSION_UP)
         return WF_DENY_SESSION;
-    bool first = session->channel_count == 0;
+    bool first = session->lines.channel_count == 0;
     if (join->channels > WF_CHANNELS_MAX || join->channel >= join->channels || join->domain != 0 ||
-        (!first && join->channels != session->channel_count))
+        (!first && join->channels != session->lines.channel_count))
         return WF_DENY_LIMIT;
-    if (session->rails[join->rail].retired && session->up_count > 0)
+    if (session->lines.rails[join->rail].retired && session->lines.up_count > 0)
         return WF_DENY_RETIRED;
-    const struct wf_channel *channel = first ? NULL : session->channels[join->channel];
+    const struct wf_channel *channel = first ? NULL : session->lines.channels[join->channel];
     bool alike = !channel || (channel->kind == (enum wf_channel_kind)join->kind && channel->rail == join->rail &&
                               channel->incarnation < join->incarnation);
     return !alike || join->incarnation == 0 ? WF_DENY_LIMIT : 0;
@@ -165,7 +169,7 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
     }
     struct wf_channel likeness = {.session = talk->session, .kind = (enum wf_channel_kind)join->kind};
     wf_channel_credit(&likeness, &setup.challenge.granted_frames, &setup.challenge.granted_bytes);
-    if (wf_context_random(talk->door->context, setup.challenge.nonce, sizeof setup.challenge.nonce) < 0 ||
+    if (wf_world_random(&talk->door->context->world, setup.challenge.nonce, sizeof setup.challenge.nonce) < 0 ||
         wf_seal_prove(talk->session->secret, WF_ROLE_ACCEPTOR, join, &setup.challenge, setup.challenge.proof) < 0) {
         wf_talk_fail(talk, -EIO, "cannot compute a challenge");
         return;
@@ -190,9 +194,9 @@ static int believe(struct wf_talk *talk)
 {
     struct wf_session *session = talk->session;
     wf_session_lock(session);
-    session->called_ns = wf_context_now(session->context);
+    session->life.called_ns = wf_world_now(&session->context->world);
     int result = join_fits(session, &talk->join) == 0 ? 0 : -EALREADY;
-    if (result == 0 && session->channel_count == 0)
+    if (result == 0 && session->lines.channel_count == 0)
         result = wf_session_expect(session, talk->join.channels);
     wf_session_unlock(session);
     return result;
@@ -247,7 +251,7 @@ void wf_talk_visit(struct wf_door *door, int fd)
     if (!talk)
         return;
     door->visitors += 1;
-    if (wf_talk_ops_of(talk)->address(door->context->engine_host, fd, true, &talk->peer) == 0)
+    if (wf_talk_ops_of(talk)->address(door->context->world.engine_host, fd, true, &talk->peer) == 0)
         wf_address_text(&talk->peer, true, talk->peer_text, sizeof talk->peer_text);
     else /* a scan resets what it has opened, and the kernel forgets at once who that was */
         snprintf(talk->peer_text, sizeof talk->peer_text, "a caller who has left");

@@ -9,6 +9,8 @@
 #include "core/rail/pairing.h"
 #include "core/session/session.h"
 #include "wire/seal.h"
+#include "core/calls/context.h"
+#include "core/rail/address.h"
 
 #define SHARE 8                  /* of the time that is left to connect: for a channel, beside one that is up, */
 #define SHARE_MIN_NS WF_NS_PER_S /* and at least so much */
@@ -20,7 +22,7 @@ static struct wf_talk *call(struct wf_door *door, enum wf_talk_role role, const 
     struct weft_context *context = door->context;
     char text[80];
     wf_address_text(to, true, text, sizeof text);
-    int fd = context->engine_ops->socket(context->engine_host, to->ss_family, options, bound);
+    int fd = context->world.engine_ops->socket(context->world.engine_host, to->ss_family, options, bound);
     if (fd < 0) {
         wf_fail(status, fd, "no socket for %s: %s%s", text, wf_strerror(fd),
                 fd == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
@@ -63,7 +65,7 @@ static int fill_join(struct wf_talk *talk, const struct wf_channel *likeness)
     struct wf_join *join = &talk->join;
     join->session = talk->session->id;
     wf_channel_credit(likeness, &join->granted_frames, &join->granted_bytes);
-    return wf_context_random(talk->door->context, join->nonce, sizeof join->nonce);
+    return wf_world_random(&talk->door->context->world, join->nonce, sizeof join->nonce);
 }
 
 void wf_talk_say_join(struct wf_talk *talk)
@@ -80,8 +82,8 @@ void wf_talk_say_join(struct wf_talk *talk)
 
 static void use_pair(struct wf_session *session, int local, const struct sockaddr_storage *to)
 {
-    const struct wf_rail *ours = &session->context->rails[local];
-    struct wf_session_rail *rail = &session->rails[session->rail_count++];
+    const struct wf_rail *ours = &session->context->rails.each[local];
+    struct wf_session_rail *rail = &session->lines.rails[session->lines.rail_count++];
     rail->local = local;
     rail->from = ours->address;
     rail->to = *to;
@@ -100,7 +102,8 @@ struct rail_lists {
 /* 0 is a machine that is not known: then the addresses are all there is to go by. */
 static bool is_on_another_machine(const struct weft_context *context, const struct wf_hello *hello)
 {
-    uint64_t here = context->boot_nonce >> (64 - WF_MACHINE_BITS), there = hello->boot_nonce >> (64 - WF_MACHINE_BITS);
+    uint64_t here = context->world.boot_nonce >> (64 - WF_MACHINE_BITS),
+             there = hello->boot_nonce >> (64 - WF_MACHINE_BITS);
     return here != there && here != 0 && there != 0;
 }
 
@@ -127,8 +130,8 @@ static void list_rails(const struct weft_context *context, const struct wf_hello
         wf_address_from_wire(&hello->rails[i], &theirs->address);
         out->their_count += !elsewhere || !wf_address_is_local(&theirs->address);
     }
-    for (int i = 0; i < context->rail_count; i++) {
-        const struct wf_rail *rail = &context->rails[i];
+    for (int i = 0; i < context->rails.count; i++) {
+        const struct wf_rail *rail = &context->rails.each[i];
         if (elsewhere && lists(hello, &rail->address))
             continue;
         out->indexes[out->our_count] = i;
@@ -150,7 +153,7 @@ static int pair_rails(struct wf_session *session, const struct wf_hello *hello, 
     int count = wf_pair_rails(rails.ours, rails.our_count, rails.theirs, rails.their_count, pairs, WF_RAILS_MAX);
     for (int i = 0; i < count; i++)
         use_pair(session, rails.indexes[pairs[i].ours], &rails.theirs[pairs[i].theirs].address);
-    return session->rail_count;
+    return session->lines.rail_count;
 }
 
 /* Calls for one channel of a session, from its rail. */
@@ -158,17 +161,18 @@ static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role
                                     const struct wf_join *join, struct wf_status *status)
 {
     struct weft_context *context = session->context;
-    struct wf_session_rail *rail = &session->rails[join->rail];
-    struct wf_socket_options options = {.local = rail->from, .buffer_bytes = context->tuning.socket_buffer};
+    struct wf_session_rail *rail = &session->lines.rails[join->rail];
+    struct wf_socket_options options = {.local = rail->from, .buffer_bytes = context->world.tuning.socket_buffer};
     struct sockaddr_storage to = rail->to;
     bool on_this_machine = wf_address_is_local(&to);
-    snprintf(options.congestion, sizeof options.congestion, "%s", wf_context_congestion(context, on_this_machine));
-    wf_address_set_scope(&options.local, context->rails[rail->local].index); /* it may have been made anew */
-    wf_address_set_scope(&to, context->rails[rail->local].index);
+    snprintf(options.congestion, sizeof options.congestion, "%s",
+             wf_world_congestion(&context->world, on_this_machine));
+    wf_address_set_scope(&options.local, context->rails.each[rail->local].index); /* it may have been made anew */
+    wf_address_set_scope(&to, context->rails.each[rail->local].index);
     bool bound = false;
     /* A peer on this machine is reached over loopback whatever the rail: its interface would carry nothing. */
     if (!on_this_machine)
-        snprintf(options.device, sizeof options.device, "%s", context->rails[rail->local].device);
+        snprintf(options.device, sizeof options.device, "%s", context->rails.each[rail->local].device);
     struct wf_talk *talk = call(door, role, &options, &to, &bound, status);
     if (!talk)
         return NULL;
@@ -185,15 +189,16 @@ static void miss(struct wf_dial *dial, const struct wf_join *join, const struct 
 {
     struct wf_session *session = dial->session;
     if (wf_session_miss(session, join, why->code) < 0) {
-        wf_fail(&dial->status, -ENOMEM, "no memory for %d channels", session->channel_count);
+        wf_fail(&dial->status, -ENOMEM, "no memory for %d channels", session->lines.channel_count);
         return;
     }
     if (dial->missed_count++ == 0)
         dial->missed = *why;
     wf_session_lock(session);
-    bool came_up = session->state != WF_SESSION_JOINING || session->up_count > 0; /* one may have been dialled again */
+    bool came_up =
+        session->guard.state != WF_SESSION_JOINING || session->lines.up_count > 0; /* one may have been dialled again */
     wf_session_unlock(session);
-    if (dial->missed_count == session->channel_count && !came_up)
+    if (dial->missed_count == session->lines.channel_count && !came_up)
         dial->status = dial->missed;
 }
 
@@ -207,8 +212,8 @@ void wf_talk_missed(struct wf_talk *talk, const struct wf_status *why)
 void wf_dial_tell_missed(const struct wf_dial *dial)
 {
     struct wf_session *session = dial->session;
-    for (int i = 0; i < session->rail_count; i++) {
-        const struct wf_session_rail *rail = &session->rails[i];
+    for (int i = 0; i < session->lines.rail_count; i++) {
+        const struct wf_session_rail *rail = &session->lines.rails[i];
         char from[80], to[80];
         wf_session_lock(session);
         bool met = rail->last_code == 0 || wf_rail_is_up(session, i);
@@ -217,10 +222,10 @@ void wf_dial_tell_missed(const struct wf_dial *dial)
         wf_address_text(&rail->from, false, from, sizeof from);
         wf_address_text(&rail->to, true, to, sizeof to);
         if (!met)
-            wf_context_fallback(session->context,
-                                "rails: %s (%s) is left out until it meets %s of %s: %s; see to the route, or name the "
-                                "rails to use (setting rails)",
-                                rail->name, from, to, session->peer.name, wf_strerror(code));
+            wf_world_fallback(&session->context->world,
+                              "rails: %s (%s) is left out until it meets %s of %s: %s; see to the route, or name the "
+                              "rails to use (setting rails)",
+                              rail->name, from, to, session->peer.name, wf_strerror(code));
     }
 }
 
@@ -228,7 +233,7 @@ void wf_dial_tell_missed(const struct wf_dial *dial)
 static int missed_code(struct wf_session *session, int rail)
 {
     wf_session_lock(session);
-    int code = wf_rail_is_up(session, rail) ? 0 : session->rails[rail].last_code;
+    int code = wf_rail_is_up(session, rail) ? 0 : session->lines.rails[rail].last_code;
     wf_session_unlock(session);
     return code;
 }
@@ -262,7 +267,7 @@ static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_j
 /* Nobody waits for it: it may fail soon, and be tried again. */
 static int64_t patience(const struct weft_context *context)
 {
-    int64_t most = context->tuning.connect_timeout_ns, enough = context->tuning.rail_timeout_ns;
+    int64_t most = context->world.tuning.connect_timeout_ns, enough = context->world.tuning.rail_timeout_ns;
     enough = enough > WF_NS_PER_S ? enough : WF_NS_PER_S;
     return enough < most ? enough : most;
 }
@@ -278,17 +283,17 @@ void wf_talk_redial(struct wf_door *door, struct wf_session *session, const stru
         wf_redial_over(&none);
         return;
     }
-    talk->deadline_ns = wf_context_now(door->context) + patience(door->context);
+    talk->deadline_ns = wf_world_now(&door->context->world) + patience(door->context);
     wf_talk_post(talk, WF_OP_CONNECT);
 }
 
 /* Channel 0 of each pair of rails is the express one. */
 static struct wf_join join_of(const struct wf_session *session, int id)
 {
-    int per_rail = 1 + (int)session->context->tuning.channels;
+    int per_rail = 1 + (int)session->context->world.tuning.channels;
     return (struct wf_join){.channel = (uint32_t)id,
                             .incarnation = 1,
-                            .channels = (uint16_t)session->channel_count,
+                            .channels = (uint16_t)session->lines.channel_count,
                             .kind = id % per_rail == 0 ? WF_CHANNEL_EXPRESS : WF_CHANNEL_BULK,
                             .rail = (uint8_t)(id / per_rail)};
 }
@@ -296,18 +301,20 @@ static struct wf_join join_of(const struct wf_session *session, int id)
 void wf_dial_channels(struct wf_dial *dial, struct wf_door *door)
 {
     struct wf_session *session = dial->session;
-    int per_rail = 1 + (int)session->context->tuning.channels;
-    while (dial->status.code == 0 && dial->joining < WF_DIALS_AT_ONCE && dial->next_channel < session->channel_count) {
+    int per_rail = 1 + (int)session->context->world.tuning.channels;
+    while (dial->status.code == 0 && dial->joining < WF_DIALS_AT_ONCE &&
+           dial->next_channel < session->lines.channel_count) {
         int turn = dial->next_channel++;
-        dial_channel(dial, door, join_of(session, turn % session->rail_count * per_rail + turn / session->rail_count));
+        dial_channel(dial, door,
+                     join_of(session, turn % session->lines.rail_count * per_rail + turn / session->lines.rail_count));
     }
 }
 
 static void expect_channels(struct wf_talk *control)
 {
     struct wf_session *session = control->dial->session;
-    int count = session->rail_count * (int)(1 + session->context->tuning.channels);
-    int64_t now = wf_context_now(session->context), left = control->dial->deadline_ns - now;
+    int count = session->lines.rail_count * (int)(1 + session->context->world.tuning.channels);
+    int64_t now = wf_world_now(&session->context->world), left = control->dial->deadline_ns - now;
     if (wf_session_expect(session, count) < 0) {
         wf_talk_fail(control, -ENOMEM, "no memory for %d channels", count);
         return;
@@ -321,7 +328,7 @@ static bool is_oneself(const struct wf_talk *talk, const struct wf_hello *hello)
 {
     const struct wf_door *door = talk->door;
     bool meant = wf_address_is_local(&talk->peer) && wf_address_port(&talk->peer) == door->port;
-    return hello->boot_nonce == door->context->boot_nonce && !meant;
+    return hello->boot_nonce == door->context->world.boot_nonce && !meant;
 }
 
 void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hello)
@@ -337,7 +344,7 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
         wf_talk_fail(talk, -EACCES, "leads back to this side: somebody on the way reflects connections");
         return;
     }
-    if (!(hello->features & WF_FEATURE_ENCRYPT) != !talk->door->context->tuning.encrypt) {
+    if (!(hello->features & WF_FEATURE_ENCRYPT) != !talk->door->context->world.tuning.encrypt) {
         wf_talk_fail(talk, -EPROTO, "answers about encryption with what it was not asked");
         return;
     }

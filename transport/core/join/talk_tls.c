@@ -8,6 +8,7 @@
 
 #include "core/join/talk_parts.h"
 #include "wire/handshake.h"
+#include "core/calls/context.h"
 
 struct wf_talk_cover {
     struct wf_handshake *handshake;

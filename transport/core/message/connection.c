@@ -11,6 +11,21 @@
 #include "core/message/served.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
+
+void wf_endpoints_init(struct wf_endpoints *endpoints)
+{
+    pthread_mutex_init(&endpoints->lock, NULL);
+    wf_list_init(&endpoints->list);
+}
+
+void wf_endpoints_fini(struct wf_endpoints *endpoints)
+{
+    WF_LIST_EACH (link, following, &endpoints->list) {
+        free(WF_CONTAINER(link, struct weft_endpoint, link));
+    }
+    pthread_mutex_destroy(&endpoints->lock);
+}
 
 /* Numbers of connections that the dialer opened are odd, the acceptor's even: 1, 3, … and 2, 4, …. */
 static bool dialers_number(uint32_t number)
@@ -34,12 +49,12 @@ static uint32_t more_than_few(uint32_t introductions)
 static void take_introductions(struct weft_connection *connection)
 {
     struct wf_session *session = connection->session;
-    uint32_t wanted = session->context->tuning.introductions, had = connection->introductions;
-    uint32_t left = WF_INTRODUCTIONS_SHARED - session->introductions_taken;
+    uint32_t wanted = session->context->world.tuning.introductions, had = connection->introductions;
+    uint32_t left = WF_INTRODUCTIONS_SHARED - session->desk.introductions_taken;
     if (had == 0)
         had = wanted < WF_INTRODUCTIONS_FEW ? wanted : WF_INTRODUCTIONS_FEW;
     uint32_t more = wanted - had < left ? wanted - had : left;
-    session->introductions_taken += more;
+    session->desk.introductions_taken += more;
     connection->introductions = had + more;
 }
 
@@ -76,14 +91,14 @@ struct weft_connection *wf_connection_create(struct wf_session *session, uint32_
     connection->next_number = connection->next_match = 1;
     take_introductions(connection);
     connection->limit_sent = connection->introductions;
-    wf_list_push_back(&session->connection_hash[wf_hash(0, number)], &connection->hash_link);
-    session->connection_count += 1;
+    wf_list_push_back(&session->desk.connection_hash[wf_hash(0, number)], &connection->hash_link);
+    session->desk.connection_count += 1;
     return connection;
 }
 
 struct weft_connection *wf_connection_find(struct wf_session *session, uint32_t number)
 {
-    WF_LIST_EACH (link, following, &session->connection_hash[wf_hash(0, number)]) {
+    WF_LIST_EACH (link, following, &session->desk.connection_hash[wf_hash(0, number)]) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, hash_link);
         if (connection->number == number)
             return connection;
@@ -93,27 +108,27 @@ struct weft_connection *wf_connection_find(struct wf_session *session, uint32_t 
 
 bool wf_connection_was_closed(const struct wf_session *session, uint32_t number)
 {
-    return wf_finished_has(&session->closed_numbers[dialers_number(number)], number_index(number));
+    return wf_finished_has(&session->desk.closed_numbers[dialers_number(number)], number_index(number));
 }
 
 void wf_connection_todo(struct weft_connection *connection)
 {
     if (!wf_link_in_list(&connection->todo_link))
-        wf_list_push_back(&connection->session->todo_connections, &connection->todo_link);
+        wf_list_push_back(&connection->session->desk.todo_connections, &connection->todo_link);
 }
 
 void wf_connection_attach(struct weft_connection *connection, struct weft_endpoint *endpoint)
 {
     struct weft_context *context = connection->session->context;
-    pthread_mutex_lock(&context->endpoint_lock);
+    pthread_mutex_lock(&context->endpoints.lock);
     if (connection->endpoint)
         connection->endpoint->connections -= 1;
     if (endpoint)
         endpoint->connections += 1;
     connection->endpoint = endpoint;
     uint32_t rails = endpoint ? endpoint->rails : WF_RAILS_ANY;
-    pthread_mutex_unlock(&context->endpoint_lock);
-    connection->session->choosy += (rails != WF_RAILS_ANY) - (connection->rails != WF_RAILS_ANY);
+    pthread_mutex_unlock(&context->endpoints.lock);
+    connection->session->desk.choosy += (rails != WF_RAILS_ANY) - (connection->rails != WF_RAILS_ANY);
     connection->rails = rails;
 }
 
@@ -129,8 +144,8 @@ void wf_connection_free(struct weft_connection *connection)
     wf_link_remove(&connection->notes_link);
     wf_uploads_free(connection);
     wf_finished_fini(&connection->finished);
-    session->connection_count -= 1;
-    session->introductions_taken -= more_than_few(connection->introductions);
+    session->desk.connection_count -= 1;
+    session->desk.introductions_taken -= more_than_few(connection->introductions);
     free(connection);
 }
 
@@ -138,7 +153,7 @@ void wf_connection_free(struct weft_connection *connection)
 
 static struct weft_request *acceptor_for(struct weft_connection *connection)
 {
-    WF_LIST_EACH (link, following, &connection->session->acceptors) {
+    WF_LIST_EACH (link, following, &connection->session->desk.acceptors) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, match_link);
         bool wanted =
             request->remote_endpoint == WEFT_ANY_ENDPOINT || request->remote_endpoint == connection->remote_endpoint;
@@ -161,7 +176,7 @@ void wf_connection_admit(struct weft_connection *connection, struct weft_endpoin
         *request->result = connection;
         wf_request_complete(request, 0, 0);
     } else {
-        wf_list_push_back(&connection->session->backlog, &connection->accept_link);
+        wf_list_push_back(&connection->session->desk.backlog, &connection->accept_link);
     }
 }
 
@@ -170,8 +185,8 @@ static struct weft_endpoint *attach_by_number(struct weft_connection *connection
 {
     struct weft_context *context = connection->session->context;
     struct weft_endpoint *found = NULL;
-    pthread_mutex_lock(&context->endpoint_lock);
-    WF_LIST_EACH (link, following, &context->endpoints) {
+    pthread_mutex_lock(&context->endpoints.lock);
+    WF_LIST_EACH (link, following, &context->endpoints.list) {
         struct weft_endpoint *endpoint = WF_CONTAINER(link, struct weft_endpoint, link);
         if (endpoint->id == id)
             found = endpoint;
@@ -179,19 +194,19 @@ static struct weft_endpoint *attach_by_number(struct weft_connection *connection
     if (found)
         found->connections += 1;
     connection->endpoint = found;
-    pthread_mutex_unlock(&context->endpoint_lock);
+    pthread_mutex_unlock(&context->endpoints.lock);
     return found;
 }
 
 int wf_connection_take_open(struct wf_session *session, const struct wf_frame *frame)
 {
-    if (frame->conn == 0 || dialers_number(frame->conn) == session->dialer)
+    if (frame->conn == 0 || dialers_number(frame->conn) == session->terms.dialer)
         return -EPROTO; /* not a number of the peer's */
     if (wf_connection_find(session, frame->conn) || wf_connection_was_closed(session, frame->conn))
         return 0; /* said twice */
     /* Gaps between the numbers that are closed: of one that is open, or whose OPEN is still to come. */
-    uint32_t gaps = session->closed_numbers[dialers_number(frame->conn)].count;
-    if (session->connection_count >= WF_CONNECTIONS_MAX || gaps >= 2 * WF_CONNECTIONS_MAX)
+    uint32_t gaps = session->desk.closed_numbers[dialers_number(frame->conn)].count;
+    if (session->desk.connection_count >= WF_CONNECTIONS_MAX || gaps >= 2 * WF_CONNECTIONS_MAX)
         return -EPROTO;
     uint32_t local = (uint32_t)frame->key, remote = (uint32_t)(frame->key >> 32);
     struct weft_connection *connection = wf_connection_create(session, frame->conn, false, local, remote);
@@ -202,7 +217,7 @@ int wf_connection_take_open(struct wf_session *session, const struct wf_frame *f
     if (endpoint)
         wf_connection_admit(connection, endpoint);
     else
-        wf_list_push_back(&session->orphans, &connection->accept_link);
+        wf_list_push_back(&session->desk.orphans, &connection->accept_link);
     return 0;
 }
 
@@ -239,7 +254,7 @@ int wf_connection_take_opened(struct wf_session *session, const struct wf_frame 
 
 static void end_posted(struct weft_connection *connection, int status)
 {
-    WF_LIST_EACH (link, following, &connection->session->requests) {
+    WF_LIST_EACH (link, following, &connection->session->book.requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
         bool receiving = request->kind == WF_REQUEST_RECV || request->kind == WF_REQUEST_NOTE;
         if (request->connection != connection || !receiving)
@@ -287,7 +302,7 @@ static void drop_pending(struct weft_connection *connection, int status)
 /* Nor is it in any line while it waits for its stream: writes and reads join one with their turn. */
 static void drop_parked(struct weft_connection *connection, int status)
 {
-    WF_LIST_EACH (link, following, &connection->session->requests) {
+    WF_LIST_EACH (link, following, &connection->session->book.requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
         bool parked = request->turn && !request->turn->come && wf_request_one_sided(request);
         if (request->connection == connection && parked)
@@ -312,7 +327,7 @@ static bool refuse_one(struct weft_connection *connection, struct wf_list *bucke
 /* Ends own sends of the connection, introduced or not. */
 static void refuse_sends(struct weft_connection *connection, int status)
 {
-    WF_LIST_EACH (link, following, &connection->session->requests) {
+    WF_LIST_EACH (link, following, &connection->session->book.requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
         bool own = request->kind == WF_REQUEST_SEND || wf_request_one_sided(request);
         if (request->connection == connection && own)
@@ -320,7 +335,7 @@ static void refuse_sends(struct weft_connection *connection, int status)
     }
     drop_pending(connection, status);      /* copied ones have no request any more */
     for (int i = 0; i < WF_HASH_SIZE; i++) /* nor have copied ones that were only offered */
-        while (refuse_one(connection, &connection->session->outbound_hash[i], status))
+        while (refuse_one(connection, &connection->session->desk.outbound_hash[i], status))
             ;
 }
 
@@ -418,7 +433,7 @@ void wf_connection_check(struct weft_connection *connection)
         return;
     WF_REACHED("connection CLOSING: CLOSE and CLOSED both sent and received");
     uint32_t number = connection->number;
-    if (wf_finished_add(&session->closed_numbers[dialers_number(number)], number_index(number)) == -ENOMEM)
+    if (wf_finished_add(&session->desk.closed_numbers[dialers_number(number)], number_index(number)) == -ENOMEM)
         wf_session_fail(session, -ENOMEM, "no memory to remember a closed connection");
     wf_connection_free(connection);
 }
@@ -455,7 +470,7 @@ void wf_connection_finish_number(struct weft_connection *connection, uint64_t nu
     if (result < 0)
         return;
     connection->finished_count += 1;
-    if (connection->introductions < session->context->tuning.introductions)
+    if (connection->introductions < session->context->world.tuning.introductions)
         take_introductions(connection);
     wf_match_release_notes(connection, number);
     check_limit(connection);

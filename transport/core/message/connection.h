@@ -5,6 +5,7 @@
 #ifndef WF_CORE_MESSAGE_CONNECTION_H
 #define WF_CORE_MESSAGE_CONNECTION_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,6 +27,12 @@ enum wf_connection_state {
 };
 
 #define WF_RAILS_ANY UINT32_MAX
+
+/* The endpoints of a context. Owner: the context. */
+struct wf_endpoints {
+    pthread_mutex_t lock;
+    struct wf_list list;
+};
 
 struct weft_endpoint {
     struct wf_link link; /* context.endpoints */
@@ -87,6 +94,9 @@ struct weft_connection {
     uint64_t limit_sent;     /* introduction limit as last told */
     struct wf_finished finished;
 };
+
+void wf_endpoints_init(struct wf_endpoints *endpoints);
+void wf_endpoints_fini(struct wf_endpoints *endpoints);
 
 /* --- all with the session's lock held --- */
 

@@ -8,11 +8,12 @@
 #include "core/message/outbound.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 bool wf_direct_ask(struct wf_inbound *inbound)
 {
     struct wf_session *session = inbound->connection->session;
-    bool own = session->peer_boot == session->context->boot_nonce;
+    bool own = session->terms.peer_boot == session->context->world.boot_nonce;
     if (!own || !inbound->device || inbound->kind != WF_INBOUND_MESSAGE || inbound->burst > 0)
         return false;
     struct wf_transit *transit = wf_transit_take(session, inbound->device, WF_COPY_PEER);
@@ -30,21 +31,21 @@ static struct wf_session *hold_twin(struct wf_session *session)
 {
     struct weft_context *context = session->context;
     struct wf_session *twin = NULL;
-    pthread_mutex_lock(&context->lock);
-    WF_LIST_EACH (link, following, &context->sessions) {
+    pthread_mutex_lock(&context->world.lock);
+    WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *other = WF_CONTAINER(link, struct wf_session, link);
-        if (other != session && other->id == session->id && other->dialer != session->dialer)
+        if (other != session && other->id == session->id && other->terms.dialer != session->terms.dialer)
             twin = other;
     }
     if (twin) {
         wf_session_lock(twin);
-        bool up = twin->state == WF_SESSION_UP;
-        twin->references += up;
-        twin->halves += up;
+        bool up = twin->guard.state == WF_SESSION_UP;
+        twin->guard.references += up;
+        twin->guard.holders += up;
         wf_session_unlock(twin);
         twin = up ? twin : NULL;
     }
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_unlock(&context->world.lock);
     return twin;
 }
 

@@ -14,6 +14,7 @@
 #include "core/message/stage.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes)
 {
@@ -76,14 +77,14 @@ static uint64_t burst_of(const struct wf_session *session, uint64_t total, bool 
 {
     if (offered)
         return 0;
-    if (total <= session->limits.eager)
+    if (total <= session->terms.limits.eager)
         return total;
-    return total < session->limits.first_burst ? total : session->limits.first_burst;
+    return total < session->terms.limits.first_burst ? total : session->terms.limits.first_burst;
 }
 
 static struct wf_inbound *create(struct weft_connection *connection, enum wf_inbound_kind kind, uint64_t total)
 {
-    struct wf_inbound *inbound = wf_pool_take(&connection->session->inbound_pool);
+    struct wf_inbound *inbound = wf_pool_take(&connection->session->desk.inbound_pool);
     if (!inbound)
         return NULL;
     memset(inbound, 0, offsetof(struct wf_inbound, arrived));
@@ -105,7 +106,7 @@ static void enter(struct wf_inbound *inbound, uint64_t number)
 {
     struct wf_session *session = inbound->connection->session;
     inbound->number = number;
-    wf_list_push_back(&session->inbound_hash[wf_hash(inbound->connection->number, number)], &inbound->hash_link);
+    wf_list_push_back(&session->desk.inbound_hash[wf_hash(inbound->connection->number, number)], &inbound->hash_link);
 }
 
 /* Frees the object itself. */
@@ -113,7 +114,7 @@ static void release(struct wf_inbound *inbound)
 {
     struct wf_session *session = inbound->connection->session;
     if (wf_range_borrowed(&inbound->arrived))
-        wf_pool_give(&session->range_pool, inbound->arrived.ranges);
+        wf_pool_give(&session->desk.range_pool, inbound->arrived.ranges);
     wf_link_remove(&inbound->hash_link);
     wf_link_remove(&inbound->todo_link);
     wf_match_remove(inbound);
@@ -123,9 +124,9 @@ static void release(struct wf_inbound *inbound)
         wf_upload_gone(inbound->connection, inbound->total);
     wf_pieces_release(inbound->pieces);
     inbound->connection->inbounds -= 1;
-    session->answers -= inbound->answer;
-    session->list_bytes -= inbound->list_bytes;
-    wf_pool_give(&session->inbound_pool, inbound);
+    session->desk.answers -= inbound->answer;
+    session->desk.list_bytes -= inbound->list_bytes;
+    wf_pool_give(&session->desk.inbound_pool, inbound);
 }
 
 struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_t number, uint64_t tag, uint64_t total,
@@ -140,7 +141,7 @@ struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_
     inbound->burst = burst_of(session, total, offered);
     inbound->settled = inbound->burst == 0;
     if (inbound->burst) {
-        inbound->block = take_blocks(&session->blocks, inbound->burst);
+        inbound->block = take_blocks(&session->desk.blocks, inbound->burst);
         if (inbound->block == WF_NO_BLOCK) {
             release(inbound);
             return NULL;
@@ -174,7 +175,7 @@ void wf_inbound_expect(struct wf_inbound *inbound, uint64_t number)
 
 static struct wf_inbound *find(struct weft_connection *connection, uint64_t number, bool reading)
 {
-    struct wf_list *bucket = &connection->session->inbound_hash[wf_hash(connection->number, number)];
+    struct wf_list *bucket = &connection->session->desk.inbound_hash[wf_hash(connection->number, number)];
     WF_LIST_EACH (link, following, bucket) {
         struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, hash_link);
         if (inbound->number == number && inbound->connection == connection &&
@@ -199,7 +200,7 @@ int wf_inbound_mark(struct wf_inbound *inbound, uint64_t start, uint64_t end)
     int result = wf_range_add(&inbound->arrived, start, end);
     if (result != -ENOSPC || wf_range_borrowed(&inbound->arrived))
         return result;
-    struct wf_pool *pool = &inbound->connection->session->range_pool;
+    struct wf_pool *pool = &inbound->connection->session->desk.range_pool;
     struct wf_range *array = wf_pool_take(pool);
     if (!array)
         return pool->taken >= pool->limit ? -EPROTO : -ENOMEM;
@@ -210,7 +211,7 @@ int wf_inbound_mark(struct wf_inbound *inbound, uint64_t start, uint64_t end)
 int wf_inbound_pool_places(const struct wf_inbound *inbound, uint64_t offset, uint64_t length, struct iovec *iov,
                            int max, uint64_t *covered)
 {
-    const struct wf_blocks *blocks = &inbound->connection->session->blocks;
+    const struct wf_blocks *blocks = &inbound->connection->session->desk.blocks;
     uint32_t block = inbound->block;
     for (uint64_t skip = offset / WF_BLOCK_BYTES; skip > 0; skip--)
         block = blocks->next[block];
@@ -259,7 +260,7 @@ void wf_inbound_settle(struct wf_inbound *inbound)
         return;
     inbound->settled = true;
     /* The blocks first: credit that is given back may be used at once. */
-    give_blocks(&session->blocks, inbound->block);
+    give_blocks(&session->desk.blocks, inbound->block);
     inbound->block = WF_NO_BLOCK;
     wf_session_settle(session, wf_unsolicited_charge(inbound->burst));
 }
@@ -277,7 +278,7 @@ void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t en
         struct iovec pieces[WF_RX_SEGMENTS];
         uint64_t covered;
         int count = wf_inbound_pool_places(inbound, start, end - start, pieces, WF_RX_SEGMENTS, &covered);
-        session->batch_ns = 0; /* the copy takes its time, and others come in between */
+        session->guard.batch_ns = 0; /* the copy takes its time, and others come in between */
         wf_session_unlock(session);
         uint64_t at = start;
         for (int i = 0; i < count; i++) {
@@ -308,17 +309,17 @@ void wf_inbound_todo(struct wf_inbound *inbound)
 {
     struct wf_session *session = inbound->connection->session;
     if (!wf_link_in_list(&inbound->todo_link))
-        wf_list_push_back(&session->todo_inbounds, &inbound->todo_link);
+        wf_list_push_back(&session->desk.todo_inbounds, &inbound->todo_link);
 }
 
 int wf_inbound_answer(struct weft_connection *connection, uint64_t number, int status)
 {
-    if (connection->session->answers >= WF_ANSWERS_MAX)
+    if (connection->session->desk.answers >= WF_ANSWERS_MAX)
         return -EPROTO;
     struct wf_inbound *inbound = wf_inbound_create(connection, number, 0, WF_TOTAL_UNKNOWN, true);
     if (!inbound)
         return -ENOMEM;
-    connection->session->answers += 1;
+    connection->session->desk.answers += 1;
     inbound->state = WF_INBOUND_DRAINING;
     inbound->answer = inbound->finished = inbound->refuse_seen = inbound->refuse_due = true;
     inbound->refuse_status = status;
@@ -332,12 +333,12 @@ static void redirect_claims(struct wf_inbound *inbound)
     struct wf_session *session = inbound->connection->session;
     if (inbound->claims == 0)
         return;
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (!channel || channel->rx.claim != inbound)
             continue;
         channel->rx.redirect = true;
-        wf_worker_kick(&session->kicks[channel->rx.worker->index], NULL);
+        wf_worker_kick(&session->kicks.each[channel->rx.worker->index], NULL);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "core/message/stage.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 static struct weft_request *request_of(struct wf_link *link)
 {
@@ -19,7 +20,7 @@ static struct weft_request *request_of(struct wf_link *link)
 /* The first receive posted for exactly this tag. */
 static struct weft_request *posted_for(struct weft_connection *connection, uint64_t tag)
 {
-    struct wf_list *bucket = &connection->session->posted_hash[wf_hash(connection->number, tag)];
+    struct wf_list *bucket = &connection->session->desk.posted_hash[wf_hash(connection->number, tag)];
     WF_LIST_EACH (link, following, bucket) {
         struct weft_request *request = request_of(link);
         if (request->connection == connection && request->tag == tag)
@@ -49,7 +50,7 @@ static struct wf_inbound *message_for(struct weft_request *request)
         struct wf_link *first = wf_list_first(&connection->unexpected);
         return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
     }
-    struct wf_list *bucket = &connection->session->unexpected_hash[wf_hash(connection->number, request->tag)];
+    struct wf_list *bucket = &connection->session->desk.unexpected_hash[wf_hash(connection->number, request->tag)];
     WF_LIST_EACH (link, following, bucket) {
         struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, tag_link);
         if (inbound->connection == connection && inbound->tag == request->tag)
@@ -80,7 +81,7 @@ static void go_on(struct wf_inbound *inbound)
     }
     /* A session that fails meanwhile waits for this copy, as for a half, before it completes the request. */
     struct wf_session *session = inbound->connection->session;
-    session->halves += 1;
+    session->guard.holders += 1;
     wf_inbound_land(inbound);
     wf_inbound_check(inbound);
     wf_session_half_gone(session);
@@ -132,7 +133,7 @@ void wf_match_receive(struct weft_request *request)
     struct weft_connection *connection = request->connection;
     WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: receive");
     struct wf_inbound *inbound = message_for(request);
-    bool ended = connection->session->peer_closing;
+    bool ended = connection->session->guard.peer_closing;
     if (inbound && ended && inbound->arrived.covered < inbound->total)
         inbound = NULL; /* the rest of it will not come */
     if (inbound) {
@@ -143,13 +144,13 @@ void wf_match_receive(struct weft_request *request)
         wf_request_complete(request, -ESHUTDOWN, 0);
         return;
     }
-    request->order = connection->session->next_order++;
+    request->order = connection->session->desk.next_order++;
     if (request->kind == WF_REQUEST_NOTE)
         wf_list_push_back(&connection->posted_notes, &request->match_link);
     else if (request->flags & WEFT_ANY_TAG)
         wf_list_push_back(&connection->posted_any, &request->match_link);
     else
-        wf_list_push_back(&connection->session->posted_hash[wf_hash(connection->number, request->tag)],
+        wf_list_push_back(&connection->session->desk.posted_hash[wf_hash(connection->number, request->tag)],
                           &request->match_link);
 }
 
@@ -158,7 +159,7 @@ static void make_due(struct weft_connection *connection)
 {
     bool both = !wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes);
     if (both && !wf_link_in_list(&connection->notes_link))
-        wf_list_push_back(&connection->session->notes_due, &connection->notes_link);
+        wf_list_push_back(&connection->session->desk.notes_due, &connection->notes_link);
 }
 
 static void keep_unexpected(struct wf_inbound *inbound)
@@ -173,7 +174,7 @@ static void keep_unexpected(struct wf_inbound *inbound)
         return;
     }
     wf_list_push_back(&connection->unexpected, &inbound->order_link);
-    wf_list_push_back(&connection->session->unexpected_hash[wf_hash(connection->number, inbound->tag)],
+    wf_list_push_back(&connection->session->desk.unexpected_hash[wf_hash(connection->number, inbound->tag)],
                       &inbound->tag_link);
 }
 
@@ -200,12 +201,12 @@ void wf_match_release_notes(struct weft_connection *connection, uint64_t number)
 void wf_match_notes(struct wf_session *session)
 {
     struct wf_link *link;
-    while ((link = wf_list_pop_front(&session->notes_due))) {
+    while ((link = wf_list_pop_front(&session->desk.notes_due))) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, notes_link);
         connection->pins += 1;
         while (!wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes)) {
             struct wf_link *first = wf_list_first(&connection->notes);
-            session->stirred = true;
+            session->guard.stirred = true;
             join(WF_CONTAINER(first, struct wf_inbound, order_link),
                  request_of(wf_list_first(&connection->posted_notes)));
         }

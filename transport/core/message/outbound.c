@@ -14,12 +14,13 @@
 #include "core/message/stage.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 /* --- life --- */
 
 struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum wf_outbound_kind kind, uint64_t total)
 {
-    struct wf_outbound *outbound = wf_pool_take(&connection->session->outbound_pool);
+    struct wf_outbound *outbound = wf_pool_take(&connection->session->desk.outbound_pool);
     if (!outbound)
         return NULL;
     memset(outbound, 0, sizeof *outbound);
@@ -77,10 +78,10 @@ void wf_outbound_drop(struct wf_outbound *outbound)
     wf_link_remove(&outbound->hash_link);
     wf_link_remove(&outbound->todo_link);
     if (outbound->slot)
-        wf_pool_give(&session->slot_pool, outbound->slot);
+        wf_pool_give(&session->desk.slot_pool, outbound->slot);
     wf_stage_out_drop(outbound);
     wf_pieces_release(outbound->pieces);
-    wf_pool_give(&session->outbound_pool, outbound);
+    wf_pool_give(&session->desk.outbound_pool, outbound);
     connection->outbounds -= 1;
 }
 
@@ -92,7 +93,7 @@ void wf_outbound_destroy(struct wf_outbound *outbound)
     connection->pins += 1;
     if (last.counted)
         wf_connection_list_ended(connection);
-    connection->session->stirred |= last.waiter || last.subject || last.counted || last.kind == WF_OUTBOUND_REPLY;
+    connection->session->guard.stirred |= last.waiter || last.subject || last.counted || last.kind == WF_OUTBOUND_REPLY;
     if (last.note) /* all of it is over but for the notification */
         last.note->subject = NULL;
     if (last.subject) {
@@ -166,7 +167,7 @@ struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct
     request->outbound = outbound;
     if (wf_outbound_is_small(outbound) && !outbound->device) {
         if (outbound->total > 0)
-            outbound->slot = wf_pool_take(&session->slot_pool);
+            outbound->slot = wf_pool_take(&session->desk.slot_pool);
         if (outbound->slot)
             memcpy(outbound->slot, outbound->data, outbound->total);
         if (outbound->slot || outbound->total == 0) {
@@ -180,7 +181,7 @@ struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct
 
 struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_t number, bool reply)
 {
-    struct wf_list *bucket = &connection->session->outbound_hash[wf_hash(connection->number, number)];
+    struct wf_list *bucket = &connection->session->desk.outbound_hash[wf_hash(connection->number, number)];
     WF_LIST_EACH (link, following, bucket) {
         struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, hash_link);
         if (outbound->number == number && outbound->connection == connection &&
@@ -194,7 +195,7 @@ static void make_known(struct wf_outbound *outbound)
 {
     struct weft_connection *connection = outbound->connection;
     outbound->introduced = true;
-    wf_list_push_back(&connection->session->outbound_hash[wf_hash(connection->number, outbound->number)],
+    wf_list_push_back(&connection->session->desk.outbound_hash[wf_hash(connection->number, outbound->number)],
                       &outbound->hash_link);
 }
 
@@ -253,7 +254,7 @@ void wf_outbound_frame(const struct wf_outbound *outbound, enum wf_frame_type ty
 void wf_outbound_allow(struct wf_outbound *outbound, uint64_t sendable)
 {
     if (!outbound->stopped)
-        outbound->connection->session->waiting += sendable - outbound->sendable;
+        outbound->connection->session->desk.waiting += sendable - outbound->sendable;
     outbound->sendable = sendable;
     wf_stage_out_more(outbound);
 }
@@ -269,7 +270,8 @@ void wf_outbound_requeue(struct wf_outbound *outbound)
     bool queued = wf_link_in_list(&outbound->queue_link);
     if (!outbound->introduced)
         return;
-    bool small = outbound->total <= outbound->connection->session->chunk; /* it does not wait behind a large one */
+    bool small =
+        outbound->total <= outbound->connection->session->terms.chunk; /* it does not wait behind a large one */
     if (can_send(outbound) && !queued && small)
         wf_list_push_front(&outbound->connection->sending, &outbound->queue_link);
     else if (can_send(outbound) && !queued)
@@ -330,8 +332,8 @@ static void retire_copied(struct wf_outbound *outbound)
     struct wf_session *session = connection->session;
     wf_link_remove(&outbound->hash_link);
     if (outbound->slot)
-        wf_pool_give(&session->slot_pool, outbound->slot);
-    wf_pool_give(&session->outbound_pool, outbound);
+        wf_pool_give(&session->desk.slot_pool, outbound->slot);
+    wf_pool_give(&session->desk.outbound_pool, outbound);
     connection->outbounds -= 1;
     wf_connection_check(connection);
 }
@@ -372,7 +374,7 @@ void wf_outbound_answered(struct wf_outbound *outbound)
         note->late = false;
         note->base = outbound->number;
         wf_outbound_queue(note);
-        outbound->connection->session->stirred = true;
+        outbound->connection->session->guard.stirred = true;
     }
     wf_outbound_destroy(outbound);
 }

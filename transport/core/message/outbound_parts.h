@@ -24,7 +24,7 @@ static inline uint64_t wf_outbound_ready(const struct wf_outbound *outbound)
 /* Small enough for one frame on the express channel. */
 static inline bool wf_outbound_is_small(const struct wf_outbound *outbound)
 {
-    return outbound->total <= outbound->connection->session->eager && !wf_outbound_is_scattered(outbound);
+    return outbound->total <= outbound->connection->session->terms.eager && !wf_outbound_is_scattered(outbound);
 }
 
 /* Goes by the express channels, or not at all: without payload, or with little. */
@@ -39,7 +39,7 @@ static inline void wf_outbound_count(struct wf_outbound *outbound, int by)
     bool bulk = outbound->kind == WF_OUTBOUND_REPLY || !wf_outbound_is_small(outbound);
     outbound->unacknowledged += (uint32_t)by;
     if (bulk)
-        outbound->connection->session->bulk_frames += (uint32_t)by;
+        outbound->connection->session->desk.bulk_frames += (uint32_t)by;
 }
 
 static inline struct wf_outbound *wf_outbound_first_of(const struct wf_list *list)

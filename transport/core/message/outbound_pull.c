@@ -5,6 +5,7 @@
 #include "core/message/pieces.h"
 #include "core/message/stage.h"
 #include "core/session/spread_plan.h"
+#include "core/calls/context.h"
 
 #define WRITES_LOOKED_AT 16
 #define BURST_BESIDE (64u * 1024) /* the most that goes unsolicited while bulk channels have something to do */
@@ -12,7 +13,7 @@
 /* Bytes that may go before the peer has matched the message. A write needs no match. */
 static uint64_t burst_of(const struct wf_outbound *outbound)
 {
-    uint64_t burst = outbound->connection->session->first_burst;
+    uint64_t burst = outbound->connection->session->terms.first_burst;
     if (outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound))
         return outbound->total;
     if (outbound->device) /* a slot is for bytes that are wanted */
@@ -28,7 +29,7 @@ static uint64_t charge_of(const struct wf_outbound *outbound)
 
 static uint64_t credit_left(const struct wf_session *session)
 {
-    return session->unsolicited_limit - session->unsolicited_spent;
+    return session->desk.unsolicited_limit - session->desk.unsolicited_spent;
 }
 
 static bool has_credit(const struct wf_outbound *outbound)
@@ -39,7 +40,7 @@ static bool has_credit(const struct wf_outbound *outbound)
 /* Bulk channels have nothing to send, and the peer has taken all that they have sent. */
 static bool bulk_is_quiet(const struct wf_session *session)
 {
-    return session->waiting == 0 && session->bulk_frames == 0;
+    return session->desk.waiting == 0 && session->desk.bulk_frames == 0;
 }
 
 /* A burst introduces its message where it stands in a bulk stream, and what is posted later is not matched before. So
@@ -115,8 +116,8 @@ void wf_connection_ready(struct weft_connection *connection)
     struct wf_session *session = connection->session;
     bool bulk = !wf_list_empty(&connection->sending) || bulk_candidate(connection);
     bool express = may_introduce(connection) && (!bulk_head(connection) || connection->small_pending > 0);
-    set_member(&session->bulk_ready, &connection->ready_link, bulk);
-    set_member(&session->express_ready, &connection->express_link, express);
+    set_member(&session->desk.bulk_ready, &connection->ready_link, bulk);
+    set_member(&session->desk.express_ready, &connection->express_link, express);
 }
 
 /* Hands [next, next + length) to a channel. */
@@ -126,7 +127,7 @@ static struct wf_outbound *take_chunk(struct wf_outbound *outbound, uint64_t len
     frame->offset = outbound->next;
     frame->length = (uint32_t)length;
     outbound->next += length;
-    outbound->connection->session->waiting -= length;
+    outbound->connection->session->desk.waiting -= length;
     wf_outbound_count(outbound, 1);
     outbound->in_engine += 1;
     return outbound;
@@ -135,7 +136,7 @@ static struct wf_outbound *take_chunk(struct wf_outbound *outbound, uint64_t len
 static void spend(struct wf_outbound *outbound, uint64_t burst)
 {
     outbound->charge = charge_of(outbound);
-    outbound->connection->session->unsolicited_spent += outbound->charge;
+    outbound->connection->session->desk.unsolicited_spent += outbound->charge;
     outbound->burst = burst;
     wf_outbound_allow(outbound, burst);
 }
@@ -168,7 +169,7 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     if (outbound->device && limit > outbound->staged)
         limit = outbound->staged;
     uint64_t length = limit - outbound->next;
-    uint64_t share = wf_spread_plan(channel, connection, session->waiting + (fresh ? burst : 0));
+    uint64_t share = wf_spread_plan(channel, connection, session->desk.waiting + (fresh ? burst : 0));
     if (length > share)
         length = share;
     length = wf_outbound_fitting(channel, outbound, outbound->next, length);
@@ -189,10 +190,10 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
 static void tell_express(const struct wf_channel *channel)
 {
     struct wf_session *session = channel->session;
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *other = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *other = session->lines.channels[i];
         if (other && other->kind == WF_CHANNEL_EXPRESS)
-            wf_worker_kick(&session->kicks[other->tx.worker->index], channel->tx.worker);
+            wf_worker_kick(&session->kicks.each[other->tx.worker->index], channel->tx.worker);
     }
 }
 
@@ -202,19 +203,19 @@ static void count_turn(struct weft_connection *connection, uint64_t length)
     connection->deficit -= (int64_t)length;
     if (connection->deficit <= 0 && wf_link_in_list(&connection->ready_link)) {
         wf_link_remove(&connection->ready_link);
-        wf_list_push_back(&connection->session->bulk_ready, &connection->ready_link);
+        wf_list_push_back(&connection->session->desk.bulk_ready, &connection->ready_link);
     }
 }
 
 struct wf_outbound *wf_outbound_pull_bulk(struct wf_channel *channel, struct wf_frame *frame)
 {
     struct wf_session *session = channel->session;
-    WF_LIST_EACH (link, following, &session->bulk_ready) {
+    WF_LIST_EACH (link, following, &session->desk.bulk_ready) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, ready_link);
         if (!wf_spread_serves(channel, connection))
             continue;
         if (connection->deficit <= 0)
-            connection->deficit += session->chunk;
+            connection->deficit += session->terms.chunk;
         bool told = wf_link_in_list(&connection->express_link);
         struct wf_outbound *outbound = next_chunk(channel, connection, frame);
         if (!outbound) /* what it could not introduce after all is to be offered */
@@ -225,7 +226,7 @@ struct wf_outbound *wf_outbound_pull_bulk(struct wf_channel *channel, struct wf_
             count_turn(connection, frame->length);
             return outbound;
         }
-        if (wf_link_in_list(link) && session->choosy == 0)
+        if (wf_link_in_list(link) && session->desk.choosy == 0)
             return NULL; /* it is the channel's window that is closed, or another channel's turn: for all of them */
     }
     return NULL;
@@ -238,11 +239,11 @@ static bool bulk_would_take(const struct weft_connection *connection)
     const struct wf_outbound *head = bulk_head(connection);
     if (!head || bulk_candidate(connection) != head || !wf_list_empty(&connection->sending))
         return false;
-    for (int i = 0; i < session->channel_count; i++) {
-        const struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        const struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->kind == WF_CHANNEL_BULK && channel->up && channel->tx.idle &&
-            wf_channel_open(channel, session->chunk) && wf_spread_serves(channel, connection) &&
-            wf_spread_plan(channel, connection, session->waiting + burst_of(head)) > 0)
+            wf_channel_open(channel, session->terms.chunk) && wf_spread_serves(channel, connection) &&
+            wf_spread_plan(channel, connection, session->desk.waiting + burst_of(head)) > 0)
             return true;
     }
     return false;
@@ -278,7 +279,7 @@ struct wf_outbound *wf_outbound_pull_express(struct wf_channel *channel, struct 
 {
     struct wf_session *session = channel->session;
     *bare = false;
-    WF_LIST_EACH (link, following, &session->express_ready) {
+    WF_LIST_EACH (link, following, &session->desk.express_ready) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, express_link);
         struct wf_outbound *outbound = wf_outbound_first_of(&connection->pending);
         if (wf_link_in_list(&connection->ready_link) && bulk_would_take(connection))
@@ -313,7 +314,7 @@ bool wf_outbound_pull_copied(struct wf_outbound *outbound, struct wf_frame *fram
 
 void wf_outbound_credit_came(struct wf_session *session)
 {
-    WF_LIST_EACH (link, following, &session->express_ready) {
+    WF_LIST_EACH (link, following, &session->desk.express_ready) {
         wf_connection_ready(WF_CONTAINER(link, struct weft_connection, express_link));
     }
 }

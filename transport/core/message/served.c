@@ -26,7 +26,7 @@ struct upload {
 static void hold_region(struct wf_inbound *inbound, struct weft_registration *region)
 {
     inbound->region = region;
-    wf_list_push_back(&inbound->connection->session->regions_used, &inbound->region_link);
+    wf_list_push_back(&inbound->connection->session->desk.regions_used, &inbound->region_link);
 }
 
 void wf_region_release(struct wf_inbound *inbound)
@@ -67,8 +67,8 @@ static void empty_upload(struct upload *upload)
 void wf_upload_gone(struct weft_connection *connection, uint64_t bytes)
 {
     connection->upload_count -= 1;
-    connection->session->upload_bytes -= bytes;
-    connection->session->list_bytes -= bytes;
+    connection->session->desk.upload_bytes -= bytes;
+    connection->session->desk.list_bytes -= bytes;
 }
 
 static void free_upload(struct weft_connection *connection, struct upload *upload)
@@ -142,16 +142,17 @@ static int admit_list(struct wf_inbound *inbound)
     if (count > WF_LIST_ENTRIES_MAX)
         return -E2BIG;
     struct wf_session *session = connection->session;
-    if (connection->upload_count >= WF_UPLOADS_MAX || session->upload_bytes + inbound->total > WF_UPLOAD_BYTES_MAX ||
-        session->list_bytes + inbound->total > WF_LIST_BYTES_MAX)
+    if (connection->upload_count >= WF_UPLOADS_MAX ||
+        session->desk.upload_bytes + inbound->total > WF_UPLOAD_BYTES_MAX ||
+        session->desk.list_bytes + inbound->total > WF_LIST_BYTES_MAX)
         return -ENOBUFS;
     inbound->pieces = wf_pieces_create((uint32_t)count, true);
     if (!inbound->pieces)
         return -ENOMEM;
     connection->upload_count += 1;
-    session->upload_bytes += inbound->total;
-    session->list_bytes += inbound->total;
-    wf_list_push_back(&session->pieces, &inbound->pieces->link);
+    session->desk.upload_bytes += inbound->total;
+    session->desk.list_bytes += inbound->total;
+    wf_list_push_back(&session->desk.pieces, &inbound->pieces->link);
     inbound->place = inbound->pieces->upload;
     inbound->state = WF_INBOUND_MATCHED;
     if (inbound->total > inbound->burst) {
@@ -177,7 +178,7 @@ static int use_upload(struct wf_inbound *inbound, uint64_t number, uint64_t tota
         inbound->pieces = upload->pieces;
         upload->pieces = NULL;
         inbound->list_bytes = upload->bytes; /* until the operation has ended */
-        connection->session->list_bytes += upload->bytes;
+        connection->session->desk.list_bytes += upload->bytes;
         inbound->device = upload->region->device;
         hold_region(inbound, upload->region);
         upload->region = NULL;
@@ -214,7 +215,7 @@ static int reach(struct wf_inbound *inbound, const struct wf_frame *frame, uint3
         wf_region_release(inbound);
         status = -EACCES;
     }
-    inbound->connection->session->denied += status == -EACCES || status == -ERANGE;
+    inbound->connection->session->desk.denied += status == -EACCES || status == -ERANGE;
     return status;
 }
 
@@ -261,9 +262,9 @@ int wf_onesided_introduced(struct wf_inbound *inbound, const struct wf_frame *fr
 static void copy_small(struct wf_outbound *reply)
 {
     struct wf_session *session = reply->connection->session;
-    if (!session->context->tuning.crc || reply->pieces || reply->device || reply->total > session->eager)
+    if (!session->context->world.tuning.crc || reply->pieces || reply->device || reply->total > session->terms.eager)
         return;
-    reply->slot = wf_pool_take(&session->slot_pool);
+    reply->slot = wf_pool_take(&session->desk.slot_pool);
     if (!reply->slot)
         return;
     memcpy(reply->slot, reply->data, reply->total);
@@ -326,10 +327,10 @@ void wf_onesided_reply_refused(struct wf_inbound *inbound, int status)
 void wf_regions_release(struct wf_session *session)
 {
     struct wf_link *link;
-    while ((link = wf_list_first(&session->regions_used)))
+    while ((link = wf_list_first(&session->desk.regions_used)))
         wf_region_release(WF_CONTAINER(link, struct wf_inbound, region_link));
     for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (bucket_link, following, &session->connection_hash[i])
+        WF_LIST_EACH (bucket_link, following, &session->desk.connection_hash[i])
             wf_uploads_free(WF_CONTAINER(bucket_link, struct weft_connection, hash_link));
     }
 }
@@ -337,7 +338,7 @@ void wf_regions_release(struct wf_session *session)
 static void revoke_uploads(struct wf_session *session, const struct weft_registration *registration)
 {
     for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (link, following, &session->connection_hash[i]) {
+        WF_LIST_EACH (link, following, &session->desk.connection_hash[i]) {
             struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, hash_link);
             WF_LIST_EACH (upload_link, next, &connection->uploads) {
                 struct upload *upload = upload_of(upload_link);
@@ -353,7 +354,7 @@ static void revoke_uploads(struct wf_session *session, const struct weft_registr
 /* The first operation of the peer on the registration that has not been refused yet. */
 static struct wf_inbound *user_of(struct wf_session *session, const struct weft_registration *registration)
 {
-    WF_LIST_EACH (link, following, &session->regions_used) {
+    WF_LIST_EACH (link, following, &session->desk.regions_used) {
         struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, region_link);
         bool ending = inbound->state == WF_INBOUND_DRAINING || (inbound->partner && inbound->partner->stopped);
         if (inbound->region == registration && !ending)

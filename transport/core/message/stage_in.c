@@ -13,6 +13,7 @@
 #include "core/message/pieces.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 #define PIECES_AT_ONCE 256
 #define UNPINNED_PIECE (64u * 1024) /* a larger copy of what is not pinned may wait for those before it */
@@ -26,7 +27,7 @@ static uint64_t window(const struct wf_inbound *inbound)
     const struct wf_slot_pool *pool = &inbound->device->pools[WF_COPY_IN][WF_SLOT_LARGE];
     uint32_t landings = atomic_load_explicit(&inbound->device->landings, memory_order_relaxed);
     uint32_t slots = pool->count / WINDOW_PART / (landings ? landings : 1);
-    return (uint64_t)(slots > WINDOW_SLOTS_MIN ? slots : WINDOW_SLOTS_MIN) * session->chunk;
+    return (uint64_t)(slots > WINDOW_SLOTS_MIN ? slots : WINDOW_SLOTS_MIN) * session->terms.chunk;
 }
 
 void wf_stage_in_begin(struct wf_inbound *inbound)
@@ -42,7 +43,7 @@ void wf_stage_in_begin(struct wf_inbound *inbound)
 void wf_stage_in_end(struct wf_inbound *inbound)
 {
     struct wf_device_share *share =
-        inbound->counted ? inbound->connection->session->shares[inbound->device->index] : NULL;
+        inbound->counted ? inbound->connection->session->shares.each[inbound->device->index] : NULL;
     if (share) {
         share->landings -= 1;
         atomic_fetch_sub_explicit(&inbound->device->landings, 1, memory_order_relaxed);
@@ -54,7 +55,7 @@ uint64_t wf_stage_in_limit(struct wf_inbound *inbound)
 {
     if (!inbound->counted) /* host memory, or no memory to count with */
         return inbound->total;
-    uint64_t chunk = inbound->connection->session->chunk;
+    uint64_t chunk = inbound->connection->session->terms.chunk;
     uint64_t limit = (inbound->copied + window(inbound)) / chunk * chunk;
     if (limit < inbound->burst)
         limit = inbound->burst;

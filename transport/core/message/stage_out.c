@@ -7,6 +7,7 @@
 #include "core/message/outbound_parts.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 /* Slots filled ahead of what channels have taken: one for each bulk channel that may ask at the same moment, and a few
  * so that the next copy runs while they send. More would only push the bytes out of the cache. */
@@ -26,13 +27,13 @@ static uint64_t allowed(const struct wf_outbound *outbound)
 {
     const struct wf_session *session = outbound->connection->session;
     /* Of a session that fails nothing is sent any more, and once it is over the memory is the user's again. */
-    if (session->state == WF_SESSION_FAILED || session->state == WF_SESSION_DEAD)
+    if (session->guard.state == WF_SESSION_FAILED || session->guard.state == WF_SESSION_DEAD)
         return outbound->claimed;
     if (outbound->stopped || outbound->refused || outbound->doomed || outbound->waits)
         return outbound->claimed;
     bool unasked = outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound);
     uint64_t limit = outbound->introduced ? outbound->sendable : unasked ? outbound->total : 0;
-    uint64_t ahead = (uint64_t)(session->bulk_count + SLOTS_AHEAD) * session->context->tuning.chunk;
+    uint64_t ahead = (uint64_t)(session->lines.bulk_count + SLOTS_AHEAD) * session->context->world.tuning.chunk;
     return limit < outbound->next + ahead ? limit : outbound->next + ahead;
 }
 
@@ -62,7 +63,7 @@ static bool stage_one(struct wf_outbound *outbound, uint64_t limit)
     if (!transit) {
         if (slot) { /* no memory: nobody will tell of that */
             wf_slot_give(slot);
-            atomic_store_explicit(&session->slots_told, true, memory_order_relaxed);
+            atomic_store_explicit(&session->shares.slots_told, true, memory_order_relaxed);
         }
         return false;
     }
@@ -85,7 +86,7 @@ static bool worth_it(const struct wf_outbound *outbound, uint64_t limit)
 {
     uint64_t full = outbound->introduced ? outbound->sendable : outbound->total;
     return limit > outbound->claimed &&
-           (limit == full || limit - outbound->claimed >= outbound->connection->session->context->tuning.chunk);
+           (limit == full || limit - outbound->claimed >= outbound->connection->session->context->world.tuning.chunk);
 }
 
 static enum wf_slot_size size_for(const struct wf_outbound *outbound)
@@ -95,7 +96,7 @@ static enum wf_slot_size size_for(const struct wf_outbound *outbound)
 
 static void wait_for_slot(struct wf_outbound *outbound, struct wf_device_share *share)
 {
-    wf_list_push_back(&outbound->connection->session->stage_waiting, &outbound->stage_link);
+    wf_list_push_back(&outbound->connection->session->desk.stage_waiting, &outbound->stage_link);
     outbound->stage_known = outbound->introduced;
     if (share)
         share->waiting[size_for(outbound)][outbound->stage_known] += 1;
@@ -105,7 +106,7 @@ void wf_stage_out_withdraw(struct wf_outbound *outbound)
 {
     if (!outbound->device || !wf_link_in_list(&outbound->stage_link))
         return;
-    struct wf_device_share *share = outbound->connection->session->shares[outbound->device->index];
+    struct wf_device_share *share = outbound->connection->session->shares.each[outbound->device->index];
     wf_link_remove(&outbound->stage_link);
     uint32_t *waiting = share ? &share->waiting[size_for(outbound)][outbound->stage_known] : NULL;
     if (waiting && *waiting > 0) /* 0: there was no memory to count it */
@@ -118,7 +119,7 @@ void wf_stage_out_more(struct wf_outbound *outbound)
     if (!outbound->device)
         return;
     if (wf_link_in_list(&outbound->stage_link)) { /* it may be for other slots now */
-        atomic_store_explicit(&session->slots_told, true, memory_order_relaxed);
+        atomic_store_explicit(&session->shares.slots_told, true, memory_order_relaxed);
         return;
     }
     uint64_t limit = allowed(outbound);
@@ -139,11 +140,11 @@ void wf_stage_out_more(struct wf_outbound *outbound)
 void wf_stage_out_retry(struct wf_session *session)
 {
     /* The word before the look: a slot that comes back meanwhile is heard of again. */
-    bool any = !wf_list_empty(&session->stage_waiting) &&
-               atomic_exchange_explicit(&session->slots_told, false, memory_order_relaxed);
+    bool any = !wf_list_empty(&session->desk.stage_waiting) &&
+               atomic_exchange_explicit(&session->shares.slots_told, false, memory_order_relaxed);
     while (any) {
         any = false;
-        WF_LIST_EACH (link, following, &session->stage_waiting) {
+        WF_LIST_EACH (link, following, &session->desk.stage_waiting) {
             struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, stage_link);
             uint64_t limit = allowed(outbound);
             bool took = worth_it(outbound, limit) && stage_one(outbound, limit), more = worth_it(outbound, limit);
@@ -151,7 +152,7 @@ void wf_stage_out_retry(struct wf_session *session)
             if (took || !more)
                 wf_stage_out_withdraw(outbound);
             if (took && more)
-                wait_for_slot(outbound, session->shares[outbound->device->index]);
+                wait_for_slot(outbound, session->shares.each[outbound->device->index]);
         }
     }
 }

@@ -277,3 +277,10 @@ const char *wf_rail_trouble_text(enum wf_rail_trouble trouble)
     };
     return texts[trouble];
 }
+
+void wf_rails_read(struct wf_rails *rails, int index, struct wf_rail *out)
+{
+    pthread_mutex_lock(&rails->world->lock);
+    *out = rails->each[index];
+    pthread_mutex_unlock(&rails->world->lock);
+}

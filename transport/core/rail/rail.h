@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "base/status.h"
+#include "core/ground/world.h"
 #include "wire/hello.h"
 
 /* What keeps a rail from being used. */
@@ -61,6 +62,16 @@ struct wf_rail {
     _Atomic bool down;   /* cannot be used: `trouble` says why. May be read without the lock */
     _Atomic int trouble; /* enum wf_rail_trouble */
 };
+
+/* Of a context. Owner: the context; found while it is built. */
+struct wf_rails {
+    struct wf_world *world;
+    int count;
+    struct wf_rail each[WF_RAILS_MAX];
+};
+
+/* A rail as it is now, for any thread but the door's. */
+void wf_rails_read(struct wf_rails *rails, int index, struct wf_rail *out);
 
 static inline bool wf_rail_is_down(const struct wf_rail *rail)
 {

@@ -10,6 +10,8 @@
 #include "core/join/door.h"
 #include "core/join/talk.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
+#include "core/rail/address.h"
 
 #define PAUSE_NS (5 * WF_NS_PER_MS)   /* between two looks: news come in bursts */
 #define AGAIN_NS (100 * WF_NS_PER_MS) /* after a look that did not succeed */
@@ -118,8 +120,8 @@ struct look {
 static int find_interfaces(struct wf_rail_watch *watch, struct look *look)
 {
     int result = 0;
-    for (int i = 0; i < look->context->rail_count && result == 0; i++) {
-        const struct wf_rail *rail = &look->context->rails[i];
+    for (int i = 0; i < look->context->rails.count && result == 0; i++) {
+        const struct wf_rail *rail = &look->context->rails.each[i];
         struct wf_interface *numbered = &look->numbered[i].interface, *named = &look->named[i].interface;
         if (rail->index != 0)
             result = ask_interface(watch, rail->index, NULL, numbered);
@@ -142,9 +144,9 @@ static void take_address(void *context, const struct nlmsghdr *message)
     struct wf_held held;
     if (!wf_held_read(message, &held))
         return;
-    for (int i = 0; i < look->context->rail_count; i++) {
-        note_hold(&look->context->rails[i], &look->numbered[i], &held);
-        note_hold(&look->context->rails[i], &look->named[i], &held);
+    for (int i = 0; i < look->context->rails.count; i++) {
+        note_hold(&look->context->rails.each[i], &look->numbered[i], &held);
+        note_hold(&look->context->rails.each[i], &look->named[i], &held);
     }
 }
 
@@ -165,40 +167,41 @@ void wf_sessions_rail_changed(struct weft_context *context, int rail)
 {
     if (!context->door) /* the first look: there are no sessions yet */
         return;
-    bool down = atomic_load(&context->rails[rail].down);
-    bool gone = atomic_load(&context->rails[rail].trouble) == WF_RAIL_GONE;
-    pthread_mutex_lock(&context->lock);
-    WF_LIST_EACH (link, following, &context->sessions) {
+    bool down = atomic_load(&context->rails.each[rail].down);
+    bool gone = atomic_load(&context->rails.each[rail].trouble) == WF_RAIL_GONE;
+    pthread_mutex_lock(&context->world.lock);
+    WF_LIST_EACH (link, following, &context->sessions.all) {
         wf_session_rail_changed(WF_CONTAINER(link, struct wf_session, link), rail, down, gone);
     }
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_unlock(&context->world.lock);
     if (down)
         wf_talks_rail_down(context->door, rail);
-    wf_door_visit_by(context->door, 0); /* what may be dialled again is, at once */
+    wf_alarm_by(&context->world.alarm, 0); /* what may be dialled again is, at once */
 }
 
 static void log_trouble(const struct weft_context *context, const struct wf_rail *rail, enum wf_rail_trouble before,
                         enum wf_rail_trouble trouble)
 {
     if (trouble == WF_RAIL_FINE)
-        wf_log(&context->log, WF_LOG_INFO, "rail %s is back", rail->name);
+        wf_log(&context->world.log, WF_LOG_INFO, "rail %s is back", rail->name);
     else if (before == WF_RAIL_FINE)
-        wf_log(&context->log, WF_LOG_WARN, "rail %s is down: %s", rail->name, wf_rail_trouble_text(trouble));
+        wf_log(&context->world.log, WF_LOG_WARN, "rail %s is down: %s", rail->name, wf_rail_trouble_text(trouble));
     else
-        wf_log(&context->log, WF_LOG_INFO, "rail %s is still down: %s", rail->name, wf_rail_trouble_text(trouble));
+        wf_log(&context->world.log, WF_LOG_INFO, "rail %s is still down: %s", rail->name,
+               wf_rail_trouble_text(trouble));
 }
 
 static void set_trouble(struct weft_context *context, int index, enum wf_rail_trouble trouble)
 {
-    struct wf_rail *rail = &context->rails[index];
+    struct wf_rail *rail = &context->rails.each[index];
     enum wf_rail_trouble before = (enum wf_rail_trouble)atomic_load(&rail->trouble);
     bool down = trouble != WF_RAIL_FINE, changed = down != atomic_load(&rail->down);
     if (trouble == before)
         return;
-    pthread_mutex_lock(&context->lock);
+    pthread_mutex_lock(&context->world.lock);
     atomic_store(&rail->trouble, (int)trouble);
     atomic_store(&rail->down, down);
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_unlock(&context->world.lock);
     log_trouble(context, rail, before, trouble);
     if (changed)
         wf_sessions_rail_changed(context, index);
@@ -207,24 +210,25 @@ static void set_trouble(struct weft_context *context, int index, enum wf_rail_tr
 /* The rail's interface has another name, or another number: then nothing that was bound to it is bound to anything. */
 static void follow(struct weft_context *context, int index, const struct wf_interface *interface)
 {
-    struct wf_rail *rail = &context->rails[index];
+    struct wf_rail *rail = &context->rails.each[index];
     bool made_anew = interface->index != rail->index;
     if (!made_anew && strcmp(interface->name, rail->device) == 0)
         return;
     if (made_anew)
         set_trouble(context, index, WF_RAIL_GONE);
     else
-        wf_log(&context->log, WF_LOG_INFO, "the interface of rail %s is called %s now", rail->name, interface->name);
-    pthread_mutex_lock(&context->lock);
+        wf_log(&context->world.log, WF_LOG_INFO, "the interface of rail %s is called %s now", rail->name,
+               interface->name);
+    pthread_mutex_lock(&context->world.lock);
     rail->index = interface->index;
     wf_address_set_scope(&rail->address, rail->index);
     snprintf(rail->device, sizeof rail->device, "%s", interface->name);
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_unlock(&context->world.lock);
 }
 
 static void conclude(struct weft_context *context, int index, const struct sight *numbered, const struct sight *named)
 {
-    enum wf_rail_trouble before = (enum wf_rail_trouble)atomic_load(&context->rails[index].trouble);
+    enum wf_rail_trouble before = (enum wf_rail_trouble)atomic_load(&context->rails.each[index].trouble);
     enum wf_rail_trouble trouble = wf_rail_judge(&numbered->interface, numbered->hold, before);
     enum wf_rail_trouble other = wf_rail_judge(&named->interface, named->hold, before);
     bool changes =
@@ -242,7 +246,7 @@ static int look_at_rails(struct wf_rail_watch *watch)
     int result = find_interfaces(watch, &look);
     if (result == 0)
         result = find_addresses(watch, &look);
-    for (int i = 0; i < watch->context->rail_count && result == 0; i++)
+    for (int i = 0; i < watch->context->rails.count && result == 0; i++)
         conclude(watch->context, i, &look.numbered[i], &look.named[i]);
     return result;
 }
@@ -267,7 +271,7 @@ static void expect_look(struct wf_rail_watch *watch)
 static void use_timer(struct wf_rail_watch *watch)
 {
     watch->tells = false;
-    watch->period_ns = watch->context->tuning.rail_timeout_ns / 2;
+    watch->period_ns = watch->context->world.tuning.rail_timeout_ns / 2;
     watch->due_ns = 0;
 }
 
@@ -279,7 +283,7 @@ static bool drain(struct wf_rail_watch *watch)
         ssize_t length = recv(watch->news_fd, watch->answer, sizeof watch->answer, MSG_DONTWAIT);
         if (length < 0 && errno == EAGAIN)
             return false;
-        if (length < 0 || wf_rail_news(watch->answer, (size_t)length, context->rails, context->rail_count))
+        if (length < 0 || wf_rail_news(watch->answer, (size_t)length, context->rails.each, context->rails.count))
             expect_look(watch);
     }
     return true;
@@ -292,12 +296,12 @@ bool wf_rail_watch_step(struct wf_rail_watch *watch, const struct wf_op *op)
     if (op != &watch->op)
         return false;
     if (result < 0 && result != -ENOBUFS && result != -ECANCELED) {
-        wf_log(&context->log, WF_LOG_WARN, "the kernel does not tell of changes of rails any more: %s",
+        wf_log(&context->world.log, WF_LOG_WARN, "the kernel does not tell of changes of rails any more: %s",
                wf_strerror((int)result));
         use_timer(watch);
         return true;
     }
-    if (result < 0 || wf_rail_news(watch->news, (size_t)result, context->rails, context->rail_count))
+    if (result < 0 || wf_rail_news(watch->news, (size_t)result, context->rails.each, context->rails.count))
         expect_look(watch); /* ENOBUFS: there was more than it could keep */
     if (drain(watch))
         expect_look(watch);
@@ -351,7 +355,7 @@ static int subscribe(struct wf_rail_watch *watch)
 
 void wf_rail_watch_open(struct wf_rail_watch *watch, struct weft_context *context, struct wf_engine *engine)
 {
-    if (context->simulated)
+    if (context->world.simulated)
         return;
     watch->context = context;
     watch->engine = engine;
@@ -360,18 +364,20 @@ void wf_rail_watch_open(struct wf_rail_watch *watch, struct weft_context *contex
     watch->is_open = true;
     if (watch->ask_fd < 0) {
         watch->due_ns = WF_NEVER;
-        wf_context_fallback(context, "rails: one that goes down is noticed by its connections alone, no netlink: %s",
-                            wf_strerror(watch->ask_fd));
+        wf_world_fallback(&context->world,
+                          "rails: one that goes down is noticed by its connections alone, no netlink: %s",
+                          wf_strerror(watch->ask_fd));
         return;
     }
     int result = subscribe(watch);
     watch->tells = result == 0;
     if (!watch->tells) {
         use_timer(watch);
-        wf_context_fallback(context, "rails: looked at every %lld ms, the kernel does not tell of their changes: %s",
-                            (long long)(watch->period_ns / WF_NS_PER_MS), wf_strerror(result));
+        wf_world_fallback(&context->world,
+                          "rails: looked at every %lld ms, the kernel does not tell of their changes: %s",
+                          (long long)(watch->period_ns / WF_NS_PER_MS), wf_strerror(result));
     }
-    look_now(watch, wf_context_now(context));
+    look_now(watch, wf_world_now(&context->world));
 }
 
 void wf_rail_watch_stop(struct wf_rail_watch *watch)

@@ -27,9 +27,9 @@ int weft_queue_create(struct weft_context *context, struct weft_queue **out, str
     pthread_mutex_init(&queue->level_lock, NULL);
     wf_list_init(&queue->ended);
     wf_link_init(&queue->signal_link);
-    pthread_mutex_lock(&context->lock);
-    wf_list_push_back(&context->queues, &queue->link);
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_lock(&context->world.lock);
+    wf_list_push_back(&context->waiting.queues, &queue->link);
+    pthread_mutex_unlock(&context->world.lock);
     *out = queue;
     return 0;
 }
@@ -54,21 +54,21 @@ int weft_queue_destroy(struct weft_queue *queue)
     struct weft_context *context = queue->context;
     if (atomic_load(&queue->attached) != 0)
         return -EBUSY;
-    pthread_mutex_lock(&context->lock);
+    pthread_mutex_lock(&context->world.lock);
     wf_link_remove(&queue->link);
-    pthread_mutex_unlock(&context->lock);
+    pthread_mutex_unlock(&context->world.lock);
     pthread_mutex_lock(&queue->lock); /* whoever pushed the last request has let go of the queue */
     pthread_mutex_unlock(&queue->lock);
-    pthread_mutex_lock(&context->wait_lock);
+    pthread_mutex_lock(&context->waiting.lock);
     wf_link_remove(&queue->signal_link);
-    pthread_mutex_unlock(&context->wait_lock);
+    pthread_mutex_unlock(&context->waiting.lock);
     release(queue);
     return 0;
 }
 
 void wf_queues_free(struct weft_context *context)
 {
-    WF_LIST_EACH (link, following, &context->queues) {
+    WF_LIST_EACH (link, following, &context->waiting.queues) {
         free_queue(WF_CONTAINER(link, struct weft_queue, link));
     }
 }
@@ -94,10 +94,10 @@ bool wf_queue_push(struct weft_request *request)
     bool signal = queue->watched && wf_list_empty(&queue->ended);
     wf_list_push_back(&queue->ended, &request->link);
     if (signal) {
-        pthread_mutex_lock(&context->wait_lock);
+        pthread_mutex_lock(&context->waiting.lock);
         if (!wf_link_in_list(&queue->signal_link))
-            wf_list_push_back(&context->signals, &queue->signal_link);
-        pthread_mutex_unlock(&context->wait_lock);
+            wf_list_push_back(&context->waiting.signals, &queue->signal_link);
+        pthread_mutex_unlock(&context->waiting.lock);
     }
     pthread_mutex_unlock(&queue->lock);
     return signal;
@@ -179,7 +179,7 @@ static int take(struct weft_queue *queue, struct weft_completion *completions, i
  */
 static void make_progress(struct weft_context *context, bool watched)
 {
-    struct wf_worker *worker = context->workers[0];
+    struct wf_worker *worker = context->crew.workers[0];
     if (!wf_worker_try(worker)) {
         if (!watched)
             wf_worker_want(worker);
@@ -198,13 +198,13 @@ int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completion
     if (!completions || max < 1)
         return -EINVAL;
     int count = take(queue, completions, max, &watched);
-    if (context->manual || !context->shared)
+    if (context->world.manual || !context->world.shared)
         return count;
     if (count == 0) {
         make_progress(context, watched);
         count = take(queue, completions, max, &watched);
     }
     if (watched && count < max)
-        wf_worker_recall(context->workers[0]);
+        wf_worker_recall(context->crew.workers[0]);
     return count;
 }

@@ -15,17 +15,18 @@
 #include "core/request/queue.h"
 #include "core/request/wait.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 struct weft_request *wf_request_take(struct wf_session *session, enum wf_request_kind kind)
 {
     struct weft_context *context = session->context;
-    uint64_t before = atomic_fetch_add_explicit(&context->requests_out, 1, memory_order_relaxed);
+    uint64_t before = atomic_fetch_add_explicit(&context->waiting.requests_out, 1, memory_order_relaxed);
     bool users = kind <= WF_REQUEST_NOTE;
     struct weft_request *request = NULL;
-    if (!users || before < context->tuning.requests)
-        request = wf_pool_take(&session->request_pool);
+    if (!users || before < context->world.tuning.requests)
+        request = wf_pool_take(&session->book.pool);
     if (!request) {
-        atomic_fetch_sub_explicit(&context->requests_out, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&context->waiting.requests_out, 1, memory_order_relaxed);
         return NULL;
     }
     memset(request, 0, sizeof *request);
@@ -35,22 +36,22 @@ struct weft_request *wf_request_take(struct wf_session *session, enum wf_request
     request->kind = kind;
     request->mishap.device = WF_NO_DEVICE;
     request->deadline_ns = WF_NEVER;
-    wf_list_push_back(&session->requests, &request->link);
-    session->references += 1;
+    wf_list_push_back(&session->book.requests, &request->link);
+    session->guard.references += 1;
     return request;
 }
 
 void wf_request_count_large(struct weft_request *request)
 {
-    request->large = request->length > request->session->eager;
+    request->large = request->length > request->session->terms.eager;
     if (request->large)
-        atomic_fetch_add(&request->session->context->large_out, 1);
+        atomic_fetch_add(&request->session->context->waiting.large_out, 1);
 }
 
 static void uncount_large(struct weft_request *request)
 {
     if (request->large)
-        atomic_fetch_sub_explicit(&request->session->context->large_out, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&request->session->context->waiting.large_out, 1, memory_order_relaxed);
     request->large = false;
 }
 
@@ -65,9 +66,9 @@ void wf_request_drop(struct weft_request *request)
         wf_turn_end(request->turn);
     if (request->queue)
         wf_queue_detach(request);
-    wf_pool_give(&session->request_pool, request);
-    atomic_fetch_sub_explicit(&session->context->requests_out, 1, memory_order_relaxed);
-    session->references -= 1; /* never the last: the caller's handle holds the session */
+    wf_pool_give(&session->book.pool, request);
+    atomic_fetch_sub_explicit(&session->context->waiting.requests_out, 1, memory_order_relaxed);
+    session->guard.references -= 1; /* never the last: the caller's handle holds the session */
 }
 
 void wf_request_arm(struct weft_request *request, int timeout_ms)
@@ -75,9 +76,9 @@ void wf_request_arm(struct weft_request *request, int timeout_ms)
     struct wf_session *session = request->session;
     if (timeout_ms <= 0)
         return;
-    request->deadline_ns = wf_deadline_after_ms(wf_context_now(session->context), timeout_ms);
-    wf_list_push_back(&session->deadlines, &request->deadline_link);
-    wf_door_visit_by(session->context->door, request->deadline_ns);
+    request->deadline_ns = wf_deadline_after_ms(wf_world_now(&session->context->world), timeout_ms);
+    wf_list_push_back(&session->book.deadlines, &request->deadline_link);
+    wf_alarm_by(&session->context->world.alarm, request->deadline_ns);
 }
 
 void wf_request_complete(struct weft_request *request, int status, uint64_t bytes)
@@ -89,9 +90,9 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     request->status = status;
     request->bytes = bytes;
     /* A queue, which may be of several sessions, hands out in the order of these times. */
-    int64_t batch_ns = request->queue ? 0 : request->session->batch_ns;
+    int64_t batch_ns = request->queue ? 0 : request->session->guard.batch_ns;
     if (!request->copied || request->queue)
-        request->completed_ns = batch_ns ? batch_ns : wf_context_now(request->session->context);
+        request->completed_ns = batch_ns ? batch_ns : wf_world_now(&request->session->context->world);
     if (request->registration)
         wf_registration_release(request->registration);
     request->registration = NULL;
@@ -102,7 +103,7 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     struct weft_queue *queue = request->queue;
     /* From here on who waits may collect the request: nothing of it is read below, unless its queue has it. */
     atomic_store_explicit(&request->done, 1, memory_order_seq_cst);
-    session->wake_due |= queue ? wf_queue_push(request) : wf_wait_completed(session->context, request);
+    session->guard.wake_due |= queue ? wf_queue_push(request) : wf_wait_completed(session->context, request);
 }
 
 bool wf_request_is_here(const struct weft_request *request)
@@ -184,7 +185,7 @@ void wf_request_cancel(struct weft_request *request, int status)
         wf_request_complete(request, status, 0);
         break;
     case WF_REQUEST_PEER_CLOSE:
-        request->session->closing = NULL;
+        request->session->life.closing = NULL;
         wf_request_complete(request, status, 0);
         break;
     }
@@ -194,7 +195,7 @@ int64_t wf_requests_expire(struct wf_session *session, int64_t now_ns, bool *exp
 {
     *expired = false;
     int64_t next = WF_NEVER;
-    WF_LIST_EACH (link, following, &session->deadlines) {
+    WF_LIST_EACH (link, following, &session->book.deadlines) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, deadline_link);
         if (request->deadline_ns <= now_ns) {
             *expired = true;
@@ -230,15 +231,16 @@ static void describe(const struct weft_request *request, char *text, size_t room
 {
     const struct wf_session *session = request->session;
     const char *reason = wf_strerror(request->status);
-    if (session->error.code < 0 && request->status == session->error.code)
-        reason = session->error.text;
+    if (session->guard.error.code < 0 && request->status == session->guard.error.code)
+        reason = session->guard.error.text;
     bool receiving = request->kind == WF_REQUEST_RECV || request->kind == WF_REQUEST_NOTE;
     if (wf_request_one_sided(request) && request->status == -EACCES)
         reason = "the peer knows no registration with this key, has ended it, or does not allow this";
     else if (wf_request_one_sided(request) && request->status == -ERANGE)
         reason = "some of it lies outside the peer's registration";
     char failure[160];
-    bool of_device = (request->status == -EIO || request->status == -ENODEV) && request->status != session->error.code;
+    bool of_device =
+        (request->status == -EIO || request->status == -ENODEV) && request->status != session->guard.error.code;
     if (of_device && request->mishap.device == WF_NO_DEVICE)
         reason = "a GPU failed at the peer, whose own messages name it and the bytes";
     if (request->mishap.device != WF_NO_DEVICE && (request->status == -EIO || request->status == -ENODEV))
@@ -260,7 +262,7 @@ static void fill_completion(const struct weft_request *request, struct weft_comp
     completion->bytes = request->status ? 0 : request->bytes;
     completion->tag = request->tag;
     int64_t completed_ns = request->completed_ns;
-    completion->completed_ns = completed_ns ? completed_ns : wf_context_now(request->session->context);
+    completion->completed_ns = completed_ns ? completed_ns : wf_world_now(&request->session->context->world);
     completion->user_data = request->user_data;
     completion->text[0] = '\0';
     if (request->status)
@@ -275,8 +277,8 @@ bool wf_request_collect(struct weft_request *request, struct weft_completion *co
     wf_session_lock(session);
     if (completion)
         fill_completion(request, completion);
-    wf_pool_give(&session->request_pool, request);
-    atomic_fetch_sub_explicit(&session->context->requests_out, 1, memory_order_relaxed);
+    wf_pool_give(&session->book.pool, request);
+    atomic_fetch_sub_explicit(&session->context->waiting.requests_out, 1, memory_order_relaxed);
     wf_session_unlock_and_release(session);
     return true;
 }

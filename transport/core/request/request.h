@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/pool.h"
 #include "core/device/device.h"
 #include "weft.h"
 
@@ -73,6 +74,13 @@ struct weft_request {
     uint64_t bytes;
     int64_t completed_ns; /* 0: when its user asks, which a copied message does not wait for */
     _Atomic uint32_t done;
+};
+
+/* The operations of a session. Owner: session lock. */
+struct wf_book {
+    struct wf_list requests; /* not completed */
+    struct wf_list deadlines;
+    struct wf_pool pool;
 };
 
 /* --- all with the session's lock held --- */

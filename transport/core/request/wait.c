@@ -26,6 +26,28 @@ struct wait {
     int next; /* where the search for an ended one starts: a fair turn for all */
 };
 
+static void wake(void *waiting)
+{
+    wf_wait_wake(waiting);
+}
+
+void wf_waiting_init(struct wf_waiting *waiting, struct wf_world *world)
+{
+    waiting->world = world;
+    world->wake = wake;
+    world->waiting = waiting;
+    pthread_mutex_init(&waiting->lock, NULL);
+    wf_list_init(&waiting->waiters);
+    wf_list_init(&waiting->poked);
+    wf_list_init(&waiting->signals);
+    wf_list_init(&waiting->queues);
+}
+
+void wf_waiting_fini(struct wf_waiting *waiting)
+{
+    pthread_mutex_destroy(&waiting->lock);
+}
+
 /*
  * The word's waiter has been told (`poked` is 1) and may have left: the kernel compares addresses and reads nothing
  * there, and whoever sleeps at that address by now looks at its own word when it wakes for no reason.
@@ -39,30 +61,30 @@ bool wf_wait_completed(struct weft_context *context, struct weft_request *reques
 {
     if (!atomic_load_explicit(&request->waiter, memory_order_seq_cst))
         return false;
-    pthread_mutex_lock(&context->wait_lock);
+    pthread_mutex_lock(&context->waiting.lock);
     struct wf_waiter *waiter = atomic_load(&request->waiter);
     bool wake = waiter && atomic_exchange(&waiter->poked, 1) == 0;
     if (wake)
-        wf_list_push_back(&context->poked, &waiter->poked_link);
-    pthread_mutex_unlock(&context->wait_lock);
+        wf_list_push_back(&context->waiting.poked, &waiter->poked_link);
+    pthread_mutex_unlock(&context->waiting.lock);
     return wake;
 }
 
-void wf_wait_wake(struct weft_context *context)
+void wf_wait_wake(struct wf_waiting *waiting)
 {
     for (;;) {
         _Atomic uint32_t *words[WAKES_AT_ONCE];
         struct weft_queue *queue = NULL;
         struct wf_link *link;
         int count = 0;
-        pthread_mutex_lock(&context->wait_lock);
-        while (count < WAKES_AT_ONCE && (link = wf_list_pop_front(&context->poked)))
+        pthread_mutex_lock(&waiting->lock);
+        while (count < WAKES_AT_ONCE && (link = wf_list_pop_front(&waiting->poked)))
             words[count++] = &WF_CONTAINER(link, struct wf_waiter, poked_link)->poked;
-        if ((link = wf_list_pop_front(&context->signals))) {
+        if ((link = wf_list_pop_front(&waiting->signals))) {
             queue = WF_CONTAINER(link, struct weft_queue, signal_link);
             wf_queue_hold(queue);
         }
-        pthread_mutex_unlock(&context->wait_lock);
+        pthread_mutex_unlock(&waiting->lock);
         if (count == 0 && !queue)
             return;
         for (int i = 0; i < count; i++)
@@ -75,12 +97,12 @@ void wf_wait_wake(struct weft_context *context)
 /* The next waiter's turn, among those who have not been told anything yet: the others are about to leave. */
 static struct wf_waiter *next_in_turn(struct weft_context *context)
 {
-    WF_LIST_EACH (link, following, &context->waiters) {
+    WF_LIST_EACH (link, following, &context->waiting.waiters) {
         struct wf_waiter *waiter = WF_CONTAINER(link, struct wf_waiter, link);
         if (atomic_exchange(&waiter->poked, 1) != 0)
             continue;
         wf_link_remove(link);
-        wf_list_push_back(&context->waiters, link);
+        wf_list_push_back(&context->waiting.waiters, link);
         return waiter;
     }
     return NULL;
@@ -88,12 +110,12 @@ static struct wf_waiter *next_in_turn(struct weft_context *context)
 
 bool wf_wait_token_free(struct weft_context *context)
 {
-    if (atomic_load_explicit(&context->waiter_count, memory_order_seq_cst) == 0)
+    if (atomic_load_explicit(&context->waiting.waiter_count, memory_order_seq_cst) == 0)
         return false;
-    pthread_mutex_lock(&context->wait_lock);
+    pthread_mutex_lock(&context->waiting.lock);
     struct wf_waiter *waiter = next_in_turn(context);
     _Atomic uint32_t *word = waiter ? &waiter->poked : NULL;
-    pthread_mutex_unlock(&context->wait_lock);
+    pthread_mutex_unlock(&context->waiting.lock);
     if (word)
         futex_wake(word);
     return word != NULL;
@@ -136,22 +158,22 @@ static void sleep_until_poked(struct wait *wait)
     struct weft_context *context = wait->context;
     struct wf_waiter waiter = {.poked = 0};
     wf_link_init(&waiter.poked_link);
-    pthread_mutex_lock(&context->wait_lock);
-    wf_list_push_back(&context->waiters, &waiter.link);
-    atomic_fetch_add(&context->waiter_count, 1);
+    pthread_mutex_lock(&context->waiting.lock);
+    wf_list_push_back(&context->waiting.waiters, &waiter.link);
+    atomic_fetch_add(&context->waiting.waiter_count, 1);
     set_waiter(wait, &waiter);
-    pthread_mutex_unlock(&context->wait_lock);
+    pthread_mutex_unlock(&context->waiting.lock);
 
-    bool token_free = context->shared && atomic_load(&context->workers[0]->token) == 0;
+    bool token_free = context->world.shared && atomic_load(&context->crew.workers[0]->token) == 0;
     if (find_done(wait) < 0 && !token_free)
         futex_sleep(&waiter, wait->deadline_ns);
 
-    pthread_mutex_lock(&context->wait_lock);
+    pthread_mutex_lock(&context->waiting.lock);
     set_waiter(wait, NULL);
     wf_link_remove(&waiter.link);
     wf_link_remove(&waiter.poked_link);
-    atomic_fetch_sub(&context->waiter_count, 1);
-    pthread_mutex_unlock(&context->wait_lock);
+    atomic_fetch_sub(&context->waiting.waiter_count, 1);
+    pthread_mutex_unlock(&context->waiting.lock);
 }
 
 /* Tells the worker's thread that callers drive. Token held: nobody else writes it. */
@@ -165,9 +187,9 @@ static void note_turn(struct wf_worker *worker)
 static int drive_until_done(struct wait *wait, struct wf_worker *worker)
 {
     struct weft_context *context = wait->context;
-    int64_t now = wf_context_now(context);
+    int64_t now = wf_world_now(&context->world);
     struct wf_watch watch;
-    wf_watch_begin(&watch, &worker->spin, context->tuning.spin_ns, now);
+    wf_watch_begin(&watch, &worker->spin, context->world.tuning.spin_ns, now);
     for (unsigned looks = 0;; looks++) {
         note_turn(worker);
         int index = find_done(wait);
@@ -186,13 +208,13 @@ static int drive_until_done(struct wait *wait, struct wf_worker *worker)
         if (index >= 0)
             return index;
         if (events > 0 || rest > 0 || looks % LOOKS_PER_TIME == 0) /* to read the clock takes as long as to look */
-            now = wf_context_now(context);
+            now = wf_world_now(&context->world);
     }
 }
 
 static int wait_shared(struct wait *wait)
 {
-    struct wf_worker *worker = wait->context->workers[0];
+    struct wf_worker *worker = wait->context->crew.workers[0];
     for (;;) {
         int index = find_done(wait);
         if (index >= 0)
@@ -207,7 +229,7 @@ static int wait_shared(struct wait *wait)
             if (index >= 0 && atomic_load(&worker->token) == WF_TOKEN_FREE)
                 wf_wait_token_free(wait->context); /* it may have been offered to this thread, which needs it no more */
         }
-        if (index < 0 && wf_context_now(wait->context) >= wait->deadline_ns)
+        if (index < 0 && wf_world_now(&wait->context->world) >= wait->deadline_ns)
             return find_done(wait);
         if (index >= 0)
             return index;
@@ -216,9 +238,9 @@ static int wait_shared(struct wait *wait)
 
 static int wait_split(struct wait *wait)
 {
-    int64_t now = wf_context_now(wait->context);
+    int64_t now = wf_world_now(&wait->context->world);
     struct wf_watch watch;
-    wf_watch_begin(&watch, &wait->context->caller_spin, wait->context->tuning.spin_ns, now);
+    wf_watch_begin(&watch, &wait->context->waiting.caller_spin, wait->context->world.tuning.spin_ns, now);
     for (;;) {
         int index = find_done(wait);
         wf_watch_saw(&watch, index >= 0, now);
@@ -226,7 +248,7 @@ static int wait_split(struct wait *wait)
             return index;
         if (wf_watch_over(&watch, now))
             sleep_until_poked(wait);
-        now = wf_context_now(wait->context);
+        now = wf_world_now(&wait->context->world);
     }
 }
 
@@ -255,8 +277,8 @@ static int wait_for_one(struct weft_context *context, struct weft_request *const
     int found = find_done(&wait);
     if (found >= 0 || timeout_ms == 0)
         return found;
-    wait.deadline_ns = wf_deadline_after_ms(wf_context_now(context), timeout_ms);
-    return context->shared ? wait_shared(&wait) : wait_split(&wait);
+    wait.deadline_ns = wf_deadline_after_ms(wf_world_now(&context->world), timeout_ms);
+    return context->world.shared ? wait_shared(&wait) : wait_split(&wait);
 }
 
 /* The place behind that of the request whose end was this thread's last. */
@@ -305,8 +327,8 @@ int weft_test(struct weft_request *request, struct weft_completion *completion)
     if (wf_request_collect(request, completion))
         return 1;
     struct weft_context *context = request->session->context;
-    struct wf_worker *worker = context->workers[0];
-    if (context->manual || !context->shared)
+    struct wf_worker *worker = context->crew.workers[0];
+    if (context->world.manual || !context->world.shared)
         return 0;
     if (!wf_worker_try(worker)) {
         wf_worker_want(worker);

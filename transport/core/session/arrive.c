@@ -14,6 +14,7 @@
 #include "core/request/request.h"
 #include "core/session/session.h"
 #include "core/session/totals_in.h"
+#include "core/calls/context.h"
 
 /* The peer broke the protocol: the error says with which frame, and how. */
 static int violation(struct wf_session *session, const struct wf_frame *frame, const char *how)
@@ -185,8 +186,8 @@ static struct wf_channel *other_writer(const struct wf_channel *channel, const s
                                        const struct wf_frame *frame)
 {
     const struct wf_session *session = channel->session;
-    for (int i = 0; inbound->claims > 0 && i < session->channel_count; i++) {
-        struct wf_channel *other = session->channels[i];
+    for (int i = 0; inbound->claims > 0 && i < session->lines.channel_count; i++) {
+        struct wf_channel *other = session->lines.channels[i];
         if (other && other != channel && other->rx.claim == inbound && overlap(&other->rx.frame, frame))
             return other;
     }
@@ -203,7 +204,7 @@ static int outlive(struct wf_channel *channel, struct wf_channel *other, const s
         return -ESTALE;
     WF_REACHED("channel UP: a chunk whose range another channel claims");
     wf_session_lost(channel->session, other, -ESTALE, "the peer sends its chunks again elsewhere");
-    channel->rx.held = channel->session->place_wanted = true;
+    channel->rx.held = channel->session->loss.place_wanted = true;
     return 0;
 }
 
@@ -211,7 +212,7 @@ static int take_data(struct wf_channel *channel, struct weft_connection *connect
 {
     struct wf_session *session = channel->session;
     struct wf_rx *rx = &channel->rx;
-    if (frame->length > session->context->tuning.chunk || (frame->length == 0 && frame->total != 0))
+    if (frame->length > session->context->world.tuning.chunk || (frame->length == 0 && frame->total != 0))
         return violation(session, frame, "has a length that was never agreed");
     WF_REACHED_IF(connection->state == WF_CONNECTION_OPENING, "connection OPENING: DATA");
     wf_connection_opened(connection);
@@ -408,8 +409,8 @@ int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *fra
 /* Every channel that has disposed of frames tells so at once. */
 static void tell_disposals(struct wf_session *session)
 {
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->rx.disposed != channel->tx.ack_sent)
             channel->tx.state_due = true;
     }
@@ -451,7 +452,7 @@ void wf_channel_finish_payload(struct wf_channel *channel)
         int result = wf_inbound_mark(inbound, start, end);
         if (result < 0 && result != -EEXIST)
             wf_session_fail(session, result, "a message from %s arrived in too many pieces", session->peer.name);
-        bool last = inbound->arrived.covered == inbound->total && inbound->total > session->limits.eager;
+        bool last = inbound->arrived.covered == inbound->total && inbound->total > session->terms.limits.eager;
         wf_inbound_check(inbound);
         connection->pins -= 1;
         wf_connection_check(connection);

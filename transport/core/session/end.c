@@ -10,20 +10,21 @@
 #include "core/message/served.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 /* Nothing can touch any request's memory any more: every one that is left ends now. Session lock held. */
 static void bury(struct wf_session *session)
 {
-    int status = session->state == WF_SESSION_FAILED ? session->error.code : -ESHUTDOWN;
-    bool clean = session->state == WF_SESSION_CLOSING;
+    int status = session->guard.state == WF_SESSION_FAILED ? session->guard.error.code : -ESHUTDOWN;
+    bool clean = session->guard.state == WF_SESSION_CLOSING;
     WF_REACHED_IF(clean, "session CLOSING: every channel has ended");
     WF_REACHED_IF(!clean, "session FAILED: channels gone");
-    if (session->error.code == 0)
-        wf_fail(&session->error, -ESHUTDOWN, "the session with %s is closed", session->peer.name);
-    session->state = WF_SESSION_DEAD;
+    if (session->guard.error.code == 0)
+        wf_fail(&session->guard.error, -ESHUTDOWN, "the session with %s is closed", session->peer.name);
+    session->guard.state = WF_SESSION_DEAD;
     wf_regions_release(session);
     wf_device_shares_fini(session);
-    WF_LIST_EACH (link, following, &session->requests) {
+    WF_LIST_EACH (link, following, &session->book.requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
         if (clean && wf_request_is_here(request))
             continue; /* its turn in a stream is still to come, and ends it */
@@ -36,18 +37,18 @@ static void bury(struct wf_session *session)
         if (request->connection && request->connection->waiting == request)
             request->connection->waiting = NULL;
         if (request->kind == WF_REQUEST_PEER_CLOSE)
-            session->closing = NULL;
+            session->life.closing = NULL;
         bool wished = request->kind == WF_REQUEST_PEER_CLOSE || request->kind == WF_REQUEST_CLOSE;
         wf_request_complete(request, wished && clean ? 0 : status, 0);
     }
-    wf_door_visit_by(session->context->door, 0);
+    wf_alarm_by(&session->context->world.alarm, 0);
 }
 
 void wf_session_half_gone(struct wf_session *session)
 {
-    session->halves -= 1;
-    bool ending = session->state == WF_SESSION_FAILED || session->state == WF_SESSION_CLOSING;
-    if (session->halves == 0 && ending)
+    session->guard.holders -= 1;
+    bool ending = session->guard.state == WF_SESSION_FAILED || session->guard.state == WF_SESSION_CLOSING;
+    if (session->guard.holders == 0 && ending)
         bury(session);
 }
 
@@ -56,60 +57,61 @@ static void tell_why(struct wf_session *session)
 {
     struct weft_context *context = session->context;
     if (session->known) {
-        wf_log(&context->log, WF_LOG_WARN, "%s", session->error.text);
+        wf_log(&context->world.log, WF_LOG_WARN, "%s", session->guard.error.text);
         return;
     }
-    pthread_mutex_lock(&context->log_lock);
-    wf_log_limited(&context->log, &context->unknown_log, wf_context_now(context), WF_LOG_WARN, "%s",
-                   session->error.text);
-    pthread_mutex_unlock(&context->log_lock);
+    pthread_mutex_lock(&context->sessions.log_lock);
+    wf_log_limited(&context->world.log, &context->sessions.unknown_log, wf_world_now(&context->world), WF_LOG_WARN,
+                   "%s", session->guard.error.text);
+    pthread_mutex_unlock(&context->sessions.log_lock);
 }
 
 static void start_failing(struct wf_session *session)
 {
-    if (!session->dismissed)
+    if (!session->life.dismissed)
         tell_why(session);
-    session->state = WF_SESSION_FAILED;
+    session->guard.state = WF_SESSION_FAILED;
     WF_REACHED("session FAILED: entry");
-    for (int i = 0; i < session->channel_count; i++)
-        if (session->channels[i])
-            session->channels[i]->kill = true;
+    for (int i = 0; i < session->lines.channel_count; i++)
+        if (session->lines.channels[i])
+            session->lines.channels[i]->kill = true;
     wf_session_kick_all(session, NULL);
-    session->halves += 1; /* so that a session without channels ends here too */
+    session->guard.holders += 1; /* so that a session without channels ends here too */
     wf_session_half_gone(session);
 }
 
 void wf_session_fail(struct wf_session *session, int code, const char *format, ...)
 {
-    if (session->state == WF_SESSION_FAILED || session->state == WF_SESSION_DEAD)
+    if (session->guard.state == WF_SESSION_FAILED || session->guard.state == WF_SESSION_DEAD)
         return;
     va_list arguments;
     va_start(arguments, format);
-    session->error.code = code;
-    vsnprintf(session->error.text, sizeof session->error.text, format, arguments);
+    session->guard.error.code = code;
+    vsnprintf(session->guard.error.text, sizeof session->guard.error.text, format, arguments);
     va_end(arguments);
     start_failing(session);
 }
 
 int wf_session_usable(const struct wf_session *session)
 {
-    if (session->state == WF_SESSION_FAILED || session->state == WF_SESSION_DEAD)
-        return session->error.code;
-    if (session->state != WF_SESSION_UP || session->peer_closing || session->closing)
+    if (session->guard.state == WF_SESSION_FAILED || session->guard.state == WF_SESSION_DEAD)
+        return session->guard.error.code;
+    if (session->guard.state != WF_SESSION_UP || session->guard.peer_closing || session->life.closing)
         return -ESHUTDOWN;
     return 0;
 }
 
 static bool everything_told(const struct wf_session *session)
 {
-    if (!wf_list_empty(&session->todo_connections) || !wf_list_empty(&session->todo_inbounds) ||
-        !wf_list_empty(&session->todo_outbounds) || session->outbound_pool.taken > 0 || session->downs_due > 0 ||
-        !wf_resend_idle(session, WF_CHANNEL_EXPRESS) || !wf_resend_idle(session, WF_CHANNEL_BULK))
+    if (!wf_list_empty(&session->desk.todo_connections) || !wf_list_empty(&session->desk.todo_inbounds) ||
+        !wf_list_empty(&session->desk.todo_outbounds) || session->desk.outbound_pool.taken > 0 ||
+        session->loss.downs_due > 0 || !wf_resend_idle(session, WF_CHANNEL_EXPRESS) ||
+        !wf_resend_idle(session, WF_CHANNEL_BULK))
         return false;
-    for (int i = 0; i < session->channel_count; i++) {
-        if (!session->channels[i])
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        if (!session->lines.channels[i])
             continue;
-        const struct wf_tx *tx = &session->channels[i]->tx;
+        const struct wf_tx *tx = &session->lines.channels[i]->tx;
         if (tx->acknowledged != tx->window.spent_frames)
             return false;
     }
@@ -118,7 +120,7 @@ static bool everything_told(const struct wf_session *session)
 
 static void cancel_all(struct wf_session *session, bool here_too)
 {
-    WF_LIST_EACH (link, following, &session->requests) {
+    WF_LIST_EACH (link, following, &session->book.requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
         if (request->kind != WF_REQUEST_PEER_CLOSE && (here_too || !wf_request_is_here(request)))
             wf_request_cancel(request, -ESHUTDOWN);
@@ -128,42 +130,42 @@ static void cancel_all(struct wf_session *session, bool here_too)
 /* Each channel's BYE acknowledges what came on it: only after the last is it certain what the peer has taken. */
 static bool goodbye_on_all(const struct wf_session *session)
 {
-    for (int i = 0; i < session->channel_count; i++)
-        if (session->channels[i] && session->channels[i]->up && !session->channels[i]->bye_seen)
+    for (int i = 0; i < session->lines.channel_count; i++)
+        if (session->lines.channels[i] && session->lines.channels[i]->up && !session->lines.channels[i]->bye_seen)
             return false;
     return true;
 }
 
 void wf_session_check_close(struct wf_session *session)
 {
-    if (session->state != WF_SESSION_UP || !(session->peer_closing || session->closing))
+    if (session->guard.state != WF_SESSION_UP || !(session->guard.peer_closing || session->life.closing))
         return;
-    if (session->peer_closing && !goodbye_on_all(session))
+    if (session->guard.peer_closing && !goodbye_on_all(session))
         return;
-    if (session->peer_closing)
+    if (session->guard.peer_closing)
         cancel_all(session, false); /* the peer has nothing to say any more and takes nothing; it did send these */
     else if (!everything_told(session))
         return;
-    WF_REACHED_IF(session->peer_closing, "session UP: BYE(done) of the peer on every channel");
-    WF_REACHED_IF(!session->peer_closing, "session UP: close by the user and everything acknowledged");
-    session->state = WF_SESSION_CLOSING;
-    session->closing_ns = wf_context_now(session->context);
-    wf_door_visit_by(session->context->door, 0);
-    for (int i = 0; i < session->channel_count; i++)
-        if (session->channels[i])
-            session->channels[i]->tx.bye_due = session->channels[i]->up;
+    WF_REACHED_IF(session->guard.peer_closing, "session UP: BYE(done) of the peer on every channel");
+    WF_REACHED_IF(!session->guard.peer_closing, "session UP: close by the user and everything acknowledged");
+    session->guard.state = WF_SESSION_CLOSING;
+    session->life.closing_ns = wf_world_now(&session->context->world);
+    wf_alarm_by(&session->context->world.alarm, 0);
+    for (int i = 0; i < session->lines.channel_count; i++)
+        if (session->lines.channels[i])
+            session->lines.channels[i]->tx.bye_due = session->lines.channels[i]->up;
     wf_session_kick_all(session, NULL);
-    session->halves += 1; /* so that a session without channels ends here too */
+    session->guard.holders += 1; /* so that a session without channels ends here too */
     wf_session_half_gone(session);
 }
 
 void wf_session_peer_closed(struct wf_session *session)
 {
-    if (!session->closing) {
+    if (!session->life.closing) {
         wf_session_fail(session, -ESHUTDOWN, "%s has closed the session", session->peer.name);
         return;
     }
-    session->peer_closing = true; /* so have we */
+    session->guard.peer_closing = true; /* so have we */
     wf_session_check_close(session);
 }
 

@@ -15,6 +15,7 @@
 #include "core/message/connection.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 #define USEFUL_BYTES (64 * 1024) /* a channel that has moved so much, */
 #define USEFUL_NS WF_NS_PER_S    /* or has lasted so long, was worth joining */
@@ -22,19 +23,19 @@
 
 static bool carries(const struct wf_session *session)
 {
-    return session->state == WF_SESSION_UP || session->state == WF_SESSION_JOINING;
+    return session->guard.state == WF_SESSION_UP || session->guard.state == WF_SESSION_JOINING;
 }
 
 /* --- losing --- */
 
 void wf_session_repeat_totals(struct wf_session *session)
 {
-    session->credit_due = true;
-    for (int i = 0; i < session->channel_count; i++)
-        if (session->channels[i] && session->channels[i]->up)
-            session->channels[i]->tx.state_due = true;
+    session->desk.credit_due = true;
+    for (int i = 0; i < session->lines.channel_count; i++)
+        if (session->lines.channels[i] && session->lines.channels[i]->up)
+            session->lines.channels[i]->tx.state_due = true;
     for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (link, following, &session->connection_hash[i]) {
+        WF_LIST_EACH (link, following, &session->desk.connection_hash[i]) {
             struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, hash_link);
             connection->credit_due |= connection->finished_count > 0;
             if (connection->credit_due)
@@ -52,9 +53,9 @@ static bool closed_by_peer(int code)
 /* Did the peer close all that was there until a moment ago? */
 static bool all_closed(const struct wf_session *session)
 {
-    int64_t recently = session->alone_ns - session->context->tuning.rail_timeout_ns;
-    for (int i = 0; i < session->channel_count; i++) {
-        const struct wf_channel *channel = session->channels[i];
+    int64_t recently = session->life.alone_ns - session->context->world.tuning.rail_timeout_ns;
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        const struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->down.lost_ns >= recently && !closed_by_peer(channel->down.reason))
             return false;
     }
@@ -70,25 +71,26 @@ static void plan_redial(struct wf_channel *channel, int64_t now_ns)
         redial->pause_ns = 0;
     redial->at_ns = now_ns + redial->pause_ns;
     redial->refused = false;
-    wf_redial_slow_down(redial, channel->session->context->tuning.rail_timeout_ns / 4);
+    wf_redial_slow_down(redial, channel->session->context->world.tuning.rail_timeout_ns / 4);
 }
 
 static void move_on(struct wf_session *session, struct wf_channel *channel, int code, const char *doing)
 {
     struct weft_context *context = session->context;
-    struct wf_session_rail *rail = &session->rails[channel->rail];
-    int64_t now = wf_context_now(context);
+    struct wf_session_rail *rail = &session->lines.rails[channel->rail];
+    int64_t now = wf_world_now(&context->world);
     uint64_t frames = channel->tx.window.spent_frames - channel->tx.acknowledged;
     wf_counter_add(&rail->failures, 1);
     rail->last_code = code;
-    session->downs_due -= channel->down.due; /* an older incarnation's: this one's says it, too */
+    session->loss.downs_due -= channel->down.due; /* an older incarnation's: this one's says it, too */
     channel->down = (struct wf_down){.incarnation = channel->incarnation, .reason = code, .lost_ns = now};
-    wf_log_limited(&context->log, &session->lost_log, now, session->known ? WF_LOG_WARN : WF_LOG_DEBUG,
+    wf_log_limited(&context->world.log, &session->loss.lost_log, now, session->known ? WF_LOG_WARN : WF_LOG_DEBUG,
                    "lost a channel to %s on rail %s: %s: %s; what was under way (%llu frames) is sent again",
                    session->peer.name, rail->name, doing, wf_strerror(code), (unsigned long long)frames);
-    WF_REACHED_IF(session->up_count == 0 && session->state == WF_SESSION_UP, "session UP: no channel is left");
-    if (session->up_count == 0)
-        session->alone_ns = now;
+    WF_REACHED_IF(session->lines.up_count == 0 && session->guard.state == WF_SESSION_UP,
+                  "session UP: no channel is left");
+    if (session->lines.up_count == 0)
+        session->life.alone_ns = now;
     plan_redial(channel, now);
     if (wf_resend_take_over(channel) < 0)
         wf_session_fail(session, -ENOMEM, "no memory to send again what was lost with rail %s", rail->name);
@@ -101,26 +103,26 @@ void wf_session_lost(struct wf_session *session, struct wf_channel *channel, int
     if (channel->kill || channel->gone)
         return;
     WF_REACHED("channel DYING: entry");
-    WF_REACHED_IF(session->state == WF_SESSION_UP, "session UP: a channel is lost");
-    WF_REACHED_IF(session->state == WF_SESSION_CLOSING, "channel CLOSING: error");
+    WF_REACHED_IF(session->guard.state == WF_SESSION_UP, "session UP: a channel is lost");
+    WF_REACHED_IF(session->guard.state == WF_SESSION_CLOSING, "channel CLOSING: error");
     channel->kill = true;
-    session->up_count -= channel->up;
+    session->lines.up_count -= channel->up;
     channel->up = false;
     if (carries(session))
         move_on(session, channel, code, doing);
     wf_session_kick_all(session, NULL);
-    wf_door_visit_by(session->context->door, 0);
+    wf_alarm_by(&session->context->world.alarm, 0);
 }
 
 void wf_channel_missed(struct wf_channel *channel, int code)
 {
     struct wf_session *session = channel->session;
-    struct wf_session_rail *rail = &session->rails[channel->rail];
-    int64_t now = wf_context_now(session->context);
+    struct wf_session_rail *rail = &session->lines.rails[channel->rail];
+    int64_t now = wf_world_now(&session->context->world);
     WF_REACHED("channel GONE: it was never joined");
     channel->kill = channel->gone = channel->tx.moved = true;
     channel->down = (struct wf_down){.due = true, .incarnation = channel->incarnation, .reason = code, .lost_ns = now};
-    session->downs_due += 1;
+    session->loss.downs_due += 1;
     wf_counter_add(&rail->failures, 1);
     rail->last_code = code;
     channel->redial.joined_ns = now;
@@ -134,7 +136,7 @@ void wf_channel_tell_down(struct wf_channel *channel)
     if (!carries(session))
         return;
     WF_REACHED("channel DYING: receive half let go");
-    session->downs_due += !channel->down.due;
+    session->loss.downs_due += !channel->down.due;
     channel->down.due = true;
     channel->down.disposed = channel->rx.disposed;
     wf_session_kick_all(session, NULL);
@@ -142,20 +144,20 @@ void wf_channel_tell_down(struct wf_channel *channel)
 
 void wf_session_place_free(struct wf_session *session)
 {
-    if (!session->place_wanted)
+    if (!session->loss.place_wanted)
         return;
-    session->place_wanted = false;
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    session->loss.place_wanted = false;
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->rx.held)
-            wf_worker_kick(&session->kicks[channel->rx.worker->index], NULL);
+            wf_worker_kick(&session->kicks.each[channel->rx.worker->index], NULL);
     }
 }
 
 bool wf_rail_is_up(const struct wf_session *session, int rail)
 {
-    for (int i = 0; i < session->channel_count; i++) {
-        const struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        const struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->up && channel->rail == rail)
             return true;
     }
@@ -164,8 +166,8 @@ bool wf_rail_is_up(const struct wf_session *session, int rail)
 
 static bool other_rail_up(const struct wf_session *session, int rail)
 {
-    for (int i = 0; i < session->channel_count; i++) {
-        const struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        const struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->up && channel->rail != rail)
             return true;
     }
@@ -174,8 +176,8 @@ static bool other_rail_up(const struct wf_session *session, int rail)
 
 static void lose_rail(struct wf_session *session, int rail, int code, const char *why)
 {
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->up && channel->rail == rail)
             wf_session_lost(session, channel, code, why);
     }
@@ -183,20 +185,20 @@ static void lose_rail(struct wf_session *session, int rail, int code, const char
 
 void wf_rail_retire(struct wf_session *session, int rail)
 {
-    struct wf_session_rail *the = &session->rails[rail];
+    struct wf_session_rail *the = &session->lines.rails[rail];
     if (the->retired)
         return;
     the->retired = true;
-    wf_log(&session->context->log, WF_LOG_WARN, "rail %s to %s is retired: it has damaged too much (setting crc_limit)",
-           the->name, session->peer.name);
+    wf_log(&session->context->world.log, WF_LOG_WARN,
+           "rail %s to %s is retired: it has damaged too much (setting crc_limit)", the->name, session->peer.name);
     lose_rail(session, rail, -EBADMSG, "the rail is retired");
 }
 
 /* A rail that damages what it carries is not used any more, as long as there is another. */
 void wf_rail_check_damage(struct wf_session *session, int rail, int code)
 {
-    uint32_t limit = session->context->tuning.crc_limit;
-    bool bad = code == -EBADMSG && limit > 0 && atomic_load(&session->rails[rail].damaged) >= limit;
+    uint32_t limit = session->context->world.tuning.crc_limit;
+    bool bad = code == -EBADMSG && limit > 0 && atomic_load(&session->lines.rails[rail].damaged) >= limit;
     if (bad && other_rail_up(session, rail))
         wf_rail_retire(session, rail);
 }
@@ -204,17 +206,17 @@ void wf_rail_check_damage(struct wf_session *session, int rail, int code)
 void wf_session_rail_changed(struct wf_session *session, int local, bool down, bool gone)
 {
     wf_session_lock(session);
-    for (int rail = 0; rail < session->rail_count && carries(session); rail++) {
-        if (session->rails[rail].local != local)
+    for (int rail = 0; rail < session->lines.rail_count && carries(session); rail++) {
+        if (session->lines.rails[rail].local != local)
             continue;
         /* The last one is left to TCP: it may be back before the peer is given up. */
         bool lost = down && (gone || other_rail_up(session, rail));
         WF_REACHED_IF(lost, "channel UP: its rail is down");
         if (lost)
             lose_rail(session, rail, -ENETDOWN, "the rail is down");
-        for (int i = 0; i < session->channel_count && !down; i++)
-            if (session->channels[i] && session->channels[i]->rail == rail)
-                session->channels[i]->redial.at_ns = session->channels[i]->redial.pause_ns = 0;
+        for (int i = 0; i < session->lines.channel_count && !down; i++)
+            if (session->lines.channels[i] && session->lines.channels[i]->rail == rail)
+                session->lines.channels[i]->redial.at_ns = session->lines.channels[i]->redial.pause_ns = 0;
     }
     wf_session_unlock(session);
 }
@@ -239,7 +241,7 @@ static bool take_pulse(struct wf_channel *channel)
     pulse->heard = heard;
     if (pulse->asked || tx->acknowledged != tx->window.spent_frames || !tx->idle) {
         struct wf_progress progress;
-        bool known = context->engine_ops->progress(context->engine_host, channel->fd, &progress) == 0;
+        bool known = context->world.engine_ops->progress(context->world.engine_host, channel->fd, &progress) == 0;
         waits |= known && progress.pending > 0;
         on_their_way |= known && progress.pending > progress.unsent;
         moved |= known && progress.acknowledged != pulse->acknowledged;
@@ -256,13 +258,13 @@ static bool take_pulse(struct wf_channel *channel)
 static uint32_t listen_to_rails(struct wf_session *session)
 {
     uint32_t heard = 0;
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->up && take_pulse(channel))
             heard |= 1u << channel->rail;
     }
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (!channel || !channel->up || !channel->pulse.asked)
             continue;
         bool answered = channel->kind == WF_CHANNEL_EXPRESS ? heard & 1u << channel->rail : channel->pulse.quiet == 0;
@@ -276,9 +278,9 @@ static uint32_t listen_to_rails(struct wf_session *session)
 
 void wf_session_ask_all(struct wf_session *session)
 {
-    session->ping_number += 1;
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    session->life.ping_number += 1;
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (!channel || !channel->up || channel->kind != WF_CHANNEL_EXPRESS)
             continue;
         channel->tx.ping_due = true;
@@ -293,7 +295,7 @@ void wf_session_ask_all(struct wf_session *session)
  */
 static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
 {
-    const struct wf_tuning *tuning = &session->context->tuning;
+    const struct wf_tuning *tuning = &session->context->world.tuning;
     uint32_t third = (uint32_t)(tuning->timeout_ns / 3 / (tuning->rail_timeout_ns / LOOKS)) + 1;
     if (channel->kind != WF_CHANNEL_EXPRESS || channel->pulse.quiet < third)
         return false;
@@ -310,12 +312,12 @@ static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
 static bool judge(struct wf_session *session, uint32_t heard)
 {
     bool suspects = false;
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (!channel || !channel->up)
             continue;
         suspects |= channel->pulse.still >= LOOKS / 4;
-        bool others = (heard | session->heard_before) & ~(1u << channel->rail);
+        bool others = (heard | session->life.heard_before) & ~(1u << channel->rail);
         if (!others)
             continue;
         suspects |= judge_quiet(session, channel);
@@ -332,18 +334,18 @@ static bool judge(struct wf_session *session, uint32_t heard)
 
 int64_t wf_session_survey(struct wf_session *session, int64_t now_ns)
 {
-    if (session->state != WF_SESSION_UP || session->rail_count < 2)
+    if (session->guard.state != WF_SESSION_UP || session->lines.rail_count < 2)
         return WF_NEVER;
-    int64_t step = session->context->tuning.rail_timeout_ns / LOOKS;
-    if (now_ns < session->survey_ns)
-        return session->survey_ns;
+    int64_t step = session->context->world.tuning.rail_timeout_ns / LOOKS;
+    if (now_ns < session->life.survey_ns)
+        return session->life.survey_ns;
     uint32_t heard = listen_to_rails(session);
     bool suspects = judge(session, heard);
-    session->heard_before = heard;
-    if (suspects && session->state == WF_SESSION_UP)
+    session->life.heard_before = heard;
+    if (suspects && session->guard.state == WF_SESSION_UP)
         wf_session_ask_all(session);
-    session->survey_ns = now_ns + step;
-    return session->survey_ns;
+    session->life.survey_ns = now_ns + step;
+    return session->life.survey_ns;
 }
 
 /* Is the peer's goodbye still to come on it, or at the end ours still to go? */
@@ -351,24 +353,26 @@ static bool straggles(const struct wf_session *session, const struct wf_channel 
 {
     if (!channel || channel->kill || channel->gone)
         return false;
-    return session->state == WF_SESSION_CLOSING ? !channel->rx.ended || !channel->tx.shut : !channel->bye_seen;
+    return session->guard.state == WF_SESSION_CLOSING ? !channel->rx.ended || !channel->tx.shut : !channel->bye_seen;
 }
 
 int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns)
 {
-    bool ends = session->state == WF_SESSION_CLOSING || (session->state == WF_SESSION_UP && session->peer_closing);
-    if (!ends || session->goodbye_ns == 0)
+    bool ends = session->guard.state == WF_SESSION_CLOSING ||
+                (session->guard.state == WF_SESSION_UP && session->guard.peer_closing);
+    if (!ends || session->life.goodbye_ns == 0)
         return WF_NEVER;
     bool any = false;
-    int64_t due = session->goodbye_ns + session->context->tuning.rail_timeout_ns;
-    for (int i = 0; i < session->channel_count; i++) {
-        if (!straggles(session, session->channels[i]))
+    int64_t due = session->life.goodbye_ns + session->context->world.tuning.rail_timeout_ns;
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        if (!straggles(session, session->lines.channels[i]))
             continue;
         any = true;
-        WF_REACHED_IF(now_ns >= due && session->state == WF_SESSION_UP, "channel UP: BYE comes on others only");
-        WF_REACHED_IF(now_ns >= due && session->state == WF_SESSION_CLOSING, "channel CLOSING: others have ended");
+        WF_REACHED_IF(now_ns >= due && session->guard.state == WF_SESSION_UP, "channel UP: BYE comes on others only");
+        WF_REACHED_IF(now_ns >= due && session->guard.state == WF_SESSION_CLOSING,
+                      "channel CLOSING: others have ended");
         if (now_ns >= due)
-            wf_session_lost(session, session->channels[i], -ETIMEDOUT, "the goodbyes do not pass it");
+            wf_session_lost(session, session->lines.channels[i], -ETIMEDOUT, "the goodbyes do not pass it");
     }
     return any && now_ns < due ? due : WF_NEVER;
 }
@@ -379,8 +383,8 @@ void wf_session_describe_rails(const struct wf_session *session, char *text, siz
 {
     size_t used = 0;
     text[0] = '\0';
-    for (int rail = 0; rail < session->rail_count && used < room; rail++) {
-        const struct wf_session_rail *the = &session->rails[rail];
+    for (int rail = 0; rail < session->lines.rail_count && used < room; rail++) {
+        const struct wf_session_rail *the = &session->lines.rails[rail];
         bool up = wf_rail_is_up(session, rail);
         used += (size_t)snprintf(text + used, room - used, "%s%s %s", rail ? ", " : "", the->name,
                                  the->retired     ? "retired"
@@ -394,38 +398,39 @@ void wf_session_give_up(struct wf_session *session, int64_t now_ns, int code, co
 {
     char rails[100];
     wf_session_describe_rails(session, rails, sizeof rails);
-    int64_t heard = atomic_load_explicit(&session->heard_ns, memory_order_relaxed);
+    int64_t heard = atomic_load_explicit(&session->lines.heard_ns, memory_order_relaxed);
     wf_session_fail(session, code, "%s %s; rails: %s; %llu payload bytes moved, last heard %.1f s ago",
-                    session->peer.name, what, rails, (unsigned long long)atomic_load(&session->moved),
+                    session->peer.name, what, rails, (unsigned long long)atomic_load(&session->lines.moved),
                     (double)(now_ns - heard) / (double)WF_NS_PER_S);
 }
 
 /* Has every rail been dialled since, and found nobody? */
 static bool refused_everywhere(const struct wf_session *session)
 {
-    for (int rail = 0; rail < session->rail_count; rail++) {
+    for (int rail = 0; rail < session->lines.rail_count; rail++) {
         bool refused = false;
-        for (int i = 0; i < session->channel_count; i++)
-            refused |=
-                session->channels[i] && session->channels[i]->rail == rail && session->channels[i]->redial.refused;
+        for (int i = 0; i < session->lines.channel_count; i++)
+            refused |= session->lines.channels[i] && session->lines.channels[i]->rail == rail &&
+                       session->lines.channels[i]->redial.refused;
         if (!refused)
             return false;
     }
-    return session->rail_count > 0;
+    return session->lines.rail_count > 0;
 }
 
 int64_t wf_session_check_alone(struct wf_session *session, int64_t now_ns)
 {
-    if (session->state != WF_SESSION_UP || session->up_count > 0)
+    if (session->guard.state != WF_SESSION_UP || session->lines.up_count > 0)
         return WF_NEVER;
-    const struct wf_tuning *tuning = &session->context->tuning;
+    const struct wf_tuning *tuning = &session->context->world.tuning;
     bool closed = all_closed(session),
-         soon = closed && !session->dialer && tuning->rail_timeout_ns < tuning->timeout_ns;
-    int64_t called = session->called_ns > session->alone_ns ? session->called_ns : session->alone_ns;
-    int64_t until = session->alone_ns + tuning->timeout_ns;
+         soon = closed && !session->terms.dialer && tuning->rail_timeout_ns < tuning->timeout_ns;
+    int64_t called =
+        session->life.called_ns > session->life.alone_ns ? session->life.called_ns : session->life.alone_ns;
+    int64_t until = session->life.alone_ns + tuning->timeout_ns;
     if (soon && called + tuning->rail_timeout_ns < until)
         until = called + tuning->rail_timeout_ns;
-    bool refused = session->dialer && refused_everywhere(session);
+    bool refused = session->terms.dialer && refused_everywhere(session);
     if (!refused && now_ns < until)
         return until;
     WF_REACHED("session UP: no channel is left, and the peer is gone or does not come back");

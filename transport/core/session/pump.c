@@ -11,13 +11,14 @@
 #include "core/request/request.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 void wf_session_kick(struct wf_session *session, struct wf_worker *self)
 {
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->up && channel->tx.idle && wf_channel_wants(channel))
-            wf_worker_kick(&session->kicks[channel->tx.worker->index], self);
+            wf_worker_kick(&session->kicks.each[channel->tx.worker->index], self);
     }
     wf_devices_kick(session, self);
 }
@@ -25,10 +26,10 @@ void wf_session_kick(struct wf_session *session, struct wf_worker *self)
 bool wf_session_has_work(const struct wf_session *session)
 {
     bool bulk = wf_session_wants(session, WF_CHANNEL_BULK), express = wf_session_wants(session, WF_CHANNEL_EXPRESS);
-    if (session->device_bells != 0)
+    if (session->shares.bells != 0)
         return true;
-    for (int i = 0; (bulk || express) && i < session->channel_count; i++) {
-        const struct wf_channel *channel = session->channels[i];
+    for (int i = 0; (bulk || express) && i < session->lines.channel_count; i++) {
+        const struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->up && channel->tx.idle && (channel->kind == WF_CHANNEL_BULK ? bulk : express))
             return true;
     }
@@ -42,16 +43,16 @@ static bool is_idle_express(const struct wf_channel *channel)
 
 bool wf_session_has_idle_express(const struct wf_session *session)
 {
-    for (int i = 0; i < session->channel_count; i++)
-        if (is_idle_express(session->channels[i]))
+    for (int i = 0; i < session->lines.channel_count; i++)
+        if (is_idle_express(session->lines.channels[i]))
             return true;
     return false;
 }
 
 void wf_session_kick_all(struct wf_session *session, struct wf_worker *self)
 {
-    for (int i = 0; i < session->context->worker_count; i++)
-        wf_worker_kick(&session->kicks[i], self);
+    for (int i = 0; i < session->context->crew.count; i++)
+        wf_worker_kick(&session->kicks.each[i], self);
 }
 
 /* An orderly end: both directions have said goodbye. */
@@ -120,7 +121,7 @@ static void act(struct wf_channel *channel, struct wf_worker *worker, unsigned a
     if (actions & ACT_SEND)
         wf_channel_post_send(channel);
     if (actions & ACT_SHUT) {
-        worker->engine->ops->shutdown(channel->session->context->engine_host, channel->fd);
+        worker->engine->ops->shutdown(channel->session->context->world.engine_host, channel->fd);
         wf_session_lock(channel->session);
         channel->tx.shut = true;
         wf_session_kick_all(channel->session, worker);
@@ -138,15 +139,15 @@ static const enum wf_channel_kind acting[] = {WF_CHANNEL_EXPRESS, WF_CHANNEL_BUL
  * what another one has waited for, on a channel of any worker. Session lock held. */
 static void release(struct wf_session *session, struct wf_worker *worker)
 {
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->tx.worker == worker && channel->tx.batch_count > 0 && !channel->tx.op.posted)
             wf_channel_release_batch(channel);
     }
     wf_match_notes(session);
-    if (session->stirred)
+    if (session->guard.stirred)
         wf_session_kick(session, worker);
-    session->stirred = false;
+    session->guard.stirred = false;
 }
 
 /* The session's lock is held, and released. */
@@ -157,19 +158,19 @@ static void pump(struct wf_session *session, struct wf_worker *worker)
     wf_stage_out_retry(session);
     wf_session_check_close(session);
     wf_spread_begin(session);
-    int count = session->channel_count;
+    int count = session->lines.channel_count;
     for (int kind = 0; kind < 2; kind++)
         for (int i = 0; i < count; i++)
-            if (session->channels[i] && session->channels[i]->kind == choosing[kind])
-                actions[i] = (unsigned char)decide(session->channels[i], worker);
-            else if (!session->channels[i])
+            if (session->lines.channels[i] && session->lines.channels[i]->kind == choosing[kind])
+                actions[i] = (unsigned char)decide(session->lines.channels[i], worker);
+            else if (!session->lines.channels[i])
                 actions[i] = 0;
     wf_devices_kick(session, worker);
     wf_session_unlock(session);
     for (int kind = 0; kind < 2; kind++)
         for (int i = 0; i < count; i++)
-            if (actions[i] && session->channels[i]->kind == acting[kind])
-                act(session->channels[i], worker, actions[i]);
+            if (actions[i] && session->lines.channels[i]->kind == acting[kind])
+                act(session->lines.channels[i], worker, actions[i]);
 }
 
 void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
@@ -181,10 +182,10 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
 /* The idle express channel that takes what was posted, where that is all there is to do. NULL: it is not, or none. */
 static struct wf_channel *taker(const struct wf_session *session)
 {
-    if (wf_session_wants(session, WF_CHANNEL_BULK) || session->stirred || session->device_bells != 0)
+    if (wf_session_wants(session, WF_CHANNEL_BULK) || session->guard.stirred || session->shares.bells != 0)
         return NULL;
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (is_idle_express(channel) && channel->tx.started && !channel->tx.op.posted && channel->rx.started)
             return channel;
     }
@@ -207,19 +208,19 @@ void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *
 {
     struct weft_context *context = session->context;
     /* A token is only tried for: whoever has it may be waiting for the lock. */
-    bool token = context->shared && !context->manual && wf_worker_try(context->workers[0]);
+    bool token = context->world.shared && !context->world.manual && wf_worker_try(context->crew.workers[0]);
     struct wf_channel *channel = token ? taker(session) : NULL;
     if (copied && !channel)
         wf_outbound_queue(copied);
     if (channel)
         pump_one(channel, copied);
     else if (token)
-        pump(session, context->workers[0]);
+        pump(session, context->crew.workers[0]);
     else
         wf_session_unlock(session);
     if (token) {
-        wf_devices_drive(context->workers[0]);
-        wf_worker_leave(context->workers[0]);
+        wf_devices_drive(context->crew.workers[0]);
+        wf_worker_leave(context->crew.workers[0]);
     } else {
         wf_session_kick_all(session, NULL); /* needs no lock: nor may it be held while others are woken */
     }
@@ -237,10 +238,10 @@ void wf_session_push(struct wf_session *session)
 static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t heard)
 {
     int64_t stragglers = wf_session_check_stragglers(session, now_ns);
-    if (session->state != WF_SESSION_CLOSING)
+    if (session->guard.state != WF_SESSION_CLOSING)
         return WF_NEVER;
-    int64_t since = heard > session->closing_ns ? heard : session->closing_ns;
-    int64_t due = since + session->context->tuning.timeout_ns;
+    int64_t since = heard > session->life.closing_ns ? heard : session->life.closing_ns;
+    int64_t due = since + session->context->world.tuning.timeout_ns;
     if (now_ns < due)
         return stragglers < due ? stragglers : due;
     WF_REACHED("session CLOSING: deadline");
@@ -267,10 +268,10 @@ static bool waits_since(struct wf_tx *tx, int64_t now_ns, bool paused)
  */
 static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool paused)
 {
-    int64_t timeout = session->context->tuning.timeout_ns, next = WF_NEVER;
+    int64_t timeout = session->context->world.tuning.timeout_ns, next = WF_NEVER;
     bool waits = !wf_resend_idle(session, WF_CHANNEL_EXPRESS) || !wf_resend_idle(session, WF_CHANNEL_BULK);
-    for (int i = 0; i < session->channel_count; i++) {
-        struct wf_channel *channel = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
         if (!channel || !channel->up || !waits_since(&channel->tx, now_ns, paused))
             continue;
         waits = true;
@@ -282,54 +283,54 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool p
         else if (due < next)
             next = due;
     }
-    if (!waits || !session->waited || paused || session->retired != session->retired_before) {
-        session->retired_before = session->retired;
-        session->progress_ns = now_ns;
+    if (!waits || !session->life.waited || paused || session->life.retired != session->life.retired_before) {
+        session->life.retired_before = session->life.retired;
+        session->life.progress_ns = now_ns;
     }
-    session->waited = waits;
-    WF_REACHED_IF(now_ns - session->progress_ns >= timeout, "session UP: nothing acknowledged for timeout");
-    if (now_ns - session->progress_ns >= timeout)
+    session->life.waited = waits;
+    WF_REACHED_IF(now_ns - session->life.progress_ns >= timeout, "session UP: nothing acknowledged for timeout");
+    if (now_ns - session->life.progress_ns >= timeout)
         wf_session_give_up(session, now_ns, -ETIMEDOUT, "acknowledges nothing any more (setting timeout)");
-    return waits && session->progress_ns + timeout < next ? session->progress_ns + timeout : next;
+    return waits && session->life.progress_ns + timeout < next ? session->life.progress_ns + timeout : next;
 }
 
 /* Late by so much: it was this process that stood still, and what has come meanwhile is not read yet. */
 static bool stood_still(const struct wf_session *session, int64_t now_ns)
 {
-    return session->due_ns != 0 && now_ns - session->due_ns > session->context->tuning.timeout_ns / 2;
+    return session->life.due_ns != 0 && now_ns - session->life.due_ns > session->context->world.tuning.timeout_ns / 2;
 }
 
 /* The peer must answer something, sometimes: a process that is stopped or gone does not. Session lock held. */
 static int64_t check_life(struct wf_session *session, int64_t now_ns)
 {
-    int64_t timeout = session->context->tuning.timeout_ns;
-    int64_t heard = atomic_load_explicit(&session->heard_ns, memory_order_relaxed);
-    if (session->state == WF_SESSION_JOINING && !session->dialer) {
-        if (now_ns < session->join_by_ns)
-            return session->join_by_ns;
+    int64_t timeout = session->context->world.tuning.timeout_ns;
+    int64_t heard = atomic_load_explicit(&session->lines.heard_ns, memory_order_relaxed);
+    if (session->guard.state == WF_SESSION_JOINING && !session->terms.dialer) {
+        if (now_ns < session->life.join_by_ns)
+            return session->life.join_by_ns;
         WF_REACHED("session JOINING: deadline");
         wf_session_fail(session, -ETIMEDOUT, "%s joined %d of %d channels before the deadline", session->peer.name,
-                        session->joined, session->channel_count);
+                        session->lines.joined, session->lines.channel_count);
     }
-    if (session->state == WF_SESSION_CLOSING)
+    if (session->guard.state == WF_SESSION_CLOSING)
         return check_goodbye(session, now_ns, heard);
-    if (session->state != WF_SESSION_UP)
+    if (session->guard.state != WF_SESSION_UP)
         return WF_NEVER;
     bool paused = stood_still(session, now_ns);
-    if (session->ping_ns != 0 && (heard >= session->ping_ns || paused))
-        session->ping_ns = 0;
+    if (session->life.ping_ns != 0 && (heard >= session->life.ping_ns || paused))
+        session->life.ping_ns = 0;
     if (paused)
-        session->alone_ns = now_ns;
-    if (session->ping_ns == 0 && now_ns - heard >= timeout / 3) {
-        session->ping_ns = now_ns;
+        session->life.alone_ns = now_ns;
+    if (session->life.ping_ns == 0 && now_ns - heard >= timeout / 3) {
+        session->life.ping_ns = now_ns;
         wf_session_ask_all(session);
     }
-    if (session->ping_ns != 0 && now_ns - session->ping_ns >= timeout * 2 / 3) {
+    if (session->life.ping_ns != 0 && now_ns - session->life.ping_ns >= timeout * 2 / 3) {
         WF_REACHED("session UP: nothing heard for timeout");
         wf_session_give_up(session, now_ns, -ETIMEDOUT, "does not answer (setting timeout)");
         return WF_NEVER;
     }
-    int64_t due = session->ping_ns != 0 ? session->ping_ns + timeout * 2 / 3 : heard + timeout / 3;
+    int64_t due = session->life.ping_ns != 0 ? session->life.ping_ns + timeout * 2 / 3 : heard + timeout / 3;
     int64_t others[] = {check_progress(session, now_ns, paused), wf_session_survey(session, now_ns),
                         wf_session_check_alone(session, now_ns), wf_session_check_stragglers(session, now_ns)};
     for (int i = 0; i < 4; i++)
@@ -340,7 +341,7 @@ static int64_t check_life(struct wf_session *session, int64_t now_ns)
 int64_t wf_session_tick(struct wf_session *session, int64_t now_ns)
 {
     wf_session_lock(session);
-    int64_t life = session->due_ns = check_life(session, now_ns);
+    int64_t life = session->life.due_ns = check_life(session, now_ns);
     bool expired;
     int64_t requests = wf_requests_expire(session, now_ns, &expired);
     if (expired) /* also the caller who sleeps in the engine */

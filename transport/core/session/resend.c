@@ -8,10 +8,11 @@
 #include "core/message/outbound.h"
 #include "core/session/session.h"
 #include "core/session/spread_plan.h"
+#include "core/calls/context.h"
 
 static struct wf_strays *strays_of(struct wf_session *session, enum wf_channel_kind kind)
 {
-    return &session->strays[kind == WF_CHANNEL_BULK];
+    return &session->loss.strays[kind == WF_CHANNEL_BULK];
 }
 
 static struct wf_stray *stray_at(const struct wf_strays *strays, uint32_t index)
@@ -53,7 +54,7 @@ int wf_resend_take_over(struct wf_channel *channel)
                                    .channel = channel->id,
                                    .incarnation = channel->incarnation,
                                    .sequence = at};
-        session->waiting += stray->retained.frame.length;
+        session->desk.waiting += stray->retained.frame.length;
     }
     tx->acknowledged = tx->window.spent_frames;
     tx->acknowledged_bytes = tx->window.spent_bytes;
@@ -64,7 +65,7 @@ int wf_resend_take_over(struct wf_channel *channel)
 void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_t incarnation, uint64_t disposed)
 {
     for (int kind = 0; kind < 2; kind++) {
-        struct wf_strays *strays = &session->strays[kind];
+        struct wf_strays *strays = &session->loss.strays[kind];
         /* The count cannot grow meanwhile: what ends here loses no channel. */
         for (uint32_t i = 0; i < strays->count; i++) {
             struct wf_stray *stray = stray_at(strays, i);
@@ -74,7 +75,7 @@ void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_
             struct wf_retained retained = stray->retained;
             WF_REACHED("channel DYING: DOWN(n) or STATE(n) from the peer");
             stray->over = true;
-            session->waiting -= retained.frame.length;
+            session->desk.waiting -= retained.frame.length;
             wf_channel_retire(session, &retained);
         }
     }
@@ -82,7 +83,7 @@ void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_
 
 bool wf_resend_idle(const struct wf_session *session, enum wf_channel_kind kind)
 {
-    return session->strays[kind == WF_CHANNEL_BULK].count == 0;
+    return session->loss.strays[kind == WF_CHANNEL_BULK].count == 0;
 }
 
 static void pop(struct wf_strays *strays)
@@ -102,7 +103,7 @@ static struct wf_stray *head(struct wf_session *session, struct wf_strays *stray
             return stray;
         pop(strays);
         if (refused) {
-            session->waiting -= stray->retained.frame.length;
+            session->desk.waiting -= stray->retained.frame.length;
             wf_outbound_abandon(outbound);
         }
     }
@@ -119,7 +120,7 @@ static bool fits(struct wf_channel *channel, const struct wf_retained *retained)
         return true;
     if (wf_outbound_fitting(channel, retained->outbound, retained->frame.offset, length) < length)
         return false;
-    return channel->kind != WF_CHANNEL_BULK || wf_spread_suits(channel, channel->session->waiting, length);
+    return channel->kind != WF_CHANNEL_BULK || wf_spread_suits(channel, channel->session->desk.waiting, length);
 }
 
 bool wf_resend_pull(struct wf_channel *channel, struct wf_frame *frame, struct wf_outbound **outbound)
@@ -132,11 +133,11 @@ bool wf_resend_pull(struct wf_channel *channel, struct wf_frame *frame, struct w
     *frame = stray->retained.frame;
     frame->flags |= WF_FLAG_RESENT;
     *outbound = stray->retained.outbound;
-    int lost_on = session->channels[stray->channel]->rail;
-    session->waiting -= frame->length;
+    int lost_on = session->lines.channels[stray->channel]->rail;
+    session->desk.waiting -= frame->length;
     pop(strays);
     if (*outbound)
         (*outbound)->in_engine += 1;
-    wf_counter_add(&session->rails[lost_on].resent_bytes, frame->length);
+    wf_counter_add(&session->lines.rails[lost_on].resent_bytes, frame->length);
     return true;
 }

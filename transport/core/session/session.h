@@ -14,42 +14,21 @@
 
 #include "base/list.h"
 #include "base/pool.h"
-#include "core/calls/context.h"
 #include "core/channel/channel.h"
+#include "core/channel/lines.h"
 #include "core/device/device.h"
 #include "core/drive/worker.h"
 #include "core/ground/counter.h"
+#include "core/ground/guard.h"
+#include "core/ground/terms.h"
+#include "core/message/desk.h"
 #include "core/message/inbound.h"
+#include "core/request/request.h"
 #include "core/request/wait.h"
 #include "core/session/resend.h"
 #include "core/session/spread_plan.h"
 #include "weft.h"
 #include "wire/finished.h"
-
-#define WF_HASH_SIZE 1024
-#define WF_CONNECTIONS_MAX 65536            /* of one session at a time */
-#define WF_INTRODUCTIONS_SHARED (1u << 20)  /* that its connections have been promised, beside */
-#define WF_INTRODUCTIONS_FEW 16             /* that each of them has: two are enough for all that waits to end */
-#define WF_CHANNELS_MAX (WF_RAILS_MAX * 65) /* an express and up to 64 bulk channels for each pair of rails */
-
-enum wf_session_state {
-    WF_SESSION_JOINING, /* channels are being joined */
-    WF_SESSION_UP,
-    WF_SESSION_CLOSING, /* BYE is sent or due; channels end in an orderly way */
-    WF_SESSION_FAILED,  /* halves let go; then every request ends with `error` */
-    WF_SESSION_DEAD,    /* no channel, no request under way */
-};
-
-/* A pair of rails, ours and the peer's. Counters: relaxed, written by the halves. */
-struct wf_session_rail {
-    int local; /* index of context.rails; -1: an address that is no rail */
-    char name[64];
-    struct sockaddr_storage from, to; /* `from` with port 0 */
-    bool device_bound;
-    _Atomic uint64_t sent_bytes, received_bytes, resent_bytes, stalls, failures, damaged, retransmits;
-    bool retired;  /* session lock: it has damaged too much */
-    int last_code; /* session lock: why a channel of it was lost last; 0: none was */
-};
 
 /* The handle the user has. */
 struct weft_peer {
@@ -57,88 +36,17 @@ struct weft_peer {
     char name[WF_NAME_BYTES + 72]; /* "host (addr:port)" */
 };
 
-struct wf_session {
-    struct wf_link link;        /* context.sessions; context.lock */
-    struct wf_link accept_link; /* context.accepted; context.lock */
-    struct weft_context *context;
-    struct weft_peer peer;
-    bool dialer;
-    bool reported; /* the user has been told of it (connect, accept); context.lock */
-    bool known;    /* the user has asked for it, or has its handle; session lock */
-    uint64_t id;
-    uint64_t peer_boot;
-    uint8_t secret[WF_SECRET_BYTES];
-    struct wf_limits limits; /* the peer's */
-    uint32_t chunk;          /* most payload of one of our frames: what both sides allow */
-    uint32_t eager, first_burst;
-
-    int rail_count;
-    struct wf_session_rail rails[WF_RAILS_MAX];
-    int channel_count, joined;
-    int missed;                           /* acceptor: channels that were never joined, and the dialer has lost */
-    int up_count;                         /* channels that are up */
-    struct wf_channel **channels;         /* by id; entries NULL until joined, or missed by the dialer */
-    uint32_t *told;                       /* by id: the highest incarnation that the peer has told us it has lost */
-    struct wf_kick kicks[WF_WORKERS_MAX]; /* by worker */
-
-    pthread_mutex_t lock;
-    bool stirred;     /* the end of an operation has made work of another kind */
-    int64_t batch_ns; /* while what a receive brought is worked through: when it came; else 0 */
-    bool wake_due;    /* requests have ended whose threads or queues are told once the lock is released */
-    enum wf_session_state state;
-    struct wf_status error;       /* why it FAILED */
-    int halves;                   /* attached halves; at 0 a FAILED or CLOSING session is DEAD */
-    bool peer_closing;            /* BYE(done) was received */
-    struct weft_request *closing; /* PEER_CLOSE request */
-    uint32_t references;          /* requests not yet collected, the user's handle, the door: freed at 0 when DEAD */
-    bool dismissed;               /* closing has been asked for: by the user, or by the end of the context */
-
-    struct wf_list requests; /* not completed */
-    struct wf_list deadlines;
-    struct wf_list bulk_ready, express_ready; /* connections that have something for such a channel */
-    struct wf_list todo_connections, todo_inbounds, todo_outbounds;
-    struct wf_list backlog;   /* opened by the peer, not accepted by the user */
-    struct wf_list orphans;   /* opened by the peer, no such endpoint yet */
-    struct wf_list acceptors; /* ACCEPT requests */
-    struct wf_list connection_hash[WF_HASH_SIZE], inbound_hash[WF_HASH_SIZE], outbound_hash[WF_HASH_SIZE];
-    struct wf_list notes_due;                       /* connections with notifications to hand out */
-    _Atomic bool slots_told;                        /* those may look for slots again */
-    struct wf_list stage_waiting;                   /* messages in device memory that no slot is free for */
-    struct wf_device_share *shares[WF_DEVICES_MAX]; /* by device index */
-    uint32_t device_bells;       /* workers, by index, whose devices have something to start for this session */
-    struct wf_list regions_used; /* what the peer is doing with our registrations */
-    struct wf_list pieces;       /* blocks of pieces that exist */
-    uint32_t answers;            /* to refusals of what has ended, not sent yet */
-    uint64_t upload_bytes;       /* of lists that the peer is sending, or has sent and not used */
-    uint64_t list_bytes;         /* of these, and of those that its operations use */
-    struct wf_list posted_hash[WF_HASH_SIZE], unexpected_hash[WF_HASH_SIZE];
-    struct wf_finished closed_numbers[2]; /* closed connections: opened by the acceptor, by the dialer */
-    uint32_t next_connection;             /* index of the next one we open */
-    uint32_t connection_count;
-    uint32_t introductions_taken; /* by connections, of WF_INTRODUCTIONS_SHARED */
-    uint64_t next_order;          /* of posted receives */
-    struct wf_pool request_pool, inbound_pool, outbound_pool, slot_pool, transit_pool;
-    struct wf_pool range_pool; /* limited to as many as frames may be under way, of all channels */
-    struct wf_blocks blocks;
-
-    /* unsolicited credit, in charged bytes: absolute totals */
-    uint64_t unsolicited_spent, unsolicited_limit;  /* ours, as sender */
-    uint64_t unsolicited_settled, unsolicited_told; /* the peer's: given back; limit as last told */
-    bool credit_due;
-    uint64_t waiting;     /* bytes that may be sent and that no channel has taken */
-    uint32_t bulk_frames; /* DATA frames for bulk channels that the peer has not acknowledged */
-    uint32_t choosy;      /* connections that do not take every rail */
-
-    struct wf_strays strays[2]; /* express, bulk: what lost channels have left */
+/* What lost channels have left. Owner: session lock. */
+struct wf_loss {
+    struct wf_strays strays[2]; /* express, bulk */
     int downs_due;              /* channels of whose end the peer is to be told */
     bool place_wanted;          /* a channel waits until another lets go of a place */
     struct wf_log_limit lost_log;
     struct wf_spread spread;
-    int bulk_count; /* bulk channels: with more than one the work is spread by rate */
+};
 
-    _Atomic int64_t heard_ns;         /* last byte from the peer */
-    uint64_t denied;                  /* writes and reads of the peer that were refused for what they name */
-    _Atomic uint64_t moved;           /* payload bytes, both directions: the progress an error text tells of */
+/* Patience: what was seen last, and when the next look is due. Owner: session lock. */
+struct wf_life {
     int64_t due_ns;                   /* when the next look at deadlines should be; 0: there was none yet */
     int64_t closing_ns;               /* CLOSING: since when */
     int64_t join_by_ns;               /* JOINING: the acceptor's patience */
@@ -153,7 +61,42 @@ struct wf_session {
     uint32_t heard_before;            /* rails that had been heard at the last one, as bits */
     int64_t ping_ns;                  /* 0: none under way */
     uint64_t ping_number;
+    struct weft_request *closing; /* PEER_CLOSE request */
+    bool dismissed;               /* closing has been asked for: by the user, or by the end of the context */
 };
+
+/* The sessions of a context. Owner: the context. */
+struct wf_sessions {
+    pthread_cond_t changed;  /* a session came up, failed or went; CLOCK_MONOTONIC; with world.lock */
+    struct wf_list all;      /* every session that exists; world.lock, as the next two */
+    struct wf_list accepted; /* sessions that came up and wait for weft_accept() */
+    int count;
+    pthread_mutex_t log_lock; /* taken after any other lock */
+    struct wf_log_limit unknown_log;
+};
+
+struct wf_session {
+    struct wf_link link;        /* wf_sessions.all; world.lock */
+    struct wf_link accept_link; /* wf_sessions.accepted; world.lock */
+    struct weft_context *context;
+    struct weft_peer peer;
+    bool reported; /* the user has been told of it (connect, accept); world.lock */
+    bool known;    /* the user has asked for it, or has its handle; session lock */
+    uint64_t id;
+    uint8_t secret[WF_SECRET_BYTES];
+    struct wf_guard guard;
+    struct wf_terms terms;
+    struct wf_kicks kicks;
+    struct wf_book book;
+    struct wf_shares shares;
+    struct wf_lines lines;
+    struct wf_desk desk;
+    struct wf_loss loss;
+    struct wf_life life;
+};
+
+void wf_sessions_init(struct wf_sessions *sessions);
+void wf_sessions_fini(struct wf_sessions *sessions);
 
 /* A session in JOINING with one reference (the door's); in the context's list. NULL: memory. */
 struct wf_session *wf_session_create(struct weft_context *context, bool dialer, const struct wf_hello *peer_hello,
@@ -293,26 +236,12 @@ void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *
 
 static inline void wf_session_lock(struct wf_session *session)
 {
-    pthread_mutex_lock(&session->lock);
+    wf_guard_lock(&session->guard);
 }
 
-/* Then wakes those whose requests have ended meanwhile: the session may be gone by then, its context is not. */
 static inline void wf_session_unlock(struct wf_session *session)
 {
-    struct weft_context *context = session->context;
-    bool wake_due = session->wake_due;
-    session->wake_due = false;
-    pthread_mutex_unlock(&session->lock);
-    if (wake_due)
-        wf_wait_wake(context);
-}
-
-/* The bucket for (connection, value). Values that follow one another, as numbers do, have neighbouring buckets, which
- * share cache lines; the upper bits, where some keep what is theirs of a tag, count too. */
-static inline unsigned wf_hash(uint32_t connection, uint64_t value)
-{
-    uint64_t upper = (value >> 10 ^ (uint64_t)connection << 32) * 0x9E3779B97F4A7C15ull;
-    return (unsigned)(value + (upper >> 54)) % WF_HASH_SIZE;
+    wf_guard_unlock(&session->guard);
 }
 
 #endif

@@ -8,11 +8,13 @@
 #include "core/message/match.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 /* A message of its own, not sent again, without a checksum, all of it within what may come unasked. */
 static bool is_plain(const struct wf_session *session, const struct wf_frame *frame)
 {
-    return frame->flags == WF_FLAG_TAGGED && frame->length == frame->total && frame->total <= session->limits.eager;
+    return frame->flags == WF_FLAG_TAGGED && frame->length == frame->total &&
+           frame->total <= session->terms.limits.eager;
 }
 
 /* Is it the next one, with its place in the window, and its share of the pool free that it will not take? */
@@ -23,7 +25,7 @@ static bool in_turn(const struct wf_channel *channel, const struct weft_connecti
     uint64_t charge = wf_unsolicited_charge(frame->total);
     return connection->state == WF_CONNECTION_OPEN && !connection->close_seen && frame->msg == connection->next_match &&
            frame->msg <= wf_connection_limit(connection) && channel->rx.disposed < channel->rx.granted_frames &&
-           charge <= (uint64_t)session->blocks.free * WF_BLOCK_BYTES;
+           charge <= (uint64_t)session->desk.blocks.free * WF_BLOCK_BYTES;
 }
 
 /* Has nothing been heard of it before? It may have been refused ahead of its frame. */

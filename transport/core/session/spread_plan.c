@@ -6,6 +6,7 @@
 #include "core/channel/channel.h"
 #include "core/message/connection.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 #define SLOW 2.0 /* a rail with less than the fastest one divided by this takes no more than its share */
 
@@ -45,7 +46,7 @@ void wf_spread_fini(struct wf_spread *spread)
 
 void wf_spread_begin(struct wf_session *session)
 {
-    session->spread.known = false;
+    session->loss.spread.known = false;
 }
 
 /* The last acknowledgement on any of them, and the rate of the fastest. */
@@ -53,10 +54,10 @@ static void find_bounds(struct wf_spread *spread, const struct wf_session *sessi
 {
     spread->news_ns = 0;
     spread->fastest = 0;
-    for (int i = 0; i < session->channel_count; i++) {
-        if (!is_lane(session->channels[i]))
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        if (!is_lane(session->lines.channels[i]))
             continue;
-        const struct wf_rate *rate = &session->channels[i]->tx.rate;
+        const struct wf_rate *rate = &session->lines.channels[i]->tx.rate;
         spread->news_ns = rate->heard_ns > spread->news_ns ? rate->heard_ns : spread->news_ns;
         spread->fastest = rate->bytes_per_ns > spread->fastest ? rate->bytes_per_ns : spread->fastest;
     }
@@ -64,14 +65,14 @@ static void find_bounds(struct wf_spread *spread, const struct wf_session *sessi
 
 static void find_out(struct wf_spread *spread, const struct wf_session *session)
 {
-    spread->now_ns = wf_context_now(session->context);
+    spread->now_ns = wf_world_now(&session->context->world);
     find_bounds(spread, session);
     spread->total = (struct wf_lane_total){0};
-    for (int i = 0; i < session->channel_count; i++) {
+    for (int i = 0; i < session->lines.channel_count; i++) {
         spread->lanes[i] = (struct wf_lane){0};
-        if (!is_lane(session->channels[i]))
+        if (!is_lane(session->lines.channels[i]))
             continue;
-        spread->lanes[i] = lane_of(session->channels[i], spread->now_ns, spread->news_ns);
+        spread->lanes[i] = lane_of(session->lines.channels[i], spread->now_ns, spread->news_ns);
         wf_lane_total_add(&spread->total, &spread->lanes[i]);
     }
     spread->known = true;
@@ -79,7 +80,7 @@ static void find_out(struct wf_spread *spread, const struct wf_session *session)
 
 void wf_spread_note(const struct wf_channel *channel)
 {
-    struct wf_spread *spread = &channel->session->spread;
+    struct wf_spread *spread = &channel->session->loss.spread;
     if (!spread->known || !is_lane(channel))
         return;
     struct wf_lane *lane = &spread->lanes[channel->id];
@@ -92,15 +93,15 @@ void wf_spread_note(const struct wf_channel *channel)
 
 static bool is_on_its_rails(const struct wf_channel *channel, const struct weft_connection *connection)
 {
-    int local = channel->session->rails[channel->rail].local;
+    int local = channel->session->lines.rails[channel->rail].local;
     return local >= 0 && (connection->rails >> local & 1);
 }
 
 /* Does a rail of the connection work? */
 static bool has_own_lane(const struct wf_session *session, const struct weft_connection *connection)
 {
-    for (int i = 0; i < session->channel_count; i++)
-        if (is_lane(session->channels[i]) && is_on_its_rails(session->channels[i], connection))
+    for (int i = 0; i < session->lines.channel_count; i++)
+        if (is_lane(session->lines.channels[i]) && is_on_its_rails(session->lines.channels[i], connection))
             return true;
     return false;
 }
@@ -124,12 +125,12 @@ static uint64_t share_among_some(const struct wf_channel *channel, const struct 
                                  uint64_t waiting)
 {
     const struct wf_session *session = channel->session;
-    struct wf_spread *spread = &channel->session->spread;
+    struct wf_spread *spread = &channel->session->loss.spread;
     struct wf_lane_total total = {0};
     bool any = !has_own_lane(session, connection);
     int count = 0;
-    for (int i = 0; i < session->channel_count; i++) {
-        const struct wf_channel *other = session->channels[i];
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        const struct wf_channel *other = session->lines.channels[i];
         bool serves = is_lane(other) && (any || is_on_its_rails(other, connection));
         spread->some[i] = serves ? spread->lanes[i] : (struct wf_lane){0};
         if (serves)
@@ -137,33 +138,34 @@ static uint64_t share_among_some(const struct wf_channel *channel, const struct 
         count += serves;
     }
     if (count < 2)
-        return session->chunk;
-    return wf_spread_share_of(&total, spread->some, session->channel_count, (int)channel->id, waiting, session->chunk);
+        return session->terms.chunk;
+    return wf_spread_share_of(&total, spread->some, session->lines.channel_count, (int)channel->id, waiting,
+                              session->terms.chunk);
 }
 
 static uint64_t share_among_all(const struct wf_channel *channel, uint64_t waiting)
 {
     const struct wf_session *session = channel->session;
-    const struct wf_spread *spread = &session->spread;
-    return wf_spread_share_of(&spread->total, spread->lanes, session->channel_count, (int)channel->id, waiting,
-                              session->chunk);
+    const struct wf_spread *spread = &session->loss.spread;
+    return wf_spread_share_of(&spread->total, spread->lanes, session->lines.channel_count, (int)channel->id, waiting,
+                              session->terms.chunk);
 }
 
 uint64_t wf_spread_plan(const struct wf_channel *channel, const struct weft_connection *connection, uint64_t waiting)
 {
-    if (channel->session->bulk_count < 2)
-        return channel->session->chunk;
-    make_known(&channel->session->spread, channel);
+    if (channel->session->lines.bulk_count < 2)
+        return channel->session->terms.chunk;
+    make_known(&channel->session->loss.spread, channel);
     return connection->rails == WF_RAILS_ANY ? share_among_all(channel, waiting)
                                              : share_among_some(channel, connection, waiting);
 }
 
 bool wf_spread_suits(const struct wf_channel *channel, uint64_t waiting, uint64_t length)
 {
-    const struct wf_spread *spread = &channel->session->spread;
-    if (channel->session->bulk_count < 2)
+    const struct wf_spread *spread = &channel->session->loss.spread;
+    if (channel->session->lines.bulk_count < 2)
         return true;
-    make_known(&channel->session->spread, channel);
+    make_known(&channel->session->loss.spread, channel);
     uint64_t share = share_among_all(channel, waiting);
     if (share == 0 || share >= length)
         return share > 0;

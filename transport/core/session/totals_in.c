@@ -9,17 +9,18 @@
 #include "core/message/outbound.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
+#include "core/calls/context.h"
 
 int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame)
 {
     uint32_t id = (uint32_t)(frame->key >> 32), incarnation = (uint32_t)frame->key;
-    if (id >= (uint32_t)session->channel_count)
+    if (id >= (uint32_t)session->lines.channel_count)
         return -EPROTO;
     /* It may tell of one that we have not yet: neither side knows when the other is done with joining. */
-    struct wf_channel *channel = session->channels[id];
-    session->missed += !session->dialer && !channel && session->told[id] == 0 && incarnation > 0;
-    if (session->told[id] < incarnation)
-        session->told[id] = incarnation;
+    struct wf_channel *channel = session->lines.channels[id];
+    session->lines.missed += !session->terms.dialer && !channel && session->lines.told[id] == 0 && incarnation > 0;
+    if (session->lines.told[id] < incarnation)
+        session->lines.told[id] = incarnation;
     WF_REACHED_IF(channel && channel->incarnation <= incarnation && channel->up, "channel UP: DOWN from the peer");
     if (channel && channel->incarnation <= incarnation)
         wf_session_lost(session, channel, -ECONNRESET, "the peer has lost it");
@@ -31,9 +32,9 @@ int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame
 static int take_state(struct wf_session *session, const struct wf_frame *frame)
 {
     uint32_t id = (uint32_t)(frame->key >> 32);
-    if (id >= (uint32_t)session->channel_count)
+    if (id >= (uint32_t)session->lines.channel_count)
         return -EPROTO;
-    struct wf_channel *channel = session->channels[id];
+    struct wf_channel *channel = session->lines.channels[id];
     if (!channel || channel->incarnation != (uint32_t)frame->key) {
         wf_resend_acknowledge(session, id, (uint32_t)frame->key, frame->offset);
         return 0;
@@ -46,9 +47,9 @@ static int take_state(struct wf_session *session, const struct wf_frame *frame)
 static int take_credit(struct wf_session *session, const struct wf_frame *frame)
 {
     if (frame->conn == 0) {
-        if (frame->offset <= session->unsolicited_limit)
+        if (frame->offset <= session->desk.unsolicited_limit)
             return 0;
-        session->unsolicited_limit = frame->offset;
+        session->desk.unsolicited_limit = frame->offset;
         wf_outbound_credit_came(session);
         return 0;
     }
@@ -63,8 +64,8 @@ static int take_credit(struct wf_session *session, const struct wf_frame *frame)
 /* The others are to follow soon. */
 static void note_goodbye(struct wf_session *session)
 {
-    session->goodbye_ns = wf_context_now(session->context);
-    wf_door_visit_by(session->context->door, 0);
+    session->life.goodbye_ns = wf_world_now(&session->context->world);
+    wf_alarm_by(&session->context->world.alarm, 0);
 }
 
 int wf_totals_take(struct wf_channel *channel, const struct wf_frame *frame)
@@ -80,12 +81,12 @@ int wf_totals_take(struct wf_channel *channel, const struct wf_frame *frame)
         channel->tx.pong_number = frame->msg;
         return 0;
     case WF_PONG:
-        if (frame->msg == session->ping_number)
-            session->ping_ns = 0;
+        if (frame->msg == session->life.ping_number)
+            session->life.ping_ns = 0;
         return 0;
     case WF_BYE:
         channel->bye_seen = true;
-        session->peer_closing = true;
+        session->guard.peer_closing = true;
         note_goodbye(session);
         wf_session_check_close(session);
         return 0;

@@ -1,0 +1,65 @@
+/*
+ * guard.h: a session's lock and state, and who holds it: all that the rooms below session/ know of a session.
+ *
+ * One short lock guards everything that the halves, the callers and the door share: connections, matcher, messages,
+ * queues, counters. It is taken once per batch and never held across a system call that moves data or waits.
+ *
+ * Fields that other rooms may read, with the lock held: world, peer_name (both: always), state, error, batch_ns,
+ * peer_closing.
+ */
+#ifndef WF_CORE_GROUND_GUARD_H
+#define WF_CORE_GROUND_GUARD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "core/ground/world.h"
+
+struct wf_guard;
+
+enum wf_session_state {
+    WF_SESSION_JOINING, /* channels are being joined */
+    WF_SESSION_UP,
+    WF_SESSION_CLOSING, /* BYE is sent or due; channels end in an orderly way */
+    WF_SESSION_FAILED,  /* halves let go; then every request ends with `error` */
+    WF_SESSION_DEAD,    /* no channel, no request under way */
+};
+
+/* Owner: the session, whose lock this is. */
+struct wf_guard {
+    struct wf_world *world;
+    const char *peer_name; /* "host (addr:port)" */
+    pthread_mutex_t lock;
+    bool stirred; /* set when the end of one operation made another sendable; the pump kicks idle channels, clears it */
+    int64_t batch_ns; /* while what a receive brought is worked through: when it came; else 0 */
+    bool wake_due;    /* requests have ended whose threads or queues are told once the lock is released */
+    enum wf_session_state state;
+    struct wf_status error; /* why it FAILED */
+    int holders;         /* all that may still touch a user's memory: attached channel halves, device copies, landings;
+                          * at 0 a FAILED or CLOSING session is DEAD */
+    bool peer_closing;   /* BYE(done) was received */
+    uint32_t references; /* requests not yet collected, the user's handle, the door: freed at 0 when DEAD */
+};
+
+void wf_guard_init(struct wf_guard *guard, struct wf_world *world, const char *peer_name);
+void wf_guard_fini(struct wf_guard *guard);
+
+static inline void wf_guard_lock(struct wf_guard *guard)
+{
+    pthread_mutex_lock(&guard->lock);
+}
+
+/* Then wakes the threads whose requests have ended meanwhile: the session may be gone by then, the world is not. */
+static inline void wf_guard_unlock(struct wf_guard *guard)
+{
+    struct wf_world *world = guard->world;
+    bool wake_due = guard->wake_due;
+    guard->wake_due = false;
+    pthread_mutex_unlock(&guard->lock);
+    if (wake_due)
+        world->wake(world->waiting);
+}
+
+#endif

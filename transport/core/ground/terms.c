@@ -1,0 +1,19 @@
+#include "core/ground/terms.h"
+
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+void wf_terms_init(struct wf_terms *terms, const struct wf_world *world, bool dialer, const struct wf_hello *peer)
+{
+    const struct wf_tuning *tuning = &world->tuning;
+    terms->dialer = dialer;
+    terms->peer_boot = peer->boot_nonce;
+    terms->limits = peer->limits;
+    terms->chunk = smaller(tuning->chunk, peer->limits.chunk);
+    terms->eager = smaller(tuning->eager, terms->chunk);
+    terms->first_burst = tuning->first_burst;
+    /* What the peer will do with its own `eager`, by the same rule. */
+    terms->limits.eager = smaller(peer->limits.eager, terms->chunk);
+}

@@ -1,0 +1,24 @@
+/*
+ * terms.h: what HELLO has agreed for a session. Written once, before the session has a channel; any thread and any room
+ * may read all of it.
+ */
+#ifndef WF_CORE_GROUND_TERMS_H
+#define WF_CORE_GROUND_TERMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/ground/world.h"
+#include "wire/hello.h"
+
+struct wf_terms {
+    bool dialer;             /* this side has called the other */
+    uint64_t peer_boot;      /* its wf_hello.boot_nonce */
+    struct wf_limits limits; /* the peer's */
+    uint32_t chunk;          /* most payload of one of our frames: what both sides allow */
+    uint32_t eager, first_burst;
+};
+
+void wf_terms_init(struct wf_terms *terms, const struct wf_world *world, bool dialer, const struct wf_hello *peer);
+
+#endif

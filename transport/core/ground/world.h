@@ -1,0 +1,87 @@
+/*
+ * world.h: what a context has for all rooms of the core: its settings, log, clock, engine, random numbers, and the list
+ * of paths that are not in use though they would be better.
+ *
+ * Fields that other rooms may read: all but `seed`. `tuning`, `log`, `clock` and what follows them up to `host_name`
+ * are written while the context is built, and by nobody afterwards.
+ */
+#ifndef WF_CORE_GROUND_WORLD_H
+#define WF_CORE_GROUND_WORLD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/config.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "core/ground/alarm.h"
+#include "io/engine.h"
+#include "wire/hello.h"
+
+struct weft_error;
+struct wf_engine_ops;
+
+/* The settings a context uses, read once. Units as in `weft config`. */
+struct wf_tuning {
+    uint32_t channels, window, chunk, eager, first_burst, introductions, header_pad, call, zero_copy;
+    uint64_t unexpected, small_pool, requests, staging;
+    uint32_t peers;
+    int socket_buffer, port;
+    char congestion[16];
+    int64_t spin_ns, timeout_ns, connect_timeout_ns, rail_timeout_ns;
+    bool crc, encrypt;
+    enum wf_read_ahead_when read_ahead;
+    uint32_t crc_limit;
+};
+
+/* Owner: the context. */
+struct wf_world {
+    struct wf_tuning tuning;
+    struct wf_log log;
+    const struct wf_clock *clock;
+    const struct wf_engine_ops *engine_ops;
+    void *engine_host;
+    bool manual;         /* no threads: a test drives the door and the workers */
+    bool simulated;      /* not on this machine's network */
+    bool shared;         /* one worker drives everything, and callers may drive it */
+    uint64_t boot_nonce; /* as in wf_hello */
+    char host_name[WF_NAME_BYTES];
+    void (*wake)(
+        void *waiting); /* wakes threads whose requests have ended; called after a session's lock is released */
+    void *waiting;      /* its argument */
+
+    struct wf_alarm alarm; /* the door's */
+    pthread_mutex_t lock;  /* sessions, accept queue, queues, the generator, what changes of a rail, fallbacks */
+    uint64_t seed;         /* state of the reproducible generator; 0: random numbers are the system's */
+    char fallbacks[4096];  /* one a line, with the notes of a plan; grows only */
+};
+
+/* All zero before. `seed` 0: random numbers are the system's; else they are reproducible, for tests. */
+void wf_world_init(struct wf_world *world, enum wf_log_level level, uint64_t seed);
+void wf_world_fini(struct wf_world *world);
+
+/* Fills `bytes` with identities or secrets. Any thread. 0 or -EIO. */
+int wf_world_random(struct wf_world *world, void *bytes, size_t length);
+
+/* Notes why a better path is not in use. Any thread that has no lock but devices.lock. */
+void wf_world_fallback(struct wf_world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What TCP_CONGESTION a socket gets, "" for none: the setting's; without one, that for peers on this machine if it is
+ * for them alone (docs/decisions/0010-call-size.md). */
+const char *wf_world_congestion(const struct wf_world *world, bool on_this_machine);
+
+static inline int64_t wf_world_now(const struct wf_world *world)
+{
+    return wf_clock_now(world->clock);
+}
+
+/* The public error is a view of the internal one. */
+static inline struct wf_status *wf_status_of(struct weft_error *err)
+{
+    return (struct wf_status *)err;
+}
+
+#endif
