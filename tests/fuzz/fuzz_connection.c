@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 
+#include "core/calls/registering.h"
 #include "core/device/registration.h"
 #include "core/message/pieces.h"
 #include "fuzz.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/message/connection.h"
+#include "core/session/loss.h"
 
 enum { SLOTS = 40, SLOT = 200000, PIECES = 20, PIECE = 600, LOCAL_STEP = 700, REMOTE_STEP = 900, NOTE_ROOM = 64 };
 enum { ROUNDS = 30, STEPS = 400, NO_KEY = 77, TAG = 5 };
@@ -46,7 +47,7 @@ static void lose_silent(int side, struct wf_channel *channel)
     struct wf_session *session = astray_session(side);
     wf_sim_freeze(astray_sim(), channel->fd, true);
     wf_session_lock(session);
-    wf_session_lost(session, channel, -ETIMEDOUT, "the test");
+    wf_channel_lost(channel, -ETIMEDOUT, "the test");
     wf_session_unlock(session);
 }
 

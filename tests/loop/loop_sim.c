@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core/calls/context.h"
+#include "core/calls/registering.h"
 #include "core/device/registration.h"
 #include "core/drive/worker.h"
 #include "core/join/door.h"
@@ -223,7 +224,7 @@ int loop_world_connect(struct weft_context *context, const char *address, int ti
                        struct weft_error *err)
 {
     struct wf_dial dial;
-    int result = wf_dial_init(&dial, context, address, timeout_ms, wf_status_of(err));
+    int result = wf_dial_init(&dial, &context->world, address, timeout_ms, wf_status_of(err));
     if (result < 0)
         return result;
     wf_door_dial(context->door, &dial);

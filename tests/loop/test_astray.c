@@ -12,6 +12,7 @@
 #include "core/drive/worker.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
+#include "core/session/loss.h"
 
 enum { ATTEMPTS = 20, SMALL = 8000, CROWD = 200 };
 
@@ -278,7 +279,7 @@ static void channel_is_lost_before_it_started(void)
     wf_session_lock(session);
     for (int i = 0; i < 2; i++) {
         LOOP_CHECK(!session->lines.channels[i]->tx.started && !session->lines.channels[i]->rx.started, "it was started");
-        wf_session_lost(session, session->lines.channels[i], -ECONNRESET, "the test");
+        wf_channel_lost(session->lines.channels[i], -ECONNRESET, "the test");
     }
     wf_session_unlock(session);
     wf_worker_leave(worker);

@@ -176,7 +176,7 @@ static void a_session_ends_under_the_copy(bool receiver)
     post_and_hold(&message);
     session = astray_session(receiver);
     wf_session_lock(session);
-    wf_session_fail(session, -ECONNRESET, "the test ends it");
+    wf_guard_fail(&session->guard, -ECONNRESET, "the test ends it");
     wf_session_unlock(session);
     LOOP_CHECK(weft_wait(message.recv, 50, &completion) == -ETIMEDOUT, "the receiver ended under the copy");
     LOOP_CHECK(weft_wait(message.send, 50, &completion) == -ETIMEDOUT, "the sender ended under the copy");

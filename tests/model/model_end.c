@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/calls/context.h"
 #include "core/request/request.h"
 #include "model_remote.h"
 

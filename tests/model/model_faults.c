@@ -2,9 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/calls/context.h"
+#include "core/rail/address.h"
 #include "core/rail/watch.h"
 #include "model_faults_parts.h"
-#include "core/rail/address.h"
 
 /* How often each action is drawn: SPARED, CUTS, OUTAGE, FATAL. */
 static const uint8_t weights[MODEL_ACTIONS][4] = {
@@ -89,7 +90,7 @@ void model_tell_rail(struct model_world *world, int node, int rail, enum wf_rail
         return;
     atomic_store(&context->rails.each[rail].trouble, (int)trouble);
     atomic_store(&context->rails.each[rail].down, trouble != WF_RAIL_FINE);
-    wf_sessions_rail_changed(context, rail);
+    wf_door_rail_changed(context->door, rail);
 }
 
 void model_faults_open(struct model_world *world)

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 
+#include "core/calls/context.h"
 #include "core/request/request.h"
 #include "model.h"
 
@@ -44,7 +45,7 @@ static bool dial_session(struct model_world *world, bool excused)
     struct model_patience patience = {0};
     struct wf_status status;
     struct wf_dial dial;
-    int result = wf_dial_init(&dial, world->nodes[1].context, "127.0.0.1:5000", MODEL_CONNECT_S * 1000, &status);
+    int result = wf_dial_init(&dial, &world->nodes[1].context->world, "127.0.0.1:5000", MODEL_CONNECT_S * 1000, &status);
     MODEL_CHECK(result == 0, result);
     wf_door_dial(world->nodes[1].context->door, &dial);
     while (!dial.done) {

@@ -1,6 +1,7 @@
 /* What goes wrong for a while, and what is as it was afterwards. */
 #include <string.h>
 
+#include "core/calls/context.h"
 #include "core/drive/worker.h"
 #include "model_faults_parts.h"
 

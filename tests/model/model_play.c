@@ -1,4 +1,5 @@
 /* What the users of both nodes do in the life of a session. */
+#include "core/calls/context.h"
 #include "model.h"
 
 /* Nobody does anything for a while: the two only ask each other for signs of life. Often until one of them is about to

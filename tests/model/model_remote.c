@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/calls/registering.h"
 #include "core/device/registration.h"
 
 #define POISON 0xA5

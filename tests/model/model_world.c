@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/calls/context.h"
 #include "core/drive/worker.h"
-#include "model_remote.h"
 #include "core/rail/address.h"
+#include "model_remote.h"
 
 #define PATIENCE 400000         /* turns without anything that moves: a deadlock */
 #define FAULTY_PATIENCE 4000000 /* the same, where standing still may be part of it */

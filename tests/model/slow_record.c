@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
+#include "core/rail/address.h"
 #include "core/session/session.h"
 #include "scene.h"
-#include "core/rail/address.h"
 
 #define SEEDS 8
 #define BYTES (1024 * 1024)

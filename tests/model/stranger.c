@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/calls/context.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
 #include "stranger.h"
@@ -340,7 +341,7 @@ static void notifications_of_notifications(void **state)
     pass(&scene, WF_NS_PER_S / 10);
     assert_int_equal(weft_peer_status(peer, NULL), 0);
     assert_int_equal(weft_peer_denied(peer), 1);
-    struct weft_connection *connection = wf_connection_find(peer->session, 1);
+    struct weft_connection *connection = wf_connection_find(&peer->session->desk, 1);
     assert_int_equal(wf_inbound_find(connection, 2)->state, WF_INBOUND_DRAINING);
     for (uint64_t number = 3; number < CHAIN; number++)
         assert_int_not_equal(wf_inbound_find(connection, number)->state, WF_INBOUND_DRAINING);
@@ -383,7 +384,7 @@ static void come_and_go_fast(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         struct wf_setup setup = {.type = WF_SETUP_HELLO}, proof;
         int fd = call(&scene);
-        wf_session_hello(scene.host, &setup.hello);
+        wf_session_hello(&scene.host->sessions, &setup.hello);
         say(&scene, fd, &setup);
         hear(&scene, fd, &setup);
         hang_up(&scene, fd);

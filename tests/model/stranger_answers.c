@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/calls/context.h"
 #include "core/message/connection.h"
-#include "stranger.h"
 #include "core/rail/address.h"
+#include "stranger.h"
 
 #define CHANNELS 2 /* of the session: an express and a bulk one */
 #define ATTEMPTS 6 /* at a lost channel that are refused */
@@ -47,7 +48,7 @@ static void begin(struct called *called)
     called->listener = wf_engine_sim.listen(scene->sim, &options, 8);
     assert_true(called->listener >= 0);
     assert_int_equal(scene->engine->ops->attach(scene->engine, called->listener), 0);
-    assert_int_equal(wf_dial_init(&called->dial, scene->host, "127.0.0.1:6000", 5000, &status), 0);
+    assert_int_equal(wf_dial_init(&called->dial, &scene->host->world, "127.0.0.1:6000", 5000, &status), 0);
     wf_door_dial(scene->host->door, &called->dial);
     int fd = take_call(called);
     hear(scene, fd, &setup);

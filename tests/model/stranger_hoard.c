@@ -49,7 +49,7 @@ static void tell(struct house *house, struct wf_frame frame, size_t payload)
 static struct weft_connection *open_connection(struct house *house, uint32_t number)
 {
     tell(house, (struct wf_frame){.type = WF_OPEN, .conn = number, .offset = 1024}, 0);
-    return wf_connection_find(house->session, number);
+    return wf_connection_find(&house->session->desk, number);
 }
 
 /* A sender may give up what has just landed: it does not know yet. How much the host is reading of it meanwhile has
@@ -205,7 +205,7 @@ static void offers_on_many_connections(void **state)
     }
     tell(&house, (struct wf_frame){.type = WF_CLOSE, .conn = 1, .msg = 1}, 0);
     tell(&house, (struct wf_frame){.type = WF_CLOSED, .conn = 1}, 0);
-    assert_null(wf_connection_find(house.session, 1));
+    assert_null(wf_connection_find(&house.session->desk, 1));
     /* A message that its sender gives up before it comes: its end is the next occasion to promise more. */
     tell(&house, (struct wf_frame){.type = WF_REFUSE, .conn = LAST, .msg = 1, .key = (uint64_t)-ECANCELED}, 0);
     assert_int_equal(promise(&house, WF_CREDIT, LAST), EACH + 1);

@@ -1,6 +1,7 @@
 /* Somebody who knows the protocol, on the simulated network: see stranger.h. */
-#include "stranger.h"
+#include "core/calls/context.h"
 #include "core/rail/address.h"
+#include "stranger.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -149,7 +150,7 @@ void introduce(struct scene *scene, struct wf_hello *answer)
 {
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
     int fd = call(scene);
-    wf_session_hello(scene->host, &setup.hello);
+    wf_session_hello(&scene->host->sessions, &setup.hello);
     say(scene, fd, &setup);
     hear(scene, fd, &setup);
     assert_int_equal(setup.type, WF_SETUP_HELLO);

@@ -9,9 +9,9 @@
 
 #include "core/drive/worker.h"
 #include "core/join/door.h"
+#include "core/rail/address.h"
 #include "core/session/session.h"
 #include "wire/seal.h"
-#include "core/rail/address.h"
 
 #define STEP_NS (20 * WF_NS_PER_MS) /* most that time moves at once */
 #define PATIENCE_MS 20000
@@ -153,7 +153,7 @@ static void befriend(struct scene *scene)
     struct weft_context *host = scene->contexts[SCENE_HOST], *other = scene->contexts[SCENE_FRIEND];
     struct wf_status status;
     struct wf_dial dial;
-    SCENE_CHECK(wf_dial_init(&dial, other, "127.0.0.1:5000", PATIENCE_MS, &status) == 0);
+    SCENE_CHECK(wf_dial_init(&dial, &other->world, "127.0.0.1:5000", PATIENCE_MS, &status) == 0);
     wf_door_dial(other->door, &dial);
     while (!dial.done)
         scene_turn(scene);
@@ -323,7 +323,7 @@ void scene_introduce(struct scene *scene, struct wf_hello *answer)
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
     int fd = scene_call(scene);
     SCENE_CHECK(fd >= 0);
-    wf_session_hello(scene->contexts[SCENE_FRIEND], &setup.hello); /* anybody's will do */
+    wf_session_hello(&scene->contexts[SCENE_FRIEND]->sessions, &setup.hello); /* anybody's will do */
     scene_say(scene, fd, &setup);
     scene_hear(scene, fd, &setup);
     SCENE_CHECK(setup.type == WF_SETUP_HELLO);

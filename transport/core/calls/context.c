@@ -8,6 +8,7 @@
 #include "base/key_file.h"
 #include "core/calls/choices.h"
 #include "core/calls/engines.h"
+#include "core/calls/placement.h"
 #include "core/device/registration.h"
 #include "core/drive/worker.h"
 #include "core/join/door.h"
@@ -15,7 +16,6 @@
 #include "core/request/queue.h"
 #include "core/session/session.h"
 #include "wire/handshake.h"
-#include "core/calls/placement.h"
 
 #define STREAMS_NS WF_NS_PER_S /* how long the end of a context waits for what users' streams have to do before it */
 #define STREAMS_LOOK_NS (20 * WF_NS_PER_US)
@@ -73,10 +73,19 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
                       const struct wf_environment *environment)
 {
     wf_world_init(&context->world, (enum wf_log_level)wf_config_number(config, WF_SET_LOG), environment->seed);
-    wf_waiting_init(&context->waiting, &context->world);
+    context->crew.world = &context->world;
+    wf_waiting_init(&context->waiting, &context->crew);
     wf_endpoints_init(&context->endpoints);
     wf_registry_init(&context->registry);
+    context->sessions.world = &context->world;
+    context->sessions.rails = &context->rails;
+    context->sessions.crew = &context->crew;
+    context->sessions.devices = &context->devices;
+    context->sessions.registry = &context->registry;
+    context->sessions.waiting = &context->waiting;
+    context->sessions.endpoints = &context->endpoints;
     wf_sessions_init(&context->sessions);
+    context->crew.chores.tell = wf_channels_tell;
     context->rails.world = &context->world;
     wf_choose_tuning(config, &context->world.tuning);
     context->world.engine_ops = environment->engine;
@@ -84,10 +93,8 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     context->world.clock = environment->clock ? environment->clock : &wf_clock_monotonic;
     context->world.manual = environment->manual;
     context->world.simulated = environment->manual || environment->engine;
-    context->devices.ops = environment->memory ? environment->memory : &wf_memory_cuda;
-    context->devices.host = environment->memory_host;
-    context->devices.forbidden = context->world.simulated && !environment->memory;
-    pthread_mutex_init(&context->devices.lock, NULL);
+    wf_devices_init(&context->devices, &context->crew, environment->memory ? environment->memory : &wf_memory_cuda,
+                    environment->memory_host, context->world.simulated && !environment->memory);
 }
 
 static int start_threads(struct weft_context *context, struct wf_status *status)
@@ -184,7 +191,7 @@ static int build(struct weft_context *context, const struct wf_config *config, s
     if (result == 0)
         result = wf_engines_create(context, config, workers, status);
     if (result == 0)
-        result = wf_devices_init(context, config, status);
+        result = wf_devices_begin(&context->devices, config, status);
     return result < 0 ? result : start_threads(context, status);
 }
 
@@ -192,7 +199,7 @@ static bool copies_left(const struct weft_context *context)
 {
     bool left = false;
     for (int i = 0; i < context->crew.count; i++)
-        left |= wf_devices_busy(context->crew.workers[i]);
+        left |= wf_devices_busy(&context->devices, context->crew.workers[i]);
     return left;
 }
 
@@ -212,7 +219,7 @@ static void wind_down(struct weft_context *context)
     WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
-        wf_session_fail(session, -ESHUTDOWN, "the context of %s was destroyed", session->peer.name);
+        wf_guard_fail(&session->guard, -ESHUTDOWN, "the context of %s was destroyed", session->peer.name);
         if (session->guard.state == WF_SESSION_DEAD) /* receives that waited for their streams */
             wf_session_start_close(session);
         wf_session_unlock(session);
@@ -233,13 +240,13 @@ static void demolish(struct weft_context *context)
     WF_LIST_EACH (link, following, &context->sessions.all) {
         wf_session_destroy(WF_CONTAINER(link, struct wf_session, link));
     }
-    wf_devices_fini(context);
+    wf_devices_fini(&context->devices);
     wf_engines_destroy(context);
     wf_seal_destroy(context->seal);
     wf_fault_destroy(context->fault);
     wf_endpoints_fini(&context->endpoints);
     wf_registry_fini(&context->registry);
-    wf_queues_free(context);
+    wf_queues_free(&context->waiting);
     wf_placement_free(&context->crew.placement);
     wf_handshake_key_destroy(context->key);
     wf_sessions_fini(&context->sessions);
@@ -287,7 +294,7 @@ static struct weft_peer *any_peer(struct weft_context *context)
         wf_session_lock(session);
         if (!found && session->guard.state != WF_SESSION_DEAD && !session->life.dismissed) {
             session->life.dismissed = true;
-            session->guard.references += 1; /* the one that closing gives back */
+            wf_guard_refer(&session->guard); /* the one that closing gives back */
             found = &session->peer;
         }
         wf_session_unlock(session);
@@ -304,6 +311,13 @@ void weft_context_destroy(struct weft_context *context)
     while (!context->world.manual && (peer = any_peer(context)))
         weft_peer_close(peer, 1000, NULL);
     demolish(context);
+}
+
+/* --- queues --- */
+
+int weft_queue_create(struct weft_context *context, struct weft_queue **out, struct weft_error *err)
+{
+    return wf_queue_create(&context->waiting, out, wf_status_of(err));
 }
 
 /* --- what is in force --- */

@@ -60,6 +60,12 @@ struct weft_context {
 int wf_context_create(const struct wf_config *config, const struct wf_environment *environment,
                       struct weft_context **out, struct wf_status *status);
 
+/* The context that a session is of. */
+static inline struct weft_context *wf_context_of(const struct wf_session *session)
+{
+    return WF_CONTAINER(session->sessions, struct weft_context, sessions);
+}
+
 /* Settings behind weft_config_create(). */
 struct weft_config {
     struct wf_config values;

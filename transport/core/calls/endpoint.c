@@ -2,12 +2,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/calls/context.h"
+#include "core/calls/placement.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
-#include "core/calls/context.h"
-#include "core/calls/placement.h"
 
 static struct weft_endpoint *find(struct weft_context *context, uint32_t id)
 {
@@ -32,7 +32,7 @@ static void admit_orphans(struct weft_context *context, struct weft_endpoint *en
             if (connection->local_endpoint == endpoint->id)
                 wf_connection_admit(connection, endpoint);
         }
-        wf_session_kick_all(session, NULL);
+        wf_kicks_all(&session->kicks, NULL);
         wf_session_unlock(session);
     }
 }
@@ -111,10 +111,10 @@ static int start_open(struct wf_session *session, struct weft_endpoint *endpoint
     if (result < 0)
         return result;
     uint32_t number = 2 * session->desk.next_connection + (session->terms.dialer ? 1 : 2);
-    *connection = wf_connection_create(session, number, true, endpoint->id, remote_id);
+    *connection = wf_connection_create(&session->desk, number, true, endpoint->id, remote_id);
     if (!*connection)
         return -ENOMEM;
-    *request = wf_request_take(session, WF_REQUEST_OPEN);
+    *request = wf_request_take(&session->book, WF_REQUEST_OPEN, &wf_connection_ops);
     if (!*request) {
         wf_connection_free(*connection);
         return -ENOMEM;
@@ -146,7 +146,7 @@ int wf_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *p
 
 void wf_connection_let_go(struct weft_connection *connection)
 {
-    struct wf_session *session = connection->session;
+    struct wf_session *session = wf_session_at(connection->desk);
     wf_session_lock(session);
     connection->held = false;
     wf_connection_abort_and_close(connection);
@@ -210,7 +210,7 @@ int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *pee
     bool moved = connection && place_anew(connection);
     int result = connection ? 0 : wf_session_usable(session);
     if (!connection && result == 0) {
-        request = wf_request_take(session, WF_REQUEST_ACCEPT);
+        request = wf_request_take(&session->book, WF_REQUEST_ACCEPT, &wf_request_plain_ops);
         result = request ? 0 : -ENOMEM;
     }
     if (request) {
@@ -238,10 +238,10 @@ int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *pee
 
 struct weft_request *wf_connection_close_start(struct weft_connection *connection)
 {
-    struct wf_session *session = connection->session;
+    struct wf_session *session = wf_session_at(connection->desk);
     wf_session_lock(session);
     bool alive = session->guard.state == WF_SESSION_UP;
-    struct weft_request *request = alive ? wf_request_take(session, WF_REQUEST_CLOSE) : NULL;
+    struct weft_request *request = alive ? wf_request_take(&session->book, WF_REQUEST_CLOSE, &wf_connection_ops) : NULL;
     if (request) {
         request->connection = connection;
         request->remote_endpoint = connection->remote_endpoint;

@@ -117,10 +117,12 @@ static int create_engines(struct weft_context *context, int workers, struct wf_s
 {
     int result = 0;
     while (context->crew.count < workers && result == 0) {
-        result = wf_worker_create(context, context->crew.count, &context->crew.workers[context->crew.count], status);
+        result =
+            wf_worker_create(&context->crew, context->crew.count, &context->crew.workers[context->crew.count], status);
         context->crew.count += result == 0;
     }
-    return result < 0 ? result : wf_door_create(context, &context->door, status);
+    return result < 0 ? result
+                      : wf_door_create(&context->sessions, context->key, context->seal, &context->door, status);
 }
 
 /* One ring may still fit into the limit of locked memory, and those of all workers not. */

@@ -1,6 +1,7 @@
 /* weft_write(), weft_read(), their lists, and weft_recv_notification(). */
 #include <errno.h>
 
+#include "core/calls/context.h"
 #include "core/calls/post.h"
 #include "core/device/registration.h"
 #include "core/device/turn.h"
@@ -12,7 +13,6 @@
 #include "core/message/served.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
-#include "core/calls/context.h"
 
 /* What is asked for. */
 struct asked {
@@ -136,31 +136,12 @@ static void join(struct parts *parts)
     }
 }
 
-void wf_asking_begin(struct wf_outbound *main)
-{
-    struct weft_connection *connection = main->connection;
-    struct wf_outbound *list = main->list;
-    if (!list)
-        wf_outbound_queue(main);
-    else if (connection->lists < WF_LISTS_AT_ONCE)
-        wf_onesided_begin(list);
-    else
-        wf_list_push_back(&connection->unlisted, &list->queue_link);
-}
-
-void wf_onesided_begin(struct wf_outbound *list)
-{
-    list->connection->lists += 1;
-    list->waiter->counted = true;
-    wf_outbound_queue(list);
-}
-
 static int begin_all(struct weft_connection *connection, const struct asked *asked, struct weft_request **out)
 {
-    struct wf_session *session = connection->session;
+    struct wf_desk *desk = connection->desk;
     struct parts parts = {0};
     int result = wf_message_usable(connection, true);
-    if (result == 0 && asked->pieces && asked->pieces->count > session->terms.limits.list_bytes / WF_ENTRY_BYTES)
+    if (result == 0 && asked->pieces && asked->pieces->count > desk->terms->limits.list_bytes / WF_ENTRY_BYTES)
         result = -E2BIG;
     if (result < 0)
         return result;
@@ -174,7 +155,7 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
         return -ENOMEM;
     }
     if (asked->pieces)
-        wf_list_push_back(&session->desk.pieces, &asked->pieces->link);
+        wf_list_push_back(&desk->pieces, &asked->pieces->link);
     join(&parts);
     if (!asked->memory.turn) /* else with its turn: it is ordered with no other operation */
         wf_asking_begin(parts.main);
@@ -188,18 +169,18 @@ static int post(struct weft_connection *connection, struct asked *asked, uint64_
 {
     const struct weft_options *options = asked->options;
     const uint8_t *start = low > 0 ? asked->buffer + low : asked->buffer;
-    int result = wf_message_check(connection->session->context, start, high - low, options,
+    int result = wf_message_check(wf_context_of(wf_session_at(connection->desk)), start, high - low, options,
                                   WEFT_NOTIFY | WEFT_ON_STREAM, &asked->memory);
     if (result < 0) {
         wf_pieces_release(asked->pieces);
         return result;
     }
-    wf_session_lock(connection->session);
+    wf_guard_lock(connection->desk->guard);
     result = asked->memory.turn ? asked->memory.turn->refusal : 0;
     if (result == 0)
         result = begin_all(connection, asked, out);
     wf_pieces_release(asked->pieces); /* the operation holds them, or nobody does */
-    wf_message_posted(connection->session, result, &asked->memory, NULL);
+    wf_message_posted(wf_session_at(connection->desk), result, &asked->memory, NULL);
     return result;
 }
 

@@ -4,12 +4,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "core/calls/context.h"
 #include "core/join/door.h"
 #include "core/message/connection.h"
-#include "core/request/request.h"
-#include "core/session/session.h"
-#include "core/calls/context.h"
 #include "core/rail/address.h"
+#include "core/request/request.h"
+#include "core/session/end.h"
+#include "core/session/session.h"
 
 static void sleep_until(struct weft_context *context, int64_t until_ns)
 {
@@ -33,11 +34,11 @@ int weft_listen_port(const struct weft_context *context)
     return context->door->port ? context->door->port : -ENOTCONN;
 }
 
-int wf_dial_init(struct wf_dial *dial, struct weft_context *context, const char *address, int timeout_ms,
+int wf_dial_init(struct wf_dial *dial, const struct wf_world *world, const char *address, int timeout_ms,
                  struct wf_status *status)
 {
     memset(dial, 0, sizeof *dial);
-    int count = wf_address_parse_all(address, context->world.tuning.port, dial->addresses, WF_DIAL_ADDRESSES, status);
+    int count = wf_address_parse_all(address, world->tuning.port, dial->addresses, WF_DIAL_ADDRESSES, status);
     if (count < 0)
         return count;
     dial->address_count = count;
@@ -47,7 +48,7 @@ int wf_dial_init(struct wf_dial *dial, struct weft_context *context, const char 
     if (count > 1)
         wf_address_text(&dial->addresses[1], true, second, sizeof second);
     snprintf(dial->text, sizeof dial->text, "%s%s%s", first, second[0] ? " or " : "", second);
-    dial->deadline_ns = wf_deadline_after_ms(wf_world_now(&context->world), timeout_ms);
+    dial->deadline_ns = wf_deadline_after_ms(wf_world_now(world), timeout_ms);
     return 0;
 }
 
@@ -55,14 +56,11 @@ int weft_connect(struct weft_context *context, const char *address, int timeout_
                  struct weft_error *err)
 {
     struct wf_dial dial;
-    int result = wf_dial_init(&dial, context, address, timeout_ms, wf_status_of(err));
+    int result = wf_dial_init(&dial, &context->world, address, timeout_ms, wf_status_of(err));
     if (result < 0)
         return result;
     wf_door_dial(context->door, &dial);
-    pthread_mutex_lock(&context->world.lock);
-    while (!dial.done)
-        sleep_until(context, WF_NEVER);
-    pthread_mutex_unlock(&context->world.lock);
+    wf_dial_wait(&dial, &context->sessions);
     if (dial.status.code < 0) {
         if (err)
             *wf_status_of(err) = dial.status;
@@ -109,14 +107,14 @@ struct weft_request *wf_session_ask_to_close(struct wf_session *session)
     session->life.dismissed = true;
     drop_handles(session);
     if (session->guard.state == WF_SESSION_JOINING)
-        wf_session_fail(session, -ESHUTDOWN, "closed before all channels were joined");
+        wf_guard_fail(&session->guard, -ESHUTDOWN, "closed before all channels were joined");
     else if (session->guard.state != WF_SESSION_DEAD)
-        request = wf_request_take(session, WF_REQUEST_PEER_CLOSE);
+        request = wf_request_take(&session->book, WF_REQUEST_PEER_CLOSE, &wf_closing_ops);
     session->life.closing = request;
     if (request)
         wf_session_start_close(session);
     else if (session->guard.state == WF_SESSION_UP)
-        wf_session_fail(session, -ENOMEM, "no memory to close the session in an orderly way");
+        wf_guard_fail(&session->guard, -ENOMEM, "no memory to close the session in an orderly way");
     wf_session_unlock(session);
     return request;
 }
@@ -144,7 +142,7 @@ int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *e
         result = weft_wait(request, timeout_ms, &completion);
         if (result < 0) { /* no answer: the channels are cut, which ends the request too */
             wf_session_lock(session);
-            wf_session_fail(session, -ETIMEDOUT, "%s did not answer while its session was closed", peer->name);
+            wf_guard_fail(&session->guard, -ETIMEDOUT, "%s did not answer while its session was closed", peer->name);
             wf_session_unlock(session);
             wf_session_push(session);
             weft_wait(request, -1, &completion);

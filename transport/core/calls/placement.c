@@ -111,24 +111,6 @@ void wf_placement_free(struct wf_placement *placement)
 
 /* --- threads --- */
 
-int wf_placement_enter(struct wf_worker *worker, struct wf_status *status)
-{
-    struct weft_context *context = worker->context;
-    const struct wf_placement *placement = &context->crew.placement;
-    char why[WHY_BYTES];
-    if (!placement->cpus || wf_cpus_count(&placement->cpus[worker->index]) == 0)
-        return 0;
-    int result = wf_pin_thread(&placement->cpus[worker->index], why, sizeof why);
-    if (result == 0)
-        return 0;
-    if (placement->pin == WF_PIN_REQUIRE)
-        return wf_fail(status, result, "pin = require: thread %s: %s", worker->name, why);
-    if (strstr(context->world.fallbacks, why))
-        return 0; /* one thread stands for all that are refused alike: there is not room for 32 */
-    wf_world_fallback(&context->world, "pin: thread %s is where the system puts it, %s", worker->name, why);
-    return 0;
-}
-
 static void describe(const struct weft_context *context, int index, struct weft_thread_info *out)
 {
     const struct wf_worker *worker = context->crew.workers[index];

@@ -22,9 +22,6 @@ struct weft_context;
 int wf_placement_plan(struct weft_context *context, const struct wf_config *config, struct wf_status *status);
 void wf_placement_free(struct wf_placement *placement);
 
-/* First thing that a worker's thread does: binds itself. 0, or an error where pin = require. */
-int wf_placement_enter(struct wf_worker *worker, struct wf_status *status);
-
 /* The rails of the context, as bits by index, that carry large messages of an endpoint on this node. */
 uint32_t wf_placement_rails(const struct weft_context *context, int node);
 

@@ -3,23 +3,24 @@
 
 #include <errno.h>
 
+#include "core/calls/context.h"
 #include "core/device/registration.h"
 #include "core/device/turn.h"
 #include "core/message/connection.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
+#include "core/message/turn_go.h"
 #include "core/request/queue.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
-#include "core/calls/context.h"
 
 /* Device memory that the options name no registration for. The processor must not touch it, nor must its user end it
  * unnoticed. */
 static int find_registration(struct weft_context *context, const void *buffer, uint64_t length,
                              struct wf_message_memory *memory)
 {
-    memory->registration = wf_registration_covering(context, buffer, length);
-    if (!memory->registration && wf_devices_own(context, buffer))
+    memory->registration = wf_registration_covering(&context->registry, buffer, length);
+    if (!memory->registration && wf_devices_own(&context->devices, buffer))
         return -EFAULT;
     return 0;
 }
@@ -29,7 +30,7 @@ int wf_message_check(struct weft_context *context, const void *buffer, uint64_t 
 {
     int result = 0;
     *memory = (struct wf_message_memory){0};
-    if (options && options->queue && options->queue->context != context)
+    if (options && options->queue && options->queue->waiting != &context->waiting)
         return -EINVAL;
     if (options && options->registration && options->registration->context != context)
         return -EINVAL;
@@ -58,11 +59,22 @@ int wf_message_check(struct weft_context *context, const void *buffer, uint64_t 
     return result;
 }
 
+static const struct wf_request_ops *ops_of(enum wf_request_kind kind)
+{
+    return kind == WF_REQUEST_RECV || kind == WF_REQUEST_NOTE ? &wf_receive_ops : &wf_outgoing_ops;
+}
+
+static void begin_turn(struct weft_connection *connection, struct wf_turn *turn, struct weft_request *request)
+{
+    request->turn = turn;
+    wf_turn_begin(turn, connection->desk->shares, request, wf_turn_go);
+}
+
 struct weft_request *wf_message_prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,
                                         uint64_t length, uint64_t tag, const struct weft_options *options,
                                         const struct wf_message_memory *memory)
 {
-    struct weft_request *request = wf_request_take(connection->session, kind);
+    struct weft_request *request = wf_request_take(connection->desk->book, kind, ops_of(kind));
     if (!request)
         return NULL;
     request->connection = connection;
@@ -74,7 +86,7 @@ struct weft_request *wf_message_prepare(struct weft_connection *connection, enum
     request->registration = memory->registration;
     request->device = memory->device;
     if (memory->turn)
-        wf_turn_begin(memory->turn, request);
+        begin_turn(connection, memory->turn, request);
     if (options) {
         request->flags = options->flags;
         request->user_data = options->user_data;
@@ -87,7 +99,7 @@ struct weft_request *wf_message_prepare(struct weft_connection *connection, enum
 
 int wf_message_usable(const struct weft_connection *connection, bool sending)
 {
-    int result = wf_session_usable(connection->session);
+    int result = wf_session_usable(wf_session_at(connection->desk));
     if (result < 0)
         return result;
     if (connection->state != WF_CONNECTION_OPEN || (sending && connection->close_seen))
@@ -136,7 +148,7 @@ static int post_send(struct posting *posting)
 /* The peer said goodbye after all it had sent was here: what nobody has received yet can still be. */
 static bool only_leftovers(const struct weft_connection *connection)
 {
-    const struct wf_session *session = connection->session;
+    const struct wf_session *session = wf_session_at(connection->desk);
     return session->guard.peer_closing && !session->life.closing && session->guard.state != WF_SESSION_FAILED &&
            connection->state == WF_CONNECTION_OPEN &&
            (!wf_list_empty(&connection->unexpected) || !wf_list_empty(&connection->notes));
@@ -167,10 +179,10 @@ static int post_note_receive(struct posting *posting)
 static int post(int (*function)(struct posting *posting), struct posting *posting, uint32_t allowed,
                 struct weft_request **out)
 {
-    struct wf_session *session = posting->connection->session;
+    struct wf_session *session = wf_session_at(posting->connection->desk);
     struct wf_message_memory *memory = &posting->memory;
     int result =
-        wf_message_check(session->context, posting->buffer, posting->length, posting->options, allowed, memory);
+        wf_message_check(wf_context_of(session), posting->buffer, posting->length, posting->options, allowed, memory);
     if (result < 0)
         return result;
     wf_session_lock(session);
@@ -186,9 +198,9 @@ static int post(int (*function)(struct posting *posting), struct posting *postin
 void wf_message_posted(struct wf_session *session, int result, const struct wf_message_memory *memory,
                        struct wf_outbound *copied)
 {
-    struct weft_context *context = session->context;
+    struct wf_crew *crew = session->sessions->crew;
     if (result < 0 && memory->turn)
-        wf_turn_drop(memory->turn, session);
+        wf_turn_drop(memory->turn, &session->shares);
     if (copied && (!wf_list_empty(&copied->connection->pending) || !wf_session_has_idle_express(session))) {
         wf_outbound_queue(copied);
         copied = NULL;
@@ -199,8 +211,8 @@ void wf_message_posted(struct wf_session *session, int result, const struct wf_m
         wf_session_unlock(session);
     if (result < 0 && memory->registration)
         wf_registration_release(memory->registration);
-    if (atomic_load_explicit(&context->waiting.large_out, memory_order_relaxed) > 0)
-        wf_worker_stay_near(context->crew.workers[0]);
+    if (atomic_load_explicit(&crew->large_out, memory_order_relaxed) > 0)
+        wf_worker_stay_near(crew->workers[0]);
 }
 
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,

@@ -14,14 +14,14 @@
 #include <sys/uio.h>
 
 #include "base/list.h"
+#include "core/drive/worker.h"
 #include "io/engine.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/spread.h"
 #include "wire/window.h"
 
-struct wf_session;
-struct wf_worker;
+struct wf_lines;
 struct wf_inbound;
 struct wf_outbound;
 struct wf_slot;
@@ -50,6 +50,7 @@ struct wf_unsealed {
 /* Owner: the token of `worker`, except where a field says "session lock". */
 struct wf_tx {
     struct wf_worker *worker;
+    struct wf_task task;
     struct wf_op op;
     uint8_t *headers; /* room for the headers of a batch, and for its payloads of up to WF_PACKED_BYTES each */
     uint32_t used;    /* of them */
@@ -89,9 +90,10 @@ struct wf_tx {
 /* Owner: the token of `worker`, except where a field says "session lock". */
 struct wf_rx {
     struct wf_worker *worker;
+    struct wf_task task;
     struct wf_op op;
-    struct wf_link unacknowledged_link; /* in worker->unacknowledged */
-    uint8_t *buffer;                    /* read-ahead: [start, end) is unread */
+    struct wf_link untold_link; /* in wf_worker.untold */
+    uint8_t *buffer;            /* read-ahead: [start, end) is unread */
     uint32_t room, start, end;
     struct iovec iov[WF_RX_SEGMENTS + 1];
     /* A payload that is summed: where the posted operation's bytes belong; a posted `iov` is the engine's. */
@@ -150,10 +152,11 @@ struct wf_redial {
 };
 
 struct wf_channel {
-    struct wf_session *session;
+    struct wf_lines *lines;
+    const struct wf_channel_ops *ops;
     uint32_t id, incarnation;
     enum wf_channel_kind kind;
-    int rail; /* index of session.rails */
+    int rail; /* index of wf_lines.rails */
     int fd;
     bool up;                /* session lock: both halves attached */
     bool bye_seen;          /* session lock */
@@ -169,8 +172,40 @@ struct wf_channel {
     struct wf_rx rx;
 };
 
+/*
+ * What a channel asks of the rooms above it. One table, given when it is made. With the session's lock held; which may
+ * be dropped and taken again where that is said.
+ */
+struct wf_channel_ops {
+    /* Where the payload [offset, offset + length) of a message on its way out is; as wf_pieces_places(). */
+    int (*out_places)(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
+                      uint64_t *covered);
+    /* The same of one on its way in, or in the unexpected pool. */
+    int (*in_places)(const struct wf_inbound *inbound, bool pooled, uint64_t offset, uint64_t length, struct iovec *iov,
+                     int max, uint64_t *covered);
+    /* Does it land in the pieces of a list? They may overlap. */
+    bool (*is_scattered)(const struct wf_inbound *inbound);
+    /* A small message that has come with its header, all of it in `payload`. False: it goes the general way. */
+    bool (*land_small)(struct wf_channel *channel, const struct wf_frame *frame, const uint8_t *payload);
+    /* A header has arrived. 0; negative: the peer broke the protocol. */
+    int (*take_frame)(struct wf_channel *channel, const struct wf_frame *frame);
+    /* Finds the place of the DATA frame whose header has arrived. As take_frame(); may set rx.held. */
+    int (*place_payload)(struct wf_channel *channel);
+    /* The payload of the frame in progress is complete. May drop the lock. */
+    void (*finish_payload)(struct wf_channel *channel);
+    /* The half lets go of its claim and of its slot: the rest of the payload goes to the sink. */
+    void (*drop_claim)(struct wf_channel *channel);
+    /* A receive has been worked through. May drop the lock. */
+    void (*worked_through)(struct wf_channel *channel);
+    /* The kernel refers to the message's memory no longer. */
+    void (*released)(struct wf_outbound *outbound);
+    /* The channel is lost: `doing` says how it showed. */
+    void (*lost)(struct wf_channel *channel, int code, const char *doing);
+};
+
 /* Allocates what the halves need. The object is zeroed by its owner before; fini accepts it after a failed init. */
-int wf_channel_init(struct wf_channel *channel, struct wf_session *session, const struct wf_join *join);
+int wf_channel_init(struct wf_channel *channel, struct wf_lines *lines, const struct wf_channel_ops *ops,
+                    const struct wf_join *join);
 void wf_channel_fini(struct wf_channel *channel);
 
 /* A channel that is gone starts afresh as another incarnation: same memory, counters at 0. Session lock. */
@@ -179,72 +214,48 @@ void wf_channel_restart(struct wf_channel *channel, uint32_t incarnation);
 /* What we promise at the start and at any later moment. Session lock. */
 void wf_channel_credit(const struct wf_channel *channel, uint64_t *frames, uint64_t *bytes);
 
-/* The peer has disposed of the frame: it needs not be kept any more. Session lock. */
-void wf_channel_retire(struct wf_session *session, const struct wf_retained *retained);
-
-/* Takes the peer's total of disposed frames: retires what it covers. -EPROTO if it never was sent. Session lock. */
-int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed);
-
-/* A retained copy and a counted place for a sequenced frame. Session lock; the window is open. */
-void wf_channel_retain(struct wf_channel *channel, const struct wf_frame *frame, struct wf_outbound *outbound);
-
 /* May a sequenced frame with this payload go now? Session lock. */
 bool wf_channel_open(const struct wf_channel *channel, uint64_t bytes);
 
-/* Lets go of the descriptor as far as `worker` is concerned: cancels its operations, and once none is under way
- * detaches its halves. Comes back until nothing is left. Token of `worker` held; no lock. */
-void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker);
+/* Adds the kernel's count of segments sent again to the rail's. Before the descriptor closes. */
+void wf_channel_note_retransmits(struct wf_channel *channel);
 
-/* --- send half (tx.c), token held --- */
+/* --- acknowledgements (tx.c), session lock held --- */
 
-/* Has the session anything for idle channels of a kind; has this send half, for itself or the session? Whether or not
- * it may go now. Session lock held. */
-bool wf_session_wants(const struct wf_session *session, enum wf_channel_kind kind);
-bool wf_channel_wants(const struct wf_channel *channel);
-/* It has not: new work needs a kick. Returns false. Session lock held. */
-bool wf_channel_rest(struct wf_channel *channel);
-/* Gathers the next batch into the operation; true when there is something to post. Session lock held. */
-bool wf_channel_fill(struct wf_channel *channel);
-/* The whole operation is this message, which is a copy, small and in no queue; the send half is idle. False: others
- * come first, or it has to wait; nothing has changed. Session lock held. */
-bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outbound);
-/* A bulk channel of this express one's rail that has acknowledgements to send while its operation waits for room: they
- * go on the express one, or the peer would take the queue for a slow rail. NULL: none. Session lock held. */
-const struct wf_channel *wf_channel_behind(const struct wf_channel *express);
+/* The next sequenced frame that a total of `disposed` covers, which is kept no longer. False: there is none. */
+bool wf_tx_next_retired(struct wf_channel *channel, uint64_t disposed, struct wf_retained *retained);
+/* Payload was acknowledged since the total was `before`: the rate hears of it. */
+void wf_tx_note_rate(struct wf_channel *channel, uint64_t before);
+
+/* --- the batch (tx.c), token held --- */
+
+/* Frames are gathered into the next operation between begin and end; all with the session's lock held. */
+void wf_batch_begin(struct wf_channel *channel);
+/* Is there room for one more, whatever its payload? */
+static inline bool wf_batch_has_room(const struct wf_channel *channel)
+{
+    return channel->tx.frame_count < WF_BATCH_FRAMES && channel->tx.iov_count + WF_TX_SEGMENTS_LEFT <= WF_TX_SEGMENTS;
+}
+/* Adds a header, and the payload of `outbound` if there is one. */
+void wf_batch_add(struct wf_channel *channel, struct wf_frame *frame, const struct wf_outbound *outbound);
+/* The same of a frame that is counted, and kept until the peer has disposed of it; the window is open. */
+void wf_batch_add_sequenced(struct wf_channel *channel, struct wf_frame *frame, struct wf_outbound *outbound);
+/* The frame that tells of our disposals and of what we take. */
+void wf_batch_state_frame(struct wf_channel *channel, struct wf_frame *frame);
 /* The messages of the last batch are no longer referred to by the kernel. Session lock held. */
 void wf_channel_release_batch(struct wf_channel *channel);
-/* Posts what fill gathered, after summing its payloads (setting crc): that would take too long under a lock. */
+/* Posts what was gathered, after summing its payloads (setting crc): that would take too long under a lock. No lock. */
 void wf_channel_post_send(struct wf_channel *channel);
-/* The operation has ended. No lock. */
-void wf_channel_sent(struct wf_channel *channel);
 
 /* --- receive half (rx.c), token held --- */
 
 /* Attaches the half and posts the first receive. No lock. */
 void wf_channel_start_rx(struct wf_channel *channel);
-/* The operation has ended. No lock. */
-void wf_channel_received(struct wf_channel *channel);
 /* Another channel has let go of a place: goes on if this half waits for it. No lock. */
 void wf_channel_resume(struct wf_channel *channel);
 /* Ends the claim on a landing that no longer wants the bytes, by cancelling the operation under way. No lock. */
 void wf_channel_redirect(struct wf_channel *channel);
-
-/* Gives up the claim. Session lock held. */
-void wf_channel_drop_claim(struct wf_channel *channel);
-
-/* Adds the kernel's count of segments sent again to the rail's. Before the descriptor closes. */
-void wf_channel_note_retransmits(struct wf_channel *channel);
-
-/* The acknowledgement that every frame carries. As wf_channel_take_frame(); saying it twice is harmless. */
-int wf_channel_take_acknowledgement(struct wf_channel *channel, const struct wf_frame *frame);
-
-/* A header has arrived on the half. 0; negative: the peer broke the protocol. Session lock held (arrive.c). */
-int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *frame);
-
-/* Finds the place of the DATA frame whose header has arrived. As wf_channel_take_frame(); may set rx.held. */
-int wf_channel_place_payload(struct wf_channel *channel);
-
-/* The payload of the frame in progress is complete. Session lock held; may be dropped and taken again. */
-void wf_channel_finish_payload(struct wf_channel *channel);
+/* The worker is about to rest: channels whose disposals no frame has carried yet are kicked. No lock. */
+void wf_channels_tell(struct wf_worker *worker);
 
 #endif

@@ -10,6 +10,11 @@
 #include <sys/socket.h>
 
 #include "core/channel/channel.h"
+#include "core/drive/worker.h"
+#include "core/ground/guard.h"
+#include "core/ground/terms.h"
+
+struct wf_rails;
 
 #define WF_CHANNELS_MAX (WF_RAILS_MAX * 65) /* an express and up to 64 bulk channels for each pair of rails */
 
@@ -26,6 +31,10 @@ struct wf_session_rail {
 
 /* Owner: the session; what follows is its lock's, where nothing else is said. */
 struct wf_lines {
+    struct wf_guard *guard;
+    const struct wf_terms *terms;
+    struct wf_kicks *kicks;
+    struct wf_rails *ours; /* the context's */
     int rail_count;
     struct wf_session_rail rails[WF_RAILS_MAX];
     int channel_count, joined;
@@ -37,5 +46,35 @@ struct wf_lines {
     _Atomic int64_t heard_ns;     /* last byte from the peer */
     _Atomic uint64_t moved;       /* payload bytes, both directions: the progress an error text tells of */
 };
+
+/* Walks the channels that have been joined. `lines` may be const. */
+#define WF_LINES_EACH(channel, lines)                                                                                  \
+    for (struct wf_channel **place_##channel = (lines)->channels, *channel = wf_lines_next(lines, &place_##channel);   \
+         channel; channel = wf_lines_next(lines, &place_##channel))
+
+/* The next one from `*place` on, which moves behind it; NULL: there is none. */
+static inline struct wf_channel *wf_lines_next(const struct wf_lines *lines, struct wf_channel ***place)
+{
+    struct wf_channel **end = lines->channels + lines->channel_count;
+    while (*place < end) {
+        struct wf_channel *channel = *(*place)++;
+        if (channel)
+            return channel;
+    }
+    return NULL;
+}
+
+void wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct wf_terms *terms,
+                   struct wf_kicks *kicks);
+void wf_lines_fini(struct wf_lines *lines);
+
+/* Room for `count` channels. 0 or -ENOMEM; then there may be another try. */
+int wf_lines_expect(struct wf_lines *lines, int count);
+
+/* Leaves a notice for the worker of the channel's send half. `self`: as for wf_worker_kick(). */
+static inline void wf_channel_kick(struct wf_channel *channel, struct wf_worker *self)
+{
+    wf_kicks_one(channel->lines->kicks, channel->tx.worker->index, self);
+}
 
 #endif

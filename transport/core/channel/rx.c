@@ -1,16 +1,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/channel/channel.h"
+#include "core/channel/lines.h"
+#include "core/ground/counter.h"
 #include "core/ground/reached.h"
-#include "core/message/inbound.h"
-#include "core/message/match.h"
-#include "core/message/stage.h"
-#include "core/session/session.h"
-#include "core/session/small.h"
 #include "mem/staging.h"
 #include "wire/crc.h"
-#include "core/calls/context.h"
 
 /* The receives of an express channel are urgent for so long after one that brought a small message, for more may come.
  * Acknowledgements and grants of large messages alone are not: an engine cuts its large calls for what is urgent. */
@@ -27,7 +22,7 @@ static int payload_places(struct wf_channel *channel, uint64_t *covered)
         return 1;
     }
     if (rx->claim)
-        return wf_inbound_places(rx->claim, at, rx->left, rx->iov, WF_RX_SEGMENTS, covered);
+        return channel->ops->in_places(rx->claim, false, at, rx->left, rx->iov, WF_RX_SEGMENTS, covered);
     *covered = 0;
     int count = 0;
     while (*covered < rx->left && count < WF_RX_SEGMENTS) {
@@ -45,7 +40,7 @@ static int claimed_places(struct wf_channel *channel, uint64_t *covered)
     if (!rx->claim || !rx->pooled)
         return payload_places(channel, covered);
     uint64_t at = rx->frame.offset + rx->frame.length - rx->left;
-    return wf_inbound_pool_places(rx->claim, at, rx->left, rx->iov, WF_RX_SEGMENTS, covered);
+    return channel->ops->in_places(rx->claim, true, at, rx->left, rx->iov, WF_RX_SEGMENTS, covered);
 }
 
 /* Is the payload that is coming summed? What goes to the sink is not. */
@@ -56,10 +51,11 @@ static bool is_summed(const struct wf_rx *rx)
 
 /* Keeps the places of a payload that is summed; one that lands in a list goes to the bounce buffer first. Returns the
  * pieces of the operation. */
-static int keep_places(struct wf_rx *rx, int count, uint64_t *covered)
+static int keep_places(struct wf_channel *channel, int count, uint64_t *covered)
 {
+    struct wf_rx *rx = &channel->rx;
     memcpy(rx->places, rx->iov, (size_t)count * sizeof rx->places[0]);
-    rx->bounced = count > 0 && !rx->pooled && !rx->slot && wf_inbound_is_scattered(rx->claim);
+    rx->bounced = count > 0 && !rx->pooled && !rx->slot && channel->ops->is_scattered(rx->claim);
     if (!rx->bounced)
         return count;
     if (*covered > WF_BOUNCE_BYTES)
@@ -67,6 +63,8 @@ static int keep_places(struct wf_rx *rx, int count, uint64_t *covered)
     rx->iov[0] = (struct iovec){rx->bounce, *covered};
     return 1;
 }
+
+static void received(struct wf_task *task);
 
 /* Builds the next receive: the rest of the payload, then the read-ahead. Session lock held. */
 static void prepare(struct wf_channel *channel)
@@ -77,7 +75,7 @@ static void prepare(struct wf_channel *channel)
     if (rx->left > 0 && rx->skip == 0)
         count = claimed_places(channel, &covered);
     if (is_summed(rx))
-        count = keep_places(rx, count, &covered);
+        count = keep_places(channel, count, &covered);
     rx->direct = (uint32_t)covered;
     if (covered == rx->left || rx->skip > 0)
         rx->iov[count++] = (struct iovec){rx->buffer + rx->end, rx->room - rx->end};
@@ -85,7 +83,8 @@ static void prepare(struct wf_channel *channel)
     rx->op.fd = channel->fd;
     rx->op.iov = rx->iov;
     rx->op.iov_count = count;
-    rx->op.context = channel;
+    rx->task.ended = received;
+    rx->op.context = &rx->task;
     rx->op.urgent = rx->came_ns < rx->urgent_until_ns;
     rx->op.kept = &channel->kept;
 }
@@ -117,17 +116,17 @@ static void copy_payload(struct wf_channel *channel)
 
 static void count_received(struct wf_channel *channel, uint64_t bytes)
 {
-    struct wf_session *session = channel->session;
-    wf_counter_add(&session->lines.rails[channel->rail].received_bytes, bytes);
-    wf_counter_add(&session->lines.moved, bytes);
+    struct wf_lines *lines = channel->lines;
+    wf_counter_add(&lines->rails[channel->rail].received_bytes, bytes);
+    wf_counter_add(&lines->moved, bytes);
 }
 
 /* The rail is charged for what did not come as it was sent. */
 static int damaged(struct wf_channel *channel, const char *what)
 {
-    struct wf_session *session = channel->session;
-    wf_counter_add(&session->lines.rails[channel->rail].damaged, 1);
-    wf_session_lost(session, channel, -EBADMSG, what);
+    struct wf_lines *lines = channel->lines;
+    wf_counter_add(&lines->rails[channel->rail].damaged, 1);
+    channel->ops->lost(channel, -EBADMSG, what);
     return -EBADMSG;
 }
 
@@ -137,7 +136,7 @@ static bool landed_whole(struct wf_channel *channel, const struct wf_frame *fram
     struct wf_rx *rx = &channel->rx;
     uint32_t skip = frame->data_off - WF_FRAME_BYTES;
     if ((uint64_t)skip + frame->length > rx->end - rx->start ||
-        !wf_small_land(channel, frame, rx->buffer + rx->start + skip))
+        !channel->ops->land_small(channel, frame, rx->buffer + rx->start + skip))
         return false;
     rx->start += skip + frame->length;
     count_received(channel, frame->length);
@@ -170,7 +169,7 @@ static int next_header(struct wf_channel *channel)
         rx->frame = frame;
         rx->claim = NULL;
     }
-    result = wf_channel_take_frame(channel, &frame);
+    result = channel->ops->take_frame(channel, &frame);
     if (result < 0)
         return result;
     if (frame.type == WF_DATA) {
@@ -190,11 +189,11 @@ static int finish_payload(struct wf_channel *channel)
     rx->in_frame = false;
     if (!good) {
         WF_REACHED("channel UP: damaged payload");
-        wf_channel_drop_claim(channel);
+        channel->ops->drop_claim(channel);
         return damaged(channel, "a damaged chunk (setting crc)");
     }
     count_received(channel, rx->frame.length);
-    wf_channel_finish_payload(channel);
+    channel->ops->finish_payload(channel);
     return 0;
 }
 
@@ -231,8 +230,8 @@ static void note_disposals(struct wf_channel *channel)
     uint64_t quarter = (frames - rx->disposed) / 4;
     if (frames - rx->granted_frames >= (quarter ? quarter : 1))
         channel->tx.state_due = true;
-    if (rx->disposed != channel->tx.ack_sent && !wf_link_in_list(&rx->unacknowledged_link))
-        wf_list_push_back(&rx->worker->unacknowledged, &rx->unacknowledged_link);
+    if (rx->disposed != channel->tx.ack_sent && !wf_link_in_list(&rx->untold_link))
+        wf_list_push_back(&rx->worker->untold, &rx->untold_link);
 }
 
 static void note_bytes(struct wf_channel *channel, uint64_t bytes)
@@ -243,21 +242,6 @@ static void note_bytes(struct wf_channel *channel, uint64_t bytes)
     rx->end += (uint32_t)(bytes - direct);
 }
 
-/* Lets go of a landing that has been refused: the rest of the payload goes to the sink. Session lock held. */
-void wf_channel_drop_claim(struct wf_channel *channel)
-{
-    struct wf_rx *rx = &channel->rx;
-    rx->redirect = false;
-    struct wf_inbound *inbound = rx->claim;
-    wf_stage_in_drop(channel);
-    if (!inbound)
-        return;
-    rx->claim = NULL;
-    inbound->claims -= 1;
-    wf_inbound_check(inbound);
-    wf_session_place_free(channel->session);
-}
-
 /* The stream ended: fine after BYE, a lost channel otherwise. Session lock held. */
 static void end_of_stream(struct wf_channel *channel)
 {
@@ -265,7 +249,7 @@ static void end_of_stream(struct wf_channel *channel)
     WF_REACHED_IF(channel->bye_seen, "channel CLOSING: end of the peer's stream");
     WF_REACHED_IF(!channel->bye_seen, "channel UP: end of the peer's stream");
     if (!channel->bye_seen)
-        wf_session_lost(channel->session, channel, -ECONNRESET, "the peer closed the connection");
+        channel->ops->lost(channel, -ECONNRESET, "the peer closed the connection");
 }
 
 /* Sums the payload bytes that a receive has just brought, while they are in the cache and no lock is held. */
@@ -290,7 +274,6 @@ static void sum_received(struct wf_rx *rx)
 
 static void digest(struct wf_channel *channel, int64_t result)
 {
-    struct wf_session *session = channel->session;
     if (result == -ECANCELED)
         result = 0;
     else if (result == 0)
@@ -302,16 +285,16 @@ static void digest(struct wf_channel *channel, int64_t result)
     }
     if (result < 0) {
         WF_REACHED("channel UP: error");
-        wf_session_lost(session, channel, (int)result, "receiving");
+        channel->ops->lost(channel, (int)result, "receiving");
         return;
     }
     note_bytes(channel, (uint64_t)result);
     if (channel->rx.redirect)
-        wf_channel_drop_claim(channel);
+        channel->ops->drop_claim(channel);
     int broken = parse(channel);
     WF_REACHED_IF(broken == -EPROTO, "channel UP: frame against the protocol");
     if (broken < 0)
-        wf_session_lost(session, channel, broken, "a frame that breaks the protocol");
+        channel->ops->lost(channel, broken, "a frame that breaks the protocol");
     note_disposals(channel);
 }
 
@@ -319,62 +302,64 @@ static void digest(struct wf_channel *channel, int64_t result)
 static void go_on(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
-    struct wf_session *session = channel->session;
-    wf_match_notes(session);
+    struct wf_lines *lines = channel->lines;
+    channel->ops->worked_through(channel);
     if (rx->redirect) /* refused while notifications were copied */
-        wf_channel_drop_claim(channel);
+        channel->ops->drop_claim(channel);
     bool ends = channel->kill || rx->ended, more = !ends && !rx->held;
     if (more)
         prepare(channel);
-    wf_session_kick(session, rx->worker);
-    wf_session_unlock(session);
+    lines->guard->ops->kick(lines->guard, rx->worker);
+    wf_guard_unlock(lines->guard);
     if (more)
         post(channel);
     else if (ends)
-        wf_worker_kick(&session->kicks.each[rx->worker->index], rx->worker);
+        wf_kicks_one(lines->kicks, rx->worker->index, rx->worker);
 }
 
-void wf_channel_received(struct wf_channel *channel)
+static void received(struct wf_task *task)
 {
-    struct wf_session *session = channel->session;
+    struct wf_channel *channel = WF_CONTAINER(task, struct wf_channel, rx.task);
+    struct wf_lines *lines = channel->lines;
     int64_t result = channel->rx.op.result;
     sum_received(&channel->rx);
-    wf_session_lock(session);
-    session->guard.batch_ns = channel->rx.came_ns = wf_world_now(&session->context->world);
+    wf_guard_lock(lines->guard);
+    channel->rx.came_ns = wf_world_now(lines->guard->world);
+    wf_guard_batch(lines->guard, channel->rx.came_ns);
     if (result > 0) {
-        atomic_store_explicit(&session->lines.heard_ns, session->guard.batch_ns, memory_order_relaxed);
+        atomic_store_explicit(&lines->heard_ns, channel->rx.came_ns, memory_order_relaxed);
         wf_counter_add(&channel->heard, (uint64_t)result);
     }
     digest(channel, result);
-    session->guard.batch_ns = 0;
+    wf_guard_batch(lines->guard, 0);
     go_on(channel);
 }
 
 void wf_channel_resume(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
-    wf_session_lock(channel->session);
+    wf_guard_lock(channel->lines->guard);
     bool waits = rx->held && !channel->kill;
     if (waits) {
         rx->held = false;
-        int broken = wf_channel_place_payload(channel);
+        int broken = channel->ops->place_payload(channel);
         if (broken < 0)
-            wf_session_lost(channel->session, channel, broken, "a frame that breaks the protocol");
+            channel->ops->lost(channel, broken, "a frame that breaks the protocol");
     }
     if (waits && !rx->held) {
         digest(channel, -ECANCELED); /* what is in the buffer already */
         go_on(channel);
     } else {
-        wf_session_unlock(channel->session);
+        wf_guard_unlock(channel->lines->guard);
     }
 }
 
 void wf_channel_start_rx(struct wf_channel *channel)
 {
-    wf_session_lock(channel->session);
+    wf_guard_lock(channel->lines->guard);
     channel->rx.started = true;
     prepare(channel);
-    wf_session_unlock(channel->session);
+    wf_guard_unlock(channel->lines->guard);
     post(channel);
 }
 
@@ -383,4 +368,19 @@ void wf_channel_redirect(struct wf_channel *channel)
     struct wf_rx *rx = &channel->rx;
     if (rx->op.posted) /* it comes back, and is posted again for the sink */
         rx->worker->engine->ops->cancel(rx->worker->engine, &rx->op);
+}
+
+void wf_channels_tell(struct wf_worker *worker)
+{
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&worker->untold))) {
+        struct wf_channel *channel = WF_CONTAINER(link, struct wf_channel, rx.untold_link);
+        struct wf_guard *guard = channel->lines->guard;
+        wf_guard_lock(guard);
+        bool due = channel->rx.disposed != channel->tx.ack_sent;
+        channel->tx.state_due |= due;
+        wf_guard_unlock(guard);
+        if (due)
+            wf_channel_kick(channel, worker);
+    }
 }

@@ -19,29 +19,44 @@
 #include "base/list.h"
 #include "base/pool.h"
 #include "base/status.h"
+#include "core/drive/worker.h"
+#include "core/ground/guard.h"
 #include "mem/memory.h"
 #include "mem/staging.h"
 
-struct weft_context;
 struct wf_device;
+struct wf_desk;
 struct wf_inbound;
 struct wf_turn;
 struct wf_outbound;
-struct wf_session;
-struct wf_worker;
+struct wf_guard;
+struct wf_kicks;
+struct wf_shares;
+struct wf_transit;
 
 enum wf_slot_size { WF_SLOT_SMALL, WF_SLOT_LARGE }; /* of `eager` bytes, of a chunk */
 #define WF_SLOT_SIZES 2
 #define WF_SLOT_WAYS 2 /* WF_COPY_OUT, WF_COPY_IN */
 #define WF_COPY_WAYS 4
 
-/* A copy that was queued, until it has ended. From session.copy_pool. */
+/* What a copy means to the room that wants it. */
+struct wf_transit_ops {
+    /* No lock, the device worker's token. 0, an error, or 1: there is nothing to copy after all. NULL: it has begun. */
+    int (*start)(struct wf_transit *transit);
+    /* The same, once it has ended, before the lock is taken. NULL: nothing. */
+    void (*unlocked)(struct wf_transit *transit);
+    /* Lock held: lets go of the message, whose fate `result` is. */
+    void (*ended)(struct wf_transit *transit);
+};
+
+/* A copy that was queued, until it has ended. From wf_shares.transits. */
 struct wf_transit {
     struct wf_link link; /* device.queued, or device.running */
     struct wf_copy copy;
     struct wf_device *device;
-    struct wf_session *session;   /* PEER: the receiver's */
-    struct wf_session *twin;      /* PEER: the sender's, held with its outbound; NULL: there is none */
+    const struct wf_transit_ops *ops;
+    struct wf_shares *shares;     /* PEER: the receiver's */
+    struct wf_desk *twin;         /* PEER: the sender's, held with its outbound; NULL: there is none */
     bool landed;                  /* PEER: the sender is done with it */
     struct wf_outbound *outbound; /* OUT, PEER: whose bytes they are; holds it as an operation does (in_engine) */
     struct wf_inbound *inbound;   /* IN, PEER: claimed */
@@ -52,7 +67,7 @@ struct wf_transit {
 };
 
 struct wf_device {
-    struct weft_context *context;
+    struct wf_devices *devices;
     int index, node;
     struct wf_worker *worker; /* drives its copies */
     _Atomic bool lost;
@@ -83,6 +98,8 @@ struct wf_device_share {
 
 /* What a session has of its context's devices. Owner: session lock. */
 struct wf_shares {
+    struct wf_guard *guard;
+    struct wf_kicks *kicks;
     struct wf_device_share *each[WF_DEVICES_MAX]; /* by device index */
     _Atomic bool slots_told;                      /* a slot came back since wf_desk.stage_waiting was last tried */
     uint32_t bells; /* workers, by index, whose devices have something to start for this session */
@@ -91,6 +108,8 @@ struct wf_shares {
 
 /* Of a context. Entries only come. */
 struct wf_devices {
+    struct wf_world *world;
+    struct wf_crew *crew;
     const struct wf_memory_ops *ops;
     void *host;                       /* for ops->open */
     bool forbidden;                   /* setting cuda */
@@ -109,23 +128,24 @@ struct wf_mishap {
     const char *why; /* the driver's words; lives as long as the context */
 };
 
+/* `ops`, `host`: what device memory is reached by. `forbidden`: not at all. */
+void wf_devices_init(struct wf_devices *devices, struct wf_crew *crew, const struct wf_memory_ops *ops, void *host,
+                     bool forbidden);
 /* Reads the settings; opens what is to be open from the start. The workers exist. */
-int wf_devices_init(struct weft_context *context, const struct wf_config *config, struct wf_status *status);
+int wf_devices_begin(struct wf_devices *devices, const struct wf_config *config, struct wf_status *status);
 /* No session is left. */
-void wf_devices_fini(struct weft_context *context);
+void wf_devices_fini(struct wf_devices *devices);
 
-/* Opens the driver, if that was not tried before; NULL: it cannot be, and `reason` says why. Waits. */
-struct wf_memory *wf_devices_open(struct weft_context *context);
 /* Makes a GPU ready, if it was not. Waits. 0, -ENODEV, -ENOMEM. */
-int wf_devices_use(struct weft_context *context, int index, struct wf_device **out, struct wf_status *status);
+int wf_devices_use(struct wf_devices *devices, int index, struct wf_device **out, struct wf_status *status);
 
 /* The device whose memory [base, base + length) is, made ready if it was not; NULL for host memory. Waits, if it is the
  * first of a device, or at all. 0, -EINVAL, -ENODEV, -ENOMEM. */
-int wf_devices_find(struct weft_context *context, const void *base, uint64_t length, struct wf_device **out,
+int wf_devices_find(struct wf_devices *devices, const void *base, uint64_t length, struct wf_device **out,
                     struct wf_status *status);
 
 /* Is there memory of a device at `base`? For operations that name no registration; never waits. */
-bool wf_devices_own(struct weft_context *context, const void *base);
+bool wf_devices_own(struct wf_devices *devices, const void *base);
 
 /* Is any device ready? Else no operation can be on its memory. */
 static inline bool wf_devices_any(const struct wf_devices *devices)
@@ -133,24 +153,33 @@ static inline bool wf_devices_any(const struct wf_devices *devices)
     return atomic_load_explicit(&devices->used_count, memory_order_relaxed) > 0;
 }
 
+void wf_shares_init(struct wf_shares *shares, struct wf_guard *guard, struct wf_kicks *kicks);
+/* Gives back the copies' memory; after wf_shares_give_back(). */
+void wf_shares_fini(struct wf_shares *shares);
+
 /* What the session has of the device. NULL: memory. */
-struct wf_device_share *wf_device_share(struct wf_session *session, struct wf_device *device);
+struct wf_device_share *wf_device_share(struct wf_shares *shares, struct wf_device *device);
+/* A slot may have come back: messages that wait for one look again. Any thread. */
+void wf_shares_look_again(struct wf_shares *shares);
+/* Has one come back since the last answer? */
+bool wf_shares_take_look(struct wf_shares *shares);
 /* Gives all of it back: nothing is under way any more. */
-void wf_device_shares_fini(struct wf_session *session);
+void wf_shares_give_back(struct wf_shares *shares);
 
 /* A fresh transit of the session's for a copy. NULL: memory. */
-struct wf_transit *wf_transit_take(struct wf_session *session, struct wf_device *device, enum wf_copy_way way);
+struct wf_transit *wf_transit_take(struct wf_shares *shares, struct wf_device *device, enum wf_copy_way way,
+                                   const struct wf_transit_ops *ops);
 /* Queues it: from here on it is the worker's. */
 void wf_transit_queue(struct wf_transit *transit);
 
 /* The workers whose devices have got something to start: session lock held; `self` as for wf_worker_kick(). */
-void wf_devices_kick(struct wf_session *session, struct wf_worker *self);
+void wf_devices_kick(struct wf_shares *shares, struct wf_worker *self);
 
 /* --- token of `worker` held, no lock --- */
 
 /* Is a copy under way that this worker has to look after? */
-bool wf_devices_busy(const struct wf_worker *worker);
+bool wf_devices_busy(const struct wf_devices *devices, const struct wf_worker *worker);
 /* Starts what is queued and ends what is done; returns how many. */
-int wf_devices_drive(struct wf_worker *worker);
+int wf_devices_drive(struct wf_devices *devices, struct wf_worker *worker);
 
 #endif

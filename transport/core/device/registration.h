@@ -20,11 +20,11 @@ struct wf_registry {
     struct wf_list of_devices; /* of these, the ones of device memory */
 };
 
-/* Owner: context.region_lock, except `uses` (any thread). */
+/* Owner: wf_registry.lock, except `uses` (any thread). */
 struct weft_registration {
-    struct wf_link link;        /* context.registrations, by key */
-    struct wf_link device_link; /* context.device_registrations, if it is device memory */
-    struct weft_context *context;
+    struct wf_link link;          /* wf_registry.by_key */
+    struct wf_link device_link;   /* wf_registry.of_devices, if it is device memory */
+    struct weft_context *context; /* whose it is; for the public calls */
     uint8_t *base;
     uint64_t length;
     uint64_t key;
@@ -40,14 +40,16 @@ void wf_registry_init(struct wf_registry *registry);
 void wf_registry_fini(struct wf_registry *registry);
 
 /* The registration with this key, held for an operation of a peer; NULL: there is none. */
-struct weft_registration *wf_registration_find(struct weft_context *context, uint64_t key);
+struct weft_registration *wf_registration_find(struct wf_registry *registry, uint64_t key);
 
 /* The registration of device memory that covers the range, held; NULL: there is none. */
-struct weft_registration *wf_registration_covering(struct weft_context *context, const void *buffer, uint64_t length);
+struct weft_registration *wf_registration_covering(struct wf_registry *registry, const void *buffer, uint64_t length);
 
-/* The first half of weft_deregister(): no new operation, peers' operations are refused; `uses` sinks to
- * WF_REGISTRATION_ENDED. Does not wait. */
-void wf_registration_end(struct weft_registration *registration);
+/* Puts one into the table, where peers find it. Its `key` is set. */
+void wf_registration_enter(struct wf_registry *registry, struct weft_registration *registration);
+
+/* Takes it out: no new operation; `uses` sinks to WF_REGISTRATION_ENDED. Does not wait. */
+void wf_registration_leave(struct wf_registry *registry, struct weft_registration *registration);
 
 /* Holds the registration for an operation on [buffer, buffer + length). -EINVAL: outside of it; -ESHUTDOWN: ended. */
 int wf_registration_hold(struct weft_registration *registration, const void *buffer, uint64_t length);

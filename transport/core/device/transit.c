@@ -5,29 +5,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/calls/context.h"
 #include "core/device/turn.h"
 #include "core/drive/worker.h"
 #include "core/ground/counter.h"
-#include "core/message/direct.h"
-#include "core/message/match.h"
-#include "core/message/stage.h"
-#include "core/session/session.h"
 
 #define IDLE_LOOKS 4 /* copies of one way that are not done yet: what was started after them is not asked for */
 
 /* --- a session's share --- */
 
-static void tell(void *context)
+void wf_shares_init(struct wf_shares *shares, struct wf_guard *guard, struct wf_kicks *kicks)
 {
-    struct wf_session *session = context;
-    atomic_store_explicit(&session->shares.slots_told, true, memory_order_relaxed);
-    wf_session_kick_all(session, NULL);
+    shares->guard = guard;
+    shares->kicks = kicks;
+    wf_pool_init(&shares->transits, sizeof(struct wf_transit), 64, 0);
 }
 
-struct wf_device_share *wf_device_share(struct wf_session *session, struct wf_device *device)
+void wf_shares_fini(struct wf_shares *shares)
 {
-    struct wf_device_share *share = session->shares.each[device->index];
+    wf_shares_give_back(shares);
+    wf_pool_fini(&shares->transits);
+}
+
+static void tell(void *context)
+{
+    struct wf_shares *shares = context;
+    wf_shares_look_again(shares);
+    wf_kicks_all(shares->kicks, NULL);
+}
+
+struct wf_device_share *wf_device_share(struct wf_shares *shares, struct wf_device *device)
+{
+    struct wf_device_share *share = shares->each[device->index];
     if (share)
         return share;
     share = malloc(sizeof *share);
@@ -38,16 +46,16 @@ struct wf_device_share *wf_device_share(struct wf_session *session, struct wf_de
     memset(share->waiting, 0, sizeof share->waiting);
     for (int way = 0; way < WF_SLOT_WAYS; way++)
         for (int size = 0; size < WF_SLOT_SIZES; size++)
-            wf_slot_account_init(&share->accounts[way][size], tell, session);
-    session->shares.each[device->index] = share;
+            wf_slot_account_init(&share->accounts[way][size], tell, shares);
+    shares->each[device->index] = share;
     return share;
 }
 
-void wf_device_shares_fini(struct wf_session *session)
+void wf_shares_give_back(struct wf_shares *shares)
 {
     for (int i = 0; i < WF_DEVICES_MAX; i++) {
-        struct wf_device_share *share = session->shares.each[i];
-        session->shares.each[i] = NULL;
+        struct wf_device_share *share = shares->each[i];
+        shares->each[i] = NULL;
         if (share)
             atomic_fetch_sub_explicit(&share->device->landings, share->landings, memory_order_relaxed);
         for (int way = 0; share && way < WF_SLOT_WAYS; way++)
@@ -57,40 +65,52 @@ void wf_device_shares_fini(struct wf_session *session)
     }
 }
 
+void wf_shares_look_again(struct wf_shares *shares)
+{
+    atomic_store_explicit(&shares->slots_told, true, memory_order_relaxed);
+}
+
+bool wf_shares_take_look(struct wf_shares *shares)
+{
+    return atomic_exchange_explicit(&shares->slots_told, false, memory_order_relaxed);
+}
+
 /* --- copies --- */
 
-struct wf_transit *wf_transit_take(struct wf_session *session, struct wf_device *device, enum wf_copy_way way)
+struct wf_transit *wf_transit_take(struct wf_shares *shares, struct wf_device *device, enum wf_copy_way way,
+                                   const struct wf_transit_ops *ops)
 {
-    struct wf_transit *transit = wf_pool_take(&session->shares.transits);
+    struct wf_transit *transit = wf_pool_take(&shares->transits);
     if (!transit)
         return NULL;
     memset(transit, 0, sizeof *transit);
     wf_link_init(&transit->link);
     transit->copy = (struct wf_copy){.device = device->index, .way = way};
     transit->device = device;
-    transit->session = session;
+    transit->shares = shares;
+    transit->ops = ops;
     return transit;
 }
 
 void wf_transit_queue(struct wf_transit *transit)
 {
     struct wf_device *device = transit->device;
-    transit->session->guard.references += 1;
+    wf_guard_refer(transit->shares->guard);
     if (transit->copy.way != WF_COPY_MARK) /* a session that ends waits for it */
-        transit->session->guard.holders += 1;
-    transit->session->shares.bells |= 1u << device->worker->index;
+        wf_guard_hold(transit->shares->guard);
+    transit->shares->bells |= 1u << device->worker->index;
     atomic_fetch_add(&device->under_way, 1);
     pthread_mutex_lock(&device->lock);
     wf_list_push_back(&device->queued, &transit->link);
     pthread_mutex_unlock(&device->lock);
 }
 
-void wf_devices_kick(struct wf_session *session, struct wf_worker *self)
+void wf_devices_kick(struct wf_shares *shares, struct wf_worker *self)
 {
-    while (session->shares.bells != 0) {
-        int index = __builtin_ctz(session->shares.bells);
-        session->shares.bells &= session->shares.bells - 1;
-        wf_worker_kick(&session->kicks.each[index], self);
+    while (shares->bells != 0) {
+        int index = __builtin_ctz(shares->bells);
+        shares->bells &= shares->bells - 1;
+        wf_kicks_one(shares->kicks, index, self);
     }
 }
 
@@ -105,42 +125,30 @@ static struct wf_transit *next_queued(struct wf_device *device)
 /* Tells the message, and lets go of everything. The session may be gone afterwards. */
 static void finish(struct wf_transit *transit, int result)
 {
-    struct wf_session *session = transit->session;
+    struct wf_shares *shares = transit->shares;
+    struct wf_guard *guard = shares->guard;
     struct wf_device *device = transit->device;
+    const struct wf_devices *devices = device->devices;
     transit->result = result;
     bool own = transit->copy.way != WF_COPY_PEER; /* else it may be the other one */
     if (result == -ENODEV && own && !atomic_exchange(&device->lost, true))
-        wf_log(&device->context->world.log, WF_LOG_WARN, "GPU %d cannot be used any more: %s", device->index,
-               device->context->devices.ops->why(atomic_load(&device->context->devices.memory), device->index));
+        wf_log(&devices->world->log, WF_LOG_WARN, "GPU %d cannot be used any more: %s", device->index,
+               devices->ops->why(atomic_load(&devices->memory), device->index));
     if (result == -EIO) /* the requests tell, too: but the peer's only that something failed here */
-        wf_log(&device->context->world.log, WF_LOG_WARN, "GPU %d failed to copy bytes %llu to %llu of a message: %s",
+        wf_log(&devices->world->log, WF_LOG_WARN, "GPU %d failed to copy bytes %llu to %llu of a message: %s",
                device->index, (unsigned long long)transit->start, (unsigned long long)transit->end,
-               device->context->devices.ops->why(atomic_load(&device->context->devices.memory), device->index));
+               devices->ops->why(atomic_load(&devices->memory), device->index));
     atomic_fetch_sub(&device->under_way, 1);
-    if (transit->copy.way == WF_COPY_PEER)
-        wf_direct_end_sender(transit);
-    wf_session_lock(session);
-    if (transit->copy.way == WF_COPY_OUT)
-        wf_stage_out_ended(transit);
-    else if (transit->copy.way == WF_COPY_IN)
-        wf_stage_in_ended(transit);
-    else if (transit->copy.way == WF_COPY_PEER)
-        wf_direct_end_receiver(transit);
-    else
-        wf_turn_ended(transit);
-    wf_match_notes(session);
-    wf_session_kick(session, device->worker);
+    if (transit->ops->unlocked)
+        transit->ops->unlocked(transit);
+    wf_guard_lock(guard);
+    transit->ops->ended(transit);
+    guard->ops->kick(guard, device->worker);
     if (transit->copy.way != WF_COPY_MARK) {
-        wf_pool_give(&session->shares.transits, transit);
-        wf_session_half_gone(session);
+        wf_pool_give(&shares->transits, transit);
+        wf_guard_let_go(guard);
     }
-    wf_session_unlock_and_release(session);
-}
-
-/* As ops->copy_start(); 1: there is nothing to copy after all. */
-static int start(struct wf_transit *transit)
-{
-    return transit->copy.way == WF_COPY_PEER ? wf_direct_start(transit) : wf_stage_start(transit);
+    wf_guard_unlock_and_release(guard);
 }
 
 static int start_queued(struct wf_device *device)
@@ -148,7 +156,7 @@ static int start_queued(struct wf_device *device)
     struct wf_transit *transit;
     int count = 0;
     while ((transit = next_queued(device))) {
-        int result = atomic_load(&device->lost) ? -ENODEV : start(transit);
+        int result = atomic_load(&device->lost) ? -ENODEV : transit->ops->start ? transit->ops->start(transit) : 0;
         if (result != 0) {
             finish(transit, result < 0 ? result : 0);
         } else {
@@ -163,7 +171,7 @@ static int start_queued(struct wf_device *device)
 /* Copies of one way run in a few streams, so that the first ones end first; marks are in as many as the user has. */
 static int end_done(struct wf_device *device, struct wf_list *running)
 {
-    const struct wf_devices *devices = &device->context->devices;
+    const struct wf_devices *devices = device->devices;
     struct wf_memory *memory = atomic_load(&devices->memory);
     int count = 0, idle = 0;
     WF_LIST_EACH (link, following, running) {
@@ -190,32 +198,32 @@ static void keep_time(struct wf_device *device)
                    !wf_list_empty(&device->running[WF_COPY_PEER]);
     if (running == (device->since_ns != 0))
         return;
-    int64_t now = wf_world_now(&device->context->world);
+    int64_t now = wf_world_now(device->devices->world);
     if (!running)
         wf_counter_add(&device->copying_ns, (uint64_t)(now - device->since_ns));
     device->since_ns = running ? now : 0;
 }
 
-static struct wf_device *driven(const struct wf_worker *worker, int i)
+static struct wf_device *driven(const struct wf_devices *devices, const struct wf_worker *worker, int i)
 {
-    struct wf_device *device = atomic_load(&worker->context->devices.used[i]);
+    struct wf_device *device = atomic_load(&devices->used[i]);
     return device->worker == worker && atomic_load(&device->under_way) > 0 ? device : NULL;
 }
 
-bool wf_devices_busy(const struct wf_worker *worker)
+bool wf_devices_busy(const struct wf_devices *devices, const struct wf_worker *worker)
 {
-    int count = atomic_load_explicit(&worker->context->devices.used_count, memory_order_acquire);
+    int count = atomic_load_explicit(&devices->used_count, memory_order_acquire);
     for (int i = 0; i < count; i++)
-        if (driven(worker, i))
+        if (driven(devices, worker, i))
             return true;
     return false;
 }
 
-int wf_devices_drive(struct wf_worker *worker)
+int wf_devices_drive(struct wf_devices *devices, struct wf_worker *worker)
 {
-    int count = atomic_load_explicit(&worker->context->devices.used_count, memory_order_acquire), handled = 0;
+    int count = atomic_load_explicit(&devices->used_count, memory_order_acquire), handled = 0;
     for (int i = 0; i < count; i++) {
-        struct wf_device *device = driven(worker, i);
+        struct wf_device *device = driven(devices, worker, i);
         if (!device)
             continue;
         handled += start_queued(device);

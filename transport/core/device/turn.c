@@ -4,16 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/message/connection.h"
-#include "core/message/inbound.h"
-#include "core/message/match.h"
-#include "core/message/outbound.h"
-#include "core/message/served.h"
-#include "core/message/stage.h"
-#include "core/request/request.h"
-#include "core/session/session.h"
-#include "core/calls/context.h"
-
 int wf_turns_init(struct wf_device *device, uint32_t *flags, struct wf_status *status)
 {
     device->turns = calloc(WF_TURNS, sizeof *device->turns);
@@ -35,6 +25,19 @@ static void give(struct wf_turn *turn)
     pthread_mutex_unlock(&device->lock);
 }
 
+/* The mark was reached, or the device failed. */
+static void ended(struct wf_transit *transit)
+{
+    struct wf_turn *turn = transit->turn;
+    turn->come = true;
+    if (turn->request)
+        turn->go(turn, transit);
+    else
+        give(turn);
+}
+
+static const struct wf_transit_ops mark_ops = {.ended = ended}; /* it is in its stream already */
+
 static struct wf_turn *take(struct wf_device *device)
 {
     pthread_mutex_lock(&device->lock);
@@ -43,7 +46,8 @@ static struct wf_turn *take(struct wf_device *device)
     if (!link)
         return NULL;
     struct wf_turn *turn = WF_CONTAINER(link, struct wf_turn, link);
-    turn->transit = (struct wf_transit){.copy = {.device = device->index, .way = WF_COPY_MARK}, .device = device};
+    turn->transit =
+        (struct wf_transit){.copy = {.device = device->index, .way = WF_COPY_MARK}, .device = device, .ops = &mark_ops};
     turn->transit.turn = turn;
     wf_link_init(&turn->transit.link);
     turn->value += 1;
@@ -59,8 +63,8 @@ int wf_turn_take(struct wf_device *device, void *stream, struct wf_turn **out)
         return -EINVAL;
     if (!device->pinned) /* the device could not read the flag */
         return -ENOTSUP;
-    const struct wf_memory_ops *ops = device->context->devices.ops;
-    struct wf_memory *memory = atomic_load(&device->context->devices.memory);
+    const struct wf_memory_ops *ops = device->devices->ops;
+    struct wf_memory *memory = atomic_load(&device->devices->memory);
     struct wf_turn *turn = take(device);
     if (!turn)
         return -EAGAIN;
@@ -72,75 +76,38 @@ int wf_turn_take(struct wf_device *device, void *stream, struct wf_turn **out)
         return result;
     }
     result = ops->hold(memory, device->index, stream, (const uint32_t *)turn->flag, turn->value);
-    turn->refusal = result; /* its mark comes all the same */
+    turn->refusal = result; /* the mark was queued before the wait failed, so it still completes */
     *out = turn;
     return 0;
 }
 
 /* Has the device's worker ask for the mark. */
-static void watch(struct wf_turn *turn, struct wf_session *session)
+static void watch(struct wf_turn *turn, struct wf_shares *shares)
 {
     turn->begun = true;
-    turn->transit.session = session;
+    turn->transit.shares = shares;
     wf_transit_queue(&turn->transit);
 }
 
-void wf_turn_begin(struct wf_turn *turn, struct weft_request *request)
+void wf_turn_begin(struct wf_turn *turn, struct wf_shares *shares, struct weft_request *request,
+                   void (*go)(struct wf_turn *turn, const struct wf_transit *transit))
 {
-    request->turn = turn;
     turn->request = request;
-    watch(turn, request->session);
+    turn->go = go;
+    watch(turn, shares);
 }
 
 void wf_turn_end(struct wf_turn *turn)
 {
-    turn->request->turn = NULL;
     turn->request = NULL;
     atomic_store(turn->flag, turn->value);
     if (turn->come)
         give(turn);
 }
 
-void wf_turn_drop(struct wf_turn *turn, struct wf_session *session)
+void wf_turn_drop(struct wf_turn *turn, struct wf_shares *shares)
 {
     atomic_store(turn->flag, turn->value);
     if (!turn->begun)
-        watch(turn, session);
-}
-
-/* The operation's memory may be touched from now on. */
-static void go(struct weft_request *request)
-{
-    struct wf_outbound *outbound = request->outbound;
-    switch (request->kind) {
-    case WF_REQUEST_RECV:
-        if (request->inbound && request->inbound->parked)
-            wf_match_unpark(request->inbound);
-        break;
-    case WF_REQUEST_SEND:
-        if (!outbound)
-            break;
-        outbound->waits = false;
-        wf_stage_out_more(outbound);
-        wf_connection_ready(outbound->connection);
-        break;
-    default: /* a write or a read: nothing has been done for it so far */
-        if (outbound && !outbound->refused)
-            wf_asking_begin(outbound);
-    }
-}
-
-void wf_turn_ended(struct wf_transit *transit)
-{
-    struct wf_turn *turn = transit->turn;
-    struct weft_request *request = turn->request;
-    turn->come = true;
-    if (!request) {
-        give(turn);
-    } else if (transit->result < 0) {
-        wf_request_note_mishap(request, transit);
-        wf_request_cancel(request, transit->result);
-    } else {
-        go(request);
-    }
+        watch(turn, shares);
 }

@@ -27,9 +27,11 @@ struct wf_turn {
     _Atomic uint32_t *flag; /* pinned; read by the device */
     uint32_t value;
     struct weft_request *request; /* NULL: it has ended, or there never was one */
-    bool begun;                   /* its mark is asked for */
-    bool come;                    /* the work before it has been done */
-    int refusal;                  /* why there can be no operation; 0: there can */
+    /* Lock held: the mark was reached, or the device failed. `request` is not NULL. */
+    void (*go)(struct wf_turn *turn, const struct wf_transit *transit);
+    bool begun;  /* its mark is asked for */
+    bool come;   /* the work before it has been done */
+    int refusal; /* why there can be no operation; 0: there can */
 };
 
 /* `flags`: room for WF_TURNS words of pinned memory. -ENOMEM. */
@@ -43,12 +45,11 @@ int wf_turn_take(struct wf_device *device, void *stream, struct wf_turn **out);
 /* --- with the session's lock held --- */
 
 /* It is this operation's. */
-void wf_turn_begin(struct wf_turn *turn, struct weft_request *request);
+void wf_turn_begin(struct wf_turn *turn, struct wf_shares *shares, struct weft_request *request,
+                   void (*go)(struct wf_turn *turn, const struct wf_transit *transit));
 /* The operation has ended: the stream goes on. */
 void wf_turn_end(struct wf_turn *turn);
 /* There will be no operation. */
-void wf_turn_drop(struct wf_turn *turn, struct wf_session *session);
-/* The mark was reached, or the device failed. */
-void wf_turn_ended(struct wf_transit *transit);
+void wf_turn_drop(struct wf_turn *turn, struct wf_shares *shares);
 
 #endif

@@ -5,15 +5,14 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/request/wait.h"
-#include "core/session/session.h"
-#include "core/calls/context.h"
-#include "core/calls/placement.h"
+#include "affinity/pin.h"
 
 #define OPS_AT_ONCE 32
+#define WHY_BYTES 320
 #define ROUNDS_UNTOLD 8 /* a busy worker tells of disposals after so many: senders wait for them to go on */
 #define PARK_MIN_NS (200 * WF_NS_PER_US)
 #define PARK_MAX_NS (1 * WF_NS_PER_MS)
@@ -23,29 +22,29 @@
 #define REST_NS (1 * WF_NS_PER_S)
 #define COPIES_NS (20 * WF_NS_PER_US) /* the longest rest while copies of a device are under way: they ring no bell */
 
-int wf_worker_create(struct weft_context *context, int index, struct wf_worker **out, struct wf_status *status)
+int wf_worker_create(struct wf_crew *crew, int index, struct wf_worker **out, struct wf_status *status)
 {
     struct wf_worker *worker = calloc(1, sizeof *worker);
     if (!worker)
         return wf_fail(status, -ENOMEM, "no memory for a worker");
-    worker->context = context;
+    const struct wf_world *world = crew->world;
+    worker->crew = crew;
     worker->index = index;
-    const char *role = context->world.shared ? "worker" : index % 2 ? "rx" : "tx";
+    const char *role = world->shared ? "worker" : index % 2 ? "rx" : "tx";
     snprintf(worker->name, sizeof worker->name, "weft-%s%u", role, (unsigned)index / 2 % 100);
     pthread_mutex_init(&worker->mail_lock, NULL);
     sem_init(&worker->entered, 0, 0);
     wf_list_init(&worker->kicked);
-    wf_list_init(&worker->unacknowledged);
+    wf_list_init(&worker->untold);
     struct wf_engine_limits limits = {
-        .call_bytes = context->world.tuning.call,
-        .pinned = !context->world.shared,
-        .zero_copy = context->world.tuning.zero_copy,
-        .read_ahead = context->world.tuning.read_ahead,
+        .call_bytes = world->tuning.call,
+        .pinned = !world->shared,
+        .zero_copy = world->tuning.zero_copy,
+        .read_ahead = world->tuning.read_ahead,
     };
     worker->sink = malloc(WF_SINK_BYTES);
-    int result = worker->sink
-                     ? context->world.engine_ops->open(context->world.engine_host, &limits, &worker->engine, status)
-                     : wf_fail(status, -ENOMEM, "no memory for a worker");
+    int result = worker->sink ? world->engine_ops->open(world->engine_host, &limits, &worker->engine, status)
+                              : wf_fail(status, -ENOMEM, "no memory for a worker");
     if (result < 0) {
         wf_worker_destroy(worker);
         return result;
@@ -95,41 +94,41 @@ static void ring_bells(struct wf_worker *worker)
     while (worker->bells != 0) {
         int index = __builtin_ctz(worker->bells);
         worker->bells &= worker->bells - 1;
-        struct wf_worker *other = worker->context->crew.workers[index];
+        struct wf_worker *other = worker->crew->workers[index];
         other->engine->ops->wake(other->engine);
     }
 }
 
-static struct wf_session *next_kick(struct wf_worker *worker)
+static struct wf_kicks *next_kick(struct wf_worker *worker)
 {
     pthread_mutex_lock(&worker->mail_lock);
     struct wf_link *link = wf_list_pop_front(&worker->kicked);
-    struct wf_session *session = NULL;
+    struct wf_kicks *kicks = NULL;
     if (link) {
         struct wf_kick *kick = WF_CONTAINER(link, struct wf_kick, link);
         kick->queued = false;
-        session = kick->session;
+        kicks = kick->kicks;
     } else {
         atomic_store_explicit(&worker->has_mail, false, memory_order_seq_cst);
     }
-    worker->serving = session;
+    worker->serving = kicks;
     pthread_mutex_unlock(&worker->mail_lock);
-    return session;
+    return kicks;
 }
 
 static int handle_kicks(struct wf_worker *worker)
 {
     int handled = 0;
-    struct wf_session *session;
-    while (atomic_load_explicit(&worker->has_mail, memory_order_seq_cst) && (session = next_kick(worker))) {
-        wf_session_pump(session, worker);
+    struct wf_kicks *kicks;
+    while (atomic_load_explicit(&worker->has_mail, memory_order_seq_cst) && (kicks = next_kick(worker))) {
+        kicks->serve(kicks, worker);
         ring_bells(worker);
         handled += 1;
     }
     return handled;
 }
 
-void wf_worker_forget(struct wf_kick *kick)
+static void forget(struct wf_kick *kick)
 {
     struct wf_worker *worker = kick->worker;
     if (!worker)
@@ -138,7 +137,7 @@ void wf_worker_forget(struct wf_kick *kick)
         pthread_mutex_lock(&worker->mail_lock);
         wf_link_remove(&kick->link);
         kick->queued = false;
-        bool busy = worker->serving == kick->session;
+        bool busy = worker->serving == kick->kicks;
         pthread_mutex_unlock(&worker->mail_lock);
         if (!busy)
             return;
@@ -146,40 +145,44 @@ void wf_worker_forget(struct wf_kick *kick)
     }
 }
 
-/* --- one round --- */
-
-static void dispatch(struct wf_op *op)
+void wf_kicks_init(struct wf_kicks *kicks, struct wf_crew *crew,
+                   void (*serve)(struct wf_kicks *kicks, struct wf_worker *worker))
 {
-    struct wf_channel *channel = op->context;
-    if (op->kind == WF_OP_RECV)
-        wf_channel_received(channel);
-    else
-        wf_channel_sent(channel);
-}
-
-/* About to rest: disposals that no frame has carried yet are told. */
-static void tell_disposals(struct wf_worker *worker)
-{
-    struct wf_link *link;
-    while ((link = wf_list_pop_front(&worker->unacknowledged))) {
-        struct wf_channel *channel = WF_CONTAINER(link, struct wf_channel, rx.unacknowledged_link);
-        struct wf_session *session = channel->session;
-        wf_session_lock(session);
-        bool due = channel->rx.disposed != channel->tx.ack_sent;
-        channel->tx.state_due |= due;
-        wf_session_unlock(session);
-        if (due)
-            wf_worker_kick(&session->kicks.each[channel->tx.worker->index], worker);
+    kicks->serve = serve;
+    kicks->count = crew->count;
+    for (int i = 0; i < crew->count; i++) {
+        kicks->each[i].kicks = kicks;
+        kicks->each[i].worker = crew->workers[i];
+        wf_link_init(&kicks->each[i].link);
     }
-    ring_bells(worker);
 }
+
+void wf_kicks_fini(struct wf_kicks *kicks)
+{
+    for (int i = 0; i < kicks->count; i++)
+        forget(&kicks->each[i]);
+}
+
+void wf_kicks_one(struct wf_kicks *kicks, int worker, struct wf_worker *self)
+{
+    wf_worker_kick(&kicks->each[worker], self);
+}
+
+void wf_kicks_all(struct wf_kicks *kicks, struct wf_worker *self)
+{
+    for (int i = 0; i < kicks->count; i++)
+        wf_worker_kick(&kicks->each[i], self);
+}
+
+/* --- one round --- */
 
 static int poll_once(struct wf_worker *worker, int64_t timeout_ns)
 {
     struct wf_op *finished[OPS_AT_ONCE];
     int count = worker->engine->ops->poll(worker->engine, finished, OPS_AT_ONCE, timeout_ns);
     for (int i = 0; i < count; i++) {
-        dispatch(finished[i]);
+        struct wf_task *task = finished[i]->context;
+        task->ended(task);
         ring_bells(worker);
     }
     return count > 0 ? count : 0;
@@ -187,18 +190,20 @@ static int poll_once(struct wf_worker *worker, int64_t timeout_ns)
 
 int wf_worker_drive(struct wf_worker *worker, int64_t timeout_ns)
 {
+    const struct wf_chores *chores = &worker->crew->chores;
     int handled = handle_kicks(worker);
-    handled += wf_devices_drive(worker);
+    handled += chores->drive(chores->devices, worker);
     handled += poll_once(worker, 0);
-    bool untold = !wf_list_empty(&worker->unacknowledged);
+    bool untold = !wf_list_empty(&worker->untold);
     worker->rounds_untold = untold ? worker->rounds_untold + 1 : 0;
     if (untold && (handled == 0 || worker->rounds_untold > ROUNDS_UNTOLD)) {
-        tell_disposals(worker);
+        chores->tell(worker);
+        ring_bells(worker);
         worker->rounds_untold = 0;
     }
     handled += handle_kicks(worker);
     if (handled == 0 && timeout_ns != 0) {
-        if (wf_devices_busy(worker) && (timeout_ns < 0 || timeout_ns > COPIES_NS))
+        if (chores->busy(chores->devices, worker) && (timeout_ns < 0 || timeout_ns > COPIES_NS))
             timeout_ns = COPIES_NS;
         handled += poll_once(worker, timeout_ns);
         handled += handle_kicks(worker);
@@ -244,7 +249,8 @@ void wf_worker_leave(struct wf_worker *worker)
             break;
         handle_kicks(worker);
     } while (true);
-    wf_wait_token_free(worker->context);
+    const struct wf_chores *chores = &worker->crew->chores;
+    chores->token_free(chores->waiting);
 }
 
 /* --- the thread --- */
@@ -252,8 +258,7 @@ void wf_worker_leave(struct wf_worker *worker)
 static void park(struct wf_worker *worker, int64_t rest_ns)
 {
     atomic_store(&worker->rests_long, rest_ns > PARK_MAX_NS);
-    if (rest_ns > PARK_MAX_NS &&
-        atomic_load(&worker->context->waiting.large_out) > 0) { /* whoever posts more sees the above */
+    if (rest_ns > PARK_MAX_NS && atomic_load(&worker->crew->large_out) > 0) { /* whoever posts more sees the above */
         atomic_store(&worker->rests_long, false);
         rest_ns = PARK_MAX_NS;
     }
@@ -281,17 +286,17 @@ void wf_worker_stay_near(struct wf_worker *worker)
 /* Looks for events, in the engine's sleep when it is time for that. */
 static void take_turn(struct wf_worker *worker, struct wf_watch *watch)
 {
-    int64_t now = wf_world_now(&worker->context->world);
+    int64_t now = wf_world_now(worker->crew->world);
     int events = wf_worker_drive(worker, wf_watch_over(watch, now) ? REST_NS : 0);
-    wf_watch_saw(watch, events, events > 0 ? wf_world_now(&worker->context->world) : now);
+    wf_watch_saw(watch, events, events > 0 ? wf_world_now(worker->crew->world) : now);
 }
 
 /* Spins a little after each event, then sleeps in the engine. */
 static void drive_until_wanted(struct wf_worker *worker)
 {
-    struct weft_context *context = worker->context;
+    const struct wf_world *world = worker->crew->world;
     struct wf_watch watch;
-    wf_watch_begin(&watch, &worker->spin, context->world.tuning.spin_ns, wf_world_now(&context->world));
+    wf_watch_begin(&watch, &worker->spin, world->tuning.spin_ns, wf_world_now(world));
     while (!atomic_load(&worker->stopping) && !atomic_load(&worker->wanted))
         take_turn(worker, &watch);
     wf_worker_leave(worker);
@@ -305,7 +310,7 @@ static void run_shared(struct wf_worker *worker)
     int calm = 0;
     while (!atomic_load(&worker->stopping)) {
         uint32_t turns = atomic_load(&worker->caller_turns), told = atomic_exchange(&worker->park, WF_PARK_REST);
-        bool large = told == WF_PARK_LESS || atomic_load(&worker->context->waiting.large_out) > 0;
+        bool large = told == WF_PARK_LESS || atomic_load(&worker->crew->large_out) > 0;
         bool callers = (atomic_exchange(&worker->wanted, 0) != 0 || turns != seen) && told != WF_PARK_END;
         calm = large ? 0 : calm < NEAR_RESTS ? calm + 1 : calm;
         seen = turns;
@@ -321,13 +326,32 @@ static void run_shared(struct wf_worker *worker)
 /* The thread of a worker of its own rail: spins a little after each event, then sleeps in the engine. */
 static void run_alone(struct wf_worker *worker)
 {
-    struct weft_context *context = worker->context;
+    const struct wf_world *world = worker->crew->world;
     take_token(worker, WF_TOKEN_THREAD);
     struct wf_watch watch;
-    wf_watch_begin(&watch, &worker->spin, context->world.tuning.spin_ns, wf_world_now(&context->world));
+    wf_watch_begin(&watch, &worker->spin, world->tuning.spin_ns, wf_world_now(world));
     while (!atomic_load(&worker->stopping))
         take_turn(worker, &watch);
     atomic_store(&worker->token, WF_TOKEN_FREE);
+}
+
+/* The first thing that the thread does. 0, or an error where pin = require. */
+static int bind_thread(struct wf_worker *worker, struct wf_status *status)
+{
+    struct wf_world *world = worker->crew->world;
+    const struct wf_placement *placement = &worker->crew->placement;
+    char why[WHY_BYTES];
+    if (!placement->cpus || wf_cpus_count(&placement->cpus[worker->index]) == 0)
+        return 0;
+    int result = wf_pin_thread(&placement->cpus[worker->index], why, sizeof why);
+    if (result == 0)
+        return 0;
+    if (placement->pin == WF_PIN_REQUIRE)
+        return wf_fail(status, result, "pin = require: thread %s: %s", worker->name, why);
+    if (strstr(world->fallbacks, why))
+        return 0; /* one thread stands for all that are refused alike: there is not room for 32 */
+    wf_world_fallback(world, "pin: thread %s is where the system puts it, %s", worker->name, why);
+    return 0;
 }
 
 static void *run(void *argument)
@@ -335,11 +359,11 @@ static void *run(void *argument)
     struct wf_worker *worker = argument;
     pthread_setname_np(pthread_self(), worker->name);
     worker->tid = (int)syscall(SYS_gettid);
-    int result = wf_placement_enter(worker, &worker->refusal);
+    int result = bind_thread(worker, &worker->refusal);
     sem_post(&worker->entered);
     if (result < 0)
         return NULL;
-    if (worker->context->world.shared)
+    if (worker->crew->world->shared)
         run_shared(worker);
     else
         run_alone(worker);

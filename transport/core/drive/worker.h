@@ -23,8 +23,8 @@
 #include "core/ground/world.h"
 #include "io/engine.h"
 
-struct weft_context;
-struct wf_session;
+struct wf_crew;
+struct wf_kicks;
 struct wf_worker;
 
 enum wf_token { WF_TOKEN_FREE = 0, WF_TOKEN_CALLER = 1, WF_TOKEN_THREAD = 2 };
@@ -32,10 +32,10 @@ enum wf_token { WF_TOKEN_FREE = 0, WF_TOKEN_CALLER = 1, WF_TOKEN_THREAD = 2 };
 /* What the parked thread is told: nothing; to take the token at once; to rest less. */
 enum wf_park { WF_PARK_REST = 0, WF_PARK_END = 1, WF_PARK_LESS = 2 };
 
-/* A notice "session S has something for worker W"; one for each such pair, in the session. */
+/* A notice "this has something for worker W"; a session has one for each worker. */
 struct wf_kick {
-    struct wf_link link; /* in worker.kicked; guarded by worker.mail_lock */
-    struct wf_session *session;
+    struct wf_link link;      /* in worker.kicked; guarded by worker.mail_lock */
+    struct wf_kicks *kicks;   /* it is one of these */
     struct wf_worker *worker; /* NULL: the pair is not in use */
     bool queued;              /* guarded by worker.mail_lock */
 };
@@ -43,7 +43,7 @@ struct wf_kick {
 #define WF_SINK_BYTES (64 * 1024)
 
 struct wf_worker {
-    struct weft_context *context;
+    struct wf_crew *crew;
     int index;
     char name[16];
     struct wf_engine *engine;
@@ -63,13 +63,13 @@ struct wf_worker {
     pthread_mutex_t mail_lock;
     struct wf_list kicked;
     _Atomic bool has_mail;
-    struct wf_session *serving; /* whose kick is being handled; mail_lock */
+    struct wf_kicks *serving; /* whose notice is being handled; mail_lock */
 
-    uint32_t bells;                /* workers to be woken, by index; token holder */
-    struct wf_list unacknowledged; /* rx halves that have disposed of frames the peer has not heard of; token holder */
-    uint32_t rounds_untold;        /* rounds since there are some; token holder */
-    struct wf_spin spin;           /* does looking pay? */
-    uint8_t *sink;                 /* where unwanted payload goes; token holder */
+    uint32_t bells;         /* workers to be woken, by index; token holder */
+    struct wf_list untold;  /* who has something to tell before the worker rests; token holder */
+    uint32_t rounds_untold; /* rounds since there are some; token holder */
+    struct wf_spin spin;    /* does looking pay? */
+    uint8_t *sink;          /* where unwanted payload goes; token holder */
 };
 
 /* Two for each rail, or one for all. */
@@ -83,14 +83,39 @@ struct wf_placement {
     int16_t rail_nodes[WF_PLAN_RAILS]; /* NUMA node of each rail, or WF_NO_NODE */
 };
 
+/* What stands behind an operation's context: the engine returns it, the worker calls `ended`. Token held, no lock. */
+struct wf_task {
+    void (*ended)(struct wf_task *task);
+};
+
+/*
+ * What workers do besides operations and notices, each time they look. Installed by the rooms that want it, before any
+ * worker runs; NULL: nothing. `user` is theirs.
+ */
+struct wf_chores {
+    /* Copies of devices: starts what is queued, ends what is done; returns how many. Token held. */
+    int (*drive)(void *devices, struct wf_worker *worker);
+    /* Is one under way that rings no bell? Token held. */
+    bool (*busy)(void *devices, const struct wf_worker *worker);
+    void *devices;
+    /* The worker is about to rest, or has been busy for long: wf_worker.untold is told, and emptied. Token held. */
+    void (*tell)(struct wf_worker *worker);
+    /* The drive token is free: a caller who waits may want it. */
+    bool (*token_free)(void *waiting);
+    void *waiting;
+};
+
 /* The workers of a context. Owner: the context. */
 struct wf_crew {
+    struct wf_world *world;
+    struct wf_chores chores;
+    _Atomic uint64_t large_out; /* operations of more than `eager` under way; receives by what they may bring */
     int count;
     struct wf_worker *workers[WF_WORKERS_MAX];
     struct wf_placement placement;
 };
 
-int wf_worker_create(struct weft_context *context, int index, struct wf_worker **out, struct wf_status *status);
+int wf_worker_create(struct wf_crew *crew, int index, struct wf_worker **out, struct wf_status *status);
 int wf_worker_start(struct wf_worker *worker, struct wf_status *status);
 /* Stops the thread; frees nothing. */
 void wf_worker_stop(struct wf_worker *worker);
@@ -98,8 +123,20 @@ void wf_worker_destroy(struct wf_worker *worker);
 
 /* A session's notices, by worker. Owner: the session. */
 struct wf_kicks {
+    void (*serve)(struct wf_kicks *kicks, struct wf_worker *worker); /* with the worker's token, no lock */
+    int count;
     struct wf_kick each[WF_WORKERS_MAX];
 };
+
+void wf_kicks_init(struct wf_kicks *kicks, struct wf_crew *crew,
+                   void (*serve)(struct wf_kicks *kicks, struct wf_worker *worker));
+/* Takes those that have not been seen yet off the workers' lists, and waits for the one that is being served. No token
+ * needed; no lock held. */
+void wf_kicks_fini(struct wf_kicks *kicks);
+
+/* Leaves one for a worker, by index, or for all. `self`: as for wf_worker_kick(). Any thread, with or without lock. */
+void wf_kicks_one(struct wf_kicks *kicks, int worker, struct wf_worker *self);
+void wf_kicks_all(struct wf_kicks *kicks, struct wf_worker *self);
 
 /* Leaves a notice for the worker. `self`: the worker whose token the caller holds, or NULL. Any thread. */
 void wf_worker_kick(struct wf_kick *kick, struct wf_worker *self);
@@ -121,7 +158,13 @@ void wf_worker_leave(struct wf_worker *worker);
  */
 int wf_worker_drive(struct wf_worker *worker, int64_t timeout_ns);
 
-/* Takes a kick that has not been seen yet off the worker's list. No token needed. */
-void wf_worker_forget(struct wf_kick *kick);
+/* One large operation more, or less. */
+static inline void wf_crew_count_large(struct wf_crew *crew, bool more)
+{
+    if (more)
+        atomic_fetch_add(&crew->large_out, 1);
+    else
+        atomic_fetch_sub_explicit(&crew->large_out, 1, memory_order_relaxed);
+}
 
 #endif

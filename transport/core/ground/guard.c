@@ -1,8 +1,13 @@
 #include "core/ground/guard.h"
 
-void wf_guard_init(struct wf_guard *guard, struct wf_world *world, const char *peer_name)
+#include <stdarg.h>
+#include <stdio.h>
+
+void wf_guard_init(struct wf_guard *guard, struct wf_world *world, const struct wf_guard_ops *ops,
+                   const char *peer_name)
 {
     guard->world = world;
+    guard->ops = ops;
     guard->peer_name = peer_name;
     guard->references = 1;
     pthread_mutex_init(&guard->lock, NULL);
@@ -11,4 +16,34 @@ void wf_guard_init(struct wf_guard *guard, struct wf_world *world, const char *p
 void wf_guard_fini(struct wf_guard *guard)
 {
     pthread_mutex_destroy(&guard->lock);
+}
+
+void wf_guard_unlock_and_release(struct wf_guard *guard)
+{
+    struct wf_world *world = guard->world;
+    guard->references -= 1;
+    bool over = guard->references == 0 && guard->state == WF_SESSION_DEAD;
+    wf_guard_unlock(guard);
+    if (over)
+        wf_alarm_by(&world->alarm, 0); /* the door frees it: no worker can be looking at it there */
+}
+
+void wf_guard_let_go(struct wf_guard *guard)
+{
+    guard->holders -= 1;
+    bool ending = guard->state == WF_SESSION_FAILED || guard->state == WF_SESSION_CLOSING;
+    if (guard->holders == 0 && ending)
+        guard->ops->unheld(guard);
+}
+
+void wf_guard_fail(struct wf_guard *guard, int code, const char *format, ...)
+{
+    if (guard->state == WF_SESSION_FAILED || guard->state == WF_SESSION_DEAD)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    guard->error.code = code;
+    vsnprintf(guard->error.text, sizeof guard->error.text, format, arguments);
+    va_end(arguments);
+    guard->ops->failed(guard);
 }

@@ -27,9 +27,24 @@ enum wf_session_state {
     WF_SESSION_DEAD,    /* no channel, no request under way */
 };
 
+struct wf_worker;
+
+/* What the rooms below session/ ask of the session. All but `push` with its lock held. */
+struct wf_guard_ops {
+    /* `state` is FAILED and `error` says why: channels let go, then requests complete. */
+    void (*failed)(struct wf_guard *guard);
+    /* Nothing touches any request's memory any more, and the session is FAILED or CLOSING: it is over. */
+    void (*unheld)(struct wf_guard *guard);
+    /* Something may be sendable: idle send halves hear of it. `self`: the worker whose token is held, or NULL. */
+    void (*kick)(struct wf_guard *guard, struct wf_worker *self);
+    /* After an operation was posted or cancelled, no lock held: sends what can be sent, or leaves a notice. */
+    void (*push)(struct wf_guard *guard);
+};
+
 /* Owner: the session, whose lock this is. */
 struct wf_guard {
     struct wf_world *world;
+    const struct wf_guard_ops *ops;
     const char *peer_name; /* "host (addr:port)" */
     pthread_mutex_t lock;
     bool stirred; /* set when the end of one operation made another sendable; the pump kicks idle channels, clears it */
@@ -43,7 +58,8 @@ struct wf_guard {
     uint32_t references; /* requests not yet collected, the user's handle, the door: freed at 0 when DEAD */
 };
 
-void wf_guard_init(struct wf_guard *guard, struct wf_world *world, const char *peer_name);
+void wf_guard_init(struct wf_guard *guard, struct wf_world *world, const struct wf_guard_ops *ops,
+                   const char *peer_name);
 void wf_guard_fini(struct wf_guard *guard);
 
 static inline void wf_guard_lock(struct wf_guard *guard)
@@ -61,5 +77,65 @@ static inline void wf_guard_unlock(struct wf_guard *guard)
     if (wake_due)
         world->wake(world->waiting);
 }
+
+/* --- with the lock held --- */
+
+/* One more, or one less, that keeps the session from being freed. */
+static inline void wf_guard_refer(struct wf_guard *guard)
+{
+    guard->references += 1;
+}
+
+/* Never the last: the caller's handle holds the session. */
+static inline void wf_guard_unrefer(struct wf_guard *guard)
+{
+    guard->references -= 1;
+}
+
+/* Drops one reference and the lock; the door frees a dead session after the last. */
+void wf_guard_unlock_and_release(struct wf_guard *guard);
+
+/* Something may touch a user's memory from now on, or does not any more. */
+static inline void wf_guard_hold(struct wf_guard *guard)
+{
+    guard->holders += 1;
+}
+
+void wf_guard_let_go(struct wf_guard *guard);
+
+/* The end of one operation has made another sendable. */
+static inline void wf_guard_stir(struct wf_guard *guard)
+{
+    guard->stirred = true;
+}
+
+/* Was it, since the last answer? */
+static inline bool wf_guard_take_stir(struct wf_guard *guard)
+{
+    bool stirred = guard->stirred;
+    guard->stirred = false;
+    return stirred;
+}
+
+/* Requests have ended whose threads or queues are to be told. */
+static inline void wf_guard_wake(struct wf_guard *guard, bool due)
+{
+    guard->wake_due |= due;
+}
+
+/* What a receive brought is worked through from now on: it came at `now_ns`. 0: that is over. */
+static inline void wf_guard_batch(struct wf_guard *guard, int64_t now_ns)
+{
+    guard->batch_ns = now_ns;
+}
+
+static inline void wf_guard_enter(struct wf_guard *guard, enum wf_session_state state)
+{
+    guard->state = state;
+}
+
+/* Ends everything with an error. Only the first call counts. */
+void wf_guard_fail(struct wf_guard *guard, int code, const char *format, ...)
+    __attribute__((cold, format(printf, 3, 4)));
 
 #endif

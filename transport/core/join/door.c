@@ -8,31 +8,54 @@
 #include "core/ground/reached.h"
 #include "core/join/redial.h"
 #include "core/join/talk.h"
+#include "core/session/loss.h"
 #include "core/session/session.h"
-#include "core/calls/context.h"
 
 #define LOOKS 8 /* at channels that are not answered, in the time that each of them has */
 
-int wf_door_create(struct weft_context *context, struct wf_door **out, struct wf_status *status)
+void wf_door_rail_changed(struct wf_door *door, int rail)
+{
+    struct wf_sessions *sessions = door->sessions;
+    const struct wf_rail *changed = &sessions->rails->each[rail];
+    bool down = atomic_load(&changed->down), gone = atomic_load(&changed->trouble) == WF_RAIL_GONE;
+    pthread_mutex_lock(&sessions->world->lock);
+    WF_LIST_EACH (link, following, &sessions->all) {
+        wf_session_rail_changed(WF_CONTAINER(link, struct wf_session, link), rail, down, gone);
+    }
+    pthread_mutex_unlock(&sessions->world->lock);
+    if (down)
+        wf_talks_rail_down(door, rail);
+    wf_alarm_by(&sessions->world->alarm, 0); /* what may be dialled again is, at once */
+}
+
+static void rail_changed(void *user, int rail)
+{
+    wf_door_rail_changed(user, rail);
+}
+
+int wf_door_create(struct wf_sessions *sessions, struct wf_handshake_key *key, struct wf_seal *seal,
+                   struct wf_door **out, struct wf_status *status)
 {
     struct wf_door *door = calloc(1, sizeof *door);
     if (!door)
         return wf_fail(status, -ENOMEM, "no memory for the door");
-    door->context = context;
+    door->sessions = sessions;
+    door->key = key;
+    door->seal = seal;
     pthread_mutex_init(&door->mail_lock, NULL);
     wf_list_init(&door->new_dials);
     wf_list_init(&door->dials);
     wf_list_init(&door->talks);
     door->stranger_log.interval_ns = 5 * WF_NS_PER_S;
     struct wf_engine_limits limits = {.call_bytes = 64 * 1024, .pinned = true, .set_up = true};
-    int result = context->world.engine_ops->open(context->world.engine_host, &limits, &door->engine, status);
+    int result = sessions->world->engine_ops->open(sessions->world->engine_host, &limits, &door->engine, status);
     if (result < 0) {
         wf_door_destroy(door);
         return result;
     }
-    atomic_store(&context->world.alarm.due_ns, 0);
-    atomic_store(&context->world.alarm.engine, door->engine);
-    wf_rail_watch_open(&door->watch, context, door->engine);
+    atomic_store(&sessions->world->alarm.due_ns, 0);
+    atomic_store(&sessions->world->alarm.engine, door->engine);
+    wf_rail_watch_open(&door->watch, sessions->rails, door->engine, rail_changed, door);
     *out = door;
     return 0;
 }
@@ -64,7 +87,7 @@ static void wind_down(struct wf_door *door)
         int count = door->engine->ops->poll(door->engine, finished, 16, 0);
         for (int i = 0; i < count; i++)
             if (finished[i]->kind == WF_OP_ACCEPT && finished[i]->result >= 0)
-                door->engine->ops->close_fd(door->context->world.engine_host, (int)finished[i]->result);
+                door->engine->ops->close_fd(door->sessions->world->engine_host, (int)finished[i]->result);
     }
     wf_talks_tick(door, 0);
     wf_door_close_listeners(door);
@@ -77,7 +100,7 @@ void wf_door_destroy(struct wf_door *door)
         return;
     if (door->engine) {
         wind_down(door);
-        atomic_store(&door->context->world.alarm.engine, NULL);
+        atomic_store(&door->sessions->world->alarm.engine, NULL);
         door->engine->ops->close(door->engine);
     }
     pthread_mutex_destroy(&door->mail_lock);
@@ -105,22 +128,22 @@ static void collect_dials(struct wf_door *door)
 
 static void finish_dial(struct wf_door *door, struct wf_dial *dial)
 {
-    struct weft_context *context = door->context;
+    struct wf_sessions *sessions = door->sessions;
     wf_link_remove(&dial->link);
     wf_talks_end(door, dial);
     if (dial->status.code < 0 && dial->session) {
         wf_session_lock(dial->session);
-        wf_session_fail(dial->session, dial->status.code, "%s", dial->status.text);
+        wf_guard_fail(&dial->session->guard, dial->status.code, "%s", dial->status.text);
         wf_session_unlock(dial->session);
         wf_session_release(dial->session);
         dial->session = NULL;
     }
     if (dial->status.code == 0)
         wf_dial_tell_missed(dial);
-    pthread_mutex_lock(&context->world.lock);
+    pthread_mutex_lock(&sessions->world->lock);
     dial->done = true;
-    pthread_cond_broadcast(&context->sessions.changed);
-    pthread_mutex_unlock(&context->world.lock);
+    pthread_cond_broadcast(&sessions->changed);
+    pthread_mutex_unlock(&sessions->world->lock);
 }
 
 /* Has the dial failed, or its session left JOINING? `some_up`: a channel of it is up. */
@@ -191,10 +214,18 @@ static int64_t tick_dials(struct wf_door *door, int64_t now)
     return next;
 }
 
+void wf_dial_wait(struct wf_dial *dial, struct wf_sessions *sessions)
+{
+    pthread_mutex_lock(&sessions->world->lock);
+    while (!dial->done)
+        pthread_cond_wait(&sessions->changed, &sessions->world->lock);
+    pthread_mutex_unlock(&sessions->world->lock);
+}
+
 /* --- sessions --- */
 
 /* A session that came up goes to weft_accept(); one that ended before it was ever told of is let go. */
-static void announce(struct weft_context *context, struct wf_session *session)
+static void announce(struct wf_sessions *sessions, struct wf_session *session)
 {
     if (session->terms.dialer || session->reported)
         return;
@@ -205,8 +236,8 @@ static void announce(struct weft_context *context, struct wf_session *session)
         return;
     session->reported = true;
     if (state == WF_SESSION_UP) {
-        wf_list_push_back(&context->sessions.accepted, &session->accept_link);
-        pthread_cond_broadcast(&context->sessions.changed);
+        wf_list_push_back(&sessions->accepted, &session->accept_link);
+        pthread_cond_broadcast(&sessions->changed);
     } else {
         wf_session_release(session);
     }
@@ -228,12 +259,12 @@ static void give_up_unclaimed(struct wf_session *session)
 
 static int64_t visit_sessions(struct wf_door *door, int64_t now)
 {
-    struct weft_context *context = door->context;
+    struct wf_sessions *sessions = door->sessions;
     int64_t next = WF_NEVER;
-    pthread_mutex_lock(&context->world.lock);
-    WF_LIST_EACH (link, following, &context->sessions.all) {
+    pthread_mutex_lock(&sessions->world->lock);
+    WF_LIST_EACH (link, following, &sessions->all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
-        announce(context, session);
+        announce(sessions, session);
         give_up_unclaimed(session);
         if (wf_session_is_over(session)) {
             WF_REACHED("session DEAD: last handle and request gone");
@@ -245,17 +276,17 @@ static int64_t visit_sessions(struct wf_door *door, int64_t now)
         next = due < next ? due : next;
         next = redial < next ? redial : next;
     }
-    pthread_mutex_unlock(&context->world.lock);
+    pthread_mutex_unlock(&sessions->world->lock);
     return next;
 }
 
 static void tick_sessions(struct wf_door *door, int64_t now)
 {
-    if (now < atomic_load(&door->context->world.alarm.due_ns))
+    if (now < atomic_load(&door->sessions->world->alarm.due_ns))
         return;
     /* Whoever asks for a visit from here on is heard: the value is set before the sessions are looked at. */
-    atomic_store(&door->context->world.alarm.due_ns, WF_NEVER);
-    wf_alarm_by(&door->context->world.alarm, visit_sessions(door, now));
+    atomic_store(&door->sessions->world->alarm.due_ns, WF_NEVER);
+    wf_alarm_by(&door->sessions->world->alarm, visit_sessions(door, now));
 }
 
 /* --- driving --- */
@@ -264,14 +295,14 @@ int wf_door_drive(struct wf_door *door, int64_t timeout_ns)
 {
     wf_door_attach_listeners(door);
     collect_dials(door);
-    int64_t now = wf_world_now(&door->context->world);
+    int64_t now = wf_world_now(door->sessions->world);
     int64_t next = wf_door_resume_accept(door, now);
     wf_talks_tick(door, now); /* a conversation that is over lets its dial try again */
     int64_t dials = tick_dials(door, now), talks = wf_talks_tick(door, now);
     int64_t watch = wf_rail_watch_tick(&door->watch, now);
     wf_door_follow_rails(door);
     tick_sessions(door, now);
-    int64_t visit = atomic_load(&door->context->world.alarm.due_ns);
+    int64_t visit = atomic_load(&door->sessions->world->alarm.due_ns);
     next = dials < next ? dials : next;
     next = talks < next ? talks : next;
     next = watch < next ? watch : next;

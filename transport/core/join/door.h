@@ -15,11 +15,13 @@
 
 #include "base/list.h"
 #include "base/log.h"
-#include "core/calls/context.h"
 #include "core/rail/watch.h"
+#include "core/session/session.h"
 #include "io/engine.h"
 #include "wire/hello.h"
 
+struct wf_handshake_key;
+struct wf_seal;
 struct wf_session;
 
 #define WF_VISITORS_MAX 256
@@ -46,7 +48,7 @@ struct wf_dial {
     int last_error;             /* of the last attempt */
     int shown_out;              /* attempts that ended without a word of the other side */
     struct wf_session *session; /* once HELLO was answered */
-    bool done;                  /* context.lock */
+    bool done;                  /* world.lock */
     struct wf_status status;    /* why it failed; code 0: `session` is up */
 };
 
@@ -60,7 +62,9 @@ struct wf_listener {
 };
 
 struct wf_door {
-    struct weft_context *context;
+    struct wf_sessions *sessions;
+    struct wf_handshake_key *key; /* what every peer has to hold; NULL: everybody may connect */
+    struct wf_seal *seal;         /* stands around the engine; NULL: nothing is encrypted */
     struct wf_engine *engine;
     pthread_t thread;
     bool has_thread;
@@ -84,7 +88,9 @@ struct wf_door {
     struct wf_rail_watch watch;
 };
 
-int wf_door_create(struct weft_context *context, struct wf_door **out, struct wf_status *status);
+/* `key`, `seal`: as in wf_door; the caller's, who keeps them until the door is gone. */
+int wf_door_create(struct wf_sessions *sessions, struct wf_handshake_key *key, struct wf_seal *seal,
+                   struct wf_door **out, struct wf_status *status);
 int wf_door_start(struct wf_door *door, struct wf_status *status);
 void wf_door_stop(struct wf_door *door);
 void wf_door_destroy(struct wf_door *door);
@@ -93,11 +99,18 @@ void wf_door_destroy(struct wf_door *door);
 int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status);
 
 /* Prepares a dial to an address as for weft_connect(). */
-int wf_dial_init(struct wf_dial *dial, struct weft_context *context, const char *address, int timeout_ms,
+int wf_dial_init(struct wf_dial *dial, const struct wf_world *world, const char *address, int timeout_ms,
                  struct wf_status *status);
 
 /* Starts a dial: the result is in dial->done and dial->status. The dial stays the caller's to free after `done`. */
 void wf_door_dial(struct wf_door *door, struct wf_dial *dial);
+
+/* Waits until the dial is done. */
+void wf_dial_wait(struct wf_dial *dial, struct wf_sessions *sessions);
+
+/* A rail of the context has gone down or come back, which its `down` says: tells every session, and ends conversations
+ * from there. The door's thread, no lock held. */
+void wf_door_rail_changed(struct wf_door *door, int rail);
 
 /* One round: conversations, deadlines, dead sessions. The door's thread, or the test in its place. */
 int wf_door_drive(struct wf_door *door, int64_t timeout_ns);

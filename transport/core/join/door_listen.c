@@ -5,7 +5,6 @@
 
 #include "core/join/door_parts.h"
 #include "core/join/talk.h"
-#include "core/calls/context.h"
 #include "core/rail/address.h"
 
 #define BACKLOG 512
@@ -13,13 +12,13 @@
 
 void wf_door_close_listeners(struct wf_door *door)
 {
-    const struct wf_engine_ops *ops = door->context->world.engine_ops;
+    const struct wf_engine_ops *ops = door->sessions->world->engine_ops;
     for (int i = 0; i < door->listener_count; i++) {
         if (i < door->listeners_attached)
             ops->detach(door->engine, door->listeners[i].fd);
-        ops->close_fd(door->context->world.engine_host, door->listeners[i].fd);
+        ops->close_fd(door->sessions->world->engine_host, door->listeners[i].fd);
         if (door->listeners[i].next_fd >= 0)
-            ops->close_fd(door->context->world.engine_host, door->listeners[i].next_fd);
+            ops->close_fd(door->sessions->world->engine_host, door->listeners[i].next_fd);
     }
     door->listener_count = 0;
     if (door->listeners_attached > 0) /* else they are not the door's thread's yet, which may be looking at this */
@@ -27,12 +26,12 @@ void wf_door_close_listeners(struct wf_door *door)
 }
 
 /* The rail to whose interface a link-local address belongs; -1: to none of them, or it is not link-local. */
-static int rail_on_link(struct weft_context *context, const struct sockaddr_storage *address)
+static int rail_on_link(struct wf_sessions *sessions, const struct sockaddr_storage *address)
 {
-    for (int i = 0; i < context->rails.count && wf_address_is_link_local(address); i++) {
+    for (int i = 0; i < sessions->rails->count && wf_address_is_link_local(address); i++) {
         struct wf_rail rail;
         struct sockaddr_storage there = *address;
-        wf_rails_read(&context->rails, i, &rail);
+        wf_rails_read(sessions->rails, i, &rail);
         wf_address_set_scope(&there, rail.index);
         if (wf_address_same_host(&there, address))
             return i;
@@ -44,20 +43,20 @@ static int rail_on_link(struct weft_context *context, const struct sockaddr_stor
 static int listen_on(struct wf_door *door, const struct sockaddr_storage *address, int index, bool shared,
                      struct wf_status *status)
 {
-    struct weft_context *context = door->context;
+    struct wf_sessions *sessions = door->sessions;
     struct wf_socket_options options = {
-        .local = *address, .buffer_bytes = context->world.tuning.socket_buffer, .shared_port = shared};
+        .local = *address, .buffer_bytes = sessions->world->tuning.socket_buffer, .shared_port = shared};
     snprintf(options.congestion, sizeof options.congestion, "%s",
-             wf_world_congestion(&context->world, wf_address_is_loopback(address)));
-    int bound = index >= 0 ? index : rail_on_link(context, address);
+             wf_world_congestion(sessions->world, wf_address_is_loopback(address)));
+    int bound = index >= 0 ? index : rail_on_link(sessions, address);
     struct wf_rail rail = {0};
     char text[80];
     if (bound >= 0)
-        wf_rails_read(&context->rails, bound, &rail);
+        wf_rails_read(sessions->rails, bound, &rail);
     if (index >= 0)
         snprintf(options.device, sizeof options.device, "%s", rail.device);
     wf_address_text(address, true, text, sizeof text);
-    int fd = context->world.engine_ops->listen(context->world.engine_host, &options, BACKLOG);
+    int fd = sessions->world->engine_ops->listen(sessions->world->engine_host, &options, BACKLOG);
     if (fd == -EADDRINUSE)
         return wf_fail(status, fd, "cannot listen on %s: the port is in use; choose another with --port or WEFT_PORT",
                        text);
@@ -75,10 +74,10 @@ static bool covered(const struct sockaddr_storage *listening, const struct socka
     return wf_address_same_host(listening, rail);
 }
 
-static bool any_crowded(const struct weft_context *context)
+static bool any_crowded(const struct wf_sessions *sessions)
 {
-    for (int i = 0; i < context->rails.count; i++)
-        if (context->rails.each[i].crowded)
+    for (int i = 0; i < sessions->rails->count; i++)
+        if (sessions->rails->each[i].crowded)
             return true;
     return false;
 }
@@ -91,7 +90,7 @@ static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *a
                           bool shared, struct wf_status *status)
 {
     struct wf_rail rail;
-    wf_rails_read(&door->context->rails, index, &rail);
+    wf_rails_read(door->sessions->rails, index, &rail);
     struct sockaddr_storage place = rail.address;
     wf_address_set_port(&place, port);
     int result = covered(address, &place) ? 0 : listen_on(door, &place, -1, shared, status);
@@ -102,15 +101,16 @@ static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *a
 static int listen_everywhere(struct wf_door *door, const struct sockaddr_storage *address,
                              struct sockaddr_storage *bound, struct wf_status *status)
 {
-    struct weft_context *context = door->context;
-    bool shared = any_crowded(context);
+    struct wf_sessions *sessions = door->sessions;
+    bool shared = any_crowded(sessions);
     int result = listen_on(door, address, -1, shared, status);
     if (result == 0)
-        result = context->world.engine_ops->address(context->world.engine_host, door->listeners[0].fd, false, bound);
+        result =
+            sessions->world->engine_ops->address(sessions->world->engine_host, door->listeners[0].fd, false, bound);
     int port = result < 0 ? 0 : wf_address_port(bound);
     if (result == 0)
         wf_address_set_port(&door->listeners[0].options.local, port);
-    for (int i = 0; i < context->rails.count && result == 0; i++)
+    for (int i = 0; i < sessions->rails->count && result == 0; i++)
         result = listen_on_rail(door, address, i, port, shared, status);
     return result;
 }
@@ -123,7 +123,7 @@ static bool chosen_in_vain(const struct wf_door *door, const struct sockaddr_sto
 
 int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status)
 {
-    struct weft_context *context = door->context;
+    struct wf_sessions *sessions = door->sessions;
     if (door->port != 0)
         return wf_fail(status, -EALREADY, "this context listens on port %d already", door->port);
     struct sockaddr_storage bound = *address;
@@ -138,7 +138,7 @@ int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address,
         result = listen_everywhere(door, address, &bound, status);
     }
     while (tried > 0)
-        context->world.engine_ops->close_fd(context->world.engine_host, vain[--tried]);
+        sessions->world->engine_ops->close_fd(sessions->world->engine_host, vain[--tried]);
     if (result < 0) {
         wf_door_close_listeners(door);
         return result;
@@ -172,7 +172,7 @@ void wf_door_attach_listeners(struct wf_door *door)
         struct wf_listener *listener = &door->listeners[door->listeners_attached];
         int result = door->engine->ops->attach(door->engine, listener->fd);
         if (result < 0) {
-            wf_log(&door->context->world.log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
+            wf_log(&door->sessions->world->log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
             return;
         }
         post_accept(door, listener);
@@ -189,26 +189,26 @@ static struct wf_listener *listener_of(struct wf_door *door, const struct wf_op 
 
 static void change_over(struct wf_door *door, struct wf_listener *listener)
 {
-    const struct wf_engine_ops *ops = door->context->world.engine_ops;
+    const struct wf_engine_ops *ops = door->sessions->world->engine_ops;
     int fd = listener->next_fd, unused = listener->fd;
     int result = ops->attach(door->engine, fd);
     listener->next_fd = -1;
     if (result == 0) {
         ops->detach(door->engine, unused);
         listener->fd = fd;
-        wf_log(&door->context->world.log, WF_LOG_INFO, "listening on rail %s again",
-               door->context->rails.each[listener->rail].name);
+        wf_log(&door->sessions->world->log, WF_LOG_INFO, "listening on rail %s again",
+               door->sessions->rails->each[listener->rail].name);
     } else {
-        wf_log(&door->context->world.log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
+        wf_log(&door->sessions->world->log, WF_LOG_ERROR, "cannot wait for peers: %s", wf_strerror(result));
         unused = fd;
     }
-    ops->close_fd(door->context->world.engine_host, unused);
+    ops->close_fd(door->sessions->world->engine_host, unused);
 }
 
 void wf_door_accepted(struct wf_door *door, const struct wf_op *op)
 {
     struct wf_listener *listener = listener_of(door, op);
-    int64_t now = wf_world_now(&door->context->world);
+    int64_t now = wf_world_now(door->sessions->world);
     if (listener->next_fd >= 0)
         change_over(door, listener);
     if (listener->op.result >= 0)
@@ -217,7 +217,7 @@ void wf_door_accepted(struct wf_door *door, const struct wf_op *op)
         post_accept(door, listener);
         return;
     }
-    wf_log_limited(&door->context->world.log, &door->stranger_log, now, WF_LOG_WARN,
+    wf_log_limited(&door->sessions->world->log, &door->stranger_log, now, WF_LOG_WARN,
                    "cannot accept a connection: %s; raise the limit of open files (ulimit -n)",
                    wf_strerror((int)listener->op.result));
     door->accept_paused = true; /* trying again at once would only spin */
@@ -239,19 +239,19 @@ int64_t wf_door_resume_accept(struct wf_door *door, int64_t now)
 
 static void open_again(struct wf_door *door, struct wf_listener *listener, const struct wf_rail *rail)
 {
-    const struct wf_engine_ops *ops = door->context->world.engine_ops;
+    const struct wf_engine_ops *ops = door->sessions->world->engine_ops;
     struct wf_socket_options options = listener->options;
     wf_address_set_scope(&options.local, rail->index);
     if (options.device[0])
         snprintf(options.device, sizeof options.device, "%s", rail->device);
-    int fd = ops->listen(door->context->world.engine_host, &options, BACKLOG);
+    int fd = ops->listen(door->sessions->world->engine_host, &options, BACKLOG);
     if (fd < 0) {
-        wf_log(&door->context->world.log, WF_LOG_WARN, "cannot listen on rail %s again: %s", rail->name,
+        wf_log(&door->sessions->world->log, WF_LOG_WARN, "cannot listen on rail %s again: %s", rail->name,
                wf_strerror(fd));
         return;
     }
     if (listener->next_fd >= 0)
-        ops->close_fd(door->context->world.engine_host, listener->next_fd);
+        ops->close_fd(door->sessions->world->engine_host, listener->next_fd);
     listener->next_fd = fd;
     if (listener->op.posted)
         ops->cancel(door->engine, &listener->op);
@@ -263,7 +263,7 @@ void wf_door_follow_rails(struct wf_door *door)
 {
     for (int i = 0; i < door->listeners_attached; i++) {
         struct wf_listener *listener = &door->listeners[i];
-        const struct wf_rail *rail = listener->rail < 0 ? NULL : &door->context->rails.each[listener->rail];
+        const struct wf_rail *rail = listener->rail < 0 ? NULL : &door->sessions->rails->each[listener->rail];
         if (!rail || rail->index == listener->interface || atomic_load(&rail->down))
             continue;
         listener->interface = rail->index; /* before the try: it is not repeated */

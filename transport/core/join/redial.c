@@ -4,18 +4,8 @@
 
 #include "core/ground/reached.h"
 #include "core/join/talk_parts.h"
+#include "core/session/loss.h"
 #include "core/session/session.h"
-#include "core/calls/context.h"
-
-#define PAUSE_MIN_NS (20 * WF_NS_PER_MS)
-#define PAUSE_MAX_NS (1000 * WF_NS_PER_MS)
-
-void wf_redial_slow_down(struct wf_redial *redial, int64_t most_ns)
-{
-    int64_t pause = redial->pause_ns ? 2 * redial->pause_ns : PAUSE_MIN_NS;
-    most_ns = most_ns < PAUSE_MAX_NS ? most_ns : PAUSE_MAX_NS;
-    redial->pause_ns = pause < most_ns ? pause : most_ns;
-}
 
 /* Is this a channel to be dialled, apart from the time? Session lock held. */
 static bool is_lost(const struct wf_session *session, const struct wf_channel *channel)
@@ -23,7 +13,7 @@ static bool is_lost(const struct wf_session *session, const struct wf_channel *c
     if (!channel || !channel->gone || !channel->kill || channel->redial.talking)
         return false;
     const struct wf_session_rail *rail = &session->lines.rails[channel->rail];
-    bool down = rail->local >= 0 && wf_rail_is_down(&session->context->rails.each[rail->local]);
+    bool down = rail->local >= 0 && wf_rail_is_down(&session->sessions->rails->each[rail->local]);
     bool spared =
         rail->retired && session->lines.up_count > 0; /* with nothing else left a bad rail is better than none */
     return !spared && !down;
@@ -88,16 +78,16 @@ void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *te
     struct wf_session_rail *rail = &session->lines.rails[talk->join.rail];
     struct wf_redial *redial = &channel->redial;
     redial->refused = refused(code) && reason == 0;
-    redial->at_ns = wf_world_now(&session->context->world) + redial->pause_ns;
-    wf_redial_slow_down(redial, session->context->world.tuning.rail_timeout_ns / 4);
-    wf_log(&session->context->world.log, WF_LOG_DEBUG, "rail %s to %s: channel %u cannot be joined again yet: %s",
+    redial->at_ns = wf_world_now(session->guard.world) + redial->pause_ns;
+    wf_redial_slow_down(redial, session->guard.world->tuning.rail_timeout_ns / 4);
+    wf_log(&session->guard.world->log, WF_LOG_DEBUG, "rail %s to %s: channel %u cannot be joined again yet: %s",
            rail->name, session->peer.name, channel->id, text);
     bool alone =
         session->guard.state != WF_SESSION_CLOSING && session->lines.up_count == 0; /* else the others will tell */
     WF_REACHED_IF(reason == WF_DENY_SESSION && alone, "session UP: DENY, the session is unknown");
     WF_REACHED_IF(reason == WF_DENY_CLOSING && alone, "session UP: DENY, the session is closing");
     if (reason == WF_DENY_SESSION && alone)
-        wf_session_fail(session, -ECONNRESET, "%s has restarted, or ended the session", session->peer.name);
+        wf_guard_fail(&session->guard, -ECONNRESET, "%s has restarted, or ended the session", session->peer.name);
     else if (reason == WF_DENY_CLOSING && alone)
         wf_session_peer_closed(session);
     else if (reason == WF_DENY_RETIRED)
@@ -114,5 +104,5 @@ void wf_redial_over(struct wf_talk *talk)
     wf_session_lock(session);
     session->lines.channels[talk->join.channel]->redial.talking = false;
     wf_session_unlock(session);
-    wf_alarm_by(&talk->door->context->world.alarm, 0);
+    wf_alarm_by(&talk->door->sessions->world->alarm, 0);
 }

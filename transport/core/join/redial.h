@@ -7,12 +7,6 @@
 
 #include "core/join/talk.h"
 
-struct wf_redial;
-
-/* The next pause: none, then short, then longer up to a second, or `most_ns`: the acceptor must not take the dialer for
- * lost. Session lock held. */
-void wf_redial_slow_down(struct wf_redial *redial, int64_t most_ns);
-
 /* Dials what is due; returns when to come again. No session lock. */
 int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t now_ns);
 

@@ -7,12 +7,12 @@
 #include "core/ground/reached.h"
 #include "core/join/redial.h"
 #include "core/join/talk_parts.h"
+#include "core/rail/address.h"
+#include "core/session/loss.h"
 #include "core/session/session.h"
 #include "io/engine_seal.h"
 #include "wire/handshake.h"
 #include "wire/seal.h"
-#include "core/calls/context.h"
-#include "core/rail/address.h"
 
 #define REMEDY "set key_file to the same key on both"
 #define SHOWN_OUT_MAX 16               /* attempts of one dial */
@@ -20,7 +20,7 @@
 
 const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk)
 {
-    return talk->door->context->world.engine_ops;
+    return talk->door->sessions->world->engine_ops;
 }
 
 /* --- the mechanics: post, read exactly, end --- */
@@ -66,7 +66,7 @@ static void destroy(struct wf_talk *talk)
     wf_link_remove(&talk->link);
     if (!talk->handed_over) {
         talk->door->engine->ops->detach(talk->door->engine, talk->fd);
-        wf_talk_ops_of(talk)->close_fd(talk->door->context->world.engine_host, talk->fd);
+        wf_talk_ops_of(talk)->close_fd(talk->door->sessions->world->engine_host, talk->fd);
     }
     if (talk->role == WF_TALK_VISITOR)
         talk->door->visitors -= 1;
@@ -111,8 +111,8 @@ static void fail(struct wf_talk *talk, int code, int reason, const char *format,
     else if (talk->dial)
         wf_fail(&talk->dial->status, code, "%s: %s", talk->peer_text, status.text);
     else if (!talk->denied) /* who has left before the answer to him is no second line */
-        wf_log_limited(&talk->door->context->world.log, &talk->door->stranger_log,
-                       wf_world_now(&talk->door->context->world), WF_LOG_WARN, "refused %s: %s", talk->peer_text,
+        wf_log_limited(&talk->door->sessions->world->log, &talk->door->stranger_log,
+                       wf_world_now(talk->door->sessions->world), WF_LOG_WARN, "refused %s: %s", talk->peer_text,
                        status.text);
     wf_talk_end(talk);
 }
@@ -157,8 +157,8 @@ void wf_talk_deny(struct wf_talk *talk, enum wf_deny_reason reason, const char *
     va_start(arguments, format);
     vsnprintf(setup.deny.text, sizeof setup.deny.text, format, arguments);
     va_end(arguments);
-    wf_log_limited(&talk->door->context->world.log, &talk->door->stranger_log,
-                   wf_world_now(&talk->door->context->world), WF_LOG_WARN, "refused %s: %s", talk->peer_text,
+    wf_log_limited(&talk->door->sessions->world->log, &talk->door->stranger_log,
+                   wf_world_now(talk->door->sessions->world), WF_LOG_WARN, "refused %s: %s", talk->peer_text,
                    setup.deny.text);
     talk->denied = true;
     if (talk->session) /* where that fails it is a refusal that proves nothing */
@@ -172,14 +172,14 @@ struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int
     int result = talk ? door->engine->ops->attach(door->engine, fd) : -ENOMEM;
     if (result < 0) {
         free(talk);
-        door->context->world.engine_ops->close_fd(door->context->world.engine_host, fd);
+        door->sessions->world->engine_ops->close_fd(door->sessions->world->engine_host, fd);
         return NULL;
     }
     talk->door = door;
     talk->role = role;
     talk->fd = fd;
-    int64_t patience = door->context->world.tuning.connect_timeout_ns;
-    talk->begun_ns = wf_world_now(&door->context->world);
+    int64_t patience = door->sessions->world->tuning.connect_timeout_ns;
+    talk->begun_ns = wf_world_now(door->sessions->world);
     talk->deadline_ns = talk->begun_ns + (patience < PATIENCE_NS ? patience : PATIENCE_NS);
     wf_link_init(&talk->op.link);
     wf_list_push_back(&door->talks, &talk->link);
@@ -193,13 +193,13 @@ static int protect(const struct wf_talk *talk, int fd)
     struct wf_record_key keys[2]; /* ours first */
     const struct wf_challenge *challenge = &talk->challenge;
     const uint8_t *secret = talk->session->secret;
-    if (!talk->door->context->seal)
+    if (!talk->door->seal)
         return 0;
     int result = wf_seal_key(secret, visited ? WF_ROLE_ACCEPTOR : WF_ROLE_DIALER, &talk->join, challenge, &keys[0]);
     if (result == 0)
         result = wf_seal_key(secret, visited ? WF_ROLE_DIALER : WF_ROLE_ACCEPTOR, &talk->join, challenge, &keys[1]);
     if (result == 0)
-        result = wf_seal_protect(talk->door->context->seal, fd, &keys[0], &keys[1]);
+        result = wf_seal_protect(talk->door->seal, fd, &keys[0], &keys[1]);
     explicit_bzero(keys, sizeof keys);
     return result;
 }
@@ -220,10 +220,10 @@ static void hand_over(struct wf_talk *talk)
     if (result == 0)
         result = wf_session_join(session, &talk->join, talk->granted_frames, talk->granted_bytes, fd);
     if (result < 0) {
-        wf_talk_ops_of(talk)->close_fd(talk->door->context->world.engine_host, fd);
+        wf_talk_ops_of(talk)->close_fd(talk->door->sessions->world->engine_host, fd);
         wf_talk_fail(talk, result, "a channel could not be joined: %s", wf_strerror(result));
     }
-    wf_alarm_by(&talk->door->context->world.alarm, 0);
+    wf_alarm_by(&talk->door->sessions->world->alarm, 0);
 }
 
 static void try_to_hand_over(struct wf_talk *talk)
@@ -284,7 +284,7 @@ static void take(struct wf_talk *talk)
         return;
     }
     bool visitor = talk->role == WF_TALK_VISITOR;
-    bool bare = talk->door->context->key && !talk->cover && setup.type == WF_SETUP_HELLO;
+    bool bare = talk->door->key && !talk->cover && setup.type == WF_SETUP_HELLO;
     if (bare && visitor)
         wf_talk_deny(talk, WF_DENY_KEY, "the listening side has a key, the dialling side none: " REMEDY);
     else if (bare)
@@ -380,7 +380,7 @@ static void cannot_reach(struct wf_talk *talk, int code, const char *why)
 static void step_connected(struct wf_talk *talk)
 {
     int result = (int)talk->op.result;
-    if (result == 0 && talk->role == WF_TALK_CONTROL && talk->door->context->key) {
+    if (result == 0 && talk->role == WF_TALK_CONTROL && talk->door->key) {
         wf_talk_cover_start(talk);
     } else if (result == 0 && talk->role == WF_TALK_CONTROL) {
         wf_talk_say_hello(talk);

@@ -5,17 +5,17 @@
 
 #include "core/ground/reached.h"
 #include "core/join/talk_parts.h"
+#include "core/rail/address.h"
+#include "core/session/loss.h"
 #include "core/session/session.h"
 #include "wire/seal.h"
-#include "core/calls/context.h"
-#include "core/rail/address.h"
 
-static bool too_many(struct weft_context *context, char *names, size_t room)
+static bool too_many(struct wf_sessions *sessions, char *names, size_t room)
 {
     uint32_t alive = 0;
     names[0] = '\0';
-    pthread_mutex_lock(&context->world.lock);
-    WF_LIST_EACH (link, following, &context->sessions.all) {
+    pthread_mutex_lock(&sessions->world->lock);
+    WF_LIST_EACH (link, following, &sessions->all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
         bool counts =
@@ -25,20 +25,20 @@ static bool too_many(struct weft_context *context, char *names, size_t room)
         if (counts && alive++ == 0)
             snprintf(names, room, "%s", session->peer.name);
     }
-    pthread_mutex_unlock(&context->world.lock);
-    return alive >= context->world.tuning.peers;
+    pthread_mutex_unlock(&sessions->world->lock);
+    return alive >= sessions->world->tuning.peers;
 }
 
 /* With a key the secret does not travel: both sides have it from their conversation. */
 static int choose_session(struct wf_talk *talk, struct wf_hello *hello, uint8_t secret[WF_SECRET_BYTES])
 {
-    struct weft_context *context = talk->door->context;
-    if (wf_world_random(&context->world, &hello->session, sizeof hello->session) < 0)
+    struct wf_sessions *sessions = talk->door->sessions;
+    if (wf_world_random(sessions->world, &hello->session, sizeof hello->session) < 0)
         return -EIO;
     hello->session |= 1; /* 0 stands for none */
     if (talk->cover)
         return wf_talk_secret(talk, hello->session, secret);
-    if (wf_world_random(&context->world, hello->secret, sizeof hello->secret) < 0)
+    if (wf_world_random(sessions->world, hello->secret, sizeof hello->secret) < 0)
         return -EIO;
     memcpy(secret, hello->secret, WF_SECRET_BYTES);
     return 0;
@@ -46,15 +46,15 @@ static int choose_session(struct wf_talk *talk, struct wf_hello *hello, uint8_t 
 
 static void answer_hello(struct wf_talk *talk, const struct wf_hello *theirs)
 {
-    struct weft_context *context = talk->door->context;
+    struct wf_sessions *sessions = talk->door->sessions;
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
-    wf_session_hello(context, &setup.hello);
+    wf_session_hello(sessions, &setup.hello);
     uint8_t secret[WF_SECRET_BYTES];
     if (choose_session(talk, &setup.hello, secret) < 0) {
         wf_talk_fail(talk, -EIO, "no random numbers for a session");
         return;
     }
-    struct wf_session *session = wf_session_create(context, false, theirs, setup.hello.session, secret);
+    struct wf_session *session = wf_session_create(sessions, false, theirs, setup.hello.session, secret);
     explicit_bzero(secret, sizeof secret);
     if (!session) {
         wf_talk_deny(talk, WF_DENY_LIMIT, "no memory for one more session");
@@ -64,7 +64,7 @@ static void answer_hello(struct wf_talk *talk, const struct wf_hello *theirs)
     snprintf(session->peer.name + used, sizeof session->peer.name - used, " (%.66s)", talk->peer_text);
     for (int i = 0; i < setup.hello.rail_count; i++)
         setup.hello.rails[i].port = (uint16_t)talk->door->port;
-    wf_alarm_by(&talk->door->context->world.alarm, 0);
+    wf_alarm_by(&talk->door->sessions->world->alarm, 0);
     wf_talk_say(talk, &setup, true);
 }
 
@@ -74,30 +74,30 @@ void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello)
     if (hello->version_min > WF_PROTOCOL_VERSION || hello->version_max < WF_PROTOCOL_VERSION)
         wf_talk_deny(talk, WF_DENY_VERSION, "protocol version %u is needed here, you speak %u to %u",
                      WF_PROTOCOL_VERSION, hello->version_min, hello->version_max);
-    else if (!(hello->features & WF_FEATURE_ENCRYPT) != !talk->door->context->world.tuning.encrypt)
+    else if (!(hello->features & WF_FEATURE_ENCRYPT) != !talk->door->sessions->world->tuning.encrypt)
         wf_talk_deny(talk, WF_DENY_ENCRYPT,
                      "encrypt is %s on the listening side and %s on the dialling side: set it "
                      "alike on both",
-                     talk->door->context->world.tuning.encrypt ? "on" : "off",
-                     talk->door->context->world.tuning.encrypt ? "off" : "on");
-    else if (too_many(talk->door->context, other, sizeof other))
+                     talk->door->sessions->world->tuning.encrypt ? "on" : "off",
+                     talk->door->sessions->world->tuning.encrypt ? "off" : "on");
+    else if (too_many(talk->door->sessions, other, sizeof other))
         wf_talk_deny(talk, WF_DENY_BUSY, "busy with %.60s (setting peers: %u); try again when that is over", other,
-                     talk->door->context->world.tuning.peers);
+                     talk->door->sessions->world->tuning.peers);
     else
         answer_hello(talk, hello);
 }
 
 /* The session with this id that still takes channels. */
-static struct wf_session *find_session(struct weft_context *context, uint64_t id)
+static struct wf_session *find_session(struct wf_sessions *sessions, uint64_t id)
 {
     struct wf_session *found = NULL;
-    pthread_mutex_lock(&context->world.lock);
-    WF_LIST_EACH (link, following, &context->sessions.all) {
+    pthread_mutex_lock(&sessions->world->lock);
+    WF_LIST_EACH (link, following, &sessions->all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         if (session->id == id && !session->terms.dialer)
             found = session;
     }
-    pthread_mutex_unlock(&context->world.lock);
+    pthread_mutex_unlock(&sessions->world->lock);
     return found; /* only the door's thread frees sessions, and this is it */
 }
 
@@ -105,16 +105,16 @@ static struct wf_session *find_session(struct weft_context *context, uint64_t id
 void wf_talk_note_rail(struct wf_talk *talk, int fd)
 {
     struct wf_session *session = talk->session;
-    struct weft_context *context = session->context;
+    struct wf_sessions *sessions = session->sessions;
     struct sockaddr_storage from = {0};
-    wf_talk_ops_of(talk)->address(context->world.engine_host, fd, false, &from);
+    wf_talk_ops_of(talk)->address(sessions->world->engine_host, fd, false, &from);
     int local = -1;
-    for (int i = 0; i < context->rails.count; i++)
-        if (wf_address_same_host(&from, &context->rails.each[i].address))
+    for (int i = 0; i < sessions->rails->count; i++)
+        if (wf_address_same_host(&from, &sessions->rails->each[i].address))
             local = i;
     bool bound =
         local >= 0 && !wf_address_is_local(&talk->peer) &&
-        wf_talk_ops_of(talk)->bind_device(context->world.engine_host, fd, context->rails.each[local].device) == 0;
+        wf_talk_ops_of(talk)->bind_device(sessions->world->engine_host, fd, sessions->rails->each[local].device) == 0;
     wf_session_lock(session);
     struct wf_session_rail *rail = &session->lines.rails[talk->join.rail];
     rail->to = talk->peer;
@@ -122,7 +122,7 @@ void wf_talk_note_rail(struct wf_talk *talk, int fd)
     rail->local = local;
     rail->device_bound = bound;
     if (local >= 0)
-        snprintf(rail->name, sizeof rail->name, "%s", context->rails.each[local].name);
+        snprintf(rail->name, sizeof rail->name, "%s", sessions->rails->each[local].name);
     else
         wf_address_text(&from, false, rail->name, sizeof rail->name);
     if (talk->join.rail >= session->lines.rail_count)
@@ -152,7 +152,7 @@ static int join_fits(struct wf_session *session, const struct wf_join *join)
 void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
 {
     struct wf_setup setup = {.type = WF_SETUP_CHALLENGE};
-    talk->session = find_session(talk->door->context, join->session);
+    talk->session = find_session(talk->door->sessions, join->session);
     talk->join = *join;
     if (!talk->session) {
         wf_talk_deny(talk, WF_DENY_SESSION, "no such session here: this process has restarted, or ended it");
@@ -167,9 +167,9 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
                      join->channel, join->channels, join->incarnation, wf_deny_name((uint16_t)reason));
         return;
     }
-    struct wf_channel likeness = {.session = talk->session, .kind = (enum wf_channel_kind)join->kind};
+    struct wf_channel likeness = {.lines = &talk->session->lines, .kind = (enum wf_channel_kind)join->kind};
     wf_channel_credit(&likeness, &setup.challenge.granted_frames, &setup.challenge.granted_bytes);
-    if (wf_world_random(&talk->door->context->world, setup.challenge.nonce, sizeof setup.challenge.nonce) < 0 ||
+    if (wf_world_random(talk->door->sessions->world, setup.challenge.nonce, sizeof setup.challenge.nonce) < 0 ||
         wf_seal_prove(talk->session->secret, WF_ROLE_ACCEPTOR, join, &setup.challenge, setup.challenge.proof) < 0) {
         wf_talk_fail(talk, -EIO, "cannot compute a challenge");
         return;
@@ -194,7 +194,7 @@ static int believe(struct wf_talk *talk)
 {
     struct wf_session *session = talk->session;
     wf_session_lock(session);
-    session->life.called_ns = wf_world_now(&session->context->world);
+    session->life.called_ns = wf_world_now(session->guard.world);
     int result = join_fits(session, &talk->join) == 0 ? 0 : -EALREADY;
     if (result == 0 && session->lines.channel_count == 0)
         result = wf_session_expect(session, talk->join.channels);
@@ -251,7 +251,7 @@ void wf_talk_visit(struct wf_door *door, int fd)
     if (!talk)
         return;
     door->visitors += 1;
-    if (wf_talk_ops_of(talk)->address(door->context->world.engine_host, fd, true, &talk->peer) == 0)
+    if (wf_talk_ops_of(talk)->address(door->sessions->world->engine_host, fd, true, &talk->peer) == 0)
         wf_address_text(&talk->peer, true, talk->peer_text, sizeof talk->peer_text);
     else /* a scan resets what it has opened, and the kernel forgets at once who that was */
         snprintf(talk->peer_text, sizeof talk->peer_text, "a caller who has left");

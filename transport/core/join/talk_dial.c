@@ -6,11 +6,11 @@
 #include "core/ground/reached.h"
 #include "core/join/redial.h"
 #include "core/join/talk_parts.h"
+#include "core/rail/address.h"
 #include "core/rail/pairing.h"
+#include "core/session/loss.h"
 #include "core/session/session.h"
 #include "wire/seal.h"
-#include "core/calls/context.h"
-#include "core/rail/address.h"
 
 #define SHARE 8                  /* of the time that is left to connect: for a channel, beside one that is up, */
 #define SHARE_MIN_NS WF_NS_PER_S /* and at least so much */
@@ -19,10 +19,10 @@
 static struct wf_talk *call(struct wf_door *door, enum wf_talk_role role, const struct wf_socket_options *options,
                             const struct sockaddr_storage *to, bool *bound, struct wf_status *status)
 {
-    struct weft_context *context = door->context;
+    struct wf_sessions *sessions = door->sessions;
     char text[80];
     wf_address_text(to, true, text, sizeof text);
-    int fd = context->world.engine_ops->socket(context->world.engine_host, to->ss_family, options, bound);
+    int fd = sessions->world->engine_ops->socket(sessions->world->engine_host, to->ss_family, options, bound);
     if (fd < 0) {
         wf_fail(status, fd, "no socket for %s: %s%s", text, wf_strerror(fd),
                 fd == -EMFILE ? "; raise the limit of open files (ulimit -n)" : "");
@@ -56,7 +56,7 @@ void wf_talk_control(struct wf_dial *dial, struct wf_door *door)
 void wf_talk_say_hello(struct wf_talk *talk)
 {
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
-    wf_session_hello(talk->door->context, &setup.hello);
+    wf_session_hello(talk->door->sessions, &setup.hello);
     wf_talk_say(talk, &setup, false);
 }
 
@@ -65,12 +65,12 @@ static int fill_join(struct wf_talk *talk, const struct wf_channel *likeness)
     struct wf_join *join = &talk->join;
     join->session = talk->session->id;
     wf_channel_credit(likeness, &join->granted_frames, &join->granted_bytes);
-    return wf_world_random(&talk->door->context->world, join->nonce, sizeof join->nonce);
+    return wf_world_random(talk->door->sessions->world, join->nonce, sizeof join->nonce);
 }
 
 void wf_talk_say_join(struct wf_talk *talk)
 {
-    struct wf_channel likeness = {.session = talk->session, .kind = (enum wf_channel_kind)talk->join.kind};
+    struct wf_channel likeness = {.lines = &talk->session->lines, .kind = (enum wf_channel_kind)talk->join.kind};
     struct wf_setup setup = {.type = WF_SETUP_JOIN};
     int result = fill_join(talk, &likeness);
     setup.join = talk->join;
@@ -82,7 +82,7 @@ void wf_talk_say_join(struct wf_talk *talk)
 
 static void use_pair(struct wf_session *session, int local, const struct sockaddr_storage *to)
 {
-    const struct wf_rail *ours = &session->context->rails.each[local];
+    const struct wf_rail *ours = &session->sessions->rails->each[local];
     struct wf_session_rail *rail = &session->lines.rails[session->lines.rail_count++];
     rail->local = local;
     rail->from = ours->address;
@@ -100,9 +100,9 @@ struct rail_lists {
 };
 
 /* 0 is a machine that is not known: then the addresses are all there is to go by. */
-static bool is_on_another_machine(const struct weft_context *context, const struct wf_hello *hello)
+static bool is_on_another_machine(const struct wf_sessions *sessions, const struct wf_hello *hello)
 {
-    uint64_t here = context->world.boot_nonce >> (64 - WF_MACHINE_BITS),
+    uint64_t here = sessions->world->boot_nonce >> (64 - WF_MACHINE_BITS),
              there = hello->boot_nonce >> (64 - WF_MACHINE_BITS);
     return here != there && here != 0 && there != 0;
 }
@@ -120,7 +120,7 @@ static bool lists(const struct wf_hello *hello, const struct sockaddr_storage *a
 
 /* The rails of both sides. An address that a peer on another machine has in common with this one leads to each machine
  * itself: it is left out of both lists. */
-static void list_rails(const struct weft_context *context, const struct wf_hello *hello, bool elsewhere,
+static void list_rails(const struct wf_sessions *sessions, const struct wf_hello *hello, bool elsewhere,
                        struct rail_lists *out)
 {
     out->our_count = out->their_count = 0;
@@ -130,8 +130,8 @@ static void list_rails(const struct weft_context *context, const struct wf_hello
         wf_address_from_wire(&hello->rails[i], &theirs->address);
         out->their_count += !elsewhere || !wf_address_is_local(&theirs->address);
     }
-    for (int i = 0; i < context->rails.count; i++) {
-        const struct wf_rail *rail = &context->rails.each[i];
+    for (int i = 0; i < sessions->rails->count; i++) {
+        const struct wf_rail *rail = &sessions->rails->each[i];
         if (elsewhere && lists(hello, &rail->address))
             continue;
         out->indexes[out->our_count] = i;
@@ -144,10 +144,10 @@ static int pair_rails(struct wf_session *session, const struct wf_hello *hello, 
 {
     struct rail_lists rails = {0};
     struct wf_rail_pair pairs[WF_RAILS_MAX];
-    list_rails(session->context, hello, is_on_another_machine(session->context, hello), &rails);
+    list_rails(session->sessions, hello, is_on_another_machine(session->sessions, hello), &rails);
     if (rails.our_count == 0 ||
         rails.their_count == 0) /* a container with a boot id of its own, on one network with us */
-        list_rails(session->context, hello, false, &rails);
+        list_rails(session->sessions, hello, false, &rails);
     if (hello->rail_count == 0) /* where it was called */
         rails.theirs[rails.their_count++] = (struct wf_pairing_rail){.address = *dialled, .name = ""};
     int count = wf_pair_rails(rails.ours, rails.our_count, rails.theirs, rails.their_count, pairs, WF_RAILS_MAX);
@@ -160,19 +160,19 @@ static int pair_rails(struct wf_session *session, const struct wf_hello *hello, 
 static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role, struct wf_session *session,
                                     const struct wf_join *join, struct wf_status *status)
 {
-    struct weft_context *context = session->context;
+    struct wf_sessions *sessions = session->sessions;
     struct wf_session_rail *rail = &session->lines.rails[join->rail];
-    struct wf_socket_options options = {.local = rail->from, .buffer_bytes = context->world.tuning.socket_buffer};
+    struct wf_socket_options options = {.local = rail->from, .buffer_bytes = sessions->world->tuning.socket_buffer};
     struct sockaddr_storage to = rail->to;
     bool on_this_machine = wf_address_is_local(&to);
     snprintf(options.congestion, sizeof options.congestion, "%s",
-             wf_world_congestion(&context->world, on_this_machine));
-    wf_address_set_scope(&options.local, context->rails.each[rail->local].index); /* it may have been made anew */
-    wf_address_set_scope(&to, context->rails.each[rail->local].index);
+             wf_world_congestion(sessions->world, on_this_machine));
+    wf_address_set_scope(&options.local, sessions->rails->each[rail->local].index); /* it may have been made anew */
+    wf_address_set_scope(&to, sessions->rails->each[rail->local].index);
     bool bound = false;
     /* A peer on this machine is reached over loopback whatever the rail: its interface would carry nothing. */
     if (!on_this_machine)
-        snprintf(options.device, sizeof options.device, "%s", context->rails.each[rail->local].device);
+        snprintf(options.device, sizeof options.device, "%s", sessions->rails->each[rail->local].device);
     struct wf_talk *talk = call(door, role, &options, &to, &bound, status);
     if (!talk)
         return NULL;
@@ -222,7 +222,7 @@ void wf_dial_tell_missed(const struct wf_dial *dial)
         wf_address_text(&rail->from, false, from, sizeof from);
         wf_address_text(&rail->to, true, to, sizeof to);
         if (!met)
-            wf_world_fallback(&session->context->world,
+            wf_world_fallback(session->guard.world,
                               "rails: %s (%s) is left out until it meets %s of %s: %s; see to the route, or name the "
                               "rails to use (setting rails)",
                               rail->name, from, to, session->peer.name, wf_strerror(code));
@@ -265,9 +265,9 @@ static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_j
 }
 
 /* Nobody waits for it: it may fail soon, and be tried again. */
-static int64_t patience(const struct weft_context *context)
+static int64_t patience(const struct wf_sessions *sessions)
 {
-    int64_t most = context->world.tuning.connect_timeout_ns, enough = context->world.tuning.rail_timeout_ns;
+    int64_t most = sessions->world->tuning.connect_timeout_ns, enough = sessions->world->tuning.rail_timeout_ns;
     enough = enough > WF_NS_PER_S ? enough : WF_NS_PER_S;
     return enough < most ? enough : most;
 }
@@ -283,14 +283,14 @@ void wf_talk_redial(struct wf_door *door, struct wf_session *session, const stru
         wf_redial_over(&none);
         return;
     }
-    talk->deadline_ns = wf_world_now(&door->context->world) + patience(door->context);
+    talk->deadline_ns = wf_world_now(door->sessions->world) + patience(door->sessions);
     wf_talk_post(talk, WF_OP_CONNECT);
 }
 
 /* Channel 0 of each pair of rails is the express one. */
 static struct wf_join join_of(const struct wf_session *session, int id)
 {
-    int per_rail = 1 + (int)session->context->world.tuning.channels;
+    int per_rail = 1 + (int)session->guard.world->tuning.channels;
     return (struct wf_join){.channel = (uint32_t)id,
                             .incarnation = 1,
                             .channels = (uint16_t)session->lines.channel_count,
@@ -301,7 +301,7 @@ static struct wf_join join_of(const struct wf_session *session, int id)
 void wf_dial_channels(struct wf_dial *dial, struct wf_door *door)
 {
     struct wf_session *session = dial->session;
-    int per_rail = 1 + (int)session->context->world.tuning.channels;
+    int per_rail = 1 + (int)session->guard.world->tuning.channels;
     while (dial->status.code == 0 && dial->joining < WF_DIALS_AT_ONCE &&
            dial->next_channel < session->lines.channel_count) {
         int turn = dial->next_channel++;
@@ -313,8 +313,8 @@ void wf_dial_channels(struct wf_dial *dial, struct wf_door *door)
 static void expect_channels(struct wf_talk *control)
 {
     struct wf_session *session = control->dial->session;
-    int count = session->lines.rail_count * (int)(1 + session->context->world.tuning.channels);
-    int64_t now = wf_world_now(&session->context->world), left = control->dial->deadline_ns - now;
+    int count = session->lines.rail_count * (int)(1 + session->guard.world->tuning.channels);
+    int64_t now = wf_world_now(session->guard.world), left = control->dial->deadline_ns - now;
     if (wf_session_expect(session, count) < 0) {
         wf_talk_fail(control, -ENOMEM, "no memory for %d channels", count);
         return;
@@ -328,7 +328,7 @@ static bool is_oneself(const struct wf_talk *talk, const struct wf_hello *hello)
 {
     const struct wf_door *door = talk->door;
     bool meant = wf_address_is_local(&talk->peer) && wf_address_port(&talk->peer) == door->port;
-    return hello->boot_nonce == door->context->world.boot_nonce && !meant;
+    return hello->boot_nonce == door->sessions->world->boot_nonce && !meant;
 }
 
 void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hello)
@@ -344,7 +344,7 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
         wf_talk_fail(talk, -EACCES, "leads back to this side: somebody on the way reflects connections");
         return;
     }
-    if (!(hello->features & WF_FEATURE_ENCRYPT) != !talk->door->context->world.tuning.encrypt) {
+    if (!(hello->features & WF_FEATURE_ENCRYPT) != !talk->door->sessions->world->tuning.encrypt) {
         wf_talk_fail(talk, -EPROTO, "answers about encryption with what it was not asked");
         return;
     }
@@ -354,7 +354,7 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
         wf_talk_fail(talk, -EIO, "no secret for a session");
         return;
     }
-    dial->session = wf_session_create(talk->door->context, true, hello, hello->session, secret);
+    dial->session = wf_session_create(talk->door->sessions, true, hello, hello->session, secret);
     explicit_bzero(secret, sizeof secret);
     if (!dial->session) {
         wf_talk_fail(talk, -ENOMEM, "no memory for a session; lower the settings unexpected or small_pool");

@@ -8,7 +8,6 @@
 
 #include "core/join/talk_parts.h"
 #include "wire/handshake.h"
-#include "core/calls/context.h"
 
 struct wf_talk_cover {
     struct wf_handshake *handshake;
@@ -21,7 +20,7 @@ struct wf_talk_cover {
 static int start(struct wf_talk *talk, enum wf_role role)
 {
     struct wf_talk_cover *cover = calloc(1, sizeof *cover);
-    int result = cover ? wf_handshake_create(talk->door->context->key, role, &cover->handshake) : -ENOMEM;
+    int result = cover ? wf_handshake_create(talk->door->key, role, &cover->handshake) : -ENOMEM;
     if (result < 0) {
         free(cover);
         wf_talk_fail(talk, result, "no memory for a handshake");
@@ -121,7 +120,7 @@ void wf_talk_take_tls(struct wf_talk *talk)
 {
     uint8_t prefix[WF_SETUP_PREFIX];
     memcpy(prefix, talk->bytes, sizeof prefix);
-    if (talk->door->context->key) {
+    if (talk->door->key) {
         talk->have = 0;
         if (start(talk, WF_ROLE_ACCEPTOR) == 0)
             feed(talk, prefix, sizeof prefix);

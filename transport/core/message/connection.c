@@ -5,13 +5,13 @@
 
 #include "core/device/turn.h"
 #include "core/ground/reached.h"
+#include "core/message/desk.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
+#include "core/message/ready.h"
 #include "core/message/served.h"
 #include "core/request/request.h"
-#include "core/session/session.h"
-#include "core/calls/context.h"
 
 void wf_endpoints_init(struct wf_endpoints *endpoints)
 {
@@ -48,17 +48,17 @@ static uint32_t more_than_few(uint32_t introductions)
  * gives its share back at its end. */
 static void take_introductions(struct weft_connection *connection)
 {
-    struct wf_session *session = connection->session;
-    uint32_t wanted = session->context->world.tuning.introductions, had = connection->introductions;
-    uint32_t left = WF_INTRODUCTIONS_SHARED - session->desk.introductions_taken;
+    struct wf_desk *desk = connection->desk;
+    uint32_t wanted = desk->guard->world->tuning.introductions, had = connection->introductions;
+    uint32_t left = WF_INTRODUCTIONS_SHARED - desk->introductions_taken;
     if (had == 0)
         had = wanted < WF_INTRODUCTIONS_FEW ? wanted : WF_INTRODUCTIONS_FEW;
     uint32_t more = wanted - had < left ? wanted - had : left;
-    session->desk.introductions_taken += more;
+    desk->introductions_taken += more;
     connection->introductions = had + more;
 }
 
-struct weft_connection *wf_connection_create(struct wf_session *session, uint32_t number, bool opener, uint32_t local,
+struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t number, bool opener, uint32_t local,
                                              uint32_t remote)
 {
     struct weft_connection *connection = calloc(1, sizeof *connection);
@@ -80,7 +80,7 @@ struct weft_connection *wf_connection_create(struct wf_session *session, uint32_
     wf_link_init(&connection->notes_link);
     wf_list_init(&connection->uploads);
     wf_finished_init(&connection->finished);
-    connection->session = session;
+    connection->desk = desk;
     connection->number = number;
     connection->opener = opener;
     connection->local_endpoint = local;
@@ -91,14 +91,14 @@ struct weft_connection *wf_connection_create(struct wf_session *session, uint32_
     connection->next_number = connection->next_match = 1;
     take_introductions(connection);
     connection->limit_sent = connection->introductions;
-    wf_list_push_back(&session->desk.connection_hash[wf_hash(0, number)], &connection->hash_link);
-    session->desk.connection_count += 1;
+    wf_list_push_back(&desk->connection_hash[wf_hash(0, number)], &connection->hash_link);
+    desk->connection_count += 1;
     return connection;
 }
 
-struct weft_connection *wf_connection_find(struct wf_session *session, uint32_t number)
+struct weft_connection *wf_connection_find(struct wf_desk *desk, uint32_t number)
 {
-    WF_LIST_EACH (link, following, &session->desk.connection_hash[wf_hash(0, number)]) {
+    WF_LIST_EACH (link, following, &desk->connection_hash[wf_hash(0, number)]) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, hash_link);
         if (connection->number == number)
             return connection;
@@ -106,35 +106,35 @@ struct weft_connection *wf_connection_find(struct wf_session *session, uint32_t 
     return NULL;
 }
 
-bool wf_connection_was_closed(const struct wf_session *session, uint32_t number)
+bool wf_connection_was_closed(const struct wf_desk *desk, uint32_t number)
 {
-    return wf_finished_has(&session->desk.closed_numbers[dialers_number(number)], number_index(number));
+    return wf_finished_has(&desk->closed_numbers[dialers_number(number)], number_index(number));
 }
 
 void wf_connection_todo(struct weft_connection *connection)
 {
     if (!wf_link_in_list(&connection->todo_link))
-        wf_list_push_back(&connection->session->desk.todo_connections, &connection->todo_link);
+        wf_list_push_back(&connection->desk->todo_connections, &connection->todo_link);
 }
 
 void wf_connection_attach(struct weft_connection *connection, struct weft_endpoint *endpoint)
 {
-    struct weft_context *context = connection->session->context;
-    pthread_mutex_lock(&context->endpoints.lock);
+    struct wf_endpoints *endpoints = connection->desk->endpoints;
+    pthread_mutex_lock(&endpoints->lock);
     if (connection->endpoint)
         connection->endpoint->connections -= 1;
     if (endpoint)
         endpoint->connections += 1;
     connection->endpoint = endpoint;
     uint32_t rails = endpoint ? endpoint->rails : WF_RAILS_ANY;
-    pthread_mutex_unlock(&context->endpoints.lock);
-    connection->session->desk.choosy += (rails != WF_RAILS_ANY) - (connection->rails != WF_RAILS_ANY);
+    pthread_mutex_unlock(&endpoints->lock);
+    connection->desk->choosy += (rails != WF_RAILS_ANY) - (connection->rails != WF_RAILS_ANY);
     connection->rails = rails;
 }
 
 void wf_connection_free(struct weft_connection *connection)
 {
-    struct wf_session *session = connection->session;
+    struct wf_desk *desk = connection->desk;
     wf_connection_attach(connection, NULL);
     wf_link_remove(&connection->hash_link);
     wf_link_remove(&connection->ready_link);
@@ -144,8 +144,8 @@ void wf_connection_free(struct weft_connection *connection)
     wf_link_remove(&connection->notes_link);
     wf_uploads_free(connection);
     wf_finished_fini(&connection->finished);
-    session->desk.connection_count -= 1;
-    session->desk.introductions_taken -= more_than_few(connection->introductions);
+    desk->connection_count -= 1;
+    desk->introductions_taken -= more_than_few(connection->introductions);
     free(connection);
 }
 
@@ -153,7 +153,7 @@ void wf_connection_free(struct weft_connection *connection)
 
 static struct weft_request *acceptor_for(struct weft_connection *connection)
 {
-    WF_LIST_EACH (link, following, &connection->session->desk.acceptors) {
+    WF_LIST_EACH (link, following, &connection->desk->acceptors) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, match_link);
         bool wanted =
             request->remote_endpoint == WEFT_ANY_ENDPOINT || request->remote_endpoint == connection->remote_endpoint;
@@ -176,17 +176,17 @@ void wf_connection_admit(struct weft_connection *connection, struct weft_endpoin
         *request->result = connection;
         wf_request_complete(request, 0, 0);
     } else {
-        wf_list_push_back(&connection->session->desk.backlog, &connection->accept_link);
+        wf_list_push_back(&connection->desk->backlog, &connection->accept_link);
     }
 }
 
 /* Finds the endpoint and counts the connection in one: between the two it could be destroyed. */
 static struct weft_endpoint *attach_by_number(struct weft_connection *connection, uint32_t id)
 {
-    struct weft_context *context = connection->session->context;
+    struct wf_endpoints *endpoints = connection->desk->endpoints;
     struct weft_endpoint *found = NULL;
-    pthread_mutex_lock(&context->endpoints.lock);
-    WF_LIST_EACH (link, following, &context->endpoints.list) {
+    pthread_mutex_lock(&endpoints->lock);
+    WF_LIST_EACH (link, following, &endpoints->list) {
         struct weft_endpoint *endpoint = WF_CONTAINER(link, struct weft_endpoint, link);
         if (endpoint->id == id)
             found = endpoint;
@@ -194,22 +194,22 @@ static struct weft_endpoint *attach_by_number(struct weft_connection *connection
     if (found)
         found->connections += 1;
     connection->endpoint = found;
-    pthread_mutex_unlock(&context->endpoints.lock);
+    pthread_mutex_unlock(&endpoints->lock);
     return found;
 }
 
-int wf_connection_take_open(struct wf_session *session, const struct wf_frame *frame)
+int wf_connection_take_open(struct wf_desk *desk, const struct wf_frame *frame)
 {
-    if (frame->conn == 0 || dialers_number(frame->conn) == session->terms.dialer)
+    if (frame->conn == 0 || dialers_number(frame->conn) == desk->terms->dialer)
         return -EPROTO; /* not a number of the peer's */
-    if (wf_connection_find(session, frame->conn) || wf_connection_was_closed(session, frame->conn))
+    if (wf_connection_find(desk, frame->conn) || wf_connection_was_closed(desk, frame->conn))
         return 0; /* said twice */
     /* Gaps between the numbers that are closed: of one that is open, or whose OPEN is still to come. */
-    uint32_t gaps = session->desk.closed_numbers[dialers_number(frame->conn)].count;
-    if (session->desk.connection_count >= WF_CONNECTIONS_MAX || gaps >= 2 * WF_CONNECTIONS_MAX)
+    uint32_t gaps = desk->closed_numbers[dialers_number(frame->conn)].count;
+    if (desk->connection_count >= WF_CONNECTIONS_MAX || gaps >= 2 * WF_CONNECTIONS_MAX)
         return -EPROTO;
     uint32_t local = (uint32_t)frame->key, remote = (uint32_t)(frame->key >> 32);
-    struct weft_connection *connection = wf_connection_create(session, frame->conn, false, local, remote);
+    struct weft_connection *connection = wf_connection_create(desk, frame->conn, false, local, remote);
     if (!connection)
         return -ENOMEM;
     connection->introduced_limit = frame->offset;
@@ -217,7 +217,7 @@ int wf_connection_take_open(struct wf_session *session, const struct wf_frame *f
     if (endpoint)
         wf_connection_admit(connection, endpoint);
     else
-        wf_list_push_back(&session->desk.orphans, &connection->accept_link);
+        wf_list_push_back(&desk->orphans, &connection->accept_link);
     return 0;
 }
 
@@ -235,11 +235,11 @@ void wf_connection_opened(struct weft_connection *connection)
     wf_connection_check(connection);
 }
 
-int wf_connection_take_opened(struct wf_session *session, const struct wf_frame *frame)
+int wf_connection_take_opened(struct wf_desk *desk, const struct wf_frame *frame)
 {
-    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    struct weft_connection *connection = wf_connection_find(desk, frame->conn);
     if (!connection)
-        return wf_connection_was_closed(session, frame->conn) ? 0 : -EPROTO;
+        return wf_connection_was_closed(desk, frame->conn) ? 0 : -EPROTO;
     if (!connection->opener)
         return -EPROTO;
     if (frame->offset > connection->introduced_limit)
@@ -254,7 +254,7 @@ int wf_connection_take_opened(struct wf_session *session, const struct wf_frame 
 
 static void end_posted(struct weft_connection *connection, int status)
 {
-    WF_LIST_EACH (link, following, &connection->session->book.requests) {
+    WF_LIST_EACH (link, following, &connection->desk->book->requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
         bool receiving = request->kind == WF_REQUEST_RECV || request->kind == WF_REQUEST_NOTE;
         if (request->connection != connection || !receiving)
@@ -302,7 +302,7 @@ static void drop_pending(struct weft_connection *connection, int status)
 /* Nor is it in any line while it waits for its stream: writes and reads join one with their turn. */
 static void drop_parked(struct weft_connection *connection, int status)
 {
-    WF_LIST_EACH (link, following, &connection->session->book.requests) {
+    WF_LIST_EACH (link, following, &connection->desk->book->requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
         bool parked = request->turn && !request->turn->come && wf_request_one_sided(request);
         if (request->connection == connection && parked)
@@ -327,7 +327,7 @@ static bool refuse_one(struct weft_connection *connection, struct wf_list *bucke
 /* Ends own sends of the connection, introduced or not. */
 static void refuse_sends(struct weft_connection *connection, int status)
 {
-    WF_LIST_EACH (link, following, &connection->session->book.requests) {
+    WF_LIST_EACH (link, following, &connection->desk->book->requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
         bool own = request->kind == WF_REQUEST_SEND || wf_request_one_sided(request);
         if (request->connection == connection && own)
@@ -335,7 +335,7 @@ static void refuse_sends(struct weft_connection *connection, int status)
     }
     drop_pending(connection, status);      /* copied ones have no request any more */
     for (int i = 0; i < WF_HASH_SIZE; i++) /* nor have copied ones that were only offered */
-        while (refuse_one(connection, &connection->session->desk.outbound_hash[i], status))
+        while (refuse_one(connection, &connection->desk->outbound_hash[i], status))
             ;
 }
 
@@ -367,17 +367,17 @@ void wf_connection_start_close(struct weft_connection *connection)
     wf_connection_check(connection);
 }
 
-int wf_connection_take_close(struct wf_session *session, const struct wf_frame *frame)
+int wf_connection_take_close(struct wf_desk *desk, const struct wf_frame *frame)
 {
-    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    struct weft_connection *connection = wf_connection_find(desk, frame->conn);
     if (!connection)
-        return wf_connection_was_closed(session, frame->conn) ? 0 : -EPROTO;
+        return wf_connection_was_closed(desk, frame->conn) ? 0 : -EPROTO;
     if (connection->close_seen)
         return 0;
     WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: CLOSE of the peer");
     connection->pins += 1;
     wf_connection_opened(connection);
-    wf_match_notes(session); /* what has come before is still delivered */
+    wf_match_notes(desk); /* what has come before is still delivered */
     connection->close_seen = true;
     /* Every message of the peer is here or refused: what is posted and unmatched has nothing to wait for. */
     end_posted(connection, -ESHUTDOWN);
@@ -394,11 +394,11 @@ int wf_connection_take_close(struct wf_session *session, const struct wf_frame *
     return 0;
 }
 
-int wf_connection_take_closed(struct wf_session *session, const struct wf_frame *frame)
+int wf_connection_take_closed(struct wf_desk *desk, const struct wf_frame *frame)
 {
-    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    struct weft_connection *connection = wf_connection_find(desk, frame->conn);
     if (!connection)
-        return wf_connection_was_closed(session, frame->conn) ? 0 : -EPROTO;
+        return wf_connection_was_closed(desk, frame->conn) ? 0 : -EPROTO;
     if (!connection->close_sent)
         return -EPROTO;
     connection->closed_seen = true;
@@ -413,7 +413,7 @@ int wf_connection_take_closed(struct wf_session *session, const struct wf_frame 
 
 void wf_connection_check(struct weft_connection *connection)
 {
-    struct wf_session *session = connection->session;
+    struct wf_desk *desk = connection->desk;
     if (connection->pins > 0)
         return;
     if (connection->outbounds == 0) {
@@ -433,8 +433,8 @@ void wf_connection_check(struct weft_connection *connection)
         return;
     WF_REACHED("connection CLOSING: CLOSE and CLOSED both sent and received");
     uint32_t number = connection->number;
-    if (wf_finished_add(&session->desk.closed_numbers[dialers_number(number)], number_index(number)) == -ENOMEM)
-        wf_session_fail(session, -ENOMEM, "no memory to remember a closed connection");
+    if (wf_finished_add(&desk->closed_numbers[dialers_number(number)], number_index(number)) == -ENOMEM)
+        wf_guard_fail(desk->guard, -ENOMEM, "no memory to remember a closed connection");
     wf_connection_free(connection);
 }
 
@@ -463,14 +463,14 @@ static void check_limit(struct weft_connection *connection)
 
 void wf_connection_finish_number(struct weft_connection *connection, uint64_t number)
 {
-    struct wf_session *session = connection->session;
+    struct wf_desk *desk = connection->desk;
     int result = wf_finished_add(&connection->finished, number);
     if (result == -ENOMEM)
-        wf_session_fail(session, -ENOMEM, "no memory to remember a finished message");
+        wf_guard_fail(desk->guard, -ENOMEM, "no memory to remember a finished message");
     if (result < 0)
         return;
     connection->finished_count += 1;
-    if (connection->introductions < session->context->world.tuning.introductions)
+    if (connection->introductions < desk->guard->world->tuning.introductions)
         take_introductions(connection);
     wf_match_release_notes(connection, number);
     check_limit(connection);
@@ -481,3 +481,17 @@ void wf_connection_confirmed(struct weft_connection *connection)
     connection->confirming -= 1;
     check_limit(connection);
 }
+
+/* --- requests --- */
+
+/* OPEN and CLOSE. Where the session itself ends and nothing was left to send, a close has what it wanted. */
+static void cancel_connection(struct weft_request *request, int status)
+{
+    struct weft_connection *connection = request->connection;
+    connection->waiting = NULL;
+    if (request->kind == WF_REQUEST_CLOSE && status == -ESHUTDOWN && connection->outbounds == 0)
+        status = 0;
+    wf_request_complete(request, status, 0);
+}
+
+const struct wf_request_ops wf_connection_ops = {.cancel = cancel_connection};

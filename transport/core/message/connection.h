@@ -10,11 +10,11 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "core/message/desk.h"
+#include "core/request/request.h"
 #include "weft.h"
 #include "wire/finished.h"
 #include "wire/frame.h"
-
-struct wf_session;
 
 #define WF_LISTS_AT_ONCE 2 /* operations with a list under way, of a connection: the next is described meanwhile */
 
@@ -35,7 +35,7 @@ struct wf_endpoints {
 };
 
 struct weft_endpoint {
-    struct wf_link link; /* context.endpoints */
+    struct wf_link link; /* wf_endpoints.list */
     struct weft_context *context;
     uint32_t id;
     uint32_t connections; /* endpoint_lock */
@@ -44,12 +44,12 @@ struct weft_endpoint {
 
 /* Owner: session lock. */
 struct weft_connection {
-    struct wf_link hash_link;    /* session.connection_hash, by number */
-    struct wf_link ready_link;   /* session.bulk_ready */
-    struct wf_link express_link; /* session.express_ready */
-    struct wf_link todo_link;    /* session.todo: OPEN, OPENED, CLOSE, CLOSED, CREDIT to be sent */
-    struct wf_link accept_link;  /* session.backlog or session.orphans */
-    struct wf_session *session;
+    struct wf_link hash_link;    /* wf_desk.connection_hash, by number */
+    struct wf_link ready_link;   /* wf_desk.bulk_ready */
+    struct wf_link express_link; /* wf_desk.express_ready */
+    struct wf_link todo_link;    /* wf_desk.todo: OPEN, OPENED, CLOSE, CLOSED, CREDIT to be sent */
+    struct wf_link accept_link;  /* wf_desk.backlog or wf_desk.orphans */
+    struct wf_desk *desk;
     struct weft_endpoint *endpoint; /* NULL while WAITING */
     uint32_t number, local_endpoint, remote_endpoint;
     uint32_t rails; /* of the context, as bits: those that carry its large messages, as long as one of them works */
@@ -83,7 +83,7 @@ struct weft_connection {
     struct wf_list posted_notes; /* receives for a notification */
     struct wf_list notes;        /* notifications whose operation has ended, for nobody yet */
     struct wf_list early_notes;  /* notifications whose operation has not ended */
-    struct wf_link notes_link;   /* session.notes_due */
+    struct wf_link notes_link;   /* wf_desk.notes_due */
     struct wf_list uploads;      /* lists that the peer has sent and not used yet */
     uint32_t upload_count;
     uint32_t inbounds;       /* messages that exist */
@@ -95,25 +95,36 @@ struct weft_connection {
     struct wf_finished finished;
 };
 
+/* OPEN and CLOSE. */
+extern const struct wf_request_ops wf_connection_ops;
+
 void wf_endpoints_init(struct wf_endpoints *endpoints);
 void wf_endpoints_fini(struct wf_endpoints *endpoints);
 
+/* Walks all connections of a desk; the body may free the one it has. */
+#define WF_DESK_EACH_CONNECTION(connection, desk)                                                                      \
+    for (int bucket_##connection = 0; bucket_##connection < WF_HASH_SIZE; bucket_##connection++)                       \
+        WF_LIST_EACH (link_##connection, next_##connection, &(desk)->connection_hash[bucket_##connection])             \
+            for (struct weft_connection *connection =                                                                  \
+                     WF_CONTAINER(link_##connection, struct weft_connection, hash_link);                               \
+                 connection; connection = NULL)
+
 /* --- all with the session's lock held --- */
 
-struct weft_connection *wf_connection_create(struct wf_session *session, uint32_t number, bool opener, uint32_t local,
+struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t number, bool opener, uint32_t local,
                                              uint32_t remote);
-struct weft_connection *wf_connection_find(struct wf_session *session, uint32_t number);
+struct weft_connection *wf_connection_find(struct wf_desk *desk, uint32_t number);
 /* Is it one that existed and has been closed on both sides? */
-bool wf_connection_was_closed(const struct wf_session *session, uint32_t number);
+bool wf_connection_was_closed(const struct wf_desk *desk, uint32_t number);
 
 /* Gives the opener its OPENED, and a waiting accept its connection. */
 void wf_connection_admit(struct weft_connection *connection, struct weft_endpoint *endpoint);
 
 /* Frames OPEN, OPENED, CLOSE, CLOSED. 0, or negative: the peer broke the protocol. */
-int wf_connection_take_open(struct wf_session *session, const struct wf_frame *frame);
-int wf_connection_take_opened(struct wf_session *session, const struct wf_frame *frame);
-int wf_connection_take_close(struct wf_session *session, const struct wf_frame *frame);
-int wf_connection_take_closed(struct wf_session *session, const struct wf_frame *frame);
+int wf_connection_take_open(struct wf_desk *desk, const struct wf_frame *frame);
+int wf_connection_take_opened(struct wf_desk *desk, const struct wf_frame *frame);
+int wf_connection_take_close(struct wf_desk *desk, const struct wf_frame *frame);
+int wf_connection_take_closed(struct wf_desk *desk, const struct wf_frame *frame);
 
 /* DATA or OPENED has come: an opening connection is open. */
 void wf_connection_opened(struct weft_connection *connection);

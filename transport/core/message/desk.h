@@ -1,5 +1,8 @@
 /*
- * desk.h: what of a session's messages, connections and receives there is.
+ * desk.h: what there is of a session's messages, connections and receives, and what they share.
+ *
+ * All with the session's lock held. Fields that other rooms may read: the ready rings, the lists of what is to be told
+ * (todo_*, downs, credit_due), `waiting`, `bulk_frames`, `choosy`, `blocks.free`, `denied`.
  */
 #ifndef WF_CORE_MESSAGE_DESK_H
 #define WF_CORE_MESSAGE_DESK_H
@@ -10,8 +13,18 @@
 
 #include "base/list.h"
 #include "base/pool.h"
+#include "core/ground/guard.h"
+#include "core/ground/terms.h"
 #include "core/message/inbound.h"
 #include "wire/finished.h"
+
+struct wf_book;
+struct wf_endpoints;
+struct wf_frame;
+struct wf_kicks;
+struct wf_lines;
+struct wf_registry;
+struct wf_shares;
 
 #define WF_HASH_SIZE 1024
 #define WF_CONNECTIONS_MAX 65536           /* of one session at a time */
@@ -20,6 +33,18 @@
 
 /* Owner: session lock. */
 struct wf_desk {
+    struct wf_guard *guard;
+    const struct wf_terms *terms;
+    struct wf_book *book;
+    struct wf_shares *shares;
+    struct wf_lines *lines;
+    struct wf_kicks *kicks;
+    struct wf_registry *registry;
+    struct wf_endpoints *endpoints;
+    /* The desk of the session that this context's other half of a connection to itself has, held as by one who touches
+     * users' memory; NULL: it is gone. No lock held. The session's. */
+    struct wf_desk *(*hold_twin)(struct wf_desk *desk);
+
     struct wf_list bulk_ready, express_ready; /* connections that have something for such a channel */
     struct wf_list todo_connections, todo_inbounds, todo_outbounds;
     struct wf_list backlog;   /* opened by the peer, not accepted by the user */
@@ -60,5 +85,22 @@ static inline unsigned wf_hash(uint32_t connection, uint64_t value)
     uint64_t upper = (value >> 10 ^ (uint64_t)connection << 32) * 0x9E3779B97F4A7C15ull;
     return (unsigned)(value + (upper >> 54)) % WF_HASH_SIZE;
 }
+
+/* The pointers above are set before. 0 or -ENOMEM; fini accepts what init has left, and frees connections and lists. */
+int wf_desk_init(struct wf_desk *desk);
+void wf_desk_fini(struct wf_desk *desk);
+
+/* Gives `charge` bytes of unsolicited credit back to the peer. */
+void wf_desk_settle(struct wf_desk *desk, uint64_t charge);
+/* The peer has given some back: its total is `limit` now. */
+void wf_desk_credit(struct wf_desk *desk, uint64_t limit);
+/* The CREDIT frame that tells of it. */
+void wf_desk_credit_frame(struct wf_desk *desk, struct wf_frame *frame);
+
+/* A channel has joined: so many frames more may be under way. */
+void wf_desk_expect_frames(struct wf_desk *desk, uint32_t frames);
+
+/* Bytes that a lost channel had taken may be sent by others (positive), or one of them has taken them (negative). */
+void wf_desk_wait(struct wf_desk *desk, int64_t bytes);
 
 #endif

@@ -18,11 +18,4 @@ struct wf_transit;
  * ask with. The receiver's session lock held. */
 bool wf_direct_ask(struct wf_inbound *inbound);
 
-/* Starts it. 1: the sender's side is not of this kind after all, and the copy has ended without being one. No lock. */
-int wf_direct_start(struct wf_transit *transit);
-
-/* The copy has ended: first at the sender, no lock held; then at the receiver, its session's lock held. */
-void wf_direct_end_sender(struct wf_transit *transit);
-void wf_direct_end_receiver(struct wf_transit *transit);
-
 #endif

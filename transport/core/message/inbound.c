@@ -5,16 +5,18 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/channel/lines.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/desk.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
 #include "core/message/pieces.h"
 #include "core/message/served.h"
 #include "core/message/stage.h"
 #include "core/request/request.h"
-#include "core/session/session.h"
-#include "core/calls/context.h"
+
+#define PIECES_AT_ONCE 64 /* of the pool, copied without the lock */
 
 int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes)
 {
@@ -73,18 +75,18 @@ static void give_blocks(struct wf_blocks *blocks, uint32_t first)
     }
 }
 
-static uint64_t burst_of(const struct wf_session *session, uint64_t total, bool offered)
+static uint64_t burst_of(const struct wf_desk *desk, uint64_t total, bool offered)
 {
     if (offered)
         return 0;
-    if (total <= session->terms.limits.eager)
+    if (total <= desk->terms->limits.eager)
         return total;
-    return total < session->terms.limits.first_burst ? total : session->terms.limits.first_burst;
+    return total < desk->terms->limits.first_burst ? total : desk->terms->limits.first_burst;
 }
 
 static struct wf_inbound *create(struct weft_connection *connection, enum wf_inbound_kind kind, uint64_t total)
 {
-    struct wf_inbound *inbound = wf_pool_take(&connection->session->desk.inbound_pool);
+    struct wf_inbound *inbound = wf_pool_take(&connection->desk->inbound_pool);
     if (!inbound)
         return NULL;
     memset(inbound, 0, offsetof(struct wf_inbound, arrived));
@@ -104,17 +106,17 @@ static struct wf_inbound *create(struct weft_connection *connection, enum wf_inb
 
 static void enter(struct wf_inbound *inbound, uint64_t number)
 {
-    struct wf_session *session = inbound->connection->session;
+    struct wf_desk *desk = inbound->connection->desk;
     inbound->number = number;
-    wf_list_push_back(&session->desk.inbound_hash[wf_hash(inbound->connection->number, number)], &inbound->hash_link);
+    wf_list_push_back(&desk->inbound_hash[wf_hash(inbound->connection->number, number)], &inbound->hash_link);
 }
 
 /* Frees the object itself. */
 static void release(struct wf_inbound *inbound)
 {
-    struct wf_session *session = inbound->connection->session;
+    struct wf_desk *desk = inbound->connection->desk;
     if (wf_range_borrowed(&inbound->arrived))
-        wf_pool_give(&session->desk.range_pool, inbound->arrived.ranges);
+        wf_pool_give(&desk->range_pool, inbound->arrived.ranges);
     wf_link_remove(&inbound->hash_link);
     wf_link_remove(&inbound->todo_link);
     wf_match_remove(inbound);
@@ -124,24 +126,24 @@ static void release(struct wf_inbound *inbound)
         wf_upload_gone(inbound->connection, inbound->total);
     wf_pieces_release(inbound->pieces);
     inbound->connection->inbounds -= 1;
-    session->desk.answers -= inbound->answer;
-    session->desk.list_bytes -= inbound->list_bytes;
-    wf_pool_give(&session->desk.inbound_pool, inbound);
+    desk->answers -= inbound->answer;
+    desk->list_bytes -= inbound->list_bytes;
+    wf_pool_give(&desk->inbound_pool, inbound);
 }
 
 struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_t number, uint64_t tag, uint64_t total,
                                      bool offered)
 {
-    struct wf_session *session = connection->session;
+    struct wf_desk *desk = connection->desk;
     struct wf_inbound *inbound = create(connection, WF_INBOUND_MESSAGE, total);
     if (!inbound)
         return NULL;
     inbound->tag = tag;
     inbound->offered = offered;
-    inbound->burst = burst_of(session, total, offered);
+    inbound->burst = burst_of(desk, total, offered);
     inbound->settled = inbound->burst == 0;
     if (inbound->burst) {
-        inbound->block = take_blocks(&session->desk.blocks, inbound->burst);
+        inbound->block = take_blocks(&desk->blocks, inbound->burst);
         if (inbound->block == WF_NO_BLOCK) {
             release(inbound);
             return NULL;
@@ -153,9 +155,9 @@ struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_
 
 void wf_inbound_name(struct wf_inbound *inbound, uint64_t total, bool offered)
 {
-    struct wf_session *session = inbound->connection->session;
+    struct wf_desk *desk = inbound->connection->desk;
     inbound->total = total;
-    wf_session_settle(session, wf_unsolicited_charge(burst_of(session, total, offered)));
+    wf_desk_settle(desk, wf_unsolicited_charge(burst_of(desk, total, offered)));
 }
 
 struct wf_inbound *wf_inbound_create_reading(struct weft_connection *connection, uint64_t total)
@@ -175,7 +177,7 @@ void wf_inbound_expect(struct wf_inbound *inbound, uint64_t number)
 
 static struct wf_inbound *find(struct weft_connection *connection, uint64_t number, bool reading)
 {
-    struct wf_list *bucket = &connection->session->desk.inbound_hash[wf_hash(connection->number, number)];
+    struct wf_list *bucket = &connection->desk->inbound_hash[wf_hash(connection->number, number)];
     WF_LIST_EACH (link, following, bucket) {
         struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, hash_link);
         if (inbound->number == number && inbound->connection == connection &&
@@ -200,7 +202,7 @@ int wf_inbound_mark(struct wf_inbound *inbound, uint64_t start, uint64_t end)
     int result = wf_range_add(&inbound->arrived, start, end);
     if (result != -ENOSPC || wf_range_borrowed(&inbound->arrived))
         return result;
-    struct wf_pool *pool = &inbound->connection->session->desk.range_pool;
+    struct wf_pool *pool = &inbound->connection->desk->range_pool;
     struct wf_range *array = wf_pool_take(pool);
     if (!array)
         return pool->taken >= pool->limit ? -EPROTO : -ENOMEM;
@@ -211,7 +213,7 @@ int wf_inbound_mark(struct wf_inbound *inbound, uint64_t start, uint64_t end)
 int wf_inbound_pool_places(const struct wf_inbound *inbound, uint64_t offset, uint64_t length, struct iovec *iov,
                            int max, uint64_t *covered)
 {
-    const struct wf_blocks *blocks = &inbound->connection->session->desk.blocks;
+    const struct wf_blocks *blocks = &inbound->connection->desk->blocks;
     uint32_t block = inbound->block;
     for (uint64_t skip = offset / WF_BLOCK_BYTES; skip > 0; skip--)
         block = blocks->next[block];
@@ -255,37 +257,37 @@ int wf_inbound_places(const struct wf_inbound *inbound, uint64_t offset, uint64_
 
 void wf_inbound_settle(struct wf_inbound *inbound)
 {
-    struct wf_session *session = inbound->connection->session;
+    struct wf_desk *desk = inbound->connection->desk;
     if (inbound->settled)
         return;
     inbound->settled = true;
     /* The blocks first: credit that is given back may be used at once. */
-    give_blocks(&session->desk.blocks, inbound->block);
+    give_blocks(&desk->blocks, inbound->block);
     inbound->block = WF_NO_BLOCK;
-    wf_session_settle(session, wf_unsolicited_charge(inbound->burst));
+    wf_desk_settle(desk, wf_unsolicited_charge(inbound->burst));
 }
 
 void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t end)
 {
-    struct wf_session *session = inbound->connection->session;
+    struct wf_desk *desk = inbound->connection->desk;
     uint8_t *target = inbound->place;
     if (inbound->device) {
         if (wf_stage_in_pooled(inbound, start, end) < 0)
-            wf_session_fail(session, -ENOMEM, "no memory to copy a message to a device");
+            wf_guard_fail(desk->guard, -ENOMEM, "no memory to copy a message to a device");
         return;
     }
     while (start < end) {
-        struct iovec pieces[WF_RX_SEGMENTS];
+        struct iovec pieces[PIECES_AT_ONCE];
         uint64_t covered;
-        int count = wf_inbound_pool_places(inbound, start, end - start, pieces, WF_RX_SEGMENTS, &covered);
-        session->guard.batch_ns = 0; /* the copy takes its time, and others come in between */
-        wf_session_unlock(session);
+        int count = wf_inbound_pool_places(inbound, start, end - start, pieces, PIECES_AT_ONCE, &covered);
+        wf_guard_batch(desk->guard, 0); /* the copy takes its time, and others come in between */
+        wf_guard_unlock(desk->guard);
         uint64_t at = start;
         for (int i = 0; i < count; i++) {
             memcpy(target + at, pieces[i].iov_base, pieces[i].iov_len);
             at += pieces[i].iov_len;
         }
-        wf_session_lock(session);
+        wf_guard_lock(desk->guard);
         start += covered;
     }
 }
@@ -307,19 +309,19 @@ void wf_inbound_land(struct wf_inbound *inbound)
 
 void wf_inbound_todo(struct wf_inbound *inbound)
 {
-    struct wf_session *session = inbound->connection->session;
+    struct wf_desk *desk = inbound->connection->desk;
     if (!wf_link_in_list(&inbound->todo_link))
-        wf_list_push_back(&session->desk.todo_inbounds, &inbound->todo_link);
+        wf_list_push_back(&desk->todo_inbounds, &inbound->todo_link);
 }
 
 int wf_inbound_answer(struct weft_connection *connection, uint64_t number, int status)
 {
-    if (connection->session->desk.answers >= WF_ANSWERS_MAX)
+    if (connection->desk->answers >= WF_ANSWERS_MAX)
         return -EPROTO;
     struct wf_inbound *inbound = wf_inbound_create(connection, number, 0, WF_TOTAL_UNKNOWN, true);
     if (!inbound)
         return -ENOMEM;
-    connection->session->desk.answers += 1;
+    connection->desk->answers += 1;
     inbound->state = WF_INBOUND_DRAINING;
     inbound->answer = inbound->finished = inbound->refuse_seen = inbound->refuse_due = true;
     inbound->refuse_status = status;
@@ -330,15 +332,15 @@ int wf_inbound_answer(struct weft_connection *connection, uint64_t number, int s
 /* Channels that are writing to a landing nobody wants any more must let go of it. */
 static void redirect_claims(struct wf_inbound *inbound)
 {
-    struct wf_session *session = inbound->connection->session;
+    struct wf_desk *desk = inbound->connection->desk;
     if (inbound->claims == 0)
         return;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
+    for (int i = 0; i < desk->lines->channel_count; i++) {
+        struct wf_channel *channel = desk->lines->channels[i];
         if (!channel || channel->rx.claim != inbound)
             continue;
         channel->rx.redirect = true;
-        wf_worker_kick(&session->kicks.each[channel->rx.worker->index], NULL);
+        wf_kicks_one(desk->kicks, channel->rx.worker->index, NULL);
     }
 }
 
@@ -354,7 +356,7 @@ void wf_inbound_refuse_note(struct wf_inbound *inbound, int status)
         if (note)
             wf_inbound_refuse(note, status);
         else
-            wf_session_fail(connection->session, -ENOMEM, "no memory to refuse a notification");
+            wf_guard_fail(connection->desk->guard, -ENOMEM, "no memory to refuse a notification");
     }
 }
 

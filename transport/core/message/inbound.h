@@ -15,7 +15,7 @@
 #include "base/list.h"
 #include "wire/range.h"
 
-struct wf_session;
+struct wf_desk;
 struct weft_connection;
 struct weft_request;
 struct weft_registration;
@@ -64,17 +64,17 @@ enum wf_inbound_state {
 
 /* Owner: session lock. */
 struct wf_inbound {
-    struct wf_link hash_link;   /* in session.inbound_hash, by (connection, number) */
-    struct wf_link tag_link;    /* unmatched: in session.unexpected_hash, by (connection, tag) */
+    struct wf_link hash_link;   /* in wf_desk.inbound_hash, by (connection, number) */
+    struct wf_link tag_link;    /* unmatched: in wf_desk.unexpected_hash, by (connection, tag) */
     struct wf_link order_link;  /* in connection.unexpected, by number, while unmatched */
-    struct wf_link todo_link;   /* in session.todo while GRANT or REFUSE is to be sent */
-    struct wf_link region_link; /* in session.regions_used while it holds `region` */
+    struct wf_link todo_link;   /* in wf_desk.todo while GRANT or REFUSE is to be sent */
+    struct wf_link region_link; /* in wf_desk.regions_used while it holds `region` */
     struct weft_connection *connection;
     uint64_t number, tag, total;
     enum wf_inbound_kind kind;
     enum wf_inbound_state state;
     bool finished;                    /* CONFIRMING, an answer: its number has ended already */
-    bool answer;                      /* DRAINING: only the answer to a refusal; in session.answers */
+    bool answer;                      /* DRAINING: only the answer to a refusal; in wf_desk.answers */
     bool noted;                       /* WRITE, SERVED: the next number is its notification's */
     uint64_t after;                   /* NOTE: the number it waits for */
     uint8_t flags;                    /* of the frames that tell what it is, */
@@ -82,7 +82,7 @@ struct wf_inbound {
     struct wf_device *device;         /* MATCHED: whose memory its place is; NULL: host memory */
     uint8_t *place;                   /* MATCHED: where the message starts, */
     struct wf_pieces *pieces;         /* or its pieces, if not NULL */
-    uint64_t list_bytes;              /* WRITE, SERVED: of a list that it uses, in session.list_bytes */
+    uint64_t list_bytes;              /* WRITE, SERVED: of a list that it uses, in wf_desk.list_bytes */
     struct weft_registration *region; /* WRITE, SERVED: held, or NULL */
     struct wf_outbound *partner;      /* SERVED: the reply; READING: what asks for it */
     bool offered;                     /* introduced without payload: nothing of it is unsolicited */

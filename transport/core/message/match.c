@@ -5,12 +5,11 @@
 #include "core/device/turn.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/desk.h"
 #include "core/message/direct.h"
 #include "core/message/inbound.h"
 #include "core/message/stage.h"
 #include "core/request/request.h"
-#include "core/session/session.h"
-#include "core/calls/context.h"
 
 static struct weft_request *request_of(struct wf_link *link)
 {
@@ -20,7 +19,7 @@ static struct weft_request *request_of(struct wf_link *link)
 /* The first receive posted for exactly this tag. */
 static struct weft_request *posted_for(struct weft_connection *connection, uint64_t tag)
 {
-    struct wf_list *bucket = &connection->session->desk.posted_hash[wf_hash(connection->number, tag)];
+    struct wf_list *bucket = &connection->desk->posted_hash[wf_hash(connection->number, tag)];
     WF_LIST_EACH (link, following, bucket) {
         struct weft_request *request = request_of(link);
         if (request->connection == connection && request->tag == tag)
@@ -50,7 +49,7 @@ static struct wf_inbound *message_for(struct weft_request *request)
         struct wf_link *first = wf_list_first(&connection->unexpected);
         return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
     }
-    struct wf_list *bucket = &connection->session->desk.unexpected_hash[wf_hash(connection->number, request->tag)];
+    struct wf_list *bucket = &connection->desk->unexpected_hash[wf_hash(connection->number, request->tag)];
     WF_LIST_EACH (link, following, bucket) {
         struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, tag_link);
         if (inbound->connection == connection && inbound->tag == request->tag)
@@ -80,11 +79,11 @@ static void go_on(struct wf_inbound *inbound)
         wf_inbound_todo(inbound);
     }
     /* A session that fails meanwhile waits for this copy, as for a half, before it completes the request. */
-    struct wf_session *session = inbound->connection->session;
-    session->guard.holders += 1;
+    struct wf_desk *desk = inbound->connection->desk;
+    wf_guard_hold(desk->guard);
     wf_inbound_land(inbound);
     wf_inbound_check(inbound);
-    wf_session_half_gone(session);
+    wf_guard_let_go(desk->guard);
 }
 
 /* Joins the two. Both are gone, or on their way, afterwards; may drop the lock. */
@@ -133,7 +132,7 @@ void wf_match_receive(struct weft_request *request)
     struct weft_connection *connection = request->connection;
     WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: receive");
     struct wf_inbound *inbound = message_for(request);
-    bool ended = connection->session->guard.peer_closing;
+    bool ended = connection->desk->guard->peer_closing;
     if (inbound && ended && inbound->arrived.covered < inbound->total)
         inbound = NULL; /* the rest of it will not come */
     if (inbound) {
@@ -144,13 +143,13 @@ void wf_match_receive(struct weft_request *request)
         wf_request_complete(request, -ESHUTDOWN, 0);
         return;
     }
-    request->order = connection->session->desk.next_order++;
+    request->order = connection->desk->next_order++;
     if (request->kind == WF_REQUEST_NOTE)
         wf_list_push_back(&connection->posted_notes, &request->match_link);
     else if (request->flags & WEFT_ANY_TAG)
         wf_list_push_back(&connection->posted_any, &request->match_link);
     else
-        wf_list_push_back(&connection->session->desk.posted_hash[wf_hash(connection->number, request->tag)],
+        wf_list_push_back(&connection->desk->posted_hash[wf_hash(connection->number, request->tag)],
                           &request->match_link);
 }
 
@@ -159,7 +158,7 @@ static void make_due(struct weft_connection *connection)
 {
     bool both = !wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes);
     if (both && !wf_link_in_list(&connection->notes_link))
-        wf_list_push_back(&connection->session->desk.notes_due, &connection->notes_link);
+        wf_list_push_back(&connection->desk->notes_due, &connection->notes_link);
 }
 
 static void keep_unexpected(struct wf_inbound *inbound)
@@ -174,7 +173,7 @@ static void keep_unexpected(struct wf_inbound *inbound)
         return;
     }
     wf_list_push_back(&connection->unexpected, &inbound->order_link);
-    wf_list_push_back(&connection->session->desk.unexpected_hash[wf_hash(connection->number, inbound->tag)],
+    wf_list_push_back(&connection->desk->unexpected_hash[wf_hash(connection->number, inbound->tag)],
                       &inbound->tag_link);
 }
 
@@ -198,15 +197,15 @@ void wf_match_release_notes(struct weft_connection *connection, uint64_t number)
     }
 }
 
-void wf_match_notes(struct wf_session *session)
+void wf_match_notes(struct wf_desk *desk)
 {
     struct wf_link *link;
-    while ((link = wf_list_pop_front(&session->desk.notes_due))) {
+    while ((link = wf_list_pop_front(&desk->notes_due))) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, notes_link);
         connection->pins += 1;
         while (!wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes)) {
             struct wf_link *first = wf_list_first(&connection->notes);
-            session->guard.stirred = true;
+            wf_guard_stir(desk->guard);
             join(WF_CONTAINER(first, struct wf_inbound, order_link),
                  request_of(wf_list_first(&connection->posted_notes)));
         }
@@ -245,3 +244,25 @@ void wf_match_advance(struct weft_connection *connection)
     connection->pins -= 1;
     wf_connection_check(connection);
 }
+
+bool wf_match_is_here(const struct weft_request *request)
+{
+    const struct wf_inbound *inbound = request->inbound;
+    return inbound && inbound->state == WF_INBOUND_MATCHED && inbound->arrived.covered == inbound->total;
+}
+
+static void cancel_receive(struct weft_request *request, int status)
+{
+    struct wf_inbound *inbound = request->inbound;
+    if (!inbound) {
+        wf_match_withdraw(request);
+        wf_request_complete(request, status, 0);
+        return;
+    }
+    WF_REACHED_IF(status == -ECANCELED, "incoming message MATCHED: cancelled");
+    WF_REACHED_IF(status == -ETIMEDOUT, "incoming message MATCHED: deadline");
+    wf_inbound_refuse(inbound, status);
+    wf_inbound_check(inbound);
+}
+
+const struct wf_request_ops wf_receive_ops = {.cancel = cancel_receive};

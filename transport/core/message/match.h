@@ -9,10 +9,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/request/request.h"
+
 struct weft_connection;
 struct weft_request;
 struct wf_inbound;
-struct wf_session;
+struct wf_desk;
+
+/* RECV and NOTE. */
+extern const struct wf_request_ops wf_receive_ops;
+
+/* Has every byte that it is to get come? Then only copies to a device, or its turn in a stream, are left of it. */
+bool wf_match_is_here(const struct weft_request *request);
 
 /* A receive was posted: matches it, or keeps it. */
 void wf_match_receive(struct weft_request *request);
@@ -27,7 +35,7 @@ void wf_match_release_notes(struct weft_connection *connection, uint64_t number)
 void wf_match_unpark(struct wf_inbound *inbound);
 
 /* Hands out notifications that have become due. May drop the lock. */
-void wf_match_notes(struct wf_session *session);
+void wf_match_notes(struct wf_desk *desk);
 
 /* The receive that a message with `tag` belongs to: the one posted first. NULL: none is. */
 struct weft_request *wf_match_posted(struct weft_connection *connection, uint64_t tag);

@@ -7,20 +7,19 @@
 #include "core/device/turn.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/desk.h"
 #include "core/message/inbound.h"
 #include "core/message/outbound_parts.h"
 #include "core/message/pieces.h"
 #include "core/message/served.h"
 #include "core/message/stage.h"
 #include "core/request/request.h"
-#include "core/session/session.h"
-#include "core/calls/context.h"
 
 /* --- life --- */
 
 struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum wf_outbound_kind kind, uint64_t total)
 {
-    struct wf_outbound *outbound = wf_pool_take(&connection->session->desk.outbound_pool);
+    struct wf_outbound *outbound = wf_pool_take(&connection->desk->outbound_pool);
     if (!outbound)
         return NULL;
     memset(outbound, 0, sizeof *outbound);
@@ -73,15 +72,15 @@ void wf_outbound_queue(struct wf_outbound *outbound)
 void wf_outbound_drop(struct wf_outbound *outbound)
 {
     struct weft_connection *connection = outbound->connection;
-    struct wf_session *session = connection->session;
+    struct wf_desk *desk = connection->desk;
     wf_outbound_leave_line(outbound);
     wf_link_remove(&outbound->hash_link);
     wf_link_remove(&outbound->todo_link);
     if (outbound->slot)
-        wf_pool_give(&session->desk.slot_pool, outbound->slot);
+        wf_pool_give(&desk->slot_pool, outbound->slot);
     wf_stage_out_drop(outbound);
     wf_pieces_release(outbound->pieces);
-    wf_pool_give(&session->desk.outbound_pool, outbound);
+    wf_pool_give(&desk->outbound_pool, outbound);
     connection->outbounds -= 1;
 }
 
@@ -93,7 +92,7 @@ void wf_outbound_destroy(struct wf_outbound *outbound)
     connection->pins += 1;
     if (last.counted)
         wf_connection_list_ended(connection);
-    connection->session->guard.stirred |= last.waiter || last.subject || last.counted || last.kind == WF_OUTBOUND_REPLY;
+    connection->desk->guard->stirred |= last.waiter || last.subject || last.counted || last.kind == WF_OUTBOUND_REPLY;
     if (last.note) /* all of it is over but for the notification */
         last.note->subject = NULL;
     if (last.subject) {
@@ -155,7 +154,7 @@ void wf_outbound_check(struct wf_outbound *outbound)
 
 struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct weft_request *request)
 {
-    struct wf_session *session = connection->session;
+    struct wf_desk *desk = connection->desk;
     struct wf_outbound *outbound = wf_outbound_create(connection, WF_OUTBOUND_MESSAGE, request->length);
     if (!outbound)
         return NULL;
@@ -167,7 +166,7 @@ struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct
     request->outbound = outbound;
     if (wf_outbound_is_small(outbound) && !outbound->device) {
         if (outbound->total > 0)
-            outbound->slot = wf_pool_take(&session->desk.slot_pool);
+            outbound->slot = wf_pool_take(&desk->slot_pool);
         if (outbound->slot)
             memcpy(outbound->slot, outbound->data, outbound->total);
         if (outbound->slot || outbound->total == 0) {
@@ -181,7 +180,7 @@ struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct
 
 struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_t number, bool reply)
 {
-    struct wf_list *bucket = &connection->session->desk.outbound_hash[wf_hash(connection->number, number)];
+    struct wf_list *bucket = &connection->desk->outbound_hash[wf_hash(connection->number, number)];
     WF_LIST_EACH (link, following, bucket) {
         struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, hash_link);
         if (outbound->number == number && outbound->connection == connection &&
@@ -195,7 +194,7 @@ static void make_known(struct wf_outbound *outbound)
 {
     struct weft_connection *connection = outbound->connection;
     outbound->introduced = true;
-    wf_list_push_back(&connection->session->desk.outbound_hash[wf_hash(connection->number, outbound->number)],
+    wf_list_push_back(&connection->desk->outbound_hash[wf_hash(connection->number, outbound->number)],
                       &outbound->hash_link);
 }
 
@@ -254,7 +253,7 @@ void wf_outbound_frame(const struct wf_outbound *outbound, enum wf_frame_type ty
 void wf_outbound_allow(struct wf_outbound *outbound, uint64_t sendable)
 {
     if (!outbound->stopped)
-        outbound->connection->session->desk.waiting += sendable - outbound->sendable;
+        outbound->connection->desk->waiting += sendable - outbound->sendable;
     outbound->sendable = sendable;
     wf_stage_out_more(outbound);
 }
@@ -270,8 +269,7 @@ void wf_outbound_requeue(struct wf_outbound *outbound)
     bool queued = wf_link_in_list(&outbound->queue_link);
     if (!outbound->introduced)
         return;
-    bool small =
-        outbound->total <= outbound->connection->session->terms.chunk; /* it does not wait behind a large one */
+    bool small = outbound->total <= outbound->connection->desk->terms->chunk; /* it does not wait behind a large one */
     if (can_send(outbound) && !queued && small)
         wf_list_push_front(&outbound->connection->sending, &outbound->queue_link);
     else if (can_send(outbound) && !queued)
@@ -329,11 +327,11 @@ static bool is_last_of_copied(const struct wf_outbound *outbound, uint32_t lengt
 static void retire_copied(struct wf_outbound *outbound)
 {
     struct weft_connection *connection = outbound->connection;
-    struct wf_session *session = connection->session;
+    struct wf_desk *desk = connection->desk;
     wf_link_remove(&outbound->hash_link);
     if (outbound->slot)
-        wf_pool_give(&session->desk.slot_pool, outbound->slot);
-    wf_pool_give(&session->desk.outbound_pool, outbound);
+        wf_pool_give(&desk->slot_pool, outbound->slot);
+    wf_pool_give(&desk->outbound_pool, outbound);
     connection->outbounds -= 1;
     wf_connection_check(connection);
 }
@@ -374,7 +372,7 @@ void wf_outbound_answered(struct wf_outbound *outbound)
         note->late = false;
         note->base = outbound->number;
         wf_outbound_queue(note);
-        outbound->connection->session->guard.stirred = true;
+        wf_guard_stir(outbound->connection->desk->guard);
     }
     wf_outbound_destroy(outbound);
 }

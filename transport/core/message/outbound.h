@@ -18,9 +18,10 @@
 #include <sys/uio.h>
 
 #include "base/list.h"
+#include "core/request/request.h"
 #include "wire/frame.h"
 
-struct wf_session;
+struct wf_desk;
 struct wf_channel;
 struct weft_connection;
 struct weft_request;
@@ -44,9 +45,9 @@ enum wf_outbound_kind {
 /* Owner: session lock. */
 struct wf_outbound {
     struct wf_link queue_link; /* connection.pending, then connection.sending while it has bytes to send */
-    struct wf_link hash_link;  /* session.outbound_hash, once it has a number */
-    struct wf_link todo_link;  /* session.todo while REFUSE is to be sent */
-    struct wf_link stage_link; /* session.stage_waiting while it needs a slot and there is none, */
+    struct wf_link hash_link;  /* wf_desk.outbound_hash, once it has a number */
+    struct wf_link todo_link;  /* wf_desk.todo while REFUSE is to be sent */
+    struct wf_link stage_link; /* wf_desk.stage_waiting while it needs a slot and there is none, */
     bool stage_known;          /* among those that the peer had heard of */
     struct weft_connection *connection;
     struct weft_request *request; /* NULL once completed */
@@ -91,6 +92,9 @@ struct wf_outbound {
     int status;
 };
 
+/* SEND, WRITE and READ. */
+extern const struct wf_request_ops wf_outgoing_ops;
+
 /* --- all with the session's lock held --- */
 
 /* The message of `request`, in no queue. When it is small and there is a slot it is a copy, which needs its memory no
@@ -114,23 +118,6 @@ int wf_outbound_places(const struct wf_outbound *outbound, uint64_t offset, uint
 
 /* By the number we gave; `reply`: by the number of the peer's READ. */
 struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_t number, bool reply);
-
-/* What a channel may send next, in the order of the queues. Fills `frame` (and accounts for it); returns the message
- * whose payload the frame carries, or NULL. A frame without payload (OFFER, READ, REFUSE) comes with NULL and `*bare`
- * set. */
-struct wf_outbound *wf_outbound_pull_bulk(struct wf_channel *channel, struct wf_frame *frame);
-struct wf_outbound *wf_outbound_pull_express(struct wf_channel *channel, struct wf_frame *frame, bool *bare);
-
-/* The whole of a copied message that is in no queue, and never gets an `order`, at once: no other of its connection
- * waits, nor has it to wait for the peer. False: it has to be queued, and nothing has changed. */
-bool wf_outbound_pull_copied(struct wf_outbound *outbound, struct wf_frame *frame);
-
-/* As much of [offset, offset + length) as the entries left in the channel's operation can refer to. */
-uint64_t wf_outbound_fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
-                             uint64_t length);
-
-/* There is more unsolicited credit: what would have been offered may go to the bulk channels now. */
-void wf_outbound_credit_came(struct wf_session *session);
 
 /* The peer takes bytes up to `sendable`; of a write: has them all. -EPROTO when that makes no sense. `outbound` may be
  * gone afterwards. */
@@ -161,8 +148,5 @@ void wf_outbound_refuse(struct wf_outbound *outbound, int status);
 void wf_outbound_refused_by_peer(struct wf_outbound *outbound, int status);
 /* Its REFUSE frame; the message may be gone afterwards. */
 void wf_outbound_refuse_frame(struct wf_outbound *outbound, struct wf_frame *frame);
-
-/* Puts the connection on, or takes it off, the session's ready rings. */
-void wf_connection_ready(struct weft_connection *connection);
 
 #endif

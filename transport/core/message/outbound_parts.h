@@ -1,13 +1,14 @@
 /*
  * outbound_parts.h: what outbound.c (how an outgoing operation lives and ends), outbound_refuse.c (how it ends early)
- * and outbound_pull.c (which goes next) share. All with the session's lock held.
+ * and ready.c (what of it may go) share. All with the session's lock held.
  */
 #ifndef WF_CORE_MESSAGE_OUTBOUND_PARTS_H
 #define WF_CORE_MESSAGE_OUTBOUND_PARTS_H
 
 #include "core/message/connection.h"
+#include "core/message/desk.h"
 #include "core/message/outbound.h"
-#include "core/session/session.h"
+#include "core/message/ready.h"
 
 /* Its bytes are in many places. */
 static inline bool wf_outbound_is_scattered(const struct wf_outbound *outbound)
@@ -24,7 +25,7 @@ static inline uint64_t wf_outbound_ready(const struct wf_outbound *outbound)
 /* Small enough for one frame on the express channel. */
 static inline bool wf_outbound_is_small(const struct wf_outbound *outbound)
 {
-    return outbound->total <= outbound->connection->session->terms.eager && !wf_outbound_is_scattered(outbound);
+    return outbound->total <= outbound->connection->desk->terms->eager && !wf_outbound_is_scattered(outbound);
 }
 
 /* Goes by the express channels, or not at all: without payload, or with little. */
@@ -39,26 +40,14 @@ static inline void wf_outbound_count(struct wf_outbound *outbound, int by)
     bool bulk = outbound->kind == WF_OUTBOUND_REPLY || !wf_outbound_is_small(outbound);
     outbound->unacknowledged += (uint32_t)by;
     if (bulk)
-        outbound->connection->session->desk.bulk_frames += (uint32_t)by;
+        outbound->connection->desk->bulk_frames += (uint32_t)by;
 }
-
-static inline struct wf_outbound *wf_outbound_first_of(const struct wf_list *list)
-{
-    struct wf_link *link = wf_list_first(list);
-    return link ? WF_CONTAINER(link, struct wf_outbound, queue_link) : NULL;
-}
-
-/* Takes it out of its line and gives it its number, and its notification the next; from now on the peer will hear. */
-void wf_outbound_introduce(struct wf_outbound *outbound);
 
 /* A frame that speaks of it. */
 void wf_outbound_frame(const struct wf_outbound *outbound, enum wf_frame_type type, struct wf_frame *frame);
 
 /* Bytes up to `sendable` may go: they wait for a channel. */
 void wf_outbound_allow(struct wf_outbound *outbound, uint64_t sendable);
-
-/* In connection.sending exactly while it can send. */
-void wf_outbound_requeue(struct wf_outbound *outbound);
 
 /* The line of those that wait to be introduced. */
 void wf_outbound_join_line(struct wf_outbound *outbound, bool first);

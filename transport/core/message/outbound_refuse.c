@@ -7,7 +7,7 @@ void wf_outbound_stop(struct wf_outbound *outbound)
 {
     if (outbound->stopped)
         return;
-    outbound->connection->session->desk.waiting -= outbound->sendable - outbound->next;
+    outbound->connection->desk->waiting -= outbound->sendable - outbound->next;
     outbound->stopped = true;
     wf_outbound_requeue(outbound);
 }
@@ -60,7 +60,7 @@ void wf_outbound_refuse_unheard(struct wf_outbound *outbound, int status)
 
 void wf_outbound_refuse(struct wf_outbound *outbound, int status)
 {
-    struct wf_session *session = outbound->connection->session;
+    struct wf_desk *desk = outbound->connection->desk;
     if (outbound->refused || outbound->doomed || has_landed(outbound))
         return;
     if (!outbound->introduced) {
@@ -81,7 +81,7 @@ void wf_outbound_refuse(struct wf_outbound *outbound, int status)
         return;
     }
     outbound->refuse_due = true;
-    wf_list_push_back(&session->desk.todo_outbounds, &outbound->todo_link);
+    wf_list_push_back(&desk->todo_outbounds, &outbound->todo_link);
     wf_outbound_check(outbound);
 }
 
@@ -112,3 +112,11 @@ void wf_outbound_refuse_frame(struct wf_outbound *outbound, struct wf_frame *fra
     outbound->refuse_sent = true;
     wf_outbound_check(outbound);
 }
+
+/* With the operation done, what is left is its notification. */
+static void cancel(struct weft_request *request, int status)
+{
+    wf_outbound_refuse(request->outbound ? request->outbound : request->note, status);
+}
+
+const struct wf_request_ops wf_outgoing_ops = {.cancel = cancel};

@@ -13,7 +13,7 @@
 
 #include "base/list.h"
 
-struct wf_session;
+struct wf_desk;
 
 /* Bytes [start, start of the next one) of the message are at `at`. */
 struct wf_piece {

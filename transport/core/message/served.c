@@ -5,14 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/calls/context.h"
 #include "core/device/registration.h"
 #include "core/message/connection.h"
+#include "core/message/desk.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
 #include "core/message/pieces.h"
-#include "core/session/session.h"
 
 /* A list that is here entirely, and waits for the operation that names it. Owner: session lock. */
 struct upload {
@@ -26,7 +25,7 @@ struct upload {
 static void hold_region(struct wf_inbound *inbound, struct weft_registration *region)
 {
     inbound->region = region;
-    wf_list_push_back(&inbound->connection->session->desk.regions_used, &inbound->region_link);
+    wf_list_push_back(&inbound->connection->desk->regions_used, &inbound->region_link);
 }
 
 void wf_region_release(struct wf_inbound *inbound)
@@ -67,8 +66,8 @@ static void empty_upload(struct upload *upload)
 void wf_upload_gone(struct weft_connection *connection, uint64_t bytes)
 {
     connection->upload_count -= 1;
-    connection->session->desk.upload_bytes -= bytes;
-    connection->session->desk.list_bytes -= bytes;
+    connection->desk->upload_bytes -= bytes;
+    connection->desk->list_bytes -= bytes;
 }
 
 static void free_upload(struct weft_connection *connection, struct upload *upload)
@@ -93,14 +92,14 @@ void wf_uploads_free(struct weft_connection *connection)
 }
 
 /* Turns the entries into pieces of our memory. All name one registration: one key for each operation. */
-static int resolve(struct weft_context *context, struct wf_pieces *pieces, uint32_t count,
+static int resolve(struct wf_registry *registry, struct wf_pieces *pieces, uint32_t count,
                    struct weft_registration **region)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct wf_entry entry;
         wf_entry_decode(pieces->upload + (size_t)i * WF_ENTRY_BYTES, &entry);
         if (i == 0)
-            *region = wf_registration_find(context, entry.key);
+            *region = wf_registration_find(registry, entry.key);
         if (!*region)
             return -EACCES;
         if ((*region)->key != entry.key)
@@ -119,7 +118,7 @@ void wf_upload_complete(struct wf_inbound *inbound)
     struct weft_connection *connection = inbound->connection;
     struct upload *upload = calloc(1, sizeof *upload);
     if (!upload) {
-        wf_session_fail(connection->session, -ENOMEM, "no memory for a list of pieces");
+        wf_guard_fail(connection->desk->guard, -ENOMEM, "no memory for a list of pieces");
         return;
     }
     upload->number = inbound->number;
@@ -127,7 +126,7 @@ void wf_upload_complete(struct wf_inbound *inbound)
     upload->pieces = inbound->pieces;
     inbound->pieces = NULL;
     uint32_t count = (uint32_t)(inbound->total / WF_ENTRY_BYTES);
-    upload->status = resolve(connection->session->context, upload->pieces, count, &upload->region);
+    upload->status = resolve(connection->desk->registry, upload->pieces, count, &upload->region);
     if (upload->status < 0)
         empty_upload(upload);
     wf_list_push_back(&connection->uploads, &upload->link);
@@ -141,18 +140,17 @@ static int admit_list(struct wf_inbound *inbound)
     uint64_t count = inbound->total / WF_ENTRY_BYTES;
     if (count > WF_LIST_ENTRIES_MAX)
         return -E2BIG;
-    struct wf_session *session = connection->session;
-    if (connection->upload_count >= WF_UPLOADS_MAX ||
-        session->desk.upload_bytes + inbound->total > WF_UPLOAD_BYTES_MAX ||
-        session->desk.list_bytes + inbound->total > WF_LIST_BYTES_MAX)
+    struct wf_desk *desk = connection->desk;
+    if (connection->upload_count >= WF_UPLOADS_MAX || desk->upload_bytes + inbound->total > WF_UPLOAD_BYTES_MAX ||
+        desk->list_bytes + inbound->total > WF_LIST_BYTES_MAX)
         return -ENOBUFS;
     inbound->pieces = wf_pieces_create((uint32_t)count, true);
     if (!inbound->pieces)
         return -ENOMEM;
     connection->upload_count += 1;
-    session->desk.upload_bytes += inbound->total;
-    session->desk.list_bytes += inbound->total;
-    wf_list_push_back(&session->desk.pieces, &inbound->pieces->link);
+    desk->upload_bytes += inbound->total;
+    desk->list_bytes += inbound->total;
+    wf_list_push_back(&desk->pieces, &inbound->pieces->link);
     inbound->place = inbound->pieces->upload;
     inbound->state = WF_INBOUND_MATCHED;
     if (inbound->total > inbound->burst) {
@@ -178,7 +176,7 @@ static int use_upload(struct wf_inbound *inbound, uint64_t number, uint64_t tota
         inbound->pieces = upload->pieces;
         upload->pieces = NULL;
         inbound->list_bytes = upload->bytes; /* until the operation has ended */
-        connection->session->desk.list_bytes += upload->bytes;
+        connection->desk->list_bytes += upload->bytes;
         inbound->device = upload->region->device;
         hold_region(inbound, upload->region);
         upload->region = NULL;
@@ -192,7 +190,7 @@ static int find_memory(struct wf_inbound *inbound, const struct wf_frame *frame)
 {
     if (frame->flags & WF_FLAG_LIST)
         return use_upload(inbound, frame->key, frame->total);
-    struct weft_registration *region = wf_registration_find(inbound->connection->session->context, frame->key);
+    struct weft_registration *region = wf_registration_find(inbound->connection->desk->registry, frame->key);
     if (!region)
         return -EACCES;
     if (frame->total > region->length || frame->base > region->length - frame->total) {
@@ -215,7 +213,7 @@ static int reach(struct wf_inbound *inbound, const struct wf_frame *frame, uint3
         wf_region_release(inbound);
         status = -EACCES;
     }
-    inbound->connection->session->desk.denied += status == -EACCES || status == -ERANGE;
+    inbound->connection->desk->denied += status == -EACCES || status == -ERANGE;
     return status;
 }
 
@@ -261,10 +259,10 @@ int wf_onesided_introduced(struct wf_inbound *inbound, const struct wf_frame *fr
  * small is read once. */
 static void copy_small(struct wf_outbound *reply)
 {
-    struct wf_session *session = reply->connection->session;
-    if (!session->context->world.tuning.crc || reply->pieces || reply->device || reply->total > session->terms.eager)
+    struct wf_desk *desk = reply->connection->desk;
+    if (!desk->guard->world->tuning.crc || reply->pieces || reply->device || reply->total > desk->terms->eager)
         return;
-    reply->slot = wf_pool_take(&session->desk.slot_pool);
+    reply->slot = wf_pool_take(&desk->slot_pool);
     if (!reply->slot)
         return;
     memcpy(reply->slot, reply->data, reply->total);
@@ -324,21 +322,21 @@ void wf_onesided_reply_refused(struct wf_inbound *inbound, int status)
     wf_outbound_refused_by_peer(inbound->partner, status);
 }
 
-void wf_regions_release(struct wf_session *session)
+void wf_regions_release(struct wf_desk *desk)
 {
     struct wf_link *link;
-    while ((link = wf_list_first(&session->desk.regions_used)))
+    while ((link = wf_list_first(&desk->regions_used)))
         wf_region_release(WF_CONTAINER(link, struct wf_inbound, region_link));
     for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (bucket_link, following, &session->desk.connection_hash[i])
+        WF_LIST_EACH (bucket_link, following, &desk->connection_hash[i])
             wf_uploads_free(WF_CONTAINER(bucket_link, struct weft_connection, hash_link));
     }
 }
 
-static void revoke_uploads(struct wf_session *session, const struct weft_registration *registration)
+static void revoke_uploads(struct wf_desk *desk, const struct weft_registration *registration)
 {
     for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (link, following, &session->desk.connection_hash[i]) {
+        WF_LIST_EACH (link, following, &desk->connection_hash[i]) {
             struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, hash_link);
             WF_LIST_EACH (upload_link, next, &connection->uploads) {
                 struct upload *upload = upload_of(upload_link);
@@ -352,9 +350,9 @@ static void revoke_uploads(struct wf_session *session, const struct weft_registr
 }
 
 /* The first operation of the peer on the registration that has not been refused yet. */
-static struct wf_inbound *user_of(struct wf_session *session, const struct weft_registration *registration)
+static struct wf_inbound *user_of(struct wf_desk *desk, const struct weft_registration *registration)
 {
-    WF_LIST_EACH (link, following, &session->desk.regions_used) {
+    WF_LIST_EACH (link, following, &desk->regions_used) {
         struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, region_link);
         bool ending = inbound->state == WF_INBOUND_DRAINING || (inbound->partner && inbound->partner->stopped);
         if (inbound->region == registration && !ending)
@@ -363,11 +361,11 @@ static struct wf_inbound *user_of(struct wf_session *session, const struct weft_
     return NULL;
 }
 
-void wf_region_revoke(struct wf_session *session, const struct weft_registration *registration)
+void wf_region_revoke(struct wf_desk *desk, const struct weft_registration *registration)
 {
-    revoke_uploads(session, registration);
+    revoke_uploads(desk, registration);
     struct wf_inbound *inbound;
-    while ((inbound = user_of(session, registration))) {
+    while ((inbound = user_of(desk, registration))) {
         struct weft_connection *connection = inbound->connection;
         if (inbound->kind == WF_INBOUND_SERVED) {
             wf_outbound_stop(inbound->partner);
@@ -378,4 +376,25 @@ void wf_region_revoke(struct wf_session *session, const struct weft_registration
         }
         wf_match_advance(connection); /* past a notification that was refused before it came */
     }
+}
+
+/* --- what this side asks for --- */
+
+void wf_asking_begin(struct wf_outbound *main)
+{
+    struct weft_connection *connection = main->connection;
+    struct wf_outbound *list = main->list;
+    if (!list)
+        wf_outbound_queue(main);
+    else if (connection->lists < WF_LISTS_AT_ONCE)
+        wf_onesided_begin(list);
+    else
+        wf_list_push_back(&connection->unlisted, &list->queue_link);
+}
+
+void wf_onesided_begin(struct wf_outbound *list)
+{
+    list->connection->lists += 1;
+    list->waiter->counted = true;
+    wf_outbound_queue(list);
 }

@@ -18,7 +18,7 @@ struct wf_channel;
 struct wf_frame;
 struct wf_inbound;
 struct wf_outbound;
-struct wf_session;
+struct wf_desk;
 
 #define WF_LIST_ENTRIES_MAX (1024 * 1024) /* of one list */
 #define WF_UPLOADS_MAX 64                 /* lists of a connection, under way or waiting for their operation */
@@ -46,17 +46,17 @@ void wf_uploads_free(struct weft_connection *connection);
 /* `inbound` touches its registration no more. */
 void wf_region_release(struct wf_inbound *inbound);
 /* The session is over: nothing of it touches any registration. */
-void wf_regions_release(struct wf_session *session);
+void wf_regions_release(struct wf_desk *desk);
 /* The registration ends: refuses what the peer is doing with it. */
-void wf_region_revoke(struct wf_session *session, const struct weft_registration *registration);
+void wf_region_revoke(struct wf_desk *desk, const struct weft_registration *registration);
 
-/* The asker gives up a READ that is being answered, or has heard that we do. `inbound` may be gone afterwards. */
-/* Sends what was made for a write or read on its way. */
-void wf_asking_begin(struct wf_outbound *main);
-
-/* Its bytes could not be had from the device they are on. */
+/* The bytes of a READ's reply could not be had from the device they are on. */
 void wf_onesided_reply_failed(struct wf_inbound *inbound, int status);
+/* The asker gives up a READ that is being answered, or has heard that we do. `inbound` may be gone afterwards. */
 void wf_onesided_reply_refused(struct wf_inbound *inbound, int status);
+
+/* Sends what was made for a write or read of ours on its way. */
+void wf_asking_begin(struct wf_outbound *main);
 
 /* Lets an operation with a list begin: queues the list. */
 void wf_onesided_begin(struct wf_outbound *list);

@@ -25,7 +25,7 @@ struct wf_channel;
 struct wf_inbound;
 struct wf_turn;
 struct wf_outbound;
-struct wf_session;
+struct wf_desk;
 struct wf_transit;
 
 /* --- sender --- */
@@ -35,7 +35,7 @@ void wf_stage_out_more(struct wf_outbound *outbound);
 /* It wants no slot any more. */
 void wf_stage_out_withdraw(struct wf_outbound *outbound);
 /* Messages that found no slot try again. */
-void wf_stage_out_retry(struct wf_session *session);
+void wf_stage_out_retry(struct wf_desk *desk);
 /* Is a small message on its way to a slot, from which it is about to go? Then it needs no OFFER. */
 bool wf_stage_out_soon(const struct wf_outbound *outbound);
 /* As wf_outbound_places(). */
@@ -45,7 +45,6 @@ int wf_stage_out_places(const struct wf_outbound *outbound, uint64_t offset, uin
 void wf_stage_out_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length);
 /* The message ends: gives back what is left. No copy is under way. */
 void wf_stage_out_drop(struct wf_outbound *outbound);
-void wf_stage_out_ended(struct wf_transit *transit);
 
 /* --- receiver --- */
 
@@ -70,7 +69,6 @@ void wf_stage_in_drop(struct wf_channel *channel);
 int wf_stage_in_start(struct wf_channel *channel);
 /* Copies [start, end) from the unexpected pool to the landing, under a claim of its own. -ENOMEM. */
 int wf_stage_in_pooled(struct wf_inbound *inbound, uint64_t start, uint64_t end);
-void wf_stage_in_ended(struct wf_transit *transit);
 
 /* --- no lock; the token of the device's worker --- */
 

@@ -7,13 +7,12 @@
 #include "core/device/device.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
+#include "core/message/desk.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
 #include "core/message/pieces.h"
 #include "core/request/request.h"
-#include "core/session/session.h"
-#include "core/calls/context.h"
 
 #define PIECES_AT_ONCE 256
 #define UNPINNED_PIECE (64u * 1024) /* a larger copy of what is not pinned may wait for those before it */
@@ -23,16 +22,16 @@
 /* How far a message may be ahead of its copies: a multiple of a chunk. */
 static uint64_t window(const struct wf_inbound *inbound)
 {
-    const struct wf_session *session = inbound->connection->session;
+    const struct wf_desk *desk = inbound->connection->desk;
     const struct wf_slot_pool *pool = &inbound->device->pools[WF_COPY_IN][WF_SLOT_LARGE];
     uint32_t landings = atomic_load_explicit(&inbound->device->landings, memory_order_relaxed);
     uint32_t slots = pool->count / WINDOW_PART / (landings ? landings : 1);
-    return (uint64_t)(slots > WINDOW_SLOTS_MIN ? slots : WINDOW_SLOTS_MIN) * session->terms.chunk;
+    return (uint64_t)(slots > WINDOW_SLOTS_MIN ? slots : WINDOW_SLOTS_MIN) * desk->terms->chunk;
 }
 
 void wf_stage_in_begin(struct wf_inbound *inbound)
 {
-    struct wf_device_share *share = wf_device_share(inbound->connection->session, inbound->device);
+    struct wf_device_share *share = wf_device_share(inbound->connection->desk->shares, inbound->device);
     if (!share || inbound->counted)
         return;
     share->landings += 1;
@@ -43,7 +42,7 @@ void wf_stage_in_begin(struct wf_inbound *inbound)
 void wf_stage_in_end(struct wf_inbound *inbound)
 {
     struct wf_device_share *share =
-        inbound->counted ? inbound->connection->session->shares.each[inbound->device->index] : NULL;
+        inbound->counted ? inbound->connection->desk->shares->each[inbound->device->index] : NULL;
     if (share) {
         share->landings -= 1;
         atomic_fetch_sub_explicit(&inbound->device->landings, 1, memory_order_relaxed);
@@ -55,7 +54,7 @@ uint64_t wf_stage_in_limit(struct wf_inbound *inbound)
 {
     if (!inbound->counted) /* host memory, or no memory to count with */
         return inbound->total;
-    uint64_t chunk = inbound->connection->session->terms.chunk;
+    uint64_t chunk = inbound->connection->desk->terms->chunk;
     uint64_t limit = (inbound->copied + window(inbound)) / chunk * chunk;
     if (limit < inbound->burst)
         limit = inbound->burst;
@@ -87,7 +86,7 @@ bool wf_stage_in_take(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
     struct wf_device *device = rx->claim->device;
-    struct wf_device_share *share = wf_device_share(channel->session, device);
+    struct wf_device_share *share = wf_device_share(rx->claim->connection->desk->shares, device);
     if (!share)
         return false;
     struct wf_slot_pool *pools = device->pools[WF_COPY_IN];
@@ -107,9 +106,14 @@ void wf_stage_in_drop(struct wf_channel *channel)
         wf_slot_give(slot);
 }
 
+static void ended(struct wf_transit *transit);
+
+static const struct wf_transit_ops in_ops = {.start = wf_stage_start, .ended = ended};
+
 static struct wf_transit *begin(struct wf_inbound *inbound, uint64_t start, uint64_t end)
 {
-    struct wf_transit *transit = wf_transit_take(inbound->connection->session, inbound->device, WF_COPY_IN);
+    struct wf_transit *transit =
+        wf_transit_take(inbound->connection->desk->shares, inbound->device, WF_COPY_IN, &in_ops);
     if (!transit)
         return NULL;
     transit->inbound = inbound;
@@ -141,10 +145,11 @@ int wf_stage_in_pooled(struct wf_inbound *inbound, uint64_t start, uint64_t end)
     return 0;
 }
 
-void wf_stage_in_ended(struct wf_transit *transit)
+static void ended(struct wf_transit *transit)
 {
     struct wf_inbound *inbound = transit->inbound;
     struct weft_connection *connection = inbound->connection;
+    struct wf_desk *desk = connection->desk;
     connection->pins += 1;
     if (transit->slot)
         wf_slot_give(transit->slot);
@@ -166,6 +171,7 @@ void wf_stage_in_ended(struct wf_transit *transit)
     wf_match_advance(connection); /* past a notification that was refused with its write */
     connection->pins -= 1;
     wf_connection_check(connection);
+    wf_match_notes(desk);
 }
 
 /* --- starting --- */
@@ -226,7 +232,7 @@ static int gather(const struct wf_transit *transit, uint64_t *at, struct wf_copy
 
 int wf_stage_start(struct wf_transit *transit)
 {
-    const struct wf_devices *devices = &transit->device->context->devices;
+    const struct wf_devices *devices = transit->device->devices;
     struct wf_copy_piece pieces[PIECES_AT_ONCE];
     uint64_t at = transit->start; /* of a mark, which is in its stream already: the end, too */
     int result = 0;

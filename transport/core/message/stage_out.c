@@ -2,12 +2,13 @@
 
 #include <errno.h>
 
+#include "core/channel/lines.h"
 #include "core/device/device.h"
 #include "core/message/connection.h"
+#include "core/message/desk.h"
+#include "core/message/match.h"
 #include "core/message/outbound_parts.h"
 #include "core/request/request.h"
-#include "core/session/session.h"
-#include "core/calls/context.h"
 
 /* Slots filled ahead of what channels have taken: one for each bulk channel that may ask at the same moment, and a few
  * so that the next copy runs while they send. More would only push the bytes out of the cache. */
@@ -25,22 +26,22 @@ static struct wf_slot *slot_of(struct wf_link *link)
 /* Bytes from the start of the message that may be in slots now. */
 static uint64_t allowed(const struct wf_outbound *outbound)
 {
-    const struct wf_session *session = outbound->connection->session;
+    const struct wf_desk *desk = outbound->connection->desk;
     /* Of a session that fails nothing is sent any more, and once it is over the memory is the user's again. */
-    if (session->guard.state == WF_SESSION_FAILED || session->guard.state == WF_SESSION_DEAD)
+    if (desk->guard->state == WF_SESSION_FAILED || desk->guard->state == WF_SESSION_DEAD)
         return outbound->claimed;
     if (outbound->stopped || outbound->refused || outbound->doomed || outbound->waits)
         return outbound->claimed;
     bool unasked = outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound);
     uint64_t limit = outbound->introduced ? outbound->sendable : unasked ? outbound->total : 0;
-    uint64_t ahead = (uint64_t)(session->lines.bulk_count + SLOTS_AHEAD) * session->context->world.tuning.chunk;
+    uint64_t ahead = (uint64_t)(desk->lines->bulk_count + SLOTS_AHEAD) * desk->guard->world->tuning.chunk;
     return limit < outbound->next + ahead ? limit : outbound->next + ahead;
 }
 
 /* Small messages have slots of their own. A large one is for bytes that need not wait for the peer any more. */
 static struct wf_slot *take_slot(struct wf_outbound *outbound)
 {
-    struct wf_device_share *share = wf_device_share(outbound->connection->session, outbound->device);
+    struct wf_device_share *share = wf_device_share(outbound->connection->desk->shares, outbound->device);
     if (!share)
         return NULL;
     struct wf_slot *slot = NULL;
@@ -54,16 +55,20 @@ static struct wf_slot *take_slot(struct wf_outbound *outbound)
     return slot;
 }
 
+static void ended(struct wf_transit *transit);
+
+static const struct wf_transit_ops out_ops = {.start = wf_stage_start, .ended = ended};
+
 /* One more slot, up to `limit`. */
 static bool stage_one(struct wf_outbound *outbound, uint64_t limit)
 {
-    struct wf_session *session = outbound->connection->session;
+    struct wf_desk *desk = outbound->connection->desk;
     struct wf_slot *slot = take_slot(outbound);
-    struct wf_transit *transit = slot ? wf_transit_take(session, outbound->device, WF_COPY_OUT) : NULL;
+    struct wf_transit *transit = slot ? wf_transit_take(desk->shares, outbound->device, WF_COPY_OUT, &out_ops) : NULL;
     if (!transit) {
         if (slot) { /* no memory: nobody will tell of that */
             wf_slot_give(slot);
-            atomic_store_explicit(&session->shares.slots_told, true, memory_order_relaxed);
+            wf_shares_look_again(desk->shares);
         }
         return false;
     }
@@ -86,7 +91,7 @@ static bool worth_it(const struct wf_outbound *outbound, uint64_t limit)
 {
     uint64_t full = outbound->introduced ? outbound->sendable : outbound->total;
     return limit > outbound->claimed &&
-           (limit == full || limit - outbound->claimed >= outbound->connection->session->context->world.tuning.chunk);
+           (limit == full || limit - outbound->claimed >= outbound->connection->desk->guard->world->tuning.chunk);
 }
 
 static enum wf_slot_size size_for(const struct wf_outbound *outbound)
@@ -96,7 +101,7 @@ static enum wf_slot_size size_for(const struct wf_outbound *outbound)
 
 static void wait_for_slot(struct wf_outbound *outbound, struct wf_device_share *share)
 {
-    wf_list_push_back(&outbound->connection->session->desk.stage_waiting, &outbound->stage_link);
+    wf_list_push_back(&outbound->connection->desk->stage_waiting, &outbound->stage_link);
     outbound->stage_known = outbound->introduced;
     if (share)
         share->waiting[size_for(outbound)][outbound->stage_known] += 1;
@@ -106,7 +111,7 @@ void wf_stage_out_withdraw(struct wf_outbound *outbound)
 {
     if (!outbound->device || !wf_link_in_list(&outbound->stage_link))
         return;
-    struct wf_device_share *share = outbound->connection->session->shares.each[outbound->device->index];
+    struct wf_device_share *share = outbound->connection->desk->shares->each[outbound->device->index];
     wf_link_remove(&outbound->stage_link);
     uint32_t *waiting = share ? &share->waiting[size_for(outbound)][outbound->stage_known] : NULL;
     if (waiting && *waiting > 0) /* 0: there was no memory to count it */
@@ -115,11 +120,11 @@ void wf_stage_out_withdraw(struct wf_outbound *outbound)
 
 void wf_stage_out_more(struct wf_outbound *outbound)
 {
-    struct wf_session *session = outbound->connection->session;
+    struct wf_desk *desk = outbound->connection->desk;
     if (!outbound->device)
         return;
     if (wf_link_in_list(&outbound->stage_link)) { /* it may be for other slots now */
-        atomic_store_explicit(&session->shares.slots_told, true, memory_order_relaxed);
+        wf_shares_look_again(desk->shares);
         return;
     }
     uint64_t limit = allowed(outbound);
@@ -127,7 +132,7 @@ void wf_stage_out_more(struct wf_outbound *outbound)
         return;
     /* Behind those that wait for the same slots, and for no others: theirs may never come. What the peer knows goes
      * before what it does not: the latter may be waiting for the former. */
-    struct wf_device_share *share = wf_device_share(session, outbound->device);
+    struct wf_device_share *share = wf_device_share(desk->shares, outbound->device);
     const uint32_t *waiting = share ? share->waiting[size_for(outbound)] : NULL;
     bool turn = waiting && waiting[1] == 0 && (outbound->introduced || waiting[0] == 0);
     while (turn && worth_it(outbound, limit))
@@ -137,14 +142,13 @@ void wf_stage_out_more(struct wf_outbound *outbound)
 }
 
 /* One slot each, in turn, until nobody gets any: who waits for other slots takes nothing from the others' turn. */
-void wf_stage_out_retry(struct wf_session *session)
+void wf_stage_out_retry(struct wf_desk *desk)
 {
-    /* The word before the look: a slot that comes back meanwhile is heard of again. */
-    bool any = !wf_list_empty(&session->desk.stage_waiting) &&
-               atomic_exchange_explicit(&session->shares.slots_told, false, memory_order_relaxed);
+    /* Clear the flag first: a slot returned during the loop sets it again. */
+    bool any = !wf_list_empty(&desk->stage_waiting) && wf_shares_take_look(desk->shares);
     while (any) {
         any = false;
-        WF_LIST_EACH (link, following, &session->desk.stage_waiting) {
+        WF_LIST_EACH (link, following, &desk->stage_waiting) {
             struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, stage_link);
             uint64_t limit = allowed(outbound);
             bool took = worth_it(outbound, limit) && stage_one(outbound, limit), more = worth_it(outbound, limit);
@@ -152,7 +156,7 @@ void wf_stage_out_retry(struct wf_session *session)
             if (took || !more)
                 wf_stage_out_withdraw(outbound);
             if (took && more)
-                wait_for_slot(outbound, session->shares.each[outbound->device->index]);
+                wait_for_slot(outbound, desk->shares->each[outbound->device->index]);
         }
     }
 }
@@ -221,10 +225,11 @@ static void advance(struct wf_outbound *outbound)
     }
 }
 
-void wf_stage_out_ended(struct wf_transit *transit)
+static void ended(struct wf_transit *transit)
 {
     struct wf_outbound *outbound = transit->outbound;
     struct weft_connection *connection = outbound->connection;
+    struct wf_desk *desk = connection->desk;
     connection->pins += 1;
     if (transit->result == 0) {
         transit->slot->ready = true;
@@ -233,4 +238,5 @@ void wf_stage_out_ended(struct wf_transit *transit)
     wf_outbound_staged(outbound, transit);
     connection->pins -= 1;
     wf_connection_check(connection);
+    wf_match_notes(desk);
 }

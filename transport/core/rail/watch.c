@@ -7,10 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/join/door.h"
-#include "core/join/talk.h"
-#include "core/session/session.h"
-#include "core/calls/context.h"
 #include "core/rail/address.h"
 
 #define PAUSE_NS (5 * WF_NS_PER_MS)   /* between two looks: news come in bursts */
@@ -113,15 +109,15 @@ struct sight {
 
 /* All rails at one time: what has their number, and what has their name. */
 struct look {
-    const struct weft_context *context;
+    const struct wf_rails *rails;
     struct sight numbered[WF_RAILS_MAX], named[WF_RAILS_MAX];
 };
 
 static int find_interfaces(struct wf_rail_watch *watch, struct look *look)
 {
     int result = 0;
-    for (int i = 0; i < look->context->rails.count && result == 0; i++) {
-        const struct wf_rail *rail = &look->context->rails.each[i];
+    for (int i = 0; i < look->rails->count && result == 0; i++) {
+        const struct wf_rail *rail = &look->rails->each[i];
         struct wf_interface *numbered = &look->numbered[i].interface, *named = &look->named[i].interface;
         if (rail->index != 0)
             result = ask_interface(watch, rail->index, NULL, numbered);
@@ -144,9 +140,9 @@ static void take_address(void *context, const struct nlmsghdr *message)
     struct wf_held held;
     if (!wf_held_read(message, &held))
         return;
-    for (int i = 0; i < look->context->rails.count; i++) {
-        note_hold(&look->context->rails.each[i], &look->numbered[i], &held);
-        note_hold(&look->context->rails.each[i], &look->named[i], &held);
+    for (int i = 0; i < look->rails->count; i++) {
+        note_hold(&look->rails->each[i], &look->numbered[i], &held);
+        note_hold(&look->rails->each[i], &look->named[i], &held);
     }
 }
 
@@ -163,91 +159,77 @@ static int find_addresses(struct wf_rail_watch *watch, struct look *look)
 
 /* --- what has changed --- */
 
-void wf_sessions_rail_changed(struct weft_context *context, int rail)
-{
-    if (!context->door) /* the first look: there are no sessions yet */
-        return;
-    bool down = atomic_load(&context->rails.each[rail].down);
-    bool gone = atomic_load(&context->rails.each[rail].trouble) == WF_RAIL_GONE;
-    pthread_mutex_lock(&context->world.lock);
-    WF_LIST_EACH (link, following, &context->sessions.all) {
-        wf_session_rail_changed(WF_CONTAINER(link, struct wf_session, link), rail, down, gone);
-    }
-    pthread_mutex_unlock(&context->world.lock);
-    if (down)
-        wf_talks_rail_down(context->door, rail);
-    wf_alarm_by(&context->world.alarm, 0); /* what may be dialled again is, at once */
-}
-
-static void log_trouble(const struct weft_context *context, const struct wf_rail *rail, enum wf_rail_trouble before,
+static void log_trouble(const struct wf_rails *rails, const struct wf_rail *rail, enum wf_rail_trouble before,
                         enum wf_rail_trouble trouble)
 {
     if (trouble == WF_RAIL_FINE)
-        wf_log(&context->world.log, WF_LOG_INFO, "rail %s is back", rail->name);
+        wf_log(&rails->world->log, WF_LOG_INFO, "rail %s is back", rail->name);
     else if (before == WF_RAIL_FINE)
-        wf_log(&context->world.log, WF_LOG_WARN, "rail %s is down: %s", rail->name, wf_rail_trouble_text(trouble));
+        wf_log(&rails->world->log, WF_LOG_WARN, "rail %s is down: %s", rail->name, wf_rail_trouble_text(trouble));
     else
-        wf_log(&context->world.log, WF_LOG_INFO, "rail %s is still down: %s", rail->name,
-               wf_rail_trouble_text(trouble));
+        wf_log(&rails->world->log, WF_LOG_INFO, "rail %s is still down: %s", rail->name, wf_rail_trouble_text(trouble));
 }
 
-static void set_trouble(struct weft_context *context, int index, enum wf_rail_trouble trouble)
+static void set_trouble(struct wf_rail_watch *watch, int index, enum wf_rail_trouble trouble)
 {
-    struct wf_rail *rail = &context->rails.each[index];
+    struct wf_rails *rails = watch->rails;
+    struct wf_rail *rail = &rails->each[index];
     enum wf_rail_trouble before = (enum wf_rail_trouble)atomic_load(&rail->trouble);
     bool down = trouble != WF_RAIL_FINE, changed = down != atomic_load(&rail->down);
     if (trouble == before)
         return;
-    pthread_mutex_lock(&context->world.lock);
+    pthread_mutex_lock(&rails->world->lock);
     atomic_store(&rail->trouble, (int)trouble);
     atomic_store(&rail->down, down);
-    pthread_mutex_unlock(&context->world.lock);
-    log_trouble(context, rail, before, trouble);
+    pthread_mutex_unlock(&rails->world->lock);
+    log_trouble(rails, rail, before, trouble);
     if (changed)
-        wf_sessions_rail_changed(context, index);
+        watch->changed(watch->user, index);
 }
 
 /* The rail's interface has another name, or another number: then nothing that was bound to it is bound to anything. */
-static void follow(struct weft_context *context, int index, const struct wf_interface *interface)
+static void follow(struct wf_rail_watch *watch, int index, const struct wf_interface *interface)
 {
-    struct wf_rail *rail = &context->rails.each[index];
+    struct wf_rails *rails = watch->rails;
+    struct wf_rail *rail = &rails->each[index];
     bool made_anew = interface->index != rail->index;
     if (!made_anew && strcmp(interface->name, rail->device) == 0)
         return;
     if (made_anew)
-        set_trouble(context, index, WF_RAIL_GONE);
+        set_trouble(watch, index, WF_RAIL_GONE);
     else
-        wf_log(&context->world.log, WF_LOG_INFO, "the interface of rail %s is called %s now", rail->name,
+        wf_log(&rails->world->log, WF_LOG_INFO, "the interface of rail %s is called %s now", rail->name,
                interface->name);
-    pthread_mutex_lock(&context->world.lock);
+    pthread_mutex_lock(&rails->world->lock);
     rail->index = interface->index;
     wf_address_set_scope(&rail->address, rail->index);
     snprintf(rail->device, sizeof rail->device, "%s", interface->name);
-    pthread_mutex_unlock(&context->world.lock);
+    pthread_mutex_unlock(&rails->world->lock);
 }
 
-static void conclude(struct weft_context *context, int index, const struct sight *numbered, const struct sight *named)
+static void conclude(struct wf_rail_watch *watch, int index, const struct sight *numbered, const struct sight *named)
 {
-    enum wf_rail_trouble before = (enum wf_rail_trouble)atomic_load(&context->rails.each[index].trouble);
+    struct wf_rails *rails = watch->rails;
+    enum wf_rail_trouble before = (enum wf_rail_trouble)atomic_load(&rails->each[index].trouble);
     enum wf_rail_trouble trouble = wf_rail_judge(&numbered->interface, numbered->hold, before);
     enum wf_rail_trouble other = wf_rail_judge(&named->interface, named->hold, before);
     bool changes =
         named->interface.index != 0 && (trouble == WF_RAIL_GONE || (trouble != WF_RAIL_FINE && other == WF_RAIL_FINE));
     const struct sight *chosen = changes ? named : numbered;
     if (chosen->interface.index != 0)
-        follow(context, index, &chosen->interface);
-    set_trouble(context, index, changes ? other : trouble);
+        follow(watch, index, &chosen->interface);
+    set_trouble(watch, index, changes ? other : trouble);
 }
 
 /* Looks at all rails. 0, or -errno: then nothing is known, and nothing changes. */
 static int look_at_rails(struct wf_rail_watch *watch)
 {
-    struct look look = {.context = watch->context};
+    struct look look = {.rails = watch->rails};
     int result = find_interfaces(watch, &look);
     if (result == 0)
         result = find_addresses(watch, &look);
-    for (int i = 0; i < watch->context->rails.count && result == 0; i++)
-        conclude(watch->context, i, &look.numbered[i], &look.named[i]);
+    for (int i = 0; i < watch->rails->count && result == 0; i++)
+        conclude(watch, i, &look.numbered[i], &look.named[i]);
     return result;
 }
 
@@ -271,19 +253,19 @@ static void expect_look(struct wf_rail_watch *watch)
 static void use_timer(struct wf_rail_watch *watch)
 {
     watch->tells = false;
-    watch->period_ns = watch->context->world.tuning.rail_timeout_ns / 2;
+    watch->period_ns = watch->rails->world->tuning.rail_timeout_ns / 2;
     watch->due_ns = 0;
 }
 
 /* What lies there beside the message that the operation brought: none is left for which no event would come. */
 static bool drain(struct wf_rail_watch *watch)
 {
-    const struct weft_context *context = watch->context;
+    const struct wf_rails *rails = watch->rails;
     for (int i = 0; i < DRAIN_MAX; i++) {
         ssize_t length = recv(watch->news_fd, watch->answer, sizeof watch->answer, MSG_DONTWAIT);
         if (length < 0 && errno == EAGAIN)
             return false;
-        if (length < 0 || wf_rail_news(watch->answer, (size_t)length, context->rails.each, context->rails.count))
+        if (length < 0 || wf_rail_news(watch->answer, (size_t)length, rails->each, rails->count))
             expect_look(watch);
     }
     return true;
@@ -291,17 +273,17 @@ static bool drain(struct wf_rail_watch *watch)
 
 bool wf_rail_watch_step(struct wf_rail_watch *watch, const struct wf_op *op)
 {
-    const struct weft_context *context = watch->context;
+    const struct wf_rails *rails = watch->rails;
     int64_t result = op->result;
     if (op != &watch->op)
         return false;
     if (result < 0 && result != -ENOBUFS && result != -ECANCELED) {
-        wf_log(&context->world.log, WF_LOG_WARN, "the kernel does not tell of changes of rails any more: %s",
+        wf_log(&rails->world->log, WF_LOG_WARN, "the kernel does not tell of changes of rails any more: %s",
                wf_strerror((int)result));
         use_timer(watch);
         return true;
     }
-    if (result < 0 || wf_rail_news(watch->news, (size_t)result, context->rails.each, context->rails.count))
+    if (result < 0 || wf_rail_news(watch->news, (size_t)result, rails->each, rails->count))
         expect_look(watch); /* ENOBUFS: there was more than it could keep */
     if (drain(watch))
         expect_look(watch);
@@ -353,19 +335,21 @@ static int subscribe(struct wf_rail_watch *watch)
     return watch->engine->ops->attach(watch->engine, watch->news_fd);
 }
 
-void wf_rail_watch_open(struct wf_rail_watch *watch, struct weft_context *context, struct wf_engine *engine)
+void wf_rail_watch_open(struct wf_rail_watch *watch, struct wf_rails *rails, struct wf_engine *engine,
+                        void (*changed)(void *user, int rail), void *user)
 {
-    if (context->world.simulated)
+    if (rails->world->simulated)
         return;
-    watch->context = context;
+    watch->rails = rails;
+    watch->changed = changed;
+    watch->user = user;
     watch->engine = engine;
     watch->news_fd = -1;
     watch->ask_fd = open_netlink();
     watch->is_open = true;
     if (watch->ask_fd < 0) {
         watch->due_ns = WF_NEVER;
-        wf_world_fallback(&context->world,
-                          "rails: one that goes down is noticed by its connections alone, no netlink: %s",
+        wf_world_fallback(rails->world, "rails: one that goes down is noticed by its connections alone, no netlink: %s",
                           wf_strerror(watch->ask_fd));
         return;
     }
@@ -373,11 +357,10 @@ void wf_rail_watch_open(struct wf_rail_watch *watch, struct weft_context *contex
     watch->tells = result == 0;
     if (!watch->tells) {
         use_timer(watch);
-        wf_world_fallback(&context->world,
-                          "rails: looked at every %lld ms, the kernel does not tell of their changes: %s",
+        wf_world_fallback(rails->world, "rails: looked at every %lld ms, the kernel does not tell of their changes: %s",
                           (long long)(watch->period_ns / WF_NS_PER_MS), wf_strerror(result));
     }
-    look_now(watch, wf_world_now(&context->world));
+    look_now(watch, wf_world_now(rails->world));
 }
 
 void wf_rail_watch_stop(struct wf_rail_watch *watch)

@@ -19,11 +19,11 @@
 #include "core/rail/state.h"
 #include "io/engine.h"
 
-struct weft_context;
-
 /* Owner: the door, whose thread drives it. All zero: not open. */
 struct wf_rail_watch {
-    struct weft_context *context;
+    struct wf_rails *rails;
+    void (*changed)(void *user, int rail); /* a rail has gone down or come back, which its `down` says */
+    void *user;
     struct wf_engine *engine; /* the door's */
     bool is_open;
     bool tells;                        /* the kernel tells of changes on `news_fd` */
@@ -41,7 +41,8 @@ struct wf_rail_watch {
 
 /* Starts to watch and looks for the first time. Never fails: what cannot be had, a fallback of the context tells of.
  * Nothing is watched in a simulated world. Before the door's thread starts. */
-void wf_rail_watch_open(struct wf_rail_watch *watch, struct weft_context *context, struct wf_engine *engine);
+void wf_rail_watch_open(struct wf_rail_watch *watch, struct wf_rails *rails, struct wf_engine *engine,
+                        void (*changed)(void *user, int rail), void *user);
 
 /* The step behind the operation's return from poll. False: `op` is not the watch's. */
 bool wf_rail_watch_step(struct wf_rail_watch *watch, const struct wf_op *op);
@@ -52,9 +53,5 @@ int64_t wf_rail_watch_tick(struct wf_rail_watch *watch, int64_t now_ns);
 /* Ends the operation: it has to be polled back before close. */
 void wf_rail_watch_stop(struct wf_rail_watch *watch);
 void wf_rail_watch_close(struct wf_rail_watch *watch);
-
-/* Tells every session that a rail of context.rails has gone down or come back, which its `down` says. The door's
- * thread, no lock held. */
-void wf_sessions_rail_changed(struct weft_context *context, int rail);
 
 #endif

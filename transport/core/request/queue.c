@@ -5,31 +5,30 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "core/calls/context.h"
 #include "core/drive/worker.h"
 #include "core/request/request.h"
 
-int weft_queue_create(struct weft_context *context, struct weft_queue **out, struct weft_error *err)
+int wf_queue_create(struct wf_waiting *waiting, struct weft_queue **out, struct wf_status *status)
 {
     struct weft_queue *queue = calloc(1, sizeof *queue);
     if (!queue)
-        return wf_fail(wf_status_of(err), -ENOMEM, "no memory for a queue");
+        return wf_fail(status, -ENOMEM, "no memory for a queue");
     queue->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (queue->fd < 0) {
         int result = -errno;
         free(queue);
-        return wf_fail(wf_status_of(err), result, "no descriptor for a queue: %s; raise the limit (ulimit -n)",
+        return wf_fail(status, result, "no descriptor for a queue: %s; raise the limit (ulimit -n)",
                        wf_strerror(result));
     }
-    queue->context = context;
+    queue->waiting = waiting;
     atomic_init(&queue->references, 1);
     pthread_mutex_init(&queue->lock, NULL);
     pthread_mutex_init(&queue->level_lock, NULL);
     wf_list_init(&queue->ended);
     wf_link_init(&queue->signal_link);
-    pthread_mutex_lock(&context->world.lock);
-    wf_list_push_back(&context->waiting.queues, &queue->link);
-    pthread_mutex_unlock(&context->world.lock);
+    pthread_mutex_lock(&waiting->world->lock);
+    wf_list_push_back(&waiting->queues, &queue->link);
+    pthread_mutex_unlock(&waiting->world->lock);
     *out = queue;
     return 0;
 }
@@ -51,24 +50,24 @@ static void release(struct weft_queue *queue)
 
 int weft_queue_destroy(struct weft_queue *queue)
 {
-    struct weft_context *context = queue->context;
+    struct wf_waiting *waiting = queue->waiting;
     if (atomic_load(&queue->attached) != 0)
         return -EBUSY;
-    pthread_mutex_lock(&context->world.lock);
+    pthread_mutex_lock(&waiting->world->lock);
     wf_link_remove(&queue->link);
-    pthread_mutex_unlock(&context->world.lock);
+    pthread_mutex_unlock(&waiting->world->lock);
     pthread_mutex_lock(&queue->lock); /* whoever pushed the last request has let go of the queue */
     pthread_mutex_unlock(&queue->lock);
-    pthread_mutex_lock(&context->waiting.lock);
+    pthread_mutex_lock(&waiting->lock);
     wf_link_remove(&queue->signal_link);
-    pthread_mutex_unlock(&context->waiting.lock);
+    pthread_mutex_unlock(&waiting->lock);
     release(queue);
     return 0;
 }
 
-void wf_queues_free(struct weft_context *context)
+void wf_queues_free(struct wf_waiting *waiting)
 {
-    WF_LIST_EACH (link, following, &context->waiting.queues) {
+    WF_LIST_EACH (link, following, &waiting->queues) {
         free_queue(WF_CONTAINER(link, struct weft_queue, link));
     }
 }
@@ -89,15 +88,15 @@ void wf_queue_detach(struct weft_request *request)
 bool wf_queue_push(struct weft_request *request)
 {
     struct weft_queue *queue = request->queue;
-    struct weft_context *context = queue->context;
+    struct wf_waiting *waiting = queue->waiting;
     pthread_mutex_lock(&queue->lock);
     bool signal = queue->watched && wf_list_empty(&queue->ended);
     wf_list_push_back(&queue->ended, &request->link);
     if (signal) {
-        pthread_mutex_lock(&context->waiting.lock);
+        pthread_mutex_lock(&waiting->lock);
         if (!wf_link_in_list(&queue->signal_link))
-            wf_list_push_back(&context->waiting.signals, &queue->signal_link);
-        pthread_mutex_unlock(&context->waiting.lock);
+            wf_list_push_back(&waiting->signals, &queue->signal_link);
+        pthread_mutex_unlock(&waiting->lock);
     }
     pthread_mutex_unlock(&queue->lock);
     return signal;
@@ -177,9 +176,9 @@ static int take(struct weft_queue *queue, struct weft_completion *completions, i
  * One round of a shared worker. Who has the descriptor will sleep on it: then the thread is to have the token, not to
  * be asked for it, nor to stay away because callers come.
  */
-static void make_progress(struct weft_context *context, bool watched)
+static void make_progress(struct wf_waiting *waiting, bool watched)
 {
-    struct wf_worker *worker = context->crew.workers[0];
+    struct wf_worker *worker = waiting->crew->workers[0];
     if (!wf_worker_try(worker)) {
         if (!watched)
             wf_worker_want(worker);
@@ -193,18 +192,18 @@ static void make_progress(struct weft_context *context, bool watched)
 
 int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completions, int max)
 {
-    struct weft_context *context = queue->context;
+    struct wf_waiting *waiting = queue->waiting;
     bool watched;
     if (!completions || max < 1)
         return -EINVAL;
     int count = take(queue, completions, max, &watched);
-    if (context->world.manual || !context->world.shared)
+    if (waiting->world->manual || !waiting->world->shared)
         return count;
     if (count == 0) {
-        make_progress(context, watched);
+        make_progress(waiting, watched);
         count = take(queue, completions, max, &watched);
     }
     if (watched && count < max)
-        wf_worker_recall(context->crew.workers[0]);
+        wf_worker_recall(waiting->crew->workers[0]);
     return count;
 }

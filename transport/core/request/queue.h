@@ -15,14 +15,15 @@
 #include <stdint.h>
 
 #include "base/list.h"
+#include "base/status.h"
+#include "core/request/wait.h"
 #include "weft.h"
 
-struct weft_context;
-
 struct weft_queue {
-    struct wf_link link;        /* context.queues; context.lock */
-    struct wf_link signal_link; /* context.signals while the descriptor is to be brought up to date; wait_lock */
-    struct weft_context *context;
+    struct wf_link link; /* wf_waiting.queues; world.lock */
+    struct wf_link
+        signal_link; /* wf_waiting.signals while the descriptor is to be brought up to date; wf_waiting.lock */
+    struct wf_waiting *waiting;
     int fd;
     _Atomic uint32_t attached;   /* requests that have not been handed out */
     _Atomic uint32_t references; /* the user's handle, and threads that signal */
@@ -44,14 +45,17 @@ void wf_queue_detach(struct weft_request *request);
 /* `request` has ended. True: wf_wait_wake() is to be called once the lock is released. */
 bool wf_queue_push(struct weft_request *request);
 
-/* --- no lock held but context.lock, perhaps --- */
+/* --- no lock held but world.lock, perhaps --- */
 
-/* For whoever will signal: with context.wait_lock held, so that the queue is still there. */
+/* For whoever will signal: with wf_waiting.lock held, so that the queue is still there. */
 void wf_queue_hold(struct weft_queue *queue);
 /* Brings the descriptor up to date, and gives the hold back. May cost a system call. */
 void wf_queue_signal(struct weft_queue *queue);
 
 /* Ends every queue with its context. */
-void wf_queues_free(struct weft_context *context);
+void wf_queues_free(struct wf_waiting *waiting);
+
+/* The step behind weft_queue_create(). */
+int wf_queue_create(struct wf_waiting *waiting, struct weft_queue **out, struct wf_status *status);
 
 #endif

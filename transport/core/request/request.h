@@ -12,9 +12,11 @@
 #include "base/list.h"
 #include "base/pool.h"
 #include "core/device/device.h"
+#include "core/ground/guard.h"
+#include "core/ground/terms.h"
+#include "core/request/wait.h"
 #include "weft.h"
 
-struct wf_session;
 struct wf_inbound;
 struct wf_outbound;
 
@@ -30,19 +32,27 @@ enum wf_request_kind {
     WF_REQUEST_PEER_CLOSE, /* a session waits for its channels to go */
 };
 
-/* A thread that sleeps until one of its requests ends or it should drive. Guarded by context.wait_lock. */
+/* A thread that sleeps until one of its requests ends or it should drive. Guarded by wf_waiting.lock. */
 struct wf_waiter {
-    struct wf_link link;       /* context.waiters */
-    struct wf_link poked_link; /* context.poked while it is still to be woken */
+    struct wf_link link;       /* wf_waiting.waiters */
+    struct wf_link poked_link; /* wf_waiting.poked while it is still to be woken */
     _Atomic uint32_t poked;    /* futex word: 0 asleep, 1 look again */
 };
 
-/* Owner: the session's lock, except `done` (any thread) and `waiter` (context.wait_lock). */
+/* What the room that makes a request adds to it. */
+struct wf_request_ops {
+    /* Ends it early with `status`, now or when its memory is free. Session lock held; it has not completed, and has no
+     * deadline any more. */
+    void (*cancel)(struct weft_request *request, int status);
+};
+
+/* Owner: the session's lock, except `done` (any thread) and `waiter` (wf_waiting.lock). */
 struct weft_request {
-    struct wf_link link;          /* in session.requests until it has completed; then in queue.ended, if it has one */
-    struct wf_link match_link;    /* RECV: where it waits for its message; ACCEPT: in session.acceptors */
-    struct wf_link deadline_link; /* in session.deadlines while it has one */
-    struct wf_session *session;
+    struct wf_link link;          /* in wf_book.requests until it has completed; then in queue.ended, if it has one */
+    struct wf_link match_link;    /* RECV: where it waits for its message; ACCEPT: in wf_desk.acceptors */
+    struct wf_link deadline_link; /* in wf_book.deadlines while it has one */
+    struct wf_book *book;
+    const struct wf_request_ops *ops;
     struct weft_connection *connection;
     enum wf_request_kind kind;
     uint32_t flags;           /* enum weft_flags */
@@ -61,7 +71,7 @@ struct weft_request {
     struct wf_inbound *inbound;   /* RECV, NOTE: once matched; READ: where the reply lands */
     struct wf_outbound *outbound; /* SEND, WRITE, READ: until it completes */
     struct wf_outbound *note;     /* WRITE, READ: the notification, until it completes */
-    bool large;                   /* it counts in context.large_out */
+    bool large;                   /* it counts in wf_crew.large_out */
     bool copied;                  /* SEND: its memory is the user's again since it was posted */
     int parts;                    /* WRITE, READ: what has not ended of the operation and its notification, */
     int part_status;              /* and how the first that failed did */
@@ -76,17 +86,27 @@ struct weft_request {
     _Atomic uint32_t done;
 };
 
-/* The operations of a session. Owner: session lock. */
+/* The operations of a session. Owner: session lock. Other rooms walk `requests`. */
 struct wf_book {
+    struct wf_guard *guard;
+    const struct wf_terms *terms;
+    struct wf_waiting *waiting;
     struct wf_list requests; /* not completed */
     struct wf_list deadlines;
     struct wf_pool pool;
 };
 
+void wf_book_init(struct wf_book *book, struct wf_guard *guard, const struct wf_terms *terms,
+                  struct wf_waiting *waiting);
+void wf_book_fini(struct wf_book *book);
+
 /* --- all with the session's lock held --- */
 
-/* A fresh request of `session`; NULL when the context's limit is reached. */
-struct weft_request *wf_request_take(struct wf_session *session, enum wf_request_kind kind);
+/* A fresh request; NULL when the context's limit is reached. */
+struct weft_request *wf_request_take(struct wf_book *book, enum wf_request_kind kind, const struct wf_request_ops *ops);
+
+/* For ACCEPT: nothing but the caller knows of it. */
+extern const struct wf_request_ops wf_request_plain_ops;
 
 /* A copy of its bytes has failed: the completion's text will say so. */
 void wf_request_note_mishap(struct weft_request *request, const struct wf_transit *transit);
@@ -94,7 +114,7 @@ void wf_request_note_mishap(struct weft_request *request, const struct wf_transi
 /* Gives back a request that nobody has seen yet. */
 void wf_request_drop(struct weft_request *request);
 
-/* Once, when its length is known: counts it in context.large_out until it completes, if it is large. */
+/* Once, when its length is known: counts it in wf_crew.large_out until it completes, if it is large. */
 void wf_request_count_large(struct weft_request *request);
 
 /* Starts its deadline; `timeout_ms` <= 0 means none. */
@@ -106,9 +126,6 @@ static inline bool wf_request_one_sided(const struct weft_request *request)
     return request->kind == WF_REQUEST_WRITE || request->kind == WF_REQUEST_READ;
 }
 
-/* Has every byte that it is to get come? Then only copies to a device, or its turn in a stream, are left of it. */
-bool wf_request_is_here(const struct weft_request *request);
-
 /* The operation, or its notification, has ended; the last of them completes the request. */
 void wf_request_part_done(struct weft_request *request, int status, uint64_t bytes);
 
@@ -119,7 +136,7 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
 void wf_request_cancel(struct weft_request *request, int status);
 
 /* Cancels requests whose deadline has passed (`expired`: there were some); returns the next deadline, or WF_NEVER. */
-int64_t wf_requests_expire(struct wf_session *session, int64_t now_ns, bool *expired);
+int64_t wf_requests_expire(struct wf_book *book, int64_t now_ns, bool *expired);
 
 /* --- without it --- */
 

@@ -7,11 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/calls/context.h"
 #include "core/drive/worker.h"
 #include "core/request/queue.h"
 #include "core/request/request.h"
-#include "core/session/session.h"
 
 #define WAKES_AT_ONCE 16
 #define LONGEST_SLEEP_NS (100 * WF_NS_PER_MS)
@@ -19,7 +17,7 @@
 
 /* What a waiting caller waits for. */
 struct wait {
-    struct weft_context *context;
+    struct wf_waiting *waiting;
     struct weft_request *const *requests;
     int count;
     int64_t deadline_ns;
@@ -31,11 +29,19 @@ static void wake(void *waiting)
     wf_wait_wake(waiting);
 }
 
-void wf_waiting_init(struct wf_waiting *waiting, struct wf_world *world)
+static bool token_free(void *waiting)
 {
-    waiting->world = world;
-    world->wake = wake;
-    world->waiting = waiting;
+    return wf_wait_token_free(waiting);
+}
+
+void wf_waiting_init(struct wf_waiting *waiting, struct wf_crew *crew)
+{
+    waiting->world = crew->world;
+    waiting->crew = crew;
+    waiting->world->wake = wake;
+    waiting->world->waiting = waiting;
+    crew->chores.token_free = token_free;
+    crew->chores.waiting = waiting;
     pthread_mutex_init(&waiting->lock, NULL);
     wf_list_init(&waiting->waiters);
     wf_list_init(&waiting->poked);
@@ -57,16 +63,16 @@ static void futex_wake(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-bool wf_wait_completed(struct weft_context *context, struct weft_request *request)
+bool wf_wait_completed(struct wf_waiting *waiting, struct weft_request *request)
 {
     if (!atomic_load_explicit(&request->waiter, memory_order_seq_cst))
         return false;
-    pthread_mutex_lock(&context->waiting.lock);
+    pthread_mutex_lock(&waiting->lock);
     struct wf_waiter *waiter = atomic_load(&request->waiter);
     bool wake = waiter && atomic_exchange(&waiter->poked, 1) == 0;
     if (wake)
-        wf_list_push_back(&context->waiting.poked, &waiter->poked_link);
-    pthread_mutex_unlock(&context->waiting.lock);
+        wf_list_push_back(&waiting->poked, &waiter->poked_link);
+    pthread_mutex_unlock(&waiting->lock);
     return wake;
 }
 
@@ -95,27 +101,27 @@ void wf_wait_wake(struct wf_waiting *waiting)
 }
 
 /* The next waiter's turn, among those who have not been told anything yet: the others are about to leave. */
-static struct wf_waiter *next_in_turn(struct weft_context *context)
+static struct wf_waiter *next_in_turn(struct wf_waiting *waiting)
 {
-    WF_LIST_EACH (link, following, &context->waiting.waiters) {
+    WF_LIST_EACH (link, following, &waiting->waiters) {
         struct wf_waiter *waiter = WF_CONTAINER(link, struct wf_waiter, link);
         if (atomic_exchange(&waiter->poked, 1) != 0)
             continue;
         wf_link_remove(link);
-        wf_list_push_back(&context->waiting.waiters, link);
+        wf_list_push_back(&waiting->waiters, link);
         return waiter;
     }
     return NULL;
 }
 
-bool wf_wait_token_free(struct weft_context *context)
+bool wf_wait_token_free(struct wf_waiting *waiting)
 {
-    if (atomic_load_explicit(&context->waiting.waiter_count, memory_order_seq_cst) == 0)
+    if (atomic_load_explicit(&waiting->waiter_count, memory_order_seq_cst) == 0)
         return false;
-    pthread_mutex_lock(&context->waiting.lock);
-    struct wf_waiter *waiter = next_in_turn(context);
+    pthread_mutex_lock(&waiting->lock);
+    struct wf_waiter *waiter = next_in_turn(waiting);
     _Atomic uint32_t *word = waiter ? &waiter->poked : NULL;
-    pthread_mutex_unlock(&context->waiting.lock);
+    pthread_mutex_unlock(&waiting->lock);
     if (word)
         futex_wake(word);
     return word != NULL;
@@ -155,25 +161,25 @@ static void futex_sleep(struct wf_waiter *waiter, int64_t until_ns)
 /* Asleep until a request ends, the token is free, or the deadline. */
 static void sleep_until_poked(struct wait *wait)
 {
-    struct weft_context *context = wait->context;
+    struct wf_waiting *waiting = wait->waiting;
     struct wf_waiter waiter = {.poked = 0};
     wf_link_init(&waiter.poked_link);
-    pthread_mutex_lock(&context->waiting.lock);
-    wf_list_push_back(&context->waiting.waiters, &waiter.link);
-    atomic_fetch_add(&context->waiting.waiter_count, 1);
+    pthread_mutex_lock(&waiting->lock);
+    wf_list_push_back(&waiting->waiters, &waiter.link);
+    atomic_fetch_add(&waiting->waiter_count, 1);
     set_waiter(wait, &waiter);
-    pthread_mutex_unlock(&context->waiting.lock);
+    pthread_mutex_unlock(&waiting->lock);
 
-    bool token_free = context->world.shared && atomic_load(&context->crew.workers[0]->token) == 0;
+    bool token_free = waiting->world->shared && atomic_load(&waiting->crew->workers[0]->token) == 0;
     if (find_done(wait) < 0 && !token_free)
         futex_sleep(&waiter, wait->deadline_ns);
 
-    pthread_mutex_lock(&context->waiting.lock);
+    pthread_mutex_lock(&waiting->lock);
     set_waiter(wait, NULL);
     wf_link_remove(&waiter.link);
     wf_link_remove(&waiter.poked_link);
-    atomic_fetch_sub(&context->waiting.waiter_count, 1);
-    pthread_mutex_unlock(&context->waiting.lock);
+    atomic_fetch_sub(&waiting->waiter_count, 1);
+    pthread_mutex_unlock(&waiting->lock);
 }
 
 /* Tells the worker's thread that callers drive. Token held: nobody else writes it. */
@@ -186,10 +192,10 @@ static void note_turn(struct wf_worker *worker)
 /* Drives the shared worker, its token held, until a request has ended or the deadline has passed. */
 static int drive_until_done(struct wait *wait, struct wf_worker *worker)
 {
-    struct weft_context *context = wait->context;
-    int64_t now = wf_world_now(&context->world);
+    struct wf_waiting *waiting = wait->waiting;
+    int64_t now = wf_world_now(waiting->world);
     struct wf_watch watch;
-    wf_watch_begin(&watch, &worker->spin, context->world.tuning.spin_ns, now);
+    wf_watch_begin(&watch, &worker->spin, waiting->world->tuning.spin_ns, now);
     for (unsigned looks = 0;; looks++) {
         note_turn(worker);
         int index = find_done(wait);
@@ -208,13 +214,13 @@ static int drive_until_done(struct wait *wait, struct wf_worker *worker)
         if (index >= 0)
             return index;
         if (events > 0 || rest > 0 || looks % LOOKS_PER_TIME == 0) /* to read the clock takes as long as to look */
-            now = wf_world_now(&context->world);
+            now = wf_world_now(waiting->world);
     }
 }
 
 static int wait_shared(struct wait *wait)
 {
-    struct wf_worker *worker = wait->context->crew.workers[0];
+    struct wf_worker *worker = wait->waiting->crew->workers[0];
     for (;;) {
         int index = find_done(wait);
         if (index >= 0)
@@ -227,9 +233,9 @@ static int wait_shared(struct wait *wait)
             sleep_until_poked(wait);
             index = find_done(wait);
             if (index >= 0 && atomic_load(&worker->token) == WF_TOKEN_FREE)
-                wf_wait_token_free(wait->context); /* it may have been offered to this thread, which needs it no more */
+                wf_wait_token_free(wait->waiting); /* it may have been offered to this thread, which needs it no more */
         }
-        if (index < 0 && wf_world_now(&wait->context->world) >= wait->deadline_ns)
+        if (index < 0 && wf_world_now(wait->waiting->world) >= wait->deadline_ns)
             return find_done(wait);
         if (index >= 0)
             return index;
@@ -238,9 +244,9 @@ static int wait_shared(struct wait *wait)
 
 static int wait_split(struct wait *wait)
 {
-    int64_t now = wf_world_now(&wait->context->world);
+    int64_t now = wf_world_now(wait->waiting->world);
     struct wf_watch watch;
-    wf_watch_begin(&watch, &wait->context->waiting.caller_spin, wait->context->world.tuning.spin_ns, now);
+    wf_watch_begin(&watch, &wait->waiting->caller_spin, wait->waiting->world->tuning.spin_ns, now);
     for (;;) {
         int index = find_done(wait);
         wf_watch_saw(&watch, index >= 0, now);
@@ -248,7 +254,7 @@ static int wait_split(struct wait *wait)
             return index;
         if (wf_watch_over(&watch, now))
             sleep_until_poked(wait);
-        now = wf_world_now(&wait->context->world);
+        now = wf_world_now(wait->waiting->world);
     }
 }
 
@@ -256,29 +262,29 @@ static int wait_split(struct wait *wait)
  * The context of the requests, by way of `*out`. -ENOENT: there are none; -EINVAL: one will end in a queue, or they are
  * of several contexts, each of which would know the waiter under a lock of its own.
  */
-static int context_of(struct weft_request *const *requests, int count, struct weft_context **out)
+static int waiting_of(struct weft_request *const *requests, int count, struct wf_waiting **out)
 {
-    struct weft_context *context = NULL;
+    struct wf_waiting *waiting = NULL;
     for (int i = 0; i < count; i++) {
         if (!requests[i])
             continue;
-        if (requests[i]->queue || (context && requests[i]->session->context != context))
+        if (requests[i]->queue || (waiting && requests[i]->book->waiting != waiting))
             return -EINVAL;
-        context = requests[i]->session->context;
+        waiting = requests[i]->book->waiting;
     }
-    *out = context;
-    return context ? 0 : -ENOENT;
+    *out = waiting;
+    return waiting ? 0 : -ENOENT;
 }
 
 /* The index of a request that has ended, or -1 when the time is over. */
-static int wait_for_one(struct weft_context *context, struct weft_request *const *requests, int count, int timeout_ms)
+static int wait_for_one(struct wf_waiting *waiting, struct weft_request *const *requests, int count, int timeout_ms)
 {
-    struct wait wait = {.context = context, .requests = requests, .count = count};
+    struct wait wait = {.waiting = waiting, .requests = requests, .count = count};
     int found = find_done(&wait);
     if (found >= 0 || timeout_ms == 0)
         return found;
-    wait.deadline_ns = wf_deadline_after_ms(wf_world_now(&context->world), timeout_ms);
-    return context->world.shared ? wait_shared(&wait) : wait_split(&wait);
+    wait.deadline_ns = wf_deadline_after_ms(wf_world_now(waiting->world), timeout_ms);
+    return waiting->world->shared ? wait_shared(&wait) : wait_split(&wait);
 }
 
 /* The place behind that of the request whose end was this thread's last. */
@@ -299,13 +305,13 @@ static int ended_in_order(struct weft_request *const *requests, int count)
 int weft_wait_any(struct weft_request *const *requests, int count, int timeout_ms, int *index,
                   struct weft_completion *completion)
 {
-    struct weft_context *context;
+    struct wf_waiting *waiting;
     int found = ended_in_order(requests, count);
-    int result = found < 0 ? context_of(requests, count, &context) : 0;
+    int result = found < 0 ? waiting_of(requests, count, &waiting) : 0;
     if (result < 0)
         return result;
     if (found < 0)
-        found = wait_for_one(context, requests, count, timeout_ms);
+        found = wait_for_one(waiting, requests, count, timeout_ms);
     if (found < 0)
         return -ETIMEDOUT;
     wf_request_collect(requests[found], completion);
@@ -326,9 +332,9 @@ int weft_test(struct weft_request *request, struct weft_completion *completion)
         return -EINVAL;
     if (wf_request_collect(request, completion))
         return 1;
-    struct weft_context *context = request->session->context;
-    struct wf_worker *worker = context->crew.workers[0];
-    if (context->world.manual || !context->world.shared)
+    struct wf_waiting *waiting = request->book->waiting;
+    struct wf_worker *worker = waiting->crew->workers[0];
+    if (waiting->world->manual || !waiting->world->shared)
         return 0;
     if (!wf_worker_try(worker)) {
         wf_worker_want(worker);
@@ -338,13 +344,4 @@ int weft_test(struct weft_request *request, struct weft_completion *completion)
     wf_worker_drive(worker, 0);
     wf_worker_leave(worker);
     return wf_request_collect(request, completion) ? 1 : 0;
-}
-
-void weft_cancel(struct weft_request *request)
-{
-    struct wf_session *session = request->session;
-    wf_session_lock(session);
-    wf_request_cancel(request, -ECANCELED);
-    wf_session_unlock(session);
-    wf_session_push(session);
 }

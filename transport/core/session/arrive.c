@@ -1,10 +1,11 @@
-/* What each frame does on arrival. The receive half calls with the session's lock held; a negative result means that
+#include "core/session/arrive.h"
+
+/* The receive half calls with the session's lock held; a negative result means that
  * the peer broke the protocol, and ends the channel. */
 #include <errno.h>
 
 #include "core/channel/channel.h"
 #include "core/ground/reached.h"
-#include "core/join/door.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
@@ -12,18 +13,24 @@
 #include "core/message/served.h"
 #include "core/message/stage.h"
 #include "core/request/request.h"
+#include "core/session/loss.h"
 #include "core/session/session.h"
+#include "core/session/small.h"
 #include "core/session/totals_in.h"
-#include "core/calls/context.h"
+
+static struct wf_session *session_of(const struct weft_connection *connection)
+{
+    return WF_CONTAINER(connection->desk, struct wf_session, desk);
+}
 
 /* The peer broke the protocol: the error says with which frame, and how. */
 static int violation(struct wf_session *session, const struct wf_frame *frame, const char *how)
 {
     WF_REACHED("session UP: frame against the protocol");
-    wf_session_fail(session, -EPROTO,
-                    "%s broke the protocol: %s of connection %u, message %llu, bytes %llu + %u of %llu %s",
-                    session->peer.name, wf_frame_name(frame->type), frame->conn, (unsigned long long)frame->msg,
-                    (unsigned long long)frame->offset, frame->length, (unsigned long long)frame->total, how);
+    wf_guard_fail(&session->guard, -EPROTO,
+                  "%s broke the protocol: %s of connection %u, message %llu, bytes %llu + %u of %llu %s",
+                  session->peer.name, wf_frame_name(frame->type), frame->conn, (unsigned long long)frame->msg,
+                  (unsigned long long)frame->offset, frame->length, (unsigned long long)frame->total, how);
     return -EPROTO;
 }
 
@@ -32,7 +39,7 @@ static struct wf_outbound *own_message(struct weft_connection *connection, const
 {
     *result = 0;
     if (frame->msg == 0 || frame->msg >= connection->next_number)
-        *result = violation(connection->session, frame, "speaks of a message that was never sent");
+        *result = violation(session_of(connection), frame, "speaks of a message that was never sent");
     return *result < 0 ? NULL : wf_outbound_find(connection, frame->msg, false);
 }
 
@@ -67,7 +74,7 @@ static void name(struct wf_inbound *inbound, const struct wf_frame *frame)
 /* The message a DATA or OFFER speaks of, introduced if it is new. NULL with 0: finished, to be drained. */
 static int introduce(struct weft_connection *connection, const struct wf_frame *frame, struct wf_inbound **out)
 {
-    struct wf_session *session = connection->session;
+    struct wf_session *session = session_of(connection);
     *out = wf_inbound_find(connection, frame->msg);
     if (frame->total == WF_TOTAL_UNKNOWN)
         return violation(session, frame, "has a size that nothing has");
@@ -168,10 +175,10 @@ static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
 static int find_reading(struct weft_connection *connection, const struct wf_frame *frame, struct wf_inbound **out)
 {
     if (frame->msg == 0 || frame->msg >= connection->next_number)
-        return violation(connection->session, frame, "answers what was never asked");
+        return violation(session_of(connection), frame, "answers what was never asked");
     *out = wf_inbound_find_reading(connection, frame->msg);
     if (*out && (*out)->total != frame->total)
-        return violation(connection->session, frame, "has not the size that was asked for");
+        return violation(session_of(connection), frame, "has not the size that was asked for");
     return 0;
 }
 
@@ -185,7 +192,7 @@ static bool overlap(const struct wf_frame *a, const struct wf_frame *b)
 static struct wf_channel *other_writer(const struct wf_channel *channel, const struct wf_inbound *inbound,
                                        const struct wf_frame *frame)
 {
-    const struct wf_session *session = channel->session;
+    const struct wf_session *session = wf_session_of(channel);
     for (int i = 0; inbound->claims > 0 && i < session->lines.channel_count; i++) {
         struct wf_channel *other = session->lines.channels[i];
         if (other && other != channel && other->rx.claim == inbound && overlap(&other->rx.frame, frame))
@@ -203,16 +210,16 @@ static int outlive(struct wf_channel *channel, struct wf_channel *other, const s
     if (!(frame->flags & WF_FLAG_RESENT) || channel->kill)
         return -ESTALE;
     WF_REACHED("channel UP: a chunk whose range another channel claims");
-    wf_session_lost(channel->session, other, -ESTALE, "the peer sends its chunks again elsewhere");
-    channel->rx.held = channel->session->loss.place_wanted = true;
+    wf_channel_lost(other, -ESTALE, "the peer sends its chunks again elsewhere");
+    channel->rx.held = wf_session_of(channel)->loss.place_wanted = true;
     return 0;
 }
 
 static int take_data(struct wf_channel *channel, struct weft_connection *connection, const struct wf_frame *frame)
 {
-    struct wf_session *session = channel->session;
+    struct wf_session *session = wf_session_of(channel);
     struct wf_rx *rx = &channel->rx;
-    if (frame->length > session->context->world.tuning.chunk || (frame->length == 0 && frame->total != 0))
+    if (frame->length > session->guard.world->tuning.chunk || (frame->length == 0 && frame->total != 0))
         return violation(session, frame, "has a length that was never agreed");
     WF_REACHED_IF(connection->state == WF_CONNECTION_OPENING, "connection OPENING: DATA");
     wf_connection_opened(connection);
@@ -243,7 +250,7 @@ static int take_grant(struct weft_connection *connection, const struct wf_frame 
     int result;
     struct wf_outbound *outbound = own_message(connection, frame, &result);
     if (outbound && wf_outbound_grant(outbound, frame->offset) < 0)
-        return violation(connection->session, frame, "grants what was not asked for");
+        return violation(session_of(connection), frame, "grants what was not asked for");
     return result;
 }
 
@@ -273,7 +280,7 @@ static int refused_by_sender(struct weft_connection *connection, const struct wf
     }
     /* Nor has it then taken any of the pool: the credit it spent is given back here. */
     if (inbound->total == WF_TOTAL_UNKNOWN && !inbound->refuse_seen)
-        wf_session_settle(connection->session, frame->offset);
+        wf_desk_settle(connection->desk, frame->offset);
     connection->pins += 1;
     if (inbound->partner) {
         wf_onesided_reply_refused(inbound, status_of(frame));
@@ -315,9 +322,9 @@ static int take_refuse(struct weft_connection *connection, const struct wf_frame
 static int take_read(struct weft_connection *connection, const struct wf_frame *frame)
 {
     if (wf_inbound_find(connection, frame->msg) || wf_finished_has(&connection->finished, frame->msg))
-        return frame->msg == 0 ? violation(connection->session, frame, "has no number") : 0; /* said twice */
+        return frame->msg == 0 ? violation(session_of(connection), frame, "has no number") : 0; /* said twice */
     if (!within_limit(connection, frame->msg))
-        return violation(connection->session, frame, "is beyond the limit of introductions");
+        return violation(session_of(connection), frame, "is beyond the limit of introductions");
     int result = wf_onesided_read(connection, frame);
     if (result == 0)
         wf_match_advance(connection);
@@ -326,11 +333,11 @@ static int take_read(struct weft_connection *connection, const struct wf_frame *
 
 static int take_for_connection(struct wf_channel *channel, const struct wf_frame *frame)
 {
-    struct wf_session *session = channel->session;
-    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    struct wf_session *session = wf_session_of(channel);
+    struct weft_connection *connection = wf_connection_find(&session->desk, frame->conn);
     if (!connection) {
         channel->rx.claim = NULL;
-        if (!wf_connection_was_closed(session, frame->conn))
+        if (!wf_connection_was_closed(&session->desk, frame->conn))
             return violation(session, frame, "speaks of a connection that was never opened");
         WF_REACHED("connection DEAD: a late frame");
         return 0; /* stale frames are drained */
@@ -353,23 +360,23 @@ static int take_for_connection(struct wf_channel *channel, const struct wf_frame
     }
 }
 
-int wf_channel_place_payload(struct wf_channel *channel)
+static int place_payload(struct wf_channel *channel)
 {
     return take_for_connection(channel, &channel->rx.frame);
 }
 
 static int take_sequenced(struct wf_channel *channel, const struct wf_frame *frame)
 {
-    struct wf_session *session = channel->session;
+    struct wf_session *session = wf_session_of(channel);
     switch (frame->type) {
     case WF_OPEN:
-        return wf_connection_take_open(session, frame);
+        return wf_connection_take_open(&session->desk, frame);
     case WF_OPENED:
-        return wf_connection_take_opened(session, frame);
+        return wf_connection_take_opened(&session->desk, frame);
     case WF_CLOSE:
-        return wf_connection_take_close(session, frame);
+        return wf_connection_take_close(&session->desk, frame);
     case WF_CLOSED:
-        return wf_connection_take_closed(session, frame);
+        return wf_connection_take_closed(&session->desk, frame);
     case WF_DOWN:
         return wf_totals_take_down(session, frame);
     default:
@@ -390,7 +397,7 @@ int wf_channel_take_acknowledgement(struct wf_channel *channel, const struct wf_
     return news ? wf_channel_acknowledge(channel, total) : 0;
 }
 
-int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *frame)
+static int take_frame(struct wf_channel *channel, const struct wf_frame *frame)
 {
     WF_REACHED("channel UP: frame valid");
     int result = wf_channel_take_acknowledgement(channel, frame);
@@ -399,7 +406,7 @@ int wf_channel_take_frame(struct wf_channel *channel, const struct wf_frame *fra
     if (!wf_frame_sequenced(frame->type))
         return wf_totals_take(channel, frame);
     if (channel->rx.disposed >= channel->rx.granted_frames)
-        return violation(channel->session, frame, "is more than the window that was granted");
+        return violation(wf_session_of(channel), frame, "is more than the window that was granted");
     result = take_sequenced(channel, frame);
     if (result == 0 && frame->type != WF_DATA)
         dispose(channel, 0);
@@ -421,7 +428,7 @@ static struct wf_inbound *message_read(struct wf_channel *channel)
 {
     if (channel->rx.claim)
         return channel->rx.claim;
-    struct weft_connection *connection = wf_connection_find(channel->session, channel->rx.frame.conn);
+    struct weft_connection *connection = wf_connection_find(&wf_session_of(channel)->desk, channel->rx.frame.conn);
     bool reply = channel->rx.frame.flags & WF_FLAG_READ_REPLY;
     struct wf_inbound *inbound = NULL;
     if (connection)
@@ -430,10 +437,10 @@ static struct wf_inbound *message_read(struct wf_channel *channel)
     return inbound && inbound->state == WF_INBOUND_DRAINING ? inbound : NULL;
 }
 
-void wf_channel_finish_payload(struct wf_channel *channel)
+static void finish_payload(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
-    struct wf_session *session = channel->session;
+    struct wf_session *session = wf_session_of(channel);
     uint64_t start = rx->frame.offset, end = start + rx->frame.length;
     struct wf_inbound *inbound = message_read(channel);
     if (inbound) {
@@ -444,14 +451,15 @@ void wf_channel_finish_payload(struct wf_channel *channel)
             wf_inbound_copy_out(inbound, start, end);
         bool copied = rx->slot && inbound->state == WF_INBOUND_MATCHED;
         if (copied && wf_stage_in_start(channel) < 0)
-            wf_session_fail(session, -ENOMEM, "no memory to copy a message from %s to a device", session->peer.name);
+            wf_guard_fail(&session->guard, -ENOMEM, "no memory to copy a message from %s to a device",
+                          session->peer.name);
         else if (rx->claim && !copied)
             inbound->claims -= 1;
         wf_stage_in_drop(channel); /* refused meanwhile */
         rx->claim = NULL;
         int result = wf_inbound_mark(inbound, start, end);
         if (result < 0 && result != -EEXIST)
-            wf_session_fail(session, result, "a message from %s arrived in too many pieces", session->peer.name);
+            wf_guard_fail(&session->guard, result, "a message from %s arrived in too many pieces", session->peer.name);
         bool last = inbound->arrived.covered == inbound->total && inbound->total > session->terms.limits.eager;
         wf_inbound_check(inbound);
         connection->pins -= 1;
@@ -465,3 +473,44 @@ void wf_channel_finish_payload(struct wf_channel *channel)
     }
     rx->redirect = false;
 }
+
+/* Lets go of a landing that has been refused: the rest of the payload goes to the sink. Session lock held. */
+static void drop_claim(struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    rx->redirect = false;
+    struct wf_inbound *inbound = rx->claim;
+    wf_stage_in_drop(channel);
+    if (!inbound)
+        return;
+    rx->claim = NULL;
+    inbound->claims -= 1;
+    wf_inbound_check(inbound);
+    wf_session_place_free(wf_session_of(channel));
+}
+
+static int in_places(const struct wf_inbound *inbound, bool pooled, uint64_t offset, uint64_t length, struct iovec *iov,
+                     int max, uint64_t *covered)
+{
+    return pooled ? wf_inbound_pool_places(inbound, offset, length, iov, max, covered)
+                  : wf_inbound_places(inbound, offset, length, iov, max, covered);
+}
+
+static void worked_through(struct wf_channel *channel)
+{
+    wf_match_notes(&wf_session_of(channel)->desk);
+}
+
+const struct wf_channel_ops wf_session_channel_ops = {
+    .out_places = wf_outbound_places,
+    .in_places = in_places,
+    .is_scattered = wf_inbound_is_scattered,
+    .land_small = wf_small_land,
+    .take_frame = take_frame,
+    .place_payload = place_payload,
+    .finish_payload = finish_payload,
+    .drop_claim = drop_claim,
+    .worked_through = worked_through,
+    .released = wf_outbound_released,
+    .lost = wf_channel_lost,
+};

@@ -1,19 +1,17 @@
-/* How a session ends: closed by one of the two, or failed; and what becomes of the requests that it finds. */
+#include "core/session/end.h"
+
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "core/ground/reached.h"
-#include "core/join/door.h"
 #include "core/message/connection.h"
+#include "core/message/match.h"
 #include "core/message/outbound.h"
 #include "core/message/served.h"
 #include "core/request/request.h"
+#include "core/session/resend.h"
 #include "core/session/session.h"
-#include "core/calls/context.h"
 
-/* Nothing can touch any request's memory any more: every one that is left ends now. Session lock held. */
-static void bury(struct wf_session *session)
+void wf_session_unheld(struct wf_session *session)
 {
     int status = session->guard.state == WF_SESSION_FAILED ? session->guard.error.code : -ESHUTDOWN;
     bool clean = session->guard.state == WF_SESSION_CLOSING;
@@ -21,12 +19,12 @@ static void bury(struct wf_session *session)
     WF_REACHED_IF(!clean, "session FAILED: channels gone");
     if (session->guard.error.code == 0)
         wf_fail(&session->guard.error, -ESHUTDOWN, "the session with %s is closed", session->peer.name);
-    session->guard.state = WF_SESSION_DEAD;
-    wf_regions_release(session);
-    wf_device_shares_fini(session);
+    wf_guard_enter(&session->guard, WF_SESSION_DEAD);
+    wf_regions_release(&session->desk);
+    wf_shares_give_back(&session->shares);
     WF_LIST_EACH (link, following, &session->book.requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
-        if (clean && wf_request_is_here(request))
+        if (clean && wf_match_is_here(request))
             continue; /* its turn in a stream is still to come, and ends it */
         if (request->inbound)
             request->inbound->request = NULL;
@@ -41,55 +39,36 @@ static void bury(struct wf_session *session)
         bool wished = request->kind == WF_REQUEST_PEER_CLOSE || request->kind == WF_REQUEST_CLOSE;
         wf_request_complete(request, wished && clean ? 0 : status, 0);
     }
-    wf_alarm_by(&session->context->world.alarm, 0);
+    wf_alarm_by(&session->guard.world->alarm, 0);
 }
 
-void wf_session_half_gone(struct wf_session *session)
-{
-    session->guard.holders -= 1;
-    bool ending = session->guard.state == WF_SESSION_FAILED || session->guard.state == WF_SESSION_CLOSING;
-    if (session->guard.holders == 0 && ending)
-        bury(session);
-}
-
-/* Of those that nobody knows there may be as many as strangers like to make. */
+/* Sessions that the user never asked for are logged at a limited rate: strangers can make any number. */
 static void tell_why(struct wf_session *session)
 {
-    struct weft_context *context = session->context;
+    struct wf_sessions *sessions = session->sessions;
+    const struct wf_world *world = sessions->world;
     if (session->known) {
-        wf_log(&context->world.log, WF_LOG_WARN, "%s", session->guard.error.text);
+        wf_log(&world->log, WF_LOG_WARN, "%s", session->guard.error.text);
         return;
     }
-    pthread_mutex_lock(&context->sessions.log_lock);
-    wf_log_limited(&context->world.log, &context->sessions.unknown_log, wf_world_now(&context->world), WF_LOG_WARN,
-                   "%s", session->guard.error.text);
-    pthread_mutex_unlock(&context->sessions.log_lock);
+    pthread_mutex_lock(&sessions->log_lock);
+    wf_log_limited(&world->log, &sessions->unknown_log, wf_world_now(world), WF_LOG_WARN, "%s",
+                   session->guard.error.text);
+    pthread_mutex_unlock(&sessions->log_lock);
 }
 
-static void start_failing(struct wf_session *session)
+void wf_session_failed(struct wf_session *session)
 {
     if (!session->life.dismissed)
         tell_why(session);
-    session->guard.state = WF_SESSION_FAILED;
+    wf_guard_enter(&session->guard, WF_SESSION_FAILED);
     WF_REACHED("session FAILED: entry");
     for (int i = 0; i < session->lines.channel_count; i++)
         if (session->lines.channels[i])
             session->lines.channels[i]->kill = true;
-    wf_session_kick_all(session, NULL);
-    session->guard.holders += 1; /* so that a session without channels ends here too */
-    wf_session_half_gone(session);
-}
-
-void wf_session_fail(struct wf_session *session, int code, const char *format, ...)
-{
-    if (session->guard.state == WF_SESSION_FAILED || session->guard.state == WF_SESSION_DEAD)
-        return;
-    va_list arguments;
-    va_start(arguments, format);
-    session->guard.error.code = code;
-    vsnprintf(session->guard.error.text, sizeof session->guard.error.text, format, arguments);
-    va_end(arguments);
-    start_failing(session);
+    wf_kicks_all(&session->kicks, NULL);
+    wf_guard_hold(&session->guard); /* so that a session without channels ends here too */
+    wf_guard_let_go(&session->guard);
 }
 
 int wf_session_usable(const struct wf_session *session)
@@ -122,7 +101,7 @@ static void cancel_all(struct wf_session *session, bool here_too)
 {
     WF_LIST_EACH (link, following, &session->book.requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
-        if (request->kind != WF_REQUEST_PEER_CLOSE && (here_too || !wf_request_is_here(request)))
+        if (request->kind != WF_REQUEST_PEER_CLOSE && (here_too || !wf_match_is_here(request)))
             wf_request_cancel(request, -ESHUTDOWN);
     }
 }
@@ -148,21 +127,21 @@ void wf_session_check_close(struct wf_session *session)
         return;
     WF_REACHED_IF(session->guard.peer_closing, "session UP: BYE(done) of the peer on every channel");
     WF_REACHED_IF(!session->guard.peer_closing, "session UP: close by the user and everything acknowledged");
-    session->guard.state = WF_SESSION_CLOSING;
-    session->life.closing_ns = wf_world_now(&session->context->world);
-    wf_alarm_by(&session->context->world.alarm, 0);
+    wf_guard_enter(&session->guard, WF_SESSION_CLOSING);
+    session->life.closing_ns = wf_world_now(session->guard.world);
+    wf_alarm_by(&session->guard.world->alarm, 0);
     for (int i = 0; i < session->lines.channel_count; i++)
         if (session->lines.channels[i])
             session->lines.channels[i]->tx.bye_due = session->lines.channels[i]->up;
-    wf_session_kick_all(session, NULL);
-    session->guard.holders += 1; /* so that a session without channels ends here too */
-    wf_session_half_gone(session);
+    wf_kicks_all(&session->kicks, NULL);
+    wf_guard_hold(&session->guard); /* so that a session without channels ends here too */
+    wf_guard_let_go(&session->guard);
 }
 
 void wf_session_peer_closed(struct wf_session *session)
 {
     if (!session->life.closing) {
-        wf_session_fail(session, -ESHUTDOWN, "%s has closed the session", session->peer.name);
+        wf_guard_fail(&session->guard, -ESHUTDOWN, "%s has closed the session", session->peer.name);
         return;
     }
     session->guard.peer_closing = true; /* so have we */
@@ -173,5 +152,13 @@ void wf_session_start_close(struct wf_session *session)
 {
     cancel_all(session, true);
     wf_session_check_close(session);
-    wf_session_kick_all(session, NULL);
+    wf_kicks_all(&session->kicks, NULL);
 }
+
+static void cancel(struct weft_request *request, int status)
+{
+    WF_CONTAINER(request->book, struct wf_session, book)->life.closing = NULL;
+    wf_request_complete(request, status, 0);
+}
+
+const struct wf_request_ops wf_closing_ops = {.cancel = cancel};

@@ -6,20 +6,44 @@
  * that should have, while another rail of the session answered. When none answers, no rail is to blame: then it is the
  * peer that is given up, after the setting timeout.
  */
+#include "core/session/loss.h"
+
 #include <errno.h>
-#include <stdio.h>
 
 #include "core/ground/reached.h"
-#include "core/join/door.h"
-#include "core/join/redial.h"
 #include "core/message/connection.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
-#include "core/calls/context.h"
 
+#define PAUSE_MIN_NS (20 * WF_NS_PER_MS)
+#define PAUSE_MAX_NS (1000 * WF_NS_PER_MS)
 #define USEFUL_BYTES (64 * 1024) /* a channel that has moved so much, */
 #define USEFUL_NS WF_NS_PER_S    /* or has lasted so long, was worth joining */
-#define LOOKS 8                  /* at a rail, in the time after which it is lost when it is silent */
+
+void wf_redial_slow_down(struct wf_redial *redial, int64_t most_ns)
+{
+    int64_t pause = redial->pause_ns ? 2 * redial->pause_ns : PAUSE_MIN_NS;
+    most_ns = most_ns < PAUSE_MAX_NS ? most_ns : PAUSE_MAX_NS;
+    redial->pause_ns = pause < most_ns ? pause : most_ns;
+}
+
+void wf_loss_init(struct wf_loss *loss)
+{
+    loss->lost_log.interval_ns = WF_NS_PER_S;
+}
+
+void wf_loss_fini(struct wf_loss *loss)
+{
+    wf_strays_fini(&loss->strays[0]);
+    wf_strays_fini(&loss->strays[1]);
+    wf_spread_fini(&loss->spread);
+}
+
+int wf_loss_expect(struct wf_loss *loss, int count)
+{
+    wf_spread_fini(&loss->spread); /* of an earlier try */
+    return wf_spread_init(&loss->spread, count);
+}
 
 static bool carries(const struct wf_session *session)
 {
@@ -44,24 +68,6 @@ void wf_session_repeat_totals(struct wf_session *session)
     }
 }
 
-/* How it ended, for the question whether the peer's process is gone: then its kernel closes everything. */
-static bool closed_by_peer(int code)
-{
-    return code == -ECONNRESET || code == -EPIPE;
-}
-
-/* Did the peer close all that was there until a moment ago? */
-static bool all_closed(const struct wf_session *session)
-{
-    int64_t recently = session->life.alone_ns - session->context->world.tuning.rail_timeout_ns;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        const struct wf_channel *channel = session->lines.channels[i];
-        if (channel && channel->down.lost_ns >= recently && !closed_by_peer(channel->down.reason))
-            return false;
-    }
-    return true;
-}
-
 /* A channel that was of use is dialled at once, one that is lost as soon as it is joined is not. */
 static void plan_redial(struct wf_channel *channel, int64_t now_ns)
 {
@@ -71,20 +77,22 @@ static void plan_redial(struct wf_channel *channel, int64_t now_ns)
         redial->pause_ns = 0;
     redial->at_ns = now_ns + redial->pause_ns;
     redial->refused = false;
-    wf_redial_slow_down(redial, channel->session->context->world.tuning.rail_timeout_ns / 4);
+    wf_redial_slow_down(redial, channel->lines->guard->world->tuning.rail_timeout_ns / 4);
 }
+
+static void check_damage(struct wf_session *session, int rail, int code);
 
 static void move_on(struct wf_session *session, struct wf_channel *channel, int code, const char *doing)
 {
-    struct weft_context *context = session->context;
+    const struct wf_world *world = session->guard.world;
     struct wf_session_rail *rail = &session->lines.rails[channel->rail];
-    int64_t now = wf_world_now(&context->world);
+    int64_t now = wf_world_now(world);
     uint64_t frames = channel->tx.window.spent_frames - channel->tx.acknowledged;
     wf_counter_add(&rail->failures, 1);
     rail->last_code = code;
     session->loss.downs_due -= channel->down.due; /* an older incarnation's: this one's says it, too */
     channel->down = (struct wf_down){.incarnation = channel->incarnation, .reason = code, .lost_ns = now};
-    wf_log_limited(&context->world.log, &session->loss.lost_log, now, session->known ? WF_LOG_WARN : WF_LOG_DEBUG,
+    wf_log_limited(&world->log, &session->loss.lost_log, now, session->known ? WF_LOG_WARN : WF_LOG_DEBUG,
                    "lost a channel to %s on rail %s: %s: %s; what was under way (%llu frames) is sent again",
                    session->peer.name, rail->name, doing, wf_strerror(code), (unsigned long long)frames);
     WF_REACHED_IF(session->lines.up_count == 0 && session->guard.state == WF_SESSION_UP,
@@ -93,13 +101,14 @@ static void move_on(struct wf_session *session, struct wf_channel *channel, int 
         session->life.alone_ns = now;
     plan_redial(channel, now);
     if (wf_resend_take_over(channel) < 0)
-        wf_session_fail(session, -ENOMEM, "no memory to send again what was lost with rail %s", rail->name);
+        wf_guard_fail(&session->guard, -ENOMEM, "no memory to send again what was lost with rail %s", rail->name);
     wf_session_repeat_totals(session);
-    wf_rail_check_damage(session, channel->rail, code);
+    check_damage(session, channel->rail, code);
 }
 
-void wf_session_lost(struct wf_session *session, struct wf_channel *channel, int code, const char *doing)
+void wf_channel_lost(struct wf_channel *channel, int code, const char *doing)
 {
+    struct wf_session *session = wf_session_of(channel);
     if (channel->kill || channel->gone)
         return;
     WF_REACHED("channel DYING: entry");
@@ -110,15 +119,15 @@ void wf_session_lost(struct wf_session *session, struct wf_channel *channel, int
     channel->up = false;
     if (carries(session))
         move_on(session, channel, code, doing);
-    wf_session_kick_all(session, NULL);
-    wf_alarm_by(&session->context->world.alarm, 0);
+    wf_kicks_all(&session->kicks, NULL);
+    wf_alarm_by(&session->guard.world->alarm, 0);
 }
 
 void wf_channel_missed(struct wf_channel *channel, int code)
 {
-    struct wf_session *session = channel->session;
+    struct wf_session *session = wf_session_of(channel);
     struct wf_session_rail *rail = &session->lines.rails[channel->rail];
-    int64_t now = wf_world_now(&session->context->world);
+    int64_t now = wf_world_now(session->guard.world);
     WF_REACHED("channel GONE: it was never joined");
     channel->kill = channel->gone = channel->tx.moved = true;
     channel->down = (struct wf_down){.due = true, .incarnation = channel->incarnation, .reason = code, .lost_ns = now};
@@ -127,19 +136,19 @@ void wf_channel_missed(struct wf_channel *channel, int code)
     rail->last_code = code;
     channel->redial.joined_ns = now;
     plan_redial(channel, now);
-    wf_session_kick_all(session, NULL);
+    wf_kicks_all(&session->kicks, NULL);
 }
 
 void wf_channel_tell_down(struct wf_channel *channel)
 {
-    struct wf_session *session = channel->session;
+    struct wf_session *session = wf_session_of(channel);
     if (!carries(session))
         return;
     WF_REACHED("channel DYING: receive half let go");
     session->loss.downs_due += !channel->down.due;
     channel->down.due = true;
     channel->down.disposed = channel->rx.disposed;
-    wf_session_kick_all(session, NULL);
+    wf_kicks_all(&session->kicks, NULL);
 }
 
 void wf_session_place_free(struct wf_session *session)
@@ -150,7 +159,7 @@ void wf_session_place_free(struct wf_session *session)
     for (int i = 0; i < session->lines.channel_count; i++) {
         struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->rx.held)
-            wf_worker_kick(&session->kicks.each[channel->rx.worker->index], NULL);
+            wf_kicks_one(&session->kicks, channel->rx.worker->index, NULL);
     }
 }
 
@@ -174,30 +183,30 @@ static bool other_rail_up(const struct wf_session *session, int rail)
     return false;
 }
 
-static void lose_rail(struct wf_session *session, int rail, int code, const char *why)
+void wf_rail_lose(struct wf_session *session, int rail, int code, const char *why)
 {
     for (int i = 0; i < session->lines.channel_count; i++) {
         struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->up && channel->rail == rail)
-            wf_session_lost(session, channel, code, why);
+            wf_channel_lost(channel, code, why);
     }
 }
 
 void wf_rail_retire(struct wf_session *session, int rail)
 {
-    struct wf_session_rail *the = &session->lines.rails[rail];
-    if (the->retired)
+    struct wf_session_rail *pair = &session->lines.rails[rail];
+    if (pair->retired)
         return;
-    the->retired = true;
-    wf_log(&session->context->world.log, WF_LOG_WARN,
-           "rail %s to %s is retired: it has damaged too much (setting crc_limit)", the->name, session->peer.name);
-    lose_rail(session, rail, -EBADMSG, "the rail is retired");
+    pair->retired = true;
+    wf_log(&session->guard.world->log, WF_LOG_WARN,
+           "rail %s to %s is retired: it has damaged too much (setting crc_limit)", pair->name, session->peer.name);
+    wf_rail_lose(session, rail, -EBADMSG, "the rail is retired");
 }
 
 /* A rail that damages what it carries is not used any more, as long as there is another. */
-void wf_rail_check_damage(struct wf_session *session, int rail, int code)
+static void check_damage(struct wf_session *session, int rail, int code)
 {
-    uint32_t limit = session->context->world.tuning.crc_limit;
+    uint32_t limit = session->guard.world->tuning.crc_limit;
     bool bad = code == -EBADMSG && limit > 0 && atomic_load(&session->lines.rails[rail].damaged) >= limit;
     if (bad && other_rail_up(session, rail))
         wf_rail_retire(session, rail);
@@ -213,232 +222,10 @@ void wf_session_rail_changed(struct wf_session *session, int local, bool down, b
         bool lost = down && (gone || other_rail_up(session, rail));
         WF_REACHED_IF(lost, "channel UP: its rail is down");
         if (lost)
-            lose_rail(session, rail, -ENETDOWN, "the rail is down");
+            wf_rail_lose(session, rail, -ENETDOWN, "the rail is down");
         for (int i = 0; i < session->lines.channel_count && !down; i++)
             if (session->lines.channels[i] && session->lines.channels[i]->rail == rail)
                 session->lines.channels[i]->redial.at_ns = session->lines.channels[i]->redial.pause_ns = 0;
     }
     wf_session_unlock(session);
-}
-
-/* --- silence --- */
-
-/* A slow rail may take long for a record, and an answer that is in there, or behind it, as long. */
-static uint64_t bytes_come(const struct wf_channel *channel)
-{
-    return atomic_load_explicit(&channel->heard, memory_order_relaxed) +
-           atomic_load_explicit(&channel->kept, memory_order_relaxed);
-}
-
-/* Looks once at what a channel has moved since the last look. Returns whether anything of the peer has come. */
-static bool take_pulse(struct wf_channel *channel)
-{
-    const struct weft_context *context = channel->session->context;
-    struct wf_pulse *pulse = &channel->pulse;
-    struct wf_tx *tx = &channel->tx;
-    uint64_t heard = bytes_come(channel);
-    bool came = heard != pulse->heard, moved = came, waits = pulse->asked, on_their_way = waits;
-    pulse->heard = heard;
-    if (pulse->asked || tx->acknowledged != tx->window.spent_frames || !tx->idle) {
-        struct wf_progress progress;
-        bool known = context->world.engine_ops->progress(context->world.engine_host, channel->fd, &progress) == 0;
-        waits |= known && progress.pending > 0;
-        on_their_way |= known && progress.pending > progress.unsent;
-        moved |= known && progress.acknowledged != pulse->acknowledged;
-        pulse->acknowledged = known ? progress.acknowledged : 0;
-    }
-    pulse->still = moved || !waits ? 0 : pulse->still + 1;
-    pulse->silent = moved || !on_their_way ? 0 : pulse->silent + 1;
-    pulse->quiet = came ? 0 : pulse->quiet + 1;
-    return came;
-}
-
-/* What has come on any channel of a rail answers for its express channel, a bulk channel answers for itself. Returns
- * the rails that are heard, as bits. */
-static uint32_t listen_to_rails(struct wf_session *session)
-{
-    uint32_t heard = 0;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (channel && channel->up && take_pulse(channel))
-            heard |= 1u << channel->rail;
-    }
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (!channel || !channel->up || !channel->pulse.asked)
-            continue;
-        bool answered = channel->kind == WF_CHANNEL_EXPRESS ? heard & 1u << channel->rail : channel->pulse.quiet == 0;
-        if (!answered)
-            continue;
-        channel->pulse.asked = false;
-        channel->pulse.still = channel->pulse.silent = 0;
-    }
-    return heard;
-}
-
-void wf_session_ask_all(struct wf_session *session)
-{
-    session->life.ping_number += 1;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (!channel || !channel->up || channel->kind != WF_CHANNEL_EXPRESS)
-            continue;
-        channel->tx.ping_due = true;
-        channel->pulse.asked = true;
-    }
-    wf_session_kick_all(session, NULL);
-}
-
-/*
- * An express channel may be dead at the other end alone, with the word of it lost, while its rail carries bulk. It is
- * asked after a third of `timeout`, and lost if it has not answered in another. True: it is to be asked.
- */
-static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
-{
-    const struct wf_tuning *tuning = &session->context->world.tuning;
-    uint32_t third = (uint32_t)(tuning->timeout_ns / 3 / (tuning->rail_timeout_ns / LOOKS)) + 1;
-    if (channel->kind != WF_CHANNEL_EXPRESS || channel->pulse.quiet < third)
-        return false;
-    if (channel->pulse.quiet >= 2 * third)
-        wf_session_lost(session, channel, -ETIMEDOUT, "no answer comes on it");
-    return channel->up;
-}
-
-/*
- * Loses what has been silent for long. Returns whether anything is suspected. A peer that reads nothing for long,
- * because its device is slow, closes the stream's window: bytes that it has not let us send prove nothing against its
- * rail, but the rail may have died meanwhile, and is asked.
- */
-static bool judge(struct wf_session *session, uint32_t heard)
-{
-    bool suspects = false;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (!channel || !channel->up)
-            continue;
-        suspects |= channel->pulse.still >= LOOKS / 4;
-        bool others = (heard | session->life.heard_before) & ~(1u << channel->rail);
-        if (!others)
-            continue;
-        suspects |= judge_quiet(session, channel);
-        if (channel->pulse.silent < LOOKS || !channel->up)
-            continue;
-        WF_REACHED("channel UP: silent");
-        if (channel->kind == WF_CHANNEL_EXPRESS)
-            lose_rail(session, channel->rail, -ETIMEDOUT, "the rail is silent (setting rail_timeout_ms)");
-        else
-            wf_session_lost(session, channel, -ETIMEDOUT, "nothing moves on it (setting rail_timeout_ms)");
-    }
-    return suspects;
-}
-
-int64_t wf_session_survey(struct wf_session *session, int64_t now_ns)
-{
-    if (session->guard.state != WF_SESSION_UP || session->lines.rail_count < 2)
-        return WF_NEVER;
-    int64_t step = session->context->world.tuning.rail_timeout_ns / LOOKS;
-    if (now_ns < session->life.survey_ns)
-        return session->life.survey_ns;
-    uint32_t heard = listen_to_rails(session);
-    bool suspects = judge(session, heard);
-    session->life.heard_before = heard;
-    if (suspects && session->guard.state == WF_SESSION_UP)
-        wf_session_ask_all(session);
-    session->life.survey_ns = now_ns + step;
-    return session->life.survey_ns;
-}
-
-/* Is the peer's goodbye still to come on it, or at the end ours still to go? */
-static bool straggles(const struct wf_session *session, const struct wf_channel *channel)
-{
-    if (!channel || channel->kill || channel->gone)
-        return false;
-    return session->guard.state == WF_SESSION_CLOSING ? !channel->rx.ended || !channel->tx.shut : !channel->bye_seen;
-}
-
-int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns)
-{
-    bool ends = session->guard.state == WF_SESSION_CLOSING ||
-                (session->guard.state == WF_SESSION_UP && session->guard.peer_closing);
-    if (!ends || session->life.goodbye_ns == 0)
-        return WF_NEVER;
-    bool any = false;
-    int64_t due = session->life.goodbye_ns + session->context->world.tuning.rail_timeout_ns;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        if (!straggles(session, session->lines.channels[i]))
-            continue;
-        any = true;
-        WF_REACHED_IF(now_ns >= due && session->guard.state == WF_SESSION_UP, "channel UP: BYE comes on others only");
-        WF_REACHED_IF(now_ns >= due && session->guard.state == WF_SESSION_CLOSING,
-                      "channel CLOSING: others have ended");
-        if (now_ns >= due)
-            wf_session_lost(session, session->lines.channels[i], -ETIMEDOUT, "the goodbyes do not pass it");
-    }
-    return any && now_ns < due ? due : WF_NEVER;
-}
-
-/* --- no channel left --- */
-
-void wf_session_describe_rails(const struct wf_session *session, char *text, size_t room)
-{
-    size_t used = 0;
-    text[0] = '\0';
-    for (int rail = 0; rail < session->lines.rail_count && used < room; rail++) {
-        const struct wf_session_rail *the = &session->lines.rails[rail];
-        bool up = wf_rail_is_up(session, rail);
-        used += (size_t)snprintf(text + used, room - used, "%s%s %s", rail ? ", " : "", the->name,
-                                 the->retired     ? "retired"
-                                 : up             ? "up"
-                                 : the->last_code ? wf_strerror(the->last_code)
-                                                  : "not met");
-    }
-}
-
-void wf_session_give_up(struct wf_session *session, int64_t now_ns, int code, const char *what)
-{
-    char rails[100];
-    wf_session_describe_rails(session, rails, sizeof rails);
-    int64_t heard = atomic_load_explicit(&session->lines.heard_ns, memory_order_relaxed);
-    wf_session_fail(session, code, "%s %s; rails: %s; %llu payload bytes moved, last heard %.1f s ago",
-                    session->peer.name, what, rails, (unsigned long long)atomic_load(&session->lines.moved),
-                    (double)(now_ns - heard) / (double)WF_NS_PER_S);
-}
-
-/* Has every rail been dialled since, and found nobody? */
-static bool refused_everywhere(const struct wf_session *session)
-{
-    for (int rail = 0; rail < session->lines.rail_count; rail++) {
-        bool refused = false;
-        for (int i = 0; i < session->lines.channel_count; i++)
-            refused |= session->lines.channels[i] && session->lines.channels[i]->rail == rail &&
-                       session->lines.channels[i]->redial.refused;
-        if (!refused)
-            return false;
-    }
-    return session->lines.rail_count > 0;
-}
-
-int64_t wf_session_check_alone(struct wf_session *session, int64_t now_ns)
-{
-    if (session->guard.state != WF_SESSION_UP || session->lines.up_count > 0)
-        return WF_NEVER;
-    const struct wf_tuning *tuning = &session->context->world.tuning;
-    bool closed = all_closed(session),
-         soon = closed && !session->terms.dialer && tuning->rail_timeout_ns < tuning->timeout_ns;
-    int64_t called =
-        session->life.called_ns > session->life.alone_ns ? session->life.called_ns : session->life.alone_ns;
-    int64_t until = session->life.alone_ns + tuning->timeout_ns;
-    if (soon && called + tuning->rail_timeout_ns < until)
-        until = called + tuning->rail_timeout_ns;
-    bool refused = session->terms.dialer && refused_everywhere(session);
-    if (!refused && now_ns < until)
-        return until;
-    WF_REACHED("session UP: no channel is left, and the peer is gone or does not come back");
-    if (refused)
-        wf_session_give_up(session, now_ns, -ECONNRESET, "is gone: nobody listens there any more");
-    else if (closed)
-        wf_session_give_up(session, now_ns, -ECONNRESET, "is gone: it has closed every channel and not come back");
-    else
-        wf_session_give_up(session, now_ns, -ETIMEDOUT, "is out of reach: no channel is left (setting timeout)");
-    return WF_NEVER;
 }

@@ -3,24 +3,26 @@
 #include <errno.h>
 
 #include "core/ground/reached.h"
-#include "core/join/door.h"
 #include "core/message/connection.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
 #include "core/message/stage.h"
 #include "core/request/request.h"
+#include "core/session/fill.h"
+#include "core/session/leave.h"
+#include "core/session/loss.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
-#include "core/calls/context.h"
+#include "core/session/silence.h"
 
 void wf_session_kick(struct wf_session *session, struct wf_worker *self)
 {
     for (int i = 0; i < session->lines.channel_count; i++) {
         struct wf_channel *channel = session->lines.channels[i];
         if (channel && channel->up && channel->tx.idle && wf_channel_wants(channel))
-            wf_worker_kick(&session->kicks.each[channel->tx.worker->index], self);
+            wf_kicks_one(&session->kicks, channel->tx.worker->index, self);
     }
-    wf_devices_kick(session, self);
+    wf_devices_kick(&session->shares, self);
 }
 
 bool wf_session_has_work(const struct wf_session *session)
@@ -47,12 +49,6 @@ bool wf_session_has_idle_express(const struct wf_session *session)
         if (is_idle_express(session->lines.channels[i]))
             return true;
     return false;
-}
-
-void wf_session_kick_all(struct wf_session *session, struct wf_worker *self)
-{
-    for (int i = 0; i < session->context->crew.count; i++)
-        wf_worker_kick(&session->kicks.each[i], self);
 }
 
 /* An orderly end: both directions have said goodbye. */
@@ -101,9 +97,9 @@ static int start(struct wf_channel *channel, struct wf_worker *worker)
     if (tx)
         channel->tx.started = result == 0;
     if (result < 0) {
-        wf_session_lock(channel->session);
-        wf_session_lost(channel->session, channel, result, "attaching the channel");
-        wf_session_unlock(channel->session);
+        wf_session_lock(wf_session_of(channel));
+        wf_channel_lost(channel, result, "attaching the channel");
+        wf_session_unlock(wf_session_of(channel));
     } else if (rx) {
         wf_channel_start_rx(channel);
     }
@@ -121,11 +117,11 @@ static void act(struct wf_channel *channel, struct wf_worker *worker, unsigned a
     if (actions & ACT_SEND)
         wf_channel_post_send(channel);
     if (actions & ACT_SHUT) {
-        worker->engine->ops->shutdown(channel->session->context->world.engine_host, channel->fd);
-        wf_session_lock(channel->session);
+        worker->engine->ops->shutdown(channel->lines->guard->world->engine_host, channel->fd);
+        wf_session_lock(wf_session_of(channel));
         channel->tx.shut = true;
-        wf_session_kick_all(channel->session, worker);
-        wf_session_unlock(channel->session);
+        wf_kicks_all(&wf_session_of(channel)->kicks, worker);
+        wf_session_unlock(wf_session_of(channel));
     }
     if (actions & ACT_LEAVE)
         wf_channel_let_go(channel, worker);
@@ -144,10 +140,9 @@ static void release(struct wf_session *session, struct wf_worker *worker)
         if (channel && channel->tx.worker == worker && channel->tx.batch_count > 0 && !channel->tx.op.posted)
             wf_channel_release_batch(channel);
     }
-    wf_match_notes(session);
-    if (session->guard.stirred)
+    wf_match_notes(&session->desk);
+    if (wf_guard_take_stir(&session->guard))
         wf_session_kick(session, worker);
-    session->guard.stirred = false;
 }
 
 /* The session's lock is held, and released. */
@@ -155,7 +150,7 @@ static void pump(struct wf_session *session, struct wf_worker *worker)
 {
     unsigned char actions[WF_CHANNELS_MAX];
     release(session, worker);
-    wf_stage_out_retry(session);
+    wf_stage_out_retry(&session->desk);
     wf_session_check_close(session);
     wf_spread_begin(session);
     int count = session->lines.channel_count;
@@ -165,7 +160,7 @@ static void pump(struct wf_session *session, struct wf_worker *worker)
                 actions[i] = (unsigned char)decide(session->lines.channels[i], worker);
             else if (!session->lines.channels[i])
                 actions[i] = 0;
-    wf_devices_kick(session, worker);
+    wf_devices_kick(&session->shares, worker);
     wf_session_unlock(session);
     for (int kind = 0; kind < 2; kind++)
         for (int i = 0; i < count; i++)
@@ -199,30 +194,32 @@ static void pump_one(struct wf_channel *channel, struct wf_outbound *copied)
     if (copied && !filled)
         wf_outbound_queue(copied);
     filled = filled || wf_channel_fill(channel);
-    wf_session_unlock(channel->session);
+    wf_session_unlock(wf_session_of(channel));
     if (filled)
         wf_channel_post_send(channel);
 }
 
 void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *copied)
 {
-    struct weft_context *context = session->context;
+    const struct wf_sessions *sessions = session->sessions;
+    const struct wf_world *world = sessions->world;
+    struct wf_worker *worker = sessions->crew->workers[0];
     /* A token is only tried for: whoever has it may be waiting for the lock. */
-    bool token = context->world.shared && !context->world.manual && wf_worker_try(context->crew.workers[0]);
+    bool token = world->shared && !world->manual && wf_worker_try(worker);
     struct wf_channel *channel = token ? taker(session) : NULL;
     if (copied && !channel)
         wf_outbound_queue(copied);
     if (channel)
         pump_one(channel, copied);
     else if (token)
-        pump(session, context->crew.workers[0]);
+        pump(session, worker);
     else
         wf_session_unlock(session);
     if (token) {
-        wf_devices_drive(context->crew.workers[0]);
-        wf_worker_leave(context->crew.workers[0]);
+        wf_devices_drive(sessions->devices, worker);
+        wf_worker_leave(worker);
     } else {
-        wf_session_kick_all(session, NULL); /* needs no lock: nor may it be held while others are woken */
+        wf_kicks_all(&session->kicks, NULL); /* needs no lock: nor may it be held while others are woken */
     }
 }
 
@@ -241,11 +238,12 @@ static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t
     if (session->guard.state != WF_SESSION_CLOSING)
         return WF_NEVER;
     int64_t since = heard > session->life.closing_ns ? heard : session->life.closing_ns;
-    int64_t due = since + session->context->world.tuning.timeout_ns;
+    int64_t due = since + session->guard.world->tuning.timeout_ns;
     if (now_ns < due)
         return stragglers < due ? stragglers : due;
     WF_REACHED("session CLOSING: deadline");
-    wf_session_fail(session, -ETIMEDOUT, "%s did not finish closing its session (setting timeout)", session->peer.name);
+    wf_guard_fail(&session->guard, -ETIMEDOUT, "%s did not finish closing its session (setting timeout)",
+                  session->peer.name);
     return WF_NEVER;
 }
 
@@ -268,7 +266,7 @@ static bool waits_since(struct wf_tx *tx, int64_t now_ns, bool paused)
  */
 static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool paused)
 {
-    int64_t timeout = session->context->world.tuning.timeout_ns, next = WF_NEVER;
+    int64_t timeout = session->guard.world->tuning.timeout_ns, next = WF_NEVER;
     bool waits = !wf_resend_idle(session, WF_CHANNEL_EXPRESS) || !wf_resend_idle(session, WF_CHANNEL_BULK);
     for (int i = 0; i < session->lines.channel_count; i++) {
         struct wf_channel *channel = session->lines.channels[i];
@@ -279,7 +277,7 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool p
             channel->tx.progress_ns + timeout * 2 / 3; /* earlier than the session: what it carries may live */
         WF_REACHED_IF(now_ns >= due, "channel UP: nothing acknowledged for two thirds of timeout");
         if (now_ns >= due)
-            wf_session_lost(session, channel, -ETIMEDOUT, "nothing is acknowledged on it (setting timeout)");
+            wf_channel_lost(channel, -ETIMEDOUT, "nothing is acknowledged on it (setting timeout)");
         else if (due < next)
             next = due;
     }
@@ -297,20 +295,20 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool p
 /* Late by so much: it was this process that stood still, and what has come meanwhile is not read yet. */
 static bool stood_still(const struct wf_session *session, int64_t now_ns)
 {
-    return session->life.due_ns != 0 && now_ns - session->life.due_ns > session->context->world.tuning.timeout_ns / 2;
+    return session->life.due_ns != 0 && now_ns - session->life.due_ns > session->guard.world->tuning.timeout_ns / 2;
 }
 
 /* The peer must answer something, sometimes: a process that is stopped or gone does not. Session lock held. */
 static int64_t check_life(struct wf_session *session, int64_t now_ns)
 {
-    int64_t timeout = session->context->world.tuning.timeout_ns;
+    int64_t timeout = session->guard.world->tuning.timeout_ns;
     int64_t heard = atomic_load_explicit(&session->lines.heard_ns, memory_order_relaxed);
     if (session->guard.state == WF_SESSION_JOINING && !session->terms.dialer) {
         if (now_ns < session->life.join_by_ns)
             return session->life.join_by_ns;
         WF_REACHED("session JOINING: deadline");
-        wf_session_fail(session, -ETIMEDOUT, "%s joined %d of %d channels before the deadline", session->peer.name,
-                        session->lines.joined, session->lines.channel_count);
+        wf_guard_fail(&session->guard, -ETIMEDOUT, "%s joined %d of %d channels before the deadline",
+                      session->peer.name, session->lines.joined, session->lines.channel_count);
     }
     if (session->guard.state == WF_SESSION_CLOSING)
         return check_goodbye(session, now_ns, heard);
@@ -343,9 +341,9 @@ int64_t wf_session_tick(struct wf_session *session, int64_t now_ns)
     wf_session_lock(session);
     int64_t life = session->life.due_ns = check_life(session, now_ns);
     bool expired;
-    int64_t requests = wf_requests_expire(session, now_ns, &expired);
+    int64_t requests = wf_requests_expire(&session->book, now_ns, &expired);
     if (expired) /* also the caller who sleeps in the engine */
-        wf_session_kick_all(session, NULL);
+        wf_kicks_all(&session->kicks, NULL);
     wf_session_unlock(session);
     return life < requests ? life : requests;
 }

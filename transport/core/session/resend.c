@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "core/ground/reached.h"
+#include "core/message/connection.h"
 #include "core/message/outbound.h"
+#include "core/message/ready.h"
 #include "core/session/session.h"
 #include "core/session/spread_plan.h"
-#include "core/calls/context.h"
 
 static struct wf_strays *strays_of(struct wf_session *session, enum wf_channel_kind kind)
 {
@@ -43,7 +44,7 @@ static int make_room(struct wf_strays *strays, uint32_t more)
 
 int wf_resend_take_over(struct wf_channel *channel)
 {
-    struct wf_session *session = channel->session;
+    struct wf_session *session = wf_session_of(channel);
     struct wf_strays *strays = strays_of(session, channel->kind);
     struct wf_tx *tx = &channel->tx;
     if (make_room(strays, (uint32_t)(tx->window.spent_frames - tx->acknowledged)) < 0)
@@ -62,6 +63,20 @@ int wf_resend_take_over(struct wf_channel *channel)
     return 0;
 }
 
+/* The peer has disposed of the frame: it needs not be kept any more. */
+static void retire(struct wf_session *session, const struct wf_retained *retained)
+{
+    session->life.retired += 1;
+    wf_counter_add(&session->lines.moved, retained->frame.length);
+    if (retained->outbound) {
+        wf_outbound_retire(retained->outbound, retained->frame.offset, retained->frame.length);
+    } else if (retained->frame.type == WF_OPEN) {
+        struct weft_connection *connection = wf_connection_find(&session->desk, retained->frame.conn);
+        if (connection)
+            wf_connection_acknowledged(connection);
+    }
+}
+
 void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_t incarnation, uint64_t disposed)
 {
     for (int kind = 0; kind < 2; kind++) {
@@ -76,7 +91,7 @@ void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_
             WF_REACHED("channel DYING: DOWN(n) or STATE(n) from the peer");
             stray->over = true;
             session->desk.waiting -= retained.frame.length;
-            wf_channel_retire(session, &retained);
+            retire(session, &retained);
         }
     }
 }
@@ -118,14 +133,14 @@ static bool fits(struct wf_channel *channel, const struct wf_retained *retained)
         return false;
     if (!retained->outbound)
         return true;
-    if (wf_outbound_fitting(channel, retained->outbound, retained->frame.offset, length) < length)
+    if (wf_ready_fitting(channel, retained->outbound, retained->frame.offset, length) < length)
         return false;
-    return channel->kind != WF_CHANNEL_BULK || wf_spread_suits(channel, channel->session->desk.waiting, length);
+    return channel->kind != WF_CHANNEL_BULK || wf_spread_suits(channel, wf_session_of(channel)->desk.waiting, length);
 }
 
 bool wf_resend_pull(struct wf_channel *channel, struct wf_frame *frame, struct wf_outbound **outbound)
 {
-    struct wf_session *session = channel->session;
+    struct wf_session *session = wf_session_of(channel);
     struct wf_strays *strays = strays_of(session, channel->kind);
     const struct wf_stray *stray = head(session, strays);
     if (!stray || !fits(channel, &stray->retained))
@@ -140,4 +155,22 @@ bool wf_resend_pull(struct wf_channel *channel, struct wf_frame *frame, struct w
         (*outbound)->in_engine += 1;
     wf_counter_add(&session->lines.rails[lost_on].resent_bytes, frame->length);
     return true;
+}
+
+int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed)
+{
+    struct wf_session *session = wf_session_of(channel);
+    struct wf_tx *tx = &channel->tx;
+    struct wf_retained retained;
+    if (disposed > tx->window.spent_frames)
+        return -EPROTO;
+    if (tx->moved) {
+        wf_resend_acknowledge(session, channel->id, channel->incarnation, disposed);
+        return 0;
+    }
+    uint64_t before = tx->acknowledged_bytes;
+    while (wf_tx_next_retired(channel, disposed, &retained))
+        retire(session, &retained);
+    wf_tx_note_rate(channel, before);
+    return 0;
 }

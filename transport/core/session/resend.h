@@ -46,4 +46,7 @@ bool wf_resend_idle(const struct wf_session *session, enum wf_channel_kind kind)
  */
 bool wf_resend_pull(struct wf_channel *channel, struct wf_frame *frame, struct wf_outbound **outbound);
 
+/* Takes the peer's total of disposed frames: retires what it covers. -EPROTO if it never was sent. Session lock. */
+int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed);
+
 #endif

@@ -6,15 +6,17 @@
 #include <string.h>
 
 #include "core/ground/reached.h"
-#include "core/join/door.h"
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
 #include "core/message/pieces.h"
 #include "core/message/served.h"
-#include "core/request/request.h"
-#include "wire/range.h"
-#include "core/calls/context.h"
 #include "core/rail/address.h"
+#include "core/rail/rail.h"
+#include "core/request/request.h"
+#include "core/session/arrive.h"
+#include "core/session/end.h"
+#include "core/session/loss.h"
+#include "wire/frame.h"
 
 /* --- life --- */
 
@@ -37,121 +39,117 @@ void wf_sessions_fini(struct wf_sessions *sessions)
     pthread_mutex_destroy(&sessions->log_lock);
 }
 
-static void init_lists(struct wf_session *session)
-{
-    wf_list_init(&session->book.requests);
-    wf_list_init(&session->book.deadlines);
-    wf_list_init(&session->desk.bulk_ready);
-    wf_list_init(&session->desk.express_ready);
-    wf_list_init(&session->desk.todo_connections);
-    wf_list_init(&session->desk.todo_inbounds);
-    wf_list_init(&session->desk.todo_outbounds);
-    wf_list_init(&session->desk.backlog);
-    wf_list_init(&session->desk.orphans);
-    wf_list_init(&session->desk.acceptors);
-    wf_list_init(&session->desk.notes_due);
-    wf_list_init(&session->desk.regions_used);
-    wf_list_init(&session->desk.stage_waiting);
-    wf_list_init(&session->desk.pieces);
-    for (int i = 0; i < WF_HASH_SIZE; i++) {
-        wf_list_init(&session->desk.connection_hash[i]);
-        wf_list_init(&session->desk.inbound_hash[i]);
-        wf_list_init(&session->desk.outbound_hash[i]);
-        wf_list_init(&session->desk.posted_hash[i]);
-        wf_list_init(&session->desk.unexpected_hash[i]);
-    }
-    wf_finished_init(&session->desk.closed_numbers[0]);
-    wf_finished_init(&session->desk.closed_numbers[1]);
-}
-
-static int init_pools(struct wf_session *session)
-{
-    const struct wf_tuning *tuning = &session->context->world.tuning;
-    size_t slot = session->terms.eager ? session->terms.eager : 1;
-    wf_pool_init(&session->book.pool, sizeof(struct weft_request), 64, 0);
-    wf_pool_init(&session->desk.inbound_pool, sizeof(struct wf_inbound), 64, 0);
-    wf_pool_init(&session->desk.outbound_pool, sizeof(struct wf_outbound), 64, 0);
-    wf_pool_init(&session->desk.slot_pool, slot, 16, tuning->small_pool / slot ? tuning->small_pool / slot : 1);
-    wf_pool_init(&session->desk.range_pool, WF_RANGE_MAX * sizeof(struct wf_range), 8, 0);
-    wf_pool_init(&session->shares.transits, sizeof(struct wf_transit), 64, 0);
-    int result = wf_blocks_init(&session->desk.blocks, tuning->unexpected);
-    session->desk.unsolicited_told = (uint64_t)session->desk.blocks.count * WF_BLOCK_BYTES;
-    return result;
-}
-
 static void destroy(struct wf_session *session)
 {
-    for (int i = 0; i < session->context->crew.count; i++)
-        wf_worker_forget(&session->kicks.each[i]);
-    for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (link, following, &session->desk.connection_hash[i])
-            wf_connection_free(WF_CONTAINER(link, struct weft_connection, hash_link));
-    }
-    struct wf_link *link;
-    while ((link = wf_list_pop_front(&session->desk.pieces))) /* of operations that the end of the session found */
-        free(WF_CONTAINER(link, struct wf_pieces, link));
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        if (session->lines.channels[i])
-            wf_channel_fini(session->lines.channels[i]);
-        free(session->lines.channels[i]);
-    }
-    wf_strays_fini(&session->loss.strays[0]);
-    wf_strays_fini(&session->loss.strays[1]);
-    free(session->lines.channels);
-    free(session->lines.told);
-    wf_spread_fini(&session->loss.spread);
-    wf_finished_fini(&session->desk.closed_numbers[0]);
-    wf_finished_fini(&session->desk.closed_numbers[1]);
-    wf_pool_fini(&session->book.pool);
-    wf_pool_fini(&session->desk.inbound_pool);
-    wf_pool_fini(&session->desk.outbound_pool);
-    wf_pool_fini(&session->desk.slot_pool);
-    wf_pool_fini(&session->desk.range_pool);
-    wf_pool_fini(&session->shares.transits);
-    wf_device_shares_fini(session);
-    wf_blocks_fini(&session->desk.blocks);
+    wf_kicks_fini(&session->kicks);
+    wf_desk_fini(&session->desk);
+    wf_lines_fini(&session->lines);
+    wf_loss_fini(&session->loss);
+    wf_shares_fini(&session->shares);
+    wf_book_fini(&session->book);
     wf_guard_fini(&session->guard);
     explicit_bzero(session->secret, sizeof session->secret);
     free(session);
 }
 
-struct wf_session *wf_session_create(struct weft_context *context, bool dialer, const struct wf_hello *peer_hello,
+static void failed(struct wf_guard *guard)
+{
+    wf_session_failed(WF_CONTAINER(guard, struct wf_session, guard));
+}
+
+static void unheld(struct wf_guard *guard)
+{
+    wf_session_unheld(WF_CONTAINER(guard, struct wf_session, guard));
+}
+
+static void kick(struct wf_guard *guard, struct wf_worker *self)
+{
+    wf_session_kick(WF_CONTAINER(guard, struct wf_session, guard), self);
+}
+
+static void push(struct wf_guard *guard)
+{
+    wf_session_push(WF_CONTAINER(guard, struct wf_session, guard));
+}
+
+static const struct wf_guard_ops guard_ops = {.failed = failed, .unheld = unheld, .kick = kick, .push = push};
+
+static void serve(struct wf_kicks *kicks, struct wf_worker *worker)
+{
+    wf_session_pump(WF_CONTAINER(kicks, struct wf_session, kicks), worker);
+}
+
+/* The session at the other end of one that this context has with itself, held; NULL: it is gone. No lock. */
+static struct wf_desk *hold_twin(struct wf_desk *desk)
+{
+    const struct wf_session *session = WF_CONTAINER(desk, struct wf_session, desk);
+    struct wf_session *twin = NULL;
+    pthread_mutex_lock(&session->guard.world->lock);
+    WF_LIST_EACH (link, following, &session->sessions->all) {
+        struct wf_session *other = WF_CONTAINER(link, struct wf_session, link);
+        if (other != session && other->id == session->id && other->terms.dialer != session->terms.dialer)
+            twin = other;
+    }
+    if (twin) {
+        wf_session_lock(twin);
+        bool up = twin->guard.state == WF_SESSION_UP;
+        if (up) {
+            wf_guard_refer(&twin->guard);
+            wf_guard_hold(&twin->guard);
+        }
+        wf_session_unlock(twin);
+        twin = up ? twin : NULL;
+    }
+    pthread_mutex_unlock(&session->guard.world->lock);
+    return twin ? &twin->desk : NULL;
+}
+
+static int init_parts(struct wf_session *session, bool dialer, const struct wf_hello *peer_hello)
+{
+    struct wf_sessions *sessions = session->sessions;
+    wf_guard_init(&session->guard, sessions->world, &guard_ops, session->peer.name);
+    wf_terms_init(&session->terms, sessions->world, dialer, peer_hello);
+    wf_kicks_init(&session->kicks, sessions->crew, serve);
+    wf_book_init(&session->book, &session->guard, &session->terms, sessions->waiting);
+    wf_shares_init(&session->shares, &session->guard, &session->kicks);
+    wf_lines_init(&session->lines, &session->guard, &session->terms, &session->kicks);
+    wf_loss_init(&session->loss);
+    session->desk.guard = &session->guard;
+    session->desk.terms = &session->terms;
+    session->desk.book = &session->book;
+    session->desk.shares = &session->shares;
+    session->desk.lines = &session->lines;
+    session->desk.kicks = &session->kicks;
+    session->desk.registry = sessions->registry;
+    session->desk.endpoints = sessions->endpoints;
+    session->desk.hold_twin = hold_twin;
+    return wf_desk_init(&session->desk);
+}
+
+struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, const struct wf_hello *peer_hello,
                                      uint64_t id, const uint8_t secret[WF_SECRET_BYTES])
 {
     struct wf_session *session = calloc(1, sizeof *session);
+    struct wf_world *world = sessions->world;
     if (!session)
         return NULL;
-    session->context = context;
+    session->sessions = sessions;
     session->known = dialer;
     session->id = id;
     session->peer.session = session;
     memcpy(session->secret, secret, WF_SECRET_BYTES);
     snprintf(session->peer.name, sizeof session->peer.name, "%s", peer_hello->name);
-    wf_guard_init(&session->guard, &context->world, session->peer.name);
-    wf_terms_init(&session->terms, &context->world, dialer, peer_hello);
-    init_lists(session);
-    session->loss.lost_log.interval_ns = WF_NS_PER_S;
-    for (int i = 0; i < context->crew.count; i++) {
-        session->kicks.each[i].session = session;
-        session->kicks.each[i].worker = context->crew.workers[i];
-        wf_link_init(&session->kicks.each[i].link);
-    }
-    for (int i = 0; i < WF_RAILS_MAX; i++) { /* of those that the dialer has paired, and that have not met yet */
-        session->lines.rails[i].local = -1;
-        snprintf(session->lines.rails[i].name, sizeof session->lines.rails[i].name, "unmet");
-    }
-    session->desk.unsolicited_limit = peer_hello->limits.unsolicited;
-    atomic_store(&session->lines.heard_ns, wf_world_now(&context->world));
-    session->life.join_by_ns = wf_world_now(&context->world) + context->world.tuning.connect_timeout_ns;
-    if (init_pools(session) < 0) {
+    int result = init_parts(session, dialer, peer_hello);
+    session->life.join_by_ns = wf_world_now(world) + world->tuning.connect_timeout_ns;
+    if (result < 0) {
         destroy(session);
         return NULL;
     }
-    pthread_mutex_lock(&context->world.lock);
+    pthread_mutex_lock(&world->lock);
     wf_link_init(&session->accept_link);
-    wf_list_push_back(&context->sessions.all, &session->link);
-    context->sessions.count += 1;
-    pthread_mutex_unlock(&context->world.lock);
+    wf_list_push_back(&sessions->all, &session->link);
+    sessions->count += 1;
+    pthread_mutex_unlock(&world->lock);
     return session;
 }
 
@@ -159,7 +157,7 @@ void wf_session_destroy(struct wf_session *session)
 {
     wf_link_remove(&session->link);
     wf_link_remove(&session->accept_link);
-    session->context->sessions.count -= 1;
+    session->sessions->count -= 1;
     destroy(session);
 }
 
@@ -174,26 +172,16 @@ bool wf_session_is_over(struct wf_session *session)
 void wf_session_release(struct wf_session *session)
 {
     wf_session_lock(session);
-    wf_session_unlock_and_release(session);
+    wf_guard_unlock_and_release(&session->guard);
 }
 
-void wf_session_unlock_and_release(struct wf_session *session)
+void wf_session_hello(const struct wf_sessions *sessions, struct wf_hello *hello)
 {
-    struct weft_context *context = session->context;
-    session->guard.references -= 1;
-    bool over = session->guard.references == 0 && session->guard.state == WF_SESSION_DEAD;
-    wf_session_unlock(session);
-    if (over)
-        wf_alarm_by(&context->world.alarm, 0); /* the door frees it: no worker can be looking at it there */
-}
-
-void wf_session_hello(struct weft_context *context, struct wf_hello *hello)
-{
-    const struct wf_tuning *tuning = &context->world.tuning;
+    const struct wf_tuning *tuning = &sessions->world->tuning;
     memset(hello, 0, sizeof *hello);
     hello->version_min = hello->version_max = WF_PROTOCOL_VERSION;
     hello->features = tuning->encrypt ? WF_FEATURE_ENCRYPT : 0;
-    hello->boot_nonce = context->world.boot_nonce;
+    hello->boot_nonce = sessions->world->boot_nonce;
     hello->limits = (struct wf_limits){.chunk = tuning->chunk,
                                        .eager = tuning->eager,
                                        .first_burst = tuning->first_burst,
@@ -201,26 +189,17 @@ void wf_session_hello(struct weft_context *context, struct wf_hello *hello)
                                        .unsolicited = tuning->unexpected / WF_BLOCK_BYTES * WF_BLOCK_BYTES,
                                        .list_bytes = WF_LIST_ENTRIES_MAX * WF_ENTRY_BYTES,
                                        .connections = WF_CONNECTIONS_MAX};
-    snprintf(hello->name, sizeof hello->name, "%s", context->world.host_name);
-    hello->rail_count = (uint8_t)context->rails.count;
-    for (int i = 0; i < context->rails.count; i++)
-        wf_address_to_wire(&context->rails.each[i].address, context->rails.each[i].name, &hello->rails[i]);
+    snprintf(hello->name, sizeof hello->name, "%s", sessions->world->host_name);
+    hello->rail_count = (uint8_t)sessions->rails->count;
+    for (int i = 0; i < sessions->rails->count; i++)
+        wf_address_to_wire(&sessions->rails->each[i].address, sessions->rails->each[i].name, &hello->rails[i]);
 }
 
 int wf_session_expect(struct wf_session *session, int count)
 {
-    session->lines.channels = calloc((size_t)count, sizeof *session->lines.channels);
-    session->lines.told = calloc((size_t)count, sizeof *session->lines.told);
-    if (session->lines.channels && session->lines.told && wf_spread_init(&session->loss.spread, count) == 0) {
-        session->lines.channel_count = count;
-        return 0;
-    }
-    free(session->lines.channels); /* there may be another try */
-    free(session->lines.told);
-    wf_spread_fini(&session->loss.spread);
-    session->lines.channels = NULL;
-    session->lines.told = NULL;
-    return -ENOMEM;
+    if (wf_loss_expect(&session->loss, count) < 0)
+        return -ENOMEM;
+    return wf_lines_expect(&session->lines, count);
 }
 
 /* --- joining --- */
@@ -228,11 +207,12 @@ int wf_session_expect(struct wf_session *session, int count)
 /* One worker for everything, or a pair for each rail: even ones send, odd ones receive. */
 static void assign_workers(struct wf_session *session, struct wf_channel *channel)
 {
-    struct weft_context *context = session->context;
+    const struct wf_crew *crew = session->sessions->crew;
+    bool shared = session->guard.world->shared;
     int local = session->lines.rails[channel->rail].local;
     int pair = local < 0 ? 0 : local;
-    channel->tx.worker = context->crew.workers[context->world.shared ? 0 : 2 * pair];
-    channel->rx.worker = context->crew.workers[context->world.shared ? 0 : 2 * pair + 1];
+    channel->tx.worker = crew->workers[shared ? 0 : 2 * pair];
+    channel->rx.worker = crew->workers[shared ? 0 : 2 * pair + 1];
 }
 
 static void discard(struct wf_channel *channel)
@@ -245,7 +225,7 @@ static void discard(struct wf_channel *channel)
 static struct wf_channel *first_incarnation(struct wf_session *session, const struct wf_join *join)
 {
     struct wf_channel *channel = calloc(1, sizeof *channel);
-    if (!channel || wf_channel_init(channel, session, join) == 0)
+    if (!channel || wf_channel_init(channel, &session->lines, &wf_session_channel_ops, join) == 0)
         return channel;
     discard(channel);
     return NULL;
@@ -260,7 +240,7 @@ int wf_session_may_join(struct wf_session *session, const struct wf_join *join)
     if (result == 0 && channel && !channel->gone) {
         WF_REACHED("channel PROVING: an older incarnation is up");
         WF_REACHED_IF(!channel->kill, "channel UP: superseded");
-        wf_session_lost(session, channel, -ECONNRESET, "the peer has joined it anew");
+        wf_channel_lost(channel, -ECONNRESET, "the peer has joined it anew");
         result = -EAGAIN;
     }
     wf_session_unlock(session);
@@ -283,35 +263,36 @@ void wf_session_check_joined(struct wf_session *session)
     bool all = session->lines.joined + session->lines.missed == session->lines.channel_count;
     if (session->guard.state != WF_SESSION_JOINING || !all || session->lines.up_count == 0)
         return;
-    int64_t now = wf_world_now(&session->context->world);
+    int64_t now = wf_world_now(session->guard.world);
     WF_REACHED("session JOINING: every channel has proved itself or was missed, and one is up");
-    session->guard.state = WF_SESSION_UP;
+    wf_guard_enter(&session->guard, WF_SESSION_UP);
     session->life.progress_ns = now; /* its patience begins now */
     atomic_store(&session->lines.heard_ns, now);
-    wf_alarm_by(&session->context->world.alarm, 0);
+    wf_alarm_by(&session->guard.world->alarm, 0);
 }
 
 /* The channel is at work from now on. Session lock held. */
-static void raise(struct wf_session *session, struct wf_channel *channel, int fd)
+static void channel_up(struct wf_session *session, struct wf_channel *channel, int fd)
 {
     channel->fd = fd;
     assign_workers(session, channel);
     channel->tx.detached = channel->rx.detached = false;
     channel->up = true;
     channel->redial.refused = false;
-    int64_t now = wf_world_now(&session->context->world);
+    int64_t now = wf_world_now(session->guard.world);
     channel->tx.progress_ns = channel->redial.joined_ns = now;
     greet(session, now);
     channel->tx.ping_due = channel->pulse.asked = channel->incarnation > 1; /* the peer may not have got the proof */
-    session->guard.holders += 2;
+    wf_guard_hold(&session->guard);
+    wf_guard_hold(&session->guard);
     session->lines.up_count += 1;
     wf_session_check_joined(session);
     wf_session_repeat_totals(session);
     if (session->lines.told[channel->id] >= channel->incarnation)
-        wf_session_lost(session, channel, -ECONNRESET, "the peer has lost it");
+        wf_channel_lost(channel, -ECONNRESET, "the peer has lost it");
     else /* both sides had nothing else; the next damage retires it again */
         session->lines.rails[channel->rail].retired = false;
-    wf_session_kick_all(session, NULL);
+    wf_kicks_all(&session->kicks, NULL);
 }
 
 /* A channel has its place in the session. Session lock held. */
@@ -322,7 +303,7 @@ static void enter(struct wf_session *session, struct wf_channel *channel)
     session->lines.missed -= !session->terms.dialer && session->lines.told[channel->id] > 0;
     session->lines.bulk_count += channel->kind == WF_CHANNEL_BULK;
     /* A hole in what has come is a chunk under way, or one of a lost channel, before which nothing new is sent. */
-    session->desk.range_pool.limit += channel->tx.ring;
+    wf_desk_expect_frames(&session->desk, channel->tx.ring);
 }
 
 int wf_session_miss(struct wf_session *session, const struct wf_join *join, int code)
@@ -359,24 +340,15 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
         enter(session, fresh);
     } else if (open) {
         wf_channel_restart(channel, join->incarnation);
-        wf_log(&session->context->world.log, WF_LOG_INFO, "rail %s to %s: channel %u is joined again",
+        wf_log(&session->guard.world->log, WF_LOG_INFO, "rail %s to %s: channel %u is joined again",
                session->lines.rails[channel->rail].name, session->peer.name, channel->id);
     }
     if (open) {
         wf_window_grant(&channel->tx.window, granted_frames, granted_bytes);
-        raise(session, channel, fd);
+        channel_up(session, channel, fd);
     }
     wf_session_unlock(session);
     if (!open && fresh)
         discard(fresh);
     return open ? 0 : -EALREADY;
-}
-
-void wf_session_settle(struct wf_session *session, uint64_t charge)
-{
-    session->desk.unsolicited_settled += charge;
-    uint64_t pool = (uint64_t)session->desk.blocks.count * WF_BLOCK_BYTES;
-    uint64_t step = pool / 4;
-    if (session->desk.unsolicited_settled + pool - session->desk.unsolicited_told >= (step ? step : 1))
-        session->desk.credit_due = true;
 }

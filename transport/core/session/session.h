@@ -67,6 +67,13 @@ struct wf_life {
 
 /* The sessions of a context. Owner: the context. */
 struct wf_sessions {
+    struct wf_world *world;
+    struct wf_rails *rails;
+    struct wf_crew *crew;
+    struct wf_devices *devices;
+    struct wf_registry *registry;
+    struct wf_waiting *waiting;
+    struct wf_endpoints *endpoints;
     pthread_cond_t changed;  /* a session came up, failed or went; CLOCK_MONOTONIC; with world.lock */
     struct wf_list all;      /* every session that exists; world.lock, as the next two */
     struct wf_list accepted; /* sessions that came up and wait for weft_accept() */
@@ -78,7 +85,7 @@ struct wf_sessions {
 struct wf_session {
     struct wf_link link;        /* wf_sessions.all; world.lock */
     struct wf_link accept_link; /* wf_sessions.accepted; world.lock */
-    struct weft_context *context;
+    struct wf_sessions *sessions;
     struct weft_peer peer;
     bool reported; /* the user has been told of it (connect, accept); world.lock */
     bool known;    /* the user has asked for it, or has its handle; session lock */
@@ -95,15 +102,22 @@ struct wf_session {
     struct wf_life life;
 };
 
+/* All zero before. fini accepts that, too. */
+void wf_loss_init(struct wf_loss *loss);
+void wf_loss_fini(struct wf_loss *loss);
+/* Room for `count` channels. 0 or -ENOMEM. */
+int wf_loss_expect(struct wf_loss *loss, int count);
+
+/* The pointers are set before. */
 void wf_sessions_init(struct wf_sessions *sessions);
 void wf_sessions_fini(struct wf_sessions *sessions);
 
 /* A session in JOINING with one reference (the door's); in the context's list. NULL: memory. */
-struct wf_session *wf_session_create(struct weft_context *context, bool dialer, const struct wf_hello *peer_hello,
+struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, const struct wf_hello *peer_hello,
                                      uint64_t id, const uint8_t secret[WF_SECRET_BYTES]);
 
 /* Fills our HELLO but for session and secret. */
-void wf_session_hello(struct weft_context *context, struct wf_hello *hello);
+void wf_session_hello(const struct wf_sessions *sessions, struct wf_hello *hello);
 
 /* Room for `count` channels. 0 or -ENOMEM. */
 int wf_session_expect(struct wf_session *session, int count);
@@ -124,9 +138,6 @@ int wf_session_miss(struct wf_session *session, const struct wf_join *join, int 
 /* Drops one reference; the door frees a dead session after the last. No lock held. */
 void wf_session_release(struct wf_session *session);
 
-/* The same with the lock held, which is released. */
-void wf_session_unlock_and_release(struct wf_session *session);
-
 /* The step behind weft_peer_close(): a request that ends when the session is dead; NULL when it is already, or cannot
  * end in an orderly way. Takes the lock itself. */
 struct weft_request *wf_session_ask_to_close(struct wf_session *session);
@@ -142,62 +153,11 @@ void wf_session_destroy(struct wf_session *session);
 /* UP once every channel is joined or missed, and one is up. */
 void wf_session_check_joined(struct wf_session *session);
 
-/* Ends everything with an error: channels let go first, then requests complete. Only the first call counts. */
-void wf_session_fail(struct wf_session *session, int code, const char *format, ...)
-    __attribute__((cold, format(printf, 3, 4)));
-
-/* --- loss.c --- */
-
-/* A channel is lost: lets go, what it retained goes elsewhere, it will be dialled again. `doing`: how it showed. */
-void wf_session_lost(struct wf_session *session, struct wf_channel *channel, int code, const char *doing)
-    __attribute__((cold));
-
-/* The same for a channel that was never joined: there is nothing to let go or to send again. */
-void wf_channel_missed(struct wf_channel *channel, int code);
-
-/* Is any channel of the rail up? */
-bool wf_rail_is_up(const struct wf_session *session, int rail);
-
-/* Totals may have gone down with a channel, or a new one has not heard them: all are told again. */
-void wf_session_repeat_totals(struct wf_session *session);
-
-/* The receive half has let go: nothing more is disposed of, which the peer is to be told. */
-void wf_channel_tell_down(struct wf_channel *channel);
-
-/* A claim has ended: channels that wait for a place look again. */
-void wf_session_place_free(struct wf_session *session);
-
-/* A rail has damaged so much that it is used no more; and whether it has, after a channel was lost with `code`. */
-void wf_rail_retire(struct wf_session *session, int rail);
-void wf_rail_check_damage(struct wf_session *session, int rail, int code);
-
-/* Asks for a sign of life on every rail. */
-void wf_session_ask_all(struct wf_session *session);
-
-/* Looks for silent rails; returns when to look again. */
-int64_t wf_session_survey(struct wf_session *session, int64_t now_ns);
-
-/* The peer is given up: names it, the rails, and what came last. */
-void wf_session_give_up(struct wf_session *session, int64_t now_ns, int code, const char *what);
-
-/* At the end: channels on which the goodbye of the others does not come are lost. Returns when to look again. */
-int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns);
-
-/* With no channel left: fails the session in its time. Returns when that is. */
-int64_t wf_session_check_alone(struct wf_session *session, int64_t now_ns);
-
-/* "eth0 up, eth1 Connection timed out". */
-void wf_session_describe_rails(const struct wf_session *session, char *text, size_t room);
-
-/* Our rail `local` went down, or is back; `gone`: what was bound to its interface is lost. Takes the lock itself. */
-void wf_session_rail_changed(struct wf_session *session, int local, bool down, bool gone);
-
 /* -errno and text when nothing new can be started, else 0. */
 int wf_session_usable(const struct wf_session *session);
 
 /* Something may be sendable: kicks the workers with an idle send half. `self`: the worker whose token is held. */
 void wf_session_kick(struct wf_session *session, struct wf_worker *self);
-void wf_session_kick_all(struct wf_session *session, struct wf_worker *self); /* with or without the lock */
 
 /* Starts an orderly close: requests end in -ESHUTDOWN, BYE follows once everything is acknowledged. */
 void wf_session_start_close(struct wf_session *session);
@@ -214,12 +174,6 @@ void wf_session_peer_closed(struct wf_session *session);
 /* Moves an orderly close on. */
 void wf_session_check_close(struct wf_session *session);
 
-/* A half has let go. */
-void wf_session_half_gone(struct wf_session *session);
-
-/* Gives `charge` bytes of unsolicited credit back to the peer. */
-void wf_session_settle(struct wf_session *session, uint64_t charge);
-
 /* Deadlines of requests and of the peer; returns when to come again. Takes the lock itself. */
 int64_t wf_session_tick(struct wf_session *session, int64_t now_ns);
 
@@ -233,6 +187,16 @@ void wf_session_push(struct wf_session *session);
 
 /* The same with the lock held, which is released. `copied`: a small message that is in no queue yet, or NULL. */
 void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *copied);
+
+static inline struct wf_session *wf_session_of(const struct wf_channel *channel)
+{
+    return WF_CONTAINER(channel->lines, struct wf_session, lines);
+}
+
+static inline struct wf_session *wf_session_at(const struct wf_desk *desk)
+{
+    return WF_CONTAINER(desk, struct wf_session, desk);
+}
 
 static inline void wf_session_lock(struct wf_session *session)
 {

@@ -7,8 +7,8 @@
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/request/request.h"
+#include "core/session/arrive.h"
 #include "core/session/session.h"
-#include "core/calls/context.h"
 
 /* A message of its own, not sent again, without a checksum, all of it within what may come unasked. */
 static bool is_plain(const struct wf_session *session, const struct wf_frame *frame)
@@ -21,7 +21,7 @@ static bool is_plain(const struct wf_session *session, const struct wf_frame *fr
 static bool in_turn(const struct wf_channel *channel, const struct weft_connection *connection,
                     const struct wf_frame *frame)
 {
-    const struct wf_session *session = channel->session;
+    const struct wf_session *session = wf_session_of(channel);
     uint64_t charge = wf_unsolicited_charge(frame->total);
     return connection->state == WF_CONNECTION_OPEN && !connection->close_seen && frame->msg == connection->next_match &&
            frame->msg <= wf_connection_limit(connection) && channel->rx.disposed < channel->rx.granted_frames &&
@@ -38,12 +38,12 @@ static bool is_new(struct weft_connection *connection, uint64_t number)
 static void land(struct wf_channel *channel, struct weft_connection *connection, struct weft_request *request,
                  const struct wf_frame *frame, const uint8_t *payload)
 {
-    struct wf_session *session = channel->session;
+    struct wf_session *session = wf_session_of(channel);
     wf_match_withdraw(request);
     if (frame->length > 0)
         memcpy(request->buffer, payload, frame->length);
     request->tag = frame->key;
-    wf_session_settle(session, wf_unsolicited_charge(frame->total));
+    wf_desk_settle(&session->desk, wf_unsolicited_charge(frame->total));
     channel->rx.disposed += 1;
     channel->rx.disposed_bytes += frame->length;
     connection->next_match += 1;
@@ -55,10 +55,10 @@ static void land(struct wf_channel *channel, struct weft_connection *connection,
 
 bool wf_small_land(struct wf_channel *channel, const struct wf_frame *frame, const uint8_t *payload)
 {
-    struct wf_session *session = channel->session;
+    struct wf_session *session = wf_session_of(channel);
     if (!is_plain(session, frame) || wf_channel_take_acknowledgement(channel, frame) < 0)
         return false;
-    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    struct weft_connection *connection = wf_connection_find(&session->desk, frame->conn);
     if (!connection || !in_turn(channel, connection, frame) || !is_new(connection, frame->msg))
         return false;
     struct weft_request *request = wf_match_posted(connection, frame->key);

@@ -6,7 +6,6 @@
 #include "core/channel/channel.h"
 #include "core/message/connection.h"
 #include "core/session/session.h"
-#include "core/calls/context.h"
 
 #define SLOW 2.0 /* a rail with less than the fastest one divided by this takes no more than its share */
 
@@ -65,7 +64,7 @@ static void find_bounds(struct wf_spread *spread, const struct wf_session *sessi
 
 static void find_out(struct wf_spread *spread, const struct wf_session *session)
 {
-    spread->now_ns = wf_world_now(&session->context->world);
+    spread->now_ns = wf_world_now(session->guard.world);
     find_bounds(spread, session);
     spread->total = (struct wf_lane_total){0};
     for (int i = 0; i < session->lines.channel_count; i++) {
@@ -80,7 +79,7 @@ static void find_out(struct wf_spread *spread, const struct wf_session *session)
 
 void wf_spread_note(const struct wf_channel *channel)
 {
-    struct wf_spread *spread = &channel->session->loss.spread;
+    struct wf_spread *spread = &wf_session_of(channel)->loss.spread;
     if (!spread->known || !is_lane(channel))
         return;
     struct wf_lane *lane = &spread->lanes[channel->id];
@@ -93,7 +92,7 @@ void wf_spread_note(const struct wf_channel *channel)
 
 static bool is_on_its_rails(const struct wf_channel *channel, const struct weft_connection *connection)
 {
-    int local = channel->session->lines.rails[channel->rail].local;
+    int local = wf_session_of(channel)->lines.rails[channel->rail].local;
     return local >= 0 && (connection->rails >> local & 1);
 }
 
@@ -109,7 +108,7 @@ static bool has_own_lane(const struct wf_session *session, const struct weft_con
 bool wf_spread_serves(const struct wf_channel *channel, const struct weft_connection *connection)
 {
     return connection->rails == WF_RAILS_ANY || is_on_its_rails(channel, connection) ||
-           !has_own_lane(channel->session, connection);
+           !has_own_lane(wf_session_of(channel), connection);
 }
 
 static void make_known(struct wf_spread *spread, const struct wf_channel *channel)
@@ -117,15 +116,15 @@ static void make_known(struct wf_spread *spread, const struct wf_channel *channe
     if (spread->known)
         wf_spread_note(channel); /* it may have taken something since it asked last */
     else
-        find_out(spread, channel->session);
+        find_out(spread, wf_session_of(channel));
 }
 
 /* The share among the channels that serve the connection. */
 static uint64_t share_among_some(const struct wf_channel *channel, const struct weft_connection *connection,
                                  uint64_t waiting)
 {
-    const struct wf_session *session = channel->session;
-    struct wf_spread *spread = &channel->session->loss.spread;
+    const struct wf_session *session = wf_session_of(channel);
+    struct wf_spread *spread = &wf_session_of(channel)->loss.spread;
     struct wf_lane_total total = {0};
     bool any = !has_own_lane(session, connection);
     int count = 0;
@@ -145,7 +144,7 @@ static uint64_t share_among_some(const struct wf_channel *channel, const struct 
 
 static uint64_t share_among_all(const struct wf_channel *channel, uint64_t waiting)
 {
-    const struct wf_session *session = channel->session;
+    const struct wf_session *session = wf_session_of(channel);
     const struct wf_spread *spread = &session->loss.spread;
     return wf_spread_share_of(&spread->total, spread->lanes, session->lines.channel_count, (int)channel->id, waiting,
                               session->terms.chunk);
@@ -153,19 +152,19 @@ static uint64_t share_among_all(const struct wf_channel *channel, uint64_t waiti
 
 uint64_t wf_spread_plan(const struct wf_channel *channel, const struct weft_connection *connection, uint64_t waiting)
 {
-    if (channel->session->lines.bulk_count < 2)
-        return channel->session->terms.chunk;
-    make_known(&channel->session->loss.spread, channel);
+    if (wf_session_of(channel)->lines.bulk_count < 2)
+        return wf_session_of(channel)->terms.chunk;
+    make_known(&wf_session_of(channel)->loss.spread, channel);
     return connection->rails == WF_RAILS_ANY ? share_among_all(channel, waiting)
                                              : share_among_some(channel, connection, waiting);
 }
 
 bool wf_spread_suits(const struct wf_channel *channel, uint64_t waiting, uint64_t length)
 {
-    const struct wf_spread *spread = &channel->session->loss.spread;
-    if (channel->session->lines.bulk_count < 2)
+    const struct wf_spread *spread = &wf_session_of(channel)->loss.spread;
+    if (wf_session_of(channel)->lines.bulk_count < 2)
         return true;
-    make_known(&channel->session->loss.spread, channel);
+    make_known(&wf_session_of(channel)->loss.spread, channel);
     uint64_t share = share_among_all(channel, waiting);
     if (share == 0 || share >= length)
         return share > 0;

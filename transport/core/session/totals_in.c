@@ -4,12 +4,12 @@
 
 #include "core/channel/channel.h"
 #include "core/ground/reached.h"
-#include "core/join/door.h"
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
+#include "core/message/ready.h"
+#include "core/session/loss.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
-#include "core/calls/context.h"
 
 int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame)
 {
@@ -23,7 +23,7 @@ int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame
         session->lines.told[id] = incarnation;
     WF_REACHED_IF(channel && channel->incarnation <= incarnation && channel->up, "channel UP: DOWN from the peer");
     if (channel && channel->incarnation <= incarnation)
-        wf_session_lost(session, channel, -ECONNRESET, "the peer has lost it");
+        wf_channel_lost(channel, -ECONNRESET, "the peer has lost it");
     wf_resend_acknowledge(session, id, incarnation, frame->offset);
     wf_session_check_joined(session);
     return 0;
@@ -47,13 +47,10 @@ static int take_state(struct wf_session *session, const struct wf_frame *frame)
 static int take_credit(struct wf_session *session, const struct wf_frame *frame)
 {
     if (frame->conn == 0) {
-        if (frame->offset <= session->desk.unsolicited_limit)
-            return 0;
-        session->desk.unsolicited_limit = frame->offset;
-        wf_outbound_credit_came(session);
+        wf_desk_credit(&session->desk, frame->offset);
         return 0;
     }
-    struct weft_connection *connection = wf_connection_find(session, frame->conn);
+    struct weft_connection *connection = wf_connection_find(&session->desk, frame->conn);
     if (connection && frame->offset > connection->introduced_limit) {
         connection->introduced_limit = frame->offset;
         wf_connection_ready(connection);
@@ -64,13 +61,13 @@ static int take_credit(struct wf_session *session, const struct wf_frame *frame)
 /* The others are to follow soon. */
 static void note_goodbye(struct wf_session *session)
 {
-    session->life.goodbye_ns = wf_world_now(&session->context->world);
-    wf_alarm_by(&session->context->world.alarm, 0);
+    session->life.goodbye_ns = wf_world_now(session->guard.world);
+    wf_alarm_by(&session->guard.world->alarm, 0);
 }
 
 int wf_totals_take(struct wf_channel *channel, const struct wf_frame *frame)
 {
-    struct wf_session *session = channel->session;
+    struct wf_session *session = wf_session_of(channel);
     switch (frame->type) {
     case WF_STATE:
         return take_state(session, frame);

@@ -1,0 +1,43 @@
+#include "core/channel/lines.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+void wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct wf_terms *terms, struct wf_kicks *kicks)
+{
+    lines->guard = guard;
+    lines->terms = terms;
+    lines->kicks = kicks;
+    for (int i = 0; i < WF_RAILS_MAX; i++) { /* of those that the dialer has paired, and that have not met yet */
+        lines->rails[i].local = -1;
+        snprintf(lines->rails[i].name, sizeof lines->rails[i].name, "unmet");
+    }
+    atomic_store(&lines->heard_ns, wf_world_now(guard->world));
+}
+
+void wf_lines_fini(struct wf_lines *lines)
+{
+    WF_LINES_EACH(channel, lines)
+    {
+        wf_channel_fini(channel);
+        free(channel);
+    }
+    free(lines->channels);
+    free(lines->told);
+}
+
+int wf_lines_expect(struct wf_lines *lines, int count)
+{
+    lines->channels = calloc((size_t)count, sizeof *lines->channels);
+    lines->told = calloc((size_t)count, sizeof *lines->told);
+    if (lines->channels && lines->told) {
+        lines->channel_count = count;
+        return 0;
+    }
+    free(lines->channels);
+    free(lines->told);
+    lines->channels = NULL;
+    lines->told = NULL;
+    return -ENOMEM;
+}

@@ -1,0 +1,99 @@
+#include "core/message/desk.h"
+
+#include <stdlib.h>
+
+#include "core/message/connection.h"
+#include "core/message/outbound.h"
+#include "core/message/pieces.h"
+#include "core/message/ready.h"
+#include "wire/frame.h"
+#include "wire/range.h"
+
+static void init_lists(struct wf_desk *desk)
+{
+    struct wf_list *const lists[] = {&desk->bulk_ready,    &desk->express_ready,  &desk->todo_connections,
+                                     &desk->todo_inbounds, &desk->todo_outbounds, &desk->backlog,
+                                     &desk->orphans,       &desk->acceptors,      &desk->notes_due,
+                                     &desk->regions_used,  &desk->stage_waiting,  &desk->pieces};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        wf_list_init(lists[i]);
+    for (int i = 0; i < WF_HASH_SIZE; i++) {
+        wf_list_init(&desk->connection_hash[i]);
+        wf_list_init(&desk->inbound_hash[i]);
+        wf_list_init(&desk->outbound_hash[i]);
+        wf_list_init(&desk->posted_hash[i]);
+        wf_list_init(&desk->unexpected_hash[i]);
+    }
+}
+
+int wf_desk_init(struct wf_desk *desk)
+{
+    const struct wf_tuning *tuning = &desk->guard->world->tuning;
+    size_t slot = desk->terms->eager ? desk->terms->eager : 1;
+    init_lists(desk);
+    wf_finished_init(&desk->closed_numbers[0]);
+    wf_finished_init(&desk->closed_numbers[1]);
+    wf_pool_init(&desk->inbound_pool, sizeof(struct wf_inbound), 64, 0);
+    wf_pool_init(&desk->outbound_pool, sizeof(struct wf_outbound), 64, 0);
+    wf_pool_init(&desk->slot_pool, slot, 16, tuning->small_pool / slot ? tuning->small_pool / slot : 1);
+    wf_pool_init(&desk->range_pool, WF_RANGE_MAX * sizeof(struct wf_range), 8, 0);
+    desk->unsolicited_limit = desk->terms->limits.unsolicited;
+    int result = wf_blocks_init(&desk->blocks, tuning->unexpected);
+    desk->unsolicited_told = (uint64_t)desk->blocks.count * WF_BLOCK_BYTES;
+    return result;
+}
+
+void wf_desk_fini(struct wf_desk *desk)
+{
+    WF_DESK_EACH_CONNECTION(connection, desk)
+    {
+        wf_connection_free(connection);
+    }
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&desk->pieces))) /* of operations that the end of the session found */
+        free(WF_CONTAINER(link, struct wf_pieces, link));
+    wf_finished_fini(&desk->closed_numbers[0]);
+    wf_finished_fini(&desk->closed_numbers[1]);
+    wf_pool_fini(&desk->inbound_pool);
+    wf_pool_fini(&desk->outbound_pool);
+    wf_pool_fini(&desk->slot_pool);
+    wf_pool_fini(&desk->range_pool);
+    wf_blocks_fini(&desk->blocks);
+}
+
+/* --- credit for unsolicited bytes --- */
+
+void wf_desk_settle(struct wf_desk *desk, uint64_t charge)
+{
+    desk->unsolicited_settled += charge;
+    uint64_t pool = (uint64_t)desk->blocks.count * WF_BLOCK_BYTES;
+    uint64_t step = pool / 4;
+    if (desk->unsolicited_settled + pool - desk->unsolicited_told >= (step ? step : 1))
+        desk->credit_due = true;
+}
+
+void wf_desk_credit(struct wf_desk *desk, uint64_t limit)
+{
+    if (limit <= desk->unsolicited_limit)
+        return;
+    desk->unsolicited_limit = limit;
+    wf_ready_credit_came(desk);
+}
+
+void wf_desk_credit_frame(struct wf_desk *desk, struct wf_frame *frame)
+{
+    *frame = (struct wf_frame){.type = WF_CREDIT};
+    frame->offset = desk->unsolicited_settled + (uint64_t)desk->blocks.count * WF_BLOCK_BYTES;
+    desk->unsolicited_told = frame->offset;
+    desk->credit_due = false;
+}
+
+void wf_desk_expect_frames(struct wf_desk *desk, uint32_t frames)
+{
+    desk->range_pool.limit += frames;
+}
+
+void wf_desk_wait(struct wf_desk *desk, int64_t bytes)
+{
+    desk->waiting += (uint64_t)bytes;
+}

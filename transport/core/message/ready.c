@@ -1,0 +1,194 @@
+#include "core/message/ready.h"
+
+#include "core/channel/channel.h"
+#include "core/message/inbound.h"
+#include "core/message/outbound_parts.h"
+#include "core/message/pieces.h"
+#include "core/message/stage.h"
+
+#define WRITES_LOOKED_AT 16
+#define BURST_BESIDE (64u * 1024) /* the most that goes unsolicited while bulk channels have something to do */
+
+/* Bytes that may go before the peer has matched the message. A write needs no match. */
+uint64_t wf_ready_burst(const struct wf_outbound *outbound)
+{
+    uint64_t burst = outbound->connection->desk->terms->first_burst;
+    if (outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound))
+        return outbound->total;
+    if (outbound->device) /* a slot is for bytes that are wanted */
+        return 0;
+    return outbound->total < burst ? outbound->total : burst;
+}
+
+/* What the burst costs of the peer's pool: a write goes past it. */
+static uint64_t charge_of(const struct wf_outbound *outbound)
+{
+    return outbound->kind == WF_OUTBOUND_WRITE ? 0 : wf_unsolicited_charge(wf_ready_burst(outbound));
+}
+
+static uint64_t credit_left(const struct wf_desk *desk)
+{
+    return desk->unsolicited_limit - desk->unsolicited_spent;
+}
+
+static bool has_credit(const struct wf_outbound *outbound)
+{
+    return charge_of(outbound) <= credit_left(outbound->connection->desk);
+}
+
+/* Bulk channels have nothing to send, and the peer has taken all that they have sent. */
+static bool bulk_is_quiet(const struct wf_desk *desk)
+{
+    return desk->waiting == 0 && desk->bulk_frames == 0;
+}
+
+/* A burst introduces its message where it stands in a bulk stream, and what is posted later is not matched before. So
+ * a large one goes only where nothing stands before it, and leaves others as much credit as it takes. */
+static bool may_burst(const struct wf_outbound *outbound)
+{
+    const struct wf_desk *desk = outbound->connection->desk;
+    uint64_t burst = wf_ready_burst(outbound);
+    if (burst <= BURST_BESIDE)
+        return burst > 0 && has_credit(outbound);
+    return charge_of(outbound) <= credit_left(desk) / 2 && bulk_is_quiet(desk);
+}
+
+/* Is there a number for it, and one for its notification? */
+static bool may_number(const struct wf_outbound *outbound)
+{
+    const struct weft_connection *connection = outbound->connection;
+    bool open = connection->state == WF_CONNECTION_OPEN || connection->state == WF_CONNECTION_CLOSING;
+    uint64_t last = connection->next_number + (outbound->note && !outbound->note->late ? 1 : 0);
+    return open && (outbound->number != 0 || last <= connection->introduced_limit);
+}
+
+static bool may_introduce(const struct weft_connection *connection)
+{
+    const struct wf_outbound *head = wf_outbound_first_of(&connection->pending);
+    return head && may_number(head) && !wf_stage_out_soon(head);
+}
+
+/* A large message at the head of the line whose first bytes may go unsolicited. */
+struct wf_outbound *wf_ready_head(const struct weft_connection *connection)
+{
+    struct wf_outbound *head = wf_outbound_first_of(&connection->pending);
+    bool may = head && !wf_outbound_is_express(head) && may_burst(head) && may_number(head);
+    return may ? head : NULL;
+}
+
+/* The first large write that has something to send: one whose device is slow holds up none of the others. */
+static struct wf_outbound *ready_write(const struct weft_connection *connection)
+{
+    int looked = 0;
+    WF_LIST_EACH (link, following, &connection->writes) {
+        struct wf_outbound *write = WF_CONTAINER(link, struct wf_outbound, queue_link);
+        if (!write->device || write->staged > 0)
+            return write;
+        if (++looked == WRITES_LOOKED_AT)
+            break;
+    }
+    return NULL;
+}
+
+/* What a bulk channel may introduce: the head of the line, or a write, which needs no line; of both the one that was
+ * posted first. */
+struct wf_outbound *wf_ready_candidate(const struct weft_connection *connection)
+{
+    struct wf_outbound *write = ready_write(connection), *head = wf_ready_head(connection);
+    if (write && !may_number(write))
+        write = NULL;
+    if (write && head)
+        return write->order < head->order ? write : head;
+    return write ? write : head;
+}
+
+static void set_member(struct wf_list *ring, struct wf_link *link, bool member)
+{
+    if (member && !wf_link_in_list(link))
+        wf_list_push_back(ring, link);
+    else if (!member)
+        wf_link_remove(link);
+}
+
+void wf_connection_ready(struct weft_connection *connection)
+{
+    struct wf_desk *desk = connection->desk;
+    bool bulk = !wf_list_empty(&connection->sending) || wf_ready_candidate(connection);
+    bool express = may_introduce(connection) && (!wf_ready_head(connection) || connection->small_pending > 0);
+    set_member(&desk->bulk_ready, &connection->ready_link, bulk);
+    set_member(&desk->express_ready, &connection->express_link, express);
+}
+
+/* Hands [next, next + length) to a channel. */
+struct wf_outbound *wf_ready_take(struct wf_outbound *outbound, uint64_t length, struct wf_frame *frame)
+{
+    wf_outbound_frame(outbound, WF_DATA, frame);
+    frame->offset = outbound->next;
+    frame->length = (uint32_t)length;
+    outbound->next += length;
+    outbound->connection->desk->waiting -= length;
+    wf_outbound_count(outbound, 1);
+    outbound->in_engine += 1;
+    return outbound;
+}
+
+void wf_ready_spend(struct wf_outbound *outbound, uint64_t burst)
+{
+    outbound->charge = charge_of(outbound);
+    outbound->connection->desk->unsolicited_spent += outbound->charge;
+    outbound->burst = burst;
+    wf_outbound_allow(outbound, burst);
+}
+
+uint64_t wf_ready_fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
+                          uint64_t length)
+{
+    if (!wf_outbound_is_scattered(outbound) || outbound->device)
+        return length;
+    /* Never so many that the chunk would not fit behind a few frames more, should it have to be sent again. */
+    int room = WF_TX_SEGMENTS - channel->tx.iov_count - 1, most = WF_TX_SEGMENTS - WF_TX_SEGMENTS_LEFT;
+    return wf_pieces_fit(outbound->pieces, offset, length, room < most ? room : most);
+}
+
+/* With all its bytes in one frame of an express channel. */
+bool wf_ready_whole(const struct wf_outbound *outbound)
+{
+    return !outbound->refused && outbound->kind != WF_OUTBOUND_READ && wf_outbound_is_small(outbound) &&
+           (!outbound->device || outbound->staged == outbound->total) && has_credit(outbound);
+}
+
+/* The frame without payload that introduces the head of a line, if that is what it needs. */
+bool wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame)
+{
+    if (wf_ready_whole(outbound))
+        return false;
+    if (outbound->refused) { /* it has left traces with the peer: a number that was announced, or a list */
+        wf_outbound_introduce(outbound);
+        wf_outbound_refuse_frame(outbound, frame);
+    } else if (outbound->kind == WF_OUTBOUND_READ) {
+        wf_outbound_introduce(outbound);
+        wf_outbound_frame(outbound, WF_READ, frame);
+        wf_inbound_expect(outbound->counterpart, outbound->number);
+    } else {
+        wf_outbound_introduce(outbound);
+        wf_outbound_frame(outbound, WF_OFFER, frame);
+    }
+    return true;
+}
+
+bool wf_ready_copied(struct wf_outbound *outbound, struct wf_frame *frame)
+{
+    if (!wf_list_empty(&outbound->connection->pending) || !may_number(outbound) || !has_credit(outbound))
+        return false;
+    wf_outbound_introduce(outbound);
+    wf_ready_spend(outbound, outbound->total);
+    wf_ready_take(outbound, outbound->total, frame);
+    return true;
+}
+
+void wf_ready_credit_came(struct wf_desk *desk)
+{
+    WF_LIST_EACH (link, following, &desk->express_ready) {
+        wf_connection_ready(WF_CONTAINER(link, struct weft_connection, express_link));
+    }
+}

@@ -1,0 +1,63 @@
+/*
+ * ready.h: what of a connection's outgoing operations may go now: numbers, credit, slots and lines allow it.
+ *
+ * All with the session's lock held.
+ */
+#ifndef WF_CORE_MESSAGE_READY_H
+#define WF_CORE_MESSAGE_READY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/message/outbound.h"
+#include "wire/frame.h"
+
+struct weft_connection;
+struct wf_channel;
+struct wf_desk;
+
+/* Puts the connection on, or takes it off, the session's ready rings. */
+void wf_connection_ready(struct weft_connection *connection);
+
+/* Bytes that may go before the peer has matched the message. A write needs no match. */
+uint64_t wf_ready_burst(const struct wf_outbound *outbound);
+
+/* What a bulk channel may introduce: the head of the line, or a write, which needs no line; of both the one that was
+ * posted first. NULL: nothing. */
+struct wf_outbound *wf_ready_candidate(const struct weft_connection *connection);
+/* A large message at the head of the line whose first bytes may go unsolicited, or NULL. */
+struct wf_outbound *wf_ready_head(const struct weft_connection *connection);
+/* With all its bytes in one frame of an express channel? */
+bool wf_ready_whole(const struct wf_outbound *outbound);
+
+/* Hands [next, next + length) to a channel. */
+struct wf_outbound *wf_ready_take(struct wf_outbound *outbound, uint64_t length, struct wf_frame *frame);
+/* The burst goes now, and takes its credit. */
+void wf_ready_spend(struct wf_outbound *outbound, uint64_t burst);
+/* The frame without payload that introduces the head of a line, if that is what it needs. */
+bool wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame);
+
+/* The whole of a copied message that is in no queue, and never gets an `order`, at once: no other of its connection
+ * waits, nor has it to wait for the peer. False: it has to be queued, and nothing has changed. */
+bool wf_ready_copied(struct wf_outbound *outbound, struct wf_frame *frame);
+
+/* As much of [offset, offset + length) as the entries left in the channel's operation can refer to. */
+uint64_t wf_ready_fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
+                          uint64_t length);
+
+/* There is more unsolicited credit: what would have been offered may go to the bulk channels now. */
+void wf_ready_credit_came(struct wf_desk *desk);
+
+/* Takes it out of its line and gives it its number, and its notification the next; from now on the peer will hear. */
+void wf_outbound_introduce(struct wf_outbound *outbound);
+
+/* In connection.sending exactly while it can send. */
+void wf_outbound_requeue(struct wf_outbound *outbound);
+
+static inline struct wf_outbound *wf_outbound_first_of(const struct wf_list *list)
+{
+    struct wf_link *link = wf_list_first(list);
+    return link ? WF_CONTAINER(link, struct wf_outbound, queue_link) : NULL;
+}
+
+#endif

@@ -1,0 +1,293 @@
+/* What the session has to say, gathered for a send half that can take it. */
+#include "core/session/fill.h"
+
+#include "core/ground/reached.h"
+#include "core/message/connection.h"
+#include "core/message/inbound.h"
+#include "core/message/outbound.h"
+#include "core/message/ready.h"
+#include "core/message/stage.h"
+#include "core/session/next.h"
+#include "core/session/resend.h"
+#include "core/session/session.h"
+#include "core/session/spread_plan.h"
+
+/* --- frames that are not counted: absolute totals and probes --- */
+
+/* A bulk channel of this express one's rail that has acknowledgements to send while its operation waits for room: they
+ * go on the express one, or the peer would take the queue for a slow rail. NULL: none. */
+static const struct wf_channel *find_behind(const struct wf_channel *express)
+{
+    const struct wf_session *session = wf_session_of(express);
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        const struct wf_channel *channel = session->lines.channels[i];
+        bool bulk = channel && channel->kind == WF_CHANNEL_BULK && channel->rail == express->rail && channel->up;
+        if (bulk && channel->tx.state_due && !channel->tx.idle)
+            return channel;
+    }
+    return NULL;
+}
+
+/* The next uncounted frame, if any is due. */
+static bool next_total(struct wf_channel *channel, struct wf_frame *frame)
+{
+    struct wf_session *session = wf_session_of(channel);
+    struct wf_tx *tx = &channel->tx;
+    const struct wf_channel *behind;
+    if (tx->state_due) {
+        wf_batch_state_frame(channel, frame);
+    } else if (channel->kind == WF_CHANNEL_EXPRESS && (behind = find_behind(channel))) {
+        wf_batch_state_frame(session->lines.channels[behind->id], frame);
+    } else if (session->desk.credit_due && channel->kind == WF_CHANNEL_EXPRESS) {
+        wf_desk_credit_frame(&session->desk, frame);
+    } else if (tx->ping_due) {
+        tx->ping_due = false;
+        *frame = (struct wf_frame){.type = WF_PING, .msg = session->life.ping_number};
+    } else if (tx->pong_due) {
+        tx->pong_due = false;
+        *frame = (struct wf_frame){.type = WF_PONG, .msg = tx->pong_number};
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* --- counted control frames, in the order of the session's lists --- */
+
+static bool connection_frame(struct weft_connection *connection, struct wf_frame *frame)
+{
+    *frame = (struct wf_frame){.conn = connection->number};
+    if (connection->open_due) {
+        connection->open_due = false;
+        frame->type = WF_OPEN;
+        frame->key = (uint64_t)connection->local_endpoint << 32 | connection->remote_endpoint;
+        frame->offset = connection->limit_sent;
+    } else if (connection->opened_due) {
+        connection->opened_due = false;
+        frame->type = WF_OPENED;
+        frame->offset = connection->limit_sent;
+    } else if (connection->close_due) {
+        connection->close_due = false;
+        connection->close_sent = true;
+        frame->type = WF_CLOSE;
+        frame->msg = connection->next_number;
+    } else if (connection->closed_due) {
+        connection->closed_due = false;
+        connection->closed_sent = true;
+        frame->type = WF_CLOSED;
+    } else if (connection->credit_due) {
+        connection->credit_due = false;
+        frame->type = WF_CREDIT;
+        frame->offset = connection->limit_sent = wf_connection_limit(connection);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
+{
+    uint8_t flags = inbound->kind == WF_INBOUND_READING ? 0 : WF_FLAG_PEER;
+    *frame = (struct wf_frame){.conn = inbound->connection->number, .msg = inbound->number, .flags = flags};
+    if (inbound->refuse_due) {
+        inbound->refuse_due = false;
+        inbound->refuse_sent = true;
+        frame->type = WF_REFUSE;
+        frame->key = (uint64_t)(int64_t)inbound->refuse_status;
+        if (inbound->kind == WF_INBOUND_READING && inbound->partner->listed) /* REFUSE may overtake the READ */
+            frame->base = inbound->partner->key;
+    } else if (inbound->grant_due) {
+        inbound->grant_due = false;
+        frame->type = WF_GRANT;
+        frame->offset = inbound->granted = wf_stage_in_limit(inbound);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* What the peer is to know of a channel that was lost. */
+static bool down_frame(struct wf_session *session, struct wf_frame *frame)
+{
+    for (int i = 0; session->loss.downs_due > 0 && i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
+        if (!channel || !channel->down.due)
+            continue;
+        channel->down.due = false;
+        session->loss.downs_due -= 1;
+        *frame = (struct wf_frame){.type = WF_DOWN,
+                                   .key = wf_channel_key(channel->id, channel->down.incarnation),
+                                   .offset = channel->down.disposed,
+                                   .base = (uint64_t)(int64_t)channel->down.reason};
+        return true;
+    }
+    return false;
+}
+
+/* The next control frame; the object it speaks of may end with it. */
+static bool next_control(struct wf_session *session, struct wf_frame *frame)
+{
+    struct wf_link *link;
+    if (down_frame(session, frame))
+        return true;
+    while ((link = wf_list_first(&session->desk.todo_connections))) {
+        struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, todo_link);
+        if (connection_frame(connection, frame)) {
+            wf_connection_check(connection);
+            return true;
+        }
+        wf_link_remove(link);
+    }
+    while ((link = wf_list_pop_front(&session->desk.todo_inbounds))) {
+        struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, todo_link);
+        if (inbound_frame(inbound, frame)) {
+            wf_inbound_check(inbound);
+            return true;
+        }
+    }
+    if ((link = wf_list_pop_front(&session->desk.todo_outbounds))) {
+        struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, todo_link);
+        wf_outbound_refuse_frame(outbound, frame);
+        return true;
+    }
+    return false;
+}
+
+/* --- filling --- */
+
+/* What went astray goes first. False when something of it is left that cannot go now: nothing new goes before it. */
+static bool fill_resent(struct wf_channel *channel, uint64_t *bytes)
+{
+    struct wf_session *session = wf_session_of(channel);
+    struct wf_frame frame;
+    struct wf_outbound *outbound;
+    while (wf_batch_has_room(channel) && *bytes < session->guard.world->tuning.call &&
+           wf_resend_pull(channel, &frame, &outbound)) {
+        *bytes += frame.length;
+        wf_batch_add_sequenced(channel, &frame, outbound);
+    }
+    return wf_resend_idle(session, channel->kind);
+}
+
+static void fill_express(struct wf_channel *channel)
+{
+    struct wf_session *session = wf_session_of(channel);
+    struct wf_frame frame;
+    uint64_t bytes = 0;
+    if (!fill_resent(channel, &bytes))
+        return;
+    while (wf_batch_has_room(channel) && wf_channel_open(channel, 0) && next_control(session, &frame)) {
+        if (wf_frame_sequenced(frame.type))
+            wf_batch_add_sequenced(channel, &frame, NULL);
+        else
+            wf_batch_add(channel, &frame, NULL);
+    }
+    while (!wf_list_empty(&session->desk.express_ready) && wf_batch_has_room(channel) &&
+           bytes < session->guard.world->tuning.call) {
+        bool bare;
+        struct wf_outbound *outbound = wf_next_express(channel, &frame, &bare);
+        if (!outbound && !bare)
+            break;
+        bytes += frame.length;
+        wf_batch_add_sequenced(channel, &frame, outbound);
+    }
+}
+
+static void fill_bulk(struct wf_channel *channel)
+{
+    struct wf_session *session = wf_session_of(channel);
+    struct wf_frame frame;
+    uint64_t bytes = 0;
+    if (!fill_resent(channel, &bytes))
+        return;
+    while (wf_batch_has_room(channel) && bytes < session->guard.world->tuning.call) {
+        struct wf_outbound *outbound = wf_next_bulk(channel, &frame);
+        if (!outbound) {
+            if (!wf_list_empty(&session->desk.bulk_ready) && !wf_channel_open(channel, 1))
+                wf_counter_add(&session->lines.rails[channel->rail].stalls, 1);
+            break;
+        }
+        bytes += frame.length;
+        wf_batch_add_sequenced(channel, &frame, outbound);
+    }
+}
+
+bool wf_session_wants(const struct wf_session *session, enum wf_channel_kind kind)
+{
+    if (session->life.closing || session->guard.peer_closing || !wf_resend_idle(session, kind))
+        return true;
+    if (kind == WF_CHANNEL_BULK)
+        return !wf_list_empty(&session->desk.bulk_ready);
+    return !wf_list_empty(&session->desk.express_ready) || !wf_list_empty(&session->desk.todo_connections) ||
+           !wf_list_empty(&session->desk.todo_inbounds) || !wf_list_empty(&session->desk.todo_outbounds) ||
+           session->desk.credit_due || session->loss.downs_due > 0;
+}
+
+/* What there is for channels of its kind may be of connections that it does not serve. */
+static bool has_work(const struct wf_channel *channel)
+{
+    const struct wf_session *session = wf_session_of(channel);
+    if (!wf_session_wants(session, channel->kind))
+        return false;
+    if (channel->kind != WF_CHANNEL_BULK || session->desk.choosy == 0 || session->life.closing ||
+        session->guard.peer_closing || !wf_resend_idle(session, channel->kind))
+        return true;
+    WF_LIST_EACH (link, following, &session->desk.bulk_ready) {
+        if (wf_spread_serves(channel, WF_CONTAINER(link, struct weft_connection, ready_link)))
+            return true;
+    }
+    return false;
+}
+
+bool wf_channel_wants(const struct wf_channel *channel)
+{
+    const struct wf_tx *tx = &channel->tx;
+    return tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due || has_work(channel) ||
+           (channel->kind == WF_CHANNEL_EXPRESS && find_behind(channel));
+}
+
+bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outbound)
+{
+    const struct wf_session *session = wf_session_of(channel);
+    struct wf_tx *tx = &channel->tx;
+    struct wf_frame frame;
+    bool own = tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due;
+    if (own || session->guard.state != WF_SESSION_UP || wf_session_wants(session, WF_CHANNEL_EXPRESS) ||
+        !wf_channel_open(channel, outbound->total) || !wf_ready_copied(outbound, &frame))
+        return false;
+    wf_batch_begin(channel);
+    wf_batch_add_sequenced(channel, &frame, outbound);
+    tx->idle = false;
+    return true;
+}
+
+bool wf_channel_fill(struct wf_channel *channel)
+{
+    struct wf_session *session = wf_session_of(channel);
+    struct wf_tx *tx = &channel->tx;
+    wf_batch_begin(channel);
+    struct wf_frame frame;
+    while (wf_batch_has_room(channel) && next_total(channel, &frame))
+        wf_batch_add(channel, &frame, NULL);
+    if (session->guard.state == WF_SESSION_UP && channel->kind == WF_CHANNEL_EXPRESS)
+        fill_express(channel);
+    else if (session->guard.state == WF_SESSION_UP)
+        fill_bulk(channel);
+    if (tx->bye_due && tx->frame_count < WF_BATCH_FRAMES) {
+        WF_REACHED("channel UP: session is closing and nothing is retained");
+        frame = (struct wf_frame){.type = WF_BYE};
+        wf_batch_add(channel, &frame, NULL);
+        tx->bye_due = false;
+        tx->bye_sent = true;
+    }
+    tx->idle = tx->frame_count == 0;
+    wf_spread_note(channel);
+    return !tx->idle;
+}
+
+bool wf_channel_rest(struct wf_channel *channel)
+{
+    channel->tx.idle = true;
+    wf_spread_note(channel);
+    return false;
+}

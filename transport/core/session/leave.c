@@ -1,0 +1,71 @@
+#include "core/session/leave.h"
+
+#include "core/channel/channel.h"
+#include "core/ground/reached.h"
+#include "core/session/loss.h"
+#include "core/session/session.h"
+
+/* True once nothing of the half is under way. */
+static bool quiet(struct wf_worker *worker, struct wf_op *op)
+{
+    if (op->posted)
+        worker->engine->ops->cancel(worker->engine, op);
+    return !op->posted;
+}
+
+/* After the halves of `worker` are quiet: forgets the descriptor, closes it with the last half. */
+static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx, bool rx)
+{
+    struct wf_session *session = wf_session_of(channel);
+    const struct wf_engine_ops *ops = worker->engine->ops;
+    void *host = session->guard.world->engine_host;
+    if ((tx && channel->tx.started) || (rx && channel->rx.started))
+        ops->detach(worker->engine, channel->fd);
+    wf_session_lock(session);
+    if (tx)
+        wf_channel_release_batch(channel);
+    if (rx)
+        channel->ops->drop_claim(channel);
+    if (rx && channel->kill)
+        wf_channel_tell_down(channel);
+    if (tx)
+        channel->tx.detached = true;
+    if (rx)
+        channel->rx.detached = true;
+    session->lines.up_count -= channel->up; /* after an orderly end; lost ones are not up any more */
+    channel->up = false;
+    bool last = channel->tx.detached && channel->rx.detached, killed = channel->kill;
+    wf_session_unlock(session);
+    if (last) {
+        WF_REACHED_IF(killed, "channel DYING: both halves let go, no reference to user memory left");
+        WF_REACHED("channel GONE: entry");
+        wf_channel_note_retransmits(channel);
+        if (killed) /* nothing of it is to arrive any more */
+            ops->kill(host, channel->fd);
+        ops->close_fd(host, channel->fd);
+    }
+    wf_session_lock(session);
+    channel->gone |= last; /* from here on the channel may be joined again */
+    for (int i = 0; i < tx + rx; i++)
+        wf_guard_let_go(&session->guard);
+    wf_session_unlock(session);
+    if (last)
+        wf_alarm_by(&session->guard.world->alarm, 0);
+}
+
+void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker)
+{
+    const struct wf_world *world = channel->lines->guard->world;
+    bool tx = channel->tx.worker == worker && !channel->tx.detached;
+    bool rx = channel->rx.worker == worker && !channel->rx.detached;
+    if (!tx && !rx)
+        return;
+    bool tx_quiet = !tx || quiet(worker, &channel->tx.op), rx_quiet = !rx || quiet(worker, &channel->rx.op);
+    if (!tx_quiet && channel->kill && world->tuning.zero_copy)
+        worker->engine->ops->kill(world->engine_host, channel->fd); /* or it holds memory until the peer reads */
+    if (!tx_quiet || !rx_quiet)
+        return; /* the cancelled operations come back through poll, then this is called again */
+    if (rx)
+        wf_link_remove(&channel->rx.untold_link);
+    detach(channel, worker, tx, rx);
+}

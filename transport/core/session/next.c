@@ -1,0 +1,136 @@
+/* Which outgoing operation goes next, on which channel. */
+#include "core/session/next.h"
+
+#include "core/channel/channel.h"
+#include "core/message/connection.h"
+#include "core/message/outbound.h"
+#include "core/message/ready.h"
+#include "core/message/stage.h"
+#include "core/session/session.h"
+#include "core/session/spread_plan.h"
+
+/* The next chunk of one connection for a bulk channel. Decides first and changes after: a message once introduced must
+ * not be left without a place in a queue because the answer has changed with the clock. */
+static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_connection *connection,
+                                      struct wf_frame *frame)
+{
+    struct wf_desk *desk = connection->desk;
+    struct wf_outbound *outbound = wf_outbound_first_of(&connection->sending),
+                       *candidate = wf_ready_candidate(connection);
+    bool fresh = candidate && (!outbound || (outbound->kind == WF_OUTBOUND_REPLY && connection->own_turn));
+    if (fresh)
+        outbound = candidate;
+    if (!outbound)
+        return NULL;
+    uint64_t burst = fresh ? wf_ready_burst(outbound) : outbound->burst;
+    /* No chunk crosses the end of the burst: what is unsolicited must be plain from the offset alone. */
+    uint64_t limit = outbound->next < burst ? burst : outbound->sendable;
+    if (outbound->device && limit > outbound->staged)
+        limit = outbound->staged;
+    uint64_t length = limit - outbound->next;
+    uint64_t share = wf_spread_plan(channel, connection, desk->waiting + (fresh ? burst : 0));
+    if (length > share)
+        length = share;
+    length = wf_ready_fitting(channel, outbound, outbound->next, length);
+    if (length == 0 || !wf_channel_open(channel, length))
+        return NULL;
+    if (fresh) {
+        wf_outbound_introduce(outbound);
+        wf_ready_spend(outbound, burst);
+    }
+    connection->own_turn = outbound->kind == WF_OUTBOUND_REPLY;
+    wf_ready_take(outbound, length, frame);
+    wf_stage_out_more(outbound);
+    wf_outbound_requeue(outbound);
+    return outbound;
+}
+
+/* The express channels have got something to introduce: their workers must hear of it. */
+static void tell_express(const struct wf_channel *channel)
+{
+    struct wf_desk *desk = &wf_session_of(channel)->desk;
+    for (int i = 0; i < desk->lines->channel_count; i++) {
+        struct wf_channel *other = desk->lines->channels[i];
+        if (other && other->kind == WF_CHANNEL_EXPRESS)
+            wf_kicks_one(desk->kicks, other->tx.worker->index, channel->tx.worker);
+    }
+}
+
+/* The connection has had this chunk: on with the next one, once its turn is over. */
+static void count_turn(struct weft_connection *connection, uint64_t length)
+{
+    connection->deficit -= (int64_t)length;
+    if (connection->deficit <= 0 && wf_link_in_list(&connection->ready_link)) {
+        wf_link_remove(&connection->ready_link);
+        wf_list_push_back(&connection->desk->bulk_ready, &connection->ready_link);
+    }
+}
+
+struct wf_outbound *wf_next_bulk(struct wf_channel *channel, struct wf_frame *frame)
+{
+    struct wf_desk *desk = &wf_session_of(channel)->desk;
+    WF_LIST_EACH (link, following, &desk->bulk_ready) {
+        struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, ready_link);
+        if (!wf_spread_serves(channel, connection))
+            continue;
+        if (connection->deficit <= 0)
+            connection->deficit += desk->terms->chunk;
+        bool told = wf_link_in_list(&connection->express_link);
+        struct wf_outbound *outbound = next_chunk(channel, connection, frame);
+        if (!outbound) /* what it could not introduce after all is to be offered */
+            wf_connection_ready(connection);
+        if (!told && wf_link_in_list(&connection->express_link))
+            tell_express(channel);
+        if (outbound) {
+            count_turn(connection, frame->length);
+            return outbound;
+        }
+        if (wf_link_in_list(link) && desk->choosy == 0)
+            return NULL; /* it is the channel's window that is closed, or another channel's turn: for all of them */
+    }
+    return NULL;
+}
+
+/* Would a bulk channel introduce the head of the line right now? Then small messages behind it need not wait. */
+static bool bulk_would_take(const struct weft_connection *connection)
+{
+    const struct wf_desk *desk = connection->desk;
+    const struct wf_outbound *head = wf_ready_head(connection);
+    if (!head || wf_ready_candidate(connection) != head || !wf_list_empty(&connection->sending))
+        return false;
+    for (int i = 0; i < desk->lines->channel_count; i++) {
+        const struct wf_channel *channel = desk->lines->channels[i];
+        if (channel && channel->kind == WF_CHANNEL_BULK && channel->up && channel->tx.idle &&
+            wf_channel_open(channel, desk->terms->chunk) && wf_spread_serves(channel, connection) &&
+            wf_spread_plan(channel, connection, desk->waiting + wf_ready_burst(head)) > 0)
+            return true;
+    }
+    return false;
+}
+
+struct wf_outbound *wf_next_express(struct wf_channel *channel, struct wf_frame *frame, bool *bare)
+{
+    struct wf_desk *desk = &wf_session_of(channel)->desk;
+    *bare = false;
+    WF_LIST_EACH (link, following, &desk->express_ready) {
+        struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, express_link);
+        struct wf_outbound *outbound = wf_outbound_first_of(&connection->pending);
+        if (wf_link_in_list(&connection->ready_link) && bulk_would_take(connection))
+            continue; /* no need to offer what goes at once */
+        if (!wf_channel_open(channel, wf_ready_whole(outbound) ? outbound->total : 0))
+            return NULL;
+        connection->pins += 1;
+        *bare = wf_ready_bare(outbound, frame);
+        if (!*bare) {
+            wf_outbound_introduce(outbound);
+            wf_ready_spend(outbound, outbound->total);
+            wf_ready_take(outbound, outbound->total, frame);
+        }
+        wf_link_remove(&connection->express_link); /* to the end of the ring, if it has more */
+        wf_connection_ready(connection);
+        connection->pins -= 1;
+        wf_connection_check(connection);
+        return *bare ? NULL : outbound;
+    }
+    return NULL;
+}

@@ -1,0 +1,20 @@
+/*
+ * next.h: which outgoing operation goes next, on which channel.
+ */
+#ifndef WF_CORE_SESSION_NEXT_H
+#define WF_CORE_SESSION_NEXT_H
+
+#include <stdbool.h>
+
+#include "wire/frame.h"
+
+struct wf_channel;
+struct wf_outbound;
+
+/* What a channel may send next, in the order of the queues. Fills `frame` (and accounts for it); returns the message
+ * whose payload the frame carries, or NULL. A frame without payload (OFFER, READ, REFUSE) comes with NULL and `*bare`
+ * set. Session lock held. */
+struct wf_outbound *wf_next_bulk(struct wf_channel *channel, struct wf_frame *frame);
+struct wf_outbound *wf_next_express(struct wf_channel *channel, struct wf_frame *frame, bool *bare);
+
+#endif

@@ -1,0 +1,249 @@
+#include "core/session/silence.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/ground/reached.h"
+#include "core/session/loss.h"
+#include "core/session/session.h"
+
+#define LOOKS 8 /* at a rail, in the time after which it is lost when it is silent */
+
+/* How it ended, for the question whether the peer's process is gone: then its kernel closes everything. */
+static bool closed_by_peer(int code)
+{
+    return code == -ECONNRESET || code == -EPIPE;
+}
+
+/* Did the peer close all that was there until a moment ago? */
+static bool all_closed(const struct wf_session *session)
+{
+    int64_t recently = session->life.alone_ns - session->guard.world->tuning.rail_timeout_ns;
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        const struct wf_channel *channel = session->lines.channels[i];
+        if (channel && channel->down.lost_ns >= recently && !closed_by_peer(channel->down.reason))
+            return false;
+    }
+    return true;
+}
+
+/* A slow rail may take long for a record, and an answer that is in there, or behind it, as long. */
+static uint64_t bytes_come(const struct wf_channel *channel)
+{
+    return atomic_load_explicit(&channel->heard, memory_order_relaxed) +
+           atomic_load_explicit(&channel->kept, memory_order_relaxed);
+}
+
+/* Looks once at what a channel has moved since the last look. Returns whether anything of the peer has come. */
+static bool take_pulse(struct wf_channel *channel)
+{
+    const struct wf_world *world = channel->lines->guard->world;
+    struct wf_pulse *pulse = &channel->pulse;
+    struct wf_tx *tx = &channel->tx;
+    uint64_t heard = bytes_come(channel);
+    bool came = heard != pulse->heard, moved = came, waits = pulse->asked, on_their_way = waits;
+    pulse->heard = heard;
+    if (pulse->asked || tx->acknowledged != tx->window.spent_frames || !tx->idle) {
+        struct wf_progress progress;
+        bool known = world->engine_ops->progress(world->engine_host, channel->fd, &progress) == 0;
+        waits |= known && progress.pending > 0;
+        on_their_way |= known && progress.pending > progress.unsent;
+        moved |= known && progress.acknowledged != pulse->acknowledged;
+        pulse->acknowledged = known ? progress.acknowledged : 0;
+    }
+    pulse->still = moved || !waits ? 0 : pulse->still + 1;
+    pulse->silent = moved || !on_their_way ? 0 : pulse->silent + 1;
+    pulse->quiet = came ? 0 : pulse->quiet + 1;
+    return came;
+}
+
+/* What has come on any channel of a rail answers for its express channel, a bulk channel answers for itself. Returns
+ * the rails that are heard, as bits. */
+static uint32_t listen_to_rails(struct wf_session *session)
+{
+    uint32_t heard = 0;
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
+        if (channel && channel->up && take_pulse(channel))
+            heard |= 1u << channel->rail;
+    }
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
+        if (!channel || !channel->up || !channel->pulse.asked)
+            continue;
+        bool answered = channel->kind == WF_CHANNEL_EXPRESS ? heard & 1u << channel->rail : channel->pulse.quiet == 0;
+        if (!answered)
+            continue;
+        channel->pulse.asked = false;
+        channel->pulse.still = channel->pulse.silent = 0;
+    }
+    return heard;
+}
+
+void wf_session_ask_all(struct wf_session *session)
+{
+    session->life.ping_number += 1;
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
+        if (!channel || !channel->up || channel->kind != WF_CHANNEL_EXPRESS)
+            continue;
+        channel->tx.ping_due = true;
+        channel->pulse.asked = true;
+    }
+    wf_kicks_all(&session->kicks, NULL);
+}
+
+/*
+ * An express channel may be dead at the other end alone, with the word of it lost, while its rail carries bulk. It is
+ * asked after a third of `timeout`, and lost if it has not answered in another. True: it is to be asked.
+ */
+static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
+{
+    const struct wf_tuning *tuning = &session->guard.world->tuning;
+    uint32_t third = (uint32_t)(tuning->timeout_ns / 3 / (tuning->rail_timeout_ns / LOOKS)) + 1;
+    if (channel->kind != WF_CHANNEL_EXPRESS || channel->pulse.quiet < third)
+        return false;
+    if (channel->pulse.quiet >= 2 * third)
+        wf_channel_lost(channel, -ETIMEDOUT, "no answer comes on it");
+    return channel->up;
+}
+
+/*
+ * Loses what has been silent for long. Returns whether anything is suspected. A peer that reads nothing for long,
+ * because its device is slow, closes the stream's window: bytes that it has not let us send prove nothing against its
+ * rail, but the rail may have died meanwhile, and is asked.
+ */
+static bool judge(struct wf_session *session, uint32_t heard)
+{
+    bool suspects = false;
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        struct wf_channel *channel = session->lines.channels[i];
+        if (!channel || !channel->up)
+            continue;
+        suspects |= channel->pulse.still >= LOOKS / 4;
+        bool others = (heard | session->life.heard_before) & ~(1u << channel->rail);
+        if (!others)
+            continue;
+        suspects |= judge_quiet(session, channel);
+        if (channel->pulse.silent < LOOKS || !channel->up)
+            continue;
+        WF_REACHED("channel UP: silent");
+        if (channel->kind == WF_CHANNEL_EXPRESS)
+            wf_rail_lose(session, channel->rail, -ETIMEDOUT, "the rail is silent (setting rail_timeout_ms)");
+        else
+            wf_channel_lost(channel, -ETIMEDOUT, "nothing moves on it (setting rail_timeout_ms)");
+    }
+    return suspects;
+}
+
+int64_t wf_session_survey(struct wf_session *session, int64_t now_ns)
+{
+    if (session->guard.state != WF_SESSION_UP || session->lines.rail_count < 2)
+        return WF_NEVER;
+    int64_t step = session->guard.world->tuning.rail_timeout_ns / LOOKS;
+    if (now_ns < session->life.survey_ns)
+        return session->life.survey_ns;
+    uint32_t heard = listen_to_rails(session);
+    bool suspects = judge(session, heard);
+    session->life.heard_before = heard;
+    if (suspects && session->guard.state == WF_SESSION_UP)
+        wf_session_ask_all(session);
+    session->life.survey_ns = now_ns + step;
+    return session->life.survey_ns;
+}
+
+/* Is the peer's goodbye still to come on it, or at the end ours still to go? */
+static bool straggles(const struct wf_session *session, const struct wf_channel *channel)
+{
+    if (!channel || channel->kill || channel->gone)
+        return false;
+    return session->guard.state == WF_SESSION_CLOSING ? !channel->rx.ended || !channel->tx.shut : !channel->bye_seen;
+}
+
+int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns)
+{
+    bool ends = session->guard.state == WF_SESSION_CLOSING ||
+                (session->guard.state == WF_SESSION_UP && session->guard.peer_closing);
+    if (!ends || session->life.goodbye_ns == 0)
+        return WF_NEVER;
+    bool any = false;
+    int64_t due = session->life.goodbye_ns + session->guard.world->tuning.rail_timeout_ns;
+    for (int i = 0; i < session->lines.channel_count; i++) {
+        if (!straggles(session, session->lines.channels[i]))
+            continue;
+        any = true;
+        WF_REACHED_IF(now_ns >= due && session->guard.state == WF_SESSION_UP, "channel UP: BYE comes on others only");
+        WF_REACHED_IF(now_ns >= due && session->guard.state == WF_SESSION_CLOSING,
+                      "channel CLOSING: others have ended");
+        if (now_ns >= due)
+            wf_channel_lost(session->lines.channels[i], -ETIMEDOUT, "the goodbyes do not pass it");
+    }
+    return any && now_ns < due ? due : WF_NEVER;
+}
+
+/* --- no channel left --- */
+
+static void describe_rails(const struct wf_session *session, char *text, size_t room)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int rail = 0; rail < session->lines.rail_count && used < room; rail++) {
+        const struct wf_session_rail *the = &session->lines.rails[rail];
+        bool up = wf_rail_is_up(session, rail);
+        used += (size_t)snprintf(text + used, room - used, "%s%s %s", rail ? ", " : "", the->name,
+                                 the->retired     ? "retired"
+                                 : up             ? "up"
+                                 : the->last_code ? wf_strerror(the->last_code)
+                                                  : "not met");
+    }
+}
+
+void wf_session_give_up(struct wf_session *session, int64_t now_ns, int code, const char *what)
+{
+    char rails[100];
+    describe_rails(session, rails, sizeof rails);
+    int64_t heard = atomic_load_explicit(&session->lines.heard_ns, memory_order_relaxed);
+    wf_guard_fail(&session->guard, code, "%s %s; rails: %s; %llu payload bytes moved, last heard %.1f s ago",
+                  session->peer.name, what, rails, (unsigned long long)atomic_load(&session->lines.moved),
+                  (double)(now_ns - heard) / (double)WF_NS_PER_S);
+}
+
+/* Has every rail been dialled since, and found nobody? */
+static bool refused_everywhere(const struct wf_session *session)
+{
+    for (int rail = 0; rail < session->lines.rail_count; rail++) {
+        bool refused = false;
+        for (int i = 0; i < session->lines.channel_count; i++)
+            refused |= session->lines.channels[i] && session->lines.channels[i]->rail == rail &&
+                       session->lines.channels[i]->redial.refused;
+        if (!refused)
+            return false;
+    }
+    return session->lines.rail_count > 0;
+}
+
+int64_t wf_session_check_alone(struct wf_session *session, int64_t now_ns)
+{
+    if (session->guard.state != WF_SESSION_UP || session->lines.up_count > 0)
+        return WF_NEVER;
+    const struct wf_tuning *tuning = &session->guard.world->tuning;
+    bool closed = all_closed(session),
+         soon = closed && !session->terms.dialer && tuning->rail_timeout_ns < tuning->timeout_ns;
+    int64_t called =
+        session->life.called_ns > session->life.alone_ns ? session->life.called_ns : session->life.alone_ns;
+    int64_t until = session->life.alone_ns + tuning->timeout_ns;
+    if (soon && called + tuning->rail_timeout_ns < until)
+        until = called + tuning->rail_timeout_ns;
+    bool refused = session->terms.dialer && refused_everywhere(session);
+    if (!refused && now_ns < until)
+        return until;
+    WF_REACHED("session UP: no channel is left, and the peer is gone or does not come back");
+    if (refused)
+        wf_session_give_up(session, now_ns, -ECONNRESET, "is gone: nobody listens there any more");
+    else if (closed)
+        wf_session_give_up(session, now_ns, -ECONNRESET, "is gone: it has closed every channel and not come back");
+    else
+        wf_session_give_up(session, now_ns, -ETIMEDOUT, "is out of reach: no channel is left (setting timeout)");
+    return WF_NEVER;
+}
