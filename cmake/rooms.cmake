@@ -1,7 +1,7 @@
 # A room is a folder with a promise: all its sources are one target, other rooms see only the headers that it names, and
 # it includes only what it says. C does not check that, so the configuration does.
 #
-#   weft_room(NAME [EXCEPT source...] [USES room...] [PUBLIC header...] [INSIDE room...] [UP room...])
+#   weft_room(NAME [EXCEPT source...] [USES room...] [PUBLIC header...] [INSIDE room...])
 #
 # NAME     the folder, as in #include lines: core/rail is transport/core/rail. The target is weft_core_rail, an OBJECT
 #          library; of a folder with headers alone it is an INTERFACE library.
@@ -9,7 +9,6 @@
 # USES     rooms whose public headers it may include. They stand before it in the order of the build, so arrows go down.
 # PUBLIC   headers that other rooms may include
 # INSIDE   rooms of which it may include every header: for tests
-# UP       rooms above it that it still includes: a debt of transport/core, which goes as its seams are made
 #
 # transport/weft.h is a room of its own, "weft".
 
@@ -70,7 +69,7 @@ endfunction()
 # The room's part of the rule: registers it, and reads the #include lines of its folder. For a room whose target is made
 # by hand; all others call weft_room(). Arguments as there, but for EXCEPT.
 function(weft_room_check name)
-  cmake_parse_arguments(PARSE_ARGV 1 room "" "" "USES;PUBLIC;INSIDE;UP")
+  cmake_parse_arguments(PARSE_ARGV 1 room "" "" "USES;PUBLIC;INSIDE")
   weft_room_folder(${name} folder)
   get_property(rooms GLOBAL PROPERTY WEFT_ROOMS)
   foreach(other ${room_USES} ${room_INSIDE})
@@ -93,14 +92,14 @@ function(weft_room_check name)
     file(STRINGS ${file} includes REGEX "^[ \t]*#[ \t]*include[ \t]*\"")
     foreach(include ${includes})
       string(REGEX REPLACE "^[^\"]*\"([^\"]*)\".*" "\\1" include "${include}")
-      weft_room_check_include(${name} ${folder} "${room_USES}" "${room_INSIDE};${room_UP}" ${file} ${include})
+      weft_room_check_include(${name} ${folder} "${room_USES}" "${room_INSIDE}" ${file} ${include})
     endforeach()
   endforeach()
 endfunction()
 
 function(weft_room name)
-  cmake_parse_arguments(PARSE_ARGV 1 room "" "" "EXCEPT;USES;PUBLIC;INSIDE;UP")
-  weft_room_check(${name} USES ${room_USES} PUBLIC ${room_PUBLIC} INSIDE ${room_INSIDE} UP ${room_UP})
+  cmake_parse_arguments(PARSE_ARGV 1 room "" "" "EXCEPT;USES;PUBLIC;INSIDE")
+  weft_room_check(${name} USES ${room_USES} PUBLIC ${room_PUBLIC} INSIDE ${room_INSIDE})
   weft_room_folder(${name} folder)
   file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
   list(TRANSFORM room_EXCEPT PREPEND ${folder}/)
