@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "io/around.h"
 #include "io/engine_fault.h"
 #include "io/vector.h"
 
@@ -26,9 +27,7 @@ struct wf_fault_socket {
 };
 
 struct wf_fault {
-    struct wf_engine_ops ops; /* those of engine_fault.c, with the inner engine's name */
-    const struct wf_engine_ops *inner;
-    void *host; /* the inner engine's */
+    struct wf_around around; /* first: it is the host */
     const struct wf_clock *clock;
     const struct wf_log *log;
     const struct wf_fault_rail *rails;
@@ -86,9 +85,6 @@ struct wf_fault_engine {
     uint32_t cuts;                 /* of fault.cuts, those that have been looked after here */
 };
 
-/* The ops of engine_fault.c, without a name. */
-extern const struct wf_engine_ops wf_fault_ops;
-
 /* --- fault_shared.c --- */
 
 struct wf_fault_state wf_fault_look_up(const struct wf_fault *fault, int64_t now_ns);
@@ -114,25 +110,13 @@ void wf_fault_damage(struct wf_fault *fault, const struct wf_fault_socket *socke
 /* What is known of a descriptor; made where it is new. NULL: no memory. Lives until the descriptor is closed. */
 struct wf_fault_socket *wf_fault_socket_of(struct wf_fault *fault, int fd);
 /* Looks up the rail of a descriptor that may have an address by now. */
-void wf_fault_find_rail(const struct wf_fault *fault, struct wf_fault_socket *socket);
+void wf_fault_find_rail(struct wf_fault *fault, struct wf_fault_socket *socket);
 /* `progress` tells what it would now, until the end of the stall that the rail is in. */
 void wf_fault_freeze(struct wf_fault *fault, struct wf_fault_socket *socket);
 
-/* The ops that are about descriptors. */
-int wf_fault_op_socket(void *host, int family, const struct wf_socket_options *options, bool *bound_device);
-int wf_fault_op_listen(void *host, const struct wf_socket_options *options, int backlog);
-int wf_fault_op_bind_device(void *host, int fd, const char *device);
-int wf_fault_op_address(void *host, int fd, bool remote, struct sockaddr_storage *out);
-void wf_fault_op_shutdown(void *host, int fd);
-void wf_fault_op_kill(void *host, int fd);
-uint64_t wf_fault_op_retransmits(void *host, int fd);
+/* The ops that it changes. */
 int wf_fault_op_progress(void *host, int fd, struct wf_progress *out);
 void wf_fault_op_close_fd(void *host, int fd);
-
-#define WF_FAULT_HOST_OPS                                                                                              \
-    .socket = wf_fault_op_socket, .listen = wf_fault_op_listen, .bind_device = wf_fault_op_bind_device,                \
-    .address = wf_fault_op_address, .shutdown = wf_fault_op_shutdown, .kill = wf_fault_op_kill,                        \
-    .retransmits = wf_fault_op_retransmits, .progress = wf_fault_op_progress, .close_fd = wf_fault_op_close_fd
 
 /* --- fault_lane.c --- */
 

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "io/around.h"
 #include "io/engine_seal.h"
 
 #define WF_SEAL_BUCKETS 256 /* for descriptors, by number */
@@ -62,9 +63,7 @@ struct wf_seal_socket {
 };
 
 struct wf_seal {
-    struct wf_engine_ops ops; /* those of engine_seal.c, with the inner engine's name */
-    const struct wf_engine_ops *inner;
-    void *host; /* the inner engine's */
+    struct wf_around around; /* first: it is the host */
 
     pthread_mutex_t lock; /* what follows */
     struct wf_list sockets[WF_SEAL_BUCKETS];
@@ -116,21 +115,9 @@ static inline uint32_t wf_seal_call_records(struct wf_seal_engine *engine, uint3
 /* NULL: not protected. */
 struct wf_seal_socket *wf_seal_socket_of(struct wf_seal *seal, int fd);
 
-/* The ops that are about descriptors. */
-int wf_seal_op_socket(void *host, int family, const struct wf_socket_options *options, bool *bound_device);
-int wf_seal_op_listen(void *host, const struct wf_socket_options *options, int backlog);
-int wf_seal_op_bind_device(void *host, int fd, const char *device);
-int wf_seal_op_address(void *host, int fd, bool remote, struct sockaddr_storage *out);
+/* The ops that it changes. */
 void wf_seal_op_shutdown(void *host, int fd);
-void wf_seal_op_kill(void *host, int fd);
-uint64_t wf_seal_op_retransmits(void *host, int fd);
-int wf_seal_op_progress(void *host, int fd, struct wf_progress *out);
 void wf_seal_op_close_fd(void *host, int fd);
-
-#define WF_SEAL_HOST_OPS                                                                                               \
-    .socket = wf_seal_op_socket, .listen = wf_seal_op_listen, .bind_device = wf_seal_op_bind_device,                   \
-    .address = wf_seal_op_address, .shutdown = wf_seal_op_shutdown, .kill = wf_seal_op_kill,                           \
-    .retransmits = wf_seal_op_retransmits, .progress = wf_seal_op_progress, .close_fd = wf_seal_op_close_fd
 
 /* --- seal_tx.c --- */
 

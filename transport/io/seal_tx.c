@@ -89,7 +89,7 @@ static void left_nothing(struct wf_seal_engine *engine, struct wf_seal_lane *lan
     struct wf_seal_tx *tx = &lane->socket->tx;
     if ((atomic_load_explicit(&tx->ending, memory_order_relaxed) & WF_SEAL_LEFT) &&
         atomic_fetch_and(&tx->ending, ~WF_SEAL_LEFT) == (WF_SEAL_LEFT | WF_SEAL_SHUT))
-        engine->seal->inner->shutdown(engine->seal->host, lane->socket->fd);
+        wf_around_shutdown(engine->seal, lane->socket->fd);
 }
 
 /* The inner engine has nothing of this direction. */
