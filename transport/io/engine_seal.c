@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "io/attempt.h"
-#include "io/ended.h"
 #include "io/seal_parts.h"
 
 #define DEFAULT_CALL_BYTES (256u * 1024)
@@ -40,12 +39,6 @@ static struct wf_seal_lane *lane_of(struct wf_seal_engine *engine, const struct 
 }
 
 /* --- post, cancel, poll --- */
-
-void wf_seal_finish(struct wf_seal_engine *engine, struct wf_op *user, int64_t result)
-{
-    user->result = result;
-    wf_ended_add(&engine->finished, user);
-}
 
 static bool busy(const struct wf_seal_engine *engine)
 {

@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "io/around.h"
+#include "io/ended.h"
 #include "io/engine_seal.h"
 
 #define WF_SEAL_BUCKETS 256 /* for descriptors, by number */
@@ -96,10 +97,12 @@ struct wf_seal_engine {
     struct wf_list ahead;    /* of lanes that may encrypt the next bytes while the former are on their way */
 };
 
-/* --- engine_seal.c --- */
-
 /* The poster's operation has ended. */
-void wf_seal_finish(struct wf_seal_engine *engine, struct wf_op *user, int64_t result);
+static inline void wf_seal_finish(struct wf_seal_engine *engine, struct wf_op *user, int64_t result)
+{
+    user->result = result;
+    wf_ended_add(&engine->finished, user);
+}
 
 /* The records of the next call. */
 static inline uint32_t wf_seal_call_records(struct wf_seal_engine *engine, uint32_t usual)
