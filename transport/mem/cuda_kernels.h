@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "mem/cuda_api.h"
-#include "mem/reference.h"
+#include "mem/kernel_types.h"
 
 /* Owner: the device. Does not change once loaded. */
 struct wf_cuda_kernels {
@@ -31,7 +31,14 @@ wf_cu_result wf_cuda_kernels_load(const struct wf_cuda_api *api, struct wf_cuda_
 /* Also fine when none was loaded. */
 void wf_cuda_kernels_unload(const struct wf_cuda_api *api, struct wf_cuda_kernels *kernels);
 
-/* As in reference.h, by one launch. `pieces` is memory that the device reads; `longest`: of the pieces, in bytes. */
+/*
+ * By one launch, and to the bit as tests/support/kernel_reference.c does it in C:
+ *
+ *     gather: to[offset, offset + bytes) = from[0, bytes) of each piece;  scatter: the reverse
+ *     sum:    to[i] = to[i] + from[i], rounded to the nearest, ties to even
+ *
+ * `pieces` is memory that the device reads; `longest`: of the pieces, in bytes.
+ */
 wf_cu_result wf_cuda_gather(const struct wf_cuda_api *api, const struct wf_cuda_kernels *kernels, wf_cu_stream stream,
                             wf_cu_memory to, wf_cu_memory pieces, unsigned int count, uint64_t longest);
 wf_cu_result wf_cuda_scatter(const struct wf_cuda_api *api, const struct wf_cuda_kernels *kernels, wf_cu_stream stream,
