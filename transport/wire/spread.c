@@ -174,14 +174,6 @@ static bool beaten(const struct wf_lane *lanes, int count, int index, double byt
     return false;
 }
 
-uint64_t wf_spread_share(const struct wf_lane *lanes, int count, int index, uint64_t waiting, uint64_t chunk)
-{
-    struct wf_lane_total total = {0};
-    for (int i = 0; i < count; i++)
-        wf_lane_total_add(&total, &lanes[i]);
-    return wf_spread_share_of(&total, lanes, count, index, waiting, chunk);
-}
-
 uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_lane *lanes, int count, int index,
                             uint64_t waiting, uint64_t chunk)
 {

@@ -81,11 +81,9 @@ void wf_lane_total_remove(struct wf_lane_total *total, const struct wf_lane *lan
 
 /*
  * The bytes that lane `index`, which is ready, may take now out of `waiting` bytes, at most `chunk`: 0, or
- * WF_SPREAD_LEAST_BYTES and more (less only where `waiting` or `chunk` is).
+ * WF_SPREAD_LEAST_BYTES and more (less only where `waiting` or `chunk` is). `total`: of the lanes; lanes that are all
+ * zero count for nothing.
  */
-uint64_t wf_spread_share(const struct wf_lane *lanes, int count, int index, uint64_t waiting, uint64_t chunk);
-
-/* The same for who knows the total of the lanes already. Lanes that are all zero count for nothing. */
 uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_lane *lanes, int count, int index,
                             uint64_t waiting, uint64_t chunk);
 
