@@ -24,10 +24,8 @@ struct wf_thread_place {
     int node;     /* of last_cpu; -1: unknown */
 };
 
-/* Every thread of this process from /proc/self/task, ascending tids. Returns how many there are, which may be more than
- * `max`; negative errno where /proc cannot be read. */
-int wf_pin_threads(struct wf_thread_place *places, int max);
-/* The same of another process: -ENOENT where there is none. 0: this one. */
+/* Every thread of a process (0: this one) from /proc, ascending tids. Returns how many there are, which may be more
+ * than `max`; -ENOENT where there is no such process, or another negative errno where /proc cannot be read. */
 int wf_pin_threads_of(pid_t process, struct wf_thread_place *places, int max);
 /* One of them. */
 int wf_pin_read(pid_t tid, struct wf_thread_place *out);
