@@ -48,7 +48,4 @@ struct wf_fault_counts {
 /* Any thread. */
 void wf_fault_count(struct wf_fault *fault, struct wf_fault_counts *out);
 
-/* When the next stall or drop begins or ends; WF_NEVER. For whoever moves time himself. */
-int64_t wf_fault_next_ns(const struct wf_fault *fault);
-
 #endif

@@ -70,11 +70,6 @@ struct wf_fault_state wf_fault_look_up(const struct wf_fault *fault, int64_t now
     return state;
 }
 
-int64_t wf_fault_next_ns(const struct wf_fault *fault)
-{
-    return wf_fault_look_up(fault, wf_clock_now(fault->clock)).until_ns;
-}
-
 /* Lock held. */
 static void tell_window(struct wf_fault *fault, int number, int64_t since_ms)
 {
