@@ -58,8 +58,8 @@ static int add_above(struct wf_finished *set, uint64_t number)
     return rc;
 }
 
-/* The number at the floor has ended: lifts it, and over the interval that then touches it. The next one stands apart.
- */
+/* The number at the floor has ended: lifts the floor over it, and over the interval that then touches the
+ * floor. The next interval stands apart. */
 static void lift(struct wf_finished *set)
 {
     set->floor += 1;

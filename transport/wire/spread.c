@@ -108,7 +108,7 @@ static struct work survey(const struct wf_lane_total *total, uint64_t waiting, u
         work.rates = total->rates;
         work.left_ns = (double)(waiting + total->bytes) / total->rates;
     }
-    if (work.left_ns >= AHEAD_NS) /* less is handed out at once, and who has more than its part is late by that */
+    if (work.left_ns >= AHEAD_NS) /* less work is handed out at once: slack would only make a lane end later */
         work.slack_ns = smaller(SLACK_PART * work.left_ns, SLACK_NS);
     return work;
 }
