@@ -1,9 +1,9 @@
 /*
  * The engine that injects faults into another one.
  *
- * Each operation is posted to the inner engine as one of ours (a lane's): so a send can be made of several, what waits
- * can be taken back for the time of a stall, and the poster's vector is read and advanced here alone. Where an
- * operation can be: enum wf_fault_place.
+ * The inner engine never gets the poster's operation, but that of a lane (wf_fault_lane.op). So one send can become
+ * several, a waiting operation can be taken back for the time of a stall, and only this engine reads and advances the
+ * poster's vector. Where an operation can be: enum wf_fault_place.
  */
 #include <assert.h>
 #include <errno.h>
@@ -35,7 +35,7 @@ static struct wf_fault_lane *lane_of(struct wf_fault_engine *engine, const struc
 
 /* --- time, and connections that were reset --- */
 
-/* Or connecting: there is somebody to lose. */
+/* Connected, or connecting: a drop can end it. */
 static bool is_connected(const struct wf_fault_engine *engine, const struct wf_fault_slot *slot)
 {
     struct sockaddr_storage peer;

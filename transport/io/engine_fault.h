@@ -45,7 +45,7 @@ struct wf_fault_counts {
     uint64_t cut, refused;  /* connections reset because their rail was gone, and connects and accepts refused */
 };
 
-/* Any thread. */
+/* Any thread may call it. */
 void wf_fault_count(struct wf_fault *fault, struct wf_fault_counts *out);
 
 #endif

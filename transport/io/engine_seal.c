@@ -1,8 +1,9 @@
 /*
  * The engine that encrypts what another one moves.
  *
- * SEND and RECV on a protected descriptor are not seen by the inner engine, which gets operations of ours (a lane's) on
- * buffers of ours. All others are posted to it as they are. What comes back of either kind goes through `finished`.
+ * SEND and RECV on a protected descriptor are not seen by the inner engine: it gets the operation of a lane
+ * (wf_seal_lane.op) on the buffers of the wf_seal_socket. All other operations are posted to it as they are. The
+ * posters' operations of both kinds come back through `finished`.
  */
 #include <assert.h>
 #include <errno.h>
@@ -205,7 +206,7 @@ static int seal_open(void *host, const struct wf_engine_limits *limits, struct w
         inner = *limits;
     engine->call_bytes = inner.call_bytes ? inner.call_bytes : DEFAULT_CALL_BYTES;
     inner.call_bytes = inner_call(engine->call_bytes);
-    inner.zero_copy = 0; /* the buffers are ours, and wanted back soon */
+    inner.zero_copy = 0; /* a batch is encrypted anew soon: the kernel must not hold its memory */
     int rc = seal->around.inner->open(seal->around.host, &inner, &engine->inner, status);
     if (rc) {
         free(engine);

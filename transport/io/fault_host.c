@@ -78,7 +78,7 @@ int wf_fault_op_progress(void *host, int fd, struct wf_progress *out)
     pthread_mutex_unlock(&fault->lock);
     if (!is_frozen)
         return wf_around_progress(fault, fd, out);
-    /* A kernel would have taken what is held back here, and nobody would have acknowledged it. */
+    /* Without the stall the kernel would have taken the held bytes, and the peer would not have acknowledged them. */
     frozen.pending += atomic_load(&socket->held);
     *out = frozen;
     return 0;

@@ -170,7 +170,8 @@ static void returned_recv(struct wf_fault_engine *engine, struct wf_fault_lane *
     finish(engine, lane, result);
 }
 
-/* Never taken back for a stall: a socket connects once. So it may have got through, and nobody is to know yet. */
+/* A CONNECT is never taken back for a stall, for a socket connects only once. So it may have succeeded during the
+ * stall; its poster hears of that after it. */
 static void returned_connect(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
 {
     struct wf_fault_socket *socket = lane->slot->socket;

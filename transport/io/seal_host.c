@@ -113,7 +113,7 @@ void wf_seal_op_shutdown(void *host, int fd)
     struct wf_seal *seal = host;
     struct wf_seal_socket *socket = wf_seal_socket_of(seal, fd);
     if (socket && (atomic_fetch_or(&socket->tx.ending, WF_SEAL_SHUT) & WF_SEAL_LEFT))
-        return; /* whoever sees the last of it leave does it */
+        return; /* left_nothing() of seal_tx.c shuts it down once the last byte has left */
     wf_around_shutdown(seal, fd);
 }
 

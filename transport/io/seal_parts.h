@@ -1,5 +1,5 @@
 /*
- * seal_parts.h: what the sources of the engine that encrypts share. Nobody else includes it.
+ * seal_parts.h: what the sources of the engine that encrypts share. No other file includes it.
  */
 #ifndef WF_IO_SEAL_PARTS_H
 #define WF_IO_SEAL_PARTS_H
@@ -38,8 +38,7 @@ struct wf_seal_tx {
     struct wf_seal_batch batches[WF_SEAL_BATCHES];
     int first, count; /* in their order: the first one is on its way */
     int failed;       /* what every SEND from here on ends in; 0 */
-    /* Shared with whoever shuts the descriptor down. */
-    atomic_uint ending; /* WF_SEAL_LEFT, WF_SEAL_SHUT */
+    atomic_uint ending; /* WF_SEAL_LEFT, WF_SEAL_SHUT; also set by the thread that shuts the descriptor down */
 };
 
 #define WF_SEAL_LEFT 1u /* bytes of a cancelled SEND are on their way */

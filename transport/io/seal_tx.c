@@ -83,7 +83,7 @@ static void submit(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
         wf_list_push_back(&engine->ahead, &lane->link);
 }
 
-/* Nothing is left of what was cancelled: who wanted the direction to end behind it gets that now. */
+/* No byte of a cancelled SEND is left: a shutdown that waited for it happens now. */
 static void left_nothing(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 {
     struct wf_seal_tx *tx = &lane->socket->tx;
