@@ -1,6 +1,6 @@
 /*
  * cuda_kernels.h: the kernels of kernels.cu, on one device. A build without nvcc has none, and a driver may refuse
- * those there are (it is older than nvcc, or emulated): what they do is a matter of speed, and everyone copes without.
+ * them (it is older than nvcc, or emulated). Kernels only make gathering faster: without them pieces are copied singly.
  */
 #ifndef WF_MEM_CUDA_KERNELS_H
 #define WF_MEM_CUDA_KERNELS_H
@@ -22,8 +22,8 @@ struct wf_cuda_kernels {
 bool wf_cuda_kernels_built(void);
 
 /*
- * All calls: with the device's context current. Those that launch wait for nothing; what they refer to stays until the
- * stream has done it. Owner of `kernels`: see above.
+ * All calls: with the device's context current. A call that launches does not wait; the memory it names must stay until
+ * the stream has run the kernel. Owner of `kernels`: see above.
  */
 
 /* All of them or none; the driver's answer. WF_CU_NOT_SUPPORTED: none was built, or the driver loads none. */

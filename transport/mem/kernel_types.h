@@ -1,5 +1,5 @@
 /*
- * kernel_types.h: what the kernels of kernels.cu take, as those who launch them see it.
+ * kernel_types.h: what the kernels of kernels.cu take as parameters.
  */
 #ifndef WF_MEM_KERNEL_TYPES_H
 #define WF_MEM_KERNEL_TYPES_H
