@@ -1,4 +1,4 @@
-/* Which rails there are, and what the other parts of a plan ask too. */
+/* Which rails there are, and two functions that all parts of a plan use. */
 #include "affinity/assign.h"
 
 #include <errno.h>
