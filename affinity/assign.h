@@ -11,7 +11,7 @@
 #include "affinity/machine.h"
 #include "affinity/plan.h"
 
-/* The rails: those that are asked for, or those that are there. assign.c */
+/* The rails: the requested ones, or all that are there. assign.c */
 int wf_assign_rails(const struct wf_machine *machine, const struct wf_plan_request *request, struct wf_plan *plan,
                     char *why, size_t why_room);
 
@@ -19,11 +19,11 @@ int wf_assign_rails(const struct wf_machine *machine, const struct wf_plan_reque
 int wf_assign_endpoints(const struct wf_machine *machine, const struct wf_plan_request *request, struct wf_plan *plan,
                         char *why, size_t why_room);
 
-/* The processors of each rail, as if nobody had given any. assign_cores.c */
+/* The processors of each rail, as if the user had given none. assign_cores.c */
 int wf_assign_cores(const struct wf_machine *machine, enum wf_irq_policy policy, struct wf_plan *plan, char *why,
                     size_t why_room);
 
-/* What the user gives, in place of that; then says which rails share. assign_given.c */
+/* Puts the user's processors in place of them; then sets which rails share. assign_given.c */
 int wf_assign_given(const struct wf_machine *machine, const struct wf_plan_request *request, struct wf_plan *plan,
                     char *why, size_t why_room);
 

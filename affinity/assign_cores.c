@@ -14,13 +14,13 @@
 /* As many physical cores must be left for threads to be kept away from interrupts: one for TX and one for RX. */
 #define CORES_ENOUGH 2
 
-/* The rails of one node, or those whose node is not known. */
+/* The rails of one node, or the rails of unknown node. */
 struct group {
     const struct wf_machine *machine;
     struct wf_plan *plan;
     int node;
     struct wf_cpus whole;  /* every online processor of the node */
-    struct wf_cpus usable; /* those of them that threads may have; never empty */
+    struct wf_cpus usable; /* of `whole`, what threads may have; never empty */
 };
 
 /* --- physical cores --- */
@@ -99,8 +99,8 @@ static const char *rails_of(const struct group *group, char *text, size_t room)
 
 /* --- interrupts --- */
 
-/* Where the interrupts of a rail's NIC go, of the processors of the group. A set that has the whole node says only that
- * nobody has decided. */
+/* Where the interrupts of a rail's NIC go, of the processors of the group. A set with the whole node
+ * means that the interrupts were never bound. */
 static struct wf_cpus interrupts(const struct group *group, const struct wf_plan_rail *rail)
 {
     int nic = wf_machine_nic(group->machine, rail->device);
@@ -111,7 +111,7 @@ static struct wf_cpus interrupts(const struct group *group, const struct wf_plan
     return irq;
 }
 
-/* Of all rails: those of other nodes may interrupt here too. */
+/* Of all rails: a rail of another node may interrupt here too. */
 static void avoid(struct group *group)
 {
     struct wf_cpus busy = {0}, rest = group->usable;

@@ -1,7 +1,7 @@
 /*
  * Which rails serve which endpoint.
  *
- * The rails of an endpoint are ordered by their distance: its nearest ones, its next ones, and so on. Those at the same
+ * The rails of an endpoint are ordered by their distance: its nearest ones, its next ones, and so on. Rails at the same
  * distance are rotated: an endpoint starts one rail later than the last one before it that had exactly the same rails
  * as its nearest (its next, …). So eight GPUs that are equally near to four NICs start at each of them twice, and the
  * two GPUs of a switch with two NICs start at different ones. The order depends on nothing else.
@@ -180,7 +180,7 @@ static enum wf_rail_policy policy_of(const struct wf_plan *plan, const struct wf
     return endpoint->gpu >= 0 ? WF_POLICY_NEAR : WF_POLICY_ALL;
 }
 
-/* How many of the ordered rails carry traffic: those up to the last step that the policy admits. */
+/* How many of the ordered rails carry traffic: all up to the last step that the policy admits. */
 static int admitted(const struct wf_plan *plan, const struct wf_plan_endpoint *endpoint)
 {
     enum wf_rail_policy policy = policy_of(plan, endpoint);

@@ -1,4 +1,4 @@
-/* The processors that the user gives to rails, in place of those of the plan. */
+/* The processors that the user gives to rails replace those of the plan. */
 #include "affinity/assign.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static int check(const struct wf_machine *machine, const struct given *given, co
     return 0;
 }
 
-/* The rails that a binding means: those of that name, else those of that device. */
+/* The rails that a binding means: rails of that name, else rails of that device. */
 static bool means(const struct wf_plan *plan, const char *text, int rail)
 {
     for (int i = 0; i < plan->rail_count; i++)

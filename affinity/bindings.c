@@ -7,7 +7,7 @@
 
 #define EXAMPLE "as in eth1:8-21,112-125;eth2:22-35"
 
-/* A piece of the text that somebody else holds. */
+/* A piece of a text. Owner of the text: the caller. */
 struct piece {
     const char *at;
     size_t length;

@@ -28,12 +28,6 @@ static inline void wf_cpus_add(struct wf_cpus *set, int cpu)
         set->words[cpu / 64] |= UINT64_C(1) << (cpu % 64);
 }
 
-static inline void wf_cpus_remove(struct wf_cpus *set, int cpu)
-{
-    if (cpu >= 0 && cpu < WF_CPUS_MAX)
-        set->words[cpu / 64] &= ~(UINT64_C(1) << (cpu % 64));
-}
-
 /* set |= other; set &= other; set &= ~other. */
 void wf_cpus_unite(struct wf_cpus *set, const struct wf_cpus *other);
 void wf_cpus_intersect(struct wf_cpus *set, const struct wf_cpus *other);

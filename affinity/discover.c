@@ -61,9 +61,9 @@ static int name_source(hwloc_topology_t topology, const char *source, char *why,
     return rc;
 }
 
-/* What hwloc is to look at. Its parts that ask for accelerators would start their drivers, and make contexts on
- * devices that nobody named; PCI tells enough, and of that /sys (libpciaccess would add names, and leaks). Offline and
- * forbidden processors are wanted, to tell them apart. */
+/* What hwloc is to look at. Its parts for accelerators would start their drivers and make contexts on devices
+ * that the user did not name; PCI tells enough, and is read from /sys (libpciaccess would add names, but leaks).
+ * Offline and forbidden processors are wanted, to tell them apart. */
 static void configure(hwloc_topology_t topology)
 {
     static const char *const parts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "pci"};

@@ -37,7 +37,7 @@ static void read_path(hwloc_obj_t device, struct wf_path *path)
     for (hwloc_obj_t at = device->parent; at && count < BRIDGES_MOST; at = at->parent)
         if (at->type == HWLOC_OBJ_BRIDGE)
             above[count++] = at;
-    /* Where there are too many, those nearest to the processors stay: they are what devices have in common. */
+    /* Where there are too many steps, the ones nearest to the processors stay: paths of devices share these. */
     for (int i = count - 1; i >= 0 && path->depth < WF_PATH_MAX; i--)
         step_name(above[i], path->step[path->depth++], sizeof(path->step[0]));
 }

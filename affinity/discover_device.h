@@ -6,8 +6,8 @@
 
 #include "affinity/machine.h"
 
-/* Fills machine->gpus. Of a foreign machine also the NICs; of this one, node and path of those that are there already.
- * Nodes and processors are filled. */
+/* Fills machine->gpus. Of a foreign machine also the NICs; of this one, node and path of the NICs that are listed
+ * already. Nodes and processors are filled. */
 void wf_discover_devices(hwloc_topology_t topology, struct wf_machine *machine);
 
 #endif

@@ -261,7 +261,7 @@ void wf_nics_read(struct wf_machine *machine, const char *sys, const char *proc)
     free(names);
 }
 
-/* --- drivers of those without a device --- */
+/* --- drivers of NICs without a device --- */
 
 void wf_nics_ask_drivers(struct wf_machine *machine)
 {

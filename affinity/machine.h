@@ -65,7 +65,7 @@ struct wf_machine {
     int node_count, cpu_count, gpu_count, nic_count;
     struct wf_node nodes[WF_NODES_MAX]; /* ascending ids */
     struct wf_cpu cpus[WF_CPUS_MAX];    /* the online ones, ascending ids */
-    struct wf_cpus online, present;     /* present: with those that are offline */
+    struct wf_cpus online, present;     /* present: with the offline ones */
     struct wf_cpus allowed;             /* for this process: online, and within its cpuset and affinity */
     struct wf_gpu gpus[WF_GPUS_MAX];    /* by PCI address */
     struct wf_nic nics[WF_NICS_MAX];    /* by name, digits by value: eth2 before eth10 */

@@ -201,8 +201,3 @@ int wf_pin_threads_of(pid_t process, struct wf_thread_place *places, int max)
         free(tids);
     return listed < 0 ? listed : status ? status : there;
 }
-
-int wf_pin_threads(struct wf_thread_place *places, int max)
-{
-    return wf_pin_threads_of(0, places, max);
-}

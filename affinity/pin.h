@@ -24,20 +24,18 @@ struct wf_thread_place {
     int node;     /* of last_cpu; -1: unknown */
 };
 
-/* Every thread of this process from /proc/self/task, ascending tids. Returns how many there are, which may be more than
- * `max`; negative errno where /proc cannot be read. */
-int wf_pin_threads(struct wf_thread_place *places, int max);
-/* The same of another process: -ENOENT where there is none. 0: this one. */
+/* Every thread of a process (0: this one) from /proc, ascending tids. Returns how many there are, which may be more
+ * than `max`; -ENOENT where there is no such process, or another negative errno where /proc cannot be read. */
 int wf_pin_threads_of(pid_t process, struct wf_thread_place *places, int max);
 /* One of them. */
 int wf_pin_read(pid_t tid, struct wf_thread_place *out);
 
-/* Asks for the pages of [at, at + bytes) to be on a node: those that are touched later, and those that are there are
+/* Asks for the pages of [at, at + bytes) to be on a node: pages that are touched later are put there, present ones
  * moved. `at` page-aligned. 0; -EPERM or -ENOSYS (a container refuses), -EINVAL (no such node), …, with `why`. */
 int wf_place_memory(void *at, size_t bytes, int node, char *why, size_t why_room);
 
 /* Where the pages are, by move_pages, or by get_mempolicy where that is refused: counts[node] for nodes 0 .. max-1;
- * pages that are not there yet, and those of which nothing is known, are not counted. Looks at no more than 1024 pages,
+ * pages that are not there yet, or of unknown place, are not counted. Looks at no more than 1024 pages,
  * evenly spread. Returns how many it looked at, or -EPERM, -ENOSYS, …. */
 int wf_place_where(const void *at, size_t bytes, int *counts, int max);
 
@@ -45,7 +43,7 @@ int wf_place_where(const void *at, size_t bytes, int *counts, int max);
 int wf_place_of_device(const char *pci);
 
 /* Bytes of a process's own (anonymous) memory by node, from numa_maps: bytes[node] for nodes 0 .. max-1. 0; -ENOENT, a
- * kernel without NUMA, or no such process; -EACCES, not ours to ask. */
+ * kernel without NUMA, or no such process; -EACCES, a process of another user. */
 int wf_place_of(pid_t process, uint64_t *bytes, int max);
 
 #endif

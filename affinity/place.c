@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Node numbers that a mask of ours can hold: more than any kernel has. */
+/* Node numbers that a node_mask here can hold: more than any kernel has. */
 #define NODES_MAX 1024
 #define WORD_BITS (8 * (int)sizeof(unsigned long))
 

@@ -85,7 +85,7 @@ struct wf_plan {
 
 /*
  * The plan for a machine: a pure function of its arguments. 0, or -EINVAL with `why`: a binding of a rail that is not
- * among the rails (names those that are), a core that does not exist, is offline or outside of what this process may
+ * among the rails (names the rails), a core that does not exist, is offline or outside of what this process may
  * use (names it and says which of these it is), a GPU that is not there.
  */
 int wf_plan_make(const struct wf_machine *machine, const struct wf_plan_request *request, struct wf_plan *out,

@@ -12,7 +12,7 @@
 #define FIRST_BYTES (256u << 20) /* of the run that finds out how fast Weft is */
 #define FIRST_MOST 20000         /* and its messages */
 #define MESSAGES_MOST 100000000  /* of a case */
-#define PORTS_MOST 5             /* to try, each taken by somebody else between the look for it and its use */
+#define PORTS_MOST 5             /* to try: another program may take a port between the search for it and its use */
 
 /* One measurement on its way. */
 struct once {

@@ -6,8 +6,8 @@
 
 #include "peers.h"
 
-/* Runs variant `variant` of `tool` once for the case of `block`; `commands` keeps what was run. Where somebody else
- * took the port meanwhile, and the plan names none, it tries another, a few times. 0, or why there is no reading. */
+/* Runs variant `variant` of `tool` once for the case of `block`; `commands` keeps what was run. Where another
+ * program took the port meanwhile, and the plan names no port, it tries a few others. 0, or why there is no reading. */
 int peers_run_once(const struct peers_plan *plan, const struct peers_block *block, const struct peer_tool *tool,
                    int variant, struct peer_commands *commands, struct peer_reading *reading, struct wf_status *status);
 

@@ -94,7 +94,7 @@ pid_t peer_parent_of(pid_t pid)
     return after && sscanf(after + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* Kills the children of this process. Theirs become ours, and are found the next time. */
+/* Kills the children of this process. Their children become its own, and the next call finds them. */
 static void kill_children(void)
 {
     DIR *folder = opendir("/proc");
@@ -112,7 +112,7 @@ static double seconds(const struct timeval *time)
     return (double)time->tv_sec + (double)time->tv_usec / 1e6;
 }
 
-/* Waits for whoever has ended. False once there is no child left. */
+/* Waits for the children that have ended. False once no child is left. */
 static bool reap(struct keeper *keeper)
 {
     struct rusage usage;
@@ -155,7 +155,8 @@ static void keep(struct keeper *keeper)
     }
 }
 
-/* Everything is blocked, so that a terminal's signals reach only those who decide what ends. */
+/* Everything is blocked, so that a terminal's signals do not end the keeper: its parent decides when the program ends.
+ */
 static int take_signals(void)
 {
     sigset_t all, wanted;
@@ -182,7 +183,7 @@ static void be_keeper(const struct peer_command *command, const struct peer_pipe
         become_program(command, pipes, self);
     if (keeper.program < 0)
         _exit(1);
-    setpgid(keeper.program, keeper.program); /* whoever of the two comes first */
+    setpgid(keeper.program, keeper.program); /* the program does the same: the first of the two calls counts */
     keep(&keeper);
     written = write(pipes->report, &keeper.report, sizeof(keeper.report));
     _exit(written == (ssize_t)sizeof(keeper.report) ? 0 : 1);

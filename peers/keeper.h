@@ -1,11 +1,11 @@
 /*
- * keeper.h: a process between us and a program of somebody else's. Whatever happens to the program, to its children or
- * to us,
+ * keeper.h: a process between this one and a program that is run. Whatever happens to the program, to its children or
+ * to this process,
  *
  *     everything that the program started has ended, and was waited for, before the keeper ends.
  *
  * It adopts what the program leaves behind (PR_SET_CHILD_SUBREAPER), also processes that moved to a group of their own,
- * and it hears of our death (PR_SET_PDEATHSIG).
+ * and the kernel tells it when its parent dies (PR_SET_PDEATHSIG).
  */
 #ifndef WF_PEERS_KEEPER_H
 #define WF_PEERS_KEEPER_H

@@ -98,7 +98,7 @@ struct series {
     const struct peers_plan *plan;
     struct peers_block *block;
     bool trials;
-    int done, total; /* runs of all blocks, for who watches */
+    int done, total; /* runs of all blocks, for `progress` */
     struct turn turns[PEERS_TOOLS_MAX * PEERS_VARIANTS_MAX];
     int count;
 };

@@ -57,7 +57,7 @@ struct peers_plan {
     const struct peers_far *far;
     void *far_context;
     peer_stop *stop; /* NULL: nothing stops it */
-    /* Told before each run: how many are done, of how many, and what comes. NULL: nobody is. */
+    /* Told before each run: how many are done, of how many, and what comes. NULL: not wanted. */
     void (*progress)(void *context, int done, int total, const char *doing);
     void *context; /* of both */
 };
@@ -134,7 +134,7 @@ void peers_sum_up(const struct peers_result *result, const struct peers_block *b
 /* The index of the variant with the best median of the rounds; -1: none ever worked. */
 int peers_best_variant(const struct peers_block *block, const struct peers_row *row);
 
-/* The same of the trials, among those that are not given up. */
+/* The same of the trials, among the variants that are not given up. */
 int peers_best_in_trials(const struct peers_block *block, const struct peers_row *row);
 
 /* What its last failure was; NULL: it had none, or none to speak of, as it worked in the trials and there was no round.

@@ -20,7 +20,7 @@ static void close_end(int *fd)
     *fd = -1;
 }
 
-/* Ours does not block. */
+/* `ours`, the end that this process reads, does not block. */
 static int make_pipe(int *ours, int *theirs)
 {
     int ends[2];

@@ -1,7 +1,7 @@
 /*
  * question.h: what one node asks of the other, as it goes over the wire, and what may pass:
  *
- *     a name out of our own table of tools, numbers within bounds, addresses
+ *     a name out of the table of tools, numbers within bounds, addresses
  *
  * Nothing else gets into a command line.
  */

@@ -72,7 +72,7 @@ double peer_cpu_per_gb(const struct peer_case *asked, const struct peer_output *
 
 /* ------------------------------------------------------------------------------------------- our own programs */
 
-/* A program that starts ours (mpirun) may print something before it. */
+/* The line of JSON. A program that starts Weft's (mpirun) may print other lines before it. */
 static const char *json_line(const char *text)
 {
     while (text && *text != '{') {

@@ -1,6 +1,6 @@
 /*
- * reading.h: what several adapters need to read a tool's output: numbers as a program prints them, not as a person of
- * some country would write them; and what cannot be understood is told with the first words of it.
+ * reading.h: what several adapters need to read a tool's output: numbers with a point, whatever the locale; and
+ * errors that quote the first words of an output that was not understood.
  */
 #ifndef WF_PEERS_READING_H
 #define WF_PEERS_READING_H
@@ -36,8 +36,8 @@ int peer_not_understood(const char *program, const char *text, struct wf_status 
 double peer_cpu_per_gb(const struct peer_case *asked, const struct peer_output *server,
                        const struct peer_output *client, int ways);
 
-/* Reads the line of JSON of one of Weft's own programs: "schema" must be `schema`; the other keys are those of struct
- * peer_reading with null or nothing for what is not told. -EPROTO where it lacks what the metric asks for. */
+/* Reads the line of JSON of one of Weft's own programs: "schema" must be `schema`; the other keys are the fields of
+ * struct peer_reading; null or no key: not told. -EPROTO where it lacks what the metric asks for. */
 int peer_read_json(const struct peer_case *asked, const char *program, const char *schema, const char *text,
                    struct peer_reading *out, struct wf_status *status);
 

@@ -30,8 +30,8 @@ static int check_stop(const struct peer_run *run, struct wf_status *status)
     return run->stop ? run->stop(run->context, status) : 0;
 }
 
-/* Whether it failed because its port is somebody else's: it says so, or somebody listens there although it, and all
- * that it started, have ended. */
+/* Whether the server failed because another program has its port: it says so, or the port is listened on although the
+ * server, and all that it started, have ended. */
 static bool lacks_port(const struct peer_run *run, const struct peer_program *server)
 {
     static const char words[] = "Address already in use";
@@ -136,7 +136,7 @@ static void fill(struct peer_output *output, const struct peer_program *program,
     output->elapsed_s = (double)(wf_clock_now(&wf_clock_monotonic) - start_ns) / 1e9;
 }
 
-/* Of those that run: asked first, both at once, as each may take its time. */
+/* Ends the programs that still run. Both are asked before either is waited for, as each may take its time. */
 static void end_all(struct peer_outcome *outcome)
 {
     struct peer_program *const both[] = {&outcome->client_program, &outcome->server_program};

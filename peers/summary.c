@@ -35,7 +35,7 @@ static bool better(const struct peer_figures *one, const struct peer_figures *ot
     return metric == PEER_LATENCY ? one->median < other->median : one->median > other->median;
 }
 
-/* Of the trials those count that are not given up. */
+/* In the trials, a variant that is given up does not count. */
 static int best_variant(const struct peers_block *block, const struct peers_row *row, bool trials)
 {
     struct peer_figures best = {0};

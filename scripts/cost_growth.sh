@@ -2,6 +2,8 @@
 # cost_growth.sh: how the cost of a full mesh grows with endpoints, channels and rails, as tables. Both nodes run on
 # this machine, over loopback addresses.
 set -u
+# shellcheck source=scripts/lib.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
     cat <<'END'
@@ -18,34 +20,13 @@ Exit status: 0; 1 a run failed; 2 wrong usage; 77 not available here, with the r
 END
 }
 
-say() { printf 'cost_growth.sh: %s\n' "$*" >&2; }
-wrong_usage() {
-    say "$*"
-    exit 2
-}
-
-quick=0 rounds=3
+read_options "$@"
 weft=$(dirname -- "${BASH_SOURCE[0]}")/../build/bin/weft
-while (($#)); do
-    case $1 in
-    --quick) quick=1 rounds=1 ;;
-    --rounds)
-        [[ ${2-} =~ ^[1-9][0-9]{0,2}$ ]] || wrong_usage "--rounds ${2-}: a number from 1 to 999 is wanted"
-        rounds=$2
-        shift
-        ;;
-    --help) usage && exit 0 ;;
-    -*) wrong_usage "unknown option '$1': see --help" ;;
-    *) weft=$1 ;;
-    esac
-    shift
-done
-command -v jq >/dev/null || { say 'not available here: needs the program jq' && exit 77; }
+((${#words[@]})) && weft=${words[-1]}
+command -v jq >/dev/null || unavailable 'needs the program jq'
 [[ -x $weft ]] || wrong_usage "$weft is no program: build it, or name another"
 
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/weft-growth.XXXXXX") || exit 1
-trap 'rm -rf -- "$scratch"' EXIT
-trap 'exit 130' INT TERM HUP
+make_scratch growth
 
 endpoints=(1 2 4 8 16 32 64) channels=(1 2 4 8 16 32 64) rails=(1 2 4 8 16)
 ((quick)) && endpoints=(1 2) channels=(1 2) rails=(1 2)
@@ -111,7 +92,7 @@ one_round() {
 medians() { # FILE
     local column
     for column in {1..11}; do
-        cut -f "$column" "$1" | sort -g | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }'
+        cut -f "$column" "$1" | median
     done | paste -s
 }
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # cost_per_gb.sh: what a gigabyte costs two builds of weft in system calls, wake-ups and processor time, as tables.
 set -u
+# shellcheck source=scripts/lib.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/lib.sh"
 
 usage() {
     cat <<'END'
@@ -20,50 +22,26 @@ Exit status: 0; 1 a run failed; 2 wrong usage; 77 not available here, with the r
 END
 }
 
-say() { printf 'cost_per_gb.sh: %s\n' "$*" >&2; }
-wrong_usage() {
-    say "$*"
-    exit 2
-}
-unavailable() {
-    say "not available here: $*"
-    exit 77
-}
-
 calls=(recvfrom recvmsg sendto sendmsg epoll_wait epoll_pwait2 io_uring_enter futex) # with a row of their own
 tracepoints=raw_syscalls:sys_enter
 for name in "${calls[@]}"; do
     tracepoints+=,syscalls:sys_enter_$name
 done
 
-quick=0 rounds=3 counter='' builds=()
-while (($#)); do
-    case $1 in
-    --quick) quick=1 rounds=1 ;;
-    --rounds)
-        [[ ${2-} =~ ^[1-9][0-9]{0,2}$ ]] || wrong_usage "--rounds ${2-}: a number from 1 to 999 is wanted"
-        rounds=$2
-        shift
-        ;;
-    --calls)
-        [[ ${2-} == perf || ${2-} == strace ]] || wrong_usage "--calls ${2-}: perf or strace is wanted"
-        counter=$2
-        shift
-        ;;
-    --help) usage && exit 0 ;;
-    -*) wrong_usage "unknown option '$1': see --help" ;;
-    *) builds+=("$1") ;;
-    esac
-    shift
-done
+counter=''
+own_option() {
+    [[ $1 == --calls ]] || return
+    [[ $2 == perf || $2 == strace ]] || wrong_usage "--calls $2: perf or strace is wanted"
+    counter=$2
+}
+read_options "$@"
+builds=("${words[@]}")
 ((${#builds[@]} == 2)) || wrong_usage "two programs are wanted, OLD and NEW: see --help"
 for build in "${builds[@]}"; do
     [[ -x $build && ! -d $build ]] || wrong_usage "$build is no program"
 done
 
-scratch=$(mktemp -d "${TMPDIR:-/tmp}/weft-cost.XXXXXX") || exit 1
-trap 'rm -rf -- "$scratch"' EXIT
-trap 'exit 130' INT TERM HUP
+make_scratch cost
 
 [[ -x /usr/bin/time ]] || unavailable '/usr/bin/time is not installed (package: time)'
 perf_works() { perf stat -x , -o "$scratch/probe" -e "$tracepoints" true >/dev/null 2>&1; }
@@ -124,12 +102,12 @@ one_round() {
     done
 }
 
-# median NAME SIZE BUILD_NUMBER FACTOR: with a digit that means something. What is in no run is 0.
-median() {
-    awk -v name="$1" '$1 == name { print $2 }' "$scratch/$2.$3" | sort -g | awk -v factor="$4" '{ v[NR] = $1 * factor }
-        END { if (NR) m = (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2
-              size = m < 0 ? -m : m
-              printf("%.*f", (size >= 100) ? 0 : (size >= 10) ? 1 : (size >= 1) ? 2 : 3, m) }'
+# figure NAME SIZE BUILD_NUMBER FACTOR: with a digit that means something. What is in no run is 0.
+figure() {
+    awk -v name="$1" '$1 == name { print $2 }' "$scratch/$2.$3" | median | awk -v factor="$4" '
+        { m = $1 * factor
+          size = m < 0 ? -m : m
+          printf("%.*f", (size >= 100) ? 0 : (size >= 10) ? 1 : (size >= 1) ? 2 : 3, m) }'
 }
 
 # row TITLE NAME FACTOR_FOR_GB FACTOR_FOR_MESSAGES
@@ -138,7 +116,7 @@ row() {
     printf '| %s ' "$1"
     for size in 64M 1M 64; do
         for build in 0 1; do
-            printf '| %s ' "$(median "$2" $size $build "$([[ $size == 64 ]] && echo "$4" || echo "$3")")"
+            printf '| %s ' "$(figure "$2" $size $build "$([[ $size == 64 ]] && echo "$4" || echo "$3")")"
         done
     done
     printf '|\n'

@@ -34,7 +34,7 @@ struct wf_show_device {
 
 #define WF_SHOW_DEVICES (WF_GPUS_MAX + WF_NICS_MAX)
 
-/* All of them, by node (those of no known node first), then by path, GPUs before NICs. Returns how many. */
+/* All devices, by node (unknown nodes first), then by path, GPUs before NICs. Returns how many. */
 int wf_show_devices(const struct wf_machine *machine, struct wf_show_device devices[WF_SHOW_DEVICES]);
 
 /* The tree of nodes, bridges and devices. */

@@ -107,122 +107,96 @@ static bool broken(int64_t result)
 }
 
 /* Half way through a transfer; whoever waits at either end is told. */
-static void resets_both_ends(struct implementation *of, int engines)
+static void resets_both_ends(struct world *world)
 {
-    struct world world;
-    open_world(&world, of, "reset_every=100K", engines);
-    struct pair pair = pair_open(&world, 0);
+    struct pair pair = pair_open(world, 0);
     struct task send = {0}, receive = {0}, back = {0};
     uint8_t *got = malloc(BULK), byte;
     int64_t end;
-    if (engines > 1)
-        assert_int_equal(world.ops->attach(world.engines[1], pair.client), 0);
+    if (world->engine_count > 1)
+        assert_int_equal(world->ops->attach(world->engines[1], pair.client), 0);
     task_buffer(&back, &byte, 1);
-    task_post(&world, 0, &back, WF_OP_RECV, pair.client);
-    uint64_t total = pour(&world, &send, &receive, pair, got, &end);
-    world_await(&world, &send);
-    world_await(&world, &back);
+    task_post(world, 0, &back, WF_OP_RECV, pair.client);
+    uint64_t total = pour(world, &send, &receive, pair, got, &end);
+    world_await(world, &send);
+    world_await(world, &back);
     assert_in_range(send.op.moved, 25 * 1024, 150 * 1024);
     assert_true(total <= send.op.moved);
     pattern_check(got, total, 1, 0);
     assert_true(broken(end) && broken(send.op.result) && broken(back.op.result));
     assert_int_equal(end, -ECONNRESET);
     assert_true(send.op.result == -ECONNRESET || back.op.result == -ECONNRESET);
-    assert_true(counts_of(&world).resets >= 1); /* what had arrived is read all the same, and counted */
-    assert_true(broken(task_run(&world, &receive, WF_OP_RECV, pair.client, &byte, 1))); /* and so it stays */
-    assert_true(broken(task_run(&world, &receive, WF_OP_RECV, pair.server, &byte, 1)));
-    if (engines > 1)
-        world.ops->detach(world.engines[1], pair.client);
+    assert_true(counts_of(world).resets >= 1); /* what had arrived is read all the same, and counted */
+    assert_true(broken(task_run(world, &receive, WF_OP_RECV, pair.client, &byte, 1))); /* and so it stays */
+    assert_true(broken(task_run(world, &receive, WF_OP_RECV, pair.server, &byte, 1)));
+    if (world->engine_count > 1)
+        world->ops->detach(world->engines[1], pair.client);
     free(got);
-    pair_close(&world, &pair);
-    world_close(&world);
+    pair_close(world, &pair);
 }
 
-static void resets_in_the_middle(struct implementation *of)
+static void starts_anew_after_a_reset(struct world *world)
 {
-    resets_both_ends(of, 1);
-}
-
-static void resets_what_two_engines_share(struct implementation *of)
-{
-    resets_both_ends(of, 2);
-}
-
-static void starts_anew_after_a_reset(struct implementation *of)
-{
-    struct world world;
-    open_world(&world, of, "reset_every=100K", 1);
     for (uint64_t i = 1; i <= 4; i++) { /* the numbers of the descriptors come back: the reset must not */
-        struct pair pair = pair_open(&world, 0);
+        struct pair pair = pair_open(world, 0);
         struct task send = {0}, receive = {0};
         uint8_t *got = malloc(BULK);
         int64_t end;
-        pour(&world, &send, &receive, pair, got, &end);
-        assert_true(world_await(&world, &send) < 0);
-        assert_true(counts_of(&world).resets >= i);
+        pour(world, &send, &receive, pair, got, &end);
+        assert_true(world_await(world, &send) < 0);
+        assert_true(counts_of(world).resets >= i);
         free(got);
-        pair_close(&world, &pair);
+        pair_close(world, &pair);
     }
-    world_close(&world);
 }
 
-static void flips_single_bits(struct implementation *of)
+static void flips_single_bits(struct world *world)
 {
-    struct world world;
-    open_world(&world, of, "flip_every=1000", 1);
-    struct pair pair = pair_open(&world, 0);
+    struct pair pair = pair_open(world, 0);
     struct task send = {0}, receive = {0};
     uint8_t *got = malloc(BULK);
     uint64_t flips = 0;
     int64_t end;
-    assert_int_equal(pour(&world, &send, &receive, pair, got, &end), BULK);
-    assert_int_equal(world_await(&world, &send), BULK);
+    assert_int_equal(pour(world, &send, &receive, pair, got, &end), BULK);
+    assert_int_equal(world_await(world, &send), BULK);
     for (uint64_t i = 0; i < BULK; i++) {
         int bits = __builtin_popcount(got[i] ^ pattern(1, i));
         assert_in_range(bits, 0, 1); /* two hits are 500 bytes apart, at least */
         flips += (uint64_t)bits;
     }
-    assert_int_equal(flips, counts_of(&world).flips);
+    assert_int_equal(flips, counts_of(world).flips);
     assert_in_range(flips, BULK / 1500, BULK / 500);
     free(got);
-    pair_close(&world, &pair);
-    world_close(&world);
+    pair_close(world, &pair);
 }
 
-static void moves_less_at_a_time(struct implementation *of)
+static void moves_less_at_a_time(struct world *world)
 {
-    struct world world;
-    open_world(&world, of, "short=1", 1);
-    struct pair pair = pair_open(&world, 0);
+    struct pair pair = pair_open(world, 0);
     struct task send = {0}, receive = {0};
     uint8_t *got = malloc(BULK);
     int64_t end;
-    assert_int_equal(pour(&world, &send, &receive, pair, got, &end), BULK);
-    assert_int_equal(world_await(&world, &send), BULK);
+    assert_int_equal(pour(world, &send, &receive, pair, got, &end), BULK);
+    assert_int_equal(world_await(world, &send), BULK);
     pattern_check(got, BULK, 1, 0);
-    assert_true(counts_of(&world).shortened >= 10);
+    assert_true(counts_of(world).shortened >= 10);
     free(got);
-    pair_close(&world, &pair);
-    world_close(&world);
+    pair_close(world, &pair);
 }
 
-static void spares_conversations_that_set_up(struct implementation *of)
+static void spares_conversations_that_set_up(struct world *world)
 {
-    struct world world;
-    of->set_up = true;
-    open_world(&world, of, "short=1,reset_every=1K,flip_every=1K", 1);
-    struct pair pair = pair_open(&world, 0);
+    struct pair pair = pair_open(world, 0);
     struct task send = {0}, receive = {0};
     uint8_t *got = malloc(BULK);
     int64_t end;
-    assert_int_equal(pour(&world, &send, &receive, pair, got, &end), BULK);
-    assert_int_equal(world_await(&world, &send), BULK);
+    assert_int_equal(pour(world, &send, &receive, pair, got, &end), BULK);
+    assert_int_equal(world_await(world, &send), BULK);
     pattern_check(got, BULK, 1, 0);
-    struct wf_fault_counts counts = counts_of(&world);
+    struct wf_fault_counts counts = counts_of(world);
     assert_true(counts.resets == 0 && counts.flips == 0 && counts.shortened == 0);
     free(got);
-    pair_close(&world, &pair);
-    world_close(&world);
+    pair_close(world, &pair);
 }
 
 /* --- stalls --- */
@@ -234,228 +208,198 @@ static struct wf_progress progress_of(struct world *world, int fd)
     return progress;
 }
 
-static void holds_what_is_posted(struct implementation *of)
+static void holds_what_is_posted(struct world *world)
 {
-    struct world world;
-    open_world(&world, of, "stall=lo@10+20", 1);
-    struct pair pair = pair_open(&world, 0);
+    struct pair pair = pair_open(world, 0);
     struct task send = {0}, receive = {0}, cancelled = {0};
     char got[4] = "";
-    assert_true(wf_fault_next_ns(world.fault) == 10 * WF_NS_PER_MS);
-    while (progress_of(&world, pair.client).pending)
-        world_progress(&world);
-    uint64_t before = progress_of(&world, pair.client).acknowledged;
+    while (progress_of(world, pair.client).pending)
+        world_progress(world);
+    uint64_t before = progress_of(world, pair.client).acknowledged;
     now_ms = 10;
-    assert_true(wf_fault_next_ns(world.fault) == 30 * WF_NS_PER_MS);
     task_buffer(&send, "abc", 3);
-    task_post(&world, 0, &send, WF_OP_SEND, pair.client);
+    task_post(world, 0, &send, WF_OP_SEND, pair.client);
     task_buffer(&receive, got, 3);
-    task_post(&world, 0, &receive, WF_OP_RECV, pair.server);
+    task_post(world, 0, &receive, WF_OP_RECV, pair.server);
     task_buffer(&cancelled, "no", 2);
-    task_post(&world, 0, &cancelled, WF_OP_SEND, pair.server);
-    world_idle(&world);
-    world.ops->cancel(world.engines[0], &cancelled.op);
-    assert_int_equal(world_await(&world, &cancelled), -ECANCELED);
+    task_post(world, 0, &cancelled, WF_OP_SEND, pair.server);
+    world_idle(world);
+    world->ops->cancel(world->engines[0], &cancelled.op);
+    assert_int_equal(world_await(world, &cancelled), -ECANCELED);
     now_ms = 29;
-    world_idle(&world);
+    world_idle(world);
     assert_true(!send.returned && !receive.returned);
     assert_int_equal(send.op.moved + cancelled.op.moved, 0);
-    assert_int_equal(progress_of(&world, pair.client).acknowledged, before);
-    assert_int_equal(progress_of(&world, pair.client).pending, 3); /* as if a kernel had taken them */
+    assert_int_equal(progress_of(world, pair.client).acknowledged, before);
+    assert_int_equal(progress_of(world, pair.client).pending, 3); /* as if a kernel had taken them */
     now_ms = 30;
-    for (size_t total = (size_t)world_await(&world, &receive); total < 3;)
-        total += (size_t)task_run(&world, &receive, WF_OP_RECV, pair.server, got + total, 3 - total);
-    assert_int_equal(world_await(&world, &send), 3);
+    for (size_t total = (size_t)world_await(world, &receive); total < 3;)
+        total += (size_t)task_run(world, &receive, WF_OP_RECV, pair.server, got + total, 3 - total);
+    assert_int_equal(world_await(world, &send), 3);
     assert_string_equal(got, "abc");
-    while (progress_of(&world, pair.client).pending)
-        world_progress(&world);
-    assert_int_equal(progress_of(&world, pair.client).acknowledged - before, 3);
-    assert_int_equal(counts_of(&world).stalls, 1);
-    assert_true(wf_fault_next_ns(world.fault) == WF_NEVER);
-    pair_close(&world, &pair);
-    world_close(&world);
+    while (progress_of(world, pair.client).pending)
+        world_progress(world);
+    assert_int_equal(progress_of(world, pair.client).acknowledged - before, 3);
+    assert_int_equal(counts_of(world).stalls, 1);
+    pair_close(world, &pair);
 }
 
 /* A receive that waits does not take what comes during a stall. */
-static void holds_what_waits(struct implementation *of)
+static void holds_what_waits(struct world *world)
 {
-    struct world world;
     struct stranger stranger;
-    open_world(&world, of, "stall=0@10+20", 1);
-    stranger_open(&stranger, &world);
-    struct pair pair = pair_open(&world, 0);
+    stranger_open(&stranger, world);
+    struct pair pair = pair_open(world, 0);
     struct task send = {0}, receive = {0};
     char got = 0;
     task_buffer(&receive, &got, 1);
-    task_post(&world, 0, &receive, WF_OP_RECV, pair.server);
-    world_idle(&world);
+    task_post(world, 0, &receive, WF_OP_RECV, pair.server);
+    world_idle(world);
     now_ms = 10;
-    world_idle(&world);
+    world_idle(world);
     assert_int_equal(stranger.ops->attach(stranger.engine, pair.client), 0);
     task_buffer(&send, "s", 1);
     stranger_post(&stranger, &send, WF_OP_SEND, pair.client);
     assert_int_equal(stranger_await(&stranger, &send), 1);
-    world_idle(&world);
+    world_idle(world);
     assert_int_equal(receive.returned, 0);
     assert_int_equal(got, 0);
     now_ms = 30;
-    assert_int_equal(world_await(&world, &receive), 1);
+    assert_int_equal(world_await(world, &receive), 1);
     assert_int_equal(got, 's');
     stranger.ops->detach(stranger.engine, pair.client);
     stranger.ops->close(stranger.engine);
-    pair_close(&world, &pair);
-    world_close(&world);
+    pair_close(world, &pair);
 }
 
 /* Half a transfer before the stall, the other half behind it, and no byte twice. */
-static void holds_a_transfer_half_way(struct implementation *of)
+static void holds_a_transfer_half_way(struct world *world)
 {
-    struct world world;
-    open_world(&world, of, "stall=127.0.0.1@10+20,stall=lo@40+1", 1);
-    struct pair pair = pair_open(&world, 32768);
+    struct pair pair = pair_open(world, 32768);
     struct task send = {0}, receive = {0};
     uint8_t *bytes = malloc(2 * BULK), *got = bytes + BULK;
-    size_t bulk = of->simulated ? BULK / 8 : BULK, total = 0;
+    size_t bulk = world->of->simulated ? BULK / 8 : BULK, total = 0;
     pattern_fill(bytes, bulk, 1, 0);
     task_buffer(&send, bytes, bulk);
-    task_post(&world, 0, &send, WF_OP_SEND, pair.client);
+    task_post(world, 0, &send, WF_OP_SEND, pair.client);
     while (total < bulk / 3)
-        total += (size_t)task_run(&world, &receive, WF_OP_RECV, pair.server, got + total, bulk / 3);
+        total += (size_t)task_run(world, &receive, WF_OP_RECV, pair.server, got + total, bulk / 3);
     now_ms = 10;
-    world_idle(&world);
+    world_idle(world);
     assert_false(send.returned);
-    struct wf_progress still = progress_of(&world, pair.client);
-    if (!of->zero_copy) /* what is lent cannot be taken back */
+    struct wf_progress still = progress_of(world, pair.client);
+    if (!world->of->zero_copy) /* what is lent cannot be taken back */
         assert_true(still.pending >= bulk - send.op.moved);
     task_buffer(&receive, got + total, bulk - total);
-    task_post(&world, 0, &receive, WF_OP_RECV, pair.server);
-    world_idle(&world);
+    task_post(world, 0, &receive, WF_OP_RECV, pair.server);
+    world_idle(world);
     assert_false(receive.returned);
-    assert_int_equal(progress_of(&world, pair.client).acknowledged, still.acknowledged);
+    assert_int_equal(progress_of(world, pair.client).acknowledged, still.acknowledged);
     now_ms = 30;
-    for (total += (size_t)world_await(&world, &receive); total < bulk;)
-        total += (size_t)task_run(&world, &receive, WF_OP_RECV, pair.server, got + total, bulk - total);
-    assert_int_equal(world_await(&world, &send), bulk);
+    for (total += (size_t)world_await(world, &receive); total < bulk;)
+        total += (size_t)task_run(world, &receive, WF_OP_RECV, pair.server, got + total, bulk - total);
+    assert_int_equal(world_await(world, &send), bulk);
     pattern_check(got, bulk, 1, 0);
-    assert_int_equal(counts_of(&world).stalls, 1);
+    assert_int_equal(counts_of(world).stalls, 1);
     free(bytes);
-    pair_close(&world, &pair);
-    world_close(&world);
+    pair_close(world, &pair);
 }
 
-static void holds_connects(struct implementation *of)
+static void holds_connects(struct world *world)
 {
-    struct world world;
     struct sockaddr_storage where;
-    open_world(&world, of, "stall=lo@10+20", 1);
-    int listener = listener_open(&world, "127.0.0.1", 4, &where);
+    int listener = listener_open(world, "127.0.0.1", 4, &where);
     struct wf_socket_options options = {.local = address_of("127.0.0.1", 0)};
-    int fds[2] = {dialer_open(&world, AF_INET, 0), world.ops->socket(world.host, AF_INET, &options, NULL)};
+    int fds[2] = {dialer_open(world, AF_INET, 0), world->ops->socket(world->host, AF_INET, &options, NULL)};
     struct task connects[2] = {0};
     assert_true(fds[1] >= 0);
-    assert_int_equal(world.ops->attach(world.engines[0], fds[1]), 0);
+    assert_int_equal(world->ops->attach(world->engines[0], fds[1]), 0);
     now_ms = 10;
     for (int i = 0; i < 2; i++) /* from anywhere, and from the address of the rail */
-        task_connect(&world, 0, &connects[i], fds[i], &where);
-    world_idle(&world);
+        task_connect(world, 0, &connects[i], fds[i], &where);
+    world_idle(world);
     assert_true(!connects[0].returned && !connects[1].returned);
     now_ms = 30;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(world_await(&world, &connects[i]), 0);
-        descriptor_close(&world, fds[i]);
+        assert_int_equal(world_await(world, &connects[i]), 0);
+        descriptor_close(world, fds[i]);
     }
-    descriptor_close(&world, listener);
-    world_close(&world);
+    descriptor_close(world, listener);
 }
 
-static void wakes_when_a_stall_ends(struct implementation *of)
+static void wakes_when_a_stall_ends(struct world *world)
 {
-    if (of->simulated) {
-        print_message("skipped for the simulator: its poll never waits\n");
-        skip();
-    }
-    struct world world;
     struct wf_op *finished[1];
-    open_world(&world, of, "stall=lo@10+20", 1);
     now_ms = 10;
     for (int i = 0; i < 2; i++) {
         int64_t start = wf_clock_now(&wf_clock_monotonic);
-        assert_int_equal(world.ops->poll(world.engines[0], finished, 1, i ? LONG_NS : -1), 0);
+        assert_int_equal(world->ops->poll(world->engines[0], finished, 1, i ? LONG_NS : -1), 0);
         assert_true(wf_clock_now(&wf_clock_monotonic) - start < LONG_NS / 2);
     }
-    world_close(&world);
 }
 
 /* --- drops --- */
 
-static void cuts_what_is_on_a_dropped_rail(struct implementation *of)
+static void cuts_what_is_on_a_dropped_rail(struct world *world)
 {
-    struct world world;
-    open_world(&world, of, "drop=lo@10+20", 1);
-    struct pair pair = pair_open(&world, 0);
+    struct pair pair = pair_open(world, 0);
     struct task receives[2] = {0}, send = {0};
     char got[2];
     task_buffer(&receives[0], &got[0], 1);
-    task_post(&world, 0, &receives[0], WF_OP_RECV, pair.client);
+    task_post(world, 0, &receives[0], WF_OP_RECV, pair.client);
     task_buffer(&receives[1], &got[1], 1);
-    task_post(&world, 0, &receives[1], WF_OP_RECV, pair.server);
-    world_idle(&world);
+    task_post(world, 0, &receives[1], WF_OP_RECV, pair.server);
+    world_idle(world);
     now_ms = 10;
-    assert_int_equal(world_await(&world, &receives[0]), -ECONNRESET);
-    assert_int_equal(world_await(&world, &receives[1]), -ECONNRESET);
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), -ECONNRESET);
+    assert_int_equal(world_await(world, &receives[0]), -ECONNRESET);
+    assert_int_equal(world_await(world, &receives[1]), -ECONNRESET);
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, pair.client, "x", 1), -ECONNRESET);
     now_ms = 30;
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), -ECONNRESET); /* for good */
-    assert_in_range(counts_of(&world).cut, 1, 2); /* the first one may be noticed before the second is looked at */
-    assert_int_equal(counts_of(&world).drops, 1);
-    pair_close(&world, &pair);
-    pair = pair_open(&world, 0); /* but a new one goes */
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), 1);
-    pair_close(&world, &pair);
-    world_close(&world);
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, pair.client, "x", 1), -ECONNRESET); /* for good */
+    assert_in_range(counts_of(world).cut, 1, 2); /* the first one may be noticed before the second is looked at */
+    assert_int_equal(counts_of(world).drops, 1);
+    pair_close(world, &pair);
+    pair = pair_open(world, 0); /* but a new one goes */
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, pair.client, "x", 1), 1);
+    pair_close(world, &pair);
 }
 
-static void refuses_connects_of_a_dropped_rail(struct implementation *of)
+static void refuses_connects_of_a_dropped_rail(struct world *world)
 {
-    struct world world;
     struct sockaddr_storage where;
-    open_world(&world, of, "drop=lo@10+20", 1);
-    int listener = listener_open(&world, "127.0.0.1", 4, &where);
+    int listener = listener_open(world, "127.0.0.1", 4, &where);
     struct wf_socket_options options = {.local = address_of("127.0.0.1", 0)};
-    int fds[2] = {dialer_open(&world, AF_INET, 0), world.ops->socket(world.host, AF_INET, &options, NULL)};
+    int fds[2] = {dialer_open(world, AF_INET, 0), world->ops->socket(world->host, AF_INET, &options, NULL)};
     struct task connect = {0};
     assert_true(fds[1] >= 0);
-    assert_int_equal(world.ops->attach(world.engines[0], fds[1]), 0);
+    assert_int_equal(world->ops->attach(world->engines[0], fds[1]), 0);
     now_ms = 10;
     for (int i = 0; i < 2; i++) {
-        task_connect(&world, 0, &connect, fds[i], &where);
-        assert_int_equal(world_await(&world, &connect), -ENETUNREACH);
+        task_connect(world, 0, &connect, fds[i], &where);
+        assert_int_equal(world_await(world, &connect), -ENETUNREACH);
     }
-    assert_int_equal(counts_of(&world).refused, 2);
+    assert_int_equal(counts_of(world).refused, 2);
     for (int i = 0; i < 2; i++)
-        descriptor_close(&world, fds[i]);
-    descriptor_close(&world, listener);
-    world_close(&world);
+        descriptor_close(world, fds[i]);
+    descriptor_close(world, listener);
 }
 
-static void ends_connects_that_are_under_way(struct implementation *of)
+static void ends_connects_that_are_under_way(struct world *world)
 {
     enum { DIALERS = 6 };
-    struct world world;
     struct sockaddr_storage where;
     struct task connects[DIALERS] = {0};
     int fds[DIALERS], late = 0;
     bool early[DIALERS];
-    open_world(&world, of, "drop=lo@10+20", 1);
-    int listener = listener_open(&world, "127.0.0.1", 1, &where);
+    int listener = listener_open(world, "127.0.0.1", 1, &where);
     struct wf_socket_options options = {.local = address_of("127.0.0.1", 0)};
     for (int i = 0; i < DIALERS; i++) { /* more than the queue holds: the last ones hang */
-        fds[i] = world.ops->socket(world.host, AF_INET, &options, NULL);
-        assert_int_equal(world.ops->attach(world.engines[0], fds[i]), 0);
-        task_connect(&world, 0, &connects[i], fds[i], &where);
+        fds[i] = world->ops->socket(world->host, AF_INET, &options, NULL);
+        assert_int_equal(world->ops->attach(world->engines[0], fds[i]), 0);
+        task_connect(world, 0, &connects[i], fds[i], &where);
     }
     for (bool some = false; !some;) {
-        world_progress(&world);
+        world_progress(world);
         for (int i = 0; i < DIALERS; i++)
             some |= connects[i].returned;
     }
@@ -463,31 +407,28 @@ static void ends_connects_that_are_under_way(struct implementation *of)
         early[i] = connects[i].returned;
     now_ms = 10;
     for (int i = 0; i < DIALERS; i++) {
-        assert_int_equal(world_await(&world, &connects[i]) == -ENETUNREACH, !early[i]);
+        assert_int_equal(world_await(world, &connects[i]) == -ENETUNREACH, !early[i]);
         late += !early[i];
-        descriptor_close(&world, fds[i]);
+        descriptor_close(world, fds[i]);
     }
     assert_true(late > 0);
-    descriptor_close(&world, listener);
-    world_close(&world);
+    descriptor_close(world, listener);
 }
 
-static void turns_away_who_comes_to_a_dropped_rail(struct implementation *of)
+static void turns_away_who_comes_to_a_dropped_rail(struct world *world)
 {
-    struct world world;
     struct stranger stranger;
     struct sockaddr_storage where;
-    open_world(&world, of, "drop=lo@10+20", 1);
-    stranger_open(&stranger, &world);
-    int listener = listener_open(&world, "127.0.0.1", 4, &where);
+    stranger_open(&stranger, world);
+    int listener = listener_open(world, "127.0.0.1", 4, &where);
     struct task accept = {0}, call = {.op.address = &where}, listen = {0};
     char got;
-    task_post(&world, 0, &accept, WF_OP_ACCEPT, listener);
-    world_idle(&world);
+    task_post(world, 0, &accept, WF_OP_ACCEPT, listener);
+    world_idle(world);
     now_ms = 10;
     for (int dropped = 1; dropped >= 0; dropped--) {
         struct wf_socket_options none = {0};
-        int fd = stranger.ops->socket(world.sim, AF_INET, &none, NULL);
+        int fd = stranger.ops->socket(world->sim, AF_INET, &none, NULL);
         assert_int_equal(stranger.ops->attach(stranger.engine, fd), 0);
         stranger_post(&stranger, &call, WF_OP_CONNECT, fd);
         assert_int_equal(stranger_await(&stranger, &call), 0);
@@ -496,70 +437,70 @@ static void turns_away_who_comes_to_a_dropped_rail(struct implementation *of)
             stranger_post(&stranger, &listen, WF_OP_RECV, fd);
             assert_true(broken(stranger_await(&stranger, &listen)));
             assert_int_equal(accept.returned, 0);
-            assert_int_equal(counts_of(&world).refused, 1);
+            assert_int_equal(counts_of(world).refused, 1);
         } else {
-            int64_t accepted = world_await(&world, &accept);
+            int64_t accepted = world_await(world, &accept);
             assert_true(accepted >= 0);
-            world.ops->close_fd(world.host, (int)accepted);
+            world->ops->close_fd(world->host, (int)accepted);
         }
         stranger.ops->detach(stranger.engine, fd);
-        stranger.ops->close_fd(world.sim, fd);
+        stranger.ops->close_fd(world->sim, fd);
         now_ms = 30;
     }
     stranger.ops->close(stranger.engine);
-    descriptor_close(&world, listener);
-    world_close(&world);
+    descriptor_close(world, listener);
 }
 
-static void leaves_other_rails_alone(struct implementation *of)
+static void leaves_other_rails_alone(struct world *world)
 {
-    struct world world;
     struct sockaddr_storage where;
-    open_world(&world, of, "drop=lo@0+100,stall=lo@0+100", 1);
     struct wf_socket_options options = {.local = address_of("127.0.0.2", 0)};
-    int listener = listener_open(&world, "127.0.0.2", 4, &where);
-    int client = world.ops->socket(world.host, AF_INET, &options, NULL);
+    int listener = listener_open(world, "127.0.0.2", 4, &where);
+    int client = world->ops->socket(world->host, AF_INET, &options, NULL);
     struct task accept = {0}, connect = {0}, send = {0};
     char got;
     assert_true(client >= 0);
-    assert_int_equal(world.ops->attach(world.engines[0], client), 0);
-    task_post(&world, 0, &accept, WF_OP_ACCEPT, listener);
-    task_connect(&world, 0, &connect, client, &where);
-    assert_int_equal(world_await(&world, &connect), 0);
-    int server = (int)world_await(&world, &accept);
-    assert_int_equal(world.ops->attach(world.engines[0], server), 0);
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, client, "x", 1), 1);
-    assert_int_equal(task_run(&world, &send, WF_OP_RECV, server, &got, 1), 1);
-    struct wf_fault_counts counts = counts_of(&world);
+    assert_int_equal(world->ops->attach(world->engines[0], client), 0);
+    task_post(world, 0, &accept, WF_OP_ACCEPT, listener);
+    task_connect(world, 0, &connect, client, &where);
+    assert_int_equal(world_await(world, &connect), 0);
+    int server = (int)world_await(world, &accept);
+    assert_int_equal(world->ops->attach(world->engines[0], server), 0);
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, client, "x", 1), 1);
+    assert_int_equal(task_run(world, &send, WF_OP_RECV, server, &got, 1), 1);
+    struct wf_fault_counts counts = counts_of(world);
     assert_true(counts.cut == 0 && counts.refused == 0 && counts.drops == 1 && counts.stalls == 1);
-    descriptor_close(&world, server);
-    descriptor_close(&world, client);
-    descriptor_close(&world, listener);
-    world_close(&world);
+    descriptor_close(world, server);
+    descriptor_close(world, client);
+    descriptor_close(world, listener);
 }
 
 /* --- all of it on each engine --- */
 
 static const struct fault_case {
-    const char *name;
-    void (*run)(struct implementation *of);
+    const char *name, *faults;
+    void (*run)(struct world *world); /* in a world with these faults */
+    int engines;                      /* of it; 0: one */
+    bool sets_up;                     /* its engines are for conversations that set up */
+    bool polls_wait;                  /* the simulator's never do */
 } cases[] = {
-    {"resets in the middle", resets_in_the_middle},
-    {"resets what two engines share", resets_what_two_engines_share},
-    {"starts anew after a reset", starts_anew_after_a_reset},
-    {"flips single bits", flips_single_bits},
-    {"moves less at a time", moves_less_at_a_time},
-    {"spares conversations that set up", spares_conversations_that_set_up},
-    {"holds what is posted", holds_what_is_posted},
-    {"holds what waits", holds_what_waits},
-    {"holds a transfer half way", holds_a_transfer_half_way},
-    {"holds connects", holds_connects},
-    {"wakes when a stall ends", wakes_when_a_stall_ends},
-    {"cuts what is on a dropped rail", cuts_what_is_on_a_dropped_rail},
-    {"refuses connects of a dropped rail", refuses_connects_of_a_dropped_rail},
-    {"ends connects that are under way", ends_connects_that_are_under_way},
-    {"turns away who comes to a dropped rail", turns_away_who_comes_to_a_dropped_rail},
-    {"leaves other rails alone", leaves_other_rails_alone},
+    {"resets in the middle", "reset_every=100K", .run = resets_both_ends},
+    {"resets what two engines share", "reset_every=100K", .run = resets_both_ends, .engines = 2},
+    {"starts anew after a reset", "reset_every=100K", .run = starts_anew_after_a_reset},
+    {"flips single bits", "flip_every=1000", .run = flips_single_bits},
+    {"moves less at a time", "short=1", .run = moves_less_at_a_time},
+    {"spares conversations that set up", "short=1,reset_every=1K,flip_every=1K", spares_conversations_that_set_up,
+     .sets_up = true},
+    {"holds what is posted", "stall=lo@10+20", .run = holds_what_is_posted},
+    {"holds what waits", "stall=0@10+20", .run = holds_what_waits},
+    {"holds a transfer half way", "stall=127.0.0.1@10+20,stall=lo@40+1", .run = holds_a_transfer_half_way},
+    {"holds connects", "stall=lo@10+20", .run = holds_connects},
+    {"wakes when a stall ends", "stall=lo@10+20", .run = wakes_when_a_stall_ends, .polls_wait = true},
+    {"cuts what is on a dropped rail", "drop=lo@10+20", .run = cuts_what_is_on_a_dropped_rail},
+    {"refuses connects of a dropped rail", "drop=lo@10+20", .run = refuses_connects_of_a_dropped_rail},
+    {"ends connects that are under way", "drop=lo@10+20", .run = ends_connects_that_are_under_way},
+    {"turns away who comes to a dropped rail", "drop=lo@10+20", .run = turns_away_who_comes_to_a_dropped_rail},
+    {"leaves other rails alone", "drop=lo@0+100,stall=lo@0+100", .run = leaves_other_rails_alone},
 };
 
 static const struct implementation implementations[] = {
@@ -588,10 +529,18 @@ static void run_case(void **state)
         print_message("skipped: %s\n", status.text);
         skip();
     }
+    if (run->of.simulated && run->what->polls_wait) {
+        print_message("skipped for the simulator: its poll never waits\n");
+        skip();
+    }
     for (uint64_t seed = 1; seed <= (run->of.simulated ? SEEDS : 1); seed++) {
         struct implementation of = run->of;
+        struct world world;
         of.seed = seed;
-        run->what->run(&of);
+        of.set_up = run->what->sets_up;
+        open_world(&world, &of, run->what->faults, run->what->engines ? run->what->engines : 1);
+        run->what->run(&world);
+        world_close(&world);
     }
 }
 

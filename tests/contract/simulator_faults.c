@@ -15,107 +15,98 @@ static struct implementation simulator(uint64_t seed)
     return (struct implementation){.name = "sim", .ops = &wf_engine_sim, .simulated = true, .seed = seed};
 }
 
-static void open_pair(struct world *world, const struct implementation *of, struct pair *pair)
-{
-    world_open(world, of, 1, 0);
-    *pair = pair_open(world, 0);
-}
+struct on_a_pair {
+    uint64_t seed;
+    void (*body)(struct world *world, struct pair pair);
+};
 
-static void close_pair(struct world *world, struct pair *pair)
+/* In a world of its own, with one engine. */
+static void run_on_a_pair(void **state)
 {
-    pair_close(world, pair);
-    world_close(world);
-}
-
-static void freezes_and_thaws(void **state)
-{
-    (void)state;
-    struct implementation of = simulator(3);
+    const struct on_a_pair *on = *state;
+    struct implementation of = simulator(on->seed);
     struct world world;
-    struct pair pair;
-    open_pair(&world, &of, &pair);
+    world_open(&world, &of, 1, 0);
+    struct pair pair = pair_open(&world, 0);
+    on->body(&world, pair);
+    pair_close(&world, &pair);
+    world_close(&world);
+}
+
+/* A test of cmocka's. */
+#define ON_A_PAIR(seed, body)                                                                                          \
+    {                                                                                                                  \
+#body, run_on_a_pair, NULL, NULL, &(struct on_a_pair)                                                          \
+        {                                                                                                              \
+            seed, body                                                                                                 \
+        }                                                                                                              \
+    }
+
+static void freezes_and_thaws(struct world *world, struct pair pair)
+{
     struct task send = {0}, receive = {0};
     char got[4];
-    wf_sim_freeze(world.sim, pair.server, true);
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), 1);
+    wf_sim_freeze(world->sim, pair.server, true);
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, pair.client, "x", 1), 1);
     task_buffer(&receive, got, sizeof(got));
-    task_post(&world, 0, &receive, WF_OP_RECV, pair.server);
-    world_idle(&world);
-    assert_int_equal(wf_sim_next_event(world.sim), WF_NEVER);
-    wf_sim_advance(world.sim, wf_sim_now(world.sim) + 60 * WF_NS_PER_S);
-    world_idle(&world);
+    task_post(world, 0, &receive, WF_OP_RECV, pair.server);
+    world_idle(world);
+    assert_int_equal(wf_sim_next_event(world->sim), WF_NEVER);
+    wf_sim_advance(world->sim, wf_sim_now(world->sim) + 60 * WF_NS_PER_S);
+    world_idle(world);
     assert_int_equal(receive.returned, 0);
-    assert_int_equal(wf_engine_sim.retransmits(world.host, pair.client), 1);
-    wf_sim_freeze(world.sim, pair.client, false);
-    assert_int_equal(world_await(&world, &receive), 1);
-    close_pair(&world, &pair);
+    assert_int_equal(wf_engine_sim.retransmits(world->host, pair.client), 1);
+    wf_sim_freeze(world->sim, pair.client, false);
+    assert_int_equal(world_await(world, &receive), 1);
 }
 
-static void cuts(void **state)
+static void cuts(struct world *world, struct pair pair)
 {
-    (void)state;
-    struct implementation of = simulator(4);
-    struct world world;
-    struct pair pair;
-    open_pair(&world, &of, &pair);
     struct task send = {0}, receive = {0};
     char got[4];
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), 1);
-    world_idle(&world); /* the byte has arrived before the cut */
-    int chosen = wf_sim_pick_connection(world.sim);
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, pair.client, "x", 1), 1);
+    world_idle(world); /* the byte has arrived before the cut */
+    int chosen = wf_sim_pick_connection(world->sim);
     assert_true(chosen == pair.client || chosen == pair.server);
-    wf_sim_cut(world.sim, pair.client);
-    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 1);
-    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), -ECONNRESET);
-    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 0);
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), -ECONNRESET);
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), -EPIPE);
-    close_pair(&world, &pair);
+    wf_sim_cut(world->sim, pair.client);
+    assert_int_equal(task_run(world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 1);
+    assert_int_equal(task_run(world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), -ECONNRESET);
+    assert_int_equal(task_run(world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 0);
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, pair.client, "x", 1), -ECONNRESET);
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, pair.client, "x", 1), -EPIPE);
 }
 
-static void flips_one_byte(void **state)
+static void flips_one_byte(struct world *world, struct pair pair)
 {
-    (void)state;
-    struct implementation of = simulator(5);
-    struct world world;
-    struct pair pair;
-    open_pair(&world, &of, &pair);
     struct task send = {0}, receive = {0};
     char got[8] = {0};
-    assert_true(wf_sim_flip(world.sim, pair.server, 3, 0x20));
+    assert_true(wf_sim_flip(world->sim, pair.server, 3, 0x20));
     task_buffer(&send, "abcdef", 6);
-    task_post(&world, 0, &send, WF_OP_SEND, pair.client);
+    task_post(world, 0, &send, WF_OP_SEND, pair.client);
     for (size_t total = 0; total < 6;)
-        total += (size_t)task_run(&world, &receive, WF_OP_RECV, pair.server, got + total, 6 - total);
-    assert_int_equal(world_await(&world, &send), 6);
+        total += (size_t)task_run(world, &receive, WF_OP_RECV, pair.server, got + total, 6 - total);
+    assert_int_equal(world_await(world, &send), 6);
     assert_string_equal(got, "abcDef");
-    assert_int_equal(wf_sim_bytes_read(world.sim, pair.server), 6);
-    assert_false(wf_sim_flip(world.sim, pair.server, 3, 0x20)); /* too late */
-    close_pair(&world, &pair);
+    assert_int_equal(wf_sim_bytes_read(world->sim, pair.server), 6);
+    assert_false(wf_sim_flip(world->sim, pair.server, 3, 0x20)); /* too late */
 }
 
-static void keeps_to_the_rate_of_a_rail(void **state)
+static void keeps_to_the_rate_of_a_rail(struct world *world, struct pair pair)
 {
-    (void)state;
     enum { BYTES = 20000 };
-    struct implementation of = simulator(6);
-    struct world world;
-    struct pair pair;
-    open_pair(&world, &of, &pair);
     static uint8_t bytes[BYTES], got[BYTES];
     struct sockaddr_storage rail = address_of("127.0.0.1", 0);
     struct wf_sim_rail settings = {.bytes_per_second = 1000000, .delay_ns = WF_NS_PER_MS};
-    wf_sim_set_rail(world.sim, &rail, &settings);
+    wf_sim_set_rail(world->sim, &rail, &settings);
     struct task send = {0}, receive = {0};
-    int64_t start = wf_sim_now(world.sim);
+    int64_t start = wf_sim_now(world->sim);
     task_buffer(&send, bytes, BYTES);
-    task_post(&world, 0, &send, WF_OP_SEND, pair.client);
+    task_post(world, 0, &send, WF_OP_SEND, pair.client);
     for (size_t total = 0; total < BYTES;)
-        total += (size_t)task_run(&world, &receive, WF_OP_RECV, pair.server, got, BYTES);
-    assert_int_equal(world_await(&world, &send), BYTES);
-    int64_t took = wf_sim_now(world.sim) - start;
+        total += (size_t)task_run(world, &receive, WF_OP_RECV, pair.server, got, BYTES);
+    assert_int_equal(world_await(world, &send), BYTES);
+    int64_t took = wf_sim_now(world->sim) - start;
     assert_true(took >= BYTES * 1000LL + WF_NS_PER_MS); /* a microsecond a byte, and the way */
-    close_pair(&world, &pair);
 }
 
 static void takes_a_rail_down(void **state)
@@ -149,74 +140,56 @@ static struct wf_progress progress_of(struct world *world, int fd)
     return progress;
 }
 
-static void deafens_one_end(void **state)
+static void deafens_one_end(struct world *world, struct pair pair)
 {
-    (void)state;
-    struct implementation of = simulator(8);
-    struct world world;
-    struct pair pair;
-    open_pair(&world, &of, &pair);
     struct task there = {0}, back = {0}, receive = {0};
     char got[4];
-    wf_sim_deafen(world.sim, pair.client, true);
-    assert_int_equal(task_run(&world, &there, WF_OP_SEND, pair.client, "x", 1), 1);
-    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 1);
-    assert_int_equal(progress_of(&world, pair.client).acknowledged, 0); /* it does not hear of that either */
-    assert_int_equal(progress_of(&world, pair.client).pending, 1);
-    assert_int_equal(task_run(&world, &back, WF_OP_SEND, pair.server, "y", 1), 1);
+    wf_sim_deafen(world->sim, pair.client, true);
+    assert_int_equal(task_run(world, &there, WF_OP_SEND, pair.client, "x", 1), 1);
+    assert_int_equal(task_run(world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 1);
+    assert_int_equal(progress_of(world, pair.client).acknowledged, 0); /* it does not hear of that either */
+    assert_int_equal(progress_of(world, pair.client).pending, 1);
+    assert_int_equal(task_run(world, &back, WF_OP_SEND, pair.server, "y", 1), 1);
     task_buffer(&receive, got, sizeof(got));
-    task_post(&world, 0, &receive, WF_OP_RECV, pair.client);
-    world_idle(&world);
+    task_post(world, 0, &receive, WF_OP_RECV, pair.client);
+    world_idle(world);
     assert_int_equal(receive.returned, 0);
-    wf_sim_deafen(world.sim, pair.client, false);
-    assert_int_equal(world_await(&world, &receive), 1);
-    assert_int_equal(progress_of(&world, pair.client).acknowledged, 1);
-    assert_int_equal(progress_of(&world, pair.client).pending, 0);
-    close_pair(&world, &pair);
+    wf_sim_deafen(world->sim, pair.client, false);
+    assert_int_equal(world_await(world, &receive), 1);
+    assert_int_equal(progress_of(world, pair.client).acknowledged, 1);
+    assert_int_equal(progress_of(world, pair.client).pending, 0);
 }
 
-static void ends_a_stream_on_the_way(void **state)
+static void ends_a_stream_on_the_way(struct world *world, struct pair pair)
 {
-    (void)state;
-    struct implementation of = simulator(9);
-    struct world world;
-    struct pair pair;
-    open_pair(&world, &of, &pair);
     struct task send = {0}, receive = {0};
     char got[4];
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "x", 1), 1);
-    wf_sim_end(world.sim, pair.client);
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.client, "y", 1), 1); /* it has not been told */
-    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 1);
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, pair.client, "x", 1), 1);
+    wf_sim_end(world->sim, pair.client);
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, pair.client, "y", 1), 1); /* it has not been told */
+    assert_int_equal(task_run(world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 1);
     assert_int_equal(got[0], 'x');
-    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 0);
-    assert_int_equal(progress_of(&world, pair.client).acknowledged, 1);
-    assert_int_equal(progress_of(&world, pair.client).pending, 1);
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.server, "z", 1), 1); /* the other direction lives */
-    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.client, got, sizeof(got)), 1);
-    close_pair(&world, &pair);
+    assert_int_equal(task_run(world, &receive, WF_OP_RECV, pair.server, got, sizeof(got)), 0);
+    assert_int_equal(progress_of(world, pair.client).acknowledged, 1);
+    assert_int_equal(progress_of(world, pair.client).pending, 1);
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, pair.server, "z", 1), 1); /* the other direction lives */
+    assert_int_equal(task_run(world, &receive, WF_OP_RECV, pair.client, got, sizeof(got)), 1);
 }
 
-static void resets_one_end(void **state)
+static void resets_one_end(struct world *world, struct pair pair)
 {
-    (void)state;
-    struct implementation of = simulator(13);
-    struct world world;
-    struct pair pair;
-    open_pair(&world, &of, &pair);
     struct task send = {0}, receive = {0};
     char got[4];
-    wf_sim_reset(world.sim, pair.client);
-    assert_int_equal(task_run(&world, &receive, WF_OP_RECV, pair.client, got, sizeof(got)), -ECONNRESET);
+    wf_sim_reset(world->sim, pair.client);
+    assert_int_equal(task_run(world, &receive, WF_OP_RECV, pair.client, got, sizeof(got)), -ECONNRESET);
     task_buffer(&receive, got, sizeof(got));
-    task_post(&world, 0, &receive, WF_OP_RECV, pair.server);
-    world_idle(&world);
+    task_post(world, 0, &receive, WF_OP_RECV, pair.server);
+    world_idle(world);
     assert_int_equal(receive.returned, 0); /* it knows of nothing */
-    assert_int_equal(task_run(&world, &send, WF_OP_SEND, pair.server, "x", 1), 1);
-    assert_int_equal(world_await(&world, &receive), -ECONNRESET);
+    assert_int_equal(task_run(world, &send, WF_OP_SEND, pair.server, "x", 1), 1);
+    assert_int_equal(world_await(world, &receive), -ECONNRESET);
     char late[4];
-    assert_int_equal(task_run(&world, &send, WF_OP_RECV, pair.client, late, sizeof(late)), 0); /* it gets nothing */
-    close_pair(&world, &pair);
+    assert_int_equal(task_run(world, &send, WF_OP_RECV, pair.client, late, sizeof(late)), 0); /* it gets nothing */
 }
 
 static void mutes_a_rail(void **state)
@@ -274,33 +247,27 @@ static void see(void *context, const struct wf_sim_piece *piece)
             piece->bytes[i] = 'u';
 }
 
-static void shows_what_is_sent(void **state)
+static void shows_what_is_sent(struct world *world, struct pair pair)
 {
-    (void)state;
-    struct implementation of = simulator(11);
-    struct world world;
-    struct pair pair;
-    open_pair(&world, &of, &pair);
     int both[2];
-    assert_int_equal(wf_sim_list_connections(world.sim, both, 2), 2);
+    assert_int_equal(wf_sim_list_connections(world->sim, both, 2), 2);
     assert_int_equal(both[0] + both[1], pair.client + pair.server);
-    struct seen seen = {.stream = wf_sim_stream_of(world.sim, pair.client)};
-    assert_int_not_equal(seen.stream, wf_sim_stream_of(world.sim, pair.server));
-    wf_sim_watch(world.sim, see, &seen);
+    struct seen seen = {.stream = wf_sim_stream_of(world->sim, pair.client)};
+    assert_int_not_equal(seen.stream, wf_sim_stream_of(world->sim, pair.server));
+    wf_sim_watch(world->sim, see, &seen);
     for (int i = 0; i < 100; i++) { /* past the end of a small ring, too */
         struct task send = {0}, receive = {0};
         char got[4] = "";
         task_buffer(&send, "axb", 3);
-        task_post(&world, 0, &send, WF_OP_SEND, pair.client);
+        task_post(world, 0, &send, WF_OP_SEND, pair.client);
         for (size_t total = 0; total < 3;)
-            total += (size_t)task_run(&world, &receive, WF_OP_RECV, pair.server, got + total, 3 - total);
-        assert_int_equal(world_await(&world, &send), 3);
+            total += (size_t)task_run(world, &receive, WF_OP_RECV, pair.server, got + total, 3 - total);
+        assert_int_equal(world_await(world, &send), 3);
         assert_string_equal(got, "aub");
     }
     assert_int_equal(seen.length, 300);
     assert_memory_equal(seen.text + 297, "axb", 3);
-    wf_sim_watch(world.sim, NULL, NULL);
-    close_pair(&world, &pair);
+    wf_sim_watch(world->sim, NULL, NULL);
 }
 
 static void tells_when_polls_would_end(void **state)
@@ -371,18 +338,18 @@ static void costs_little(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(freezes_and_thaws),
-        cmocka_unit_test(cuts),
-        cmocka_unit_test(flips_one_byte),
-        cmocka_unit_test(keeps_to_the_rate_of_a_rail),
+        ON_A_PAIR(3, freezes_and_thaws),
+        ON_A_PAIR(4, cuts),
+        ON_A_PAIR(5, flips_one_byte),
+        ON_A_PAIR(6, keeps_to_the_rate_of_a_rail),
         cmocka_unit_test(takes_a_rail_down),
         cmocka_unit_test(repeats_itself),
         cmocka_unit_test(costs_little),
-        cmocka_unit_test(deafens_one_end),
-        cmocka_unit_test(ends_a_stream_on_the_way),
-        cmocka_unit_test(resets_one_end),
+        ON_A_PAIR(8, deafens_one_end),
+        ON_A_PAIR(9, ends_a_stream_on_the_way),
+        ON_A_PAIR(13, resets_one_end),
         cmocka_unit_test(mutes_a_rail),
-        cmocka_unit_test(shows_what_is_sent),
+        ON_A_PAIR(11, shows_what_is_sent),
         cmocka_unit_test(tells_when_polls_would_end),
     };
     return cmocka_run_group_tests_name("simulator", tests, NULL, NULL);

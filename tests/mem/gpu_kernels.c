@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "kernel_reference.h"
 #include "mem/memory_cuda.h"
 
 #define ROOM ((uint64_t)64 << 20)

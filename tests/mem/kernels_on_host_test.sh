@@ -20,12 +20,12 @@ echo 'int main() {}' >"$scratch/probe.cc"
 run "$plus" "${sanitize[@]}" -o "$scratch/probe" "$scratch/probe.cc"
 ((status == 0)) || sanitize=()
 
-run "$compiler" -std=gnu17 -O1 -g "${sanitize[@]}" -I"$root/transport" -c "$root/transport/mem/reference.c" \
-    -o "$scratch/reference.o"
-expect_status 0 'compiling reference.c'
+run "$compiler" -std=gnu17 -O1 -g "${sanitize[@]}" -I"$root/transport" \
+    -c "$root/tests/support/kernel_reference.c" -o "$scratch/reference.o"
+expect_status 0 'compiling kernel_reference.c'
 run "$plus" -std=c++17 -O1 -g "${sanitize[@]}" -fno-strict-aliasing -Wall -Wextra -Werror -Wno-unknown-pragmas \
-    -I"$root/tests/mem/kernels_on_host" -I"$root/transport" "$root/tests/mem/kernels_on_host/run.cc" \
-    "$scratch/reference.o" -o "$scratch/run"
+    -I"$root/tests/mem/kernels_on_host" -I"$root/tests/support" -I"$root/transport" \
+    "$root/tests/mem/kernels_on_host/run.cc" "$scratch/reference.o" -o "$scratch/run"
 expect_status 0 'compiling the kernels'
 run "$scratch/run"
 expect_status 0 'running the kernels'

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mem/reference.h"
+#include "kernel_reference.h"
 
 static uint64_t random_state = 1;
 

@@ -48,6 +48,11 @@ static inline void renumber(struct wf_machine *machine, const int *ids)
         machine->nodes[i].id = ids[i];
 }
 
+static inline void cpus_remove(struct wf_cpus *set, int cpu)
+{
+    set->words[cpu / 64] &= ~(UINT64_C(1) << (cpu % 64));
+}
+
 static inline void offline(struct wf_machine *machine, int id)
 {
     int left = 0;
@@ -55,10 +60,10 @@ static inline void offline(struct wf_machine *machine, int id)
         if (machine->cpus[i].id != id)
             machine->cpus[left++] = machine->cpus[i];
     machine->cpu_count = left;
-    wf_cpus_remove(&machine->online, id);
-    wf_cpus_remove(&machine->allowed, id);
+    cpus_remove(&machine->online, id);
+    cpus_remove(&machine->allowed, id);
     for (int i = 0; i < machine->node_count; i++)
-        wf_cpus_remove(&machine->nodes[i].cpus, id);
+        cpus_remove(&machine->nodes[i].cpus, id);
 }
 
 /* Below a host bridge of that name; "": nobody knows. */

@@ -96,8 +96,7 @@ static void sets_are_combined(void **state)
     assert_int_equal(wf_cpus_next(&c, 0), 100);
     assert_int_equal(wf_cpus_next(&c, 149), 149);
     assert_int_equal(wf_cpus_next(&c, 150), -1);
-    wf_cpus_remove(&c, 100);
-    assert_false(wf_cpus_has(&c, 100));
+    assert_false(wf_cpus_has(&c, 99));
     assert_false(wf_cpus_has(&c, -1) || wf_cpus_has(&c, WF_CPUS_MAX));
     assert_false(wf_cpus_equal(&a, &b));
 }

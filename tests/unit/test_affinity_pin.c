@@ -41,7 +41,7 @@ static void *work(void *argument)
     pthread_setname_np(pthread_self(), worker->name);
     worker->status = wf_pin_thread(&worker->cpus, worker->why, sizeof(worker->why));
     worker->read_status = wf_pin_read(gettid(), &worker->place);
-    worker->listed = wf_pin_threads(worker->all, 64);
+    worker->listed = wf_pin_threads_of(0, worker->all, 64);
     return NULL;
 }
 
@@ -95,8 +95,8 @@ static void all_threads_are_listed(void **state)
     }
     assert_true(main_seen && worker_seen);
     /* How many there are, however few fit. */
-    assert_int_equal(wf_pin_threads(&one, 0), wf_pin_threads(&one, 1));
-    assert_true(wf_pin_threads(&one, 1) >= 1); /* a sanitizer has a thread of its own */
+    assert_int_equal(wf_pin_threads_of(0, &one, 0), wf_pin_threads_of(0, &one, 1));
+    assert_true(wf_pin_threads_of(0, &one, 1) >= 1); /* a sanitizer has a thread of its own */
     assert_int_equal(one.tid, getpid());
 }
 

@@ -216,7 +216,7 @@ static void wrong_bindings_are_errors(void **state)
     (void)state;
     a3(&machine);
     offline(&machine, 51);
-    wf_cpus_remove(&machine.allowed, 203);
+    cpus_remove(&machine.allowed, 203);
     for (size_t i = 0; i < COUNT(rows); i++)
         for (int pin = WF_PIN_AUTO; pin <= WF_PIN_REQUIRE; pin++)
             refused(

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "wire/finished.h"
 
@@ -57,44 +56,30 @@ static void in_order_needs_no_memory(void **state)
 }
 
 struct step {
-    enum { ADD, RAISE } what;
-    uint64_t number;
+    uint64_t number; /* that is added */
     int rc;
     uint64_t floor;
     uint32_t count;
 };
 
 static const struct step steps[] = {
-    {ADD, 0, -EEXIST, 1, 0}, /* numbers start at 1: 0 has always ended */
-    {ADD, 3, 0, 1, 1},
-    {ADD, 3, -EEXIST, 1, 1},
-    {ADD, 5, 0, 1, 2},
-    {ADD, 4, 0, 1, 1}, /* joins both */
-    {ADD, 4, -EEXIST, 1, 1},
-    {ADD, 2, 0, 1, 1},
-    {ADD, 1, 0, 6, 0}, /* the floor swallows the interval */
-    {ADD, 1, -EEXIST, 6, 0},
-    {RAISE, 3, 0, 6, 0},
-    {RAISE, 6, 0, 6, 0},
-    {ADD, 10, 0, 6, 1},
-    {ADD, 20, 0, 6, 2},
-    {ADD, 21, 0, 6, 2},
-    {ADD, 30, 0, 6, 3},
-    {RAISE, 9, 0, 9, 3},
-    {RAISE, 10, 0, 11, 2}, /* touches */
-    {RAISE, 21, 0, 22, 1}, /* ends within an interval */
-    {RAISE, 29, 0, 29, 1},
-    {ADD, 29, 0, 31, 0},
-    {ADD, 40, 0, 31, 1},
-    {ADD, 50, 0, 31, 2},
-    {RAISE, 51, 0, 51, 0},
-    {ADD, 53, 0, 51, 1},
-    {RAISE, 100, 0, 100, 0}, /* over everything */
-    {ADD, UINT64_MAX, -EEXIST, 100, 0},
-    {ADD, UINT64_MAX - 1, 0, 100, 1},
-    {RAISE, UINT64_MAX - 1, 0, UINT64_MAX, 0},
-    {RAISE, UINT64_MAX, 0, UINT64_MAX, 0},
-    {ADD, UINT64_MAX, -EEXIST, UINT64_MAX, 0},
+    {0, -EEXIST, 1, 0}, /* numbers start at 1: 0 has always ended */
+    {3, 0, 1, 1},
+    {3, -EEXIST, 1, 1},
+    {5, 0, 1, 2},
+    {4, 0, 1, 1}, /* joins both */
+    {4, -EEXIST, 1, 1},
+    {2, 0, 1, 1},
+    {1, 0, 6, 0}, /* the floor swallows the interval */
+    {1, -EEXIST, 6, 0},
+    {10, 0, 6, 1},
+    {7, 0, 6, 2},
+    {6, 0, 8, 1}, /* and leaves the next one */
+    {20, 0, 8, 2},
+    {8, 0, 9, 2},
+    {9, 0, 11, 1}, /* touches */
+    {UINT64_MAX, -EEXIST, 11, 1},
+    {UINT64_MAX - 1, 0, 11, 2},
 };
 
 static void written_down_steps(void **state)
@@ -104,14 +89,11 @@ static void written_down_steps(void **state)
     (void)state;
     wf_finished_init(&set);
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        if (steps[i].what == ADD)
-            assert_int_equal(wf_finished_add(&set, steps[i].number), steps[i].rc);
-        else
-            wf_finished_raise(&set, steps[i].number);
+        assert_int_equal(wf_finished_add(&set, steps[i].number), steps[i].rc);
         check_invariant(&set);
         assert_true(set.floor == steps[i].floor);
         assert_int_equal(set.count, steps[i].count);
-        assert_true(steps[i].what == RAISE || wf_finished_has(&set, steps[i].number));
+        assert_true(wf_finished_has(&set, steps[i].number));
     }
     wf_finished_fini(&set);
 }
@@ -174,7 +156,7 @@ static void compare(const struct wf_finished *set, const uint8_t *map)
 static void one_random_direction(uint64_t *random)
 {
     uint8_t map[NUMBERS] = {0};
-    uint64_t reach = 1 + draw(random) % 600, raises = draw(random) % 8;
+    uint64_t reach = 1 + draw(random) % 600;
     struct wf_finished set;
 
     wf_finished_init(&set);
@@ -182,13 +164,8 @@ static void one_random_direction(uint64_t *random)
         uint64_t number = set.floor + draw(random) % (reach + 4) - draw(random) % 3;
         if (number == 0 || number >= NUMBERS)
             continue;
-        if (draw(random) % 400 < raises) {
-            wf_finished_raise(&set, number);
-            memset(map + 1, 1, number - 1);
-        } else {
-            assert_int_equal(wf_finished_add(&set, number), map[number] ? -EEXIST : 0);
-            map[number] = 1;
-        }
+        assert_int_equal(wf_finished_add(&set, number), map[number] ? -EEXIST : 0);
+        map[number] = 1;
         if (i % 16 == 0)
             compare(&set, map);
     }

@@ -20,6 +20,14 @@ static struct wf_lane lane(double rate, uint64_t outstanding)
     return (struct wf_lane){.rate = rate, .outstanding = outstanding, .ready = true};
 }
 
+static uint64_t share_of(const struct wf_lane *lanes, int count, int index, uint64_t waiting, uint64_t chunk)
+{
+    struct wf_lane_total total = {0};
+    for (int i = 0; i < count; i++)
+        wf_lane_total_add(&total, &lanes[i]);
+    return wf_spread_share_of(&total, lanes, count, index, waiting, chunk);
+}
+
 static void shares(void **state)
 {
     static const struct {
@@ -51,7 +59,7 @@ static void shares(void **state)
         struct wf_lane lanes[3];
         for (int j = 0; j < rows[i].count; j++)
             lanes[j] = lane(rows[i].rate[j], rows[i].outstanding[j]);
-        uint64_t share = wf_spread_share(lanes, rows[i].count, rows[i].index, rows[i].waiting, CHUNK);
+        uint64_t share = share_of(lanes, rows[i].count, rows[i].index, rows[i].waiting, CHUNK);
         if (share < rows[i].least || share > rows[i].most)
             print_error("row %zu\n", i);
         assert_in_range(share, rows[i].least, rows[i].most);
@@ -69,7 +77,7 @@ static void little_work_is_shared_exactly(void **state)
         lanes[i] = lane(rates[i], 0);
     for (int i = 0; i < LANES; i++) {
         double fair = rates[i] / 0.8 * 256 * 1024;
-        uint64_t share = wf_spread_share(lanes, LANES, i, waiting, CHUNK);
+        uint64_t share = share_of(lanes, LANES, i, waiting, CHUNK);
         assert_in_range(share, (uint64_t)fair - 8, (uint64_t)fair + 8);
         lanes[i].outstanding = share;
         lanes[i].ready = false;
@@ -83,12 +91,12 @@ static void a_stale_lane_is_tried(void **state)
 {
     (void)state;
     struct wf_lane lanes[2] = {lane(1, CHUNK), lane(0.0001, 0)};
-    assert_int_equal(wf_spread_share(lanes, 2, 1, MIB, CHUNK), 0);
+    assert_int_equal(share_of(lanes, 2, 1, MIB, CHUNK), 0);
     lanes[1].stale = true;
-    assert_int_equal(wf_spread_share(lanes, 2, 1, MIB, CHUNK), WF_SPREAD_LEAST_BYTES);
-    assert_int_equal(wf_spread_share(lanes, 2, 1, 100000, CHUNK), 0);
+    assert_int_equal(share_of(lanes, 2, 1, MIB, CHUNK), WF_SPREAD_LEAST_BYTES);
+    assert_int_equal(share_of(lanes, 2, 1, 100000, CHUNK), 0);
     lanes[1].outstanding = WF_SPREAD_LEAST_BYTES;
-    assert_int_equal(wf_spread_share(lanes, 2, 1, MIB, CHUNK), 0);
+    assert_int_equal(share_of(lanes, 2, 1, MIB, CHUNK), 0);
 }
 
 static uint64_t seed = 1;
@@ -130,7 +138,7 @@ static void nothing_stalls(void **state)
             under_way += lanes[i].outstanding;
         }
         for (int i = 0; i < 5; i++) {
-            uint64_t share = wf_spread_share(lanes, 5, i, waiting, CHUNK);
+            uint64_t share = share_of(lanes, 5, i, waiting, CHUNK);
             assert_in_range(share, 0, waiting < CHUNK ? waiting : CHUNK);
             assert_true(share == 0 || share >= WF_SPREAD_LEAST_BYTES || share == waiting);
             open += lanes[i].ready && share > 0;
@@ -142,7 +150,7 @@ static void nothing_stalls(void **state)
         uint64_t least = waiting < WF_SPREAD_LEAST_BYTES ? waiting : WF_SPREAD_LEAST_BYTES;
         int first = known ? first_done(lanes, 5, (double)least) : busy;
         if (under_way > 0 && known && first != busy) {
-            assert_true(wf_spread_share(lanes, 5, first, waiting, CHUNK) > 0);
+            assert_true(share_of(lanes, 5, first, waiting, CHUNK) > 0);
             idle += 1;
         }
     }
@@ -164,7 +172,7 @@ static void a_total_follows(void **state)
         uint64_t waiting = 1 + draw(draw(2) ? 8 * MIB : 5000);
         int asking = (int)draw(5);
         assert_int_equal(wf_spread_share_of(&total, lanes, 6, asking, waiting, CHUNK),
-                         wf_spread_share(lanes, 5, asking, waiting, CHUNK));
+                         share_of(lanes, 5, asking, waiting, CHUNK));
     }
 }
 
@@ -294,7 +302,7 @@ static bool ask(struct world *world, int index)
     struct rail *rail = &world->rails[index];
     uint64_t take = 0;
     if (world->waiting > 0 && lanes[index].ready)
-        take = wf_spread_share(lanes, world->count, index, world->waiting, CHUNK);
+        take = share_of(lanes, world->count, index, world->waiting, CHUNK);
     if (take == 0)
         return false;
     wf_rate_busy(&rail->rate, world->now);

@@ -7,7 +7,7 @@ static int64_t monotonic_now(const struct wf_clock *clock)
     struct timespec now;
 
     (void)clock;
-    /* Cannot fail: the clock exists on every Linux and `now` is ours. */
+    /* Cannot fail: the clock exists on every Linux, and `now` is a variable here. */
     clock_gettime(CLOCK_MONOTONIC, &now);
     return now.tv_sec * WF_NS_PER_S + now.tv_nsec;
 }

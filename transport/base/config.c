@@ -378,7 +378,7 @@ int wf_config_set(struct wf_config *config, enum wf_setting_id id, const char *t
 
 void wf_config_init(struct wf_config *config)
 {
-    /* The defaults are ours: a unit test sees to it that none is refused. */
+    /* A default cannot be refused: a unit test sets each of them. */
     for (int id = 0; id < WF_SETTING_COUNT; id++)
         (void)wf_config_set(config, (enum wf_setting_id)id, wf_setting((enum wf_setting_id)id)->fallback,
                             WF_ORIGIN_DEFAULT, "default", NULL);

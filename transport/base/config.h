@@ -158,8 +158,8 @@ int wf_config_load_environment(struct wf_config *config, char *const *environmen
                                struct wf_status *status);
 
 /*
- * The variables of other programs, for those who call them and say in their results what was in force. Nothing but
- * what is asked for by name or by prefix ("NCCL_") is looked at: an environment has secrets, too.
+ * The variables of other programs. A caller starts such a program and says in its results what was in force. Only
+ * variables asked for by name or by prefix ("NCCL_") are read: an environment has secrets, too.
  */
 typedef void wf_variable_seen(void *context, const char *name, const char *value);
 /* Tells every variable whose name begins with `prefix`; returns how many there are. Not while another thread changes
@@ -167,7 +167,7 @@ typedef void wf_variable_seen(void *context, const char *name, const char *value
 int wf_environment_list(const char *prefix, wf_variable_seen *seen, void *context);
 /* NULL: not set, or empty. */
 const char *wf_environment_value(const char *name);
-/* Sets a variable that nobody has set yet, also not to nothing. 1: it has `value` now; 0: the user's stays; -ENOMEM. */
+/* Sets a variable that is not set yet, not even to "". 1: it has `value` now; 0: the user's value stays; -ENOMEM. */
 int wf_environment_offer(const char *name, const char *value);
 
 static inline int64_t wf_config_number(const struct wf_config *config, enum wf_setting_id id)

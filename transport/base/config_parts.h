@@ -1,5 +1,5 @@
 /*
- * config_parts.h: what the three sources behind config.h share. Nobody else includes it.
+ * config_parts.h: what the three sources behind config.h share. No other file includes it.
  */
 #ifndef WF_BASE_CONFIG_PARTS_H
 #define WF_BASE_CONFIG_PARTS_H

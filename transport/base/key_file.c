@@ -37,7 +37,7 @@ void wf_key_file_text(const uint8_t key[WF_KEY_FILE_BYTES], char text[WF_KEY_FIL
         (void)snprintf(text + 2 * i, 3, "%02x", key[i]);
 }
 
-/* Of what was opened, not of a name that somebody may exchange meanwhile. */
+/* Checks the open file, not its name: the name may point to another file by now. */
 static int check_owner(int fd, const char *path, struct wf_status *status)
 {
     struct stat about;

@@ -2,8 +2,8 @@
  * key_file.h: files that hold a pre-shared key: 64 hexadecimal digits on a line of their own; empty lines, and what
  * follows a '#', are comments.
  *
- * A key is only taken from a file that nobody but its owner can read or write, who is this process's user or root. No
- * message ever has a part of the key in it: neither of the file's text nor of what may have been meant as one.
+ * A key is only taken from a file that its owner alone can read or write; the owner must be this process's user or
+ * root. No message contains any text of the file, for it may be a part of a key.
  */
 #ifndef WF_BASE_KEY_FILE_H
 #define WF_BASE_KEY_FILE_H

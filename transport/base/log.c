@@ -23,7 +23,7 @@ void wf_log_init(struct wf_log *log, enum wf_log_level level)
     log->fd = STDERR_FILENO;
 }
 
-/* A log that cannot be written has nobody to tell: the line is lost, the program goes on. */
+/* If the line cannot be written, it is lost and the program goes on: there is no other place to report it. */
 static void write_line(int fd, const char *line, size_t length)
 {
     ssize_t written;

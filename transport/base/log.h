@@ -9,7 +9,7 @@
 
 enum wf_log_level { WF_LOG_ERROR = 0, WF_LOG_WARN = 1, WF_LOG_INFO = 2, WF_LOG_DEBUG = 3 };
 
-/* Owner: whoever embeds it. `level` may be read from any thread; set it before sharing. */
+/* Owner: the struct that holds it. `level` may be read from any thread; set it before sharing. */
 struct wf_log {
     enum wf_log_level level; /* lines above it are dropped */
     int fd;                  /* where lines go; 2 by default */

@@ -1,6 +1,7 @@
 /*
  * pool.h: objects of one size, taken and given back without the allocator in the steady state. The pool grows by
- * slabs and keeps them until fini. Objects are not cleared when taken. Owner: its user guards it.
+ * slabs and keeps them until fini. Objects are not cleared when taken. Not
+ * thread-safe: the owner takes a lock around calls where it needs one.
  */
 #ifndef WF_BASE_POOL_H
 #define WF_BASE_POOL_H

@@ -1,5 +1,5 @@
 /*
- * status.h: how a failure is described. Functions return 0 or a negative errno; where a person must be told more,
+ * status.h: how a failure is described. Functions return 0 or a negative errno; where a reader needs more,
  * they fill a wf_status with one line: what happened, to which value, and what to do.
  */
 #ifndef WF_BASE_STATUS_H

@@ -31,7 +31,7 @@ static enum wf_outcome refused(struct wf_op *op, ssize_t error)
     return error == -EINTR ? WF_AGAIN : error == -EAGAIN ? WF_BLOCKED : wf_op_end(op, error);
 }
 
-/* Whoever measures how fast this goes does not count what the thread did before. */
+/* Sets `*op->began_ns`: the time before the first call is not counted into the rate of the channel. */
 static void note_start(const struct wf_op *op, const struct wf_clock *clock)
 {
     if (op->began_ns && atomic_load_explicit(op->began_ns, memory_order_relaxed) == 0)

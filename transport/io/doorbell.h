@@ -1,7 +1,8 @@
 /*
- * doorbell.h: how a thread ends the wait of the one that polls an engine, without a system call unless it sleeps.
+ * doorbell.h: how any thread ends the wait of the thread that polls an engine, without a system call unless that
+ * sleeps.
  *
- * The sleeper announces itself, then looks for a ring; who rings announces it, then looks for a sleeper. Both in
+ * The polling thread sets `sleeping`, then reads `rung`; a ringing thread sets `rung`, then reads `sleeping`. Both in
  * sequentially consistent order, so at least one sees the other, and the eventfd is written only for a poll that may
  * sleep. Its count is never read back: each write is an edge.
  */
@@ -38,14 +39,14 @@ static inline void wf_doorbell_fini(struct wf_doorbell *bell)
         close(bell->fd);
 }
 
-/* Before a wait that may sleep: false if it must not, because somebody has rung. */
+/* Before a wait that may sleep: false if the bell was rung, so that the wait must not sleep. */
 static inline bool wf_doorbell_may_sleep(struct wf_doorbell *bell)
 {
     atomic_store(&bell->sleeping, true);
     return !atomic_load(&bell->rung);
 }
 
-/* After each look at the kernel, asleep or not: rings until now are answered by this poll. */
+/* After each wait, also one that did not sleep: this poll answers all rings so far. */
 static inline void wf_doorbell_awake(struct wf_doorbell *bell)
 {
     atomic_store_explicit(&bell->sleeping, false, memory_order_relaxed);
@@ -58,7 +59,7 @@ static inline void wf_doorbell_awake(struct wf_doorbell *bell)
 static inline void wf_doorbell_ring(struct wf_doorbell *bell)
 {
     if (atomic_exchange(&bell->rung, true))
-        return; /* whoever set it has seen to it */
+        return; /* the thread that set it writes the eventfd where that is needed */
     if (!atomic_load(&bell->sleeping))
         return;
     uint64_t one = 1;

@@ -6,7 +6,7 @@
 
 #include "io/engine.h"
 
-/* The poster of an urgent one deals with it ahead of what large calls moved: those go on in their turn. */
+/* An urgent operation goes to the front: its poster handles it before the operations of large calls. */
 static inline void wf_ended_add(struct wf_list *ended, struct wf_op *op)
 {
     op->finished = true;

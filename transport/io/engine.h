@@ -42,15 +42,15 @@ struct wf_op {
     struct sockaddr_storage *address; /* CONNECT */
     int64_t result;   /* after poll: see enum wf_op_kind, or a negative errno; -ECANCELED after cancel */
     uint64_t moved;   /* SEND: bytes handed to the kernel, also after a failure */
-    uint64_t read;    /* SEND, the engine's: bytes from the start that it has read ahead, */
-    uint32_t segment; /* and those of a TCP segment, once it has asked; 0: not yet */
-    bool urgent; /* RECV of small messages: an engine lets them pass large transfers where it can, whose calls it may
-                    cut */
-    /* SEND: where engines that tell it put the time of the first call for it, if 0 is there; others may. NULL: nobody
-     * asks. Anybody may read it; relaxed. */
+    uint64_t read;    /* SEND, the engine's: bytes from the start that it has read ahead */
+    uint32_t segment; /* SEND, the engine's: bytes of a TCP segment, once it has asked; 0: not yet */
+    bool urgent;      /* RECV of small messages: an engine lets them pass large transfers where it can, and may cut the
+                         calls of these */
+    /* SEND: an engine with tells_start puts the time of its first call here, if 0 is there. NULL: not wanted. Any
+     * thread may read it; relaxed. */
     _Atomic int64_t *began_ns;
-    /* RECV: counts bytes that have come and that the engine keeps until more have (engine_seal.h). NULL: nobody asks.
-     * Anybody may read it; relaxed. */
+    /* RECV: counts bytes that have come and that the engine keeps until more have come (engine_seal.h). NULL: not
+     * wanted. Any thread may read it; relaxed. */
     _Atomic uint64_t *kept;
     bool posted;   /* between post and poll */
     bool finished; /* the engine's: waiting to be polled */
@@ -69,10 +69,10 @@ struct wf_socket_options {
 
 struct wf_engine_limits {
     uint32_t call_bytes; /* most bytes in one send or receive call; keeps small traffic from waiting behind bulk */
-    bool pinned;         /* one thread drives it for most of its life; others only before that thread starts and after
-                          * it has ended. Engines that need not care about a change of thread are cheaper */
+    bool pinned;         /* one thread drives the engine for most of its life; other threads only before that thread
+                          * starts and after it has ended. An engine that knows this is cheaper */
     uint32_t zero_copy;  /* sends of so many bytes or more need not be copied by the kernel; 0: all are copied */
-    enum wf_read_ahead_when read_ahead; /* what is lent is not read */
+    enum wf_read_ahead_when read_ahead; /* not for a send without a copy */
     bool set_up; /* for the conversations that set connections up: injected faults of bytes and calls
                   * (engine_fault.h) spare them */
 };

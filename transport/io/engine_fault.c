@@ -1,9 +1,9 @@
 /*
  * The engine that injects faults into another one.
  *
- * Each operation is posted to the inner engine as one of ours (a lane's): so a send can be made of several, what waits
- * can be taken back for the time of a stall, and the poster's vector is read and advanced here alone. Where an
- * operation can be: enum wf_fault_place.
+ * The inner engine never gets the poster's operation, but that of a lane (wf_fault_lane.op). So one send can become
+ * several, a waiting operation can be taken back for the time of a stall, and only this engine reads and advances the
+ * poster's vector. Where an operation can be: enum wf_fault_place.
  */
 #include <assert.h>
 #include <errno.h>
@@ -35,14 +35,13 @@ static struct wf_fault_lane *lane_of(struct wf_fault_engine *engine, const struc
 
 /* --- time, and connections that were reset --- */
 
-/* Or connecting: there is somebody to lose. */
+/* Connected, or connecting: a drop can end it. */
 static bool is_connected(const struct wf_fault_engine *engine, const struct wf_fault_slot *slot)
 {
     struct sockaddr_storage peer;
-    const struct wf_fault *fault = engine->fault;
+    struct wf_fault *fault = engine->fault;
     const struct wf_op *writer = slot->writer.user;
-    return (writer && writer->kind == WF_OP_CONNECT) ||
-           fault->inner->address(fault->host, slot->socket->fd, true, &peer) == 0;
+    return (writer && writer->kind == WF_OP_CONNECT) || wf_around_address(fault, slot->socket->fd, true, &peer) == 0;
 }
 
 /* `before`: how the rails fared when this was last called. */
@@ -134,11 +133,7 @@ static void fault_post(struct wf_engine *engine_base, struct wf_op *op)
     assert(lane && !lane->user && "attached, and one operation per direction");
 
     (void)look(engine);
-    wf_link_init(&op->link);
-    op->posted = true;
-    op->finished = false;
-    op->result = 0;
-    op->moved = 0;
+    wf_around_keep(op);
     lane->user = op;
     lane->cancelling = lane->connected = false;
     lane->done = 0;
@@ -242,22 +237,10 @@ static void fault_detach(struct wf_engine *engine_base, int fd)
 
 /* --- open and close --- */
 
-static int fault_probe(void *host, struct wf_status *status)
-{
-    struct wf_fault *fault = host;
-    return fault->inner->probe(fault->host, status);
-}
-
-static int fault_zero_copy(void *host, struct wf_status *status)
-{
-    struct wf_fault *fault = host;
-    return fault->inner->zero_copy(fault->host, status);
-}
-
 static void prepare(struct wf_fault_engine *engine, struct wf_fault *fault, const struct wf_engine_limits *limits)
 {
     int64_t now = wf_clock_now(fault->clock);
-    engine->base.ops = &fault->ops;
+    engine->base.ops = &fault->around.ops;
     engine->fault = fault;
     engine->set_up = limits && limits->set_up;
     for (int i = 0; i < WF_FAULT_BUCKETS; i++)
@@ -276,7 +259,7 @@ static int fault_open(void *host, const struct wf_engine_limits *limits, struct 
     struct wf_fault_engine *engine = calloc(1, sizeof(*engine));
     if (!engine)
         return wf_fail(status, -ENOMEM, "fault: out of memory");
-    int rc = fault->inner->open(fault->host, limits, &engine->inner, status);
+    int rc = fault->around.inner->open(fault->around.host, limits, &engine->inner, status);
     if (rc) {
         free(engine);
         return rc;
@@ -300,14 +283,8 @@ static void fault_close(struct wf_engine *engine_base)
     free(engine);
 }
 
-struct wf_engine *wf_fault_within(struct wf_engine *engine)
-{
-    return engine->ops->poll == fault_poll ? self(engine)->inner : engine;
-}
-
-const struct wf_engine_ops wf_fault_ops = {
-    .probe = fault_probe,
-    .zero_copy = fault_zero_copy,
+static const struct wf_engine_ops fault_ops = {
+    .zero_copy = wf_around_zero_copy,
     .open = fault_open,
     .close = fault_close,
     .attach = fault_attach,
@@ -316,5 +293,18 @@ const struct wf_engine_ops wf_fault_ops = {
     .cancel = fault_cancel,
     .poll = fault_poll,
     .wake = fault_wake,
-    WF_FAULT_HOST_OPS,
+    .shutdown = wf_around_shutdown,
+    .progress = wf_fault_op_progress,
+    .close_fd = wf_fault_op_close_fd,
+    WF_AROUND_OPS,
 };
+
+const struct wf_engine_ops *wf_fault_around(struct wf_fault *fault, const struct wf_engine_ops *engine, void *host)
+{
+    return wf_around_set(&fault->around, &fault_ops, engine, host);
+}
+
+struct wf_engine *wf_fault_within(struct wf_engine *engine)
+{
+    return engine->ops->poll == fault_poll ? self(engine)->inner : engine;
+}

@@ -45,10 +45,7 @@ struct wf_fault_counts {
     uint64_t cut, refused;  /* connections reset because their rail was gone, and connects and accepts refused */
 };
 
-/* Any thread. */
+/* Any thread may call it. */
 void wf_fault_count(struct wf_fault *fault, struct wf_fault_counts *out);
-
-/* When the next stall or drop begins or ends; WF_NEVER. For whoever moves time himself. */
-int64_t wf_fault_next_ns(const struct wf_fault *fault);
 
 #endif

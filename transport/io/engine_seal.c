@@ -1,15 +1,15 @@
 /*
  * The engine that encrypts what another one moves.
  *
- * SEND and RECV on a protected descriptor are not seen by the inner engine, which gets operations of ours (a lane's) on
- * buffers of ours. All others are posted to it as they are. What comes back of either kind goes through `finished`.
+ * SEND and RECV on a protected descriptor are not seen by the inner engine: it gets the operation of a lane
+ * (wf_seal_lane.op) on the buffers of the wf_seal_socket. All other operations are posted to it as they are. The
+ * posters' operations of both kinds come back through `finished`.
  */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
 #include "io/attempt.h"
-#include "io/ended.h"
 #include "io/seal_parts.h"
 
 #define DEFAULT_CALL_BYTES (256u * 1024)
@@ -41,12 +41,6 @@ static struct wf_seal_lane *lane_of(struct wf_seal_engine *engine, const struct 
 
 /* --- post, cancel, poll --- */
 
-void wf_seal_finish(struct wf_seal_engine *engine, struct wf_op *user, int64_t result)
-{
-    user->result = result;
-    wf_ended_add(&engine->finished, user);
-}
-
 static bool busy(const struct wf_seal_engine *engine)
 {
     return !wf_list_empty(&engine->finished) || !wf_list_empty(&engine->ahead);
@@ -68,11 +62,7 @@ static void seal_post(struct wf_engine *engine_base, struct wf_op *op)
         return;
     }
     assert(!lane->user && "one operation per direction");
-    wf_link_init(&op->link);
-    op->posted = true;
-    op->finished = false;
-    op->result = 0;
-    op->moved = 0;
+    wf_around_keep(op);
     lane->user = op;
     if (op->kind == WF_OP_RECV)
         wf_seal_rx_start(engine, lane);
@@ -198,12 +188,6 @@ static void seal_detach(struct wf_engine *engine_base, int fd)
 
 /* --- open and close --- */
 
-static int seal_probe(void *host, struct wf_status *status)
-{
-    struct wf_seal *seal = host;
-    return seal->inner->probe(seal->host, status);
-}
-
 /* A batch is to leave in one call. */
 static uint32_t inner_call(uint32_t call_bytes)
 {
@@ -222,13 +206,13 @@ static int seal_open(void *host, const struct wf_engine_limits *limits, struct w
         inner = *limits;
     engine->call_bytes = inner.call_bytes ? inner.call_bytes : DEFAULT_CALL_BYTES;
     inner.call_bytes = inner_call(engine->call_bytes);
-    inner.zero_copy = 0; /* the buffers are ours, and wanted back soon */
-    int rc = seal->inner->open(seal->host, &inner, &engine->inner, status);
+    inner.zero_copy = 0; /* a batch is encrypted anew soon: the kernel must not hold its memory */
+    int rc = seal->around.inner->open(seal->around.host, &inner, &engine->inner, status);
     if (rc) {
         free(engine);
         return rc;
     }
-    engine->base.ops = &seal->ops;
+    engine->base.ops = &seal->around.ops;
     engine->seal = seal;
     for (int i = 0; i < WF_SEAL_BUCKETS; i++)
         wf_list_init(&engine->slots[i]);
@@ -245,8 +229,8 @@ static void seal_close(struct wf_engine *engine_base)
     free(engine);
 }
 
+/* Without tells_start: it encrypts before the first call. */
 static const struct wf_engine_ops seal_ops = {
-    .probe = seal_probe,
     .open = seal_open,
     .close = seal_close,
     .attach = seal_attach,
@@ -255,17 +239,15 @@ static const struct wf_engine_ops seal_ops = {
     .cancel = seal_cancel,
     .poll = seal_poll,
     .wake = seal_wake,
-    WF_SEAL_HOST_OPS,
+    .shutdown = wf_seal_op_shutdown,
+    .progress = wf_around_progress,
+    .close_fd = wf_seal_op_close_fd,
+    WF_AROUND_OPS,
 };
 
 const struct wf_engine_ops *wf_seal_around(struct wf_seal *seal, const struct wf_engine_ops *engine, void *host)
 {
-    seal->inner = engine;
-    seal->host = host;
-    seal->ops = seal_ops;
-    seal->ops.name = engine->name;
-    seal->ops.cuts_calls = engine->cuts_calls; /* not tells_start: it encrypts before the first call */
-    return &seal->ops;
+    return wf_around_set(&seal->around, &seal_ops, engine, host);
 }
 
 struct wf_engine *wf_seal_within(struct wf_engine *engine)

@@ -1,16 +1,16 @@
 /*
  * engine_seal.h: an engine that encrypts. It stands around another one and has its contract (io/engine.h): what is sent
  * on a protected descriptor leaves as records (wire/record.h), and what is received has been a record that opened.
- * Whoever posts knows nothing of it. Bytes of operations are those before encryption; `progress` tells of those on the
- * wire. Other descriptors pass untouched.
+ * The poster sees no difference. Operations count bytes before encryption; `progress` counts bytes on the wire. Other
+ * descriptors pass untouched.
  *
- * A RECV gets a record once it is there as a whole; what has come of it by then it counts (`kept`).
+ * A RECV gets a record once all of it has come; `kept` counts the bytes of a record that has come in part.
  *
- * A RECV that meets anything else than the peer's next record ends in -EBADMSG, as all later ones do; what it has
- * written is worthless, and its result counts none of it. One that meets the end of the stream within a record ends in
- * -ECONNRESET. A SEND that is cancelled has moved what was encrypted by then: it has been copied, and goes on leaving
- * for as long as the descriptor is attached where it was posted, and ahead of the next SEND at another engine; a
- * shutdown waits for it.
+ * A RECV that meets anything else than the peer's next record ends in -EBADMSG, and so do all later RECVs; the bytes of
+ * that record in the poster's memory mean nothing and are not counted. A RECV that meets the end of the stream within a
+ * record ends in -ECONNRESET. A cancelled SEND has moved all bytes that were encrypted by then. They have been copied
+ * and are still sent: as long as the descriptor is attached to the engine of that SEND, and else before the next SEND
+ * at another engine. A shutdown waits for them.
  */
 #ifndef WF_IO_ENGINE_SEAL_H
 #define WF_IO_ENGINE_SEAL_H

@@ -26,7 +26,7 @@ void wf_fault_dice_init(struct wf_fault_dice *dice, const struct wf_fault_spec *
 bool wf_fault_reset_due(struct wf_fault_dice *dice, uint64_t bytes);
 
 /* Of `bytes` received, the number of the next one to be damaged (1: the first), and its bit; 0: none of them. To be
- * asked again for those behind it. */
+ * called again for the bytes behind it. */
 uint64_t wf_fault_flip_due(struct wf_fault_dice *dice, uint64_t bytes, int *bit);
 
 /* How many of `bytes` the next call is to move: 1 to `bytes`, and no more than are left until a reset. */

@@ -41,10 +41,10 @@ static void forget(struct wf_fault *fault, int fd)
     free(socket);
 }
 
-void wf_fault_find_rail(const struct wf_fault *fault, struct wf_fault_socket *socket)
+void wf_fault_find_rail(struct wf_fault *fault, struct wf_fault_socket *socket)
 {
     struct sockaddr_storage local;
-    if (atomic_load(&socket->rail) >= 0 || fault->inner->address(fault->host, socket->fd, false, &local))
+    if (atomic_load(&socket->rail) >= 0 || wf_around_address(fault, socket->fd, false, &local))
         return;
     atomic_store(&socket->rail, wf_fault_rail_of(fault->rails, fault->rail_count, &local));
 }
@@ -57,8 +57,7 @@ void wf_fault_freeze(struct wf_fault *fault, struct wf_fault_socket *socket)
     int64_t now = wf_clock_now(fault->clock), since = now - fault->start_ns;
     int64_t until = fault->start_ns + wf_fault_stall_end(&fault->plan, atomic_load(&socket->rail), since);
     pthread_mutex_lock(&fault->lock);
-    if (until > now && now >= socket->frozen_until_ns &&
-        fault->inner->progress(fault->host, socket->fd, &progress) == 0) {
+    if (until > now && now >= socket->frozen_until_ns && wf_around_progress(fault, socket->fd, &progress) == 0) {
         socket->frozen = progress;
         socket->frozen_until_ns = until;
     }
@@ -70,7 +69,7 @@ int wf_fault_op_progress(void *host, int fd, struct wf_progress *out)
     struct wf_fault *fault = host;
     struct wf_fault_socket *socket = fault->plan.spec.window_count ? wf_fault_socket_of(fault, fd) : NULL;
     if (!socket)
-        return fault->inner->progress(fault->host, fd, out);
+        return wf_around_progress(fault, fd, out);
     wf_fault_freeze(fault, socket);
     int64_t now = wf_clock_now(fault->clock);
     pthread_mutex_lock(&fault->lock);
@@ -78,60 +77,16 @@ int wf_fault_op_progress(void *host, int fd, struct wf_progress *out)
     bool is_frozen = now < socket->frozen_until_ns;
     pthread_mutex_unlock(&fault->lock);
     if (!is_frozen)
-        return fault->inner->progress(fault->host, fd, out);
-    /* A kernel would have taken what is held back here, and nobody would have acknowledged it. */
+        return wf_around_progress(fault, fd, out);
+    /* Without the stall the kernel would have taken the held bytes, and the peer would not have acknowledged them. */
     frozen.pending += atomic_load(&socket->held);
     *out = frozen;
     return 0;
-}
-
-/* --- the rest is the inner engine's --- */
-
-int wf_fault_op_socket(void *host, int family, const struct wf_socket_options *options, bool *bound_device)
-{
-    struct wf_fault *fault = host;
-    return fault->inner->socket(fault->host, family, options, bound_device);
-}
-
-int wf_fault_op_listen(void *host, const struct wf_socket_options *options, int backlog)
-{
-    struct wf_fault *fault = host;
-    return fault->inner->listen(fault->host, options, backlog);
-}
-
-int wf_fault_op_bind_device(void *host, int fd, const char *device)
-{
-    struct wf_fault *fault = host;
-    return fault->inner->bind_device(fault->host, fd, device);
-}
-
-int wf_fault_op_address(void *host, int fd, bool remote, struct sockaddr_storage *out)
-{
-    struct wf_fault *fault = host;
-    return fault->inner->address(fault->host, fd, remote, out);
-}
-
-void wf_fault_op_shutdown(void *host, int fd)
-{
-    struct wf_fault *fault = host;
-    fault->inner->shutdown(fault->host, fd);
-}
-
-void wf_fault_op_kill(void *host, int fd)
-{
-    struct wf_fault *fault = host;
-    fault->inner->kill(fault->host, fd);
-}
-
-uint64_t wf_fault_op_retransmits(void *host, int fd)
-{
-    struct wf_fault *fault = host;
-    return fault->inner->retransmits(fault->host, fd);
 }
 
 void wf_fault_op_close_fd(void *host, int fd)
 {
     struct wf_fault *fault = host;
     forget(fault, fd); /* before: as soon as it is closed, the number may be another's */
-    fault->inner->close_fd(fault->host, fd);
+    wf_around_close_fd(fault, fd);
 }

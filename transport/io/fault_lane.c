@@ -170,7 +170,8 @@ static void returned_recv(struct wf_fault_engine *engine, struct wf_fault_lane *
     finish(engine, lane, result);
 }
 
-/* Never taken back for a stall: a socket connects once. So it may have got through, and nobody is to know yet. */
+/* A CONNECT is never taken back for a stall, for a socket connects only once. So it may have succeeded during the
+ * stall; its poster hears of that after it. */
 static void returned_connect(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
 {
     struct wf_fault_socket *socket = lane->slot->socket;
@@ -197,11 +198,11 @@ static void returned_accept(struct wf_fault_engine *engine, struct wf_fault_lane
     int fd = (int)lane->op.result;
     if (fd < 0) {
         fail(engine, lane, fd);
-    } else if (engine->state.dropped && fault->inner->address(fault->host, fd, false, &local) == 0 &&
+    } else if (engine->state.dropped && wf_around_address(fault, fd, false, &local) == 0 &&
                is_dropped(engine, &local)) {
         wf_fault_note_refused(fault);
-        fault->inner->kill(fault->host, fd);
-        fault->inner->close_fd(fault->host, fd);
+        wf_around_kill(fault, fd);
+        wf_around_close_fd(fault, fd);
         go_on(engine, lane);
     } else {
         finish(engine, lane, fd);

@@ -1,5 +1,5 @@
 /*
- * fault_parts.h: what the sources of the engine that injects faults share. Nobody else includes it.
+ * fault_parts.h: what the sources of the engine that injects faults share. No other file includes it.
  */
 #ifndef WF_IO_FAULT_PARTS_H
 #define WF_IO_FAULT_PARTS_H
@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "io/around.h"
 #include "io/engine_fault.h"
 #include "io/vector.h"
 
@@ -17,8 +18,8 @@
 struct wf_fault_socket {
     struct wf_link link; /* in fault.sockets; guarded by fault.lock */
     int fd;
-    atomic_int rail;       /* -1: none of ours, or not known yet */
-    atomic_bool cut;       /* reset by us: nothing but errors from here on */
+    atomic_int rail;       /* index in fault.rails; -1: not one of them, or not known yet */
+    atomic_bool cut;       /* reset by a fault: operations only fail from here on */
     _Atomic uint64_t held; /* bytes of a send that waits for the end of a stall */
     /* What `progress` tells during a stall; guarded by fault.lock. */
     int64_t frozen_until_ns;
@@ -26,9 +27,7 @@ struct wf_fault_socket {
 };
 
 struct wf_fault {
-    struct wf_engine_ops ops; /* those of engine_fault.c, with the inner engine's name */
-    const struct wf_engine_ops *inner;
-    void *host; /* the inner engine's */
+    struct wf_around around; /* first: it is the host */
     const struct wf_clock *clock;
     const struct wf_log *log;
     const struct wf_fault_rail *rails;
@@ -83,11 +82,8 @@ struct wf_fault_engine {
     struct wf_list slots[WF_FAULT_BUCKETS];
     struct wf_list next, finished; /* of lanes */
     struct wf_fault_state state;   /* as last looked up; until_ns on the clock */
-    uint32_t cuts;                 /* of fault.cuts, those that have been looked after here */
+    uint32_t cuts;                 /* fault.cuts when this engine last ended the operations of cut descriptors */
 };
-
-/* The ops of engine_fault.c, without a name. */
-extern const struct wf_engine_ops wf_fault_ops;
 
 /* --- fault_shared.c --- */
 
@@ -95,8 +91,8 @@ struct wf_fault_state wf_fault_look_up(const struct wf_fault *fault, int64_t now
 /* Counts and tells of windows that have begun or ended. */
 void wf_fault_tell_windows(struct wf_fault *fault, int64_t now_ns);
 
-/* Resets the connection, once, and tells every engine. `count`: which of fault.counts. The caller's engine has it
- * attached, so that nobody closes it meanwhile. */
+/* Resets the connection, once, and wakes every engine. `count`: which of fault.counts. The descriptor is attached to
+ * the caller's engine, so it is not closed meanwhile. */
 void wf_fault_cut(struct wf_fault *fault, struct wf_fault_socket *socket, uint64_t *count, const char *why);
 /* A connect or accept was refused. */
 void wf_fault_note_refused(struct wf_fault *fault);
@@ -111,28 +107,17 @@ void wf_fault_damage(struct wf_fault *fault, const struct wf_fault_socket *socke
 
 /* --- fault_host.c --- */
 
-/* What is known of a descriptor; made where it is new. NULL: no memory. Lives until the descriptor is closed. */
+/* The struct of a descriptor, created at the first call for it. NULL: no memory. Lives until the descriptor is closed.
+ */
 struct wf_fault_socket *wf_fault_socket_of(struct wf_fault *fault, int fd);
 /* Looks up the rail of a descriptor that may have an address by now. */
-void wf_fault_find_rail(const struct wf_fault *fault, struct wf_fault_socket *socket);
-/* `progress` tells what it would now, until the end of the stall that the rail is in. */
+void wf_fault_find_rail(struct wf_fault *fault, struct wf_fault_socket *socket);
+/* Until the end of the stall that the rail is in, `progress` answers as it would now. */
 void wf_fault_freeze(struct wf_fault *fault, struct wf_fault_socket *socket);
 
-/* The ops that are about descriptors. */
-int wf_fault_op_socket(void *host, int family, const struct wf_socket_options *options, bool *bound_device);
-int wf_fault_op_listen(void *host, const struct wf_socket_options *options, int backlog);
-int wf_fault_op_bind_device(void *host, int fd, const char *device);
-int wf_fault_op_address(void *host, int fd, bool remote, struct sockaddr_storage *out);
-void wf_fault_op_shutdown(void *host, int fd);
-void wf_fault_op_kill(void *host, int fd);
-uint64_t wf_fault_op_retransmits(void *host, int fd);
+/* The ops that it changes. */
 int wf_fault_op_progress(void *host, int fd, struct wf_progress *out);
 void wf_fault_op_close_fd(void *host, int fd);
-
-#define WF_FAULT_HOST_OPS                                                                                              \
-    .socket = wf_fault_op_socket, .listen = wf_fault_op_listen, .bind_device = wf_fault_op_bind_device,                \
-    .address = wf_fault_op_address, .shutdown = wf_fault_op_shutdown, .kill = wf_fault_op_kill,                        \
-    .retransmits = wf_fault_op_retransmits, .progress = wf_fault_op_progress, .close_fd = wf_fault_op_close_fd
 
 /* --- fault_lane.c --- */
 
@@ -141,13 +126,13 @@ void wf_fault_lane_start(struct wf_fault_engine *engine, struct wf_fault_lane *l
 /* The inner engine has given it back. */
 void wf_fault_lane_returned(struct wf_fault_engine *engine, struct wf_fault_lane *lane);
 void wf_fault_lane_cancel(struct wf_fault_engine *engine, struct wf_fault_lane *lane);
-/* The connection has been reset, perhaps by another engine: what waits for it waits no longer. */
+/* The connection has been reset, perhaps by another engine: ends the operation of the lane. */
 void wf_fault_lane_end(struct wf_fault_engine *engine, struct wf_fault_lane *lane);
 /* Its rail begins to stand still, and goes on. */
 void wf_fault_lane_stall(struct wf_fault_engine *engine, struct wf_fault_lane *lane);
 void wf_fault_lane_go_on(struct wf_fault_engine *engine, struct wf_fault_lane *lane);
 
-/* Is the rail of the descriptor one of those in the bits? */
+/* Is the bit of the descriptor's rail set? */
 static inline bool wf_fault_hits(const struct wf_fault_socket *socket, uint64_t rails)
 {
     int rail = atomic_load_explicit(&socket->rail, memory_order_relaxed);

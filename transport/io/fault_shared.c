@@ -46,18 +46,6 @@ void wf_fault_destroy(struct wf_fault *fault)
     free(fault);
 }
 
-const struct wf_engine_ops *wf_fault_around(struct wf_fault *fault, const struct wf_engine_ops *engine, void *host)
-{
-    fault->inner = engine;
-    fault->host = host;
-    fault->ops = wf_fault_ops;
-    fault->ops.name = engine->name;
-    fault->ops.cuts_calls = engine->cuts_calls;
-    if (!engine->zero_copy)
-        fault->ops.zero_copy = NULL;
-    return &fault->ops;
-}
-
 void wf_fault_count(struct wf_fault *fault, struct wf_fault_counts *out)
 {
     pthread_mutex_lock(&fault->lock);
@@ -80,11 +68,6 @@ struct wf_fault_state wf_fault_look_up(const struct wf_fault *fault, int64_t now
     if (state.until_ns != WF_NEVER)
         state.until_ns += fault->start_ns;
     return state;
-}
-
-int64_t wf_fault_next_ns(const struct wf_fault *fault)
-{
-    return wf_fault_look_up(fault, wf_clock_now(fault->clock)).until_ns;
 }
 
 /* Lock held. */
@@ -124,14 +107,14 @@ void wf_fault_cut(struct wf_fault *fault, struct wf_fault_socket *socket, uint64
 {
     if (atomic_exchange(&socket->cut, true))
         return;
-    fault->inner->kill(fault->host, socket->fd);
+    wf_around_kill(fault, socket->fd);
     wf_log(fault->log, WF_LOG_INFO, "fault: reset a connection on rail %s: %s", rail_name(fault, socket), why);
     pthread_mutex_lock(&fault->lock);
     *count += 1;
     atomic_fetch_add(&fault->cuts, 1);
     WF_LIST_EACH (link, following, &fault->engines) {
         struct wf_engine *inner = WF_CONTAINER(link, struct wf_fault_engine, link)->inner;
-        fault->inner->wake(inner);
+        inner->ops->wake(inner);
     }
     pthread_mutex_unlock(&fault->lock);
 }

@@ -1,7 +1,7 @@
 /*
  * hot.h: the few descriptors that the epoll engine reads without asking for events first, for their queues have been
- * read empty and more comes. What brings something urgent is also read between large calls, which are smaller
- * until WF_HOT_BYTES have passed without anything of the kind.
+ * read empty and more comes. A descriptor that brought something urgent is also read between large calls; these
+ * are smaller until they have moved WF_HOT_BYTES without anything urgent.
  */
 #ifndef WF_IO_HOT_H
 #define WF_IO_HOT_H
@@ -63,7 +63,7 @@ static inline void wf_hot_pass(struct wf_hot_set *set, size_t bytes)
     }
 }
 
-/* The entry of `fd`, else one for it: that of none, or the oldest. */
+/* The entry of `fd`; else an entry to use for it: an empty one, or the oldest. */
 static inline struct wf_hot *wf_hot_entry(struct wf_hot_set *set, int fd)
 {
     struct wf_hot *entry = wf_hot_find(set, fd);
@@ -82,7 +82,7 @@ static inline struct wf_hot *wf_hot_hit(struct wf_hot_set *set, struct wf_hot *e
     return entry;
 }
 
-/* It had nothing. True: too often. */
+/* Its descriptor had nothing to read. True: too often in a row. */
 static inline bool wf_hot_miss(struct wf_hot *entry)
 {
     return ++entry->misses > WF_HOT_MISSES;

@@ -48,11 +48,12 @@ int wf_interest_attach(struct wf_interest *set, int fd);
 /* Neither direction has an operation. */
 void wf_interest_detach(struct wf_interest *set, int fd);
 
-/* The kernel is to tell of these EPOLL events of `fd`, too; what is true of them by now comes as an event at once. Of a
- * muted one it is to tell again. 0 or -errno. */
+/* Registers these EPOLL events of `fd`, too; an event that is true already is reported at once. Ends muting. 0 or
+ * -errno.
+ */
 int wf_interest_add(struct wf_interest *set, int fd, uint32_t events);
 
-/* The kernel is to tell nothing of `fd`, but keep in mind what it was to tell. */
+/* Takes `fd` out of the set of the kernel. `interest` stays, so that wf_interest_add() can register it again. */
 void wf_interest_mute(struct wf_interest *set, int fd);
 
 #endif

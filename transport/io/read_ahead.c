@@ -113,8 +113,8 @@ void wf_trial_tell(struct wf_trial *trial, uint64_t moved, int64_t ns)
 
 /* --- reading --- */
 
-/* For the cache alone: nobody uses what was read. Memory that a peer's READ is answered from may be written meanwhile,
- * which is no mistake here. */
+/* Only fills the cache: the values are not used. Memory that a peer's READ is answered from may be written meanwhile;
+ * that is no error here. */
 __attribute__((noinline, no_sanitize("thread"))) static void read_lines(const char *at, size_t bytes)
 {
     const char *end = at + bytes;

@@ -19,24 +19,24 @@
 #include "io/engine.h"
 
 enum wf_trial_phase {
-    WF_TRIAL_FIRST,  /* the one way of a pair */
-    WF_TRIAL_SECOND, /* the other */
-    WF_TRIAL_PAUSE,  /* the way that is believed to be the faster one */
+    WF_TRIAL_FIRST,  /* the first way of a pair */
+    WF_TRIAL_SECOND, /* the other way of it */
+    WF_TRIAL_PAUSE,  /* the way that is believed to be faster */
 };
 
 /*
- * Which of two ways takes less time for a byte. Nothing but arithmetic on what it is told.
+ * Which of two ways takes less time for a byte: sending alone, or reading first. Pure arithmetic on wf_trial_tell().
  *
- * Some MiB go the one way and then as many the other: a pair. After a pause, which is measured in bytes as well, comes
- * the next. A pair of single calls would not do: each finds the caches and queues that the way before it has left.
+ * A pair: some MiB go one way and then as many the other. After a pause, also measured in bytes, comes the next pair. A
+ * pair of single calls would not do: each finds the caches and queues as the call before it has left them.
  */
 struct wf_trial {
     enum wf_trial_phase phase;
     uint64_t left;  /* bytes to the end of the phase */
     uint64_t pause; /* bytes of the next one */
     uint32_t pairs;
-    uint32_t judged;          /* of them could be compared, up to the number that the gain is smoothed over, less one */
-    uint32_t settled;         /* of them in a row that did not change which way is taken */
+    uint32_t judged;          /* pairs that could be compared, up to one less than the gain is smoothed over */
+    uint32_t settled;         /* pairs in a row that did not change which way is taken */
     uint64_t bytes[2], ns[2]; /* counted in the pair under way, without and with reading */
     int64_t gain; /* (without - with) / (without + with), smoothed, in 1/16384: interruptions of both weigh the same */
 };
@@ -45,10 +45,10 @@ struct wf_trial {
 void wf_trial_init(struct wf_trial *trial);
 /* Whether the next call is to read first. */
 bool wf_trial_reads(const struct wf_trial *trial);
-/* Whether it is of a pair, and has to be like the others of it in all else. */
+/* Whether the next call belongs to a pair, and must be like the other calls of the pair in all else. */
 bool wf_trial_compares(const struct wf_trial *trial);
-/* That call moved so many bytes in `ns`; `ns` 0: it cannot be compared with others, and counts for the length of the
- * phase alone. */
+/* That call moved `moved` bytes in `ns`; `ns` 0: its time cannot be compared, and it counts for the length of the phase
+ * alone. */
 void wf_trial_tell(struct wf_trial *trial, uint64_t moved, int64_t ns);
 
 /* Owner: the thread that drives the engine. */

@@ -113,57 +113,13 @@ void wf_seal_op_shutdown(void *host, int fd)
     struct wf_seal *seal = host;
     struct wf_seal_socket *socket = wf_seal_socket_of(seal, fd);
     if (socket && (atomic_fetch_or(&socket->tx.ending, WF_SEAL_SHUT) & WF_SEAL_LEFT))
-        return; /* whoever sees the last of it leave does it */
-    seal->inner->shutdown(seal->host, fd);
+        return; /* left_nothing() of seal_tx.c shuts it down once the last byte has left */
+    wf_around_shutdown(seal, fd);
 }
 
 void wf_seal_op_close_fd(void *host, int fd)
 {
     struct wf_seal *seal = host;
     forget(seal, fd); /* before: as soon as it is closed, the number may be another's */
-    seal->inner->close_fd(seal->host, fd);
-}
-
-/* --- the rest is the inner engine's --- */
-
-int wf_seal_op_socket(void *host, int family, const struct wf_socket_options *options, bool *bound_device)
-{
-    struct wf_seal *seal = host;
-    return seal->inner->socket(seal->host, family, options, bound_device);
-}
-
-int wf_seal_op_listen(void *host, const struct wf_socket_options *options, int backlog)
-{
-    struct wf_seal *seal = host;
-    return seal->inner->listen(seal->host, options, backlog);
-}
-
-int wf_seal_op_bind_device(void *host, int fd, const char *device)
-{
-    struct wf_seal *seal = host;
-    return seal->inner->bind_device(seal->host, fd, device);
-}
-
-int wf_seal_op_address(void *host, int fd, bool remote, struct sockaddr_storage *out)
-{
-    struct wf_seal *seal = host;
-    return seal->inner->address(seal->host, fd, remote, out);
-}
-
-void wf_seal_op_kill(void *host, int fd)
-{
-    struct wf_seal *seal = host;
-    seal->inner->kill(seal->host, fd);
-}
-
-uint64_t wf_seal_op_retransmits(void *host, int fd)
-{
-    struct wf_seal *seal = host;
-    return seal->inner->retransmits(seal->host, fd);
-}
-
-int wf_seal_op_progress(void *host, int fd, struct wf_progress *out)
-{
-    struct wf_seal *seal = host;
-    return seal->inner->progress(seal->host, fd, out);
+    wf_around_close_fd(seal, fd);
 }

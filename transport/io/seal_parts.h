@@ -1,5 +1,5 @@
 /*
- * seal_parts.h: what the sources of the engine that encrypts share. Nobody else includes it.
+ * seal_parts.h: what the sources of the engine that encrypts share. No other file includes it.
  */
 #ifndef WF_IO_SEAL_PARTS_H
 #define WF_IO_SEAL_PARTS_H
@@ -8,6 +8,8 @@
 #include <stdatomic.h>
 
 #include "base/list.h"
+#include "io/around.h"
+#include "io/ended.h"
 #include "io/engine_seal.h"
 
 #define WF_SEAL_BUCKETS 256 /* for descriptors, by number */
@@ -36,8 +38,7 @@ struct wf_seal_tx {
     struct wf_seal_batch batches[WF_SEAL_BATCHES];
     int first, count; /* in their order: the first one is on its way */
     int failed;       /* what every SEND from here on ends in; 0 */
-    /* Shared with whoever shuts the descriptor down. */
-    atomic_uint ending; /* WF_SEAL_LEFT, WF_SEAL_SHUT */
+    atomic_uint ending; /* WF_SEAL_LEFT, WF_SEAL_SHUT; also set by the thread that shuts the descriptor down */
 };
 
 #define WF_SEAL_LEFT 1u /* bytes of a cancelled SEND are on their way */
@@ -62,9 +63,7 @@ struct wf_seal_socket {
 };
 
 struct wf_seal {
-    struct wf_engine_ops ops; /* those of engine_seal.c, with the inner engine's name */
-    const struct wf_engine_ops *inner;
-    void *host; /* the inner engine's */
+    struct wf_around around; /* first: it is the host */
 
     pthread_mutex_t lock; /* what follows */
     struct wf_list sockets[WF_SEAL_BUCKETS];
@@ -97,10 +96,12 @@ struct wf_seal_engine {
     struct wf_list ahead;    /* of lanes that may encrypt the next bytes while the former are on their way */
 };
 
-/* --- engine_seal.c --- */
-
 /* The poster's operation has ended. */
-void wf_seal_finish(struct wf_seal_engine *engine, struct wf_op *user, int64_t result);
+static inline void wf_seal_finish(struct wf_seal_engine *engine, struct wf_op *user, int64_t result)
+{
+    user->result = result;
+    wf_ended_add(&engine->finished, user);
+}
 
 /* The records of the next call. */
 static inline uint32_t wf_seal_call_records(struct wf_seal_engine *engine, uint32_t usual)
@@ -116,21 +117,9 @@ static inline uint32_t wf_seal_call_records(struct wf_seal_engine *engine, uint3
 /* NULL: not protected. */
 struct wf_seal_socket *wf_seal_socket_of(struct wf_seal *seal, int fd);
 
-/* The ops that are about descriptors. */
-int wf_seal_op_socket(void *host, int family, const struct wf_socket_options *options, bool *bound_device);
-int wf_seal_op_listen(void *host, const struct wf_socket_options *options, int backlog);
-int wf_seal_op_bind_device(void *host, int fd, const char *device);
-int wf_seal_op_address(void *host, int fd, bool remote, struct sockaddr_storage *out);
+/* The ops that it changes. */
 void wf_seal_op_shutdown(void *host, int fd);
-void wf_seal_op_kill(void *host, int fd);
-uint64_t wf_seal_op_retransmits(void *host, int fd);
-int wf_seal_op_progress(void *host, int fd, struct wf_progress *out);
 void wf_seal_op_close_fd(void *host, int fd);
-
-#define WF_SEAL_HOST_OPS                                                                                               \
-    .socket = wf_seal_op_socket, .listen = wf_seal_op_listen, .bind_device = wf_seal_op_bind_device,                   \
-    .address = wf_seal_op_address, .shutdown = wf_seal_op_shutdown, .kill = wf_seal_op_kill,                           \
-    .retransmits = wf_seal_op_retransmits, .progress = wf_seal_op_progress, .close_fd = wf_seal_op_close_fd
 
 /* --- seal_tx.c --- */
 

@@ -83,13 +83,13 @@ static void submit(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
         wf_list_push_back(&engine->ahead, &lane->link);
 }
 
-/* Nothing is left of what was cancelled: who wanted the direction to end behind it gets that now. */
+/* No byte of a cancelled SEND is left: a shutdown that waited for it happens now. */
 static void left_nothing(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 {
     struct wf_seal_tx *tx = &lane->socket->tx;
     if ((atomic_load_explicit(&tx->ending, memory_order_relaxed) & WF_SEAL_LEFT) &&
         atomic_fetch_and(&tx->ending, ~WF_SEAL_LEFT) == (WF_SEAL_LEFT | WF_SEAL_SHUT))
-        engine->seal->inner->shutdown(engine->seal->host, lane->socket->fd);
+        wf_around_shutdown(engine->seal, lane->socket->fd);
 }
 
 /* The inner engine has nothing of this direction. */

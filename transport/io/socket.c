@@ -163,7 +163,7 @@ static int listen_on(const struct wf_socket_options *options, const struct socka
         rc = bind_local(fd, local);
     if (!rc && listen(fd, backlog))
         rc = -errno;
-    if (!rc && options->shared_port) /* not before: it would let somebody else's listener have the port already */
+    if (!rc && options->shared_port) /* not before: another listener with SO_REUSEPORT could have the port */
         set_flag(fd, SOL_SOCKET, SO_REUSEPORT, 1);
     if (rc) {
         close(fd);

@@ -44,8 +44,8 @@ void wf_lane_prepare(const struct wf_lane_rules *rules, struct wf_lane *lane, st
 /* What the result of that call makes of the operation. Not for a wait for readiness that has succeeded. */
 enum wf_outcome wf_lane_digest(struct wf_lane *lane, int result);
 
-/* A call's memory is released, with what the kernel tells of it. Who copied it all the same, as loopback and veth do,
- * is not lent any more: it costs more than an ordinary send. */
+/* A call's memory is released, with what the kernel tells of it. Where the kernel copied it all the same,
+ * as for loopback and veth, no more memory is lent: that costs more than an ordinary send. */
 void wf_lane_released(struct wf_lane *lane, int result);
 
 /* Whether a completion says no more than that the memory of a call that ended earlier is released. */

@@ -131,7 +131,7 @@ struct wf_cu_copy_attributes {
 
 struct CUmemcpyAttributes_st;
 
-/* The functions, by their names. Those that are OPTIONAL may be NULL. */
+/* The functions, by their names. An OPTIONAL function may be NULL. */
 struct wf_cuda_api {
 #define WF_CUDA_MEMBER(name, version, need, parameters) wf_cu_result(*name) parameters;
     WF_CUDA_FUNCTIONS(WF_CUDA_MEMBER)

@@ -8,7 +8,7 @@
 #define LIBRARY "libcuda.so.1"
 #define EMULATED_MARK "weft_emulated_driver"
 
-/* The first driver with cuGetProcAddress_v2; those before it are of another major version. */
+/* The first driver with cuGetProcAddress_v2; older drivers have another major version. */
 #define OLDEST_VERSION "12.0"
 
 enum need { OPTIONAL, REQUIRED };
@@ -127,7 +127,7 @@ static int initialize(struct wf_cuda_driver *driver, struct wf_status *status)
 
 int wf_cuda_driver_open(struct wf_cuda_driver *out, struct wf_status *status)
 {
-    /* Filled beside `out`: nobody ever sees half a table. */
+    /* Filled apart from `out`: another thread never reads half a table. */
     struct wf_cuda_driver driver = {0};
     int result;
 

@@ -15,7 +15,7 @@
 
 #define WF_CUDA_ERROR_TEXT 96
 
-/* Owner: whoever opened it. Does not change while it is open: any thread may read it. */
+/* Owner: the caller of the open. Does not change while it is open: any thread may read it. */
 struct wf_cuda_driver {
     struct wf_cuda_api api;
     void *library; /* NULL: not open */
@@ -24,7 +24,7 @@ struct wf_cuda_driver {
     bool emulated; /* a library for tests: no result of it is a GPU's */
 };
 
-/* Has this process a driver already? One without has no device pointers: nobody can have made any. */
+/* Has this process loaded the driver? If not, no pointer of it can be a device pointer. */
 bool wf_cuda_is_loaded(void);
 
 /* Loads and initializes it; takes up to a second. -ENODEV: there is none that can be used, and `status` says why in one

@@ -1,6 +1,6 @@
 /*
  * cuda_kernels.h: the kernels of kernels.cu, on one device. A build without nvcc has none, and a driver may refuse
- * those there are (it is older than nvcc, or emulated): what they do is a matter of speed, and everyone copes without.
+ * them (it is older than nvcc, or emulated). Kernels only make gathering faster: without them pieces are copied singly.
  */
 #ifndef WF_MEM_CUDA_KERNELS_H
 #define WF_MEM_CUDA_KERNELS_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "mem/cuda_api.h"
-#include "mem/reference.h"
+#include "mem/kernel_types.h"
 
 /* Owner: the device. Does not change once loaded. */
 struct wf_cuda_kernels {
@@ -22,8 +22,8 @@ struct wf_cuda_kernels {
 bool wf_cuda_kernels_built(void);
 
 /*
- * All calls: with the device's context current. Those that launch wait for nothing; what they refer to stays until the
- * stream has done it. Owner of `kernels`: see above.
+ * All calls: with the device's context current. A call that launches does not wait; the memory it names must stay until
+ * the stream has run the kernel. Owner of `kernels`: see above.
  */
 
 /* All of them or none; the driver's answer. WF_CU_NOT_SUPPORTED: none was built, or the driver loads none. */
@@ -31,7 +31,14 @@ wf_cu_result wf_cuda_kernels_load(const struct wf_cuda_api *api, struct wf_cuda_
 /* Also fine when none was loaded. */
 void wf_cuda_kernels_unload(const struct wf_cuda_api *api, struct wf_cuda_kernels *kernels);
 
-/* As in reference.h, by one launch. `pieces` is memory that the device reads; `longest`: of the pieces, in bytes. */
+/*
+ * By one launch, and to the bit as tests/support/kernel_reference.c does it in C:
+ *
+ *     gather: to[offset, offset + bytes) = from[0, bytes) of each piece;  scatter: the reverse
+ *     sum:    to[i] = to[i] + from[i], rounded to the nearest, ties to even
+ *
+ * `pieces` is memory that the device reads; `longest`: of the pieces, in bytes.
+ */
 wf_cu_result wf_cuda_gather(const struct wf_cuda_api *api, const struct wf_cuda_kernels *kernels, wf_cu_stream stream,
                             wf_cu_memory to, wf_cu_memory pieces, unsigned int count, uint64_t longest);
 wf_cu_result wf_cuda_scatter(const struct wf_cuda_api *api, const struct wf_cuda_kernels *kernels, wf_cu_stream stream,

@@ -1,12 +1,12 @@
 /*
- * kernels.cu: what GPUs compute for Weft. Built to a fatbin and embedded where nvcc is found; reference.c says in C what
+ * kernels.cu: what GPUs compute for Weft. Built to a fatbin and embedded where nvcc is found; cuda_kernels.h says what
  * each does. Names and parameters are those that cuda_kernels.c launches.
  */
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <stdint.h>
 
-/* struct wf_gather_piece of reference.h */
+/* struct wf_gather_piece of kernel_types.h */
 struct piece {
     uint64_t address;
     uint64_t offset;

@@ -1,5 +1,5 @@
 /*
- * kernels_image.h: the fatbin of kernels.cu, as far as this build has one (CMakeLists.txt chooses who defines it).
+ * kernels_image.h: the fatbin of kernels.cu, where this build has one (CMakeLists.txt chooses which source defines it).
  */
 #ifndef WF_MEM_KERNELS_IMAGE_H
 #define WF_MEM_KERNELS_IMAGE_H

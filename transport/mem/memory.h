@@ -74,7 +74,7 @@ struct wf_memory_ops {
     bool (*present)(void *host);
 
     /* Finds the driver and its devices; retains none of them. -ENODEV: there is none, and `status` says why in one
-     * line. `host`: NULL; a test's world for those that need one. */
+     * line. `host`: NULL; a test's world for an implementation that needs one. */
     int (*open)(void *host, struct wf_memory **out, struct wf_status *status);
     /* No copy is under way. NULL is fine. */
     void (*close)(struct wf_memory *memory);
@@ -84,8 +84,8 @@ struct wf_memory_ops {
     /* Fills up to `max`; returns how many devices there are. */
     int (*devices)(const struct wf_memory *memory, struct wf_device_info *infos, int max);
 
-    /* Makes a device ready for what follows (retains its primary context, makes streams). Waits. Once per device is
-     * enough, more do no harm. -ENODEV: no such device. */
+    /* Makes a device ready for the calls below (retains its primary context, makes streams). Waits. Once per device is
+     * enough; further calls do no harm. -ENODEV: no such device. */
     int (*use)(struct wf_memory *memory, int device, struct wf_status *status);
 
     /* Where [base, base + length) is. Needs no device in use. -EINVAL: it spans two allocations, or its end is in none

@@ -174,7 +174,7 @@ static int cuda_use(struct wf_memory *memory, int index, struct wf_status *statu
     pthread_mutex_lock(&memory->starting);
     if (!wf_cuda_in_use(memory, index)) {
         code = start(memory, device, status);
-        /* Published last: who finds it ready may use all of it. */
+        /* Set last: a thread that reads `ready` as true may use all of the device. */
         if (!code)
             atomic_store_explicit(&device->ready, true, memory_order_release);
     } else if (atomic_load(&device->lost)) {

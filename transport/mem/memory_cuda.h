@@ -1,8 +1,7 @@
 /*
- * memory_cuda.h: what the files memory_cuda*.c share. Nobody else includes it.
+ * memory_cuda.h: what the files memory_cuda*.c share. No other file includes it.
  *
- *     the current context of a thread that calls, and how it heeds graphs that are captured, are after each call what
- *     they were before
+ *     after each call the calling thread has the current context and the capture mode that it had before the call
  *
  * so driver calls stand between wf_cuda_enter() and wf_cuda_leave(). No call on the way of a copy waits for a device.
  */
@@ -54,7 +53,7 @@ struct wf_cuda_device {
     struct wf_gather_piece *tables; /* pinned, of all lanes; NULL: nothing is gathered */
 
     pthread_mutex_t lock; /* of what follows */
-    wf_cu_event *events;  /* those that are free come first */
+    wf_cu_event *events;  /* free events come first */
     int events_free;
     int events_made; /* room in `events` */
 };
@@ -80,7 +79,7 @@ struct wf_memory {
 /* The device, if it is in use; NULL. */
 struct wf_cuda_device *wf_cuda_in_use(struct wf_memory *memory, int device);
 
-/* What a thread had before it came to a device. */
+/* What wf_cuda_leave() gives back to the thread. */
 struct wf_cuda_visit {
     unsigned int capture;
 };
@@ -102,7 +101,7 @@ const char *wf_cuda_words(struct wf_memory *memory, wf_cu_result result);
 wf_cu_event wf_cuda_event_take(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_result *result);
 void wf_cuda_event_give(struct wf_cuda_device *device, wf_cu_event event);
 
-/* Streams, events and kernels, within enter and leave. What start() made before it failed is stop()'s. */
+/* Streams, events and kernels, within enter and leave. After start() failed, stop() frees what it had made. */
 wf_cu_result wf_cuda_device_start(struct wf_memory *memory, struct wf_cuda_device *device);
 void wf_cuda_device_stop(struct wf_memory *memory, struct wf_cuda_device *device);
 /* What is left of it in host memory, once the context is gone. */
@@ -110,10 +109,11 @@ void wf_cuda_device_forget(struct wf_cuda_device *device);
 
 /* --- memory_cuda_gather.c --- */
 
-/* Are they to be moved by one launch? Their host sides must be one range: then only the device sides are scattered. */
+/* Should one launch move the pieces? Their host sides must be one range: only the device sides are scattered then. */
 bool wf_cuda_gathers(const struct wf_cuda_lane *lane, enum wf_copy_way way, const struct wf_copy_piece *pieces,
                      int count, uint64_t *total, uint64_t *longest);
-/* Queues it. WF_CU_NOT_READY: nothing of it, for the tables of the launches before are still to be read. */
+/* Queues the launch and its copy. WF_CU_NOT_READY: nothing is queued, as the tables of earlier launches are still to be
+ * read. */
 wf_cu_result wf_cuda_queue_gathered(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_cuda_lane *lane,
                                     enum wf_copy_way way, const struct wf_copy_piece *pieces, int count, uint64_t total,
                                     uint64_t longest);

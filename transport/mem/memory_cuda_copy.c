@@ -1,6 +1,7 @@
 /*
- * Copies. Pieces go to a stream of ours, an event behind them, and copy_done() asks the event. Nothing waits, with one
- * exception: where not even an event can be recorded any more, an error may be returned only once the stream is empty.
+ * Copies. Pieces go to a stream of the wf_cuda_device, an event behind them, and copy_done() asks the event. No call
+ * waits, with one exception: where not even an event can be recorded any more, an error may be returned only once the
+ * stream is empty.
  *
  * A copy's token: 0 before its first piece and after its end.
  */
@@ -164,7 +165,7 @@ static int record(struct wf_memory *memory, struct wf_cuda_device *device, struc
         copy->token |= RECORDED;
         return 0;
     }
-    /* Without an event nobody learns when the pieces have been copied: so it is awaited here. */
+    /* Without an event copy_done() cannot tell when the pieces have been copied: so the stream is awaited here. */
     if (copy->token & QUEUED)
         (void)api->cuStreamSynchronize(stream);
     return fail_now(memory, device, copy, result);

@@ -89,7 +89,7 @@ int wf_cuda_fault(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu
         lose(memory, device, result);
         return -ENODEV;
     }
-    /* Of the others nobody says whether they last: those that do are the answer to every call from then on. */
+    /* Any other error may pass or last. A lasting error is the answer to every call from then on, so one call tells. */
     if (memory->driver.api.cuEventQuery(device->probe) != WF_CU_SUCCESS) {
         lose_device(memory, device, result);
         return -ENODEV;
@@ -121,13 +121,13 @@ wf_cu_result wf_cuda_enter(struct wf_memory *memory, struct wf_cuda_device *devi
 {
     wf_cu_result result = memory->driver.api.cuCtxPushCurrent(device->context);
 
-    /* Someone destroyed the context, or the driver is going away with the process. */
+    /* The program destroyed the context, or the driver is going away with the process. */
     if (result) {
         lose(memory, device, result);
         return result;
     }
-    /* While a stream is captured into a graph, other threads are refused even to ask for an event, and spoil the
-     * capture by trying. Nothing of ours is about a graph. */
+    /* While a stream is captured into a graph, other threads may not even query an event, and a query ends the
+     * capture with an error. No call here touches a captured stream, so the thread's mode is relaxed. */
     visit->capture = WF_CU_CAPTURE_RELAXED;
     (void)memory->driver.api.cuThreadExchangeStreamCaptureMode(&visit->capture);
     return WF_CU_SUCCESS;

@@ -61,7 +61,7 @@ static wf_cu_result ask(struct wf_memory *memory, uint64_t where, struct address
 
 static bool on_device(const struct address *address)
 {
-    /* Managed memory moves to whoever touches it, the processor included. */
+    /* Managed memory moves to the device or processor that touches it. */
     return address->type == WF_CU_MEMORY_DEVICE && !address->managed;
 }
 

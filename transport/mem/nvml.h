@@ -7,14 +7,14 @@
 
 #include "base/status.h"
 
-struct wf_nvml; /* Owner: whoever opened it; one thread at a time */
+struct wf_nvml; /* Owner: the caller of the open; one thread at a time */
 
 #define WF_NVML_UNKNOWN (-1)
 
 /* One GPU, at the moment of asking. */
 struct wf_nvml_state {
     char name[96]; /* "": unknown */
-    int celsius;   /* WF_NVML_UNKNOWN, like those below */
+    int celsius;   /* WF_NVML_UNKNOWN is possible, as for the fields below */
     int sm_mhz;
     int memory_mhz;
     int power_mw;

@@ -2,11 +2,11 @@
  * staging.h: slots: pieces of pinned host memory through which bytes pass on their way to and from a device.
  *
  * A pool lends its slots to accounts (one for each session), and no account may hold more than what is free after it
- * has taken: one user gets at most half, n users that want all get 1/(n+1) each, and whoever comes next finds some
- * left, whatever the others do with theirs (the "dynamic threshold" of Choudhury and Hahne, 1998). An account that was
- * sent away is told once a slot comes back.
+ * has taken: one account gets at most half, n accounts that want all get 1/(n+1) each, and the next account finds
+ * some left, whatever the others do with theirs (the "dynamic threshold" of Choudhury and Hahne, 1998). An account that
+ * got none is told once a slot comes back.
  *
- * Any thread; the pool's lock is a leaf but for what `tell` takes.
+ * Any thread may call. While the pool's lock is held no other lock is taken, except by `tell`.
  */
 #ifndef WF_MEM_STAGING_H
 #define WF_MEM_STAGING_H
@@ -20,7 +20,7 @@
 struct wf_slot_pool;
 struct wf_slot_account;
 
-/* Owner: whoever took it; the links and `account` are the pool's. */
+/* Owner: the caller of wf_slot_take(); `held_link` and `account` are the pool's. */
 struct wf_slot {
     struct wf_link link;      /* free: in the pool; taken: its user's */
     struct wf_link held_link; /* in account.held */

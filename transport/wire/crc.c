@@ -7,7 +7,7 @@
 
 uint32_t wf_crc32c(uint32_t crc, const void *bytes, size_t length)
 {
-    /* ISA-L neither changes the bytes (its prototype only lacks the const) nor inverts: both inversions are ours. */
+    /* ISA-L neither changes the bytes (its prototype only lacks the const) nor inverts: both inversions are here. */
     unsigned char *at = (unsigned char *)bytes;
     uint32_t state = ~crc;
 

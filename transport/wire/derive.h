@@ -1,6 +1,6 @@
 /*
- * derive.h: keys made of keys: HKDF with SHA-384. Who does not know `secret` learns nothing of `out`, and nobody learns
- * anything of `secret` from it; another `info` gives another key.
+ * derive.h: keys made of keys: HKDF with SHA-384. `out` cannot be guessed without `secret`, and says nothing about
+ * `secret`; another `info` gives another key.
  */
 #ifndef WF_WIRE_DERIVE_H
 #define WF_WIRE_DERIVE_H

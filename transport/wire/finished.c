@@ -58,21 +58,16 @@ static int add_above(struct wf_finished *set, uint64_t number)
     return rc;
 }
 
-/* Lifts the floor to `number` and over every interval that then touches it. */
-static void lift(struct wf_finished *set, uint64_t number)
+/* The number at the floor has ended: lifts the floor over it, and over the interval that then touches the
+ * floor. The next interval stands apart. */
+static void lift(struct wf_finished *set)
 {
-    uint32_t gone = 0;
-
-    while (gone < set->count && set->above[gone].start <= number) {
-        if (set->above[gone].end > number)
-            number = set->above[gone].end;
-        gone++;
-    }
-    set->floor = number;
-    if (gone == 0)
+    set->floor += 1;
+    if (set->count == 0 || set->above[0].start > set->floor)
         return;
-    set->count -= gone;
-    memmove(set->above, set->above + gone, set->count * sizeof(*set->above));
+    set->floor = set->above[0].end;
+    set->count -= 1;
+    memmove(set->above, set->above + 1, set->count * sizeof(*set->above));
 }
 
 int wf_finished_add(struct wf_finished *set, uint64_t number)
@@ -83,7 +78,7 @@ int wf_finished_add(struct wf_finished *set, uint64_t number)
         return -EEXIST;
     if (number > set->floor)
         return add_above(set, number);
-    lift(set, number + 1);
+    lift(set);
     return 0;
 }
 
@@ -97,10 +92,4 @@ bool wf_finished_has(const struct wf_finished *set, uint64_t number)
         return false;
     lend_above(set, &view);
     return wf_range_test(&view, number, number + 1) > 0;
-}
-
-void wf_finished_raise(struct wf_finished *set, uint64_t number)
-{
-    if (number > set->floor)
-        lift(set, number);
 }

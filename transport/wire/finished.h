@@ -23,7 +23,4 @@ void wf_finished_fini(struct wf_finished *set);
 int wf_finished_add(struct wf_finished *set, uint64_t number);
 bool wf_finished_has(const struct wf_finished *set, uint64_t number);
 
-/* All numbers below `number` are finished from now on. Never fails. */
-void wf_finished_raise(struct wf_finished *set, uint64_t number);
-
 #endif

@@ -25,7 +25,7 @@ _Static_assert(CRC_AT == 60 && offsetof(struct image, key) == 40, "the layout wr
 
 struct kind {
     const char *name; /* NULL: no such type */
-    uint8_t flags;    /* those that the type may carry */
+    uint8_t flags;    /* flags that the type may carry */
 };
 
 /*

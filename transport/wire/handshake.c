@@ -18,7 +18,7 @@
 static const char suite_name[] = "TLS_AES_256_GCM_SHA384";
 static const unsigned char suite_number[2] = {0x13, 0x02};
 
-/* Every key has the same name: a name made of the key would tell who shares one. */
+/* Every key has the same name: a name made of the key would show which hosts share a key. */
 static const unsigned char identity[] = {'w', 'e', 'f', 't'};
 
 struct wf_handshake_key {
@@ -52,7 +52,8 @@ static SSL_SESSION *session_of(SSL *tls)
     return NULL;
 }
 
-/* The dialer's: asked for the key to offer. `hash` is known after a first answer, and ours is the only one. */
+/* The dialer's: OpenSSL asks for the key to offer. `hash` is NULL before the server's first answer; only one is used.
+ */
 static int offer_key(SSL *tls, const EVP_MD *hash, const unsigned char **id, size_t *length, SSL_SESSION **session)
 {
     (void)hash;
@@ -192,7 +193,8 @@ static int failed(const struct wf_handshake *handshake, struct wf_status *status
     return handshake->status.code;
 }
 
-/* OpenSSL makes room for as long a first message as a stranger claims: ours is in one record, and short. */
+/* OpenSSL allocates as many bytes as a first message claims to have, so the claim is checked before: Weft's first
+ * message is in one record, and short. */
 static bool plausible(struct wf_handshake *handshake, const uint8_t *bytes, size_t length)
 {
     const uint8_t kind = handshake->role == WF_ROLE_DIALER ? SSL3_MT_SERVER_HELLO : SSL3_MT_CLIENT_HELLO;
@@ -210,7 +212,7 @@ static bool plausible(struct wf_handshake *handshake, const uint8_t *bytes, size
 
 /* --- one conversation --- */
 
-/* Drops what would be sent, too: nothing of ours may follow. */
+/* Also drops bytes that OpenSSL still wants to send: nothing may follow. */
 static void finish(struct wf_handshake *handshake)
 {
     SSL *tls = handshake->tls;

@@ -5,8 +5,8 @@
  *   done  =>  the other side holds the key, plays the other role, and has answered to bytes made for this conversation
  *
  * There is one cipher suite, and no certificate, ticket, resumption, early data or older version. A server with a
- * certificate but without the key completes a TLS handshake as such: here it fails, twice over (its certificate is
- * trusted by nobody, and a session that does not rest on the key is none).
+ * certificate but without the key completes a TLS handshake as such: here it fails, for two reasons (no
+ * certificate is trusted, and a session that does not rest on the key is refused).
  *
  * What a stranger can make it hold is bounded: it takes WF_HANDSHAKE_MAX bytes and fails with the next one, believes no
  * length that is not true of its own, and takes some 64 KiB of memory.

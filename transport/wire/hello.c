@@ -61,7 +61,7 @@ static void put_u64(struct writer *out, uint64_t value)
     put(out, &value, sizeof(value));
 }
 
-/* A field of `size` bytes, terminated and zero behind the text: what lay there before is nobody else's business. */
+/* A field of `size` bytes, terminated and zero behind the text: the peer must not see what that memory held before. */
 static void put_text(struct writer *out, const char *text, size_t size)
 {
     static const uint8_t zeros[256];
@@ -158,7 +158,7 @@ static void put_body(struct writer *out, const struct wf_setup *setup)
     }
 }
 
-/* What no caller of ours may ask for: it would read past the rails, or send what nobody decodes. */
+/* False for a message that must not be encoded: it would read past the rails, or no peer would decode it. */
 static bool encodable(const struct wf_setup *setup)
 {
     if (setup->type < WF_SETUP_HELLO || setup->type > WF_SETUP_DENY)

@@ -107,8 +107,8 @@ struct wf_proof {
 struct wf_deny {
     uint16_t reason;  /* enum wf_deny_reason */
     char text[160];   /* for a person; printable characters only after decoding */
-    uint8_t proof[WF_PROOF_BYTES]; /* on a channel of a session that is known there: who refuses it is of the session
-                                    * (seal.h); else zero */
+    uint8_t proof[WF_PROOF_BYTES]; /* on a channel of a session that the acceptor knows: the proof that the refusal
+                                    * comes from that session (seal.h); else zero */
 };
 
 /* Any set-up message, decoded. */

@@ -26,8 +26,8 @@ struct wf_range_set {
 /* The set points into itself: it must not be moved by copying. */
 void wf_range_init(struct wf_range_set *set);
 
-/* Lends a larger array (WF_RANGE_MAX entries) and moves the ranges into it. The owner takes it back after the set is
- * done with: it is `set->ranges` when wf_range_borrowed(). */
+/* Lends a larger array (WF_RANGE_MAX entries) and moves the ranges into it. The owner takes it back when the set is
+ * no longer used: it is `set->ranges` when wf_range_borrowed(). */
 void wf_range_lend(struct wf_range_set *set, struct wf_range *array, uint32_t capacity);
 bool wf_range_borrowed(const struct wf_range_set *set);
 

@@ -3,9 +3,9 @@
  *
  *   length u32 (of what is encrypted) | CRC32C u32 (of the length) | encrypted bytes | tag of 16 bytes
  *
- * The tag also covers length and CRC. The CRC finds a length that was damaged on its way before anybody waits for so
- * many bytes; against who changes it on purpose there is the tag. A nonce is the direction's IV xor the number of the
- * record, which does not travel: a record that is changed, left out, repeated, moved or taken from anywhere else does
+ * The tag also covers length and CRC. The CRC finds a length that was damaged on its way before the receiver waits for
+ * so many bytes; the tag finds a length that was changed on purpose. A nonce is the direction's IV xor the number of
+ * the record, which is not sent: a record that is changed, left out, repeated, moved or taken from anywhere else does
  * not open, and none behind it does. After wf_record_limits the next key and IV are derived from the present ones, on
  * both sides at the same record.
  */

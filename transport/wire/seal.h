@@ -16,12 +16,12 @@
 
 enum wf_role { WF_ROLE_DIALER = 1, WF_ROLE_ACCEPTOR = 2 };
 
-/* The proof of `role` under `secret` for this join and the challenge that answers it, but for the proof in there. 0, or
+/* The proof of `role` under `secret` for this join and its challenge, without the proof that the challenge holds. 0, or
  * -EIO when the crypto library refuses. */
 int wf_seal_prove(const uint8_t secret[WF_SECRET_BYTES], enum wf_role role, const struct wf_join *join,
                   const struct wf_challenge *challenge, uint8_t proof[WF_PROOF_BYTES]);
 
-/* The acceptor's, that it is one of the session which refuses this join, for this reason. As above. */
+/* The proof that the acceptor of this session refuses this join, for this reason. Returns as above. */
 int wf_seal_prove_refusal(const uint8_t secret[WF_SECRET_BYTES], const struct wf_join *join, uint16_t reason,
                           uint8_t proof[WF_PROOF_BYTES]);
 

@@ -108,7 +108,7 @@ static struct work survey(const struct wf_lane_total *total, uint64_t waiting, u
         work.rates = total->rates;
         work.left_ns = (double)(waiting + total->bytes) / total->rates;
     }
-    if (work.left_ns >= AHEAD_NS) /* less is handed out at once, and who has more than its part is late by that */
+    if (work.left_ns >= AHEAD_NS) /* less work is handed out at once: slack would only make a lane end later */
         work.slack_ns = smaller(SLACK_PART * work.left_ns, SLACK_NS);
     return work;
 }
@@ -172,14 +172,6 @@ static bool beaten(const struct wf_lane *lanes, int count, int index, double byt
             return true;
     }
     return false;
-}
-
-uint64_t wf_spread_share(const struct wf_lane *lanes, int count, int index, uint64_t waiting, uint64_t chunk)
-{
-    struct wf_lane_total total = {0};
-    for (int i = 0; i < count; i++)
-        wf_lane_total_add(&total, &lanes[i]);
-    return wf_spread_share_of(&total, lanes, count, index, waiting, chunk);
 }
 
 uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_lane *lanes, int count, int index,

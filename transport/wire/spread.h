@@ -1,13 +1,13 @@
 /*
  * spread.h: how much of the work at hand a channel may take, so that unequal and changing rails finish together.
  *
- * With r_i the rate and o_i the unacknowledged bytes of channel i, and w the bytes nobody has taken yet, all would be
- * done at the earliest in T = (sum o_i + w) / sum r_i. A channel's share is what it can finish by then, with a little
- * slack:
+ * With r_i the rate and o_i the unacknowledged bytes of channel i, and w the bytes no channel has taken yet, all would
+ * be done at the earliest in T = (sum o_i + w) / sum r_i. A channel's share is what it can finish by then, with a
+ * little slack:
  *
  *     share_i = r_i * (T + slack) - o_i
  *
- * Little work is handed out at once, and gets no slack. More of it a channel takes in pieces, and never has more under
+ * Little work is handed out at once, and gets no slack. A channel takes more work in pieces, and never has more under
  * way than it carries in a part of T and a few milliseconds: what has been handed to a rail cannot be taken back when
  * the rail turns out slower than it was thought to be.
  *
@@ -29,30 +29,31 @@
 /* The rate of one channel. All zero: not measured. */
 struct wf_rate {
     double bytes_per_ns; /* 0: not measured */
-    uint64_t bytes;      /* acknowledged in the present sample, */
-    int64_t worked_ns;   /* in so much time with something under way before */
-    int64_t since_ns;    /* this; 0: nothing is under way */
+    uint64_t bytes;      /* acknowledged in the present sample */
+    int64_t worked_ns;   /* how long bytes were under way in the present sample, up to since_ns */
+    int64_t since_ns;    /* when the present time with bytes under way began; 0: nothing is under way */
     int64_t heard_ns;    /* the last acknowledgement */
-    int64_t lag_ns; /* from the first call for a chunk of an idle channel (from handing it over, where nobody tells of
-                     * calls) to its acknowledgement, less its own time; 0: unknown */
+    int64_t lag_ns; /* from the first call that sends a chunk of an idle channel to its acknowledgement, less the time
+                     * that its bytes take; from handing it over where the engine does not tell of calls; 0: unknown */
     int samples;    /* taken so far, as long as they are few */
-    bool waits;     /* the first acknowledgement since the channel was idle is still to come */
+    bool waits;     /* the channel was idle, and no byte sent since then has been acknowledged */
 };
 
-/* The channel has something unacknowledged from now on. False: it had before. */
+/* The channel has unacknowledged bytes from now on. False: it already had some. */
 bool wf_rate_busy(struct wf_rate *rate, int64_t now_ns);
 
-/* The first byte since it was idle was sent at `began_ns`, and not when it was handed over: the thread that sends had
- * others to serve, and no rail is the worse for it. 0: not known. To be told before the first acknowledgement. */
+/* The first byte since the channel was idle was sent at `began_ns`, later than it was handed over: the sending thread
+ * served other channels meanwhile, which says nothing about the rail. 0: not known. To be called before the first
+ * acknowledgement. */
 void wf_rate_began(struct wf_rate *rate, int64_t began_ns);
 
-/* `bytes` more are acknowledged; `busy`: others are not yet. */
+/* `bytes` more are acknowledged; `busy`: more bytes are still unacknowledged. */
 void wf_rate_acknowledged(struct wf_rate *rate, int64_t now_ns, uint64_t bytes, bool busy);
 
 /*
- * The rate to plan with; 0: not measured. While others are acknowledged and this one is not, the estimate sinks to what
- * `outstanding` bytes in that time would mean. `news_ns` is the time of the last acknowledgement on any channel: while
- * there is none at all it is the peer, or this process, that stands still, and no rail is the worse for it.
+ * The rate to plan with; 0: not measured. While other channels get acknowledgements and this one gets none, the
+ * estimate sinks to `outstanding` bytes over that time. `news_ns` is the time of the last acknowledgement on any
+ * channel: while no channel gets any, the peer or this process stands still, and the estimate of no rail sinks.
  */
 double wf_rate_estimate(const struct wf_rate *rate, int64_t news_ns, uint64_t outstanding);
 
@@ -68,12 +69,12 @@ struct wf_lane {
     bool stale;
 };
 
-/* What lanes come to together. All zero: of none. */
+/* Sums over lanes. All zero: over no lane. */
 struct wf_lane_total {
-    int known;            /* lanes with a rate, */
-    double rates;         /* their rates, */
-    uint64_t bytes;       /* and what they have under way */
-    uint64_t outstanding; /* the same of all lanes */
+    int known;            /* lanes with a rate */
+    double rates;         /* the sum of their rates */
+    uint64_t bytes;       /* unacknowledged bytes of the lanes with a rate */
+    uint64_t outstanding; /* unacknowledged bytes of all lanes */
 };
 
 void wf_lane_total_add(struct wf_lane_total *total, const struct wf_lane *lane);
@@ -81,11 +82,9 @@ void wf_lane_total_remove(struct wf_lane_total *total, const struct wf_lane *lan
 
 /*
  * The bytes that lane `index`, which is ready, may take now out of `waiting` bytes, at most `chunk`: 0, or
- * WF_SPREAD_LEAST_BYTES and more (less only where `waiting` or `chunk` is).
+ * WF_SPREAD_LEAST_BYTES and more (less only where `waiting` or `chunk` is). `total`: of the lanes; lanes that are all
+ * zero count for nothing.
  */
-uint64_t wf_spread_share(const struct wf_lane *lanes, int count, int index, uint64_t waiting, uint64_t chunk);
-
-/* The same for who knows the total of the lanes already. Lanes that are all zero count for nothing. */
 uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_lane *lanes, int count, int index,
                             uint64_t waiting, uint64_t chunk);
 

@@ -28,7 +28,7 @@ static inline void wf_window_spend(struct wf_window *window, uint64_t bytes)
     window->spent_bytes += bytes;
 }
 
-/* Takes over totals that are higher than the known ones; lower ones are old news. */
+/* Takes over totals that are higher than the known ones. Lower totals are older, and are ignored. */
 void wf_window_grant(struct wf_window *window, uint64_t frames, uint64_t bytes);
 
 /* The 64-bit total that `low` (its low 32 bits) stands for, given a total known to be at most 2^31 behind or ahead. */

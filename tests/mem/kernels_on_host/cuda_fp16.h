@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 extern "C" {
-#include "mem/reference.h"
+#include "kernel_reference.h"
 }
 
 #define __global__

@@ -1,4 +1,4 @@
-#include "mem/reference.h"
+#include "kernel_reference.h"
 
 #include <string.h>
 
@@ -76,11 +76,6 @@ uint16_t wf_float32_to_bfloat16(float value)
     if ((bits & 0x7FFFFFFF) > 0x7F800000) /* rounding could carry it out of the numbers that are none */
         return 0x7FFF;
     return (uint16_t)round_off(bits, 16);
-}
-
-int wf_number_bytes(enum wf_number type)
-{
-    return type == WF_NUMBER_FLOAT16 || type == WF_NUMBER_BFLOAT16 ? 2 : 4;
 }
 
 void wf_reference_gather(void *to, const struct wf_gather_piece *pieces, int count)

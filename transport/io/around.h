@@ -1,0 +1,52 @@
+/*
+ * around.h: what an engine that stands around another one passes on to it as it is: the ops that get a host. The outer
+ * engine's host begins with a struct wf_around. For engines only.
+ */
+#ifndef WF_IO_AROUND_H
+#define WF_IO_AROUND_H
+
+#include "io/engine.h"
+
+/* Owner: the host. */
+struct wf_around {
+    struct wf_engine_ops ops;          /* the outer engine's, with the name of the inner one */
+    const struct wf_engine_ops *inner; /* the inner engine's */
+    void *host;                        /* what the inner engine gets as its host */
+};
+
+/* `around.ops` become `ops`, but for what the inner engine decides: name, cuts_calls, and zero_copy where it has none.
+ * Returns them. */
+const struct wf_engine_ops *wf_around_set(struct wf_around *around, const struct wf_engine_ops *ops,
+                                          const struct wf_engine_ops *inner, void *host);
+
+/* The outer engine keeps the operation, and the inner one does not see it: what post does to it first. */
+static inline void wf_around_keep(struct wf_op *op)
+{
+    wf_link_init(&op->link);
+    op->posted = true;
+    op->finished = false;
+    op->result = 0;
+    op->moved = 0;
+}
+
+/* --- passed on, as struct wf_engine_ops has them: for the outer engine's table, and to ask the inner engine --- */
+
+int wf_around_probe(void *host, struct wf_status *status);
+int wf_around_zero_copy(void *host, struct wf_status *status);
+int wf_around_socket(void *host, int family, const struct wf_socket_options *options, bool *bound_device);
+int wf_around_listen(void *host, const struct wf_socket_options *options, int backlog);
+int wf_around_bind_device(void *host, int fd, const char *device);
+int wf_around_address(void *host, int fd, bool remote, struct sockaddr_storage *out);
+void wf_around_shutdown(void *host, int fd);
+void wf_around_kill(void *host, int fd);
+uint64_t wf_around_retransmits(void *host, int fd);
+int wf_around_progress(void *host, int fd, struct wf_progress *out);
+void wf_around_close_fd(void *host, int fd);
+
+/* For the outer engine's table: what no engine of this kind changes. */
+#define WF_AROUND_OPS                                                                                                  \
+    .probe = wf_around_probe, .socket = wf_around_socket, .listen = wf_around_listen,                                  \
+    .bind_device = wf_around_bind_device, .address = wf_around_address, .kill = wf_around_kill,                        \
+    .retransmits = wf_around_retransmits
+
+#endif
