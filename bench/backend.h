@@ -53,7 +53,4 @@ struct bench_backend_ops {
     void (*close)(struct bench_backend *backend);
 };
 
-/* NULL: no such backend in this build. In backends.c. */
-const struct bench_backend_ops *bench_backend_find(const char *name);
-
 #endif

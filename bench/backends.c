@@ -1,17 +1,10 @@
 #include "backends.h"
 
-#include <string.h>
-
-const struct bench_backend_ops *bench_backend_find(const char *name)
-{
-    static const struct bench_backend_ops *const all[] = {&bench_backend_weft, &bench_backend_null, &bench_backend_nccl,
-                                                          &bench_backend_nccl_emulated};
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        if (strcmp(all[i]->name, name) == 0)
-            return all[i];
-    return NULL;
-}
+const struct bench_backend_choice bench_backends[] = {{"weft", &bench_backend_weft},
+                                                      {"null", &bench_backend_null},
+                                                      {"nccl", &bench_backend_nccl},
+                                                      {"nccl (emulated)", &bench_backend_nccl_emulated},
+                                                      {NULL, NULL}};
 
 int bench_backends_check(struct bench_plan *plan, const struct wf_config *config, int node, struct wf_status *status)
 {

@@ -10,6 +10,8 @@
 #include "base/config.h"
 #include "base/status.h"
 
+struct bench_backend_choice;
+
 /* The exit statuses that scripts rely on. */
 enum bench_exit {
     BENCH_PASSED = 0,      /* all ran and verified */
@@ -43,6 +45,7 @@ struct bench_options {
     bool child;                 /* this process is node1 of --local */
     char gave_way[900];         /* what gave way to memory, in lines; empty: nothing did */
     uint32_t default_endpoints; /* where the setting is 0: one for each GPU; 0: not known, or there is none */
+    const struct bench_backend_choice *backends; /* what the setting `backend` may name; the caller knows them */
     /* topo; words of the command line; NULL: not said */
     const char *xml;      /* the machine: a file of hwloc's, or synthetic:... */
     const char *svg;      /* where a drawing goes */

@@ -69,6 +69,7 @@ static int prepare(struct run *run, struct wf_status *status)
     if (rc == 0)
         rc = bench_gpus_choose(gpus, options, node, status);
     options->default_endpoints = gpus->count;
+    options->backends = bench_backends;
     if (rc == 0)
         rc = bench_plan_init(&run->plan, options, status);
     if (rc)

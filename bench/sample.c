@@ -203,16 +203,18 @@ static bool memories_from_json(const json_t *json, struct bench_pair *pair)
     return pair->src_memory < BENCH_MEMORIES && pair->dst_memory < BENCH_MEMORIES;
 }
 
-int bench_sample_from_json(const json_t *json, struct bench_sample *sample, struct wf_status *status)
+int bench_sample_from_json(const json_t *json, const struct bench_backend_choice *backends, struct bench_sample *sample,
+                           struct wf_status *status)
 {
     const char *backend = json_string_value(json_object_get(json, "backend"));
+    const struct bench_backend_choice *choice = backend ? bench_backend_find(backends, backend) : NULL;
     const char *mode = json_string_value(json_object_get(json, "mode"));
     const char *test = json_string_value(json_object_get(json, "test"));
     const json_t *rails = json_object_get(json, "rails");
 
     memset(sample, 0, sizeof(*sample));
-    sample->backend = backend ? bench_backend_find(backend) : NULL;
-    if (!sample->backend || !mode || !test ||
+    sample->backend = choice ? choice->ops : NULL;
+    if (!choice || !mode || !test ||
         !endpoint_from_json(json_object_get(json, "src"), &sample->pair.src_node, &sample->pair.src) ||
         !endpoint_from_json(json_object_get(json, "dst"), &sample->pair.dst_node, &sample->pair.dst) ||
         !memories_from_json(json_object_get(json, "memory"), &sample->pair))

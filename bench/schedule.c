@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
 #include "base/clock.h"
 #include "random.h"
 #include "words.h"
@@ -106,20 +105,30 @@ static int plan_sizes(struct bench_plan *plan, const struct wf_config *config, s
 
 /* ------------------------------------------------------------------------------------------- the plan */
 
-static int plan_backends(struct bench_plan *plan, const char *list, struct wf_status *status)
+const struct bench_backend_choice *bench_backend_find(const struct bench_backend_choice *choices, const char *name)
+{
+    for (; choices->name; choices++)
+        if (strcmp(choices->name, name) == 0)
+            return choices;
+    return NULL;
+}
+
+static int plan_backends(struct bench_plan *plan, const struct bench_backend_choice *choices, const char *list,
+                         struct wf_status *status)
 {
     char copy[WF_VALUE_MAX];
     char *rest = copy, *word;
 
     bench_copy_text(copy, sizeof(copy), list);
     while ((word = bench_next_word(&rest, ',')) != NULL) {
-        const struct bench_backend_ops *ops = bench_backend_find(word);
-        if (!ops)
+        const struct bench_backend_choice *choice = bench_backend_find(choices, word);
+        if (!choice)
             return wf_fail(status, -EOPNOTSUPP, "--backend %.40s is not in this build: use weft, nccl or null", word);
         for (int i = 0; i < plan->backend_count; i++)
-            if (plan->backends[i] == ops)
-                return wf_fail(status, -EINVAL, "--backend names %s twice", ops->name);
-        plan->backends[plan->backend_count++] = ops;
+            if (plan->backends[i] == choice->ops)
+                return wf_fail(status, -EINVAL, "--backend names %s twice", choice->name);
+        plan->backends[plan->backend_count] = choice->ops;
+        plan->backend_names[plan->backend_count++] = choice->name;
     }
     return 0;
 }
@@ -207,7 +216,7 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
     plan->group = 1;
     plan->nccl_library = wf_config_text(config, WF_SET_NCCL_LIBRARY);
     plan_numbers(plan, config, options->default_endpoints);
-    rc = plan_backends(plan, wf_config_text(config, WF_SET_BACKEND), status);
+    rc = plan_backends(plan, options->backends, wf_config_text(config, WF_SET_BACKEND), status);
     if (rc == 0)
         rc = plan_sizes(plan, config, status);
     if (rc == 0)
@@ -351,7 +360,7 @@ uint64_t bench_plan_digest(const struct bench_plan *plan)
     digest = bench_random_mix(digest ^ plan->background) ^ plan->background_inflight;
     digest ^= (plan->modes[BENCH_ISOLATED] ? 4u : 0u) ^ (plan->modes[BENCH_LOADED] ? 8u : 0u);
     for (int i = 0; i < plan->backend_count; i++)
-        digest = mix_word(digest, plan->backends[i]->name);
+        digest = mix_word(digest, plan->backend_names[i]);
     for (int i = 0; i < plan->size_count; i++) {
         digest = bench_random_mix(digest ^ plan->sizes[i]);
         digest = bench_random_mix(digest ^ bench_plan_iters(plan, plan->sizes[i]));

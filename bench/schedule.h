@@ -16,6 +16,15 @@
 
 struct bench_backend_ops;
 
+/* A backend that the setting `backend` may name. A list of them ends with one without a name. */
+struct bench_backend_choice {
+    const char *name; /* as in its table */
+    const struct bench_backend_ops *ops;
+};
+
+/* The entry of that name; NULL: there is none. */
+const struct bench_backend_choice *bench_backend_find(const struct bench_backend_choice *choices, const char *name);
+
 #define BENCH_SIZES_MAX 64
 #define BENCH_BACKENDS_MAX 4
 
@@ -69,7 +78,8 @@ struct bench_plan {
     uint32_t pair_count;
     uint32_t group; /* pairs that run together when isolated: 1, or 2 for bidir */
     const struct bench_backend_ops *backends[BENCH_BACKENDS_MAX];
-    const char *nccl_library; /* where NCCL is looked for, "": in the usual places */
+    const char *backend_names[BENCH_BACKENDS_MAX]; /* as they were asked for */
+    const char *nccl_library;                      /* where NCCL is looked for, "": in the usual places */
     int backend_count;
 };
 

@@ -55,7 +55,7 @@ static int take_sample(const struct bench_bed *bed, struct bench_result *result,
                        struct wf_status *status)
 {
     struct bench_sample sample;
-    int rc = bench_sample_from_json(entry, &sample, status);
+    int rc = bench_sample_from_json(entry, result->options->backends, &sample, status);
 
     if (rc == 0 && result->sample_count >= bench_plan_samples(bed->plan))
         rc = wf_fail(status, -EPROTO, "the other node sent more samples than are planned: use the same build on both");
