@@ -2,7 +2,7 @@
 
 #include <dirent.h>
 
-#include "memory.h"
+#include "memory_limits.h"
 
 static json_t *seconds(int64_t ns)
 {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "pattern.h"
-#include "sample.h"
 #include "words.h"
 
 #define PAGE 4096ull
@@ -86,7 +85,7 @@ static uint64_t records_need(const struct bench_plan *plan)
         if (bench_plan_iters(plan, plan->sizes[i]) > longest)
             longest = bench_plan_iters(plan, plan->sizes[i]);
     if (__builtin_mul_overflow(pairs * (sizeof(double) + sizeof(int64_t)), longest, &times) ||
-        __builtin_mul_overflow(bench_plan_samples(plan), sizeof(struct bench_sample), &samples))
+        __builtin_mul_overflow(bench_plan_samples(plan), BENCH_SAMPLE_BYTES, &samples))
         return UINT64_MAX;
     return times > UINT64_MAX - samples ? UINT64_MAX : times + samples;
 }

@@ -6,6 +6,9 @@
 
 #include "backend.h"
 #include "heard.h"
+#include "memory.h"
+
+_Static_assert(sizeof(struct bench_sample) <= BENCH_SAMPLE_BYTES, "a plan's need of memory counts less than it takes");
 
 double bench_sample_rate(const struct bench_sample *sample)
 {

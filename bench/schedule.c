@@ -326,11 +326,6 @@ uint32_t bench_plan_senders_at(const struct bench_plan *plan, enum bench_mode mo
     return most_of_node(plan, mode, node, true, places, place);
 }
 
-uint32_t bench_plan_receivers(const struct bench_plan *plan, enum bench_mode mode, int node)
-{
-    return most_of_node(plan, mode, node, false, 1, 0);
-}
-
 uint32_t bench_plan_senders(const struct bench_plan *plan, enum bench_mode mode, int node)
 {
     return most_of_node(plan, mode, node, true, 1, 0);

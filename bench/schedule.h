@@ -103,12 +103,10 @@ uint32_t bench_plan_areas(const struct bench_plan *plan, uint64_t size);
 
 uint64_t bench_plan_largest(const struct bench_plan *plan);
 
-/* Most pairs of a phase in `mode` that `node` receives on, and those that it sends on. A ping-pong is both at either.
- */
-uint32_t bench_plan_receivers(const struct bench_plan *plan, enum bench_mode mode, int node);
+/* Most pairs of a phase in `mode` that `node` sends on. Both nodes send and receive on the pair of a ping-pong. */
 uint32_t bench_plan_senders(const struct bench_plan *plan, enum bench_mode mode, int node);
 
-/* The same of one of the `places` that the endpoints of the node take in turn. */
+/* Most pairs that one of the `places` receives or sends on, which the endpoints of the node take in turn. */
 uint32_t bench_plan_receivers_at(const struct bench_plan *plan, enum bench_mode mode, int node, uint32_t places,
                                  uint32_t place);
 uint32_t bench_plan_senders_at(const struct bench_plan *plan, enum bench_mode mode, int node, uint32_t places,
