@@ -373,3 +373,16 @@ void bench_options_fini(struct bench_options *options)
     free(options->config);
     options->config = NULL;
 }
+
+bool bench_quiet(const struct wf_config *config)
+{
+    return wf_config_number(config, WF_SET_QUIET) != 0;
+}
+
+FILE *bench_people(const struct wf_config *config)
+{
+    bool taken =
+        strcmp(wf_config_text(config, WF_SET_JSON), "-") == 0 || strcmp(wf_config_text(config, WF_SET_CSV), "-") == 0;
+
+    return taken ? stderr : stdout;
+}

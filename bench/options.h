@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/config.h"
 #include "base/status.h"
@@ -63,6 +64,10 @@ void bench_options_fini(struct bench_options *options);
 void bench_options_help(enum bench_command command);
 
 const char *bench_command_name(enum bench_command command);
+
+/* Whether only errors are printed, and where text for people goes: standard output, unless results go there. */
+bool bench_quiet(const struct wf_config *config);
+FILE *bench_people(const struct wf_config *config);
 
 /* True while nobody has given the setting a value, not even a preset. */
 static inline bool bench_is_default(const struct wf_config *config, enum wf_setting_id id)

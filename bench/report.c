@@ -13,19 +13,6 @@
 #define SMALL 4096     /* bytes: messages below are counted by the second, too */
 #define MATRIX_MOST 16 /* and one direction */
 
-bool bench_quiet(const struct wf_config *config)
-{
-    return wf_config_number(config, WF_SET_QUIET) != 0;
-}
-
-FILE *bench_people(const struct wf_config *config)
-{
-    bool taken =
-        strcmp(wf_config_text(config, WF_SET_JSON), "-") == 0 || strcmp(wf_config_text(config, WF_SET_CSV), "-") == 0;
-
-    return taken ? stderr : stdout;
-}
-
 static void print_rails(const struct bench_result *result, FILE *out)
 {
     const struct bench_plan *plan = result->plan;

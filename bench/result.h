@@ -131,10 +131,6 @@ json_t *bench_error_code_to_json(int code);
 /* Settings with value and origin, as in a result. */
 json_t *bench_config_to_json(const struct wf_config *config);
 
-/* Whether only errors are printed, and where text for people goes: standard output, unless results go there. */
-bool bench_quiet(const struct wf_config *config);
-FILE *bench_people(const struct wf_config *config);
-
 /* Why the run was cut short, in a few words; "" where it was not. Returns `buffer`. */
 char *bench_cut_text(const struct bench_result *result, char *buffer, size_t room);
 
