@@ -12,6 +12,7 @@
 #include "compare_far.h"
 #include "heard.h"
 #include "interrupt.h"
+#include "json.h"
 #include "result.h"
 #include "words.h"
 

@@ -9,7 +9,6 @@
 #include "key.h"
 #include "peers/listening.h"
 #include "peers/question.h"
-#include "result.h"
 
 #define PORTS 16         /* after that of the nodes themselves: one that was used just now may still be held */
 #define TIMEOUT_MS 20000 /* for a server to listen */

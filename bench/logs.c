@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend.h"
+#include "folder.h"
 #include "result.h"
 
 struct line {

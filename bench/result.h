@@ -119,18 +119,6 @@ void bench_report_latency(const struct bench_result *result, FILE *out); /* the 
  * --json and --csv can be written where they are wanted. */
 int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_status *status);
 
-/* Writes `root` to a file, which nobody ever sees half, or to standard output ("-"). */
-int bench_write_json(const json_t *root, const char *path, struct wf_status *status);
-
-/* Creates the folder and those above it. */
-int bench_make_folder(const char *path, struct wf_status *status);
-
-/* "ETIMEDOUT" of a negative errno; null: of 0, or one without a name. A new reference. */
-json_t *bench_error_code_to_json(int code);
-
-/* Settings with value and origin, as in a result. */
-json_t *bench_config_to_json(const struct wf_config *config);
-
 /* Why the run was cut short, in a few words; "" where it was not. Returns `buffer`. */
 char *bench_cut_text(const struct bench_result *result, char *buffer, size_t room);
 

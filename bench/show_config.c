@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "result.h"
+#include "json.h"
+#include "weft.h"
 
 static const char *group_name(enum wf_setting_group group)
 {

@@ -12,7 +12,6 @@
 
 #include "affinity/machine.h"
 #include "affinity/pin.h"
-#include "result.h"
 #include "topo.h"
 
 #define THREADS_MAX 1024

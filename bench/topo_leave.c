@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "heard.h"
-#include "result.h"
+#include "json.h"
 #include "topo.h"
 
 int bench_topo_leave(const struct bench_options *options, json_t *root, struct wf_status *status, int exit_status)
