@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "compare_far.h"
+#include "files.h"
 #include "heard.h"
 #include "interrupt.h"
 #include "json.h"
-#include "result.h"
 #include "words.h"
 
 /* Owner: the measuring thread, but for what the lock guards: the signal thread uses that, too. */

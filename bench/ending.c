@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "agree.h"
+#include "files.h"
 #include "interrupt.h"
+#include "report.h"
 
 #define CHILD_LOOKS 20 /* of 10 ms: a broken connection may be noticed before the death that broke it */
 

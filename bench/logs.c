@@ -1,14 +1,10 @@
-/*
- * One log per endpoint and role, as scripts that read the logs of earlier systems expect it: a line per size and mode
- * for what the endpoint received, the largest loaded size last. The time is that of one message from every sender:
- * isolated they come one after the other, loaded at once. The rate is all their bytes over that time.
- */
+#include "logs.h"
+
 #include <errno.h>
 #include <string.h>
 
 #include "backend.h"
 #include "folder.h"
-#include "result.h"
 
 struct line {
     double time_us; /* sum of the means; loaded: the largest of them */

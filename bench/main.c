@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "compare.h"
+#include "files.h"
 #include "key.h"
 #include "options.h"
 #include "raw.h"
-#include "result.h"
 #include "run.h"
 #include "show_config.h"
 #include "topo.h"

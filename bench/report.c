@@ -1,12 +1,13 @@
-/* The result on a terminal: what was in force, a matrix of the largest size per mode, a table of all sizes; and of
- * rails that failed, if there are any. */
+#include "report.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend.h"
 #include "heard.h"
-#include "result.h"
+#include "report_latency.h"
+#include "report_ratio.h"
 #include "words.h"
 
 #define SIDE_BY_SIDE 8 /* endpoints up to which both directions fit into 120 columns */

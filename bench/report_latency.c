@@ -1,8 +1,8 @@
-/* The result of a ping-pong on a terminal: its times, and what went on beside it. */
+#include "report_latency.h"
+
 #include <inttypes.h>
 
 #include "backend.h"
-#include "result.h"
 
 static void print_times(const struct bench_result *result, FILE *out)
 {

@@ -1,4 +1,5 @@
-/* The part of the report that lays Weft beside another backend, and what was in force of that. */
+#include "report_ratio.h"
+
 #include <stdio.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
 
 #include "options.h"
 #include "sample.h"
@@ -105,28 +104,7 @@ size_t bench_set_rates(const struct bench_result *result, const struct bench_set
 /* Aggregate of a loaded set in GB/s; negative: none. */
 double bench_set_aggregate(const struct bench_set *set);
 
-/* --- written by result_json.c, result_csv.c, logs.c, report.c, report_latency.c, report_ratio.c; 0 or -errno with
- * `status` --- */
-
-int bench_result_json(const struct bench_result *result, const char *path, struct wf_status *status);
-int bench_result_csv(const struct bench_result *result, const char *path, struct wf_status *status);
-int bench_result_logs(const struct bench_result *result, const char *folder, struct wf_status *status);
-void bench_report(const struct bench_result *result, FILE *out);
-void bench_report_ratios(const struct bench_result *result, FILE *out);  /* the part that compares backends, if any */
-void bench_report_latency(const struct bench_result *result, FILE *out); /* the part of it for ping-pong */
-
-/* Before anything is measured: makes the folder of --out (`made` tells that it was not there), and finds out whether
- * --json and --csv can be written where they are wanted. */
-int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_status *status);
-
 /* Why the run was cut short, in a few words; "" where it was not. Returns `buffer`. */
 char *bench_cut_text(const struct bench_result *result, char *buffer, size_t room);
-
-/* All files that the options ask for, once; takes the lock. Of a run that has not begun these are the ones of --json
- * and --csv alone, unless a signal ended it. What can be written is, also after an error: the first is returned. */
-int bench_result_write(struct bench_result *result, struct wf_status *status);
-
-/* The same of a run that was refused, `why` being all that there is to tell of it. */
-void bench_result_refused(const struct bench_options *options, const struct wf_status *why, int exit_status);
 
 #endif

@@ -1,11 +1,10 @@
-/* The samples as CSV, one row each; names as in the JSON, with '_' where that has an object within an object. The last
- * line of a run that was cut short is a comment that says so. */
+#include "result_csv.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
 #include "backend.h"
-#include "result.h"
 
 static const char header[] =
     "backend,memory,mode,pattern,scope,test,src,dst,size_bytes,iters,grouped,time_us_min,time_us_p50,"

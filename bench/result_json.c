@@ -1,11 +1,11 @@
-/* The result as JSON: schema weft.result/1. */
+#include "result_json.h"
+
 #include <stdlib.h>
 
 #include "backend.h"
 #include "interrupt.h"
 #include "json.h"
 #include "ratio.h"
-#include "result.h"
 
 /* Lists of both nodes one after the other; shares the entries. */
 static json_t *joined(json_t *const lists[2])

@@ -9,6 +9,7 @@
 #include "arena.h"
 #include "backends.h"
 #include "ending.h"
+#include "files.h"
 #include "fit.h"
 #include "interrupt.h"
 #include "invite.h"

@@ -22,6 +22,9 @@
 #include "bench/nccl_world.h"
 #include "peers/question.h"
 #include "bench/progress.h"
+#include "bench/report.h"
+#include "bench/result_csv.h"
+#include "bench/result_json.h"
 #include "bench/workload.h"
 
 #define ENDPOINTS_MOST 16 /* more of them only take more time */
