@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "compare_far.h"
 #include "interrupt.h"
-#include "key.h"
+#include "key_check.h"
 #include "peers/listening.h"
 #include "peers/question.h"
 
@@ -221,7 +221,7 @@ static int await_other(struct bench_far *far, const struct bench_options *option
         rc = bench_link_listen(&far->link, address, port, status);
     if (rc)
         return rc;
-    bench_key_warn(&far->link, options, address, *port);
+    bench_key_warn(far->link.context, options, address, *port);
     if (!bench_quiet(options->config)) {
         printf("node0 waits on port %d, and runs servers on the next %d; on the other node: weft peers --connect "
                "ADDRESS:%d\n",

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "interrupt.h"
-#include "key.h"
+#include "key_check.h"
 
 #define SLICE_MS 100 /* how long a wait goes on before it looks at interruptions */
 

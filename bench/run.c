@@ -13,7 +13,7 @@
 #include "fit.h"
 #include "interrupt.h"
 #include "invite.h"
-#include "key.h"
+#include "key_check.h"
 #include "local.h"
 #include "workload.h"
 
@@ -132,7 +132,7 @@ static int be_server(struct run *run, struct wf_status *status)
         return rc;
     run->prepared = true;
     if (!local)
-        bench_key_warn(&run->link, run->options, address, port);
+        bench_key_warn(run->link.context, run->options, address, port);
     if (local)
         rc = bench_child_start(&run->child, run->options, port, status);
     else if (!bench_quiet(run->options->config))
