@@ -53,4 +53,7 @@ struct bench_backend_ops {
     void (*close)(struct bench_backend *backend);
 };
 
+extern const struct bench_backend_ops bench_backend_weft;
+extern const struct bench_backend_ops bench_backend_null;
+
 #endif

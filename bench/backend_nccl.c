@@ -2,12 +2,13 @@
  * The backend to compare with: NCCL's sends and receives between the same endpoints, from and to the same GPU memory.
  * See nccl_parts.h for the order of things, nccl_world.h for the conditions.
  */
+#include "backend_nccl.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends.h"
 #include "base/clock.h"
 #include "nccl_parts.h"
 

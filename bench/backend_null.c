@@ -2,7 +2,7 @@
  * The backend that moves nothing: what it measures is the harness. Sends and receives are done as soon as they are
  * asked about.
  */
-#include "backends.h"
+#include "backend.h"
 
 #include <errno.h>
 #include <stdlib.h>

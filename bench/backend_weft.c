@@ -2,7 +2,7 @@
  * The backend that is measured: one connection for each two endpoints, used in both directions. Pairs within a node
  * talk over a session of their own, of a further context that has connected to itself over the same rails.
  */
-#include "backends.h"
+#include "backend.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,5 +1,7 @@
 #include "backends.h"
 
+#include "backend_nccl.h"
+
 const struct bench_backend_choice bench_backends[] = {{"weft", &bench_backend_weft},
                                                       {"null", &bench_backend_null},
                                                       {"nccl", &bench_backend_nccl},

@@ -6,12 +6,6 @@
 
 #include "backend.h"
 
-extern const struct bench_backend_ops bench_backend_weft;
-extern const struct bench_backend_ops bench_backend_null;
-extern const struct bench_backend_ops bench_backend_nccl;
-/* The same with the stand-in of the tests: no figure of it is NCCL's, so it has a name of its own in every result. */
-extern const struct bench_backend_ops bench_backend_nccl_emulated;
-
 /* All of them. */
 extern const struct bench_backend_choice bench_backends[];
 
