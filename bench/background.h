@@ -11,7 +11,8 @@
 #ifndef WF_BENCH_BACKGROUND_H
 #define WF_BENCH_BACKGROUND_H
 
-#include "measure.h"
+#include "bed.h"
+#include "sample.h"
 
 #define BENCH_BACKGROUND_MOST 1024 /* inflight */
 

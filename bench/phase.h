@@ -4,7 +4,7 @@
 #ifndef WF_BENCH_PHASE_H
 #define WF_BENCH_PHASE_H
 
-#include "measure.h"
+#include "bed.h"
 
 /* One direction of one pair, as this node sees it. */
 struct bench_flow {

@@ -18,7 +18,7 @@
 #include "bench/compare_far.h"
 #include "bench/heard.h"
 #include "bench/interrupt.h"
-#include "bench/measure.h"
+#include "bench/bed.h"
 #include "bench/nccl_world.h"
 #include "peers/question.h"
 #include "bench/progress.h"
