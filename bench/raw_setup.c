@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "heard.h"
-#include "memory.h"
+#include "memory_limits.h"
 #include "raw.h"
 #include "words.h"
 
