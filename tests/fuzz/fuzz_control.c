@@ -13,19 +13,19 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "bench/agree.h"
-#include "bench/backend.h"
-#include "bench/compare_far.h"
-#include "bench/heard.h"
-#include "bench/interrupt.h"
-#include "bench/bed.h"
-#include "bench/nccl_world.h"
+#include "bench/run/agree.h"
+#include "bench/backends/backend.h"
+#include "bench/compare/far.h"
+#include "bench/words/heard.h"
+#include "bench/words/interrupt.h"
+#include "bench/measure/bed.h"
+#include "bench/backends/nccl/world.h"
 #include "peers/question.h"
-#include "bench/progress.h"
-#include "bench/report.h"
-#include "bench/result_csv.h"
-#include "bench/result_json.h"
-#include "bench/workload.h"
+#include "bench/words/progress.h"
+#include "bench/result/report.h"
+#include "bench/result/csv.h"
+#include "bench/result/json.h"
+#include "bench/run/workload.h"
 
 #define ENDPOINTS_MOST 16 /* more of them only take more time */
 

@@ -8,10 +8,10 @@
 
 #include <cmocka.h>
 
-#include "bench/arena.h"
-#include "bench/backend.h"
-#include "bench/memory.h"
-#include "bench/pattern.h"
+#include "bench/buffers/arena.h"
+#include "bench/backends/backend.h"
+#include "bench/buffers/memory.h"
+#include "bench/buffers/pattern.h"
 
 static const struct bench_backend_ops backend = {.name = "weft", .moves_data = true};
 static const struct bench_backend_choice backends[] = {{"weft", &backend}, {NULL, NULL}};

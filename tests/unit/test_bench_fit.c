@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "bench/backend.h"
-#include "bench/fit.h"
+#include "bench/backends/backend.h"
+#include "bench/run/fit.h"
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)

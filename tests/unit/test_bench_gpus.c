@@ -14,12 +14,12 @@
 #include <cmocka.h>
 
 #include "affinity/pin.h"
-#include "bench/arena.h"
-#include "bench/backend.h"
-#include "bench/memory.h"
+#include "bench/buffers/arena.h"
+#include "bench/backends/backend.h"
+#include "bench/buffers/memory.h"
 #include "mem/memory.h"
-#include "bench/pattern.h"
-#include "bench/topo.h"
+#include "bench/buffers/pattern.h"
+#include "bench/topo/topo.h"
 
 /* ------------------------------------------------------------------------------------------- a world without GPUs */
 
