@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "bench/machine/placement.h"
 #include "bench/words/interrupt.h"
 
 #define SLICE_MS 100

@@ -7,6 +7,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "bench/machine/gpus.h"
+#include "bench/machine/memory_limits.h"
 #include "bench/words/heard.h"
 #include "bench/words/words.h"
 #include "fit.h"

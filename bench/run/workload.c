@@ -6,6 +6,7 @@
 
 #include "agree.h"
 #include "base/clock.h"
+#include "bench/machine/gpus.h"
 
 #define PHASE_CHARGE (256u << 10) /* bytes that stand for the fixed time of a phase in the progress */
 #define SAMPLES_PER_TEXT 200u     /* about 200 KiB of JSON */
