@@ -13,16 +13,19 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "bench/agree.h"
-#include "bench/backend.h"
-#include "bench/compare_far.h"
-#include "bench/heard.h"
-#include "bench/interrupt.h"
-#include "bench/measure.h"
-#include "bench/nccl_world.h"
+#include "bench/run/agree.h"
+#include "bench/backends/backend.h"
+#include "bench/compare/far.h"
+#include "bench/words/heard.h"
+#include "bench/words/interrupt.h"
+#include "bench/measure/bed.h"
+#include "bench/backends/nccl/world.h"
 #include "peers/question.h"
-#include "bench/progress.h"
-#include "bench/workload.h"
+#include "bench/words/progress.h"
+#include "bench/result/report.h"
+#include "bench/result/csv.h"
+#include "bench/result/json.h"
+#include "bench/run/workload.h"
 
 #define ENDPOINTS_MOST 16 /* more of them only take more time */
 
@@ -191,16 +194,10 @@ static void close_nothing(struct bench_backend *backend)
     (void)backend;
 }
 
-const struct bench_backend_ops *bench_backend_find(const char *name)
-{
-    static const struct bench_backend_ops all[] = {
-        {.name = "weft", .moves_data = true, .open = open_nothing, .close = close_nothing},
-        {.name = "null", .open = open_nothing, .close = close_nothing}};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-        if (strcmp(all[i].name, name) == 0)
-            return &all[i];
-    return NULL;
-}
+static const struct bench_backend_ops played[] = {
+    {.name = "weft", .moves_data = true, .open = open_nothing, .close = close_nothing},
+    {.name = "null", .open = open_nothing, .close = close_nothing}};
+static const struct bench_backend_choice backends[] = {{"weft", &played[0]}, {"null", &played[1]}, {NULL, NULL}};
 
 /* --- the library --- */
 
@@ -374,7 +371,7 @@ static void hear_node(int node, enum bench_command command)
     static struct run run; /* large */
     memset(&run, 0, sizeof run);
     wf_config_init(&run.config);
-    run.options = (struct bench_options){.command = command, .config = &run.config};
+    run.options = (struct bench_options){.command = command, .config = &run.config, .backends = backends};
     run.link.node = node;
     bench_result_init(&run.result, &run.options, node);
     measure(&run, node);

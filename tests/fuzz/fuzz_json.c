@@ -10,10 +10,10 @@
 #include "fuzz.h"
 #include "peers/peer.h"
 #include "peers/reading.h"
-#include "bench/result.h"
-#include "bench/topo.h"
+#include "bench/result/result.h"
+#include "bench/topo/topo.h"
 
-/* Of the benchmark only topo_force.c is here: what it would write is not asked for. */
+/* Of the benchmark only bench/topo/force.c is here: what it would write is not asked for. */
 int bench_topo_leave(const struct bench_options *options, json_t *root, struct wf_status *status, int exit_status)
 {
     (void)options;

@@ -11,7 +11,7 @@
 
 #include "weft.h"
 
-#define CONTROL_ENDPOINT 0xfffffff0u /* as in bench/link.h */
+#define CONTROL_ENDPOINT 0xfffffff0u /* as in bench/nodes/link.h */
 #define TIMEOUT_MS 20000
 
 static int join(const char *address, const char *rails, int open, struct weft_error *err)

@@ -27,7 +27,7 @@ expect_status 0 'the tree as it is'
 refused transport/base/log.c '#include \"core/calls/context.h\"' 'base does not use the room core/calls' 'a room above'
 refused transport/wire/frame.h '#include \"io/engine.h\"' 'wire does not use the room io' 'a room beside, in a header'
 refused transport/io/socket.c '#include \"base/config_parts.h\"' 'not a public header of base' "a used room's own header"
-refused bench/report.c '#include \"mem/nothing.h\"' 'not a public header of mem' 'a header that is not there'
+refused bench/machine/gpus.c '#include \"mem/nothing.h\"' 'not a public header of mem' 'a header that is not there'
 refused affinity/pin.c '#include \"gone.h\"' 'affinity has no such header' 'a header of its own that is not there'
 refused affinity/pin.c '#include \"../transport/core/calls/context.h\"' 'affinity does not use the room ../transport/core/calls' \
     'a path around the rule'

@@ -8,17 +8,13 @@
 
 #include <cmocka.h>
 
-#include "bench/arena.h"
-#include "bench/backend.h"
-#include "bench/memory.h"
-#include "bench/pattern.h"
+#include "bench/buffers/arena.h"
+#include "bench/backends/backend.h"
+#include "bench/buffers/memory.h"
+#include "bench/buffers/pattern.h"
 
 static const struct bench_backend_ops backend = {.name = "weft", .moves_data = true};
-
-const struct bench_backend_ops *bench_backend_find(const char *name)
-{
-    return strcmp(name, "weft") == 0 ? &backend : NULL;
-}
+static const struct bench_backend_choice backends[] = {{"weft", &backend}, {NULL, NULL}};
 
 /* Interrupts nothing until the pieces are used up. */
 static int pieces_left;
@@ -61,7 +57,7 @@ static int plan_of(struct bench_plan *plan, enum bench_command command, bool lat
                    int count, struct wf_status *status)
 {
     static struct wf_config config;
-    struct bench_options options = {.command = command, .config = &config, .latency = latency};
+    struct bench_options options = {.command = command, .config = &config, .latency = latency, .backends = backends};
 
     wf_config_init(&config);
     for (int i = 0; i < count; i++)

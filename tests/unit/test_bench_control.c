@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "bench/control.h"
-#include "bench/heard.h"
-#include "bench/interrupt.h"
-#include "bench/options.h"
+#include "bench/nodes/control.h"
+#include "bench/words/heard.h"
+#include "bench/words/interrupt.h"
+#include "bench/plan/options.h"
 
 /* --- the library, of which one receive is under way at a time for each tag --- */
 

@@ -9,18 +9,14 @@
 
 #include <cmocka.h>
 
-#include "bench/backend.h"
-#include "bench/fit.h"
+#include "bench/backends/backend.h"
+#include "bench/run/fit.h"
 
 #define MIB (1ull << 20)
 #define GIB (1ull << 30)
 
 static const struct bench_backend_ops backend = {.name = "weft", .moves_data = true};
-
-const struct bench_backend_ops *bench_backend_find(const char *name)
-{
-    return strcmp(name, "weft") == 0 ? &backend : NULL;
-}
+static const struct bench_backend_choice backends[] = {{"weft", &backend}, {NULL, NULL}};
 
 /* ------------------------------------------------------------------------------------------- what gives way */
 
@@ -54,7 +50,7 @@ static void start(struct node *node, enum bench_command command, const struct se
 {
     memset(node, 0, sizeof(*node));
     wf_config_init(&node->config);
-    node->options = (struct bench_options){.command = command, .config = &node->config};
+    node->options = (struct bench_options){.command = command, .config = &node->config, .backends = backends};
     offer(node, script, 3);
     offer(node, said, said ? 1 : 0);
     assert_int_equal(bench_plan_init(&node->plan, &node->options, &node->status), 0);

@@ -14,21 +14,17 @@
 #include <cmocka.h>
 
 #include "affinity/pin.h"
-#include "bench/arena.h"
-#include "bench/backend.h"
-#include "bench/memory.h"
+#include "bench/buffers/arena.h"
+#include "bench/backends/backend.h"
+#include "bench/buffers/memory.h"
 #include "mem/memory.h"
-#include "bench/pattern.h"
-#include "bench/topo.h"
+#include "bench/buffers/pattern.h"
+#include "bench/topo/topo.h"
 
 /* ------------------------------------------------------------------------------------------- a world without GPUs */
 
 static const struct bench_backend_ops backend = {.name = "weft", .moves_data = true};
-
-const struct bench_backend_ops *bench_backend_find(const char *name)
-{
-    return strcmp(name, "weft") == 0 ? &backend : NULL;
-}
+static const struct bench_backend_choice backends[] = {{"weft", &backend}, {NULL, NULL}};
 
 int bench_control_check(struct bench_control *control, struct wf_status *status)
 {
@@ -282,7 +278,8 @@ static int plan_of(struct bench_plan *plan, const struct setting *settings, uint
                    struct wf_status *status)
 {
     static struct wf_config config;
-    struct bench_options options = {.command = BENCH_MESH, .config = &config, .default_endpoints = endpoints};
+    struct bench_options options = {
+        .command = BENCH_MESH, .config = &config, .default_endpoints = endpoints, .backends = backends};
 
     wf_config_init(&config);
     for (int i = 0; settings[i].text; i++)

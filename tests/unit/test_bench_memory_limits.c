@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "bench/memory_limits.h"
+#include "bench/machine/memory_limits.h"
 
 #define MIB (1ull << 20)
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "bench/mps.h"
+#include "bench/machine/mps.h"
 
 static char folder[64], control[80];
 

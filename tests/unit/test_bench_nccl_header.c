@@ -12,7 +12,7 @@ typedef ncclRedOp_t nccl_op;
 typedef ncclUniqueId nccl_id;
 typedef ncclComm_t nccl_comm;
 typedef cudaStream_t nccl_stream;
-#include "bench/nccl_library.h"
+#include "bench/backends/nccl/library.h"
 
 #define SAME_AS_DECLARED(name, arguments)                                                                              \
     _Static_assert(__builtin_types_compatible_p(ncclResult_t arguments, __typeof__(nccl##name)), "nccl" #name);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "bench/nccl_library.h"
+#include "bench/backends/nccl/library.h"
 
 struct fixture {
     char folder[64];

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "bench/nccl_ranks.h"
+#include "bench/backends/nccl/ranks.h"
 
 #define PAIRS_MAX 64
 

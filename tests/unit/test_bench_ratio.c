@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "bench/backend.h"
-#include "bench/ratio.h"
+#include "bench/backends/backend.h"
+#include "bench/result/ratio.h"
 
 static const struct bench_backend_ops weft = {.name = "weft", .moves_data = true};
 static const struct bench_backend_ops other = {.name = "nccl", .moves_data = true};

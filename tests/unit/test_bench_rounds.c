@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "bench/random.h"
-#include "bench/rounds.h"
+#include "bench/words/random.h"
+#include "bench/measure/rounds.h"
 
 #define MS 1000000ll
 

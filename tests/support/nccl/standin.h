@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "tests/support/cuda/driver.h"
-#include "bench/nccl_library.h"
+#include "bench/backends/nccl/library.h"
 
 #define STANDIN_API __attribute__((visibility("default")))
 #define STANDIN_RANKS_MAX 128

@@ -1,0 +1,208 @@
+#include "world.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/config.h"
+#include "bench/machine/memory_limits.h"
+#include "bench/words/heard.h"
+#include "bench/words/words.h"
+
+#define ID_TEXT (2 * NCCL_ID_BYTES + 1)
+
+/* ------------------------------------------------------------------------------------------- variables */
+
+static int offer(struct nccl_world *world, const char *name, const char *value, struct wf_status *status)
+{
+    int rc = wf_environment_offer(name, value);
+
+    if (rc < 0)
+        return wf_fail(status, rc, "no memory for the variable %s", name);
+    if (rc > 0)
+        snprintf(world->set_by_us[world->set_count++], sizeof(world->set_by_us[0]), "%s", name);
+    return 0;
+}
+
+/* "=eth0,eth1": exactly these, each once. Rails of one interface are one to NCCL, which takes its first address. */
+static void list_interfaces(const struct bench_link *link, char *list, size_t room)
+{
+    struct weft_rail_info rails[BENCH_RAILS_MAX];
+    int count = weft_context_rails(link->context, rails, BENCH_RAILS_MAX);
+    size_t used = 0;
+
+    for (int i = 0; i < count && i < BENCH_RAILS_MAX; i++) {
+        bool known = !rails[i].interface[0];
+        for (int k = 0; k < i && !known; k++)
+            known = strcmp(rails[i].interface, rails[k].interface) == 0;
+        if (!known && used < room)
+            used += (size_t)snprintf(list + used, room - used, "%s%s", used ? "," : "=", rails[i].interface);
+    }
+    if (used >= room)
+        list[0] = '\0';
+}
+
+static int set_variables(struct nccl_world *world, const struct bench_link *link, struct wf_status *status)
+{
+    char interfaces[512] = "", host[16];
+    int rc = offer(world, "NCCL_NET", "Socket", status);
+
+    if (rc == 0)
+        rc = offer(world, "NCCL_IB_DISABLE", "1", status);
+    if (rc == 0)
+        rc = offer(world, "NCCL_MNNVL_ENABLE", "0", status);
+    list_interfaces(link, interfaces, sizeof(interfaces));
+    if (rc == 0 && interfaces[0])
+        rc = offer(world, "NCCL_SOCKET_IFNAME", interfaces, status);
+    /* Two hosts, as far as NCCL knows: it would pass by the network otherwise, and refuse a GPU that both use. */
+    snprintf(host, sizeof(host), "weft-node%d", link->node);
+    if (rc == 0 && world->one_machine)
+        rc = offer(world, "NCCL_HOSTID", host, status);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- the other node */
+
+static void id_to_text(const nccl_id *id, char *text)
+{
+    for (int i = 0; i < NCCL_ID_BYTES; i++)
+        snprintf(text + 2 * i, 3, "%02x", (unsigned char)id->internal[i]);
+}
+
+static bool id_from_json(const json_t *text, nccl_id *id)
+{
+    return bench_heard_bytes(text, (unsigned char *)id->internal, NCCL_ID_BYTES) == NCCL_ID_BYTES;
+}
+
+static json_t *introduction(const struct nccl_world *world, const struct nccl_library *library,
+                            const struct bench_link *link, const struct nccl_ranks *ranks)
+{
+    json_t *gpus = json_array();
+    char boot[64];
+
+    bench_boot_id(boot, sizeof(boot));
+    for (uint32_t i = 0; i < ranks->own[link->node]; i++) {
+        const struct weft_gpu_info *gpu = &link->gpus.infos[ranks->place[ranks->first[link->node] + i]];
+        json_array_append_new(gpus, json_string(gpu->pci));
+    }
+    return json_pack("{s:s, s:b, s:s, s:s, s:o}", "nccl", library->version, "emulated", library->emulated, "boot_id",
+                     boot, "mps", bench_mps_name(world->mps[link->node]), "gpus", gpus);
+}
+
+/* Texts travel in the same order at both nodes. */
+static int swap(const struct bench_link *link, struct bench_control *control, const json_t *mine, json_t **theirs,
+                struct wf_status *status)
+{
+    int rc = link->node == 1 ? bench_control_say(control, mine, status) : bench_control_hear(control, theirs, status);
+
+    if (rc)
+        return rc;
+    return link->node == 1 ? bench_control_hear(control, theirs, status) : bench_control_say(control, mine, status);
+}
+
+static int compare(struct nccl_world *world, int node, const json_t *mine, const json_t *theirs,
+                   struct wf_status *status)
+{
+    const char *one = json_string_value(json_object_get(mine, "nccl"));
+    const char *other = json_string_value(json_object_get(theirs, "nccl"));
+    const char *mps = json_string_value(json_object_get(theirs, "mps"));
+    const json_t *gpu, *known;
+    size_t i, k;
+
+    if (!one || !other || !mps)
+        return wf_fail(status, -EPROTO, "the other node says nothing of its NCCL: use the same build on both");
+    if (strcmp(one, other) != 0 ||
+        json_is_true(json_object_get(mine, "emulated")) != json_is_true(json_object_get(theirs, "emulated")))
+        return wf_fail(status, -EPROTO,
+                       "NCCL is %.20s here and %.20s at the other node%s: use the same library on both", one, other,
+                       strcmp(one, other) == 0 ? " (and one of them a stand-in)" : "");
+    world->mps[1 - node] = strcmp(mps, "on") == 0     ? BENCH_MPS_ON
+                           : strcmp(mps, "dead") == 0 ? BENCH_MPS_DEAD
+                                                      : BENCH_MPS_OFF;
+    if (world->mps[0] != world->mps[1])
+        return wf_fail(status, -EINVAL,
+                       "MPS is %s at node0 and %s at node1: unlike cannot be compared: start it on both or on neither",
+                       bench_mps_name(world->mps[0]), bench_mps_name(world->mps[1]));
+    json_array_foreach(json_object_get(mine, "gpus"), i, gpu)
+        json_array_foreach(json_object_get(theirs, "gpus"), k, known)
+            world->shared_gpus += world->one_machine && json_equal(gpu, known);
+    return 0;
+}
+
+/* Node0 makes the id, once its variables are set: it names an address of an interface. */
+static int share_id(struct nccl_world *world, const struct nccl_library *library, const struct bench_link *link,
+                    struct bench_control *control, struct wf_status *status)
+{
+    char text[ID_TEXT], why[160];
+    json_t *message = NULL;
+    int rc;
+
+    if (link->node == 1) {
+        rc = bench_control_hear(control, &message, status);
+        if (rc == 0 && !id_from_json(json_object_get(message, "nccl_id"), &world->id))
+            rc = wf_fail(status, -EPROTO, "the other node sent no id for NCCL: use the same build on both");
+        json_decref(message);
+        return rc;
+    }
+    rc = library->GetUniqueId(&world->id);
+    if (rc != NCCL_SUCCESS)
+        return wf_fail(status, -EIO, "NCCL makes no id: %s", nccl_library_error(library, rc, why, sizeof(why)));
+    id_to_text(&world->id, text);
+    message = json_pack("{s:s}", "nccl_id", text);
+    rc = bench_control_say(control, message, status);
+    json_decref(message);
+    return rc;
+}
+
+int nccl_world_join(struct nccl_world *world, const struct nccl_library *library, const struct bench_link *link,
+                    const struct nccl_ranks *ranks, struct bench_control *control, struct wf_status *status)
+{
+    json_t *mine, *theirs = NULL;
+    const char *boot;
+    int rc;
+
+    memset(world, 0, sizeof(*world));
+    world->mps[link->node] = bench_mps_look(world->mps_folder, sizeof(world->mps_folder));
+    mine = introduction(world, library, link, ranks);
+    rc = swap(link, control, mine, &theirs, status);
+    if (rc == 0) {
+        boot = json_string_value(json_object_get(mine, "boot_id"));
+        world->one_machine =
+            boot && boot[0] && json_equal(json_object_get(mine, "boot_id"), json_object_get(theirs, "boot_id"));
+        rc = compare(world, link->node, mine, theirs, status);
+    }
+    json_decref(mine);
+    json_decref(theirs);
+    if (rc == 0)
+        rc = set_variables(world, link, status);
+    return rc ? rc : share_id(world, library, link, control, status);
+}
+
+/* ------------------------------------------------------------------------------------------- for results */
+
+struct echo {
+    const struct nccl_world *world;
+    json_t *all;
+};
+
+static void echo_variable(void *context, const char *name, const char *value)
+{
+    struct echo *echo = context;
+    bool ours = false;
+
+    for (int i = 0; i < echo->world->set_count; i++)
+        ours |= strcmp(echo->world->set_by_us[i], name) == 0;
+    json_object_set_new(echo->all, name, json_pack("{s:s, s:s}", "value", value, "set_by", ours ? "weft" : "user"));
+}
+
+json_t *nccl_world_to_json(const struct nccl_world *world, const struct nccl_library *library, int node)
+{
+    struct echo echo = {world, json_object()};
+
+    wf_environment_list("NCCL_", echo_variable, &echo);
+    return json_pack(
+        "{s:s, s:s, s:s, s:b, s:o, s:s, s:s, s:b, s:i, s:b}", "backend", library->emulated ? "nccl (emulated)" : "nccl",
+        "version", library->version, "library", library->path, "emulated", library->emulated, "variables", echo.all,
+        "mps", bench_mps_name(world->mps[node]), "mps_folder", world->mps_folder, "one_machine", world->one_machine,
+        "shared_gpus", (int)world->shared_gpus, "time_sliced", (int)nccl_world_time_sliced(world));
+}

@@ -1,0 +1,166 @@
+/* node1 of weft peers: asks the other node for servers. */
+#include "far.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bench/words/words.h"
+#include "peers/question.h"
+
+static int lost_step(struct wf_status *status)
+{
+    return wf_fail(status, -EPROTO, "the other node's answer is none to weft peers: use the same build on both");
+}
+
+/* ------------------------------------------------------------------------------------------- joining */
+
+/* The n-th rail of one node is taken to lead to the n-th of the other. */
+static int take_rails(struct bench_far *far, const json_t *answer, struct peer_place *place, struct wf_status *status)
+{
+    const json_t *rails = json_object_get(answer, "rails");
+    int count = (int)json_array_size(rails);
+
+    if (count < 1 || count > PEER_RAILS_MAX)
+        return lost_step(status);
+    for (int i = 0; i < count; i++) {
+        const char *address = json_string_value(json_array_get(rails, (size_t)i));
+        if (!address || strlen(address) >= sizeof(far->addresses[i]) || !peers_is_address(address))
+            return lost_step(status);
+        bench_copy_text(far->addresses[i], sizeof(far->addresses[i]), address);
+    }
+    place->rail_count = count < place->rail_count ? count : place->rail_count;
+    for (int i = 0; i < place->rail_count; i++)
+        place->rails[i] = far->addresses[i];
+    return 0;
+}
+
+static int join(struct bench_far *far, struct peers_plan *plan, struct wf_status *status)
+{
+    json_t *hello = json_pack("{s:s, s:i}", "hello", "weft peers 1", "rails", plan->place.rail_count), *answer = NULL;
+    int rc = bench_control_say(far->control, hello, status);
+
+    if (rc == 0)
+        rc = bench_control_hear(far->control, &answer, status);
+    if (rc == 0)
+        rc = take_rails(far, answer, &plan->place, status);
+    json_decref(hello);
+    json_decref(answer);
+    return rc;
+}
+
+int bench_far_connect(struct bench_far *far, const struct bench_options *options, struct peers_plan *plan,
+                      struct wf_status *status)
+{
+    int rc = bench_link_open(&far->link, 1, options->config, NULL, status);
+
+    atomic_store(&far->alone, true);
+    if (rc == 0)
+        rc = bench_link_connect(&far->link, options->address, status);
+    atomic_store(&far->alone, false);
+    if (rc == 0)
+        rc = bench_control_create(far->link.connection, far->link.peer, 1, &far->control, status);
+    if (rc)
+        return rc;
+    bench_control_expect_within(far->control, far->link.connect_timeout_ms);
+    rc = join(far, plan, status);
+    bench_control_expect_within(far->control, -1);
+    plan->far = &bench_far_ops;
+    plan->far_context = far;
+    return rc;
+}
+
+void bench_far_close(struct bench_far *far, const char *failed)
+{
+    struct wf_status ignored;
+    json_t *bye = json_pack("{s:b}", "bye", 1);
+
+    if (far->control && failed)
+        bench_control_abort(far->control, failed, BENCH_FAILED, 0);
+    else if (far->control && far->link.node == 1)
+        bench_control_say(far->control, bye, &ignored);
+    json_decref(bye);
+    bench_link_close(&far->link);
+    bench_control_destroy(far->control);
+    far->control = NULL;
+    json_decref(far->begun);
+    json_decref(far->ended);
+    far->begun = far->ended = NULL;
+}
+
+/* ------------------------------------------------------------------------------------------- a measurement */
+
+/* The first reason is the one to be told. */
+static int break_off(struct bench_far *far, int rc, struct wf_status *status)
+{
+    if (rc && !far->broken.code)
+        far->broken = *status;
+    if (far->broken.code)
+        *status = far->broken;
+    return far->broken.code;
+}
+
+int bench_far_check(struct bench_far *far, struct wf_status *status)
+{
+    return far->control ? break_off(far, bench_control_check(far->control, status), status) : 0;
+}
+
+/* Says `question`, which it takes over, and keeps the answer; what went wrong there is an error here. */
+static int ask(struct bench_far *far, json_t *question, json_t **answer, struct wf_status *status)
+{
+    int rc = bench_control_say(far->control, question, status);
+    const char *error;
+
+    json_decref(question);
+    json_decref(*answer);
+    *answer = NULL;
+    if (rc == 0)
+        rc = bench_control_hear(far->control, answer, status);
+    if (break_off(far, rc, status))
+        return status->code;
+    error = json_string_value(json_object_get(*answer, "error"));
+    if (!error)
+        return 0;
+    return wf_fail(status, json_is_true(json_object_get(*answer, "port_taken")) ? -EADDRINUSE : -ECHILD, "node0: %s",
+                   error);
+}
+
+static int begin(void *context, const struct peer_tool *tool, const struct peer_case *asked, int variant, int *port,
+                 struct wf_status *status)
+{
+    struct bench_far *far = context;
+    const struct peers_question question = {tool, variant, *asked};
+    int rc = ask(far, peers_question_to_json(&question), &far->begun, status);
+
+    if (rc)
+        return rc;
+    *port = (int)json_integer_value(json_object_get(far->begun, "port"));
+    return *port > 0 && *port < 65536 ? 0 : lost_step(status);
+}
+
+static void tell_command(void *context, struct peer_command *server)
+{
+    const struct bench_far *far = context;
+    const json_t *words = json_object_get(far->begun, "words"), *settings = json_object_get(far->begun, "settings");
+    size_t index;
+    json_t *word;
+
+    json_array_foreach(words, index, word) if (json_is_string(word)) peer_word(server, "%s", json_string_value(word));
+    json_array_foreach(settings, index, word) if (json_is_string(word))
+        peer_setting(server, "%s", json_string_value(word));
+}
+
+static int end(void *context, bool worked, struct peer_output *server, struct wf_status *status)
+{
+    struct bench_far *far = context;
+    int rc = ask(far, json_pack("{s:b}", "collect", worked), &far->ended, status);
+    const json_t *cpu = json_object_get(far->ended, "cpu_s"), *elapsed = json_object_get(far->ended, "elapsed_s");
+
+    if (rc)
+        return rc;
+    server->text = json_string_value(json_object_get(far->ended, "text"));
+    server->cpu_s = json_is_number(cpu) ? json_number_value(cpu) : -1;
+    server->elapsed_s = json_is_number(elapsed) ? json_number_value(elapsed) : -1;
+    return 0;
+}
+
+const struct peers_far bench_far_ops = {begin, tell_command, end};

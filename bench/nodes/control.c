@@ -1,0 +1,377 @@
+#include "control.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "bench/plan/options.h"
+#include "bench/words/heard.h"
+#include "bench/words/interrupt.h"
+#include "bench/words/words.h"
+
+#define SLICE_MS 50
+#define ABORT_TEXT 240
+#define WITHDRAW_MS 1000
+
+enum tag { TAG_WORD = 1, TAG_TEXT = 2, TAG_ABORT = 3 };
+
+/* A small message: little-endian. */
+struct word {
+    uint64_t number; /* counts the words of this direction from 1 */
+    uint64_t values[10];
+};
+
+struct farewell {
+    uint32_t exit_status;
+    uint32_t signal; /* that came; 0: none */
+    char reason[ABORT_TEXT];
+};
+
+struct bench_control {
+    struct weft_connection *connection;
+    const struct weft_peer *peer;
+    int node;
+    struct weft_request *abort_request; /* posted from the first moment on; NULL once it has ended */
+    struct weft_request *abort_send;
+    struct farewell heard, said;
+    bool aborted;        /* the other node gave up */
+    atomic_flag gave_up; /* this one did: whoever sets it writes `said` */
+    int64_t expected_ns; /* when the other node must have spoken; WF_NEVER */
+    int timeout_ms;      /* what that came from */
+    uint64_t words_sent, words_taken;
+    char *text; /* BENCH_TEXT_MAX bytes */
+    bench_control_look *look;
+    void *look_context;
+};
+
+int bench_control_create(struct weft_connection *connection, const struct weft_peer *peer, int node,
+                         struct bench_control **out, struct wf_status *status)
+{
+    struct bench_control *control = calloc(1, sizeof(*control));
+    int rc;
+
+    if (control)
+        control->text = malloc(BENCH_TEXT_MAX);
+    if (!control || !control->text) {
+        bench_control_destroy(control);
+        return wf_fail(status, -ENOMEM, "no memory for the control connection");
+    }
+    control->connection = connection;
+    control->peer = peer;
+    control->node = node;
+    control->expected_ns = WF_NEVER;
+    atomic_flag_clear(&control->gave_up);
+    rc = weft_recv(connection, &control->heard, sizeof(control->heard), TAG_ABORT, NULL, &control->abort_request);
+    if (rc) {
+        bench_control_destroy(control);
+        return wf_fail(status, rc, "control connection: %s", wf_strerror(rc));
+    }
+    *out = control;
+    return 0;
+}
+
+void bench_control_destroy(struct bench_control *control)
+{
+    if (!control)
+        return;
+    free(control->text);
+    free(control);
+}
+
+void bench_control_look_after(struct bench_control *control, bench_control_look *look, void *context)
+{
+    control->look = look;
+    control->look_context = context;
+}
+
+void bench_control_expect_within(struct bench_control *control, int timeout_ms)
+{
+    control->timeout_ms = timeout_ms;
+    control->expected_ns = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), timeout_ms);
+}
+
+/* Why a message failed: what ended the session says more than what the message saw of it. */
+static int lost(const struct bench_control *control, int rc, const char *text, struct wf_status *status)
+{
+    struct weft_error err = {0};
+
+    if (weft_peer_status(control->peer, &err) != 0)
+        return wf_fail(status, err.code ? err.code : rc, "lost node%d: %s", 1 - control->node, err.text);
+    return wf_fail(status, rc, "%s", text);
+}
+
+int bench_control_check(struct bench_control *control, struct wf_status *status)
+{
+    struct weft_completion completion;
+    int rc = bench_interrupted(status);
+
+    if (rc)
+        return rc;
+    if (control->abort_request && weft_test(control->abort_request, &completion)) {
+        control->abort_request = NULL;
+        control->aborted = completion.status == 0 && completion.bytes == sizeof(control->heard);
+        if (!control->aborted)
+            return lost(control, completion.status ? completion.status : -EPROTO, completion.text, status);
+        control->heard.reason[ABORT_TEXT - 1] = '\0';
+        bench_heard_plain(control->heard.reason);
+    }
+    if (control->aborted)
+        return wf_fail(status, -ECONNABORTED, "node%d, %s, gave up: %s", 1 - control->node,
+                       weft_peer_name(control->peer), control->heard.reason);
+    return control->look ? control->look(control->look_context, status) : 0;
+}
+
+/* It is this process that ends with it: whatever the other node says, a run that was given up has not passed. */
+static int failing_status(uint32_t said)
+{
+    return said == BENCH_USAGE || said == BENCH_UNAVAILABLE ? (int)said : BENCH_FAILED;
+}
+
+static int ending_signal(uint32_t said)
+{
+    return said == SIGINT || said == SIGTERM || said == SIGHUP ? (int)said : 0;
+}
+
+bool bench_control_aborted(const struct bench_control *control, int *exit_status, int *signal)
+{
+    if (control->aborted) {
+        *exit_status = failing_status(le32toh(control->heard.exit_status));
+        *signal = ending_signal(le32toh(control->heard.signal));
+    }
+    return control->aborted;
+}
+
+void bench_control_abort(struct bench_control *control, const char *reason, int exit_status, int signal)
+{
+    if (atomic_flag_test_and_set(&control->gave_up))
+        return;
+    control->said.exit_status = htole32((uint32_t)exit_status);
+    control->said.signal = htole32((uint32_t)signal);
+    bench_copy_text(control->said.reason, sizeof(control->said.reason), reason);
+    weft_send(control->connection, &control->said, sizeof(control->said), TAG_ABORT, NULL, &control->abort_send);
+}
+
+int bench_control_failed(struct bench_control *control, int code, const char *text, struct wf_status *status)
+{
+    int rc = bench_control_check(control, status);
+
+    return rc ? rc : lost(control, code, text, status);
+}
+
+/* The other node has had its time. */
+static int check_time(const struct bench_control *control, struct wf_status *status)
+{
+    if (wf_clock_now(&wf_clock_monotonic) < control->expected_ns)
+        return 0;
+    return wf_fail(status, -ETIMEDOUT, "node%d, %s, has joined and then said nothing for %d s (--connect-timeout)",
+                   1 - control->node, weft_peer_name(control->peer), control->timeout_ms / 1000);
+}
+
+/* The memory of a request must be free again before the caller goes on. */
+static void withdraw(struct weft_request *request)
+{
+    struct weft_completion completion;
+
+    weft_cancel(request);
+    weft_wait(request, WITHDRAW_MS, &completion);
+}
+
+/* Waits for one request, watching for interruptions and the other node's farewell. */
+static int finish(struct bench_control *control, struct weft_request *request, struct weft_completion *completion,
+                  struct wf_status *status)
+{
+    int rc;
+
+    while (weft_wait(request, SLICE_MS, completion) == -ETIMEDOUT) {
+        rc = bench_control_check(control, status);
+        if (rc == 0)
+            rc = check_time(control, status);
+        if (rc) {
+            withdraw(request);
+            return rc;
+        }
+    }
+    return completion->status ? bench_control_failed(control, completion->status, completion->text, status) : 0;
+}
+
+static int post_failed(struct bench_control *control, int rc, struct wf_status *status)
+{
+    return bench_control_failed(control, rc, wf_strerror(rc), status);
+}
+
+static int send_all(struct bench_control *control, const void *bytes, size_t length, uint64_t tag,
+                    struct wf_status *status)
+{
+    struct weft_completion completion;
+    struct weft_request *request;
+    int rc = weft_send(control->connection, bytes, length, tag, NULL, &request);
+
+    return rc ? post_failed(control, rc, status) : finish(control, request, &completion, status);
+}
+
+static int post_take(struct bench_control *control, void *bytes, size_t room, uint64_t tag,
+                     struct weft_request **request, struct wf_status *status)
+{
+    int rc = weft_recv(control->connection, bytes, room, tag, NULL, request);
+
+    return rc ? post_failed(control, rc, status) : 0;
+}
+
+static int take(struct bench_control *control, void *bytes, size_t room, uint64_t tag, size_t *length,
+                struct wf_status *status)
+{
+    struct weft_completion completion;
+    struct weft_request *request;
+    int rc = post_take(control, bytes, room, tag, &request, status);
+
+    if (rc == 0)
+        rc = finish(control, request, &completion, status);
+    if (rc == 0)
+        *length = completion.bytes;
+    return rc;
+}
+
+static int send_word(struct bench_control *control, const struct bench_news *news, struct wf_status *status)
+{
+    struct word word = {.number = htole64(++control->words_sent)};
+
+    if (news) {
+        word.values[0] = htole64(news->cpu_ns);
+        word.values[1] = htole64(news->retransmits);
+        word.values[2] = htole64(news->elapsed_ns);
+        word.values[3] = htole64(news->wrong_bytes);
+        word.values[4] = htole64(news->failures);
+        word.values[5] = htole64(news->resent_bytes);
+        word.values[6] = htole64(news->page_faults);
+        word.values[7] = htole64(news->background_messages);
+        word.values[8] = htole64(news->background_ns);
+        word.values[9] = htole64(news->verified_bytes);
+    }
+    return send_all(control, &word, sizeof(word), TAG_WORD, status);
+}
+
+/* What a word says, once it has come. */
+static int read_word(struct bench_control *control, const struct word *word, size_t length, struct bench_news *news,
+                     struct wf_status *status)
+{
+    control->words_taken++;
+    if (length != sizeof(*word) || le64toh(word->number) != control->words_taken)
+        return wf_fail(status, -EPROTO, "the nodes are out of step (word %" PRIu64 "): use the same build on both",
+                       control->words_taken);
+    if (news) {
+        news->cpu_ns = le64toh(word->values[0]);
+        news->retransmits = le64toh(word->values[1]);
+        news->elapsed_ns = le64toh(word->values[2]);
+        news->wrong_bytes = le64toh(word->values[3]);
+        news->failures = le64toh(word->values[4]);
+        news->resent_bytes = le64toh(word->values[5]);
+        news->page_faults = le64toh(word->values[6]);
+        news->background_messages = le64toh(word->values[7]);
+        news->background_ns = le64toh(word->values[8]);
+        news->verified_bytes = le64toh(word->values[9]);
+    }
+    return 0;
+}
+
+static int take_word(struct bench_control *control, struct bench_news *news, struct wf_status *status)
+{
+    struct word word;
+    size_t length = 0;
+    int rc = take(control, &word, sizeof(word), TAG_WORD, &length, status);
+
+    return rc ? rc : read_word(control, &word, length, news, status);
+}
+
+int bench_control_say(struct bench_control *control, const json_t *text, struct wf_status *status)
+{
+    size_t length = json_dumpb(text, control->text, BENCH_TEXT_MAX, JSON_COMPACT);
+
+    if (length == 0 || length > BENCH_TEXT_MAX)
+        return wf_fail(status, -EMSGSIZE, "a control message of %zu bytes is longer than %u", length, BENCH_TEXT_MAX);
+    return send_all(control, control->text, length, TAG_TEXT, status);
+}
+
+int bench_control_hear(struct bench_control *control, json_t **out, struct wf_status *status)
+{
+    size_t length = 0;
+    json_t *text;
+    int rc = take(control, control->text, BENCH_TEXT_MAX, TAG_TEXT, &length, status);
+
+    if (rc)
+        return rc;
+    text = bench_heard(control->text, length);
+    if (!text)
+        return wf_fail(status, -EPROTO,
+                       "the other node said something that is no JSON of ours: use the same build on "
+                       "both");
+    *out = text;
+    return 0;
+}
+
+int bench_control_start(struct bench_control *control, bool leader, int64_t *start_ns, struct wf_status *status)
+{
+    int64_t start;
+    int rc;
+
+    if (leader) {
+        rc = take_word(control, NULL, status);
+        start = wf_clock_now(&wf_clock_monotonic);
+        if (rc == 0)
+            rc = send_word(control, NULL, status);
+        if (rc == 0)
+            rc = take_word(control, NULL, status);
+    } else {
+        rc = send_word(control, NULL, status);
+        if (rc == 0)
+            rc = take_word(control, NULL, status);
+        start = wf_clock_now(&wf_clock_monotonic);
+        if (rc == 0)
+            rc = send_word(control, NULL, status);
+    }
+    if (rc == 0)
+        *start_ns = start;
+    return rc;
+}
+
+int bench_control_swap(struct bench_control *control, const struct bench_news *mine, struct bench_news *theirs,
+                       struct wf_status *status)
+{
+    struct weft_completion completion;
+    struct weft_request *request;
+    struct word word;
+    /* Both nodes speak at once: a send may wait for the other side's receive, so that one stands first. */
+    int rc = post_take(control, &word, sizeof(word), TAG_WORD, &request, status);
+
+    if (rc)
+        return rc;
+    rc = send_word(control, mine, status);
+    if (rc) {
+        withdraw(request);
+        return rc;
+    }
+    rc = finish(control, request, &completion, status);
+    return rc ? rc : read_word(control, &word, completion.bytes, theirs, status);
+}
+
+static uint64_t larger(uint64_t one, uint64_t other)
+{
+    return one > other ? one : other;
+}
+
+void bench_news_join(const struct bench_news *one, const struct bench_news *other, struct bench_news *both)
+{
+    memset(both, 0, sizeof(*both));
+    both->cpu_ns = one->cpu_ns + other->cpu_ns;
+    both->retransmits = one->retransmits + other->retransmits;
+    both->elapsed_ns = larger(one->elapsed_ns, other->elapsed_ns);
+    both->wrong_bytes = one->wrong_bytes + other->wrong_bytes;
+    both->verified_bytes = one->verified_bytes + other->verified_bytes;
+    both->failures = larger(one->failures, other->failures);
+    both->resent_bytes = one->resent_bytes + other->resent_bytes;
+    both->page_faults = one->page_faults + other->page_faults;
+}

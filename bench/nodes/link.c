@@ -1,0 +1,169 @@
+#include "link.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "bench/words/interrupt.h"
+#include "key_check.h"
+
+#define SLICE_MS 100 /* how long a wait goes on before it looks at interruptions */
+
+int bench_weft_failed(struct wf_status *status, const struct weft_error *err, const char *what)
+{
+    int code = err->code ? err->code : -EIO;
+
+    if (what && what[0])
+        return wf_fail(status, code, "%s: %s", what, err->text);
+    return wf_fail(status, code, "%s", err->text);
+}
+
+int bench_library_settings(const struct wf_config *config, struct weft_config **out, struct wf_status *status)
+{
+    struct weft_config *settings;
+    struct weft_error err = {0};
+    int rc = bench_key_check(config, status);
+
+    if (rc)
+        return rc;
+    if (weft_config_create(&settings, &err) != 0)
+        return bench_weft_failed(status, &err, NULL);
+    for (int i = 0; i < WF_SETTING_COUNT; i++) {
+        const struct wf_setting *setting = wf_setting(i);
+        if (setting->group != WF_GROUP_LIBRARY)
+            continue;
+        if (weft_config_set(settings, setting->name, wf_config_text(config, i), &err) != 0) {
+            weft_config_destroy(settings);
+            return bench_weft_failed(status, &err, NULL);
+        }
+    }
+    *out = settings;
+    return 0;
+}
+
+int bench_link_numa_node(const struct bench_link *link, uint32_t endpoint)
+{
+    const struct weft_gpu_info *gpu = bench_gpu_of(&link->gpus, endpoint);
+
+    return gpu ? gpu->numa_node : bench_placement_node(&link->placement, endpoint);
+}
+
+/* The context makes those ready that have buffers, once these are allocated. Whether there have to be any is decided.
+ */
+static int set_gpus(struct weft_config *settings, const struct bench_gpus *gpus, struct wf_status *status)
+{
+    bool required = strcmp(weft_config_get(settings, "cuda"), "require") == 0;
+    struct weft_error err = {0};
+
+    if (weft_config_set(settings, "gpus", "", &err) != 0 ||
+        (required && gpus->count == 0 && weft_config_set(settings, "cuda", "auto", &err) != 0))
+        return bench_weft_failed(status, &err, NULL);
+    return 0;
+}
+
+int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, const struct bench_gpus *gpus,
+                    struct wf_status *status)
+{
+    struct weft_error err = {0};
+    int rc;
+
+    memset(link, 0, sizeof(*link));
+    link->node = node;
+    link->connect_timeout_ms = (int)wf_config_number(config, WF_SET_CONNECT_TIMEOUT) * 1000;
+    rc = bench_library_settings(config, &link->settings, status);
+    if (rc)
+        return rc;
+    /* A measurement has one other node: a second client is told so at once instead of disturbing it. */
+    if (bench_is_default(config, WF_SET_PEERS) && weft_config_set(link->settings, "peers", "1", &err) != 0)
+        return bench_weft_failed(status, &err, NULL);
+    if (gpus)
+        link->gpus = *gpus;
+    rc = set_gpus(link->settings, &link->gpus, status);
+    if (rc)
+        return rc;
+    if (weft_context_create(link->settings, &link->context, &err) != 0)
+        return bench_weft_failed(status, &err, NULL);
+    if (weft_endpoint_create(link->context, BENCH_CONTROL_ENDPOINT, &link->endpoint, &err) != 0)
+        return bench_weft_failed(status, &err, "control endpoint");
+    return 0;
+}
+
+int bench_link_listen(struct bench_link *link, const char *address, int *port, struct wf_status *status)
+{
+    struct weft_error err = {0};
+
+    if (weft_listen(link->context, address, &err) != 0)
+        return bench_weft_failed(status, &err, NULL);
+    *port = weft_listen_port(link->context);
+    return 0;
+}
+
+int bench_link_take(const struct bench_link *link, struct weft_endpoint *endpoint, uint32_t remote, int timeout_ms,
+                    const char *what, struct weft_connection **out, struct wf_status *status)
+{
+    int64_t deadline = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), timeout_ms);
+    struct weft_error err = {0};
+    int rc;
+
+    /* A session that has ended may say -ETIMEDOUT, too. */
+    while ((rc = weft_connection_accept(endpoint, link->peer, remote, SLICE_MS, out, &err)) == -ETIMEDOUT &&
+           weft_peer_status(link->peer, NULL) == 0) {
+        rc = bench_interrupted(status);
+        if (rc)
+            return rc;
+        if (wf_clock_now(&wf_clock_monotonic) >= deadline)
+            return wf_fail(status, -ETIMEDOUT, "%s: %s did not open it within %d s", what, weft_peer_name(link->peer),
+                           timeout_ms / 1000);
+    }
+    return rc ? bench_weft_failed(status, &err, what) : 0;
+}
+
+int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *waiting, void *context,
+                      struct wf_status *status)
+{
+    int64_t deadline = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), patient ? -1 : link->connect_timeout_ms);
+    struct weft_error err = {0};
+    int rc;
+
+    while ((rc = weft_accept(link->context, SLICE_MS, &link->peer, &err)) == -ETIMEDOUT) {
+        rc = bench_interrupted(status);
+        if (rc == 0 && waiting)
+            rc = waiting(context, status);
+        if (rc)
+            return rc;
+        if (wf_clock_now(&wf_clock_monotonic) >= deadline)
+            return wf_fail(status, -ETIMEDOUT, "no other node came within %d s: raise --connect-timeout",
+                           link->connect_timeout_ms / 1000);
+    }
+    if (rc)
+        return bench_weft_failed(status, &err, NULL);
+    return bench_link_take(link, link->endpoint, BENCH_CONTROL_ENDPOINT, link->connect_timeout_ms, "control connection",
+                           &link->connection, status);
+}
+
+int bench_link_connect(struct bench_link *link, const char *address, struct wf_status *status)
+{
+    int64_t start = wf_clock_now(&wf_clock_monotonic);
+    struct weft_error err = {0};
+    int rc;
+
+    rc = weft_connect(link->context, address, link->connect_timeout_ms, &link->peer, &err);
+    if (rc)
+        return bench_weft_failed(status, &err, NULL);
+    rc = weft_connection_open(link->endpoint, link->peer, BENCH_CONTROL_ENDPOINT, link->connect_timeout_ms,
+                              &link->connection, &err);
+    link->footprint.session_ns = wf_clock_now(&wf_clock_monotonic) - start;
+    return rc ? bench_weft_failed(status, &err, "control connection") : 0;
+}
+
+void bench_link_close(struct bench_link *link)
+{
+    /* The context takes peers, connections and endpoints with it; after it, no buffer of ours is touched. */
+    if (link->context)
+        weft_context_destroy(link->context);
+    if (link->settings)
+        weft_config_destroy(link->settings);
+    json_decref(link->backends);
+    json_decref(link->gpu_states);
+    memset(link, 0, sizeof(*link));
+}

@@ -1,0 +1,74 @@
+/*
+ * link.h: this node and the other: one context, one session, and the control connection between endpoints
+ * BENCH_CONTROL_ENDPOINT of both.
+ */
+#ifndef WF_BENCH_LINK_H
+#define WF_BENCH_LINK_H
+
+#include <jansson.h>
+
+#include "base/status.h"
+#include "bench/machine/footprint.h"
+#include "bench/machine/gpus.h"
+#include "bench/machine/placement.h"
+#include "bench/plan/options.h"
+#include "weft.h"
+
+#define BENCH_CONTROL_ENDPOINT 0xfffffff0u
+#define BENCH_RAILS_MAX 16
+
+struct bench_control;
+
+/* All zero is a link that was never opened. Owner: the measuring thread. */
+struct bench_link {
+    int node; /* 0 listens, 1 connects */
+    struct weft_config *settings;
+    struct weft_context *context;
+    struct weft_peer *peer;
+    struct weft_endpoint *endpoint;
+    struct weft_connection *connection; /* control */
+    struct bench_control *control;      /* over it; NULL until there is one. The caller's */
+    json_t *backends;                   /* what was in force of those that have something to tell; NULL: none */
+    int connect_timeout_ms;
+    struct bench_footprint footprint;
+    struct bench_placement placement;
+    const char *gave_way;            /* lines for the fallbacks, of the options; NULL: none */
+    struct bench_gpus gpus;          /* in use; the other node may decide otherwise */
+    json_t *_Atomic gpu_states;      /* of the GPUs in use after the run; NULL: not yet. Owned */
+    const struct bench_arena *arena; /* NULL until there are buffers; the backends see to what they need for them */
+};
+
+/* Asked while waiting for the other node; non-zero ends the wait with that error. */
+typedef int bench_waiting(void *context, struct wf_status *status);
+
+/* The NUMA node of an endpoint of this node: of its GPU, or where it was placed. */
+int bench_link_numa_node(const struct bench_link *link, uint32_t endpoint);
+
+/* The library's settings out of `config`, in a form a context can be created from; the caller destroys it. -EINVAL also
+ * where the key file cannot be used. */
+int bench_library_settings(const struct wf_config *config, struct weft_config **out, struct wf_status *status);
+
+/* Creates the context, for endpoints on `gpus` (NULL: in host memory). */
+int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, const struct bench_gpus *gpus,
+                    struct wf_status *status);
+
+/* node0: listens; `port` is written before anybody is waited for. */
+int bench_link_listen(struct bench_link *link, const char *address, int *port, struct wf_status *status);
+/* node0: waits for the other node as long as `connect_timeout` says, or for ever when `patient`. Once it has come, the
+ * control connection has to follow within `connect_timeout` either way. */
+int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *waiting, void *context,
+                      struct wf_status *status);
+/* node1. */
+int bench_link_connect(struct bench_link *link, const char *address, struct wf_status *status);
+
+/* Takes the connection that the peer opens from its endpoint `remote` to `endpoint`. -EINTR once a signal has come. */
+int bench_link_take(const struct bench_link *link, struct weft_endpoint *endpoint, uint32_t remote, int timeout_ms,
+                    const char *what, struct weft_connection **out, struct wf_status *status);
+
+/* Ends the session and frees everything; at most about a second. */
+void bench_link_close(struct bench_link *link);
+
+/* Turns the library's error into ours; returns its code. */
+int bench_weft_failed(struct wf_status *status, const struct weft_error *err, const char *what);
+
+#endif

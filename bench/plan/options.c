@@ -1,0 +1,388 @@
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/words/words.h"
+#include "option_table.h"
+
+/* The command line as it is read. */
+struct cursor {
+    int argc, at;
+    char **argv;
+};
+
+/* One of the commands that an option belongs to. */
+static const char *first_command(unsigned commands)
+{
+    return bench_command_name((enum bench_command)(commands & -commands));
+}
+
+static int unknown_option(const char *word, enum bench_command command, struct wf_status *status)
+{
+    static char names[WF_SETTING_COUNT][40];
+    const char *words[WF_SETTING_COUNT + OPT_COUNT];
+    const char *nearest;
+    int count = 0;
+
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (bench_extra_options[i].help && strcmp(bench_extra_options[i].name, word) == 0)
+            return wf_fail(status, -EINVAL, "--%s is not for 'weft %s' but for 'weft %s'", word,
+                           bench_command_name(command), first_command(bench_extra_options[i].commands));
+    for (int i = 0; i < WF_SETTING_COUNT; i++) {
+        bench_option_name(wf_setting(i), names[i], sizeof(names[i]));
+        words[count++] = names[i];
+    }
+    for (int i = 0; i < OPT_COUNT; i++)
+        if ((bench_extra_options[i].commands & command) && bench_extra_options[i].help)
+            words[count++] = bench_extra_options[i].name;
+    nearest = bench_nearest(word, words, count);
+    if (nearest)
+        return wf_fail(status, -EINVAL, "unknown option '--%.60s': did you mean '--%s'?", word, nearest);
+    return wf_fail(status, -EINVAL, "unknown option '--%.60s': see 'weft %s --help'", word,
+                   bench_command_name(command));
+}
+
+static int offer_setting(struct bench_options *options, enum wf_setting_id id, const char *text, enum wf_origin origin,
+                         struct wf_status *status)
+{
+    /* The one setting where 0 has a name of its own, because scripts pass it. */
+    if (id == WF_SET_ITERS && strcmp(text, "auto") == 0)
+        text = "0";
+    return wf_config_offer(options->config, id, text, origin, origin == WF_ORIGIN_PRESET ? "preset" : "command line",
+                           status);
+}
+
+static int set_setting(struct bench_options *options, enum wf_setting_id id, const char *text, struct wf_status *status)
+{
+    return offer_setting(options, id, text, WF_ORIGIN_COMMAND, status);
+}
+
+/* NAME=VALUE of --set or --preset. */
+static int set_by_pair(struct bench_options *options, const char *option, const char *pair, enum wf_origin origin,
+                       struct wf_status *status)
+{
+    char name[64];
+    const char *equals = strchr(pair, '=');
+    int id;
+
+    if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof(name))
+        return wf_fail(status, -EINVAL, "--%s %.100s: expected NAME=VALUE", option, pair);
+    memcpy(name, pair, (size_t)(equals - pair));
+    name[equals - pair] = '\0';
+    id = wf_setting_find(name, status);
+    if (id < 0)
+        return wf_fail(status, -EINVAL, "%s", status->text);
+    return offer_setting(options, (enum wf_setting_id)id, equals + 1, origin, status);
+}
+
+static int set_place(struct bench_options *options, enum bench_place place, const char *address,
+                     struct wf_status *status)
+{
+    if (options->place != BENCH_PLACE_NONE && options->place != place)
+        return wf_fail(status, -EINVAL, "--listen, --connect and --local exclude each other: name one");
+    if (address && strlen(address) >= sizeof(options->address))
+        return wf_fail(status, -EINVAL, "the address '%.40s...' is too long", address);
+    options->place = place;
+    bench_copy_text(options->address, sizeof(options->address), address ? address : "");
+    return 0;
+}
+
+static int apply_extra(struct bench_options *options, enum bench_option_id id, const char *value,
+                       struct wf_status *status)
+{
+    switch (id) {
+    case OPT_LISTEN:
+        return set_place(options, BENCH_PLACE_LISTEN, value, status);
+    case OPT_CONNECT:
+        return set_place(options, BENCH_PLACE_CONNECT, value, status);
+    case OPT_LOCAL:
+        return set_place(options, BENCH_PLACE_LOCAL, NULL, status);
+    case OPT_SET:
+        return set_by_pair(options, "set", value, WF_ORIGIN_COMMAND, status);
+    case OPT_PRESET:
+        return set_by_pair(options, "preset", value, WF_ORIGIN_PRESET, status);
+    case OPT_LATEST:
+        if (strlen(value) >= sizeof(options->latest))
+            return wf_fail(status, -EINVAL, "--latest %.40s...: the name is too long", value);
+        bench_copy_text(options->latest, sizeof(options->latest), value);
+        return 0;
+    case OPT_INVITE:
+        options->invite = value;
+        return 0;
+    case OPT_LAT:
+        options->latency = true;
+        return 0;
+    case OPT_RATE:
+        options->rate = true;
+        return 0;
+    case OPT_MARKDOWN:
+        options->markdown = true;
+        return 0;
+    case OPT_XML:
+        options->xml = value;
+        return 0;
+    case OPT_SVG:
+        options->svg = value;
+        return 0;
+    case OPT_IN_FORCE:
+        options->in_force = value;
+        return 0;
+    case OPT_HELP:
+        options->help = true;
+        return 0;
+    case OPT_CHILD:
+        options->child = true;
+        return 0;
+    default: /* OPT_CONFIG: was read before everything else */
+        return 0;
+    }
+}
+
+/* The value of an option: after '=', or the next word. */
+static int take_value(struct cursor *cursor, const char *option, char *attached, const char **value,
+                      struct wf_status *status)
+{
+    if (!attached && cursor->at < cursor->argc && strncmp(cursor->argv[cursor->at], "--", 2) != 0)
+        attached = cursor->argv[cursor->at++];
+    if (!attached)
+        return wf_fail(status, -EINVAL, "%s needs a value", option);
+    *value = attached;
+    return 0;
+}
+
+static bool is_flag_word(const char *word)
+{
+    static const char *const words[] = {"0", "1", "off", "on", "no", "yes", "false", "true"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(word, words[i]) == 0)
+            return true;
+    return false;
+}
+
+static int read_setting(struct bench_options *options, struct cursor *cursor, enum wf_setting_id id, const char *option,
+                        char *attached, struct wf_status *status)
+{
+    const char *value = attached;
+    int rc;
+
+    /* A flag without a value is switched on. */
+    if (wf_setting(id)->type == WF_TYPE_FLAG && !attached) {
+        bool given = cursor->at < cursor->argc && is_flag_word(cursor->argv[cursor->at]);
+        return set_setting(options, id, given ? cursor->argv[cursor->at++] : "1", status);
+    }
+    rc = take_value(cursor, option, attached, &value, status);
+    return rc ? rc : set_setting(options, id, value, status);
+}
+
+static int read_extra(struct bench_options *options, struct cursor *cursor, enum bench_option_id id, const char *option,
+                      char *attached, struct wf_status *status)
+{
+    const char *value = attached;
+    int rc;
+
+    if (bench_extra_options[id].value == VALUE_NONE && attached)
+        return wf_fail(status, -EINVAL, "%s takes no value", option);
+    if (bench_extra_options[id].value == VALUE_OPTIONAL && !attached && cursor->at < cursor->argc &&
+        cursor->argv[cursor->at][0] != '-')
+        value = cursor->argv[cursor->at++];
+    if (bench_extra_options[id].value == VALUE_NEEDED) {
+        rc = take_value(cursor, option, attached, &value, status);
+        if (rc)
+            return rc;
+    }
+    return apply_extra(options, id, value, status);
+}
+
+static int read_long(struct bench_options *options, struct cursor *cursor, char *word, struct wf_status *status)
+{
+    char name[64], dashed[40], option[72];
+    char *attached = strchr(word, '=');
+    size_t length = attached ? (size_t)(attached - word) : strlen(word);
+
+    snprintf(name, sizeof(name), "%.*s", (int)length, word);
+    snprintf(option, sizeof(option), "--%s", name);
+    if (attached)
+        attached++;
+    for (int i = 0; i < OPT_COUNT; i++)
+        if ((bench_extra_options[i].commands & options->command) && strcmp(bench_extra_options[i].name, name) == 0)
+            return read_extra(options, cursor, i, option, attached, status);
+    for (int i = 0; i < WF_SETTING_COUNT; i++) {
+        bench_option_name(wf_setting(i), dashed, sizeof(dashed));
+        if (strcmp(dashed, name) == 0 || strcmp(wf_setting(i)->name, name) == 0)
+            return read_setting(options, cursor, i, option, attached, status);
+    }
+    return unknown_option(name, options->command, status);
+}
+
+static int read_short(struct bench_options *options, struct cursor *cursor, char *word, struct wf_status *status)
+{
+    char option[3] = {'-', word[0], '\0'};
+
+    if (strcmp(word, "h") == 0) {
+        options->help = true;
+        return 0;
+    }
+    int id = bench_option_by_letter(word[0]);
+    if (id >= 0)
+        return read_setting(options, cursor, id, option, word[1] ? word + 1 : NULL, status);
+    return wf_fail(status, -EINVAL, "unknown option '-%.20s': see 'weft %s --help'", word,
+                   bench_command_name(options->command));
+}
+
+static int read_command_line(struct bench_options *options, int argc, char **argv, struct wf_status *status)
+{
+    struct cursor cursor = {argc, 1, argv};
+    int rc = 0;
+
+    while (rc == 0 && cursor.at < argc) {
+        char *word = argv[cursor.at++];
+        if (strncmp(word, "--", 2) == 0 && word[2])
+            rc = read_long(options, &cursor, word + 2, status);
+        else if (word[0] == '-' && word[1])
+            rc = read_short(options, &cursor, word + 1, status);
+        else
+            rc = wf_fail(status, -EINVAL, "unexpected word '%.60s': options start with '--'", word);
+    }
+    return rc;
+}
+
+/* The last value of an option, wherever it stands; NULL: there is none. */
+static const char *last_value(int argc, char **argv, const char *option)
+{
+    size_t length = strlen(option);
+    const char *value = NULL;
+
+    for (int i = 1; i < argc; i++) {
+        if (strncmp(argv[i], option, length) != 0)
+            continue;
+        if (argv[i][length] == '=')
+            value = argv[i] + length + 1;
+        else if (argv[i][length] == '\0' && i + 1 < argc && strncmp(argv[i + 1], "--", 2) != 0)
+            value = argv[++i];
+    }
+    return value;
+}
+
+/* What is wrong may stand before the names of the files that are to tell of it. */
+static void find_files(struct bench_options *options, int argc, char **argv)
+{
+    const char *json = last_value(argc, argv, "--json"), *csv = last_value(argc, argv, "--csv");
+    struct wf_status ignored;
+
+    if (json)
+        set_setting(options, WF_SET_JSON, json, &ignored);
+    if (csv)
+        set_setting(options, WF_SET_CSV, csv, &ignored);
+    if (strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0 &&
+        strcmp(wf_config_text(options->config, WF_SET_CSV), "-") == 0)
+        set_setting(options, WF_SET_CSV, "", &ignored);
+}
+
+/* The environment without the names that `skip` picks. The caller frees the array. */
+static char **filtered_environment(bool (*skip)(const char *entry))
+{
+    size_t count = 0, kept = 0;
+    char **copy;
+
+    while (environ[count])
+        count++;
+    copy = calloc(count + 1, sizeof(*copy));
+    for (size_t i = 0; copy && i < count; i++)
+        if (!skip(environ[i]))
+            copy[kept++] = environ[i];
+    return copy;
+}
+
+static bool names_config_file(const char *entry)
+{
+    return strncmp(entry, "WEFT_CONFIG=", 12) == 0;
+}
+
+static bool needs_other_node(enum bench_command command)
+{
+    return command != BENCH_CONFIG && command != BENCH_TOPO;
+}
+
+/* --config takes the place of WEFT_CONFIG. */
+static int load_lower_layers(struct bench_options *options, const char *file, struct wf_status *status)
+{
+    struct wf_log log;
+    char **environment = NULL;
+    int rc = 0;
+
+    /* Unknown names are warned of once: by the context's own settings where there will be a context. */
+    wf_log_init(&log, needs_other_node(options->command) ? WF_LOG_ERROR : WF_LOG_WARN);
+    if (file) {
+        environment = filtered_environment(names_config_file);
+        if (!environment)
+            return wf_fail(status, -ENOMEM, "no memory for the environment");
+        rc = wf_config_load_file(options->config, file, status);
+    }
+    if (rc == 0)
+        rc = wf_config_load_environment(options->config, environment, &log, status);
+    free(environment);
+    /* Whatever is wrong with a setting is wrong usage. */
+    return rc ? wf_fail(status, -EINVAL, "%s", status->text) : 0;
+}
+
+static bool wants_defaults_only(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--markdown") == 0 || strcmp(argv[i], "--help") == 0)
+            return true;
+    return false;
+}
+
+int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv,
+                       struct wf_status *status)
+{
+    int rc = 0;
+
+    memset(options, 0, sizeof(*options));
+    options->command = command;
+    options->config = malloc(sizeof(*options->config));
+    if (!options->config)
+        return wf_fail(status, -ENOMEM, "no memory for the settings");
+    wf_config_init(options->config);
+    if (!wants_defaults_only(argc, argv))
+        /* The file of --config ranks below the environment, and is therefore read first. */
+        rc = load_lower_layers(options, last_value(argc, argv, "--config"), status);
+    if (rc == 0)
+        rc = read_command_line(options, argc, argv, status);
+    if (command == BENCH_PEERS && options->place == BENCH_PLACE_NONE)
+        options->place = BENCH_PLACE_LOCAL;
+    if (rc == 0 && !options->help && needs_other_node(command) && options->place == BENCH_PLACE_NONE)
+        rc = wf_fail(status, -EINVAL,
+                     "where is the other node? Give --local, --listen [ADDR:]PORT or --connect ADDR:PORT");
+    if (rc == 0 && !options->help && needs_other_node(command) &&
+        strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0 &&
+        strcmp(wf_config_text(options->config, WF_SET_CSV), "-") == 0)
+        rc = wf_fail(status, -EINVAL, "--json - and --csv - are both standard output: give one of them a file");
+    if (rc)
+        find_files(options, argc, argv);
+    return rc;
+}
+
+void bench_options_fini(struct bench_options *options)
+{
+    free(options->config);
+    options->config = NULL;
+}
+
+bool bench_quiet(const struct wf_config *config)
+{
+    return wf_config_number(config, WF_SET_QUIET) != 0;
+}
+
+FILE *bench_people(const struct wf_config *config)
+{
+    bool taken =
+        strcmp(wf_config_text(config, WF_SET_JSON), "-") == 0 || strcmp(wf_config_text(config, WF_SET_CSV), "-") == 0;
+
+    return taken ? stderr : stdout;
+}

@@ -1,0 +1,84 @@
+/*
+ * options.h: what the user asked for: the settings, and the few things on the command line that are no settings.
+ */
+#ifndef WF_BENCH_OPTIONS_H
+#define WF_BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/config.h"
+#include "base/status.h"
+
+struct bench_backend_choice;
+
+/* The exit statuses that scripts rely on. */
+enum bench_exit {
+    BENCH_PASSED = 0,      /* all ran and verified */
+    BENCH_FAILED = 1,      /* a run or a check failed, or was interrupted */
+    BENCH_USAGE = 2,       /* wrong usage */
+    BENCH_UNAVAILABLE = 77 /* not available here; the reason is printed */
+};
+
+enum bench_place {
+    BENCH_PLACE_NONE,    /* not said */
+    BENCH_PLACE_LISTEN,  /* node0: waits for the other node */
+    BENCH_PLACE_CONNECT, /* node1 */
+    BENCH_PLACE_LOCAL    /* node0, and node1 is a child process */
+};
+
+/* The commands an option belongs to. */
+enum bench_command { BENCH_MESH = 1, BENCH_PAIR = 2, BENCH_CONFIG = 4, BENCH_PEERS = 8, BENCH_TOPO = 16 };
+
+struct bench_options {
+    enum bench_command command;
+    struct wf_config *config; /* owned */
+    enum bench_place place;
+    char address[256]; /* of --listen or --connect; empty: the default address and port */
+    char latest[1024]; /* --latest; empty: none */
+    bool latency;      /* --lat */
+    bool rate;         /* --rate */
+    const char
+        *invite; /* what starts the other node, before the address; "": it needs not be said. NULL: weft itself */
+    bool help;
+    bool markdown;              /* config: the table of the documentation */
+    bool child;                 /* this process is node1 of --local */
+    char gave_way[900];         /* what gave way to memory, in lines; empty: nothing did */
+    uint32_t default_endpoints; /* where the setting is 0: one for each GPU; 0: not known, or there is none */
+    const struct bench_backend_choice *backends; /* what the setting `backend` may name; the caller knows them */
+    /* topo; words of the command line; NULL: not said */
+    const char *xml;      /* the machine: a file of hwloc's, or synthetic:... */
+    const char *svg;      /* where a drawing goes */
+    const char *in_force; /* a process or a result to be looked at instead of a plan */
+};
+
+/* Reads defaults, file, environment and the command line (argv[0] is the command's name). `options` can be given to
+ * bench_options_fini() whatever the result. -EINVAL: wrong usage, -EOPNOTSUPP: known but not available here; of what
+ * was said then, where the results go can be relied on (`config` NULL: no memory). */
+int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv,
+                       struct wf_status *status);
+void bench_options_fini(struct bench_options *options);
+
+/* The help of one command, on standard output. */
+void bench_options_help(enum bench_command command);
+
+const char *bench_command_name(enum bench_command command);
+
+/* Whether only errors are printed, and where text for people goes: standard output, unless results go there. */
+bool bench_quiet(const struct wf_config *config);
+FILE *bench_people(const struct wf_config *config);
+
+/* True while nobody has given the setting a value, not even a preset. */
+static inline bool bench_is_default(const struct wf_config *config, enum wf_setting_id id)
+{
+    return config->values[id].origin == WF_ORIGIN_DEFAULT;
+}
+
+/* True where it is the user who has: what only a default or a preset says may give way. */
+static inline bool bench_is_said(const struct wf_config *config, enum wf_setting_id id)
+{
+    return config->values[id].origin > WF_ORIGIN_PRESET;
+}
+
+#endif

@@ -1,0 +1,186 @@
+/* The pairs of a plan: which there are by pattern and scope, and their order. */
+#include "schedule.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/words/random.h"
+
+static int add_pair(struct bench_plan *plan, int src_node, uint32_t src, int dst_node, uint32_t dst,
+                    struct wf_status *status)
+{
+    /* Grows by doubling: the count is a power of two whenever the room is used up. */
+    if ((plan->pair_count & (plan->pair_count - 1)) == 0) {
+        size_t room = plan->pair_count ? 2 * (size_t)plan->pair_count : 1;
+        struct bench_pair *grown = realloc(plan->pairs, room * sizeof(*grown));
+        if (!grown)
+            return wf_fail(status, -ENOMEM, "no memory for %zu pairs: lower --endpoints", room);
+        plan->pairs = grown;
+    }
+    plan->pairs[plan->pair_count++] =
+        (struct bench_pair){.src = src, .dst = dst, .src_node = (uint8_t)src_node, .dst_node = (uint8_t)dst_node};
+    plan->intra |= src_node == dst_node;
+    return 0;
+}
+
+/* Whether the pattern has (src, dst), and for incast, which node is the sink. */
+static bool pattern_has(const char *pattern, int dst_node, uint32_t src, uint32_t dst)
+{
+    if (strcmp(pattern, "pairs") == 0)
+        return src == dst;
+    if (strcmp(pattern, "incast") == 0)
+        return dst_node == 0 && dst == 0;
+    return true;
+}
+
+static int add_inter(struct bench_plan *plan, struct wf_status *status)
+{
+    int rc = 0;
+
+    /* Both directions of a pair stand side by side, so that bidir can run them together. */
+    for (uint32_t a = 0; a < plan->endpoints; a++)
+        for (uint32_t b = 0; rc == 0 && b < plan->endpoints; b++) {
+            if (pattern_has(plan->pattern, 1, a, b))
+                rc = add_pair(plan, 0, a, 1, b, status);
+            if (rc == 0 && pattern_has(plan->pattern, 0, b, a))
+                rc = add_pair(plan, 1, b, 0, a, status);
+        }
+    return rc;
+}
+
+static int add_intra(struct bench_plan *plan, struct wf_status *status)
+{
+    int rc = 0;
+
+    for (int node = 0; node < 2; node++)
+        for (uint32_t a = 0; a < plan->endpoints; a++)
+            for (uint32_t b = a + 1; rc == 0 && b < plan->endpoints; b++) {
+                if (pattern_has(plan->pattern, node, a, b))
+                    rc = add_pair(plan, node, a, node, b, status);
+                if (rc == 0 && pattern_has(plan->pattern, node, b, a))
+                    rc = add_pair(plan, node, b, node, a, status);
+            }
+    return rc;
+}
+
+static bool split_endpoint(const char *text, unsigned *node, char kind[5], unsigned *endpoint)
+{
+    char extra;
+
+    return sscanf(text, "node%1u:%4[a-z]%5u%c", node, kind, endpoint, &extra) == 3 && *node <= 1 &&
+           (strcmp(kind, "host") == 0 || strcmp(kind, "gpu") == 0);
+}
+
+bool bench_plan_names(const struct wf_config *config, int node, const char *kind)
+{
+    static const enum wf_setting_id ids[] = {WF_SET_SRC, WF_SET_DST};
+
+    for (int i = 0; i < 2; i++) {
+        unsigned at_node, endpoint;
+        char named[5];
+        if (!bench_is_default(config, ids[i]) &&
+            split_endpoint(wf_config_text(config, ids[i]), &at_node, named, &endpoint) && (int)at_node == node &&
+            strcmp(named, kind) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* "node1:host3" or "node1:gpu3": endpoint 3 either way. */
+static int parse_endpoint(const struct wf_config *config, enum wf_setting_id id, int *node, uint32_t *endpoint,
+                          struct wf_status *status)
+{
+    const char *text = wf_config_text(config, id), *name = wf_setting(id)->name;
+    unsigned at_node, at_endpoint;
+    char kind[5];
+
+    if (!split_endpoint(text, &at_node, kind, &at_endpoint))
+        return wf_fail(status, -EINVAL, "--%s %.60s: expected node0:host0 or node1:gpu3", name, text);
+    *node = (int)at_node;
+    *endpoint = at_endpoint;
+    return 0;
+}
+
+/* What there is instead is told by the names that can be given. */
+static int check_endpoint(const struct bench_plan *plan, const struct wf_config *config, enum wf_setting_id id,
+                          uint32_t endpoint, struct wf_status *status)
+{
+    const char *text = wf_config_text(config, id), *of_gpus = plan->by_gpus ? ", one for each GPU here" : "";
+    unsigned node = 0, ignored;
+    char kind[5] = "", last[40] = "";
+
+    if (endpoint < plan->endpoints)
+        return 0;
+    split_endpoint(text, &node, kind, &ignored);
+    if (plan->endpoints == 1)
+        return wf_fail(status, -EINVAL, "--%s %.30s: there is 1 endpoint%s: name node%u:%s0, or raise --endpoints",
+                       wf_setting(id)->name, text, of_gpus, node, kind);
+    snprintf(last, sizeof(last), "node%u:%s%u", node, kind, plan->endpoints - 1);
+    return wf_fail(status, -EINVAL, "--%s %.30s: there are %u endpoints%s: name node%u:%s0 to %s, or raise --endpoints",
+                   wf_setting(id)->name, text, plan->endpoints, of_gpus, node, kind, last);
+}
+
+static int plan_one_pair(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
+{
+    int src_node = 0, dst_node = 0, rc;
+    uint32_t src = 0, dst = 0;
+
+    rc = parse_endpoint(config, WF_SET_SRC, &src_node, &src, status);
+    if (rc == 0)
+        rc = parse_endpoint(config, WF_SET_DST, &dst_node, &dst, status);
+    if (rc == 0)
+        rc = check_endpoint(plan, config, WF_SET_SRC, src, status);
+    if (rc == 0)
+        rc = check_endpoint(plan, config, WF_SET_DST, dst, status);
+    if (rc)
+        return rc;
+    if (src_node == dst_node && src == dst)
+        return wf_fail(status, -EINVAL, "--src and --dst are the same endpoint: choose two");
+    if (plan->latency && src_node == dst_node)
+        return wf_fail(status, -EINVAL,
+                       "--lat is between the nodes, and --src and --dst are both on node%d: choose one "
+                       "of each",
+                       src_node);
+    plan->pattern = "pair";
+    return add_pair(plan, src_node, src, dst_node, dst, status);
+}
+
+static void shuffle(struct bench_plan *plan)
+{
+    uint64_t state = plan->seed;
+    uint32_t groups = plan->pair_count / plan->group;
+
+    for (uint32_t left = groups; left > 1; left--) {
+        uint32_t other = (uint32_t)(bench_random_next(&state) % left);
+        for (uint32_t i = 0; i < plan->group; i++) {
+            struct bench_pair *a = &plan->pairs[(left - 1) * plan->group + i];
+            struct bench_pair *b = &plan->pairs[other * plan->group + i];
+            struct bench_pair kept = *a;
+            *a = *b;
+            *b = kept;
+        }
+    }
+}
+
+int bench_plan_pairs(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
+{
+    const char *scope = wf_config_text(config, WF_SET_SCOPE);
+    int rc = 0;
+
+    if (plan->command == BENCH_PAIR)
+        return plan_one_pair(plan, config, status);
+    plan->pattern = wf_config_text(config, WF_SET_PATTERN);
+    plan->group = strcmp(plan->pattern, "bidir") == 0 ? 2 : 1;
+    if (strcmp(scope, "intra") != 0)
+        rc = add_inter(plan, status);
+    if (rc == 0 && strcmp(scope, "inter") != 0)
+        rc = add_intra(plan, status);
+    if (rc == 0 && plan->pair_count == 0)
+        return wf_fail(status, -EINVAL,
+                       "--scope %s with --pattern %s and %u endpoint(s) leaves no pair: raise --endpoints", scope,
+                       plan->pattern, plan->endpoints);
+    shuffle(plan);
+    return rc;
+}

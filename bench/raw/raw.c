@@ -1,0 +1,200 @@
+/* The command `raw`: one run, from the first byte to the line that tells of it. */
+#include "raw.h"
+
+#include <errno.h>
+#include <endian.h>
+#include <jansson.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/histogram.h"
+#include "bench/plan/options.h"
+#include "weft.h"
+
+/* What was measured, between the first byte and the server's word that it has all. */
+struct raw_result {
+    double elapsed_s, client_cpu_s, server_cpu_s;
+    struct wf_times times; /* RAW_LATENCY */
+};
+
+static double now_s(void)
+{
+    return (double)wf_clock_now(&wf_clock_monotonic) / 1e9;
+}
+
+/* Processor seconds of this process, in user and kernel. */
+static double cpu_s(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
+/* Says what became of the streams; for both sides, in the same words. */
+static int failed(const struct raw_link *link, int code, const char *peer, struct wf_status *status)
+{
+    if (code == -ECONNRESET)
+        return wf_fail(status, code, "the %s closed the connection: look at what it says there", peer);
+    if (code == -ETIMEDOUT)
+        return wf_fail(status, code, "nothing came from or went to the %s for %d s: is it stopped? (--timeout)", peer,
+                       (int)link->plan.timeout_s);
+    return wf_fail(status, code, "the connection to the %s failed: %s", peer, wf_strerror(code));
+}
+
+/* ------------------------------------------------------------------------------------------- server */
+
+static int serve_phases(struct raw_link *link)
+{
+    const struct raw_plan *plan = &link->plan;
+    bool pong = plan->mode == RAW_LATENCY;
+    uint64_t cpu_ns;
+    double before;
+    char question;
+    int rc = pong ? raw_pong(link, plan->warmup) : raw_flow_receive(link, plan->warmup);
+
+    if (rc == 0)
+        rc = raw_flow_confirm(link);
+    before = cpu_s();
+    if (rc == 0)
+        rc = pong ? raw_pong(link, plan->messages) : raw_flow_receive(link, plan->messages);
+    cpu_ns = htole64((uint64_t)((cpu_s() - before) * 1e9));
+    if (rc == 0)
+        rc = raw_flow_confirm(link);
+    /* Only when asked: whoever reads that all is there reads whatever has come with it. */
+    if (rc == 0)
+        rc = raw_get(link, &link->streams[0], &question, sizeof(question));
+    return rc ? rc : raw_put(link, &link->streams[0], &cpu_ns, sizeof(cpu_ns));
+}
+
+static int serve(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
+{
+    int rc = raw_link_accept(link, options, status);
+
+    if (rc)
+        return rc;
+    rc = serve_phases(link);
+    return rc ? failed(link, rc, "client", status) : 0;
+}
+
+/* ------------------------------------------------------------------------------------------- client */
+
+static int measure_phases(struct raw_link *link, struct raw_result *result, double *times_ns)
+{
+    const struct raw_plan *plan = &link->plan;
+    bool ping = plan->mode == RAW_LATENCY;
+    double before, cpu_before;
+    uint64_t cpu_ns;
+    int rc = ping ? raw_ping(link, plan->warmup, NULL) : 0;
+
+    if (rc == 0)
+        rc = raw_flow_send(link, ping ? 0 : plan->warmup);
+    before = now_s();
+    cpu_before = cpu_s();
+    if (rc == 0 && ping)
+        rc = raw_ping(link, plan->messages, times_ns);
+    if (rc == 0)
+        rc = raw_flow_send(link, ping ? 0 : plan->messages);
+    result->elapsed_s = now_s() - before;
+    result->client_cpu_s = cpu_s() - cpu_before;
+    if (rc == 0)
+        rc = raw_put(link, &link->streams[0], "?", 1);
+    if (rc == 0)
+        rc = raw_get(link, &link->streams[0], &cpu_ns, sizeof(cpu_ns));
+    if (rc == 0)
+        result->server_cpu_s = (double)le64toh(cpu_ns) / 1e9;
+    return rc;
+}
+
+static int print_result(const struct raw_link *link, const struct raw_result *result, struct wf_status *status)
+{
+    const struct raw_plan *plan = &link->plan;
+    bool latency = plan->mode == RAW_LATENCY;
+    double gb = (double)plan->size * (double)plan->messages / 1e9;
+    json_t *root = json_pack(
+        "{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:i}", "schema", "weft.raw/1", "version",
+        weft_version(), "mode", raw_mode_name(plan->mode), "size_bytes", (json_int_t)plan->size, "messages",
+        (json_int_t)plan->messages, "warmup", (json_int_t)plan->warmup, "inflight", (json_int_t)plan->inflight,
+        "buffers", (json_int_t)plan->buffers, "batch", (json_int_t)plan->batch, "call_bytes", (json_int_t)plan->call,
+        "blocking", plan->block, "read_ahead", link->read_ahead, "streams", latency ? 1 : link->stream_count);
+    json_t *numbers = json_pack("{s:f, s:o, s:o, s:o, s:o, s:o, s:f, s:f, s:o}", "elapsed_s", result->elapsed_s,
+                                "gb_per_s", latency ? json_null() : json_real(gb / result->elapsed_s), "messages_per_s",
+                                latency ? json_null() : json_real((double)plan->messages / result->elapsed_s), "p50_us",
+                                latency ? json_real(result->times.p50) : json_null(), "p99_us",
+                                latency ? json_real(result->times.p99) : json_null(), "mean_us",
+                                latency ? json_real(result->times.mean) : json_null(), "client_cpu_s",
+                                result->client_cpu_s, "server_cpu_s", result->server_cpu_s, "cpu_s_per_gb",
+                                latency ? json_null() : json_real((result->client_cpu_s + result->server_cpu_s) / gb));
+    int rc = root && numbers && json_object_update(root, numbers) == 0 &&
+                     json_dumpf(root, stdout, JSON_REAL_PRECISION(6)) == 0 && putchar('\n') != EOF
+                 ? 0
+                 : wf_fail(status, -EIO, "cannot print the result");
+
+    json_decref(numbers);
+    json_decref(root);
+    return rc;
+}
+
+static int measure(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
+{
+    bool latency = options->plan.mode == RAW_LATENCY;
+    uint64_t count = latency ? options->plan.messages : 0;
+    struct raw_result result = {0};
+    double *times_ns = calloc(count ? count : 1, sizeof(*times_ns));
+    int rc;
+
+    if (!times_ns)
+        return wf_fail(status, -ENOMEM, "no memory for %llu times: lower --iters", (unsigned long long)count);
+    for (uint64_t i = 0; i < count; i += 512)
+        times_ns[i] = -1; /* no page is touched for the first time while measuring */
+    rc = raw_link_connect(link, options, status);
+    if (rc == 0) {
+        rc = measure_phases(link, &result, times_ns);
+        if (rc)
+            failed(link, rc, "server", status);
+    }
+    wf_times_of(times_ns, rc ? 0 : count, &result.times);
+    free(times_ns);
+    return rc ? rc : print_result(link, &result, status);
+}
+
+static int run_on(int cpu, struct wf_status *status)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    if (sched_setaffinity(0, sizeof(set), &set) != 0)
+        return wf_fail(status, -errno, "--cpu %d: %s: 'taskset -p $$' shows which this process may use", cpu,
+                       wf_strerror(errno));
+    return 0;
+}
+
+int bench_raw(int argc, char **argv)
+{
+    struct raw_options options;
+    struct raw_link link;
+    struct wf_status status = {0};
+    int rc = raw_options_read(&options, argc, argv, &status);
+
+    if (rc) {
+        fprintf(stderr, "weft: %s\n", status.text);
+        return BENCH_USAGE;
+    }
+    if (options.help) {
+        raw_options_help();
+        return BENCH_PASSED;
+    }
+    raw_link_init(&link);
+    if (options.cpu != RAW_ANY_CPU)
+        rc = run_on(options.cpu, &status);
+    if (rc == 0)
+        rc = options.listen ? serve(&link, &options, &status) : measure(&link, &options, &status);
+    raw_link_close(&link);
+    if (rc)
+        fprintf(stderr, "weft: %s\n", status.text);
+    return rc ? BENCH_FAILED : BENCH_PASSED;
+}

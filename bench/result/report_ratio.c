@@ -1,0 +1,108 @@
+#include "report_ratio.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/backends/backend.h"
+#include "bench/words/heard.h"
+#include "ratio.h"
+
+static void print_number(double value, const char *format, int width, FILE *out)
+{
+    if (value < 0)
+        fprintf(out, "%*s", width, "-");
+    else
+        fprintf(out, format, value);
+}
+
+static void print_pair(const double values[2], const char *format, double ratio, FILE *out)
+{
+    print_number(values[0], format, 10, out);
+    print_number(values[1], format, 10, out);
+    print_number(ratio, "%8.2f", 8, out);
+}
+
+static void print_ratio(const struct bench_ratio *ratio, bool latency, FILE *out)
+{
+    char size[32];
+
+    fprintf(out, "%-8s %9s", bench_mode_name(ratio->other->mode),
+            wf_format_size(ratio->other->size, size, sizeof(size)));
+    if (ratio->unlike[0]) {
+        fprintf(out, "  not compared: %s\n", ratio->unlike);
+        return;
+    }
+    if (!latency) {
+        print_pair(ratio->rate, "%10.3f", bench_ratio_rate(ratio), out);
+        print_pair(ratio->aggregate, "%10.3f", bench_ratio_aggregate(ratio), out);
+    }
+    print_pair(ratio->time_us, "%10.1f", bench_ratio_time(ratio), out);
+    fputc('\n', out);
+}
+
+static void print_head(const struct bench_ratio *ratio, bool latency, FILE *out)
+{
+    const char *other = ratio->other->backend->name;
+    char columns[64];
+
+    fprintf(out, "\nWeft / %s, in turns in this run: above 1 Weft is the faster (of times it is the other way round)\n",
+            other);
+    snprintf(columns, sizeof(columns), "%10s%10.*s%8s", "weft", (int)strcspn(other, " "), other, "ratio");
+    if (latency)
+        fprintf(out, "%-8s %9s%28s\n%-8s %9s%s\n", "", "", "p50, us", "mode", "size", columns);
+    else
+        fprintf(out, "%-8s %9s%28s%28s%28s\n%-8s %9s%s%s%s\n", "", "", "median, GB/s", "all pairs, GB/s", "p50, us",
+                "mode", "size", columns, columns, columns);
+}
+
+static void print_variables(const json_t *variables, FILE *out)
+{
+    const char *name;
+    json_t *entry;
+
+    json_object_foreach((json_t *)(uintptr_t)variables, name, entry)
+        fprintf(out, " %s=%s%s", name, bench_heard_text(entry, "value"),
+                strcmp(bench_heard_text(entry, "set_by"), "weft") == 0 ? "" : " (yours)");
+}
+
+static void print_fact(int node, const json_t *facts, FILE *out)
+{
+    fprintf(out, "node%d: %s %s, %s, MPS %s%s\n      ", node, bench_heard_text(facts, "backend"),
+            bench_heard_text(facts, "version"), bench_heard_text(facts, "library"), bench_heard_text(facts, "mps"),
+            json_integer_value(json_object_get(facts, "shared_gpus")) ? ", GPUs shared by both nodes" : "");
+    print_variables(json_object_get(facts, "variables"), out);
+    fputc('\n', out);
+}
+
+static void print_facts(const struct bench_result *result, FILE *out)
+{
+    const char *before = "\n";
+    const json_t *facts;
+    size_t index;
+
+    for (int node = 0; node < 2; node++)
+        json_array_foreach(json_object_get(result->host[node], "backends"), index, facts)
+        {
+            fputs(before, out);
+            print_fact(node, facts, out);
+            before = "";
+        }
+}
+
+void bench_report_ratios(const struct bench_result *result, FILE *out)
+{
+    const struct bench_set *before = NULL;
+    const char *caveat = bench_ratio_caveat(result);
+    struct bench_ratio ratio;
+    int index = 0;
+
+    while (bench_ratio_next(result, &index, &ratio)) {
+        if (!before || before->backend != ratio.other->backend)
+            print_head(&ratio, result->plan->latency, out);
+        print_ratio(&ratio, result->plan->latency, out);
+        before = ratio.other;
+    }
+    if (before && caveat)
+        fprintf(out, "%s\n", caveat);
+    print_facts(result, out);
+}

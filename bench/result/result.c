@@ -1,0 +1,241 @@
+#include "result.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "bench/backends/backend.h"
+#include "bench/machine/gpus.h"
+#include "bench/words/heard.h"
+#include "bench/words/interrupt.h"
+#include "bench/words/words.h"
+
+void bench_result_init(struct bench_result *result, const struct bench_options *options, int node)
+{
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm utc;
+
+    memset(result, 0, sizeof(*result));
+    pthread_mutex_init(&result->lock, NULL);
+    result->options = options;
+    result->node = node;
+    gmtime_r(&now, &utc);
+    strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &utc);
+    bench_result_stamp(result, stamp);
+}
+
+void bench_result_fini(struct bench_result *result)
+{
+    for (int node = 0; node < 2; node++) {
+        json_decref(result->host[node]);
+        json_decref(result->rail_totals[node]);
+        json_decref(result->fallbacks[node]);
+        json_decref(result->faults[node]);
+    }
+    free(result->samples);
+    free(result->sets);
+    pthread_mutex_destroy(&result->lock);
+}
+
+bool bench_is_stamp(const char *text)
+{
+    static const char digits[] = "0123456789";
+
+    return strlen(text) == strlen("20250131T120000Z") && strspn(text, digits) == 8 && text[8] == 'T' &&
+           strspn(text + 9, digits) == 6 && text[15] == 'Z';
+}
+
+void bench_result_stamp(struct bench_result *result, const char *stamp)
+{
+    bench_copy_text(result->stamp, sizeof(result->stamp), stamp);
+    if (bench_is_stamp(stamp))
+        snprintf(result->started, sizeof(result->started), "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", stamp, stamp + 4,
+                 stamp + 6, stamp + 9, stamp + 11, stamp + 13);
+}
+
+int bench_result_add(struct bench_result *result, const struct bench_sample *sample, struct wf_status *status)
+{
+    int rc = 0;
+
+    pthread_mutex_lock(&result->lock);
+    if (result->sample_count == result->sample_room) {
+        size_t room = result->sample_room ? 2 * result->sample_room : 256;
+        struct bench_sample *grown = realloc(result->samples, room * sizeof(*grown));
+        if (grown) {
+            result->samples = grown;
+            result->sample_room = room;
+        } else {
+            rc = wf_fail(status, -ENOMEM, "no memory for %zu samples", room);
+        }
+    }
+    if (rc == 0)
+        result->samples[result->sample_count++] = *sample;
+    pthread_mutex_unlock(&result->lock);
+    return rc;
+}
+
+int bench_result_add_set(struct bench_result *result, const struct bench_set *set, struct wf_status *status)
+{
+    struct bench_set *grown;
+
+    pthread_mutex_lock(&result->lock);
+    grown = realloc(result->sets, ((size_t)result->set_count + 1) * sizeof(*grown));
+    if (grown) {
+        result->sets = grown;
+        result->sets[result->set_count++] = *set;
+    }
+    pthread_mutex_unlock(&result->lock);
+    return grown ? 0 : wf_fail(status, -ENOMEM, "no memory for a result");
+}
+
+/* A word of the command line that is repeated in it need not be UTF-8, as JSON has to be. */
+static void keep_error(struct bench_result *result, const char *reason)
+{
+    json_t *text;
+
+    snprintf(result->error, sizeof(result->error), "%s", reason);
+    text = json_string(result->error);
+    if (!text)
+        bench_heard_plain(result->error);
+    json_decref(text);
+}
+
+void bench_result_cut(struct bench_result *result, const struct bench_cut *cut, const char *reason)
+{
+    pthread_mutex_lock(&result->lock);
+    if (!result->complete && !result->cut.by)
+        result->cut = *cut;
+    if (!result->error[0]) {
+        keep_error(result, reason);
+        result->error_code = cut->code;
+        result->exit_status = cut->exit_status;
+    }
+    pthread_mutex_unlock(&result->lock);
+}
+
+static void keep(json_t **place, const json_t *totals, const char *name)
+{
+    json_decref(*place);
+    *place = json_incref(json_object_get(totals, name));
+}
+
+/* What bench_footprint_to_json() tells, and nothing else: the other node may tell it as often as it likes. */
+static void keep_footprint(json_t *host, const json_t *footprint)
+{
+    static const char *const names[] = {"session_s",    "connect_s",   "max_rss_bytes",
+                                        "buffer_bytes", "descriptors", "threads"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (json_object_get(footprint, names[i]))
+            json_object_set(host, names[i], json_object_get(footprint, names[i]));
+}
+
+static void keep_in_host(json_t *host, const json_t *totals)
+{
+    json_t *affinity = json_object_get(totals, "affinity"), *backends = json_object_get(totals, "backends");
+
+    keep_footprint(host, json_object_get(totals, "footprint"));
+    if (affinity)
+        json_object_set(host, "affinity", affinity);
+    if (backends)
+        json_object_set(host, "backends", backends);
+    if (json_array_size(json_object_get(totals, "gpu_copies")) > 0)
+        json_object_set(host, "gpu_copies", json_object_get(totals, "gpu_copies"));
+    bench_gpu_states_into(host, json_object_get(totals, "gpus"), "after");
+}
+
+void bench_result_keep_totals(struct bench_result *result, int node, const json_t *totals)
+{
+    pthread_mutex_lock(&result->lock);
+    keep(&result->rail_totals[node], totals, "rails");
+    keep(&result->faults[node], totals, "faults");
+    if (json_object_get(totals, "fallbacks")) /* GPUs that were made ready may have added some */
+        keep(&result->fallbacks[node], totals, "fallbacks");
+    if (result->host[node])
+        keep_in_host(result->host[node], totals);
+    pthread_mutex_unlock(&result->lock);
+}
+
+char *bench_cut_text(const struct bench_result *result, char *buffer, size_t room)
+{
+    buffer[0] = '\0';
+    if (result->cut.by == BENCH_CUT_SIGNAL)
+        snprintf(buffer, room, "cut short by %s at node%d", bench_signal_name(result->cut.signal), result->cut.node);
+    else if (result->cut.by)
+        snprintf(buffer, room, "cut short: %s", result->error);
+    return buffer;
+}
+
+uint64_t bench_result_wrong_bytes(const struct bench_result *result)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < result->sample_count; i++)
+        sum += result->samples[i].wrong.bytes;
+    return sum;
+}
+
+uint64_t bench_result_measured_bytes(const struct bench_result *result)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < result->sample_count; i++)
+        sum += result->samples[i].checked ? bench_sample_measured_bytes(&result->samples[i]) : 0;
+    return sum;
+}
+
+uint64_t bench_result_verified_bytes(const struct bench_result *result)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < result->sample_count; i++)
+        sum += result->samples[i].verified_bytes;
+    return sum;
+}
+
+bool bench_result_checked(const struct bench_result *result)
+{
+    for (size_t i = 0; i < result->sample_count; i++)
+        if (result->samples[i].checked)
+            return true;
+    return false;
+}
+
+bool bench_result_passed(const struct bench_result *result)
+{
+    return result->complete && !result->error[0] && bench_result_wrong_bytes(result) == 0;
+}
+
+int bench_result_exit_status(const struct bench_result *result)
+{
+    if (bench_result_passed(result))
+        return BENCH_PASSED;
+    return result->exit_status ? result->exit_status : BENCH_FAILED;
+}
+
+bool bench_sample_in_set(const struct bench_sample *sample, const struct bench_set *set)
+{
+    return sample->backend == set->backend && sample->mode == set->mode && sample->size == set->size;
+}
+
+size_t bench_set_rates(const struct bench_result *result, const struct bench_set *set, double *rates)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < result->sample_count; i++) {
+        double rate = bench_sample_in_set(&result->samples[i], set) ? bench_sample_rate(&result->samples[i]) : -1;
+        if (rate >= 0)
+            rates[count++] = rate;
+    }
+    return count;
+}
+
+double bench_set_aggregate(const struct bench_set *set)
+{
+    if (set->mode != BENCH_LOADED || !set->backend->moves_data || set->elapsed_ns <= 0)
+        return -1;
+    return (double)set->bytes / (double)set->elapsed_ns;
+}

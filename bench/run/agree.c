@@ -1,0 +1,472 @@
+#include "agree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "bench/machine/gpus.h"
+#include "bench/machine/memory_limits.h"
+#include "bench/words/heard.h"
+#include "bench/words/words.h"
+#include "fit.h"
+
+#define HELLO "weft.bench/5"
+
+/* What node1 decides for both. Everything else is each node's own. */
+static const enum wf_setting_id shared_settings[] = {
+    WF_SET_ENDPOINTS,     WF_SET_BEGIN,   WF_SET_END,        WF_SET_FACTOR,
+    WF_SET_SIZE,          WF_SET_ITERS,   WF_SET_WARMUP,     WF_SET_CHECK,
+    WF_SET_MEMORY,        WF_SET_PATTERN, WF_SET_SCOPE,      WF_SET_MODE,
+    WF_SET_INFLIGHT,      WF_SET_BUFFERS, WF_SET_BACKGROUND, WF_SET_BACKGROUND_INFLIGHT,
+    WF_SET_BACKEND,       WF_SET_SEED,    WF_SET_SRC,        WF_SET_DST,
+    WF_SET_CHECK_TIME_MS,
+};
+
+#define SHARED_COUNT (sizeof(shared_settings) / sizeof(shared_settings[0]))
+
+/* ------------------------------------------------------------------------------------------- about this node */
+
+static json_t *host_facts(const struct bench_link *link, uint32_t endpoints)
+{
+    json_t *states = bench_gpu_states(&link->gpus, endpoints), *facts;
+    struct utsname system;
+    char name[16], sharing[600];
+
+    uname(&system);
+    snprintf(name, sizeof(name), "node%d", link->node);
+    facts = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name", system.nodename,
+                      "kernel", system.release, "machine", system.machine, "cpus",
+                      (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
+                      (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
+                      weft_context_engine(link->context), "weft", weft_version(), "memory",
+                      bench_memory_name(link->gpus.memory), "gpus", bench_gpus_to_json(&link->gpus, endpoints),
+                      "gpu_sharing", bench_gpus_sharing(&link->gpus, endpoints, sharing, sizeof(sharing)));
+    bench_gpu_states_into(facts, states, "before");
+    json_decref(states);
+    return facts;
+}
+
+static void add_lines(json_t *lines, int node, const char *text)
+{
+    char *copy = strdup(text);
+    char *rest = copy, *line;
+
+    while (copy && (line = bench_next_word(&rest, '\n')) != NULL)
+        if (line[0])
+            json_array_append_new(lines, json_sprintf("node%d: %s", node, line));
+    free(copy);
+}
+
+static json_t *fallback_lines(const struct bench_link *link)
+{
+    json_t *lines = json_array();
+
+    add_lines(lines, link->node, link->context ? weft_context_fallbacks(link->context) : "");
+    add_lines(lines, link->node, link->gave_way ? link->gave_way : "");
+    if (link->gpus.fallback[0])
+        json_array_append_new(lines, json_sprintf("node%d: %s", link->node, link->gpus.fallback));
+    return lines;
+}
+
+static int peer_rails(const struct bench_link *link, struct weft_rail_stats *stats)
+{
+    int count = link->peer ? weft_peer_rails(link->peer, stats, BENCH_RAILS_MAX) : 0;
+
+    return count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
+}
+
+static json_t *rail_to_json(int node, const struct weft_rail_stats *rail)
+{
+    return json_pack("{s:o, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i}", "node",
+                     json_sprintf("node%d", node), "name", rail->name, "local", rail->local, "remote", rail->remote,
+                     "device_bound", rail->device_bound, "bytes", (json_int_t)(rail->sent_bytes + rail->received_bytes),
+                     "sent_bytes", (json_int_t)rail->sent_bytes, "received_bytes", (json_int_t)rail->received_bytes,
+                     "stalls", (json_int_t)rail->stalls, "failures", (json_int_t)rail->failures, "resent_bytes",
+                     (json_int_t)rail->resent_bytes, "retransmits", (json_int_t)rail->retransmits, "damaged",
+                     (json_int_t)rail->damaged, "retired", rail->retired, "channels", rail->channels, "channels_up",
+                     rail->channels_up);
+}
+
+static json_t *rail_totals(const struct bench_link *link)
+{
+    struct weft_rail_stats stats[BENCH_RAILS_MAX];
+    int count = peer_rails(link, stats);
+    json_t *all = json_array();
+
+    for (int i = 0; i < count; i++)
+        json_array_append_new(all, rail_to_json(link->node, &stats[i]));
+    return all;
+}
+
+/* null: none are injected here. */
+static json_t *fault_totals(const struct bench_link *link)
+{
+    struct weft_fault_stats stats;
+
+    if (!link->context || !weft_context_faults(link->context, &stats))
+        return json_null();
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", json_sprintf("node%d", link->node), "resets",
+                     (json_int_t)stats.resets, "flips", (json_int_t)stats.flips, "shortened",
+                     (json_int_t)stats.shortened, "stalls", (json_int_t)stats.stalls, "drops", (json_int_t)stats.drops,
+                     "cut", (json_int_t)stats.cut, "refused", (json_int_t)stats.refused);
+}
+
+/* What the GPUs of the link's context have copied: time in which they did, beside the time of the run, tells how much
+ * of it was hidden behind the network. */
+static json_t *gpu_copies(const struct bench_link *link)
+{
+    struct weft_gpu_stats stats[BENCH_GPUS_MAX];
+    int count = link->context ? weft_context_gpu_stats(link->context, stats, BENCH_GPUS_MAX) : 0;
+    json_t *all = json_array();
+
+    for (int i = 0; i < count && i < BENCH_GPUS_MAX; i++)
+        json_array_append_new(all,
+                              json_pack("{s:i, s:I, s:I, s:I, s:I, s:f}", "gpu", stats[i].index, "out_bytes",
+                                        (json_int_t)stats[i].out_bytes, "in_bytes", (json_int_t)stats[i].in_bytes,
+                                        "direct_bytes", (json_int_t)stats[i].direct_bytes, "copies",
+                                        (json_int_t)stats[i].copies, "copying_s", (double)stats[i].copying_ns * 1e-9));
+    return all;
+}
+
+json_t *bench_totals(const struct bench_link *link)
+{
+    json_t *states = link->gpu_states;
+
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "gpu_copies", gpu_copies(link), "rails",
+                     rail_totals(link), "fallbacks", fallback_lines(link), "faults", fault_totals(link), "footprint",
+                     bench_footprint_to_json(&link->footprint), "affinity",
+                     bench_placement_to_json(&link->placement, link->context), "gpus",
+                     states ? json_incref(states) : json_null(), "backends",
+                     link->backends ? json_incref(link->backends) : json_array());
+}
+
+static json_t *shared_to_json(const struct wf_config *config)
+{
+    json_t *all = json_object();
+
+    for (size_t i = 0; i < SHARED_COUNT; i++) {
+        enum wf_setting_id id = shared_settings[i];
+        json_object_set_new(all, wf_setting(id)->name,
+                            json_pack("{s:s, s:b, s:b}", "value", wf_config_text(config, id), "default",
+                                      (int)bench_is_default(config, id), "said", (int)bench_is_said(config, id)));
+    }
+    return all;
+}
+
+/* What both nodes tell about themselves. */
+static json_t *introduction(const struct bench_agreement *agreement)
+{
+    const struct bench_link *link = agreement->link;
+    const struct wf_config *config = agreement->options->config;
+    struct bench_limits limits;
+    const struct bench_party party = {link->node, &link->gpus, &limits};
+    json_t *hello, *memory;
+    char boot[64];
+
+    bench_boot_id(boot, sizeof(boot));
+    bench_limits_read(&limits, "");
+    memory = bench_party_to_json(&party);
+    hello = json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "hello", HELLO,
+                      "boot_id", boot, "command", bench_command_name(agreement->options->command), "latency",
+                      agreement->options->latency, "eager", (json_int_t)wf_config_number(config, WF_SET_EAGER),
+                      "digest", json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host",
+                      host_facts(link, agreement->plan->endpoints), "rails", rail_totals(link), "fallbacks",
+                      fallback_lines(link), "stamp", agreement->result->stamp, "endpoints",
+                      (json_int_t)agreement->plan->endpoints, "memory", bench_memory_name(link->gpus.memory),
+                      "gave_way", agreement->options->gave_way, "settings", shared_to_json(config));
+    json_object_update(hello, memory);
+    json_decref(memory);
+    return hello;
+}
+
+/* ------------------------------------------------------------------------------------------- settings */
+
+static bool is_shared(enum wf_setting_id id)
+{
+    for (size_t i = 0; i < SHARED_COUNT; i++)
+        if (shared_settings[i] == id)
+            return true;
+    return false;
+}
+
+/* A setting of the library that the other node's user would say, too: the dialling side decides about channels. */
+static bool suits_both(enum wf_setting_id id)
+{
+    static const enum wf_setting_id here_alone[] = {
+        WF_SET_RAILS,       WF_SET_PORT,        WF_SET_PIN,     WF_SET_RAIL_POLICY, WF_SET_IRQ_POLICY,
+        WF_SET_TX_BINDINGS, WF_SET_RX_BINDINGS, WF_SET_CUDA,    WF_SET_GPUS,        WF_SET_STAGING,
+        WF_SET_FAULT,       WF_SET_LOG,         WF_SET_KEY_FILE};
+
+    for (size_t i = 0; i < sizeof(here_alone) / sizeof(here_alone[0]); i++)
+        if (here_alone[i] == id)
+            return false;
+    return wf_setting(id)->group == WF_GROUP_LIBRARY;
+}
+
+void bench_print_shared(const struct wf_config *config, bool presets, FILE *out)
+{
+    for (int id = 0; id < WF_SETTING_COUNT; id++) {
+        const char *text = wf_config_text(config, id), *name = wf_setting(id)->name;
+        const char *quote = text[0] == '\0' || strpbrk(text, " \t;&|<>$*?()") ? "'" : "";
+        bool said = is_shared(id) ? bench_is_said(config, id)
+                                  : suits_both(id) && config->values[id].origin == WF_ORIGIN_COMMAND;
+        if (said)
+            fprintf(out, " --%s %s%s%s", name, quote, text, quote);
+        else if (presets && is_shared(id) && !bench_is_default(config, id))
+            fprintf(out, " --preset %s=%s%s%s", name, quote, text, quote);
+    }
+}
+
+/* What somebody asked for here and does not get is told as that. */
+static void tell_adopted(const struct bench_agreement *agreement, enum wf_setting_id id, const char *text)
+{
+    const struct wf_config *config = agreement->options->config;
+    const char *here = wf_config_text(config, id)[0] ? wf_config_text(config, id) : "none";
+
+    text = text[0] ? text : "none";
+    if (!bench_is_said(config, id))
+        fprintf(agreement->news, "adopted from the client: %s = %s (%s here: %s)\n", wf_setting(id)->name, text,
+                config->values[id].source, here);
+    else
+        fprintf(agreement->news, "overridden by the client: %s = %s (set here to %s: %s)\n", wf_setting(id)->name, text,
+                here, config->values[id].source);
+}
+
+/* A node that does not say whether the user has said it means that, unless it is a default. */
+static enum wf_origin origin_of(const json_t *entry, const char **source)
+{
+    const json_t *said = json_object_get(entry, "said");
+
+    if (json_is_true(json_object_get(entry, "default"))) {
+        *source = "default";
+        return WF_ORIGIN_DEFAULT;
+    }
+    *source = json_is_false(said) ? "preset of the other node" : "the other node";
+    return json_is_false(said) ? WF_ORIGIN_PRESET : WF_ORIGIN_COMMAND;
+}
+
+static int adopt_one(struct bench_agreement *agreement, enum wf_setting_id id, const json_t *entry,
+                     struct wf_status *status)
+{
+    struct wf_config *config = agreement->options->config;
+    const char *text = json_string_value(json_object_get(entry, "value")), *source;
+    enum wf_origin origin = origin_of(entry, &source);
+    bool same = text && strcmp(text, wf_config_text(config, id)) == 0;
+
+    if (!text || strlen(text) >= WF_VALUE_MAX)
+        return wf_fail(status, -EPROTO, "the other node does not say '%s': use the same build on both",
+                       wf_setting(id)->name);
+    if (same && (origin == WF_ORIGIN_COMMAND) == bench_is_said(config, id) &&
+        (origin == WF_ORIGIN_DEFAULT) == bench_is_default(config, id))
+        return 0;
+    if (!same && agreement->news)
+        tell_adopted(agreement, id, text);
+    return wf_config_set(config, id, text, origin, source, status);
+}
+
+/* Their number counts, which may be that of their GPUs; but it is one that could have been set here. */
+static int adopt_endpoints(struct bench_agreement *agreement, const json_t *hello, struct wf_status *status)
+{
+    json_int_t endpoints = json_integer_value(json_object_get(hello, "endpoints"));
+
+    if (endpoints < 1 || endpoints > wf_setting(WF_SET_ENDPOINTS)->max)
+        return wf_fail(status, -EPROTO, "the other node has %lld endpoints: use the same build on both",
+                       (long long)endpoints);
+    agreement->options->default_endpoints = (uint32_t)endpoints;
+    return 0;
+}
+
+static int adopt(struct bench_agreement *agreement, const json_t *hello, struct wf_status *status)
+{
+    const json_t *settings = json_object_get(hello, "settings");
+    const char *command = json_string_value(json_object_get(hello, "command"));
+    struct bench_link *link = agreement->link;
+    int rc = 0;
+
+    if (!command || strcmp(command, bench_command_name(agreement->options->command)) != 0)
+        return wf_fail(status, -ENOEXEC, "node0 runs 'weft %s' and node1 'weft %.20s': start the same command on both",
+                       bench_command_name(agreement->options->command), command ? command : "?");
+    agreement->options->latency = json_is_true(json_object_get(hello, "latency"));
+    for (size_t i = 0; rc == 0 && i < SHARED_COUNT; i++)
+        rc = adopt_one(agreement, shared_settings[i], json_object_get(settings, wf_setting(shared_settings[i])->name),
+                       status);
+    if (rc)
+        return rc;
+    rc = adopt_endpoints(agreement, hello, status);
+    if (rc == 0) /* their word on memory may be another */
+        rc = bench_gpus_choose(&link->gpus, agreement->options, link->node, status);
+    if (rc)
+        return rc;
+    pthread_mutex_lock(&agreement->result->lock); /* the signal thread may ask what was planned */
+    bench_plan_fini(agreement->plan);
+    rc = bench_plan_init(agreement->plan, agreement->options, status);
+    bench_plan_set_memory(agreement->plan, link->node, link->gpus.memory, link->gpus.count);
+    pthread_mutex_unlock(&agreement->result->lock);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- both */
+
+/* It stands among others in a table, and may be cut in the middle of a character. */
+static void keep_name(char name[32], const char *text)
+{
+    bench_copy_text(name, 32, text);
+    bench_heard_plain(name);
+    while ((name = strpbrk(name, ",;=\"")))
+        *name = '?';
+}
+
+/* Both nodes keep everything about both; the names of rails are those of the receiving node. */
+static void remember(struct bench_result *result, int node, const json_t *about)
+{
+    const json_t *rail;
+    size_t index;
+
+    pthread_mutex_lock(&result->lock);
+    result->host[node] = json_incref(json_object_get(about, "host"));
+    result->fallbacks[node] = json_incref(json_object_get(about, "fallbacks"));
+    result->rail_totals[node] = json_incref(json_object_get(about, "rails"));
+    result->rails[node].count = 0;
+    json_array_foreach(result->rail_totals[node], index, rail)
+    {
+        const char *name = json_string_value(json_object_get(rail, "name"));
+        if (name && index < BENCH_RAILS_MAX)
+            keep_name(result->rails[node].names[result->rails[node].count++], name);
+    }
+    pthread_mutex_unlock(&result->lock);
+}
+
+/* node0 knows what both nodes have by now: what the user has not said gives way to that. */
+static int fit(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
+{
+    struct bench_gpus *their_gpus = calloc(1, sizeof(*their_gpus));
+    struct bench_limits limits, their_limits;
+    struct bench_parties parties = {
+        .all = {{0, &agreement->link->gpus, &limits}, {1, their_gpus, &their_limits}}, .count = 2, .met = true};
+    int rc;
+
+    if (!their_gpus)
+        return wf_fail(status, -ENOMEM, "no memory for a list of GPUs");
+    bench_limits_read(&limits, "");
+    bench_party_from_json(theirs, their_gpus, &their_limits);
+    pthread_mutex_lock(&agreement->result->lock);
+    rc = bench_fit(agreement->options, agreement->plan, &parties, agreement->news, status);
+    pthread_mutex_unlock(&agreement->result->lock);
+    free(their_gpus);
+    return rc;
+}
+
+/* node1: what node0 has made of it. */
+static int adopt_fit(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
+{
+    uint64_t asked = bench_plan_digest(agreement->plan);
+    int rc;
+
+    pthread_mutex_lock(&agreement->result->lock);
+    rc = bench_fit_adopt(agreement->options, agreement->plan, json_object_get(theirs, "settings"), status);
+    pthread_mutex_unlock(&agreement->result->lock);
+    if (rc == 0 && agreement->news && bench_plan_digest(agreement->plan) != asked)
+        fprintf(agreement->news, "%s\n", bench_heard_text(theirs, "gave_way"));
+    return rc;
+}
+
+static int check_digest(const struct bench_plan *plan, const json_t *theirs, struct wf_status *status)
+{
+    const char *other = json_string_value(json_object_get(theirs, "digest"));
+    char mine[24];
+
+    snprintf(mine, sizeof(mine), "%016" PRIx64, bench_plan_digest(plan));
+    if (other && strcmp(mine, other) == 0)
+        return 0;
+    return wf_fail(status, -EPROTO, "the nodes plan different measurements: use the same build of weft on both");
+}
+
+static int check_hello(const json_t *about, struct wf_status *status)
+{
+    const char *hello = json_string_value(json_object_get(about, "hello"));
+
+    if (hello && strcmp(hello, HELLO) == 0)
+        return 0;
+    return wf_fail(status, -EPROTO, "the other node speaks '%.40s', not " HELLO ": use the same build on both",
+                   hello ? hello : "nothing known");
+}
+
+/* It becomes a part of the names of files. */
+static int adopt_stamp(struct bench_result *result, const json_t *theirs, struct wf_status *status)
+{
+    const char *stamp = json_string_value(json_object_get(theirs, "stamp"));
+
+    if (!stamp || !bench_is_stamp(stamp))
+        return wf_fail(status, -EPROTO, "the other node does not say when it started: use the same build on both");
+    bench_result_stamp(result, stamp);
+    return 0;
+}
+
+/* node1: asks, then hears what node0 makes of it. */
+static int ask(struct bench_agreement *agreement, json_t **mine, json_t **theirs, struct wf_status *status)
+{
+    int rc;
+
+    *mine = introduction(agreement);
+    rc = bench_control_say(agreement->control, *mine, status);
+    if (rc == 0)
+        rc = bench_control_hear(agreement->control, theirs, status);
+    if (rc == 0)
+        rc = check_hello(*theirs, status);
+    if (rc == 0)
+        rc = adopt_fit(agreement, *theirs, status);
+    if (rc == 0)
+        rc = check_digest(agreement->plan, *theirs, status);
+    return rc ? rc : adopt_stamp(agreement->result, *theirs, status);
+}
+
+/* node0: hears, adopts, makes it fit, answers. */
+static int grant(struct bench_agreement *agreement, json_t **mine, json_t **theirs, struct wf_status *status)
+{
+    int rc = bench_control_hear(agreement->control, theirs, status);
+
+    if (rc == 0)
+        rc = check_hello(*theirs, status);
+    if (rc == 0)
+        rc = adopt(agreement, *theirs, status);
+    if (rc == 0)
+        rc = check_digest(agreement->plan, *theirs, status);
+    if (rc == 0)
+        rc = fit(agreement, *theirs, status);
+    if (rc)
+        return rc;
+    *mine = introduction(agreement);
+    return bench_control_say(agreement->control, *mine, status);
+}
+
+/* What the other node's messages lie in: a node of host memory and one of GPU memory can measure together. */
+static void adopt_memory(struct bench_plan *plan, int node, const json_t *theirs)
+{
+    const char *text = json_string_value(json_object_get(theirs, "memory"));
+    enum bench_memory memory = bench_memory_named(text ? text : "host");
+
+    bench_plan_set_memory(plan, node, memory < BENCH_MEMORIES ? memory : BENCH_HOST,
+                          (uint32_t)json_array_size(json_object_get(theirs, "gpus")));
+}
+
+int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
+{
+    json_t *mine = NULL, *theirs = NULL;
+    int node = agreement->link->node;
+    int rc = node == 1 ? ask(agreement, &mine, &theirs, status) : grant(agreement, &mine, &theirs, status);
+
+    if (rc == 0) {
+        uint64_t one = (uint64_t)json_integer_value(json_object_get(mine, "eager"));
+        uint64_t other = (uint64_t)json_integer_value(json_object_get(theirs, "eager"));
+        agreement->eager = one > other ? one : other;
+        adopt_memory(agreement->plan, 1 - node, theirs);
+        remember(agreement->result, node, mine);
+        remember(agreement->result, 1 - node, theirs);
+    }
+    json_decref(mine);
+    json_decref(theirs);
+    return rc;
+}

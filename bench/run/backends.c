@@ -1,0 +1,19 @@
+#include "backends.h"
+
+#include "bench/backends/nccl/backend.h"
+
+const struct bench_backend_choice bench_backends[] = {{"weft", &bench_backend_weft},
+                                                      {"null", &bench_backend_null},
+                                                      {"nccl", &bench_backend_nccl},
+                                                      {"nccl (emulated)", &bench_backend_nccl_emulated},
+                                                      {NULL, NULL}};
+
+int bench_backends_check(struct bench_plan *plan, const struct wf_config *config, int node, struct wf_status *status)
+{
+    int rc = 0;
+
+    for (int i = 0; i < plan->backend_count && rc == 0; i++)
+        if (plan->backends[i]->check)
+            rc = plan->backends[i]->check(&plan->backends[i], plan, config, node, status);
+    return rc;
+}

@@ -1,0 +1,205 @@
+#include "ending.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agree.h"
+#include "bench/result/files.h"
+#include "bench/result/report.h"
+#include "bench/words/interrupt.h"
+
+#define CHILD_LOOKS 20 /* of 10 ms: a broken connection may be noticed before the death that broke it */
+
+/* ------------------------------------------------------------------------------------------- what is left behind */
+
+int bench_ending_publish(struct bench_ending *ending, struct wf_status *status)
+{
+    struct bench_result *result = ending->result;
+    const struct wf_config *config = result->options->config;
+    int rc = bench_result_write(result, status);
+
+    pthread_mutex_lock(&result->lock);
+    if (!ending->reported && result->sample_count && !bench_quiet(config)) {
+        ending->reported = true;
+        bench_report(result, bench_people(config));
+    }
+    pthread_mutex_unlock(&result->lock);
+    return rc;
+}
+
+/* Of a run that ended before its time. */
+static void leave(struct bench_ending *ending)
+{
+    struct bench_result *result = ending->result;
+    struct wf_status status;
+
+    if (ending->link) {
+        json_t *totals = bench_totals(ending->link);
+        bench_result_keep_totals(result, result->node, totals);
+        json_decref(totals);
+    }
+    if (bench_ending_publish(ending, &status) != 0)
+        fprintf(stderr, "weft: %s\n", status.text);
+}
+
+/* ------------------------------------------------------------------------------------------- signals */
+
+/* The other node is told at once, whatever the measuring thread is busy with. */
+static int heard(void *context, int signal)
+{
+    struct bench_ending *ending = context;
+    int patience_ms = BENCH_LAST_WORDS_MS;
+    char reason[64];
+
+    pthread_mutex_lock(&ending->lock);
+    snprintf(reason, sizeof(reason), "interrupted by %s", bench_signal_name(signal));
+    if (ending->control)
+        bench_control_abort(ending->control, reason, BENCH_FAILED, signal);
+    else if (ending->alone)
+        patience_ms = 0;
+    pthread_mutex_unlock(&ending->lock);
+    return patience_ms;
+}
+
+static void waiting(void *context, int signal)
+{
+    const struct bench_ending *ending = context;
+
+    if (!ending->result->options->child)
+        fprintf(stderr, "weft: still ending the run after %s: a second signal ends it at once\n",
+                bench_signal_name(signal));
+}
+
+static void last_words(void *context, bool again)
+{
+    struct bench_ending *ending = context;
+    struct bench_result *result = ending->result;
+    struct bench_cut cut = {.by = BENCH_CUT_SIGNAL,
+                            .node = result->node,
+                            .signal = bench_interrupt_signal(),
+                            .code = -EINTR,
+                            .exit_status = BENCH_FAILED};
+    char reason[64];
+
+    bench_child_kill(ending->child);
+    pthread_mutex_lock(&ending->lock);
+    snprintf(reason, sizeof(reason), "interrupted by %s", bench_signal_name(cut.signal));
+    bench_result_cut(result, &cut, reason);
+    leave(ending);
+    pthread_mutex_unlock(&ending->lock);
+    if (!result->options->child)
+        fprintf(stderr, "weft: %s%s\n", result->error, again ? ", and ended at once by a second signal" : "");
+}
+
+int bench_ending_watch(struct bench_ending *ending, struct wf_status *status)
+{
+    static const struct bench_interrupt_ops ops = {heard, waiting, last_words};
+
+    return bench_interrupt_start(&ops, ending, status);
+}
+
+/* ------------------------------------------------------------------------------------------- failure */
+
+static int exit_of(int code, bool prepared)
+{
+    if (code == -EOPNOTSUPP)
+        return BENCH_UNAVAILABLE;
+    return code == -EINVAL && !prepared ? BENCH_USAGE : BENCH_FAILED;
+}
+
+/* What broke first is what a person should read: a killed child explains a lost connection. */
+static void find_cause(struct bench_ending *ending, struct wf_status *status)
+{
+    struct wf_status child;
+
+    if (ending->result->options->place != BENCH_PLACE_LOCAL || status->code == -EINTR || status->code == -ECONNABORTED)
+        return;
+    for (int i = 0; i < CHILD_LOOKS && bench_child_check(ending->child, &child) == 0; i++)
+        usleep(10000);
+    if (ending->child->ended && ending->child->wait_status != 0)
+        *status = child;
+}
+
+/* Whose doing it was. `theirs`: the other node gave up first, because of `signal` if that is not 0. */
+static void find_cut(const struct bench_ending *ending, int code, bool theirs, int signal, struct bench_cut *cut)
+{
+    int here = ending->result->node;
+    bool gone = code == -ECHILD || (ending->link && weft_peer_status(ending->link->peer, NULL) != 0);
+    bool lost = gone && !theirs && !signal;
+
+    cut->by = signal ? BENCH_CUT_SIGNAL : lost ? BENCH_CUT_LOSS : BENCH_CUT_FAILURE;
+    cut->node = theirs || lost ? 1 - here : here;
+    cut->signal = signal;
+    cut->code = code;
+}
+
+/* Of two nodes on one terminal, the one where it broke speaks. */
+static void speak(const struct bench_ending *ending, const char *text, bool theirs, int signal)
+{
+    bool child = ending->result->options->child;
+
+    if (!child || (!theirs && !signal))
+        fprintf(stderr, "weft%s: %s\n", child ? " (node1)" : "", text);
+}
+
+int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, bool prepared)
+{
+    int signal = status->code == -EINTR ? bench_interrupt_signal() : 0, exit_status;
+    struct wf_status other;
+    struct bench_cut cut;
+    bool theirs = false;
+
+    find_cause(ending, status);
+    /* The other node's reason explains whatever broke here because of it. */
+    if (ending->control && !signal && bench_control_check(ending->control, &other) == -ECONNABORTED)
+        *status = other;
+    exit_status = exit_of(status->code, prepared);
+    if (ending->control && !signal)
+        theirs = bench_control_aborted(ending->control, &exit_status, &signal);
+    bench_progress_end(ending->progress);
+    find_cut(ending, status->code, theirs, signal, &cut);
+    cut.exit_status = exit_status;
+    bench_result_cut(ending->result, &cut, status->text);
+    if (signal)
+        bench_interrupt_hurry();
+    if (ending->control && !theirs)
+        bench_control_abort(ending->control, status->text, exit_status, signal);
+    leave(ending);
+    speak(ending, status->text, theirs, signal);
+    return exit_status;
+}
+
+/* ------------------------------------------------------------------------------------------- the ending itself */
+
+void bench_ending_init(struct bench_ending *ending, struct bench_result *result, struct bench_progress *progress,
+                       struct bench_child *child)
+{
+    memset(ending, 0, sizeof(*ending));
+    pthread_mutex_init(&ending->lock, NULL);
+    ending->result = result;
+    ending->progress = progress;
+    ending->child = child;
+}
+
+void bench_ending_fini(struct bench_ending *ending)
+{
+    pthread_mutex_destroy(&ending->lock);
+}
+
+void bench_ending_set_alone(struct bench_ending *ending, bool alone)
+{
+    pthread_mutex_lock(&ending->lock);
+    ending->alone = alone;
+    pthread_mutex_unlock(&ending->lock);
+}
+
+void bench_ending_set_link(struct bench_ending *ending, const struct bench_link *link, struct bench_control *control)
+{
+    pthread_mutex_lock(&ending->lock);
+    ending->link = link;
+    ending->control = control;
+    ending->result->begun |= link != NULL;
+    pthread_mutex_unlock(&ending->lock);
+}

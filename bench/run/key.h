@@ -1,0 +1,11 @@
+/*
+ * key.h: `weft key`, which makes a key file. A key is only ever printed by `weft key`, and only the one that it has
+ * just made.
+ */
+#ifndef WF_BENCH_KEY_H
+#define WF_BENCH_KEY_H
+
+/* `weft key`: exit status. */
+int bench_key(int argc, char **argv);
+
+#endif

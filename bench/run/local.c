@@ -1,0 +1,169 @@
+#include "local.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <fcntl.h>
+
+#include "bench/words/interrupt.h"
+#include "bench/words/words.h"
+
+#define LOCAL_RAILS "127.0.1.1,127.0.2.1" /* two rails without root: every 127.x address is this machine */
+#define ARGUMENTS_MAX (2 * WF_SETTING_COUNT + 16)
+#define ENVIRONMENT_MAX 4096
+
+struct arguments {
+    char *words[ARGUMENTS_MAX];
+    int count;
+    bool failed; /* no memory */
+};
+
+int bench_local_defaults(struct bench_options *options, struct wf_status *status)
+{
+    if (wf_config_text(options->config, WF_SET_RAILS)[0])
+        return 0;
+    return wf_config_set(options->config, WF_SET_RAILS, LOCAL_RAILS, WF_ORIGIN_DEFAULT, "default of --local", status);
+}
+
+static void add(struct arguments *arguments, const char *word)
+{
+    char *copy = arguments->count < ARGUMENTS_MAX - 1 ? strdup(word) : NULL;
+
+    if (copy)
+        arguments->words[arguments->count++] = copy;
+    else
+        arguments->failed = true;
+}
+
+/* What belongs to node0 alone. */
+static bool not_for_child(enum wf_setting_id id)
+{
+    return id == WF_SET_OUT || id == WF_SET_JSON || id == WF_SET_CSV || id == WF_SET_QUIET || id == WF_SET_PORT;
+}
+
+static void build_arguments(struct arguments *arguments, const struct bench_options *options, int port)
+{
+    char text[WF_VALUE_MAX + 64];
+
+    add(arguments, "weft");
+    add(arguments, bench_command_name(options->command));
+    snprintf(text, sizeof(text), "--connect=127.0.0.1:%d", port);
+    add(arguments, text);
+    add(arguments, "--local-child");
+    add(arguments, "--quiet");
+    if (options->latency)
+        add(arguments, "--lat");
+    for (int i = 0; i < WF_SETTING_COUNT; i++) {
+        if (not_for_child(i) || (bench_is_default(options->config, i) && i != WF_SET_RAILS))
+            continue;
+        snprintf(text, sizeof(text), "--%s=%s=%s", bench_is_said(options->config, i) ? "set" : "preset",
+                 wf_setting(i)->name, wf_config_text(options->config, i));
+        add(arguments, text);
+    }
+}
+
+/* Settings travel as arguments only, so that nothing counts twice and no warning comes twice. What the emulated driver
+ * is told is no setting of ours. */
+static void child_environment(char **environment)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; environ[i] && kept < ENVIRONMENT_MAX - 1; i++)
+        if (strncmp(environ[i], "WEFT_", 5) != 0 || strncmp(environ[i], "WEFT_EMULATED_", 14) == 0)
+            environment[kept++] = environ[i];
+    environment[kept] = NULL;
+}
+
+/* In the child, between fork and exec. */
+static void become_child(char **words, char **environment, pid_t parent)
+{
+    int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(1); /* it died before the line above */
+    bench_interrupt_reset_child();
+    if (nowhere >= 0) {
+        dup2(nowhere, STDIN_FILENO);
+        dup2(nowhere, STDOUT_FILENO);
+    }
+    execve("/proc/self/exe", words, environment);
+    _exit(126);
+}
+
+int bench_child_start(struct bench_child *child, const struct bench_options *options, int port,
+                      struct wf_status *status)
+{
+    struct arguments arguments = {.count = 0};
+    char **environment = calloc(ENVIRONMENT_MAX, sizeof(char *));
+    pid_t parent = getpid(), pid = -1;
+    int rc = 0;
+
+    build_arguments(&arguments, options, port);
+    if (environment && !arguments.failed) {
+        child_environment(environment);
+        pid = fork();
+        if (pid == 0)
+            become_child(arguments.words, environment, parent);
+        if (pid < 0)
+            rc = wf_fail(status, -errno, "cannot start node1: %s: %s", wf_strerror(errno),
+                         errno == EAGAIN ? "allow more processes (ulimit -u, or the pids limit of the control group)"
+                                         : "free some memory, or start node1 yourself with --connect");
+    } else {
+        rc = wf_fail(status, -ENOMEM, "cannot start node1: no memory for its arguments");
+    }
+    for (int i = 0; i < arguments.count; i++)
+        free(arguments.words[i]);
+    free(environment);
+    child->pid = pid > 0 ? pid : 0;
+    return rc;
+}
+
+/* Collects the child if it has ended. */
+static bool collect(struct bench_child *child)
+{
+    if (child->pid && waitpid(child->pid, &child->wait_status, WNOHANG) == child->pid) {
+        child->pid = 0;
+        child->ended = true;
+    }
+    return child->ended;
+}
+
+int bench_child_check(struct bench_child *child, struct wf_status *status)
+{
+    if (!collect(child))
+        return 0;
+    if (WIFSIGNALED(child->wait_status))
+        return wf_fail(status, -ECHILD, "node1 was ended by signal %d (%s)", WTERMSIG(child->wait_status),
+                       strsignal(WTERMSIG(child->wait_status)));
+    return wf_fail(status, -ECHILD, "node1 ended with status %d", WEXITSTATUS(child->wait_status));
+}
+
+int bench_child_end(struct bench_child *child, int timeout_ms)
+{
+    struct timespec nap = {0, 5000000};
+
+    if (!child->pid && !child->ended)
+        return 0;
+    for (int waited = 0; !collect(child) && waited < timeout_ms; waited += 5)
+        nanosleep(&nap, NULL);
+    if (!child->ended) {
+        kill(child->pid, SIGKILL);
+        waitpid(child->pid, &child->wait_status, 0);
+        child->pid = 0;
+        child->ended = true;
+    }
+    return WIFSIGNALED(child->wait_status) ? 128 + WTERMSIG(child->wait_status) : WEXITSTATUS(child->wait_status);
+}
+
+void bench_child_kill(const struct bench_child *child)
+{
+    if (child->pid)
+        kill(child->pid, SIGKILL);
+}

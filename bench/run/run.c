@@ -1,0 +1,319 @@
+#include "run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "agree.h"
+#include "backends.h"
+#include "bench/buffers/arena.h"
+#include "bench/machine/gpus.h"
+#include "bench/machine/memory_limits.h"
+#include "bench/machine/placement.h"
+#include "bench/nodes/key_check.h"
+#include "bench/result/files.h"
+#include "bench/words/interrupt.h"
+#include "ending.h"
+#include "fit.h"
+#include "invite.h"
+#include "local.h"
+#include "workload.h"
+
+#define CHILD_PATIENCE_MS 3000 /* for node1 to end by itself after a run that went well */
+#define CHILD_HURRY_MS 300     /* after one that did not */
+
+struct run {
+    struct bench_options *options;
+    struct bench_gpus gpus; /* chosen before the other node has its say */
+    struct bench_plan plan;
+    struct bench_link link;
+    struct bench_control *control;
+    struct bench_arena arena;
+    struct bench_bed bed;
+    struct bench_result result;
+    struct bench_progress progress;
+    struct bench_child child;
+    struct bench_ending ending;
+    bool made_out; /* the folder of --out was not there before */
+    bool prepared; /* settings are sound: from here on a failure is a failure of the run */
+    bool passed;
+};
+
+/* ------------------------------------------------------------------------------------------- before the run */
+
+static FILE *news(const struct run *run)
+{
+    return bench_quiet(run->options->config) ? NULL : bench_people(run->options->config);
+}
+
+/* What this machine has. A server's plan is only its own idea until the client has said what it wants. */
+static int fit(struct run *run, int node, struct wf_status *status)
+{
+    struct bench_limits limits;
+    struct bench_parties parties = {
+        .all = {{node, &run->gpus, &limits}, {1, &run->gpus, &limits}},
+        .count = run->options->place == BENCH_PLACE_LOCAL ? 2 : 1,
+    };
+
+    if (run->options->place == BENCH_PLACE_LISTEN)
+        return 0;
+    bench_limits_read(&limits, "");
+    return bench_fit(run->options, &run->plan, &parties, news(run), status);
+}
+
+/* Everything that can be refused before anything is started. */
+static int prepare(struct run *run, struct wf_status *status)
+{
+    struct bench_options *options = run->options;
+    struct bench_gpus *gpus = &run->gpus;
+    int node = options->place == BENCH_PLACE_CONNECT ? 1 : 0;
+    int rc = options->place == BENCH_PLACE_LOCAL ? bench_local_defaults(options, status) : 0;
+
+    if (rc == 0)
+        rc = bench_gpus_choose(gpus, options, node, status);
+    options->default_endpoints = gpus->count;
+    options->backends = bench_backends;
+    if (rc == 0)
+        rc = bench_plan_init(&run->plan, options, status);
+    if (rc)
+        return rc;
+    bench_plan_set_memory(&run->plan, node, gpus->memory, gpus->count);
+    if (options->place != BENCH_PLACE_LISTEN)
+        rc = bench_backends_check(&run->plan, options->config, node, status);
+    if (rc == 0)
+        rc = fit(run, node, status);
+    run->result.plan = &run->plan;
+    if (rc == 0)
+        rc = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- connecting */
+
+static int look_after_child(void *context, struct wf_status *status)
+{
+    struct run *run = context;
+
+    return bench_child_check(&run->child, status);
+}
+
+/* Its death is known long before the session notices. It may have ended well, after the last word. */
+static int mourn_child(void *context, struct wf_status *status)
+{
+    struct run *run = context;
+    int rc = bench_child_check(&run->child, status);
+
+    return rc && run->child.wait_status != 0 ? rc : 0;
+}
+
+/* "[ADDR:]PORT" of --listen; the setting `port` where it names none. For --local the kernel chooses. */
+static void listen_address(const struct run *run, char *address, size_t room)
+{
+    const struct bench_options *options = run->options;
+    bool local = options->place == BENCH_PLACE_LOCAL;
+
+    if (local)
+        snprintf(address, room, "127.0.0.1:%d",
+                 bench_is_default(options->config, WF_SET_PORT) ? 0
+                                                                : (int)wf_config_number(options->config, WF_SET_PORT));
+    else if (options->address[0])
+        snprintf(address, room, "%s", options->address);
+    else
+        snprintf(address, room, "%d", (int)wf_config_number(options->config, WF_SET_PORT));
+}
+
+static int be_server(struct run *run, struct wf_status *status)
+{
+    bool local = run->options->place == BENCH_PLACE_LOCAL;
+    char address[280];
+    int port, rc;
+
+    listen_address(run, address, sizeof(address));
+    rc = bench_link_listen(&run->link, address, &port, status);
+    if (rc)
+        return rc;
+    run->prepared = true;
+    if (!local)
+        bench_key_warn(run->link.context, run->options, address, port);
+    if (local)
+        rc = bench_child_start(&run->child, run->options, port, status);
+    else if (!bench_quiet(run->options->config))
+        bench_invite(&run->link, run->options, address, port, bench_people(run->options->config));
+    return rc ? rc : bench_link_accept(&run->link, !local, local ? look_after_child : NULL, run, status);
+}
+
+static int connect_nodes(struct run *run, struct wf_status *status)
+{
+    int node = run->options->place == BENCH_PLACE_CONNECT ? 1 : 0;
+    int rc = bench_link_open(&run->link, node, run->options->config, &run->gpus, status);
+
+    if (rc)
+        return rc;
+    run->link.gave_way = run->options->gave_way;
+    if (node == 0)
+        return be_server(run, status);
+    bench_ending_set_alone(&run->ending, true);
+    rc = bench_link_connect(&run->link, run->options->address, status);
+    bench_ending_set_alone(&run->ending, false);
+    if (rc == 0)
+        run->prepared = true;
+    return rc;
+}
+
+static int agree(struct run *run, struct wf_status *status)
+{
+    struct bench_agreement agreement = {
+        .options = run->options,
+        .plan = &run->plan,
+        .link = &run->link,
+        .result = &run->result,
+        .news = news(run),
+    };
+    int rc = bench_control_create(run->link.connection, run->link.peer, run->link.node, &run->control, status);
+
+    if (rc)
+        return rc;
+    if (run->options->place == BENCH_PLACE_LOCAL)
+        bench_control_look_after(run->control, mourn_child, run);
+    agreement.control = run->link.control = run->control;
+    bench_ending_set_link(&run->ending, &run->link, run->control);
+    bench_control_expect_within(run->control, run->link.connect_timeout_ms);
+    rc = bench_agree(&agreement, status);
+    if (rc == 0)
+        rc = bench_backends_check(&run->plan, run->options->config, BENCH_BOTH_NODES, status);
+    bench_control_expect_within(run->control, -1);
+    run->bed.copied_up_to = agreement.eager;
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- the run */
+
+static int measure(struct run *run, struct wf_status *status)
+{
+    int64_t start;
+    const struct bench_gpus *gpus = &run->link.gpus;
+    int rc = bench_arena_init(&run->arena, &run->plan, run->link.node, gpus, run->link.context, run->control, status);
+
+    /* A GPU's endpoints are where it is; others are placed. */
+    if (rc == 0 && bench_placement_init(&run->link.placement, run->options->config, run->link.context,
+                                        gpus->count ? 0 : run->plan.endpoints) < 0)
+        rc = wf_fail(status, -ENOMEM, "no memory for the places of %u endpoints", run->plan.endpoints);
+    run->link.arena = &run->arena;
+    run->link.footprint.buffer_bytes = bench_arena_bytes(&run->arena);
+    /* The other node may be much slower at that; what comes next has deadlines. */
+    if (rc == 0)
+        rc = bench_control_start(run->control, run->link.node == 0, &start, status);
+    if (rc)
+        return rc;
+    run->bed.plan = &run->plan;
+    run->bed.node = run->link.node;
+    run->bed.control = run->control;
+    run->bed.arena = &run->arena;
+    run->bed.placement = &run->link.placement;
+    bench_progress_start(&run->progress, !bench_quiet(run->options->config), bench_plan_samples(&run->plan),
+                         bench_workload_bytes(&run->plan));
+    rc = bench_workload(&run->bed, &run->link, &run->result, &run->progress, status);
+    if (rc == 0)
+        rc = bench_workload_finish(&run->bed, &run->link, &run->result, &run->passed, status);
+    return rc;
+}
+
+/* The first sample with wrong bytes, in a sentence. */
+static void tell_wrong(const struct run *run)
+{
+    for (size_t i = 0; i < run->result.sample_count; i++) {
+        const struct bench_sample *sample = &run->result.samples[i];
+        char src[32], dst[32], size[32], text[256];
+        if (sample->wrong.bytes == 0)
+            continue;
+        fprintf(stderr, "weft: %s -> %s, %s, %s: %s\n", bench_src_name(&sample->pair, src, sizeof(src)),
+                bench_dst_name(&sample->pair, dst, sizeof(dst)), wf_format_size(sample->wrong.size, size, sizeof(size)),
+                bench_mode_name(sample->mode), bench_wrong_text(&sample->wrong, text, sizeof(text)));
+        return;
+    }
+}
+
+/* All ran; whether it was right is the verdict of node0. */
+static int conclude(struct run *run, struct wf_status *status)
+{
+    int rc;
+
+    bench_progress_end(&run->progress);
+    pthread_mutex_lock(&run->result.lock);
+    run->result.complete = true;
+    if (!run->passed && bench_result_wrong_bytes(&run->result) == 0)
+        snprintf(run->result.error, sizeof(run->result.error), "the other node found wrong bytes or missing samples");
+    pthread_mutex_unlock(&run->result.lock);
+    rc = bench_ending_publish(&run->ending, status);
+    if (!run->options->child && !run->passed)
+        tell_wrong(run);
+    return rc;
+}
+
+/* Order: first the link, so that nobody touches the buffers any more. GPU memory needs its context, and after a failure
+ * it is left to the end of the process. */
+static void tear_down(struct run *run)
+{
+    bench_ending_set_link(&run->ending, NULL, NULL);
+    bench_progress_end(&run->progress);
+    if (!bench_workload_close(&run->bed))
+        bench_arena_free_gpus(&run->arena);
+    bench_placement_fini(&run->link.placement);
+    bench_link_close(&run->link);
+    bench_control_destroy(run->control);
+    run->control = NULL;
+    bench_arena_fini(&run->arena);
+}
+
+static int finish_child(struct run *run, int exit_status, bool went_well)
+{
+    int child = bench_child_end(&run->child, went_well ? CHILD_PATIENCE_MS : CHILD_HURRY_MS);
+
+    if (!went_well || child == 0 || exit_status != BENCH_PASSED)
+        return exit_status;
+    fprintf(stderr, "weft: node1 ended with status %d after the measurement\n", child);
+    return BENCH_FAILED;
+}
+
+static int perform(struct run *run)
+{
+    struct wf_status status = {0};
+    /* A driver's threads, too, are to leave signals to the thread that takes them. */
+    int rc = bench_ending_watch(&run->ending, &status), exit_status;
+
+    if (rc == 0)
+        rc = prepare(run, &status);
+    if (rc == 0)
+        rc = connect_nodes(run, &status);
+    if (rc == 0)
+        rc = agree(run, &status);
+    if (rc == 0)
+        rc = measure(run, &status);
+    if (rc == 0)
+        rc = conclude(run, &status);
+    exit_status = rc            ? bench_ending_give_up(&run->ending, &status, run->prepared)
+                  : run->passed ? BENCH_PASSED
+                                : BENCH_FAILED;
+    tear_down(run);
+    exit_status = finish_child(run, exit_status, rc == 0);
+    bench_interrupt_stop();
+    if (run->made_out)
+        rmdir(wf_config_text(run->options->config, WF_SET_OUT)); /* succeeds only where nothing was written into it */
+    return exit_status;
+}
+
+int bench_run(struct bench_options *options)
+{
+    static struct run run; /* large, and the signal thread refers to it until the end */
+    int exit_status;
+
+    run.options = options;
+    bench_result_init(&run.result, options, options->place == BENCH_PLACE_CONNECT ? 1 : 0);
+    bench_ending_init(&run.ending, &run.result, &run.progress, &run.child);
+    exit_status = perform(&run);
+    bench_ending_fini(&run.ending);
+    bench_plan_fini(&run.plan);
+    bench_result_fini(&run.result);
+    return exit_status;
+}

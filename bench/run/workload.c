@@ -1,0 +1,328 @@
+#include "workload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "agree.h"
+#include "base/clock.h"
+#include "bench/machine/gpus.h"
+
+#define PHASE_CHARGE (256u << 10) /* bytes that stand for the fixed time of a phase in the progress */
+#define SAMPLES_PER_TEXT 200u     /* about 200 KiB of JSON */
+#define SWAP_BYTES (256ull << 20) /* at least so much moves until the nodes tell each other their samples, */
+#define SWAP_PHASES 16u           /* or so many phases go by: what is told survives the loss of the other node */
+
+static uint64_t work_of(const struct bench_plan *plan, uint64_t size, uint32_t pairs)
+{
+    return (size * (bench_plan_iters(plan, size) + plan->warmup) + PHASE_CHARGE) * pairs;
+}
+
+uint64_t bench_workload_bytes(const struct bench_plan *plan)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < plan->size_count; i++)
+        sum += work_of(plan, plan->sizes[i], plan->pair_count);
+    return sum * ((uint64_t)plan->modes[BENCH_ISOLATED] + plan->modes[BENCH_LOADED]) * (uint64_t)plan->backend_count;
+}
+
+/* ------------------------------------------------------------------------------------------- samples travel */
+
+static int send_samples(const struct bench_bed *bed, const struct bench_link *link, const struct bench_result *result,
+                        size_t first, size_t last, struct wf_status *status)
+{
+    int rc = 0;
+
+    do {
+        json_t *text = json_object(), *array = json_array();
+        size_t end = first + SAMPLES_PER_TEXT;
+        if (end > last)
+            end = last;
+        for (; first < end; first++)
+            json_array_append_new(
+                array, bench_sample_to_json(&result->samples[first], bed->plan->pattern, &result->rails[bed->node]));
+        json_object_set_new(text, "samples", array);
+        json_object_set_new(text, "more", json_boolean(first < last));
+        json_object_set_new(text, "totals", bench_totals(link));
+        rc = bench_control_say(bed->control, text, status);
+        json_decref(text);
+    } while (rc == 0 && first < last);
+    return rc;
+}
+
+/* Never more than are planned, so that there is an end to it. */
+static int take_sample(const struct bench_bed *bed, struct bench_result *result, const json_t *entry,
+                       struct wf_status *status)
+{
+    struct bench_sample sample;
+    int rc = bench_sample_from_json(entry, result->options->backends, &sample, status);
+
+    if (rc == 0 && result->sample_count >= bench_plan_samples(bed->plan))
+        rc = wf_fail(status, -EPROTO, "the other node sent more samples than are planned: use the same build on both");
+    return rc ? rc : bench_result_add(result, &sample, status);
+}
+
+static int take_samples(const struct bench_bed *bed, struct bench_result *result, struct wf_status *status)
+{
+    bool more = true;
+    int rc = 0;
+
+    while (rc == 0 && more) {
+        json_t *text = NULL, *samples, *entry;
+        size_t index;
+        rc = bench_control_hear(bed->control, &text, status);
+        if (rc)
+            return rc;
+        samples = json_object_get(text, "samples");
+        json_array_foreach(samples, index, entry)
+        {
+            if (rc == 0)
+                rc = take_sample(bed, result, entry, status);
+        }
+        more = json_is_true(json_object_get(text, "more"));
+        if (rc == 0 && more && json_array_size(samples) == 0)
+            rc = wf_fail(status, -EPROTO, "the other node sent no samples and has more: use the same build on both");
+        bench_result_keep_totals(result, 1 - bed->node, json_object_get(text, "totals"));
+        json_decref(text);
+    }
+    return rc;
+}
+
+/* Each node ends up with the samples of both, those from `first` on being its own that the other does not know. */
+static int swap_samples(const struct bench_bed *bed, const struct bench_link *link, struct bench_result *result,
+                        size_t first, struct wf_status *status)
+{
+    size_t end = result->sample_count;
+    int rc;
+
+    if (bed->node == 1) {
+        rc = send_samples(bed, link, result, first, end, status);
+        return rc ? rc : take_samples(bed, result, status);
+    }
+    rc = take_samples(bed, result, status);
+    return rc ? rc : send_samples(bed, link, result, first, end, status);
+}
+
+/* ------------------------------------------------------------------------------------------- the plan */
+
+static void describe(const struct bench_bed *bed, enum bench_mode mode, uint64_t size, char *text, size_t room)
+{
+    char shown[32];
+
+    snprintf(text, room, "%s %s %s", bed->ops->name, bench_mode_name(mode), wf_format_size(size, shown, sizeof(shown)));
+}
+
+/* `step` pairs of a set from `first` on. */
+static int measure_pairs(struct bench_bed *bed, struct bench_set *set, uint32_t first, uint32_t step,
+                         struct bench_result *result, struct wf_status *status)
+{
+    struct bench_phase_sum sum = {.cpu_s_per_gb = -1};
+    int rc;
+
+    if (bed->plan->latency)
+        return bench_measure_latency(bed, set->size, first, result, status);
+    rc = bench_measure(bed, set->mode, set->size, first, step, result, &sum, status);
+    if (rc == 0 && set->mode == BENCH_LOADED) {
+        set->bytes = sum.bytes;
+        set->elapsed_ns = sum.elapsed_ns;
+        set->cpu_s_per_gb = sum.cpu_s_per_gb;
+    }
+    return rc;
+}
+
+/* The sets of one size and mode: one for each backend, measured in turns. */
+struct sets {
+    struct bench_set of[BENCH_BACKENDS_MAX];
+    struct bench_budget budgets[BENCH_BACKENDS_MAX];
+    uint32_t step; /* pairs that run together */
+    uint32_t turn; /* the backend that is first in this step */
+};
+
+static void sets_init(struct sets *sets, const struct bench_plan *plan, enum bench_mode mode, uint64_t size)
+{
+    memset(sets, 0, sizeof(*sets));
+    sets->step = mode == BENCH_LOADED ? plan->pair_count : plan->group;
+    for (int i = 0; i < plan->backend_count; i++) {
+        sets->of[i] = (struct bench_set){.backend = plan->backends[i], .mode = mode, .size = size, .cpu_s_per_gb = -1};
+        sets->budgets[i].left_ns = plan->check_time_ns;
+        sets->budgets[i].phases = (plan->pair_count + sets->step - 1) / sets->step;
+    }
+}
+
+/* The same pairs on every backend, one right after the other, so that what disturbs the machine disturbs all alike.
+ * None is always the first. */
+static int measure_step(struct bench_bed *bed, struct sets *sets, uint32_t first, struct bench_result *result,
+                        struct bench_progress *progress, struct wf_status *status)
+{
+    const struct bench_plan *plan = bed->plan;
+    uint32_t backends = (uint32_t)plan->backend_count;
+    char doing[80];
+    int rc = 0;
+
+    for (uint32_t i = 0; i < backends && rc == 0; i++) {
+        uint32_t at = (sets->turn + i) % backends;
+        struct bench_set *set = &sets->of[at];
+        bed->ops = plan->backends[at];
+        bed->backend = bed->backends[at];
+        bed->budget = &sets->budgets[at];
+        describe(bed, set->mode, set->size, doing, sizeof(doing));
+        rc = measure_pairs(bed, set, first, sets->step, result, status);
+        bench_progress_step(progress, sets->step, work_of(plan, set->size, sets->step), doing);
+    }
+    sets->turn++;
+    return rc;
+}
+
+/* Of a set that was cut short what there is counts, too. */
+static int add_sets(const struct bench_plan *plan, const struct sets *sets, size_t before, struct bench_result *result,
+                    struct wf_status *status)
+{
+    int rc = 0;
+
+    for (int i = 0; i < plan->backend_count && rc == 0; i++) {
+        bool any = false;
+        for (size_t at = before; at < result->sample_count && !any; at++)
+            any = bench_sample_in_set(&result->samples[at], &sets->of[i]);
+        if (any)
+            rc = bench_result_add_set(result, &sets->of[i], status);
+    }
+    return rc;
+}
+
+/* All pairs of one size and mode. */
+static int measure_size(struct bench_bed *bed, struct bench_link *link, enum bench_mode mode, uint64_t size,
+                        struct bench_result *result, struct bench_progress *progress, struct wf_status *status)
+{
+    const struct bench_plan *plan = bed->plan;
+    size_t before = result->sample_count, told = before;
+    uint32_t phases = 0;
+    uint64_t moved = 0;
+    struct sets sets;
+    int rc = 0, added;
+
+    sets_init(&sets, plan, mode, size);
+    for (uint32_t first = 0; rc == 0 && first < plan->pair_count; first += sets.step) {
+        rc = measure_step(bed, &sets, first, result, progress, status);
+        moved += work_of(plan, size, sets.step) * (uint64_t)plan->backend_count;
+        if (rc || (moved < SWAP_BYTES && ++phases < SWAP_PHASES && first + sets.step < plan->pair_count))
+            continue;
+        rc = swap_samples(bed, link, result, told, status);
+        told = result->sample_count;
+        moved = phases = 0;
+    }
+    added = add_sets(plan, &sets, before, result, rc ? &(struct wf_status){0} : status);
+    return rc ? rc : added;
+}
+
+/* What it has to tell goes into the result of this node with the rest of what is said at the end. */
+static void note_facts(struct bench_link *link, const struct bench_backend_ops *ops,
+                       const struct bench_backend *backend, int64_t took_ns)
+{
+    json_t *facts = ops->facts(backend), *all = json_array();
+
+    json_object_set_new(facts, "connect_s", json_real((double)took_ns / WF_NS_PER_S));
+    json_array_append_new(all, facts);
+    /* In one piece: the signal thread may look. */
+    link->backends = all;
+}
+
+static int open_backends(struct bench_bed *bed, struct bench_link *link, struct wf_status *status)
+{
+    const struct bench_plan *plan = bed->plan;
+
+    for (int i = 0; i < plan->backend_count; i++) {
+        const struct bench_backend_ops *ops = plan->backends[i];
+        int64_t start = wf_clock_now(&wf_clock_monotonic), took;
+        int rc = ops->open(link, plan, &bed->backends[i], status);
+        took = wf_clock_now(&wf_clock_monotonic) - start;
+        if (rc)
+            return rc;
+        if (ops->facts)
+            note_facts(link, ops, bed->backends[i], took);
+        else
+            link->footprint.pairs_ns += took;
+    }
+    return 0;
+}
+
+bool bench_workload_close(struct bench_bed *bed)
+{
+    bool any = false;
+
+    for (int i = 0; i < BENCH_BACKENDS_MAX; i++) {
+        if (!bed->backends[i])
+            continue;
+        bed->plan->backends[i]->close(bed->backends[i]);
+        bed->backends[i] = NULL;
+        any = true;
+    }
+    bed->backend = NULL;
+    return any;
+}
+
+int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_result *result,
+                   struct bench_progress *progress, struct wf_status *status)
+{
+    const struct bench_plan *plan = bed->plan;
+    int rc = open_backends(bed, link, status);
+
+    for (int mode = 0; mode < BENCH_MODES; mode++)
+        for (int i = 0; plan->modes[mode] && rc == 0 && i < plan->size_count; i++)
+            rc = measure_size(bed, link, mode, plan->sizes[i], result, progress, status);
+    /* After a failure requests may be under way: the memory they use lives until the link is closed. */
+    if (rc == 0)
+        bench_workload_close(bed);
+    return rc;
+}
+
+/* ------------------------------------------------------------------------------------------- the end */
+
+static int finish_client(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
+                         struct wf_status *status)
+{
+    json_t *mine = json_pack("{s:o}", "totals", bench_totals(link)), *verdict = NULL;
+    int rc = bench_control_say(bed->control, mine, status);
+
+    json_decref(mine);
+    if (rc == 0)
+        rc = bench_control_hear(bed->control, &verdict, status);
+    if (rc)
+        return rc;
+    *passed = json_is_true(json_object_get(verdict, "passed"));
+    bench_result_keep_totals(result, 0, json_object_get(verdict, "totals"));
+    json_decref(verdict);
+    return 0;
+}
+
+static int finish_server(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
+                         struct wf_status *status)
+{
+    json_t *theirs = NULL, *verdict;
+    int rc = bench_control_hear(bed->control, &theirs, status);
+
+    if (rc)
+        return rc;
+    bench_result_keep_totals(result, 1, json_object_get(theirs, "totals"));
+    json_decref(theirs);
+    *passed = bench_result_wrong_bytes(result) == 0 && result->sample_count == bench_plan_samples(bed->plan);
+    verdict = json_pack("{s:b, s:o}", "passed", (int)*passed, "totals", bench_totals(link));
+    rc = bench_control_say(bed->control, verdict, status);
+    json_decref(verdict);
+    return rc;
+}
+
+int bench_workload_finish(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
+                          struct wf_status *status)
+{
+    json_t *totals;
+
+    if (link->gpus.count)
+        link->gpu_states = bench_gpu_states(&link->gpus, bed->plan->endpoints);
+    totals = bench_totals(link);
+    bench_result_keep_totals(result, bed->node, totals);
+    json_decref(totals);
+    if (bed->node == 1)
+        return finish_client(bed, link, result, passed, status);
+    return finish_server(bed, link, result, passed, status);
+}
