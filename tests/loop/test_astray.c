@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/calls/context.h"
+#include "core/calls/peer.h"
 #include "core/drive/worker.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
@@ -335,7 +336,7 @@ static bool was_denied(const struct wf_session *session)
 {
     for (int i = 0; i < session->lines.channel_count; i++) {
         const struct wf_channel *channel = session->lines.channels[i];
-        if (channel->redial.incarnation > channel->incarnation && !channel->redial.talking)
+        if (wf_route_of(channel)->redial.incarnation > channel->incarnation && !wf_route_of(channel)->redial.talking)
             return true;
     }
     return false;

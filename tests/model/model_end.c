@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/calls/context.h"
+#include "core/calls/endpoint.h"
+#include "core/calls/peer.h"
 #include "core/request/request.h"
 #include "model_remote.h"
 

@@ -3,6 +3,8 @@
 #include <stdio.h>
 
 #include "core/calls/context.h"
+#include "core/calls/endpoint.h"
+#include "core/calls/peer.h"
 #include "core/request/request.h"
 #include "model.h"
 

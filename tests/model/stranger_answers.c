@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "core/calls/context.h"
+#include "core/calls/endpoint.h"
+#include "core/calls/peer.h"
 #include "core/message/connection.h"
 #include "core/rail/address.h"
 #include "stranger.h"

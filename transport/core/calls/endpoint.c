@@ -1,4 +1,6 @@
 /* The public calls on endpoints and connections. */
+#include "core/calls/endpoint.h"
+
 #include <errno.h>
 #include <stdlib.h>
 

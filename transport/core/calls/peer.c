@@ -1,4 +1,6 @@
 /* The public calls on peers. */
+#include "core/calls/peer.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,24 +34,6 @@ int weft_listen(struct weft_context *context, const char *address, struct weft_e
 int weft_listen_port(const struct weft_context *context)
 {
     return context->door->port ? context->door->port : -ENOTCONN;
-}
-
-int wf_dial_init(struct wf_dial *dial, const struct wf_world *world, const char *address, int timeout_ms,
-                 struct wf_status *status)
-{
-    memset(dial, 0, sizeof *dial);
-    int count = wf_address_parse_all(address, world->tuning.port, dial->addresses, WF_DIAL_ADDRESSES, status);
-    if (count < 0)
-        return count;
-    dial->address_count = count;
-    wf_link_init(&dial->link);
-    char first[80], second[80] = "";
-    wf_address_text(&dial->addresses[0], true, first, sizeof first);
-    if (count > 1)
-        wf_address_text(&dial->addresses[1], true, second, sizeof second);
-    snprintf(dial->text, sizeof dial->text, "%s%s%s", first, second[0] ? " or " : "", second);
-    dial->deadline_ns = wf_deadline_after_ms(wf_world_now(world), timeout_ms);
-    return 0;
 }
 
 int weft_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,
@@ -91,12 +75,9 @@ int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer *
 /* The user's handles on connections end with the peer's. Session lock held. */
 static void drop_handles(struct wf_session *session)
 {
-    for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (link, following, &session->desk.connection_hash[i]) {
-            struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, hash_link);
-            connection->held = false;
-            wf_connection_check(connection);
-        }
+    WF_DESK_EACH_CONNECTION (connection, &session->desk) {
+        connection->held = false;
+        wf_connection_check(connection);
     }
 }
 
@@ -123,10 +104,8 @@ struct weft_request *wf_session_ask_to_close(struct wf_session *session)
 static void leave_endpoints(struct wf_session *session)
 {
     wf_session_lock(session);
-    for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (link, following, &session->desk.connection_hash[i]) {
-            wf_connection_attach(WF_CONTAINER(link, struct weft_connection, hash_link), NULL);
-        }
+    WF_DESK_EACH_CONNECTION (connection, &session->desk) {
+        wf_connection_attach(connection, NULL);
     }
     wf_session_unlock(session);
 }
@@ -182,9 +161,8 @@ static void fill_rail(struct wf_session *session, int index, struct weft_rail_st
 {
     const struct wf_session_rail *rail = &session->lines.rails[index];
     memset(stats, 0, sizeof *stats);
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (!channel || channel->rail != index)
+    WF_LINES_EACH (channel, &session->lines) {
+        if (channel->rail != index)
             continue;
         stats->channels += 1;
         stats->channels_up += channel->up;

@@ -60,7 +60,6 @@ void wf_channel_restart(struct wf_channel *channel, uint32_t incarnation)
     channel->retransmits = 0;
     atomic_store_explicit(&channel->heard, 0, memory_order_relaxed);
     atomic_store_explicit(&channel->kept, 0, memory_order_relaxed);
-    channel->pulse = (struct wf_pulse){0};
     *tx = (struct wf_tx){.worker = tx->worker,
                          .headers = tx->headers,
                          .pad = tx->pad,

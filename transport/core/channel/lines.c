@@ -18,10 +18,9 @@ void wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct 
 
 void wf_lines_fini(struct wf_lines *lines)
 {
-    WF_LINES_EACH(channel, lines)
-    {
+    WF_LINES_EACH (channel, lines) {
         wf_channel_fini(channel);
-        free(channel);
+        free(channel); /* the first member of what its session has made */
     }
     free(lines->channels);
     free(lines->told);

@@ -47,22 +47,22 @@ struct wf_lines {
     _Atomic uint64_t moved;       /* payload bytes, both directions: the progress an error text tells of */
 };
 
-/* Walks the channels that have been joined. `lines` may be const. */
-#define WF_LINES_EACH(channel, lines)                                                                                  \
-    for (struct wf_channel **place_##channel = (lines)->channels, *channel = wf_lines_next(lines, &place_##channel);   \
-         channel; channel = wf_lines_next(lines, &place_##channel))
-
-/* The next one from `*place` on, which moves behind it; NULL: there is none. */
-static inline struct wf_channel *wf_lines_next(const struct wf_lines *lines, struct wf_channel ***place)
+/* The next channel from the place `*at` on, which moves behind it; NULL: there is none. */
+static inline struct wf_channel *wf_lines_next(const struct wf_lines *lines, int *at)
 {
-    struct wf_channel **end = lines->channels + lines->channel_count;
-    while (*place < end) {
-        struct wf_channel *channel = *(*place)++;
+    while (*at < lines->channel_count) {
+        struct wf_channel *channel = lines->channels[(*at)++];
         if (channel)
             return channel;
     }
     return NULL;
 }
+
+/* Walks the channels that have been joined, or that the dialer has missed. */
+#define WF_LINES_EACH(channel, lines)                                                                                  \
+    for (int at_##channel = 0, once_##channel = 1; once_##channel; once_##channel = 0)                                 \
+        for (struct wf_channel *channel = wf_lines_next(lines, &at_##channel); channel;                                \
+             channel = wf_lines_next(lines, &at_##channel))
 
 void wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct wf_terms *terms,
                    struct wf_kicks *kicks);

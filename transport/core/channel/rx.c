@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/channel/lines.h"
+#include "core/channel/ops.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "mem/staging.h"

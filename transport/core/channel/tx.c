@@ -1,7 +1,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "core/channel/batch.h"
 #include "core/channel/lines.h"
+#include "core/channel/ops.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "wire/crc.h"

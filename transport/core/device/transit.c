@@ -1,10 +1,10 @@
 /* Copies of a context's devices, from the queue to the end, and what a session has of a device meanwhile. */
-#include "core/device/device.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/device/transit.h"
 #include "core/device/turn.h"
 #include "core/drive/worker.h"
 #include "core/ground/counter.h"

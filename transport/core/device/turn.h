@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "core/device/device.h"
+#include "core/device/transit.h"
 
 struct weft_request;
 

@@ -8,6 +8,7 @@
 #include "core/ground/reached.h"
 #include "core/join/redial.h"
 #include "core/join/talk.h"
+#include "core/rail/address.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
 
@@ -108,6 +109,24 @@ void wf_door_destroy(struct wf_door *door)
 }
 
 /* --- dialling --- */
+
+int wf_dial_init(struct wf_dial *dial, const struct wf_world *world, const char *address, int timeout_ms,
+                 struct wf_status *status)
+{
+    memset(dial, 0, sizeof *dial);
+    int count = wf_address_parse_all(address, world->tuning.port, dial->addresses, WF_DIAL_ADDRESSES, status);
+    if (count < 0)
+        return count;
+    dial->address_count = count;
+    wf_link_init(&dial->link);
+    char first[80], second[80] = "";
+    wf_address_text(&dial->addresses[0], true, first, sizeof first);
+    if (count > 1)
+        wf_address_text(&dial->addresses[1], true, second, sizeof second);
+    snprintf(dial->text, sizeof dial->text, "%s%s%s", first, second[0] ? " or " : "", second);
+    dial->deadline_ns = wf_deadline_after_ms(wf_world_now(world), timeout_ms);
+    return 0;
+}
 
 void wf_door_dial(struct wf_door *door, struct wf_dial *dial)
 {

@@ -10,7 +10,7 @@
 /* Is this a channel to be dialled, apart from the time? Session lock held. */
 static bool is_lost(const struct wf_session *session, const struct wf_channel *channel)
 {
-    if (!channel || !channel->gone || !channel->kill || channel->redial.talking)
+    if (!channel || !channel->gone || !channel->kill || wf_route_of(channel)->redial.talking)
         return false;
     const struct wf_session_rail *rail = &session->lines.rails[channel->rail];
     bool down = rail->local >= 0 && wf_rail_is_down(&session->sessions->rails->each[rail->local]);
@@ -23,9 +23,9 @@ static bool is_lost(const struct wf_session *session, const struct wf_channel *c
 static struct wf_channel *longest_lost(const struct wf_session *session)
 {
     struct wf_channel *longest = NULL;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (is_lost(session, channel) && (!longest || channel->redial.at_ns < longest->redial.at_ns))
+    WF_LINES_EACH (channel, &session->lines) {
+        if (is_lost(session, channel) &&
+            (!longest || wf_route_of(channel)->redial.at_ns < wf_route_of(longest)->redial.at_ns))
             longest = channel;
     }
     return longest;
@@ -37,10 +37,10 @@ static bool next_due(struct wf_session *session, int64_t now_ns, int64_t *next_n
     wf_session_lock(session);
     bool carries = session->guard.state == WF_SESSION_UP || session->guard.state == WF_SESSION_JOINING;
     struct wf_channel *channel = carries ? longest_lost(session) : NULL;
-    bool due = channel && channel->redial.at_ns <= now_ns;
-    *next_ns = channel && !due ? channel->redial.at_ns : WF_NEVER;
+    bool due = channel && wf_route_of(channel)->redial.at_ns <= now_ns;
+    *next_ns = channel && !due ? wf_route_of(channel)->redial.at_ns : WF_NEVER;
     if (due) {
-        struct wf_redial *redial = &channel->redial;
+        struct wf_redial *redial = &wf_route_of(channel)->redial;
         uint32_t last = redial->incarnation > channel->incarnation ? redial->incarnation : channel->incarnation;
         redial->incarnation = last + 1;
         redial->talking = true;
@@ -76,7 +76,7 @@ void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *te
     wf_session_lock(session);
     struct wf_channel *channel = session->lines.channels[talk->join.channel];
     struct wf_session_rail *rail = &session->lines.rails[talk->join.rail];
-    struct wf_redial *redial = &channel->redial;
+    struct wf_redial *redial = &wf_route_of(channel)->redial;
     redial->refused = refused(code) && reason == 0;
     redial->at_ns = wf_world_now(session->guard.world) + redial->pause_ns;
     wf_redial_slow_down(redial, session->guard.world->tuning.rail_timeout_ns / 4);
@@ -102,7 +102,7 @@ void wf_redial_over(struct wf_talk *talk)
     if (!session)
         return;
     wf_session_lock(session);
-    session->lines.channels[talk->join.channel]->redial.talking = false;
+    wf_route_of(session->lines.channels[talk->join.channel])->redial.talking = false;
     wf_session_unlock(session);
     wf_alarm_by(&talk->door->sessions->world->alarm, 0);
 }

@@ -5,12 +5,12 @@
 #ifndef WF_CORE_MESSAGE_CONNECTION_H
 #define WF_CORE_MESSAGE_CONNECTION_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/list.h"
 #include "core/message/desk.h"
+#include "core/message/endpoint.h"
 #include "core/request/request.h"
 #include "weft.h"
 #include "wire/finished.h"
@@ -27,20 +27,6 @@ enum wf_connection_state {
 };
 
 #define WF_RAILS_ANY UINT32_MAX
-
-/* The endpoints of a context. Owner: the context. */
-struct wf_endpoints {
-    pthread_mutex_t lock;
-    struct wf_list list;
-};
-
-struct weft_endpoint {
-    struct wf_link link; /* wf_endpoints.list */
-    struct weft_context *context;
-    uint32_t id;
-    uint32_t connections; /* endpoint_lock */
-    uint32_t rails;       /* of the context, as bits: those that carry its large messages; endpoint_lock */
-};
 
 /* Owner: session lock. */
 struct weft_connection {
@@ -98,9 +84,6 @@ struct weft_connection {
 /* OPEN and CLOSE. */
 extern const struct wf_request_ops wf_connection_ops;
 
-void wf_endpoints_init(struct wf_endpoints *endpoints);
-void wf_endpoints_fini(struct wf_endpoints *endpoints);
-
 /* Walks all connections of a desk; the body may free the one it has. */
 #define WF_DESK_EACH_CONNECTION(connection, desk)                                                                      \
     for (int bucket_##connection = 0; bucket_##connection < WF_HASH_SIZE; bucket_##connection++)                       \
@@ -137,19 +120,6 @@ void wf_connection_abort_and_close(struct weft_connection *connection);
 
 /* Sets the endpoint it counts for (NULL: none). */
 void wf_connection_attach(struct weft_connection *connection, struct weft_endpoint *endpoint);
-
-/* --- the steps behind the public calls, for whoever must not wait; they take the lock themselves --- */
-
-/* Starts closing this side; NULL when there is nothing to wait for and the handle is gone already. */
-struct weft_request *wf_connection_close_start(struct weft_connection *connection);
-
-/* The user has no handle any more: what is left closes on its own. */
-void wf_connection_let_go(struct weft_connection *connection);
-
-/* Sends OPEN; the request ends when the peer has answered. The connection is the caller's whatever becomes of it. */
-int wf_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
-                             struct weft_connection **connection, struct weft_request **request,
-                             struct weft_error *err);
 
 /* Starts closing this side. */
 void wf_connection_start_close(struct weft_connection *connection);

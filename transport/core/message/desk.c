@@ -45,8 +45,7 @@ int wf_desk_init(struct wf_desk *desk)
 
 void wf_desk_fini(struct wf_desk *desk)
 {
-    WF_DESK_EACH_CONNECTION(connection, desk)
-    {
+    WF_DESK_EACH_CONNECTION (connection, desk) {
         wf_connection_free(connection);
     }
     struct wf_link *link;

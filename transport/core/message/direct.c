@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/device/device.h"
+#include "core/device/transit.h"
 #include "core/message/connection.h"
 #include "core/message/desk.h"
 #include "core/message/inbound.h"

@@ -335,9 +335,8 @@ static void redirect_claims(struct wf_inbound *inbound)
     struct wf_desk *desk = inbound->connection->desk;
     if (inbound->claims == 0)
         return;
-    for (int i = 0; i < desk->lines->channel_count; i++) {
-        struct wf_channel *channel = desk->lines->channels[i];
-        if (!channel || channel->rx.claim != inbound)
+    WF_LINES_EACH (channel, desk->lines) {
+        if (channel->rx.claim != inbound)
             continue;
         channel->rx.redirect = true;
         wf_kicks_one(desk->kicks, channel->rx.worker->index, NULL);

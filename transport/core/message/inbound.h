@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 
 #include "base/list.h"
+#include "core/message/blocks.h"
 #include "wire/range.h"
 
 struct wf_desk;
@@ -23,27 +24,9 @@ struct wf_outbound;
 struct wf_pieces;
 struct wf_device;
 
-#define WF_BLOCK_BYTES 4096
-#define WF_NO_BLOCK UINT32_MAX
 #define WF_ANSWERS_MAX                                                                                                 \
     16384 /* of a session at a time; what is given up late is a few windows of its channels at most */
 #define WF_TOTAL_UNKNOWN UINT64_MAX /* of a message that its sender gave up before it introduced itself here */
-
-/* What a burst of `bytes` costs of the unsolicited credit: whole blocks. Both sides compute it. */
-static inline uint64_t wf_unsolicited_charge(uint64_t bytes)
-{
-    return (bytes + WF_BLOCK_BYTES - 1) / WF_BLOCK_BYTES * WF_BLOCK_BYTES;
-}
-
-/* The unexpected pool: blocks of a fixed size, so that the credit can always be honoured. Owner: session lock. */
-struct wf_blocks {
-    uint8_t *memory;
-    uint32_t *next; /* chain of each block */
-    uint32_t count, free, first_free;
-};
-
-int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes);
-void wf_blocks_fini(struct wf_blocks *blocks);
 
 enum wf_inbound_kind {
     WF_INBOUND_MESSAGE, /* tagged: waits for a receive */

@@ -30,8 +30,7 @@ struct wf_inbound;
 struct wf_device;
 struct wf_transit;
 
-/* A landing never has more than WF_RANGE_MAX ranges because of this. */
-#define WF_CHUNKS_UNACKNOWLEDGED 255
+#define WF_CHUNKS_UNACKNOWLEDGED 255 /* so a landing never has more than WF_RANGE_MAX ranges */
 
 enum wf_outbound_kind {
     WF_OUTBOUND_MESSAGE, /* tagged, for the peer's matcher */
@@ -92,8 +91,7 @@ struct wf_outbound {
     int status;
 };
 
-/* SEND, WRITE and READ. */
-extern const struct wf_request_ops wf_outgoing_ops;
+extern const struct wf_request_ops wf_outgoing_ops; /* SEND, WRITE and READ */
 
 /* --- all with the session's lock held --- */
 

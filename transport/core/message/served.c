@@ -327,24 +327,20 @@ void wf_regions_release(struct wf_desk *desk)
     struct wf_link *link;
     while ((link = wf_list_first(&desk->regions_used)))
         wf_region_release(WF_CONTAINER(link, struct wf_inbound, region_link));
-    for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (bucket_link, following, &desk->connection_hash[i])
-            wf_uploads_free(WF_CONTAINER(bucket_link, struct weft_connection, hash_link));
+    WF_DESK_EACH_CONNECTION (connection, desk) {
+        wf_uploads_free(connection);
     }
 }
 
 static void revoke_uploads(struct wf_desk *desk, const struct weft_registration *registration)
 {
-    for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (link, following, &desk->connection_hash[i]) {
-            struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, hash_link);
-            WF_LIST_EACH (upload_link, next, &connection->uploads) {
-                struct upload *upload = upload_of(upload_link);
-                if (upload->region != registration)
-                    continue;
-                empty_upload(upload);
-                upload->status = -EACCES;
-            }
+    WF_DESK_EACH_CONNECTION (connection, desk) {
+        WF_LIST_EACH (upload_link, next, &connection->uploads) {
+            struct upload *upload = upload_of(upload_link);
+            if (upload->region != registration)
+                continue;
+            empty_upload(upload);
+            upload->status = -EACCES;
         }
     }
 }

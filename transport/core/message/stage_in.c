@@ -5,6 +5,7 @@
 
 #include "core/channel/channel.h"
 #include "core/device/device.h"
+#include "core/device/transit.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/desk.h"

@@ -4,6 +4,7 @@
 
 #include "core/channel/lines.h"
 #include "core/device/device.h"
+#include "core/device/transit.h"
 #include "core/message/connection.h"
 #include "core/message/desk.h"
 #include "core/message/match.h"

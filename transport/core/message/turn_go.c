@@ -1,5 +1,6 @@
 #include "core/message/turn_go.h"
 
+#include "core/device/transit.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"

@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "base/pool.h"
 #include "core/device/device.h"
+#include "core/device/transit.h"
 #include "core/ground/guard.h"
 #include "core/ground/terms.h"
 #include "core/request/wait.h"

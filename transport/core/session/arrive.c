@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "core/channel/channel.h"
+#include "core/channel/ops.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
@@ -14,6 +15,7 @@
 #include "core/message/stage.h"
 #include "core/request/request.h"
 #include "core/session/loss.h"
+#include "core/session/payload.h"
 #include "core/session/session.h"
 #include "core/session/small.h"
 #include "core/session/totals_in.h"
@@ -192,10 +194,10 @@ static bool overlap(const struct wf_frame *a, const struct wf_frame *b)
 static struct wf_channel *other_writer(const struct wf_channel *channel, const struct wf_inbound *inbound,
                                        const struct wf_frame *frame)
 {
-    const struct wf_session *session = wf_session_of(channel);
-    for (int i = 0; inbound->claims > 0 && i < session->lines.channel_count; i++) {
-        struct wf_channel *other = session->lines.channels[i];
-        if (other && other != channel && other->rx.claim == inbound && overlap(&other->rx.frame, frame))
+    if (inbound->claims == 0)
+        return NULL;
+    WF_LINES_EACH (other, channel->lines) {
+        if (other != channel && other->rx.claim == inbound && overlap(&other->rx.frame, frame))
             return other;
     }
     return NULL;
@@ -384,12 +386,6 @@ static int take_sequenced(struct wf_channel *channel, const struct wf_frame *fra
     }
 }
 
-static void dispose(struct wf_channel *channel, uint32_t bytes)
-{
-    channel->rx.disposed += 1;
-    channel->rx.disposed_bytes += bytes;
-}
-
 int wf_channel_take_acknowledgement(struct wf_channel *channel, const struct wf_frame *frame)
 {
     uint64_t total = wf_window_unwrap(channel->tx.acknowledged, frame->ack);
@@ -409,84 +405,8 @@ static int take_frame(struct wf_channel *channel, const struct wf_frame *frame)
         return violation(wf_session_of(channel), frame, "is more than the window that was granted");
     result = take_sequenced(channel, frame);
     if (result == 0 && frame->type != WF_DATA)
-        dispose(channel, 0);
+        wf_channel_dispose(channel, 0);
     return result;
-}
-
-/* Every channel that has disposed of frames tells so at once. */
-static void tell_disposals(struct wf_session *session)
-{
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (channel && channel->rx.disposed != channel->tx.ack_sent)
-            channel->tx.state_due = true;
-    }
-}
-
-/* The message whose payload has just been read: claimed, or drained and counted all the same. */
-static struct wf_inbound *message_read(struct wf_channel *channel)
-{
-    if (channel->rx.claim)
-        return channel->rx.claim;
-    struct weft_connection *connection = wf_connection_find(&wf_session_of(channel)->desk, channel->rx.frame.conn);
-    bool reply = channel->rx.frame.flags & WF_FLAG_READ_REPLY;
-    struct wf_inbound *inbound = NULL;
-    if (connection)
-        inbound = reply ? wf_inbound_find_reading(connection, channel->rx.frame.msg)
-                        : wf_inbound_find(connection, channel->rx.frame.msg);
-    return inbound && inbound->state == WF_INBOUND_DRAINING ? inbound : NULL;
-}
-
-static void finish_payload(struct wf_channel *channel)
-{
-    struct wf_rx *rx = &channel->rx;
-    struct wf_session *session = wf_session_of(channel);
-    uint64_t start = rx->frame.offset, end = start + rx->frame.length;
-    struct wf_inbound *inbound = message_read(channel);
-    if (inbound) {
-        struct weft_connection *connection = inbound->connection;
-        connection->pins += 1;
-        /* Meant for the pool, but its receive came meanwhile. */
-        if (rx->claim && rx->pooled && inbound->state == WF_INBOUND_MATCHED && !inbound->parked)
-            wf_inbound_copy_out(inbound, start, end);
-        bool copied = rx->slot && inbound->state == WF_INBOUND_MATCHED;
-        if (copied && wf_stage_in_start(channel) < 0)
-            wf_guard_fail(&session->guard, -ENOMEM, "no memory to copy a message from %s to a device",
-                          session->peer.name);
-        else if (rx->claim && !copied)
-            inbound->claims -= 1;
-        wf_stage_in_drop(channel); /* refused meanwhile */
-        rx->claim = NULL;
-        int result = wf_inbound_mark(inbound, start, end);
-        if (result < 0 && result != -EEXIST)
-            wf_guard_fail(&session->guard, result, "a message from %s arrived in too many pieces", session->peer.name);
-        bool last = inbound->arrived.covered == inbound->total && inbound->total > session->terms.limits.eager;
-        wf_inbound_check(inbound);
-        connection->pins -= 1;
-        wf_connection_check(connection);
-        dispose(channel, rx->frame.length);
-        wf_session_place_free(session);
-        if (last)
-            tell_disposals(session); /* its sender waits for the acknowledgement */
-    } else {
-        dispose(channel, rx->frame.length);
-    }
-    rx->redirect = false;
-}
-
-/* Lets go of a landing that has been refused: the rest of the payload goes to the sink. Session lock held. */
-static void drop_claim(struct wf_channel *channel)
-{
-    struct wf_rx *rx = &channel->rx;
-    rx->redirect = false;
-    struct wf_inbound *inbound = rx->claim;
-    wf_stage_in_drop(channel);
-    if (!inbound)
-        return;
-    rx->claim = NULL;
-    inbound->claims -= 1;
-    wf_inbound_check(inbound);
-    wf_session_place_free(wf_session_of(channel));
 }
 
 static int in_places(const struct wf_inbound *inbound, bool pooled, uint64_t offset, uint64_t length, struct iovec *iov,
@@ -508,8 +428,8 @@ const struct wf_channel_ops wf_session_channel_ops = {
     .land_small = wf_small_land,
     .take_frame = take_frame,
     .place_payload = place_payload,
-    .finish_payload = finish_payload,
-    .drop_claim = drop_claim,
+    .finish_payload = wf_payload_finish,
+    .drop_claim = wf_payload_drop_claim,
     .worked_through = worked_through,
     .released = wf_outbound_released,
     .lost = wf_channel_lost,

@@ -63,9 +63,9 @@ void wf_session_failed(struct wf_session *session)
         tell_why(session);
     wf_guard_enter(&session->guard, WF_SESSION_FAILED);
     WF_REACHED("session FAILED: entry");
-    for (int i = 0; i < session->lines.channel_count; i++)
-        if (session->lines.channels[i])
-            session->lines.channels[i]->kill = true;
+    WF_LINES_EACH (channel, &session->lines) {
+        channel->kill = true;
+    }
     wf_kicks_all(&session->kicks, NULL);
     wf_guard_hold(&session->guard); /* so that a session without channels ends here too */
     wf_guard_let_go(&session->guard);
@@ -87,11 +87,8 @@ static bool everything_told(const struct wf_session *session)
         session->loss.downs_due > 0 || !wf_resend_idle(session, WF_CHANNEL_EXPRESS) ||
         !wf_resend_idle(session, WF_CHANNEL_BULK))
         return false;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        if (!session->lines.channels[i])
-            continue;
-        const struct wf_tx *tx = &session->lines.channels[i]->tx;
-        if (tx->acknowledged != tx->window.spent_frames)
+    WF_LINES_EACH (channel, &session->lines) {
+        if (channel->tx.acknowledged != channel->tx.window.spent_frames)
             return false;
     }
     return true;
@@ -109,9 +106,10 @@ static void cancel_all(struct wf_session *session, bool here_too)
 /* Each channel's BYE acknowledges what came on it: only after the last is it certain what the peer has taken. */
 static bool goodbye_on_all(const struct wf_session *session)
 {
-    for (int i = 0; i < session->lines.channel_count; i++)
-        if (session->lines.channels[i] && session->lines.channels[i]->up && !session->lines.channels[i]->bye_seen)
+    WF_LINES_EACH (channel, &session->lines) {
+        if (channel->up && !channel->bye_seen)
             return false;
+    }
     return true;
 }
 
@@ -130,9 +128,9 @@ void wf_session_check_close(struct wf_session *session)
     wf_guard_enter(&session->guard, WF_SESSION_CLOSING);
     session->life.closing_ns = wf_world_now(session->guard.world);
     wf_alarm_by(&session->guard.world->alarm, 0);
-    for (int i = 0; i < session->lines.channel_count; i++)
-        if (session->lines.channels[i])
-            session->lines.channels[i]->tx.bye_due = session->lines.channels[i]->up;
+    WF_LINES_EACH (channel, &session->lines) {
+        channel->tx.bye_due = channel->up;
+    }
     wf_kicks_all(&session->kicks, NULL);
     wf_guard_hold(&session->guard); /* so that a session without channels ends here too */
     wf_guard_let_go(&session->guard);

@@ -1,6 +1,8 @@
 /* What the session has to say, gathered for a send half that can take it. */
 #include "core/session/fill.h"
 
+#include "core/channel/batch.h"
+#include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
@@ -19,9 +21,8 @@
 static const struct wf_channel *find_behind(const struct wf_channel *express)
 {
     const struct wf_session *session = wf_session_of(express);
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        const struct wf_channel *channel = session->lines.channels[i];
-        bool bulk = channel && channel->kind == WF_CHANNEL_BULK && channel->rail == express->rail && channel->up;
+    WF_LINES_EACH (channel, &session->lines) {
+        bool bulk = channel->kind == WF_CHANNEL_BULK && channel->rail == express->rail && channel->up;
         if (bulk && channel->tx.state_due && !channel->tx.idle)
             return channel;
     }
@@ -109,16 +110,18 @@ static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
 /* What the peer is to know of a channel that was lost. */
 static bool down_frame(struct wf_session *session, struct wf_frame *frame)
 {
-    for (int i = 0; session->loss.downs_due > 0 && i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (!channel || !channel->down.due)
+    if (session->loss.downs_due == 0)
+        return false;
+    WF_LINES_EACH (channel, &session->lines) {
+        struct wf_down *down = &wf_route_of(channel)->down;
+        if (!down->due)
             continue;
-        channel->down.due = false;
+        down->due = false;
         session->loss.downs_due -= 1;
         *frame = (struct wf_frame){.type = WF_DOWN,
-                                   .key = wf_channel_key(channel->id, channel->down.incarnation),
-                                   .offset = channel->down.disposed,
-                                   .base = (uint64_t)(int64_t)channel->down.reason};
+                                   .key = wf_channel_key(channel->id, down->incarnation),
+                                   .offset = down->disposed,
+                                   .base = (uint64_t)(int64_t)down->reason};
         return true;
     }
     return false;

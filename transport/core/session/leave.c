@@ -1,6 +1,8 @@
 #include "core/session/leave.h"
 
+#include "core/channel/batch.h"
 #include "core/channel/channel.h"
+#include "core/channel/ops.h"
 #include "core/ground/reached.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 
+#include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/session/resend.h"
@@ -55,23 +56,21 @@ static bool carries(const struct wf_session *session)
 void wf_session_repeat_totals(struct wf_session *session)
 {
     session->desk.credit_due = true;
-    for (int i = 0; i < session->lines.channel_count; i++)
-        if (session->lines.channels[i] && session->lines.channels[i]->up)
-            session->lines.channels[i]->tx.state_due = true;
-    for (int i = 0; i < WF_HASH_SIZE; i++) {
-        WF_LIST_EACH (link, following, &session->desk.connection_hash[i]) {
-            struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, hash_link);
-            connection->credit_due |= connection->finished_count > 0;
-            if (connection->credit_due)
-                wf_connection_todo(connection);
-        }
+    WF_LINES_EACH (channel, &session->lines) {
+        if (channel->up)
+            channel->tx.state_due = true;
+    }
+    WF_DESK_EACH_CONNECTION (connection, &session->desk) {
+        connection->credit_due |= connection->finished_count > 0;
+        if (connection->credit_due)
+            wf_connection_todo(connection);
     }
 }
 
 /* A channel that was of use is dialled at once, one that is lost as soon as it is joined is not. */
 static void plan_redial(struct wf_channel *channel, int64_t now_ns)
 {
-    struct wf_redial *redial = &channel->redial;
+    struct wf_redial *redial = &wf_route_of(channel)->redial;
     uint64_t moved = channel->tx.acknowledged_bytes + atomic_load_explicit(&channel->heard, memory_order_relaxed);
     if (moved >= USEFUL_BYTES || now_ns - redial->joined_ns >= USEFUL_NS)
         redial->pause_ns = 0;
@@ -90,8 +89,8 @@ static void move_on(struct wf_session *session, struct wf_channel *channel, int 
     uint64_t frames = channel->tx.window.spent_frames - channel->tx.acknowledged;
     wf_counter_add(&rail->failures, 1);
     rail->last_code = code;
-    session->loss.downs_due -= channel->down.due; /* an older incarnation's: this one's says it, too */
-    channel->down = (struct wf_down){.incarnation = channel->incarnation, .reason = code, .lost_ns = now};
+    session->loss.downs_due -= wf_route_of(channel)->down.due; /* an older incarnation's: this one's says it, too */
+    wf_route_of(channel)->down = (struct wf_down){.incarnation = channel->incarnation, .reason = code, .lost_ns = now};
     wf_log_limited(&world->log, &session->loss.lost_log, now, session->known ? WF_LOG_WARN : WF_LOG_DEBUG,
                    "lost a channel to %s on rail %s: %s: %s; what was under way (%llu frames) is sent again",
                    session->peer.name, rail->name, doing, wf_strerror(code), (unsigned long long)frames);
@@ -130,11 +129,12 @@ void wf_channel_missed(struct wf_channel *channel, int code)
     int64_t now = wf_world_now(session->guard.world);
     WF_REACHED("channel GONE: it was never joined");
     channel->kill = channel->gone = channel->tx.moved = true;
-    channel->down = (struct wf_down){.due = true, .incarnation = channel->incarnation, .reason = code, .lost_ns = now};
+    wf_route_of(channel)->down =
+        (struct wf_down){.due = true, .incarnation = channel->incarnation, .reason = code, .lost_ns = now};
     session->loss.downs_due += 1;
     wf_counter_add(&rail->failures, 1);
     rail->last_code = code;
-    channel->redial.joined_ns = now;
+    wf_route_of(channel)->redial.joined_ns = now;
     plan_redial(channel, now);
     wf_kicks_all(&session->kicks, NULL);
 }
@@ -145,9 +145,9 @@ void wf_channel_tell_down(struct wf_channel *channel)
     if (!carries(session))
         return;
     WF_REACHED("channel DYING: receive half let go");
-    session->loss.downs_due += !channel->down.due;
-    channel->down.due = true;
-    channel->down.disposed = channel->rx.disposed;
+    session->loss.downs_due += !wf_route_of(channel)->down.due;
+    wf_route_of(channel)->down.due = true;
+    wf_route_of(channel)->down.disposed = channel->rx.disposed;
     wf_kicks_all(&session->kicks, NULL);
 }
 
@@ -156,18 +156,16 @@ void wf_session_place_free(struct wf_session *session)
     if (!session->loss.place_wanted)
         return;
     session->loss.place_wanted = false;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (channel && channel->rx.held)
+    WF_LINES_EACH (channel, &session->lines) {
+        if (channel->rx.held)
             wf_kicks_one(&session->kicks, channel->rx.worker->index, NULL);
     }
 }
 
 bool wf_rail_is_up(const struct wf_session *session, int rail)
 {
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        const struct wf_channel *channel = session->lines.channels[i];
-        if (channel && channel->up && channel->rail == rail)
+    WF_LINES_EACH (channel, &session->lines) {
+        if (channel->up && channel->rail == rail)
             return true;
     }
     return false;
@@ -175,9 +173,8 @@ bool wf_rail_is_up(const struct wf_session *session, int rail)
 
 static bool other_rail_up(const struct wf_session *session, int rail)
 {
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        const struct wf_channel *channel = session->lines.channels[i];
-        if (channel && channel->up && channel->rail != rail)
+    WF_LINES_EACH (channel, &session->lines) {
+        if (channel->up && channel->rail != rail)
             return true;
     }
     return false;
@@ -185,9 +182,8 @@ static bool other_rail_up(const struct wf_session *session, int rail)
 
 void wf_rail_lose(struct wf_session *session, int rail, int code, const char *why)
 {
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (channel && channel->up && channel->rail == rail)
+    WF_LINES_EACH (channel, &session->lines) {
+        if (channel->up && channel->rail == rail)
             wf_channel_lost(channel, code, why);
     }
 }
@@ -225,7 +221,8 @@ void wf_session_rail_changed(struct wf_session *session, int local, bool down, b
             wf_rail_lose(session, rail, -ENETDOWN, "the rail is down");
         for (int i = 0; i < session->lines.channel_count && !down; i++)
             if (session->lines.channels[i] && session->lines.channels[i]->rail == rail)
-                session->lines.channels[i]->redial.at_ns = session->lines.channels[i]->redial.pause_ns = 0;
+                wf_route_of(session->lines.channels[i])->redial.at_ns =
+                    wf_route_of(session->lines.channels[i])->redial.pause_ns = 0;
     }
     wf_session_unlock(session);
 }

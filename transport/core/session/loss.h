@@ -7,9 +7,27 @@
 
 #include <stdbool.h>
 
-#include "core/channel/channel.h"
+#include "base/log.h"
+#include "core/session/resend.h"
+#include "core/session/route.h"
+#include "core/session/spread_plan.h"
 
 struct wf_session;
+
+/* What lost channels have left. Owner: session lock. */
+struct wf_loss {
+    struct wf_strays strays[2]; /* express, bulk */
+    int downs_due;              /* channels of whose end the peer is to be told */
+    bool place_wanted;          /* a channel waits until another lets go of a place */
+    struct wf_log_limit lost_log;
+    struct wf_spread spread;
+};
+
+/* All zero before. fini accepts that, too. */
+void wf_loss_init(struct wf_loss *loss);
+void wf_loss_fini(struct wf_loss *loss);
+/* Room for `count` channels. 0 or -ENOMEM. */
+int wf_loss_expect(struct wf_loss *loss, int count);
 
 /* A channel is lost: lets go, what it retained goes elsewhere, it will be dialled again. `doing`: how it showed. */
 void wf_channel_lost(struct wf_channel *channel, int code, const char *doing) __attribute__((cold));

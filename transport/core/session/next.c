@@ -49,9 +49,8 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
 static void tell_express(const struct wf_channel *channel)
 {
     struct wf_desk *desk = &wf_session_of(channel)->desk;
-    for (int i = 0; i < desk->lines->channel_count; i++) {
-        struct wf_channel *other = desk->lines->channels[i];
-        if (other && other->kind == WF_CHANNEL_EXPRESS)
+    WF_LINES_EACH (other, desk->lines) {
+        if (other->kind == WF_CHANNEL_EXPRESS)
             wf_kicks_one(desk->kicks, other->tx.worker->index, channel->tx.worker);
     }
 }
@@ -98,9 +97,8 @@ static bool bulk_would_take(const struct weft_connection *connection)
     const struct wf_outbound *head = wf_ready_head(connection);
     if (!head || wf_ready_candidate(connection) != head || !wf_list_empty(&connection->sending))
         return false;
-    for (int i = 0; i < desk->lines->channel_count; i++) {
-        const struct wf_channel *channel = desk->lines->channels[i];
-        if (channel && channel->kind == WF_CHANNEL_BULK && channel->up && channel->tx.idle &&
+    WF_LINES_EACH (channel, desk->lines) {
+        if (channel->kind == WF_CHANNEL_BULK && channel->up && channel->tx.idle &&
             wf_channel_open(channel, desk->terms->chunk) && wf_spread_serves(channel, connection) &&
             wf_spread_plan(channel, connection, desk->waiting + wf_ready_burst(head)) > 0)
             return true;

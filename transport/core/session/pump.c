@@ -2,6 +2,7 @@
  * send and let go. */
 #include <errno.h>
 
+#include "core/channel/batch.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/match.h"
@@ -17,9 +18,8 @@
 
 void wf_session_kick(struct wf_session *session, struct wf_worker *self)
 {
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (channel && channel->up && channel->tx.idle && wf_channel_wants(channel))
+    WF_LINES_EACH (channel, &session->lines) {
+        if (channel->up && channel->tx.idle && wf_channel_wants(channel))
             wf_kicks_one(&session->kicks, channel->tx.worker->index, self);
     }
     wf_devices_kick(&session->shares, self);
@@ -30,9 +30,10 @@ bool wf_session_has_work(const struct wf_session *session)
     bool bulk = wf_session_wants(session, WF_CHANNEL_BULK), express = wf_session_wants(session, WF_CHANNEL_EXPRESS);
     if (session->shares.bells != 0)
         return true;
-    for (int i = 0; (bulk || express) && i < session->lines.channel_count; i++) {
-        const struct wf_channel *channel = session->lines.channels[i];
-        if (channel && channel->up && channel->tx.idle && (channel->kind == WF_CHANNEL_BULK ? bulk : express))
+    if (!bulk && !express)
+        return false;
+    WF_LINES_EACH (channel, &session->lines) {
+        if (channel->up && channel->tx.idle && (channel->kind == WF_CHANNEL_BULK ? bulk : express))
             return true;
     }
     return false;
@@ -40,14 +41,15 @@ bool wf_session_has_work(const struct wf_session *session)
 
 static bool is_idle_express(const struct wf_channel *channel)
 {
-    return channel && channel->kind == WF_CHANNEL_EXPRESS && channel->up && channel->tx.idle;
+    return channel->kind == WF_CHANNEL_EXPRESS && channel->up && channel->tx.idle;
 }
 
 bool wf_session_has_idle_express(const struct wf_session *session)
 {
-    for (int i = 0; i < session->lines.channel_count; i++)
-        if (is_idle_express(session->lines.channels[i]))
+    WF_LINES_EACH (channel, &session->lines) {
+        if (is_idle_express(channel))
             return true;
+    }
     return false;
 }
 
@@ -135,9 +137,8 @@ static const enum wf_channel_kind acting[] = {WF_CHANNEL_EXPRESS, WF_CHANNEL_BUL
  * what another one has waited for, on a channel of any worker. Session lock held. */
 static void release(struct wf_session *session, struct wf_worker *worker)
 {
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (channel && channel->tx.worker == worker && channel->tx.batch_count > 0 && !channel->tx.op.posted)
+    WF_LINES_EACH (channel, &session->lines) {
+        if (channel->tx.worker == worker && channel->tx.batch_count > 0 && !channel->tx.op.posted)
             wf_channel_release_batch(channel);
     }
     wf_match_notes(&session->desk);
@@ -179,8 +180,7 @@ static struct wf_channel *taker(const struct wf_session *session)
 {
     if (wf_session_wants(session, WF_CHANNEL_BULK) || session->guard.stirred || session->shares.bells != 0)
         return NULL;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
+    WF_LINES_EACH (channel, &session->lines) {
         if (is_idle_express(channel) && channel->tx.started && !channel->tx.op.posted && channel->rx.started)
             return channel;
     }
@@ -249,14 +249,15 @@ static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t
 
 /* Is this channel waiting for an acknowledgement, and since when? What began to wait after the last look may have begun
  * just now. Session lock held. */
-static bool waits_since(struct wf_tx *tx, int64_t now_ns, bool paused)
+static bool waits_since(struct wf_route *route, int64_t now_ns, bool paused)
 {
+    const struct wf_tx *tx = &route->channel.tx;
     bool waits = tx->acknowledged != tx->window.spent_frames;
-    if (!waits || !tx->waited || paused || tx->acknowledged != tx->progress) {
-        tx->progress = tx->acknowledged;
-        tx->progress_ns = now_ns;
+    if (!waits || !route->waited || paused || tx->acknowledged != route->progress) {
+        route->progress = tx->acknowledged;
+        route->progress_ns = now_ns;
     }
-    tx->waited = waits;
+    route->waited = waits;
     return waits;
 }
 
@@ -268,13 +269,12 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool p
 {
     int64_t timeout = session->guard.world->tuning.timeout_ns, next = WF_NEVER;
     bool waits = !wf_resend_idle(session, WF_CHANNEL_EXPRESS) || !wf_resend_idle(session, WF_CHANNEL_BULK);
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (!channel || !channel->up || !waits_since(&channel->tx, now_ns, paused))
+    WF_LINES_EACH (channel, &session->lines) {
+        if (!channel->up || !waits_since(wf_route_of(channel), now_ns, paused))
             continue;
         waits = true;
-        int64_t due =
-            channel->tx.progress_ns + timeout * 2 / 3; /* earlier than the session: what it carries may live */
+        int64_t due = wf_route_of(channel)->progress_ns +
+                      timeout * 2 / 3; /* earlier than the session: what it carries may live */
         WF_REACHED_IF(now_ns >= due, "channel UP: nothing acknowledged for two thirds of timeout");
         if (now_ns >= due)
             wf_channel_lost(channel, -ETIMEDOUT, "nothing is acknowledged on it (setting timeout)");

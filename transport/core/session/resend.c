@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/channel/batch.h"
+#include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/outbound.h"

@@ -204,6 +204,15 @@ int wf_session_expect(struct wf_session *session, int count)
 
 /* --- joining --- */
 
+/* The channel starts afresh; when it is dialled again, and what is told of the one before, is not forgotten. */
+static void restart(struct wf_route *route, uint32_t incarnation)
+{
+    route->pulse = (struct wf_pulse){0};
+    route->progress = 0;
+    route->waited = false;
+    wf_channel_restart(&route->channel, incarnation);
+}
+
 /* One worker for everything, or a pair for each rail: even ones send, odd ones receive. */
 static void assign_workers(struct wf_session *session, struct wf_channel *channel)
 {
@@ -224,7 +233,8 @@ static void discard(struct wf_channel *channel)
 /* A channel that was never joined. NULL: memory. */
 static struct wf_channel *first_incarnation(struct wf_session *session, const struct wf_join *join)
 {
-    struct wf_channel *channel = calloc(1, sizeof *channel);
+    struct wf_route *route = calloc(1, sizeof *route);
+    struct wf_channel *channel = route ? &route->channel : NULL;
     if (!channel || wf_channel_init(channel, &session->lines, &wf_session_channel_ops, join) == 0)
         return channel;
     discard(channel);
@@ -278,11 +288,12 @@ static void channel_up(struct wf_session *session, struct wf_channel *channel, i
     assign_workers(session, channel);
     channel->tx.detached = channel->rx.detached = false;
     channel->up = true;
-    channel->redial.refused = false;
+    wf_route_of(channel)->redial.refused = false;
     int64_t now = wf_world_now(session->guard.world);
-    channel->tx.progress_ns = channel->redial.joined_ns = now;
+    wf_route_of(channel)->progress_ns = wf_route_of(channel)->redial.joined_ns = now;
     greet(session, now);
-    channel->tx.ping_due = channel->pulse.asked = channel->incarnation > 1; /* the peer may not have got the proof */
+    channel->tx.ping_due = wf_route_of(channel)->pulse.asked =
+        channel->incarnation > 1; /* the peer may not have got the proof */
     wf_guard_hold(&session->guard);
     wf_guard_hold(&session->guard);
     session->lines.up_count += 1;
@@ -339,7 +350,7 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
     if (open && fresh) {
         enter(session, fresh);
     } else if (open) {
-        wf_channel_restart(channel, join->incarnation);
+        restart(wf_route_of(channel), join->incarnation);
         wf_log(&session->guard.world->log, WF_LOG_INFO, "rail %s to %s: channel %u is joined again",
                session->lines.rails[channel->rail].name, session->peer.name, channel->id);
     }

@@ -7,8 +7,6 @@
 #ifndef WF_CORE_SESSION_SESSION_H
 #define WF_CORE_SESSION_SESSION_H
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -17,69 +15,22 @@
 #include "core/channel/channel.h"
 #include "core/channel/lines.h"
 #include "core/device/device.h"
+#include "core/device/transit.h"
 #include "core/drive/worker.h"
-#include "core/ground/counter.h"
 #include "core/ground/guard.h"
 #include "core/ground/terms.h"
 #include "core/message/desk.h"
-#include "core/message/inbound.h"
 #include "core/request/request.h"
-#include "core/request/wait.h"
-#include "core/session/resend.h"
-#include "core/session/spread_plan.h"
+#include "core/session/life.h"
+#include "core/session/loss.h"
+#include "core/session/route.h"
+#include "core/session/sessions.h"
 #include "weft.h"
-#include "wire/finished.h"
 
 /* The handle the user has. */
 struct weft_peer {
     struct wf_session *session;
     char name[WF_NAME_BYTES + 72]; /* "host (addr:port)" */
-};
-
-/* What lost channels have left. Owner: session lock. */
-struct wf_loss {
-    struct wf_strays strays[2]; /* express, bulk */
-    int downs_due;              /* channels of whose end the peer is to be told */
-    bool place_wanted;          /* a channel waits until another lets go of a place */
-    struct wf_log_limit lost_log;
-    struct wf_spread spread;
-};
-
-/* Patience: what was seen last, and when the next look is due. Owner: session lock. */
-struct wf_life {
-    int64_t due_ns;                   /* when the next look at deadlines should be; 0: there was none yet */
-    int64_t closing_ns;               /* CLOSING: since when */
-    int64_t join_by_ns;               /* JOINING: the acceptor's patience */
-    int64_t alone_ns;                 /* when the last channel was lost; means something while up_count is 0 */
-    uint64_t retired, retired_before; /* frames that the peer has acknowledged; when progress was last seen, */
-    int64_t progress_ns;              /* and when that was */
-    bool waited;                      /* something was unacknowledged at the last look */
-    int64_t greeted_ns;               /* when it was given time after it had been gone */
-    int64_t goodbye_ns;               /* the last BYE, or end of a stream after ours; 0: none */
-    int64_t called_ns;                /* when the peer last proved itself for a channel: its process lives */
-    int64_t survey_ns;                /* the next look at the rails */
-    uint32_t heard_before;            /* rails that had been heard at the last one, as bits */
-    int64_t ping_ns;                  /* 0: none under way */
-    uint64_t ping_number;
-    struct weft_request *closing; /* PEER_CLOSE request */
-    bool dismissed;               /* closing has been asked for: by the user, or by the end of the context */
-};
-
-/* The sessions of a context. Owner: the context. */
-struct wf_sessions {
-    struct wf_world *world;
-    struct wf_rails *rails;
-    struct wf_crew *crew;
-    struct wf_devices *devices;
-    struct wf_registry *registry;
-    struct wf_waiting *waiting;
-    struct wf_endpoints *endpoints;
-    pthread_cond_t changed;  /* a session came up, failed or went; CLOCK_MONOTONIC; with world.lock */
-    struct wf_list all;      /* every session that exists; world.lock, as the next two */
-    struct wf_list accepted; /* sessions that came up and wait for weft_accept() */
-    int count;
-    pthread_mutex_t log_lock; /* taken after any other lock */
-    struct wf_log_limit unknown_log;
 };
 
 struct wf_session {
@@ -101,16 +52,6 @@ struct wf_session {
     struct wf_loss loss;
     struct wf_life life;
 };
-
-/* All zero before. fini accepts that, too. */
-void wf_loss_init(struct wf_loss *loss);
-void wf_loss_fini(struct wf_loss *loss);
-/* Room for `count` channels. 0 or -ENOMEM. */
-int wf_loss_expect(struct wf_loss *loss, int count);
-
-/* The pointers are set before. */
-void wf_sessions_init(struct wf_sessions *sessions);
-void wf_sessions_fini(struct wf_sessions *sessions);
 
 /* A session in JOINING with one reference (the door's); in the context's list. NULL: memory. */
 struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, const struct wf_hello *peer_hello,
@@ -137,10 +78,6 @@ int wf_session_miss(struct wf_session *session, const struct wf_join *join, int 
 
 /* Drops one reference; the door frees a dead session after the last. No lock held. */
 void wf_session_release(struct wf_session *session);
-
-/* The step behind weft_peer_close(): a request that ends when the session is dead; NULL when it is already, or cannot
- * end in an orderly way. Takes the lock itself. */
-struct weft_request *wf_session_ask_to_close(struct wf_session *session);
 
 /* Dead, and nobody refers to it. No lock held. */
 bool wf_session_is_over(struct wf_session *session);

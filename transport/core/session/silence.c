@@ -20,9 +20,8 @@ static bool closed_by_peer(int code)
 static bool all_closed(const struct wf_session *session)
 {
     int64_t recently = session->life.alone_ns - session->guard.world->tuning.rail_timeout_ns;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        const struct wf_channel *channel = session->lines.channels[i];
-        if (channel && channel->down.lost_ns >= recently && !closed_by_peer(channel->down.reason))
+    WF_LINES_EACH (channel, &session->lines) {
+        if (wf_route_of(channel)->down.lost_ns >= recently && !closed_by_peer(wf_route_of(channel)->down.reason))
             return false;
     }
     return true;
@@ -39,7 +38,7 @@ static uint64_t bytes_come(const struct wf_channel *channel)
 static bool take_pulse(struct wf_channel *channel)
 {
     const struct wf_world *world = channel->lines->guard->world;
-    struct wf_pulse *pulse = &channel->pulse;
+    struct wf_pulse *pulse = &wf_route_of(channel)->pulse;
     struct wf_tx *tx = &channel->tx;
     uint64_t heard = bytes_come(channel);
     bool came = heard != pulse->heard, moved = came, waits = pulse->asked, on_their_way = waits;
@@ -63,20 +62,19 @@ static bool take_pulse(struct wf_channel *channel)
 static uint32_t listen_to_rails(struct wf_session *session)
 {
     uint32_t heard = 0;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (channel && channel->up && take_pulse(channel))
+    WF_LINES_EACH (channel, &session->lines) {
+        if (channel->up && take_pulse(channel))
             heard |= 1u << channel->rail;
     }
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (!channel || !channel->up || !channel->pulse.asked)
+    WF_LINES_EACH (channel, &session->lines) {
+        if (!channel->up || !wf_route_of(channel)->pulse.asked)
             continue;
-        bool answered = channel->kind == WF_CHANNEL_EXPRESS ? heard & 1u << channel->rail : channel->pulse.quiet == 0;
+        bool answered =
+            channel->kind == WF_CHANNEL_EXPRESS ? heard & 1u << channel->rail : wf_route_of(channel)->pulse.quiet == 0;
         if (!answered)
             continue;
-        channel->pulse.asked = false;
-        channel->pulse.still = channel->pulse.silent = 0;
+        wf_route_of(channel)->pulse.asked = false;
+        wf_route_of(channel)->pulse.still = wf_route_of(channel)->pulse.silent = 0;
     }
     return heard;
 }
@@ -84,12 +82,11 @@ static uint32_t listen_to_rails(struct wf_session *session)
 void wf_session_ask_all(struct wf_session *session)
 {
     session->life.ping_number += 1;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (!channel || !channel->up || channel->kind != WF_CHANNEL_EXPRESS)
+    WF_LINES_EACH (channel, &session->lines) {
+        if (!channel->up || channel->kind != WF_CHANNEL_EXPRESS)
             continue;
         channel->tx.ping_due = true;
-        channel->pulse.asked = true;
+        wf_route_of(channel)->pulse.asked = true;
     }
     wf_kicks_all(&session->kicks, NULL);
 }
@@ -102,9 +99,9 @@ static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
 {
     const struct wf_tuning *tuning = &session->guard.world->tuning;
     uint32_t third = (uint32_t)(tuning->timeout_ns / 3 / (tuning->rail_timeout_ns / LOOKS)) + 1;
-    if (channel->kind != WF_CHANNEL_EXPRESS || channel->pulse.quiet < third)
+    if (channel->kind != WF_CHANNEL_EXPRESS || wf_route_of(channel)->pulse.quiet < third)
         return false;
-    if (channel->pulse.quiet >= 2 * third)
+    if (wf_route_of(channel)->pulse.quiet >= 2 * third)
         wf_channel_lost(channel, -ETIMEDOUT, "no answer comes on it");
     return channel->up;
 }
@@ -117,16 +114,15 @@ static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
 static bool judge(struct wf_session *session, uint32_t heard)
 {
     bool suspects = false;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        struct wf_channel *channel = session->lines.channels[i];
-        if (!channel || !channel->up)
+    WF_LINES_EACH (channel, &session->lines) {
+        if (!channel->up)
             continue;
-        suspects |= channel->pulse.still >= LOOKS / 4;
+        suspects |= wf_route_of(channel)->pulse.still >= LOOKS / 4;
         bool others = (heard | session->life.heard_before) & ~(1u << channel->rail);
         if (!others)
             continue;
         suspects |= judge_quiet(session, channel);
-        if (channel->pulse.silent < LOOKS || !channel->up)
+        if (wf_route_of(channel)->pulse.silent < LOOKS || !channel->up)
             continue;
         WF_REACHED("channel UP: silent");
         if (channel->kind == WF_CHANNEL_EXPRESS)
@@ -156,7 +152,7 @@ int64_t wf_session_survey(struct wf_session *session, int64_t now_ns)
 /* Is the peer's goodbye still to come on it, or at the end ours still to go? */
 static bool straggles(const struct wf_session *session, const struct wf_channel *channel)
 {
-    if (!channel || channel->kill || channel->gone)
+    if (channel->kill || channel->gone)
         return false;
     return session->guard.state == WF_SESSION_CLOSING ? !channel->rx.ended || !channel->tx.shut : !channel->bye_seen;
 }
@@ -169,15 +165,15 @@ int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns)
         return WF_NEVER;
     bool any = false;
     int64_t due = session->life.goodbye_ns + session->guard.world->tuning.rail_timeout_ns;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        if (!straggles(session, session->lines.channels[i]))
+    WF_LINES_EACH (channel, &session->lines) {
+        if (!straggles(session, channel))
             continue;
         any = true;
         WF_REACHED_IF(now_ns >= due && session->guard.state == WF_SESSION_UP, "channel UP: BYE comes on others only");
         WF_REACHED_IF(now_ns >= due && session->guard.state == WF_SESSION_CLOSING,
                       "channel CLOSING: others have ended");
         if (now_ns >= due)
-            wf_channel_lost(session->lines.channels[i], -ETIMEDOUT, "the goodbyes do not pass it");
+            wf_channel_lost(channel, -ETIMEDOUT, "the goodbyes do not pass it");
     }
     return any && now_ns < due ? due : WF_NEVER;
 }
@@ -214,9 +210,9 @@ static bool refused_everywhere(const struct wf_session *session)
 {
     for (int rail = 0; rail < session->lines.rail_count; rail++) {
         bool refused = false;
-        for (int i = 0; i < session->lines.channel_count; i++)
-            refused |= session->lines.channels[i] && session->lines.channels[i]->rail == rail &&
-                       session->lines.channels[i]->redial.refused;
+        WF_LINES_EACH (channel, &session->lines) {
+            refused |= channel->rail == rail && wf_route_of(channel)->redial.refused;
+        }
         if (!refused)
             return false;
     }

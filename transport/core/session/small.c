@@ -44,8 +44,7 @@ static void land(struct wf_channel *channel, struct weft_connection *connection,
         memcpy(request->buffer, payload, frame->length);
     request->tag = frame->key;
     wf_desk_settle(&session->desk, wf_unsolicited_charge(frame->total));
-    channel->rx.disposed += 1;
-    channel->rx.disposed_bytes += frame->length;
+    wf_channel_dispose(channel, frame->length);
     connection->next_match += 1;
     wf_connection_finish_number(connection, frame->msg);
     wf_request_complete(request, 0, frame->total);

@@ -1,0 +1,14 @@
+/*
+ * peer.h: the step behind weft_peer_close(), for tests that must not wait.
+ */
+#ifndef WF_CORE_CALLS_PEER_H
+#define WF_CORE_CALLS_PEER_H
+
+struct weft_request;
+struct wf_session;
+
+/* The step behind weft_peer_close(): a request that ends when the session is dead; NULL when it is already, or cannot
+ * end in an orderly way. Takes the lock itself. */
+struct weft_request *wf_session_ask_to_close(struct wf_session *session);
+
+#endif

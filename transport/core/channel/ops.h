@@ -1,0 +1,38 @@
+/*
+ * ops.h: what a channel asks of the rooms above it.
+ */
+#ifndef WF_CORE_CHANNEL_OPS_H
+#define WF_CORE_CHANNEL_OPS_H
+
+#include "core/channel/channel.h"
+
+/* One table, given when the channel is made. With the session's lock held; which may be dropped and taken again where
+ * that is said. */
+struct wf_channel_ops {
+    /* Where the payload [offset, offset + length) of a message on its way out is; as wf_pieces_places(). */
+    int (*out_places)(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
+                      uint64_t *covered);
+    /* The same of one on its way in, or in the unexpected pool. */
+    int (*in_places)(const struct wf_inbound *inbound, bool pooled, uint64_t offset, uint64_t length, struct iovec *iov,
+                     int max, uint64_t *covered);
+    /* Does it land in the pieces of a list? They may overlap. */
+    bool (*is_scattered)(const struct wf_inbound *inbound);
+    /* A small message that has come with its header, all of it in `payload`. False: it goes the general way. */
+    bool (*land_small)(struct wf_channel *channel, const struct wf_frame *frame, const uint8_t *payload);
+    /* A header has arrived. 0; negative: the peer broke the protocol. */
+    int (*take_frame)(struct wf_channel *channel, const struct wf_frame *frame);
+    /* Finds the place of the DATA frame whose header has arrived. As take_frame(); may set rx.held. */
+    int (*place_payload)(struct wf_channel *channel);
+    /* The payload of the frame in progress is complete. May drop the lock. */
+    void (*finish_payload)(struct wf_channel *channel);
+    /* The half lets go of its claim and of its slot: the rest of the payload goes to the sink. */
+    void (*drop_claim)(struct wf_channel *channel);
+    /* A receive has been worked through. May drop the lock. */
+    void (*worked_through)(struct wf_channel *channel);
+    /* The kernel refers to the message's memory no longer. */
+    void (*released)(struct wf_outbound *outbound);
+    /* The channel is lost: `doing` says how it showed. */
+    void (*lost)(struct wf_channel *channel, int code, const char *doing);
+};
+
+#endif

@@ -1,0 +1,30 @@
+/*
+ * endpoint.h: the numbers of a context that peers connect to.
+ */
+#ifndef WF_CORE_MESSAGE_ENDPOINT_H
+#define WF_CORE_MESSAGE_ENDPOINT_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "weft.h"
+
+/* The endpoints of a context. Owner: the context. */
+struct wf_endpoints {
+    pthread_mutex_t lock;
+    struct wf_list list;
+};
+
+struct weft_endpoint {
+    struct wf_link link; /* wf_endpoints.list */
+    struct weft_context *context;
+    uint32_t id;
+    uint32_t connections; /* endpoint_lock */
+    uint32_t rails;       /* of the context, as bits: those that carry its large messages; endpoint_lock */
+};
+
+void wf_endpoints_init(struct wf_endpoints *endpoints);
+void wf_endpoints_fini(struct wf_endpoints *endpoints);
+
+#endif

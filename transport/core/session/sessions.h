@@ -1,0 +1,41 @@
+/*
+ * sessions.h: the sessions of a context, and what each of them needs of the context.
+ */
+#ifndef WF_CORE_SESSION_SESSIONS_H
+#define WF_CORE_SESSION_SESSIONS_H
+
+#include <pthread.h>
+
+#include "base/list.h"
+#include "base/log.h"
+
+struct wf_crew;
+struct wf_devices;
+struct wf_endpoints;
+struct wf_rails;
+struct wf_registry;
+struct wf_waiting;
+struct wf_world;
+
+/* The sessions of a context. Owner: the context. */
+struct wf_sessions {
+    struct wf_world *world;
+    struct wf_rails *rails;
+    struct wf_crew *crew;
+    struct wf_devices *devices;
+    struct wf_registry *registry;
+    struct wf_waiting *waiting;
+    struct wf_endpoints *endpoints;
+    pthread_cond_t changed;  /* a session came up, failed or went; CLOCK_MONOTONIC; with world.lock */
+    struct wf_list all;      /* every session that exists; world.lock, as the next two */
+    struct wf_list accepted; /* sessions that came up and wait for weft_accept() */
+    int count;
+    pthread_mutex_t log_lock; /* taken after any other lock */
+    struct wf_log_limit unknown_log;
+};
+
+/* The pointers are set before. */
+void wf_sessions_init(struct wf_sessions *sessions);
+void wf_sessions_fini(struct wf_sessions *sessions);
+
+#endif
