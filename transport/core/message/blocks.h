@@ -7,14 +7,9 @@
 
 #include <stdint.h>
 
-#define WF_BLOCK_BYTES 4096
-#define WF_NO_BLOCK UINT32_MAX
+#include "wire/burst.h"
 
-/* What a burst of `bytes` costs of the unsolicited credit: whole blocks. Both sides compute it. */
-static inline uint64_t wf_unsolicited_charge(uint64_t bytes)
-{
-    return (bytes + WF_BLOCK_BYTES - 1) / WF_BLOCK_BYTES * WF_BLOCK_BYTES;
-}
+#define WF_NO_BLOCK UINT32_MAX
 
 /* The unexpected pool: blocks of a fixed size, so that the credit can always be honoured. Owner: session lock. */
 struct wf_blocks {
@@ -25,5 +20,9 @@ struct wf_blocks {
 
 int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes);
 void wf_blocks_fini(struct wf_blocks *blocks);
+
+/* A chain of blocks for `bytes`, or WF_NO_BLOCK: the peer has sent more than its credit. */
+uint32_t wf_blocks_take(struct wf_blocks *blocks, uint64_t bytes);
+void wf_blocks_give(struct wf_blocks *blocks, uint32_t first);
 
 #endif

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "core/channel/lines.h"
 #include "core/ground/reached.h"
@@ -18,70 +17,10 @@
 
 #define PIECES_AT_ONCE 64 /* of the pool, copied without the lock */
 
-int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes)
-{
-    memset(blocks, 0, sizeof *blocks);
-    blocks->first_free = WF_NO_BLOCK;
-    uint64_t count = bytes / WF_BLOCK_BYTES;
-    if (count == 0)
-        return 0;
-    /* Mapped, not allocated: pages that no unexpected message ever needs cost nothing. */
-    void *memory = mmap(NULL, count * WF_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return -ENOMEM;
-    blocks->memory = memory;
-    blocks->count = (uint32_t)count;
-    blocks->next = malloc(count * sizeof *blocks->next);
-    if (!blocks->next)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < blocks->count; i++)
-        blocks->next[i] = i + 1 < blocks->count ? i + 1 : WF_NO_BLOCK;
-    blocks->first_free = 0;
-    blocks->free = blocks->count;
-    return 0;
-}
-
-void wf_blocks_fini(struct wf_blocks *blocks)
-{
-    if (blocks->memory)
-        munmap(blocks->memory, (size_t)blocks->count * WF_BLOCK_BYTES);
-    free(blocks->next);
-    memset(blocks, 0, sizeof *blocks);
-}
-
-/* A chain of blocks for `bytes`, or WF_NO_BLOCK: the peer has sent more than its credit. */
-static uint32_t take_blocks(struct wf_blocks *blocks, uint64_t bytes)
-{
-    uint32_t wanted = (uint32_t)(wf_unsolicited_charge(bytes) / WF_BLOCK_BYTES);
-    if (wanted > blocks->free)
-        return WF_NO_BLOCK;
-    uint32_t first = blocks->first_free, last = first;
-    for (uint32_t i = 1; i < wanted; i++)
-        last = blocks->next[last];
-    blocks->first_free = blocks->next[last];
-    blocks->next[last] = WF_NO_BLOCK;
-    blocks->free -= wanted;
-    return first;
-}
-
-static void give_blocks(struct wf_blocks *blocks, uint32_t first)
-{
-    while (first != WF_NO_BLOCK) {
-        uint32_t next = blocks->next[first];
-        blocks->next[first] = blocks->first_free;
-        blocks->first_free = first;
-        blocks->free += 1;
-        first = next;
-    }
-}
-
 static uint64_t burst_of(const struct wf_desk *desk, uint64_t total, bool offered)
 {
-    if (offered)
-        return 0;
-    if (total <= desk->terms->limits.eager)
-        return total;
-    return total < desk->terms->limits.first_burst ? total : desk->terms->limits.first_burst;
+    const struct wf_limits *limits = &desk->terms->limits;
+    return offered ? 0 : wf_burst_bytes(total, limits->eager, limits->first_burst);
 }
 
 static struct wf_inbound *create(struct weft_connection *connection, enum wf_inbound_kind kind, uint64_t total)
@@ -143,7 +82,7 @@ struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_
     inbound->burst = burst_of(desk, total, offered);
     inbound->settled = inbound->burst == 0;
     if (inbound->burst) {
-        inbound->block = take_blocks(&desk->blocks, inbound->burst);
+        inbound->block = wf_blocks_take(&desk->blocks, inbound->burst);
         if (inbound->block == WF_NO_BLOCK) {
             release(inbound);
             return NULL;
@@ -157,7 +96,7 @@ void wf_inbound_name(struct wf_inbound *inbound, uint64_t total, bool offered)
 {
     struct wf_desk *desk = inbound->connection->desk;
     inbound->total = total;
-    wf_desk_settle(desk, wf_unsolicited_charge(burst_of(desk, total, offered)));
+    wf_desk_settle(desk, wf_burst_charge(burst_of(desk, total, offered)));
 }
 
 struct wf_inbound *wf_inbound_create_reading(struct weft_connection *connection, uint64_t total)
@@ -262,9 +201,9 @@ void wf_inbound_settle(struct wf_inbound *inbound)
         return;
     inbound->settled = true;
     /* The blocks first: credit that is given back may be used at once. */
-    give_blocks(&desk->blocks, inbound->block);
+    wf_blocks_give(&desk->blocks, inbound->block);
     inbound->block = WF_NO_BLOCK;
-    wf_desk_settle(desk, wf_unsolicited_charge(inbound->burst));
+    wf_desk_settle(desk, wf_burst_charge(inbound->burst));
 }
 
 void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t end)

@@ -12,18 +12,18 @@
 /* Bytes that may go before the peer has matched the message. A write needs no match. */
 uint64_t wf_ready_burst(const struct wf_outbound *outbound)
 {
-    uint64_t burst = outbound->connection->desk->terms->first_burst;
+    const struct wf_terms *terms = outbound->connection->desk->terms;
     if (outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound))
         return outbound->total;
     if (outbound->device) /* a slot is for bytes that are wanted */
         return 0;
-    return outbound->total < burst ? outbound->total : burst;
+    return wf_burst_bytes(outbound->total, terms->eager, terms->first_burst);
 }
 
 /* What the burst costs of the peer's pool: a write goes past it. */
 static uint64_t charge_of(const struct wf_outbound *outbound)
 {
-    return outbound->kind == WF_OUTBOUND_WRITE ? 0 : wf_unsolicited_charge(wf_ready_burst(outbound));
+    return outbound->kind == WF_OUTBOUND_WRITE ? 0 : wf_burst_charge(wf_ready_burst(outbound));
 }
 
 static uint64_t credit_left(const struct wf_desk *desk)

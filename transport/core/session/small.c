@@ -22,7 +22,7 @@ static bool in_turn(const struct wf_channel *channel, const struct weft_connecti
                     const struct wf_frame *frame)
 {
     const struct wf_session *session = wf_session_of(channel);
-    uint64_t charge = wf_unsolicited_charge(frame->total);
+    uint64_t charge = wf_burst_charge(frame->total);
     return connection->state == WF_CONNECTION_OPEN && !connection->close_seen && frame->msg == connection->next_match &&
            frame->msg <= wf_connection_limit(connection) && channel->rx.disposed < channel->rx.granted_frames &&
            charge <= (uint64_t)session->desk.blocks.free * WF_BLOCK_BYTES;
@@ -43,7 +43,7 @@ static void land(struct wf_channel *channel, struct weft_connection *connection,
     if (frame->length > 0)
         memcpy(request->buffer, payload, frame->length);
     request->tag = frame->key;
-    wf_desk_settle(&session->desk, wf_unsolicited_charge(frame->total));
+    wf_desk_settle(&session->desk, wf_burst_charge(frame->total));
     wf_channel_dispose(channel, frame->length);
     connection->next_match += 1;
     wf_connection_finish_number(connection, frame->msg);

@@ -1,0 +1,62 @@
+#include "core/message/blocks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes)
+{
+    memset(blocks, 0, sizeof *blocks);
+    blocks->first_free = WF_NO_BLOCK;
+    uint64_t count = bytes / WF_BLOCK_BYTES;
+    if (count == 0)
+        return 0;
+    /* Mapped, not allocated: pages that no unexpected message ever needs cost nothing. */
+    void *memory = mmap(NULL, count * WF_BLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return -ENOMEM;
+    blocks->memory = memory;
+    blocks->count = (uint32_t)count;
+    blocks->next = malloc(count * sizeof *blocks->next);
+    if (!blocks->next)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < blocks->count; i++)
+        blocks->next[i] = i + 1 < blocks->count ? i + 1 : WF_NO_BLOCK;
+    blocks->first_free = 0;
+    blocks->free = blocks->count;
+    return 0;
+}
+
+void wf_blocks_fini(struct wf_blocks *blocks)
+{
+    if (blocks->memory)
+        munmap(blocks->memory, (size_t)blocks->count * WF_BLOCK_BYTES);
+    free(blocks->next);
+    memset(blocks, 0, sizeof *blocks);
+}
+
+uint32_t wf_blocks_take(struct wf_blocks *blocks, uint64_t bytes)
+{
+    uint32_t wanted = (uint32_t)(wf_burst_charge(bytes) / WF_BLOCK_BYTES);
+    if (wanted > blocks->free)
+        return WF_NO_BLOCK;
+    uint32_t first = blocks->first_free, last = first;
+    for (uint32_t i = 1; i < wanted; i++)
+        last = blocks->next[last];
+    blocks->first_free = blocks->next[last];
+    blocks->next[last] = WF_NO_BLOCK;
+    blocks->free -= wanted;
+    return first;
+}
+
+void wf_blocks_give(struct wf_blocks *blocks, uint32_t first)
+{
+    while (first != WF_NO_BLOCK) {
+        uint32_t next = blocks->next[first];
+        blocks->next[first] = blocks->first_free;
+        blocks->first_free = first;
+        blocks->free += 1;
+        first = next;
+    }
+}
