@@ -55,4 +55,30 @@ run cmake --build "$scratch/build" --target weft_base
 ((status != 0)) || fail 'an include that came later: the build went on'
 expect_text 'transport/base/clock.c:3: #include "io/engine.h": base does not use the room io' 'an include that came later'
 
+# A room's part of a struct is written in that room alone. `calls` builds the context, and fills what is read only later.
+# part PART ROOM...: nothing else assigns to a field of the part.
+part() {
+    local name=$1 rooms=$2 found
+    found=$(cd "$root/transport/core" && grep -nE "\\b$name(\\.|->)[][a-z_.>-]*[]a-z_] *([-+|&]?=[^=]|\\+\\+|--)" ./*/*.[ch] |
+        grep -vE "^\\./($rooms)/")
+    [[ -z $found ]] || fail "the part $name is written outside of $rooms: $found"
+}
+part guard ground
+part terms ground
+part world 'ground|calls'
+part kicks drive
+part crew 'drive|calls'
+part book request
+part waiting request
+part shares device
+part registry device
+part lines channel
+part tx channel
+part rx channel
+part desk message
+part endpoints message
+part loss session
+part life session
+part route session
+
 finish

@@ -85,7 +85,7 @@ static void init_base(struct weft_context *context, const struct wf_config *conf
     context->sessions.waiting = &context->waiting;
     context->sessions.endpoints = &context->endpoints;
     wf_sessions_init(&context->sessions);
-    context->crew.chores.tell = wf_channels_tell;
+    wf_crew_disposals(&context->crew, wf_channels_tell);
     context->rails.world = &context->world;
     wf_choose_tuning(config, &context->world.tuning);
     context->world.engine_ops = environment->engine;
@@ -293,7 +293,7 @@ static struct weft_peer *any_peer(struct weft_context *context)
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
         if (!found && session->guard.state != WF_SESSION_DEAD && !session->life.dismissed) {
-            session->life.dismissed = true;
+            wf_session_dismiss(session, session->life.closing);
             wf_guard_refer(&session->guard); /* the one that closing gives back */
             found = &session->peer;
         }

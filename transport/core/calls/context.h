@@ -1,10 +1,11 @@
 /*
- * context.h: the library in one process. There is no other global state: everything below hangs from a context.
+ * context.h: the library in one process. No other state is global, but for a hint of each thread (`next_place` in
+ * request/wait.c): everything hangs from a context. It holds a part for each room, and pointers to what joining needs.
  *
- * Locks, outermost first: context.lock -> session.lock -> context.endpoint_lock | worker.mail_lock | queue.lock, and
- * queue.level_lock -> queue.lock; context.wait_lock inside all of them. With session.lock held no system
- * call moves data or waits; what a kernel knows of a socket is asked now and then (TCP_INFO), and where something has
- * been lost a line is logged and workers are woken.
+ * Locks, outermost first: world.lock -> guard.lock -> wf_endpoints.lock | worker.mail_lock | queue.lock, and
+ * queue.level_lock -> queue.lock; wf_waiting.lock inside all of them. With guard.lock held no system call moves data or
+ * waits; what a kernel knows of a socket is asked now and then (TCP_INFO), and where something has been lost a line is
+ * logged and workers are woken.
  */
 #ifndef WF_CORE_CALLS_CONTEXT_H
 #define WF_CORE_CALLS_CONTEXT_H

@@ -112,7 +112,7 @@ static int start_open(struct wf_session *session, struct weft_endpoint *endpoint
         result = -EMFILE;
     if (result < 0)
         return result;
-    uint32_t number = 2 * session->desk.next_connection + (session->terms.dialer ? 1 : 2);
+    uint32_t number = wf_desk_next_number(&session->desk);
     *connection = wf_connection_create(&session->desk, number, true, endpoint->id, remote_id);
     if (!*connection)
         return -ENOMEM;
@@ -121,7 +121,7 @@ static int start_open(struct wf_session *session, struct weft_endpoint *endpoint
         wf_connection_free(*connection);
         return -ENOMEM;
     }
-    session->desk.next_connection += 1;
+    wf_desk_take_number(&session->desk);
     wf_connection_attach(*connection, endpoint);
     (*connection)->held = true;
     (*connection)->open_due = true;
@@ -219,7 +219,7 @@ int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *pee
         request->endpoint = endpoint;
         request->remote_endpoint = remote_id;
         request->result = out;
-        wf_list_push_back(&session->desk.acceptors, &request->match_link);
+        wf_desk_accept(&session->desk, request);
     }
     if (result < 0)
         refuse(session, result, err, "accept a connection");

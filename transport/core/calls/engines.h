@@ -9,7 +9,7 @@
 
 struct weft_context;
 
-/* Sets context.engine_ops and engine_host, with what the settings `fault` and `encrypt` ask for around it. -errno: what
+/* Sets world.engine_ops and engine_host, with what the settings `fault` and `encrypt` ask for around it. -errno: what
  * was asked for cannot work here. After the rails have been found. */
 int wf_engines_choose(struct weft_context *context, const struct wf_config *config, struct wf_status *status);
 

@@ -155,7 +155,7 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
         return -ENOMEM;
     }
     if (asked->pieces)
-        wf_list_push_back(&desk->pieces, &asked->pieces->link);
+        wf_desk_keep(desk, asked->pieces);
     join(&parts);
     if (!asked->memory.turn) /* else with its turn: it is ordered with no other operation */
         wf_asking_begin(parts.main);

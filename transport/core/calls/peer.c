@@ -58,13 +58,12 @@ int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer *
 {
     int64_t deadline = wf_deadline_after_ms(wf_world_now(&context->world), timeout_ms);
     pthread_mutex_lock(&context->world.lock);
-    struct wf_link *link;
-    while (!(link = wf_list_pop_front(&context->sessions.accepted)) && wf_world_now(&context->world) < deadline)
+    struct wf_session *session;
+    while (!(session = wf_sessions_take(&context->sessions)) && wf_world_now(&context->world) < deadline)
         sleep_until(context, deadline);
     pthread_mutex_unlock(&context->world.lock);
-    if (!link)
+    if (!session)
         return wf_fail(wf_status_of(err), -ETIMEDOUT, "no peer connected within %.1f s", (double)timeout_ms / 1000);
-    struct wf_session *session = WF_CONTAINER(link, struct wf_session, accept_link);
     wf_session_lock(session);
     session->known = true;
     wf_session_unlock(session);
@@ -85,13 +84,13 @@ struct weft_request *wf_session_ask_to_close(struct wf_session *session)
 {
     struct weft_request *request = NULL;
     wf_session_lock(session);
-    session->life.dismissed = true;
+    wf_session_dismiss(session, NULL);
     drop_handles(session);
     if (session->guard.state == WF_SESSION_JOINING)
         wf_guard_fail(&session->guard, -ESHUTDOWN, "closed before all channels were joined");
     else if (session->guard.state != WF_SESSION_DEAD)
         request = wf_request_take(&session->book, WF_REQUEST_PEER_CLOSE, &wf_closing_ops);
-    session->life.closing = request;
+    wf_session_dismiss(session, request);
     if (request)
         wf_session_start_close(session);
     else if (session->guard.state == WF_SESSION_UP)

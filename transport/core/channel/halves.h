@@ -70,7 +70,7 @@ struct wf_tx {
     uint64_t acknowledged_bytes;  /* payload the peer has disposed of; sent is window.spent_bytes */
     uint64_t acknowledged;        /* sequenced frames the peer has disposed of; sent ones are window.spent_frames */
     uint64_t ack_sent;            /* the total of the last frame that told the peer of our disposals */
-    bool moved;                   /* lost: what was retained has gone to resend.h */
+    bool moved;                   /* lost: its retained frames are strays of the session now */
     bool state_due;               /* send STATE */
     bool bye_due, bye_sent;
     bool ping_due, pong_due;

@@ -20,7 +20,7 @@ struct wf_rails;
 
 /* A pair of rails, ours and the peer's. Counters: relaxed, written by the halves. */
 struct wf_session_rail {
-    int local; /* index of context.rails; -1: an address that is no rail */
+    int local; /* index of wf_rails.each; -1: an address that is no rail */
     char name[64];
     struct sockaddr_storage from, to; /* `from` with port 0 */
     bool device_bound;

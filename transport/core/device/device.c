@@ -241,9 +241,7 @@ void wf_devices_init(struct wf_devices *devices, struct wf_crew *crew, const str
     devices->host = host;
     devices->forbidden = forbidden;
     pthread_mutex_init(&devices->lock, NULL);
-    crew->chores.drive = drive;
-    crew->chores.busy = busy;
-    crew->chores.devices = devices;
+    wf_crew_copies(crew, devices, drive, busy);
 }
 
 int wf_devices_begin(struct wf_devices *devices, const struct wf_config *config, struct wf_status *status)

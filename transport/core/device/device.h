@@ -1,11 +1,7 @@
 /*
- * device.h: the GPUs of a context: which are in use, their slots, and the copies under way from and to their memory.
+ * device.h: the GPUs of a context: which are in use, and their slots.
  *
- * Invariant: a copy holds its session as a half does, its message as a channel's claim or operation does, and its slot;
- * all of them are let go of exactly once, by the worker that the device belongs to, after the device has ended it.
- *
- * A copy is queued under its session's lock and started later, by the device's worker with no lock held: a driver may
- * take its time. Locks: session.lock -> device.lock | the slot pools' locks; devices.lock -> context.lock.
+ * Locks: guard.lock -> device.lock | the slot pools' locks; devices.lock -> world.lock. transit.h tells of the copies.
  */
 #ifndef WF_CORE_DEVICE_DEVICE_H
 #define WF_CORE_DEVICE_DEVICE_H

@@ -5,7 +5,7 @@
  * all of them are let go of exactly once, by the worker that the device belongs to, after the device has ended it.
  *
  * A copy is queued under its session's lock and started later, by the device's worker with no lock held: a driver may
- * take its time. Locks: session.lock -> device.lock | the slot pools' locks.
+ * take its time. Locks: guard.lock -> device.lock | the slot pools' locks.
  *
  * Fields of wf_shares that other rooms may read: `each`, `bells`.
  */
@@ -62,7 +62,7 @@ struct wf_device_share {
     struct wf_device *device;
     struct wf_slot_account accounts[WF_SLOT_WAYS][WF_SLOT_SIZES];
     uint32_t landings;                  /* of the device's, this session's */
-    uint32_t waiting[WF_SLOT_SIZES][2]; /* messages in session.stage_waiting, by the slots that they are for, and by
+    uint32_t waiting[WF_SLOT_SIZES][2]; /* messages in wf_desk.stage_waiting, by the slots that they are for, and by
                                          * whether the peer has heard of them */
 };
 

@@ -28,8 +28,7 @@ struct wf_placement {
 };
 
 /*
- * What workers do besides operations and notices, each time they look. Installed by the rooms that want it, before any
- * worker runs; NULL: nothing. `user` is theirs.
+ * What workers do besides tasks and kicks; each function says when. Brought by the rooms that want it (below).
  */
 struct wf_chores {
     /* Copies of devices: starts what is queued, ends what is done; returns how many. Token held. */
@@ -53,6 +52,26 @@ struct wf_crew {
     struct wf_worker *workers[WF_WORKERS_MAX];
     struct wf_placement placement;
 };
+
+/* A room brings what workers do for it. Before any worker runs. */
+static inline void wf_crew_copies(struct wf_crew *crew, void *devices, int (*drive)(void *, struct wf_worker *),
+                                  bool (*busy)(void *, const struct wf_worker *))
+{
+    crew->chores.devices = devices;
+    crew->chores.drive = drive;
+    crew->chores.busy = busy;
+}
+
+static inline void wf_crew_callers(struct wf_crew *crew, void *waiting, bool (*token_free)(void *))
+{
+    crew->chores.waiting = waiting;
+    crew->chores.token_free = token_free;
+}
+
+static inline void wf_crew_disposals(struct wf_crew *crew, void (*tell)(struct wf_worker *))
+{
+    crew->chores.tell = tell;
+}
 
 /* One large operation more, or less. */
 static inline void wf_crew_count_large(struct wf_crew *crew, bool more)

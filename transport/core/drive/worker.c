@@ -148,7 +148,9 @@ void wf_worker_leave(struct wf_worker *worker)
 static void park(struct wf_worker *worker, int64_t rest_ns)
 {
     atomic_store(&worker->rests_long, rest_ns > PARK_MAX_NS);
-    if (rest_ns > PARK_MAX_NS && atomic_load(&worker->crew->large_out) > 0) { /* whoever posts more sees the above */
+    if (rest_ns > PARK_MAX_NS &&
+        atomic_load(&worker->crew->large_out) >
+            0) { /* a caller that raises large_out after this load sees rests_long and wakes us */
         atomic_store(&worker->rests_long, false);
         rest_ns = PARK_MAX_NS;
     }

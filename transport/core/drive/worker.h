@@ -53,7 +53,7 @@ struct wf_worker {
     struct wf_kicks *serving; /* whose notice is being handled; mail_lock */
 
     uint32_t bells;         /* workers to be woken, by index; token holder */
-    struct wf_list untold;  /* who has something to tell before the worker rests; token holder */
+    struct wf_list untold;  /* receive halves whose disposals no frame has carried yet; token holder */
     uint32_t rounds_untold; /* rounds since there are some; token holder */
     struct wf_spin spin;    /* does looking pay? */
     uint8_t *sink;          /* where unwanted payload goes; token holder */

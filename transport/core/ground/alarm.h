@@ -29,4 +29,17 @@ static inline void wf_alarm_by(struct wf_alarm *alarm, int64_t when_ns)
         }
 }
 
+/* The bell is `engine`'s wake from now on, and a visit is due; NULL: nobody listens any more. */
+static inline void wf_alarm_listen(struct wf_alarm *alarm, struct wf_engine *engine)
+{
+    atomic_store(&alarm->due_ns, 0);
+    atomic_store(&alarm->engine, engine);
+}
+
+/* A visit begins: requests for one are heard from here on. */
+static inline void wf_alarm_taken(struct wf_alarm *alarm)
+{
+    atomic_store(&alarm->due_ns, INT64_MAX);
+}
+
 #endif

@@ -129,6 +129,12 @@ static inline void wf_guard_batch(struct wf_guard *guard, int64_t now_ns)
     guard->batch_ns = now_ns;
 }
 
+/* BYE(done) of the peer has come. */
+static inline void wf_guard_peer_closes(struct wf_guard *guard)
+{
+    guard->peer_closing = true;
+}
+
 static inline void wf_guard_enter(struct wf_guard *guard, enum wf_session_state state)
 {
     guard->state = state;

@@ -63,6 +63,13 @@ struct wf_world {
 void wf_world_init(struct wf_world *world, enum wf_log_level level, uint64_t seed);
 void wf_world_fini(struct wf_world *world);
 
+/* What is called after the lock of a session whose requests have ended is released. */
+static inline void wf_world_on_wake(struct wf_world *world, void (*wake)(void *waiting), void *waiting)
+{
+    world->wake = wake;
+    world->waiting = waiting;
+}
+
 /* Fills `bytes` with identities or secrets. Any thread. 0 or -EIO. */
 int wf_world_random(struct wf_world *world, void *bytes, size_t length);
 

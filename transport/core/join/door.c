@@ -54,8 +54,7 @@ int wf_door_create(struct wf_sessions *sessions, struct wf_handshake_key *key, s
         wf_door_destroy(door);
         return result;
     }
-    atomic_store(&sessions->world->alarm.due_ns, 0);
-    atomic_store(&sessions->world->alarm.engine, door->engine);
+    wf_alarm_listen(&sessions->world->alarm, door->engine);
     wf_rail_watch_open(&door->watch, sessions->rails, door->engine, rail_changed, door);
     *out = door;
     return 0;
@@ -101,7 +100,7 @@ void wf_door_destroy(struct wf_door *door)
         return;
     if (door->engine) {
         wind_down(door);
-        atomic_store(&door->sessions->world->alarm.engine, NULL);
+        wf_alarm_listen(&door->sessions->world->alarm, NULL);
         door->engine->ops->close(door->engine);
     }
     pthread_mutex_destroy(&door->mail_lock);
@@ -255,8 +254,7 @@ static void announce(struct wf_sessions *sessions, struct wf_session *session)
         return;
     session->reported = true;
     if (state == WF_SESSION_UP) {
-        wf_list_push_back(&sessions->accepted, &session->accept_link);
-        pthread_cond_broadcast(&sessions->changed);
+        wf_sessions_offer(sessions, session);
     } else {
         wf_session_release(session);
     }
@@ -304,7 +302,7 @@ static void tick_sessions(struct wf_door *door, int64_t now)
     if (now < atomic_load(&door->sessions->world->alarm.due_ns))
         return;
     /* Whoever asks for a visit from here on is heard: the value is set before the sessions are looked at. */
-    atomic_store(&door->sessions->world->alarm.due_ns, WF_NEVER);
+    wf_alarm_taken(&door->sessions->world->alarm);
     wf_alarm_by(&door->sessions->world->alarm, visit_sessions(door, now));
 }
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/join/talk_parts.h"
 #include "core/rail/address.h"
@@ -116,7 +117,7 @@ void wf_talk_note_rail(struct wf_talk *talk, int fd)
         local >= 0 && !wf_address_is_local(&talk->peer) &&
         wf_talk_ops_of(talk)->bind_device(sessions->world->engine_host, fd, sessions->rails->each[local].device) == 0;
     wf_session_lock(session);
-    struct wf_session_rail *rail = &session->lines.rails[talk->join.rail];
+    struct wf_session_rail *rail = wf_lines_rail(&session->lines, talk->join.rail);
     rail->to = talk->peer;
     rail->from = from;
     rail->local = local;
@@ -125,8 +126,6 @@ void wf_talk_note_rail(struct wf_talk *talk, int fd)
         snprintf(rail->name, sizeof rail->name, "%s", sessions->rails->each[local].name);
     else
         wf_address_text(&from, false, rail->name, sizeof rail->name);
-    if (talk->join.rail >= session->lines.rail_count)
-        session->lines.rail_count = talk->join.rail + 1;
     wf_session_unlock(session);
 }
 
@@ -194,7 +193,7 @@ static int believe(struct wf_talk *talk)
 {
     struct wf_session *session = talk->session;
     wf_session_lock(session);
-    session->life.called_ns = wf_world_now(session->guard.world);
+    wf_session_called(session);
     int result = join_fits(session, &talk->join) == 0 ? 0 : -EALREADY;
     if (result == 0 && session->lines.channel_count == 0)
         result = wf_session_expect(session, talk->join.channels);

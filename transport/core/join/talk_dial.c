@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/join/redial.h"
 #include "core/join/talk_parts.h"
@@ -83,7 +84,7 @@ void wf_talk_say_join(struct wf_talk *talk)
 static void use_pair(struct wf_session *session, int local, const struct sockaddr_storage *to)
 {
     const struct wf_rail *ours = &session->sessions->rails->each[local];
-    struct wf_session_rail *rail = &session->lines.rails[session->lines.rail_count++];
+    struct wf_session_rail *rail = wf_lines_rail(&session->lines, session->lines.rail_count);
     rail->local = local;
     rail->from = ours->address;
     rail->to = *to;
@@ -95,7 +96,7 @@ static void use_pair(struct wf_session *session, int local, const struct sockadd
 /* What is to be paired. */
 struct rail_lists {
     struct wf_pairing_rail ours[WF_RAILS_MAX], theirs[WF_RAILS_MAX];
-    int indexes[WF_RAILS_MAX]; /* of ours: in context.rails */
+    int indexes[WF_RAILS_MAX]; /* of ours: in wf_rails.each */
     int our_count, their_count;
 };
 

@@ -33,7 +33,7 @@ struct weft_connection {
     struct wf_link hash_link;    /* wf_desk.connection_hash, by number */
     struct wf_link ready_link;   /* wf_desk.bulk_ready */
     struct wf_link express_link; /* wf_desk.express_ready */
-    struct wf_link todo_link;    /* wf_desk.todo: OPEN, OPENED, CLOSE, CLOSED, CREDIT to be sent */
+    struct wf_link todo_link;    /* wf_desk.todo_connections: OPEN, OPENED, CLOSE, CLOSED, CREDIT to be sent */
     struct wf_link accept_link;  /* wf_desk.backlog or wf_desk.orphans */
     struct wf_desk *desk;
     struct weft_endpoint *endpoint; /* NULL while WAITING */
@@ -60,8 +60,9 @@ struct weft_connection {
     uint32_t outbounds;        /* messages that exist */
     uint64_t next_number;      /* of the next message introduced; 1 at first */
     uint64_t introduced_limit; /* the peer takes introductions with numbers below or equal */
-    bool own_turn;             /* the last chunk was the peer's, of a reply: what is ours is not to wait for ever */
-    int64_t deficit;           /* bytes it may still send in this turn */
+    bool own_turn;   /* the last chunk answered a READ; one of our own messages goes next, so that replies cannot starve
+                        it */
+    int64_t deficit; /* bytes it may still send in this turn */
 
     /* receiving */
     struct wf_list posted_any;   /* receives with WEFT_ANY_TAG */

@@ -26,8 +26,17 @@ static void init_lists(struct wf_desk *desk)
     }
 }
 
-int wf_desk_init(struct wf_desk *desk)
+int wf_desk_init(struct wf_desk *desk, const struct wf_desk_neighbours *neighbours)
 {
+    desk->guard = neighbours->guard;
+    desk->terms = neighbours->terms;
+    desk->book = neighbours->book;
+    desk->shares = neighbours->shares;
+    desk->lines = neighbours->lines;
+    desk->kicks = neighbours->kicks;
+    desk->registry = neighbours->registry;
+    desk->endpoints = neighbours->endpoints;
+    desk->hold_twin = neighbours->hold_twin;
     const struct wf_tuning *tuning = &desk->guard->world->tuning;
     size_t slot = desk->terms->eager ? desk->terms->eager : 1;
     init_lists(desk);
@@ -95,4 +104,49 @@ void wf_desk_expect_frames(struct wf_desk *desk, uint32_t frames)
 void wf_desk_wait(struct wf_desk *desk, int64_t bytes)
 {
     desk->waiting += (uint64_t)bytes;
+}
+
+void wf_desk_repeat_credit(struct wf_desk *desk)
+{
+    desk->credit_due = true;
+}
+
+/* --- lists that other rooms take from, or add to --- */
+
+struct wf_inbound *wf_desk_next_inbound(struct wf_desk *desk)
+{
+    struct wf_link *link = wf_list_pop_front(&desk->todo_inbounds);
+    return link ? WF_CONTAINER(link, struct wf_inbound, todo_link) : NULL;
+}
+
+struct wf_outbound *wf_desk_next_outbound(struct wf_desk *desk)
+{
+    struct wf_link *link = wf_list_pop_front(&desk->todo_outbounds);
+    return link ? WF_CONTAINER(link, struct wf_outbound, todo_link) : NULL;
+}
+
+uint32_t wf_desk_next_number(const struct wf_desk *desk)
+{
+    return 2 * desk->next_connection + (desk->terms->dialer ? 1 : 2);
+}
+
+void wf_desk_take_number(struct wf_desk *desk)
+{
+    desk->next_connection += 1;
+}
+
+void wf_desk_accept(struct wf_desk *desk, struct weft_request *request)
+{
+    wf_list_push_back(&desk->acceptors, &request->match_link);
+}
+
+void wf_desk_keep(struct wf_desk *desk, struct wf_pieces *pieces)
+{
+    wf_list_push_back(&desk->pieces, &pieces->link);
+}
+
+void wf_desk_turn_over(struct wf_desk *desk, struct weft_connection *connection)
+{
+    wf_link_remove(&connection->ready_link);
+    wf_list_push_back(&desk->bulk_ready, &connection->ready_link);
 }

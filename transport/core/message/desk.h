@@ -18,11 +18,15 @@
 #include "core/message/inbound.h"
 #include "wire/finished.h"
 
+struct weft_connection;
+struct weft_request;
 struct wf_book;
 struct wf_endpoints;
 struct wf_frame;
 struct wf_kicks;
 struct wf_lines;
+struct wf_outbound;
+struct wf_pieces;
 struct wf_registry;
 struct wf_shares;
 
@@ -30,6 +34,21 @@ struct wf_shares;
 #define WF_CONNECTIONS_MAX 65536           /* of one session at a time */
 #define WF_INTRODUCTIONS_SHARED (1u << 20) /* that its connections have been promised, beside */
 #define WF_INTRODUCTIONS_FEW 16            /* that each of them has: two are enough for all that waits to end */
+
+/* What the desk works with; of the same session, or of its context. */
+struct wf_desk_neighbours {
+    struct wf_guard *guard;
+    const struct wf_terms *terms;
+    struct wf_book *book;
+    struct wf_shares *shares;
+    struct wf_lines *lines;
+    struct wf_kicks *kicks;
+    struct wf_registry *registry;
+    struct wf_endpoints *endpoints;
+    /* The desk of the other session, if this context has connected to itself; referred to and held. NULL: that session
+     * is gone. Takes locks itself; the session's. */
+    struct wf_desk *(*hold_twin)(struct wf_desk *desk);
+};
 
 /* Owner: session lock. */
 struct wf_desk {
@@ -41,8 +60,6 @@ struct wf_desk {
     struct wf_kicks *kicks;
     struct wf_registry *registry;
     struct wf_endpoints *endpoints;
-    /* The desk of the session that this context's other half of a connection to itself has, held as by one who touches
-     * users' memory; NULL: it is gone. No lock held. The session's. */
     struct wf_desk *(*hold_twin)(struct wf_desk *desk);
 
     struct wf_list bulk_ready, express_ready; /* connections that have something for such a channel */
@@ -86,8 +103,8 @@ static inline unsigned wf_hash(uint32_t connection, uint64_t value)
     return (unsigned)(value + (upper >> 54)) % WF_HASH_SIZE;
 }
 
-/* The pointers above are set before. 0 or -ENOMEM; fini accepts what init has left, and frees connections and lists. */
-int wf_desk_init(struct wf_desk *desk);
+/* 0 or -ENOMEM; fini accepts what init has left, and frees connections and lists. */
+int wf_desk_init(struct wf_desk *desk, const struct wf_desk_neighbours *neighbours);
 void wf_desk_fini(struct wf_desk *desk);
 
 /* Gives `charge` bytes of unsolicited credit back to the peer. */
@@ -96,6 +113,24 @@ void wf_desk_settle(struct wf_desk *desk, uint64_t charge);
 void wf_desk_credit(struct wf_desk *desk, uint64_t limit);
 /* The CREDIT frame that tells of it. */
 void wf_desk_credit_frame(struct wf_desk *desk, struct wf_frame *frame);
+
+/* The totals are told again: they may have gone down with a channel. */
+void wf_desk_repeat_credit(struct wf_desk *desk);
+
+/* The next thing of an inbound, or outbound, message to be told; NULL: nothing is. */
+struct wf_inbound *wf_desk_next_inbound(struct wf_desk *desk);
+struct wf_outbound *wf_desk_next_outbound(struct wf_desk *desk);
+
+/* The number of the next connection that this side opens; `take` uses it up. */
+uint32_t wf_desk_next_number(const struct wf_desk *desk);
+void wf_desk_take_number(struct wf_desk *desk);
+
+/* A request waits for a connection that the peer opens. */
+void wf_desk_accept(struct wf_desk *desk, struct weft_request *request);
+/* Pieces that an operation of ours holds: freed at the latest with the desk. */
+void wf_desk_keep(struct wf_desk *desk, struct wf_pieces *pieces);
+/* The connection's turn is over: others of the bulk ring go first. */
+void wf_desk_turn_over(struct wf_desk *desk, struct weft_connection *connection);
 
 /* A channel has joined: so many frames more may be under way. */
 void wf_desk_expect_frames(struct wf_desk *desk, uint32_t frames);

@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/channel/half_state.h"
 #include "core/channel/lines.h"
+#include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/desk.h"
@@ -277,7 +279,7 @@ static void redirect_claims(struct wf_inbound *inbound)
     WF_LINES_EACH (channel, desk->lines) {
         if (channel->rx.claim != inbound)
             continue;
-        channel->rx.redirect = true;
+        wf_rx_redirect(&channel->rx, true);
         wf_kicks_one(desk->kicks, channel->rx.worker->index, NULL);
     }
 }

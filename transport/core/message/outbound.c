@@ -92,7 +92,8 @@ void wf_outbound_destroy(struct wf_outbound *outbound)
     connection->pins += 1;
     if (last.counted)
         wf_connection_list_ended(connection);
-    connection->desk->guard->stirred |= last.waiter || last.subject || last.counted || last.kind == WF_OUTBOUND_REPLY;
+    if (last.waiter || last.subject || last.counted || last.kind == WF_OUTBOUND_REPLY)
+        wf_guard_stir(connection->desk->guard);
     if (last.note) /* all of it is over but for the notification */
         last.note->subject = NULL;
     if (last.subject) {

@@ -45,9 +45,9 @@ enum wf_outbound_kind {
 struct wf_outbound {
     struct wf_link queue_link; /* connection.pending, then connection.sending while it has bytes to send */
     struct wf_link hash_link;  /* wf_desk.outbound_hash, once it has a number */
-    struct wf_link todo_link;  /* wf_desk.todo while REFUSE is to be sent */
+    struct wf_link todo_link;  /* wf_desk.todo_outbounds while REFUSE is to be sent */
     struct wf_link stage_link; /* wf_desk.stage_waiting while it needs a slot and there is none, */
-    bool stage_known;          /* among those that the peer had heard of */
+    bool stage_known; /* which counter of share.waiting holds it: [1] if it was introduced when it began to wait */
     struct weft_connection *connection;
     struct weft_request *request; /* NULL once completed */
     enum wf_outbound_kind kind;

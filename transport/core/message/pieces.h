@@ -29,7 +29,7 @@ struct wf_entry {
 #define WF_ENTRY_BYTES 24
 
 struct wf_pieces {
-    struct wf_link link; /* session.pieces */
+    struct wf_link link; /* wf_desk.pieces */
     uint32_t references;
     uint32_t count;
     uint64_t total;  /* bytes of the message */

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "core/channel/channel.h"
+#include "core/channel/half_state.h"
+#include "core/channel/state.h"
 #include "core/device/device.h"
 #include "core/device/transit.h"
 #include "core/ground/reached.h"
@@ -90,19 +92,20 @@ bool wf_stage_in_take(struct wf_channel *channel)
     struct wf_device_share *share = wf_device_share(rx->claim->connection->desk->shares, device);
     if (!share)
         return false;
+    struct wf_slot *slot = NULL;
     struct wf_slot_pool *pools = device->pools[WF_COPY_IN];
     struct wf_slot_account *accounts = share->accounts[WF_COPY_IN];
     if (rx->frame.length <= pools[WF_SLOT_SMALL].slot_bytes)
-        rx->slot = wf_slot_take(&pools[WF_SLOT_SMALL], &accounts[WF_SLOT_SMALL], 0);
-    if (!rx->slot)
-        rx->slot = wf_slot_take(&pools[WF_SLOT_LARGE], &accounts[WF_SLOT_LARGE], 0);
-    return rx->slot != NULL;
+        slot = wf_slot_take(&pools[WF_SLOT_SMALL], &accounts[WF_SLOT_SMALL], 0);
+    if (!slot)
+        slot = wf_slot_take(&pools[WF_SLOT_LARGE], &accounts[WF_SLOT_LARGE], 0);
+    wf_rx_set_slot(rx, slot);
+    return slot != NULL;
 }
 
 void wf_stage_in_drop(struct wf_channel *channel)
 {
-    struct wf_slot *slot = channel->rx.slot;
-    channel->rx.slot = NULL;
+    struct wf_slot *slot = wf_rx_set_slot(&channel->rx, NULL);
     if (slot)
         wf_slot_give(slot);
 }
@@ -130,8 +133,7 @@ int wf_stage_in_start(struct wf_channel *channel)
     struct wf_transit *transit = begin(rx->claim, start, start + rx->frame.length);
     if (!transit)
         return -ENOMEM;
-    transit->slot = rx->slot;
-    rx->slot = NULL;
+    transit->slot = wf_rx_set_slot(rx, NULL);
     wf_transit_queue(transit);
     return 0;
 }

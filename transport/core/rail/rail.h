@@ -46,7 +46,7 @@ enum wf_rail_rule {
 
 /*
  * Found once, when the context is created. What changes afterwards, `device`, `index`, the scope of `address`, `down`
- * and `trouble`, the door's thread writes, holding context.lock (core/rail/watch.h).
+ * and `trouble`, the door's thread writes, holding world.lock (core/rail/watch.h).
  */
 struct wf_rail {
     char name[64];                   /* interface, or the address where one interface carries several rails */

@@ -1,6 +1,6 @@
 /*
  * watch.h: notices that a rail has gone down, lost its carrier or its address, and that it is back, although no
- * socket has failed yet. Says so in `down` and `trouble` of the rail, in the log, and to the sessions.
+ * socket has failed yet. Says so in `down` and `trouble` of the rail, in the log, and to `changed`.
  *
  * The kernel tells of changes; whatever it tells, also that it had to leave something out, leads to another look at all
  * rails, at most every few milliseconds. Where it does not tell, they are looked at every rail_timeout_ms / 2.

@@ -47,7 +47,7 @@ bool wf_queue_push(struct weft_request *request);
 
 /* --- no lock held but world.lock, perhaps --- */
 
-/* For whoever will signal: with wf_waiting.lock held, so that the queue is still there. */
+/* For the thread that will signal: with wf_waiting.lock held, so that the queue is still there. */
 void wf_queue_hold(struct weft_queue *queue);
 /* Brings the descriptor up to date, and gives the hold back. May cost a system call. */
 void wf_queue_signal(struct weft_queue *queue);

@@ -38,10 +38,8 @@ void wf_waiting_init(struct wf_waiting *waiting, struct wf_crew *crew)
 {
     waiting->world = crew->world;
     waiting->crew = crew;
-    waiting->world->wake = wake;
-    waiting->world->waiting = waiting;
-    crew->chores.token_free = token_free;
-    crew->chores.waiting = waiting;
+    wf_world_on_wake(waiting->world, wake, waiting);
+    wf_crew_callers(crew, waiting, token_free);
     pthread_mutex_init(&waiting->lock, NULL);
     wf_list_init(&waiting->waiters);
     wf_list_init(&waiting->poked);
@@ -208,7 +206,7 @@ static int drive_until_done(struct wait *wait, struct wf_worker *worker)
                 rest = LONGEST_SLEEP_NS;
         }
         int events = wf_worker_drive(worker, rest);
-        /* `now` is a little old here; who waits for an event that has come does not wait for the clock, too. */
+        /* `now` is from before the drive: reading the clock again would delay the caller whose event has come. */
         wf_watch_saw(&watch, events, now);
         index = events > 0 ? find_done(wait) : -1;
         if (index >= 0)

@@ -1,11 +1,13 @@
+/* What each frame does on arrival. Called by the receive half with the session's lock held; a negative result: the peer
+ * broke the protocol, which ends the channel. */
 #include "core/session/arrive.h"
 
-/* The receive half calls with the session's lock held; a negative result means that
- * the peer broke the protocol, and ends the channel. */
 #include <errno.h>
 
 #include "core/channel/channel.h"
+#include "core/channel/half_state.h"
 #include "core/channel/ops.h"
+#include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
@@ -137,8 +139,7 @@ static bool promised(const struct wf_inbound *inbound, const struct wf_frame *fr
 
 static void unclaim(struct wf_channel *channel)
 {
-    struct wf_inbound *inbound = channel->rx.claim;
-    channel->rx.claim = NULL;
+    struct wf_inbound *inbound = wf_rx_unclaim(&channel->rx);
     inbound->claims -= 1;
     wf_inbound_check(inbound);
 }
@@ -157,17 +158,17 @@ static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
 {
     struct wf_rx *rx = &channel->rx;
     inbound->claims += 1;
-    rx->claim = inbound;
+    wf_rx_claim(rx, inbound);
     if (inbound->state == WF_INBOUND_EARLY)
         wf_match_advance(inbound->connection);
-    rx->pooled = inbound->state == WF_INBOUND_EARLY || inbound->state == WF_INBOUND_UNMATCHED || inbound->parked;
-    rx->redirect = false;
+    wf_rx_pool(rx, inbound->state == WF_INBOUND_EARLY || inbound->state == WF_INBOUND_UNMATCHED || inbound->parked);
+    wf_rx_redirect(rx, false);
     bool staged = inbound->device && !rx->pooled && rx->frame.length > 0;
     if (inbound->state == WF_INBOUND_DRAINING) {
         unclaim(channel);
     } else if (staged && !wf_stage_in_take(channel)) {
-        rx->pooled = has_blocks(inbound, &rx->frame);
-        rx->held = !rx->pooled;
+        wf_rx_pool(rx, has_blocks(inbound, &rx->frame));
+        wf_rx_hold(rx, !rx->pooled);
         if (rx->held)
             unclaim(channel);
     }
@@ -213,7 +214,8 @@ static int outlive(struct wf_channel *channel, struct wf_channel *other, const s
         return -ESTALE;
     WF_REACHED("channel UP: a chunk whose range another channel claims");
     wf_channel_lost(other, -ESTALE, "the peer sends its chunks again elsewhere");
-    channel->rx.held = wf_session_of(channel)->loss.place_wanted = true;
+    wf_rx_hold(&channel->rx, true);
+    wf_session_of(channel)->loss.place_wanted = true;
     return 0;
 }
 
@@ -230,7 +232,7 @@ static int take_data(struct wf_channel *channel, struct weft_connection *connect
     int result = reply ? find_reading(connection, frame, &inbound) : introduce(connection, frame, &inbound);
     if (result < 0)
         return result;
-    rx->claim = NULL;
+    wf_rx_unclaim(rx);
     if (!inbound)
         return 0; /* finished: drained and acknowledged */
     if (!promised(inbound, frame))
@@ -338,7 +340,7 @@ static int take_for_connection(struct wf_channel *channel, const struct wf_frame
     struct wf_session *session = wf_session_of(channel);
     struct weft_connection *connection = wf_connection_find(&session->desk, frame->conn);
     if (!connection) {
-        channel->rx.claim = NULL;
+        wf_rx_unclaim(&channel->rx);
         if (!wf_connection_was_closed(&session->desk, frame->conn))
             return violation(session, frame, "speaks of a connection that was never opened");
         WF_REACHED("connection DEAD: a late frame");

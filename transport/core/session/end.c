@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/match.h"
@@ -64,7 +65,7 @@ void wf_session_failed(struct wf_session *session)
     wf_guard_enter(&session->guard, WF_SESSION_FAILED);
     WF_REACHED("session FAILED: entry");
     WF_LINES_EACH (channel, &session->lines) {
-        channel->kill = true;
+        wf_channel_doom(channel);
     }
     wf_kicks_all(&session->kicks, NULL);
     wf_guard_hold(&session->guard); /* so that a session without channels ends here too */
@@ -129,7 +130,7 @@ void wf_session_check_close(struct wf_session *session)
     session->life.closing_ns = wf_world_now(session->guard.world);
     wf_alarm_by(&session->guard.world->alarm, 0);
     WF_LINES_EACH (channel, &session->lines) {
-        channel->tx.bye_due = channel->up;
+        wf_channel_say_bye(channel);
     }
     wf_kicks_all(&session->kicks, NULL);
     wf_guard_hold(&session->guard); /* so that a session without channels ends here too */
@@ -142,7 +143,7 @@ void wf_session_peer_closed(struct wf_session *session)
         wf_guard_fail(&session->guard, -ESHUTDOWN, "%s has closed the session", session->peer.name);
         return;
     }
-    session->guard.peer_closing = true; /* so have we */
+    wf_guard_peer_closes(&session->guard); /* so have we */
     wf_session_check_close(session);
 }
 

@@ -2,6 +2,8 @@
 #include "core/session/fill.h"
 
 #include "core/channel/batch.h"
+#include "core/channel/half_state.h"
+#include "core/channel/state.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
@@ -41,19 +43,13 @@ static bool next_total(struct wf_channel *channel, struct wf_frame *frame)
         wf_batch_state_frame(session->lines.channels[behind->id], frame);
     } else if (session->desk.credit_due && channel->kind == WF_CHANNEL_EXPRESS) {
         wf_desk_credit_frame(&session->desk, frame);
-    } else if (tx->ping_due) {
-        tx->ping_due = false;
-        *frame = (struct wf_frame){.type = WF_PING, .msg = session->life.ping_number};
-    } else if (tx->pong_due) {
-        tx->pong_due = false;
-        *frame = (struct wf_frame){.type = WF_PONG, .msg = tx->pong_number};
     } else {
-        return false;
+        return wf_tx_next_probe(tx, session->life.ping_number, frame);
     }
     return true;
 }
 
-/* --- counted control frames, in the order of the session's lists --- */
+/* --- control frames, all counted but CREDIT, in the order of the session's lists --- */
 
 static bool connection_frame(struct weft_connection *connection, struct wf_frame *frame)
 {
@@ -141,15 +137,15 @@ static bool next_control(struct wf_session *session, struct wf_frame *frame)
         }
         wf_link_remove(link);
     }
-    while ((link = wf_list_pop_front(&session->desk.todo_inbounds))) {
-        struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, todo_link);
+    struct wf_inbound *inbound;
+    while ((inbound = wf_desk_next_inbound(&session->desk))) {
         if (inbound_frame(inbound, frame)) {
             wf_inbound_check(inbound);
             return true;
         }
     }
-    if ((link = wf_list_pop_front(&session->desk.todo_outbounds))) {
-        struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, todo_link);
+    struct wf_outbound *outbound = wf_desk_next_outbound(&session->desk);
+    if (outbound) {
         wf_outbound_refuse_frame(outbound, frame);
         return true;
     }
@@ -245,8 +241,7 @@ static bool has_work(const struct wf_channel *channel)
 bool wf_channel_wants(const struct wf_channel *channel)
 {
     const struct wf_tx *tx = &channel->tx;
-    return tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due || has_work(channel) ||
-           (channel->kind == WF_CHANNEL_EXPRESS && find_behind(channel));
+    return wf_tx_has_own(tx) || has_work(channel) || (channel->kind == WF_CHANNEL_EXPRESS && find_behind(channel));
 }
 
 bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outbound)
@@ -254,13 +249,12 @@ bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outb
     const struct wf_session *session = wf_session_of(channel);
     struct wf_tx *tx = &channel->tx;
     struct wf_frame frame;
-    bool own = tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due;
-    if (own || session->guard.state != WF_SESSION_UP || wf_session_wants(session, WF_CHANNEL_EXPRESS) ||
+    if (wf_tx_has_own(tx) || session->guard.state != WF_SESSION_UP || wf_session_wants(session, WF_CHANNEL_EXPRESS) ||
         !wf_channel_open(channel, outbound->total) || !wf_ready_copied(outbound, &frame))
         return false;
     wf_batch_begin(channel);
     wf_batch_add_sequenced(channel, &frame, outbound);
-    tx->idle = false;
+    wf_tx_set_idle(tx, false);
     return true;
 }
 
@@ -280,17 +274,16 @@ bool wf_channel_fill(struct wf_channel *channel)
         WF_REACHED("channel UP: session is closing and nothing is retained");
         frame = (struct wf_frame){.type = WF_BYE};
         wf_batch_add(channel, &frame, NULL);
-        tx->bye_due = false;
-        tx->bye_sent = true;
+        wf_tx_said_bye(tx);
     }
-    tx->idle = tx->frame_count == 0;
+    wf_tx_set_idle(tx, tx->frame_count == 0);
     wf_spread_note(channel);
     return !tx->idle;
 }
 
 bool wf_channel_rest(struct wf_channel *channel)
 {
-    channel->tx.idle = true;
+    wf_tx_set_idle(&channel->tx, true);
     wf_spread_note(channel);
     return false;
 }

@@ -3,6 +3,7 @@
 #include "core/channel/batch.h"
 #include "core/channel/channel.h"
 #include "core/channel/ops.h"
+#include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
@@ -30,13 +31,8 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
         channel->ops->drop_claim(channel);
     if (rx && channel->kill)
         wf_channel_tell_down(channel);
-    if (tx)
-        channel->tx.detached = true;
-    if (rx)
-        channel->rx.detached = true;
-    session->lines.up_count -= channel->up; /* after an orderly end; lost ones are not up any more */
-    channel->up = false;
-    bool last = channel->tx.detached && channel->rx.detached, killed = channel->kill;
+    wf_channel_sink(channel); /* after an orderly end; lost ones are not up any more */
+    bool last = wf_channel_detach(channel, tx, rx), killed = channel->kill;
     wf_session_unlock(session);
     if (last) {
         WF_REACHED_IF(killed, "channel DYING: both halves let go, no reference to user memory left");
@@ -47,7 +43,8 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
         ops->close_fd(host, channel->fd);
     }
     wf_session_lock(session);
-    channel->gone |= last; /* from here on the channel may be joined again */
+    if (last)
+        wf_channel_gone(channel);
     for (int i = 0; i < tx + rx; i++)
         wf_guard_let_go(&session->guard);
     wf_session_unlock(session);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 
+#include "core/channel/state.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
@@ -55,10 +56,10 @@ static bool carries(const struct wf_session *session)
 
 void wf_session_repeat_totals(struct wf_session *session)
 {
-    session->desk.credit_due = true;
+    wf_desk_repeat_credit(&session->desk);
     WF_LINES_EACH (channel, &session->lines) {
         if (channel->up)
-            channel->tx.state_due = true;
+            wf_channel_tell_state(channel);
     }
     WF_DESK_EACH_CONNECTION (connection, &session->desk) {
         connection->credit_due |= connection->finished_count > 0;
@@ -113,9 +114,8 @@ void wf_channel_lost(struct wf_channel *channel, int code, const char *doing)
     WF_REACHED("channel DYING: entry");
     WF_REACHED_IF(session->guard.state == WF_SESSION_UP, "session UP: a channel is lost");
     WF_REACHED_IF(session->guard.state == WF_SESSION_CLOSING, "channel CLOSING: error");
-    channel->kill = true;
-    session->lines.up_count -= channel->up;
-    channel->up = false;
+    wf_channel_doom(channel);
+    wf_channel_sink(channel);
     if (carries(session))
         move_on(session, channel, code, doing);
     wf_kicks_all(&session->kicks, NULL);
@@ -128,7 +128,7 @@ void wf_channel_missed(struct wf_channel *channel, int code)
     struct wf_session_rail *rail = &session->lines.rails[channel->rail];
     int64_t now = wf_world_now(session->guard.world);
     WF_REACHED("channel GONE: it was never joined");
-    channel->kill = channel->gone = channel->tx.moved = true;
+    wf_channel_never_joined(channel);
     wf_route_of(channel)->down =
         (struct wf_down){.due = true, .incarnation = channel->incarnation, .reason = code, .lost_ns = now};
     session->loss.downs_due += 1;

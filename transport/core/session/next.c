@@ -60,8 +60,7 @@ static void count_turn(struct weft_connection *connection, uint64_t length)
 {
     connection->deficit -= (int64_t)length;
     if (connection->deficit <= 0 && wf_link_in_list(&connection->ready_link)) {
-        wf_link_remove(&connection->ready_link);
-        wf_list_push_back(&connection->desk->bulk_ready, &connection->ready_link);
+        wf_desk_turn_over(connection->desk, connection);
     }
 }
 

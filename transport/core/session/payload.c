@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "core/channel/half_state.h"
+#include "core/channel/state.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
 #include "core/message/stage.h"
@@ -13,7 +15,7 @@ static void tell_disposals(struct wf_session *session)
 {
     WF_LINES_EACH (channel, &session->lines) {
         if (channel->rx.disposed != channel->tx.ack_sent)
-            channel->tx.state_due = true;
+            wf_channel_tell_state(channel);
     }
 }
 
@@ -50,7 +52,7 @@ void wf_payload_finish(struct wf_channel *channel)
         else if (rx->claim && !copied)
             inbound->claims -= 1;
         wf_stage_in_drop(channel); /* refused meanwhile */
-        rx->claim = NULL;
+        wf_rx_unclaim(rx);
         int result = wf_inbound_mark(inbound, start, end);
         if (result < 0 && result != -EEXIST)
             wf_guard_fail(&session->guard, result, "a message from %s arrived in too many pieces", session->peer.name);
@@ -65,19 +67,18 @@ void wf_payload_finish(struct wf_channel *channel)
     } else {
         wf_channel_dispose(channel, rx->frame.length);
     }
-    rx->redirect = false;
+    wf_rx_redirect(rx, false);
 }
 
 /* Lets go of a landing that has been refused: the rest of the payload goes to the sink. Session lock held. */
 void wf_payload_drop_claim(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
-    rx->redirect = false;
-    struct wf_inbound *inbound = rx->claim;
+    wf_rx_redirect(rx, false);
+    struct wf_inbound *inbound = wf_rx_unclaim(rx);
     wf_stage_in_drop(channel);
     if (!inbound)
         return;
-    rx->claim = NULL;
     inbound->claims -= 1;
     wf_inbound_check(inbound);
     wf_session_place_free(wf_session_of(channel));

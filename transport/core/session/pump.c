@@ -3,6 +3,8 @@
 #include <errno.h>
 
 #include "core/channel/batch.h"
+#include "core/channel/half_state.h"
+#include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/match.h"
@@ -97,7 +99,7 @@ static int start(struct wf_channel *channel, struct wf_worker *worker)
     bool tx = channel->tx.worker == worker, rx = channel->rx.worker == worker;
     int result = worker->engine->ops->attach(worker->engine, channel->fd);
     if (tx)
-        channel->tx.started = result == 0;
+        wf_tx_started(&channel->tx, result == 0);
     if (result < 0) {
         wf_session_lock(wf_session_of(channel));
         wf_channel_lost(channel, result, "attaching the channel");
@@ -121,7 +123,7 @@ static void act(struct wf_channel *channel, struct wf_worker *worker, unsigned a
     if (actions & ACT_SHUT) {
         worker->engine->ops->shutdown(channel->lines->guard->world->engine_host, channel->fd);
         wf_session_lock(wf_session_of(channel));
-        channel->tx.shut = true;
+        wf_tx_shut(&channel->tx);
         wf_kicks_all(&wf_session_of(channel)->kicks, worker);
         wf_session_unlock(wf_session_of(channel));
     }

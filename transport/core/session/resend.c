@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "core/channel/batch.h"
+#include "core/channel/half_state.h"
+#include "core/channel/state.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
@@ -57,11 +59,9 @@ int wf_resend_take_over(struct wf_channel *channel)
                                    .channel = channel->id,
                                    .incarnation = channel->incarnation,
                                    .sequence = at};
-        session->desk.waiting += stray->retained.frame.length;
+        wf_desk_wait(&session->desk, stray->retained.frame.length);
     }
-    tx->acknowledged = tx->window.spent_frames;
-    tx->acknowledged_bytes = tx->window.spent_bytes;
-    tx->moved = true;
+    wf_tx_moved(tx);
     return 0;
 }
 
@@ -92,7 +92,7 @@ void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_
             struct wf_retained retained = stray->retained;
             WF_REACHED("channel DYING: DOWN(n) or STATE(n) from the peer");
             stray->over = true;
-            session->desk.waiting -= retained.frame.length;
+            wf_desk_wait(&session->desk, -(int64_t)retained.frame.length);
             retire(session, &retained);
         }
     }
@@ -120,7 +120,7 @@ static struct wf_stray *head(struct wf_session *session, struct wf_strays *stray
             return stray;
         pop(strays);
         if (refused) {
-            session->desk.waiting -= stray->retained.frame.length;
+            wf_desk_wait(&session->desk, -(int64_t)stray->retained.frame.length);
             wf_outbound_abandon(outbound);
         }
     }
@@ -151,7 +151,7 @@ bool wf_resend_pull(struct wf_channel *channel, struct wf_frame *frame, struct w
     frame->flags |= WF_FLAG_RESENT;
     *outbound = stray->retained.outbound;
     int lost_on = session->lines.channels[stray->channel]->rail;
-    session->desk.waiting -= frame->length;
+    wf_desk_wait(&session->desk, -(int64_t)frame->length);
     pop(strays);
     if (*outbound)
         (*outbound)->in_engine += 1;

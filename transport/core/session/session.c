@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
@@ -79,7 +80,7 @@ static void serve(struct wf_kicks *kicks, struct wf_worker *worker)
     wf_session_pump(WF_CONTAINER(kicks, struct wf_session, kicks), worker);
 }
 
-/* The session at the other end of one that this context has with itself, held; NULL: it is gone. No lock. */
+/* See wf_desk.hold_twin. */
 static struct wf_desk *hold_twin(struct wf_desk *desk)
 {
     const struct wf_session *session = WF_CONTAINER(desk, struct wf_session, desk);
@@ -114,16 +115,16 @@ static int init_parts(struct wf_session *session, bool dialer, const struct wf_h
     wf_shares_init(&session->shares, &session->guard, &session->kicks);
     wf_lines_init(&session->lines, &session->guard, &session->terms, &session->kicks);
     wf_loss_init(&session->loss);
-    session->desk.guard = &session->guard;
-    session->desk.terms = &session->terms;
-    session->desk.book = &session->book;
-    session->desk.shares = &session->shares;
-    session->desk.lines = &session->lines;
-    session->desk.kicks = &session->kicks;
-    session->desk.registry = sessions->registry;
-    session->desk.endpoints = sessions->endpoints;
-    session->desk.hold_twin = hold_twin;
-    return wf_desk_init(&session->desk);
+    struct wf_desk_neighbours neighbours = {.guard = &session->guard,
+                                            .terms = &session->terms,
+                                            .book = &session->book,
+                                            .shares = &session->shares,
+                                            .lines = &session->lines,
+                                            .kicks = &session->kicks,
+                                            .registry = sessions->registry,
+                                            .endpoints = sessions->endpoints,
+                                            .hold_twin = hold_twin};
+    return wf_desk_init(&session->desk, &neighbours);
 }
 
 struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, const struct wf_hello *peer_hello,
@@ -220,8 +221,7 @@ static void assign_workers(struct wf_session *session, struct wf_channel *channe
     bool shared = session->guard.world->shared;
     int local = session->lines.rails[channel->rail].local;
     int pair = local < 0 ? 0 : local;
-    channel->tx.worker = crew->workers[shared ? 0 : 2 * pair];
-    channel->rx.worker = crew->workers[shared ? 0 : 2 * pair + 1];
+    wf_channel_assign(channel, crew->workers[shared ? 0 : 2 * pair], crew->workers[shared ? 0 : 2 * pair + 1]);
 }
 
 static void discard(struct wf_channel *channel)
@@ -277,42 +277,36 @@ void wf_session_check_joined(struct wf_session *session)
     WF_REACHED("session JOINING: every channel has proved itself or was missed, and one is up");
     wf_guard_enter(&session->guard, WF_SESSION_UP);
     session->life.progress_ns = now; /* its patience begins now */
-    atomic_store(&session->lines.heard_ns, now);
+    wf_lines_heard(&session->lines, now);
     wf_alarm_by(&session->guard.world->alarm, 0);
 }
 
 /* The channel is at work from now on. Session lock held. */
 static void channel_up(struct wf_session *session, struct wf_channel *channel, int fd)
 {
-    channel->fd = fd;
     assign_workers(session, channel);
-    channel->tx.detached = channel->rx.detached = false;
-    channel->up = true;
     wf_route_of(channel)->redial.refused = false;
     int64_t now = wf_world_now(session->guard.world);
     wf_route_of(channel)->progress_ns = wf_route_of(channel)->redial.joined_ns = now;
     greet(session, now);
-    channel->tx.ping_due = wf_route_of(channel)->pulse.asked =
-        channel->incarnation > 1; /* the peer may not have got the proof */
+    wf_route_of(channel)->pulse.asked = channel->incarnation > 1; /* the peer may not have got the proof */
+    wf_channel_ask(channel, channel->incarnation > 1);
     wf_guard_hold(&session->guard);
     wf_guard_hold(&session->guard);
-    session->lines.up_count += 1;
+    wf_channel_rise(channel, fd);
     wf_session_check_joined(session);
     wf_session_repeat_totals(session);
     if (session->lines.told[channel->id] >= channel->incarnation)
         wf_channel_lost(channel, -ECONNRESET, "the peer has lost it");
     else /* both sides had nothing else; the next damage retires it again */
-        session->lines.rails[channel->rail].retired = false;
+        wf_lines_rail(&session->lines, channel->rail)->retired = false;
     wf_kicks_all(&session->kicks, NULL);
 }
 
 /* A channel has its place in the session. Session lock held. */
 static void enter(struct wf_session *session, struct wf_channel *channel)
 {
-    session->lines.channels[channel->id] = channel;
-    session->lines.joined += 1;
-    session->lines.missed -= !session->terms.dialer && session->lines.told[channel->id] > 0;
-    session->lines.bulk_count += channel->kind == WF_CHANNEL_BULK;
+    wf_lines_enter(&session->lines, channel, !session->terms.dialer && session->lines.told[channel->id] > 0);
     /* A hole in what has come is a chunk under way, or one of a lost channel, before which nothing new is sent. */
     wf_desk_expect_frames(&session->desk, channel->tx.ring);
 }
@@ -362,4 +356,27 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
     if (!open && fresh)
         discard(fresh);
     return open ? 0 : -EALREADY;
+}
+
+void wf_session_dismiss(struct wf_session *session, struct weft_request *closing)
+{
+    session->life.dismissed = true;
+    session->life.closing = closing;
+}
+
+void wf_session_called(struct wf_session *session)
+{
+    session->life.called_ns = wf_world_now(session->guard.world);
+}
+
+void wf_sessions_offer(struct wf_sessions *sessions, struct wf_session *session)
+{
+    wf_list_push_back(&sessions->accepted, &session->accept_link);
+    pthread_cond_broadcast(&sessions->changed);
+}
+
+struct wf_session *wf_sessions_take(struct wf_sessions *sessions)
+{
+    struct wf_link *link = wf_list_pop_front(&sessions->accepted);
+    return link ? WF_CONTAINER(link, struct wf_session, accept_link) : NULL;
 }

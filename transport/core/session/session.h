@@ -1,8 +1,8 @@
 /*
  * session.h: this context and one other, joined by channels over all rails.
  *
- * One short lock guards everything the halves, the callers and the door share: connections, matcher, landings, queues,
- * counters. It is taken once per batch and never held across a system call.
+ * It holds a part for each room of the core, written in that room alone; `guard` has the lock that guards them all
+ * (core/ground/guard.h).
  */
 #ifndef WF_CORE_SESSION_SESSION_H
 #define WF_CORE_SESSION_SESSION_H
@@ -26,12 +26,6 @@
 #include "core/session/route.h"
 #include "core/session/sessions.h"
 #include "weft.h"
-
-/* The handle the user has. */
-struct weft_peer {
-    struct wf_session *session;
-    char name[WF_NAME_BYTES + 72]; /* "host (addr:port)" */
-};
 
 struct wf_session {
     struct wf_link link;        /* wf_sessions.all; world.lock */
@@ -82,7 +76,7 @@ void wf_session_release(struct wf_session *session);
 /* Dead, and nobody refers to it. No lock held. */
 bool wf_session_is_over(struct wf_session *session);
 
-/* Frees it. context.lock held (or the context's threads are gone). */
+/* Frees it. world.lock held (or the context's threads are gone). */
 void wf_session_destroy(struct wf_session *session);
 
 /* --- with the lock held --- */
@@ -95,6 +89,12 @@ int wf_session_usable(const struct wf_session *session);
 
 /* Something may be sendable: kicks the workers with an idle send half. `self`: the worker whose token is held. */
 void wf_session_kick(struct wf_session *session, struct wf_worker *self);
+
+/* Closing has been asked for; `closing`: the request that ends with the session, or NULL. */
+void wf_session_dismiss(struct wf_session *session, struct weft_request *closing);
+
+/* The peer has proved itself for a channel: its process lives. */
+void wf_session_called(struct wf_session *session);
 
 /* Starts an orderly close: requests end in -ESHUTDOWN, BYE follows once everything is acknowledged. */
 void wf_session_start_close(struct wf_session *session);

@@ -8,14 +8,22 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "wire/hello.h"
 
 struct wf_crew;
 struct wf_devices;
 struct wf_endpoints;
 struct wf_rails;
 struct wf_registry;
+struct wf_session;
 struct wf_waiting;
 struct wf_world;
+
+/* The handle the user has. */
+struct weft_peer {
+    struct wf_session *session;
+    char name[WF_NAME_BYTES + 72]; /* "host (addr:port)" */
+};
 
 /* The sessions of a context. Owner: the context. */
 struct wf_sessions {
@@ -37,5 +45,9 @@ struct wf_sessions {
 /* The pointers are set before. */
 void wf_sessions_init(struct wf_sessions *sessions);
 void wf_sessions_fini(struct wf_sessions *sessions);
+
+/* The session waits for weft_accept(); the one that has waited longest, or NULL. world.lock held. */
+void wf_sessions_offer(struct wf_sessions *sessions, struct wf_session *session);
+struct wf_session *wf_sessions_take(struct wf_sessions *sessions);
 
 #endif

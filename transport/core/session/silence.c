@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
@@ -85,7 +86,7 @@ void wf_session_ask_all(struct wf_session *session)
     WF_LINES_EACH (channel, &session->lines) {
         if (!channel->up || channel->kind != WF_CHANNEL_EXPRESS)
             continue;
-        channel->tx.ping_due = true;
+        wf_channel_ask(channel, true);
         wf_route_of(channel)->pulse.asked = true;
     }
     wf_kicks_all(&session->kicks, NULL);

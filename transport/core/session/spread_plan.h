@@ -20,7 +20,7 @@ struct wf_session;
  */
 struct wf_spread {
     struct wf_lane *lanes; /* by channel; those of others are all zero */
-    struct wf_lane *some;  /* the same for whoever does not take every rail; of no meaning between two questions */
+    struct wf_lane *some;  /* scratch: the lanes that serve a connection kept to some rails */
     bool known;
     struct wf_lane_total total;
     double fastest; /* rate, as measured */

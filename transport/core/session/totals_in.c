@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "core/channel/channel.h"
+#include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
@@ -18,9 +19,8 @@ int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame
         return -EPROTO;
     /* It may tell of one that we have not yet: neither side knows when the other is done with joining. */
     struct wf_channel *channel = session->lines.channels[id];
-    session->lines.missed += !session->terms.dialer && !channel && session->lines.told[id] == 0 && incarnation > 0;
-    if (session->lines.told[id] < incarnation)
-        session->lines.told[id] = incarnation;
+    bool missed = !session->terms.dialer && !channel && session->lines.told[id] == 0 && incarnation > 0;
+    wf_lines_told(&session->lines, id, incarnation, missed);
     WF_REACHED_IF(channel && channel->incarnation <= incarnation && channel->up, "channel UP: DOWN from the peer");
     if (channel && channel->incarnation <= incarnation)
         wf_channel_lost(channel, -ECONNRESET, "the peer has lost it");
@@ -74,8 +74,7 @@ int wf_totals_take(struct wf_channel *channel, const struct wf_frame *frame)
     case WF_CREDIT:
         return take_credit(session, frame);
     case WF_PING:
-        channel->tx.pong_due = true;
-        channel->tx.pong_number = frame->msg;
+        wf_channel_answer(channel, frame->msg);
         return 0;
     case WF_PONG:
         if (frame->msg == session->life.ping_number)
@@ -83,7 +82,7 @@ int wf_totals_take(struct wf_channel *channel, const struct wf_frame *frame)
         return 0;
     case WF_BYE:
         channel->bye_seen = true;
-        session->guard.peer_closing = true;
+        wf_guard_peer_closes(&session->guard);
         note_goodbye(session);
         wf_session_check_close(session);
         return 0;

@@ -1,0 +1,106 @@
+/*
+ * half_state.h: what other rooms change of a channel's halves: every such change has a name here. Session lock held,
+ * where nothing else is said.
+ */
+#ifndef WF_CORE_CHANNEL_HALF_STATE_H
+#define WF_CORE_CHANNEL_HALF_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/channel/halves.h"
+
+/* --- the send half --- */
+
+/* Is there a frame that is the channel's own to send? */
+static inline bool wf_tx_has_own(const struct wf_tx *tx)
+{
+    return tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due;
+}
+
+/* The PING or PONG that is due, which is none any more. False: none is. */
+static inline bool wf_tx_next_probe(struct wf_tx *tx, uint64_t ping_number, struct wf_frame *frame)
+{
+    if (!tx->ping_due && !tx->pong_due)
+        return false;
+    *frame = tx->ping_due ? (struct wf_frame){.type = WF_PING, .msg = ping_number}
+                          : (struct wf_frame){.type = WF_PONG, .msg = tx->pong_number};
+    *(tx->ping_due ? &tx->ping_due : &tx->pong_due) = false;
+    return true;
+}
+
+/* BYE is in the batch. */
+static inline void wf_tx_said_bye(struct wf_tx *tx)
+{
+    tx->bye_due = false;
+    tx->bye_sent = true;
+}
+
+/* With nothing posted, new work needs a kick. */
+static inline void wf_tx_set_idle(struct wf_tx *tx, bool idle)
+{
+    tx->idle = idle;
+}
+
+/* The descriptor is known to the worker's engine. Token held, no lock needed. */
+static inline void wf_tx_started(struct wf_tx *tx, bool started)
+{
+    tx->started = started;
+}
+
+/* The end of the stream was sent. */
+static inline void wf_tx_shut(struct wf_tx *tx)
+{
+    tx->shut = true;
+}
+
+/* The channel is lost, and what it kept is another's to send again. */
+static inline void wf_tx_moved(struct wf_tx *tx)
+{
+    tx->acknowledged = tx->window.spent_frames;
+    tx->acknowledged_bytes = tx->window.spent_bytes;
+    tx->moved = true;
+}
+
+/* --- the receive half: where the payload goes --- */
+
+static inline void wf_rx_claim(struct wf_rx *rx, struct wf_inbound *inbound)
+{
+    rx->claim = inbound;
+}
+
+/* The claim, which the half has no more; NULL: it had none. */
+static inline struct wf_inbound *wf_rx_unclaim(struct wf_rx *rx)
+{
+    struct wf_inbound *claim = rx->claim;
+    rx->claim = NULL;
+    return claim;
+}
+
+/* The claim is on the unexpected pool, not on the place of a matched message. */
+static inline void wf_rx_pool(struct wf_rx *rx, bool pooled)
+{
+    rx->pooled = pooled;
+}
+
+/* Nothing more is received until another channel, or a copy, has let go. */
+static inline void wf_rx_hold(struct wf_rx *rx, bool held)
+{
+    rx->held = held;
+}
+
+/* The message is not wanted any more: the half is to let go of its claim. */
+static inline void wf_rx_redirect(struct wf_rx *rx, bool redirect)
+{
+    rx->redirect = redirect;
+}
+
+/* The slot that the payload goes to first, or NULL; returns the one before. */
+static inline struct wf_slot *wf_rx_set_slot(struct wf_rx *rx, struct wf_slot *slot)
+{
+    struct wf_slot *before = rx->slot;
+    rx->slot = slot;
+    return before;
+}
+
+#endif

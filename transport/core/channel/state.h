@@ -1,0 +1,122 @@
+/*
+ * state.h: what other rooms change of a channel and of a session's channels: every such change has a name here. All
+ * with the session's lock held.
+ */
+#ifndef WF_CORE_CHANNEL_STATE_H
+#define WF_CORE_CHANNEL_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/channel/lines.h"
+#include "core/ground/counter.h"
+
+/* --- joining and leaving --- */
+
+/* Who drives the halves. */
+static inline void wf_channel_assign(struct wf_channel *channel, struct wf_worker *tx, struct wf_worker *rx)
+{
+    channel->tx.worker = tx;
+    channel->rx.worker = rx;
+}
+
+/* A channel has its place among the lines. `missed`: it was counted as one that the dialer has missed. */
+static inline void wf_lines_enter(struct wf_lines *lines, struct wf_channel *channel, bool missed)
+{
+    lines->channels[channel->id] = channel;
+    lines->joined += 1;
+    lines->missed -= missed;
+    lines->bulk_count += channel->kind == WF_CHANNEL_BULK;
+}
+
+/* It is at work on `fd` from now on. */
+static inline void wf_channel_rise(struct wf_channel *channel, int fd)
+{
+    channel->fd = fd;
+    channel->tx.detached = channel->rx.detached = false;
+    channel->up = true;
+    channel->lines->up_count += 1;
+}
+
+/* It takes nothing new any more; twice is as good as once. */
+static inline void wf_channel_sink(struct wf_channel *channel)
+{
+    channel->lines->up_count -= channel->up;
+    channel->up = false;
+}
+
+/* Both halves must let go. */
+static inline void wf_channel_doom(struct wf_channel *channel)
+{
+    channel->kill = true;
+}
+
+/* It was never joined: there is nothing to let go of, nor to be sent again. */
+static inline void wf_channel_never_joined(struct wf_channel *channel)
+{
+    channel->kill = channel->gone = channel->tx.moved = true;
+}
+
+/* A half, or both, have let go of the descriptor. Returns whether that was the last of the two. */
+static inline bool wf_channel_detach(struct wf_channel *channel, bool tx, bool rx)
+{
+    channel->tx.detached |= tx;
+    channel->rx.detached |= rx;
+    return channel->tx.detached && channel->rx.detached;
+}
+
+/* The descriptor is closed: from here on the channel may be joined again. */
+static inline void wf_channel_gone(struct wf_channel *channel)
+{
+    channel->gone = true;
+}
+
+/* The peer has lost the incarnation. `missed`: of a channel that was never joined here, for the first time. */
+static inline void wf_lines_told(struct wf_lines *lines, uint32_t id, uint32_t incarnation, bool missed)
+{
+    lines->missed += missed;
+    if (lines->told[id] < incarnation)
+        lines->told[id] = incarnation;
+}
+
+/* Something of the peer has come, or counts as if it had. */
+static inline void wf_lines_heard(struct wf_lines *lines, int64_t now_ns)
+{
+    atomic_store(&lines->heard_ns, now_ns);
+}
+
+/* --- rails --- */
+
+/* Rails that channels name, up to `index`, have a place. */
+static inline struct wf_session_rail *wf_lines_rail(struct wf_lines *lines, int index)
+{
+    if (lines->rail_count <= index)
+        lines->rail_count = index + 1;
+    return &lines->rails[index];
+}
+
+/* --- what is to be said --- */
+
+static inline void wf_channel_tell_state(struct wf_channel *channel)
+{
+    channel->tx.state_due = true;
+}
+
+/* A sign of life is asked for, or given for the peer's PING. */
+static inline void wf_channel_ask(struct wf_channel *channel, bool due)
+{
+    channel->tx.ping_due = due;
+}
+
+static inline void wf_channel_answer(struct wf_channel *channel, uint64_t number)
+{
+    channel->tx.pong_due = true;
+    channel->tx.pong_number = number;
+}
+
+static inline void wf_channel_say_bye(struct wf_channel *channel)
+{
+    channel->tx.bye_due = channel->up;
+}
+
+#endif
