@@ -65,7 +65,7 @@ int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer *
     if (!session)
         return wf_fail(wf_status_of(err), -ETIMEDOUT, "no peer connected within %.1f s", (double)timeout_ms / 1000);
     wf_session_lock(session);
-    session->known = true;
+    session->user_has_it = true;
     wf_session_unlock(session);
     *out = &session->peer;
     return 0;

@@ -138,7 +138,7 @@ static int post_send(struct posting *posting)
         wf_request_drop(request);
         return -ENOMEM;
     }
-    if (request->copied)
+    if (request->done_early)
         posting->copied = outbound;
     else
         wf_outbound_queue(outbound);

@@ -23,20 +23,20 @@ void wf_lines_fini(struct wf_lines *lines)
         free(channel); /* the first member of what its session has made */
     }
     free(lines->channels);
-    free(lines->told);
+    free(lines->lost_by_peer);
 }
 
 int wf_lines_expect(struct wf_lines *lines, int count)
 {
     lines->channels = calloc((size_t)count, sizeof *lines->channels);
-    lines->told = calloc((size_t)count, sizeof *lines->told);
-    if (lines->channels && lines->told) {
+    lines->lost_by_peer = calloc((size_t)count, sizeof *lines->lost_by_peer);
+    if (lines->channels && lines->lost_by_peer) {
         lines->channel_count = count;
         return 0;
     }
     free(lines->channels);
-    free(lines->told);
+    free(lines->lost_by_peer);
     lines->channels = NULL;
-    lines->told = NULL;
+    lines->lost_by_peer = NULL;
     return -ENOMEM;
 }

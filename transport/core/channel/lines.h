@@ -42,7 +42,7 @@ struct wf_lines {
     int up_count;                 /* channels that are up */
     int bulk_count;               /* bulk channels: with more than one the work is spread by rate */
     struct wf_channel **channels; /* by id; entries NULL until joined, or missed by the dialer */
-    uint32_t *told;               /* by id: the highest incarnation that the peer has told us it has lost */
+    uint32_t *lost_by_peer;       /* by id: the highest incarnation that the peer has told us it has lost */
     _Atomic int64_t heard_ns;     /* last byte from the peer */
     _Atomic uint64_t moved;       /* payload bytes, both directions: the progress an error text tells of */
 };

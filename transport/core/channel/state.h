@@ -75,8 +75,8 @@ static inline void wf_channel_gone(struct wf_channel *channel)
 static inline void wf_lines_told(struct wf_lines *lines, uint32_t id, uint32_t incarnation, bool missed)
 {
     lines->missed += missed;
-    if (lines->told[id] < incarnation)
-        lines->told[id] = incarnation;
+    if (lines->lost_by_peer[id] < incarnation)
+        lines->lost_by_peer[id] = incarnation;
 }
 
 /* Something of the peer has come, or counts as if it had. */

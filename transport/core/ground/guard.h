@@ -47,7 +47,8 @@ struct wf_guard {
     const struct wf_guard_ops *ops;
     const char *peer_name; /* "host (addr:port)" */
     pthread_mutex_t lock;
-    bool stirred; /* set when the end of one operation made another sendable; the pump kicks idle channels, clears it */
+    bool work_came; /* set when the end of one operation made another sendable; the pump kicks idle channels, clears it
+                     */
     int64_t batch_ns; /* while what a receive brought is worked through: when it came; else 0 */
     bool wake_due;    /* requests have ended whose threads or queues are told once the lock is released */
     enum wf_session_state state;
@@ -106,14 +107,14 @@ void wf_guard_let_go(struct wf_guard *guard);
 /* The end of one operation has made another sendable. */
 static inline void wf_guard_stir(struct wf_guard *guard)
 {
-    guard->stirred = true;
+    guard->work_came = true;
 }
 
 /* Was it, since the last answer? */
 static inline bool wf_guard_take_stir(struct wf_guard *guard)
 {
-    bool stirred = guard->stirred;
-    guard->stirred = false;
+    bool stirred = guard->work_came;
+    guard->work_came = false;
     return stirred;
 }
 

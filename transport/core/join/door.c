@@ -245,14 +245,14 @@ void wf_dial_wait(struct wf_dial *dial, struct wf_sessions *sessions)
 /* A session that came up goes to weft_accept(); one that ended before it was ever told of is let go. */
 static void announce(struct wf_sessions *sessions, struct wf_session *session)
 {
-    if (session->terms.dialer || session->reported)
+    if (session->terms.dialer || session->announced)
         return;
     wf_session_lock(session);
     enum wf_session_state state = session->guard.state;
     wf_session_unlock(session);
     if (state == WF_SESSION_JOINING)
         return;
-    session->reported = true;
+    session->announced = true;
     if (state == WF_SESSION_UP) {
         wf_sessions_offer(sessions, session);
     } else {

@@ -46,7 +46,7 @@ struct wf_dial {
     int missed_count;           /* channels whose first attempt has failed */
     struct wf_status missed;    /* why, of the first */
     int last_error;             /* of the last attempt */
-    int shown_out;              /* attempts that ended without a word of the other side */
+    int closed_unheard;         /* attempts that ended without a word of the other side */
     struct wf_session *session; /* once HELLO was answered */
     bool done;                  /* world.lock */
     struct wf_status status;    /* why it failed; code 0: `session` is up */

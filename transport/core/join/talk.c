@@ -15,7 +15,7 @@
 #include "wire/seal.h"
 
 #define REMEDY "set key_file to the same key on both"
-#define SHOWN_OUT_MAX 16               /* attempts of one dial */
+#define CLOSED_UNHEARD_MAX 16          /* attempts of one dial */
 #define PATIENCE_NS (10 * WF_NS_PER_S) /* for a whole conversation; less where connect_timeout is */
 
 const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk)
@@ -38,7 +38,7 @@ void wf_talk_post(struct wf_talk *talk, enum wf_op_kind kind)
 
 static void read_more(struct wf_talk *talk)
 {
-    if (talk->cover) {
+    if (talk->tls) {
         wf_talk_cover_go_on(talk);
         return;
     }
@@ -78,7 +78,7 @@ static void destroy(struct wf_talk *talk)
         talk->dial->joining -= 1;
         wf_dial_channels(talk->dial, talk->door);
     }
-    wf_talk_uncover(talk);
+    wf_talk_tls_end(talk);
     free(talk);
 }
 
@@ -88,9 +88,9 @@ static bool may_try_again(struct wf_talk *talk, int code)
 {
     bool shown_out =
         talk->role == WF_TALK_CONTROL && talk->dial && !talk->heard && (code == -ECONNRESET || code == -EPIPE);
-    if (!shown_out || talk->dial->shown_out == SHOWN_OUT_MAX)
+    if (!shown_out || talk->dial->closed_unheard == CLOSED_UNHEARD_MAX)
         return false;
-    talk->dial->shown_out += 1;
+    talk->dial->closed_unheard += 1;
     talk->dial->last_error = code;
     return true;
 }
@@ -141,7 +141,7 @@ void wf_talk_say(struct wf_talk *talk, const struct wf_setup *setup, bool last)
         return;
     }
     talk->answered = last;
-    if (talk->cover) {
+    if (talk->tls) {
         wf_talk_cover_say(talk, (size_t)length);
         return;
     }
@@ -284,14 +284,14 @@ static void take(struct wf_talk *talk)
         return;
     }
     bool visitor = talk->role == WF_TALK_VISITOR;
-    bool bare = talk->door->key && !talk->cover && setup.type == WF_SETUP_HELLO;
+    bool bare = talk->door->key && !talk->tls && setup.type == WF_SETUP_HELLO;
     if (bare && visitor)
         wf_talk_deny(talk, WF_DENY_KEY, "the listening side has a key, the dialling side none: " REMEDY);
     else if (bare)
         wf_talk_fail(talk, -EACCES, "answers without a key, which this side has: " REMEDY);
     else if (visitor && setup.type == WF_SETUP_HELLO && !talk->session)
         wf_talk_take_hello(talk, &setup.hello);
-    else if (visitor && setup.type == WF_SETUP_JOIN && !talk->session && !talk->cover)
+    else if (visitor && setup.type == WF_SETUP_JOIN && !talk->session && !talk->tls)
         wf_talk_take_join(talk, &setup.join);
     else if (visitor && setup.type == WF_SETUP_PROOF && talk->session)
         wf_talk_take_proof(talk, &setup.proof);
@@ -316,7 +316,7 @@ static void step_read(struct wf_talk *talk)
         return;
     }
     talk->heard = true;
-    if (talk->cover) {
+    if (talk->tls) {
         wf_talk_cover_take(talk, (size_t)result);
         return;
     }
@@ -340,7 +340,7 @@ void wf_talk_read_on(struct wf_talk *talk)
     }
     int length = wf_setup_length(talk->bytes);
     bool tls = talk->role == WF_TALK_VISITOR && !talk->session && talk->bytes[0] == WF_HANDSHAKE_HELLO;
-    if (length < 0 && tls && !talk->cover) {
+    if (length < 0 && tls && !talk->tls) {
         wf_talk_take_tls(talk);
         return;
     }
@@ -356,7 +356,7 @@ static void step_sent(struct wf_talk *talk)
 {
     if (talk->op.result < 0)
         wf_talk_fail(talk, (int)talk->op.result, "%s", wf_strerror((int)talk->op.result));
-    else if (talk->cover)
+    else if (talk->tls)
         wf_talk_cover_go_on(talk);
     else if (is_channel(talk) && talk->answered)
         wf_talk_hand_over(talk, talk->challenge.granted_frames, talk->challenge.granted_bytes);

@@ -29,19 +29,19 @@ enum wf_talk_state {
     WF_TALK_OVER,       /* to be destroyed once the operation under way has come back */
 };
 
-struct wf_talk_cover;
+struct wf_talk_tls;
 
 struct wf_talk {
     struct wf_link link; /* door.talks */
     struct wf_door *door;
     enum wf_talk_role role;
     enum wf_talk_state state;
-    bool answered;    /* SENDING: nothing is expected after it */
-    bool foreign;     /* READING: a TLS record, of which nothing is wanted but its end */
-    bool denied;      /* the log has its line */
-    bool shown;       /* VISITOR: it holds the key, or knows a session: others make room before it */
-    bool heard;       /* the other side has said something */
-    bool handed_over; /* the descriptor belongs to a channel now */
+    bool answered;      /* SENDING: nothing is expected after it */
+    bool foreign;       /* READING: a TLS record, of which nothing is wanted but its end */
+    bool denied;        /* the log has its line */
+    bool proved_member; /* VISITOR: it holds the key, or knows a session: others make room before it */
+    bool heard;         /* the other side has said something */
+    bool handed_over;   /* the descriptor belongs to a channel now */
     int fd;
     struct sockaddr_storage peer;
     char peer_text[80];
@@ -51,7 +51,7 @@ struct wf_talk {
     struct wf_join join;        /* as sent or received */
     struct wf_challenge challenge;
     uint64_t granted_frames, granted_bytes; /* WAITING: the peer's credit */
-    struct wf_talk_cover *cover;            /* TLS around it; NULL: none, or not yet */
+    struct wf_talk_tls *tls;                /* TLS around it; NULL: none, or not yet */
     struct wf_op op;
     struct iovec iov;
     uint8_t bytes[WF_SETUP_MAX];

@@ -37,7 +37,7 @@ static int choose_session(struct wf_talk *talk, struct wf_hello *hello, uint8_t 
     if (wf_world_random(sessions->world, &hello->session, sizeof hello->session) < 0)
         return -EIO;
     hello->session |= 1; /* 0 stands for none */
-    if (talk->cover)
+    if (talk->tls)
         return wf_talk_secret(talk, hello->session, secret);
     if (wf_world_random(sessions->world, hello->secret, sizeof hello->secret) < 0)
         return -EIO;
@@ -157,7 +157,7 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
         wf_talk_deny(talk, WF_DENY_SESSION, "no such session here: this process has restarted, or ended it");
         return;
     }
-    talk->shown = true;
+    talk->proved_member = true;
     wf_session_lock(talk->session);
     int reason = join_fits(talk->session, join);
     wf_session_unlock(talk->session);
@@ -225,7 +225,7 @@ static struct wf_talk *oldest_visitor(struct wf_door *door, bool shown)
     WF_LIST_EACH (link, following, &door->talks) {
         struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
         bool stays = talk->state == WF_TALK_OVER || talk->state == WF_TALK_WAITING;
-        if (talk->role == WF_TALK_VISITOR && !stays && talk->shown == shown)
+        if (talk->role == WF_TALK_VISITOR && !stays && talk->proved_member == shown)
             return talk;
     }
     return NULL;

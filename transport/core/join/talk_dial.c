@@ -341,7 +341,7 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
                      hello->version_max, WF_PROTOCOL_VERSION);
         return;
     }
-    if (talk->cover && is_oneself(talk, hello)) {
+    if (talk->tls && is_oneself(talk, hello)) {
         wf_talk_fail(talk, -EACCES, "leads back to this side: somebody on the way reflects connections");
         return;
     }
@@ -351,7 +351,7 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
     }
     uint8_t secret[WF_SECRET_BYTES];
     memcpy(secret, hello->secret, sizeof secret);
-    if (talk->cover && wf_talk_secret(talk, hello->session, secret) < 0) {
+    if (talk->tls && wf_talk_secret(talk, hello->session, secret) < 0) {
         wf_talk_fail(talk, -EIO, "no secret for a session");
         return;
     }

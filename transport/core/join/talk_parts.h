@@ -42,7 +42,7 @@ void wf_talk_cover_take(struct wf_talk *talk, size_t length);
 void wf_talk_cover_go_on(struct wf_talk *talk);
 /* Sends the first `length` of `bytes`. */
 void wf_talk_cover_say(struct wf_talk *talk, size_t length);
-void wf_talk_uncover(struct wf_talk *talk);
+void wf_talk_tls_end(struct wf_talk *talk);
 /* What channels of this session prove that they know. */
 int wf_talk_secret(struct wf_talk *talk, uint64_t session, uint8_t secret[WF_SECRET_BYTES]);
 

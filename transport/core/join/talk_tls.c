@@ -9,7 +9,7 @@
 #include "core/join/talk_parts.h"
 #include "wire/handshake.h"
 
-struct wf_talk_cover {
+struct wf_talk_tls {
     struct wf_handshake *handshake;
     struct wf_status status; /* code below 0: ends the conversation once the alert is out */
     bool heard;              /* the other side has begun with TLS */
@@ -19,30 +19,30 @@ struct wf_talk_cover {
 
 static int start(struct wf_talk *talk, enum wf_role role)
 {
-    struct wf_talk_cover *cover = calloc(1, sizeof *cover);
+    struct wf_talk_tls *cover = calloc(1, sizeof *cover);
     int result = cover ? wf_handshake_create(talk->door->key, role, &cover->handshake) : -ENOMEM;
     if (result < 0) {
         free(cover);
         wf_talk_fail(talk, result, "no memory for a handshake");
         return result;
     }
-    talk->cover = cover;
+    talk->tls = cover;
     return 0;
 }
 
-void wf_talk_uncover(struct wf_talk *talk)
+void wf_talk_tls_end(struct wf_talk *talk)
 {
-    if (!talk->cover)
+    if (!talk->tls)
         return;
-    wf_handshake_destroy(talk->cover->handshake);
-    free(talk->cover);
-    talk->cover = NULL;
+    wf_handshake_destroy(talk->tls->handshake);
+    free(talk->tls);
+    talk->tls = NULL;
 }
 
 /* Before anything is known of the other side, a single byte: it tells TLS from a set-up message. */
 static void receive(struct wf_talk *talk)
 {
-    struct wf_talk_cover *cover = talk->cover;
+    struct wf_talk_tls *cover = talk->tls;
     talk->state = WF_TALK_READING;
     talk->iov = (struct iovec){cover->bytes, cover->heard ? sizeof cover->bytes : 1};
     wf_talk_post(talk, WF_OP_RECV);
@@ -51,7 +51,7 @@ static void receive(struct wf_talk *talk)
 /* Moves what has arrived into the message that is waited for. Is that complete? */
 static bool read_plain(struct wf_talk *talk)
 {
-    struct wf_talk_cover *cover = talk->cover;
+    struct wf_talk_tls *cover = talk->tls;
     while (talk->have < talk->need) {
         int got =
             wf_handshake_read(cover->handshake, talk->bytes + talk->have, talk->need - talk->have, &cover->status);
@@ -64,11 +64,12 @@ static bool read_plain(struct wf_talk *talk)
 
 void wf_talk_cover_go_on(struct wf_talk *talk)
 {
-    struct wf_talk_cover *cover = talk->cover;
+    struct wf_talk_tls *cover = talk->tls;
     bool complete = wf_handshake_done(cover->handshake) && !talk->answered &&
                     (talk->role != WF_TALK_CONTROL || cover->greeted) && read_plain(talk);
     size_t length = wf_handshake_pull(cover->handshake, cover->bytes, sizeof cover->bytes);
-    talk->shown |= length > 0 && cover->status.code == 0; /* there is an answer to those who hold the key alone */
+    talk->proved_member |=
+        length > 0 && cover->status.code == 0; /* there is an answer to those who hold the key alone */
     if (length > 0 && !complete) {
         talk->state = WF_TALK_SENDING;
         talk->iov = (struct iovec){cover->bytes, length};
@@ -95,21 +96,21 @@ void wf_talk_cover_start(struct wf_talk *talk)
 
 static void feed(struct wf_talk *talk, const uint8_t *bytes, size_t length)
 {
-    talk->cover->heard = true;
-    wf_handshake_feed(talk->cover->handshake, bytes, length, &talk->cover->status);
+    talk->tls->heard = true;
+    wf_handshake_feed(talk->tls->handshake, bytes, length, &talk->tls->status);
     wf_talk_cover_go_on(talk);
 }
 
 void wf_talk_cover_take(struct wf_talk *talk, size_t length)
 {
-    struct wf_talk_cover *cover = talk->cover;
+    struct wf_talk_tls *cover = talk->tls;
     uint8_t first = cover->bytes[0];
     if (cover->heard || first == WF_HANDSHAKE_HELLO || first == WF_HANDSHAKE_ALERT) {
         feed(talk, cover->bytes, length);
         return;
     }
     /* No TLS: a peer without a key says so with DENY, which is all that is taken from here on. */
-    wf_talk_uncover(talk);
+    wf_talk_tls_end(talk);
     talk->bytes[0] = first;
     talk->have = 1;
     talk->need = WF_SETUP_PREFIX;
@@ -139,7 +140,7 @@ void wf_talk_take_tls(struct wf_talk *talk)
 
 void wf_talk_cover_say(struct wf_talk *talk, size_t length)
 {
-    int result = wf_handshake_write(talk->cover->handshake, talk->bytes, length);
+    int result = wf_handshake_write(talk->tls->handshake, talk->bytes, length);
     talk->have = 0;
     talk->need = WF_SETUP_PREFIX;
     if (result < 0)
@@ -153,6 +154,6 @@ int wf_talk_secret(struct wf_talk *talk, uint64_t session, uint8_t secret[WF_SEC
     uint8_t context[8];
     for (int i = 0; i < 8; i++)
         context[i] = (uint8_t)(session >> 8 * i);
-    return wf_handshake_export(talk->cover->handshake, WF_SESSION_LABEL, context, sizeof context, secret,
+    return wf_handshake_export(talk->tls->handshake, WF_SESSION_LABEL, context, sizeof context, secret,
                                WF_SECRET_BYTES);
 }

@@ -86,7 +86,7 @@ static void end_sender(struct wf_transit *transit)
     if (!twin)
         return;
     wf_guard_lock(twin->guard);
-    transit->landed = wf_outbound_copied(transit->outbound, transit);
+    transit->landed = wf_outbound_direct_ended(transit->outbound, transit);
     let_go(twin, transit->device->worker);
 }
 

@@ -73,11 +73,11 @@ struct wf_inbound {
     bool settled;                     /* its unsolicited bytes have been given back to the sender's credit */
     bool grant_due, refuse_due, refuse_sent, refuse_seen;
     int refuse_status;
-    uint64_t granted; /* of device memory: bytes that may come, as last told; of host memory all may */
-    uint64_t copied;  /* bytes that are in device memory */
-    bool counted;     /* in its device's landings */
-    uint64_t burst;   /* unsolicited bytes [0, burst) */
-    uint32_t block;   /* first block of the pool, or WF_NO_BLOCK */
+    uint64_t granted;   /* of device memory: bytes that may come, as last told; of host memory all may */
+    uint64_t in_device; /* bytes that are in device memory */
+    bool counted;       /* in its device's landings */
+    uint64_t burst;     /* unsolicited bytes [0, burst) */
+    uint32_t block;     /* first block of the pool, or WF_NO_BLOCK */
     uint32_t claims;
     struct weft_request *request; /* the receive, once matched */
     struct wf_range_set arrived;

@@ -172,7 +172,7 @@ struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct
             memcpy(outbound->slot, outbound->data, outbound->total);
         if (outbound->slot || outbound->total == 0) {
             outbound->data = outbound->slot;
-            request->copied = true;
+            request->done_early = true;
             wf_outbound_complete(outbound, 0);
         }
     }
@@ -413,7 +413,7 @@ void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *t
     wf_outbound_check(outbound);
 }
 
-bool wf_outbound_copied(struct wf_outbound *outbound, const struct wf_transit *transit)
+bool wf_outbound_direct_ended(struct wf_outbound *outbound, const struct wf_transit *transit)
 {
     bool delivered = transit->result == 0 && !outbound->refused;
     if (transit->result < 0)

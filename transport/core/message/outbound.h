@@ -126,7 +126,7 @@ void wf_outbound_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t 
 
 /* The whole of it was copied to where it belongs, or could not be (direct.h): returns whether it has been delivered. It
  * may be gone afterwards. */
-bool wf_outbound_copied(struct wf_outbound *outbound, const struct wf_transit *transit);
+bool wf_outbound_direct_ended(struct wf_outbound *outbound, const struct wf_transit *transit);
 
 /* A copy to one of its slots has ended, or failed. `outbound` may be gone afterwards. */
 void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *transit);

@@ -176,7 +176,7 @@ bool wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame)
     return true;
 }
 
-bool wf_ready_copied(struct wf_outbound *outbound, struct wf_frame *frame)
+bool wf_ready_pull_small(struct wf_outbound *outbound, struct wf_frame *frame)
 {
     if (!wf_list_empty(&outbound->connection->pending) || !may_number(outbound) || !has_credit(outbound))
         return false;

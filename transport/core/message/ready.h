@@ -39,7 +39,7 @@ bool wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame);
 
 /* The whole of a copied message that is in no queue, and never gets an `order`, at once: no other of its connection
  * waits, nor has it to wait for the peer. False: it has to be queued, and nothing has changed. */
-bool wf_ready_copied(struct wf_outbound *outbound, struct wf_frame *frame);
+bool wf_ready_pull_small(struct wf_outbound *outbound, struct wf_frame *frame);
 
 /* As much of [offset, offset + length) as the entries left in the channel's operation can refer to. */
 uint64_t wf_ready_fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,

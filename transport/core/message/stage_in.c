@@ -58,7 +58,7 @@ uint64_t wf_stage_in_limit(struct wf_inbound *inbound)
     if (!inbound->counted) /* host memory, or no memory to count with */
         return inbound->total;
     uint64_t chunk = inbound->connection->desk->terms->chunk;
-    uint64_t limit = (inbound->copied + window(inbound)) / chunk * chunk;
+    uint64_t limit = (inbound->in_device + window(inbound)) / chunk * chunk;
     if (limit < inbound->burst)
         limit = inbound->burst;
     if (limit < inbound->granted) /* what was granted may be on its way: more messages take nothing back */
@@ -166,7 +166,7 @@ static void ended(struct wf_transit *transit)
             wf_inbound_refuse(inbound, transit->result);
     }
     if (transit->result == 0) {
-        inbound->copied += transit->end - transit->start;
+        inbound->in_device += transit->end - transit->start;
         grant_more(inbound);
     }
     inbound->claims -= 1;

@@ -113,7 +113,7 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     request->bytes = bytes;
     /* A queue, which may be of several sessions, hands out in the order of these times. */
     int64_t batch_ns = request->queue ? 0 : request->book->guard->batch_ns;
-    if (!request->copied || request->queue)
+    if (!request->done_early || request->queue)
         request->completed_ns = batch_ns ? batch_ns : wf_world_now(request->book->guard->world);
     if (request->registration)
         wf_registration_release(request->registration);

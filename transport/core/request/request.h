@@ -73,7 +73,7 @@ struct weft_request {
     struct wf_outbound *outbound; /* SEND, WRITE, READ: until it completes */
     struct wf_outbound *note;     /* WRITE, READ: the notification, until it completes */
     bool large;                   /* it counts in wf_crew.large_out */
-    bool copied;                  /* SEND: its memory is the user's again since it was posted */
+    bool done_early;              /* SEND: its memory is the user's again since it was posted */
     int parts;                    /* WRITE, READ: what has not ended of the operation and its notification, */
     int part_status;              /* and how the first that failed did */
     struct wf_waiter *_Atomic waiter;

@@ -250,7 +250,7 @@ bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outb
     struct wf_tx *tx = &channel->tx;
     struct wf_frame frame;
     if (wf_tx_has_own(tx) || session->guard.state != WF_SESSION_UP || wf_session_wants(session, WF_CHANNEL_EXPRESS) ||
-        !wf_channel_open(channel, outbound->total) || !wf_ready_copied(outbound, &frame))
+        !wf_channel_open(channel, outbound->total) || !wf_ready_pull_small(outbound, &frame))
         return false;
     wf_batch_begin(channel);
     wf_batch_add_sequenced(channel, &frame, outbound);

@@ -180,7 +180,7 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
 /* The idle express channel that takes what was posted, where that is all there is to do. NULL: it is not, or none. */
 static struct wf_channel *taker(const struct wf_session *session)
 {
-    if (wf_session_wants(session, WF_CHANNEL_BULK) || session->guard.stirred || session->shares.bells != 0)
+    if (wf_session_wants(session, WF_CHANNEL_BULK) || session->guard.work_came || session->shares.bells != 0)
         return NULL;
     WF_LINES_EACH (channel, &session->lines) {
         if (is_idle_express(channel) && channel->tx.started && !channel->tx.op.posted && channel->rx.started)

@@ -135,7 +135,7 @@ struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, 
     if (!session)
         return NULL;
     session->sessions = sessions;
-    session->known = dialer;
+    session->user_has_it = dialer;
     session->id = id;
     session->peer.session = session;
     memcpy(session->secret, secret, WF_SECRET_BYTES);
@@ -296,7 +296,7 @@ static void channel_up(struct wf_session *session, struct wf_channel *channel, i
     wf_channel_rise(channel, fd);
     wf_session_check_joined(session);
     wf_session_repeat_totals(session);
-    if (session->lines.told[channel->id] >= channel->incarnation)
+    if (session->lines.lost_by_peer[channel->id] >= channel->incarnation)
         wf_channel_lost(channel, -ECONNRESET, "the peer has lost it");
     else /* both sides had nothing else; the next damage retires it again */
         wf_lines_rail(&session->lines, channel->rail)->retired = false;
@@ -306,7 +306,7 @@ static void channel_up(struct wf_session *session, struct wf_channel *channel, i
 /* A channel has its place in the session. Session lock held. */
 static void enter(struct wf_session *session, struct wf_channel *channel)
 {
-    wf_lines_enter(&session->lines, channel, !session->terms.dialer && session->lines.told[channel->id] > 0);
+    wf_lines_enter(&session->lines, channel, !session->terms.dialer && session->lines.lost_by_peer[channel->id] > 0);
     /* A hole in what has come is a chunk under way, or one of a lost channel, before which nothing new is sent. */
     wf_desk_expect_frames(&session->desk, channel->tx.ring);
 }

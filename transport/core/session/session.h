@@ -32,8 +32,8 @@ struct wf_session {
     struct wf_link accept_link; /* wf_sessions.accepted; world.lock */
     struct wf_sessions *sessions;
     struct weft_peer peer;
-    bool reported; /* the user has been told of it (connect, accept); world.lock */
-    bool known;    /* the user has asked for it, or has its handle; session lock */
+    bool announced;   /* the user has been told of it (connect, accept); world.lock */
+    bool user_has_it; /* the user has asked for it, or has its handle; session lock */
     uint64_t id;
     uint8_t secret[WF_SECRET_BYTES];
     struct wf_guard guard;

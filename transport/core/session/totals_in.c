@@ -19,7 +19,7 @@ int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame
         return -EPROTO;
     /* It may tell of one that we have not yet: neither side knows when the other is done with joining. */
     struct wf_channel *channel = session->lines.channels[id];
-    bool missed = !session->terms.dialer && !channel && session->lines.told[id] == 0 && incarnation > 0;
+    bool missed = !session->terms.dialer && !channel && session->lines.lost_by_peer[id] == 0 && incarnation > 0;
     wf_lines_told(&session->lines, id, incarnation, missed);
     WF_REACHED_IF(channel && channel->incarnation <= incarnation && channel->up, "channel UP: DOWN from the peer");
     if (channel && channel->incarnation <= incarnation)
