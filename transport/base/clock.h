@@ -1,6 +1,6 @@
 /*
- * clock.h: where time comes from. Protocol code never asks the system: it is handed a `now`, or a wf_clock, so that
- * the simulator can run a minute in a millisecond.
+ * clock.h: the source of time. Protocol code never asks the system for the time. Its caller passes a `now` or a
+ * wf_clock, so the simulator can run a minute in a millisecond.
  */
 #ifndef WF_BASE_CLOCK_H
 #define WF_BASE_CLOCK_H
@@ -10,7 +10,7 @@
 #define WF_NS_PER_US 1000LL
 #define WF_NS_PER_MS 1000000LL
 #define WF_NS_PER_S 1000000000LL
-#define WF_NEVER INT64_MAX /* a deadline that does not come */
+#define WF_NEVER INT64_MAX /* a deadline that never passes */
 
 struct wf_clock {
     int64_t (*now_ns)(const struct wf_clock *clock); /* monotonic; any thread */

@@ -1,6 +1,6 @@
 /*
  * config.h: the one table of settings and the one reader of the environment. Every setting has a name, a type, a
- * default as text, a unit and a help line; a value knows where it came from. Order of precedence:
+ * default as text, a unit and a help line; a value stores its origin. Order of precedence:
  *
  *     default < preset (--preset) < file (--config, WEFT_CONFIG) < environment (alias < WEFT_NAME) < command line / API
  */
@@ -25,10 +25,10 @@ enum wf_setting_type {
 
 enum wf_setting_group { WF_GROUP_LIBRARY, WF_GROUP_BENCH };
 
-/* The identities of the settings; the table in config.c has one row each, in this order. */
+/* The identities of the settings; the table in config_table.c has one row for each. */
 enum wf_setting_id {
     /* library */
-    WF_SET_RAILS,           /* rails: text, "" = all network cards; names or addresses; a* = prefix, leading ^ excludes */
+    WF_SET_RAILS,           /* rails: text, "" = all network cards; names, addresses; a* = prefix, leading ^ excludes */
     WF_SET_PORT,            /* port: int 18555, 0..65535 */
     WF_SET_ENGINE,          /* engine: choice auto|uring|epoll, auto */
     WF_SET_WORKERS,         /* workers: choice auto|shared|split, auto */
@@ -36,35 +36,35 @@ enum wf_setting_id {
     WF_SET_RAIL_POLICY,     /* rail_policy: choice auto|near|node|all, auto */
     WF_SET_IRQ_POLICY,      /* irq_policy: choice avoid|use|any, avoid */
     WF_SET_TX_BINDINGS,     /* tx_bindings: text, "eth1:8-21,112-125;eth2:…" */
-    WF_SET_RX_BINDINGS,     /* rx_bindings: the same */
+    WF_SET_RX_BINDINGS,     /* rx_bindings: text, as tx_bindings */
     WF_SET_CHANNELS,        /* channels: bulk TCP streams per peer and rail, 1..64 */
     WF_SET_WINDOW,          /* window: chunks in flight per channel, 1..4096 */
-    WF_SET_CHUNK,           /* chunk: size 4K..64M (odd values allowed, from 64) */
-    WF_SET_EAGER,           /* eager: size 0..64K, largest message sent at once and copied */
-    WF_SET_FIRST_BURST,     /* first_burst: size 0..16M, unsolicited bytes of a larger message */
+    WF_SET_CHUNK,           /* chunk: size 64..64M; odd values are allowed */
+    WF_SET_EAGER,           /* eager: size 0..64K; the largest message that is copied and sent at once */
+    WF_SET_FIRST_BURST,     /* first_burst: size 0..16M; bytes of a larger message sent before the receiver asks */
     WF_SET_INTRODUCTIONS,   /* introductions: int 1024, 2..65536 */
-    WF_SET_UNEXPECTED,      /* unexpected: size 8M; buffer for payload whose receive is not posted; per peer */
+    WF_SET_UNEXPECTED,      /* unexpected: size 8M; buffer for payload without a posted receive; per peer */
     WF_SET_SMALL_POOL,      /* small_pool: size 2M; copies of small sends; per peer */
-    WF_SET_REQUESTS,        /* requests: int 65536; most operations outstanding in a context */
-    WF_SET_PEERS,           /* peers: int 64; most sessions of a context */
+    WF_SET_REQUESTS,        /* requests: int 65536; the most operations under way in a context */
+    WF_SET_PEERS,           /* peers: int 64; the most sessions of a context */
     WF_SET_HEADER_PAD,      /* header_pad: size 64..4096, multiple of 64: bytes of a bulk frame before its payload */
     WF_SET_SOCKET_BUFFER,   /* socket_buffer: size 0 = left to the kernel */
     WF_SET_CONGESTION,      /* congestion: text, name of a congestion control; "": the kernel's */
-    WF_SET_CALL,            /* call: size 0 = chosen, most bytes in one send or receive call */
-    WF_SET_ZERO_COPY,       /* zero_copy: size 0 = never; sends of so many bytes leave without a copy */
-    WF_SET_READ_AHEAD,      /* read_ahead: choice auto|off|on, auto; payload is read before the kernel copies it */
+    WF_SET_CALL,            /* call: size 0 = chosen by the library; the most bytes in one send or receive call */
+    WF_SET_ZERO_COPY,       /* zero_copy: size 0 = never; sends of this size or more leave without a copy */
+    WF_SET_READ_AHEAD,      /* read_ahead: choice auto|off|on, auto; reads payload before the kernel copies it */
     WF_SET_SPIN_US,         /* spin_us: int, microseconds a waiting caller polls before it sleeps */
-    WF_SET_TIMEOUT,         /* timeout: int seconds 30, a peer that answers nothing for so long is dead */
-    WF_SET_CONNECT_TIMEOUT, /* connect_timeout: int seconds 30 */
-    WF_SET_RAIL_TIMEOUT_MS, /* rail_timeout_ms: int 2000, a rail silent for so long while others answer is lost */
+    WF_SET_TIMEOUT,         /* timeout: int seconds 30; a peer that sends nothing for this time is given up */
+    WF_SET_CONNECT_TIMEOUT, /* connect_timeout: int seconds 30; for connecting to a peer, with the handshake */
+    WF_SET_RAIL_TIMEOUT_MS, /* rail_timeout_ms: int 2000; a rail silent for this time is lost, if other rails answer */
     WF_SET_CRC,             /* crc: choice off|on, off */
-    WF_SET_CRC_LIMIT,       /* crc_limit: int 16, damaged chunks after which a rail is retired; 0: never */
+    WF_SET_CRC_LIMIT,       /* crc_limit: int 16; a rail with this many damaged chunks is retired; 0: never */
     WF_SET_KEY_FILE,        /* key_file: text, "" = none; the file with the key that every peer holds */
     WF_SET_ENCRYPT,         /* encrypt: choice off|on, off; needs key_file */
     WF_SET_CUDA,            /* cuda: choice auto|off|require, auto */
-    WF_SET_GPUS,            /* gpus: text, "" = those whose memory is registered; "all", or "0,2,5-7" */
+    WF_SET_GPUS,            /* gpus: text, "" = each GPU when its memory is registered first; "all", or "0,2,5-7" */
     WF_SET_STAGING,         /* staging: size 64M; pinned memory per GPU and direction */
-    WF_SET_FAULT,           /* fault: text as fault_spec.h reads it, faults to inject; "": none */
+    WF_SET_FAULT,           /* fault: text as in fault_spec.h; faults to inject; "": none */
     WF_SET_LOG,             /* log: choice error|warn|info|debug, warn */
     /* bench */
     WF_SET_ENDPOINTS, /* endpoints: int, 0 = all GPUs, else 8 */
@@ -96,7 +96,7 @@ enum wf_setting_id {
     WF_SET_QUIET,
     WF_SET_ROUNDS,
     WF_SET_TOOLS,
-    WF_SET_SECONDS, /* of weft peers */
+    WF_SET_SECONDS, /* seconds: how long `weft peers` measures */
     WF_SETTING_COUNT
 };
 
@@ -106,13 +106,13 @@ struct wf_setting {
     enum wf_setting_group group;
     const char *fallback; /* the default as text */
     const char *unit;     /* "bytes", "chunks", "s", … or "" */
-    const char *choices;  /* WF_TYPE_CHOICE: "auto|uring|epoll" (a list of several such words where `list` is set) */
+    const char *choices;  /* WF_TYPE_CHOICE: the allowed words, "auto|uring|epoll" */
     int64_t min, max;     /* INT, SIZE, SIZES */
     bool list;            /* CHOICE: a comma separated list is allowed */
     const char *help;
 };
 
-/* In ascending rank. */
+/* From the lowest to the highest rank. */
 enum wf_origin { WF_ORIGIN_DEFAULT, WF_ORIGIN_PRESET, WF_ORIGIN_FILE, WF_ORIGIN_ENVIRONMENT, WF_ORIGIN_COMMAND };
 
 #define WF_VALUE_MAX 1024
@@ -125,7 +125,7 @@ struct wf_value {
                        * "environment UCCL_TCPX_CHUNK_BYTES (alias)", "command line" */
 };
 
-/* Owner: one thread at a time. About 60 KiB: keep it on the heap. */
+/* Owner: one thread at a time. About 80 KiB: keep it on the heap. */
 struct wf_config {
     struct wf_value values[WF_SETTING_COUNT];
 };
@@ -138,36 +138,36 @@ int wf_setting_find(const char *name, struct wf_status *status);
 /* All settings at their defaults. */
 void wf_config_init(struct wf_config *config);
 
-/* Checks and stores. -EINVAL names the setting, the value and what is allowed. The old value stays on failure. */
+/* Checks `text` and stores it. -EINVAL: the old value stays, and `status` has the setting, value and allowed values. */
 int wf_config_set(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,
                   const char *source, struct wf_status *status);
 
-/* The same, but a value of a higher origin stays: the order of loading does not change the precedence. */
+/* As wf_config_set(), but keeps a value of a higher origin: the order of loading does not change the precedence. */
 int wf_config_offer(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,
                     const char *source, struct wf_status *status);
 
 /* A file of `name = value` lines of at most 1024 bytes; '#' starts a comment anywhere. The first bad line fails
- * (-EINVAL, "FILE:LINE: ..."); -ENOENT and the like: the file cannot be opened. What the environment or the command
- * line has set already stays. */
+ * (-EINVAL, "FILE:LINE: ..."); -ENOENT and the like: the file cannot be opened. Values that the environment or the
+ * command line has set stay. */
 int wf_config_load_file(struct wf_config *config, const char *path, struct wf_status *status);
 
 /* WEFT_CONFIG's file, then aliases, then WEFT_ names of `environment` (NULL: the process's). An unknown WEFT_ name is
- * logged as a warning with the nearest real one (`log` NULL: in silence); a bad value fails. An empty variable counts
- * as not set, and an alias beside its WEFT_ name is not looked at. What the command line has set already stays. */
+ * logged as a warning with the nearest known name (`log` NULL: not logged); a bad value fails. An empty variable counts
+ * as not set. An alias is ignored if its WEFT_ name is set. Values that the command line has set stay. */
 int wf_config_load_environment(struct wf_config *config, char *const *environment, const struct wf_log *log,
                                struct wf_status *status);
 
 /*
- * The variables of other programs. A caller starts such a program and says in its results what was in force. Only
- * variables asked for by name or by prefix ("NCCL_") are read: an environment has secrets, too.
+ * The variables of other programs. A caller that starts such a program records its variables in the results. Only
+ * variables named by the caller, or with the caller's prefix ("NCCL_"), are read: an environment has secrets, too.
  */
 typedef void wf_variable_seen(void *context, const char *name, const char *value);
-/* Tells every variable whose name begins with `prefix`; returns how many there are. Not while another thread changes
- * the environment. */
+/* Calls `seen` for every variable whose name begins with `prefix`; returns the number of calls. No other thread may
+ * change the environment meanwhile. */
 int wf_environment_list(const char *prefix, wf_variable_seen *seen, void *context);
-/* NULL: not set, or empty. */
+/* The value of a variable; NULL: not set, or empty. */
 const char *wf_environment_value(const char *name);
-/* Sets a variable that is not set yet, not even to "". 1: it has `value` now; 0: the user's value stays; -ENOMEM. */
+/* Sets a variable that is not set ("" counts as set). 1: it has `value` now; 0: the user's value stays; -ENOMEM. */
 int wf_environment_offer(const char *name, const char *value);
 
 static inline int64_t wf_config_number(const struct wf_config *config, enum wf_setting_id id)
@@ -185,8 +185,8 @@ int wf_parse_size(const char *text, uint64_t *bytes);
 /* Prints the shortest exact form: "64K", "1M", "65537". Returns `buffer`. */
 char *wf_format_size(uint64_t bytes, char *buffer, size_t room);
 
-/* The aliases, for `weft config` and the documentation: name of the foreign variable and the setting it acts on.
- * Ends with a NULL name. */
+/* The aliases, for `weft config` and the documentation: the name of another program's variable, and the setting that
+ * the variable changes. The last entry has a NULL name. */
 struct wf_alias {
     const char *variable;
     enum wf_setting_id id;

@@ -1,6 +1,6 @@
 /*
- * histogram.h: what a list of iteration times says. Percentiles are exact: the smallest time that at least that share
- * of all times does not exceed (nearest rank).
+ * histogram.h: statistics of a list of iteration times. Percentiles are exact: p90 is the smallest time that is not
+ * less than 90 % of all times (nearest rank).
  */
 #ifndef WF_BASE_HISTOGRAM_H
 #define WF_BASE_HISTOGRAM_H
@@ -8,15 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Microseconds, except cv: standard deviation over mean. All zero for no times. */
+/* In microseconds, except `cv`: standard deviation divided by mean. All zero if there are no times. */
 struct wf_times {
     double min, p50, p90, p99, p999, max, mean, cv;
 };
 
-/* Sorts `times_ns` in place. The median of an even count is the mean of the two in the middle. */
+/* Sorts `times_ns` in place. The median of an even count is the mean of the two times in the middle. */
 void wf_times_of(double *times_ns, size_t count, struct wf_times *out);
 
-/* The median of `count` values; sorts in place; 0 for none. */
+/* The median of `count` values; sorts them in place; 0 if there are none. */
 double wf_median(double *values, size_t count);
 
 #endif

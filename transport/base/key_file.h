@@ -1,9 +1,9 @@
 /*
- * key_file.h: files that hold a pre-shared key: 64 hexadecimal digits on a line of their own; empty lines, and what
- * follows a '#', are comments.
+ * key_file.h: files that hold a pre-shared key: one line with 64 hexadecimal digits. Empty lines, and any text after
+ * a '#', are comments.
  *
- * A key is only taken from a file that its owner alone can read or write; the owner must be this process's user or
- * root. No message contains any text of the file, for it may be a part of a key.
+ * Only the file's owner may be able to read or write the file, and the owner must be this process's user or root. No
+ * message contains any text of the file, because the text may be a part of a key.
  */
 #ifndef WF_BASE_KEY_FILE_H
 #define WF_BASE_KEY_FILE_H
@@ -13,18 +13,18 @@
 
 #include "base/status.h"
 
-#define WF_KEY_FILE_BYTES 32   /* of the key */
-#define WF_KEY_FILE_DIGITS 64  /* of its text */
-#define WF_KEY_FILE_MOST 4096  /* of a file */
+#define WF_KEY_FILE_BYTES 32   /* bytes of the key */
+#define WF_KEY_FILE_DIGITS 64  /* characters of its text */
+#define WF_KEY_FILE_MOST 4096  /* bytes of a file */
 
-/* 0, or what is wrong with which file, line or mode, and what to do: -ENOENT and the like, -EACCES (mode, owner),
- * -EINVAL (content). */
+/* 0; else `status` names the file, the line or mode, the mistake and the remedy: -ENOENT and the like (the file cannot
+ * be opened), -EACCES (mode, owner), -EINVAL (content). */
 int wf_key_file_read(const char *path, uint8_t key[WF_KEY_FILE_BYTES], struct wf_status *status);
 
-/* The digits of a key, terminated. */
+/* Writes the digits of a key, terminated. */
 void wf_key_file_text(const uint8_t key[WF_KEY_FILE_BYTES], char text[WF_KEY_FILE_DIGITS + 1]);
 
-/* Is this text itself a key? It was to be the name of a file, and must not be told on. */
+/* Is `text`, given as the name of a key file, a key by itself? Then no message may contain it. */
 bool wf_key_file_is_key(const char *text);
 
 #endif

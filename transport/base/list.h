@@ -19,7 +19,7 @@ struct wf_list {
 
 #define WF_CONTAINER(pointer, type, member) ((type *)((char *)(pointer) - offsetof(type, member)))
 
-/* The body may remove `link` from the list, but not the entry behind it. */
+/* The body may remove `link` from the list, but not `following`, the entry behind `link`. */
 #define WF_LIST_EACH(link, following, list)                                                                            \
     for (struct wf_link *link = (list)->head.next, *following = link->next; link != &(list)->head;                     \
          link = following, following = link->next)

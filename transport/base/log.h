@@ -12,7 +12,7 @@ enum wf_log_level { WF_LOG_ERROR = 0, WF_LOG_WARN = 1, WF_LOG_INFO = 2, WF_LOG_D
 /* Owner: the struct that holds it. `level` may be read from any thread; set it before sharing. */
 struct wf_log {
     enum wf_log_level level; /* lines above it are dropped */
-    int fd;                  /* where lines go; 2 by default */
+    int fd;                  /* lines are written to it; 2 by default */
 };
 
 void wf_log_init(struct wf_log *log, enum wf_log_level level);
@@ -21,8 +21,8 @@ void wf_log(const struct wf_log *log, enum wf_log_level level, const char *forma
     __attribute__((format(printf, 3, 4)));
 
 /*
- * A line at most once in `interval_ns` for events that a stranger can cause; the next line that passes tells how many
- * were dropped. `now_ns` is the caller's clock. Owner: one thread, or guarded by its user.
+ * Logs at most one line in `interval_ns`, for events that a stranger can cause. The next line says how many lines were
+ * dropped before it. `now_ns`: the time of the caller's clock. Owner: one thread, or guarded by its user.
  */
 struct wf_log_limit {
     int64_t interval_ns;

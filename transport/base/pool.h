@@ -1,7 +1,7 @@
 /*
- * pool.h: objects of one size, taken and given back without the allocator in the steady state. The pool grows by
- * slabs and keeps them until fini. Objects are not cleared when taken. Not
- * thread-safe: the owner takes a lock around calls where it needs one.
+ * pool.h: objects of one size, taken and given back without malloc() once the pool has grown. The pool grows by slabs
+ * and keeps them until fini. wf_pool_take() does not clear an object. Not thread-safe: the owner of the pool takes a
+ * lock around calls if several threads use it.
  */
 #ifndef WF_BASE_POOL_H
 #define WF_BASE_POOL_H
@@ -21,7 +21,7 @@ struct wf_pool {
 void wf_pool_init(struct wf_pool *pool, size_t object_size, size_t per_slab, size_t limit);
 void wf_pool_fini(struct wf_pool *pool);
 
-/* NULL when the limit is reached or memory is out. */
+/* NULL when the limit is reached, or there is no memory. */
 void *wf_pool_take(struct wf_pool *pool);
 void wf_pool_give(struct wf_pool *pool, void *object);
 

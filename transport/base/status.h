@@ -1,6 +1,6 @@
 /*
- * status.h: how a failure is described. Functions return 0 or a negative errno; where a reader needs more,
- * they fill a wf_status with one line: what happened, to which value, and what to do.
+ * status.h: the description of a failure. Functions return 0 or a negative errno. If a reader needs more, they fill a
+ * wf_status with one line: what happened, to which value, and what to do.
  */
 #ifndef WF_BASE_STATUS_H
 #define WF_BASE_STATUS_H
@@ -17,7 +17,7 @@ struct wf_status {
  * `return wf_fail(status, -EINVAL, "…")`. */
 int wf_fail(struct wf_status *status, int code, const char *format, ...) __attribute__((cold, format(printf, 3, 4)));
 
-/* Puts "prefix: " before the text that `status` already has. Returns its code; -EINVAL, never 0, where it is NULL. */
+/* Puts "prefix: " before the text that `status` already has. Returns the code of `status`; -EINVAL if it is NULL. */
 int wf_fail_prefix(struct wf_status *status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* A short description of a negative (or positive) errno, thread-safe, never NULL. */

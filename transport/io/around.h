@@ -1,6 +1,6 @@
 /*
- * around.h: what an engine that stands around another one passes on to it as it is: the ops that get a host. The outer
- * engine's host begins with a struct wf_around. For engines only.
+ * around.h: an outer engine stands around an inner engine and passes some ops on unchanged: the ops that get a host.
+ * The outer engine's host begins with a struct wf_around. For engines only.
  */
 #ifndef WF_IO_AROUND_H
 #define WF_IO_AROUND_H
@@ -11,15 +11,15 @@
 struct wf_around {
     struct wf_engine_ops ops;          /* the outer engine's, with the name of the inner one */
     const struct wf_engine_ops *inner; /* the inner engine's */
-    void *host;                        /* what the inner engine gets as its host */
+    void *host;                        /* the inner engine's host */
 };
 
-/* `around.ops` become `ops`, but for what the inner engine decides: name, cuts_calls, and zero_copy where it has none.
- * Returns them. */
+/* Copies `ops` to `around->ops`, except for three values of the inner engine: name, cuts_calls, and a zero_copy that is
+ * NULL. Returns `around->ops`. */
 const struct wf_engine_ops *wf_around_set(struct wf_around *around, const struct wf_engine_ops *ops,
                                           const struct wf_engine_ops *inner, void *host);
 
-/* The outer engine keeps the operation, and the inner one does not see it: what post does to it first. */
+/* The first step of post() for an operation that the outer engine does not give to the inner engine. */
 static inline void wf_around_keep(struct wf_op *op)
 {
     wf_link_init(&op->link);
@@ -29,7 +29,7 @@ static inline void wf_around_keep(struct wf_op *op)
     op->moved = 0;
 }
 
-/* --- passed on, as struct wf_engine_ops has them: for the outer engine's table, and to ask the inner engine --- */
+/* --- each calls the op of the inner engine: for the outer engine's table, and to ask the inner engine --- */
 
 int wf_around_probe(void *host, struct wf_status *status);
 int wf_around_zero_copy(void *host, struct wf_status *status);
@@ -43,7 +43,7 @@ uint64_t wf_around_retransmits(void *host, int fd);
 int wf_around_progress(void *host, int fd, struct wf_progress *out);
 void wf_around_close_fd(void *host, int fd);
 
-/* For the outer engine's table: what no engine of this kind changes. */
+/* For the outer engine's table: the ops that no outer engine changes. */
 #define WF_AROUND_OPS                                                                                                  \
     .probe = wf_around_probe, .socket = wf_around_socket, .listen = wf_around_listen,                                  \
     .bind_device = wf_around_bind_device, .address = wf_around_address, .kill = wf_around_kill,                        \

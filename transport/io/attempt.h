@@ -1,5 +1,5 @@
 /*
- * attempt.h: one plain, non-blocking system call for an operation. What the engines have in common.
+ * attempt.h: one plain, non-blocking system call for an operation. Shared by the real engines.
  */
 #ifndef WF_IO_ATTEMPT_H
 #define WF_IO_ATTEMPT_H
@@ -9,8 +9,8 @@
 
 enum wf_outcome {
     WF_DONE,    /* the operation is finished, `result` set */
-    WF_AGAIN,   /* another turn may get on at once */
-    WF_BLOCKED, /* nothing to be had until the descriptor is ready */
+    WF_AGAIN,   /* the next call may move bytes at once */
+    WF_BLOCKED, /* no call can move bytes until the descriptor is ready */
 };
 
 static inline enum wf_outcome wf_op_end(struct wf_op *op, int64_t result)
@@ -19,12 +19,12 @@ static inline enum wf_outcome wf_op_end(struct wf_op *op, int64_t result)
     return WF_DONE;
 }
 
-/* `dry`, written always: the call moved less than it was asked to, or was refused; a further one would be in vain. */
+/* `*dry`, always written: the call moved less than its limit, or got -EAGAIN: a further call would move nothing. */
 enum wf_outcome wf_attempt_send(struct wf_op *op, uint32_t call_bytes, struct wf_read_ahead *ahead, bool *dry);
 enum wf_outcome wf_attempt_recv(struct wf_op *op, uint32_t call_bytes, bool *dry);
 enum wf_outcome wf_attempt_accept(struct wf_op *op);
 
-/* Reads it (ACCEPT, RECV), or writes? */
+/* True: the operation reads (ACCEPT, RECV); false: it writes. */
 static inline bool wf_op_reads(const struct wf_op *op)
 {
     return op->kind == WF_OP_ACCEPT || op->kind == WF_OP_RECV;

@@ -1,10 +1,10 @@
 /*
- * doorbell.h: how any thread ends the wait of the thread that polls an engine, without a system call unless that
- * sleeps.
+ * doorbell.h: any thread can end the wait of the thread that polls an engine. It needs a system call only if the
+ * polling thread sleeps.
  *
- * The polling thread sets `sleeping`, then reads `rung`; a ringing thread sets `rung`, then reads `sleeping`. Both in
- * sequentially consistent order, so at least one sees the other, and the eventfd is written only for a poll that may
- * sleep. Its count is never read back: each write is an edge.
+ * The polling thread sets `sleeping`, then reads `rung`. A ringing thread sets `rung`, then reads `sleeping`. Both in
+ * sequentially consistent order: at least one thread sees the other's store, and the eventfd is written only for a poll
+ * that may sleep. The count of the eventfd is never read: each write is an edge.
  */
 #ifndef WF_IO_DOORBELL_H
 #define WF_IO_DOORBELL_H
@@ -20,7 +20,7 @@
 
 struct wf_doorbell {
     _Alignas(WF_CACHE_LINE) atomic_bool sleeping; /* poll waits, or is about to */
-    atomic_bool rung;                             /* since the last poll that looked */
+    atomic_bool rung;                             /* a thread has rung since wf_doorbell_awake() */
     int fd;                                       /* eventfd; -1: none */
 };
 
@@ -46,11 +46,11 @@ static inline bool wf_doorbell_may_sleep(struct wf_doorbell *bell)
     return !atomic_load(&bell->rung);
 }
 
-/* After each wait, also one that did not sleep: this poll answers all rings so far. */
+/* After each wait, even without sleep: this poll answers all rings so far. */
 static inline void wf_doorbell_awake(struct wf_doorbell *bell)
 {
     atomic_store_explicit(&bell->sleeping, false, memory_order_relaxed);
-    /* An exchange, so that what a ringer did before is visible to what follows this poll. */
+    /* An exchange, so that stores of the ringing thread before its ring are visible after this poll. */
     if (atomic_load_explicit(&bell->rung, memory_order_relaxed))
         atomic_exchange(&bell->rung, false);
 }
@@ -59,7 +59,7 @@ static inline void wf_doorbell_awake(struct wf_doorbell *bell)
 static inline void wf_doorbell_ring(struct wf_doorbell *bell)
 {
     if (atomic_exchange(&bell->rung, true))
-        return; /* the thread that set it writes the eventfd where that is needed */
+        return; /* the thread that set `rung` first writes the eventfd if necessary */
     if (!atomic_load(&bell->sleeping))
         return;
     uint64_t one = 1;

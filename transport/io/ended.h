@@ -16,7 +16,7 @@ static inline void wf_ended_add(struct wf_list *ended, struct wf_op *op)
         wf_list_push_back(ended, &op->link);
 }
 
-/* Hands out up to `max`; returns how many. */
+/* Moves up to `max` operations to `out`; returns their number. */
 static inline int wf_ended_take(struct wf_list *ended, struct wf_op **out, int max)
 {
     int count = 0;

@@ -1,9 +1,8 @@
 /*
- * engine.h: how the kernel is asked. A completion-shaped seam: operations are posted and come back from poll exactly
- * once, also after cancel. Partial sends stay inside. Implementations: epoll, io_uring, the simulator of tests/support,
- * and around any of them the one that injects faults (engine_fault.h).
- *
- * One thread at a time drives an engine (the holder of its worker's drive token); only wake() may be called by others.
+ * engine.h: asks the kernel to move bytes. The caller posts operations; poll returns each of them exactly once, also
+ * after cancel. An engine continues a partial send by itself. Implementations: epoll, io_uring, the simulator of
+ * tests/support; around any of them the engines that inject faults (engine_fault.h) and encrypt (engine_seal.h).
+ * One thread at a time drives an engine (the holder of its worker's drive token). Other threads may call wake() only.
  */
 #ifndef WF_IO_ENGINE_H
 #define WF_IO_ENGINE_H
@@ -21,20 +20,20 @@
 enum wf_op_kind {
     WF_OP_ACCEPT,  /* result: a new descriptor (non-blocking, TCP_NODELAY set), to be closed by the poster */
     WF_OP_CONNECT, /* `address`; result 0 */
-    WF_OP_RECV,    /* into `iov`, whatever is there, at least 1 byte; result: bytes, 0 at the end of the stream. Of
-                    * datagrams, which the real engines read too: one, of which what does not fit is lost */
-    WF_OP_SEND,    /* all of `iov`; result: bytes. After a failure `moved` tells how many had gone */
+    WF_OP_RECV,    /* the bytes that are there, at least 1, into `iov`; result: bytes, 0 at the end of the stream. A
+                    * real engine can also read one datagram; bytes for which `iov` has no room are lost */
+    WF_OP_SEND,    /* all of `iov`; result: bytes. After a failure `moved` has the bytes that the kernel has taken */
 };
 
 /* Whether payload is read into the cache before the kernel copies it (read_ahead.h). */
 enum wf_read_ahead_when { WF_READ_AHEAD_AUTO, WF_READ_AHEAD_OFF, WF_READ_AHEAD_ON };
 
 /*
- * One operation. Owner: the poster, except between post and the poll that returns it, when the engine may change every
- * field but `context`. The memory behind `iov` (the array too: the engine advances it) must stay until then.
+ * One operation. Owner: the poster; from post to the poll that returns it, the engine, which may change every field
+ * except `context`. The array `iov`, which the engine advances, and its memory must stay until that poll.
  */
 struct wf_op {
-    struct wf_link link; /* the engine's while posted */
+    struct wf_link link; /* used by the engine while posted */
     enum wf_op_kind kind;
     int fd;
     struct iovec *iov;
@@ -42,47 +41,47 @@ struct wf_op {
     struct sockaddr_storage *address; /* CONNECT */
     int64_t result;   /* after poll: see enum wf_op_kind, or a negative errno; -ECANCELED after cancel */
     uint64_t moved;   /* SEND: bytes handed to the kernel, also after a failure */
-    uint64_t read;    /* SEND, the engine's: bytes from the start that it has read ahead */
-    uint32_t segment; /* SEND, the engine's: bytes of a TCP segment, once it has asked; 0: not yet */
-    bool urgent;      /* RECV of small messages: an engine lets them pass large transfers where it can, and may cut the
-                         calls of these */
-    /* SEND: an engine with tells_start puts the time of its first call here, if 0 is there. NULL: not wanted. Any
-     * thread may read it; relaxed. */
+    uint64_t read;    /* SEND, set by the engine: bytes from the start that it has read ahead */
+    uint32_t segment; /* SEND, set by the engine: bytes of a TCP segment; 0: not asked yet */
+    bool urgent;      /* RECV of small messages: an engine lets it pass large transfers if it can, and may make their
+                         calls shorter */
+    /* SEND: an engine with tells_start stores the time of its first call here, if the value is 0. NULL: not wanted.
+     * Any thread may read it; relaxed. */
     _Atomic int64_t *began_ns;
-    /* RECV: counts bytes that have come and that the engine keeps until more have come (engine_seal.h). NULL: not
-     * wanted. Any thread may read it; relaxed. */
+    /* RECV: counts received bytes that the engine keeps until more bytes have come (engine_seal.h). NULL: not wanted.
+     * Any thread may read it; relaxed. */
     _Atomic uint64_t *kept;
     bool posted;   /* between post and poll */
-    bool finished; /* the engine's: waiting to be polled */
-    void *context; /* the poster's */
+    bool finished; /* set by the engine: the operation waits to be polled */
+    void *context; /* belongs to the poster */
 };
 
-/* What kind of socket to make and where to bind it. */
+/* How to make and bind a socket. */
 struct wf_socket_options {
     struct sockaddr_storage local; /* address to bind to; ss_family 0: none */
     char device[32];               /* interface to bind to; "": none */
     int buffer_bytes;              /* SO_SNDBUF and SO_RCVBUF; 0: left to the kernel */
     char congestion[16];           /* TCP_CONGESTION; "": left to the kernel */
-    bool shared_port;              /* a listener beside which others, bound to a device, get the port; or one of these.
-                                    * The former must be alone at first: -EADDRINUSE */
+    bool shared_port;              /* listeners: one without `device` and later ones with `device` share a port. The
+                                    * first fails with -EADDRINUSE if another listener has the port */
 };
 
 struct wf_engine_limits {
     uint32_t call_bytes; /* most bytes in one send or receive call; keeps small traffic from waiting behind bulk */
-    bool pinned;         /* one thread drives the engine for most of its life; other threads only before that thread
-                          * starts and after it has ended. An engine that knows this is cheaper */
-    uint32_t zero_copy;  /* sends of so many bytes or more need not be copied by the kernel; 0: all are copied */
+    bool pinned;         /* one thread drives the engine; other threads drive it only before that thread starts and
+                          * after it has ended. The engine then does less work */
+    uint32_t zero_copy;  /* the kernel need not copy sends of this size or more; 0: it copies all sends */
     enum wf_read_ahead_when read_ahead; /* not for a send without a copy */
-    bool set_up; /* for the conversations that set connections up: injected faults of bytes and calls
-                  * (engine_fault.h) spare them */
+    bool set_up; /* the engine of the conversations that set connections up: faults of bytes and calls
+                  * (engine_fault.h) are not injected */
 };
 
-/* Of a connected descriptor's sending direction. The peer's kernel acknowledges also for a process that stands still.
- */
+/* The sending direction of a connected descriptor. The peer's kernel acknowledges even if the peer's process stands
+ * still. */
 struct wf_progress {
-    uint64_t acknowledged; /* bytes that have reached the peer's kernel; only changes of it mean something */
-    uint64_t pending;      /* bytes that our kernel has taken and the peer's has not acknowledged */
-    uint64_t unsent; /* of these, as many as still lie here, because the peer's kernel takes no more at the moment */
+    uint64_t acknowledged; /* bytes that have reached the peer's kernel, from an unknown start: compare two values */
+    uint64_t pending;      /* bytes that this machine's kernel has taken and the peer's has not acknowledged */
+    uint64_t unsent; /* bytes of `pending` that are still here, because the peer's kernel takes no more at the moment */
 };
 
 struct wf_engine {
@@ -90,14 +89,14 @@ struct wf_engine {
 };
 
 /*
- * The contract. -errno on failure; no call blocks except poll; only wake is thread-safe.
+ * The contract. Calls return -errno on failure. Only poll blocks. Only wake is thread-safe.
  */
 struct wf_engine_ops {
     const char *name;
-    bool cuts_calls;  /* does it cut large calls short while urgent RECVs get something? */
-    bool tells_start; /* does it say in began_ns when it made the first call for a SEND? */
+    bool cuts_calls;  /* it makes large calls shorter while urgent RECVs receive bytes */
+    bool tells_start; /* it stores the time of the first call for a SEND in began_ns */
 
-    /* Can this engine work here? 0, or negative with the reason in `status`. `host` is what open() gets. */
+    /* Can this engine work here? 0, or negative with the reason in `status`. `host`: as for open(). */
     int (*probe)(void *host, struct wf_status *status);
 
     /* Can sends leave without a copy? 0, or negative with the reason. NULL: no, this engine always copies. */
@@ -106,57 +105,57 @@ struct wf_engine_ops {
     /* Creates an engine. `host` is NULL for real engines, the simulated network for the simulator. */
     int (*open)(void *host, const struct wf_engine_limits *limits, struct wf_engine **out, struct wf_status *status);
 
-    /* Frees it; every operation has been polled back and every descriptor detached before. */
+    /* Frees it. Before, poll must have returned every operation, and every descriptor must be detached. */
     void (*close)(struct wf_engine *engine);
 
-    /* Makes a connected, connecting or listening descriptor known to this engine, and forgets it. A descriptor may be
-     * attached to two engines at once (one receives, the other sends). detach: no operation on it is posted here. */
+    /* Adds a connected, connecting or listening descriptor to this engine, and removes it. A descriptor may be attached
+     * to two engines at once (one receives, the other sends). detach: no operation on it may be posted here. */
     int (*attach)(struct wf_engine *engine, int fd);
     void (*detach)(struct wf_engine *engine, int fd);
 
-    /* Starts an operation. At most one that reads (ACCEPT, RECV) and one that writes (CONNECT, SEND) for a descriptor
-     * at a time. Never fails: errors come back from poll. May try the operation at once. */
+    /* Starts an operation. A descriptor can have one operation that reads (ACCEPT, RECV) and one that writes (CONNECT,
+     * SEND) at a time. Never fails: poll returns the error. May try the operation at once. */
     void (*post)(struct wf_engine *engine, struct wf_op *op);
 
-    /* Asks for an early end; the operation still comes back from poll, once: -ECANCELED, or its real result. What a
-     * SEND had handed over stays handed over (`moved`); bytes that a RECV had taken are its result. A SEND that is not
-     * copied comes back when the kernel no longer reads its memory: when the peer has got the bytes, or after kill. */
+    /* Asks for an early end. poll still returns the operation, once: -ECANCELED, or its real result. Bytes that a SEND
+     * has given to the kernel stay given (`moved`); bytes that a RECV has taken are its result. A SEND without a copy
+     * comes back when the kernel no longer reads its memory: when the peer has the bytes, or after kill. */
     void (*cancel)(struct wf_engine *engine, struct wf_op *op);
 
     /*
-     * Returns up to `max` finished operations. Each ready operation gets at most one system call in a call of poll, so
-     * that a busy descriptor does not hold up the others. When nothing is finished, waits up to `timeout_ns` (0: not
-     * at all, negative: until something happens or wake()).
+     * Returns up to `max` finished operations. Each ready operation gets at most one system call in one poll, so that a
+     * busy descriptor does not delay other descriptors. If no operation is finished, waits up to `timeout_ns` (0: does
+     * not wait; negative: until an event or wake()).
      */
     int (*poll)(struct wf_engine *engine, struct wf_op **finished, int max, int64_t timeout_ns);
 
     /* Ends a poll that is waiting, or the next one. Any thread. */
     void (*wake)(struct wf_engine *engine);
 
-    /* --- descriptors: here because a simulated engine has simulated ones --- */
+    /* --- descriptors: here because the simulator has simulated descriptors --- */
 
-    /* A non-blocking TCP socket, bound as asked, TCP_NODELAY set. `bound_device` (may be NULL): whether the interface
-     * binding took hold (without the right to, the address alone is bound). Returns the descriptor. */
+    /* A non-blocking TCP socket, bound as in `options`, TCP_NODELAY set. `bound_device` (may be NULL): whether it is
+     * bound to the interface (without the permission, only to the address). Returns the descriptor. */
     int (*socket)(void *host, int family, const struct wf_socket_options *options, bool *bound_device);
-    /* The same, listening. */
+    /* As socket(), but listening. */
     int (*listen)(void *host, const struct wf_socket_options *options, int backlog);
     /* Binds an accepted descriptor to an interface. 0 or -errno. */
     int (*bind_device)(void *host, int fd, const char *device);
     /* Local (`remote` false) or remote address. */
     int (*address)(void *host, int fd, bool remote, struct sockaddr_storage *out);
-    /* No more sends: the peer reads the end of the stream. */
+    /* Ends the sending direction: the peer reads the end of the stream. */
     void (*shutdown)(void *host, int fd);
-    /* Drops the connection at once and every reference the kernel holds to sent memory (connect(AF_UNSPEC)). */
+    /* Drops the connection at once, and every reference of the kernel to sent memory (connect(AF_UNSPEC)). */
     void (*kill)(void *host, int fd);
-    /* TCP segments sent again so far; 0 where that is not known. */
+    /* TCP segments sent again so far; 0 if unknown. */
     uint64_t (*retransmits)(void *host, int fd);
-    /* How far the peer's kernel has got. 0 or -errno. */
+    /* Fills `out`. 0 or -errno. */
     int (*progress)(void *host, int fd, struct wf_progress *out);
     void (*close_fd)(void *host, int fd);
 };
 
 extern const struct wf_engine_ops wf_engine_epoll;
-/* Always there; in a build without liburing its probe says so. */
+/* Always defined; in a build without liburing its probe fails and says why. */
 extern const struct wf_engine_ops wf_engine_uring;
 
 #endif

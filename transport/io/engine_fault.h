@@ -1,8 +1,8 @@
 /*
- * engine_fault.h: an engine that behaves as badly as a network may. It stands around another one and has its contract
- * (io/engine.h): what it injects is what a kernel could have answered. docs/faults.md says what each fault does.
+ * engine_fault.h: an engine that injects faults of a network. It stands around an inner engine and keeps the contract
+ * of io/engine.h: every injected result is one that a kernel could give. docs/faults.md describes each fault.
  *
- * One struct wf_fault serves all engines of a context: bytes are counted, and chance decides, for all of them together.
+ * One struct wf_fault serves all engines of a context: they share one count of bytes and one source of chance.
  */
 #ifndef WF_IO_ENGINE_FAULT_H
 #define WF_IO_ENGINE_FAULT_H
@@ -15,34 +15,34 @@
 struct wf_fault;
 
 struct wf_fault_options {
-    const char *spec; /* as of the setting `fault` */
+    const char *spec; /* the text of the setting `fault` */
     const struct wf_fault_rail *rails;
     int rail_count;
-    const struct wf_clock *clock; /* any thread; time counts from the creation */
-    const struct wf_log *log;     /* a line at level info for each fault, except for shortened calls */
+    const struct wf_clock *clock; /* used by any thread; time counts from wf_fault_create() */
+    const struct wf_log *log;     /* gets a line at level info for each fault, except for shortened calls */
 };
 
-/* -EINVAL, -ENOMEM. What the options point at must outlive it. */
+/* -EINVAL, -ENOMEM. `rails`, `clock` and `log` must live longer than `*out`. */
 int wf_fault_create(const struct wf_fault_options *options, struct wf_fault **out, struct wf_status *status);
 
-/* Every engine and descriptor has been closed before. NULL is fine. */
+/* Every engine and descriptor must be closed before. NULL is allowed. */
 void wf_fault_destroy(struct wf_fault *fault);
 
 /*
- * The engine around `engine`, which gets `host`. Its own host is the struct wf_fault; its name is that of `engine`.
- * Another one may be chosen once all engines are closed. Lives as long as `fault`.
+ * The outer engine around `engine`, whose host is `host`. The outer engine has the host `fault` and the inner name.
+ * A later call may choose another `engine` once all engines are closed. The result lives as long as `fault`.
  */
 const struct wf_engine_ops *wf_fault_around(struct wf_fault *fault, const struct wf_engine_ops *engine, void *host);
 
-/* The engine within one of these; any other engine is its own. */
+/* The inner engine of `engine`; `engine` itself if it injects no faults. */
 struct wf_engine *wf_fault_within(struct wf_engine *engine);
 
-/* What has been injected so far. */
+/* Counts of the faults injected so far. */
 struct wf_fault_counts {
     uint64_t resets, flips; /* connections reset and bits flipped by the bytes that moved */
-    uint64_t shortened;     /* calls made to move less */
-    uint64_t stalls, drops; /* times that began */
-    uint64_t cut, refused;  /* connections reset because their rail was gone, and connects and accepts refused */
+    uint64_t shortened;     /* calls that were given fewer bytes to move */
+    uint64_t stalls, drops; /* stalls and drops of rails that have begun */
+    uint64_t cut, refused;  /* connections reset because their rail was gone; connects and accepts refused */
 };
 
 /* Any thread may call it. */

@@ -1,7 +1,7 @@
 /*
- * hot.h: the few descriptors that the epoll engine reads without asking for events first, for their queues have been
- * read empty and more comes. A descriptor that brought something urgent is also read between large calls; these
- * are smaller until they have moved WF_HOT_BYTES without anything urgent.
+ * hot.h: hot descriptors, which the epoll engine reads without asking for events first, because it has read their
+ * queues empty and expects more bytes. A hot descriptor of urgent operations is also read between large calls. The
+ * large calls are shorter until they have moved WF_HOT_BYTES without urgent bytes between them.
  */
 #ifndef WF_IO_HOT_H
 #define WF_IO_HOT_H
@@ -9,17 +9,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define WF_HOT_COUNT 2          /* at a time */
-#define WF_HOT_MISSES 96        /* in a row, and it is hot no more */
-#define WF_HOT_BYTES (8u << 20) /* moved by large calls with nothing between them: large calls are whole again */
-#define WF_HOT_HITS 32          /* and it is muted (interest.h): that takes as much time as ten of them gain */
+#define WF_HOT_COUNT 2          /* hot descriptors at a time */
+#define WF_HOT_MISSES 96        /* after more misses in a row a descriptor is no longer hot */
+#define WF_HOT_BYTES (8u << 20) /* after so many bytes of large calls without an urgent hit, large calls are whole */
+#define WF_HOT_HITS 32          /* hits before it is muted (interest.h): muting costs as much time as ten hits gain */
 
 struct wf_hot {
     int fd; /* -1: none */
     bool urgent;
-    int misses;    /* times that it had nothing, in a row */
-    size_t passed; /* bytes that large calls have moved since it had something, WF_HOT_BYTES at most */
-    int hits;      /* times that it had something, since the engine last slept */
+    int misses;    /* reads in a row that found no bytes */
+    size_t passed; /* bytes that large calls have moved since the last hit, WF_HOT_BYTES at most */
+    int hits;      /* reads that found bytes, since the engine last slept */
 };
 
 /* Owner: the thread that drives the engine. */
@@ -54,7 +54,7 @@ static inline bool wf_hot_expects_urgent(const struct wf_hot_set *set)
     return false;
 }
 
-/* A large call has moved so many bytes. */
+/* A large call has moved `bytes`. */
 static inline void wf_hot_pass(struct wf_hot_set *set, size_t bytes)
 {
     for (int i = 0; i < WF_HOT_COUNT; i++) {
@@ -63,7 +63,7 @@ static inline void wf_hot_pass(struct wf_hot_set *set, size_t bytes)
     }
 }
 
-/* The entry of `fd`; else an entry to use for it: an empty one, or the oldest. */
+/* The entry of `fd`; else an entry to use for `fd`: an empty entry, or the oldest. */
 static inline struct wf_hot *wf_hot_entry(struct wf_hot_set *set, int fd)
 {
     struct wf_hot *entry = wf_hot_find(set, fd);
@@ -72,7 +72,7 @@ static inline struct wf_hot *wf_hot_entry(struct wf_hot_set *set, int fd)
     return entry ? entry : &set->entries[WF_HOT_COUNT - 1];
 }
 
-/* `fd`, which had something, has the entry from now on. Returns it: it is the latest. */
+/* `fd` had bytes: gives it `entry`, moved to the front as the latest, and returns that entry. */
 static inline struct wf_hot *wf_hot_hit(struct wf_hot_set *set, struct wf_hot *entry, int fd, bool urgent)
 {
     struct wf_hot now = {.fd = fd, .urgent = urgent, .hits = entry->fd == fd ? entry->hits + 1 : 1};
@@ -82,7 +82,7 @@ static inline struct wf_hot *wf_hot_hit(struct wf_hot_set *set, struct wf_hot *e
     return entry;
 }
 
-/* Its descriptor had nothing to read. True: too often in a row. */
+/* The descriptor had no bytes to read. True: too often in a row. */
 static inline bool wf_hot_miss(struct wf_hot *entry)
 {
     return ++entry->misses > WF_HOT_MISSES;

@@ -1,6 +1,6 @@
 /*
- * socket.h: TCP sockets as every real engine hands them out: non-blocking, close-on-exec, TCP_NODELAY. The functions
- * have the shape of their entries in wf_engine_ops (`host` is not used); WF_SOCKET_OPS puts them into a table.
+ * socket.h: the TCP sockets of every real engine: non-blocking, close-on-exec, TCP_NODELAY. The functions have the
+ * types of their entries in wf_engine_ops (`host` is not used); WF_SOCKET_OPS puts them into a table.
  */
 #ifndef WF_IO_SOCKET_H
 #define WF_IO_SOCKET_H
@@ -22,16 +22,16 @@ void wf_socket_close(void *host, int fd);
     .address = wf_socket_address, .shutdown = wf_socket_shutdown, .kill = wf_socket_kill,                              \
     .retransmits = wf_socket_retransmits, .progress = wf_socket_progress, .close_fd = wf_socket_close
 
-/* Can sockets have this congestion control? 0, or negative with the reason: no such, or not for this user. */
+/* Can sockets use this congestion control? 0, or negative with the reason: it does not exist, or needs more rights. */
 int wf_socket_congestion(const char *name, struct wf_status *status);
 
-/* Takes one connection. The new descriptor, or -errno; -EAGAIN when none waits. */
+/* Accepts one connection: the new descriptor, or -errno; -EAGAIN: no connection waits. */
 int wf_socket_accept(int fd);
 
 /* Starts connecting. 0: connected; -EINPROGRESS: ask wf_socket_connected when the descriptor is writable. */
 int wf_socket_connect(int fd, const struct sockaddr_storage *address);
 
-/* How a connect that has become writable ended: 0 or -errno. */
+/* The result of a connect, once the descriptor is writable: 0 or -errno. */
 int wf_socket_connected(int fd);
 
 /* Bytes of the address that its family uses; 0 for a family that is neither IPv4 nor IPv6. */

@@ -1,5 +1,5 @@
 /*
- * uring_ring.h: a ring, with what this kernel and this build of liburing can do. Part of the io_uring engine.
+ * uring_ring.h: a ring, and the features of this kernel and this build of liburing. Part of the io_uring engine.
  */
 #ifndef WF_IO_URING_RING_H
 #define WF_IO_URING_RING_H
@@ -18,18 +18,18 @@ struct wf_ring {
 };
 
 /*
- * Opens it, or says why that is impossible. `pinned`: one thread alone will submit and reap, so that completions need
- * not interrupt it: they appear when it enters the kernel, and the ring says when that is worth it. `ring` is zeroed
- * before; close accepts it after a failure too.
+ * Opens the ring, or says in `status` why it cannot. `pinned`: only one thread will submit and reap. Then completions
+ * do not interrupt that thread: they appear when it enters the kernel, and the ring shows when to enter. The caller
+ * zeroes `ring` before; close accepts it after a failure, too.
  */
 int wf_ring_open(struct wf_ring *ring, bool pinned, struct wf_status *status);
 void wf_ring_close(struct wf_ring *ring);
 
-/* Whether sends can leave without a copy here: 0, or negative with the reason. */
+/* Can sends leave without a copy here? 0, or negative with the reason. */
 int wf_ring_check_zero_copy(struct wf_ring *ring, struct wf_status *status);
 
-/* Submits what was prepared and waits for a completion, at most `timeout_ns` (negative: for ever), in one system call
- * where liburing can. Signals end the wait. */
+/* Submits the prepared calls and waits for a completion, at most `timeout_ns` (negative: no limit), in one system call
+ * if liburing can. Signals end the wait. */
 void wf_ring_wait(struct wf_ring *ring, int64_t timeout_ns);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * vector.h: the part of an operation's vector that one call may take. For engines only: a posted vector is theirs.
+ * vector.h: the part of an operation's vector that one call may take. For engines only: they own a posted vector.
  */
 #ifndef WF_IO_VECTOR_H
 #define WF_IO_VECTOR_H
@@ -17,7 +17,7 @@ static inline void wf_vector_skip_empty(struct wf_op *op)
     }
 }
 
-/* An operation of bytes that has none: it waits for nothing. */
+/* True: a SEND or RECV without bytes. It ends at once. */
 static inline bool wf_vector_is_empty(struct wf_op *op)
 {
     if (op->kind != WF_OP_SEND && op->kind != WF_OP_RECV)
@@ -43,7 +43,7 @@ static inline void wf_vector_advance(struct wf_op *op, size_t bytes)
 /* The front of a vector that one call may take. The entry at the limit is cut while the call runs. */
 struct wf_portion {
     struct iovec *cut; /* NULL: none */
-    size_t cut_length; /* what it was */
+    size_t cut_length; /* the length of the entry before the cut */
     size_t bytes;
     int count;
 };

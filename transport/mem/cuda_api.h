@@ -1,10 +1,10 @@
 /*
- * cuda_api.h: the part of the CUDA driver's binary interface that Weft uses, in types of our own: no header of CUDA is
- * needed to build, and no library of it to link. tests/unit/cuda_prototypes_test.sh holds each prototype and structure
- * against the real headers where they are found.
+ * cuda_api.h: the part of the CUDA driver's binary interface that Weft uses, in Weft's own types: a build needs neither
+ * CUDA's headers nor its libraries. tests/unit/cuda_prototypes_test.sh compares each prototype and structure with the
+ * real headers if they are installed.
  *
- * The list has every function once: its name, the version of CUDA whose prototype this is (cuGetProcAddress returns the
- * function that had that prototype), whether Weft can do without it, and its parameters.
+ * The list has every function once: its name, the version of CUDA that has this prototype (cuGetProcAddress returns the
+ * function with the prototype of that version), whether Weft can work without it, and its parameters.
  */
 #ifndef WF_MEM_CUDA_API_H
 #define WF_MEM_CUDA_API_H
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 typedef unsigned int wf_cu_result;       /* WF_CU_SUCCESS or an error */
-typedef int wf_cu_device;                /* an ordinal made a handle */
+typedef int wf_cu_device;                /* a handle, from an ordinal */
 typedef unsigned long long wf_cu_memory; /* an address of device memory */
 typedef struct CUctx_st *wf_cu_context;
 typedef struct CUstream_st *wf_cu_stream; /* NULL: the default stream of the current context */
@@ -21,7 +21,7 @@ typedef struct CUevent_st *wf_cu_event;
 typedef struct CUmod_st *wf_cu_module;
 typedef struct CUfunc_st *wf_cu_function;
 
-/* Results that something depends on. All others are words for a person. */
+/* Results that the code tests. All other results only become text for a person. */
 enum {
     WF_CU_SUCCESS = 0,
     WF_CU_INVALID_VALUE = 1,
@@ -32,36 +32,36 @@ enum {
     WF_CU_NOT_READY = 600,
     WF_CU_ALREADY_REGISTERED = 712,
     WF_CU_NOT_SUPPORTED = 801,
-    WF_CU_CAPTURE_IMPLICIT = 906, /* the default stream cannot be used while one that heeds it is captured */
+    WF_CU_CAPTURE_IMPLICIT = 906, /* the default stream cannot be used while a stream that waits for it is captured */
 };
 
 enum {
     WF_CU_STREAM_NON_BLOCKING = 1,
     WF_CU_EVENT_DISABLE_TIMING = 2,
     WF_CU_REGISTER_PORTABLE = 1,
-    WF_CU_REGISTER_MAPPED = 2, /* devices may refer to it, by the address of cuMemHostGetDevicePointer */
+    WF_CU_REGISTER_MAPPED = 2, /* devices may use the memory, at the address of cuMemHostGetDevicePointer */
     WF_CU_WAIT_VALUE_GEQ = 0,  /* cyclic: the signed difference is not negative */
     WF_CU_HANDLE_DMA_BUF_FD = 1,
     WF_CU_ACCESS_ORDER_STREAM = 1,
-    WF_CU_CAPTURE_RELAXED = 2,     /* a thread's mode: captures of others are not its business */
+    WF_CU_CAPTURE_RELAXED = 2,     /* a thread's mode: captures of other threads do not restrict it */
     WF_CU_CAPTURE_STATUS_NONE = 0, /* a stream's state */
 };
 
 /* Attributes of a device (cuDeviceGetAttribute). */
 enum { WF_CU_DEVICE_DMA_BUF_SUPPORTED = 124 };
 
-/* Attributes of an address (cuPointerGetAttributes). The value's type stands behind. */
+/* Attributes of an address (cuPointerGetAttributes), each with the type of its value. */
 enum {
-    WF_CU_POINTER_CONTEXT = 1,        /* wf_cu_context; NULL for memory that belongs to none: pools, mappings */
+    WF_CU_POINTER_CONTEXT = 1,        /* wf_cu_context; NULL for memory without a context: pools, mappings */
     WF_CU_POINTER_MEMORY_TYPE = 2,    /* unsigned: WF_CU_MEMORY_...; 0: not CUDA's */
     WF_CU_POINTER_IS_MANAGED = 8,     /* unsigned */
     WF_CU_POINTER_DEVICE_ORDINAL = 9, /* int */
-    WF_CU_POINTER_RANGE_START = 11,   /* wf_cu_memory: of the reservation, where addresses were reserved */
+    WF_CU_POINTER_RANGE_START = 11,   /* wf_cu_memory; for reserved addresses, the start of the reservation */
     WF_CU_POINTER_RANGE_SIZE = 12,    /* size_t */
 };
 enum { WF_CU_MEMORY_HOST = 1, WF_CU_MEMORY_DEVICE = 2 };
 
-/* What struct CUmemcpyAttributes_st is made of. */
+/* The layout of struct CUmemcpyAttributes_st. */
 struct wf_cu_copy_attributes {
     unsigned int source_order;
     unsigned int source_kind;
@@ -138,7 +138,7 @@ struct wf_cuda_api {
 #undef WF_CUDA_MEMBER
 };
 
-/* The one function that is looked up by name in the library. */
+/* The only function that is looked up in the library by name. */
 typedef wf_cu_result (*wf_cu_get_proc_address)(const char *name, void **function, int version, uint64_t flags,
                                                unsigned int *found);
 #define WF_CUDA_GET_PROC_ADDRESS "cuGetProcAddress_v2"

@@ -1,6 +1,6 @@
 /*
- * cuda_kernels.h: the kernels of kernels.cu, on one device. A build without nvcc has none, and a driver may refuse
- * them (it is older than nvcc, or emulated). Kernels only make gathering faster: without them pieces are copied singly.
+ * cuda_kernels.h: the kernels of kernels.cu, on one device. A build without nvcc has none, and a driver may refuse them
+ * (it is older than nvcc, or emulated). Kernels only make gathering faster: without them each piece is one copy.
  */
 #ifndef WF_MEM_CUDA_KERNELS_H
 #define WF_MEM_CUDA_KERNELS_H
@@ -10,7 +10,7 @@
 #include "mem/cuda_api.h"
 #include "mem/kernel_types.h"
 
-/* Owner: the device. Does not change once loaded. */
+/* Owner: the device. Constant once loaded. */
 struct wf_cuda_kernels {
     wf_cu_module module; /* NULL: none */
     wf_cu_function gather;
@@ -18,26 +18,26 @@ struct wf_cuda_kernels {
     wf_cu_function sum[WF_NUMBERS];
 };
 
-/* Is there anything to load in this build? */
+/* Does this build have kernels? */
 bool wf_cuda_kernels_built(void);
 
 /*
- * All calls: with the device's context current. A call that launches does not wait; the memory it names must stay until
- * the stream has run the kernel. Owner of `kernels`: see above.
+ * All calls: the device's context must be current. A call that launches does not wait: the memory of its arguments must
+ * stay until the stream has run the kernel.
  */
 
-/* All of them or none; the driver's answer. WF_CU_NOT_SUPPORTED: none was built, or the driver loads none. */
+/* Loads all or none; returns the driver's result. WF_CU_NOT_SUPPORTED: the build has none, or the driver loads none. */
 wf_cu_result wf_cuda_kernels_load(const struct wf_cuda_api *api, struct wf_cuda_kernels *out);
-/* Also fine when none was loaded. */
+/* Does nothing if no kernel is loaded. */
 void wf_cuda_kernels_unload(const struct wf_cuda_api *api, struct wf_cuda_kernels *kernels);
 
 /*
- * By one launch, and to the bit as tests/support/kernel_reference.c does it in C:
+ * Each call is one launch. Its result is equal, bit by bit, to that of tests/support/kernel_reference.c:
  *
  *     gather: to[offset, offset + bytes) = from[0, bytes) of each piece;  scatter: the reverse
  *     sum:    to[i] = to[i] + from[i], rounded to the nearest, ties to even
  *
- * `pieces` is memory that the device reads; `longest`: of the pieces, in bytes.
+ * `pieces`: memory that the device reads; `longest`: bytes of the longest piece.
  */
 wf_cu_result wf_cuda_gather(const struct wf_cuda_api *api, const struct wf_cuda_kernels *kernels, wf_cu_stream stream,
                             wf_cu_memory to, wf_cu_memory pieces, unsigned int count, uint64_t longest);

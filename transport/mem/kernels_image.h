@@ -1,12 +1,12 @@
 /*
- * kernels_image.h: the fatbin of kernels.cu, where this build has one (CMakeLists.txt chooses which source defines it).
+ * kernels_image.h: the fatbin of kernels.cu, if this build has one (CMakeLists.txt chooses the source that defines it).
  */
 #ifndef WF_MEM_KERNELS_IMAGE_H
 #define WF_MEM_KERNELS_IMAGE_H
 
 #include <stddef.h>
 
-/* NULL: there is none. */
+/* NULL: this build has no kernels. */
 const void *wf_kernels_image(void);
 size_t wf_kernels_image_bytes(void);
 

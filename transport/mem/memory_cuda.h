@@ -1,9 +1,9 @@
 /*
- * memory_cuda.h: what the files memory_cuda*.c share. No other file includes it.
+ * memory_cuda.h: shared by the files memory_cuda*.c. No other file includes it.
  *
  *     after each call the calling thread has the current context and the capture mode that it had before the call
  *
- * so driver calls stand between wf_cuda_enter() and wf_cuda_leave(). No call on the way of a copy waits for a device.
+ * so driver calls stand between wf_cuda_enter() and wf_cuda_leave(). No call that a copy needs waits for a device.
  */
 #ifndef WF_MEM_MEMORY_CUDA_H
 #define WF_MEM_MEMORY_CUDA_H
@@ -15,44 +15,44 @@
 #include "mem/cuda_kernels.h"
 #include "mem/memory.h"
 
-#define WF_CUDA_WAYS 3       /* WF_COPY_OUT, WF_COPY_IN, WF_COPY_PEER: marks have the user's streams */
-#define WF_CUDA_LANES 2      /* streams of a way: the launch of one copy overlaps with another copy */
-#define WF_CUDA_EVENTS 256   /* made at a time */
-#define WF_CUDA_ERRORS 48    /* different errors of the driver that are kept in words */
-#define WF_CUDA_GATHERED 512 /* pieces that one launch moves at most */
+#define WF_CUDA_WAYS 3       /* WF_COPY_OUT, WF_COPY_IN, WF_COPY_PEER; a mark uses the user's stream */
+#define WF_CUDA_LANES 2      /* streams of a way: the launch of one copy overlaps with the other stream's copy */
+#define WF_CUDA_EVENTS 256   /* events made at a time */
+#define WF_CUDA_ERRORS 48    /* different errors of the driver that are kept as text */
+#define WF_CUDA_GATHERED 512 /* most pieces that one launch moves */
 #define WF_CUDA_SCRATCH (UINT64_C(4) << 20)
-#define WF_CUDA_TABLES 4 /* launches of a lane whose descriptors may be on their way */
+#define WF_CUDA_TABLES 4 /* most launches of a lane whose tables the device has not read yet */
 
-/* One stream of copies, and where its kernels put pieces together. Device memory is used by stream order: what a launch
- * left there is read by the copy behind it before the next launch writes. */
+/* One stream of copies, and the device memory in which its kernels put pieces together. Stream order protects that
+ * memory: the copy behind a launch reads the bytes of the launch before the next launch writes. */
 struct wf_cuda_lane {
     wf_cu_stream stream;
-    pthread_mutex_t gathering;        /* launch and copy of one thread are not separated by another's */
+    pthread_mutex_t gathering;        /* keeps the launch and the copy of one thread together in the stream */
     wf_cu_memory scratch;             /* WF_CUDA_SCRATCH bytes; 0: this lane gathers nothing */
     wf_cu_memory pieces;              /* WF_CUDA_GATHERED descriptors */
-    struct wf_gather_piece *tables;   /* as many for each of WF_CUDA_TABLES launches; in the device's `tables` */
-    wf_cu_event read[WF_CUDA_TABLES]; /* the table has been copied to `pieces`, or was never used */
-    unsigned int turn;                /* of the tables */
+    struct wf_gather_piece *tables;   /* WF_CUDA_GATHERED for each of WF_CUDA_TABLES launches; in device.tables */
+    wf_cu_event read[WF_CUDA_TABLES]; /* complete: the table was copied to `pieces`, or never used */
+    unsigned int turn;                /* counts launches: selects the table */
 };
 
-/* Owner: the memory. Up to `ready` guarded by `starting`, from then on constant but for what says otherwise. */
+/* Owner: the memory. Until `ready`, guarded by `starting`; then constant, except for fields that say otherwise. */
 struct wf_cuda_device {
     struct wf_device_info info;
     wf_cu_device handle;
     atomic_bool ready; /* use() has succeeded */
-    atomic_bool lost;  /* for good: it, or just its context */
+    atomic_bool lost;  /* for good: the device, or only its context */
     _Atomic(const char *) why;
-    char fate[WF_CUDA_ERROR_TEXT + 16]; /* `why` of a device that is lost itself; written once, memory.lock */
-    wf_cu_context context;              /* its primary one, retained */
+    char fate[WF_CUDA_ERROR_TEXT + 16]; /* `why` of a lost device; written once, under memory.lock */
+    wf_cu_context context;              /* its primary context, retained */
     struct wf_cuda_lane lanes[WF_CUDA_WAYS][WF_CUDA_LANES];
     atomic_uint turns[WF_CUDA_WAYS];
-    wf_cu_stream now;        /* of copy_now */
-    wf_cu_event probe;       /* never recorded: a query of it fails only where all of the context does */
-    _Atomic(uint64_t) peers; /* bit i: access to device i was asked for, whatever came of it */
+    wf_cu_stream now;        /* the stream of copy_now */
+    wf_cu_event probe;       /* never recorded: a query of it fails only if the whole context has failed */
+    _Atomic(uint64_t) peers; /* bit i: access to device i was requested, with or without success */
     struct wf_cuda_kernels kernels;
-    struct wf_gather_piece *tables; /* pinned, of all lanes; NULL: nothing is gathered */
+    struct wf_gather_piece *tables; /* pinned, for all lanes; NULL: the device gathers nothing */
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* guards the fields below */
     wf_cu_event *events;  /* free events come first */
     int events_free;
     int events_made; /* room in `events` */
@@ -65,55 +65,55 @@ struct wf_cuda_words {
 
 struct wf_memory {
     struct wf_cuda_driver driver;
-    int count;                                  /* of devices, at most WF_DEVICES_MAX */
+    int count;                                  /* number of devices, at most WF_DEVICES_MAX */
     atomic_bool unbatched;                      /* the driver has refused batches of copies */
-    pthread_mutex_t starting;                   /* use(): one device at a time */
-    pthread_mutex_t lock;                       /* of the words */
-    struct wf_cuda_words words[WF_CUDA_ERRORS]; /* once written they stay, so that `why` may point to them */
+    pthread_mutex_t starting;                   /* held by use(): one device at a time */
+    pthread_mutex_t lock;                       /* guards `words` and device.fate */
+    struct wf_cuda_words words[WF_CUDA_ERRORS]; /* a written entry never changes, so `why` may point to it */
     int words_count;
     struct wf_cuda_device devices[WF_DEVICES_MAX];
 };
 
 /* --- memory_cuda_device.c --- */
 
-/* The device, if it is in use; NULL. */
+/* The device; NULL if it is not in use. */
 struct wf_cuda_device *wf_cuda_in_use(struct wf_memory *memory, int device);
 
-/* What wf_cuda_leave() gives back to the thread. */
+/* State of the thread that wf_cuda_leave() restores. */
 struct wf_cuda_visit {
     unsigned int capture;
 };
 
-/* Makes the device's context current for this thread. What fails here fails for good: the device is lost from then on.
- */
+/* Makes the device's context current for this thread. After a failure the device is lost for good. */
 wf_cu_result wf_cuda_enter(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_cuda_visit *visit);
 void wf_cuda_leave(struct wf_memory *memory, struct wf_cuda_visit *visit);
 
-/* What a call's error means: -ENODEV (from now on the device is lost) or -EIO. Within enter and leave. Sets `why`. */
+/* The errno for a call's error: -ENODEV (the device is lost from now on) or -EIO. Sets `why`. Call between enter and
+ * leave. */
 int wf_cuda_fault(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_result result);
-/* The same of a call about two devices, which may be one: -ENODEV where either is lost. */
+/* As wf_cuda_fault(), for a call on two devices, which may be the same: -ENODEV if either is lost. */
 int wf_cuda_fault_between(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_cuda_device *peer,
                           wf_cu_result result);
-/* The words for an error; they stay as long as `memory`. */
+/* The text for an error; lives as long as `memory`. */
 const char *wf_cuda_words(struct wf_memory *memory, wf_cu_result result);
 
-/* An event for a copy; NULL: there are no more, `result` says why. Within enter and leave. */
+/* An event for a copy; NULL: the driver gives no more, `*result` says why. Between enter and leave. */
 wf_cu_event wf_cuda_event_take(struct wf_memory *memory, struct wf_cuda_device *device, wf_cu_result *result);
 void wf_cuda_event_give(struct wf_cuda_device *device, wf_cu_event event);
 
-/* Streams, events and kernels, within enter and leave. After start() failed, stop() frees what it had made. */
+/* Make and free streams, events and kernels, between enter and leave. After start() failed, stop() frees the rest. */
 wf_cu_result wf_cuda_device_start(struct wf_memory *memory, struct wf_cuda_device *device);
 void wf_cuda_device_stop(struct wf_memory *memory, struct wf_cuda_device *device);
-/* What is left of it in host memory, once the context is gone. */
+/* Frees the device's host memory, once the context is gone. */
 void wf_cuda_device_forget(struct wf_cuda_device *device);
 
 /* --- memory_cuda_gather.c --- */
 
-/* Should one launch move the pieces? Their host sides must be one range: only the device sides are scattered then. */
+/* Should one launch move the pieces? Only if their host sides are one range and their device sides are scattered. */
 bool wf_cuda_gathers(const struct wf_cuda_lane *lane, enum wf_copy_way way, const struct wf_copy_piece *pieces,
                      int count, uint64_t *total, uint64_t *longest);
-/* Queues the launch and its copy. WF_CU_NOT_READY: nothing is queued, as the tables of earlier launches are still to be
- * read. */
+/* Queues the launch and its copy. WF_CU_NOT_READY: nothing is queued, because the device has not read the tables of
+ * earlier launches yet. */
 wf_cu_result wf_cuda_queue_gathered(struct wf_memory *memory, struct wf_cuda_device *device, struct wf_cuda_lane *lane,
                                     enum wf_copy_way way, const struct wf_copy_piece *pieces, int count, uint64_t total,
                                     uint64_t longest);

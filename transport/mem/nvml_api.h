@@ -1,6 +1,6 @@
 /*
- * nvml_api.h: the part of the management library's binary interface that Weft uses, in types of our own, as cuda_api.h
- * is for the driver. X(name, parameters): each function that the library lacks is NULL.
+ * nvml_api.h: the part of the management library's binary interface that Weft uses, in Weft's own types, as cuda_api.h
+ * for the driver. X(name, parameters). A function that the library lacks is NULL.
  */
 #ifndef WF_MEM_NVML_API_H
 #define WF_MEM_NVML_API_H

@@ -1,13 +1,13 @@
 /*
- * derive.h: keys made of keys: HKDF with SHA-384. `out` cannot be guessed without `secret`, and says nothing about
- * `secret`; another `info` gives another key.
+ * derive.h: makes keys from a key: HKDF with SHA-384. Without `secret` nobody can guess `out`, and `out` does not
+ * reveal `secret`. A different `info` gives a different key.
  */
 #ifndef WF_WIRE_DERIVE_H
 #define WF_WIRE_DERIVE_H
 
 #include <stddef.h>
 
-/* `info`: at most 1024 bytes. 0, or -EIO when the crypto library refuses. */
+/* `info_bytes`: at most 1024. 0, or -EIO when the crypto library fails. */
 int wf_derive(const void *secret, size_t secret_bytes, const void *info, size_t info_bytes, void *out,
               size_t out_bytes);
 

@@ -1,6 +1,6 @@
 /*
- * frame.h: the wire after the handshake. Every frame starts with the same 64 little-endian bytes; what a field means
- * for which type is written beside it. History: version 1, all fields below.
+ * frame.h: the wire after the handshake. Every frame starts with the same 64 little-endian bytes. Beside each type
+ * stands the meaning of its fields. History: version 1, all fields below.
  *
  *   bytes  0  type u8 | 1 flags u8 | 2 data_off u16 | 4 conn u32 | 8 msg u64 | 16 offset u64 | 24 total u64
  *         32  length u32 | 36 payload_crc u32 | 40 key u64 | 48 base u64 | 56 ack u32 | 60 header_crc u32
@@ -14,22 +14,22 @@
 #define WF_FRAME_BYTES 64
 #define WF_FRAME_DATA_OFF_MAX 4096
 
-/* 1 .. 15 are sequenced: counted, retained until acknowledged, idempotent. 16 .. are absolute totals or probes. */
+/* 1 .. 15 are sequenced: counted, kept until acknowledged, idempotent. 16 and up are absolute totals or probes. */
 enum wf_frame_type {
     WF_DATA = 1,     /* payload [offset, offset+length) of msg; key = tag */
     WF_OFFER = 2,    /* introduces msg without payload; total, key = tag */
-    WF_GRANT = 3,    /* PEER msg may be sent up to offset; of a write: has landed */
-    WF_READ = 4,     /* key, base, total = what is read; the reply is DATA in this msg */
-    WF_REFUSE = 5,   /* ends msg; key = status (negative errno as u64); offset = unsolicited bytes spent (from its sender) */
+    WF_GRANT = 3,    /* PEER msg may be sent up to offset; for a write: has landed up to it */
+    WF_READ = 4,     /* reads `total` bytes at `base` under `key`; the reply is DATA with this msg */
+    WF_REFUSE = 5,   /* ends msg; key = status (negative errno as u64); offset = unsolicited bytes its sender spent */
     WF_OPEN = 6,     /* conn opened; key = endpoints (opener << 32 | peer), offset = introduction limit */
     WF_OPENED = 7,   /* answer; offset = introduction limit */
-    WF_CLOSE = 8,    /* msg = number of the first message that will never exist (one past the last) */
+    WF_CLOSE = 8,    /* msg = one more than the number of the last message */
     WF_CLOSED = 9,   /* answer */
     WF_DOWN = 10,    /* key = channel << 32 | incarnation, offset = final disposed count, base = reason */
-    WF_STATE = 16,   /* key = channel << 32 | incarnation, offset = disposed, total = granted frames, base = granted bytes */
-    WF_CREDIT = 17,  /* conn 0: offset = unsolicited byte limit; else the introduction limit */
-    WF_PING = 18,    /* msg = number, echoed */
-    WF_PONG = 19,
+    WF_STATE = 16,   /* key as DOWN; offset = disposed count, total = granted frames, base = granted bytes */
+    WF_CREDIT = 17,  /* conn 0: offset = limit of unsolicited bytes; else offset = introduction limit of conn */
+    WF_PING = 18,    /* msg = a number */
+    WF_PONG = 19,    /* msg = the number of the PING */
     WF_BYE = 20,     /* key = reason (0: done; else negative errno as u64) */
 };
 
@@ -39,23 +39,23 @@ enum wf_frame_flag {
     WF_FLAG_READ_REPLY = 1 << 2,
     WF_FLAG_NOTIFY = 1 << 3,
     WF_FLAG_LIST = 1 << 4,
-    WF_FLAG_CRC = 1 << 5,    /* payload_crc holds */
+    WF_FLAG_CRC = 1 << 5,    /* payload_crc is set */
     WF_FLAG_RESENT = 1 << 6,
-    WF_FLAG_PEER = 1 << 7,   /* msg is in the numbering of the side that receives this frame */
+    WF_FLAG_PEER = 1 << 7,   /* msg is a number of the side that receives this frame */
 };
 
 /* The fields, decoded. */
 struct wf_frame {
     uint8_t type;         /* enum wf_frame_type */
     uint8_t flags;        /* enum wf_frame_flag */
-    uint16_t data_off;    /* where the payload starts, WF_FRAME_BYTES .. WF_FRAME_DATA_OFF_MAX */
+    uint16_t data_off;    /* offset of the payload in the frame, WF_FRAME_BYTES .. WF_FRAME_DATA_OFF_MAX */
     uint32_t conn;        /* 0: the session */
     uint64_t msg;
     uint64_t offset, total;
     uint32_t length;      /* payload bytes */
     uint32_t payload_crc;
     uint64_t key, base;
-    uint32_t ack;         /* low bits of the sequenced frames of the reverse direction disposed of */
+    uint32_t ack;         /* number of disposed sequenced frames of the reverse direction, its low 32 bits */
 };
 
 static inline bool wf_frame_sequenced(uint8_t type)
@@ -70,8 +70,8 @@ const char *wf_frame_name(uint8_t type);
 void wf_frame_encode(const struct wf_frame *frame, uint8_t bytes[WF_FRAME_BYTES]);
 
 /*
- * Reads and checks what a header alone can show: CRC (-EBADMSG), known type, known flags for the type, data_off in
- * range, offset + length <= total without overflow for DATA, zero length for types without payload (-EPROTO).
+ * Decodes a header and makes all checks that need no other data: CRC (-EBADMSG); known type, known flags for the type,
+ * data_off in range, offset + length <= total without overflow for DATA, length 0 for types without payload (-EPROTO).
  * `frame` is written on success only.
  */
 int wf_frame_decode(const uint8_t bytes[WF_FRAME_BYTES], struct wf_frame *frame);

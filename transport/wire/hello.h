@@ -8,13 +8,13 @@
  *   control:  HELLO         ->
  *                           <-  HELLO (session, secret, its rails) or DENY
  *
- *   With a key all of that is inside TLS (handshake.h); only DENY may come without, from a side that has none.
+ *   With a key both HELLOs are inside TLS (handshake.h). Only DENY may come without TLS, from a side without a key.
  *
  *   channel:  JOIN          ->
  *                           <-  CHALLENGE (acceptor's proof and credit) or DENY
  *             PROOF         ->
  *
- * Nothing of a body is believed before its CRC holds, and everything in it is range-checked.
+ * A body is used only after its CRC has been checked, and every value in it is range-checked.
  */
 #ifndef WF_WIRE_HELLO_H
 #define WF_WIRE_HELLO_H
@@ -36,45 +36,45 @@ enum wf_setup_type { WF_SETUP_HELLO = 1, WF_SETUP_JOIN = 2, WF_SETUP_CHALLENGE =
 
 enum wf_deny_reason {
     WF_DENY_VERSION = 1,  /* no common protocol version */
-    WF_DENY_BUSY = 2,     /* as many peers as the setting `peers` allows */
-    WF_DENY_SESSION = 3,  /* unknown session: the process restarted */
+    WF_DENY_BUSY = 2,     /* no room for one more peer (setting `peers`) */
+    WF_DENY_SESSION = 3,  /* unknown session: the process has restarted, or has ended it */
     WF_DENY_PROOF = 4,
-    WF_DENY_LIMIT = 5,    /* a value out of this side's limits */
+    WF_DENY_LIMIT = 5,    /* a value is out of this side's limits, or there is no memory */
     WF_DENY_CLOSING = 6,
-    WF_DENY_RETIRED = 7,  /* the rail has damaged too much to be used again */
-    WF_DENY_KEY = 8,      /* one side has a key, the other none */
-    WF_DENY_ENCRYPT = 9,  /* one side encrypts its channels, the other does not */
+    WF_DENY_RETIRED = 7,  /* the rail has damaged too many chunks and is not used any more */
+    WF_DENY_KEY = 8,      /* one side has a key, the other side has none */
+    WF_DENY_ENCRYPT = 9,  /* one side encrypts its channels, the other side does not */
 };
 
-/* An address as it travels. */
+/* An address as sent. */
 struct wf_wire_address {
     uint8_t family;   /* 4 or 6 */
-    uint8_t bytes[16];/* IPv4 in the first four */
+    uint8_t bytes[16];/* IPv4: the first four */
     uint16_t port;
     char name[32];    /* the rail's name, terminated */
 };
 
-/* What a side can take; the other keeps within it. */
+/* The limits of one side; the other side keeps within them. */
 struct wf_limits {
     uint32_t chunk;        /* most payload bytes in one frame, 64 .. 1 GiB */
-    uint32_t eager;        /* what this side sends at once, <= chunk of the receiver */
-    uint32_t first_burst;  /* what this side sends unsolicited of larger messages */
-    uint32_t header_pad;   /* data_off this side uses on bulk channels */
+    uint32_t eager;        /* bytes of the largest message that this side sends at once, <= chunk of the receiver */
+    uint32_t first_burst;  /* bytes of a larger message that this side sends unsolicited */
+    uint32_t header_pad;   /* data_off of this side's frames on bulk channels */
     uint64_t unsolicited;  /* bytes the other side may send unsolicited at first */
-    uint32_t list_bytes;   /* longest list upload taken; 0: none */
+    uint32_t list_bytes;   /* bytes of the longest list upload that this side takes; 0: none */
     uint32_t connections;  /* most connections of a session */
 };
 
-#define WF_FEATURE_ENCRYPT 1u /* everything behind the proofs of a channel is in records (record.h); both sides or none */
+#define WF_FEATURE_ENCRYPT 1u /* all bytes after a channel's proofs are in records (record.h); both sides or none */
 
 struct wf_hello {
     uint16_t version_min, version_max;
-    uint64_t features;       /* WF_FEATURE_ bits; others are not looked at */
-    uint64_t boot_nonce;     /* of this process: another value is another incarnation; its upper WF_MACHINE_BITS are
-                              * alike for all processes of a machine since it was started */
+    uint64_t features;       /* WF_FEATURE_ bits; unknown bits are ignored */
+    uint64_t boot_nonce;     /* different for every start of the process; its upper WF_MACHINE_BITS are equal for all
+                              * processes of a machine until the machine restarts */
     uint64_t session;        /* 0 from the dialer; chosen by the acceptor */
-    uint8_t secret[WF_SECRET_BYTES]; /* acceptor's answer: what channels prove they know; zero from the dialer, and
-                                      * with a key, where it does not travel */
+    uint8_t secret[WF_SECRET_BYTES]; /* acceptor's answer: the secret for the proofs of channels; zero from the dialer;
+                                      * with a key zero too, as both sides derive the secret */
     struct wf_limits limits;
     char name[WF_NAME_BYTES]; /* host name, for messages */
     uint8_t rail_count;
@@ -86,7 +86,7 @@ enum wf_channel_kind { WF_CHANNEL_EXPRESS = 1, WF_CHANNEL_BULK = 2 };
 struct wf_join {
     uint64_t session;
     uint32_t channel, incarnation;
-    uint16_t channels;  /* of the whole session, so that the acceptor knows when it is complete */
+    uint16_t channels;  /* number of the session's channels: tells the acceptor when all have joined */
     uint8_t kind;       /* enum wf_channel_kind */
     uint8_t rail;       /* number of the rail pair */
     uint32_t domain;    /* memory domain of a detached payload stream; 0: in band */
@@ -106,9 +106,9 @@ struct wf_proof {
 
 struct wf_deny {
     uint16_t reason;  /* enum wf_deny_reason */
-    char text[160];   /* for a person; printable characters only after decoding */
-    uint8_t proof[WF_PROOF_BYTES]; /* on a channel of a session that the acceptor knows: the proof that the refusal
-                                    * comes from that session (seal.h); else zero */
+    char text[160];   /* for a person; decoding leaves printable characters only */
+    uint8_t proof[WF_PROOF_BYTES]; /* on a channel of a session that the acceptor knows: the proof that the session's
+                                    * acceptor sent this DENY (seal.h); else zero */
 };
 
 /* Any set-up message, decoded. */

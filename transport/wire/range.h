@@ -1,5 +1,5 @@
 /*
- * range.h: which bytes of a message have arrived. Invariant: ranges are disjoint, not adjacent, in rising order, and
+ * range.h: the bytes of a message that have arrived. Invariant: ranges are disjoint, not adjacent, in rising order, and
  * covered == sum(end - start).
  */
 #ifndef WF_WIRE_RANGE_H
@@ -23,25 +23,25 @@ struct wf_range_set {
     struct wf_range few[WF_RANGE_INLINE];
 };
 
-/* The set points into itself: it must not be moved by copying. */
+/* Do not copy or move the set afterwards: `ranges` points into it. */
 void wf_range_init(struct wf_range_set *set);
 
-/* Lends a larger array (WF_RANGE_MAX entries) and moves the ranges into it. The owner takes it back when the set is
- * no longer used: it is `set->ranges` when wf_range_borrowed(). */
+/* Lends a larger array (WF_RANGE_MAX entries) and moves the ranges into it. When the set is no longer used and
+ * wf_range_borrowed() is true, the owner of the array takes it back from `set->ranges`. */
 void wf_range_lend(struct wf_range_set *set, struct wf_range *array, uint32_t capacity);
 bool wf_range_borrowed(const struct wf_range_set *set);
 
 /*
- * Adds [start, end): 0; -EEXIST when it is wholly present already (nothing changes); -EPROTO when
- * only a part of it is; -ENOSPC when one more entry is needed than there is room for (nothing changes).
- * An empty range is 0 and changes nothing.
+ * Adds [start, end): 0; -EEXIST: all of it is already present; -EPROTO: a part of it is present, or start > end;
+ * -ENOSPC: there is no room for one more entry. On an error nothing changes. An empty range returns 0 and changes
+ * nothing.
  */
 int wf_range_add(struct wf_range_set *set, uint64_t start, uint64_t end);
 
 /* Is [0, end) wholly present? Always true for end 0. */
 bool wf_range_prefix(const struct wf_range_set *set, uint64_t end);
 
-/* How [start, end) relates to the set: 0 absent, 1 wholly present, -EPROTO in part. */
+/* Is [start, end) in the set? 0: nothing of it; 1: all of it; -EPROTO: a part of it. */
 int wf_range_test(const struct wf_range_set *set, uint64_t start, uint64_t end);
 
 #endif

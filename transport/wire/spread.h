@@ -1,21 +1,21 @@
 /*
- * spread.h: how much of the work at hand a channel may take, so that unequal and changing rails finish together.
+ * spread.h: how much of the waiting work a channel may take, so that unequal and changing rails finish together.
  *
- * With r_i the rate and o_i the unacknowledged bytes of channel i, and w the bytes no channel has taken yet, all would
- * be done at the earliest in T = (sum o_i + w) / sum r_i. A channel's share is what it can finish by then, with a
- * little slack:
+ * With r_i the rate and o_i the unacknowledged bytes of channel i, and w the bytes that no channel has taken yet, all
+ * bytes can be done in T = (sum o_i + w) / sum r_i at the earliest. A channel's share is the bytes that it can finish
+ * by then, with a little slack:
  *
  *     share_i = r_i * (T + slack) - o_i
  *
  * Little work is handed out at once, and gets no slack. A channel takes more work in pieces, and never has more under
- * way than it carries in a part of T and a few milliseconds: what has been handed to a rail cannot be taken back when
- * the rail turns out slower than it was thought to be.
+ * way than it carries in a part of T and a few milliseconds: bytes given to a rail cannot be taken back when the rail
+ * proves slower than its estimate.
  *
- * Rates come from acknowledged bytes. A channel of unknown rate gets one small chunk, and so does one that has been
- * idle for long: it may have recovered. Such a trial is all that a wrong guess costs.
+ * Rates come from acknowledged bytes. A channel of unknown rate gets one small chunk. A channel that has been idle for
+ * long gets one, too: the rail may have recovered. A wrong guess costs no more than this chunk.
  *
- * A share is 0 only while bytes are under way, whose acknowledgement is the next occasion to ask, or while a better
- * channel is ready to take the work: nothing ever waits for time to pass. Pure: time is passed in.
+ * A share is 0 only while bytes are under way (their acknowledgement starts the next question) or while a better
+ * channel is ready to take the work. So no work ever waits for time to pass. Pure: time is passed in.
  */
 #ifndef WF_WIRE_SPREAD_H
 #define WF_WIRE_SPREAD_H
@@ -23,27 +23,27 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WF_SPREAD_PROBE_BYTES (32 * 1024) /* what a channel of unknown rate is tried with */
-#define WF_SPREAD_LEAST_BYTES 4096        /* a smaller share is none; what an idle channel is tried with */
+#define WF_SPREAD_PROBE_BYTES (32 * 1024) /* bytes of the trial of a channel of unknown rate */
+#define WF_SPREAD_LEAST_BYTES 4096        /* the smallest share; bytes of the trial of an idle channel */
 
 /* The rate of one channel. All zero: not measured. */
 struct wf_rate {
     double bytes_per_ns; /* 0: not measured */
     uint64_t bytes;      /* acknowledged in the present sample */
-    int64_t worked_ns;   /* how long bytes were under way in the present sample, up to since_ns */
-    int64_t since_ns;    /* when the present time with bytes under way began; 0: nothing is under way */
-    int64_t heard_ns;    /* the last acknowledgement */
-    int64_t lag_ns; /* from the first call that sends a chunk of an idle channel to its acknowledgement, less the time
-                     * that its bytes take; from handing it over where the engine does not tell of calls; 0: unknown */
-    int samples;    /* taken so far, as long as they are few */
+    int64_t worked_ns;   /* time with bytes under way in the present sample, up to since_ns */
+    int64_t since_ns;    /* start of the present time with bytes under way; 0: no bytes are under way */
+    int64_t heard_ns;    /* time of the last acknowledgement */
+    int64_t lag_ns; /* from the first call that sends a chunk of an idle channel (without tells_start: from posting the
+                     * chunk) to its acknowledgement, less the time that its bytes take; 0: unknown */
+    int samples;    /* samples taken; counted only while they are few */
     bool waits;     /* the channel was idle, and no byte sent since then has been acknowledged */
 };
 
 /* The channel has unacknowledged bytes from now on. False: it already had some. */
 bool wf_rate_busy(struct wf_rate *rate, int64_t now_ns);
 
-/* The first byte since the channel was idle was sent at `began_ns`, later than it was handed over: the sending thread
- * served other channels meanwhile, which says nothing about the rail. 0: not known. To be called before the first
+/* The first byte since the channel was idle was sent at `began_ns`; 0: not known. It was posted earlier, but the
+ * sending thread served other channels meanwhile, which says nothing about the rail. Call this before the first
  * acknowledgement. */
 void wf_rate_began(struct wf_rate *rate, int64_t began_ns);
 
@@ -57,7 +57,7 @@ void wf_rate_acknowledged(struct wf_rate *rate, int64_t now_ns, uint64_t bytes, 
  */
 double wf_rate_estimate(const struct wf_rate *rate, int64_t news_ns, uint64_t outstanding);
 
-/* Idle for so long that it may have another rate by now. */
+/* True: the channel has been idle so long that its rate may have changed. */
 bool wf_rate_is_stale(const struct wf_rate *rate, int64_t now_ns);
 
 /* A channel as the plan sees it. */
@@ -65,7 +65,7 @@ struct wf_lane {
     double rate;          /* bytes per ns; 0: not measured */
     uint64_t outstanding; /* unacknowledged bytes */
     int64_t lag_ns;
-    bool ready; /* it would take work right now */
+    bool ready; /* can take work now */
     bool stale;
 };
 
@@ -82,8 +82,8 @@ void wf_lane_total_remove(struct wf_lane_total *total, const struct wf_lane *lan
 
 /*
  * The bytes that lane `index`, which is ready, may take now out of `waiting` bytes, at most `chunk`: 0, or
- * WF_SPREAD_LEAST_BYTES and more (less only where `waiting` or `chunk` is). `total`: of the lanes; lanes that are all
- * zero count for nothing.
+ * WF_SPREAD_LEAST_BYTES and more (less only if `waiting` or `chunk` is less). `total`: the sums over `lanes`; lanes
+ * that are all zero do not count.
  */
 uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_lane *lanes, int count, int index,
                             uint64_t waiting, uint64_t chunk);

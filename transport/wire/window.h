@@ -1,5 +1,5 @@
 /*
- * window.h: what a receiver has promised to take. Invariant on the sending side:
+ * window.h: the frames and bytes that a receiver has promised to take. Invariant on the sending side:
  *
  *     spent_frames <= granted_frames  and  spent_bytes <= granted_bytes
  *
@@ -28,10 +28,10 @@ static inline void wf_window_spend(struct wf_window *window, uint64_t bytes)
     window->spent_bytes += bytes;
 }
 
-/* Takes over totals that are higher than the known ones. Lower totals are older, and are ignored. */
+/* Takes over totals that are higher than the known totals. Lower totals are older and are ignored. */
 void wf_window_grant(struct wf_window *window, uint64_t frames, uint64_t bytes);
 
-/* The 64-bit total that `low` (its low 32 bits) stands for, given a total known to be at most 2^31 behind or ahead. */
+/* The 64-bit total with the low 32 bits `low` that is nearest to `known`; the two differ by at most 2^31. */
 uint64_t wf_window_unwrap(uint64_t known, uint32_t low);
 
 #endif
