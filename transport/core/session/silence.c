@@ -165,7 +165,11 @@ int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns)
     if (!ends || session->life.goodbye_ns == 0)
         return WF_NEVER;
     bool any = false;
-    int64_t due = session->life.goodbye_ns + session->guard.world->tuning.rail_timeout_ns;
+    /* A session that has begun to close since then says its own goodbye only now: the channels get their time for it.
+     */
+    int64_t closing_ns = session->guard.state == WF_SESSION_CLOSING ? session->life.closing_ns : 0;
+    int64_t since = closing_ns > session->life.goodbye_ns ? closing_ns : session->life.goodbye_ns;
+    int64_t due = since + session->guard.world->tuning.rail_timeout_ns;
     WF_LINES_EACH (channel, &session->lines) {
         if (!straggles(session, channel))
             continue;
