@@ -60,8 +60,10 @@ static inline void wf_channel_never_joined(struct wf_channel *channel)
 /* A half, or both, have let go of the descriptor. Returns whether that was the last of the two. */
 static inline bool wf_channel_detach(struct wf_channel *channel, bool tx, bool rx)
 {
-    channel->tx.detached |= tx;
-    channel->rx.detached |= rx;
+    if (tx) /* each half's worker reads its own without the lock */
+        channel->tx.detached = true;
+    if (rx)
+        channel->rx.detached = true;
     return channel->tx.detached && channel->rx.detached;
 }
 
