@@ -230,16 +230,16 @@ static void begin_session(struct scene *scene, const struct wf_tuning *tuning)
     wf_book_init(&scene->book, &scene->guard, &scene->terms, &scene->waiting);
     wf_shares_init(&scene->shares, &scene->guard, &scene->kicks);
     wf_lines_init(&scene->lines, &scene->guard, &scene->terms, &scene->kicks);
-    scene->desk.guard = &scene->guard;
-    scene->desk.terms = &scene->terms;
-    scene->desk.book = &scene->book;
-    scene->desk.shares = &scene->shares;
-    scene->desk.lines = &scene->lines;
-    scene->desk.kicks = &scene->kicks;
-    scene->desk.registry = &scene->registry;
-    scene->desk.endpoints = &scene->endpoints;
-    scene->desk.hold_twin = hold_no_twin;
-    assert_int_equal(wf_desk_init(&scene->desk), 0);
+    const struct wf_desk_neighbours neighbours = {.guard = &scene->guard,
+                                                  .terms = &scene->terms,
+                                                  .book = &scene->book,
+                                                  .shares = &scene->shares,
+                                                  .lines = &scene->lines,
+                                                  .kicks = &scene->kicks,
+                                                  .registry = &scene->registry,
+                                                  .endpoints = &scene->endpoints,
+                                                  .hold_twin = hold_no_twin};
+    assert_int_equal(wf_desk_init(&scene->desk, &neighbours), 0);
 }
 
 void scene_begin(struct scene *scene, const struct wf_tuning *tuning)

@@ -1,5 +1,7 @@
 /* A channel's send half without a session: how a batch is laid out, what is kept until it is acknowledged, the window.
  */
+#include "core/channel/batch.h"
+#include "core/channel/ops.h"
 #include "core_scene.h"
 
 #include <errno.h>
@@ -179,15 +181,13 @@ static void test_each_skips_empty_places(void **state)
     const struct wf_lines none = {0};
     uint32_t seen[CHANNELS];
     int count = 0;
-    WF_LINES_EACH(channel, &scene->lines)
-    {
+    WF_LINES_EACH (channel, &scene->lines) {
         seen[count++] = channel->id;
     }
     assert_int_equal(count, 2);
     assert_int_equal(seen[0], BULK);
     assert_int_equal(seen[1], EXPRESS);
-    WF_LINES_EACH(channel, &none)
-    {
+    WF_LINES_EACH (channel, &none) {
         fail_msg("channel %u of none", channel->id);
     }
 }
@@ -588,8 +588,6 @@ static void test_restart(void **state)
     channel->rx.in_frame = channel->rx.ended = channel->rx.held = channel->rx.started = true;
     channel->kill = channel->gone = channel->bye_seen = true;
     channel->retransmits = 11;
-    channel->pulse.silent = 12;
-    channel->redial.pause_ns = 13;
     atomic_store(&channel->heard, 14);
     atomic_store(&channel->kept, 15);
 
@@ -621,18 +619,16 @@ static void test_restart(void **state)
     assert_false(channel->rx.in_frame || channel->rx.ended || channel->rx.held);
     assert_false(channel->kill || channel->gone || channel->bye_seen);
     assert_int_equal(channel->retransmits, 0);
-    assert_int_equal(channel->pulse.silent, 0);
     assert_int_equal(atomic_load(&channel->heard), 0);
     assert_int_equal(atomic_load(&channel->kept), 0);
 
-    /* What the rail was like is still worth knowing, and how long to wait before the next attempt. */
+    /* What the rail was like is still worth knowing. */
     assert_true(channel->tx.rate.bytes_per_ns == 2);
     assert_int_equal(channel->tx.rate.heard_ns, 3);
     assert_int_equal(channel->tx.rate.lag_ns, 4);
     assert_int_equal(channel->tx.rate.samples, 5);
     assert_int_equal(channel->tx.rate.since_ns, 0);
     assert_false(channel->tx.rate.waits);
-    assert_int_equal(channel->redial.pause_ns, 13);
 
     wf_window_grant(&channel->tx.window, 1, 1000);
     wf_batch_begin(channel);

@@ -128,7 +128,7 @@ static void test_time_of_a_batch(void **state)
     struct weft_request *request = take(scene, WF_REQUEST_RECV), *copied = take(scene, WF_REQUEST_SEND);
     wf_guard_batch(&scene->guard, SCENE_START_NS - 9);
     complete(scene, request, 0, 0);
-    copied->copied = true;
+    copied->done_early = true;
     complete(scene, copied, 0, 0);
     wf_guard_batch(&scene->guard, 0);
     wf_request_collect(request, &got);
@@ -644,7 +644,7 @@ static void test_a_queue_knows_every_time(void **state)
     struct weft_queue *queue = queue_of(scene);
     struct weft_request *request = take_for(scene, queue, 0);
     struct weft_completion got;
-    request->copied = true;
+    request->done_early = true;
     wf_guard_batch(&scene->guard, SCENE_START_NS - 9);
     complete(scene, request, 0, 0);
     scene->now_ns += 7;
