@@ -1,5 +1,6 @@
 /*
- * alarm.h: when the door's thread looks at the sessions next, and the bell that wakes it. Any room may ask for a visit.
+ * alarm.h: when the door's thread visits the sessions next, and the bell that wakes that thread. Any room may ask for a
+ * visit.
  */
 #ifndef WF_CORE_GROUND_ALARM_H
 #define WF_CORE_GROUND_ALARM_H
@@ -9,13 +10,13 @@
 
 #include "io/engine.h"
 
-/* Owner: the context. All zero: nobody listens yet, and nothing has to. */
+/* Owner: the context. All zero: no engine listens yet, and wf_alarm_by() does nothing. */
 struct wf_alarm {
-    struct wf_engine *_Atomic engine; /* whose wake() is the bell: the door's */
+    struct wf_engine *_Atomic engine; /* the door's; its wake() is the bell */
     _Atomic int64_t due_ns;           /* of the next visit */
 };
 
-/* The sessions are looked at no later than `when_ns`. Any thread, any lock. */
+/* Asks for a visit no later than `when_ns`. Any thread, any lock. */
 static inline void wf_alarm_by(struct wf_alarm *alarm, int64_t when_ns)
 {
     struct wf_engine *engine = atomic_load(&alarm->engine);
@@ -29,14 +30,14 @@ static inline void wf_alarm_by(struct wf_alarm *alarm, int64_t when_ns)
         }
 }
 
-/* The bell is `engine`'s wake from now on, and a visit is due; NULL: nobody listens any more. */
+/* From now on `engine`'s wake() is the bell, and a visit is due at once. NULL: no engine listens any more. */
 static inline void wf_alarm_listen(struct wf_alarm *alarm, struct wf_engine *engine)
 {
     atomic_store(&alarm->due_ns, 0);
     atomic_store(&alarm->engine, engine);
 }
 
-/* A visit begins: requests for one are heard from here on. */
+/* A visit begins: a later call of wf_alarm_by() asks for the next one. */
 static inline void wf_alarm_taken(struct wf_alarm *alarm)
 {
     atomic_store(&alarm->due_ns, INT64_MAX);

@@ -1,6 +1,7 @@
 /*
  * counter.h: counters that are written by one thread at a time (the holder of a lock or of a token) and read by any. An
- * addition is a plain load and store: on the way of every message, a locked instruction would be a tenth of its cost.
+ * addition is a plain load and store: every message adds to counters, and a locked instruction would cost a tenth of
+ * the message.
  */
 #ifndef WF_CORE_GROUND_COUNTER_H
 #define WF_CORE_GROUND_COUNTER_H

@@ -25,7 +25,7 @@ void wf_guard_unlock_and_release(struct wf_guard *guard)
     bool over = guard->references == 0 && guard->state == WF_SESSION_DEAD;
     wf_guard_unlock(guard);
     if (over)
-        wf_alarm_by(&world->alarm, 0); /* the door frees it: no worker can be looking at it there */
+        wf_alarm_by(&world->alarm, 0); /* the door frees the session: its thread can wait until no worker looks at it */
 }
 
 void wf_guard_let_go(struct wf_guard *guard)

@@ -1,5 +1,5 @@
 /*
- * guard.h: a session's lock and state, and who holds it: all that the rooms below session/ know of a session.
+ * guard.h: a session's lock, its state and its holders: all that the rooms below session/ know of a session.
  *
  * One short lock guards everything that the halves, the callers and the door share: connections, matcher, messages,
  * queues, counters. It is taken once per batch and never held across a system call that moves data or waits.
@@ -23,21 +23,22 @@ enum wf_session_state {
     WF_SESSION_JOINING, /* channels are being joined */
     WF_SESSION_UP,
     WF_SESSION_CLOSING, /* BYE is sent or due; channels end in an orderly way */
-    WF_SESSION_FAILED,  /* halves let go; then every request ends with `error` */
+    WF_SESSION_FAILED,  /* halves let go of the memory; then every request ends with `error` */
     WF_SESSION_DEAD,    /* no channel, no request under way */
 };
 
 struct wf_worker;
 
-/* What the rooms below session/ ask of the session. All but `push` with its lock held. */
+/* Calls from the rooms below session/ to the session. All but `push` with its lock held. */
 struct wf_guard_ops {
-    /* `state` is FAILED and `error` says why: channels let go, then requests complete. */
+    /* `state` becomes FAILED, `error` says why: the channels let go, then the requests end. */
     void (*failed)(struct wf_guard *guard);
-    /* Nothing touches any request's memory any more, and the session is FAILED or CLOSING: it is over. */
+    /* `holders` fell to 0 in a FAILED or CLOSING session: nothing touches a request's memory, the session is over. */
     void (*unheld)(struct wf_guard *guard);
-    /* Something may be sendable: idle send halves hear of it. `self`: the worker whose token is held, or NULL. */
+    /* A frame may be sendable: workers with an idle send half are kicked. `self`: the worker whose token is held, or
+     * NULL. */
     void (*kick)(struct wf_guard *guard, struct wf_worker *self);
-    /* After an operation was posted or cancelled, no lock held: sends what can be sent, or leaves a notice. */
+    /* An operation was posted or cancelled. No lock held: sends from the caller's thread, or kicks the worker. */
     void (*push)(struct wf_guard *guard);
 };
 
@@ -47,16 +48,15 @@ struct wf_guard {
     const struct wf_guard_ops *ops;
     const char *peer_name; /* "host (addr:port)" */
     pthread_mutex_t lock;
-    bool work_came; /* set when the end of one operation made another sendable; the pump kicks idle channels, clears it
-                     */
-    int64_t batch_ns; /* while what a receive brought is worked through: when it came; else 0 */
-    bool wake_due;    /* requests have ended whose threads or queues are told once the lock is released */
+    bool work_came;   /* an operation's end made another sendable; the pump kicks idle channels and clears it */
+    int64_t batch_ns; /* when the frames that are handled now were received; 0: none are handled now */
+    bool wake_due;    /* requests have ended: their threads and queues are told once the lock is released */
     enum wf_session_state state;
-    struct wf_status error; /* why it FAILED */
+    struct wf_status error; /* why the session is FAILED */
     int holders;         /* all that may still touch a user's memory: attached channel halves, device copies, landings;
                           * at 0 a FAILED or CLOSING session is DEAD */
-    bool peer_closing;   /* BYE(done) was received */
-    uint32_t references; /* requests not yet collected, the user's handle, the door: freed at 0 when DEAD */
+    bool peer_closing;   /* the peer's BYE(done) was received */
+    uint32_t references; /* of requests not yet collected, the user's handle, the door; a DEAD session is freed at 0 */
 };
 
 void wf_guard_init(struct wf_guard *guard, struct wf_world *world, const struct wf_guard_ops *ops,
@@ -68,7 +68,8 @@ static inline void wf_guard_lock(struct wf_guard *guard)
     pthread_mutex_lock(&guard->lock);
 }
 
-/* Then wakes the threads whose requests have ended meanwhile: the session may be gone by then, the world is not. */
+/* Releases the lock, then wakes the threads whose requests have ended. The session may be freed by then, the world
+ * not. */
 static inline void wf_guard_unlock(struct wf_guard *guard)
 {
     struct wf_world *world = guard->world;
@@ -81,13 +82,13 @@ static inline void wf_guard_unlock(struct wf_guard *guard)
 
 /* --- with the lock held --- */
 
-/* One more, or one less, that keeps the session from being freed. */
+/* Adds a reference. A session that has references is not freed. */
 static inline void wf_guard_refer(struct wf_guard *guard)
 {
     guard->references += 1;
 }
 
-/* Never the last: the caller's handle holds the session. */
+/* Drops a reference that is never the last: the caller's handle has another one. */
 static inline void wf_guard_unrefer(struct wf_guard *guard)
 {
     guard->references -= 1;
@@ -96,21 +97,22 @@ static inline void wf_guard_unrefer(struct wf_guard *guard)
 /* Drops one reference and the lock; the door frees a dead session after the last. */
 void wf_guard_unlock_and_release(struct wf_guard *guard);
 
-/* Something may touch a user's memory from now on, or does not any more. */
+/* A holder (see `holders`) begins to use a user's memory. */
 static inline void wf_guard_hold(struct wf_guard *guard)
 {
     guard->holders += 1;
 }
 
+/* A holder has ended. After the last one, ops->unheld is called in a FAILED or CLOSING session. */
 void wf_guard_let_go(struct wf_guard *guard);
 
-/* The end of one operation has made another sendable. */
+/* The end of one operation made another sendable: `work_came` is set. */
 static inline void wf_guard_stir(struct wf_guard *guard)
 {
     guard->work_came = true;
 }
 
-/* Was it, since the last answer? */
+/* Was `work_came` set? Clears it. */
 static inline bool wf_guard_take_stir(struct wf_guard *guard)
 {
     bool stirred = guard->work_came;
@@ -118,19 +120,19 @@ static inline bool wf_guard_take_stir(struct wf_guard *guard)
     return stirred;
 }
 
-/* Requests have ended whose threads or queues are to be told. */
+/* `due`: requests have ended; wf_guard_unlock() tells their threads and queues. */
 static inline void wf_guard_wake(struct wf_guard *guard, bool due)
 {
     guard->wake_due |= due;
 }
 
-/* What a receive brought is worked through from now on: it came at `now_ns`. 0: that is over. */
+/* Frames that were received at `now_ns` are handled from now on. 0: they are done. */
 static inline void wf_guard_batch(struct wf_guard *guard, int64_t now_ns)
 {
     guard->batch_ns = now_ns;
 }
 
-/* BYE(done) of the peer has come. */
+/* The peer's BYE(done) was received. */
 static inline void wf_guard_peer_closes(struct wf_guard *guard)
 {
     guard->peer_closing = true;
@@ -141,7 +143,7 @@ static inline void wf_guard_enter(struct wf_guard *guard, enum wf_session_state 
     guard->state = state;
 }
 
-/* Ends everything with an error. Only the first call counts. */
+/* Fails the session: all its requests end with this error. Only the first call counts. */
 void wf_guard_fail(struct wf_guard *guard, int code, const char *format, ...)
     __attribute__((cold, format(printf, 3, 4)));
 

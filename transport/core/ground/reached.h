@@ -1,11 +1,12 @@
 /*
- * reached.h: marks where the events of the tables of states in docs/protocol.md happen.
+ * reached.h: marks the places in the code where the events of the state tables in docs/protocol.md happen.
  *
  *     WF_REACHED("session UP: a channel is lost");
  *
- * names table, state and event as the page does; where a row has several events, parted by ';', each has a mark of its
- * own. An event may be marked in several places. In the library a mark is nothing. The model test is built from sources
- * of its own in which marks count: it fails when one was never met, tests/scripts/protocol_test.sh when a row has none.
+ * names the table, the state and the event as the page does. Where a row has several events, separated by ';', each
+ * event has its own mark. An event may be marked in several places. In the library a mark compiles to nothing. The
+ * model test is built from sources of its own in which marks count: it fails when a mark was never reached, and
+ * tests/scripts/protocol_test.sh fails when a row has no mark.
  */
 #ifndef WF_CORE_GROUND_REACHED_H
 #define WF_CORE_GROUND_REACHED_H
@@ -14,8 +15,8 @@
 
 #ifdef WF_COUNT_REACHED
 
-/* The linker gathers pointers to all of them: from __start_wf_reached to __stop_wf_reached. Owner: the one thread of
- * the model test. */
+/* One mark. The linker gathers pointers to all marks, from __start_wf_reached to __stop_wf_reached. Owner: the one
+ * thread of the model test. */
 struct wf_reached {
     const char *row;
     uint64_t count;
@@ -29,7 +30,7 @@ struct wf_reached {
         wf_reached_here.count += 1;                                                                                    \
     } while (0)
 
-/* The same where the event is one of several that take this way. */
+/* A mark that counts only if `condition` holds: several events pass this line. */
 #define WF_REACHED_IF(condition, row)                                                                                  \
     do {                                                                                                               \
         if (condition)                                                                                                 \

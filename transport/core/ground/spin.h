@@ -1,7 +1,8 @@
 /*
- * spin.h: how long to look for an event before sleeping. Up to the setting spin_us while that pays; where it does not,
- * because the events come later than that, or because whoever is to make them needs this very core, a sixteenth of it,
- * and all of it once in a while to see whether that has changed.
+ * spin.h: how long a thread looks for an event before it sleeps. While looking pays, it looks for the time of the
+ * setting spin_us. Looking does not pay when events come later than that, or when the thread that makes them needs the
+ * same CPU core. Then a wait looks for a sixteenth of spin_us, and one wait in WF_SPIN_RETRY for all of it, to see
+ * whether that has changed.
  */
 #ifndef WF_CORE_GROUND_SPIN_H
 #define WF_CORE_GROUND_SPIN_H
@@ -10,13 +11,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WF_SPIN_MISSES 4 /* waits in a row that looking did not end */
-#define WF_SPIN_RETRY 64 /* of those that follow, one in so many looks for the full time */
+#define WF_SPIN_MISSES 4 /* looking does not pay after so many waits in a row that ended in sleep */
+#define WF_SPIN_RETRY 64 /* after that, one wait in so many looks for the full time */
 #define WF_SPIN_FRACTION 16
 
-/* All zero: it pays. Callers who wait for other threads share one; a wrong count costs a little time only. */
+/* All zero: looking pays. Callers that wait for other threads share one; a wrong count costs a little time only. */
 struct wf_spin {
-    _Atomic uint32_t misses; /* in a row */
+    _Atomic uint32_t misses; /* waits in a row that ended in sleep */
 };
 
 /* For how long to look this time; `full` is the setting. */
@@ -27,7 +28,7 @@ static inline int64_t wf_spin_time(struct wf_spin *spin, int64_t full)
     return pays ? full : full / WF_SPIN_FRACTION;
 }
 
-/* The wait ended while looking (`hit`), or sleep begins. */
+/* An event came while the thread looked (`hit`), or the thread is about to sleep. */
 static inline void wf_spin_ended(struct wf_spin *spin, bool hit)
 {
     uint32_t misses = atomic_load_explicit(&spin->misses, memory_order_relaxed);
@@ -36,12 +37,12 @@ static inline void wf_spin_ended(struct wf_spin *spin, bool hit)
     atomic_store_explicit(&spin->misses, hit ? 0 : misses + 1, memory_order_relaxed);
 }
 
-/* One waiter's turns, looked at one after the other. */
+/* When one thread, which looks for events again and again, is to sleep. */
 struct wf_watch {
     struct wf_spin *spin;
     int64_t full, until_ns;
-    bool idle;  /* there was a look that found nothing since the last event */
-    bool slept; /* and sleep since then */
+    bool idle;  /* a look since the last event found nothing */
+    bool slept; /* sleep was due since the last event */
 };
 
 static inline void wf_watch_begin(struct wf_watch *watch, struct wf_spin *spin, int64_t full, int64_t now_ns)
@@ -60,7 +61,8 @@ static inline bool wf_watch_over(struct wf_watch *watch, int64_t now_ns)
     return true;
 }
 
-/* A look that found `events`. What comes at once was not waited for, and says nothing. */
+/* A look found `events` events. An event that the first look finds was not waited for: it does not show whether looking
+ * pays. */
 static inline void wf_watch_saw(struct wf_watch *watch, int events, int64_t now_ns)
 {
     if (events <= 0) {

@@ -14,6 +14,6 @@ void wf_terms_init(struct wf_terms *terms, const struct wf_world *world, bool di
     terms->chunk = smaller(tuning->chunk, peer->limits.chunk);
     terms->eager = smaller(tuning->eager, terms->chunk);
     terms->first_burst = tuning->first_burst;
-    /* What the peer will do with its own `eager`, by the same rule. */
+    /* The peer reduces its own `eager` by the same rule. */
     terms->limits.eager = smaller(peer->limits.eager, terms->chunk);
 }

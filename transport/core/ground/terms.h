@@ -12,10 +12,10 @@
 #include "wire/hello.h"
 
 struct wf_terms {
-    bool dialer;             /* this side has called the other */
-    uint64_t peer_boot;      /* its wf_hello.boot_nonce */
-    struct wf_limits limits; /* the peer's */
-    uint32_t chunk;          /* most payload of one of our frames: what both sides allow */
+    bool dialer;             /* this side dialled, the peer answered */
+    uint64_t peer_boot;      /* the peer's wf_hello.boot_nonce */
+    struct wf_limits limits; /* the peer's; `eager` reduced to `chunk` */
+    uint32_t chunk;          /* most payload of a frame that we send: the smaller setting of both sides */
     uint32_t eager, first_burst;
 };
 

@@ -7,7 +7,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LINE_BYTES 1100 /* of a fallback: a note of a plan fits */
+#define LINE_BYTES 1100 /* of one fallback; a note of a plan fits */
 
 void wf_world_init(struct wf_world *world, enum wf_log_level level, uint64_t seed)
 {
@@ -40,7 +40,7 @@ int wf_world_random(struct wf_world *world, void *bytes, size_t length)
     return 0;
 }
 
-/* Another thread may be reading the earlier lines: the first byte of a line is written last. */
+/* Another thread may be reading the earlier lines without the lock: so the first byte of a line is written last. */
 void wf_world_fallback(struct wf_world *world, const char *format, ...)
 {
     char line[LINE_BYTES] = "\n";
@@ -58,8 +58,8 @@ void wf_world_fallback(struct wf_world *world, const char *format, ...)
     pthread_mutex_unlock(&world->lock);
 }
 
-/* Loopback is no network to be shared with others, and whatever paces what is sent, as bbr does, does it by timers that
- * the sending thread pays for. reno paces nothing, and every kernel allows it to everybody. */
+/* Traffic over loopback shares no network with other hosts. A congestion control that paces, such as bbr, uses timers,
+ * which cost the sending thread time. reno does not pace, and every kernel lets every user choose it. */
 const char *wf_world_congestion(const struct wf_world *world, bool on_this_machine)
 {
     if (world->tuning.congestion[0] || !on_this_machine)

@@ -1,9 +1,9 @@
 /*
  * world.h: what a context has for all rooms of the core: its settings, log, clock, engine, random numbers, and the list
- * of paths that are not in use though they would be better.
+ * of better paths that are not in use, with the reasons.
  *
- * Fields that other rooms may read: all but `seed`. `tuning`, `log`, `clock` and what follows them up to `host_name`
- * are written while the context is built, and by nobody afterwards.
+ * Fields that other rooms may read: all but `seed`. The fields from `tuning` to `host_name`, and `wake` and `waiting`,
+ * are written while the context is built, and never afterwards.
  */
 #ifndef WF_CORE_GROUND_WORLD_H
 #define WF_CORE_GROUND_WORLD_H
@@ -54,16 +54,16 @@ struct wf_world {
     void *waiting;      /* its argument */
 
     struct wf_alarm alarm; /* the door's */
-    pthread_mutex_t lock;  /* sessions, accept queue, queues, the generator, what changes of a rail, fallbacks */
-    uint64_t seed;         /* state of the reproducible generator; 0: random numbers are the system's */
-    char fallbacks[4096];  /* one a line, with the notes of a plan; grows only */
+    pthread_mutex_t lock;  /* guards the sessions, accept queue, queues, `seed`, a rail's changing fields, fallbacks */
+    uint64_t seed;         /* state of the reproducible generator; 0: random numbers come from the system */
+    char fallbacks[4096];  /* one on each line, and the notes of a plan; only grows */
 };
 
-/* All zero before. `seed` 0: random numbers are the system's; else they are reproducible, for tests. */
+/* `world` is all zero before. `seed` 0: random numbers come from the system; else they are reproducible, for tests. */
 void wf_world_init(struct wf_world *world, enum wf_log_level level, uint64_t seed);
 void wf_world_fini(struct wf_world *world);
 
-/* What is called after the lock of a session whose requests have ended is released. */
+/* Sets `wake`, which is called after the lock of a session whose requests have ended is released. */
 static inline void wf_world_on_wake(struct wf_world *world, void (*wake)(void *waiting), void *waiting)
 {
     world->wake = wake;
@@ -73,11 +73,11 @@ static inline void wf_world_on_wake(struct wf_world *world, void (*wake)(void *w
 /* Fills `bytes` with identities or secrets. Any thread. 0 or -EIO. */
 int wf_world_random(struct wf_world *world, void *bytes, size_t length);
 
-/* Notes why a better path is not in use. Any thread that has no lock but devices.lock. */
+/* Notes why a better path is not in use. Any thread; it may hold devices.lock, and no other lock. */
 void wf_world_fallback(struct wf_world *world, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* What TCP_CONGESTION a socket gets, "" for none: the setting's; without one, that for peers on this machine if it is
- * for them alone (docs/decisions/0010-call-size.md). */
+/* TCP_CONGESTION for a socket; "": the system's. The setting comes first; without one, sockets that serve only peers on
+ * this machine get "reno" (docs/decisions/0010-call-size.md). */
 const char *wf_world_congestion(const struct wf_world *world, bool on_this_machine);
 
 static inline int64_t wf_world_now(const struct wf_world *world)
@@ -85,7 +85,7 @@ static inline int64_t wf_world_now(const struct wf_world *world)
     return wf_clock_now(world->clock);
 }
 
-/* The public error is a view of the internal one. */
+/* A weft_error of the public interface is a wf_status. */
 static inline struct wf_status *wf_status_of(struct weft_error *err)
 {
     return (struct wf_status *)err;
