@@ -218,7 +218,7 @@ static int split(const char *text, bool passive, char host[256], char port[16])
     return colon && port[0] == '\0' ? -EINVAL : 0;
 }
 
-/* "eth0", or the number of an interface that is here; 0: neither. */
+/* "eth0", or the number of an interface of this machine. 0: the text is neither. */
 static uint32_t interface_number(const char *text)
 {
     char name[IF_NAMESIZE];
@@ -306,7 +306,7 @@ static int parse(const char *text, int default_port, bool passive, struct sockad
     int port = port_text[0] ? parse_port(port_text) : default_port;
     if (port < 0 || (host[0] == '\0' && !passive))
         return bad_address(status, text);
-    memset(out, 0, sizeof *out); /* no family: every address, of whatever families there are */
+    memset(out, 0, sizeof *out); /* no family: every address of this machine */
     int count = host[0] ? find_host(host, passive, out, max, status) : 1;
     for (int i = 0; i < count; i++)
         wf_address_set_port(&out[i], port);

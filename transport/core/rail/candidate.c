@@ -53,7 +53,8 @@ void wf_rail_fill(struct wf_rail *rail, const char *device, const struct sockadd
 
 /* --- rules --- */
 
-/* Of Docker, Podman, libvirt, LXC, the networks of Kubernetes, and VPNs. A container's own eth0 is a card to it. */
+/* Names of Docker, Podman, libvirt, LXC, the networks of Kubernetes, and VPNs. A container's own eth0 counts as a
+ * card. */
 bool wf_interface_is_virtual(const char *name)
 {
     static const char *const prefixes[] = {"docker",    "br-",    "veth",   "virbr", "vnet", "cni",
@@ -65,7 +66,7 @@ bool wf_interface_is_virtual(const char *name)
     return false;
 }
 
-/* A tunnel by its kind, whatever it is called. */
+/* Is the interface a tunnel by its kind? Its name does not matter. */
 static bool is_tunnel(const char *device)
 {
     char path[128], line[64];
@@ -82,7 +83,7 @@ static bool is_tunnel(const char *device)
     return found;
 }
 
-/* A port of a bond, team or bridge, which has the address instead. */
+/* Is the interface a port of a bond, team or bridge? The address belongs to the bond, team or bridge then. */
 static bool is_port(const char *device)
 {
     char path[128];
@@ -104,7 +105,7 @@ static enum wf_rail_rule rule_of(const struct wf_rail *rail, unsigned flags)
     if (wf_address_is_loopback(&rail->address))
         return WF_RULE_LOOPBACK;
     bool link_local = wf_address_is_link_local(&rail->address);
-    if (link_local && is_port(rail->device)) /* the bridge takes what comes on it */
+    if (link_local && is_port(rail->device)) /* the bridge takes the frames that its port receives */
         return WF_RULE_VIRTUAL_LINK;
     if (wf_interface_is_virtual(rail->device) || is_tunnel(rail->device))
         return link_local ? WF_RULE_VIRTUAL_LINK : WF_RULE_VIRTUAL;
@@ -132,7 +133,8 @@ const char *wf_rail_rule_text(enum wf_rail_rule rule)
 
 /* --- the list --- */
 
-/* An interface stands for its first IPv4 address, else its first IPv6 one that means something beyond the link. */
+/* Does `address` stand for its interface better than `known`? The first IPv4 address is best, then the first IPv6
+ * address that is not link-local. */
 static bool is_better(const struct sockaddr_storage *address, const struct sockaddr_storage *known)
 {
     if (known->ss_family != AF_INET6)
@@ -140,7 +142,7 @@ static bool is_better(const struct sockaddr_storage *address, const struct socka
     return address->ss_family == AF_INET || (wf_address_is_link_local(known) && !wf_address_is_link_local(address));
 }
 
-/* The entry of an interface, made where there is none: there is room for each entry of the kernel's. */
+/* The entry of an interface in `list`, made if it is missing: `list` has room for every entry of the kernel's list. */
 static struct wf_candidate *entry_of(struct wf_candidate *list, int *count, const struct ifaddrs *one)
 {
     for (int i = 0; i < *count; i++)

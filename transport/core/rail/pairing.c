@@ -9,18 +9,18 @@
 #define RAILS_MAX 64
 #define ANOTHER_FAMILY (-1)
 #define BEST 5
-#define IN_SUBNET 4 /* from here on */
+#define IN_SUBNET 4 /* this likeness and BEST: in one subnet */
 #define PREFIX_MAX 128
 
 struct pairing {
     const struct wf_pairing_rail *ours, *theirs;
     int our_count, their_count;
-    int our_pairs[RAILS_MAX], their_pairs[RAILS_MAX]; /* that each rail is in so far */
+    int our_pairs[RAILS_MAX], their_pairs[RAILS_MAX]; /* number of pairs of each rail so far */
     struct wf_rail_pair *pairs;
     int count, max;
 };
 
-/* How well two rails suit each other: 0 .. BEST, or not at all. */
+/* How well two rails suit each other: 0 .. BEST. ANOTHER_FAMILY: they cannot be a pair. */
 static int likeness(const struct wf_pairing_rail *ours, const struct wf_pairing_rail *theirs)
 {
     const struct sockaddr_storage *a = &ours->address, *b = &theirs->address;
@@ -51,8 +51,8 @@ static void match_one(struct pairing *pairing, int i, int least)
             add(pairing, i, k);
 }
 
-/* One for each, as far as both sides have some: those that suit each other best first. A subnet may hold another one,
- * whose rails have no choice: the narrowest chooses first. */
+/* Gives each rail one pair, as long as both sides have a rail without one; `least`: the least likeness of a pair. A
+ * subnet may contain a narrower one, whose rails have less choice: the rails of the narrowest subnet choose first. */
 static void match(struct pairing *pairing, int least)
 {
     for (int prefix = PREFIX_MAX; prefix > 0 && least >= IN_SUBNET; prefix--)
@@ -63,7 +63,8 @@ static void match(struct pairing *pairing, int least)
         match_one(pairing, i, least);
 }
 
-/* The rail of the other side that suits one that is left over, and of equal ones the one with the fewest pairs. */
+/* For the rail `index`, which has no pair: the rail of the other side that suits it best; of equal rails the one with
+ * the fewest pairs. -1: there is none of its family. */
 static int choose(const struct pairing *pairing, int index, bool is_ours)
 {
     int best = -1, best_likeness = ANOTHER_FAMILY;

@@ -1,20 +1,21 @@
 /*
- * pairing.h: which rail of ours meets which of theirs. Every rail of both sides is in a pair, as far as the other side
- * has one of its family; a rail of the shorter side is in several. Pure.
+ * pairing.h: which rail of ours is used with which rail of the peer. Every rail of both sides is in a pair if the other
+ * side has a rail of its family; a rail of the side with fewer rails is in several. Pure.
  *
- * Best first: in one subnet and of one name (two machines of a kind call the same card the same); in one subnet; of one
- * name; in the order of the lists. Where a subnet holds another one, the rails of the narrower choose first. Link-local
- * addresses are in no subnet that would say anything, and meet their like.
+ * The best pairs come first: rails in one subnet and of one name (two machines of one model give the same card the same
+ * name); in one subnet; of one name; in the order of the lists. Where a subnet contains a narrower one, the rails of
+ * the narrower one choose first. The subnet of link-local addresses says nothing: link-local rails are paired with each
+ * other.
  */
 #ifndef WF_CORE_RAIL_PAIRING_H
 #define WF_CORE_RAIL_PAIRING_H
 
 #include <sys/socket.h>
 
-/* A rail as far as this goes. */
+/* What pairing needs to know of a rail. */
 struct wf_pairing_rail {
     struct sockaddr_storage address;
-    int prefix;       /* bits of its subnet; 0: unknown, as of theirs */
+    int prefix;       /* bits of its subnet; 0: unknown, as for the peer's rails */
     const char *name; /* the interface's; "": unknown */
 };
 

@@ -31,7 +31,7 @@ static bool excluded(const char *list, const struct wf_rail *rail)
     return false;
 }
 
-/* "eth0 (10.0.0.1), eth1 (is down)": what may be named, and why the others may not. */
+/* "eth0 (10.0.0.1), eth1 (is down)": the interfaces that `rails` may name, and why it may not name the others. */
 static void describe_all(const struct wf_candidate *all, int count, char *text, size_t room)
 {
     size_t used = 0;
@@ -41,7 +41,8 @@ static void describe_all(const struct wf_candidate *all, int count, char *text, 
                                  wf_candidate_usable(&all[i]) ? all[i].rail.text : wf_rail_rule_text(all[i].rule));
 }
 
-/* Which of all is to be taken unasked, and why the others are not: their `rule` says it then. Returns the rule. */
+/* Returns the least rule in `all`: if `rails` names no interface, the interfaces of this rule become rails, unless it
+ * is above WF_RULE_LOOPBACK. Sets the `rule` of excluded interfaces to WF_RULE_EXCLUDED. */
 static enum wf_rail_rule choose_rule(const char *exclusions, struct wf_candidate *all, int count)
 {
     enum wf_rail_rule least = WF_RULE_NOT_NAMED;
@@ -173,7 +174,7 @@ static int find_named(const char *list, struct wf_rail *rails, int max, struct w
     return count;
 }
 
-/* The bytes of an address, and how many; NULL for families that are none of ours. */
+/* The bytes of an address, and how many; NULL: the family is neither IPv4 nor IPv6. */
 static const uint8_t *address_bytes(const struct sockaddr *address, size_t *length)
 {
     *length = address->sa_family == AF_INET ? 4 : 16;
@@ -184,7 +185,7 @@ static const uint8_t *address_bytes(const struct sockaddr *address, size_t *leng
     return NULL;
 }
 
-/* Is the rail's address in the subnet of this one? */
+/* Is the rail's address in the subnet of the address `one`? */
 static bool in_subnet(const struct ifaddrs *one, const struct wf_rail *rail)
 {
     size_t length;
@@ -210,8 +211,8 @@ static int prefix_of(const struct ifaddrs *one)
     return bits;
 }
 
-/* Of several subnets of its interface the narrowest is the rail's, as for the kernel. Link-local addresses name their
- * interface: they are never in doubt. */
+/* If several subnets of its interface contain the rail's address, the narrowest is the rail's, as for the kernel. A
+ * link-local address names its interface, so no other interface makes it crowded. */
 static void note_subnets(struct wf_rail *rails, int count)
 {
     struct ifaddrs *all;
@@ -237,7 +238,7 @@ int wf_rails_find(const char *setting, struct wf_rail *rails, int max, struct wf
     return count;
 }
 
-/* Is it, or an address of it, among the rails? */
+/* Is a rail made of this interface already, with whatever address? */
 static bool is_taken(const struct wf_rail *rails, int count, const struct wf_candidate *candidate)
 {
     for (int i = 0; i < count; i++)

@@ -10,7 +10,7 @@
 
 /* --- messages --- */
 
-/* The fixed part of a message; NULL: it has not got so much. `*attributes` is what follows it. */
+/* The fixed part of a message, and behind it `*attributes`. NULL: the message is too short. */
 static const void *body(const struct nlmsghdr *message, size_t size, struct rtattr **attributes, long *left)
 {
     if (message->nlmsg_len < NLMSG_LENGTH(size))
@@ -63,7 +63,7 @@ bool wf_held_read(const struct nlmsghdr *message, struct wf_held *out)
     for (; RTA_OK(one, left); one = RTA_NEXT(one, left)) {
         if (one->rta_type == IFA_FLAGS && RTA_PAYLOAD(one) == sizeof found.flags)
             memcpy(&found.flags, RTA_DATA(one), sizeof found.flags);
-        /* With a peer at the other end IFA_ADDRESS is the peer's, and IFA_LOCAL ours. */
+        /* On a point-to-point interface IFA_ADDRESS is the other end's address, and IFA_LOCAL is ours. */
         bool ours = one->rta_type == IFA_LOCAL;
         if (!ours && (one->rta_type != IFA_ADDRESS || local))
             continue;
@@ -96,7 +96,7 @@ static bool concerns(const struct nlmsghdr *message, const struct wf_rail *rail)
 bool wf_rail_news(const void *messages, size_t length, const struct wf_rail *rails, int count)
 {
     const struct nlmsghdr *message = messages;
-    long left = (long)length; /* below 0 behind a message whose padding is missing */
+    long left = (long)length; /* below 0 after a message without its padding */
     for (; NLMSG_OK(message, left); message = NLMSG_NEXT(message, left))
         for (int i = 0; i < count; i++)
             if (concerns(message, &rails[i]))

@@ -1,5 +1,5 @@
 /*
- * state.h: what the kernel says of interfaces and addresses, and whether a rail can be used after that:
+ * state.h: reads what the kernel reports of interfaces and addresses, and judges whether a rail can be used:
  *
  *     usable = its interface is up, has its carrier, and holds its address
  *
@@ -17,9 +17,9 @@
 
 struct nlmsghdr;
 
-/* An interface. */
+/* An interface, as the kernel reports it. */
 struct wf_interface {
-    uint32_t index; /* 0: there is none */
+    uint32_t index; /* 0: there is no such interface */
     uint32_t flags; /* IFF_... */
     char name[32];
 };
@@ -32,27 +32,27 @@ struct wf_held {
     struct sockaddr_storage address; /* port 0 */
 };
 
-/* What an interface's addresses mean to a rail; of several the greatest counts. */
+/* What an address of an interface means to a rail; of several addresses the greatest value counts. */
 enum wf_hold {
-    WF_HOLD_NOT,       /* another address */
-    WF_HOLD_TENTATIVE, /* the rail's, but nothing can be bound to it: another host may have it */
-    WF_HOLD_FULLY,     /* the rail's */
+    WF_HOLD_NOT,       /* it is not the rail's address */
+    WF_HOLD_TENTATIVE, /* the rail's, but no socket can bind to it yet: another host may have it */
+    WF_HOLD_FULLY,     /* the rail's, ready for use */
 };
 
-/* Read a message that tells of an interface or an address (new or gone). False: it tells of something else, or is cut
+/* Read a message about an interface or an address, new or gone. False: the message is about something else, or is cut
  * short. */
 bool wf_interface_read(const struct nlmsghdr *message, struct wf_interface *out);
 bool wf_held_read(const struct nlmsghdr *message, struct wf_held *out);
 
-/* Whether any of these messages may be about one of the rails. What cannot be read may be. */
+/* May any of these messages be about one of the rails? True also for a message that cannot be read. */
 bool wf_rail_news(const void *messages, size_t length, const struct wf_rail *rails, int count);
 
-/* What this address means to the rail, were `interface` its own. */
+/* What the address `held` means to the rail, if `interface` is the rail's. */
 enum wf_hold wf_rail_hold(const struct wf_rail *rail, const struct wf_interface *interface, const struct wf_held *held);
 
 /*
- * What is wrong with a rail on this interface, after `before`: an interface that has its carrier may be told to run as
- * late as a second after it does, which changes no opinion.
+ * The trouble of a rail on this interface; `before`: its trouble until now. The kernel may set IFF_RUNNING up to a
+ * second after the carrier has come: a rail that was fine stays fine meanwhile.
  */
 enum wf_rail_trouble wf_rail_judge(const struct wf_interface *interface, enum wf_hold hold,
                                    enum wf_rail_trouble before);

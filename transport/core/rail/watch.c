@@ -9,9 +9,9 @@
 
 #include "core/rail/address.h"
 
-#define PAUSE_NS (5 * WF_NS_PER_MS)   /* between two looks: news come in bursts */
-#define AGAIN_NS (100 * WF_NS_PER_MS) /* after a look that did not succeed */
-#define DRAIN_MAX 1024                /* messages at a time */
+#define PAUSE_NS (5 * WF_NS_PER_MS)   /* the shortest time between two looks: news come in bursts */
+#define AGAIN_NS (100 * WF_NS_PER_MS) /* the next look after one that failed */
+#define DRAIN_MAX 1024                /* messages that are read at a time */
 
 /* --- asking --- */
 
@@ -33,14 +33,15 @@ static int refusal(const struct nlmsghdr *message)
     return message->nlmsg_len >= NLMSG_LENGTH(sizeof *answer) && answer->error < 0 ? answer->error : -EPROTO;
 }
 
-/* 0: there is more to come; 1: that was all; or what the kernel refuses with. `*changed`: something was, meanwhile. */
+/* 0: more of the answer follows; 1: this was the end; < 0: the kernel's error. `*changed`: the kernel's list changed
+ * while the kernel sent it. */
 static int take_answer(const struct wf_rail_watch *watch, size_t length, taker *take, void *context, bool *changed)
 {
     const struct nlmsghdr *message = (const struct nlmsghdr *)watch->answer;
     long left = (long)length;
     for (; NLMSG_OK(message, left); message = NLMSG_NEXT(message, left)) {
         if (message->nlmsg_seq != watch->asked)
-            continue; /* the rest of an answer that was given up */
+            continue; /* belongs to an earlier answer, which was not read to its end */
         *changed |= (message->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
         if (message->nlmsg_type == NLMSG_ERROR)
             return refusal(message);
@@ -53,7 +54,7 @@ static int take_answer(const struct wf_rail_watch *watch, size_t length, taker *
     return 0;
 }
 
-/* 0 or -errno. The kernel makes its answer within these calls: there is nothing to wait for. */
+/* 0 or -errno. The kernel answers within these calls, so they never wait. */
 static int ask(struct wf_rail_watch *watch, struct question *question, taker *take, void *context)
 {
     int result = 0;
@@ -78,7 +79,8 @@ static void take_interface(void *context, const struct nlmsghdr *message)
         *(struct wf_interface *)context = found;
 }
 
-/* The interface with this number, or else this name; index 0 where there is none. 0 or -errno. */
+/* Asks for the interface with this name, or, if `name` is NULL, with this number; `out->index` is 0 if there is none. 0
+ * or -errno. */
 static int ask_interface(struct wf_rail_watch *watch, uint32_t index, const char *name, struct wf_interface *out)
 {
     struct question question = {
@@ -101,13 +103,13 @@ static int ask_interface(struct wf_rail_watch *watch, uint32_t index, const char
 
 /* --- looking --- */
 
-/* An interface that may be a rail's, and what its addresses mean to the rail. */
+/* An interface that may be a rail's, and the best that its addresses mean to the rail. */
 struct sight {
     struct wf_interface interface;
     enum wf_hold hold;
 };
 
-/* All rails at one time: what has their number, and what has their name. */
+/* One look at all rails: the interface that has a rail's number, and the interface that has its name. */
 struct look {
     const struct wf_rails *rails;
     struct sight numbered[WF_RAILS_MAX], named[WF_RAILS_MAX];
@@ -187,7 +189,8 @@ static void set_trouble(struct wf_rail_watch *watch, int index, enum wf_rail_tro
         watch->changed(watch->user, index);
 }
 
-/* The rail's interface has another name, or another number: then nothing that was bound to it is bound to anything. */
+/* The rail's interface has a new name, or a new number. With a new number it is a new interface: the sockets that were
+ * bound to the old one are bound to nothing, so the rail is GONE first. */
 static void follow(struct wf_rail_watch *watch, int index, const struct wf_interface *interface)
 {
     struct wf_rails *rails = watch->rails;
@@ -221,7 +224,7 @@ static void conclude(struct wf_rail_watch *watch, int index, const struct sight 
     set_trouble(watch, index, changes ? other : trouble);
 }
 
-/* Looks at all rails. 0, or -errno: then nothing is known, and nothing changes. */
+/* Looks at all rails. 0, or -errno: then no rail changes. */
 static int look_at_rails(struct wf_rail_watch *watch)
 {
     struct look look = {.rails = watch->rails};
@@ -257,7 +260,8 @@ static void use_timer(struct wf_rail_watch *watch)
     watch->due_ns = 0;
 }
 
-/* What lies there beside the message that the operation brought: none is left for which no event would come. */
+/* Reads the messages behind the one that the operation received: the engine may report no event for them. True: there
+ * may be still more. */
 static bool drain(struct wf_rail_watch *watch)
 {
     const struct wf_rails *rails = watch->rails;
@@ -284,7 +288,7 @@ bool wf_rail_watch_step(struct wf_rail_watch *watch, const struct wf_op *op)
         return true;
     }
     if (result < 0 || wf_rail_news(watch->news, (size_t)result, rails->each, rails->count))
-        expect_look(watch); /* ENOBUFS: there was more than it could keep */
+        expect_look(watch); /* ENOBUFS: the kernel had to drop news */
     if (drain(watch))
         expect_look(watch);
     return true;
@@ -374,7 +378,7 @@ void wf_rail_watch_close(struct wf_rail_watch *watch)
     if (!watch->is_open)
         return;
     if (watch->news_fd >= 0) {
-        watch->engine->ops->detach(watch->engine, watch->news_fd); /* nothing, where it never was attached */
+        watch->engine->ops->detach(watch->engine, watch->news_fd); /* does nothing if the socket was never attached */
         close(watch->news_fd);
     }
     if (watch->ask_fd >= 0)
