@@ -1,5 +1,5 @@
 /*
- * crew.h: the workers of a context, where they run, and what they do besides operations and notices.
+ * crew.h: the workers of a context, their CPUs, and their chores: what they do besides operations and notices.
  *
  * Fields that other rooms may read: all. `large_out` is written by wf_crew_count_large().
  */
@@ -16,29 +16,31 @@
 
 struct wf_worker;
 
-/* Two for each rail, or one for all. */
+/* Two workers for each rail, or one for all rails. */
 #define WF_WORKERS_MAX (2 * WF_RAILS_MAX)
 
-/* What the core keeps of a plan. Without one nothing is pinned, and no rail has a node. All zero: not planned yet. */
+/* The part of a plan that the core keeps. Without a plan no thread is pinned, and no rail has a node. All zero: not
+ * planned yet. */
 struct wf_placement {
     enum wf_pin pin;
     enum wf_rail_policy rail_policy;
-    struct wf_cpus *cpus;              /* by worker; NULL: none is pinned */
+    struct wf_cpus *cpus;              /* by worker; NULL: no thread is pinned */
     int16_t rail_nodes[WF_PLAN_RAILS]; /* NUMA node of each rail, or WF_NO_NODE */
 };
 
 /*
- * What workers do besides tasks and kicks; each function says when. Brought by the rooms that want it (below).
+ * What workers do besides tasks and kicks. Other rooms set these functions, by the calls below.
  */
 struct wf_chores {
-    /* Copies of devices: starts what is queued, ends what is done; returns how many. Token held. */
+    /* Starts queued copies of devices and ends finished ones; returns how many. Token held. */
     int (*drive)(void *devices, struct wf_worker *worker);
-    /* Is one under way that rings no bell? Token held. */
+    /* Is a copy under way? Its end cannot wake the engine. Token held. */
     bool (*busy)(void *devices, const struct wf_worker *worker);
     void *devices;
-    /* The worker is about to rest, or has been busy for long: wf_worker.untold is told, and emptied. Token held. */
+    /* The worker is about to rest, or has been busy for long: tells the disposals of wf_worker.untold, and empties it.
+     * Token held. */
     void (*tell)(struct wf_worker *worker);
-    /* The drive token is free: a caller who waits may want it. */
+    /* The drive token is free: a waiting caller may want it. */
     bool (*token_free)(void *waiting);
     void *waiting;
 };
@@ -47,13 +49,13 @@ struct wf_chores {
 struct wf_crew {
     struct wf_world *world;
     struct wf_chores chores;
-    _Atomic uint64_t large_out; /* operations of more than `eager` under way; receives by what they may bring */
+    _Atomic uint64_t large_out; /* operations of more than `eager` bytes under way; a receive counts by its capacity */
     int count;
     struct wf_worker *workers[WF_WORKERS_MAX];
     struct wf_placement placement;
 };
 
-/* A room brings what workers do for it. Before any worker runs. */
+/* These calls set the chores. Before any worker runs. */
 static inline void wf_crew_copies(struct wf_crew *crew, void *devices, int (*drive)(void *, struct wf_worker *),
                                   bool (*busy)(void *, const struct wf_worker *))
 {
@@ -73,7 +75,7 @@ static inline void wf_crew_disposals(struct wf_crew *crew, void (*tell)(struct w
     crew->chores.tell = tell;
 }
 
-/* One large operation more, or less. */
+/* A large operation begins (`more`) or ends. */
 static inline void wf_crew_count_large(struct wf_crew *crew, bool more)
 {
     if (more)

@@ -20,7 +20,7 @@ void wf_worker_kick(struct wf_kick *kick, struct wf_worker *self)
     if (!fresh || worker == self)
         return;
     if (self)
-        self->bells |= 1u << worker->index; /* rung once its lock is released */
+        self->bells |= 1u << worker->index; /* rung by wf_worker_ring_bells(), with no lock held */
     else
         worker->engine->ops->wake(worker->engine);
 }
@@ -77,7 +77,7 @@ static void forget(struct wf_kick *kick)
         pthread_mutex_unlock(&worker->mail_lock);
         if (!busy)
             return;
-        sched_yield(); /* the worker is looking at a session that is already dead: a moment */
+        sched_yield(); /* the worker still serves the notice of a dead session: that ends soon */
     }
 }
 

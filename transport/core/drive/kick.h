@@ -1,6 +1,6 @@
 /*
- * kick.h: notices for workers: "this has something for you". A notice is part of what it speaks of and can be left any
- * number of times before it is served, so leaving one cannot fail for lack of room.
+ * kick.h: notices for workers: "this session has something for you". A notice is a part of its session and can be left
+ * any number of times before it is served, so leaving one cannot fail for lack of room.
  */
 #ifndef WF_CORE_DRIVE_KICK_H
 #define WF_CORE_DRIVE_KICK_H
@@ -12,11 +12,11 @@
 
 struct wf_kicks;
 
-/* A notice "this has something for worker W"; a session has one for each worker. */
+/* A notice of one session for one worker. */
 struct wf_kick {
     struct wf_link link;      /* in worker.kicked; guarded by worker.mail_lock */
-    struct wf_kicks *kicks;   /* it is one of these */
-    struct wf_worker *worker; /* NULL: the pair is not in use */
+    struct wf_kicks *kicks;   /* the notices of the session, of which this is one */
+    struct wf_worker *worker; /* NULL: there is no worker with this index */
     bool queued;              /* guarded by worker.mail_lock */
 };
 
@@ -29,22 +29,23 @@ struct wf_kicks {
 
 void wf_kicks_init(struct wf_kicks *kicks, struct wf_crew *crew,
                    void (*serve)(struct wf_kicks *kicks, struct wf_worker *worker));
-/* Takes those that have not been seen yet off the workers' lists, and waits for the one that is being served. No token
- * needed; no lock held. */
+/* Takes the notices that wait off the workers' lists, and waits until no worker serves one. No token needed; no lock
+ * held. */
 void wf_kicks_fini(struct wf_kicks *kicks);
 
-/* Leaves one for a worker, by index, or for all. `self`: as for wf_worker_kick(). Any thread, with or without lock. */
+/* Leaves the notice of one worker, by index, or of all. `self`: as for wf_worker_kick(). Any thread, with or without
+ * lock. */
 void wf_kicks_one(struct wf_kicks *kicks, int worker, struct wf_worker *self);
 void wf_kicks_all(struct wf_kicks *kicks, struct wf_worker *self);
 
-/* Leaves a notice for the worker. `self`: the worker whose token the caller holds, or NULL. Any thread. */
+/* Leaves this notice for its worker. `self`: the worker whose token the caller holds, or NULL. Any thread. */
 void wf_worker_kick(struct wf_kick *kick, struct wf_worker *self);
 
 /* --- token of `worker` held, no lock: for the worker itself --- */
 
-/* Wakes the workers that this one has kicked. It may cost system calls. */
+/* Wakes the workers that were kicked with `worker` as `self`. It may cost system calls. */
 void wf_worker_ring_bells(struct wf_worker *worker);
-/* Serves the notices that are there; returns how many. */
+/* Serves the notices that wait for `worker`; returns how many. */
 int wf_worker_serve_kicks(struct wf_worker *worker);
 
 #endif

@@ -12,14 +12,14 @@
 
 #define OPS_AT_ONCE 32
 #define WHY_BYTES 320
-#define ROUNDS_UNTOLD 8 /* a busy worker tells of disposals after so many: senders wait for them to go on */
+#define ROUNDS_UNTOLD 8 /* a busy worker tells of disposals after so many rounds: the peer's senders wait for them */
 #define PARK_MIN_NS (200 * WF_NS_PER_US)
 #define PARK_MAX_NS (1 * WF_NS_PER_MS)
-#define PARK_NEAR_NS (4 * WF_NS_PER_MS)  /* while callers do not stop driving, and nothing large is under way */
-#define NEAR_RESTS 16                    /* after so many rests without anything large */
-#define NEAR_TURN_NS (20 * WF_NS_PER_US) /* they take a turn at least as often */
+#define PARK_NEAR_NS (4 * WF_NS_PER_MS)  /* longest rest while callers keep driving and nothing large is under way */
+#define NEAR_RESTS 16                    /* PARK_NEAR_NS needs so many rests in a row without anything large, */
+#define NEAR_TURN_NS (20 * WF_NS_PER_US) /* and a turn of a caller at least this often */
 #define REST_NS (1 * WF_NS_PER_S)
-#define COPIES_NS (20 * WF_NS_PER_US) /* the longest rest while copies of a device are under way: they ring no bell */
+#define COPIES_NS (20 * WF_NS_PER_US) /* longest rest while device copies are under way: their end wakes no engine */
 
 int wf_worker_create(struct wf_crew *crew, int index, struct wf_worker **out, struct wf_status *status)
 {
@@ -134,7 +134,7 @@ void wf_worker_leave(struct wf_worker *worker)
     do {
         uint32_t as = atomic_load_explicit(&worker->token, memory_order_relaxed);
         atomic_store_explicit(&worker->token, WF_TOKEN_FREE, memory_order_seq_cst);
-        /* A kick that came after the last look found the token held: it is ours to handle. */
+        /* This thread must serve a kick that came after its last look: no other thread may do so soon. */
         if (!atomic_load_explicit(&worker->has_mail, memory_order_seq_cst) || !take_token(worker, as))
             break;
         wf_worker_serve_kicks(worker);
@@ -150,7 +150,7 @@ static void park(struct wf_worker *worker, int64_t rest_ns)
     atomic_store(&worker->rests_long, rest_ns > PARK_MAX_NS);
     if (rest_ns > PARK_MAX_NS &&
         atomic_load(&worker->crew->large_out) >
-            0) { /* a caller that raises large_out after this load sees rests_long and wakes us */
+            0) { /* a caller that raises large_out after this load sees rests_long and wakes this thread */
         atomic_store(&worker->rests_long, false);
         rest_ns = PARK_MAX_NS;
     }
@@ -160,8 +160,8 @@ static void park(struct wf_worker *worker, int64_t rest_ns)
     atomic_store(&worker->rests_long, false);
 }
 
-/* How long to rest after a rest of `last_ns` in which callers took so many turns, and `calm` rests without anything
- * large. */
+/* How long to rest after a rest of `last_ns` in which callers took `turns` turns; `calm`: rests in a row without
+ * anything large. */
 static int64_t next_rest(int64_t last_ns, uint32_t turns, int calm)
 {
     int64_t longest = calm >= NEAR_RESTS && turns >= last_ns / NEAR_TURN_NS ? PARK_NEAR_NS : PARK_MAX_NS;
@@ -175,7 +175,7 @@ void wf_worker_stay_near(struct wf_worker *worker)
         syscall(SYS_futex, &worker->park, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Looks for events, in the engine's sleep when it is time for that. */
+/* Looks for events; once it is time to sleep, does so in the engine. */
 static void take_turn(struct wf_worker *worker, struct wf_watch *watch)
 {
     int64_t now = wf_world_now(worker->crew->world);
@@ -194,7 +194,7 @@ static void drive_until_wanted(struct wf_worker *worker)
     wf_worker_leave(worker);
 }
 
-/* The thread of a shared worker: drives while callers stay away. */
+/* The thread of a shared worker: drives while no caller does. */
 static void run_shared(struct wf_worker *worker)
 {
     uint32_t seen = atomic_load(&worker->caller_turns);
@@ -215,7 +215,7 @@ static void run_shared(struct wf_worker *worker)
     }
 }
 
-/* The thread of a worker of its own rail: spins a little after each event, then sleeps in the engine. */
+/* The thread of a worker that is not shared: spins a little after each event, then sleeps in the engine. */
 static void run_alone(struct wf_worker *worker)
 {
     const struct wf_world *world = worker->crew->world;
@@ -227,7 +227,7 @@ static void run_alone(struct wf_worker *worker)
     atomic_store(&worker->token, WF_TOKEN_FREE);
 }
 
-/* The first thing that the thread does. 0, or an error where pin = require. */
+/* Pins the thread to its CPUs: the first thing that it does. 0, or an error where pin = require. */
 static int bind_thread(struct wf_worker *worker, struct wf_status *status)
 {
     struct wf_world *world = worker->crew->world;
@@ -241,7 +241,7 @@ static int bind_thread(struct wf_worker *worker, struct wf_status *status)
     if (placement->pin == WF_PIN_REQUIRE)
         return wf_fail(status, result, "pin = require: thread %s: %s", worker->name, why);
     if (strstr(world->fallbacks, why))
-        return 0; /* one thread stands for all that are refused alike: there is not room for 32 */
+        return 0; /* one line is enough for all threads with this reason: there is no room for 32 lines */
     wf_world_fallback(world, "pin: thread %s is where the system puts it, %s", worker->name, why);
     return 0;
 }
