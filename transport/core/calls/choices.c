@@ -25,11 +25,11 @@ static int usable_cores(void)
     CPU_ZERO(&cores);
     if (sched_getaffinity(0, sizeof cores, &cores) == 0)
         return CPU_COUNT(&cores);
-    long online = sysconf(_SC_NPROCESSORS_ONLN); /* the system has more than the set has room for */
+    long online = sysconf(_SC_NPROCESSORS_ONLN); /* the system has more cores than a cpu_set_t can hold */
     return online > 0 ? (int)online : 1;
 }
 
-/* A process with a single core would only keep others from what it waits for. */
+/* With a single core, spinning would only keep the thread that makes the event from running. */
 static int64_t spin_ns(const struct wf_config *config)
 {
     return usable_cores() < 2 ? 0 : wf_config_number(config, WF_SET_SPIN_US) * WF_NS_PER_US;
@@ -80,7 +80,7 @@ int wf_check_descriptors(const struct weft_context *context, struct wf_status *s
                    (unsigned long long)limit.rlim_cur, (unsigned long long)needed);
 }
 
-/* A TX and an RX worker for each rail where every worker and a caller get a core of their own; else one for all. */
+/* A TX and an RX worker for each rail if there is a core for each worker and for a caller; else one worker for all. */
 void wf_choose_workers(struct weft_context *context, const struct wf_config *config)
 {
     const char *choice = wf_config_text(config, WF_SET_WORKERS);
@@ -112,10 +112,11 @@ int wf_choose_congestion(struct weft_context *context, const struct wf_config *c
     return 0;
 }
 
-/* As many chunks in a call as the kernel has room for, but only one where small messages would have to wait for that,
- * and where the kernel is to find in the cache what a checksum was made of. Of several streams none is to have the
- * thread for so long that the others look slow: that is up to short calls where nobody tells when the first call for a
- * stream was made, as neither io_uring nor encryption does (docs/decisions/0010-call-size.md). */
+/* A call has as many chunks as the kernel has room for. It has one chunk with a checksum, so that the kernel finds in
+ * the cache the bytes that the checksum was made of, and with an engine whose calls are not cut, so that small messages
+ * do not wait for a long call. Calls are short where several streams share a thread and the engine does not tell when
+ * the first call for a stream was made (io_uring, encryption): a long call of one stream would make the others look
+ * slow (docs/decisions/0010-call-size.md). */
 int wf_choose_call(struct weft_context *context, struct wf_status *status)
 {
     struct wf_tuning *tuning = &context->world.tuning;

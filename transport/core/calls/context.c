@@ -17,7 +17,7 @@
 #include "core/session/session.h"
 #include "wire/handshake.h"
 
-#define STREAMS_NS WF_NS_PER_S /* how long the end of a context waits for what users' streams have to do before it */
+#define STREAMS_NS WF_NS_PER_S /* the end of a context waits so long for users' streams to reach their marks */
 #define STREAMS_LOOK_NS (20 * WF_NS_PER_US)
 
 _Static_assert(sizeof(struct weft_error) == sizeof(struct wf_status), "the public error is a view of wf_status");
@@ -111,7 +111,8 @@ static int take_key(struct weft_context *context, const struct wf_config *config
 {
     const char *path = wf_config_text(config, WF_SET_KEY_FILE);
     uint8_t key[WF_KEY_BYTES];
-    if (!path[0] && context->world.tuning.encrypt) /* whoever asks would be let in and could read all of it */
+    if (!path[0] && context->world.tuning.encrypt) /* without a key every peer would be let in, and encryption would
+                                                    * hide nothing from it */
         return wf_fail(status, -EINVAL,
                        "encrypt = on needs a key: set key_file (weft key makes one), the same on every "
                        "node, or encrypt = off");
@@ -124,7 +125,7 @@ static int take_key(struct weft_context *context, const struct wf_config *config
     return result;
 }
 
-/* What is worse than a network card with an address is said to be so. */
+/* Finds the rails, and notes a fallback for every rail that is worse than a network card with an address. */
 static int find_rails(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
     static const char *const texts[] = {
@@ -141,7 +142,8 @@ static int find_rails(struct weft_context *context, const struct wf_config *conf
     return count < 0 ? count : 0;
 }
 
-/* A number for this machine since it was started; most containers have their machine's. 0 where the kernel has none. */
+/* The number of this machine, new at each start; most containers have the number of their machine. 0: the kernel has
+ * none. */
 static uint64_t machine_number(void)
 {
     char id[64] = "";
@@ -203,8 +205,8 @@ static bool copies_left(const struct weft_context *context)
     return left;
 }
 
-/* The marks of operations that are over. What stands behind them in a user's stream reads a flag of ours: that must not
- * be gone before. */
+/* Waits for the marks of operations that are over: the user's stream reads our flag behind the mark, so the flag must
+ * exist until then. */
 static void await_streams(struct weft_context *context)
 {
     int64_t until_ns = wf_world_now(&context->world) + STREAMS_NS;
@@ -213,14 +215,14 @@ static void await_streams(struct weft_context *context)
             wf_worker_drive(context->crew.workers[i], STREAMS_LOOK_NS);
 }
 
-/* Threads are gone: this thread drives what is left until every channel has let go of its descriptor. */
+/* The threads have ended: this thread drives until every channel has let go of its descriptor. */
 static void wind_down(struct weft_context *context)
 {
     WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
         wf_guard_fail(&session->guard, -ESHUTDOWN, "the context of %s was destroyed", session->peer.name);
-        if (session->guard.state == WF_SESSION_DEAD) /* receives that waited for their streams */
+        if (session->guard.state == WF_SESSION_DEAD) /* ends receives that waited for their streams */
             wf_session_start_close(session);
         wf_session_unlock(session);
         while (session->guard.holders > 0)
@@ -294,7 +296,7 @@ static struct weft_peer *any_peer(struct weft_context *context)
         wf_session_lock(session);
         if (!found && session->guard.state != WF_SESSION_DEAD && !session->life.dismissed) {
             wf_session_dismiss(session, session->life.closing);
-            wf_guard_refer(&session->guard); /* the one that closing gives back */
+            wf_guard_refer(&session->guard); /* weft_peer_close() drops this reference */
             found = &session->peer;
         }
         wf_session_unlock(session);

@@ -1,11 +1,11 @@
 /*
- * context.h: the library in one process. No other state is global, but for a hint of each thread (`next_place` in
- * request/wait.c): everything hangs from a context. It holds a part for each room, and pointers to what joining needs.
+ * context.h: the library in one process. The only other state outside of a context is a hint of each thread
+ * (`next_place` in request/wait.c). A context holds a part for each room, and pointers to what joining needs.
  *
  * Locks, outermost first: world.lock -> guard.lock -> wf_endpoints.lock | worker.mail_lock | queue.lock, and
  * queue.level_lock -> queue.lock; wf_waiting.lock inside all of them. With guard.lock held no system call moves data or
- * waits; what a kernel knows of a socket is asked now and then (TCP_INFO), and where something has been lost a line is
- * logged and workers are woken.
+ * waits. A few short ones are allowed: asking the kernel about a socket now and then (TCP_INFO), and, after a loss,
+ * logging a line and waking workers.
  */
 #ifndef WF_CORE_CALLS_CONTEXT_H
 #define WF_CORE_CALLS_CONTEXT_H
@@ -30,14 +30,14 @@
 struct wf_door;
 struct wf_handshake_key;
 
-/* What the process provides; the model test provides a simulated one. */
+/* What a context gets from the process; the model test gives a simulated environment. */
 struct wf_environment {
     const struct wf_engine_ops *engine; /* NULL: chosen by the setting `engine` */
     void *engine_host;                  /* NULL for real engines */
     const struct wf_clock *clock;       /* NULL: monotonic */
     uint64_t seed;                      /* 0: identities and secrets from the system; else reproducible */
     const struct wf_memory_ops *memory; /* NULL: CUDA, in a process with real engines */
-    void *memory_host;                  /* for its open() */
+    void *memory_host;                  /* for the open() of `memory` */
     bool manual;                        /* no threads: the test drives the door and the workers */
 };
 
@@ -51,23 +51,23 @@ struct weft_context {
     struct wf_endpoints endpoints;
     struct wf_sessions sessions;
     struct wf_door *door;
-    struct wf_fault *fault;                         /* stands around the engine; NULL: no faults are injected */
-    struct wf_seal *seal;                           /* stands around both; NULL: nothing is encrypted */
-    struct wf_fault_rail fault_rails[WF_RAILS_MAX]; /* what it knows of the rails */
-    struct wf_handshake_key *key;                   /* what every peer has to hold; NULL: everybody may connect */
+    struct wf_fault *fault;                         /* wraps the engine; NULL: no faults are injected */
+    struct wf_seal *seal;                           /* wraps `fault` or the engine; NULL: nothing is encrypted */
+    struct wf_fault_rail fault_rails[WF_RAILS_MAX]; /* the rails, as `fault` knows them */
+    struct wf_handshake_key *key;                   /* the key that every peer must have; NULL: any peer may connect */
 };
 
-/* As weft_context_create(), in a given environment (NULL: the process's). */
+/* Same as weft_context_create(), in this environment (NULL: the process's). */
 int wf_context_create(const struct wf_config *config, const struct wf_environment *environment,
                       struct weft_context **out, struct wf_status *status);
 
-/* The context that a session is of. */
+/* The context that the session belongs to. */
 static inline struct weft_context *wf_context_of(const struct wf_session *session)
 {
     return WF_CONTAINER(session->sessions, struct weft_context, sessions);
 }
 
-/* Settings behind weft_config_create(). */
+/* The settings that weft_config_create() makes. */
 struct weft_config {
     struct wf_config values;
     struct wf_log log;

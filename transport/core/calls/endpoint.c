@@ -21,7 +21,7 @@ static struct weft_endpoint *find(struct weft_context *context, uint32_t id)
     return NULL;
 }
 
-/* Connections that peers opened to this endpoint before it existed. Context lock held. */
+/* Admits the connections that peers opened to this endpoint before it existed. world.lock held. */
 static void admit_orphans(struct weft_context *context, struct weft_endpoint *endpoint)
 {
     WF_LIST_EACH (link, following, &context->sessions.all) {
@@ -103,7 +103,7 @@ static int refuse(struct wf_session *session, int result, struct weft_error *err
     return wf_fail(wf_status_of(err), result, "cannot %s with %s: %s", what, session->peer.name, text);
 }
 
-/* Starts an OPEN. The connection belongs to the caller, whatever becomes of the request. Session lock held. */
+/* Starts an OPEN. The connection belongs to the caller, even if the request fails. Session lock held. */
 static int start_open(struct wf_session *session, struct weft_endpoint *endpoint, uint32_t remote_id,
                       struct weft_connection **connection, struct weft_request **request)
 {
@@ -193,8 +193,8 @@ static struct weft_connection *from_backlog(struct wf_session *session, struct w
     return NULL;
 }
 
-/* The endpoint's node may have been told since the connection came. True: what the peer reads of it goes on other rails
- * from now on, and those must hear of it. */
+/* The node of the endpoint may have been set after the connection came. True: the rails of the connection changed, and
+ * it has messages to send: the workers of its new rails must be kicked. */
 static bool place_anew(struct weft_connection *connection)
 {
     uint32_t before = connection->rails;
@@ -249,12 +249,12 @@ struct weft_request *wf_connection_close_start(struct weft_connection *connectio
         request->remote_endpoint = connection->remote_endpoint;
         connection->waiting = request;
         wf_connection_start_close(connection);
-    } else if (alive) { /* no memory to wait with: it closes on its own */
+    } else if (alive) { /* no memory for a request to wait for: the connection closes without the user */
         connection->held = false;
         wf_connection_start_close(connection);
     } else {
         connection->held = false;
-        if (session->guard.holders == 0) /* nothing moves any more: the object can go now */
+        if (session->guard.holders == 0) /* nothing touches the connection any more: it can be freed now */
             wf_connection_free(connection);
     }
     wf_session_unlock(session);

@@ -1,19 +1,20 @@
 /*
- * endpoint.h: the steps behind the public calls on connections, for tests that must not wait. They take the lock
- * themselves.
+ * endpoint.h: the steps behind the public calls on connections, for tests that must not wait. Each step takes the
+ * session's lock itself.
  */
 #ifndef WF_CORE_CALLS_ENDPOINT_H
 #define WF_CORE_CALLS_ENDPOINT_H
 
 #include "weft.h"
 
-/* Starts closing this side; NULL when there is nothing to wait for and the handle is gone already. */
+/* Starts closing this side; NULL: there is nothing to wait for, and the user's handle is no longer valid. */
 struct weft_request *wf_connection_close_start(struct weft_connection *connection);
 
-/* The user has no handle any more: what is left closes on its own. */
+/* Ends the user's handle: the connection goes on closing without the user. */
 void wf_connection_let_go(struct weft_connection *connection);
 
-/* Sends OPEN; the request ends when the peer has answered. The connection is the caller's whatever becomes of it. */
+/* Sends OPEN; the request ends when the peer has answered. The connection belongs to the caller, even if the request
+ * fails. */
 int wf_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
                              struct weft_connection **connection, struct weft_request **request,
                              struct weft_error *err);

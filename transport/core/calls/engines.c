@@ -1,4 +1,4 @@
-/* Which engine a context has, and the workers and the door that have one each. */
+/* Chooses the engine of a context, and makes the workers and the door, each with an engine of its own. */
 #include "core/calls/engines.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include "core/join/door.h"
 
 /*
- * The engine that was asked for; else io_uring where each engine has a thread of its own, and epoll where callers drive
- * as well (docs/decisions/0004-engine-choice.md).
+ * Takes the engine that the setting names. Without one: io_uring where each engine has a thread of its own, epoll where
+ * callers drive as well (docs/decisions/0004-engine-choice.md).
  */
 static int choose(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
@@ -22,7 +22,7 @@ static int choose(struct weft_context *context, const struct wf_config *config, 
             wf_world_fallback(&context->world, "engine: epoll, %s", reason.text);
         context->world.engine_ops = able && !context->world.shared ? &wf_engine_uring : &wf_engine_epoll;
         if (context->world.engine_ops == &wf_engine_uring)
-            return 0; /* asked once: the kernel takes its time to give back a ring's memory */
+            return 0; /* do not probe again: the kernel takes time to free the memory of a ring */
     } else if (!context->world.engine_ops) {
         context->world.engine_ops = strcmp(choice, "uring") == 0 ? &wf_engine_uring : &wf_engine_epoll;
     }
@@ -30,8 +30,7 @@ static int choose(struct weft_context *context, const struct wf_config *config, 
     return result < 0 ? wf_fail_prefix(status, "engine = %s", context->world.engine_ops->name) : 0;
 }
 
-/* What stands around the engine in force: faults, and around them encryption, so that faults meet what is on the wire.
- */
+/* Wraps the engine in faults, and faults in encryption: so faults hit the bytes that are on the wire. */
 static void stand_around(struct weft_context *context)
 {
     if (context->fault) {
@@ -46,7 +45,7 @@ static void stand_around(struct weft_context *context)
     }
 }
 
-/* Faults around the engine in force; whoever reads the results is told. */
+/* Creates the faults that the setting asks for; a fallback and a line in the log say so to readers of the results. */
 static int inject_faults(struct weft_context *context, const char *spec, struct wf_status *status)
 {
     struct wf_fault_options options = {
@@ -81,7 +80,7 @@ int wf_engines_choose(struct weft_context *context, const struct wf_config *conf
     return result;
 }
 
-/* What was asked for and cannot be had is told, and so is what would change nothing. */
+/* Notes a fallback if zero copy was asked for and cannot be used, or would change nothing. */
 static void check_zero_copy(struct weft_context *context)
 {
     struct wf_status reason = {0};
@@ -112,7 +111,7 @@ void wf_engines_destroy(struct weft_context *context)
         wf_worker_destroy(context->crew.workers[--context->crew.count]);
 }
 
-/* The workers and the door, with an engine each. */
+/* Makes the workers and the door, each with an engine of its own. */
 static int create_engines(struct weft_context *context, int workers, struct wf_status *status)
 {
     int result = 0;
@@ -125,7 +124,8 @@ static int create_engines(struct weft_context *context, int workers, struct wf_s
                       : wf_door_create(&context->sessions, context->key, context->seal, &context->door, status);
 }
 
-/* One ring may still fit into the limit of locked memory, and those of all workers not. */
+/* Makes workers and door; falls back to epoll if needed: one ring may fit into the limit of locked memory, but not the
+ * rings of all workers. */
 int wf_engines_create(struct weft_context *context, const struct wf_config *config, int workers,
                       struct wf_status *status)
 {

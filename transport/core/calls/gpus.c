@@ -82,7 +82,7 @@ int weft_gpu_copy(struct weft_context *context, void *to, const void *from, uint
     struct wf_status unheard = {0}, *status = err ? wf_status_of(err) : &unheard;
     if (bytes == 0)
         return 0;
-    /* The program may have allocated it by itself, on a GPU that we have not used yet. */
+    /* The program may have allocated the memory itself, on a GPU that this context has not used yet. */
     int result = wf_devices_find(&context->devices, to, bytes, &target, status);
     if (result == 0)
         result = wf_devices_find(&context->devices, from, bytes, &source, status);

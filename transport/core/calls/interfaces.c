@@ -1,4 +1,4 @@
-/* The public call that tells which interfaces become rails, and why the others do not. */
+/* The public call weft_interfaces(): which interfaces become rails, and why the others do not. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "core/calls/context.h"
 #include "core/rail/candidate.h"
 
-/* Big enough to stay off the stack. */
+/* The rails, and the interfaces left out. Too large for the stack. */
 struct survey {
     struct wf_rail rails[WF_RAILS_MAX];
     struct wf_candidate *left;
@@ -23,7 +23,7 @@ static void copy_rail(const struct wf_rail *rail, struct weft_interface_info *ou
     snprintf(out->address, sizeof out->address, "%s", rail->text);
 }
 
-/* The list that takes one more interface than those that are rails. */
+/* Writes the list that names all rails and this interface, too. */
 static void say_addition(const struct survey *survey, const char *device, char *text, size_t room)
 {
     size_t used = (size_t)snprintf(text, room, "--rails ");
@@ -35,7 +35,7 @@ static void say_addition(const struct survey *survey, const char *device, char *
         snprintf(text, room, "name it in --rails, with all the others");
 }
 
-/* What brings an interface in that is left out. */
+/* Writes what the user can do to make a rail of an interface that is left out. */
 static void say_remedy(const struct survey *survey, const struct wf_candidate *candidate, char *text, size_t room)
 {
     const char *device = candidate->rail.device;

@@ -1,4 +1,4 @@
-/* weft_write(), weft_read(), their lists, and weft_recv_notification(). */
+/* weft_write(), weft_read(), and the same for lists of pieces: weft_write_list(), weft_read_list(). */
 #include <errno.h>
 
 #include "core/calls/context.h"
@@ -14,18 +14,18 @@
 #include "core/request/request.h"
 #include "core/session/session.h"
 
-/* What is asked for. */
+/* The operation that the user asks for. */
 struct asked {
     enum wf_request_kind kind; /* WRITE or READ */
     uint8_t *buffer;
-    uint64_t length;          /* of all pieces */
-    uint64_t key, offset;     /* of the peer's memory; `offset` counts without `pieces` */
+    uint64_t length;          /* the sum of all pieces */
+    uint64_t key, offset;     /* of the peer's memory; `offset` is used only without `pieces` */
     struct wf_pieces *pieces; /* NULL: one piece */
     const struct weft_options *options;
     struct wf_message_memory memory;
 };
 
-/* The objects of one operation, all made before any is put to work. */
+/* The objects of one operation. All are made before the first of them is used. */
 struct parts {
     struct weft_request *request;
     struct wf_outbound *main, *note, *list;
@@ -57,7 +57,7 @@ static void drop(struct parts *parts)
     if (parts->main)
         wf_outbound_drop(parts->main);
     if (parts->request) {
-        parts->request->registration = NULL; /* the caller gives it back */
+        parts->request->registration = NULL; /* the caller releases the registration */
         wf_request_drop(parts->request);
     }
 }
@@ -112,7 +112,7 @@ static int make_note(struct weft_connection *connection, const struct asked *ask
     return 0;
 }
 
-/* Ties them together. */
+/* Links the objects of the operation with each other. */
 static void join(struct parts *parts)
 {
     struct weft_request *request = parts->request;
@@ -157,13 +157,14 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
     if (asked->pieces)
         wf_desk_keep(desk, asked->pieces);
     join(&parts);
-    if (!asked->memory.turn) /* else with its turn: it is ordered with no other operation */
+    if (!asked->memory.turn) /* with a turn, the operation begins when the turn comes; it is ordered with no other
+                              * operation */
         wf_asking_begin(parts.main);
     *out = parts.request;
     return 0;
 }
 
-/* `low` and `high`: the part of the local memory that is touched, relative to the buffer. */
+/* `low` and `high`: the range of the local memory that the operation uses, relative to the buffer. */
 static int post(struct weft_connection *connection, struct asked *asked, uint64_t low, uint64_t high,
                 struct weft_request **out)
 {
@@ -179,7 +180,7 @@ static int post(struct weft_connection *connection, struct asked *asked, uint64_
     result = asked->memory.turn ? asked->memory.turn->refusal : 0;
     if (result == 0)
         result = begin_all(connection, asked, out);
-    wf_pieces_release(asked->pieces); /* the operation holds them, or nobody does */
+    wf_pieces_release(asked->pieces); /* drops the caller's hold: the operation has its own, if it was posted */
     wf_message_posted(wf_session_at(connection->desk), result, &asked->memory, NULL);
     return result;
 }
@@ -192,7 +193,8 @@ static int post_one(struct weft_connection *connection, struct asked *asked, str
     if (asked->length > INT64_MAX || asked->offset > INT64_MAX || (!asked->buffer && asked->length > 0))
         return -EINVAL;
     if (asked->length == 0)
-        asked->kind = WF_REQUEST_WRITE; /* that key and place are good is all there is to tell */
+        asked->kind = WF_REQUEST_WRITE; /* a write of no bytes: its answer only says whether the key and the offset are
+                                         * valid */
     return post(connection, asked, 0, asked->length, out);
 }
 
@@ -212,7 +214,7 @@ int weft_read(struct weft_connection *connection, void *buffer, uint64_t length,
 
 /* --- lists --- */
 
-/* Copies the pieces; finds the extent of the local memory. */
+/* Copies the pieces, and finds the range of the local memory that they use. */
 static int gather(struct asked *asked, const struct weft_piece *pieces, uint64_t count, uint64_t *low, uint64_t *high)
 {
     *low = UINT64_MAX;

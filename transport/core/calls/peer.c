@@ -71,7 +71,7 @@ int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer *
     return 0;
 }
 
-/* The user's handles on connections end with the peer's. Session lock held. */
+/* Ends the user's handles on connections together with the handle on the peer. Session lock held. */
 static void drop_handles(struct wf_session *session)
 {
     WF_DESK_EACH_CONNECTION (connection, &session->desk) {
@@ -99,7 +99,8 @@ struct weft_request *wf_session_ask_to_close(struct wf_session *session)
     return request;
 }
 
-/* The door frees the session in its own time: until then its connections would keep their endpoints busy. */
+/* Detaches the connections from their endpoints: the door frees the session later, and until then the endpoints would
+ * be busy. */
 static void leave_endpoints(struct wf_session *session)
 {
     wf_session_lock(session);
@@ -118,7 +119,7 @@ int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *e
         wf_session_push(session);
         struct weft_completion completion;
         result = weft_wait(request, timeout_ms, &completion);
-        if (result < 0) { /* no answer: the channels are cut, which ends the request too */
+        if (result < 0) { /* no answer from the peer: failing the session cuts its channels, and ends the request */
             wf_session_lock(session);
             wf_guard_fail(&session->guard, -ETIMEDOUT, "%s did not answer while its session was closed", peer->name);
             wf_session_unlock(session);
@@ -155,7 +156,7 @@ int weft_peer_status(const struct weft_peer *peer, struct weft_error *err)
     return result;
 }
 
-/* One rail as it is now. Session lock held. */
+/* Fills the numbers of one rail as they are now. Session lock held. */
 static void fill_rail(struct wf_session *session, int index, struct weft_rail_stats *stats)
 {
     const struct wf_session_rail *rail = &session->lines.rails[index];

@@ -16,7 +16,7 @@ _Static_assert(WF_RAILS_MAX <= 32, "rails are bits of 32");
 
 /* --- the plan --- */
 
-/* The value of a setting whose words are in the order of an enum. */
+/* The number of the setting's word in `words`, which is in the order of an enum. */
 static int choice(const struct wf_config *config, enum wf_setting_id id, const char *const *words, int count)
 {
     for (int i = 0; i < count; i++)
@@ -55,7 +55,7 @@ static void note_lines(struct weft_context *context, const char *notes)
     }
 }
 
-/* Shared: one worker for all rails, wherever a thread of any of them may be. */
+/* Keeps the nodes of rails and the CPUs of workers. A shared worker may run on the CPUs of every planned thread. */
 static int keep(struct weft_context *context, const struct wf_plan *plan, struct wf_status *status)
 {
     struct wf_placement *placement = &context->crew.placement;

@@ -1,9 +1,9 @@
 /*
- * placement.h: where the threads of a context run. The plan is made by affinity/ (plain data, affinity/plan.h); the
- * core follows it, and tells what is in force.
+ * placement.h: where the threads of a context run. affinity/ makes the plan (plain data, affinity/plan.h); the core
+ * follows it, and reports where the threads really are.
  *
- * With pin = auto nothing here fails a context but bindings that the user gave and that cannot be: what the system
- * refuses is noted as a fallback. With pin = require it is an error.
+ * With pin = auto only one thing here makes a context fail: bindings of the user that are impossible. If the system
+ * refuses to pin a thread, a fallback is noted. With pin = require that is an error.
  */
 #ifndef WF_CORE_CALLS_PLACEMENT_H
 #define WF_CORE_CALLS_PLACEMENT_H
@@ -18,7 +18,7 @@
 
 struct weft_context;
 
-/* Makes the plan. The rails and the number of workers are known, and no thread runs yet. */
+/* Makes the plan. The rails and the number of workers are known; no thread runs yet. */
 int wf_placement_plan(struct weft_context *context, const struct wf_config *config, struct wf_status *status);
 void wf_placement_free(struct wf_placement *placement);
 

@@ -14,8 +14,8 @@
 #include "core/request/request.h"
 #include "core/session/session.h"
 
-/* Device memory that the options name no registration for. The processor must not touch it, nor must its user end it
- * unnoticed. */
+/* Finds the registration of device memory, for options that name none. -EFAULT: device memory without a registration.
+ * The CPU must not touch it, and the user could free it during the operation. */
 static int find_registration(struct weft_context *context, const void *buffer, uint64_t length,
                              struct wf_message_memory *memory)
 {
@@ -107,7 +107,7 @@ int wf_message_usable(const struct weft_connection *connection, bool sending)
     return 0;
 }
 
-/* A call of the user's that posts an operation, and what has become of it. */
+/* A call of the user that posts an operation, and its result. */
 struct posting {
     struct weft_connection *connection;
     void *buffer;
@@ -145,7 +145,8 @@ static int post_send(struct posting *posting)
     return 0;
 }
 
-/* The peer said goodbye after all it had sent was here: what nobody has received yet can still be. */
+/* Has the peer closed the session, while messages of it lie here unreceived? They can still be received: the peer says
+ * goodbye only after all it sent has arrived. */
 static bool only_leftovers(const struct weft_connection *connection)
 {
     const struct wf_session *session = wf_session_at(connection->desk);

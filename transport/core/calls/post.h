@@ -19,26 +19,26 @@ struct wf_turn;
 struct wf_message_memory {
     struct weft_registration *registration; /* held, or NULL */
     struct wf_device *device;               /* NULL: host memory */
-    struct wf_turn *turn;                   /* with WEFT_ON_STREAM */
+    struct wf_turn *turn;                   /* with WEFT_ON_STREAM; else NULL */
 };
 
-/* Checks what the user passed, flags against `allowed`, and holds the registration of the options, or of device memory
- * that lies in one. 0 or -errno. */
+/* Checks the user's arguments, and the flags against `allowed`; holds the registration of the options, or the one that
+ * covers the device memory; takes a turn for WEFT_ON_STREAM. 0 or -errno. */
 int wf_message_check(struct weft_context *context, const void *buffer, uint64_t length,
                      const struct weft_options *options, uint32_t allowed, struct wf_message_memory *memory);
 
 /* --- with the session's lock held --- */
 
-/* -errno where nothing can be posted; `sending`: an operation that asks something of the peer. */
+/* -errno if nothing can be posted; `sending`: the operation sends a frame to the peer. */
 int wf_message_usable(const struct weft_connection *connection, bool sending);
 
-/* A request with everything the user said. NULL: the limit of requests is reached. */
+/* A request with all arguments of the user. NULL: no memory, or the limit of requests is reached. */
 struct weft_request *wf_message_prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,
                                         uint64_t length, uint64_t tag, const struct weft_options *options,
                                         const struct wf_message_memory *memory);
 
-/* Gives the lock back and gets things moving; after a failure gives the registration back. `copied`: a small message
- * that is in no queue, or NULL. */
+/* Releases the lock, and sends or kicks if there is work; after a failure releases the registration and drops the turn.
+ * `copied`: a small message that is in no queue, or NULL. */
 void wf_message_posted(struct wf_session *session, int result, const struct wf_message_memory *memory,
                        struct wf_outbound *copied);
 

@@ -1,4 +1,4 @@
-/* weft_register() and its kin: memory made known to peers, and taken back. */
+/* The public calls that register memory for peers, and end a registration. */
 #include "core/calls/registering.h"
 
 #include <errno.h>
@@ -65,7 +65,7 @@ uint64_t weft_registration_key(const struct weft_registration *registration)
     return registration->key;
 }
 
-/* What peers are doing with it is refused. */
+/* Refuses the operations of peers on this registration that are under way. */
 static void refuse_users(struct weft_registration *registration)
 {
     struct weft_context *context = registration->context;

@@ -6,7 +6,8 @@
 
 struct weft_registration;
 
-/* No new operation, peers' operations are refused; `uses` sinks to WF_REGISTRATION_ENDED. Does not wait. */
+/* Ends the registration: no new operation can hold it, operations of peers are refused, and `uses` falls to
+ * WF_REGISTRATION_ENDED. Does not wait. */
 void wf_registration_end(struct weft_registration *registration);
 
 #endif

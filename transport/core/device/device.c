@@ -37,10 +37,10 @@ static size_t pool_bytes(const struct wf_devices *devices, enum wf_slot_size siz
     return (size_t)(bytes ? bytes : SLOT_ALIGN) * slot_count(devices, size);
 }
 
-/* Pinned, on the device's node, in huge pages where the system has them. None of the three is vital.
+/* Staging memory is pinned, on the device's node, in huge pages where the system has them. It works without all three.
  *
- * Children do not get it: a page that is shared with one is copied when it is written next, and not with every kernel
- * and driver is it the child that gets the copy. Then the device would go on with the page that is no longer ours. */
+ * A child process must not share it (MADV_DONTFORK): the next write to a shared page copies the page, and with some
+ * kernels and drivers this process gets the copy. The device would then go on with a page that is no longer ours. */
 static void settle_memory(struct wf_device *device)
 {
     struct wf_devices *devices = device->devices;
@@ -67,7 +67,7 @@ static int make_slots(struct wf_device *device, struct wf_status *status)
     struct wf_devices *devices = device->devices;
     for (int size = 0; size < WF_SLOT_SIZES; size++)
         device->bytes += WF_SLOT_WAYS * pool_bytes(devices, (enum wf_slot_size)size);
-    device->bytes += WF_TURNS * sizeof(uint32_t); /* whole pages, like the rest */
+    device->bytes += WF_TURNS * sizeof(uint32_t); /* for the flags of the turns, in the same mapping */
     void *memory = mmap(NULL, device->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return wf_fail(status, -ENOMEM, "no memory for %zu bytes of staging for GPU %d: lower staging", device->bytes,
@@ -102,10 +102,11 @@ static void destroy(struct wf_device *device)
     free(device);
 }
 
-/* A worker that sends on a rail of the device's node, if there is one: in turn over those. */
+/* A worker that sends on a rail of the device's node: devices take these rails in turn, or all rails if the node has
+ * none. */
 static struct wf_worker *worker_for(const struct wf_devices *devices, int index, int node)
 {
-    const int rails = devices->crew->count / 2; /* a pair for each, unless shared */
+    const int rails = devices->crew->count / 2; /* a pair of workers for each rail, unless shared */
     int near[WF_RAILS_MAX], count = 0;
     if (devices->world->shared)
         return devices->crew->workers[0];
@@ -155,7 +156,7 @@ static struct wf_device *create(struct wf_devices *devices, struct wf_memory *me
 
 /* --- opening --- */
 
-/* devices.lock held. */
+/* Opens device memory unless it is open, forbidden, or has failed to open before. devices.lock held. */
 static struct wf_memory *open_memory(struct wf_devices *devices)
 {
     struct wf_memory *memory = atomic_load(&devices->memory);
@@ -181,7 +182,7 @@ int wf_devices_use(struct wf_devices *devices, int index, struct wf_device **out
     pthread_mutex_lock(&devices->lock);
     for (int i = count; i < atomic_load(&devices->used_count) && !device; i++)
         if (atomic_load(&devices->used[i])->index == index)
-            device = atomic_load(&devices->used[i]); /* another thread was faster */
+            device = atomic_load(&devices->used[i]); /* another thread has made the device meanwhile */
     struct wf_memory *memory = device ? NULL : open_memory(devices);
     if (!device && !memory)
         result = wf_fail(status, -ENODEV, "no GPU memory: %s",
@@ -272,7 +273,7 @@ void wf_devices_fini(struct wf_devices *devices)
             destroy(device);
             continue;
         }
-        all = false; /* a stream will read a flag in it, some time */
+        all = false; /* a stream will still read a flag in the device's staging memory */
         wf_log(&devices->world->log, WF_LOG_WARN,
                "GPU %d: %zu bytes of staging stay behind: a stream has not come to an operation that was ordered in it "
                "(let streams end before their context)",

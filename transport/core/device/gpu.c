@@ -14,7 +14,7 @@ static bool is_there(const struct wf_device_info *infos, int count, long index)
     return false;
 }
 
-/* "0, 1, 2" */
+/* The text "0, 1, 2": the numbers of the GPUs of this machine. */
 static const char *those_there(const struct wf_device_info *infos, int count, char *text, size_t room)
 {
     size_t used = 0;

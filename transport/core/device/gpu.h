@@ -1,5 +1,5 @@
 /*
- * gpu.h: the setting `gpus`.
+ * gpu.h: reads the setting `gpus`.
  */
 #ifndef WF_CORE_DEVICE_GPU_H
 #define WF_CORE_DEVICE_GPU_H
@@ -9,8 +9,8 @@
 #include "base/status.h"
 #include "mem/memory.h"
 
-/* Marks the devices that a list names, of the `count` that there are: "all", or "0,2,5-7". 0, or -EINVAL: it cannot be
- * read, or names one that is not there. */
+/* Marks in `wanted` the devices that `list` names: "all", or "0,2,5-7"; `infos` has the `count` devices of this
+ * machine. 0, or -EINVAL: the list cannot be read, or names a device that does not exist. */
 int wf_gpu_list_read(const char *list, const struct wf_device_info *infos, int count, bool wanted[WF_DEVICES_MAX],
                      struct wf_status *status);
 

@@ -25,7 +25,7 @@ void wf_registry_fini(struct wf_registry *registry)
     pthread_mutex_destroy(&registry->lock);
 }
 
-/* Keys are random: any bits of them will do. */
+/* The list for a key. Keys are random, so any of their bits can choose it. */
 static struct wf_list *bucket(struct wf_registry *registry, uint64_t key)
 {
     return &registry->by_key[key % WF_REGION_HASH];
@@ -41,7 +41,7 @@ struct weft_registration *wf_registration_find(struct wf_registry *registry, uin
             found = registration;
     }
     if (found)
-        atomic_fetch_add(&found->uses, 1); /* it is in the table: not ended yet */
+        atomic_fetch_add(&found->uses, 1); /* a registration in the table has not ended */
     pthread_mutex_unlock(&registry->lock);
     return found;
 }
@@ -75,7 +75,7 @@ struct weft_registration *wf_registration_covering(struct wf_registry *registry,
 
 void wf_registration_release(struct weft_registration *registration)
 {
-    /* The address is taken before the count falls: deregister may free the object right after. */
+    /* The address of `uses` is taken before the count falls: weft_deregister() may free the object right after. */
     _Atomic uint32_t *uses = &registration->uses;
     if (atomic_fetch_sub(uses, 1) == (WF_REGISTRATION_ENDED | 1))
         syscall(SYS_futex, uses, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);

@@ -1,4 +1,4 @@
-/* Copies of a context's devices, from the queue to the end, and what a session has of a device meanwhile. */
+/* Copies of a context's devices, from the queue to the end, and the share that a session has of a device. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "core/drive/worker.h"
 #include "core/ground/counter.h"
 
-#define IDLE_LOOKS 4 /* copies of one way that are not done yet: what was started after them is not asked for */
+#define IDLE_LOOKS 4 /* after so many unfinished copies of one way, later copies of it are not asked for */
 
 /* --- a session's share --- */
 
@@ -96,7 +96,7 @@ void wf_transit_queue(struct wf_transit *transit)
 {
     struct wf_device *device = transit->device;
     wf_guard_refer(transit->shares->guard);
-    if (transit->copy.way != WF_COPY_MARK) /* a session that ends waits for it */
+    if (transit->copy.way != WF_COPY_MARK) /* a session that ends waits for the copy */
         wf_guard_hold(transit->shares->guard);
     transit->shares->bells |= 1u << device->worker->index;
     atomic_fetch_add(&device->under_way, 1);
@@ -122,7 +122,7 @@ static struct wf_transit *next_queued(struct wf_device *device)
     return link ? WF_CONTAINER(link, struct wf_transit, link) : NULL;
 }
 
-/* Tells the message, and lets go of everything. The session may be gone afterwards. */
+/* Ends the copy: tells its message, and drops its references. The session may be freed afterwards. */
 static void finish(struct wf_transit *transit, int result)
 {
     struct wf_shares *shares = transit->shares;
@@ -130,11 +130,11 @@ static void finish(struct wf_transit *transit, int result)
     struct wf_device *device = transit->device;
     const struct wf_devices *devices = device->devices;
     transit->result = result;
-    bool own = transit->copy.way != WF_COPY_PEER; /* else it may be the other one */
+    bool own = transit->copy.way != WF_COPY_PEER; /* a PEER copy has two devices: the other one may be lost */
     if (result == -ENODEV && own && !atomic_exchange(&device->lost, true))
         wf_log(&devices->world->log, WF_LOG_WARN, "GPU %d cannot be used any more: %s", device->index,
                devices->ops->why(atomic_load(&devices->memory), device->index));
-    if (result == -EIO) /* the requests tell, too: but the peer's only that something failed here */
+    if (result == -EIO) /* our request's text says so, too; the peer learns only that a copy failed here */
         wf_log(&devices->world->log, WF_LOG_WARN, "GPU %d failed to copy bytes %llu to %llu of a message: %s",
                device->index, (unsigned long long)transit->start, (unsigned long long)transit->end,
                devices->ops->why(atomic_load(&devices->memory), device->index));
@@ -168,7 +168,7 @@ static int start_queued(struct wf_device *device)
     return count;
 }
 
-/* Copies of one way run in a few streams, so that the first ones end first; marks are in as many as the user has. */
+/* Copies of one way run in few streams, so the first ones end first; marks are in as many streams as the user has. */
 static int end_done(struct wf_device *device, struct wf_list *running)
 {
     const struct wf_devices *devices = device->devices;
@@ -191,7 +191,7 @@ static int end_done(struct wf_device *device, struct wf_list *running)
     return count;
 }
 
-/* Notes for how long copies have been running. */
+/* Adds up in `copying_ns` the time in which a copy was running. */
 static void keep_time(struct wf_device *device)
 {
     bool running = !wf_list_empty(&device->running[WF_COPY_OUT]) || !wf_list_empty(&device->running[WF_COPY_IN]) ||

@@ -1,11 +1,11 @@
 /*
- * transit.h: copies under way from and to devices' memory, and what a session has of the devices meanwhile.
+ * transit.h: copies to and from device memory that are under way, and the share that a session has of each device.
  *
- * Invariant: a copy holds its session as a half does, its message as a channel's claim or operation does, and its slot;
- * all of them are let go of exactly once, by the worker that the device belongs to, after the device has ended it.
+ * Invariant: a copy holds its session as a channel half does, its message as a channel's claim or operation does, and
+ * its slot. The device's worker lets go of all three exactly once, after the device has ended the copy.
  *
- * A copy is queued under its session's lock and started later, by the device's worker with no lock held: a driver may
- * take its time. Locks: guard.lock -> device.lock | the slot pools' locks.
+ * A copy is queued under its session's lock and started later by the device's worker with no lock held, because the
+ * driver may take its time. Locks: guard.lock -> device.lock | the slot pools' locks.
  *
  * Fields of wf_shares that other rooms may read: `each`, `bells`.
  */
@@ -30,72 +30,73 @@ struct wf_outbound;
 struct wf_transit;
 struct wf_turn;
 
-/* What a copy means to the room that wants it. */
+/* Functions of the room that wants the copy. */
 struct wf_transit_ops {
-    /* No lock, the device worker's token. 0, an error, or 1: there is nothing to copy after all. NULL: it has begun. */
+    /* Starts the copy. No lock, the device worker's token. 0, an error, or 1: nothing to copy. NULL: already
+     * started. */
     int (*start)(struct wf_transit *transit);
-    /* The same, once it has ended, before the lock is taken. NULL: nothing. */
+    /* The copy has ended. No lock, the device worker's token. NULL: nothing to do here. */
     void (*unlocked)(struct wf_transit *transit);
-    /* Lock held: lets go of the message, whose fate `result` is. */
+    /* After `unlocked`, session lock held: lets go of the message; `result` says how the copy ended. */
     void (*ended)(struct wf_transit *transit);
 };
 
-/* A copy that was queued, until it has ended. From wf_shares.transits. */
+/* A copy from the moment it is queued until it has ended. From wf_shares.transits; of a MARK, in wf_turn. */
 struct wf_transit {
     struct wf_link link; /* device.queued, or device.running */
     struct wf_copy copy;
     struct wf_device *device;
     const struct wf_transit_ops *ops;
-    struct wf_shares *shares;     /* PEER: the receiver's */
-    struct wf_desk *twin;         /* PEER: the sender's, held with its outbound; NULL: there is none */
-    bool landed;                  /* PEER: the sender is done with it */
-    struct wf_outbound *outbound; /* OUT, PEER: whose bytes they are; holds it as an operation does (in_engine) */
-    struct wf_inbound *inbound;   /* IN, PEER: claimed */
-    struct wf_turn *turn;         /* MARK: part of it */
-    struct wf_slot *slot;         /* IN: NULL where the bytes lie in the unexpected pool */
-    uint64_t start, end;          /* of the message */
+    struct wf_shares *shares;     /* of its session; PEER: of the receiver's session */
+    struct wf_desk *twin;         /* PEER: the sender's desk, held with its outbound; NULL: there is none */
+    bool landed;                  /* PEER: the sender has let go of the copy */
+    struct wf_outbound *outbound; /* OUT, PEER: the message that is copied, held as by an operation (in_engine) */
+    struct wf_inbound *inbound;   /* IN, PEER: the message that lands, claimed */
+    struct wf_turn *turn;         /* MARK: the turn that contains this transit */
+    struct wf_slot *slot;         /* IN: NULL if the bytes are in the unexpected pool */
+    uint64_t start, end;          /* range of bytes in the message */
     int result;                   /* once it has ended */
 };
 
-/* What a session has of a device; made with the first operation that needs it. Owner: session lock. */
+/* The share that a session has of a device; made for the first operation that needs it. Owner: session lock. */
 struct wf_device_share {
     struct wf_device *device;
     struct wf_slot_account accounts[WF_SLOT_WAYS][WF_SLOT_SIZES];
-    uint32_t landings;                  /* of the device's, this session's */
-    uint32_t waiting[WF_SLOT_SIZES][2]; /* messages in wf_desk.stage_waiting, by the slots that they are for, and by
-                                         * whether the peer has heard of them */
+    uint32_t landings;                  /* part of wf_device.landings that this session has */
+    uint32_t waiting[WF_SLOT_SIZES][2]; /* messages in wf_desk.stage_waiting, by the size of slot that they wait for,
+                                         * and by whether the peer knows of them */
 };
 
-/* What a session has of its context's devices. Owner: session lock. */
+/* The shares that a session has of its context's devices. Owner: session lock. */
 struct wf_shares {
     struct wf_guard *guard;
     struct wf_kicks *kicks;
     struct wf_device_share *each[WF_DEVICES_MAX]; /* by device index */
     _Atomic bool slots_told;                      /* a slot came back since wf_desk.stage_waiting was last tried */
-    uint32_t bells; /* workers, by index, whose devices have something to start for this session */
+    uint32_t bells; /* workers, a bit for each index, whose devices have something to start */
     struct wf_pool transits;
 };
 
 void wf_shares_init(struct wf_shares *shares, struct wf_guard *guard, struct wf_kicks *kicks);
-/* Gives back the copies' memory; after wf_shares_give_back(). */
+/* Frees the shares and the memory of the transits. */
 void wf_shares_fini(struct wf_shares *shares);
 
-/* What the session has of the device. NULL: memory. */
+/* The session's share of the device, made if there is none. NULL: no memory. */
 struct wf_device_share *wf_device_share(struct wf_shares *shares, struct wf_device *device);
 /* A slot may have come back: messages that wait for one look again. Any thread. */
 void wf_shares_look_again(struct wf_shares *shares);
-/* Has one come back since the last answer? */
+/* Has wf_shares_look_again() been called since the last call? */
 bool wf_shares_take_look(struct wf_shares *shares);
-/* Gives all of it back: nothing is under way any more. */
+/* Frees the session's shares: it has no copy under way any more. */
 void wf_shares_give_back(struct wf_shares *shares);
 
-/* A fresh transit of the session's for a copy. NULL: memory. */
+/* A new transit of the session for a copy. NULL: no memory. */
 struct wf_transit *wf_transit_take(struct wf_shares *shares, struct wf_device *device, enum wf_copy_way way,
                                    const struct wf_transit_ops *ops);
-/* Queues it: from here on it is the worker's. */
+/* Queues the copy: from now on it belongs to the device's worker. Session lock held. */
 void wf_transit_queue(struct wf_transit *transit);
 
-/* The workers whose devices have got something to start: session lock held; `self` as for wf_worker_kick(). */
+/* Kicks the workers of wf_shares.bells. Session lock held; `self` as for wf_worker_kick(). */
 void wf_devices_kick(struct wf_shares *shares, struct wf_worker *self);
 
 #endif

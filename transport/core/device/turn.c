@@ -36,7 +36,7 @@ static void ended(struct wf_transit *transit)
         give(turn);
 }
 
-static const struct wf_transit_ops mark_ops = {.ended = ended}; /* it is in its stream already */
+static const struct wf_transit_ops mark_ops = {.ended = ended}; /* no `start`: the mark is in its stream already */
 
 static struct wf_turn *take(struct wf_device *device)
 {
@@ -69,7 +69,8 @@ int wf_turn_take(struct wf_device *device, void *stream, struct wf_turn **out)
     if (!turn)
         return -EAGAIN;
     turn->transit.copy.stream = stream;
-    /* The wait is put behind the mark, or the mark would wait for the operation that waits for it. */
+    /* The mark goes into the stream before the wait: behind it, it would wait for the operation that waits for the
+     * mark. */
     int result = ops->copy_start(memory, &turn->transit.copy, NULL, 0, false);
     if (result < 0) {
         give(turn);
@@ -81,7 +82,7 @@ int wf_turn_take(struct wf_device *device, void *stream, struct wf_turn **out)
     return 0;
 }
 
-/* Has the device's worker ask for the mark. */
+/* Lets the device's worker ask whether the mark was reached. */
 static void watch(struct wf_turn *turn, struct wf_shares *shares)
 {
     turn->begun = true;

@@ -3,9 +3,10 @@
  *
  *     work before ... | mark | wait until flag >= value | work after ...
  *
- * The mark tells that the work before has been done: only then the operation's memory is touched. The flag is set when
- * the operation ends, however it does: only then the stream goes on. Nobody waits for either; the worker of the device
- * asks for the mark. A turn is used again, with the next value, once both are past.
+ * Once the mark is reached, the work before it is done: only then the operation touches its memory. The flag is set
+ * when the operation ends, with or without success: only then the stream goes on. No thread waits for the mark or the
+ * flag; the device's worker asks for the mark. A turn is used again, with the next value, once its mark is reached and
+ * its flag is set.
  */
 #ifndef WF_CORE_DEVICE_TURN_H
 #define WF_CORE_DEVICE_TURN_H
@@ -19,7 +20,7 @@
 
 struct weft_request;
 
-#define WF_TURNS 4096 /* of a device at a time */
+#define WF_TURNS 4096 /* of one device at the same time */
 
 /* Owner: session lock; while free, device.lock. */
 struct wf_turn {
@@ -27,30 +28,30 @@ struct wf_turn {
     struct wf_transit transit;
     _Atomic uint32_t *flag; /* pinned; read by the device */
     uint32_t value;
-    struct weft_request *request; /* NULL: it has ended, or there never was one */
+    struct weft_request *request; /* NULL: the operation has ended, or was never begun */
     /* Lock held: the mark was reached, or the device failed. `request` is not NULL. */
     void (*go)(struct wf_turn *turn, const struct wf_transit *transit);
-    bool begun;  /* its mark is asked for */
-    bool come;   /* the work before it has been done */
-    int refusal; /* why there can be no operation; 0: there can */
+    bool begun;  /* the device's worker asks for the mark */
+    bool come;   /* the mark was reached, or the device failed */
+    int refusal; /* 0, or the error for which the operation is refused */
 };
 
-/* `flags`: room for WF_TURNS words of pinned memory. -ENOMEM. */
+/* Makes the turns of a device; `flags`: WF_TURNS words of pinned memory. 0 or -ENOMEM. */
 int wf_turns_init(struct wf_device *device, uint32_t *flags, struct wf_status *status);
 
-/* Takes a place in the stream. No lock. -EINVAL: not memory of a device; -EAGAIN: too many; -ENOTSUP: the stream is
- * being captured into a graph, or waits cannot be put to any; -EIO, -ENODEV. The turn's `refusal` is -ENOTSUP where the
- * device cannot wait for a flag: then it is to be dropped. */
+/* Takes a place in the stream. No lock. -EINVAL: the memory is not a device's; -EAGAIN: no turn is free; -ENOTSUP: the
+ * stream is being captured into a graph, or the staging memory is not pinned; -EIO, -ENODEV. 0 and a `refusal` in the
+ * turn: the device cannot wait for the flag; the caller must drop the turn. */
 int wf_turn_take(struct wf_device *device, void *stream, struct wf_turn **out);
 
 /* --- with the session's lock held --- */
 
-/* It is this operation's. */
+/* The turn belongs to this operation. `go` is called when the mark is reached, unless the operation has ended. */
 void wf_turn_begin(struct wf_turn *turn, struct wf_shares *shares, struct weft_request *request,
                    void (*go)(struct wf_turn *turn, const struct wf_transit *transit));
 /* The operation has ended: the stream goes on. */
 void wf_turn_end(struct wf_turn *turn);
-/* There will be no operation. */
+/* No operation was begun: the stream goes on, and the turn is freed once its mark is reached. */
 void wf_turn_drop(struct wf_turn *turn, struct wf_shares *shares);
 
 #endif

@@ -15,15 +15,11 @@
 #define ROUNDS_UNTOLD 8 /* a busy worker tells of disposals after so many rounds: the peer's senders wait for them */
 #define PARK_MIN_NS (200 * WF_NS_PER_US)
 #define PARK_MAX_NS (1 * WF_NS_PER_MS)
-#define PARK_NEAR_NS                                                                                                   \
-    (4 * WF_NS_PER_MS)                   /* the longest rest while callers keep driving and nothing large is under     \
-                                          * way */
+#define PARK_NEAR_NS (4 * WF_NS_PER_MS)  /* longest rest while callers keep driving and nothing large is under way */
 #define NEAR_RESTS 16                    /* PARK_NEAR_NS needs so many rests in a row without anything large, */
 #define NEAR_TURN_NS (20 * WF_NS_PER_US) /* and a turn of a caller at least this often */
 #define REST_NS (1 * WF_NS_PER_S)
-#define COPIES_NS                                                                                                      \
-    (20 * WF_NS_PER_US) /* the longest rest while copies of a device are under way: their end wakes no                 \
-                         * engine */
+#define COPIES_NS (20 * WF_NS_PER_US) /* longest rest while device copies are under way: their end wakes no engine */
 
 int wf_worker_create(struct wf_crew *crew, int index, struct wf_worker **out, struct wf_status *status)
 {
@@ -138,8 +134,7 @@ void wf_worker_leave(struct wf_worker *worker)
     do {
         uint32_t as = atomic_load_explicit(&worker->token, memory_order_relaxed);
         atomic_store_explicit(&worker->token, WF_TOKEN_FREE, memory_order_seq_cst);
-        /* A kick may have come after the last look, when this thread held the token: no other thread would serve it
-         * soon. */
+        /* This thread must serve a kick that came after its last look: no other thread may do so soon. */
         if (!atomic_load_explicit(&worker->has_mail, memory_order_seq_cst) || !take_token(worker, as))
             break;
         wf_worker_serve_kicks(worker);

@@ -41,7 +41,8 @@ static void free_queue(struct weft_queue *queue)
     free(queue);
 }
 
-/* The descriptor must not be closed, and its number given to another, while a thread is about to write to it. */
+/* Frees the queue with its last reference: the descriptor must stay open, and its number must not be given to another
+ * file, while a thread is about to write to it. */
 static void release(struct weft_queue *queue)
 {
     if (atomic_fetch_sub(&queue->references, 1) == 1)
@@ -56,7 +57,7 @@ int weft_queue_destroy(struct weft_queue *queue)
     pthread_mutex_lock(&waiting->world->lock);
     wf_link_remove(&queue->link);
     pthread_mutex_unlock(&waiting->world->lock);
-    pthread_mutex_lock(&queue->lock); /* whoever pushed the last request has let go of the queue */
+    pthread_mutex_lock(&queue->lock); /* waits until the thread that pushed the last request has let go of the queue */
     pthread_mutex_unlock(&queue->lock);
     pthread_mutex_lock(&waiting->lock);
     wf_link_remove(&queue->signal_link);
@@ -105,8 +106,9 @@ bool wf_queue_push(struct weft_request *request)
 /* --- the descriptor --- */
 
 /*
- * Makes the descriptor say whether something is in the queue. Each thread that made the queue empty, or that ended its
- * being so, comes here afterwards; they take turns, so the last of them leaves the truth.
+ * Makes the descriptor readable if the queue is watched and `ended` is not empty, else not. Each thread that made
+ * `ended` empty, or not empty any more, calls this afterwards. level_lock lets one thread in at a time, so the last
+ * call sets the right level.
  */
 static void show_level(struct weft_queue *queue)
 {
@@ -173,8 +175,8 @@ static int take(struct weft_queue *queue, struct weft_completion *completions, i
 }
 
 /*
- * One round of a shared worker. Who has the descriptor will sleep on it: then the thread is to have the token, not to
- * be asked for it, nor to stay away because callers come.
+ * One round of a shared worker. `watched`: the user will sleep on the descriptor, so the worker's thread should have
+ * the token: do not ask the thread for it, and do not count a caller's turn, which would keep the thread away.
  */
 static void make_progress(struct wf_waiting *waiting, bool watched)
 {

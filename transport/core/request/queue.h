@@ -1,10 +1,10 @@
 /*
- * queue.h: where requests go when they have ended, for a user who waits for many of them by a descriptor.
+ * queue.h: the queue that requests enter when they have ended, for a user who waits for many requests on one
+ * descriptor.
  *
- * Invariant: whenever no thread is inside signal or poll, the descriptor is readable exactly if something is in
- * `ended`. A request joins with its session's lock held, and costs nothing but the link in it; the system call that
- * changes the descriptor comes after that lock has been released, and only when the queue becomes empty or ceases to
- * be.
+ * Invariant, once the user has the descriptor: while no thread is inside signal or poll, it is readable exactly if
+ * `ended` is not empty. A request enters with its session's lock held, which costs only a link in a list. The system
+ * call that changes the descriptor follows after that lock is released, and only if `ended` became empty or not empty.
  */
 #ifndef WF_CORE_REQUEST_QUEUE_H
 #define WF_CORE_REQUEST_QUEUE_H
@@ -25,14 +25,14 @@ struct weft_queue {
         signal_link; /* wf_waiting.signals while the descriptor is to be brought up to date; wf_waiting.lock */
     struct wf_waiting *waiting;
     int fd;
-    _Atomic uint32_t attached;   /* requests that have not been handed out */
-    _Atomic uint32_t references; /* the user's handle, and threads that signal */
+    _Atomic uint32_t attached;   /* requests that were not yet handed out */
+    _Atomic uint32_t references; /* one for the user's handle, one for each thread that signals */
 
     pthread_mutex_t lock;
     struct wf_list ended; /* requests in the order of their ends */
-    bool watched;         /* the user has the descriptor: until then it is left alone */
+    bool watched;         /* the user has the descriptor; while false, it is never written */
 
-    pthread_mutex_t level_lock; /* outside `lock`: `fd` and `level` change together */
+    pthread_mutex_t level_lock; /* taken before `lock`: `fd` and `level` change together */
     bool level;                 /* `fd` is readable */
 };
 
@@ -40,19 +40,19 @@ struct weft_queue {
 
 /* `request` will end in `queue`. */
 void wf_queue_attach(struct weft_queue *queue, struct weft_request *request);
-/* It was never posted. */
+/* The request ends without being posted: it leaves its queue. */
 void wf_queue_detach(struct weft_request *request);
 /* `request` has ended. True: wf_wait_wake() is to be called once the lock is released. */
 bool wf_queue_push(struct weft_request *request);
 
-/* --- no lock held but world.lock, perhaps --- */
+/* --- no lock held, except perhaps world.lock --- */
 
-/* For the thread that will signal: with wf_waiting.lock held, so that the queue is still there. */
+/* Takes a reference for a thread that will signal. wf_waiting.lock held, so that the queue still exists. */
 void wf_queue_hold(struct weft_queue *queue);
-/* Brings the descriptor up to date, and gives the hold back. May cost a system call. */
+/* Updates the descriptor, and drops the reference of wf_queue_hold(). May cost a system call. */
 void wf_queue_signal(struct weft_queue *queue);
 
-/* Ends every queue with its context. */
+/* Frees all queues of a context that ends. */
 void wf_queues_free(struct wf_waiting *waiting);
 
 /* The step behind weft_queue_create(). */

@@ -111,7 +111,8 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     uncount_large(request);
     request->status = status;
     request->bytes = bytes;
-    /* A queue, which may be of several sessions, hands out in the order of these times. */
+    /* A queue may have requests of several sessions and hands them out in the order of these times: no batch time
+     * here. */
     int64_t batch_ns = request->queue ? 0 : request->book->guard->batch_ns;
     if (!request->done_early || request->queue)
         request->completed_ns = batch_ns ? batch_ns : wf_world_now(request->book->guard->world);
@@ -123,7 +124,7 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     request->turn = NULL;
     struct wf_book *book = request->book;
     struct weft_queue *queue = request->queue;
-    /* From here on who waits may collect the request: nothing of it is read below, unless its queue has it. */
+    /* From here on the waiting thread may collect the request: below, only a request with a queue is used. */
     atomic_store_explicit(&request->done, 1, memory_order_seq_cst);
     wf_guard_wake(book->guard, queue ? wf_queue_push(request) : wf_wait_completed(book->waiting, request));
 }
@@ -196,7 +197,7 @@ static const char *describe_mishap(const struct wf_mishap *mishap, char *text, s
     return text;
 }
 
-/* One line about a failed operation: what, to whom, how far, why. */
+/* One line about a failed operation: its kind, its peer, its size, the reason. */
 static void describe(const struct weft_request *request, char *text, size_t room)
 {
     const struct wf_guard *guard = request->book->guard;

@@ -1,6 +1,6 @@
 /*
- * request.h: an operation under way. A request ends in exactly one completion; from then on the library touches
- * neither its memory nor, once the user has tested it, the request.
+ * request.h: an operation under way. A request ends in exactly one completion. From then on the library does not touch
+ * the operation's memory, and once the user has tested the request, not the request either.
  */
 #ifndef WF_CORE_REQUEST_REQUEST_H
 #define WF_CORE_REQUEST_REQUEST_H
@@ -36,28 +36,28 @@ enum wf_request_kind {
 /* A thread that sleeps until one of its requests ends or it should drive. Guarded by wf_waiting.lock. */
 struct wf_waiter {
     struct wf_link link;       /* wf_waiting.waiters */
-    struct wf_link poked_link; /* wf_waiting.poked while it is still to be woken */
+    struct wf_link poked_link; /* wf_waiting.poked until the thread is woken */
     _Atomic uint32_t poked;    /* futex word: 0 asleep, 1 look again */
 };
 
-/* What the room that makes a request adds to it. */
+/* Functions of the room that makes a request. */
 struct wf_request_ops {
-    /* Ends it early with `status`, now or when its memory is free. Session lock held; it has not completed, and has no
-     * deadline any more. */
+    /* Ends the request early with `status`: at once, or when its memory is free. Session lock held; the request has not
+     * completed, and is out of wf_book.deadlines. */
     void (*cancel)(struct weft_request *request, int status);
 };
 
 /* Owner: the session's lock, except `done` (any thread) and `waiter` (wf_waiting.lock). */
 struct weft_request {
-    struct wf_link link;          /* in wf_book.requests until it has completed; then in queue.ended, if it has one */
-    struct wf_link match_link;    /* RECV: where it waits for its message; ACCEPT: in wf_desk.acceptors */
-    struct wf_link deadline_link; /* in wf_book.deadlines while it has one */
+    struct wf_link link;          /* in wf_book.requests until it completes; then in queue.ended, if it has a queue */
+    struct wf_link match_link;    /* RECV: in the list where it waits for a message; ACCEPT: in wf_desk.acceptors */
+    struct wf_link deadline_link; /* in wf_book.deadlines while the request has a deadline */
     struct wf_book *book;
     const struct wf_request_ops *ops;
     struct weft_connection *connection;
     enum wf_request_kind kind;
     uint32_t flags;           /* enum weft_flags */
-    uint32_t remote_endpoint; /* for messages; ACCEPT: the one asked for */
+    uint32_t remote_endpoint; /* for messages; ACCEPT: the one that the caller accepts */
     struct weft_endpoint *endpoint;
     struct weft_connection **result; /* ACCEPT: written before it completes */
     void *buffer;
@@ -66,28 +66,28 @@ struct weft_request {
     uint64_t order; /* RECV: posting order within the session */
     int64_t deadline_ns;
     struct weft_registration *registration;
-    struct wf_device *device;     /* whose memory `buffer` is; NULL: host memory */
+    struct wf_device *device;     /* the device that has `buffer`; NULL: host memory */
     struct wf_turn *turn;         /* its place in a stream, or NULL */
-    struct wf_mishap mishap;      /* the copy that failed, if one did */
+    struct wf_mishap mishap;      /* the copy that failed; device WF_NO_DEVICE: none did */
     struct wf_inbound *inbound;   /* RECV, NOTE: once matched; READ: where the reply lands */
     struct wf_outbound *outbound; /* SEND, WRITE, READ: until it completes */
     struct wf_outbound *note;     /* WRITE, READ: the notification, until it completes */
-    bool large;                   /* it counts in wf_crew.large_out */
-    bool done_early;              /* SEND: its memory is the user's again since it was posted */
-    int parts;                    /* WRITE, READ: what has not ended of the operation and its notification, */
-    int part_status;              /* and how the first that failed did */
+    bool large;                   /* the request is counted in wf_crew.large_out */
+    bool done_early;              /* SEND: the message was copied when it was posted */
+    int parts;                    /* WRITE, READ: how many of operation and notification have not ended */
+    int part_status;              /* the error of the first of the two that failed, or 0 */
     struct wf_waiter *_Atomic waiter;
-    struct weft_queue *queue; /* where it goes when it has ended; NULL: its user tests or waits for it */
+    struct weft_queue *queue; /* takes the ended request; NULL: the user tests it or waits */
     void *user_data;
 
     /* The completion: written before `done`. */
     int status;
     uint64_t bytes;
-    int64_t completed_ns; /* 0: when its user asks, which a copied message does not wait for */
+    int64_t completed_ns; /* 0: the time of collecting, for a copied message that took no time */
     _Atomic uint32_t done;
 };
 
-/* The operations of a session. Owner: session lock. Other rooms walk `requests`. */
+/* The operations of a session. Owner: session lock. Other rooms may walk `requests`. */
 struct wf_book {
     struct wf_guard *guard;
     const struct wf_terms *terms;
@@ -103,22 +103,22 @@ void wf_book_fini(struct wf_book *book);
 
 /* --- all with the session's lock held --- */
 
-/* A fresh request; NULL when the context's limit is reached. */
+/* A new request; NULL: no memory, or the context's limit is reached. */
 struct weft_request *wf_request_take(struct wf_book *book, enum wf_request_kind kind, const struct wf_request_ops *ops);
 
-/* For ACCEPT: nothing but the caller knows of it. */
+/* For ACCEPT: no other object refers to the request, so cancelling completes it at once. */
 extern const struct wf_request_ops wf_request_plain_ops;
 
-/* A copy of its bytes has failed: the completion's text will say so. */
+/* A copy of the request's bytes failed: the text of its completion will say so. */
 void wf_request_note_mishap(struct weft_request *request, const struct wf_transit *transit);
 
-/* Gives back a request that nobody has seen yet. */
+/* Gives back a request that was never handed to the user. */
 void wf_request_drop(struct weft_request *request);
 
-/* Once, when its length is known: counts it in wf_crew.large_out until it completes, if it is large. */
+/* Call once, when the length is known: a large request counts in wf_crew.large_out until it completes. */
 void wf_request_count_large(struct weft_request *request);
 
-/* Starts its deadline; `timeout_ms` <= 0 means none. */
+/* Sets the deadline; `timeout_ms` <= 0: none. */
 void wf_request_arm(struct weft_request *request, int timeout_ms);
 
 /* Is it a write or a read? */
@@ -127,24 +127,24 @@ static inline bool wf_request_one_sided(const struct weft_request *request)
     return request->kind == WF_REQUEST_WRITE || request->kind == WF_REQUEST_READ;
 }
 
-/* The operation, or its notification, has ended; the last of them completes the request. */
+/* The operation, or its notification, has ended; the second of the two completes the request. */
 void wf_request_part_done(struct weft_request *request, int status, uint64_t bytes);
 
-/* The one completion. */
+/* Completes the request: called once. */
 void wf_request_complete(struct weft_request *request, int status, uint64_t bytes);
 
 /* Asks for an early end with `status`; see weft_cancel(). */
 void wf_request_cancel(struct weft_request *request, int status);
 
-/* Cancels requests whose deadline has passed (`expired`: there were some); returns the next deadline, or WF_NEVER. */
+/* Cancels requests whose deadline has passed (`expired`: at least one); returns the next deadline, or WF_NEVER. */
 int64_t wf_requests_expire(struct wf_book *book, int64_t now_ns, bool *expired);
 
-/* --- without it --- */
+/* --- without the session's lock --- */
 
 /* If `request` has ended: copies the completion (NULL allowed), gives the request back and returns true. */
 bool wf_request_collect(struct weft_request *request, struct weft_completion *completion);
 
-/* Waits as weft_wait() and collects: the request's status, or -ETIMEDOUT after cancelling it and waiting for that. */
+/* Waits and collects: the request's status. After the timeout it cancels the request and waits for its end. */
 int wf_request_finish(struct weft_request *request, int timeout_ms, struct weft_completion *completion);
 
 #endif

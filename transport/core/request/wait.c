@@ -13,15 +13,15 @@
 
 #define WAKES_AT_ONCE 16
 #define LONGEST_SLEEP_NS (100 * WF_NS_PER_MS)
-#define LOOKS_PER_TIME 4 /* looks that find nothing, to one at the clock */
+#define LOOKS_PER_TIME 4 /* looks that find nothing, for one look at the clock */
 
-/* What a waiting caller waits for. */
+/* The requests of one waiting caller. */
 struct wait {
     struct wf_waiting *waiting;
     struct weft_request *const *requests;
     int count;
     int64_t deadline_ns;
-    int next; /* where the search for an ended one starts: a fair turn for all */
+    int next; /* where the next search begins, so that every request gets its turn */
 };
 
 static void wake(void *waiting)
@@ -53,8 +53,8 @@ void wf_waiting_fini(struct wf_waiting *waiting)
 }
 
 /*
- * The word's waiter has been told (`poked` is 1) and may have left: the kernel compares addresses and reads nothing
- * there, and whoever sleeps at that address by now looks at its own word when it wakes for no reason.
+ * `word` is wf_waiter.poked of a thread that was told (it is 1) and may have left: the kernel compares addresses and
+ * does not read the word. Another thread that sleeps at this address by now wakes, and looks at its own word.
  */
 static void futex_wake(_Atomic uint32_t *word)
 {
@@ -98,7 +98,7 @@ void wf_wait_wake(struct wf_waiting *waiting)
     }
 }
 
-/* The next waiter's turn, among those who have not been told anything yet: the others are about to leave. */
+/* The next waiter in turn that was told nothing yet: a waiter that was told is about to leave. wf_waiting.lock held. */
 static struct wf_waiter *next_in_turn(struct wf_waiting *waiting)
 {
     WF_LIST_EACH (link, following, &waiting->waiters) {
@@ -156,7 +156,7 @@ static void futex_sleep(struct wf_waiter *waiter, int64_t until_ns)
             FUTEX_BITSET_MATCH_ANY);
 }
 
-/* Asleep until a request ends, the token is free, or the deadline. */
+/* Sleeps until a request ends, the token is free, or the deadline has passed. */
 static void sleep_until_poked(struct wait *wait)
 {
     struct wf_waiting *waiting = wait->waiting;
@@ -180,7 +180,7 @@ static void sleep_until_poked(struct wait *wait)
     pthread_mutex_unlock(&waiting->lock);
 }
 
-/* Tells the worker's thread that callers drive. Token held: nobody else writes it. */
+/* Tells the worker's thread that callers drive. Token held: only its holder writes `caller_turns` here. */
 static void note_turn(struct wf_worker *worker)
 {
     uint32_t turns = atomic_load_explicit(&worker->caller_turns, memory_order_relaxed);
@@ -211,7 +211,7 @@ static int drive_until_done(struct wait *wait, struct wf_worker *worker)
         index = events > 0 ? find_done(wait) : -1;
         if (index >= 0)
             return index;
-        if (events > 0 || rest > 0 || looks % LOOKS_PER_TIME == 0) /* to read the clock takes as long as to look */
+        if (events > 0 || rest > 0 || looks % LOOKS_PER_TIME == 0) /* reading the clock takes as long as a look */
             now = wf_world_now(waiting->world);
     }
 }
@@ -231,7 +231,8 @@ static int wait_shared(struct wait *wait)
             sleep_until_poked(wait);
             index = find_done(wait);
             if (index >= 0 && atomic_load(&worker->token) == WF_TOKEN_FREE)
-                wf_wait_token_free(wait->waiting); /* it may have been offered to this thread, which needs it no more */
+                wf_wait_token_free(wait->waiting); /* this thread does not need the token that it may have been
+                                                    * offered */
         }
         if (index < 0 && wf_world_now(wait->waiting->world) >= wait->deadline_ns)
             return find_done(wait);
@@ -257,8 +258,8 @@ static int wait_split(struct wait *wait)
 }
 
 /*
- * The context of the requests, by way of `*out`. -ENOENT: there are none; -EINVAL: one will end in a queue, or they are
- * of several contexts, each of which would know the waiter under a lock of its own.
+ * `*out`: the wf_waiting that all requests belong to. -ENOENT: there are no requests; -EINVAL: one will end in a queue,
+ * or they belong to several contexts, each of which has its own lock for waiters.
  */
 static int waiting_of(struct weft_request *const *requests, int count, struct wf_waiting **out)
 {
@@ -274,7 +275,7 @@ static int waiting_of(struct weft_request *const *requests, int count, struct wf
     return waiting ? 0 : -ENOENT;
 }
 
-/* The index of a request that has ended, or -1 when the time is over. */
+/* The index of a request that has ended, or -1 after the timeout. */
 static int wait_for_one(struct wf_waiting *waiting, struct weft_request *const *requests, int count, int timeout_ms)
 {
     struct wait wait = {.waiting = waiting, .requests = requests, .count = count};
@@ -285,13 +286,13 @@ static int wait_for_one(struct wf_waiting *waiting, struct weft_request *const *
     return waiting->world->shared ? wait_shared(&wait) : wait_split(&wait);
 }
 
-/* The place behind that of the request whose end was this thread's last. */
+/* The index after that of the request that this thread collected last. */
 static _Thread_local int next_place;
 
 /*
- * Requests end in the order of their posting for the most part, and who keeps them in a ring finds the next one there.
- * Then nobody waits, and the others need not be looked at: with 64 of them that took a tenth of the time of a small
- * message.
+ * Requests mostly end in the order of posting. A caller that keeps them in a ring finds the next one at `next_place`:
+ * then no wait is needed, and no other request is looked at. With 64 requests that look took a tenth of the time of a
+ * small message.
  */
 static int ended_in_order(struct weft_request *const *requests, int count)
 {

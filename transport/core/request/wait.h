@@ -1,7 +1,7 @@
 /*
- * wait.h: how a caller waits. With a shared worker it takes the drive token and makes the progress itself: spinning for
- * `spin_us` after the last event, then asleep in the engine. When another thread drives it sleeps until one of its
- * requests ends or the token is free.
+ * wait.h: how a caller waits. With a shared worker the caller takes the drive token and makes the progress itself: it
+ * spins for `spin_us` after the last event, then sleeps in the engine. While another thread drives, the caller sleeps
+ * until one of its requests ends or the token is free.
  */
 #ifndef WF_CORE_REQUEST_WAIT_H
 #define WF_CORE_REQUEST_WAIT_H
@@ -18,32 +18,32 @@
 
 struct weft_request;
 
-/* Who waits in a context, and for what. Owner: the context. */
+/* The threads and queues of a context that wait for requests. Owner: the context. */
 struct wf_waiting {
     struct wf_world *world;
     struct wf_crew *crew;
-    _Atomic uint64_t requests_out; /* requests not yet tested to their end */
-    pthread_mutex_t lock;          /* what follows, and every request's `waiter` */
+    _Atomic uint64_t requests_out; /* requests that were not yet given back */
+    pthread_mutex_t lock;          /* guards the next three fields, and every request's `waiter` */
     struct wf_list waiters;        /* threads asleep until a completion or a free drive token */
-    struct wf_list poked;          /* of these, the ones whose request has ended and who are still to be woken */
-    struct wf_list signals;        /* queues whose descriptor is to be brought up to date */
+    struct wf_list poked;          /* waiters that were told of an ended request and are still to be woken */
+    struct wf_list signals;        /* queues whose descriptor must be updated */
     _Atomic int waiter_count;
-    struct wf_spin caller_spin; /* of callers who wait for workers */
-    struct wf_list queues;      /* all; world.lock */
+    struct wf_spin caller_spin; /* shared by callers that wait for workers */
+    struct wf_list queues;      /* all queues; world.lock */
 };
 
 void wf_waiting_init(struct wf_waiting *waiting, struct wf_crew *crew);
 void wf_waiting_fini(struct wf_waiting *waiting);
 
-/* A request has just ended, session lock held. True if a thread sleeps for it: wf_wait_wake() is to be called once the
+/* A request has just ended. Session lock held. True: a thread sleeps for it, so wf_wait_wake() must be called once the
  * lock is released. */
 bool wf_wait_completed(struct wf_waiting *waiting, struct weft_request *request);
 
-/* Wakes the threads, and brings the descriptors of the queues up to date, that ended requests ask for. No session lock
- * held: it costs system calls. */
+/* Wakes the threads that wait for ended requests, and updates the descriptors of their queues. No session lock held: it
+ * costs system calls. */
 void wf_wait_wake(struct wf_waiting *waiting);
 
-/* The drive token is free: wakes a sleeping caller, who may want it. True if there was one. */
+/* The drive token is free: wakes one sleeping caller, which may take it. True: a caller was woken. */
 bool wf_wait_token_free(struct wf_waiting *waiting);
 
 #endif
