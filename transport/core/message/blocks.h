@@ -1,6 +1,6 @@
 /*
- * blocks.h: the unexpected pool: where bytes wait that have come unasked. Blocks of a fixed size, so that the credit
- * can always be honoured.
+ * blocks.h: the unexpected pool: unsolicited bytes wait here for their receive. Its blocks have a fixed size, so bytes
+ * within the credit always find room.
  */
 #ifndef WF_CORE_MESSAGE_BLOCKS_H
 #define WF_CORE_MESSAGE_BLOCKS_H
@@ -11,10 +11,10 @@
 
 #define WF_NO_BLOCK UINT32_MAX
 
-/* The unexpected pool: blocks of a fixed size, so that the credit can always be honoured. Owner: session lock. */
+/* The unexpected pool. Owner: session lock. */
 struct wf_blocks {
     uint8_t *memory;
-    uint32_t *next; /* chain of each block */
+    uint32_t *next; /* by block: the next block of its chain */
     uint32_t count, free, first_free;
 };
 

@@ -38,14 +38,14 @@ static uint64_t number_index(uint32_t number)
     return (number + 1) / 2;
 }
 
-/* Introductions of a connection beside those that it shares with no other. */
+/* The introductions that a connection has taken of WF_INTRODUCTIONS_SHARED: all but the first WF_INTRODUCTIONS_FEW. */
 static uint32_t more_than_few(uint32_t introductions)
 {
     return introductions > WF_INTRODUCTIONS_FEW ? introductions - WF_INTRODUCTIONS_FEW : 0;
 }
 
-/* As many as the setting says, while the session has so many left. What was promised is not taken back: a connection
- * gives its share back at its end. */
+/* Gives the connection as many introductions as the setting says, or as many as the session has left. The peer was told
+ * of them, so the connection keeps them until its end. */
 static void take_introductions(struct weft_connection *connection)
 {
     struct wf_desk *desk = connection->desk;
@@ -180,7 +180,7 @@ void wf_connection_admit(struct weft_connection *connection, struct weft_endpoin
     }
 }
 
-/* Finds the endpoint and counts the connection in one: between the two it could be destroyed. */
+/* Finds the endpoint and counts the connection under one lock: between the steps the endpoint could be destroyed. */
 static struct weft_endpoint *attach_by_number(struct weft_connection *connection, uint32_t id)
 {
     struct wf_endpoints *endpoints = connection->desk->endpoints;
@@ -201,10 +201,10 @@ static struct weft_endpoint *attach_by_number(struct weft_connection *connection
 int wf_connection_take_open(struct wf_desk *desk, const struct wf_frame *frame)
 {
     if (frame->conn == 0 || dialers_number(frame->conn) == desk->terms->dialer)
-        return -EPROTO; /* not a number of the peer's */
+        return -EPROTO; /* a number that only this side may give */
     if (wf_connection_find(desk, frame->conn) || wf_connection_was_closed(desk, frame->conn))
-        return 0; /* said twice */
-    /* Gaps between the numbers that are closed: of one that is open, or whose OPEN is still to come. */
+        return 0; /* OPEN came twice */
+    /* A gap between closed numbers is a connection that is open, or whose OPEN is still to come. */
     uint32_t gaps = desk->closed_numbers[dialers_number(frame->conn)].count;
     if (desk->connection_count >= WF_CONNECTIONS_MAX || gaps >= 2 * WF_CONNECTIONS_MAX)
         return -EPROTO;
@@ -281,8 +281,8 @@ static void refuse_unmatched(struct weft_connection *connection)
     refuse_list(&connection->early_notes);
 }
 
-/* Ends own messages that the peer has not heard of and will not take. Those whose number or list it knows stay until
- * they are taken back. */
+/* Ends messages of this side that are not introduced. Messages with a number stay until the peer has answered their
+ * REFUSE. */
 static void drop_pending(struct weft_connection *connection, int status)
 {
     struct wf_list *lists[] = {&connection->unlisted, &connection->writes, &connection->pending};
@@ -299,7 +299,7 @@ static void drop_pending(struct weft_connection *connection, int status)
     }
 }
 
-/* Nor is it in any line while it waits for its stream: writes and reads join one with their turn. */
+/* Ends writes and reads that wait for their turn in a stream: they are in no list of drop_pending() yet. */
 static void drop_parked(struct weft_connection *connection, int status)
 {
     WF_LIST_EACH (link, following, &connection->desk->book->requests) {
@@ -310,7 +310,7 @@ static void drop_parked(struct weft_connection *connection, int status)
     }
 }
 
-/* Ends the first of a bucket that still has bytes to send; others of the bucket may end with it. */
+/* Ends the connection's first message in the bucket that still has bytes to send; others there may end with it. */
 static bool refuse_one(struct weft_connection *connection, struct wf_list *bucket, int status)
 {
     WF_LIST_EACH (link, following, bucket) {
@@ -324,7 +324,7 @@ static bool refuse_one(struct weft_connection *connection, struct wf_list *bucke
     return false;
 }
 
-/* Ends own sends of the connection, introduced or not. */
+/* Ends all sends of this side on the connection, introduced or not. */
 static void refuse_sends(struct weft_connection *connection, int status)
 {
     WF_LIST_EACH (link, following, &connection->desk->book->requests) {
@@ -377,15 +377,15 @@ int wf_connection_take_close(struct wf_desk *desk, const struct wf_frame *frame)
     WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: CLOSE of the peer");
     connection->pins += 1;
     wf_connection_opened(connection);
-    wf_match_notes(desk); /* what has come before is still delivered */
+    wf_match_notes(desk); /* notifications that came before CLOSE are still delivered */
     connection->close_seen = true;
-    /* Every message of the peer is here or refused: what is posted and unmatched has nothing to wait for. */
+    /* Every message of the peer is here or refused: a posted receive without a match can wait for nothing. */
     end_posted(connection, -ESHUTDOWN);
-    /* What it has heard of it acknowledges or refuses by itself: CLOSE may have overtaken that on another channel. */
+    /* Introduced messages stay: the peer acknowledges or refuses each. CLOSE may overtake that on another channel. */
     drop_pending(connection, -ESHUTDOWN);
     drop_parked(connection, -ESHUTDOWN);
     if (!connection->held && connection->state != WF_CONNECTION_CLOSING) {
-        wf_link_remove(&connection->accept_link); /* nobody took it, nobody will */
+        wf_link_remove(&connection->accept_link); /* the user has not accepted it, and cannot any more */
         connection->state = WF_CONNECTION_CLOSING;
         refuse_unmatched(connection);
     }
@@ -451,7 +451,7 @@ uint64_t wf_connection_limit(const struct weft_connection *connection)
     return connection->finished_count - connection->confirming + connection->introductions;
 }
 
-/* An introduction has been given back: the peer is told of a quarter of them at a time. */
+/* An introduction has been given back: CREDIT is due once a quarter of `introductions` has not been told. */
 static void check_limit(struct weft_connection *connection)
 {
     uint64_t step = connection->introductions / 4;
@@ -484,7 +484,7 @@ void wf_connection_confirmed(struct weft_connection *connection)
 
 /* --- requests --- */
 
-/* OPEN and CLOSE. Where the session itself ends and nothing was left to send, a close has what it wanted. */
+/* Ends an OPEN or CLOSE request. If the session ends and nothing was left to send, the CLOSE has succeeded. */
 static void cancel_connection(struct weft_request *request, int status)
 {
     struct weft_connection *connection = request->connection;

@@ -19,8 +19,8 @@
 #define WF_LISTS_AT_ONCE 2 /* operations with a list under way, of a connection: the next is described meanwhile */
 
 enum wf_connection_state {
-    WF_CONNECTION_OPENING, /* we asked; DATA or OPENED makes it OPEN */
-    WF_CONNECTION_WAITING, /* the peer asked for an endpoint that does not exist yet */
+    WF_CONNECTION_OPENING, /* this side sends OPEN; DATA or OPENED of the peer makes it OPEN */
+    WF_CONNECTION_WAITING, /* the peer's OPEN names an endpoint that does not exist yet */
     WF_CONNECTION_OPEN,
     WF_CONNECTION_CLOSING, /* closed by this side; own sends are finished, then CLOSE is sent */
     WF_CONNECTION_DEAD,    /* CLOSED both sent and received: the number stays known as closed */
@@ -38,12 +38,12 @@ struct weft_connection {
     struct wf_desk *desk;
     struct weft_endpoint *endpoint; /* NULL while WAITING */
     uint32_t number, local_endpoint, remote_endpoint;
-    uint32_t rails; /* of the context, as bits: those that carry its large messages, as long as one of them works */
+    uint32_t rails; /* rails of the context, as bits: they carry its large messages as long as one of them works */
     enum wf_connection_state state;
     bool opener;   /* this side sent OPEN */
     bool held;     /* the user has the handle */
-    uint32_t pins; /* code that dropped the lock and will come back to it */
-    bool known;    /* the peer knows it: CLOSE cannot overtake OPEN on another channel */
+    uint32_t pins; /* functions that still use the connection: wf_connection_check() must not free it */
+    bool known;    /* the peer has taken OPEN: CLOSE cannot overtake it on another channel */
     bool open_due, opened_due, close_due, closed_due, credit_due;
     bool close_sent, closed_seen; /* our CLOSE, and its answer */
     bool close_seen, closed_sent; /* the peer's CLOSE, and our answer */
@@ -54,7 +54,7 @@ struct weft_connection {
     struct wf_list writes;     /* large writes, not introduced */
     struct wf_list sending;    /* introduced, with bytes that may be sent */
     struct wf_list unlisted;   /* lists that wait until fewer operations with a list are under way */
-    uint32_t lists;            /* such operations */
+    uint32_t lists;            /* operations with a list that are under way */
     uint32_t small_pending;    /* messages of `pending` for the express channel */
     uint64_t next_order;       /* of posting */
     uint32_t outbounds;        /* messages that exist */
@@ -68,7 +68,7 @@ struct weft_connection {
     struct wf_list posted_any;   /* receives with WEFT_ANY_TAG */
     struct wf_list unexpected;   /* unmatched messages in number order */
     struct wf_list posted_notes; /* receives for a notification */
-    struct wf_list notes;        /* notifications whose operation has ended, for nobody yet */
+    struct wf_list notes;        /* notifications whose operation has ended, with no receive yet */
     struct wf_list early_notes;  /* notifications whose operation has not ended */
     struct wf_link notes_link;   /* wf_desk.notes_due */
     struct wf_list uploads;      /* lists that the peer has sent and not used yet */
@@ -76,16 +76,16 @@ struct weft_connection {
     uint32_t inbounds;       /* messages that exist */
     uint64_t next_match;     /* the number to be matched next; 1 at first */
     uint64_t finished_count; /* messages ended */
-    uint64_t confirming;     /* of these, writes whose GRANT is not sent: their introductions are not given back */
-    uint32_t introductions;  /* messages that the peer may introduce before one has ended; never fewer than before */
+    uint64_t confirming;     /* ended writes whose GRANT is not sent: their introductions are not given back */
+    uint32_t introductions;  /* messages that the peer may introduce before one has ended; never gets smaller */
     uint64_t limit_sent;     /* introduction limit as last told */
     struct wf_finished finished;
 };
 
-/* OPEN and CLOSE. */
+/* The operations of OPEN and CLOSE requests. */
 extern const struct wf_request_ops wf_connection_ops;
 
-/* Walks all connections of a desk; the body may free the one it has. */
+/* Walks all connections of a desk; the body may free the current one. */
 #define WF_DESK_EACH_CONNECTION(connection, desk)                                                                      \
     for (int bucket_##connection = 0; bucket_##connection < WF_HASH_SIZE; bucket_##connection++)                       \
         WF_LIST_EACH (link_##connection, next_##connection, &(desk)->connection_hash[bucket_##connection])             \
@@ -98,7 +98,7 @@ extern const struct wf_request_ops wf_connection_ops;
 struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t number, bool opener, uint32_t local,
                                              uint32_t remote);
 struct weft_connection *wf_connection_find(struct wf_desk *desk, uint32_t number);
-/* Is it one that existed and has been closed on both sides? */
+/* Did the connection exist, and was it closed by both sides? */
 bool wf_connection_was_closed(const struct wf_desk *desk, uint32_t number);
 
 /* Gives the opener its OPENED, and a waiting accept its connection. */
@@ -116,16 +116,16 @@ void wf_connection_opened(struct weft_connection *connection);
 /* The OPEN frame was acknowledged. */
 void wf_connection_acknowledged(struct weft_connection *connection);
 
-/* Cancels own sends that would keep it from closing, and closes. May be gone afterwards. */
+/* Cancels the sends of this side, which would delay the close, and closes. `connection` may be gone afterwards. */
 void wf_connection_abort_and_close(struct weft_connection *connection);
 
-/* Sets the endpoint it counts for (NULL: none). */
+/* Sets the endpoint that counts the connection (NULL: none). */
 void wf_connection_attach(struct weft_connection *connection, struct weft_endpoint *endpoint);
 
 /* Starts closing this side. */
 void wf_connection_start_close(struct weft_connection *connection);
 
-/* Moves closing on: CLOSE and CLOSED become due, the object ends. `connection` may be gone afterwards. */
+/* Takes the next step of closing: CLOSE or CLOSED becomes due, or the object ends. `connection` may be gone then. */
 void wf_connection_check(struct weft_connection *connection);
 
 /* An operation with a list has ended: the next one may begin. */
@@ -134,16 +134,16 @@ void wf_connection_list_ended(struct weft_connection *connection);
 /* A message of the peer has ended: gives its introduction back, unless it counts as `confirming`. */
 void wf_connection_finish_number(struct weft_connection *connection, uint64_t number);
 
-/* The GRANT of a write that has landed is sent: gives its introduction back, too. */
+/* The GRANT of a write that has landed is sent: gives the write's introduction back. */
 void wf_connection_confirmed(struct weft_connection *connection);
 
 /* The number up to which the peer may introduce. */
 uint64_t wf_connection_limit(const struct weft_connection *connection);
 
-/* Puts the connection on the list of those with something for the express channel to say. */
+/* Puts the connection on wf_desk.todo_connections: a frame about it is to be sent on an express channel. */
 void wf_connection_todo(struct weft_connection *connection);
 
-/* Frees it without ceremony (session end). */
+/* Frees the connection at once, without frames: the session has ended, or both sides have closed. */
 void wf_connection_free(struct weft_connection *connection);
 
 #endif

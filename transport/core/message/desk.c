@@ -58,7 +58,7 @@ void wf_desk_fini(struct wf_desk *desk)
         wf_connection_free(connection);
     }
     struct wf_link *link;
-    while ((link = wf_list_pop_front(&desk->pieces))) /* of operations that the end of the session found */
+    while ((link = wf_list_pop_front(&desk->pieces))) /* of operations that had not ended before the session */
         free(WF_CONTAINER(link, struct wf_pieces, link));
     wf_finished_fini(&desk->closed_numbers[0]);
     wf_finished_fini(&desk->closed_numbers[1]);

@@ -1,8 +1,8 @@
 /*
- * desk.h: what there is of a session's messages, connections and receives, and what they share.
+ * desk.h: a session's connections, messages and posted receives, and the pools and credit that they share.
  *
- * All with the session's lock held. Fields that other rooms may read: the ready rings, the lists of what is to be told
- * (todo_*, downs, credit_due), `waiting`, `bulk_frames`, `choosy`, `blocks.free`, `denied`.
+ * All with the session's lock held. Fields that other rooms may read: bulk_ready, express_ready, the todo lists,
+ * `credit_due`, `waiting`, `bulk_frames`, `choosy`, `blocks.free`, `denied`.
  */
 #ifndef WF_CORE_MESSAGE_DESK_H
 #define WF_CORE_MESSAGE_DESK_H
@@ -32,10 +32,10 @@ struct wf_shares;
 
 #define WF_HASH_SIZE 1024
 #define WF_CONNECTIONS_MAX 65536           /* of one session at a time */
-#define WF_INTRODUCTIONS_SHARED (1u << 20) /* that its connections have been promised, beside */
-#define WF_INTRODUCTIONS_FEW 16            /* that each of them has: two are enough for all that waits to end */
+#define WF_INTRODUCTIONS_SHARED (1u << 20) /* introductions of all connections of a session, beside the next ones */
+#define WF_INTRODUCTIONS_FEW 16            /* that each connection has of its own; two would do for progress */
 
-/* What the desk works with; of the same session, or of its context. */
+/* The parts of the session and of its context that the desk uses. */
 struct wf_desk_neighbours {
     struct wf_guard *guard;
     const struct wf_terms *terms;
@@ -45,8 +45,8 @@ struct wf_desk_neighbours {
     struct wf_kicks *kicks;
     struct wf_registry *registry;
     struct wf_endpoints *endpoints;
-    /* The desk of the other session, if this context has connected to itself; referred to and held. NULL: that session
-     * is gone. Takes locks itself; the session's. */
+    /* The desk of the peer's session, if this context has connected to itself; referred to and held. NULL: that session
+     * is not UP. Called without session locks; takes them itself. */
     struct wf_desk *(*hold_twin)(struct wf_desk *desk);
 };
 
@@ -62,62 +62,62 @@ struct wf_desk {
     struct wf_endpoints *endpoints;
     struct wf_desk *(*hold_twin)(struct wf_desk *desk);
 
-    struct wf_list bulk_ready, express_ready; /* connections that have something for such a channel */
+    struct wf_list bulk_ready, express_ready; /* connections with something to send on such a channel */
     struct wf_list todo_connections, todo_inbounds, todo_outbounds;
     struct wf_list backlog;   /* opened by the peer, not accepted by the user */
     struct wf_list orphans;   /* opened by the peer, no such endpoint yet */
     struct wf_list acceptors; /* ACCEPT requests */
     struct wf_list connection_hash[WF_HASH_SIZE], inbound_hash[WF_HASH_SIZE], outbound_hash[WF_HASH_SIZE];
     struct wf_list notes_due;     /* connections with notifications to hand out */
-    struct wf_list stage_waiting; /* messages in device memory that no slot is free for */
-    struct wf_list regions_used;  /* what the peer is doing with our registrations */
-    struct wf_list pieces;        /* blocks of pieces that exist */
-    uint32_t answers;             /* to refusals of what has ended, not sent yet */
+    struct wf_list stage_waiting; /* messages in device memory for which no slot is free */
+    struct wf_list regions_used;  /* inbound messages of the peer that use a registration of this side */
+    struct wf_list pieces;        /* every struct wf_pieces of the session */
+    uint32_t answers;             /* answers to the REFUSE of an ended message that are not sent yet */
     uint64_t upload_bytes;        /* of lists that the peer is sending, or has sent and not used */
-    uint64_t list_bytes;          /* of these, and of those that its operations use */
+    uint64_t list_bytes;          /* `upload_bytes`, and the bytes of lists that the peer's operations use */
     struct wf_list posted_hash[WF_HASH_SIZE], unexpected_hash[WF_HASH_SIZE];
     struct wf_finished closed_numbers[2]; /* closed connections: opened by the acceptor, by the dialer */
-    uint32_t next_connection;             /* index of the next one we open */
+    uint32_t next_connection;             /* index of the next one that this side opens */
     uint32_t connection_count;
     uint32_t introductions_taken; /* by connections, of WF_INTRODUCTIONS_SHARED */
     uint64_t next_order;          /* of posted receives */
     struct wf_pool inbound_pool, outbound_pool, slot_pool;
-    struct wf_pool range_pool; /* limited to as many as frames may be under way, of all channels */
+    struct wf_pool range_pool; /* limit: the frames that may be under way on all channels */
     struct wf_blocks blocks;
 
     /* unsolicited credit, in charged bytes: absolute totals */
-    uint64_t unsolicited_spent, unsolicited_limit;  /* ours, as sender */
-    uint64_t unsolicited_settled, unsolicited_told; /* the peer's: given back; limit as last told */
+    uint64_t unsolicited_spent, unsolicited_limit;  /* of this side as sender */
+    uint64_t unsolicited_settled, unsolicited_told; /* of the peer as sender: given back; limit as last told */
     bool credit_due;
     uint64_t waiting;     /* bytes that may be sent and that no channel has taken */
     uint32_t bulk_frames; /* DATA frames for bulk channels that the peer has not acknowledged */
     uint32_t choosy;      /* connections that do not take every rail */
-    uint64_t denied;      /* writes and reads of the peer that were refused for what they name */
+    uint64_t denied;      /* writes and reads of the peer that were refused for the memory that they name */
 };
 
-/* The bucket for (connection, value). Values that follow one another, as numbers do, have neighbouring buckets, which
- * share cache lines; the upper bits, where some keep what is theirs of a tag, count too. */
+/* The bucket for (connection, value). Consecutive values, such as message numbers, have neighbouring buckets, which
+ * share cache lines. The upper bits count too: some users put their own data into the upper bits of a tag. */
 static inline unsigned wf_hash(uint32_t connection, uint64_t value)
 {
     uint64_t upper = (value >> 10 ^ (uint64_t)connection << 32) * 0x9E3779B97F4A7C15ull;
     return (unsigned)(value + (upper >> 54)) % WF_HASH_SIZE;
 }
 
-/* 0 or -ENOMEM; fini accepts what init has left, and frees connections and lists. */
+/* 0 or -ENOMEM. fini also accepts a desk whose init has failed; it frees connections and pieces. */
 int wf_desk_init(struct wf_desk *desk, const struct wf_desk_neighbours *neighbours);
 void wf_desk_fini(struct wf_desk *desk);
 
 /* Gives `charge` bytes of unsolicited credit back to the peer. */
 void wf_desk_settle(struct wf_desk *desk, uint64_t charge);
-/* The peer has given some back: its total is `limit` now. */
+/* The peer has given unsolicited credit back: the total is `limit` now. */
 void wf_desk_credit(struct wf_desk *desk, uint64_t limit);
-/* The CREDIT frame that tells of it. */
+/* The CREDIT frame with the peer's total; it is not due any more. */
 void wf_desk_credit_frame(struct wf_desk *desk, struct wf_frame *frame);
 
-/* The totals are told again: they may have gone down with a channel. */
+/* CREDIT is due again: it may have been lost with a channel. */
 void wf_desk_repeat_credit(struct wf_desk *desk);
 
-/* The next thing of an inbound, or outbound, message to be told; NULL: nothing is. */
+/* Takes the next message from todo_inbounds or todo_outbounds; NULL: the list is empty. */
 struct wf_inbound *wf_desk_next_inbound(struct wf_desk *desk);
 struct wf_outbound *wf_desk_next_outbound(struct wf_desk *desk);
 
@@ -127,15 +127,16 @@ void wf_desk_take_number(struct wf_desk *desk);
 
 /* A request waits for a connection that the peer opens. */
 void wf_desk_accept(struct wf_desk *desk, struct weft_request *request);
-/* Pieces that an operation of ours holds: freed at the latest with the desk. */
+/* Puts pieces of an operation of this side on the desk's list: they are freed with the desk at the latest. */
 void wf_desk_keep(struct wf_desk *desk, struct wf_pieces *pieces);
-/* The connection's turn is over: others of the bulk ring go first. */
+/* The connection's turn is over: it goes to the end of bulk_ready. */
 void wf_desk_turn_over(struct wf_desk *desk, struct weft_connection *connection);
 
-/* A channel has joined: so many frames more may be under way. */
+/* A channel has joined: `frames` more may be under way. */
 void wf_desk_expect_frames(struct wf_desk *desk, uint32_t frames);
 
-/* Bytes that a lost channel had taken may be sent by others (positive), or one of them has taken them (negative). */
+/* Adds to `waiting`. Positive: bytes became strays and wait for a channel. Negative: a channel has taken them, or they
+ * need not go any more. */
 void wf_desk_wait(struct wf_desk *desk, int64_t bytes);
 
 #endif

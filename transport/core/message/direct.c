@@ -46,8 +46,8 @@ static void let_go(struct wf_desk *twin, struct wf_worker *worker)
     wf_guard_unlock_and_release(twin->guard);
 }
 
-/* The message as its sender has it, if it is in a device's memory, and may be read now. That the peer is this context,
- * and how large the message is, is the peer's word alone. */
+/* The sender's outbound message, if it is in a device's memory and may be read now. Checks the size again: the peer
+ * says that it is this context, and how large the message is; both may be false. */
 static struct wf_outbound *find_source(struct wf_desk *twin, const struct wf_transit *transit)
 {
     struct weft_connection *connection = wf_connection_find(twin, transit->inbound->connection->number);

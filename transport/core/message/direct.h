@@ -1,10 +1,10 @@
 /*
- * direct.h: messages between two GPUs of one context that has connected to itself: one copy from memory to memory
- * instead of the way over channels. Everything but the bytes goes over the channels all the same: introduction, match,
- * refusal, the end of either side.
+ * direct.h: messages between two GPUs of a context that has connected to itself: one copy from memory to memory, not
+ * over channels. Only the bytes go this way: introduction, match, refusal and the end still go over channels.
  *
- * The receiver's session asks for the copy where it would have granted; it holds the message's claim, and the sender's
- * session its outbound, until the device has ended. The two sessions' locks are never held together.
+ * The receiver's session asks for the copy instead of sending GRANT. Until the device has ended the copy, it has a
+ * claim on the inbound message and counts in `in_engine` of the outbound one. The locks of both sessions are never held
+ * together.
  */
 #ifndef WF_CORE_MESSAGE_DIRECT_H
 #define WF_CORE_MESSAGE_DIRECT_H
@@ -14,8 +14,8 @@
 struct wf_inbound;
 struct wf_transit;
 
-/* Asks for the copy of a matched message instead of its bytes; false: it is not one for this, or there is no memory to
- * ask with. The receiver's session lock held. */
+/* Asks for the direct copy of a matched message. False: the message is no candidate, or there is no memory to ask with.
+ * The receiver's session lock held. */
 bool wf_direct_ask(struct wf_inbound *inbound);
 
 #endif

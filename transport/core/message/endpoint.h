@@ -1,5 +1,5 @@
 /*
- * endpoint.h: the numbers of a context that peers connect to.
+ * endpoint.h: the endpoints of a context: numbers that peers connect to.
  */
 #ifndef WF_CORE_MESSAGE_ENDPOINT_H
 #define WF_CORE_MESSAGE_ENDPOINT_H
@@ -20,8 +20,8 @@ struct weft_endpoint {
     struct wf_link link; /* wf_endpoints.list */
     struct weft_context *context;
     uint32_t id;
-    uint32_t connections; /* endpoint_lock */
-    uint32_t rails;       /* of the context, as bits: those that carry its large messages; endpoint_lock */
+    uint32_t connections; /* wf_endpoints.lock */
+    uint32_t rails;       /* rails of the context, as bits: they carry its large messages; wf_endpoints.lock */
 };
 
 void wf_endpoints_init(struct wf_endpoints *endpoints);

@@ -17,7 +17,7 @@
 #include "core/message/stage.h"
 #include "core/request/request.h"
 
-#define PIECES_AT_ONCE 64 /* of the pool, copied without the lock */
+#define PIECES_AT_ONCE 64 /* pieces of the pool, copied before the lock is taken again */
 
 static uint64_t burst_of(const struct wf_desk *desk, uint64_t total, bool offered)
 {
@@ -221,7 +221,7 @@ void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t en
         struct iovec pieces[PIECES_AT_ONCE];
         uint64_t covered;
         int count = wf_inbound_pool_places(inbound, start, end - start, pieces, PIECES_AT_ONCE, &covered);
-        wf_guard_batch(desk->guard, 0); /* the copy takes its time, and others come in between */
+        wf_guard_batch(desk->guard, 0); /* the copy takes long, and other threads work in between */
         wf_guard_unlock(desk->guard);
         uint64_t at = start;
         for (int i = 0; i < count; i++) {
@@ -237,8 +237,8 @@ void wf_inbound_land(struct wf_inbound *inbound)
 {
     if (inbound->arrived.covered == 0)
         return;
-    /* What is present now lies in the pool; what arrives from now on goes to the receive's memory, except for
-     * payloads already on their way to the pool, which copy themselves when they are complete. */
+    /* Bytes that are present now lie in the pool. Later bytes go to the receive's memory. A payload that is already on
+     * its way to the pool is copied when it is complete (wf_payload_finish). */
     struct wf_range present[WF_RANGE_MAX];
     uint32_t count = inbound->arrived.count;
     memcpy(present, inbound->arrived.ranges, count * sizeof present[0]);
@@ -270,7 +270,7 @@ int wf_inbound_answer(struct weft_connection *connection, uint64_t number, int s
     return 0;
 }
 
-/* Channels that are writing to a landing nobody wants any more must let go of it. */
+/* The message is refused: channels that write to its place must end their claims. */
 static void redirect_claims(struct wf_inbound *inbound)
 {
     struct wf_desk *desk = inbound->connection->desk;
@@ -312,13 +312,13 @@ void wf_inbound_refuse(struct wf_inbound *inbound, int status)
     inbound->refuse_status = status;
     inbound->grant_due = false;
     redirect_claims(inbound);
-    /* A message that is here entirely needs no refusal: its sender is done with it. Unless that waits for our word. */
+    /* A message whose bytes are all here needs no REFUSE: its sender has ended it. But a WRITE or READ waits for one. */
     bool waits = inbound->kind == WF_INBOUND_WRITE || inbound->kind == WF_INBOUND_SERVED;
     if ((inbound->arrived.covered < inbound->total || waits) && !inbound->refuse_sent) {
         inbound->refuse_due = true;
         wf_inbound_todo(inbound);
     }
-    /* A notification has none of its own: one that named another would go on here from each to the next. */
+    /* A notification has no notification: else a peer that chains them would make this call recurse without limit. */
     if (inbound->kind != WF_INBOUND_READING && inbound->kind != WF_INBOUND_NOTE)
         wf_inbound_refuse_note(inbound, status);
 }
@@ -417,7 +417,7 @@ void wf_inbound_check(struct wf_inbound *inbound)
     case WF_INBOUND_DRAINING:
         finish_receive(inbound, inbound->refuse_status, 0);
         wf_region_release(inbound);
-        /* Until the sender has said that it stops, its bytes must find the number alive. */
+        /* Bytes may come until the sender's REFUSE has come: they must still find the number. */
         if ((full && !inbound->refuse_due) || (inbound->refuse_seen && inbound->refuse_sent)) {
             WF_REACHED_IF(full, "incoming message DRAINING: the rest of it has come");
             WF_REACHED_IF(!full, "incoming message DRAINING: REFUSE sent and received");

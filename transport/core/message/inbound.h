@@ -1,9 +1,10 @@
 /*
- * inbound.h: a message on its way in: where it lands, which bytes are present, and who may still write there.
+ * inbound.h: a message on its way in: its place, the bytes that have arrived, and the claims of channels and copies
+ * that may still write to it.
  *
- * Invariant: while `claims` > 0 some channel, or a copy, may write to the landing; the message is complete when
- * arrived.covered == total, it is matched, and claims == 0. Until it is matched its unsolicited bytes live in blocks of
- * the session's unexpected pool, reserved when the message is introduced.
+ * Invariant: while `claims` > 0 a channel or a copy may write to the message's place. The message is complete when it
+ * is matched, arrived.covered == total and claims == 0. Before the match its unsolicited bytes lie in blocks of the
+ * session's unexpected pool, which are reserved when the message is introduced.
  */
 #ifndef WF_CORE_MESSAGE_INBOUND_H
 #define WF_CORE_MESSAGE_INBOUND_H
@@ -25,24 +26,24 @@ struct wf_pieces;
 struct wf_device;
 
 #define WF_ANSWERS_MAX                                                                                                 \
-    16384 /* of a session at a time; what is given up late is a few windows of its channels at most */
-#define WF_TOTAL_UNKNOWN UINT64_MAX /* of a message that its sender gave up before it introduced itself here */
+    16384 /* of a session at a time; messages that are given up late are a few windows of its channels at most */
+#define WF_TOTAL_UNKNOWN UINT64_MAX /* of a message that its sender gave up before it was introduced here */
 
 enum wf_inbound_kind {
     WF_INBOUND_MESSAGE, /* tagged: waits for a receive */
-    WF_INBOUND_NOTE,    /* a notification: waits for the end of what it names, then for a receive of its own */
+    WF_INBOUND_NOTE,    /* a notification: waits for the end of operation `after`, then for a receive of its own */
     WF_INBOUND_WRITE,   /* lands in a registration */
     WF_INBOUND_LIST,    /* lands in an upload (served.h) */
     WF_INBOUND_SERVED,  /* the peer's READ: nothing lands, a reply goes out */
-    WF_INBOUND_READING, /* the reply to a READ of ours, in our number */
+    WF_INBOUND_READING, /* the reply to a READ of this side, with the number of that READ */
 };
 
 enum wf_inbound_state {
-    WF_INBOUND_EARLY,      /* introduced, a predecessor is not */
+    WF_INBOUND_EARLY,      /* introduced, but a message with a lower number is not */
     WF_INBOUND_UNMATCHED,  /* in order, no receive for it yet */
     WF_INBOUND_MATCHED,    /* its place is known: a receive's memory, a registration, an upload */
-    WF_INBOUND_CONFIRMING, /* a write that has landed, and is finished but for telling so */
-    WF_INBOUND_DRAINING,   /* refused: what still comes goes to the sink */
+    WF_INBOUND_CONFIRMING, /* a write that has landed: only its GRANT is still to be sent */
+    WF_INBOUND_DRAINING,   /* refused: bytes that still come go to the sink */
 };
 
 /* Owner: session lock. */
@@ -60,22 +61,22 @@ struct wf_inbound {
     bool answer;                      /* DRAINING: only the answer to a refusal; in wf_desk.answers */
     bool noted;                       /* WRITE, SERVED: the next number is its notification's */
     uint64_t after;                   /* NOTE: the number it waits for */
-    uint8_t flags;                    /* of the frames that tell what it is, */
-    uint64_t base;                    /* and what they say besides tag and size */
+    uint8_t flags;                    /* of the frame that introduced it, */
+    uint64_t base;                    /* and `base` of that frame */
     struct wf_device *device;         /* MATCHED: whose memory its place is; NULL: host memory */
     uint8_t *place;                   /* MATCHED: where the message starts, */
     struct wf_pieces *pieces;         /* or its pieces, if not NULL */
     uint64_t list_bytes;              /* WRITE, SERVED: of a list that it uses, in wf_desk.list_bytes */
     struct weft_registration *region; /* WRITE, SERVED: held, or NULL */
-    struct wf_outbound *partner;      /* SERVED: the reply; READING: what asks for it */
+    struct wf_outbound *partner;      /* SERVED: the reply; READING: the READ of this side */
     bool offered;                     /* introduced without payload: nothing of it is unsolicited */
     bool parked;                      /* MATCHED: its receive waits for work in a stream (turn.h), under a claim */
     bool settled;                     /* its unsolicited bytes have been given back to the sender's credit */
     bool grant_due, refuse_due, refuse_sent, refuse_seen;
     int refuse_status;
-    uint64_t granted;   /* of device memory: bytes that may come, as last told; of host memory all may */
+    uint64_t granted;   /* device memory: bytes that may come, as last told the peer; host memory: all may */
     uint64_t in_device; /* bytes that are in device memory */
-    bool counted;       /* in its device's landings */
+    bool counted;       /* in `landings` of its device */
     uint64_t burst;     /* unsolicited bytes [0, burst) */
     uint32_t block;     /* first block of the pool, or WF_NO_BLOCK */
     uint32_t claims;
@@ -89,30 +90,30 @@ struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_
 /* The size of a message that was refused before it came: gives its credit back. */
 void wf_inbound_name(struct wf_inbound *inbound, uint64_t total, bool offered);
 
-/* By the number the peer gave; for the reply to a READ of ours, by the number we gave. */
+/* By the number that the peer gave; for the reply to a READ of this side, by the number of the READ. */
 struct wf_inbound *wf_inbound_find(struct weft_connection *connection, uint64_t number);
 struct wf_inbound *wf_inbound_find_reading(struct weft_connection *connection, uint64_t number);
 
-/* Where the reply to a READ will land; it has no number until wf_inbound_expect(). NULL: memory. */
+/* A READING message for the reply to a READ; it has no number until wf_inbound_expect(). NULL: no memory. */
 struct wf_inbound *wf_inbound_create_reading(struct weft_connection *connection, uint64_t total);
 void wf_inbound_expect(struct wf_inbound *inbound, uint64_t number);
-/* Frees one that was never expected. */
+/* Frees a READING message that never got a number. */
 void wf_inbound_forget(struct wf_inbound *inbound);
 
 /* SERVED: its reply has ended. `inbound` is gone afterwards. */
 void wf_inbound_served(struct wf_inbound *inbound);
 
-/* The notification of a refused operation is refused with it, also when it is not here yet. */
+/* Refuses the notification of a refused operation, also if that notification has not come yet. */
 void wf_inbound_refuse_note(struct wf_inbound *inbound, int status);
 
-/* Answers the REFUSE of a message that has ended: its sender may not know, where acknowledgements were lost with their
- * channel. 0; -ENOMEM; -EPROTO: the peer asks for answers, and leaves no window for them. */
+/* Answers the REFUSE of a message that has ended here: the sender may not know of the end, if acknowledgements were
+ * lost with a channel. 0; -ENOMEM; -EPROTO: too many answers are due, because the peer leaves no window for them. */
 int wf_inbound_answer(struct weft_connection *connection, uint64_t number, int status);
 
-/* Queues its GRANT or REFUSE. */
+/* Queues the message to send its GRANT or REFUSE. */
 void wf_inbound_todo(struct wf_inbound *inbound);
 
-/* Marks bytes as present: as wf_range_add, with a larger set lent when needed. -EPROTO, too: messages have more holes
+/* Marks bytes as present: as wf_range_add, with a larger set lent when needed. Also -EPROTO: messages have more holes
  * than chunks may be under way. */
 int wf_inbound_mark(struct wf_inbound *inbound, uint64_t start, uint64_t end);
 
@@ -125,24 +126,24 @@ int wf_inbound_places(const struct wf_inbound *inbound, uint64_t offset, uint64_
 int wf_inbound_pool_places(const struct wf_inbound *inbound, uint64_t offset, uint64_t length, struct iovec *iov,
                            int max, uint64_t *covered);
 
-/* Does it land in the pieces of a list? They may overlap. */
+/* Does the message land in the pieces of a list? Pieces may overlap. */
 bool wf_inbound_is_scattered(const struct wf_inbound *inbound);
 
-/* Gives the sender's unsolicited credit back once its burst is where it belongs. */
+/* Gives the blocks back to the pool and their credit to the sender, once the burst is in its place. */
 void wf_inbound_settle(struct wf_inbound *inbound);
 
 /* Lands a matched message in its receive: copies what the pool holds. May drop the session lock while copying. */
 void wf_inbound_land(struct wf_inbound *inbound);
 
-/* Copies [start, end) from the pool to the receive's memory, under a claim of the caller's: the lock dropped, or for
- * device memory some time later, under a claim of its own. */
+/* Copies [start, end) from the pool to the receive's memory. The caller has a claim. Host memory: drops the lock while
+ * copying. Device memory: the copy runs later, with a claim of its own. */
 void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t end);
 
-/* Refuses it towards its sender; later bytes are drained. Its receive, if any, has been or will be completed by the
- * caller or when the last claim goes. */
+/* Refuses the message towards its sender; later bytes are drained. Its receive, if any, is completed by the caller, or
+ * when the last claim ends. */
 void wf_inbound_refuse(struct wf_inbound *inbound, int status);
 
-/* Ends it if it has nothing to wait for any more: completes the receive, finishes the number, frees it.
+/* Ends the message if it waits for nothing more: completes the receive, finishes the number, frees the message.
  * Call after every change of claims, ranges or state. `inbound` may be gone afterwards. */
 void wf_inbound_check(struct wf_inbound *inbound);
 

@@ -41,7 +41,7 @@ static struct wf_inbound *message_for(struct weft_request *request)
 {
     struct weft_connection *connection = request->connection;
     if (request->kind == WF_REQUEST_NOTE) {
-        /* Behind receives that were posted before, whose turn is about to come. */
+        /* Receives that were posted earlier take the notifications first. */
         struct wf_link *first = wf_list_empty(&connection->posted_notes) ? wf_list_first(&connection->notes) : NULL;
         return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
     }
@@ -69,7 +69,7 @@ void wf_match_remove(struct wf_inbound *inbound)
     wf_link_remove(&inbound->order_link);
 }
 
-/* A message and its receive have been joined, and its memory may be written: asks for the rest, lands what is here. */
+/* The message is matched and its receive's memory may be written: asks for the rest, lands the bytes that are here. */
 static void go_on(struct wf_inbound *inbound)
 {
     if (inbound->total > inbound->burst && inbound->device)
@@ -86,7 +86,7 @@ static void go_on(struct wf_inbound *inbound)
     wf_guard_let_go(desk->guard);
 }
 
-/* Joins the two. Both are gone, or on their way, afterwards; may drop the lock. */
+/* Matches the message and the receive. Both may be gone afterwards. May drop the lock. */
 static void join(struct wf_inbound *inbound, struct weft_request *request)
 {
     wf_match_remove(inbound);
@@ -107,7 +107,7 @@ static void join(struct wf_inbound *inbound, struct weft_request *request)
     inbound->place = request->buffer;
     inbound->device = request->device;
     request->inbound = inbound;
-    if (request->turn && !request->turn->come) { /* its memory is not to be touched yet */
+    if (request->turn && !request->turn->come) { /* the receive's memory must not be touched yet */
         inbound->parked = true;
         inbound->claims += 1;
         return;
@@ -134,7 +134,7 @@ void wf_match_receive(struct weft_request *request)
     struct wf_inbound *inbound = message_for(request);
     bool ended = connection->desk->guard->peer_closing;
     if (inbound && ended && inbound->arrived.covered < inbound->total)
-        inbound = NULL; /* the rest of it will not come */
+        inbound = NULL; /* the rest of the message will not come */
     if (inbound) {
         join(inbound, request);
         return;
@@ -153,7 +153,7 @@ void wf_match_receive(struct weft_request *request)
                           &request->match_link);
 }
 
-/* Notifications and receives for them that are both there are joined by wf_match_notes(). */
+/* If the connection has both a notification and a receive for one, wf_match_notes() will match them. */
 static void make_due(struct weft_connection *connection)
 {
     bool both = !wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes);
@@ -177,7 +177,8 @@ static void keep_unexpected(struct wf_inbound *inbound)
                       &inbound->tag_link);
 }
 
-/* A notification is for nobody while what it names has not ended, nor before others that are due. */
+/* The receive for a notification. NULL: its operation has not ended, other notifications are due first, or no receive
+ * is posted. */
 static struct weft_request *receive_for_note(const struct wf_inbound *note)
 {
     const struct weft_connection *connection = note->connection;

@@ -16,19 +16,19 @@ struct weft_request;
 struct wf_inbound;
 struct wf_desk;
 
-/* RECV and NOTE. */
+/* The operations of RECV and NOTE requests. */
 extern const struct wf_request_ops wf_receive_ops;
 
-/* Has every byte that it is to get come? Then only copies to a device, or its turn in a stream, are left of it. */
+/* Has every byte for the receive come? Then it only waits for copies to a device, or for its turn in a stream. */
 bool wf_match_is_here(const struct weft_request *request);
 
 /* A receive was posted: matches it, or keeps it. */
 void wf_match_receive(struct weft_request *request);
 
-/* A message was introduced, or finished without one: matches every message of the connection that is in order now. */
+/* A message was introduced, or finished without that: matches every message of the connection that is in order now. */
 void wf_match_advance(struct weft_connection *connection);
 
-/* Message `number` has ended: notifications of it are for the user now. */
+/* Message `number` has ended: its notifications may go to the user now. */
 void wf_match_release_notes(struct weft_connection *connection, uint64_t number);
 
 /* The receive of a parked message may be written to now. The message may be gone afterwards. */

@@ -60,7 +60,7 @@ void wf_outbound_queue(struct wf_outbound *outbound)
 {
     struct weft_connection *connection = outbound->connection;
     outbound->order = connection->next_order++;
-    /* A large write is not matched: it need not keep its place among what is, and holds up none of it. */
+    /* A large write is not matched: it needs no place in the line, and must not delay messages there. */
     if (outbound->kind == WF_OUTBOUND_WRITE && !wf_outbound_is_express(outbound))
         wf_list_push_back(&connection->writes, &outbound->queue_link);
     else
@@ -94,7 +94,7 @@ void wf_outbound_destroy(struct wf_outbound *outbound)
         wf_connection_list_ended(connection);
     if (last.waiter || last.subject || last.counted || last.kind == WF_OUTBOUND_REPLY)
         wf_guard_stir(connection->desk->guard);
-    if (last.note) /* all of it is over but for the notification */
+    if (last.note) /* the operation has ended, its notification has not */
         last.note->subject = NULL;
     if (last.subject) {
         last.subject->note = NULL;
@@ -143,7 +143,7 @@ void wf_outbound_check(struct wf_outbound *outbound)
     if (outbound->kind == WF_OUTBOUND_READ && outbound->counterpart)
         return; /* it ends with its landing */
     if (outbound->kind == WF_OUTBOUND_LIST && outbound->refuse_due)
-        return; /* the peer may hold the whole of it, for an operation that will not come */
+        return; /* REFUSE must go first: the peer may keep the whole list for an operation that will not come */
     bool all = outbound->next == outbound->total && outbound->retired == outbound->total && !outbound->torn;
     if (outbound->kind == WF_OUTBOUND_WRITE && !outbound->confirmed && !outbound->refused)
         all = false; /* acknowledged may also mean drained */
@@ -317,7 +317,7 @@ int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable)
     return 0;
 }
 
-/* A copied message, of which this was the only frame: nothing but its place and its number is left of it. */
+/* Was this the only frame of a copied message? Then only its slot and its number are left to be freed. */
 static bool is_last_of_copied(const struct wf_outbound *outbound, uint32_t length)
 {
     return outbound->kind == WF_OUTBOUND_MESSAGE && !outbound->request && length == outbound->total &&
@@ -369,7 +369,7 @@ void wf_outbound_answered(struct wf_outbound *outbound)
     wf_outbound_complete(outbound, 0); /* done before: the landing completes the request */
     outbound->counterpart = NULL;
     struct wf_outbound *note = outbound->note;
-    if (note && note->late) { /* had it failed, this one would have gone first */
+    if (note && note->late) { /* the READ succeeded: a failed one refuses its notification before it ends */
         note->late = false;
         note->base = outbound->number;
         wf_outbound_queue(note);
@@ -380,7 +380,7 @@ void wf_outbound_answered(struct wf_outbound *outbound)
 
 /* --- device memory --- */
 
-/* A device failed: the request tells which, and the peer that no more comes. */
+/* A copy on a device failed: notes the device in the request, and refuses the message. */
 static void copy_failed(struct wf_outbound *outbound, const struct wf_transit *transit)
 {
     if (outbound->request)
@@ -394,7 +394,7 @@ static void copy_failed(struct wf_outbound *outbound, const struct wf_transit *t
 void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *transit)
 {
     struct weft_connection *connection = outbound->connection;
-    outbound->in_engine += 1; /* it stays, whatever ends below */
+    outbound->in_engine += 1; /* keeps `outbound` until the end of this function */
     if (transit->result < 0)
         copy_failed(outbound, transit);
     bool small = outbound->kind == WF_OUTBOUND_MESSAGE && wf_outbound_is_small(outbound);

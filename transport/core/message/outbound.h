@@ -1,14 +1,14 @@
 /*
- * outbound.h: a message on its way out, or another operation that takes a number of ours. It exists until every chunk
- * handed to a channel is acknowledged (or, when refused, no longer matters); the user's request may have completed long
- * before, if the payload was copied.
+ * outbound.h: a message on its way out, or another operation that takes a number of this side. It exists until every
+ * chunk handed to a channel is acknowledged or, if it was refused, no longer matters. If the payload was copied, the
+ * user's request may have completed long before.
  *
- * A write or read with a notification gives it the number after its own, so that the peer knows, when it refuses the
- * one, which other goes with it. In the other direction the order does it: an operation is given up towards the peer
- * only after its notification is out of the way, so that the peer never finds "finished" what was refused.
+ * The notification of a write or read has the number after the operation's: a peer that refuses the operation knows
+ * which notification to refuse. This side refuses the notification first and the operation after it, so that the peer
+ * never hands out the notification of an operation that was given up.
  *
- * A read to device memory may fail when the peer has done its part: its notification gets a number, and the peer hears
- * of it, once the read has landed.
+ * A read to device memory may fail after the peer has done its part. So its notification gets a number, and goes to the
+ * peer, only when the read has landed.
  */
 #ifndef WF_CORE_MESSAGE_OUTBOUND_H
 #define WF_CORE_MESSAGE_OUTBOUND_H
@@ -30,13 +30,13 @@ struct wf_inbound;
 struct wf_device;
 struct wf_transit;
 
-#define WF_CHUNKS_UNACKNOWLEDGED 255 /* so a landing never has more than WF_RANGE_MAX ranges */
+#define WF_CHUNKS_UNACKNOWLEDGED 255 /* so an inbound message never has more than WF_RANGE_MAX ranges */
 
 enum wf_outbound_kind {
     WF_OUTBOUND_MESSAGE, /* tagged, for the peer's matcher */
     WF_OUTBOUND_WRITE,   /* to memory that the peer has registered; done when the peer says so by GRANT */
-    WF_OUTBOUND_READ,    /* asks for such memory: one READ frame; lives until the reply has landed */
-    WF_OUTBOUND_REPLY,   /* our answer to the peer's READ, in the peer's number */
+    WF_OUTBOUND_READ,    /* asks for bytes of such memory: one READ frame; lives until the reply has landed */
+    WF_OUTBOUND_REPLY,   /* the answer to the peer's READ, with the number of that READ */
     WF_OUTBOUND_NOTE,    /* a notification of the write or read `subject` */
     WF_OUTBOUND_LIST,    /* the list of remote pieces that the operation `waiter` is about */
 };
@@ -46,17 +46,17 @@ struct wf_outbound {
     struct wf_link queue_link; /* connection.pending, then connection.sending while it has bytes to send */
     struct wf_link hash_link;  /* wf_desk.outbound_hash, once it has a number */
     struct wf_link todo_link;  /* wf_desk.todo_outbounds while REFUSE is to be sent */
-    struct wf_link stage_link; /* wf_desk.stage_waiting while it needs a slot and there is none, */
+    struct wf_link stage_link; /* wf_desk.stage_waiting while it needs a slot and none is free */
     bool stage_known; /* which counter of share.waiting holds it: [1] if it was introduced when it began to wait */
     struct weft_connection *connection;
     struct weft_request *request; /* NULL once completed */
     enum wf_outbound_kind kind;
     const uint8_t *data;
-    struct wf_device *device; /* whose memory `data` or `pieces` are; NULL: host memory */
+    struct wf_device *device; /* the device with the memory of `data` or `pieces`; NULL: host memory */
     bool waits;               /* for work in a stream: nothing of it may be copied yet (turn.h) */
-    struct wf_list slots;     /* of `device`: what of it is, or will be, in host memory; by offset */
-    uint64_t claimed;         /* bytes that have got a slot, from the start */
-    uint64_t staged;          /* of these, bytes that are in it, from the start */
+    struct wf_list slots;     /* of `device`: copies of its bytes in host memory, done or under way; by offset */
+    uint64_t claimed;         /* bytes from the start for which a slot was taken */
+    uint64_t staged;          /* bytes from the start that are in their slots */
     int doomed;               /* refused before the peer heard of it, while copies were under way: the status */
     struct wf_pieces *pieces; /* NULL, or where the bytes are instead of `data` */
     uint8_t *slot;            /* the copy of a small message, or NULL */
@@ -66,11 +66,11 @@ struct wf_outbound {
     uint64_t key, base;             /* WRITE, READ: the region, or the list; where in it. NOTE: base is what it names */
     bool listed;                    /* `key` is the number of an uploaded list */
     struct wf_outbound *note;       /* WRITE, READ: its notification while that exists */
-    struct wf_outbound *subject;    /* NOTE: what it belongs to while that exists */
+    struct wf_outbound *subject;    /* NOTE: its write or read while that exists */
     bool late;                      /* NOTE: it waits for the end of `subject`, in no line */
     struct wf_outbound *list;       /* WRITE, READ: its list while that is under way */
     struct wf_outbound *waiter;     /* LIST: the operation that waits for it */
-    struct wf_inbound *counterpart; /* READ: the landing of the reply; REPLY: the READ it serves */
+    struct wf_inbound *counterpart; /* READ: the inbound message of the reply; REPLY: the READ it serves */
     bool counted;                   /* one of the operations with a list that its connection allows at a time */
     bool noted;                     /* the next number is that of its notification */
     bool confirmed;                 /* WRITE: every byte has landed */
@@ -85,7 +85,7 @@ struct wf_outbound {
     uint64_t charge;                /* unsolicited credit it has spent */
     uint32_t unacknowledged;        /* DATA frames retained */
     uint32_t in_engine;             /* operations under way that refer to its memory: DATA frames, copies to slots */
-    bool torn;                      /* some of it was given up with its channel: not known to have arrived */
+    bool torn;                      /* a stray of it was dropped: those bytes may not have arrived */
     bool refused;                   /* ends early with `status`; nothing more of it is sent */
     bool refuse_due, refuse_sent, refuse_seen;
     int status;
@@ -95,15 +95,15 @@ extern const struct wf_request_ops wf_outgoing_ops; /* SEND, WRITE and READ */
 
 /* --- all with the session's lock held --- */
 
-/* The message of `request`, in no queue. When it is small and there is a slot it is a copy, which needs its memory no
- * more: then the request completes here. NULL: memory. */
+/* The message of `request`, in no queue. If it is small and a slot is free, its bytes are copied and the request
+ * completes here: the user's memory is needed no more. NULL: no memory. */
 struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct weft_request *request);
 
-/* A fresh one, in no queue. NULL: memory. */
+/* A new message, in no queue. NULL: no memory. */
 struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum wf_outbound_kind kind, uint64_t total);
-/* The last in line to be introduced. */
+/* Puts it at the end of the line of messages to be introduced. */
 void wf_outbound_queue(struct wf_outbound *outbound);
-/* Frees one that nobody has heard of. */
+/* Frees a message that is in no queue and not known to the peer. */
 void wf_outbound_drop(struct wf_outbound *outbound);
 /* Starts sending the answer to the peer's READ `number`. */
 void wf_outbound_reply(struct wf_outbound *outbound, uint64_t number);
@@ -114,25 +114,25 @@ void wf_outbound_answered(struct wf_outbound *outbound);
 int wf_outbound_places(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,
                        uint64_t *covered);
 
-/* By the number we gave; `reply`: by the number of the peer's READ. */
+/* By the number that this side gave; `reply`: by the number of the peer's READ. */
 struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_t number, bool reply);
 
-/* The peer takes bytes up to `sendable`; of a write: has them all. -EPROTO when that makes no sense. `outbound` may be
+/* GRANT: the peer takes bytes up to `sendable`; for a write: has them all. -EPROTO if that cannot be. `outbound` may be
  * gone afterwards. */
 int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable);
 
 /* A retained DATA frame was acknowledged. `outbound` may be gone afterwards. */
 void wf_outbound_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length);
 
-/* The whole of it was copied to where it belongs, or could not be (direct.h): returns whether it has been delivered. It
- * may be gone afterwards. */
+/* The direct copy of the whole message has ended or failed (direct.h): returns whether the message was delivered.
+ * `outbound` may be gone afterwards. */
 bool wf_outbound_direct_ended(struct wf_outbound *outbound, const struct wf_transit *transit);
 
 /* A copy to one of its slots has ended, or failed. `outbound` may be gone afterwards. */
 void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *transit);
 
-/* One DATA frame went astray with its channel and is not sent again, for the message has been refused. `outbound` may
- * be gone afterwards. */
+/* A stray DATA frame of it is not sent again, because the message has been refused. `outbound` may be gone afterwards.
+ */
 void wf_outbound_abandon(struct wf_outbound *outbound);
 
 /* An operation that referred to its memory has ended. `outbound` may be gone afterwards. */
@@ -141,7 +141,7 @@ void wf_outbound_released(struct wf_outbound *outbound);
 /* Nothing more of it is handed to a channel. */
 void wf_outbound_stop(struct wf_outbound *outbound);
 
-/* Ends it early: by its user (cancel, deadline, close) or because the receiver refused. May be gone afterwards. */
+/* Ends it early: by its user (cancel, deadline, close), or because the receiver refused. May be gone afterwards. */
 void wf_outbound_refuse(struct wf_outbound *outbound, int status);
 void wf_outbound_refused_by_peer(struct wf_outbound *outbound, int status);
 /* Its REFUSE frame; the message may be gone afterwards. */

@@ -1,6 +1,6 @@
 /*
- * outbound_parts.h: what outbound.c (how an outgoing operation lives and ends), outbound_refuse.c (how it ends early)
- * and ready.c (what of it may go) share. All with the session's lock held.
+ * outbound_parts.h: functions shared by outbound.c (how an outgoing operation lives and ends), outbound_refuse.c (how
+ * it ends early) and ready.c (which of its bytes may go). All with the session's lock held.
  */
 #ifndef WF_CORE_MESSAGE_OUTBOUND_PARTS_H
 #define WF_CORE_MESSAGE_OUTBOUND_PARTS_H
@@ -10,10 +10,10 @@
 #include "core/message/outbound.h"
 #include "core/message/ready.h"
 
-/* Its bytes are in many places. */
+/* Are its bytes in many places? */
 static inline bool wf_outbound_is_scattered(const struct wf_outbound *outbound)
 {
-    return outbound->pieces && outbound->kind != WF_OUTBOUND_LIST; /* whose bytes tell of pieces */
+    return outbound->pieces && outbound->kind != WF_OUTBOUND_LIST; /* a LIST's bytes are in one place: `upload` */
 }
 
 /* Bytes from the start that channels may take. */
@@ -22,19 +22,19 @@ static inline uint64_t wf_outbound_ready(const struct wf_outbound *outbound)
     return outbound->device && outbound->staged < outbound->sendable ? outbound->staged : outbound->sendable;
 }
 
-/* Small enough for one frame on the express channel. */
+/* Is it small enough for one frame on the express channel? */
 static inline bool wf_outbound_is_small(const struct wf_outbound *outbound)
 {
     return outbound->total <= outbound->connection->desk->terms->eager && !wf_outbound_is_scattered(outbound);
 }
 
-/* Goes by the express channels, or not at all: without payload, or with little. */
+/* Does it go on express channels only? It has little payload or none. */
 static inline bool wf_outbound_is_express(const struct wf_outbound *outbound)
 {
     return outbound->refused || outbound->kind == WF_OUTBOUND_READ || wf_outbound_is_small(outbound);
 }
 
-/* One DATA frame of it more, or less, that the peer has not acknowledged. */
+/* One DATA frame more (1) or less (-1) that the peer has not acknowledged. */
 static inline void wf_outbound_count(struct wf_outbound *outbound, int by)
 {
     bool bulk = outbound->kind == WF_OUTBOUND_REPLY || !wf_outbound_is_small(outbound);
@@ -43,27 +43,27 @@ static inline void wf_outbound_count(struct wf_outbound *outbound, int by)
         outbound->connection->desk->bulk_frames += (uint32_t)by;
 }
 
-/* A frame that speaks of it. */
+/* Fills a frame of this type about the message. */
 void wf_outbound_frame(const struct wf_outbound *outbound, enum wf_frame_type type, struct wf_frame *frame);
 
-/* Bytes up to `sendable` may go: they wait for a channel. */
+/* Bytes up to `sendable` may go: adds the new ones to wf_desk.waiting. */
 void wf_outbound_allow(struct wf_outbound *outbound, uint64_t sendable);
 
-/* The line of those that wait to be introduced. */
+/* Joins or leaves connection.pending, the line of messages that are to be introduced. */
 void wf_outbound_join_line(struct wf_outbound *outbound, bool first);
 void wf_outbound_leave_line(struct wf_outbound *outbound);
 
-/* Its request, if it has one left, ends with `status`. */
+/* Completes its request, if that has not ended, with `status`. */
 void wf_outbound_complete(struct wf_outbound *outbound, int status);
 
-/* Ends what has nothing to wait for any more. `outbound` may be gone afterwards. */
+/* Ends the message if it waits for nothing more. `outbound` may be gone afterwards. */
 void wf_outbound_check(struct wf_outbound *outbound);
 
-/* Frees it, and lets go what waited for its end. */
+/* Frees it, and lets the operations go on that waited for its end. */
 void wf_outbound_destroy(struct wf_outbound *outbound);
 
-/* Ends one that the peer has not heard of. What was announced for it must be taken back, in its turn. It may be gone
- * afterwards. */
+/* Ends a message that is not introduced. A number or a list that the peer knows of it is taken back by REFUSE, in its
+ * turn. `outbound` may be gone afterwards. */
 void wf_outbound_refuse_unheard(struct wf_outbound *outbound, int status);
 
 #endif

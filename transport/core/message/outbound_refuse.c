@@ -12,14 +12,14 @@ void wf_outbound_stop(struct wf_outbound *outbound)
     wf_outbound_requeue(outbound);
 }
 
-/* Too late to end otherwise: it is acknowledged, and only waits for the kernel to let go of its memory. */
+/* Is it too late to refuse? All is acknowledged: the message only waits until the kernel lets go of its memory. */
 static bool has_landed(const struct wf_outbound *outbound)
 {
     if (outbound->kind == WF_OUTBOUND_READ)
         return false;
     if (outbound->kind == WF_OUTBOUND_WRITE)
         return outbound->confirmed;
-    if (outbound->kind == WF_OUTBOUND_REPLY) /* all of it is under way: the asker will have it, whatever we say */
+    if (outbound->kind == WF_OUTBOUND_REPLY) /* all of it is under way: the peer gets it, also after a REFUSE */
         return outbound->next == outbound->total;
     return outbound->introduced && outbound->next == outbound->total && outbound->unacknowledged == 0;
 }
@@ -29,7 +29,7 @@ void wf_outbound_refuse_unheard(struct wf_outbound *outbound, int status)
     struct wf_outbound *note = outbound->note, *list = outbound->list;
     wf_outbound_leave_line(outbound);
     wf_stage_out_withdraw(outbound);
-    if (outbound->in_engine > 0) { /* copies to slots: nothing of it ends before them */
+    if (outbound->in_engine > 0) { /* copies to slots are under way: the message ends after them */
         outbound->doomed = status;
         return;
     }
@@ -51,7 +51,7 @@ void wf_outbound_refuse_unheard(struct wf_outbound *outbound, int status)
     outbound->refused = outbound->stopped = true;
     outbound->status = status;
     if (outbound->listed || outbound->number != 0) {
-        wf_outbound_join_line(outbound, outbound->number != 0); /* what has its number waits behind none that has not */
+        wf_outbound_join_line(outbound, outbound->number != 0); /* a message with a number goes first */
         wf_connection_ready(outbound->connection);
     } else {
         wf_outbound_destroy(outbound);
@@ -68,7 +68,7 @@ void wf_outbound_refuse(struct wf_outbound *outbound, int status)
         return;
     }
     wf_outbound_stop(outbound);
-    if (outbound->note) { /* it goes first, and comes back here */
+    if (outbound->note) { /* the notification is refused first; its end calls this again with `deferred` */
         outbound->deferred = status;
         wf_outbound_refuse(outbound->note, status);
         return;
@@ -113,7 +113,7 @@ void wf_outbound_refuse_frame(struct wf_outbound *outbound, struct wf_frame *fra
     wf_outbound_check(outbound);
 }
 
-/* With the operation done, what is left is its notification. */
+/* If the operation has ended already, its notification is left to be refused. */
 static void cancel(struct weft_request *request, int status)
 {
     wf_outbound_refuse(request->outbound ? request->outbound : request->note, status);

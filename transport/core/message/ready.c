@@ -15,12 +15,12 @@ uint64_t wf_ready_burst(const struct wf_outbound *outbound)
     const struct wf_terms *terms = outbound->connection->desk->terms;
     if (outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound))
         return outbound->total;
-    if (outbound->device) /* a slot is for bytes that are wanted */
+    if (outbound->device) /* slots are only for bytes that were granted */
         return 0;
     return wf_burst_bytes(outbound->total, terms->eager, terms->first_burst);
 }
 
-/* What the burst costs of the peer's pool: a write goes past it. */
+/* The credit for the peer's pool that the burst costs: 0 for a write, which does not use the pool. */
 static uint64_t charge_of(const struct wf_outbound *outbound)
 {
     return outbound->kind == WF_OUTBOUND_WRITE ? 0 : wf_burst_charge(wf_ready_burst(outbound));
@@ -36,14 +36,14 @@ static bool has_credit(const struct wf_outbound *outbound)
     return charge_of(outbound) <= credit_left(outbound->connection->desk);
 }
 
-/* Bulk channels have nothing to send, and the peer has taken all that they have sent. */
+/* Have bulk channels nothing to send, and has the peer acknowledged all their frames? */
 static bool bulk_is_quiet(const struct wf_desk *desk)
 {
     return desk->waiting == 0 && desk->bulk_frames == 0;
 }
 
-/* A burst introduces its message where it stands in a bulk stream, and what is posted later is not matched before. So
- * a large one goes only where nothing stands before it, and leaves others as much credit as it takes. */
+/* A burst introduces its message on a bulk channel, behind the bytes that wait there, and later messages are not matched
+ * before it. So a large burst goes only if bulk channels are quiet, and must leave as much credit as it takes. */
 static bool may_burst(const struct wf_outbound *outbound)
 {
     const struct wf_desk *desk = outbound->connection->desk;
@@ -53,7 +53,7 @@ static bool may_burst(const struct wf_outbound *outbound)
     return charge_of(outbound) <= credit_left(desk) / 2 && bulk_is_quiet(desk);
 }
 
-/* Is there a number for it, and one for its notification? */
+/* Does the peer's limit allow a number for it, and one for its notification? */
 static bool may_number(const struct wf_outbound *outbound)
 {
     const struct weft_connection *connection = outbound->connection;
@@ -76,7 +76,7 @@ struct wf_outbound *wf_ready_head(const struct weft_connection *connection)
     return may ? head : NULL;
 }
 
-/* The first large write that has something to send: one whose device is slow holds up none of the others. */
+/* The first large write that has something to send: a write that waits for a slow device does not delay the others. */
 static struct wf_outbound *ready_write(const struct weft_connection *connection)
 {
     int looked = 0;
@@ -90,8 +90,8 @@ static struct wf_outbound *ready_write(const struct weft_connection *connection)
     return NULL;
 }
 
-/* What a bulk channel may introduce: the head of the line, or a write, which needs no line; of both the one that was
- * posted first. */
+/* The message that a bulk channel may introduce: the head of the line, or a large write, which is in no line; of both
+ * the one that was posted first. */
 struct wf_outbound *wf_ready_candidate(const struct weft_connection *connection)
 {
     struct wf_outbound *write = ready_write(connection), *head = wf_ready_head(connection);
@@ -145,24 +145,24 @@ uint64_t wf_ready_fitting(const struct wf_channel *channel, const struct wf_outb
 {
     if (!wf_outbound_is_scattered(outbound) || outbound->device)
         return length;
-    /* Never so many that the chunk would not fit behind a few frames more, should it have to be sent again. */
+    /* Leave room for a few frames: if the chunk is sent again, it must fit behind them in one operation. */
     int room = WF_TX_SEGMENTS - channel->tx.iov_count - 1, most = WF_TX_SEGMENTS - WF_TX_SEGMENTS_LEFT;
     return wf_pieces_fit(outbound->pieces, offset, length, room < most ? room : most);
 }
 
-/* With all its bytes in one frame of an express channel. */
+/* May the whole message go now, in one frame of an express channel? */
 bool wf_ready_whole(const struct wf_outbound *outbound)
 {
     return !outbound->refused && outbound->kind != WF_OUTBOUND_READ && wf_outbound_is_small(outbound) &&
            (!outbound->device || outbound->staged == outbound->total) && has_credit(outbound);
 }
 
-/* The frame without payload that introduces the head of a line, if that is what it needs. */
+/* Fills the frame without payload that introduces the head of the line. False: the message goes with its payload. */
 bool wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame)
 {
     if (wf_ready_whole(outbound))
         return false;
-    if (outbound->refused) { /* it has left traces with the peer: a number that was announced, or a list */
+    if (outbound->refused) { /* the peer knows a number or a list of it: REFUSE takes that back */
         wf_outbound_introduce(outbound);
         wf_outbound_refuse_frame(outbound, frame);
     } else if (outbound->kind == WF_OUTBOUND_READ) {

@@ -1,5 +1,6 @@
 /*
- * ready.h: what of a connection's outgoing operations may go now: numbers, credit, slots and lines allow it.
+ * ready.h: which outgoing operations of a connection, and which of their bytes, may go now: depends on numbers, credit,
+ * slots and lines.
  *
  * All with the session's lock held.
  */
@@ -22,36 +23,36 @@ void wf_connection_ready(struct weft_connection *connection);
 /* Bytes that may go before the peer has matched the message. A write needs no match. */
 uint64_t wf_ready_burst(const struct wf_outbound *outbound);
 
-/* What a bulk channel may introduce: the head of the line, or a write, which needs no line; of both the one that was
- * posted first. NULL: nothing. */
+/* The message that a bulk channel may introduce: the head of the line, or a large write, which is in no line; of both
+ * the one that was posted first. NULL: none. */
 struct wf_outbound *wf_ready_candidate(const struct weft_connection *connection);
 /* A large message at the head of the line whose first bytes may go unsolicited, or NULL. */
 struct wf_outbound *wf_ready_head(const struct weft_connection *connection);
-/* With all its bytes in one frame of an express channel? */
+/* May the whole message go now, in one frame of an express channel? */
 bool wf_ready_whole(const struct wf_outbound *outbound);
 
 /* Hands [next, next + length) to a channel. */
 struct wf_outbound *wf_ready_take(struct wf_outbound *outbound, uint64_t length, struct wf_frame *frame);
-/* The burst goes now, and takes its credit. */
+/* The burst goes now: spends its credit. */
 void wf_ready_spend(struct wf_outbound *outbound, uint64_t burst);
-/* The frame without payload that introduces the head of a line, if that is what it needs. */
+/* Fills the frame without payload that introduces the head of the line. False: the message goes with its payload. */
 bool wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame);
 
-/* The whole of a copied message that is in no queue, and never gets an `order`, at once: no other of its connection
- * waits, nor has it to wait for the peer. False: it has to be queued, and nothing has changed. */
+/* Takes the whole of a copied message that is in no queue and gets no `order`: no other message of its connection waits,
+ * and the peer's limits allow it. False: it must be queued; nothing has changed. */
 bool wf_ready_pull_small(struct wf_outbound *outbound, struct wf_frame *frame);
 
 /* As much of [offset, offset + length) as the entries left in the channel's operation can refer to. */
 uint64_t wf_ready_fitting(const struct wf_channel *channel, const struct wf_outbound *outbound, uint64_t offset,
                           uint64_t length);
 
-/* There is more unsolicited credit: what would have been offered may go to the bulk channels now. */
+/* More unsolicited credit has come: messages that had to be offered may go to the bulk channels now. */
 void wf_ready_credit_came(struct wf_desk *desk);
 
-/* Takes it out of its line and gives it its number, and its notification the next; from now on the peer will hear. */
+/* Takes it out of its line and gives it its number, and its notification the next one. Its frames go from now on. */
 void wf_outbound_introduce(struct wf_outbound *outbound);
 
-/* In connection.sending exactly while it can send. */
+/* Puts it into connection.sending if it can send, else takes it out. */
 void wf_outbound_requeue(struct wf_outbound *outbound);
 
 static inline struct wf_outbound *wf_outbound_first_of(const struct wf_list *list)

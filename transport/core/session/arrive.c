@@ -1,5 +1,5 @@
-/* What each frame does on arrival. Called by the receive half with the session's lock held; a negative result: the peer
- * broke the protocol, which ends the channel. */
+/* What the session does with each frame that arrives. The receive half calls it with the session's lock held. A
+ * negative result means that the peer broke the protocol; the channel ends. */
 #include "core/session/arrive.h"
 
 #include <errno.h>
@@ -27,7 +27,7 @@ static struct wf_session *session_of(const struct weft_connection *connection)
     return WF_CONTAINER(connection->desk, struct wf_session, desk);
 }
 
-/* The peer broke the protocol: the error says with which frame, and how. */
+/* The peer broke the protocol: fails the session; the error names the frame and the mistake. */
 static int violation(struct wf_session *session, const struct wf_frame *frame, const char *how)
 {
     WF_REACHED("session UP: frame against the protocol");
@@ -38,7 +38,8 @@ static int violation(struct wf_session *session, const struct wf_frame *frame, c
     return -EPROTO;
 }
 
-/* Is this number one that our side would have given? */
+/* The message of this side that the frame is about. NULL with 0: it has ended. NULL with -EPROTO: this side never gave
+ * that number. */
 static struct wf_outbound *own_message(struct weft_connection *connection, const struct wf_frame *frame, int *result)
 {
     *result = 0;
@@ -55,16 +56,16 @@ static bool within_limit(const struct weft_connection *connection, uint64_t numb
     return number <= wf_connection_limit(connection);
 }
 
-/* Does a frame tell of a message what the first frame of it told? */
+/* Does the frame agree with the first frame of the message? */
 static bool agrees(const struct wf_inbound *inbound, const struct wf_frame *frame)
 {
-    if (inbound->total == WF_TOTAL_UNKNOWN) /* given up before it was introduced; or a READ, which has no bytes */
+    if (inbound->total == WF_TOTAL_UNKNOWN) /* refused before it was introduced; or a READ, which has no bytes */
         return inbound->state == WF_INBOUND_DRAINING;
     return inbound->total == frame->total && inbound->tag == frame->key &&
            inbound->flags == (frame->flags & KIND_FLAGS) && inbound->base == frame->base;
 }
 
-/* A message that was refused before it came has come: who it is is known now, and its credit goes back. */
+/* The first frame of a message that was refused before: fills in its tag, kind and size, and gives its credit back. */
 static void name(struct wf_inbound *inbound, const struct wf_frame *frame)
 {
     if (inbound->total != WF_TOTAL_UNKNOWN || inbound->refuse_seen)
@@ -75,7 +76,7 @@ static void name(struct wf_inbound *inbound, const struct wf_frame *frame)
     wf_inbound_name(inbound, frame->total, frame->type == WF_OFFER);
 }
 
-/* The message a DATA or OFFER speaks of, introduced if it is new. NULL with 0: finished, to be drained. */
+/* The message of a DATA or OFFER frame, created if it is new. NULL with 0: it has finished, its bytes are drained. */
 static int introduce(struct weft_connection *connection, const struct wf_frame *frame, struct wf_inbound **out)
 {
     struct wf_session *session = session_of(connection);
@@ -100,7 +101,7 @@ static int introduce(struct weft_connection *connection, const struct wf_frame *
     (*out)->base = frame->base;
     if (wf_onesided_introduced(*out, frame) < 0)
         return violation(session, frame, "does not fit its kind");
-    if ((*out)->state != WF_INBOUND_EARLY) { /* it is not matched: what comes after it can be */
+    if ((*out)->state != WF_INBOUND_EARLY) { /* it needs no match: the messages after it can be matched */
         (*out)->claims += 1;
         wf_match_advance(connection);
         (*out)->claims -= 1;
@@ -115,7 +116,7 @@ static int take_offer(struct weft_connection *connection, const struct wf_frame 
     if (result < 0 || !inbound)
         return result;
     connection->pins += 1;
-    if (inbound->state != WF_INBOUND_EARLY) /* a list: all of it may have come while others were matched */
+    if (inbound->state != WF_INBOUND_EARLY) /* a list: all of it may have come while other messages were matched */
         wf_inbound_check(inbound);
     wf_match_advance(connection);
     connection->pins -= 1;
@@ -123,7 +124,7 @@ static int take_offer(struct weft_connection *connection, const struct wf_frame 
     return 0;
 }
 
-/* May these bytes come now? Within the burst, or granted. */
+/* May these bytes come now? Yes within the burst, or if they were granted. */
 static bool promised(const struct wf_inbound *inbound, const struct wf_frame *frame)
 {
     bool asked = inbound->kind == WF_INBOUND_WRITE || inbound->kind == WF_INBOUND_READING;
@@ -132,7 +133,7 @@ static bool promised(const struct wf_inbound *inbound, const struct wf_frame *fr
     uint64_t end = frame->offset + frame->length;
     if (end <= inbound->burst)
         return true;
-    /* While it is parked its bytes go to the pool, which has room for the burst alone. */
+    /* While the message is parked its bytes go to the pool, which has room for the burst alone. */
     return inbound->state == WF_INBOUND_MATCHED && !inbound->parked && frame->offset >= inbound->burst &&
            wf_stage_in_promised(inbound, end);
 }
@@ -144,16 +145,17 @@ static void unclaim(struct wf_channel *channel)
     wf_inbound_check(inbound);
 }
 
-/* Is there room for it in the pool, whatever its message has been matched with? A copy of its own, which it will need,
- * is not for less than a block, or a peer might have us make one for each byte. */
+/* May the payload go to the pool although its message is matched? It will then need a copy of its own. So it must have
+ * a block at least, or be the end of the burst: else a peer could make us copy each byte separately. */
 static bool has_blocks(const struct wf_inbound *inbound, const struct wf_frame *frame)
 {
     uint64_t end = frame->offset + frame->length;
     return !inbound->settled && end <= inbound->burst && (frame->length >= WF_BLOCK_BYTES || end == inbound->burst);
 }
 
-/* Holds the landing for the payload to come, after matching what can be matched now. Without a slot for a payload that
- * goes to a device it goes by the pool, if nobody has asked for it; else the channel waits: another copy will end. */
+/* Claims the inbound message for the payload to come, after matching all that can be matched now. A payload for a
+ * device needs a slot. If none is free and the payload is unsolicited, it goes by the pool; else the channel waits
+ * until another copy ends. */
 static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
 {
     struct wf_rx *rx = &channel->rx;
@@ -174,7 +176,7 @@ static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
     }
 }
 
-/* The landing of a READ of ours that this is an answer to. NULL with 0: it has ended, the bytes are drained. */
+/* The inbound message for the reply to one of this side's READs. NULL with 0: it has ended, the bytes are drained. */
 static int find_reading(struct weft_connection *connection, const struct wf_frame *frame, struct wf_inbound **out)
 {
     if (frame->msg == 0 || frame->msg >= connection->next_number)
@@ -185,13 +187,13 @@ static int find_reading(struct weft_connection *connection, const struct wf_fram
     return 0;
 }
 
-/* Do the places of two chunks touch? */
+/* Do the ranges of two chunks overlap? */
 static bool overlap(const struct wf_frame *a, const struct wf_frame *b)
 {
     return a->offset < b->offset + b->length && b->offset < a->offset + a->length;
 }
 
-/* The other channel that is writing where this payload belongs, or NULL. */
+/* The other channel with a claim on bytes of this payload, or NULL. */
 static struct wf_channel *other_writer(const struct wf_channel *channel, const struct wf_inbound *inbound,
                                        const struct wf_frame *frame)
 {
@@ -205,8 +207,9 @@ static struct wf_channel *other_writer(const struct wf_channel *channel, const s
 }
 
 /*
- * A chunk comes twice only when its sender has given up the channel of one copy: the older one, which is not marked as
- * sent again. That channel is lost here, too. 0: this one waits until the other has let go of the place.
+ * A chunk comes twice only when its sender has lost the channel `other`, which carried the older copy: the newer copy
+ * has the flag RESENT. So `other` is lost here, too. 0: `channel` waits until `other` has ended its claim. -ESTALE:
+ * `channel` brings the older copy, or is being lost itself.
  */
 static int outlive(struct wf_channel *channel, struct wf_channel *other, const struct wf_frame *frame)
 {
@@ -234,14 +237,14 @@ static int take_data(struct wf_channel *channel, struct weft_connection *connect
         return result;
     wf_rx_unclaim(rx);
     if (!inbound)
-        return 0; /* finished: drained and acknowledged */
+        return 0; /* the message has finished: the bytes are drained and acknowledged */
     if (!promised(inbound, frame))
         return violation(session, frame, "comes before it was granted");
     int there = wf_range_test(&inbound->arrived, frame->offset, frame->offset + frame->length);
     if (there < 0)
         return violation(session, frame, "overlaps bytes that are here");
     if (there > 0 && frame->length > 0)
-        return 0; /* came before */
+        return 0; /* these bytes came before */
     struct wf_channel *other = other_writer(channel, inbound, frame);
     if (other)
         return outlive(channel, other, frame);
@@ -258,17 +261,17 @@ static int take_grant(struct weft_connection *connection, const struct wf_frame 
     return result;
 }
 
-/* A status off the wire: anything but a plain negative errno is the peer's mistake. */
+/* The status in a frame: a value that is no negative errno is the peer's mistake, and becomes -EPROTO. */
 static int status_of(const struct wf_frame *frame)
 {
     int64_t status = (int64_t)frame->key;
     return status < 0 && status >= -4095 ? (int)status : -EPROTO;
 }
 
-/* The sender gives up its message. */
+/* The peer gives up a message of its own. */
 static int refused_by_sender(struct weft_connection *connection, const struct wf_frame *frame)
 {
-    /* The list that it would have used, or that it is. */
+    /* The message may use a list (`base`), or be one (`msg`). */
     wf_upload_drop(connection, frame->base);
     wf_upload_drop(connection, frame->msg);
     struct wf_inbound *inbound = wf_inbound_find(connection, frame->msg);
@@ -277,12 +280,12 @@ static int refused_by_sender(struct weft_connection *connection, const struct wf
             return frame->msg == 0 ? -EPROTO : wf_inbound_answer(connection, frame->msg, status_of(frame));
         if (!within_limit(connection, frame->msg))
             return -EPROTO;
-        /* It never introduced itself here: it only has to be numbered, and answered. */
+        /* The message was never introduced here: its number must only be finished, and the REFUSE answered. */
         inbound = wf_inbound_create(connection, frame->msg, 0, WF_TOTAL_UNKNOWN, true);
         if (!inbound)
             return -ENOMEM;
     }
-    /* Nor has it then taken any of the pool: the credit it spent is given back here. */
+    /* It has then taken no blocks of the pool either: the credit that it spent is given back here. */
     if (inbound->total == WF_TOTAL_UNKNOWN && !inbound->refuse_seen)
         wf_desk_settle(connection->desk, frame->offset);
     connection->pins += 1;
@@ -291,7 +294,7 @@ static int refused_by_sender(struct weft_connection *connection, const struct wf
     } else {
         inbound->refuse_seen = true;
         wf_inbound_refuse(inbound, status_of(frame));
-        /* Also when all of it is here: the acknowledgements may be lost, and then its sender waits for our word. */
+        /* Answer also when all bytes are here: the acknowledgements may be lost, and then the sender waits for this. */
         if (!inbound->refuse_sent) {
             inbound->refuse_due = true;
             wf_inbound_todo(inbound);
@@ -303,7 +306,7 @@ static int refused_by_sender(struct weft_connection *connection, const struct wf
     return 0;
 }
 
-/* The notification with this number, which is announced and not sent yet. */
+/* The notification with this number, if it has its number but is not sent yet; or NULL. */
 static struct wf_outbound *unheard_note(struct weft_connection *connection, uint64_t number)
 {
     struct wf_outbound *subject = wf_outbound_find(connection, number - 1, false);

@@ -26,7 +26,7 @@ void wf_session_unheld(struct wf_session *session)
     WF_LIST_EACH (link, following, &session->book.requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
         if (clean && wf_match_is_here(request))
-            continue; /* its turn in a stream is still to come, and ends it */
+            continue; /* its turn in a stream is still to come, and completes it */
         if (request->inbound)
             request->inbound->request = NULL;
         if (request->outbound)
@@ -104,7 +104,8 @@ static void cancel_all(struct wf_session *session, bool here_too)
     }
 }
 
-/* Each channel's BYE acknowledges what came on it: only after the last is it certain what the peer has taken. */
+/* The BYE on a channel acknowledges the frames sent on it. Only after the last BYE is it known which frames the peer
+ * has taken. */
 static bool goodbye_on_all(const struct wf_session *session)
 {
     WF_LINES_EACH (channel, &session->lines) {
@@ -121,7 +122,7 @@ void wf_session_check_close(struct wf_session *session)
     if (session->guard.peer_closing && !goodbye_on_all(session))
         return;
     if (session->guard.peer_closing)
-        cancel_all(session, false); /* the peer has nothing to say any more and takes nothing; it did send these */
+        cancel_all(session, false); /* the peer sends and takes no more; messages that are here still complete */
     else if (!everything_told(session))
         return;
     WF_REACHED_IF(session->guard.peer_closing, "session UP: BYE(done) of the peer on every channel");
@@ -143,7 +144,7 @@ void wf_session_peer_closed(struct wf_session *session)
         wf_guard_fail(&session->guard, -ESHUTDOWN, "%s has closed the session", session->peer.name);
         return;
     }
-    wf_guard_peer_closes(&session->guard); /* so have we */
+    wf_guard_peer_closes(&session->guard); /* both sides close: no error */
     wf_session_check_close(session);
 }
 

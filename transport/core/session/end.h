@@ -1,6 +1,5 @@
 /*
- * end.h: how a session ends: closed by one of the two, or failed; and what becomes of the requests that it finds.
- * Session lock held.
+ * end.h: how a session ends, closed by one side or failed, and how its requests end then. Session lock held.
  */
 #ifndef WF_CORE_SESSION_END_H
 #define WF_CORE_SESSION_END_H
@@ -9,13 +8,13 @@
 
 struct wf_session;
 
-/* PEER_CLOSE. */
+/* The operations of a PEER_CLOSE request. */
 extern const struct wf_request_ops wf_closing_ops;
 
-/* Its guard has failed (wf_guard_ops.failed). */
+/* The session has failed (wf_guard_ops.failed): every channel must let go. */
 void wf_session_failed(struct wf_session *session);
 
-/* Nothing can touch any request's memory any more: every one that is left ends now (wf_guard_ops.unheld). */
+/* Nothing can touch a user's memory any more (wf_guard_ops.unheld): every request that is left ends now. */
 void wf_session_unheld(struct wf_session *session);
 
 #endif

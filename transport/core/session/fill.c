@@ -1,4 +1,4 @@
-/* What the session has to say, gathered for a send half that can take it. */
+/* Gathers the frames that a session has to send into the next batch of a send half. */
 #include "core/session/fill.h"
 
 #include "core/channel/batch.h"
@@ -18,8 +18,8 @@
 
 /* --- frames that are not counted: absolute totals and probes --- */
 
-/* A bulk channel of this express one's rail that has acknowledgements to send while its operation waits for room: they
- * go on the express one, or the peer would take the queue for a slow rail. NULL: none. */
+/* A bulk channel on the rail of `express` that has acknowledgements to send while its send operation is under way. They
+ * go on `express`: if they came late, the peer would take the rail for slow. NULL: none. */
 static const struct wf_channel *find_behind(const struct wf_channel *express)
 {
     const struct wf_session *session = wf_session_of(express);
@@ -49,7 +49,7 @@ static bool next_total(struct wf_channel *channel, struct wf_frame *frame)
     return true;
 }
 
-/* --- control frames, all counted but CREDIT, in the order of the session's lists --- */
+/* --- control frames, in the order of the session's lists; all but CREDIT are sequenced --- */
 
 static bool connection_frame(struct weft_connection *connection, struct wf_frame *frame)
 {
@@ -103,7 +103,7 @@ static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
     return true;
 }
 
-/* What the peer is to know of a channel that was lost. */
+/* The DOWN frame of a lost channel, if one is due. */
 static bool down_frame(struct wf_session *session, struct wf_frame *frame)
 {
     if (session->loss.downs_due == 0)
@@ -123,7 +123,7 @@ static bool down_frame(struct wf_session *session, struct wf_frame *frame)
     return false;
 }
 
-/* The next control frame; the object it speaks of may end with it. */
+/* The next control frame. The connection or message that the frame is about may be gone afterwards. */
 static bool next_control(struct wf_session *session, struct wf_frame *frame)
 {
     struct wf_link *link;
@@ -154,7 +154,7 @@ static bool next_control(struct wf_session *session, struct wf_frame *frame)
 
 /* --- filling --- */
 
-/* What went astray goes first. False when something of it is left that cannot go now: nothing new goes before it. */
+/* Adds strays, which go before any new frame. False: strays are left that cannot go now, so nothing new may go. */
 static bool fill_resent(struct wf_channel *channel, uint64_t *bytes)
 {
     struct wf_session *session = wf_session_of(channel);
@@ -222,7 +222,7 @@ bool wf_session_wants(const struct wf_session *session, enum wf_channel_kind kin
            session->desk.credit_due || session->loss.downs_due > 0;
 }
 
-/* What there is for channels of its kind may be of connections that it does not serve. */
+/* Has the session anything for this channel? A connection in `bulk_ready` may be kept to other rails. */
 static bool has_work(const struct wf_channel *channel)
 {
     const struct wf_session *session = wf_session_of(channel);

@@ -1,5 +1,5 @@
 /*
- * fill.h: what the session has to say, gathered for a send half that can take it. Session lock and token held.
+ * fill.h: gathers the frames that a session has to send into a send half's next batch. Session lock and token held.
  */
 #ifndef WF_CORE_SESSION_FILL_H
 #define WF_CORE_SESSION_FILL_H
@@ -12,16 +12,16 @@ struct wf_channel;
 struct wf_outbound;
 struct wf_session;
 
-/* Has the session anything for idle channels of a kind; has this send half, for itself or the session? Whether or not
- * it may go now. */
+/* Is there anything to send: of the session, for channels of this kind; of the session or the channel itself, for this
+ * channel? True also if the window does not let it go now. */
 bool wf_session_wants(const struct wf_session *session, enum wf_channel_kind kind);
 bool wf_channel_wants(const struct wf_channel *channel);
-/* It has not: new work needs a kick. Returns false. */
+/* Nothing is to be sent: marks the send half as idle, so that new work kicks its worker. Returns false. */
 bool wf_channel_rest(struct wf_channel *channel);
-/* Gathers the next batch into the operation; true when there is something to post. */
+/* Gathers the next batch into the send operation; true when there is something to post. */
 bool wf_channel_fill(struct wf_channel *channel);
-/* The whole operation is this message, which is a copy, small and in no queue; the send half is idle. False: others
- * come first, or it has to wait; nothing has changed. */
+/* Makes a batch of this one message: a copy, small and in no queue. The send half is idle. False: other frames come
+ * first, or the message must wait; nothing has changed. */
 bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outbound);
 
 #endif

@@ -8,7 +8,7 @@
 #include "core/session/loss.h"
 #include "core/session/session.h"
 
-/* True once nothing of the half is under way. */
+/* True if no operation of the half is under way; else cancels it. */
 static bool quiet(struct wf_worker *worker, struct wf_op *op)
 {
     if (op->posted)
@@ -16,7 +16,7 @@ static bool quiet(struct wf_worker *worker, struct wf_op *op)
     return !op->posted;
 }
 
-/* After the halves of `worker` are quiet: forgets the descriptor, closes it with the last half. */
+/* The halves of `worker` are quiet: detaches the descriptor from the engine; closes it if both halves are detached. */
 static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx, bool rx)
 {
     struct wf_session *session = wf_session_of(channel);
@@ -31,14 +31,14 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
         channel->ops->drop_claim(channel);
     if (rx && channel->kill)
         wf_channel_tell_down(channel);
-    wf_channel_sink(channel); /* after an orderly end; lost ones are not up any more */
+    wf_channel_sink(channel); /* after an orderly end; a lost channel is not up any more */
     bool last = wf_channel_detach(channel, tx, rx), killed = channel->kill;
     wf_session_unlock(session);
     if (last) {
         WF_REACHED_IF(killed, "channel DYING: both halves let go, no reference to user memory left");
         WF_REACHED("channel GONE: entry");
         wf_channel_note_retransmits(channel);
-        if (killed) /* nothing of it is to arrive any more */
+        if (killed) /* bytes in the kernel must not reach the peer any more */
             ops->kill(host, channel->fd);
         ops->close_fd(host, channel->fd);
     }
@@ -61,7 +61,7 @@ void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker)
         return;
     bool tx_quiet = !tx || quiet(worker, &channel->tx.op), rx_quiet = !rx || quiet(worker, &channel->rx.op);
     if (!tx_quiet && channel->kill && world->tuning.zero_copy)
-        worker->engine->ops->kill(world->engine_host, channel->fd); /* or it holds memory until the peer reads */
+        worker->engine->ops->kill(world->engine_host, channel->fd); /* else it holds memory until the peer reads */
     if (!tx_quiet || !rx_quiet)
         return; /* the cancelled operations come back through poll, then this is called again */
     if (rx)

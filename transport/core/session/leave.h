@@ -1,5 +1,5 @@
 /*
- * leave.h: how a channel lets go of its descriptor: after an orderly end, or because it is lost.
+ * leave.h: how a channel lets go of its descriptor, after an orderly end or a loss.
  */
 #ifndef WF_CORE_SESSION_LEAVE_H
 #define WF_CORE_SESSION_LEAVE_H
@@ -7,8 +7,8 @@
 struct wf_channel;
 struct wf_worker;
 
-/* Lets go as far as `worker` is concerned: cancels its operations, and once none is under way detaches its halves.
- * Comes back until nothing is left. Token of `worker` held; no lock. */
+/* Lets go of the halves that `worker` drives: cancels their operations; once none is under way, detaches the halves.
+ * Is called again until both halves are detached. Token of `worker` held; no lock. */
 void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * life.h: patience: what was seen last of a session, and when the next look is due.
+ * life.h: the times by which a session judges whether its peer lives, and when to look again.
  */
 #ifndef WF_CORE_SESSION_LIFE_H
 #define WF_CORE_SESSION_LIFE_H
@@ -9,24 +9,24 @@
 
 struct weft_request;
 
-/* Patience: what was seen last, and when the next look is due. Owner: session lock. */
+/* When the peer last showed life, and when the next look at deadlines is due. Owner: session lock. */
 struct wf_life {
-    int64_t due_ns;                   /* when the next look at deadlines should be; 0: there was none yet */
-    int64_t closing_ns;               /* CLOSING: since when */
-    int64_t join_by_ns;               /* JOINING: the acceptor's patience */
-    int64_t alone_ns;                 /* when the last channel was lost; means something while up_count is 0 */
-    uint64_t retired, retired_before; /* frames that the peer has acknowledged; when progress was last seen, */
-    int64_t progress_ns;              /* and when that was */
-    bool waited;                      /* something was unacknowledged at the last look */
-    int64_t greeted_ns;               /* when it was given time after it had been gone */
-    int64_t goodbye_ns;               /* the last BYE, or end of a stream after ours; 0: none */
+    int64_t due_ns;                   /* when the next look at deadlines is due; 0: before the first look */
+    int64_t closing_ns;               /* when the session became CLOSING */
+    int64_t join_by_ns;               /* JOINING, acceptor: fails if channels are still missing at this time */
+    int64_t alone_ns;                 /* when the last channel was lost; valid while up_count is 0 */
+    uint64_t retired, retired_before; /* frames that the peer has acknowledged: now, and at `progress_ns` */
+    int64_t progress_ns;              /* when `retired` was last seen to grow */
+    bool waited;                      /* a frame was unacknowledged at the last look */
+    int64_t greeted_ns;               /* when `progress_ns` was last set anew because a channel came up after none */
+    int64_t goodbye_ns;               /* when the last BYE came; 0: none has come */
     int64_t called_ns;                /* when the peer last proved itself for a channel: its process lives */
-    int64_t survey_ns;                /* the next look at the rails */
-    uint32_t heard_before;            /* rails that had been heard at the last one, as bits */
-    int64_t ping_ns;                  /* 0: none under way */
+    int64_t survey_ns;                /* when the next look at the rails is due */
+    uint32_t heard_before;            /* rails on which bytes had come at the last look, as bits */
+    int64_t ping_ns;                  /* when the PING under way became due; 0: no PING is under way */
     uint64_t ping_number;
     struct weft_request *closing; /* PEER_CLOSE request */
-    bool dismissed;               /* closing has been asked for: by the user, or by the end of the context */
+    bool dismissed;               /* the user, or the end of the context, closes the session */
 };
 
 #endif

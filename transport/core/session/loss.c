@@ -1,10 +1,11 @@
 /*
- * A lost channel is not a lost session: what it carried moves to others, the peer is told, and it is dialled again.
+ * A lost channel does not end the session: its frames move to other channels, DOWN tells the peer, and the channel is
+ * dialled again.
  *
  * A channel is lost on an error of its socket, on bytes that make no sense, when the peer says so (DOWN) or joins it
- * again, when its rail is down or silent. A rail is silent when, for the setting rail_timeout_ms, nothing moved on it
- * that should have, while another rail of the session answered. When none answers, no rail is to blame: then it is the
- * peer that is given up, after the setting timeout.
+ * again, and when its rail is down or silent. A rail is silent when bytes wait on it but none has moved for the setting
+ * rail_timeout_ms, while another rail of the session answered. When no rail answers, no rail is to blame: then the
+ * peer is given up, after the setting timeout.
  */
 #include "core/session/loss.h"
 
@@ -19,8 +20,8 @@
 
 #define PAUSE_MIN_NS (20 * WF_NS_PER_MS)
 #define PAUSE_MAX_NS (1000 * WF_NS_PER_MS)
-#define USEFUL_BYTES (64 * 1024) /* a channel that has moved so much, */
-#define USEFUL_NS WF_NS_PER_S    /* or has lasted so long, was worth joining */
+#define USEFUL_BYTES (64 * 1024) /* a channel that has moved so many bytes, */
+#define USEFUL_NS WF_NS_PER_S    /* or has lasted so long, is dialled again without a pause */
 
 void wf_redial_slow_down(struct wf_redial *redial, int64_t most_ns)
 {
@@ -68,7 +69,8 @@ void wf_session_repeat_totals(struct wf_session *session)
     }
 }
 
-/* A channel that was of use is dialled at once, one that is lost as soon as it is joined is not. */
+/* A channel that lasted or moved bytes is dialled again at once. A channel that is lost as soon as it is joined waits
+ * longer each time. */
 static void plan_redial(struct wf_channel *channel, int64_t now_ns)
 {
     struct wf_redial *redial = &wf_route_of(channel)->redial;
@@ -90,7 +92,7 @@ static void move_on(struct wf_session *session, struct wf_channel *channel, int 
     uint64_t frames = channel->tx.window.spent_frames - channel->tx.acknowledged;
     wf_counter_add(&rail->failures, 1);
     rail->last_code = code;
-    session->loss.downs_due -= wf_route_of(channel)->down.due; /* an older incarnation's: this one's says it, too */
+    session->loss.downs_due -= wf_route_of(channel)->down.due; /* of an older incarnation: the new DOWN covers it */
     wf_route_of(channel)->down = (struct wf_down){.incarnation = channel->incarnation, .reason = code, .lost_ns = now};
     wf_log_limited(&world->log, &session->loss.lost_log, now, session->user_has_it ? WF_LOG_WARN : WF_LOG_DEBUG,
                    "lost a channel to %s on rail %s: %s: %s; what was under way (%llu frames) is sent again",
@@ -199,7 +201,7 @@ void wf_rail_retire(struct wf_session *session, int rail)
     wf_rail_lose(session, rail, -EBADMSG, "the rail is retired");
 }
 
-/* A rail that damages what it carries is not used any more, as long as there is another. */
+/* A rail that damages frames is retired, if another rail is up. */
 static void check_damage(struct wf_session *session, int rail, int code)
 {
     uint32_t limit = session->guard.world->tuning.crc_limit;
@@ -214,7 +216,7 @@ void wf_session_rail_changed(struct wf_session *session, int local, bool down, b
     for (int rail = 0; rail < session->lines.rail_count && carries(session); rail++) {
         if (session->lines.rails[rail].local != local)
             continue;
-        /* The last one is left to TCP: it may be back before the peer is given up. */
+        /* The channels of the last rail that is up stay: the rail may be back before the peer is given up. */
         bool lost = down && (gone || other_rail_up(session, rail));
         WF_REACHED_IF(lost, "channel UP: its rail is down");
         if (lost)

@@ -1,6 +1,6 @@
 /*
- * loss.h: a lost channel is not a lost session: what it carried moves to others, the peer is told, and it is dialled
- * again. All with the session's lock held, where nothing else is said.
+ * loss.h: a lost channel does not end the session: its frames move to other channels, DOWN tells the peer, and the
+ * channel is dialled again. All with the session's lock held, where nothing else is said.
  */
 #ifndef WF_CORE_SESSION_LOSS_H
 #define WF_CORE_SESSION_LOSS_H
@@ -14,50 +14,52 @@
 
 struct wf_session;
 
-/* What lost channels have left. Owner: session lock. */
+/* What the session keeps about lost channels. Owner: session lock. */
 struct wf_loss {
     struct wf_strays strays[2]; /* express, bulk */
-    int downs_due;              /* channels of whose end the peer is to be told */
-    bool place_wanted;          /* a channel waits until another lets go of a place */
+    int downs_due;              /* channels with `down.due`: a DOWN frame is to be sent */
+    bool place_wanted;          /* a channel waits until another channel ends its claim on the same bytes */
     struct wf_log_limit lost_log;
     struct wf_spread spread;
 };
 
-/* All zero before. fini accepts that, too. */
+/* The object is zeroed before init. fini accepts a zeroed object. */
 void wf_loss_init(struct wf_loss *loss);
 void wf_loss_fini(struct wf_loss *loss);
 /* Room for `count` channels. 0 or -ENOMEM. */
 int wf_loss_expect(struct wf_loss *loss, int count);
 
-/* A channel is lost: lets go, what it retained goes elsewhere, it will be dialled again. `doing`: how it showed. */
+/* A channel is lost: its halves let go, its retained frames go on other channels, and it will be dialled again.
+ * `doing`: what failed, for the log. */
 void wf_channel_lost(struct wf_channel *channel, int code, const char *doing) __attribute__((cold));
 
-/* The same for a channel that was never joined: there is nothing to let go or to send again. */
+/* The same for a channel that was never joined: it has no descriptor and no retained frames. */
 void wf_channel_missed(struct wf_channel *channel, int code);
 
-/* The next pause: none, then short, then longer up to a second, or `most_ns`: the acceptor must not take the dialer for
- * lost. Session lock held. */
+/* Sets the next, longer pause: 20 ms first, then doubled each time, up to a second or `most_ns`. `most_ns` keeps the
+ * dialer faster than the acceptor's patience. Session lock held. */
 void wf_redial_slow_down(struct wf_redial *redial, int64_t most_ns);
 
 /* Is any channel of the rail up? */
 bool wf_rail_is_up(const struct wf_session *session, int rail);
 
-/* Totals may have gone down with a channel, or a new one has not heard them: all are told again. */
+/* Sends all totals (STATE, CREDIT) again: a lost channel may have held some, and a new channel has sent none yet. */
 void wf_session_repeat_totals(struct wf_session *session);
 
-/* The receive half has let go: nothing more is disposed of, which the peer is to be told. */
+/* The receive half has let go, so `rx.disposed` is final: makes DOWN due. */
 void wf_channel_tell_down(struct wf_channel *channel);
 
-/* A claim has ended: channels that wait for a place look again. */
+/* A claim has ended: kicks the channels whose receive half is held, so that they look again. */
 void wf_session_place_free(struct wf_session *session);
 
-/* Every channel of the rail is lost, with `code`; `why`: how it showed. */
+/* Loses every channel of the rail, with `code`; `why`: for the log. */
 void wf_rail_lose(struct wf_session *session, int rail, int code, const char *why);
 
-/* A rail has damaged so much that it is used no more. */
+/* A rail has damaged too many frames: loses its channels and uses it no more. */
 void wf_rail_retire(struct wf_session *session, int rail);
 
-/* Our rail `local` went down, or is back; `gone`: what was bound to its interface is lost. Takes the lock itself. */
+/* This side's rail `local` went down or came back; `gone`: sockets bound to its interface are lost. Takes the lock
+ * itself. */
 void wf_session_rail_changed(struct wf_session *session, int local, bool down, bool gone);
 
 #endif

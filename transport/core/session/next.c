@@ -1,4 +1,4 @@
-/* Which outgoing operation goes next, on which channel. */
+/* Decides which outgoing operation goes next, and on which channel. */
 #include "core/session/next.h"
 
 #include "core/channel/channel.h"
@@ -9,8 +9,8 @@
 #include "core/session/session.h"
 #include "core/session/spread_plan.h"
 
-/* The next chunk of one connection for a bulk channel. Decides first and changes after: a message once introduced must
- * not be left without a place in a queue because the answer has changed with the clock. */
+/* The next chunk of one connection for a bulk channel. Makes every decision before it changes anything: if a later
+ * check failed, an introduced message would be left in no queue. */
 static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_connection *connection,
                                       struct wf_frame *frame)
 {
@@ -23,7 +23,7 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     if (!outbound)
         return NULL;
     uint64_t burst = fresh ? wf_ready_burst(outbound) : outbound->burst;
-    /* No chunk crosses the end of the burst: what is unsolicited must be plain from the offset alone. */
+    /* No chunk crosses the end of the burst: its offset alone must tell whether it is unsolicited. */
     uint64_t limit = outbound->next < burst ? burst : outbound->sendable;
     if (outbound->device && limit > outbound->staged)
         limit = outbound->staged;
@@ -45,7 +45,7 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     return outbound;
 }
 
-/* The express channels have got something to introduce: their workers must hear of it. */
+/* The express channels have something new to introduce: kicks their workers. */
 static void tell_express(const struct wf_channel *channel)
 {
     struct wf_desk *desk = &wf_session_of(channel)->desk;
@@ -55,7 +55,7 @@ static void tell_express(const struct wf_channel *channel)
     }
 }
 
-/* The connection has had this chunk: on with the next one, once its turn is over. */
+/* Subtracts the chunk from the connection's turn. When the turn is over, other connections go first. */
 static void count_turn(struct weft_connection *connection, uint64_t length)
 {
     connection->deficit -= (int64_t)length;
@@ -75,7 +75,7 @@ struct wf_outbound *wf_next_bulk(struct wf_channel *channel, struct wf_frame *fr
             connection->deficit += desk->terms->chunk;
         bool told = wf_link_in_list(&connection->express_link);
         struct wf_outbound *outbound = next_chunk(channel, connection, frame);
-        if (!outbound) /* what it could not introduce after all is to be offered */
+        if (!outbound) /* a message that could not be introduced here must be offered on an express channel */
             wf_connection_ready(connection);
         if (!told && wf_link_in_list(&connection->express_link))
             tell_express(channel);
@@ -84,12 +84,12 @@ struct wf_outbound *wf_next_bulk(struct wf_channel *channel, struct wf_frame *fr
             return outbound;
         }
         if (wf_link_in_list(link) && desk->choosy == 0)
-            return NULL; /* it is the channel's window that is closed, or another channel's turn: for all of them */
+            return NULL; /* the window is closed, or it is another channel's turn: the same for every connection */
     }
     return NULL;
 }
 
-/* Would a bulk channel introduce the head of the line right now? Then small messages behind it need not wait. */
+/* Would a bulk channel introduce the first message in line right now? Then the express channel need not offer it. */
 static bool bulk_would_take(const struct weft_connection *connection)
 {
     const struct wf_desk *desk = connection->desk;
@@ -113,7 +113,7 @@ struct wf_outbound *wf_next_express(struct wf_channel *channel, struct wf_frame 
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, express_link);
         struct wf_outbound *outbound = wf_outbound_first_of(&connection->pending);
         if (wf_link_in_list(&connection->ready_link) && bulk_would_take(connection))
-            continue; /* no need to offer what goes at once */
+            continue; /* the message goes at once on a bulk channel: no OFFER is needed */
         if (!wf_channel_open(channel, wf_ready_whole(outbound) ? outbound->total : 0))
             return NULL;
         connection->pins += 1;
@@ -123,7 +123,7 @@ struct wf_outbound *wf_next_express(struct wf_channel *channel, struct wf_frame 
             wf_ready_spend(outbound, outbound->total);
             wf_ready_take(outbound, outbound->total, frame);
         }
-        wf_link_remove(&connection->express_link); /* to the end of the ring, if it has more */
+        wf_link_remove(&connection->express_link); /* wf_connection_ready puts it last in the ring if it has more */
         wf_connection_ready(connection);
         connection->pins -= 1;
         wf_connection_check(connection);

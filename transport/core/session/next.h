@@ -11,9 +11,9 @@
 struct wf_channel;
 struct wf_outbound;
 
-/* What a channel may send next, in the order of the queues. Fills `frame` (and accounts for it); returns the message
- * whose payload the frame carries, or NULL. A frame without payload (OFFER, READ, REFUSE) comes with NULL and `*bare`
- * set. Session lock held. */
+/* The next frame that a channel may send, in the order of the queues. Fills `frame` and updates the message's counts;
+ * returns the message whose payload the frame carries, or NULL. For a frame without payload (OFFER, READ, REFUSE):
+ * NULL, with `*bare` set. Session lock held. */
 struct wf_outbound *wf_next_bulk(struct wf_channel *channel, struct wf_frame *frame);
 struct wf_outbound *wf_next_express(struct wf_channel *channel, struct wf_frame *frame, bool *bare);
 

@@ -10,7 +10,7 @@
 #include "core/session/loss.h"
 #include "core/session/session.h"
 
-/* Every channel that has disposed of frames tells so at once. */
+/* Makes STATE due on every channel with disposals that no frame has told the peer yet. */
 static void tell_disposals(struct wf_session *session)
 {
     WF_LINES_EACH (channel, &session->lines) {
@@ -19,7 +19,7 @@ static void tell_disposals(struct wf_session *session)
     }
 }
 
-/* The message whose payload has just been read: claimed, or drained and counted all the same. */
+/* The message whose payload has just been read: the claimed one, or one that is DRAINING, whose bytes count too. */
 static struct wf_inbound *message_read(struct wf_channel *channel)
 {
     if (channel->rx.claim)
@@ -42,7 +42,7 @@ void wf_payload_finish(struct wf_channel *channel)
     if (inbound) {
         struct weft_connection *connection = inbound->connection;
         connection->pins += 1;
-        /* Meant for the pool, but its receive came meanwhile. */
+        /* The payload went to the pool, but the receive was posted meanwhile. */
         if (rx->claim && rx->pooled && inbound->state == WF_INBOUND_MATCHED && !inbound->parked)
             wf_inbound_copy_out(inbound, start, end);
         bool copied = rx->slot && inbound->state == WF_INBOUND_MATCHED;
@@ -51,7 +51,7 @@ void wf_payload_finish(struct wf_channel *channel)
                           session->peer.name);
         else if (rx->claim && !copied)
             inbound->claims -= 1;
-        wf_stage_in_drop(channel); /* refused meanwhile */
+        wf_stage_in_drop(channel); /* gives back a slot that is left: the message was refused meanwhile */
         wf_rx_unclaim(rx);
         int result = wf_inbound_mark(inbound, start, end);
         if (result < 0 && result != -EEXIST)
@@ -63,14 +63,14 @@ void wf_payload_finish(struct wf_channel *channel)
         wf_channel_dispose(channel, rx->frame.length);
         wf_session_place_free(session);
         if (last)
-            tell_disposals(session); /* its sender waits for the acknowledgement */
+            tell_disposals(session); /* the sender waits for the acknowledgement of the last bytes */
     } else {
         wf_channel_dispose(channel, rx->frame.length);
     }
     wf_rx_redirect(rx, false);
 }
 
-/* Lets go of a landing that has been refused: the rest of the payload goes to the sink. Session lock held. */
+/* See payload.h: the inbound message was refused, or the channel lets go. Session lock held. */
 void wf_payload_drop_claim(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;

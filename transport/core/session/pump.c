@@ -1,5 +1,4 @@
-/* What a worker does for a session each time it is told that there is something: the only place where channels start,
- * send and let go. */
+/* The work that a worker does for a session after each notice. Only here do channels start, send and let go. */
 #include <errno.h>
 
 #include "core/channel/batch.h"
@@ -55,7 +54,7 @@ bool wf_session_has_idle_express(const struct wf_session *session)
     return false;
 }
 
-/* An orderly end: both directions have said goodbye. */
+/* An orderly end: both directions of the stream have ended. */
 static bool finished(const struct wf_channel *channel)
 {
     return channel->rx.ended && channel->tx.shut;
@@ -74,7 +73,7 @@ static unsigned decide_tx(struct wf_channel *channel)
     return tx->bye_sent ? actions | ACT_SHUT : actions;
 }
 
-/* What is to be done for a channel, as far as this worker drives it. Session lock held. */
+/* The actions for the halves of a channel that this worker drives. Session lock held. */
 static unsigned decide(struct wf_channel *channel, struct wf_worker *worker)
 {
     bool tx = channel->tx.worker == worker && !channel->tx.detached;
@@ -113,7 +112,7 @@ static int start(struct wf_channel *channel, struct wf_worker *worker)
 static void act(struct wf_channel *channel, struct wf_worker *worker, unsigned actions)
 {
     if ((actions & ACT_START) && start(channel, worker) < 0)
-        return; /* the channel is lost; what was gathered is released when it lets go */
+        return; /* the channel is lost; its batch is released when it lets go */
     if (actions & ACT_REDIRECT)
         wf_channel_redirect(channel);
     if (actions & ACT_RESUME)
@@ -131,12 +130,12 @@ static void act(struct wf_channel *channel, struct wf_worker *worker, unsigned a
         wf_channel_let_go(channel, worker);
 }
 
-/* Bulk channels choose first, so that the express one knows what they cannot take; its frames leave first. */
+/* Bulk channels choose first, so that an express channel knows what they cannot take. Express channels send first. */
 static const enum wf_channel_kind choosing[] = {WF_CHANNEL_BULK, WF_CHANNEL_EXPRESS};
 static const enum wf_channel_kind acting[] = {WF_CHANNEL_EXPRESS, WF_CHANNEL_BULK};
 
-/* Lets go of what finished operations referred to, before anything is decided: an operation that ends by that may be
- * what another one has waited for, on a channel of any worker. Session lock held. */
+/* Releases the batches of finished send operations before any decision: a message that ends by that may let another
+ * message go, on a channel of any worker. Session lock held. */
 static void release(struct wf_session *session, struct wf_worker *worker)
 {
     WF_LINES_EACH (channel, &session->lines) {
@@ -148,7 +147,7 @@ static void release(struct wf_session *session, struct wf_worker *worker)
         wf_session_kick(session, worker);
 }
 
-/* The session's lock is held, and released. */
+/* Called with the session's lock held; releases it. */
 static void pump(struct wf_session *session, struct wf_worker *worker)
 {
     unsigned char actions[WF_CHANNELS_MAX];
@@ -177,7 +176,7 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
     pump(session, worker);
 }
 
-/* The idle express channel that takes what was posted, where that is all there is to do. NULL: it is not, or none. */
+/* An idle express channel for the posted message, if the pump has nothing else to do. NULL: it has, or none is idle. */
 static struct wf_channel *taker(const struct wf_session *session)
 {
     if (wf_session_wants(session, WF_CHANNEL_BULK) || session->guard.work_came || session->shares.bells != 0)
@@ -189,7 +188,7 @@ static struct wf_channel *taker(const struct wf_session *session)
     return NULL;
 }
 
-/* As pump(), of one channel. `copied`: what has just been posted, if that is small, and in no queue. */
+/* As pump(), for one channel. `copied`: the message just posted, if it is small and in no queue; or NULL. */
 static void pump_one(struct wf_channel *channel, struct wf_outbound *copied)
 {
     bool filled = copied && wf_channel_take_copied(channel, copied);
@@ -206,7 +205,7 @@ void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *
     const struct wf_sessions *sessions = session->sessions;
     const struct wf_world *world = sessions->world;
     struct wf_worker *worker = sessions->crew->workers[0];
-    /* A token is only tried for: whoever has it may be waiting for the lock. */
+    /* Only tries for the token: the thread that has it may be waiting for the session's lock. */
     bool token = world->shared && !world->manual && wf_worker_try(worker);
     struct wf_channel *channel = token ? taker(session) : NULL;
     if (copied && !channel)
@@ -221,7 +220,7 @@ void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *
         wf_devices_drive(sessions->devices, worker);
         wf_worker_leave(worker);
     } else {
-        wf_kicks_all(&session->kicks, NULL); /* needs no lock: nor may it be held while others are woken */
+        wf_kicks_all(&session->kicks, NULL); /* without the lock: the woken workers would have to wait for it */
     }
 }
 
@@ -233,7 +232,7 @@ void wf_session_push(struct wf_session *session)
 
 /* --- time --- */
 
-/* A goodbye, too, has its deadline. Session lock held. */
+/* CLOSING: fails the session if the close takes longer than the setting timeout. Session lock held. */
 static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t heard)
 {
     int64_t stragglers = wf_session_check_stragglers(session, now_ns);
@@ -249,8 +248,8 @@ static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t
     return WF_NEVER;
 }
 
-/* Is this channel waiting for an acknowledgement, and since when? What began to wait after the last look may have begun
- * just now. Session lock held. */
+/* Does this channel wait for an acknowledgement? Sets route->progress_ns to the start of the wait: now, if it did not
+ * wait at the last look or an acknowledgement came since. Session lock held. */
 static bool waits_since(struct wf_route *route, int64_t now_ns, bool paused)
 {
     const struct wf_tx *tx = &route->channel.tx;
@@ -264,8 +263,8 @@ static bool waits_since(struct wf_route *route, int64_t now_ns, bool paused)
 }
 
 /*
- * Every frame is taken at once by a peer that lives. A stream of which nothing is acknowledged any more is dead, though
- * others answer; a session of which nothing is, whatever becomes of its channels, has no peer. Session lock held.
+ * A peer that lives acknowledges every frame soon. So a channel on which frames wait but none is acknowledged is lost,
+ * even if other channels answer. If none is acknowledged in the whole session, the peer is given up. Session lock held.
  */
 static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool paused)
 {
@@ -276,7 +275,7 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool p
             continue;
         waits = true;
         int64_t due = wf_route_of(channel)->progress_ns +
-                      timeout * 2 / 3; /* earlier than the session: what it carries may live */
+                      timeout * 2 / 3; /* sooner than the session: its frames may get through on another channel */
         WF_REACHED_IF(now_ns >= due, "channel UP: nothing acknowledged for two thirds of timeout");
         if (now_ns >= due)
             wf_channel_lost(channel, -ETIMEDOUT, "nothing is acknowledged on it (setting timeout)");
@@ -294,13 +293,14 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool p
     return waits && session->life.progress_ns + timeout < next ? session->life.progress_ns + timeout : next;
 }
 
-/* Late by so much: it was this process that stood still, and what has come meanwhile is not read yet. */
+/* Is this look very late? Then this process was stopped, and bytes that came meanwhile are not read yet. */
 static bool stood_still(const struct wf_session *session, int64_t now_ns)
 {
     return session->life.due_ns != 0 && now_ns - session->life.due_ns > session->guard.world->tuning.timeout_ns / 2;
 }
 
-/* The peer must answer something, sometimes: a process that is stopped or gone does not. Session lock held. */
+/* Fails the session if the peer has not answered for the setting timeout: its process is stopped or gone. Returns when
+ * to look again. Session lock held. */
 static int64_t check_life(struct wf_session *session, int64_t now_ns)
 {
     int64_t timeout = session->guard.world->tuning.timeout_ns;
@@ -344,7 +344,7 @@ int64_t wf_session_tick(struct wf_session *session, int64_t now_ns)
     int64_t life = session->life.due_ns = check_life(session, now_ns);
     bool expired;
     int64_t requests = wf_requests_expire(&session->book, now_ns, &expired);
-    if (expired) /* also the caller who sleeps in the engine */
+    if (expired) /* also wakes a thread of the user that sleeps in the engine */
         wf_kicks_all(&session->kicks, NULL);
     wf_session_unlock(session);
     return life < requests ? life : requests;

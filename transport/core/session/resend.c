@@ -65,7 +65,7 @@ int wf_resend_take_over(struct wf_channel *channel)
     return 0;
 }
 
-/* The peer has disposed of the frame: it needs not be kept any more. */
+/* The peer has disposed of the frame: counts it, and its message needs it no more. */
 static void retire(struct wf_session *session, const struct wf_retained *retained)
 {
     session->life.retired += 1;
@@ -83,7 +83,7 @@ void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_
 {
     for (int kind = 0; kind < 2; kind++) {
         struct wf_strays *strays = &session->loss.strays[kind];
-        /* The count cannot grow meanwhile: what ends here loses no channel. */
+        /* The count cannot grow meanwhile: the end of a message loses no channel. */
         for (uint32_t i = 0; i < strays->count; i++) {
             struct wf_stray *stray = stray_at(strays, i);
             bool told = stray->channel == channel && stray->incarnation == incarnation && stray->sequence < disposed;
@@ -109,7 +109,7 @@ static void pop(struct wf_strays *strays)
     strays->count -= 1;
 }
 
-/* The first that is still to be sent. What has been refused meanwhile is not: its memory may be the user's again. */
+/* The first stray that is still to be sent. Drops strays of refused messages: their memory may be the user's again. */
 static struct wf_stray *head(struct wf_session *session, struct wf_strays *strays)
 {
     while (strays->count > 0) {
@@ -127,7 +127,7 @@ static struct wf_stray *head(struct wf_session *session, struct wf_strays *stray
     return NULL;
 }
 
-/* May the frame go on this channel now? Its size is what it is: a rail that should take less leaves it to another. */
+/* May the stray go on this channel now? It cannot be cut: a channel that should take less leaves it to another. */
 static bool fits(struct wf_channel *channel, const struct wf_retained *retained)
 {
     uint64_t length = retained->frame.length;

@@ -1,6 +1,6 @@
 /*
- * route.h: what a session knows of each of its channels beside the stream: is it alive, what is the peer to be told of
- * its end, when is it dialled again. Owner: session lock.
+ * route.h: what a session knows of a channel besides its stream: whether it is alive, what DOWN tells the peer when it
+ * is lost, and when it is dialled again. Owner: session lock.
  */
 #ifndef WF_CORE_SESSION_ROUTE_H
 #define WF_CORE_SESSION_ROUTE_H
@@ -11,43 +11,43 @@
 #include "base/list.h"
 #include "core/channel/channel.h"
 
-/* Is it alive? As last looked at. */
+/* Is the channel alive? As seen at the last look (silence.c). */
 struct wf_pulse {
-    uint64_t heard, acknowledged; /* bytes of the peer, and of ours that have reached its kernel */
-    uint32_t still;               /* looks since one of these moved although bytes of ours, or a PING, wait */
-    uint32_t silent;              /* the same, with bytes on their way to its kernel all the while */
-    bool asked;                   /* a PING is out, and nothing has come since: on an express channel's rail, or here */
-    uint32_t quiet;               /* looks since anything has come on this channel */
+    uint64_t heard, acknowledged; /* bytes received from the peer; bytes sent that have reached the peer's kernel */
+    uint32_t still;               /* looks in a row at which neither grew although sent bytes, or a PING, wait */
+    uint32_t silent;              /* the same; does not count looks at which no sent byte was on its way */
+    bool asked;                   /* PING sent, no byte since: on the rail of an express channel, on a bulk channel */
+    uint32_t quiet;               /* looks in a row at which no byte had come on this channel */
 };
 
-/* What the peer is to be told of the incarnation that was lost last. */
+/* The DOWN frame for the incarnation that was lost last. */
 struct wf_down {
     bool due;
     uint32_t incarnation;
     uint64_t disposed;
     int reason;
-    int64_t lost_ns; /* when */
+    int64_t lost_ns; /* when it was lost */
 };
 
 /* Dialling a lost channel again. */
 struct wf_redial {
     int64_t joined_ns;    /* when the channel was joined last */
-    int64_t at_ns;        /* not before */
+    int64_t at_ns;        /* no attempt before this time */
     int64_t pause_ns;     /* between attempts; grows while they fail */
     uint32_t incarnation; /* of the last attempt */
-    bool talking;         /* one is under way */
-    bool refused;         /* the last one found nobody listening */
+    bool talking;         /* an attempt is under way */
+    bool refused;         /* at the last attempt no process listened at the peer's address */
 };
 
-/* A channel and what belongs to it. Every channel of a session is one of these. */
+/* A channel and what the session knows of it. Every channel of a session lies in a wf_route. */
 struct wf_route {
     struct wf_channel channel;
     struct wf_pulse pulse;
     struct wf_down down;
     struct wf_redial redial;
-    uint64_t progress;   /* `acknowledged` when it was last seen to move, */
-    int64_t progress_ns; /* and when */
-    bool waited;         /* something was unacknowledged at the last look */
+    uint64_t progress;   /* tx.acknowledged as of `progress_ns` */
+    int64_t progress_ns; /* when tx.acknowledged was last seen to grow */
+    bool waited;         /* a frame was unacknowledged at the last look */
 };
 
 static inline struct wf_route *wf_route_of(const struct wf_channel *channel)

@@ -205,7 +205,7 @@ int wf_session_expect(struct wf_session *session, int count)
 
 /* --- joining --- */
 
-/* The channel starts afresh; when it is dialled again, and what is told of the one before, is not forgotten. */
+/* Starts a new incarnation of the channel. Keeps `redial` and `down`, which is about the incarnation before. */
 static void restart(struct wf_route *route, uint32_t incarnation)
 {
     route->pulse = (struct wf_pulse){0};
@@ -214,7 +214,7 @@ static void restart(struct wf_route *route, uint32_t incarnation)
     wf_channel_restart(&route->channel, incarnation);
 }
 
-/* One worker for everything, or a pair for each rail: even ones send, odd ones receive. */
+/* One worker for all halves, or a pair for each rail: the worker with the even index sends, the odd one receives. */
 static void assign_workers(struct wf_session *session, struct wf_channel *channel)
 {
     const struct wf_crew *crew = session->sessions->crew;
@@ -230,7 +230,7 @@ static void discard(struct wf_channel *channel)
     free(channel);
 }
 
-/* A channel that was never joined. NULL: memory. */
+/* A new channel, in no list yet. NULL: no memory. */
 static struct wf_channel *first_incarnation(struct wf_session *session, const struct wf_join *join)
 {
     struct wf_route *route = calloc(1, sizeof *route);
@@ -257,8 +257,8 @@ int wf_session_may_join(struct wf_session *session, const struct wf_join *join)
     return result;
 }
 
-/* The first channel after none: the peer gets time to answer on it, once for each time that it was heard. Session lock
- * held. */
+/* If no other channel is up, gives the peer new time to answer: restarts the wait for progress. Does so only once until
+ * bytes of the peer come again. Session lock held. */
 static void greet(struct wf_session *session, int64_t now_ns)
 {
     bool heard = atomic_load_explicit(&session->lines.heard_ns, memory_order_relaxed) >= session->life.greeted_ns;
@@ -276,12 +276,12 @@ void wf_session_check_joined(struct wf_session *session)
     int64_t now = wf_world_now(session->guard.world);
     WF_REACHED("session JOINING: every channel has proved itself or was missed, and one is up");
     wf_guard_enter(&session->guard, WF_SESSION_UP);
-    session->life.progress_ns = now; /* its patience begins now */
+    session->life.progress_ns = now; /* the wait for progress begins now */
     wf_lines_heard(&session->lines, now);
     wf_alarm_by(&session->guard.world->alarm, 0);
 }
 
-/* The channel is at work from now on. Session lock held. */
+/* The channel works on `fd` from now on. Session lock held. */
 static void channel_up(struct wf_session *session, struct wf_channel *channel, int fd)
 {
     assign_workers(session, channel);
@@ -289,7 +289,7 @@ static void channel_up(struct wf_session *session, struct wf_channel *channel, i
     int64_t now = wf_world_now(session->guard.world);
     wf_route_of(channel)->progress_ns = wf_route_of(channel)->redial.joined_ns = now;
     greet(session, now);
-    wf_route_of(channel)->pulse.asked = channel->incarnation > 1; /* the peer may not have got the proof */
+    wf_route_of(channel)->pulse.asked = channel->incarnation > 1; /* the proof may not have reached the peer */
     wf_channel_ask(channel, channel->incarnation > 1);
     wf_guard_hold(&session->guard);
     wf_guard_hold(&session->guard);
@@ -298,16 +298,17 @@ static void channel_up(struct wf_session *session, struct wf_channel *channel, i
     wf_session_repeat_totals(session);
     if (session->lines.lost_by_peer[channel->id] >= channel->incarnation)
         wf_channel_lost(channel, -ECONNRESET, "the peer has lost it");
-    else /* both sides had nothing else; the next damage retires it again */
+    else /* a retired rail is dialled only if no other is left; the next damage retires it again */
         wf_lines_rail(&session->lines, channel->rail)->retired = false;
     wf_kicks_all(&session->kicks, NULL);
 }
 
-/* A channel has its place in the session. Session lock held. */
+/* Puts a new channel into the session. Session lock held. */
 static void enter(struct wf_session *session, struct wf_channel *channel)
 {
     wf_lines_enter(&session->lines, channel, !session->terms.dialer && session->lines.lost_by_peer[channel->id] > 0);
-    /* A hole in what has come is a chunk under way, or one of a lost channel, before which nothing new is sent. */
+    /* A hole between arrived bytes is a chunk under way, or a stray; no new chunk is sent before the strays. So holes
+     * are limited by the frames that may be under way. */
     wf_desk_expect_frames(&session->desk, channel->tx.ring);
 }
 
@@ -333,7 +334,7 @@ int wf_session_miss(struct wf_session *session, const struct wf_join *join, int 
 int wf_session_join(struct wf_session *session, const struct wf_join *join, uint64_t granted_frames,
                     uint64_t granted_bytes, int fd)
 {
-    /* Only the door joins: what may_join() has said still holds, but for the end of the session. */
+    /* Only the door joins, so wf_session_may_join() is still right, except that the session may have ended. */
     struct wf_channel *channel = session->lines.channels[join->channel], *fresh = NULL;
     if (!channel)
         fresh = channel = first_incarnation(session, join);

@@ -1,8 +1,8 @@
 /*
  * session.h: this context and one other, joined by channels over all rails.
  *
- * It holds a part for each room of the core, written in that room alone; `guard` has the lock that guards them all
- * (core/ground/guard.h).
+ * A session holds a part for each room of the core; only that room writes the part. The lock in `guard` protects all
+ * parts (core/ground/guard.h).
  */
 #ifndef WF_CORE_SESSION_SESSION_H
 #define WF_CORE_SESSION_SESSION_H
@@ -32,8 +32,8 @@ struct wf_session {
     struct wf_link accept_link; /* wf_sessions.accepted; world.lock */
     struct wf_sessions *sessions;
     struct weft_peer peer;
-    bool announced;   /* the user has been told of it (connect, accept); world.lock */
-    bool user_has_it; /* the user has asked for it, or has its handle; session lock */
+    bool announced;   /* the user has been told of the session (connect, accept); world.lock */
+    bool user_has_it; /* the user asked for the session, or has its handle; session lock */
     uint64_t id;
     uint8_t secret[WF_SECRET_BYTES];
     struct wf_guard guard;
@@ -47,82 +47,84 @@ struct wf_session {
     struct wf_life life;
 };
 
-/* A session in JOINING with one reference (the door's); in the context's list. NULL: memory. */
+/* A session in JOINING, in the context's list, with one reference: the door's. NULL: no memory. */
 struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, const struct wf_hello *peer_hello,
                                      uint64_t id, const uint8_t secret[WF_SECRET_BYTES]);
 
-/* Fills our HELLO but for session and secret. */
+/* Fills the HELLO of this side, all but session and secret. */
 void wf_session_hello(const struct wf_sessions *sessions, struct wf_hello *hello);
 
 /* Room for `count` channels. 0 or -ENOMEM. */
 int wf_session_expect(struct wf_session *session, int count);
 
-/* Is there a place for this incarnation? -EAGAIN: an older one has to let go first, and is told to. -EALREADY: there is
- * a newer one, or the session takes none any more. No lock. */
+/* May this incarnation of the channel join? 0: yes. -EAGAIN: an older incarnation must let go first, and was told to.
+ * -EALREADY: this incarnation or a newer one has joined, or the session takes no more channels. No lock. */
 int wf_session_may_join(struct wf_session *session, const struct wf_join *join);
 
-/* A channel has proved itself on `fd`: hands its halves to their workers; UP when all others are joined
- * or missed. No lock. */
+/* A channel has proved itself on `fd`: gives its halves to their workers. The session is UP when all other channels are
+ * joined or missed. 0, -ENOMEM, or -EALREADY when the session has ended meanwhile. No lock. */
 int wf_session_join(struct wf_session *session, const struct wf_join *join, uint64_t granted_frames,
                     uint64_t granted_bytes, int fd);
 
-/* The dialer's first attempt at a channel has failed: from here on it is a lost one, which is dialled again and which
- * the peer hears of (DOWN). UP when it was the last and another is up. 0 or -ENOMEM. No lock. */
+/* The dialer's first attempt at a channel has failed: the channel counts as lost. It is dialled again, and DOWN tells
+ * the peer. The session is UP if no other channel is to come and one is up. 0 or -ENOMEM. No lock. */
 int wf_session_miss(struct wf_session *session, const struct wf_join *join, int code);
 
-/* Drops one reference; the door frees a dead session after the last. No lock held. */
+/* Drops one reference. The door frees a DEAD session without references. No lock held. */
 void wf_session_release(struct wf_session *session);
 
-/* Dead, and nobody refers to it. No lock held. */
+/* Is the session DEAD, with no reference left? No lock held. */
 bool wf_session_is_over(struct wf_session *session);
 
-/* Frees it. world.lock held (or the context's threads are gone). */
+/* Frees the session. world.lock held (or the context's threads are gone). */
 void wf_session_destroy(struct wf_session *session);
 
 /* --- with the lock held --- */
 
-/* UP once every channel is joined or missed, and one is up. */
+/* Makes the session UP once every channel is joined or missed, and one is up. */
 void wf_session_check_joined(struct wf_session *session);
 
-/* -errno and text when nothing new can be started, else 0. */
+/* 0 if a new operation may start, else -errno. */
 int wf_session_usable(const struct wf_session *session);
 
-/* Something may be sendable: kicks the workers with an idle send half. `self`: the worker whose token is held. */
+/* Kicks the worker of each idle send half that has something to send. `self`: the worker whose token is held. */
 void wf_session_kick(struct wf_session *session, struct wf_worker *self);
 
-/* Closing has been asked for; `closing`: the request that ends with the session, or NULL. */
+/* The user, or the end of the context, closes the session; `closing`: the request that ends with it, or NULL. */
 void wf_session_dismiss(struct wf_session *session, struct weft_request *closing);
 
-/* The peer has proved itself for a channel: its process lives. */
+/* The peer has proved itself for a channel, so its process lives: notes the time. */
 void wf_session_called(struct wf_session *session);
 
 /* Starts an orderly close: requests end in -ESHUTDOWN, BYE follows once everything is acknowledged. */
 void wf_session_start_close(struct wf_session *session);
 
-/* Is the send half of an express channel idle? Then it can take a message at once, for all that can be seen without the
- * token. */
+/* Is the send half of an express channel idle? Then it can probably take a message at once; only the token tells for
+ * sure. */
 bool wf_session_has_idle_express(const struct wf_session *session);
-/* Is there anything of the session's that an idle send half could take? What is a channel's own has been kicked for. */
+/* Has the session anything that an idle send half could take? Does not ask for frames that one channel alone must send
+ * (STATE, PING, PONG, BYE): their worker was kicked when they became due. */
 bool wf_session_has_work(const struct wf_session *session);
 
-/* The peer has closed the session, and there is no channel for its goodbye. */
+/* The peer has closed the session, and no channel is left to bring its BYE. */
 void wf_session_peer_closed(struct wf_session *session);
 
-/* Moves an orderly close on. */
+/* Takes the next step of an orderly close, if it is possible. */
 void wf_session_check_close(struct wf_session *session);
 
-/* Deadlines of requests and of the peer; returns when to come again. Takes the lock itself. */
+/* Checks the deadlines of requests and of the peer; returns the time of the next check. Takes the lock itself. */
 int64_t wf_session_tick(struct wf_session *session, int64_t now_ns);
 
 /* --- with the token of `worker` --- */
 
-/* Everything the session has for this worker: starts, sends, redirects, lets go. Takes the lock itself. */
+/* Does all work of the session for this worker: channels start, send, redirect and let go. Takes the lock itself. */
 void wf_session_pump(struct wf_session *session, struct wf_worker *worker);
 
-/* After posting: sends from the caller's own thread if the worker is free, else leaves a notice. No lock held. */
+/* After an operation was posted: sends from the caller's thread if the worker is free, else leaves a notice. No lock
+ * held. */
 void wf_session_push(struct wf_session *session);
 
-/* The same with the lock held, which is released. `copied`: a small message that is in no queue yet, or NULL. */
+/* The same, called with the lock held; releases it. `copied`: a small message that is in no queue yet, or NULL. */
 void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *copied);
 
 static inline struct wf_session *wf_session_of(const struct wf_channel *channel)

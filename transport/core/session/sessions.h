@@ -1,5 +1,5 @@
 /*
- * sessions.h: the sessions of a context, and what each of them needs of the context.
+ * sessions.h: the sessions of a context, and the parts of the context that every session uses.
  */
 #ifndef WF_CORE_SESSION_SESSIONS_H
 #define WF_CORE_SESSION_SESSIONS_H
@@ -42,11 +42,12 @@ struct wf_sessions {
     struct wf_log_limit unknown_log;
 };
 
-/* The pointers are set before. */
+/* The caller has set the pointers before init. */
 void wf_sessions_init(struct wf_sessions *sessions);
 void wf_sessions_fini(struct wf_sessions *sessions);
 
-/* The session waits for weft_accept(); the one that has waited longest, or NULL. world.lock held. */
+/* offer: puts a session on the list for weft_accept(). take: the session that has waited longest there, or NULL.
+ * world.lock held. */
 void wf_sessions_offer(struct wf_sessions *sessions, struct wf_session *session);
 struct wf_session *wf_sessions_take(struct wf_sessions *sessions);
 

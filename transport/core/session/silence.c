@@ -9,15 +9,15 @@
 #include "core/session/loss.h"
 #include "core/session/session.h"
 
-#define LOOKS 8 /* at a rail, in the time after which it is lost when it is silent */
+#define LOOKS 8 /* at a rail, in the time rail_timeout_ms after which a silent rail is lost */
 
-/* How it ended, for the question whether the peer's process is gone: then its kernel closes everything. */
+/* Does the code mean that the peer closed the channel? When the peer's process ends, its kernel closes all channels. */
 static bool closed_by_peer(int code)
 {
     return code == -ECONNRESET || code == -EPIPE;
 }
 
-/* Did the peer close all that was there until a moment ago? */
+/* Did the peer close every channel that was lost in the last rail_timeout_ms before none was left? */
 static bool all_closed(const struct wf_session *session)
 {
     int64_t recently = session->life.alone_ns - session->guard.world->tuning.rail_timeout_ns;
@@ -28,14 +28,15 @@ static bool all_closed(const struct wf_session *session)
     return true;
 }
 
-/* A slow rail may take long for a record, and an answer that is in there, or behind it, as long. */
+/* Bytes received, also those of a record that is not whole yet: a slow rail may need long for a record, so an answer in
+ * or behind the record comes late. */
 static uint64_t bytes_come(const struct wf_channel *channel)
 {
     return atomic_load_explicit(&channel->heard, memory_order_relaxed) +
            atomic_load_explicit(&channel->kept, memory_order_relaxed);
 }
 
-/* Looks once at what a channel has moved since the last look. Returns whether anything of the peer has come. */
+/* Looks at the bytes that a channel has moved since the last look. Returns whether bytes of the peer have come. */
 static bool take_pulse(struct wf_channel *channel)
 {
     const struct wf_world *world = channel->lines->guard->world;
@@ -58,8 +59,8 @@ static bool take_pulse(struct wf_channel *channel)
     return came;
 }
 
-/* What has come on any channel of a rail answers for its express channel, a bulk channel answers for itself. Returns
- * the rails that are heard, as bits. */
+/* Takes the pulse of every channel, and ends questions that are answered. Bytes on any channel of a rail answer for its
+ * express channels; a bulk channel answers for itself. Returns the rails on which bytes have come, as bits. */
 static uint32_t listen_to_rails(struct wf_session *session)
 {
     uint32_t heard = 0;
@@ -93,8 +94,8 @@ void wf_session_ask_all(struct wf_session *session)
 }
 
 /*
- * An express channel may be dead at the other end alone, with the word of it lost, while its rail carries bulk. It is
- * asked after a third of `timeout`, and lost if it has not answered in another. True: it is to be asked.
+ * An express channel may be dead at the peer only, with the news of it lost, while its rail carries bulk. It is asked
+ * after a third of `timeout` without bytes, and lost after another third without an answer. True: ask it.
  */
 static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
 {
@@ -108,9 +109,9 @@ static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
 }
 
 /*
- * Loses what has been silent for long. Returns whether anything is suspected. A peer that reads nothing for long,
- * because its device is slow, closes the stream's window: bytes that it has not let us send prove nothing against its
- * rail, but the rail may have died meanwhile, and is asked.
+ * Loses rails and bulk channels that have been silent for LOOKS looks. Returns whether a channel is suspected. A peer
+ * whose device is slow may read nothing for long, and closes the stream's window: bytes that cannot be sent yet prove
+ * nothing against the rail. But the rail may have died meanwhile, so the channel is suspected, and asked.
  */
 static bool judge(struct wf_session *session, uint32_t heard)
 {
@@ -150,7 +151,7 @@ int64_t wf_session_survey(struct wf_session *session, int64_t now_ns)
     return session->life.survey_ns;
 }
 
-/* Is the peer's goodbye still to come on it, or at the end ours still to go? */
+/* UP: has the peer's BYE not come on this channel? CLOSING: has one direction of this channel not ended? */
 static bool straggles(const struct wf_session *session, const struct wf_channel *channel)
 {
     if (channel->kill || channel->gone)
@@ -165,8 +166,7 @@ int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns)
     if (!ends || session->life.goodbye_ns == 0)
         return WF_NEVER;
     bool any = false;
-    /* A session that has begun to close since then says its own goodbye only now: the channels get their time for it.
-     */
+    /* A session that became CLOSING after that BYE sends its own BYE only now: the channels get new time for it. */
     int64_t closing_ns = session->guard.state == WF_SESSION_CLOSING ? session->life.closing_ns : 0;
     int64_t since = closing_ns > session->life.goodbye_ns ? closing_ns : session->life.goodbye_ns;
     int64_t due = since + session->guard.world->tuning.rail_timeout_ns;
@@ -210,7 +210,7 @@ void wf_session_give_up(struct wf_session *session, int64_t now_ns, int code, co
                   (double)(now_ns - heard) / (double)WF_NS_PER_S);
 }
 
-/* Has every rail been dialled since, and found nobody? */
+/* Has the last attempt on every rail found that no process listens there? */
 static bool refused_everywhere(const struct wf_session *session)
 {
     for (int rail = 0; rail < session->lines.rail_count; rail++) {

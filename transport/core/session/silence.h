@@ -1,5 +1,5 @@
 /*
- * silence.h: rails on which nothing moves any more, and a peer that does not answer. Session lock held.
+ * silence.h: finds rails on which no bytes move any more, and a peer that does not answer. Session lock held.
  */
 #ifndef WF_CORE_SESSION_SILENCE_H
 #define WF_CORE_SESSION_SILENCE_H
@@ -8,19 +8,20 @@
 
 struct wf_session;
 
-/* Asks for a sign of life on every rail. */
+/* Sends a PING on every rail. */
 void wf_session_ask_all(struct wf_session *session);
 
 /* Looks for silent rails; returns when to look again. */
 int64_t wf_session_survey(struct wf_session *session, int64_t now_ns);
 
-/* The peer is given up: names it, the rails, and what came last. */
+/* Gives the peer up: fails the session. The error text names the peer, the rails, and when bytes last came. */
 void wf_session_give_up(struct wf_session *session, int64_t now_ns, int code, const char *what);
 
-/* At the end: channels on which the goodbye of the others does not come are lost. Returns when to look again. */
+/* At the end of a session: loses channels on which BYE has not come, or that have not ended, some time after the last
+ * BYE on another channel. Returns when to look again. */
 int64_t wf_session_check_stragglers(struct wf_session *session, int64_t now_ns);
 
-/* With no channel left: fails the session in its time. Returns when that is. */
+/* With no channel left: fails the session when its time is over. Returns when to look again. */
 int64_t wf_session_check_alone(struct wf_session *session, int64_t now_ns);
 
 #endif

@@ -10,14 +10,15 @@
 #include "core/session/arrive.h"
 #include "core/session/session.h"
 
-/* A message of its own, not sent again, without a checksum, all of it within what may come unasked. */
+/* A plain message, whole in this frame: tagged, not RESENT, without a checksum, and short enough to go unsolicited. */
 static bool is_plain(const struct wf_session *session, const struct wf_frame *frame)
 {
     return frame->flags == WF_FLAG_TAGGED && frame->length == frame->total &&
            frame->total <= session->terms.limits.eager;
 }
 
-/* Is it the next one, with its place in the window, and its share of the pool free that it will not take? */
+/* Is it the next message to be matched, within the windows, and has the pool room for it? It will not use the pool, but
+ * its sender has spent credit for that room. */
 static bool in_turn(const struct wf_channel *channel, const struct weft_connection *connection,
                     const struct wf_frame *frame)
 {
@@ -28,7 +29,7 @@ static bool in_turn(const struct wf_channel *channel, const struct weft_connecti
            charge <= (uint64_t)session->desk.blocks.free * WF_BLOCK_BYTES;
 }
 
-/* Has nothing been heard of it before? It may have been refused ahead of its frame. */
+/* Is the number new? A REFUSE may have come before the message's own frame. */
 static bool is_new(struct weft_connection *connection, uint64_t number)
 {
     bool known = connection->inbounds > 0 && wf_inbound_find(connection, number);
@@ -48,7 +49,7 @@ static void land(struct wf_channel *channel, struct weft_connection *connection,
     connection->next_match += 1;
     wf_connection_finish_number(connection, frame->msg);
     wf_request_complete(request, 0, frame->total);
-    if (connection->inbounds > 0) /* they may have waited for this one */
+    if (connection->inbounds > 0) /* messages that came early may have waited for this one */
         wf_match_advance(connection);
 }
 

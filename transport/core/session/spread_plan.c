@@ -7,7 +7,7 @@
 #include "core/message/connection.h"
 #include "core/session/session.h"
 
-#define SLOW 2.0 /* a rail with less than the fastest one divided by this takes no more than its share */
+#define SLOW 2.0 /* a channel slower than the fastest rate divided by this takes no more than its share */
 
 static struct wf_lane lane_of(const struct wf_channel *channel, int64_t now_ns, int64_t news_ns)
 {
@@ -48,7 +48,7 @@ void wf_spread_begin(struct wf_session *session)
     session->loss.spread.known = false;
 }
 
-/* The last acknowledgement on any of them, and the rate of the fastest. */
+/* Sets `news_ns`, the last acknowledgement on any bulk channel, and `fastest`, the highest rate. */
 static void find_bounds(struct wf_spread *spread, const struct wf_session *session)
 {
     spread->news_ns = 0;
@@ -114,7 +114,7 @@ bool wf_spread_serves(const struct wf_channel *channel, const struct weft_connec
 static void make_known(struct wf_spread *spread, const struct wf_channel *channel)
 {
     if (spread->known)
-        wf_spread_note(channel); /* it may have taken something since it asked last */
+        wf_spread_note(channel); /* the channel may have taken bytes since its last question */
     else
         find_out(spread, wf_session_of(channel));
 }

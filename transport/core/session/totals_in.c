@@ -17,7 +17,7 @@ int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame
     uint32_t id = (uint32_t)(frame->key >> 32), incarnation = (uint32_t)frame->key;
     if (id >= (uint32_t)session->lines.channel_count)
         return -EPROTO;
-    /* It may tell of one that we have not yet: neither side knows when the other is done with joining. */
+    /* DOWN may name a channel that has not joined here yet: no side knows when the other has finished joining. */
     struct wf_channel *channel = session->lines.channels[id];
     bool missed = !session->terms.dialer && !channel && session->lines.lost_by_peer[id] == 0 && incarnation > 0;
     wf_lines_told(&session->lines, id, incarnation, missed);
@@ -58,7 +58,7 @@ static int take_credit(struct wf_session *session, const struct wf_frame *frame)
     return 0;
 }
 
-/* The others are to follow soon. */
+/* BYE has come on one channel: the BYEs on the other channels must follow within rail_timeout_ms. */
 static void note_goodbye(struct wf_session *session)
 {
     session->life.goodbye_ns = wf_world_now(session->guard.world);

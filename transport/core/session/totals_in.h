@@ -1,6 +1,6 @@
 /*
- * totals_in.h: what arrives about channels and credit, not about messages: absolute totals, which may be said twice and
- * in any order, and the word that a channel was lost. Results as of wf_channel_ops.take_frame(). Session lock held.
+ * totals_in.h: frames that arrive about channels and credit, not about messages: absolute totals, which may come twice
+ * and in any order, and DOWN for a lost channel. Results as of wf_channel_ops.take_frame(). Session lock held.
  */
 #ifndef WF_CORE_SESSION_TOTALS_IN_H
 #define WF_CORE_SESSION_TOTALS_IN_H
