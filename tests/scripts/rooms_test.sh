@@ -59,7 +59,7 @@ expect_text 'transport/base/clock.c:3: #include "io/engine.h": base does not use
 # part PART ROOM...: nothing else assigns to a field of the part.
 part() {
     local name=$1 rooms=$2 found
-    found=$(cd "$root/transport/core" && grep -nE "\\b$name(\\.|->)[][a-z_.>-]*[]a-z_] *([-+|&]?=[^=]|\\+\\+|--)" ./*/*.[ch] |
+    found=$(cd "$root/transport/core" && grep -nE "\\b$name(\\.|->)[][a-z_.>-]*[]a-z_] *([-+|&]?=[^=]|\\+\\+[];,)]|--[];,)])" ./*/*.[ch] |
         grep -vE "^\\./($rooms)/")
     [[ -z $found ]] || fail "the part $name is written outside of $rooms: $found"
 }
