@@ -231,8 +231,8 @@ static struct wf_talk *oldest_visitor(struct wf_door *door, bool shown)
     return NULL;
 }
 
-/* Drops the oldest visitor, one that has sent nothing if there is any: a crowd keeps out no peer that has begun to
- * speak. A visitor that has proved itself and waits for a channel is not dropped. */
+/* Drops the oldest visitor that is not a proved member, or else the oldest proved one: so a crowd of strangers keeps
+ * out no peer. A visitor in WF_TALK_WAITING, which has proved itself and waits for a channel, is not dropped. */
 static void make_room(struct wf_door *door)
 {
     struct wf_talk *oldest = oldest_visitor(door, false);
