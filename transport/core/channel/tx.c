@@ -13,8 +13,8 @@
 
 /* The batch under construction: frames gathered under the lock, posted without it. */
 
-/* Must bytes not wait in a long queue of the kernel? With one bulk channel they may: no acknowledgement is needed to
- * decide where the next bytes go. */
+/* Do bytes that are sent now arrive soon, not behind a long queue in the kernel? Yes with one bulk channel: there no
+ * acknowledgement decides where the next bytes go. */
 static bool is_prompt(const struct wf_channel *channel)
 {
     const struct wf_tx *tx = &channel->tx;
