@@ -19,18 +19,18 @@ static inline bool wf_batch_has_room(const struct wf_channel *channel)
 void wf_batch_add(struct wf_channel *channel, struct wf_frame *frame, const struct wf_outbound *outbound);
 /* The same of a frame that is counted, and kept until the peer has disposed of it; the window is open. */
 void wf_batch_add_sequenced(struct wf_channel *channel, struct wf_frame *frame, struct wf_outbound *outbound);
-/* The frame that tells of our disposals and of what we take. */
+/* Fills STATE: the frames that this side has disposed of, and the window that it grants. */
 void wf_batch_state_frame(struct wf_channel *channel, struct wf_frame *frame);
 /* The messages of the last batch are no longer referred to by the kernel. Session lock held. */
 void wf_channel_release_batch(struct wf_channel *channel);
-/* Posts what was gathered, after summing its payloads (setting crc): that would take too long under a lock. No lock. */
+/* Posts the batch. Sums its payloads before (setting crc), without a lock: that takes long. No lock. */
 void wf_channel_post_send(struct wf_channel *channel);
 
 /* --- acknowledgements, session lock held --- */
 
 /* The next sequenced frame that a total of `disposed` covers, which is kept no longer. False: there is none. */
 bool wf_tx_next_retired(struct wf_channel *channel, uint64_t disposed, struct wf_retained *retained);
-/* Payload was acknowledged since the total was `before`: the rate hears of it. */
+/* Adds payload that was acknowledged since the total was `before` to the rate. */
 void wf_tx_note_rate(struct wf_channel *channel, uint64_t before);
 
 #endif

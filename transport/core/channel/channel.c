@@ -39,7 +39,7 @@ int wf_channel_init(struct wf_channel *channel, struct wf_lines *lines, const st
     /* A bulk channel reads ahead exactly the next header: payload must go straight to its place. */
     channel->rx.room = bulk ? lines->terms->limits.header_pad : WF_EXPRESS_READ;
     channel->rx.buffer = malloc(channel->rx.room);
-    channel->rx.bounce = malloc(WF_BOUNCE_BYTES); /* pages that no list ever needs cost nothing */
+    channel->rx.bounce = malloc(WF_BOUNCE_BYTES); /* pages that no list needs are never touched */
     if (!channel->tx.headers || !channel->tx.retained || !channel->rx.buffer || !channel->rx.bounce)
         return -ENOMEM;
     uint64_t bytes;

@@ -51,7 +51,7 @@ void wf_channel_fini(struct wf_channel *channel);
 /* A channel that is gone starts afresh as another incarnation: same memory, counters at 0. Session lock. */
 void wf_channel_restart(struct wf_channel *channel, uint32_t incarnation);
 
-/* What we promise at the start and at any later moment. Session lock. */
+/* The window that this side grants the peer, as totals. Session lock. */
 void wf_channel_credit(const struct wf_channel *channel, uint64_t *frames, uint64_t *bytes);
 
 /* May a sequenced frame with this payload go now? Session lock. */
@@ -73,7 +73,7 @@ static inline void wf_channel_dispose(struct wf_channel *channel, uint32_t bytes
 void wf_channel_start_rx(struct wf_channel *channel);
 /* Another channel has let go of a place: goes on if this half waits for it. No lock. */
 void wf_channel_resume(struct wf_channel *channel);
-/* Ends the claim on a landing that no longer wants the bytes, by cancelling the operation under way. No lock. */
+/* Ends the claim on a refused inbound message, by cancelling the receive under way. No lock. */
 void wf_channel_redirect(struct wf_channel *channel);
 /* The worker is about to rest: channels whose disposals no frame has carried yet are kicked. No lock. */
 void wf_channels_tell(struct wf_worker *worker);

@@ -18,7 +18,7 @@ static inline bool wf_tx_has_own(const struct wf_tx *tx)
     return tx->state_due || tx->pong_due || tx->ping_due || tx->bye_due;
 }
 
-/* The PING or PONG that is due, which is none any more. False: none is. */
+/* Takes the PING or PONG that is due. False: none is due. */
 static inline bool wf_tx_next_probe(struct wf_tx *tx, uint64_t ping_number, struct wf_frame *frame)
 {
     if (!tx->ping_due && !tx->pong_due)
@@ -54,7 +54,7 @@ static inline void wf_tx_shut(struct wf_tx *tx)
     tx->shut = true;
 }
 
-/* The channel is lost, and what it kept is another's to send again. */
+/* The channel is lost, and its retained frames are strays of the session now. */
 static inline void wf_tx_moved(struct wf_tx *tx)
 {
     tx->acknowledged = tx->window.spent_frames;
@@ -69,7 +69,7 @@ static inline void wf_rx_claim(struct wf_rx *rx, struct wf_inbound *inbound)
     rx->claim = inbound;
 }
 
-/* The claim, which the half has no more; NULL: it had none. */
+/* Ends the claim and returns it; NULL: there was none. */
 static inline struct wf_inbound *wf_rx_unclaim(struct wf_rx *rx)
 {
     struct wf_inbound *claim = rx->claim;

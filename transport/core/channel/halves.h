@@ -1,5 +1,5 @@
 /*
- * halves.h: what the send half and the receive half of a channel have. Part of channel.h.
+ * halves.h: the send half and the receive half of a channel. Part of channel.h.
  */
 #ifndef WF_CORE_CHANNEL_HALVES_H
 #define WF_CORE_CHANNEL_HALVES_H

@@ -9,7 +9,7 @@ void wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct 
     lines->guard = guard;
     lines->terms = terms;
     lines->kicks = kicks;
-    for (int i = 0; i < WF_RAILS_MAX; i++) { /* of those that the dialer has paired, and that have not met yet */
+    for (int i = 0; i < WF_RAILS_MAX; i++) { /* pairs of rails that the dialer has made, with no channel yet */
         lines->rails[i].local = -1;
         snprintf(lines->rails[i].name, sizeof lines->rails[i].name, "unmet");
     }

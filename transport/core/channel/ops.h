@@ -1,13 +1,13 @@
 /*
- * ops.h: what a channel asks of the rooms above it.
+ * ops.h: the calls of a channel into the rooms above it.
  */
 #ifndef WF_CORE_CHANNEL_OPS_H
 #define WF_CORE_CHANNEL_OPS_H
 
 #include "core/channel/channel.h"
 
-/* One table, given when the channel is made. With the session's lock held; which may be dropped and taken again where
- * that is said. */
+/* One table, given when the channel is made. Called with the session's lock held; a call drops the lock and takes it
+ * again only where its comment says so. */
 struct wf_channel_ops {
     /* Where the payload [offset, offset + length) of a message on its way out is; as wf_pieces_places(). */
     int (*out_places)(const struct wf_outbound *outbound, uint64_t offset, uint64_t length, struct iovec *iov, int max,

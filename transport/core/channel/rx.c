@@ -1,3 +1,4 @@
+/* The receive half of a channel: posts receives, reads headers, and brings payloads to their places. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,11 +9,11 @@
 #include "mem/staging.h"
 #include "wire/crc.h"
 
-/* The receives of an express channel are urgent for so long after one that brought a small message, for more may come.
- * Acknowledgements and grants of large messages alone are not: an engine cuts its large calls for what is urgent. */
+/* Receives of an express channel are urgent for so long after a small message came, because more may follow.
+ * Acknowledgements and grants of large messages make none urgent: an engine cuts its large calls for urgent ones. */
 #define URGENT_NS (1 * WF_NS_PER_MS)
 
-/* Where the next bytes of the payload go: the landing's places, or the sink. Returns the pieces. */
+/* Where the next bytes of the payload go: the inbound message's places, or the sink. Returns the number of pieces. */
 static int payload_places(struct wf_channel *channel, uint64_t *covered)
 {
     struct wf_rx *rx = &channel->rx;
@@ -34,7 +35,8 @@ static int payload_places(struct wf_channel *channel, uint64_t *covered)
     return count;
 }
 
-/* A claim on the pool goes on in the pool even when the message is matched meanwhile: it copies itself at the end. */
+/* A claimed payload that began in the pool stays there, even if the message is matched meanwhile: it is copied at the
+ * end (wf_payload_finish). */
 static int claimed_places(struct wf_channel *channel, uint64_t *covered)
 {
     struct wf_rx *rx = &channel->rx;
@@ -44,7 +46,7 @@ static int claimed_places(struct wf_channel *channel, uint64_t *covered)
     return channel->ops->in_places(rx->claim, true, at, rx->left, rx->iov, WF_RX_SEGMENTS, covered);
 }
 
-/* Is the payload that is coming summed? What goes to the sink is not. */
+/* Is the payload that is coming summed? Bytes for the sink are not. */
 static bool is_summed(const struct wf_rx *rx)
 {
     return rx->in_frame && rx->claim && (rx->frame.flags & WF_FLAG_CRC);
@@ -122,7 +124,7 @@ static void count_received(struct wf_channel *channel, uint64_t bytes)
     wf_counter_add(&lines->moved, bytes);
 }
 
-/* The rail is charged for what did not come as it was sent. */
+/* Counts a damaged frame for the rail. */
 static int damaged(struct wf_channel *channel, const char *what)
 {
     struct wf_lines *lines = channel->lines;
@@ -131,7 +133,7 @@ static int damaged(struct wf_channel *channel, const char *what)
     return -EBADMSG;
 }
 
-/* A small message that has come with its header and went the short way. */
+/* Did a small message, whole in the buffer with its header, go the short way? */
 static bool landed_whole(struct wf_channel *channel, const struct wf_frame *frame)
 {
     struct wf_rx *rx = &channel->rx;
@@ -182,7 +184,7 @@ static int next_header(struct wf_channel *channel)
     return 1;
 }
 
-/* Every byte of it is in its place. Only if they are the bytes that were sent, the message is told of them. */
+/* Every byte of the payload is in its place. The message counts them only if the checksum is right. */
 static int finish_payload(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
@@ -305,7 +307,7 @@ static void go_on(struct wf_channel *channel)
     struct wf_rx *rx = &channel->rx;
     struct wf_lines *lines = channel->lines;
     channel->ops->worked_through(channel);
-    if (rx->redirect) /* refused while notifications were copied */
+    if (rx->redirect) /* the message was refused while notifications were copied */
         channel->ops->drop_claim(channel);
     bool ends = channel->kill || rx->ended, more = !ends && !rx->held;
     if (more)
@@ -348,7 +350,7 @@ void wf_channel_resume(struct wf_channel *channel)
             channel->ops->lost(channel, broken, "a frame that breaks the protocol");
     }
     if (waits && !rx->held) {
-        digest(channel, -ECANCELED); /* what is in the buffer already */
+        digest(channel, -ECANCELED); /* works through the bytes that are in the buffer already */
         go_on(channel);
     } else {
         wf_guard_unlock(channel->lines->guard);
@@ -367,7 +369,7 @@ void wf_channel_start_rx(struct wf_channel *channel)
 void wf_channel_redirect(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
-    if (rx->op.posted) /* it comes back, and is posted again for the sink */
+    if (rx->op.posted) /* the receive comes back, and is posted again for the sink */
         rx->worker->engine->ops->cancel(rx->worker->engine, &rx->op);
 }
 

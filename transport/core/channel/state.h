@@ -13,14 +13,14 @@
 
 /* --- joining and leaving --- */
 
-/* Who drives the halves. */
+/* Sets the workers that drive the halves. */
 static inline void wf_channel_assign(struct wf_channel *channel, struct wf_worker *tx, struct wf_worker *rx)
 {
     channel->tx.worker = tx;
     channel->rx.worker = rx;
 }
 
-/* A channel has its place among the lines. `missed`: it was counted as one that the dialer has missed. */
+/* Puts the channel into `lines`. `missed`: wf_lines.missed has counted it. */
 static inline void wf_lines_enter(struct wf_lines *lines, struct wf_channel *channel, bool missed)
 {
     lines->channels[channel->id] = channel;
@@ -38,7 +38,7 @@ static inline void wf_channel_rise(struct wf_channel *channel, int fd)
     channel->lines->up_count += 1;
 }
 
-/* It takes nothing new any more; twice is as good as once. */
+/* The channel takes nothing new any more. May be called twice. */
 static inline void wf_channel_sink(struct wf_channel *channel)
 {
     channel->lines->up_count -= channel->up;
@@ -97,7 +97,7 @@ static inline struct wf_session_rail *wf_lines_rail(struct wf_lines *lines, int 
     return &lines->rails[index];
 }
 
-/* --- what is to be said --- */
+/* --- frames that become due --- */
 
 static inline void wf_channel_tell_state(struct wf_channel *channel)
 {

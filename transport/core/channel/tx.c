@@ -1,3 +1,4 @@
+/* The send half of a channel: gathers frames into a batch, posts it, and keeps frames until they are acknowledged. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,8 +13,8 @@
 
 /* The batch under construction: frames gathered under the lock, posted without it. */
 
-/* What is sent now arrives soon: not behind a queue in the kernel. With one bulk channel nobody waits for the
- * acknowledgement to decide where the next bytes go. */
+/* Do bytes that are sent now arrive soon, not behind a long queue in the kernel? Yes with one bulk channel: there no
+ * acknowledgement decides where the next bytes go. */
 static bool is_prompt(const struct wf_channel *channel)
 {
     const struct wf_tx *tx = &channel->tx;

@@ -26,7 +26,7 @@ void wf_door_rail_changed(struct wf_door *door, int rail)
     pthread_mutex_unlock(&sessions->world->lock);
     if (down)
         wf_talks_rail_down(door, rail);
-    wf_alarm_by(&sessions->world->alarm, 0); /* what may be dialled again is, at once */
+    wf_alarm_by(&sessions->world->alarm, 0); /* dials the rail's channels again at once, if they may be */
 }
 
 static void rail_changed(void *user, int rail)
@@ -179,7 +179,7 @@ static bool is_settled(struct wf_dial *dial, bool *some_up)
     return state != WF_SESSION_JOINING;
 }
 
-/* What has not been answered in its share of the time is left out once another channel has been up for a while. */
+/* Leaves out channels that had no answer in their share of the time, once another channel has been up for a while. */
 static void leave_out(struct wf_door *door, struct wf_dial *dial, bool some_up, int64_t now)
 {
     if (some_up && dial->up_ns == 0)
@@ -242,7 +242,7 @@ void wf_dial_wait(struct wf_dial *dial, struct wf_sessions *sessions)
 
 /* --- sessions --- */
 
-/* A session that came up goes to weft_accept(); one that ended before it was ever told of is let go. */
+/* Offers a session that came up to weft_accept(); drops one that ended before the user was told of it. */
 static void announce(struct wf_sessions *sessions, struct wf_session *session)
 {
     if (session->terms.dialer || session->announced)
@@ -260,7 +260,7 @@ static void announce(struct wf_sessions *sessions, struct wf_session *session)
     }
 }
 
-/* It ended while it waited for weft_accept(): nobody will ask for it. Context lock held. */
+/* The session ended while it waited for weft_accept(): the user will not get it. world.lock held. */
 static void give_up_unclaimed(struct wf_session *session)
 {
     if (!wf_link_in_list(&session->accept_link))
@@ -301,7 +301,7 @@ static void tick_sessions(struct wf_door *door, int64_t now)
 {
     if (now < atomic_load(&door->sessions->world->alarm.due_ns))
         return;
-    /* Whoever asks for a visit from here on is heard: the value is set before the sessions are looked at. */
+    /* Clear the alarm before the look at the sessions: an alarm that is set during the look stays set. */
     wf_alarm_taken(&door->sessions->world->alarm);
     wf_alarm_by(&door->sessions->world->alarm, visit_sessions(door, now));
 }

@@ -32,21 +32,21 @@ struct wf_session;
 /* A call to another context, from weft_connect() to the last channel. Owner: the door, until `done`. */
 struct wf_dial {
     struct wf_link link;                                  /* door.dials */
-    struct sockaddr_storage addresses[WF_DIAL_ADDRESSES]; /* one after the other, until somebody answers */
+    struct sockaddr_storage addresses[WF_DIAL_ADDRESSES]; /* tried one after the other, until one answers */
     int address_count;
     int attempts;
     char text[160]; /* the addresses, for messages */
     int64_t deadline_ns;
-    int64_t retry_ns;           /* when to try again, while nobody answers */
+    int64_t retry_ns;           /* when to try again, while no address answers */
     bool talking;               /* the control conversation is under way */
     int next_channel;           /* channels that have been dialled, the rails taking turns */
     int joining;                /* channels being dialled: a few at a time, the other side bounds its visitors */
     int64_t share_ns;           /* how long a channel may go unanswered, beside one that is up; 0: no session yet */
     int64_t up_ns;              /* when a channel was first seen up; 0: none was */
     int missed_count;           /* channels whose first attempt has failed */
-    struct wf_status missed;    /* why, of the first */
+    struct wf_status missed;    /* why the first of these failed */
     int last_error;             /* of the last attempt */
-    int closed_unheard;         /* attempts that ended without a word of the other side */
+    int closed_unheard;         /* attempts that ended before the other side had sent a byte */
     struct wf_session *session; /* once HELLO was answered */
     bool done;                  /* world.lock */
     struct wf_status status;    /* why it failed; code 0: `session` is up */
@@ -56,14 +56,14 @@ struct wf_listener {
     int fd;
     int next_fd; /* takes its place as soon as no operation is posted; -1: none */
     struct wf_socket_options options;
-    int rail;           /* the one to whose interface it is bound; -1: to none */
+    int rail;           /* the rail to whose interface it is bound; -1: bound to none */
     uint32_t interface; /* its number */
     struct wf_op op;
 };
 
 struct wf_door {
     struct wf_sessions *sessions;
-    struct wf_handshake_key *key; /* what every peer has to hold; NULL: everybody may connect */
+    struct wf_handshake_key *key; /* the key that every peer must hold; NULL: any peer may connect */
     struct wf_seal *seal;         /* stands around the engine; NULL: nothing is encrypted */
     struct wf_engine *engine;
     pthread_t thread;

@@ -1,4 +1,4 @@
-/* The listening sockets. */
+/* The door's listening sockets: opens them, accepts visitors, and opens them again after a change of a rail. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

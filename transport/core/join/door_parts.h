@@ -1,13 +1,13 @@
 /*
- * door_parts.h: what the sources behind door.h share: the listening sockets (door_listen.c), and everything else
- * (door.c). Nobody else includes it.
+ * door_parts.h: functions shared by door_listen.c (the listening sockets) and door.c (everything else behind door.h).
+ * No other source includes it.
  */
 #ifndef WF_CORE_JOIN_DOOR_PARTS_H
 #define WF_CORE_JOIN_DOOR_PARTS_H
 
 #include "core/join/door.h"
 
-#define WF_DOOR_RETRY_NS (100 * WF_NS_PER_MS) /* before trying again what did not work, and would not at once */
+#define WF_DOOR_RETRY_NS (100 * WF_NS_PER_MS) /* pause after a failure that an immediate retry would only repeat */
 
 /* Takes over the sockets that wf_door_listen() has opened. */
 void wf_door_attach_listeners(struct wf_door *door);
@@ -15,9 +15,9 @@ void wf_door_attach_listeners(struct wf_door *door);
 void wf_door_accepted(struct wf_door *door, const struct wf_op *op);
 /* Where accepting had to pause: goes on, or returns when. */
 int64_t wf_door_resume_accept(struct wf_door *door, int64_t now_ns);
-/* Opens those again that are bound to an interface which has been made anew. */
+/* Opens the listeners again whose interface has been made anew. */
 void wf_door_follow_rails(struct wf_door *door);
-/* No operation on them is posted. */
+/* Closes all listeners; no operation on them is posted. */
 void wf_door_close_listeners(struct wf_door *door);
 
 #endif

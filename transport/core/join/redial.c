@@ -62,7 +62,7 @@ int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t
         return WF_NEVER;
     while (door->redials < WF_DIALS_AT_ONCE && next_due(session, now_ns, &next_ns, &join))
         wf_talk_redial(door, session, &join);
-    return next_ns; /* with too many under way, the end of one is the next occasion */
+    return next_ns; /* with too many attempts under way, the end of one brings the next call */
 }
 
 static bool refused(int code)

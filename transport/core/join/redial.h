@@ -1,19 +1,19 @@
 /*
  * redial.h: lost channels are dialled again, in the background, by the side that dialled them first. In the door's
- * thread. Every attempt is an incarnation of its own: whatever the other side has made of an earlier one, it is older.
+ * thread. Every attempt is an incarnation of its own, so the peer can tell it from any earlier attempt.
  */
 #ifndef WF_CORE_JOIN_REDIAL_H
 #define WF_CORE_JOIN_REDIAL_H
 
 #include "core/join/talk.h"
 
-/* Dials what is due; returns when to come again. No session lock. */
+/* Dials the channels that are due; returns the time of the next call. No session lock. */
 int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t now_ns);
 
 /* The attempt has failed; `reason`: of a DENY, or 0. No session lock. */
 void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *text);
 
-/* The conversation is over, whatever came of it. No session lock. */
+/* The conversation is over, with success or without. No session lock. */
 void wf_redial_over(struct wf_talk *talk);
 
 #endif

@@ -82,8 +82,8 @@ static void destroy(struct wf_talk *talk)
     free(talk);
 }
 
-/* Whom a crowd has pushed out of a door there tries again: nothing was wrong with him. Where nobody ever gets in,
- * because something else has the port, he gives up soon. */
+/* A full acceptor drops its oldest visitor without a word: a dialer that lost its connection so tries again, at most
+ * CLOSED_UNHEARD_MAX times. The limit ends the dial soon if another program has the port. */
 static bool may_try_again(struct wf_talk *talk, int code)
 {
     bool shown_out =
@@ -95,7 +95,7 @@ static bool may_try_again(struct wf_talk *talk, int code)
     return true;
 }
 
-/* Something about this conversation is wrong: a stranger costs one line, a dial of ours fails. */
+/* Ends the conversation with an error: one line in the log for a visitor; a dial of this side fails. */
 static void fail(struct wf_talk *talk, int code, int reason, const char *format, va_list arguments)
 {
     struct wf_status status = {.code = code};
@@ -110,7 +110,7 @@ static void fail(struct wf_talk *talk, int code, int reason, const char *format,
         wf_talk_missed(talk, &status);
     else if (talk->dial)
         wf_fail(&talk->dial->status, code, "%s: %s", talk->peer_text, status.text);
-    else if (!talk->denied) /* who has left before the answer to him is no second line */
+    else if (!talk->denied) /* a visitor that left before its DENY was sent gets no second line */
         wf_log_limited(&talk->door->sessions->world->log, &talk->door->stranger_log,
                        wf_world_now(talk->door->sessions->world), WF_LOG_WARN, "refused %s: %s", talk->peer_text,
                        status.text);
@@ -246,7 +246,8 @@ void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes)
 
 /* --- steps --- */
 
-/* Did the peer say so? That it does not know the session is what nobody can prove. */
+/* Does DENY carry the peer's proof? WF_DENY_SESSION needs none: a peer that does not know the session cannot prove it.
+ */
 static bool is_proven(const struct wf_talk *talk, const struct wf_deny *deny_message)
 {
     uint8_t expected[WF_PROOF_BYTES];
@@ -255,7 +256,7 @@ static bool is_proven(const struct wf_talk *talk, const struct wf_deny *deny_mes
             wf_seal_equal(expected, deny_message->proof));
 }
 
-/* Of a session that is up, a refusal may end a rail or all of it: somebody on the way could say that, too. */
+/* DENY can retire a rail or end the session, so it must carry a proof: anyone on the path could forge it. */
 static void take_deny(struct wf_talk *talk, const struct wf_deny *deny_message)
 {
     if (talk->role == WF_TALK_REDIAL && !is_proven(talk, deny_message)) {
@@ -366,8 +367,7 @@ static void step_sent(struct wf_talk *talk)
         wf_talk_read_message(talk);
 }
 
-/* A pair of rails that does not meet is named: ours, with its address, before theirs, which stands in front of it all.
- */
+/* The error names the pair of rails that does not meet: this side's rail with its address, and the peer's. */
 static void cannot_reach(struct wf_talk *talk, int code, const char *why)
 {
     const struct wf_session_rail *rail = &talk->session->lines.rails[talk->join.rail];

@@ -3,7 +3,7 @@
  * the bytes of the message it waits for, so that the frames that follow are left to the channel. All in the door's
  * thread.
  *
- * Where the context has a key, HELLO is inside TLS (wire/handshake.h) on either side: without it nobody gets a session.
+ * If the context has a key, HELLO is inside TLS (wire/handshake.h) on both sides: without the key no peer gets in.
  */
 #ifndef WF_CORE_JOIN_TALK_H
 #define WF_CORE_JOIN_TALK_H
@@ -16,9 +16,9 @@
 
 enum wf_talk_role {
     WF_TALK_VISITOR, /* accepted: says HELLO or JOIN first */
-    WF_TALK_CONTROL, /* ours: HELLO */
-    WF_TALK_CHANNEL, /* ours: JOIN, of a channel that a dial needs */
-    WF_TALK_REDIAL,  /* ours: JOIN, of a channel that was lost */
+    WF_TALK_CONTROL, /* dialled: HELLO */
+    WF_TALK_CHANNEL, /* dialled: JOIN, of a channel that a dial needs */
+    WF_TALK_REDIAL,  /* dialled: JOIN, of a channel that was lost */
 };
 
 enum wf_talk_state {
@@ -37,10 +37,10 @@ struct wf_talk {
     enum wf_talk_role role;
     enum wf_talk_state state;
     bool answered;      /* SENDING: nothing is expected after it */
-    bool foreign;       /* READING: a TLS record, of which nothing is wanted but its end */
+    bool foreign;       /* READING: a TLS record, which is read to its end and dropped */
     bool denied;        /* the log has its line */
-    bool proved_member; /* VISITOR: it holds the key, or knows a session: others make room before it */
-    bool heard;         /* the other side has said something */
+    bool proved_member; /* VISITOR: it holds the key, or knows a session: other visitors are dropped before it */
+    bool heard;         /* bytes of the other side have come */
     bool handed_over;   /* the descriptor belongs to a channel now */
     int fd;
     struct sockaddr_storage peer;
@@ -70,7 +70,7 @@ void wf_dial_channels(struct wf_dial *dial, struct wf_door *door);
 /* The dial has succeeded: tells of the rails that have not met their partners. No lock. */
 void wf_dial_tell_missed(const struct wf_dial *dial);
 
-/* Dials a lost channel again; what comes of it goes to redial.h. */
+/* Dials a lost channel again; the result goes to wf_redial_failed() and wf_redial_over(). */
 void wf_talk_redial(struct wf_door *door, struct wf_session *session, const struct wf_join *join);
 
 /* The talk's operation has ended. */
@@ -78,7 +78,7 @@ void wf_talk_step(struct wf_talk *talk);
 
 /* Deadlines; and destroys conversations that are over. Returns the next deadline. */
 int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns);
-/* Channels of a dial that were begun by `begun_ns`, and that nobody has answered for, fail now. */
+/* Fails the dial's channels that were begun at `begun_ns` or before and have had no answer. */
 void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial, int64_t begun_ns);
 
 /* Ends every conversation about a session that is to be freed. */

@@ -1,4 +1,4 @@
-/* The accepting side of the set-up conversations. */
+/* The accepting side of the set-up conversations: answers HELLO, JOIN and PROOF. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -211,7 +211,7 @@ void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
         return;
     }
     result = believe(talk);
-    if (result < 0) { /* without a word: behind its proof the dialer takes what comes for the channel */
+    if (result < 0) { /* no DENY here: after PROOF the dialer reads frames and would take it for one */
         wf_talk_fail(talk, result, "channel %u of %u does not fit the session any more: %s", talk->join.channel,
                      talk->join.channels, wf_strerror(result));
         return;
@@ -231,8 +231,8 @@ static struct wf_talk *oldest_visitor(struct wf_door *door, bool shown)
     return NULL;
 }
 
-/* The oldest leaves, of those of whom nothing is known as long as there are any: a crowd keeps out no peer that has
- * begun to speak. Nobody leaves who has proved that he is none and waits for a channel. */
+/* Drops the oldest visitor that is not a proved member, or else the oldest proved one: so a crowd of strangers keeps
+ * out no peer. A visitor in WF_TALK_WAITING, which has proved itself and waits for a channel, is not dropped. */
 static void make_room(struct wf_door *door)
 {
     struct wf_talk *oldest = oldest_visitor(door, false);

@@ -100,7 +100,7 @@ struct rail_lists {
     int our_count, their_count;
 };
 
-/* 0 is a machine that is not known: then the addresses are all there is to go by. */
+/* Is the peer on another machine? 0 stands for an unknown machine: then only the addresses tell. */
 static bool is_on_another_machine(const struct wf_sessions *sessions, const struct wf_hello *hello)
 {
     uint64_t here = sessions->world->boot_nonce >> (64 - WF_MACHINE_BITS),
@@ -239,7 +239,7 @@ static int missed_code(struct wf_session *session, int rail)
     return code;
 }
 
-/* Of what this process or machine has too little: no rail's fault, and to be told. */
+/* Does the code mean that this process or machine lacks a resource? Then no rail is to blame. */
 static bool is_short(int code)
 {
     return code == -EMFILE || code == -ENFILE || code == -ENOMEM || code == -ENOBUFS;
@@ -265,7 +265,7 @@ static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_j
     wf_talk_post(talk, WF_OP_CONNECT);
 }
 
-/* Nobody waits for it: it may fail soon, and be tried again. */
+/* The time limit of a redial. No user waits for it, so it may fail soon and be tried again. */
 static int64_t patience(const struct wf_sessions *sessions)
 {
     int64_t most = sessions->world->tuning.connect_timeout_ns, enough = sessions->world->tuning.rail_timeout_ns;
@@ -324,7 +324,7 @@ static void expect_channels(struct wf_talk *control)
     wf_dial_channels(control->dial, control->door);
 }
 
-/* The key does not tell its holders apart: who called another and got this very context has been led astray. */
+/* Did a dial to another address reach this very context? The key is the same on all sides, so it cannot tell. */
 static bool is_oneself(const struct wf_talk *talk, const struct wf_hello *hello)
 {
     const struct wf_door *door = talk->door;

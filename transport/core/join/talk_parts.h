@@ -1,6 +1,6 @@
 /*
- * talk_parts.h: what the sources behind talk.h share: the mechanics (talk.c), TLS around them (talk_tls.c), and what
- * each side does with a message that has been read (talk_dial.c, talk_answer.c). Nobody else includes it.
+ * talk_parts.h: functions shared by the sources behind talk.h: the mechanics (talk.c), TLS around them (talk_tls.c),
+ * and each side's answer to a message that was read (talk_dial.c, talk_answer.c). No other source includes it.
  */
 #ifndef WF_CORE_JOIN_TALK_PARTS_H
 #define WF_CORE_JOIN_TALK_PARTS_H
@@ -18,9 +18,9 @@ void wf_talk_read_message(struct wf_talk *talk);
 void wf_talk_read_on(struct wf_talk *talk);
 /* Sends a message; with `last` the conversation is over after it. */
 void wf_talk_say(struct wf_talk *talk, const struct wf_setup *setup, bool last);
-/* Something is wrong: a stranger costs one line, a dial of ours fails. */
+/* Ends the conversation with an error: one line in the log for a visitor; a dial of this side fails. */
 void wf_talk_fail(struct wf_talk *talk, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Says no, with the reason, and ends. */
+/* Sends DENY with the reason, and ends. */
 void wf_talk_deny(struct wf_talk *talk, enum wf_deny_reason reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void wf_talk_end(struct wf_talk *talk);
@@ -38,12 +38,12 @@ void wf_talk_cover_start(struct wf_talk *talk);
 void wf_talk_take_tls(struct wf_talk *talk);
 /* `length` bytes have arrived. */
 void wf_talk_cover_take(struct wf_talk *talk, size_t length);
-/* Sends what there is to send, then reads; whatever the conversation waits for. */
+/* Sends the bytes that TLS has to send, then reads on. */
 void wf_talk_cover_go_on(struct wf_talk *talk);
 /* Sends the first `length` of `bytes`. */
 void wf_talk_cover_say(struct wf_talk *talk, size_t length);
 void wf_talk_tls_end(struct wf_talk *talk);
-/* What channels of this session prove that they know. */
+/* The secret that channels of this session prove to know. */
 int wf_talk_secret(struct wf_talk *talk, uint64_t session, uint8_t secret[WF_SECRET_BYTES]);
 
 /* --- dialling side --- */

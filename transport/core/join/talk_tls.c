@@ -69,7 +69,7 @@ void wf_talk_cover_go_on(struct wf_talk *talk)
                     (talk->role != WF_TALK_CONTROL || cover->greeted) && read_plain(talk);
     size_t length = wf_handshake_pull(cover->handshake, cover->bytes, sizeof cover->bytes);
     talk->proved_member |=
-        length > 0 && cover->status.code == 0; /* there is an answer to those who hold the key alone */
+        length > 0 && cover->status.code == 0; /* TLS has an answer only for a peer that holds the key */
     if (length > 0 && !complete) {
         talk->state = WF_TALK_SENDING;
         talk->iov = (struct iovec){cover->bytes, length};

@@ -312,7 +312,7 @@ void wf_inbound_refuse(struct wf_inbound *inbound, int status)
     inbound->refuse_status = status;
     inbound->grant_due = false;
     redirect_claims(inbound);
-    /* A message whose bytes are all here needs no REFUSE: its sender has ended it. But a WRITE or READ waits for one. */
+    /* A message whose bytes are all here needs no REFUSE: its sender has ended it. A WRITE or READ waits for one. */
     bool waits = inbound->kind == WF_INBOUND_WRITE || inbound->kind == WF_INBOUND_SERVED;
     if ((inbound->arrived.covered < inbound->total || waits) && !inbound->refuse_sent) {
         inbound->refuse_due = true;

@@ -2,7 +2,7 @@
  * pieces.h: a message's memory in many places: the list of pieces in the order of the message's bytes. One block of
  * memory holds the pieces and the description of the remote ones that travels (the upload).
  *
- * Owner: session lock. A block is counted; whatever refers to it when its session ends goes with the session.
+ * Owner: session lock. A block counts its references; blocks that are left when the session ends are freed with it.
  */
 #ifndef WF_CORE_MESSAGE_PIECES_H
 #define WF_CORE_MESSAGE_PIECES_H

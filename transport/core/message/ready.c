@@ -42,8 +42,9 @@ static bool bulk_is_quiet(const struct wf_desk *desk)
     return desk->waiting == 0 && desk->bulk_frames == 0;
 }
 
-/* A burst introduces its message on a bulk channel, behind the bytes that wait there, and later messages are not matched
- * before it. So a large burst goes only if bulk channels are quiet, and must leave as much credit as it takes. */
+/* A burst introduces its message on a bulk channel, behind the bytes that wait there, and later messages are not
+ * matched before it. So a large burst goes only if bulk channels are quiet, and must leave as much credit as it takes.
+ */
 static bool may_burst(const struct wf_outbound *outbound)
 {
     const struct wf_desk *desk = outbound->connection->desk;

@@ -38,8 +38,8 @@ void wf_ready_spend(struct wf_outbound *outbound, uint64_t burst);
 /* Fills the frame without payload that introduces the head of the line. False: the message goes with its payload. */
 bool wf_ready_bare(struct wf_outbound *outbound, struct wf_frame *frame);
 
-/* Takes the whole of a copied message that is in no queue and gets no `order`: no other message of its connection waits,
- * and the peer's limits allow it. False: it must be queued; nothing has changed. */
+/* Takes the whole of a copied message that is in no queue and gets no `order`: no other message of its connection
+ * waits, and the peer's limits allow it. False: it must be queued; nothing has changed. */
 bool wf_ready_pull_small(struct wf_outbound *outbound, struct wf_frame *frame);
 
 /* As much of [offset, offset + length) as the entries left in the channel's operation can refer to. */

@@ -1,4 +1,4 @@
-/* What the owner of the memory does: admits writes, reads and lists, and ends them when a registration goes. */
+/* The owner's part of one-sided operations: admits writes, reads and lists, and ends them when a registration ends. */
 #include "core/message/served.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 struct upload {
     struct wf_link link; /* connection.uploads */
     uint64_t number, bytes;
-    struct wf_pieces *pieces;         /* of our memory */
+    struct wf_pieces *pieces;         /* of this side's memory */
     struct weft_registration *region; /* held, or NULL */
     int status;                       /* why it cannot be used, or 0 */
 };
@@ -91,7 +91,7 @@ void wf_uploads_free(struct weft_connection *connection)
         free_upload(connection, upload_of(wf_list_first(&connection->uploads)));
 }
 
-/* Turns the entries into pieces of our memory. All name one registration: one key for each operation. */
+/* Turns the entries into pieces of this side's memory. All name one registration: one key for each operation. */
 static int resolve(struct wf_registry *registry, struct wf_pieces *pieces, uint32_t count,
                    struct weft_registration **region)
 {
@@ -207,7 +207,7 @@ static int find_memory(struct wf_inbound *inbound, const struct wf_frame *frame)
 static int reach(struct wf_inbound *inbound, const struct wf_frame *frame, uint32_t wanted)
 {
     int status = find_memory(inbound, frame);
-    if (frame->total == 0) /* it only asks whether key and place are good, of a read as well */
+    if (frame->total == 0) /* no bytes: only asks whether key and place are good, so either right is enough */
         wanted = WEFT_REMOTE_READ | WEFT_REMOTE_WRITE;
     if (status == 0 && !(inbound->region->access & wanted)) {
         wf_region_release(inbound);
@@ -255,8 +255,8 @@ int wf_onesided_introduced(struct wf_inbound *inbound, const struct wf_frame *fr
     return 0;
 }
 
-/* With checksums the bytes are read twice, and a word that its owner changes in between would look damaged: what is
- * small is read once. */
+/* With checksums the bytes are read twice: a word that its owner changes in between would look damaged. So small
+ * replies are copied first. */
 static void copy_small(struct wf_outbound *reply)
 {
     struct wf_desk *desk = reply->connection->desk;
@@ -271,7 +271,7 @@ static void copy_small(struct wf_outbound *reply)
 
 int wf_onesided_read(struct weft_connection *connection, const struct wf_frame *frame)
 {
-    /* Of unknown size, should it be refused: only the asker's answer ends it then. */
+    /* The size stays unknown: if the READ is refused, only the peer's answer ends it. */
     struct wf_inbound *inbound = wf_inbound_create(connection, frame->msg, 0, WF_TOTAL_UNKNOWN, true);
     if (!inbound)
         return -ENOMEM;
@@ -306,7 +306,7 @@ static void refuse_reply(struct wf_inbound *inbound, int status)
 {
     struct wf_outbound *reply = inbound->partner;
     wf_outbound_refuse(reply, status);
-    if (reply->refused) /* else it was too late: all of it has arrived */
+    if (reply->refused) /* else it was too late to refuse: the whole reply is sent */
         wf_inbound_refuse_note(inbound, status);
 }
 
@@ -374,7 +374,7 @@ void wf_region_revoke(struct wf_desk *desk, const struct weft_registration *regi
     }
 }
 
-/* --- what this side asks for --- */
+/* --- operations of this side --- */
 
 void wf_asking_begin(struct wf_outbound *main)
 {

@@ -4,12 +4,12 @@
  *     user's device memory  --copy-->  slot  --channel-->  wire  --channel-->  slot  --copy-->  user's device memory
  *
  * Sender: slots are filled ahead of the channels, in the order of the bytes, and only with bytes that may be sent
- * (granted, or in need of no grant): what is in a slot always leaves it again, so that no message waits for ever for a
- * slot that another one holds. A slot is given back when the peer has acknowledged its bytes; a re-send needs no second
+ * (granted, or in need of no grant). So every filled slot becomes free again, and no message waits for ever for a slot
+ * that another one holds. A slot is given back when the peer has acknowledged its bytes; a re-send needs no second
  * copy. Small messages have slots of their own, where they may also wait for a grant.
  *
  * Receiver: a channel takes a slot with the header of a chunk and receives into it; with the last byte the chunk counts
- * as arrived and is acknowledged, the slot's copy takes over the channel's claim on the landing, and the channel goes
+ * as arrived and is acknowledged, the slot's copy takes over the channel's claim on the message, and the channel goes
  * on. Without a slot the channel waits (rx.held): for copies, which end by themselves, never for a peer or a user.
  *
  * All with the session's lock held, but for wf_stage_start().
@@ -30,9 +30,9 @@ struct wf_transit;
 
 /* --- sender --- */
 
-/* Takes slots for what may be staged now, as far as there are any and it pays, and queues the copies. */
+/* Takes free slots for the bytes that may be staged now, if a slot is worth it, and queues the copies. */
 void wf_stage_out_more(struct wf_outbound *outbound);
-/* It wants no slot any more. */
+/* The message needs no slot any more. */
 void wf_stage_out_withdraw(struct wf_outbound *outbound);
 /* Messages that found no slot try again. */
 void wf_stage_out_retry(struct wf_desk *desk);
@@ -65,9 +65,9 @@ void wf_stage_in_end(struct wf_inbound *inbound);
 bool wf_stage_in_take(struct wf_channel *channel);
 /* The channel lets go of a slot that was not filled, if it has one. */
 void wf_stage_in_drop(struct wf_channel *channel);
-/* The slot is full: copies it to the claimed landing and takes over the claim. -ENOMEM. */
+/* The slot is full: copies it to the claimed message's place and takes over the claim. 0 or -ENOMEM. */
 int wf_stage_in_start(struct wf_channel *channel);
-/* Copies [start, end) from the unexpected pool to the landing, under a claim of its own. -ENOMEM. */
+/* Copies [start, end) from the unexpected pool to the message's place, with a claim of its own. 0 or -ENOMEM. */
 int wf_stage_in_pooled(struct wf_inbound *inbound, uint64_t start, uint64_t end);
 
 /* --- no lock; the token of the device's worker --- */

@@ -18,9 +18,9 @@
 #include "core/request/request.h"
 
 #define PIECES_AT_ONCE 256
-#define UNPINNED_PIECE (64u * 1024) /* a larger copy of what is not pinned may wait for those before it */
+#define UNPINNED_PIECE (64u * 1024) /* a larger copy of unpinned memory may wait for the copies before it */
 #define WINDOW_SLOTS_MIN 2
-#define WINDOW_PART 8 /* of the slots: on several rails chunks come in parts, and each of these takes a slot */
+#define WINDOW_PART 8 /* of the slots: on several rails chunks come in parts, and each part takes a slot */
 
 /* How far a message may be ahead of its copies: a multiple of a chunk. */
 static uint64_t window(const struct wf_inbound *inbound)
@@ -61,7 +61,7 @@ uint64_t wf_stage_in_limit(struct wf_inbound *inbound)
     uint64_t limit = (inbound->in_device + window(inbound)) / chunk * chunk;
     if (limit < inbound->burst)
         limit = inbound->burst;
-    if (limit < inbound->granted) /* what was granted may be on its way: more messages take nothing back */
+    if (limit < inbound->granted) /* granted bytes may be on their way: a grant is never taken back */
         limit = inbound->granted;
     return limit < inbound->total ? limit : inbound->total;
 }
@@ -71,7 +71,7 @@ bool wf_stage_in_promised(const struct wf_inbound *inbound, uint64_t end)
     return !inbound->counted || end <= inbound->granted;
 }
 
-/* Tells the sender to go on, once that is worth a frame. */
+/* Makes GRANT due once enough more bytes may come. */
 static void grant_more(struct wf_inbound *inbound)
 {
     if (inbound->state != WF_INBOUND_MATCHED || !inbound->counted || inbound->granted == inbound->total)
@@ -160,7 +160,7 @@ static void ended(struct wf_transit *transit)
         WF_REACHED("incoming message MATCHED: the copy to a device failed");
         if (inbound->request)
             wf_request_note_mishap(inbound->request, transit);
-        if (inbound->kind == WF_INBOUND_READING) /* there may be a notification, which goes first */
+        if (inbound->kind == WF_INBOUND_READING) /* the READ may have a notification, which is refused first */
             wf_outbound_refuse(inbound->partner, transit->result);
         else
             wf_inbound_refuse(inbound, transit->result);
@@ -190,7 +190,7 @@ static int host_places(const struct wf_transit *transit, uint64_t at, uint64_t l
     return 1;
 }
 
-/* And in device memory. */
+/* The same bytes in device memory. */
 static int device_places(const struct wf_transit *transit, uint64_t at, uint64_t length, struct iovec *iov, int max,
                          uint64_t *covered)
 {
@@ -203,7 +203,7 @@ static int device_places(const struct wf_transit *transit, uint64_t at, uint64_t
     return 1;
 }
 
-/* The next pieces from `*at` on, as long as both sides go on. Moves `*at`. */
+/* Fills `pieces` from `*at` on, each in one place of host and device memory. Moves `*at` behind them. */
 static int gather(const struct wf_transit *transit, uint64_t *at, struct wf_copy_piece *pieces)
 {
     struct iovec host[PIECES_AT_ONCE], device[PIECES_AT_ONCE];

@@ -15,8 +15,8 @@
  * so that the next copy runs while they send. More would only push the bytes out of the cache. */
 #define SLOTS_AHEAD 6
 
-/* Slots that a write leaves free before it is introduced: it waits for the peer's leave to introduce one more, which
- * may depend on messages that are introduced and want a slot. */
+/* Slots that a write leaves free before it is introduced. It may wait for the peer's limit of introductions, which may
+ * only grow when introduced messages get a slot and end. */
 #define SLOTS_LEFT 2
 
 static struct wf_slot *slot_of(struct wf_link *link)
@@ -28,7 +28,7 @@ static struct wf_slot *slot_of(struct wf_link *link)
 static uint64_t allowed(const struct wf_outbound *outbound)
 {
     const struct wf_desk *desk = outbound->connection->desk;
-    /* Of a session that fails nothing is sent any more, and once it is over the memory is the user's again. */
+    /* A session that fails sends nothing any more, and when it is DEAD the memory is the user's again. */
     if (desk->guard->state == WF_SESSION_FAILED || desk->guard->state == WF_SESSION_DEAD)
         return outbound->claimed;
     if (outbound->stopped || outbound->refused || outbound->doomed || outbound->waits)
@@ -67,7 +67,7 @@ static bool stage_one(struct wf_outbound *outbound, uint64_t limit)
     struct wf_slot *slot = take_slot(outbound);
     struct wf_transit *transit = slot ? wf_transit_take(desk->shares, outbound->device, WF_COPY_OUT, &out_ops) : NULL;
     if (!transit) {
-        if (slot) { /* no memory: nobody will tell of that */
+        if (slot) { /* no memory: no event tells when there is some, so look again */
             wf_slot_give(slot);
             wf_shares_look_again(desk->shares);
         }
@@ -87,7 +87,7 @@ static bool stage_one(struct wf_outbound *outbound, uint64_t limit)
     return true;
 }
 
-/* Large slots are filled to the end, or as far as the message or its grant goes: no crumbs. */
+/* Is a slot worth taking? A large slot is filled to its end, or to the end of the message or its grant. */
 static bool worth_it(const struct wf_outbound *outbound, uint64_t limit)
 {
     uint64_t full = outbound->introduced ? outbound->sendable : outbound->total;
@@ -131,8 +131,8 @@ void wf_stage_out_more(struct wf_outbound *outbound)
     uint64_t limit = allowed(outbound);
     if (!worth_it(outbound, limit))
         return;
-    /* Behind those that wait for the same slots, and for no others: theirs may never come. What the peer knows goes
-     * before what it does not: the latter may be waiting for the former. */
+    /* Wait only behind messages that need the same kind of slot: another kind may never come free. Introduced messages
+     * go first: the end of one may be needed to introduce the next. */
     struct wf_device_share *share = wf_device_share(desk->shares, outbound->device);
     const uint32_t *waiting = share ? share->waiting[size_for(outbound)] : NULL;
     bool turn = waiting && waiting[1] == 0 && (outbound->introduced || waiting[0] == 0);
@@ -142,7 +142,8 @@ void wf_stage_out_more(struct wf_outbound *outbound)
         wait_for_slot(outbound, share);
 }
 
-/* One slot each, in turn, until nobody gets any: who waits for other slots takes nothing from the others' turn. */
+/* Gives each waiting message one slot, in turn, until none gets one. A message whose kind of slot is not free does not
+ * stop the others. */
 void wf_stage_out_retry(struct wf_desk *desk)
 {
     /* Clear the flag first: a slot returned during the loop sets it again. */
@@ -167,7 +168,7 @@ bool wf_stage_out_soon(const struct wf_outbound *outbound)
     bool needed = outbound->device && outbound->total > 0 && !outbound->refused && !outbound->waits;
     if (!needed || !wf_outbound_is_small(outbound) || outbound->kind == WF_OUTBOUND_READ)
         return false;
-    /* A write is never offered: it waits, also for a slot, as others do that need none of the peer. */
+    /* A write is never offered: it waits until a slot is free. */
     return outbound->staged < outbound->total && (outbound->claimed > 0 || outbound->kind == WF_OUTBOUND_WRITE);
 }
 

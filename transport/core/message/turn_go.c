@@ -26,7 +26,7 @@ static void go(struct weft_request *request)
         wf_stage_out_more(outbound);
         wf_connection_ready(outbound->connection);
         break;
-    default: /* a write or a read: nothing has been done for it so far */
+    default: /* a write or a read: it has not begun yet */
         if (outbound && !outbound->refused)
             wf_asking_begin(outbound);
     }
