@@ -83,6 +83,7 @@ int wf_worker_drive(struct wf_worker *worker, int64_t timeout_ns)
     const struct wf_chores *chores = &worker->crew->chores;
     int handled = wf_worker_serve_kicks(worker);
     handled += chores->drive(chores->devices, worker);
+    wf_worker_ring_bells(worker); /* of the workers that send what a copy has made ready */
     handled += poll_once(worker, 0);
     bool untold = !wf_list_empty(&worker->untold);
     worker->rounds_untold = untold ? worker->rounds_untold + 1 : 0;
