@@ -1,17 +1,18 @@
 /* A worker's round: notices, finished operations, chores and bells; the token; and the end of a session's notices. */
 #include "core_scene.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <unistd.h>
+#include <time.h>
 
-#define AT_ONCE 32       /* operations that a round takes from its engine at once */
-#define ROUNDS_UNTOLD 8  /* a busy worker tells of disposals in the round after so many */
-#define COPIES_NS 20000  /* the longest rest beside a copy that rings no bell */
-#define REST_NS 5000000  /* a rest that is longer */
-#define MOMENT_US 20000u /* in which a thread that does not wait would have gone on */
+#define AT_ONCE 32                    /* operations that a round takes from its engine at once */
+#define ROUNDS_UNTOLD 8               /* a busy worker tells of disposals in the round after so many */
+#define COPIES_NS 20000               /* the longest rest beside a copy that rings no bell */
+#define REST_NS 5000000               /* a rest that is longer */
+#define MOMENT_NS (20 * WF_NS_PER_MS) /* in which a thread that does not wait would have gone on */
 
 /* The notices of a session, and what happens when one is served. */
 struct notices {
@@ -253,7 +254,7 @@ static void test_what_ends_makes_possible(void **state)
 /* Chores of the test's own. */
 static struct chores {
     struct notices *notices; /* told: a notice for worker 1, or NULL */
-    int copies;              /* that the next drive() of devices has ended */
+    int copies;              /* that the next drive() of devices has ended; each leaves a notice, too */
     bool busy;
     int told, token_free;
     uint32_t token_seen; /* of worker 0 when its token was free */
@@ -263,7 +264,8 @@ static struct chores {
 static int drive_copies(void *devices, struct wf_worker *worker)
 {
     int copies = chores.copies;
-    (void)worker;
+    if (chores.notices && copies > 0)
+        wf_kicks_one(&chores.notices->kicks, 1, worker);
     assert_ptr_equal(devices, &chores);
     chores.copies = 0;
     return copies;
@@ -345,6 +347,19 @@ static void test_rests_little_beside_copies(void **state)
         wf_worker_drive(scene->crew.workers[0], cases[i].timeout_ns);
         assert_int_equal(scene->engines[0]->timeout_ns, cases[i].rest_ns);
     }
+}
+
+/* The worker that sends what a copy has made ready sleeps until its bell is rung. */
+static void test_bells_of_copies(void **state)
+{
+    struct scene *scene = *state;
+    chores.notices = make(scene);
+    chores.copies = 1;
+    assert_int_equal(wf_worker_drive(scene->crew.workers[0], 0), 1);
+    assert_int_equal(scene->engines[1]->wakes, 1);
+    assert_int_equal(wf_worker_drive(scene->crew.workers[0], 0), 0);
+    assert_int_equal(scene->engines[1]->wakes, 1);
+    end(chores.notices);
 }
 
 static void test_the_untold_is_told_when_idle(void **state)
@@ -475,8 +490,7 @@ static void test_the_end_takes_unseen_kicks_off(void **state)
 struct overlap {
     struct wf_kicks kicks;
     struct wf_worker *worker;
-    sem_t begun, go_on;
-    atomic_bool ended;
+    sem_t begun, go_on, ended;
 };
 
 static void serve_slowly(struct wf_kicks *kicks, struct wf_worker *worker)
@@ -499,8 +513,22 @@ static void *fini(void *argument)
 {
     struct overlap *overlap = argument;
     wf_kicks_fini(&overlap->kicks);
-    atomic_store(&overlap->ended, true);
+    sem_post(&overlap->ended);
     return NULL;
+}
+
+/* That something does not happen can only be waited for; that it does ends the wait at once. */
+static bool ends_within_a_moment(struct overlap *overlap)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += MOMENT_NS;
+    until.tv_sec += until.tv_nsec / WF_NS_PER_S;
+    until.tv_nsec %= WF_NS_PER_S;
+    int result;
+    while ((result = sem_timedwait(&overlap->ended, &until)) != 0 && errno == EINTR)
+        continue;
+    return result == 0;
 }
 
 static void test_the_end_waits_for_what_is_served(void **state)
@@ -510,21 +538,21 @@ static void test_the_end_waits_for_what_is_served(void **state)
     pthread_t driver, ender;
     sem_init(&overlap.begun, 0, 0);
     sem_init(&overlap.go_on, 0, 0);
+    sem_init(&overlap.ended, 0, 0);
     wf_kicks_init(&overlap.kicks, &scene->crew, serve_slowly);
     wf_kicks_one(&overlap.kicks, 0, NULL);
     assert_int_equal(pthread_create(&driver, NULL, drive, &overlap), 0);
     while (sem_wait(&overlap.begun) != 0)
         continue;
     assert_int_equal(pthread_create(&ender, NULL, fini, &overlap), 0);
-    usleep(MOMENT_US);
-    bool ended = atomic_load(&overlap.ended);
+    bool early = ends_within_a_moment(&overlap);
     sem_post(&overlap.go_on);
     pthread_join(driver, NULL);
     pthread_join(ender, NULL);
-    assert_false(ended);
-    assert_true(atomic_load(&overlap.ended));
+    assert_false(early);
     sem_destroy(&overlap.begun);
     sem_destroy(&overlap.go_on);
+    sem_destroy(&overlap.ended);
 }
 
 #define IN_SCENE(test) cmocka_unit_test_setup_teardown(test, scene_set_up, scene_tear_down)
@@ -544,6 +572,7 @@ int main(void)
         IN_SCENE(test_what_ends_makes_possible),
         WITH_CHORES(test_rests_only_when_idle),
         WITH_CHORES(test_rests_little_beside_copies),
+        WITH_CHORES(test_bells_of_copies),
         WITH_CHORES(test_the_untold_is_told_when_idle),
         WITH_CHORES(test_the_untold_is_told_by_a_busy_worker),
         WITH_CHORES(test_the_token_has_one_holder),
