@@ -76,7 +76,8 @@ int weft_interfaces(const struct weft_config *config, struct weft_interface_info
 {
     struct survey *survey = calloc(1, sizeof *survey);
     const char *setting = weft_config_get(config, "rails");
-    int result = survey ? survey_all(setting, survey, wf_status_of(err)) : -ENOMEM, count = 0;
+    int count = 0, result = survey ? survey_all(setting, survey, wf_status_of(err))
+                                   : wf_fail(wf_status_of(err), -ENOMEM, "no memory to look at the interfaces");
     for (int i = 0; result == 0 && i < survey->rail_count; i++, count++) {
         if (count < max)
             copy_rail(&survey->rails[i], &list[count]);
