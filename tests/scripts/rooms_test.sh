@@ -80,5 +80,9 @@ part endpoints message
 part loss session
 part life session
 part route session
+part pulse session
+part down session
+part redial session
+part channel channel
 
 finish

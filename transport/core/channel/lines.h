@@ -14,11 +14,10 @@
 #include "core/ground/guard.h"
 #include "core/ground/terms.h"
 
-struct wf_rails;
-
 #define WF_CHANNELS_MAX (WF_RAILS_MAX * 65) /* an express and up to 64 bulk channels for each pair of rails */
 
-/* A pair of rails, ours and the peer's. Counters: relaxed, written by the halves. */
+/* A pair of rails, ours and the peer's. The door fills it when the two meet; counters: relaxed, written by the halves.
+ */
 struct wf_session_rail {
     int local; /* index of wf_rails.each; -1: an address that is no rail */
     char name[64];
@@ -34,7 +33,6 @@ struct wf_lines {
     struct wf_guard *guard;
     const struct wf_terms *terms;
     struct wf_kicks *kicks;
-    struct wf_rails *ours; /* the context's */
     int rail_count;
     struct wf_session_rail rails[WF_RAILS_MAX];
     int channel_count, joined;

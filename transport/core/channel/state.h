@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "core/channel/lines.h"
-#include "core/ground/counter.h"
 
 /* --- joining and leaving --- */
 
@@ -73,8 +72,14 @@ static inline void wf_channel_gone(struct wf_channel *channel)
     channel->gone = true;
 }
 
+/* The peer has said BYE on the channel. */
+static inline void wf_channel_bye_came(struct wf_channel *channel)
+{
+    channel->bye_seen = true;
+}
+
 /* The peer has lost the incarnation. `missed`: of a channel that was never joined here, for the first time. */
-static inline void wf_lines_told(struct wf_lines *lines, uint32_t id, uint32_t incarnation, bool missed)
+static inline void wf_lines_lost_by_peer(struct wf_lines *lines, uint32_t id, uint32_t incarnation, bool missed)
 {
     lines->missed += missed;
     if (lines->lost_by_peer[id] < incarnation)

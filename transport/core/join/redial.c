@@ -40,12 +40,8 @@ static bool next_due(struct wf_session *session, int64_t now_ns, int64_t *next_n
     bool due = channel && wf_route_of(channel)->redial.at_ns <= now_ns;
     *next_ns = channel && !due ? wf_route_of(channel)->redial.at_ns : WF_NEVER;
     if (due) {
-        struct wf_redial *redial = &wf_route_of(channel)->redial;
-        uint32_t last = redial->incarnation > channel->incarnation ? redial->incarnation : channel->incarnation;
-        redial->incarnation = last + 1;
-        redial->talking = true;
         *join = (struct wf_join){.channel = channel->id,
-                                 .incarnation = redial->incarnation,
+                                 .incarnation = wf_route_dial(wf_route_of(channel)),
                                  .channels = (uint16_t)session->lines.channel_count,
                                  .kind = (uint8_t)channel->kind,
                                  .rail = (uint8_t)channel->rail};
@@ -76,10 +72,7 @@ void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *te
     wf_session_lock(session);
     struct wf_channel *channel = session->lines.channels[talk->join.channel];
     struct wf_session_rail *rail = &session->lines.rails[talk->join.rail];
-    struct wf_redial *redial = &wf_route_of(channel)->redial;
-    redial->refused = refused(code) && reason == 0;
-    redial->at_ns = wf_world_now(session->guard.world) + redial->pause_ns;
-    wf_redial_slow_down(redial, session->guard.world->tuning.rail_timeout_ns / 4);
+    wf_route_failed(wf_route_of(channel), refused(code) && reason == 0);
     wf_log(&session->guard.world->log, WF_LOG_DEBUG, "rail %s to %s: channel %u cannot be joined again yet: %s",
            rail->name, session->peer.name, channel->id, text);
     bool alone =
@@ -102,7 +95,7 @@ void wf_redial_over(struct wf_talk *talk)
     if (!session)
         return;
     wf_session_lock(session);
-    wf_route_of(session->lines.channels[talk->join.channel])->redial.talking = false;
+    wf_route_dialled(wf_route_of(session->lines.channels[talk->join.channel]));
     wf_session_unlock(session);
     wf_alarm_by(&talk->door->sessions->world->alarm, 0);
 }

@@ -23,11 +23,21 @@
 #define USEFUL_BYTES (64 * 1024) /* a channel that has moved so many bytes, */
 #define USEFUL_NS WF_NS_PER_S    /* or has lasted so long, is dialled again without a pause */
 
-void wf_redial_slow_down(struct wf_redial *redial, int64_t most_ns)
+/* The next pause. */
+static void slow_down(struct wf_route *route)
 {
+    struct wf_redial *redial = &route->redial;
+    int64_t most_ns = route->channel.lines->guard->world->tuning.rail_timeout_ns / 4;
     int64_t pause = redial->pause_ns ? 2 * redial->pause_ns : PAUSE_MIN_NS;
     most_ns = most_ns < PAUSE_MAX_NS ? most_ns : PAUSE_MAX_NS;
     redial->pause_ns = pause < most_ns ? pause : most_ns;
+}
+
+void wf_route_failed(struct wf_route *route, bool refused)
+{
+    route->redial.refused = refused;
+    route->redial.at_ns = wf_world_now(route->channel.lines->guard->world) + route->redial.pause_ns;
+    slow_down(route);
 }
 
 void wf_loss_init(struct wf_loss *loss)
@@ -79,7 +89,7 @@ static void plan_redial(struct wf_channel *channel, int64_t now_ns)
         redial->pause_ns = 0;
     redial->at_ns = now_ns + redial->pause_ns;
     redial->refused = false;
-    wf_redial_slow_down(redial, channel->lines->guard->world->tuning.rail_timeout_ns / 4);
+    slow_down(wf_route_of(channel));
 }
 
 static void check_damage(struct wf_session *session, int rail, int code);

@@ -36,9 +36,10 @@ void wf_channel_lost(struct wf_channel *channel, int code, const char *doing) __
 /* The same for a channel that was never joined: it has no descriptor and no retained frames. */
 void wf_channel_missed(struct wf_channel *channel, int code);
 
-/* Sets the next, longer pause: 20 ms first, then doubled each time, up to a second or `most_ns`. `most_ns` keeps the
- * dialer faster than the acceptor's patience. Session lock held. */
-void wf_redial_slow_down(struct wf_redial *redial, int64_t most_ns);
+/* An attempt to dial the channel again has failed; `refused`: nobody listens there. The next one comes after the pause,
+ * which is 20 ms first, then doubles, up to a second or a quarter of rail_timeout_ms: the acceptor must not lose
+ * patience before the dialer has tried. */
+void wf_route_failed(struct wf_route *route, bool refused);
 
 /* Is any channel of the rail up? */
 bool wf_rail_is_up(const struct wf_session *session, int rail);

@@ -50,6 +50,22 @@ struct wf_route {
     bool waited;         /* a frame was unacknowledged at the last look */
 };
 
+/* The next attempt begins; returns its incarnation, which is newer than every one before. Session lock. */
+static inline uint32_t wf_route_dial(struct wf_route *route)
+{
+    struct wf_redial *redial = &route->redial;
+    uint32_t last = redial->incarnation > route->channel.incarnation ? redial->incarnation : route->channel.incarnation;
+    redial->incarnation = last + 1;
+    redial->talking = true;
+    return redial->incarnation;
+}
+
+/* The attempt is over, whatever came of it. Session lock. */
+static inline void wf_route_dialled(struct wf_route *route)
+{
+    route->redial.talking = false;
+}
+
 static inline struct wf_route *wf_route_of(const struct wf_channel *channel)
 {
     return WF_CONTAINER(channel, struct wf_route, channel);

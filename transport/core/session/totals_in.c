@@ -20,7 +20,7 @@ int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame
     /* DOWN may name a channel that has not joined here yet: no side knows when the other has finished joining. */
     struct wf_channel *channel = session->lines.channels[id];
     bool missed = !session->terms.dialer && !channel && session->lines.lost_by_peer[id] == 0 && incarnation > 0;
-    wf_lines_told(&session->lines, id, incarnation, missed);
+    wf_lines_lost_by_peer(&session->lines, id, incarnation, missed);
     WF_REACHED_IF(channel && channel->incarnation <= incarnation && channel->up, "channel UP: DOWN from the peer");
     if (channel && channel->incarnation <= incarnation)
         wf_channel_lost(channel, -ECONNRESET, "the peer has lost it");
@@ -81,7 +81,7 @@ int wf_totals_take(struct wf_channel *channel, const struct wf_frame *frame)
             session->life.ping_ns = 0;
         return 0;
     case WF_BYE:
-        channel->bye_seen = true;
+        wf_channel_bye_came(channel);
         wf_guard_peer_closes(&session->guard);
         note_goodbye(session);
         wf_session_check_close(session);
