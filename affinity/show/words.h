@@ -1,4 +1,4 @@
-/* show_words.h: how the parts of a machine are written down. */
+/* words.h: how the parts of a machine are written down. */
 #ifndef WF_AFFINITY_SHOW_WORDS_H
 #define WF_AFFINITY_SHOW_WORDS_H
 

@@ -30,7 +30,7 @@ struct wf_slot;
 
 /* A sequenced frame that the peer has not acknowledged: enough to send it again on another channel. */
 struct wf_retained {
-    struct wf_frame frame;        /* as sent, but for ack */
+    struct wf_frame frame;        /* without what the batch adds: `ack`, `data_off`, WF_FLAG_CRC */
     struct wf_outbound *outbound; /* DATA: holds it; else NULL */
 };
 

@@ -19,7 +19,6 @@
 #include "mem/staging.h"
 
 struct wf_device;
-struct wf_transit;
 
 enum wf_slot_size { WF_SLOT_SMALL, WF_SLOT_LARGE }; /* a slot holds `eager` bytes, or a chunk */
 #define WF_SLOT_SIZES 2

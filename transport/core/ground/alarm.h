@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "io/engine.h"
 
 /* Owner: the context. All zero: no engine listens yet, and wf_alarm_by() does nothing. */
@@ -40,7 +41,7 @@ static inline void wf_alarm_listen(struct wf_alarm *alarm, struct wf_engine *eng
 /* A visit begins: a later call of wf_alarm_by() asks for the next one. */
 static inline void wf_alarm_taken(struct wf_alarm *alarm)
 {
-    atomic_store(&alarm->due_ns, INT64_MAX);
+    atomic_store(&alarm->due_ns, WF_NEVER);
 }
 
 #endif

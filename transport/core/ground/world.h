@@ -49,9 +49,9 @@ struct wf_world {
     bool shared;         /* one worker drives everything, and callers may drive it */
     uint64_t boot_nonce; /* as in wf_hello */
     char host_name[WF_NAME_BYTES];
-    void (*wake)(
-        void *waiting); /* wakes threads whose requests have ended; called after a session's lock is released */
-    void *waiting;      /* its argument */
+    /* Wakes threads whose requests have ended; called with `waiting` after a session's lock is released. */
+    void (*wake)(void *waiting);
+    void *waiting;
 
     struct wf_alarm alarm; /* the door's */
     pthread_mutex_t lock;  /* guards the sessions, accept queue, queues, `seed`, a rail's changing fields, fallbacks */

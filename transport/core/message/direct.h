@@ -12,7 +12,6 @@
 #include <stdbool.h>
 
 struct wf_inbound;
-struct wf_transit;
 
 /* Asks for the direct copy of a matched message. False: the message is no candidate, or there is no memory to ask with.
  * The receiver's session lock held. */

@@ -6,7 +6,6 @@
 
 #include "core/channel/half_state.h"
 #include "core/channel/lines.h"
-#include "core/channel/state.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/desk.h"

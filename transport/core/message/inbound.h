@@ -17,7 +17,6 @@
 #include "core/message/blocks.h"
 #include "wire/range.h"
 
-struct wf_desk;
 struct weft_connection;
 struct weft_request;
 struct weft_registration;

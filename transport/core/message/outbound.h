@@ -21,8 +21,6 @@
 #include "core/request/request.h"
 #include "wire/frame.h"
 
-struct wf_desk;
-struct wf_channel;
 struct weft_connection;
 struct weft_request;
 struct wf_pieces;

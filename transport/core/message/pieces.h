@@ -13,8 +13,6 @@
 
 #include "base/list.h"
 
-struct wf_desk;
-
 /* Bytes [start, start of the next one) of the message are at `at`. */
 struct wf_piece {
     uint64_t start;

@@ -14,7 +14,6 @@
 
 struct weft_connection;
 struct weft_registration;
-struct wf_channel;
 struct wf_frame;
 struct wf_inbound;
 struct wf_outbound;

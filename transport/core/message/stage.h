@@ -23,7 +23,6 @@
 
 struct wf_channel;
 struct wf_inbound;
-struct wf_turn;
 struct wf_outbound;
 struct wf_desk;
 struct wf_transit;
