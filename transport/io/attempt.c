@@ -26,7 +26,7 @@ static ssize_t move_some(struct wf_op *op, size_t call_bytes, bool *dry)
     return n;
 }
 
-static enum wf_outcome refused(struct wf_op *op, ssize_t error)
+static enum wf_outcome refused_op(struct wf_op *op, ssize_t error)
 {
     return error == -EINTR ? WF_AGAIN : error == -EAGAIN ? WF_BLOCKED : wf_op_end(op, error);
 }
@@ -49,7 +49,7 @@ enum wf_outcome wf_attempt_send(struct wf_op *op, uint32_t call_bytes, struct wf
     ssize_t n = move_some(op, limit, dry);
     wf_read_ahead_after(ahead, n);
     if (n < 0)
-        return refused(op, n);
+        return refused_op(op, n);
     wf_vector_advance(op, (size_t)n);
     if (!op->iov_count)
         return wf_op_end(op, (int64_t)op->moved);
@@ -64,7 +64,7 @@ enum wf_outcome wf_attempt_recv(struct wf_op *op, uint32_t call_bytes, bool *dry
         return wf_op_end(op, -EINVAL); /* 0 would read as the end of the stream */
     ssize_t n = move_some(op, call_bytes, dry);
     if (n < 0)
-        return refused(op, n);
+        return refused_op(op, n);
     op->moved = (uint64_t)n;
     return wf_op_end(op, n);
 }

@@ -64,12 +64,12 @@ static bool is_large(const struct wf_op *op)
     return bytes >= LARGE_BYTES && (op->kind == WF_OP_SEND || op->kind == WF_OP_RECV);
 }
 
-static struct epoll_engine *self(struct wf_engine *engine)
+static struct epoll_engine *epoll_self(struct wf_engine *engine)
 {
     return WF_CONTAINER(engine, struct epoll_engine, base);
 }
 
-static void finish(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
+static void finish_op(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     if (slot->reader == op)
         slot->reader = NULL;
@@ -89,7 +89,7 @@ static void add_interest(struct epoll_engine *engine, struct wf_fd_slot *slot, s
     if (!rc)
         return;
     op->result = rc;
-    finish(engine, slot, op);
+    finish_op(engine, slot, op);
 }
 
 /* --- hot descriptors --- */
@@ -177,11 +177,11 @@ static void arm(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_
         add_interest(engine, slot, op);
 }
 
-static void settle(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op, enum wf_outcome outcome)
+static void settle_op(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op, enum wf_outcome outcome)
 {
     switch (outcome) {
     case WF_DONE:
-        finish(engine, slot, op);
+        finish_op(engine, slot, op);
         break;
     case WF_AGAIN:
         wf_list_push_back(&engine->runnable, &op->link);
@@ -214,21 +214,21 @@ static void run(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_
     }
     if (is_cut)
         wf_hot_pass(&engine->hot, (size_t)(op->moved - before));
-    settle(engine, slot, op, outcome);
+    settle_op(engine, slot, op, outcome);
 }
 
-static void start_connect(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
+static void connect_slot(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     int rc = wf_socket_connect(op->fd, op->address);
     /* Whatever the edges said about the unconnected socket is void. */
     slot->can_write = slot->can_read = rc == 0;
     slot->ended = false;
-    settle(engine, slot, op, rc == -EINPROGRESS ? WF_BLOCKED : wf_op_end(op, rc));
+    settle_op(engine, slot, op, rc == -EINPROGRESS ? WF_BLOCKED : wf_op_end(op, rc));
 }
 
 static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
 {
-    struct epoll_engine *engine = self(engine_base);
+    struct epoll_engine *engine = epoll_self(engine_base);
     struct wf_fd_slot *slot = wf_interest_of(&engine->interest, op->fd);
     struct wf_op **holder = !slot ? NULL : wf_op_reads(op) ? &slot->reader : &slot->writer;
     assert(holder && !*holder && "attached, and one operation per direction");
@@ -241,7 +241,7 @@ static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
     op->segment = 0;
     *holder = op;
     if (op->kind == WF_OP_CONNECT)
-        start_connect(engine, slot, op);
+        connect_slot(engine, slot, op);
     else if (!((wf_op_reads(op) ? slot->can_read : slot->can_write) || wf_vector_is_empty(op)))
         arm(engine, slot, op);
     else if (wf_hot_expects_urgent(&engine->hot) && is_large(op)) /* in its turn: not between two small ones */
@@ -252,11 +252,11 @@ static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
 
 static void epoll_cancel(struct wf_engine *engine_base, struct wf_op *op)
 {
-    struct epoll_engine *engine = self(engine_base);
+    struct epoll_engine *engine = epoll_self(engine_base);
     if (!op->posted || op->finished)
         return;
     op->result = -ECANCELED;
-    finish(engine, wf_interest_of(&engine->interest, op->fd), op);
+    finish_op(engine, wf_interest_of(&engine->interest, op->fd), op);
 }
 
 /* --- poll --- */
@@ -357,7 +357,7 @@ static void run_round(struct epoll_engine *engine)
 }
 
 /* Asks the kernel for events. Of muted descriptors it knows none: they are read, or before sleep muted no more. */
-static void look(struct epoll_engine *engine, int64_t timeout_ns)
+static void look_for_events(struct epoll_engine *engine, int64_t timeout_ns)
 {
     for (int i = 0; i < WF_HOT_COUNT; i++) {
         struct wf_hot *hot = &engine->hot.entries[i];
@@ -374,14 +374,14 @@ static void look(struct epoll_engine *engine, int64_t timeout_ns)
 
 static int epoll_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
 {
-    struct epoll_engine *engine = self(engine_base);
+    struct epoll_engine *engine = epoll_self(engine_base);
     bool has_finished = !wf_list_empty(&engine->finished);
     /* What finished within post needs no news from the kernel; but twice in a row would keep news waiting. */
     engine->skipped = has_finished && !engine->skipped;
     bool busy = has_finished || !wf_list_empty(&engine->runnable);
     if (!engine->skipped && (busy || timeout_ns != 0 || !look_at_hot(engine))) {
         engine->hot_tries = 0;
-        look(engine, busy ? 0 : timeout_ns);
+        look_for_events(engine, busy ? 0 : timeout_ns);
     }
     run_round(engine);
     return wf_ended_take(&engine->finished, finished, max);
@@ -389,19 +389,19 @@ static int epoll_poll(struct wf_engine *engine_base, struct wf_op **finished, in
 
 static void epoll_wake(struct wf_engine *engine)
 {
-    wf_doorbell_ring(&self(engine)->bell);
+    wf_doorbell_ring(&epoll_self(engine)->bell);
 }
 
 /* --- attach and detach --- */
 
 static int epoll_attach(struct wf_engine *engine_base, int fd)
 {
-    return wf_interest_attach(&self(engine_base)->interest, fd);
+    return wf_interest_attach(&epoll_self(engine_base)->interest, fd);
 }
 
 static void epoll_detach(struct wf_engine *engine_base, int fd)
 {
-    struct epoll_engine *engine = self(engine_base);
+    struct epoll_engine *engine = epoll_self(engine_base);
     wf_interest_detach(&engine->interest, fd);
     struct wf_hot *hot = wf_hot_find(&engine->hot, fd);
     if (hot) /* the number may soon be another's */
@@ -412,7 +412,7 @@ static void epoll_detach(struct wf_engine *engine_base, int fd)
 
 static void epoll_close(struct wf_engine *engine_base)
 {
-    struct epoll_engine *engine = self(engine_base);
+    struct epoll_engine *engine = epoll_self(engine_base);
     wf_doorbell_fini(&engine->bell);
     if (engine->interest.epoll_fd >= 0)
         close(engine->interest.epoll_fd);

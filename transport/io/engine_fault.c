@@ -12,12 +12,12 @@
 #include "io/attempt.h"
 #include "io/fault_parts.h"
 
-static struct wf_fault_engine *self(struct wf_engine *engine)
+static struct wf_fault_engine *fault_self(struct wf_engine *engine)
 {
     return WF_CONTAINER(engine, struct wf_fault_engine, base);
 }
 
-static struct wf_fault_slot *slot_of(struct wf_fault_engine *engine, int fd)
+static struct wf_fault_slot *fault_slot_of(struct wf_fault_engine *engine, int fd)
 {
     WF_LIST_EACH (link, following, &engine->slots[(unsigned)fd % WF_FAULT_BUCKETS]) {
         struct wf_fault_slot *slot = WF_CONTAINER(link, struct wf_fault_slot, link);
@@ -27,9 +27,9 @@ static struct wf_fault_slot *slot_of(struct wf_fault_engine *engine, int fd)
     return NULL;
 }
 
-static struct wf_fault_lane *lane_of(struct wf_fault_engine *engine, const struct wf_op *op)
+static struct wf_fault_lane *fault_lane_of(struct wf_fault_engine *engine, const struct wf_op *op)
 {
-    struct wf_fault_slot *slot = slot_of(engine, op->fd);
+    struct wf_fault_slot *slot = fault_slot_of(engine, op->fd);
     return !slot ? NULL : wf_op_reads(op) ? &slot->reader : &slot->writer;
 }
 
@@ -93,7 +93,7 @@ static void each_slot(struct wf_fault_engine *engine,
 }
 
 /* Returns how long nothing will change; WF_NEVER: for good. */
-static int64_t look(struct wf_fault_engine *engine)
+static int64_t look_at_state(struct wf_fault_engine *engine)
 {
     struct wf_fault *fault = engine->fault;
     bool timed = engine->state.until_ns != WF_NEVER;
@@ -114,40 +114,40 @@ static int64_t look(struct wf_fault_engine *engine)
 
 /* --- post, cancel, poll --- */
 
-static bool busy(const struct wf_fault_engine *engine)
+static bool fault_busy(const struct wf_fault_engine *engine)
 {
     return !wf_list_empty(&engine->next) || !wf_list_empty(&engine->finished);
 }
 
 /* What the inner engine knows nothing of must not wait for it. */
-static void keep_awake(struct wf_fault_engine *engine)
+static void fault_keep_awake(struct wf_fault_engine *engine)
 {
-    if (busy(engine))
+    if (fault_busy(engine))
         engine->inner->ops->wake(engine->inner);
 }
 
 static void fault_post(struct wf_engine *engine_base, struct wf_op *op)
 {
-    struct wf_fault_engine *engine = self(engine_base);
-    struct wf_fault_lane *lane = lane_of(engine, op);
+    struct wf_fault_engine *engine = fault_self(engine_base);
+    struct wf_fault_lane *lane = fault_lane_of(engine, op);
     assert(lane && !lane->user && "attached, and one operation per direction");
 
-    (void)look(engine);
+    (void)look_at_state(engine);
     wf_around_keep(op);
     lane->user = op;
     lane->cancelling = lane->connected = false;
     lane->done = 0;
     wf_fault_lane_start(engine, lane);
-    keep_awake(engine);
+    fault_keep_awake(engine);
 }
 
 static void fault_cancel(struct wf_engine *engine_base, struct wf_op *op)
 {
-    struct wf_fault_engine *engine = self(engine_base);
+    struct wf_fault_engine *engine = fault_self(engine_base);
     if (!op->posted || op->finished)
         return;
-    wf_fault_lane_cancel(engine, lane_of(engine, op));
-    keep_awake(engine);
+    wf_fault_lane_cancel(engine, fault_lane_of(engine, op));
+    fault_keep_awake(engine);
 }
 
 /* Called behind the inner engine's poll, so that each of them gets one call in a poll, and not two. */
@@ -178,9 +178,9 @@ static int hand_over(struct wf_fault_engine *engine, struct wf_op **finished, in
 
 static int fault_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
 {
-    struct wf_fault_engine *engine = self(engine_base);
-    int64_t unchanged = look(engine);
-    if (busy(engine))
+    struct wf_fault_engine *engine = fault_self(engine_base);
+    int64_t unchanged = look_at_state(engine);
+    if (fault_busy(engine))
         timeout_ns = 0;
     else if (unchanged != WF_NEVER && (timeout_ns < 0 || timeout_ns > unchanged))
         timeout_ns = unchanged;
@@ -188,16 +188,16 @@ static int fault_poll(struct wf_engine *engine_base, struct wf_op **finished, in
     start_next(engine);
     for (int i = 0; i < count; i++)
         wf_fault_lane_returned(engine, finished[i]->context);
-    (void)look(engine);
+    (void)look_at_state(engine);
     each_slot(engine, tell_moved, NULL);
     count = hand_over(engine, finished, max);
-    keep_awake(engine);
+    fault_keep_awake(engine);
     return count;
 }
 
 static void fault_wake(struct wf_engine *engine)
 {
-    struct wf_engine *inner = self(engine)->inner;
+    struct wf_engine *inner = fault_self(engine)->inner;
     inner->ops->wake(inner);
 }
 
@@ -205,7 +205,7 @@ static void fault_wake(struct wf_engine *engine)
 
 static int fault_attach(struct wf_engine *engine_base, int fd)
 {
-    struct wf_fault_engine *engine = self(engine_base);
+    struct wf_fault_engine *engine = fault_self(engine_base);
     int rc = engine->inner->ops->attach(engine->inner, fd);
     if (rc)
         return rc;
@@ -226,8 +226,8 @@ static int fault_attach(struct wf_engine *engine_base, int fd)
 
 static void fault_detach(struct wf_engine *engine_base, int fd)
 {
-    struct wf_fault_engine *engine = self(engine_base);
-    struct wf_fault_slot *slot = slot_of(engine, fd);
+    struct wf_fault_engine *engine = fault_self(engine_base);
+    struct wf_fault_slot *slot = fault_slot_of(engine, fd);
     assert((!slot || (!slot->reader.user && !slot->writer.user)) && "no operation is posted");
     engine->inner->ops->detach(engine->inner, fd);
     if (slot)
@@ -237,7 +237,8 @@ static void fault_detach(struct wf_engine *engine_base, int fd)
 
 /* --- open and close --- */
 
-static void prepare(struct wf_fault_engine *engine, struct wf_fault *fault, const struct wf_engine_limits *limits)
+static void prepare_fault_engine(struct wf_fault_engine *engine, struct wf_fault *fault,
+                                 const struct wf_engine_limits *limits)
 {
     int64_t now = wf_clock_now(fault->clock);
     engine->base.ops = &fault->around.ops;
@@ -264,7 +265,7 @@ static int fault_open(void *host, const struct wf_engine_limits *limits, struct 
         free(engine);
         return rc;
     }
-    prepare(engine, fault, limits);
+    prepare_fault_engine(engine, fault, limits);
     pthread_mutex_lock(&fault->lock);
     wf_list_push_back(&fault->engines, &engine->link);
     pthread_mutex_unlock(&fault->lock);
@@ -274,7 +275,7 @@ static int fault_open(void *host, const struct wf_engine_limits *limits, struct 
 
 static void fault_close(struct wf_engine *engine_base)
 {
-    struct wf_fault_engine *engine = self(engine_base);
+    struct wf_fault_engine *engine = fault_self(engine_base);
     struct wf_fault *fault = engine->fault;
     pthread_mutex_lock(&fault->lock);
     wf_link_remove(&engine->link);
@@ -306,5 +307,5 @@ const struct wf_engine_ops *wf_fault_around(struct wf_fault *fault, const struct
 
 struct wf_engine *wf_fault_within(struct wf_engine *engine)
 {
-    return engine->ops->poll == fault_poll ? self(engine)->inner : engine;
+    return engine->ops->poll == fault_poll ? fault_self(engine)->inner : engine;
 }

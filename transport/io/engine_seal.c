@@ -16,12 +16,12 @@
 #define DRAIN_BATCH 16
 #define DRAIN_WAIT_NS 1000000 /* until an inner engine that takes time to cancel is asked again */
 
-static struct wf_seal_engine *self(struct wf_engine *engine)
+static struct wf_seal_engine *seal_self(struct wf_engine *engine)
 {
     return WF_CONTAINER(engine, struct wf_seal_engine, base);
 }
 
-static struct wf_seal_slot *slot_of(struct wf_seal_engine *engine, int fd)
+static struct wf_seal_slot *seal_slot_of(struct wf_seal_engine *engine, int fd)
 {
     WF_LIST_EACH (link, following, &engine->slots[(unsigned)fd % WF_SEAL_BUCKETS]) {
         struct wf_seal_slot *slot = WF_CONTAINER(link, struct wf_seal_slot, link);
@@ -32,31 +32,31 @@ static struct wf_seal_slot *slot_of(struct wf_seal_engine *engine, int fd)
 }
 
 /* The lane of an operation of a poster; NULL: the inner engine has it as it is. */
-static struct wf_seal_lane *lane_of(struct wf_seal_engine *engine, const struct wf_op *op)
+static struct wf_seal_lane *seal_lane_of(struct wf_seal_engine *engine, const struct wf_op *op)
 {
     bool moves = op->kind == WF_OP_SEND || op->kind == WF_OP_RECV;
-    struct wf_seal_slot *slot = moves ? slot_of(engine, op->fd) : NULL;
+    struct wf_seal_slot *slot = moves ? seal_slot_of(engine, op->fd) : NULL;
     return !slot ? NULL : op->kind == WF_OP_RECV ? &slot->reader : &slot->writer;
 }
 
 /* --- post, cancel, poll --- */
 
-static bool busy(const struct wf_seal_engine *engine)
+static bool seal_busy(const struct wf_seal_engine *engine)
 {
     return !wf_list_empty(&engine->finished) || !wf_list_empty(&engine->ahead);
 }
 
 /* What the inner engine knows nothing of must not wait for it. */
-static void keep_awake(struct wf_seal_engine *engine)
+static void seal_keep_awake(struct wf_seal_engine *engine)
 {
-    if (busy(engine))
+    if (seal_busy(engine))
         engine->inner->ops->wake(engine->inner);
 }
 
 static void seal_post(struct wf_engine *engine_base, struct wf_op *op)
 {
-    struct wf_seal_engine *engine = self(engine_base);
-    struct wf_seal_lane *lane = lane_of(engine, op);
+    struct wf_seal_engine *engine = seal_self(engine_base);
+    struct wf_seal_lane *lane = seal_lane_of(engine, op);
     if (!lane) {
         engine->inner->ops->post(engine->inner, op);
         return;
@@ -68,28 +68,28 @@ static void seal_post(struct wf_engine *engine_base, struct wf_op *op)
         wf_seal_rx_start(engine, lane);
     else
         wf_seal_tx_start(engine, lane);
-    keep_awake(engine);
+    seal_keep_awake(engine);
 }
 
 static void seal_cancel(struct wf_engine *engine_base, struct wf_op *op)
 {
-    struct wf_seal_engine *engine = self(engine_base);
+    struct wf_seal_engine *engine = seal_self(engine_base);
     if (!op->posted || op->finished)
         return;
-    struct wf_seal_lane *lane = lane_of(engine, op);
+    struct wf_seal_lane *lane = seal_lane_of(engine, op);
     if (!lane)
         engine->inner->ops->cancel(engine->inner, op);
     else if (op->kind == WF_OP_RECV)
         wf_seal_rx_cancel(engine, lane);
     else
         wf_seal_tx_cancel(engine, lane);
-    keep_awake(engine);
+    seal_keep_awake(engine);
 }
 
 /* The inner engine has given back an operation: one of a lane's, or a poster's. */
 static void returned(struct wf_seal_engine *engine, struct wf_op *op)
 {
-    struct wf_seal_slot *slot = slot_of(engine, op->fd);
+    struct wf_seal_slot *slot = seal_slot_of(engine, op->fd);
     if (slot && op == &slot->reader.op) {
         wf_seal_rx_returned(engine, &slot->reader);
     } else if (slot && op == &slot->writer.op) {
@@ -121,17 +121,17 @@ static void encrypt_ahead(struct wf_seal_engine *engine)
 
 static int seal_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
 {
-    struct wf_seal_engine *engine = self(engine_base);
-    turn(engine, finished, max, busy(engine) ? 0 : timeout_ns);
+    struct wf_seal_engine *engine = seal_self(engine_base);
+    turn(engine, finished, max, seal_busy(engine) ? 0 : timeout_ns);
     encrypt_ahead(engine);
     int count = wf_ended_take(&engine->finished, finished, max);
-    keep_awake(engine);
+    seal_keep_awake(engine);
     return count;
 }
 
 static void seal_wake(struct wf_engine *engine)
 {
-    struct wf_engine *inner = self(engine)->inner;
+    struct wf_engine *inner = seal_self(engine)->inner;
     inner->ops->wake(inner);
 }
 
@@ -145,7 +145,7 @@ static void init_lane(struct wf_seal_lane *lane, struct wf_seal_socket *socket)
 
 static int seal_attach(struct wf_engine *engine_base, int fd)
 {
-    struct wf_seal_engine *engine = self(engine_base);
+    struct wf_seal_engine *engine = seal_self(engine_base);
     int rc = engine->inner->ops->attach(engine->inner, fd);
     struct wf_seal_socket *socket = rc ? NULL : wf_seal_socket_of(engine->seal, fd);
     if (!socket)
@@ -170,13 +170,13 @@ static void drain(struct wf_seal_engine *engine, struct wf_seal_lane *writer)
         engine->inner->ops->cancel(engine->inner, &writer->op);
         turn(engine, room, DRAIN_BATCH, timeout_ns);
     }
-    keep_awake(engine);
+    seal_keep_awake(engine);
 }
 
 static void seal_detach(struct wf_engine *engine_base, int fd)
 {
-    struct wf_seal_engine *engine = self(engine_base);
-    struct wf_seal_slot *slot = slot_of(engine, fd);
+    struct wf_seal_engine *engine = seal_self(engine_base);
+    struct wf_seal_slot *slot = seal_slot_of(engine, fd);
     assert((!slot || (!slot->reader.user && !slot->writer.user)) && "no operation is posted");
     if (slot && slot->writer.op.posted)
         drain(engine, &slot->writer);
@@ -224,7 +224,7 @@ static int seal_open(void *host, const struct wf_engine_limits *limits, struct w
 
 static void seal_close(struct wf_engine *engine_base)
 {
-    struct wf_seal_engine *engine = self(engine_base);
+    struct wf_seal_engine *engine = seal_self(engine_base);
     engine->inner->ops->close(engine->inner);
     free(engine);
 }
@@ -252,5 +252,5 @@ const struct wf_engine_ops *wf_seal_around(struct wf_seal *seal, const struct wf
 
 struct wf_engine *wf_seal_within(struct wf_engine *engine)
 {
-    return engine->ops->poll == seal_poll ? self(engine)->inner : engine;
+    return engine->ops->poll == seal_poll ? seal_self(engine)->inner : engine;
 }

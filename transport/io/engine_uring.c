@@ -56,12 +56,12 @@ struct uring_engine {
     struct wf_doorbell bell;
 };
 
-static struct uring_engine *self(struct wf_engine *engine)
+static struct uring_engine *uring_self(struct wf_engine *engine)
 {
     return WF_CONTAINER(engine, struct uring_engine, base);
 }
 
-static struct wf_lane *lane_of(struct uring_engine *engine, const struct wf_op *op)
+static struct wf_lane *uring_lane_of(struct uring_engine *engine, const struct wf_op *op)
 {
     struct slot *slot = op->fd >= 0 && op->fd < engine->slot_count ? engine->slots[op->fd] : NULL;
     return !slot ? NULL : wf_op_reads(op) ? &slot->reader : &slot->writer;
@@ -75,7 +75,7 @@ static void make_due(struct uring_engine *engine, struct wf_lane *lane)
         wf_list_push_back(&engine->due, &lane->link);
 }
 
-static void finish(struct uring_engine *engine, struct wf_lane *lane)
+static void finish_lane(struct uring_engine *engine, struct wf_lane *lane)
 {
     struct wf_op *op = lane->op;
     wf_link_remove(&lane->link);
@@ -88,19 +88,19 @@ static void finish(struct uring_engine *engine, struct wf_lane *lane)
     wf_list_push_back(&engine->finished, &op->link);
 }
 
-static void settle(struct uring_engine *engine, struct wf_lane *lane, enum wf_outcome outcome)
+static void settle_lane(struct uring_engine *engine, struct wf_lane *lane, enum wf_outcome outcome)
 {
     if (outcome != WF_DONE && lane->cancelling)
         outcome = wf_op_end(lane->op, -ECANCELED);
     if (outcome == WF_DONE)
-        finish(engine, lane);
+        finish_lane(engine, lane);
     else
         make_due(engine, lane);
 }
 
 /* --- plain calls --- */
 
-static enum wf_outcome start_connect(struct wf_op *op)
+static enum wf_outcome attempt_connect(struct wf_op *op)
 {
     int rc = wf_socket_connect(op->fd, op->address);
     return rc == -EINPROGRESS ? WF_BLOCKED : wf_op_end(op, rc);
@@ -180,8 +180,8 @@ static void submit_now(struct uring_engine *engine)
 
 static void uring_post(struct wf_engine *engine_base, struct wf_op *op)
 {
-    struct uring_engine *engine = self(engine_base);
-    struct wf_lane *lane = lane_of(engine, op);
+    struct uring_engine *engine = uring_self(engine_base);
+    struct wf_lane *lane = uring_lane_of(engine, op);
     assert(lane && !lane->op && "attached, and one operation per direction");
 
     wf_link_init(&op->link);
@@ -194,28 +194,28 @@ static void uring_post(struct wf_engine *engine_base, struct wf_op *op)
     lane->cancelling = lane->held = false;
     lane->readiness = op->kind == WF_OP_ACCEPT || op->kind == WF_OP_CONNECT;
     if (op->kind == WF_OP_CONNECT) {
-        settle(engine, lane, start_connect(op));
+        settle_lane(engine, lane, attempt_connect(op));
     } else if (wf_lane_lends(&engine->rules, lane)) {
         make_due(engine, lane);
         submit_now(engine);
     } else if (lane->dry && op->iov_count && op->iov->iov_len) {
         make_due(engine, lane);
     } else {
-        settle(engine, lane, attempt(engine, lane));
+        settle_lane(engine, lane, attempt(engine, lane));
     }
 }
 
 static void uring_cancel(struct wf_engine *engine_base, struct wf_op *op)
 {
-    struct uring_engine *engine = self(engine_base);
-    struct wf_lane *lane = lane_of(engine, op);
+    struct uring_engine *engine = uring_self(engine_base);
+    struct wf_lane *lane = uring_lane_of(engine, op);
     if (!op->posted || op->finished || lane->cancelling || lane->held)
         return;
     lane->cancelling = true;
     if (lane->under_way)
         make_due(engine, lane);
     else
-        settle(engine, lane, WF_BLOCKED);
+        settle_lane(engine, lane, WF_BLOCKED);
 }
 
 /* --- completions --- */
@@ -232,14 +232,14 @@ static void operation_returned(struct uring_engine *engine, struct wf_lane *lane
 {
     lane->under_way = false;
     lane->unreleased += more;
-    settle(engine, lane, digest(engine, lane, result));
+    settle_lane(engine, lane, digest(engine, lane, result));
 }
 
 static void cancel_returned(struct uring_engine *engine, struct wf_lane *lane, int result)
 {
     lane->cancel_under_way = false;
     if (lane->held)
-        finish(engine, lane);
+        finish_lane(engine, lane);
     else if (lane->under_way && result < 0)
         make_due(engine, lane); /* met in a moment when it could not be stopped */
 }
@@ -249,7 +249,7 @@ static void memory_released(struct uring_engine *engine, struct wf_lane *lane, i
     lane->unreleased--;
     wf_lane_released(lane, result);
     if (lane->held)
-        finish(engine, lane);
+        finish_lane(engine, lane);
 }
 
 static void collect(struct uring_engine *engine)
@@ -285,7 +285,7 @@ static void wait_completion(struct uring_engine *engine, int64_t timeout_ns)
         (void)io_uring_submit(&engine->ring.uring);
 }
 
-static void look(struct uring_engine *engine, int64_t timeout_ns)
+static void look_at_ring(struct uring_engine *engine, int64_t timeout_ns)
 {
     prepare_due(engine);
     if (timeout_ns != 0)
@@ -297,19 +297,19 @@ static void look(struct uring_engine *engine, int64_t timeout_ns)
 
 static int uring_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
 {
-    struct uring_engine *engine = self(engine_base);
+    struct uring_engine *engine = uring_self(engine_base);
     bool has_finished = !wf_list_empty(&engine->finished);
     /* What finished within post needs nothing from the kernel; but twice in a row would keep the others waiting. */
     engine->skipped = has_finished && !engine->skipped;
     if (!engine->skipped)
-        look(engine, has_finished ? 0 : timeout_ns);
+        look_at_ring(engine, has_finished ? 0 : timeout_ns);
     collect(engine);
     return wf_ended_take(&engine->finished, finished, max);
 }
 
 static void uring_wake(struct wf_engine *engine)
 {
-    wf_doorbell_ring(&self(engine)->bell);
+    wf_doorbell_ring(&uring_self(engine)->bell);
 }
 
 /* --- attach and detach --- */
@@ -330,7 +330,7 @@ static int grow_slots(struct uring_engine *engine, int fd)
 
 static int uring_attach(struct wf_engine *engine_base, int fd)
 {
-    struct uring_engine *engine = self(engine_base);
+    struct uring_engine *engine = uring_self(engine_base);
     if (fd < 0)
         return -EBADF;
     int rc = grow_slots(engine, fd);
@@ -349,7 +349,7 @@ static int uring_attach(struct wf_engine *engine_base, int fd)
 
 static void uring_detach(struct wf_engine *engine_base, int fd)
 {
-    struct uring_engine *engine = self(engine_base);
+    struct uring_engine *engine = uring_self(engine_base);
     struct slot *slot = fd >= 0 && fd < engine->slot_count ? engine->slots[fd] : NULL;
     if (!slot)
         return;
@@ -362,7 +362,7 @@ static void uring_detach(struct wf_engine *engine_base, int fd)
 
 static void uring_close(struct wf_engine *engine_base)
 {
-    struct uring_engine *engine = self(engine_base);
+    struct uring_engine *engine = uring_self(engine_base);
     wf_ring_close(&engine->ring);
     wf_doorbell_fini(&engine->bell);
     free(engine->slots);

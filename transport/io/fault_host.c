@@ -6,7 +6,7 @@
 /* --- what is known of them --- */
 
 /* Lock held. */
-static struct wf_fault_socket *find(struct wf_fault *fault, int fd)
+static struct wf_fault_socket *find_fault_socket(struct wf_fault *fault, int fd)
 {
     WF_LIST_EACH (link, following, &fault->sockets[(unsigned)fd % WF_FAULT_BUCKETS]) {
         struct wf_fault_socket *socket = WF_CONTAINER(link, struct wf_fault_socket, link);
@@ -19,7 +19,7 @@ static struct wf_fault_socket *find(struct wf_fault *fault, int fd)
 struct wf_fault_socket *wf_fault_socket_of(struct wf_fault *fault, int fd)
 {
     pthread_mutex_lock(&fault->lock);
-    struct wf_fault_socket *socket = find(fault, fd);
+    struct wf_fault_socket *socket = find_fault_socket(fault, fd);
     if (!socket && (socket = calloc(1, sizeof(*socket)))) {
         socket->fd = fd;
         atomic_init(&socket->rail, -1);
@@ -31,10 +31,10 @@ struct wf_fault_socket *wf_fault_socket_of(struct wf_fault *fault, int fd)
     return socket;
 }
 
-static void forget(struct wf_fault *fault, int fd)
+static void forget_fault_socket(struct wf_fault *fault, int fd)
 {
     pthread_mutex_lock(&fault->lock);
-    struct wf_fault_socket *socket = find(fault, fd);
+    struct wf_fault_socket *socket = find_fault_socket(fault, fd);
     if (socket)
         wf_link_remove(&socket->link);
     pthread_mutex_unlock(&fault->lock);
@@ -87,6 +87,6 @@ int wf_fault_op_progress(void *host, int fd, struct wf_progress *out)
 void wf_fault_op_close_fd(void *host, int fd)
 {
     struct wf_fault *fault = host;
-    forget(fault, fd); /* before: as soon as it is closed, the number may be another's */
+    forget_fault_socket(fault, fd); /* before: as soon as it is closed, the number may be another's */
     wf_around_close_fd(fault, fd);
 }

@@ -15,7 +15,7 @@ static void move_to(struct wf_fault_engine *engine, struct wf_fault_lane *lane, 
         wf_list_push_back(&engine->finished, &lane->link);
 }
 
-static void finish(struct wf_fault_engine *engine, struct wf_fault_lane *lane, int64_t result)
+static void finish_user(struct wf_fault_engine *engine, struct wf_fault_lane *lane, int64_t result)
 {
     lane->user->result = result;
     lane->user->finished = true;
@@ -24,7 +24,7 @@ static void finish(struct wf_fault_engine *engine, struct wf_fault_lane *lane, i
 
 /* --- to the inner engine --- */
 
-static uint64_t vector_bytes(const struct wf_op *op)
+static uint64_t user_bytes(const struct wf_op *op)
 {
     uint64_t bytes = 0;
     for (int i = 0; i < op->iov_count; i++)
@@ -37,7 +37,7 @@ static void cut_piece(struct wf_fault_engine *engine, struct wf_fault_lane *lane
 {
     struct wf_op *user = lane->user;
     wf_vector_skip_empty(user);
-    uint64_t left = vector_bytes(user);
+    uint64_t left = user_bytes(user);
     if (!engine->set_up && left)
         left = wf_fault_next_piece(engine->fault, left);
     for (int i = 0; i < user->iov_count && i < WF_PORTION_ENTRIES && left; i++) {
@@ -49,7 +49,7 @@ static void cut_piece(struct wf_fault_engine *engine, struct wf_fault_lane *lane
     }
 }
 
-static void submit(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
+static void submit_piece(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
 {
     struct wf_op *user = lane->user;
     lane->op.kind = user->kind;
@@ -71,7 +71,7 @@ static void hold(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
 {
     move_to(engine, lane, WF_FAULT_HELD);
     if (lane->user->kind == WF_OP_SEND)
-        atomic_store(&lane->slot->socket->held, vector_bytes(lane->user));
+        atomic_store(&lane->slot->socket->held, user_bytes(lane->user));
 }
 
 static bool is_cut(const struct wf_fault_lane *lane)
@@ -102,41 +102,41 @@ void wf_fault_lane_start(struct wf_fault_engine *engine, struct wf_fault_lane *l
     bool connects = user->kind == WF_OP_CONNECT;
     bool dropped = wf_fault_hits(socket, engine->state.dropped);
     if (user->kind == WF_OP_ACCEPT) {
-        submit(engine, lane);
+        submit_piece(engine, lane);
     } else if (is_cut(lane)) {
-        finish(engine, lane, cut_result(lane));
+        finish_user(engine, lane, cut_result(lane));
     } else if (connects && (dropped || is_dropped(engine, user->address))) {
         wf_fault_note_refused(engine->fault);
-        finish(engine, lane, -ENETUNREACH);
+        finish_user(engine, lane, -ENETUNREACH);
     } else if (dropped) {
         cut_dropped(engine, lane);
-        finish(engine, lane, -ECONNRESET);
+        finish_user(engine, lane, -ECONNRESET);
     } else if (wf_fault_hits(socket, engine->state.stalled)) {
         hold(engine, lane);
     } else {
-        submit(engine, lane);
+        submit_piece(engine, lane);
     }
 }
 
 /* --- back from it --- */
 
 /* It was asked for, by the poster or by us, or a piece is through: there may be more to do. */
-static void go_on(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
+static void go_on_after_piece(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
 {
     if (lane->cancelling)
-        finish(engine, lane, -ECANCELED);
+        finish_user(engine, lane, -ECANCELED);
     else if (is_cut(lane))
-        finish(engine, lane, cut_result(lane));
+        finish_user(engine, lane, cut_result(lane));
     else
         move_to(engine, lane, WF_FAULT_NEXT);
 }
 
-static void fail(struct wf_fault_engine *engine, struct wf_fault_lane *lane, int64_t result)
+static void fail_piece(struct wf_fault_engine *engine, struct wf_fault_lane *lane, int64_t result)
 {
     if (result == -ECANCELED)
-        go_on(engine, lane);
+        go_on_after_piece(engine, lane);
     else
-        finish(engine, lane, is_cut(lane) ? cut_result(lane) : result);
+        finish_user(engine, lane, is_cut(lane) ? cut_result(lane) : result);
 }
 
 static void returned_send(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
@@ -148,18 +148,18 @@ static void returned_send(struct wf_fault_engine *engine, struct wf_fault_lane *
     if (!engine->set_up)
         wf_fault_moved(engine->fault, lane->slot->socket, lane->op.moved);
     if (lane->op.result < 0)
-        fail(engine, lane, lane->op.result);
+        fail_piece(engine, lane, lane->op.result);
     else if (user->iov_count)
-        go_on(engine, lane);
+        go_on_after_piece(engine, lane);
     else
-        finish(engine, lane, (int64_t)user->moved);
+        finish_user(engine, lane, (int64_t)user->moved);
 }
 
 static void returned_recv(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
 {
     int64_t result = lane->op.result;
     if (result <= 0) {
-        fail(engine, lane, result);
+        fail_piece(engine, lane, result);
         return;
     }
     if (!engine->set_up) {
@@ -167,7 +167,7 @@ static void returned_recv(struct wf_fault_engine *engine, struct wf_fault_lane *
         wf_fault_moved(engine->fault, lane->slot->socket, (uint64_t)result);
     }
     lane->user->moved = (uint64_t)result;
-    finish(engine, lane, result);
+    finish_user(engine, lane, result);
 }
 
 /* A CONNECT is never taken back for a stall, for a socket connects only once. So it may have succeeded during the
@@ -176,7 +176,7 @@ static void returned_connect(struct wf_fault_engine *engine, struct wf_fault_lan
 {
     struct wf_fault_socket *socket = lane->slot->socket;
     if (lane->op.result < 0) {
-        fail(engine, lane, lane->op.result);
+        fail_piece(engine, lane, lane->op.result);
         return;
     }
     wf_fault_find_rail(engine->fault, socket);
@@ -184,11 +184,11 @@ static void returned_connect(struct wf_fault_engine *engine, struct wf_fault_lan
     if (wf_fault_hits(socket, engine->state.dropped))
         cut_dropped(engine, lane);
     if (is_cut(lane))
-        finish(engine, lane, -ENETUNREACH);
+        finish_user(engine, lane, -ENETUNREACH);
     else if (wf_fault_hits(socket, engine->state.stalled) && !lane->cancelling)
         hold(engine, lane);
     else
-        finish(engine, lane, 0);
+        finish_user(engine, lane, 0);
 }
 
 static void returned_accept(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
@@ -197,15 +197,15 @@ static void returned_accept(struct wf_fault_engine *engine, struct wf_fault_lane
     struct sockaddr_storage local;
     int fd = (int)lane->op.result;
     if (fd < 0) {
-        fail(engine, lane, fd);
+        fail_piece(engine, lane, fd);
     } else if (engine->state.dropped && wf_around_address(fault, fd, false, &local) == 0 &&
                is_dropped(engine, &local)) {
         wf_fault_note_refused(fault);
         wf_around_kill(fault, fd);
         wf_around_close_fd(fault, fd);
-        go_on(engine, lane);
+        go_on_after_piece(engine, lane);
     } else {
-        finish(engine, lane, fd);
+        finish_user(engine, lane, fd);
     }
 }
 
@@ -236,7 +236,7 @@ void wf_fault_lane_cancel(struct wf_fault_engine *engine, struct wf_fault_lane *
     if (lane->place == WF_FAULT_WITH_INNER)
         engine->inner->ops->cancel(engine->inner, &lane->op);
     else
-        finish(engine, lane, -ECANCELED);
+        finish_user(engine, lane, -ECANCELED);
 }
 
 void wf_fault_lane_end(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
@@ -244,7 +244,7 @@ void wf_fault_lane_end(struct wf_fault_engine *engine, struct wf_fault_lane *lan
     if (lane->place == WF_FAULT_WITH_INNER)
         engine->inner->ops->cancel(engine->inner, &lane->op);
     else if (lane->place == WF_FAULT_HELD || lane->place == WF_FAULT_NEXT)
-        finish(engine, lane, cut_result(lane));
+        finish_user(engine, lane, cut_result(lane));
 }
 
 void wf_fault_lane_stall(struct wf_fault_engine *engine, struct wf_fault_lane *lane)
@@ -259,7 +259,7 @@ void wf_fault_lane_go_on(struct wf_fault_engine *engine, struct wf_fault_lane *l
     if (lane->place != WF_FAULT_HELD)
         return;
     if (lane->connected)
-        finish(engine, lane, 0);
+        finish_user(engine, lane, 0);
     else
         move_to(engine, lane, WF_FAULT_NEXT);
 }

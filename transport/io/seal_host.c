@@ -6,7 +6,7 @@
 
 /* --- create and destroy --- */
 
-static void free_socket(struct wf_seal_socket *socket)
+static void free_seal_socket(struct wf_seal_socket *socket)
 {
     if (!socket)
         return;
@@ -35,7 +35,7 @@ void wf_seal_destroy(struct wf_seal *seal)
         return;
     for (int i = 0; i < WF_SEAL_BUCKETS; i++) {
         WF_LIST_EACH (link, following, &seal->sockets[i]) {
-            free_socket(WF_CONTAINER(link, struct wf_seal_socket, link));
+            free_seal_socket(WF_CONTAINER(link, struct wf_seal_socket, link));
         }
     }
     pthread_mutex_destroy(&seal->lock);
@@ -45,7 +45,7 @@ void wf_seal_destroy(struct wf_seal *seal)
 /* --- what is known of them --- */
 
 /* Lock held. */
-static struct wf_seal_socket *find(struct wf_seal *seal, int fd)
+static struct wf_seal_socket *find_seal_socket(struct wf_seal *seal, int fd)
 {
     WF_LIST_EACH (link, following, &seal->sockets[(unsigned)fd % WF_SEAL_BUCKETS]) {
         struct wf_seal_socket *socket = WF_CONTAINER(link, struct wf_seal_socket, link);
@@ -58,13 +58,13 @@ static struct wf_seal_socket *find(struct wf_seal *seal, int fd)
 struct wf_seal_socket *wf_seal_socket_of(struct wf_seal *seal, int fd)
 {
     pthread_mutex_lock(&seal->lock);
-    struct wf_seal_socket *socket = find(seal, fd);
+    struct wf_seal_socket *socket = find_seal_socket(seal, fd);
     pthread_mutex_unlock(&seal->lock);
     return socket;
 }
 
 /* A channel of small messages touches the first pages of its buffers only. */
-static struct wf_seal_socket *new_socket(int fd, const struct wf_record_key *tx, const struct wf_record_key *rx)
+static struct wf_seal_socket *new_seal_socket(int fd, const struct wf_record_key *tx, const struct wf_record_key *rx)
 {
     struct wf_seal_socket *socket = calloc(1, sizeof(*socket));
     if (!socket)
@@ -81,13 +81,13 @@ static struct wf_seal_socket *new_socket(int fd, const struct wf_record_key *tx,
     }
     if (good)
         return socket;
-    free_socket(socket);
+    free_seal_socket(socket);
     return NULL;
 }
 
 int wf_seal_protect(struct wf_seal *seal, int fd, const struct wf_record_key *tx, const struct wf_record_key *rx)
 {
-    struct wf_seal_socket *socket = new_socket(fd, tx, rx);
+    struct wf_seal_socket *socket = new_seal_socket(fd, tx, rx);
     if (!socket)
         return -ENOMEM;
     pthread_mutex_lock(&seal->lock);
@@ -96,14 +96,14 @@ int wf_seal_protect(struct wf_seal *seal, int fd, const struct wf_record_key *tx
     return 0;
 }
 
-static void forget(struct wf_seal *seal, int fd)
+static void forget_seal_socket(struct wf_seal *seal, int fd)
 {
     pthread_mutex_lock(&seal->lock);
-    struct wf_seal_socket *socket = find(seal, fd);
+    struct wf_seal_socket *socket = find_seal_socket(seal, fd);
     if (socket)
         wf_link_remove(&socket->link);
     pthread_mutex_unlock(&seal->lock);
-    free_socket(socket);
+    free_seal_socket(socket);
 }
 
 /* --- what changes for a protected one --- */
@@ -120,6 +120,6 @@ void wf_seal_op_shutdown(void *host, int fd)
 void wf_seal_op_close_fd(void *host, int fd)
 {
     struct wf_seal *seal = host;
-    forget(seal, fd); /* before: as soon as it is closed, the number may be another's */
+    forget_seal_socket(seal, fd); /* before: as soon as it is closed, the number may be another's */
     wf_around_close_fd(seal, fd);
 }

@@ -8,14 +8,14 @@
 #include "io/seal_parts.h"
 #include "io/vector.h"
 
-static void finish(struct wf_seal_engine *engine, struct wf_seal_lane *lane, int64_t result)
+static void finish_recv(struct wf_seal_engine *engine, struct wf_seal_lane *lane, int64_t result)
 {
     struct wf_op *user = lane->user;
     lane->user = NULL;
     wf_seal_finish(engine, user, result);
 }
 
-static size_t vector_bytes(const struct wf_op *op, size_t most)
+static size_t recv_room(const struct wf_op *op, size_t most)
 {
     size_t bytes = 0;
     for (int i = 0; i < op->iov_count && bytes < most; i++)
@@ -70,13 +70,13 @@ static void take(const struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 {
     struct wf_seal_rx *rx = &lane->socket->rx;
     struct wf_op *user = lane->user;
-    size_t room = vector_bytes(user, engine->call_bytes);
+    size_t room = recv_room(user, engine->call_bytes);
     do
         room -= take_kept(rx, user, room);
     while (room > 0 && rx->failed == 0 && open_next(rx, user, &room));
 }
 
-static void submit(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
+static void submit_recv(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 {
     struct wf_seal_rx *rx = &lane->socket->rx;
     uint32_t most = wf_seal_call_records(engine, WF_SEAL_INPUT_RECORDS) * WF_RECORD_WIRE;
@@ -100,9 +100,9 @@ static bool try_take(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
     if (lane->user->moved > 0 && lane->user->urgent)
         engine->short_calls = WF_SEAL_SHORT_CALLS;
     if (lane->user->moved > 0)
-        finish(engine, lane, (int64_t)lane->user->moved);
+        finish_recv(engine, lane, (int64_t)lane->user->moved);
     else if (lane->socket->rx.failed)
-        finish(engine, lane, lane->socket->rx.failed);
+        finish_recv(engine, lane, lane->socket->rx.failed);
     return !lane->user;
 }
 
@@ -110,9 +110,9 @@ void wf_seal_rx_start(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 {
     lane->cancelling = false;
     if (wf_vector_is_empty(lane->user))
-        finish(engine, lane, -EINVAL); /* 0 would read as the end of the stream */
+        finish_recv(engine, lane, -EINVAL); /* 0 would read as the end of the stream */
     else if (!try_take(engine, lane))
-        submit(engine, lane);
+        submit_recv(engine, lane);
 }
 
 void wf_seal_rx_returned(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
@@ -120,7 +120,7 @@ void wf_seal_rx_returned(struct wf_seal_engine *engine, struct wf_seal_lane *lan
     struct wf_seal_rx *rx = &lane->socket->rx;
     int64_t result = lane->op.result;
     if (result <= 0) {
-        finish(engine, lane, result == 0 && rx->end > rx->start ? -ECONNRESET : result);
+        finish_recv(engine, lane, result == 0 && rx->end > rx->start ? -ECONNRESET : result);
         return;
     }
     rx->end += (uint32_t)result;
@@ -129,9 +129,9 @@ void wf_seal_rx_returned(struct wf_seal_engine *engine, struct wf_seal_lane *lan
     if (lane->user->kept)
         atomic_fetch_add_explicit(lane->user->kept, (uint64_t)result, memory_order_relaxed);
     if (lane->cancelling)
-        finish(engine, lane, -ECANCELED);
+        finish_recv(engine, lane, -ECANCELED);
     else
-        submit(engine, lane);
+        submit_recv(engine, lane);
 }
 
 void wf_seal_rx_cancel(struct wf_seal_engine *engine, struct wf_seal_lane *lane)

@@ -23,7 +23,7 @@ static bool has_more(const struct wf_seal_lane *lane)
     return lane->user && lane->user->iov_count > 0;
 }
 
-static void finish(struct wf_seal_engine *engine, struct wf_seal_lane *lane, int64_t result)
+static void finish_send(struct wf_seal_engine *engine, struct wf_seal_lane *lane, int64_t result)
 {
     struct wf_op *user = lane->user;
     lane->user = NULL;
@@ -39,7 +39,7 @@ static void consume(struct wf_op *user, size_t bytes)
     user->moved = moved;
 }
 
-static size_t vector_bytes(const struct wf_op *op, size_t most)
+static size_t bytes_to_send(const struct wf_op *op, size_t most)
 {
     size_t bytes = 0;
     for (int i = 0; i < op->iov_count && bytes < most; i++)
@@ -53,7 +53,7 @@ static int encrypt(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
     struct wf_seal_tx *tx = &lane->socket->tx;
     struct wf_seal_batch *batch = &tx->batches[(tx->first + tx->count) % WF_SEAL_BATCHES];
     size_t most = (size_t)wf_seal_call_records(engine, WF_SEAL_BATCH_RECORDS) * WF_RECORD_MAX;
-    size_t left = vector_bytes(lane->user, most < engine->call_bytes ? most : engine->call_bytes);
+    size_t left = bytes_to_send(lane->user, most < engine->call_bytes ? most : engine->call_bytes);
     batch->wire = batch->gone = batch->plain = 0;
     batch->told = false;
     while (left > 0 && tx->failed == 0) {
@@ -69,7 +69,7 @@ static int encrypt(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 }
 
 /* The first batch, to the inner engine. */
-static void submit(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
+static void submit_batch(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 {
     struct wf_seal_batch *batch = first_of(&lane->socket->tx);
     lane->iov = (struct iovec){batch->bytes + batch->gone, batch->wire - batch->gone};
@@ -93,15 +93,15 @@ static void left_nothing(struct wf_seal_engine *engine, struct wf_seal_lane *lan
 }
 
 /* The inner engine has nothing of this direction. */
-static void go_on(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
+static void go_on_sending(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 {
     struct wf_seal_tx *tx = &lane->socket->tx;
     if (tx->count == 0 && has_more(lane) && encrypt(engine, lane) < 0)
-        finish(engine, lane, tx->failed);
+        finish_send(engine, lane, tx->failed);
     else if (tx->count > 0)
-        submit(engine, lane);
+        submit_batch(engine, lane);
     else if (lane->user)
-        finish(engine, lane, (int64_t)lane->user->moved);
+        finish_send(engine, lane, (int64_t)lane->user->moved);
     if (tx->count == 0)
         left_nothing(engine, lane);
 }
@@ -110,11 +110,11 @@ void wf_seal_tx_start(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
 {
     struct wf_seal_tx *tx = &lane->socket->tx;
     if (wf_vector_is_empty(lane->user))
-        finish(engine, lane, 0);
+        finish_send(engine, lane, 0);
     else if (tx->failed)
-        finish(engine, lane, tx->failed);
+        finish_send(engine, lane, tx->failed);
     else if (!lane->op.posted)
-        go_on(engine, lane);
+        go_on_sending(engine, lane);
     else /* something of a cancelled operation is on its way */
         wf_list_push_back(&engine->ahead, &lane->link);
 }
@@ -137,7 +137,7 @@ static uint32_t plain_gone(const struct wf_seal_batch *batch)
 }
 
 /* The connection is lost, and with it what is in the batches. */
-static void fail(struct wf_seal_engine *engine, struct wf_seal_lane *lane, int result)
+static void fail_batches(struct wf_seal_engine *engine, struct wf_seal_lane *lane, int result)
 {
     struct wf_seal_tx *tx = &lane->socket->tx;
     if (lane->user && !first_of(tx)->told)
@@ -145,7 +145,7 @@ static void fail(struct wf_seal_engine *engine, struct wf_seal_lane *lane, int r
     tx->failed = result;
     tx->count = 0;
     if (lane->user)
-        finish(engine, lane, result);
+        finish_send(engine, lane, result);
     left_nothing(engine, lane);
 }
 
@@ -157,15 +157,15 @@ void wf_seal_tx_returned(struct wf_seal_engine *engine, struct wf_seal_lane *lan
     if (lane->op.result == -ECANCELED && !lane->user) /* the descriptor is being detached: it stays where it is */
         return;
     if (lane->op.result < 0) {
-        fail(engine, lane, (int)lane->op.result);
+        fail_batches(engine, lane, (int)lane->op.result);
         return;
     }
     if (lane->user && !batch->told)
         lane->user->moved += batch->plain;
     drop_first(tx);
     if (tx->failed && lane->user)
-        finish(engine, lane, tx->failed);
-    go_on(engine, lane);
+        finish_send(engine, lane, tx->failed);
+    go_on_sending(engine, lane);
 }
 
 /* What is encrypted has been taken from the poster for good, and leaves. */
@@ -180,5 +180,5 @@ void wf_seal_tx_cancel(struct wf_seal_engine *engine, struct wf_seal_lane *lane)
     }
     if (tx->count > 0)
         atomic_fetch_or(&tx->ending, WF_SEAL_LEFT);
-    finish(engine, lane, -ECANCELED);
+    finish_send(engine, lane, -ECANCELED);
 }

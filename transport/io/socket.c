@@ -59,7 +59,7 @@ int wf_socket_bind_device(void *host, int fd, const char *device)
 }
 
 /* Everything that must be set before bind, connect or listen. */
-static int prepare(int fd, const struct wf_socket_options *options, bool *bound)
+static int prepare_socket(int fd, const struct wf_socket_options *options, bool *bound)
 {
     set_flag(fd, IPPROTO_TCP, TCP_NODELAY, 1);
     set_flag(fd, SOL_SOCKET, SO_REUSEADDR, 1);
@@ -80,7 +80,7 @@ static int prepare(int fd, const struct wf_socket_options *options, bool *bound)
     return rc == -EPERM ? 0 : rc;
 }
 
-static int new_socket(int family)
+static int new_tcp_socket(int family)
 {
     int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
     return fd < 0 ? -errno : fd;
@@ -100,9 +100,9 @@ static void read_words(const char *path, char *text, size_t room)
 int wf_socket_congestion(const char *name, struct wf_status *status)
 {
     char known[256];
-    int fd = new_socket(AF_INET);
+    int fd = new_tcp_socket(AF_INET);
     if (fd == -EAFNOSUPPORT)
-        fd = new_socket(AF_INET6);
+        fd = new_tcp_socket(AF_INET6);
     if (fd < 0)
         return wf_fail(status, fd, "socket: %s", wf_strerror(fd));
     int rc = setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) ? -errno : 0;
@@ -130,11 +130,11 @@ static int bind_local(int fd, const struct sockaddr_storage *local)
 int wf_socket_open(void *host, int family, const struct wf_socket_options *options, bool *bound_device)
 {
     (void)host;
-    int fd = new_socket(family);
+    int fd = new_tcp_socket(family);
     if (fd < 0)
         return fd;
     bool bound;
-    int rc = prepare(fd, options, &bound);
+    int rc = prepare_socket(fd, options, &bound);
     if (!rc && options->local.ss_family) {
         /* The port is chosen at connect, where only the whole 4-tuple must be unique: no shortage of local ports. */
         if (!has_port(&options->local))
@@ -152,11 +152,11 @@ int wf_socket_open(void *host, int family, const struct wf_socket_options *optio
 
 static int listen_on(const struct wf_socket_options *options, const struct sockaddr_storage *local, int backlog)
 {
-    int fd = new_socket(local->ss_family);
+    int fd = new_tcp_socket(local->ss_family);
     if (fd < 0)
         return fd;
     bool bound;
-    int rc = prepare(fd, options, &bound);
+    int rc = prepare_socket(fd, options, &bound);
     if (is_wildcard6(local))
         set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
     if (!rc)

@@ -33,7 +33,7 @@ static int disabled_by_sysctl(void)
     return value;
 }
 
-static int refused(struct wf_status *status, int rc)
+static int refused_ring(struct wf_status *status, int rc)
 {
     int disabled = disabled_by_sysctl();
     switch (rc) {
@@ -90,7 +90,7 @@ int wf_ring_open(struct wf_ring *ring, bool pinned, struct wf_status *status)
     if (rc == -EINVAL)
         rc = setup(ring, 0);
     if (rc < 0)
-        return refused(status, rc);
+        return refused_ring(status, rc);
     ring->open = true;
     if ((ring->uring.features & NEEDED) != NEEDED)
         return wf_fail(status, -EOPNOTSUPP, "io_uring of this kernel is too old: Linux 5.13 or newer is needed");
