@@ -82,7 +82,7 @@ static int too_old(void *library, const char *name, struct wf_status *status)
                    version, name);
 }
 
-static int look_up(void *library, struct wf_cuda_api *api, struct wf_status *status)
+static int look_up_cuda(void *library, struct wf_cuda_api *api, struct wf_status *status)
 {
     wf_cu_get_proc_address get_address = NULL;
 
@@ -134,7 +134,7 @@ int wf_cuda_driver_open(struct wf_cuda_driver *out, struct wf_status *status)
     driver.library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!driver.library)
         return no_library(status);
-    result = look_up(driver.library, &driver.api, status);
+    result = look_up_cuda(driver.library, &driver.api, status);
     if (!result)
         result = initialize(&driver, status);
     if (result) {

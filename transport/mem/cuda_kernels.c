@@ -67,8 +67,8 @@ void wf_cuda_kernels_unload(const struct wf_cuda_api *api, struct wf_cuda_kernel
     *kernels = (struct wf_cuda_kernels){0};
 }
 
-static wf_cu_result move_pieces(const struct wf_cuda_api *api, wf_cu_function function, wf_cu_stream stream,
-                                wf_cu_memory contiguous, wf_cu_memory pieces, unsigned int count, uint64_t longest)
+static wf_cu_result launch_pieces(const struct wf_cuda_api *api, wf_cu_function function, wf_cu_stream stream,
+                                  wf_cu_memory contiguous, wf_cu_memory pieces, unsigned int count, uint64_t longest)
 {
     void *parameters[] = {&pieces, &count, &contiguous};
     uint64_t slices = (longest + SLICE_BYTES - 1) / SLICE_BYTES;
@@ -84,13 +84,13 @@ static wf_cu_result move_pieces(const struct wf_cuda_api *api, wf_cu_function fu
 wf_cu_result wf_cuda_gather(const struct wf_cuda_api *api, const struct wf_cuda_kernels *kernels, wf_cu_stream stream,
                             wf_cu_memory to, wf_cu_memory pieces, unsigned int count, uint64_t longest)
 {
-    return move_pieces(api, kernels->gather, stream, to, pieces, count, longest);
+    return launch_pieces(api, kernels->gather, stream, to, pieces, count, longest);
 }
 
 wf_cu_result wf_cuda_scatter(const struct wf_cuda_api *api, const struct wf_cuda_kernels *kernels, wf_cu_stream stream,
                              wf_cu_memory from, wf_cu_memory pieces, unsigned int count, uint64_t longest)
 {
-    return move_pieces(api, kernels->scatter, stream, from, pieces, count, longest);
+    return launch_pieces(api, kernels->scatter, stream, from, pieces, count, longest);
 }
 
 wf_cu_result wf_cuda_sum(const struct wf_cuda_api *api, const struct wf_cuda_kernels *kernels, wf_cu_stream stream,

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void forget(struct wf_memory *memory)
+static void forget_memory(struct wf_memory *memory)
 {
     for (int i = 0; i < memory->count; i++) {
         struct wf_cuda_device *device = &memory->devices[i];
@@ -63,7 +63,7 @@ static int cuda_open(void *host, struct wf_memory **out, struct wf_status *statu
     pthread_mutex_init(&memory->lock, NULL);
     code = wf_cuda_driver_open(&memory->driver, status);
     if (code) {
-        forget(memory);
+        forget_memory(memory);
         return code;
     }
     while (memory->count < memory->driver.devices && memory->count < WF_DEVICES_MAX && !result) {
@@ -78,7 +78,7 @@ static int cuda_open(void *host, struct wf_memory **out, struct wf_status *statu
     if (result) {
         failed = memory->count - 1;
         wf_fail(status, -ENODEV, "GPU %d does not tell what it is: %s", failed, wf_cuda_words(memory, result));
-        forget(memory);
+        forget_memory(memory);
         return -ENODEV;
     }
     *out = memory;
@@ -107,7 +107,7 @@ static void cuda_close(struct wf_memory *memory)
     for (int i = 0; i < memory->count; i++)
         if (wf_cuda_in_use(memory, i))
             let_go(memory, &memory->devices[i]);
-    forget(memory);
+    forget_memory(memory);
 }
 
 static const char *cuda_name(const struct wf_memory *memory)

@@ -25,7 +25,7 @@ static bool is_memory(enum wf_copy_way way)
     return way == WF_COPY_OUT || way == WF_COPY_IN || way == WF_COPY_PEER;
 }
 
-static void forget(struct wf_cuda_device *device, struct wf_copy *copy)
+static void forget_copy(struct wf_cuda_device *device, struct wf_copy *copy)
 {
     if (copy->event)
         wf_cuda_event_give(device, copy->event);
@@ -148,7 +148,7 @@ static int fail_now(struct wf_memory *memory, struct wf_cuda_device *device, str
 {
     int code = fault(memory, device, copy, result);
 
-    forget(device, copy);
+    forget_copy(device, copy);
     return code;
 }
 
@@ -184,7 +184,7 @@ static int start_pieces(struct wf_memory *memory, struct wf_cuda_device *device,
         if (result)
             (void)fault(memory, device, copy, result);
         if (result && atomic_load(&device->lost)) {
-            forget(device, copy);
+            forget_copy(device, copy);
             return -ENODEV;
         }
         /* The pieces before it are under way. The caller hears of the error when they no longer are. */
@@ -218,7 +218,7 @@ int wf_cuda_copy_start(struct wf_memory *memory, struct wf_copy *copy, const str
     if (!device || !peer || (!is_memory(copy->way) && copy->way != WF_COPY_MARK))
         return -EINVAL;
     if (atomic_load(&device->lost) || atomic_load(&peer->lost) || wf_cuda_enter(memory, device, &visit)) {
-        forget(device, copy);
+        forget_copy(device, copy);
         return -ENODEV;
     }
     if (copy->way != WF_COPY_MARK)
@@ -244,7 +244,7 @@ int wf_cuda_copy_done(struct wf_memory *memory, struct wf_copy *copy)
         return -EINVAL;
     /* A lost device writes nowhere any more, and its events will never say so. */
     if (atomic_load(&device->lost) || wf_cuda_enter(memory, device, &visit)) {
-        forget(device, copy);
+        forget_copy(device, copy);
         return -ENODEV;
     }
     result = memory->driver.api.cuEventQuery(copy->event);
@@ -253,7 +253,7 @@ int wf_cuda_copy_done(struct wf_memory *memory, struct wf_copy *copy)
     if (code == 1 && copy->token & FAILED)
         code = -EIO;
     if (code)
-        forget(device, copy);
+        forget_copy(device, copy);
     return code;
 }
 

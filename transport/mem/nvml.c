@@ -52,7 +52,7 @@ void wf_nvml_throttle_words(unsigned long long reasons, char *text, unsigned lon
         snprintf(text + used, size - used, "%sothers (0x%llx)", used ? ", " : "", reasons);
 }
 
-static void look_up(struct wf_nvml *nvml)
+static void look_up_nvml(struct wf_nvml *nvml)
 {
     struct wf_nvml_api *api = &nvml->api;
 
@@ -82,7 +82,7 @@ int wf_nvml_open(struct wf_nvml **out, struct wf_status *status)
         free(nvml);
         return wf_fail(status, -ENODEV, "no " LIBRARY);
     }
-    look_up(nvml);
+    look_up_nvml(nvml);
     if (!nvml->api.nvmlInit_v2 || !nvml->api.nvmlShutdown || !nvml->api.nvmlDeviceGetHandleByPciBusId_v2)
         code = wf_fail(status, -ENODEV, LIBRARY " is too old: it cannot find GPUs by PCI address");
     else if ((result = nvml->api.nvmlInit_v2()) != 0)
