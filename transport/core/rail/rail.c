@@ -186,7 +186,7 @@ static const uint8_t *address_bytes(const struct sockaddr *address, size_t *leng
 }
 
 /* Is the rail's address in the subnet of the address `one`? */
-static bool in_subnet(const struct ifaddrs *one, const struct wf_rail *rail)
+static bool rail_in_subnet(const struct ifaddrs *one, const struct wf_rail *rail)
 {
     size_t length;
     if (!one->ifa_addr || !one->ifa_netmask || one->ifa_addr->sa_family != rail->address.ss_family)
@@ -221,10 +221,10 @@ static void note_subnets(struct wf_rail *rails, int count)
     for (int i = 0; i < count; i++)
         for (struct ifaddrs *one = all; one; one = one->ifa_next) {
             bool own = strcmp(one->ifa_name, rails[i].device) == 0;
-            if (own && in_subnet(one, &rails[i]) && prefix_of(one) > rails[i].prefix)
+            if (own && rail_in_subnet(one, &rails[i]) && prefix_of(one) > rails[i].prefix)
                 rails[i].prefix = prefix_of(one);
             else if (!own && !wf_address_is_link_local(&rails[i].address))
-                rails[i].crowded |= in_subnet(one, &rails[i]);
+                rails[i].crowded |= rail_in_subnet(one, &rails[i]);
         }
     freeifaddrs(all);
 }

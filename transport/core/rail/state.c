@@ -112,7 +112,7 @@ static uint32_t number_of(const struct sockaddr_storage *address)
 }
 
 /* A loopback interface holds the whole subnet of each of its IPv4 addresses: 127.0.0.1/8 is all of 127. */
-static bool in_subnet(const struct sockaddr_storage *address, const struct wf_held *held)
+static bool in_held_subnet(const struct sockaddr_storage *address, const struct wf_held *held)
 {
     if (address->ss_family != AF_INET || held->address.ss_family != AF_INET || held->prefix == 0 || held->prefix > 32)
         return false;
@@ -125,7 +125,7 @@ enum wf_hold wf_rail_hold(const struct wf_rail *rail, const struct wf_interface 
     wf_address_set_scope(&wanted, interface->index);
     if (interface->index == 0 || held->index != interface->index)
         return WF_HOLD_NOT;
-    bool covered = (interface->flags & IFF_LOOPBACK) && in_subnet(&wanted, held);
+    bool covered = (interface->flags & IFF_LOOPBACK) && in_held_subnet(&wanted, held);
     if (!covered && !wf_address_same_host(&wanted, &held->address))
         return WF_HOLD_NOT;
     bool checked = !(held->flags & IFA_F_TENTATIVE) || (held->flags & IFA_F_OPTIMISTIC);
