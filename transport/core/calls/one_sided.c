@@ -165,8 +165,8 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
 }
 
 /* `low` and `high`: the range of the local memory that the operation uses, relative to the buffer. */
-static int post(struct weft_connection *connection, struct asked *asked, uint64_t low, uint64_t high,
-                struct weft_request **out)
+static int post_one_sided(struct weft_connection *connection, struct asked *asked, uint64_t low, uint64_t high,
+                          struct weft_request **out)
 {
     const struct weft_options *options = asked->options;
     const uint8_t *start = low > 0 ? asked->buffer + low : asked->buffer;
@@ -195,7 +195,7 @@ static int post_one(struct weft_connection *connection, struct asked *asked, str
     if (asked->length == 0)
         asked->kind = WF_REQUEST_WRITE; /* a write of no bytes: its answer only says whether the key and the offset are
                                          * valid */
-    return post(connection, asked, 0, asked->length, out);
+    return post_one_sided(connection, asked, 0, asked->length, out);
 }
 
 int weft_write(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t key, uint64_t offset,
@@ -258,7 +258,7 @@ static int post_list(struct weft_connection *connection, struct asked *asked, co
         return result;
     }
     if (asked->length > 0) {
-        return post(connection, asked, low, high, out);
+        return post_one_sided(connection, asked, low, high, out);
     }
     wf_pieces_release(asked->pieces);
     asked->pieces = NULL;

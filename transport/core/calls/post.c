@@ -177,8 +177,8 @@ static int post_note_receive(struct posting *posting)
     return post_a_receive(posting, WF_REQUEST_NOTE);
 }
 
-static int post(int (*function)(struct posting *posting), struct posting *posting, uint32_t allowed,
-                struct weft_request **out)
+static int post_message(int (*function)(struct posting *posting), struct posting *posting, uint32_t allowed,
+                        struct weft_request **out)
 {
     struct wf_session *session = wf_session_at(posting->connection->desk);
     struct wf_message_memory *memory = &posting->memory;
@@ -224,7 +224,7 @@ int weft_send(struct weft_connection *connection, const void *buffer, uint64_t l
                               .length = length,
                               .tag = tag,
                               .options = options};
-    return post(post_send, &posting, WEFT_ON_STREAM, out);
+    return post_message(post_send, &posting, WEFT_ON_STREAM, out);
 }
 
 int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
@@ -232,12 +232,12 @@ int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacit
 {
     struct posting posting = {
         .connection = connection, .buffer = buffer, .length = capacity, .tag = tag, .options = options};
-    return post(post_receive, &posting, WEFT_ANY_TAG | WEFT_ON_STREAM, out);
+    return post_message(post_receive, &posting, WEFT_ANY_TAG | WEFT_ON_STREAM, out);
 }
 
 int weft_recv_notification(struct weft_connection *connection, void *buffer, uint64_t capacity,
                            const struct weft_options *options, struct weft_request **out)
 {
     struct posting posting = {.connection = connection, .buffer = buffer, .length = capacity, .options = options};
-    return post(post_note_receive, &posting, 0, out);
+    return post_message(post_note_receive, &posting, 0, out);
 }
