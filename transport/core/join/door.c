@@ -12,7 +12,7 @@
 #include "core/session/loss.h"
 #include "core/session/session.h"
 
-#define LOOKS 8 /* at channels that are not answered, in the time that each of them has */
+#define LOOKS 8 /* looks at unanswered channels during wf_dial.share_ns */
 
 void wf_door_rail_changed(struct wf_door *door, int rail)
 {
@@ -26,7 +26,7 @@ void wf_door_rail_changed(struct wf_door *door, int rail)
     pthread_mutex_unlock(&sessions->world->lock);
     if (down)
         wf_talks_rail_down(door, rail);
-    wf_alarm_by(&sessions->world->alarm, 0); /* dials the rail's channels again at once, if they may be */
+    wf_alarm_by(&sessions->world->alarm, 0); /* if the rail is back, its lost channels are dialled at once */
 }
 
 static void rail_changed(void *user, int rail)
@@ -74,7 +74,7 @@ static bool operations_out(struct wf_door *door)
     return false;
 }
 
-/* Everything under way comes back before the engine closes; that may take the kernel more than one look. */
+/* Cancels all operations, and polls until the engine has returned them: only then may the engine be closed. */
 static void wind_down(struct wf_door *door)
 {
     wf_talks_end(door, NULL);
@@ -164,7 +164,7 @@ static void finish_dial(struct wf_door *door, struct wf_dial *dial)
     pthread_mutex_unlock(&sessions->world->lock);
 }
 
-/* Has the dial failed, or its session left JOINING? `some_up`: a channel of it is up. */
+/* Has the dial failed, or its session left JOINING? `some_up`: a channel of the session is up. */
 static bool is_settled(struct wf_dial *dial, bool *some_up)
 {
     *some_up = false;
@@ -179,7 +179,7 @@ static bool is_settled(struct wf_dial *dial, bool *some_up)
     return state != WF_SESSION_JOINING;
 }
 
-/* Leaves out channels that had no answer in their share of the time, once another channel has been up for a while. */
+/* Fails channels without an answer: after share_ns if another channel has been up for a while, and at the deadline. */
 static void leave_out(struct wf_door *door, struct wf_dial *dial, bool some_up, int64_t now)
 {
     if (some_up && dial->up_ns == 0)
@@ -242,7 +242,7 @@ void wf_dial_wait(struct wf_dial *dial, struct wf_sessions *sessions)
 
 /* --- sessions --- */
 
-/* Offers a session that came up to weft_accept(); drops one that ended before the user was told of it. */
+/* Offers an accepted session that came up to weft_accept(); drops one that ended before it was offered. */
 static void announce(struct wf_sessions *sessions, struct wf_session *session)
 {
     if (session->terms.dialer || session->announced)
@@ -260,7 +260,7 @@ static void announce(struct wf_sessions *sessions, struct wf_session *session)
     }
 }
 
-/* The session ended while it waited for weft_accept(): the user will not get it. world.lock held. */
+/* Drops a session that is DEAD before weft_accept() has taken it. world.lock held. */
 static void give_up_unclaimed(struct wf_session *session)
 {
     if (!wf_link_in_list(&session->accept_link))

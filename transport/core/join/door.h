@@ -37,16 +37,16 @@ struct wf_dial {
     int attempts;
     char text[160]; /* the addresses, for messages */
     int64_t deadline_ns;
-    int64_t retry_ns;           /* when to try again, while no address answers */
-    bool talking;               /* the control conversation is under way */
-    int next_channel;           /* channels that have been dialled, the rails taking turns */
-    int joining;                /* channels being dialled: a few at a time, the other side bounds its visitors */
-    int64_t share_ns;           /* how long a channel may go unanswered, beside one that is up; 0: no session yet */
-    int64_t up_ns;              /* when a channel was first seen up; 0: none was */
-    int missed_count;           /* channels whose first attempt has failed */
-    struct wf_status missed;    /* why the first of these failed */
-    int last_error;             /* of the last attempt */
-    int closed_unheard;         /* attempts that ended before the other side had sent a byte */
+    int64_t retry_ns;        /* when to try again, while no address answers */
+    bool talking;            /* the control conversation is under way */
+    int next_channel;        /* channels that have been dialled; the rails take turns */
+    int joining;             /* channels being dialled: at most WF_DIALS_AT_ONCE, since the peer bounds its visitors */
+    int64_t share_ns;        /* how long a channel may go unanswered, beside one that is up; 0: no session yet */
+    int64_t up_ns;           /* when a channel was first seen up; 0: none was */
+    int missed_count;        /* channels whose first attempt has failed */
+    struct wf_status missed; /* why the first of them failed */
+    int last_error;          /* of the last control conversation that failed */
+    int closed_unheard;      /* connections that were closed before a byte of the peer had come */
     struct wf_session *session; /* once HELLO was answered */
     bool done;                  /* world.lock */
     struct wf_status status;    /* why it failed; code 0: `session` is up */
@@ -54,10 +54,10 @@ struct wf_dial {
 
 struct wf_listener {
     int fd;
-    int next_fd; /* takes its place as soon as no operation is posted; -1: none */
+    int next_fd; /* replaces `fd` as soon as no operation is posted; -1: none */
     struct wf_socket_options options;
     int rail;           /* the rail to whose interface it is bound; -1: bound to none */
-    uint32_t interface; /* its number */
+    uint32_t interface; /* the number of that interface when the socket was opened, or was to be opened again */
     struct wf_op op;
 };
 
@@ -72,7 +72,7 @@ struct wf_door {
 
     pthread_mutex_t mail_lock;
     struct wf_list new_dials; /* mail_lock */
-    bool listeners_changed;   /* mail_lock: listeners to be attached */
+    bool listeners_changed;   /* mail_lock: there are listeners to attach */
 
     /* the door's thread */
     struct wf_list dials;
@@ -82,13 +82,13 @@ struct wf_door {
     struct wf_listener listeners[WF_LISTENERS_MAX];
     struct sockaddr_storage listen_address;
     int port;           /* 0: not listening */
-    bool accept_paused; /* no descriptor left for a visitor */
+    bool accept_paused; /* an ACCEPT has failed: goes on at `accept_again_ns` */
     int64_t accept_again_ns;
     struct wf_log_limit stranger_log;
     struct wf_rail_watch watch;
 };
 
-/* `key`, `seal`: as in wf_door; the caller's, who keeps them until the door is gone. */
+/* `key`, `seal`: as in wf_door; the caller keeps them until the door is destroyed. */
 int wf_door_create(struct wf_sessions *sessions, struct wf_handshake_key *key, struct wf_seal *seal,
                    struct wf_door **out, struct wf_status *status);
 int wf_door_start(struct wf_door *door, struct wf_status *status);
@@ -108,8 +108,8 @@ void wf_door_dial(struct wf_door *door, struct wf_dial *dial);
 /* Waits until the dial is done. */
 void wf_dial_wait(struct wf_dial *dial, struct wf_sessions *sessions);
 
-/* A rail of the context has gone down or come back, which its `down` says: tells every session, and ends conversations
- * from there. The door's thread, no lock held. */
+/* A rail of the context went down or came back; its `down` says which. Tells every session; if the rail is down, fails
+ * the redials from it. The door's thread, no lock held. */
 void wf_door_rail_changed(struct wf_door *door, int rail);
 
 /* One round: conversations, deadlines, dead sessions. The door's thread, or the test in its place. */

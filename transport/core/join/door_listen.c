@@ -21,7 +21,7 @@ void wf_door_close_listeners(struct wf_door *door)
             ops->close_fd(door->sessions->world->engine_host, door->listeners[i].next_fd);
     }
     door->listener_count = 0;
-    if (door->listeners_attached > 0) /* else they are not the door's thread's yet, which may be looking at this */
+    if (door->listeners_attached > 0) /* if it is 0 a user's thread may call, and the door's thread may read it */
         door->listeners_attached = 0;
 }
 
@@ -39,7 +39,7 @@ static int rail_on_link(struct wf_sessions *sessions, const struct sockaddr_stor
     return -1;
 }
 
-/* `index`: -1, or the rail to whose interface the listener is bound. `shared`: others of ours have the port, too. */
+/* `index`: -1, or the rail to whose interface the listener is bound. `shared`: other listeners have the port, too. */
 static int listen_on(struct wf_door *door, const struct sockaddr_storage *address, int index, bool shared,
                      struct wf_status *status)
 {
@@ -69,7 +69,7 @@ static int listen_on(struct wf_door *door, const struct sockaddr_storage *addres
 
 static bool covered(const struct sockaddr_storage *listening, const struct sockaddr_storage *rail)
 {
-    if (wf_address_is_any(listening)) /* the IPv4 wildcard is deaf to IPv6, the others hear both */
+    if (wf_address_is_any(listening)) /* the IPv4 wildcard takes no IPv6, the IPv6 wildcard takes both */
         return listening->ss_family != AF_INET || rail->ss_family == AF_INET;
     return wf_address_same_host(listening, rail);
 }
@@ -83,8 +83,9 @@ static bool any_crowded(const struct wf_sessions *sessions)
 }
 
 /*
- * With two interfaces in one subnet the kernel answers a call from the first that leads to the caller, and the caller's
- * socket, bound to the second, does not hear it. A listener that is bound to the interface answers from there.
+ * If two interfaces are in one subnet, the kernel answers a SYN through the first that leads to the dialer, also when
+ * the SYN came in through the second. A dialer's socket that is bound to an interface gets nothing that comes in
+ * through another. A listener that is bound to the second interface answers through the second.
  */
 static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *address, int index, int port,
                           bool shared, struct wf_status *status)
@@ -97,7 +98,7 @@ static int listen_on_rail(struct wf_door *door, const struct sockaddr_storage *a
     return rail.crowded && result == 0 ? listen_on(door, &place, index, true, status) : result;
 }
 
-/* At the address and at each rail's, with one port. `bound` becomes the address with that port. */
+/* Listens at `address` and at the rails' addresses, with one port. `bound`: becomes the address with that port. */
 static int listen_everywhere(struct wf_door *door, const struct sockaddr_storage *address,
                              struct sockaddr_storage *bound, struct wf_status *status)
 {
@@ -115,7 +116,7 @@ static int listen_everywhere(struct wf_door *door, const struct sockaddr_storage
     return result;
 }
 
-/* Whether the port in use was the kernel's choice, free at the first address and not at some rail's. */
+/* Has the kernel chosen a port that is free at `address`, but in use at the address of a rail? */
 static bool chosen_in_vain(const struct wf_door *door, const struct sockaddr_storage *address, int result)
 {
     return result == -EADDRINUSE && wf_address_port(address) == 0 && door->listener_count > 0;
@@ -220,7 +221,7 @@ void wf_door_accepted(struct wf_door *door, const struct wf_op *op)
     wf_log_limited(&door->sessions->world->log, &door->stranger_log, now, WF_LOG_WARN,
                    "cannot accept a connection: %s; raise the limit of open files (ulimit -n)",
                    wf_strerror((int)listener->op.result));
-    door->accept_paused = true; /* trying again at once would only spin */
+    door->accept_paused = true; /* an ACCEPT at once would fail again */
     door->accept_again_ns = now + WF_DOOR_RETRY_NS;
 }
 
@@ -266,7 +267,7 @@ void wf_door_follow_rails(struct wf_door *door)
         const struct wf_rail *rail = listener->rail < 0 ? NULL : &door->sessions->rails->each[listener->rail];
         if (!rail || rail->index == listener->interface || atomic_load(&rail->down))
             continue;
-        listener->interface = rail->index; /* before the try: it is not repeated */
+        listener->interface = rail->index; /* before the attempt: if it fails, it is not repeated */
         open_again(door, listener, rail);
     }
 }

@@ -11,9 +11,9 @@
 
 /* Takes over the sockets that wf_door_listen() has opened. */
 void wf_door_attach_listeners(struct wf_door *door);
-/* The step behind an ACCEPT. */
+/* An ACCEPT has ended: takes the visitor, and posts the next ACCEPT. */
 void wf_door_accepted(struct wf_door *door, const struct wf_op *op);
-/* Where accepting had to pause: goes on, or returns when. */
+/* If accepting has paused: goes on when the pause is over. Returns the time of the next call. */
 int64_t wf_door_resume_accept(struct wf_door *door, int64_t now_ns);
 /* Opens the listeners again whose interface has been made anew. */
 void wf_door_follow_rails(struct wf_door *door);

@@ -7,15 +7,14 @@
 #include "core/session/loss.h"
 #include "core/session/session.h"
 
-/* Is this a channel to be dialled, apart from the time? Session lock held. */
+/* May the channel be dialled once its time has come? Session lock held. */
 static bool is_lost(const struct wf_session *session, const struct wf_channel *channel)
 {
     if (!channel || !channel->gone || !channel->kill || wf_route_of(channel)->redial.talking)
         return false;
     const struct wf_session_rail *rail = &session->lines.rails[channel->rail];
     bool down = rail->local >= 0 && wf_rail_is_down(&session->sessions->rails->each[rail->local]);
-    bool spared =
-        rail->retired && session->lines.up_count > 0; /* with nothing else left a bad rail is better than none */
+    bool spared = rail->retired && session->lines.up_count > 0; /* with no channel up, a bad rail is better than none */
     return !spared && !down;
 }
 
@@ -31,7 +30,7 @@ static struct wf_channel *longest_lost(const struct wf_session *session)
     return longest;
 }
 
-/* The next channel that is due: what to say to join it, as the attempt after the last. */
+/* Is a lost channel due? Then `join` is for its next incarnation. Else `next_ns` is when the next one is due. */
 static bool next_due(struct wf_session *session, int64_t now_ns, int64_t *next_ns, struct wf_join *join)
 {
     wf_session_lock(session);
@@ -58,7 +57,7 @@ int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t
         return WF_NEVER;
     while (door->redials < WF_DIALS_AT_ONCE && next_due(session, now_ns, &next_ns, &join))
         wf_talk_redial(door, session, &join);
-    return next_ns; /* with too many attempts under way, the end of one brings the next call */
+    return next_ns; /* with WF_DIALS_AT_ONCE under way, wf_redial_over() sets the alarm for the next call */
 }
 
 static bool refused(int code)
@@ -75,8 +74,8 @@ void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *te
     wf_route_failed(wf_route_of(channel), refused(code) && reason == 0);
     wf_log(&session->guard.world->log, WF_LOG_DEBUG, "rail %s to %s: channel %u cannot be joined again yet: %s",
            rail->name, session->peer.name, channel->id, text);
-    bool alone =
-        session->guard.state != WF_SESSION_CLOSING && session->lines.up_count == 0; /* else the others will tell */
+    bool alone = session->guard.state != WF_SESSION_CLOSING &&
+                 session->lines.up_count == 0; /* else a channel that is up will show it */
     WF_REACHED_IF(reason == WF_DENY_SESSION && alone, "session UP: DENY, the session is unknown");
     WF_REACHED_IF(reason == WF_DENY_CLOSING && alone, "session UP: DENY, the session is closing");
     if (reason == WF_DENY_SESSION && alone)

@@ -10,7 +10,7 @@
 /* Dials the channels that are due; returns the time of the next call. No session lock. */
 int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t now_ns);
 
-/* The attempt has failed; `reason`: of a DENY, or 0. No session lock. */
+/* The attempt has failed. `reason`: of the peer's DENY, with its proof if it needs one; 0: none. No session lock. */
 void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *text);
 
 /* The conversation is over, with success or without. No session lock. */

@@ -16,7 +16,7 @@
 
 #define REMEDY "set key_file to the same key on both"
 #define CLOSED_UNHEARD_MAX 16          /* attempts of one dial */
-#define PATIENCE_NS (10 * WF_NS_PER_S) /* for a whole conversation; less where connect_timeout is */
+#define PATIENCE_NS (10 * WF_NS_PER_S) /* for a conversation, if connect_timeout is not less; not for a redial */
 
 const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk)
 {
@@ -82,8 +82,8 @@ static void destroy(struct wf_talk *talk)
     free(talk);
 }
 
-/* A full acceptor drops its oldest visitor without a word: a dialer that lost its connection so tries again, at most
- * CLOSED_UNHEARD_MAX times. The limit ends the dial soon if another program has the port. */
+/* A full acceptor closes the connection of its oldest visitor without DENY. So a dial whose connection was closed
+ * before a byte came tries again. It gives up after CLOSED_UNHEARD_MAX times: another program may have the port. */
 static bool may_try_again(struct wf_talk *talk, int code)
 {
     bool shown_out =
@@ -95,7 +95,7 @@ static bool may_try_again(struct wf_talk *talk, int code)
     return true;
 }
 
-/* Ends the conversation with an error: one line in the log for a visitor; a dial of this side fails. */
+/* wf_talk_fail() with the `reason` of the peer's DENY; 0: there was none. */
 static void fail(struct wf_talk *talk, int code, int reason, const char *format, va_list arguments)
 {
     struct wf_status status = {.code = code};
@@ -110,7 +110,7 @@ static void fail(struct wf_talk *talk, int code, int reason, const char *format,
         wf_talk_missed(talk, &status);
     else if (talk->dial)
         wf_fail(&talk->dial->status, code, "%s: %s", talk->peer_text, status.text);
-    else if (!talk->denied) /* a visitor that left before its DENY was sent gets no second line */
+    else if (!talk->denied) /* DENY was logged: if it cannot be sent, the log gets no second line */
         wf_log_limited(&talk->door->sessions->world->log, &talk->door->stranger_log,
                        wf_world_now(talk->door->sessions->world), WF_LOG_WARN, "refused %s: %s", talk->peer_text,
                        status.text);
@@ -161,7 +161,7 @@ void wf_talk_deny(struct wf_talk *talk, enum wf_deny_reason reason, const char *
                    wf_world_now(talk->door->sessions->world), WF_LOG_WARN, "refused %s: %s", talk->peer_text,
                    setup.deny.text);
     talk->denied = true;
-    if (talk->session) /* where that fails it is a refusal that proves nothing */
+    if (talk->session) /* if this fails, DENY goes out without a proof */
         (void)wf_seal_prove_refusal(talk->session->secret, &talk->join, setup.deny.reason, setup.deny.proof);
     wf_talk_say(talk, &setup, true);
 }
@@ -186,11 +186,11 @@ struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int
     return talk;
 }
 
-/* What follows on this socket is encrypted, where both sides have agreed on that: each direction under its own key. */
+/* If this context encrypts, gives the engine a key for each direction of the socket: frames come next. */
 static int protect(const struct wf_talk *talk, int fd)
 {
     bool visited = talk->role == WF_TALK_VISITOR;
-    struct wf_record_key keys[2]; /* ours first */
+    struct wf_record_key keys[2]; /* to send, to receive */
     const struct wf_challenge *challenge = &talk->challenge;
     const uint8_t *secret = talk->session->secret;
     if (!talk->door->seal)
@@ -204,7 +204,7 @@ static int protect(const struct wf_talk *talk, int fd)
     return result;
 }
 
-/* The socket belongs to a channel from here on: the talk forgets it before a worker learns of it. */
+/* Gives the socket to a channel. The door's engine lets go first: from wf_session_join() on, a worker may use it. */
 static void hand_over(struct wf_talk *talk)
 {
     struct wf_session *session = talk->session;
@@ -232,7 +232,7 @@ static void try_to_hand_over(struct wf_talk *talk)
     if (result == 0)
         hand_over(talk);
     else if (result == -EAGAIN)
-        talk->state = WF_TALK_WAITING; /* the end of the older one wakes the door */
+        talk->state = WF_TALK_WAITING; /* the older incarnation sets the door's alarm when it has let go */
     else
         wf_talk_fail(talk, result, "a channel could not be joined: %s", wf_strerror(result));
 }
@@ -246,8 +246,7 @@ void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes)
 
 /* --- steps --- */
 
-/* Does DENY carry the peer's proof? WF_DENY_SESSION needs none: a peer that does not know the session cannot prove it.
- */
+/* Has the peer proved its DENY? WF_DENY_SESSION needs no proof: a peer without the session has no secret for one. */
 static bool is_proven(const struct wf_talk *talk, const struct wf_deny *deny_message)
 {
     uint8_t expected[WF_PROOF_BYTES];
@@ -256,7 +255,7 @@ static bool is_proven(const struct wf_talk *talk, const struct wf_deny *deny_mes
             wf_seal_equal(expected, deny_message->proof));
 }
 
-/* DENY can retire a rail or end the session, so it must carry a proof: anyone on the path could forge it. */
+/* DENY of a redial can retire a rail or end the session. So it needs a proof: anybody on the way can send one. */
 static void take_deny(struct wf_talk *talk, const struct wf_deny *deny_message)
 {
     if (talk->role == WF_TALK_REDIAL && !is_proven(talk, deny_message)) {
@@ -275,7 +274,7 @@ static bool is_channel(const struct wf_talk *talk)
     return talk->role == WF_TALK_CHANNEL || talk->role == WF_TALK_REDIAL;
 }
 
-/* A whole message has been read. */
+/* A whole message is in `talk->bytes`. */
 static void take(struct wf_talk *talk)
 {
     struct wf_setup setup;
@@ -367,7 +366,8 @@ static void step_sent(struct wf_talk *talk)
         wf_talk_read_message(talk);
 }
 
-/* The error names the pair of rails that does not meet: this side's rail with its address, and the peer's. */
+/* The connect has failed or timed out. The text names this side's rail and its address; for a dial wf_talk_missed()
+ * adds the peer's address. */
 static void cannot_reach(struct wf_talk *talk, int code, const char *why)
 {
     const struct wf_session_rail *rail = &talk->session->lines.rails[talk->join.rail];
@@ -387,7 +387,7 @@ static void step_connected(struct wf_talk *talk)
     } else if (result == 0) {
         WF_REACHED("channel DIALING: connected");
         wf_talk_say_join(talk);
-    } else if (talk->role == WF_TALK_CONTROL) { /* nobody there yet: the dial tries again */
+    } else if (talk->role == WF_TALK_CONTROL) { /* no connection yet: the dial tries again */
         talk->dial->last_error = result;
         wf_talk_end(talk);
     } else {
@@ -431,7 +431,7 @@ int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
     WF_LIST_EACH (link, following, &door->talks) {
         struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
         if (talk->state == WF_TALK_CONNECTING && talk->role == WF_TALK_CONTROL && now_ns >= talk->deadline_ns) {
-            talk->dial->last_error = -ETIMEDOUT; /* the dial has a deadline of its own, and tries again until then */
+            talk->dial->last_error = -ETIMEDOUT; /* the dial tries again until its own deadline */
             wf_talk_end(talk);
         }
         if (talk->state == WF_TALK_WAITING)
@@ -441,7 +441,7 @@ int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
         if (talk->state == WF_TALK_OVER && !talk->op.posted)
             destroy(talk);
         else if (talk->state == WF_TALK_OVER)
-            next = now_ns; /* its cancelled operation comes back with the next poll */
+            next = now_ns; /* polls again at once: the cancelled operation comes back soon */
         else if (talk->deadline_ns < next)
             next = talk->deadline_ns;
     }

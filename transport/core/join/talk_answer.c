@@ -19,10 +19,10 @@ static bool too_many(struct wf_sessions *sessions, char *names, size_t room)
     WF_LIST_EACH (link, following, &sessions->all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
-        bool counts =
-            session->guard.state == WF_SESSION_JOINING || session->lines.up_count > 0; /* else it may be over already */
+        bool counts = session->guard.state == WF_SESSION_JOINING ||
+                      session->lines.up_count > 0; /* with no channel up, the peer may have ended */
         wf_session_unlock(session);
-        counts |= wf_link_in_list(&session->accept_link); /* for weft_accept(), also when it has gone again */
+        counts |= wf_link_in_list(&session->accept_link); /* it waits for weft_accept(), maybe with no channel up */
         if (counts && alive++ == 0)
             snprintf(names, room, "%s", session->peer.name);
     }
@@ -30,13 +30,13 @@ static bool too_many(struct wf_sessions *sessions, char *names, size_t room)
     return alive >= sessions->world->tuning.peers;
 }
 
-/* With a key the secret does not travel: both sides have it from their conversation. */
+/* Fills number and secret of a new session. With a key the secret does not travel: both sides derive it from TLS. */
 static int choose_session(struct wf_talk *talk, struct wf_hello *hello, uint8_t secret[WF_SECRET_BYTES])
 {
     struct wf_sessions *sessions = talk->door->sessions;
     if (wf_world_random(sessions->world, &hello->session, sizeof hello->session) < 0)
         return -EIO;
-    hello->session |= 1; /* 0 stands for none */
+    hello->session |= 1; /* 0 means no session */
     if (talk->tls)
         return wf_talk_secret(talk, hello->session, secret);
     if (wf_world_random(sessions->world, hello->secret, sizeof hello->secret) < 0)
@@ -88,7 +88,7 @@ void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello)
         answer_hello(talk, hello);
 }
 
-/* The session with this id that still takes channels. */
+/* The session with this id that a peer has dialled, in any state; NULL: there is none. */
 static struct wf_session *find_session(struct wf_sessions *sessions, uint64_t id)
 {
     struct wf_session *found = NULL;
@@ -99,10 +99,9 @@ static struct wf_session *find_session(struct wf_sessions *sessions, uint64_t id
             found = session;
     }
     pthread_mutex_unlock(&sessions->world->lock);
-    return found; /* only the door's thread frees sessions, and this is it */
+    return found; /* stays valid without the lock: only the door's thread frees sessions, and it runs here */
 }
 
-/* Which of our rails the peer has dialled, and from where. */
 void wf_talk_note_rail(struct wf_talk *talk, int fd)
 {
     struct wf_session *session = talk->session;
@@ -129,7 +128,7 @@ void wf_talk_note_rail(struct wf_talk *talk, int fd)
     wf_session_unlock(session);
 }
 
-/* Is there a place for this channel? 0, or the reason why not. */
+/* May this channel join the session? 0, or the reason for DENY. Session lock held. */
 static int join_fits(struct wf_session *session, const struct wf_join *join)
 {
     if (session->guard.state == WF_SESSION_CLOSING)
@@ -177,7 +176,7 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
     wf_talk_say(talk, &setup, false);
 }
 
-/* The dialer has given up earlier attempts at this channel. */
+/* Ends conversations about older incarnations of the channel: the dialer has given them up. */
 static void end_older(const struct wf_talk *talk)
 {
     WF_LIST_EACH (link, following, &talk->door->talks) {
@@ -188,7 +187,8 @@ static void end_older(const struct wf_talk *talk)
     }
 }
 
-/* What JOIN has said of the session counts from here on; others may have said more since. 0 or -errno. */
+/* The dialer has proved itself, so its JOIN counts. Other channels may have joined since JOIN came: looks again whether
+ * this one fits. 0, -EALREADY or -ENOMEM. */
 static int believe(struct wf_talk *talk)
 {
     struct wf_session *session = talk->session;
@@ -211,7 +211,7 @@ void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
         return;
     }
     result = believe(talk);
-    if (result < 0) { /* no DENY here: after PROOF the dialer reads frames and would take it for one */
+    if (result < 0) { /* no DENY: after PROOF the dialer reads frames, and would take DENY for a damaged one */
         wf_talk_fail(talk, result, "channel %u of %u does not fit the session any more: %s", talk->join.channel,
                      talk->join.channels, wf_strerror(result));
         return;
@@ -231,8 +231,8 @@ static struct wf_talk *oldest_visitor(struct wf_door *door, bool shown)
     return NULL;
 }
 
-/* Drops the oldest visitor that is not a proved member, or else the oldest proved one: so a crowd of strangers keeps
- * out no peer. A visitor in WF_TALK_WAITING, which has proved itself and waits for a channel, is not dropped. */
+/* Drops the oldest visitor without `proved_member`, or if all have it, the oldest: a crowd of strangers keeps out no
+ * peer. A visitor in WF_TALK_WAITING stays: it has proved that it belongs to a session. */
 static void make_room(struct wf_door *door)
 {
     struct wf_talk *oldest = oldest_visitor(door, false);
@@ -252,7 +252,7 @@ void wf_talk_visit(struct wf_door *door, int fd)
     door->visitors += 1;
     if (wf_talk_ops_of(talk)->address(door->sessions->world->engine_host, fd, true, &talk->peer) == 0)
         wf_address_text(&talk->peer, true, talk->peer_text, sizeof talk->peer_text);
-    else /* a scan resets what it has opened, and the kernel forgets at once who that was */
+    else /* the caller, such as a port scan, has reset the connection, and the kernel has dropped its address */
         snprintf(talk->peer_text, sizeof talk->peer_text, "a caller who has left");
     wf_talk_read_message(talk);
 }

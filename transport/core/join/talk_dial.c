@@ -13,10 +13,11 @@
 #include "core/session/session.h"
 #include "wire/seal.h"
 
-#define SHARE 8                  /* of the time that is left to connect: for a channel, beside one that is up, */
-#define SHARE_MIN_NS WF_NS_PER_S /* and at least so much */
+/* Once a channel is up, an unanswered one has 1/SHARE of the time that was left to connect, at least SHARE_MIN_NS. */
+#define SHARE 8
+#define SHARE_MIN_NS WF_NS_PER_S
 
-/* A conversation on a fresh socket. NULL: `status` says why. */
+/* A conversation on a new socket; the caller posts CONNECT. NULL: `status` says why. */
 static struct wf_talk *call(struct wf_door *door, enum wf_talk_role role, const struct wf_socket_options *options,
                             const struct sockaddr_storage *to, bool *bound, struct wf_status *status)
 {
@@ -46,7 +47,7 @@ void wf_talk_control(struct wf_dial *dial, struct wf_door *door)
     const struct sockaddr_storage *to = &dial->addresses[dial->attempts++ % dial->address_count];
     struct wf_talk *talk = call(door, WF_TALK_CONTROL, &options, to, NULL, &dial->status);
     if (!talk && dial->status.code == -EAFNOSUPPORT && dial->attempts < dial->address_count)
-        dial->status = (struct wf_status){0}; /* a host without IPv6: the name may have an IPv4 address too */
+        dial->status = (struct wf_status){0}; /* this host has no IPv6: the next address may be IPv4 */
     if (!talk)
         return;
     talk->dial = dial;
@@ -88,19 +89,19 @@ static void use_pair(struct wf_session *session, int local, const struct sockadd
     rail->local = local;
     rail->from = ours->address;
     rail->to = *to;
-    /* What is link-local there is on the link of the rail that calls it: the number of their interface is theirs. */
+    /* A link-local address needs the number of an interface of this side: HELLO has none. */
     wf_address_set_scope(&rail->to, ours->index);
     snprintf(rail->name, sizeof rail->name, "%s", ours->name);
 }
 
-/* What is to be paired. */
+/* The rails of both sides that are to be paired. */
 struct rail_lists {
     struct wf_pairing_rail ours[WF_RAILS_MAX], theirs[WF_RAILS_MAX];
-    int indexes[WF_RAILS_MAX]; /* of ours: in wf_rails.each */
+    int indexes[WF_RAILS_MAX]; /* of `ours`, in wf_rails.each */
     int our_count, their_count;
 };
 
-/* Is the peer on another machine? 0 stands for an unknown machine: then only the addresses tell. */
+/* Is the peer on another machine? No, if the number of either machine is unknown (0). */
 static bool is_on_another_machine(const struct wf_sessions *sessions, const struct wf_hello *hello)
 {
     uint64_t here = sessions->world->boot_nonce >> (64 - WF_MACHINE_BITS),
@@ -119,8 +120,8 @@ static bool lists(const struct wf_hello *hello, const struct sockaddr_storage *a
     return false;
 }
 
-/* The rails of both sides. An address that a peer on another machine has in common with this one leads to each machine
- * itself: it is left out of both lists. */
+/* Lists the rails of both sides. `elsewhere`: the peer is on another machine; then an address that both machines have
+ * leads each of them to itself, and is left out of both lists. */
 static void list_rails(const struct wf_sessions *sessions, const struct wf_hello *hello, bool elsewhere,
                        struct rail_lists *out)
 {
@@ -147,9 +148,9 @@ static int pair_rails(struct wf_session *session, const struct wf_hello *hello, 
     struct wf_rail_pair pairs[WF_RAILS_MAX];
     list_rails(session->sessions, hello, is_on_another_machine(session->sessions, hello), &rails);
     if (rails.our_count == 0 ||
-        rails.their_count == 0) /* a container with a boot id of its own, on one network with us */
+        rails.their_count == 0) /* a container on this machine, with its own boot id but the same addresses */
         list_rails(session->sessions, hello, false, &rails);
-    if (hello->rail_count == 0) /* where it was called */
+    if (hello->rail_count == 0) /* the peer lists none: dials the address that has answered */
         rails.theirs[rails.their_count++] = (struct wf_pairing_rail){.address = *dialled, .name = ""};
     int count = wf_pair_rails(rails.ours, rails.our_count, rails.theirs, rails.their_count, pairs, WF_RAILS_MAX);
     for (int i = 0; i < count; i++)
@@ -157,7 +158,7 @@ static int pair_rails(struct wf_session *session, const struct wf_hello *hello, 
     return session->lines.rail_count;
 }
 
-/* Calls for one channel of a session, from its rail. */
+/* A conversation for one channel of a session, from the channel's rail. NULL: `status` says why. */
 static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role, struct wf_session *session,
                                     const struct wf_join *join, struct wf_status *status)
 {
@@ -168,10 +169,11 @@ static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role
     bool on_this_machine = wf_address_is_local(&to);
     snprintf(options.congestion, sizeof options.congestion, "%s",
              wf_world_congestion(sessions->world, on_this_machine));
-    wf_address_set_scope(&options.local, sessions->rails->each[rail->local].index); /* it may have been made anew */
+    wf_address_set_scope(&options.local,
+                         sessions->rails->each[rail->local].index); /* the interface may have a new number */
     wf_address_set_scope(&to, sessions->rails->each[rail->local].index);
     bool bound = false;
-    /* A peer on this machine is reached over loopback whatever the rail: its interface would carry nothing. */
+    /* The kernel reaches a peer on this machine over loopback: a socket bound to the rail's interface would not. */
     if (!on_this_machine)
         snprintf(options.device, sizeof options.device, "%s", sessions->rails->each[rail->local].device);
     struct wf_talk *talk = call(door, role, &options, &to, &bound, status);
@@ -185,7 +187,7 @@ static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role
     return talk;
 }
 
-/* Connecting fails when no channel has been joined; a rail that is missing alone is left out. */
+/* The dial's attempt at a channel has failed: it is missed. If all are missed and none came up, the dial fails. */
 static void miss(struct wf_dial *dial, const struct wf_join *join, const struct wf_status *why)
 {
     struct wf_session *session = dial->session;
@@ -197,7 +199,7 @@ static void miss(struct wf_dial *dial, const struct wf_join *join, const struct 
         dial->missed = *why;
     wf_session_lock(session);
     bool came_up =
-        session->guard.state != WF_SESSION_JOINING || session->lines.up_count > 0; /* one may have been dialled again */
+        session->guard.state != WF_SESSION_JOINING || session->lines.up_count > 0; /* a redial may have joined one */
     wf_session_unlock(session);
     if (dial->missed_count == session->lines.channel_count && !came_up)
         dial->status = dial->missed;
@@ -230,7 +232,8 @@ void wf_dial_tell_missed(const struct wf_dial *dial)
     }
 }
 
-/* Has the rail missed its partner so far? Then its other channels are spared the same. */
+/* Why a channel of the rail failed, if none of them is up; else 0. Then its other channels are not dialled either: they
+ * would fail alike. */
 static int missed_code(struct wf_session *session, int rail)
 {
     wf_session_lock(session);
@@ -256,7 +259,7 @@ static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_j
     struct wf_talk *talk = call_channel(door, WF_TALK_CHANNEL, dial->session, &join, &status);
     if (!talk && is_short(status.code))
         dial->status = status;
-    else if (!talk) /* its interface or address has gone */
+    else if (!talk) /* the rail's interface or address has gone */
         miss(dial, &join, &status);
     if (!talk)
         return;
@@ -288,7 +291,7 @@ void wf_talk_redial(struct wf_door *door, struct wf_session *session, const stru
     wf_talk_post(talk, WF_OP_CONNECT);
 }
 
-/* Channel 0 of each pair of rails is the express one. */
+/* The first channel of each pair of rails is the express one. */
 static struct wf_join join_of(const struct wf_session *session, int id)
 {
     int per_rail = 1 + (int)session->guard.world->tuning.channels;
@@ -324,7 +327,7 @@ static void expect_channels(struct wf_talk *control)
     wf_dial_channels(control->dial, control->door);
 }
 
-/* Did a dial to another address reach this very context? The key is the same on all sides, so it cannot tell. */
+/* Has a dial to another address reached this very context? The key cannot tell: all sides have the same one. */
 static bool is_oneself(const struct wf_talk *talk, const struct wf_hello *hello)
 {
     const struct wf_door *door = talk->door;

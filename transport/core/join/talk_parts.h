@@ -9,22 +9,26 @@
 
 /* --- mechanics --- */
 
-/* Takes over `fd` (closes it on failure: NULL). */
+/* Takes over `fd`. NULL: no memory, or the engine does not take it; `fd` is closed. */
 struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int fd);
 void wf_talk_post(struct wf_talk *talk, enum wf_op_kind kind);
-/* Waits for the next message. */
+/* Starts to read the next message. */
 void wf_talk_read_message(struct wf_talk *talk);
-/* More of it is there: takes it when it is complete, else waits for the rest. */
+/* Bytes of the message have come: takes the message if it is complete, else reads the rest. */
 void wf_talk_read_on(struct wf_talk *talk);
-/* Sends a message; with `last` the conversation is over after it. */
+/* Sends a message. `last`: no answer is expected; behind PROOF a channel takes the socket, behind any other message the
+ * conversation ends. */
 void wf_talk_say(struct wf_talk *talk, const struct wf_setup *setup, bool last);
-/* Ends the conversation with an error: one line in the log for a visitor; a dial of this side fails. */
+/* Ends the conversation with an error. VISITOR: a line in the log. CONTROL: the dial fails. CHANNEL: the channel is
+ * missed. REDIAL: wf_redial_failed(). */
 void wf_talk_fail(struct wf_talk *talk, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Sends DENY with the reason, and ends. */
 void wf_talk_deny(struct wf_talk *talk, enum wf_deny_reason reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The conversation is over: cancels its operation. wf_talks_tick() destroys it once the operation has come back. */
 void wf_talk_end(struct wf_talk *talk);
-/* The socket belongs to a channel from here on: the talk forgets it before a worker learns of it. */
+/* The peer has proved itself, and PROOF has been sent or has come: a channel takes the socket, as soon as an older
+ * incarnation has let go of its own. `frames`, `bytes`: the peer's credit. */
 void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes);
 const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk);
 
@@ -32,18 +36,18 @@ const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk);
 
 #define WF_SESSION_LABEL "EXPORTER-weft-session" /* of the session's secret; its context is the session's number */
 
-/* Dialer: begins, and says HELLO once the other side has shown that it holds the key. */
+/* Dialer: starts TLS, and says HELLO once TLS has proved that the peer holds the key. */
 void wf_talk_cover_start(struct wf_talk *talk);
-/* Acceptor: the prefix of the first message is that of TLS. */
+/* Acceptor: the first bytes are TLS. With a key, starts TLS; without one, reads the record to its end, then denies. */
 void wf_talk_take_tls(struct wf_talk *talk);
-/* `length` bytes have arrived. */
+/* `length` bytes have come into the buffer of `tls`. */
 void wf_talk_cover_take(struct wf_talk *talk, size_t length);
-/* Sends the bytes that TLS has to send, then reads on. */
+/* The next step under TLS: takes a complete message, sends what TLS has to send, or reads on. */
 void wf_talk_cover_go_on(struct wf_talk *talk);
-/* Sends the first `length` of `bytes`. */
+/* Encrypts and sends the first `length` bytes of `talk->bytes`. */
 void wf_talk_cover_say(struct wf_talk *talk, size_t length);
 void wf_talk_tls_end(struct wf_talk *talk);
-/* The secret that channels of this session prove to know. */
+/* Derives the session's secret from TLS: its channels prove that they know it. 0 or a negative errno. */
 int wf_talk_secret(struct wf_talk *talk, uint64_t session, uint8_t secret[WF_SECRET_BYTES]);
 
 /* --- dialling side --- */
@@ -55,6 +59,7 @@ void wf_talk_missed(struct wf_talk *talk, const struct wf_status *why);
 void wf_talk_take_challenge(struct wf_talk *talk, const struct wf_challenge *challenge);
 
 /* --- accepting side --- */
+/* Notes which rail of this side the peer has dialled, and from which address. */
 void wf_talk_note_rail(struct wf_talk *talk, int fd);
 void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello);
 void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join);

@@ -1,6 +1,6 @@
 /*
- * The control connection of a context that has a key: TLS from its first byte on, with HELLO inside. Channels are never
- * inside: they prove that they know the session's secret, which both sides derive from this conversation.
+ * The control connection of a context that has a key: TLS from its first byte on, with HELLO inside. Channels are
+ * outside of TLS: they prove that they know the session's secret, which both sides derive from this conversation.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 struct wf_talk_tls {
     struct wf_handshake *handshake;
     struct wf_status status; /* code below 0: ends the conversation once the alert is out */
-    bool heard;              /* the other side has begun with TLS */
+    bool heard;              /* the peer has begun with TLS */
     bool greeted;            /* dialer: HELLO is out */
-    uint8_t bytes[2048];     /* on their way in or out */
+    uint8_t bytes[2048];     /* of TLS, received or to be sent */
 };
 
 static int start(struct wf_talk *talk, enum wf_role role)
@@ -39,7 +39,7 @@ void wf_talk_tls_end(struct wf_talk *talk)
     talk->tls = NULL;
 }
 
-/* Before anything is known of the other side, a single byte: it tells TLS from a set-up message. */
+/* Reads a single byte first: it tells TLS from a set-up message. */
 static void receive(struct wf_talk *talk)
 {
     struct wf_talk_tls *cover = talk->tls;
@@ -48,7 +48,7 @@ static void receive(struct wf_talk *talk)
     wf_talk_post(talk, WF_OP_RECV);
 }
 
-/* Moves what has arrived into the message that is waited for. Is that complete? */
+/* Moves decrypted bytes to `talk->bytes`. Is the part that is read complete? */
 static bool read_plain(struct wf_talk *talk)
 {
     struct wf_talk_tls *cover = talk->tls;
@@ -69,7 +69,7 @@ void wf_talk_cover_go_on(struct wf_talk *talk)
                     (talk->role != WF_TALK_CONTROL || cover->greeted) && read_plain(talk);
     size_t length = wf_handshake_pull(cover->handshake, cover->bytes, sizeof cover->bytes);
     talk->proved_member |=
-        length > 0 && cover->status.code == 0; /* TLS has an answer only for a peer that holds the key */
+        length > 0 && cover->status.code == 0; /* as acceptor, TLS answers only a peer that holds the key */
     if (length > 0 && !complete) {
         talk->state = WF_TALK_SENDING;
         talk->iov = (struct iovec){cover->bytes, length};
@@ -91,7 +91,7 @@ void wf_talk_cover_go_on(struct wf_talk *talk)
 void wf_talk_cover_start(struct wf_talk *talk)
 {
     if (start(talk, WF_ROLE_DIALER) == 0)
-        wf_talk_read_message(talk); /* sends first what there is to send */
+        wf_talk_read_message(talk); /* sends the first bytes of TLS before it reads */
 }
 
 static void feed(struct wf_talk *talk, const uint8_t *bytes, size_t length)
@@ -109,7 +109,7 @@ void wf_talk_cover_take(struct wf_talk *talk, size_t length)
         feed(talk, cover->bytes, length);
         return;
     }
-    /* No TLS: a peer without a key says so with DENY, which is all that is taken from here on. */
+    /* Not TLS: a peer without a key answers with DENY. Any other message without TLS ends the conversation. */
     wf_talk_tls_end(talk);
     talk->bytes[0] = first;
     talk->have = 1;
@@ -127,7 +127,7 @@ void wf_talk_take_tls(struct wf_talk *talk)
             feed(talk, prefix, sizeof prefix);
         return;
     }
-    /* Its words are read to their end: with some of them unread the kernel would throw our answer away. */
+    /* Reads the record to its end: if bytes were unread at the close, a reset would follow, and DENY could be lost. */
     int length = wf_handshake_record(prefix, sizeof talk->bytes);
     if (length <= WF_SETUP_PREFIX) {
         wf_talk_fail(talk, -EPROTO, "not a weft peer");
