@@ -55,7 +55,7 @@ int peer_setting(struct peer_command *command, const char *format, ...)
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- congestion control */
+/* --- congestion control --- */
 
 #define ON_ONE_MACHINE "reno" /* Weft's own choice there */
 
@@ -83,7 +83,7 @@ const char *peer_congestion(const struct peer_place *place, int index)
     return set ? set : index > 0 ? ON_ONE_MACHINE : "";
 }
 
-/* ------------------------------------------------------------------------------------------- processors */
+/* --- processors --- */
 
 bool peer_two_processors(const struct peer_place *place, int cores[2])
 {
@@ -98,7 +98,7 @@ bool peer_two_processors(const struct peer_place *place, int cores[2])
     return found == 2;
 }
 
-/* ------------------------------------------------------------------------------------------- as text */
+/* --- as text --- */
 
 struct text {
     char *at;

@@ -30,7 +30,7 @@ struct keeper {
     struct peer_report report;
 };
 
-/* ------------------------------------------------------------------------------------------- the program */
+/* --- the program --- */
 
 /* Our own settings are not the programs': what they need stands in their command. */
 static char **environment_of(const struct peer_command *command)
@@ -74,7 +74,7 @@ static void become_program(const struct peer_command *command, const struct peer
     _exit(127);
 }
 
-/* ------------------------------------------------------------------------------------------- the keeper */
+/* --- the keeper --- */
 
 pid_t peer_parent_of(pid_t pid)
 {

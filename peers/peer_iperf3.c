@@ -83,7 +83,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- its output */
+/* --- its output --- */
 
 static double number(const json_t *object, const char *name)
 {

@@ -74,7 +74,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     return rc ? rc : other;
 }
 
-/* ------------------------------------------------------------------------------------------- its output */
+/* --- its output --- */
 
 /*
  * bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec

@@ -131,7 +131,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     return server ? server : client;
 }
 
-/* ------------------------------------------------------------------------------------------- its output */
+/* --- its output --- */
 
 /* "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr", and a line of numbers:
  * microseconds of a message (of half a round trip), MiB/s, messages/s. `avg` is of the last interval only. */

@@ -109,7 +109,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     return peer_pair_commands(NULL, asked, place, out);
 }
 
-/* ------------------------------------------------------------------------------------------- its output */
+/* --- its output --- */
 
 static double number(const json_t *object, const char *name)
 {

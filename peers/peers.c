@@ -14,7 +14,7 @@
 
 static const struct peer_reading nothing = {-1, -1, -1, -1, -1, -1};
 
-/* ------------------------------------------------------------------------------------------- before the rounds */
+/* --- before the rounds --- */
 
 static struct peer_reading *no_readings(int count)
 {
@@ -85,7 +85,7 @@ static int prepare_block(const struct peers_plan *plan, struct peers_block *bloc
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- a round */
+/* --- a round --- */
 
 /* What a round runs: a variant of a row. */
 struct turn {
@@ -184,7 +184,7 @@ static int run_round(struct series *series, int round, struct wf_status *status)
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- trials */
+/* --- trials --- */
 
 /* How near `mine` comes to `best`, which is 1; more where it is better. */
 static double nearness(const struct peers_block *block, const struct peer_reading *mine,
@@ -248,7 +248,7 @@ static int run_trials(struct series *series, struct wf_status *status)
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- rounds */
+/* --- rounds --- */
 
 /* Runs that the trials, or the rounds, of a block take at most. */
 static int runs_of(const struct peers_plan *plan, const struct peers_block *block, bool trials)
@@ -288,7 +288,7 @@ static int run_block(const struct peers_plan *plan, struct peers_block *block, i
     return rc ? rc : run_rounds(&series, status);
 }
 
-/* ------------------------------------------------------------------------------------------- all cases */
+/* --- all cases --- */
 
 int peers_measure(const struct peers_plan *plan, struct peers_result *result, struct wf_status *status)
 {

@@ -11,7 +11,7 @@
 
 #define STEP 16384
 
-/* ------------------------------------------------------------------------------------------- start and end */
+/* --- start and end --- */
 
 static void close_end(int *fd)
 {
@@ -77,7 +77,7 @@ void peer_program_fini(struct peer_program *program)
     program->text = NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- what it says */
+/* --- what it says --- */
 
 /* Room for `more` bytes and the '\0'. */
 static bool make_room(struct peer_program *program, size_t more)
@@ -170,7 +170,7 @@ void peer_program_pump(struct peer_program *const *programs, int count, int time
         }
 }
 
-/* ------------------------------------------------------------------------------------------- how it ended */
+/* --- how it ended --- */
 
 static bool readable(const char *line, size_t length)
 {

@@ -20,7 +20,7 @@ json_t *peers_question_to_json(const struct peers_question *question)
                      (json_int_t)asked->inflight, "buffers", (json_int_t)asked->buffers);
 }
 
-/* ------------------------------------------------------------------------------------------- the other way */
+/* --- the other way --- */
 
 static int not_ours(const char *name, struct wf_status *status)
 {

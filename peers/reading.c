@@ -70,7 +70,7 @@ double peer_cpu_per_gb(const struct peer_case *asked, const struct peer_output *
     return server_s < 0 || client->cpu_s < 0 || bytes <= 0 ? -1 : (server_s + client->cpu_s) / (bytes / 1e9);
 }
 
-/* ------------------------------------------------------------------------------------------- our own programs */
+/* --- our own programs --- */
 
 /* The line of JSON. A program that starts Weft's (mpirun) may print other lines before it. */
 static const char *json_line(const char *text)
@@ -127,7 +127,7 @@ int peer_read_json(const struct peer_case *asked, const char *program, const cha
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- the machine */
+/* --- the machine --- */
 
 static bool named_before(const struct peer_place *place, int index)
 {

@@ -24,7 +24,7 @@ static double shown(double value, enum peer_metric metric)
     return metric == PEER_RATE ? value / 1e6 : value;
 }
 
-/* ------------------------------------------------------------------------------------------- notes */
+/* --- notes --- */
 
 /* Breaks `note` between words, so that no line is wider than WIDTH; the first begins at `column`. */
 static void put_note(FILE *out, int column, const char *note)
@@ -61,7 +61,7 @@ static void make_note(const struct peers_row *row, const struct peers_summary *s
     }
 }
 
-/* ------------------------------------------------------------------------------------------- a line */
+/* --- a line --- */
 
 /* A number right-aligned, or a dash. */
 static void put_number(FILE *out, int width, int digits, double value)
@@ -114,7 +114,7 @@ static void put_row(FILE *out, const struct peers_result *result, const struct p
     put_note(out, NOTE_COLUMN, note);
 }
 
-/* ------------------------------------------------------------------------------------------- a block */
+/* --- a block --- */
 
 static void put_head(FILE *out, const struct peer_case *asked)
 {

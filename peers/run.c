@@ -196,7 +196,7 @@ void peer_outcome_fini(struct peer_outcome *outcome)
     fini(&outcome->server_program);
 }
 
-/* ------------------------------------------------------------------------------------------- where programs are */
+/* --- where programs are --- */
 
 static bool runs(const char *path)
 {

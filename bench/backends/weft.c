@@ -53,7 +53,7 @@ struct bench_backend {
     int next;                    /* where asking in turn goes on, so that no request starves */
 };
 
-/* ------------------------------------------------------------------------------------------- open */
+/* --- open --- */
 
 static int create_endpoint(struct weft_context *context, uint32_t id, int node, struct weft_endpoint **slot,
                            struct wf_status *status)
@@ -173,7 +173,7 @@ static int join_pairs(struct bench_backend *backend, struct wf_status *status)
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- GPU memory */
+/* --- GPU memory --- */
 
 static int make_known(struct weft_context *context, void *base, uint64_t bytes, struct weft_registration **out,
                       struct wf_status *status)
@@ -251,7 +251,7 @@ static int assign_known(struct bench_backend *backend, struct wf_status *status)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- all of it */
+/* --- all of it --- */
 
 static void weft_backend_close(struct bench_backend *backend)
 {
@@ -305,7 +305,7 @@ static int weft_backend_open(struct bench_link *link, const struct bench_plan *p
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- messages */
+/* --- messages --- */
 
 /* Where a request ends when there are many: wait() finds it by its place in the array. And what its memory is known as.
  */

@@ -14,7 +14,7 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; the C library's headers may be older */
 #endif
 
-/* ------------------------------------------------------------------------------------------- host memory */
+/* --- host memory --- */
 
 static uint8_t *map(uint64_t bytes)
 {
@@ -69,7 +69,7 @@ int bench_populate(void *memory, uint64_t bytes, struct bench_control *control, 
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- GPU memory */
+/* --- GPU memory --- */
 
 static int gpu_copy(const struct bench_arena *arena, void *to, const void *from, uint64_t bytes,
                     struct wf_status *status)
@@ -124,7 +124,7 @@ static int open_gpu(struct bench_arena *arena, struct bench_buffers *place, uint
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- the places */
+/* --- the places --- */
 
 static int open_host(struct bench_arena *arena, struct bench_buffers *place, struct bench_control *control,
                      struct wf_status *status)
@@ -213,7 +213,7 @@ uint64_t bench_arena_bytes(const struct bench_arena *arena)
     return sum;
 }
 
-/* ------------------------------------------------------------------------------------------- messages */
+/* --- messages --- */
 
 uint8_t *bench_arena_landing(const struct bench_arena *arena, uint32_t place, uint64_t size, uint64_t index)
 {
@@ -247,7 +247,7 @@ const uint8_t *bench_arena_source(const struct bench_arena *arena, uint32_t plac
     return arena->places[place].stream + (data - arena->stream);
 }
 
-/* ------------------------------------------------------------------------------------------- looking */
+/* --- looking --- */
 
 int bench_arena_poison(const struct bench_arena *arena, uint32_t place, uint8_t *landing, uint64_t bytes,
                        struct bench_control *control, struct wf_status *status)

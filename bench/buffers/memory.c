@@ -115,7 +115,7 @@ uint64_t bench_memory_need(const struct bench_plan *plan, int node, const struct
     return sum;
 }
 
-/* ------------------------------------------------------------------------------------------- what there is */
+/* --- what there is --- */
 
 /* Nothing lacks more than what is noted already: a need beyond all numbers is the largest. */
 static void note(struct bench_lack *lack, const struct bench_lack *found)

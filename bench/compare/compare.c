@@ -34,7 +34,7 @@ struct comparison {
     bool begun;     /* it has samples */
 };
 
-/* ------------------------------------------------------------------------------------------- the result */
+/* --- the result --- */
 
 /* The one that measures. */
 static const char *node(const struct comparison *comparison)
@@ -170,7 +170,7 @@ static int leave(struct comparison *comparison, struct wf_status *status)
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- signals, progress */
+/* --- signals, progress --- */
 
 static int heard(void *context, int signal)
 {
@@ -249,7 +249,7 @@ static void wipe(struct comparison *comparison)
     comparison->drawn = false;
 }
 
-/* ------------------------------------------------------------------------------------------- the run */
+/* --- the run --- */
 
 static int fail(const struct wf_status *status, int otherwise)
 {

@@ -12,7 +12,7 @@ static int lost_step(struct wf_status *status)
     return wf_fail(status, -EPROTO, "the other node's answer is none to weft peers: use the same build on both");
 }
 
-/* ------------------------------------------------------------------------------------------- joining */
+/* --- joining --- */
 
 /* The n-th rail of one node is taken to lead to the n-th of the other. */
 static int take_rails(struct bench_far *far, const json_t *answer, struct peer_place *place, struct wf_status *status)
@@ -87,7 +87,7 @@ void bench_far_close(struct bench_far *far, const char *failed)
     far->begun = far->ended = NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- a measurement */
+/* --- a measurement --- */
 
 /* The first reason is the one to be told. */
 static int break_off(struct bench_far *far, int rc, struct wf_status *status)

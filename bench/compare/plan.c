@@ -16,7 +16,7 @@
 #define SECONDS_MOST 60
 #define LARGE_BYTES (64u << 20) /* one buffer of so much stays in no cache: it is measured with more of them, too */
 
-/* ------------------------------------------------------------------------------------------- the cases */
+/* --- the cases --- */
 
 /* A setting of this name, or `otherwise` where it is 0. */
 static uint32_t number_or(const struct wf_config *config, enum wf_setting_id id, uint32_t otherwise)
@@ -106,7 +106,7 @@ static int read_seconds(const struct wf_config *config, double *seconds, struct 
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- the place */
+/* --- the place --- */
 
 /* As the library sees them, so that names mean the same for all tools. */
 static int find_rails(const struct wf_config *config, struct bench_compare_texts *texts, struct peer_place *place,

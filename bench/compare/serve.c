@@ -26,7 +26,7 @@ struct serving {
     int rails; /* in use: as many as both nodes have */
 };
 
-/* ------------------------------------------------------------------------------------------- a server */
+/* --- a server --- */
 
 static int interrupted(void *context, struct wf_status *status)
 {
@@ -154,7 +154,7 @@ static json_t *answer_collect(struct serving *serving, const json_t *question)
     return answer;
 }
 
-/* ------------------------------------------------------------------------------------------- the other node */
+/* --- the other node --- */
 
 static json_t *answer_hello(struct serving *serving, const json_t *question)
 {

@@ -10,7 +10,7 @@
 #include "bench/words/words.h"
 #include "mem/memory.h"
 
-/* ------------------------------------------------------------------------------------------- the list */
+/* --- the list --- */
 
 /* "GPUs 0, 1 and 3". Returns `buffer`. */
 static char *name_all(const struct weft_gpu_info *all, int count, char *buffer, size_t room)
@@ -70,7 +70,7 @@ int bench_gpus_pick(const char *list, const struct weft_gpu_info *all, int count
     return rc ? rc : kept;
 }
 
-/* ------------------------------------------------------------------------------------------- which there are */
+/* --- which there are --- */
 
 int bench_gpus_find(struct weft_gpu_info *infos, int max, enum bench_memory *memory, struct wf_status *status)
 {
@@ -93,7 +93,7 @@ int bench_gpus_find(struct weft_gpu_info *infos, int max, enum bench_memory *mem
     return rc ? rc : count < max ? count : max;
 }
 
-/* ------------------------------------------------------------------------------------------- what is asked */
+/* --- what is asked --- */
 
 /* What asks for GPU memory, in words; NULL: nothing does. */
 static const char *asks(const struct wf_config *config, bool names_gpu)
@@ -185,7 +185,7 @@ const struct weft_gpu_info *bench_gpu_of(const struct bench_gpus *gpus, uint32_t
     return gpus->count ? &gpus->infos[endpoint % gpus->count] : NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- for people, results */
+/* --- for people, results --- */
 
 char *bench_gpus_sharing(const struct bench_gpus *gpus, uint32_t endpoints, char *buffer, size_t room)
 {

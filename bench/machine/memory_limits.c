@@ -45,7 +45,7 @@ bool bench_read_number(const char *path, const char *key, uint64_t *value)
     return found;
 }
 
-/* ------------------------------------------------------------------------------------------- control groups */
+/* --- control groups --- */
 
 static bool number_of(const char *folder, const char *file, const char *key, uint64_t *value)
 {
@@ -200,7 +200,7 @@ static void read_groups(struct bench_limits *limits, const char *root, const cha
         fclose(file);
 }
 
-/* ------------------------------------------------------------------------------------------- all of them */
+/* --- all of them --- */
 
 void bench_limits_read(struct bench_limits *limits, const char *root)
 {

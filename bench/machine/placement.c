@@ -93,7 +93,7 @@ void bench_placement_put(struct bench_placement *placement, uint32_t endpoint, v
     placed->there = looked < 0 ? looked : node < WF_NODES_MAX ? counts[node] : 0;
 }
 
-/* ------------------------------------------------------------------------------------------- for results */
+/* --- for results --- */
 
 static json_t *node_or_null(int node)
 {

@@ -38,7 +38,7 @@ void bench_count_events(const struct weft_rail_stats *before, const struct weft_
     }
 }
 
-/* ------------------------------------------------------------------------------------------- check */
+/* --- check --- */
 
 int bench_poison(const struct bench_bed *bed, uint32_t place, uint8_t *landing, uint64_t size, struct wf_status *status)
 {

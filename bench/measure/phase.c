@@ -11,7 +11,7 @@
 
 #define SLICE_MS 100
 
-/* ------------------------------------------------------------------------------------------- set-up */
+/* --- set-up --- */
 
 void bench_phase_fini(struct bench_phase *phase)
 {
@@ -110,7 +110,7 @@ const uint8_t *bench_phase_data(const struct bench_phase *phase, const struct be
     return bench_arena_data(phase->bed->arena, phase->bed->plan, &origin);
 }
 
-/* ------------------------------------------------------------------------------------------- one segment */
+/* --- one segment --- */
 
 static int failed(const struct bench_phase *phase, const struct bench_flow *flow, int rc, const char *text,
                   struct wf_status *status)

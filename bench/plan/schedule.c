@@ -23,7 +23,7 @@ const char *bench_mode_name(enum bench_mode mode)
     return mode == BENCH_ISOLATED ? "isolated" : "loaded";
 }
 
-/* ------------------------------------------------------------------------------------------- sizes */
+/* --- sizes --- */
 
 static int compare_sizes(const void *a, const void *b)
 {
@@ -103,7 +103,7 @@ static int plan_sizes(struct bench_plan *plan, const struct wf_config *config, s
     return stepped_sizes(plan, begin, end, (uint64_t)wf_config_number(config, WF_SET_FACTOR), status);
 }
 
-/* ------------------------------------------------------------------------------------------- the plan */
+/* --- the plan --- */
 
 const struct bench_backend_choice *bench_backend_find(const struct bench_backend_choice *choices, const char *name)
 {

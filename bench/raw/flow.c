@@ -32,7 +32,7 @@ static uint64_t call_bytes(const struct raw_plan *plan, uint64_t bytes)
     return plan->mode != RAW_RATE && plan->call < bytes ? plan->call : bytes;
 }
 
-/* ------------------------------------------------------------------------------------------- sender */
+/* --- sender --- */
 
 /* Gives `stream` what it sends next, as far as the window is open. */
 static void give(const struct raw_link *link, struct raw_stream *stream, struct progress *at)
@@ -127,7 +127,7 @@ int raw_flow_send(struct raw_link *link, uint64_t messages)
     return take_last_signs(link, &at);
 }
 
-/* ------------------------------------------------------------------------------------------- receiver */
+/* --- receiver --- */
 
 /* A byte for each batch that has become complete. */
 static int return_credits(struct raw_link *link, struct raw_stream *stream, struct progress *at)

@@ -119,7 +119,7 @@ int raw_plan_check(const struct raw_plan *plan, struct wf_status *status)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- words */
+/* --- words --- */
 
 static int read_number(const struct option_row *row, const char *text, uint64_t *out, struct wf_status *status)
 {
@@ -247,7 +247,7 @@ static int read_word(struct raw_options *options, struct cursor *cursor, const c
     return apply(options, cursor, (enum option_id)id, value, status);
 }
 
-/* ------------------------------------------------------------------------------------------- the plan */
+/* --- the plan --- */
 
 static uint64_t or_else(const struct cursor *said, enum option_id id, uint64_t otherwise)
 {

@@ -45,7 +45,7 @@ static int failed(const struct raw_link *link, int code, const char *peer, struc
     return wf_fail(status, code, "the connection to the %s failed: %s", peer, wf_strerror(code));
 }
 
-/* ------------------------------------------------------------------------------------------- server */
+/* --- server --- */
 
 static int serve_phases(struct raw_link *link)
 {
@@ -80,7 +80,7 @@ static int serve(struct raw_link *link, const struct raw_options *options, struc
     return rc ? failed(link, rc, "client", status) : 0;
 }
 
-/* ------------------------------------------------------------------------------------------- client */
+/* --- client --- */
 
 static int measure_phases(struct raw_link *link, struct raw_result *result, double *times_ns)
 {

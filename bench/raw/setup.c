@@ -74,7 +74,7 @@ static bool decode_hello(const uint64_t *in, struct hello *hello)
            raw_plan_check(&hello->plan, NULL) == 0;
 }
 
-/* ------------------------------------------------------------------------------------------- memory */
+/* --- memory --- */
 
 void raw_link_init(struct raw_link *link)
 {
@@ -121,7 +121,7 @@ int raw_link_map(struct raw_link *link, struct wf_status *status)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- server */
+/* --- server --- */
 
 /* Reads who has come. False: a stranger, or somebody who does not say. */
 static bool read_hello(int fd, struct hello *hello)
@@ -212,7 +212,7 @@ int raw_link_accept(struct raw_link *link, const struct raw_options *options, st
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- client */
+/* --- client --- */
 
 static int say_hello(const struct raw_link *link, int index, uint64_t nonce, const char *address,
                      struct wf_status *status)

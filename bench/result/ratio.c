@@ -6,7 +6,7 @@
 
 #include "bench/backends/backend.h"
 
-/* ------------------------------------------------------------------------------------------- like and unlike */
+/* --- like and unlike --- */
 
 static bool differ(const char *what, uint64_t one, uint64_t other, char why[BENCH_UNLIKE])
 {
@@ -95,7 +95,7 @@ const char *bench_ratio_caveat(const struct bench_result *result)
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- figures */
+/* --- figures --- */
 
 static double quotient(double above, double below)
 {
@@ -169,7 +169,7 @@ bool bench_ratio_next(const struct bench_result *result, int *index, struct benc
     return false;
 }
 
-/* ------------------------------------------------------------------------------------------- for results */
+/* --- for results --- */
 
 static json_t *number_or_null(double value)
 {

@@ -64,7 +64,7 @@ static void print_head(const struct bench_result *result, FILE *out)
         fprintf(out, "fallback: %s\n", json_string_value(line));
 }
 
-/* ------------------------------------------------------------------------------------------- matrix */
+/* --- matrix --- */
 
 static const struct bench_sample *find_sample(const struct bench_result *result, const struct bench_set *set,
                                               const struct bench_pair *pair)
@@ -195,7 +195,7 @@ static void print_matrices(const struct bench_result *result, FILE *out)
             print_matrix(result, &result->sets[i], out);
 }
 
-/* ------------------------------------------------------------------------------------------- tables */
+/* --- tables --- */
 
 static void print_rate(double rate, FILE *out)
 {

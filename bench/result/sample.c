@@ -131,7 +131,7 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
     return json;
 }
 
-/* ------------------------------------------------------------------------------------------- the other way */
+/* --- the other way --- */
 
 static double real_of(const json_t *object, const char *name)
 {

@@ -27,7 +27,7 @@ static const enum wf_setting_id shared_settings[] = {
 
 #define SHARED_COUNT (sizeof(shared_settings) / sizeof(shared_settings[0]))
 
-/* ------------------------------------------------------------------------------------------- about this node */
+/* --- about this node --- */
 
 static json_t *host_facts(const struct bench_link *link, uint32_t endpoints)
 {
@@ -182,7 +182,7 @@ static json_t *introduction(const struct bench_agreement *agreement)
     return hello;
 }
 
-/* ------------------------------------------------------------------------------------------- settings */
+/* --- settings --- */
 
 static bool is_shared(enum wf_setting_id id)
 {
@@ -308,7 +308,7 @@ static int adopt(struct bench_agreement *agreement, const json_t *hello, struct 
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- both */
+/* --- both --- */
 
 /* It stands among others in a table, and may be cut in the middle of a character. */
 static void keep_name(char name[32], const char *text)

@@ -12,7 +12,7 @@
 
 #define CHILD_LOOKS 20 /* of 10 ms: a broken connection may be noticed before the death that broke it */
 
-/* ------------------------------------------------------------------------------------------- what is left behind */
+/* --- what is left behind --- */
 
 int bench_ending_publish(struct bench_ending *ending, struct wf_status *status)
 {
@@ -44,7 +44,7 @@ static void leave(struct bench_ending *ending)
         fprintf(stderr, "weft: %s\n", status.text);
 }
 
-/* ------------------------------------------------------------------------------------------- signals */
+/* --- signals --- */
 
 /* The other node is told at once, whatever the measuring thread is busy with. */
 static int heard(void *context, int signal)
@@ -100,7 +100,7 @@ int bench_ending_watch(struct bench_ending *ending, struct wf_status *status)
     return bench_interrupt_start(&ops, ending, status);
 }
 
-/* ------------------------------------------------------------------------------------------- failure */
+/* --- failure --- */
 
 static int exit_of(int code, bool prepared)
 {
@@ -171,7 +171,7 @@ int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, 
     return exit_status;
 }
 
-/* ------------------------------------------------------------------------------------------- the ending itself */
+/* --- the ending itself --- */
 
 void bench_ending_init(struct bench_ending *ending, struct bench_result *result, struct bench_progress *progress,
                        struct bench_child *child)

@@ -14,7 +14,7 @@ struct former {
     uint32_t endpoints;
 };
 
-/* ------------------------------------------------------------------------------------------- what may give way */
+/* --- what may give way --- */
 
 static bool sizes_may(const struct bench_options *options, const struct bench_plan *plan)
 {
@@ -32,7 +32,7 @@ static bool endpoints_may(const struct bench_options *options, const struct benc
            plan->endpoints > LEAST_ENDPOINTS;
 }
 
-/* ------------------------------------------------------------------------------------------- giving way */
+/* --- giving way --- */
 
 /* What is known of the nodes' memory stays. */
 static int plan_again(const struct bench_options *options, struct bench_plan *plan, struct wf_status *status)
@@ -86,7 +86,7 @@ static int give_way(struct bench_options *options, struct bench_plan *plan, stru
     return rc ? rc : 1;
 }
 
-/* ------------------------------------------------------------------------------------------- in words */
+/* --- in words --- */
 
 static bool end_gave_way(const struct former *former, const struct bench_options *options)
 {
@@ -158,7 +158,7 @@ int bench_fit(struct bench_options *options, struct bench_plan *plan, const stru
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- the other node */
+/* --- the other node --- */
 
 int bench_fit_adopt(struct bench_options *options, struct bench_plan *plan, const json_t *settings,
                     struct wf_status *status)

@@ -40,7 +40,7 @@ struct run {
     bool passed;
 };
 
-/* ------------------------------------------------------------------------------------------- before the run */
+/* --- before the run --- */
 
 static FILE *news(const struct run *run)
 {
@@ -89,7 +89,7 @@ static int prepare(struct run *run, struct wf_status *status)
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- connecting */
+/* --- connecting --- */
 
 static int look_after_child(void *context, struct wf_status *status)
 {
@@ -187,7 +187,7 @@ static int agree(struct run *run, struct wf_status *status)
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- the run */
+/* --- the run --- */
 
 static int measure(struct run *run, struct wf_status *status)
 {

@@ -27,7 +27,7 @@ uint64_t bench_workload_bytes(const struct bench_plan *plan)
     return sum * ((uint64_t)plan->modes[BENCH_ISOLATED] + plan->modes[BENCH_LOADED]) * (uint64_t)plan->backend_count;
 }
 
-/* ------------------------------------------------------------------------------------------- samples travel */
+/* --- samples travel --- */
 
 static int send_samples(const struct bench_bed *bed, const struct bench_link *link, const struct bench_result *result,
                         size_t first, size_t last, struct wf_status *status)
@@ -104,7 +104,7 @@ static int swap_samples(const struct bench_bed *bed, const struct bench_link *li
     return rc ? rc : send_samples(bed, link, result, first, end, status);
 }
 
-/* ------------------------------------------------------------------------------------------- the plan */
+/* --- the plan --- */
 
 static void describe(const struct bench_bed *bed, enum bench_mode mode, uint64_t size, char *text, size_t room)
 {
@@ -276,7 +276,7 @@ int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- the end */
+/* --- the end --- */
 
 static int finish_client(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
                          struct wf_status *status)

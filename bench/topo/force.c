@@ -16,7 +16,7 @@
 
 #define THREADS_MAX 1024
 
-/* ------------------------------------------------------------------------------------------- a process */
+/* --- a process --- */
 
 static json_t *number_or_null(int number)
 {
@@ -64,7 +64,7 @@ static json_t *of_process(pid_t process, struct wf_status *status)
                      memory_to_json(process));
 }
 
-/* ------------------------------------------------------------------------------------------- a result */
+/* --- a result --- */
 
 static json_t *of_result(const char *path, struct wf_status *status)
 {
@@ -98,7 +98,7 @@ static json_t *of_result(const char *path, struct wf_status *status)
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- text */
+/* --- text --- */
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -167,7 +167,7 @@ static void print(FILE *out, const json_t *nodes)
     }
 }
 
-/* ------------------------------------------------------------------------------------------- the option */
+/* --- the option --- */
 
 /* A number of a process, or -1. */
 static pid_t process_of(const char *text)

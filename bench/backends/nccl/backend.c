@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "lanes.h"
 
-/* ------------------------------------------------------------------------------------------- launches */
+/* --- launches --- */
 
 static void append(struct nccl_list *list, struct nccl_operation *operation)
 {
@@ -195,7 +195,7 @@ static int ask(struct bench_backend *backend)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- messages */
+/* --- messages --- */
 
 /* A pair is used both ways by a ping-pong: the end that is here is this node's, also of one within this node. */
 int nccl_post(struct bench_backend *backend, uint32_t index, bool sends, const struct nccl_operation *what,
@@ -341,7 +341,7 @@ static json_t *nccl_facts(const struct bench_backend *backend)
     return nccl_world_to_json(&backend->world, &backend->library, backend->link->node);
 }
 
-/* ------------------------------------------------------------------------------------------- whether it can be used */
+/* --- whether it can be used --- */
 
 static int check_plan(const struct bench_plan *plan, struct wf_status *status)
 {

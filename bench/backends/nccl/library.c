@@ -23,7 +23,7 @@ struct search {
     char refused[160];
 };
 
-/* ------------------------------------------------------------------------------------------- one library */
+/* --- one library --- */
 
 static void forget(struct nccl_library *library)
 {
@@ -89,7 +89,7 @@ static bool try_path(struct search *search, const char *path)
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------- the places */
+/* --- the places --- */
 
 static bool try_pattern(struct search *search, const char *pattern)
 {
@@ -175,7 +175,7 @@ static bool try_usual_places(struct search *search)
     return false;
 }
 
-/* ------------------------------------------------------------------------------------------- for callers */
+/* --- for callers --- */
 
 static int open_named(struct search *search, const char *where, struct wf_status *status)
 {

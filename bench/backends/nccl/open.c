@@ -11,7 +11,7 @@
 #define END_MS 10000     /* for communicators to be gone */
 #define SCRATCH_STEP 16u /* bytes for one message that connects two ranks */
 
-/* ------------------------------------------------------------------------------------------- lanes */
+/* --- lanes --- */
 
 static int cuda_failed(const struct bench_backend *backend, const struct nccl_lane *lane, wf_cu_result result,
                        struct wf_status *status)
@@ -79,7 +79,7 @@ static void free_lane(struct bench_backend *backend, struct nccl_lane *lane)
     cuda->cuDevicePrimaryCtxRelease(lane->device);
 }
 
-/* ------------------------------------------------------------------------------------------- communicators */
+/* --- communicators --- */
 
 static nccl_result init_rank(struct bench_backend *backend, struct nccl_lane *lane)
 {
@@ -133,7 +133,7 @@ static int end_ranks(void *context, struct wf_status *status)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- connections */
+/* --- connections --- */
 
 /* What is posted to connect the ranks. */
 struct hello {
@@ -239,7 +239,7 @@ static int connect_ranks(struct bench_backend *backend, int timeout_ms, struct w
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- open and close */
+/* --- open and close --- */
 
 static bool any_under_way(const struct bench_backend *backend)
 {

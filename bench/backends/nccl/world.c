@@ -11,7 +11,7 @@
 
 #define ID_TEXT (2 * NCCL_ID_BYTES + 1)
 
-/* ------------------------------------------------------------------------------------------- variables */
+/* --- variables --- */
 
 static int offer(struct nccl_world *world, const char *name, const char *value, struct wf_status *status)
 {
@@ -61,7 +61,7 @@ static int set_variables(struct nccl_world *world, const struct bench_link *link
     return rc;
 }
 
-/* ------------------------------------------------------------------------------------------- the other node */
+/* --- the other node --- */
 
 static void id_to_text(const nccl_id *id, char *text)
 {
@@ -178,7 +178,7 @@ int nccl_world_join(struct nccl_world *world, const struct nccl_library *library
     return rc ? rc : share_id(world, library, link, control, status);
 }
 
-/* ------------------------------------------------------------------------------------------- for results */
+/* --- for results --- */
 
 struct echo {
     const struct nccl_world *world;
