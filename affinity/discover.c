@@ -67,7 +67,7 @@ static int name_source(hwloc_topology_t topology, const char *source, char *why,
 static void configure(hwloc_topology_t topology)
 {
     static const char *const parts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "pci"};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, parts[i]);
     hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
@@ -123,7 +123,7 @@ static int read_nodes(hwloc_topology_t topology, struct wf_machine *machine, cha
         to_set(object->cpuset, &node->cpus);
         machine->node_count += 1;
     }
-    qsort(machine->nodes, (size_t)machine->node_count, sizeof(machine->nodes[0]), by_node_id);
+    qsort(machine->nodes, (size_t)machine->node_count, sizeof machine->nodes[0], by_node_id);
     return 0;
 }
 
@@ -169,7 +169,7 @@ static int read_cpus(hwloc_topology_t topology, struct wf_machine *machine, char
     }
     if (machine->cpu_count == 0)
         return fail(-EINVAL, why, why_room, "the topology has no processors with numbers below %d", WF_CPUS_MAX);
-    qsort(machine->cpus, (size_t)machine->cpu_count, sizeof(machine->cpus[0]), by_cpu_id);
+    qsort(machine->cpus, (size_t)machine->cpu_count, sizeof machine->cpus[0], by_cpu_id);
     /* From here on a processor is of one node only. */
     for (int i = 0; i < machine->node_count; i++)
         machine->nodes[i].cpus = (struct wf_cpus){0};
@@ -214,12 +214,12 @@ static int fill(hwloc_topology_t topology, const char *source, struct wf_machine
         return rc;
     if (source) {
         const char *slash = strncmp(source, SYNTHETIC, strlen(SYNTHETIC)) == 0 ? NULL : strrchr(source, '/');
-        snprintf(machine->name, sizeof(machine->name), "%s", slash ? slash + 1 : source);
+        snprintf(machine->name, sizeof machine->name, "%s", slash ? slash + 1 : source);
         machine->foreign = true;
         machine->allowed = machine->online;
     } else {
-        if (gethostname(machine->name, sizeof(machine->name) - 1) != 0)
-            snprintf(machine->name, sizeof(machine->name), "this machine");
+        if (gethostname(machine->name, sizeof machine->name - 1) != 0)
+            snprintf(machine->name, sizeof machine->name, "this machine");
         wf_cpus_intersect(&machine->allowed, &machine->online);
         wf_nics_read(machine, "/sys", "/proc");
         wf_nics_ask_drivers(machine);
@@ -233,7 +233,7 @@ static int fill(hwloc_topology_t topology, const char *source, struct wf_machine
 static int discover(const char *source, struct wf_machine *out, char *why, size_t why_room)
 {
     hwloc_topology_t topology = NULL;
-    struct wf_machine *machine = calloc(1, sizeof(*machine));
+    struct wf_machine *machine = calloc(1, sizeof *machine);
 
     if (!machine)
         return fail(-ENOMEM, why, why_room, "no memory for the machine");

@@ -36,14 +36,14 @@ static void run_child(wf_discover_fn discover, const char *source, struct parcel
     alarm(PATIENCE_S);
     if (null >= 0)
         dup2(null, STDERR_FILENO);
-    parcel->rc = discover(source, &parcel->machine, parcel->why, sizeof(parcel->why));
+    parcel->rc = discover(source, &parcel->machine, parcel->why, sizeof parcel->why);
     parcel->done = true;
     _exit(0);
 }
 
 int wf_discover_apart(wf_discover_fn discover, const char *source, struct wf_machine *out, char *why, size_t why_room)
 {
-    struct parcel *parcel = mmap(NULL, sizeof(*parcel), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct parcel *parcel = mmap(NULL, sizeof *parcel, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (parcel == MAP_FAILED) {
         snprintf(why, why_room, "no memory for the machine of '%s'", source);
         return -ENOMEM;
@@ -69,6 +69,6 @@ int wf_discover_apart(wf_discover_fn discover, const char *source, struct wf_mac
         else
             *out = parcel->machine;
     }
-    munmap(parcel, sizeof(*parcel));
+    munmap(parcel, sizeof *parcel);
     return rc;
 }

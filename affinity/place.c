@@ -90,7 +90,7 @@ int wf_place_where(const void *at, size_t bytes, int *counts, int max)
     size_t all = bytes ? ((uintptr_t)at + bytes - 1) / page_bytes() - first + 1 : 0;
     size_t looked_at = all < LOOKED_AT_MAX ? all : LOOKED_AT_MAX;
 
-    memset(counts, 0, (size_t)(max > 0 ? max : 0) * sizeof(*counts));
+    memset(counts, 0, (size_t)(max > 0 ? max : 0) * sizeof *counts);
     if (looked_at == 0)
         return 0;
     for (size_t i = 0; i < looked_at; i++) {
@@ -128,8 +128,8 @@ int wf_place_of(pid_t process, uint64_t *bytes, int max)
 {
     char path[48], *line = NULL;
     size_t room = 0;
-    memset(bytes, 0, (size_t)(max > 0 ? max : 0) * sizeof(*bytes));
-    snprintf(path, sizeof(path), "/proc/%d/numa_maps", (int)process);
+    memset(bytes, 0, (size_t)(max > 0 ? max : 0) * sizeof *bytes);
+    snprintf(path, sizeof path, "/proc/%d/numa_maps", (int)process);
     FILE *file = fopen(path, "re");
     if (!file)
         return -errno;

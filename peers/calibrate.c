@@ -43,13 +43,13 @@ static int make_commands(struct once *once, int variant, struct wf_status *statu
     int rc;
 
     place.port = once->port;
-    memset(once->commands, 0, sizeof(*once->commands));
+    memset(once->commands, 0, sizeof *once->commands);
     rc = once->tool->commands(once->asked, &place, variant, once->commands);
     if (rc)
         return wf_fail(status, rc, "the command line of %s is too long: name fewer rails or settings",
                        once->tool->name);
     if (once->plan->far) {
-        memset(&once->commands->server, 0, sizeof(once->commands->server));
+        memset(&once->commands->server, 0, sizeof once->commands->server);
         once->plan->far->tell_command(once->plan->far_context, &once->commands->server);
     }
     return 0;

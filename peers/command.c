@@ -10,7 +10,7 @@
 /* Makes everything that is added later fail, too: check only the last. */
 static int overflow(struct peer_command *command)
 {
-    command->used = sizeof(command->text);
+    command->used = sizeof command->text;
     return -ENOBUFS;
 }
 
@@ -18,7 +18,7 @@ static int append(struct peer_command *command, const char **list, const char *f
     __attribute__((format(printf, 3, 0)));
 static int append(struct peer_command *command, const char **list, const char *format, va_list arguments)
 {
-    size_t room = sizeof(command->text) - command->used;
+    size_t room = sizeof command->text - command->used;
     int count = 0, length;
 
     while (list[count])
@@ -66,8 +66,8 @@ static const char *congestion_set(const struct peer_place *place)
     const char *found = NULL;
 
     for (int i = 0; place->settings[i]; i++)
-        if (strncmp(place->settings[i], name, sizeof(name) - 1) == 0)
-            found = place->settings[i] + sizeof(name) - 1;
+        if (strncmp(place->settings[i], name, sizeof name - 1) == 0)
+            found = place->settings[i] + sizeof name - 1;
     return found && found[0] ? found : NULL;
 }
 
@@ -90,7 +90,7 @@ bool peer_two_processors(const struct peer_place *place, int cores[2])
     cpu_set_t set;
     int found = 0;
 
-    if (!place->one_machine || sched_getaffinity(0, sizeof(set), &set) != 0)
+    if (!place->one_machine || sched_getaffinity(0, sizeof set, &set) != 0)
         return false;
     for (int i = 0; i < CPU_SETSIZE && found < 2; i++)
         if (CPU_ISSET(i, &set))

@@ -83,11 +83,11 @@ pid_t peer_parent_of(pid_t pid)
     int fd, parent = 0;
     ssize_t length;
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
-    length = read(fd, text, sizeof(text) - 1);
+    length = read(fd, text, sizeof text - 1);
     close(fd);
     text[length > 0 ? length : 0] = '\0';
     after = strrchr(text, ')'); /* its name may hold anything */
@@ -136,7 +136,7 @@ static void listen_for(struct keeper *keeper, int timeout_ms)
     struct signalfd_siginfo signal_info;
 
     if (poll(&waiting, 1, timeout_ms) <= 0 ||
-        read(keeper->signals, &signal_info, sizeof(signal_info)) != (ssize_t)sizeof(signal_info) ||
+        read(keeper->signals, &signal_info, sizeof signal_info) != (ssize_t)sizeof signal_info ||
         signal_info.ssi_signo != PEER_KEEPER_END || keeper->asked)
         return;
     keeper->asked = true;
@@ -185,8 +185,8 @@ static void be_keeper(const struct peer_command *command, const struct peer_pipe
         _exit(1);
     setpgid(keeper.program, keeper.program); /* the program does the same: the first of the two calls counts */
     keep(&keeper);
-    written = write(pipes->report, &keeper.report, sizeof(keeper.report));
-    _exit(written == (ssize_t)sizeof(keeper.report) ? 0 : 1);
+    written = write(pipes->report, &keeper.report, sizeof keeper.report);
+    _exit(written == (ssize_t)sizeof keeper.report ? 0 : 1);
 }
 
 pid_t peer_keeper_start(const struct peer_command *command, const struct peer_pipes *pipes)

@@ -118,10 +118,10 @@ static void print_result(const struct pair *pair, double elapsed_s, double cpu, 
 static int measure(struct pair *pair)
 {
     uint64_t most = pair->warmup > pair->messages ? pair->warmup : pair->messages;
-    double *times_ns = calloc(pair->latency ? most : 1, sizeof(*times_ns));
+    double *times_ns = calloc(pair->latency ? most : 1, sizeof *times_ns);
     double elapsed_s, before, used, both = 0;
 
-    pair->requests = calloc(pair->inflight, sizeof(*pair->requests));
+    pair->requests = calloc(pair->inflight, sizeof *pair->requests);
     pair->areas = mmap(NULL, pair->size * pair->buffers, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!times_ns || !pair->requests || pair->areas == MAP_FAILED) {
         fprintf(stderr, "weft-mpi: no memory for %llu buffers of %llu bytes\n", (unsigned long long)pair->buffers,

@@ -20,7 +20,7 @@ static const struct way {
     {"256K", true, false},  {"256K", false, true},  {"1M", false, true},
 };
 
-#define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
+#define WAYS ((int)(sizeof ways / sizeof ways[0]))
 #define PINNED 2 /* of them, at the end */
 
 /* With one congestion control. */
@@ -76,7 +76,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     }
     peer_word(client, "-J");
     rc = rc ? rc : peer_word(client, "-i0");
-    snprintf(out->note, sizeof(out->note),
+    snprintf(out->note, sizeof out->note,
              "a stream of bytes, no messages, from and to %s of memory: calls of %s%s%s%s%s%s", way->call, way->call,
              way->sendfile ? ", sendfile" : "", way->pinned ? ", each side on its processor" : "",
              congestion[0] ? ", " : "", congestion, place->rail_count > 1 ? "; first rail only" : "");

@@ -14,7 +14,7 @@ static const struct way {
     const char *provider, *endpoint;
 } ways[] = {{"tcp", "msg"}, {"tcp", "rdm"}, {"net", "msg"}, {"net", "rdm"}};
 
-#define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
+#define WAYS ((int)(sizeof ways / sizeof ways[0]))
 
 static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
@@ -68,7 +68,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(client, "%d", place->port);
     put_test(asked, place, way, device, client);
     other = peer_word(client, "%s", place->rails[0]);
-    snprintf(out->note, sizeof(out->note), "provider %s, %s; %s%s%s", way->provider, way->endpoint,
+    snprintf(out->note, sizeof out->note, "provider %s, %s; %s%s%s", way->provider, way->endpoint,
              asked->metric == PEER_LATENCY ? "mean only" : "ping-pong, one in flight",
              place->rail_count > 1 ? "; first rail only" : "", asked->warmup ? "; no warm-up" : "");
     return rc ? rc : other;

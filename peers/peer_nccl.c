@@ -33,7 +33,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
 {
     (void)index;
     if (place->one_machine)
-        snprintf(out->note, sizeof(out->note), "one GPU for both: time-sliced without MPS");
+        snprintf(out->note, sizeof out->note, "one GPU for both: time-sliced without MPS");
     return peer_pair_commands("nccl", asked, place, out);
 }
 

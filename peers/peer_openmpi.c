@@ -42,8 +42,8 @@ static const struct way {
       {"read into place", false, false, {{"btl_tcp_endpoint_cache", "0"}}},
 };
 
-#define BANDWIDTH_WAYS ((int)(sizeof(bandwidth) / sizeof(bandwidth[0])))
-#define SMALL_WAYS ((int)(sizeof(small) / sizeof(small[0])))
+#define BANDWIDTH_WAYS ((int)(sizeof bandwidth / sizeof bandwidth[0]))
+#define SMALL_WAYS ((int)(sizeof small / sizeof small[0]))
 
 static bool usable(const struct way *way, const struct peer_case *asked)
 {
@@ -68,7 +68,7 @@ static int variants(const struct peer_case *asked, const struct peer_place *plac
     char program[1200];
     int count = 0;
 
-    snprintf(program, sizeof(program), "%s/weft-mpi", place->folder);
+    snprintf(program, sizeof program, "%s/weft-mpi", place->folder);
     if (!place->one_machine)
         snprintf(why, 200, "mpirun is started for one machine only");
     else if (asked->size > INT_MAX)
@@ -92,12 +92,12 @@ static void put_parameter(struct peer_command *command, const char *name, const 
 static int put_devices(const struct peer_place *place, struct peer_commands *out)
 {
     char devices[512];
-    int count = peer_devices(place, devices, sizeof(devices));
+    int count = peer_devices(place, devices, sizeof devices);
 
     if (count > 0)
         put_parameter(&out->client, "btl_tcp_if_include", devices);
     if (count > 0 && count < place->rail_count)
-        snprintf(out->note, sizeof(out->note), "one connection for the rails of an interface, ");
+        snprintf(out->note, sizeof out->note, "one connection for the rails of an interface, ");
     return count < 0 ? count : 0;
 }
 
@@ -109,7 +109,7 @@ static void put_way(const struct way *way, const struct peer_case *asked, struct
     for (int i = 0; i < SETTINGS && way->sets[i].name; i++)
         put_parameter(client, way->sets[i].name, way->sets[i].value);
     if (way->eager) {
-        snprintf(bytes, sizeof(bytes), "%" PRIu64, asked->size + 256); /* its headers count */
+        snprintf(bytes, sizeof bytes, "%" PRIu64, asked->size + 256); /* its headers count */
         put_parameter(client, "btl_tcp_eager_limit", bytes);
         put_parameter(client, "btl_tcp_rndv_eager_limit", bytes);
         put_parameter(client, "btl_tcp_max_send_size", bytes);
@@ -147,7 +147,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(client, "%" PRIu32, asked->inflight);
     if (asked->metric == PEER_LATENCY)
         peer_word(client, "--lat");
-    snprintf(out->note + strlen(out->note), sizeof(out->note) - strlen(out->note), "%s", way->note);
+    snprintf(out->note + strlen(out->note), sizeof out->note - strlen(out->note), "%s", way->note);
     peer_word(client, "--buffers");
     return rc ? rc : peer_word(client, "%" PRIu32, asked->buffers);
 }

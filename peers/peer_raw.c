@@ -12,7 +12,7 @@
 
 static const uint64_t calls[] = {64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
 
-#define CALLS ((int)(sizeof(calls) / sizeof(calls[0])))
+#define CALLS ((int)(sizeof calls / sizeof calls[0]))
 #define BATCHES 3 /* all of what may be in flight, a half, a quarter */
 
 /* How many different call sizes, or batches, a case has. */
@@ -61,9 +61,9 @@ static int put_addresses(const struct peer_place *place, struct peer_command *co
 
     for (int i = 0; i < place->rail_count; i++) {
         bool colons = strchr(place->rails[i], ':') != NULL;
-        int length = snprintf(list + used, sizeof(list) - used, "%s%s%s%s:%d", i ? "," : "", colons ? "[" : "",
+        int length = snprintf(list + used, sizeof list - used, "%s%s%s%s:%d", i ? "," : "", colons ? "[" : "",
                               place->rails[i], colons ? "]" : "", place->port);
-        if (length < 0 || (size_t)length >= sizeof(list) - used)
+        if (length < 0 || (size_t)length >= sizeof list - used)
             return -ENOBUFS;
         used += (size_t)length;
     }
@@ -89,21 +89,21 @@ static int put_way(const struct peer_case *asked, int way, bool block, struct pe
     if (block)
         peer_word(client, "--block");
     if (asked->metric == PEER_LATENCY) {
-        snprintf(out->note, sizeof(out->note), "%s", how);
+        snprintf(out->note, sizeof out->note, "%s", how);
         return peer_word(client, "--lat");
     }
     peer_word(client, "--inflight");
     peer_word(client, "%" PRIu32, asked->inflight);
     if (asked->metric == PEER_RATE) {
-        snprintf(out->note, sizeof(out->note), "%" PRIu32 " messages a call, %" PRIu32 " buffers, %s", batch,
+        snprintf(out->note, sizeof out->note, "%" PRIu32 " messages a call, %" PRIu32 " buffers, %s", batch,
                  buffers(asked), how);
         peer_word(client, "--rate");
         peer_word(client, "--batch");
         return peer_word(client, "%" PRIu32, batch);
     }
-    snprintf(out->note, sizeof(out->note), "calls of %s, %s", wf_format_size(call, size, sizeof(size)), how);
+    snprintf(out->note, sizeof out->note, "calls of %s, %s", wf_format_size(call, size, sizeof size), how);
     peer_word(client, "--call");
-    return peer_word(client, "%s", wf_format_size(call, size, sizeof(size)));
+    return peer_word(client, "%s", wf_format_size(call, size, sizeof size));
 }
 
 /* What is the same for both sides, and acts on them alone. */

@@ -44,9 +44,9 @@ static const struct {
     int count;
     const char *test;
 } metrics[] = {
-    [PEER_BANDWIDTH] = {bandwidth, sizeof(bandwidth) / sizeof(bandwidth[0]), "tag_bw"},
-    [PEER_LATENCY] = {latency, sizeof(latency) / sizeof(latency[0]), "tag_lat"},
-    [PEER_RATE] = {rate, sizeof(rate) / sizeof(rate[0]), "tag_bw"},
+    [PEER_BANDWIDTH] = {bandwidth, sizeof bandwidth / sizeof bandwidth[0], "tag_bw"},
+    [PEER_LATENCY] = {latency, sizeof latency / sizeof latency[0], "tag_lat"},
+    [PEER_RATE] = {rate, sizeof rate / sizeof rate[0], "tag_bw"},
 };
 
 static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
@@ -114,7 +114,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
 {
     const struct way *way = &metrics[asked->metric].ways[index];
     char devices[512] = "";
-    int count = peer_devices(place, devices, sizeof(devices)), server, client;
+    int count = peer_devices(place, devices, sizeof devices), server, client;
 
     if (count < 0)
         return count;
@@ -124,7 +124,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     client = client ? client : put_client(asked, place, way, &out->client);
     /* Its source is never written: all of it is one page of zeros (or one of 2 MiB), and stays in the cache. */
     bool zeros = asked->metric == PEER_BANDWIDTH && asked->size >= LARGE_SOURCE;
-    snprintf(out->note, sizeof(out->note), "%s%s%s%s", way->note, asked->metric == PEER_LATENCY ? ", no p99" : "",
+    snprintf(out->note, sizeof out->note, "%s%s%s%s", way->note, asked->metric == PEER_LATENCY ? ", no p99" : "",
              zeros ? "; sends the kernel's cached page of zeros" : "",
              count < place->rail_count && place->rail_count > 1 ? ", one connection for the rails of an interface"
                                                                 : "");

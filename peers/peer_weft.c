@@ -33,8 +33,8 @@ static void put_rails(struct peer_command *command, const char *const *rails, in
     size_t used = 0;
 
     for (int i = 0; i < count; i++) {
-        int length = snprintf(list + used, sizeof(list) - used, "%s%s", i ? "," : "", rails[i]);
-        used += (size_t)length < sizeof(list) - used ? (size_t)length : sizeof(list) - used - 1;
+        int length = snprintf(list + used, sizeof list - used, "%s%s", i ? "," : "", rails[i]);
+        used += (size_t)length < sizeof list - used ? (size_t)length : sizeof list - used - 1;
     }
     peer_word(command, "--rails");
     peer_word(command, "%s", list);
@@ -99,7 +99,7 @@ int peer_pair_commands(const char *backend, const struct peer_case *asked, const
     if (put_shared(client, place) != 0)
         rc = -ENOBUFS;
     if (!takes_buffers() && asked->metric != PEER_LATENCY && asked->buffers != asked->inflight)
-        snprintf(out->note, sizeof(out->note), "%u buffers: one for each message in flight", asked->inflight);
+        snprintf(out->note, sizeof out->note, "%u buffers: one for each message in flight", asked->inflight);
     return rc;
 }
 

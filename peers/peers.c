@@ -18,7 +18,7 @@ static const struct peer_reading nothing = {-1, -1, -1, -1, -1, -1};
 
 static struct peer_reading *no_readings(int count)
 {
-    struct peer_reading *readings = calloc((size_t)count, sizeof(*readings));
+    struct peer_reading *readings = calloc((size_t)count, sizeof *readings);
 
     for (int i = 0; readings && i < count; i++)
         readings[i] = nothing;
@@ -27,7 +27,7 @@ static struct peer_reading *no_readings(int count)
 
 static int make_variants(const struct peers_plan *plan, struct peers_row *row, int count, struct wf_status *status)
 {
-    row->variants = calloc((size_t)count, sizeof(*row->variants));
+    row->variants = calloc((size_t)count, sizeof *row->variants);
     if (!row->variants)
         return wf_fail(status, -ENOMEM, "no memory for the results");
     row->variant_count = count;
@@ -49,25 +49,25 @@ static int prepare_row(const struct peers_plan *plan, const struct peer_case *as
     int count;
 
     row->tool = tool;
-    if (!peer_find_program(tool, plan->place.folder, path, sizeof(path))) {
+    if (!peer_find_program(tool, plan->place.folder, path, sizeof path)) {
         row->absent = true;
         if (tool->package)
-            snprintf(row->why, sizeof(row->why), "not installed: Debian package %s", tool->package);
+            snprintf(row->why, sizeof row->why, "not installed: Debian package %s", tool->package);
         else
-            snprintf(row->why, sizeof(row->why), "%s is not beside weft", tool->program);
+            snprintf(row->why, sizeof row->why, "%s is not beside weft", tool->program);
         return 0;
     }
     if (asked->buffers > 1 && !tool->many_buffers) {
-        snprintf(row->why, sizeof(row->why), "has one buffer only");
+        snprintf(row->why, sizeof row->why, "has one buffer only");
         return 0;
     }
     if (plan->place.memory && !tool->gpu_memory) {
-        snprintf(row->why, sizeof(row->why), "moves host memory here, and --memory is cuda");
+        snprintf(row->why, sizeof row->why, "moves host memory here, and --memory is cuda");
         return 0;
     }
     count = tool->variants(asked, &plan->place, why);
     if (count <= 0) {
-        snprintf(row->why, sizeof(row->why), "%s", why);
+        snprintf(row->why, sizeof row->why, "%s", why);
         return 0;
     }
     if (count > PEERS_VARIANTS_MAX)
@@ -151,7 +151,7 @@ static int take_turn(const struct series *series, const struct turn *turn, struc
         *status = stopped;
         return status->code;
     }
-    snprintf(row->error, sizeof(row->error), "%s", why.text);
+    snprintf(row->error, sizeof row->error, "%s", why.text);
     variant->failures++;
     variant->given_up = variant->failures == variant->runs && variant->failures >= FAILURES_MAX;
     return 0;
@@ -165,8 +165,8 @@ static void tell(const struct series *series, const struct turn *turn)
 
     if (!plan->progress)
         return;
-    snprintf(doing, sizeof(doing), "%s %s: %s%s", peers_metric_name(asked->metric),
-             wf_format_size(asked->size, size, sizeof(size)), turn->row->tool->name, series->trials ? " (trial)" : "");
+    snprintf(doing, sizeof doing, "%s %s: %s%s", peers_metric_name(asked->metric),
+             wf_format_size(asked->size, size, sizeof size), turn->row->tool->name, series->trials ? " (trial)" : "");
     plan->progress(plan->context, series->done, series->total, doing);
 }
 
@@ -294,9 +294,9 @@ int peers_measure(const struct peers_plan *plan, struct peers_result *result, st
 {
     int rc = 0;
 
-    memset(result, 0, sizeof(*result));
+    memset(result, 0, sizeof *result);
     result->plan = plan;
-    result->blocks = calloc((size_t)plan->case_count, sizeof(*result->blocks));
+    result->blocks = calloc((size_t)plan->case_count, sizeof *result->blocks);
     if (!result->blocks)
         return wf_fail(status, -ENOMEM, "no memory for the results");
     for (int i = 0; rc == 0 && i < plan->case_count; i++) {
@@ -309,7 +309,7 @@ int peers_measure(const struct peers_plan *plan, struct peers_result *result, st
         if (rc == 0)
             rc = run_block(plan, block, i, status);
         if (rc)
-            snprintf(block->error, sizeof(block->error), "%s", status->text);
+            snprintf(block->error, sizeof block->error, "%s", status->text);
     }
     result->complete = rc == 0;
     return rc;
@@ -327,7 +327,7 @@ void peers_result_fini(struct peers_result *result)
             free(row->variants);
         }
     free(result->blocks);
-    memset(result, 0, sizeof(*result));
+    memset(result, 0, sizeof *result);
 }
 
 bool peers_passed(const struct peers_result *result)

@@ -37,7 +37,7 @@ int peer_program_start(struct peer_program *program, const struct peer_command *
     struct peer_pipes theirs = {-1, -1, -1};
     int rc;
 
-    memset(program, 0, sizeof(*program));
+    memset(program, 0, sizeof *program);
     program->name = command->words[0];
     program->out = program->err = program->report = -1;
     rc = make_pipe(&program->out, &theirs.out);
@@ -110,7 +110,7 @@ static void keep_text(struct peer_program *program, const char *bytes, size_t le
 
 static void keep_tail(struct peer_program *program, const char *bytes, size_t length)
 {
-    size_t room = sizeof(program->tail) - 1, old = program->tail_used;
+    size_t room = sizeof program->tail - 1, old = program->tail_used;
 
     if (length > room) {
         bytes += length - room;
@@ -130,7 +130,7 @@ static void drain(struct peer_program *program, int *fd, void (*keep)(struct pee
     char bytes[STEP];
     ssize_t length = 0;
 
-    while (*fd >= 0 && (length = read(*fd, bytes, sizeof(bytes))) > 0)
+    while (*fd >= 0 && (length = read(*fd, bytes, sizeof bytes)) > 0)
         keep(program, bytes, (size_t)length);
     if (length == 0 || errno != EAGAIN)
         close_end(fd);
@@ -139,11 +139,11 @@ static void drain(struct peer_program *program, int *fd, void (*keep)(struct pee
 /* The keeper speaks once all have ended, so the pipes hold the last of what they said. */
 static void look_for_end(struct peer_program *program)
 {
-    ssize_t length = program->report >= 0 ? read(program->report, &program->how, sizeof(program->how)) : 0;
+    ssize_t length = program->report >= 0 ? read(program->report, &program->how, sizeof program->how) : 0;
 
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    program->told = length == (ssize_t)sizeof(program->how);
+    program->told = length == (ssize_t)sizeof program->how;
     program->ended = true;
     drain(program, &program->out, keep_text);
     drain(program, &program->err, keep_tail);
@@ -222,7 +222,7 @@ int peer_program_verdict(const struct peer_program *program, struct wf_status *s
         return wf_fail(status, -ECHILD, "%.60s: its keeper was killed", program->name);
     if (WIFEXITED(how) && WEXITSTATUS(how) == 0)
         return 0;
-    peer_program_last_line(program, line, sizeof(line));
+    peer_program_last_line(program, line, sizeof line);
     if (WIFSIGNALED(how))
         return wf_fail(status, -ECHILD, "%.40s was ended by signal %d%s%s", program->name, WTERMSIG(how),
                        line[0] ? ": " : "", line);

@@ -84,7 +84,7 @@ static int take_tool(const json_t *json, const struct peers_plan *plan, const st
             *tool = plan->tools[i];
     if (!*tool)
         return wf_fail(status, -EINVAL, "%.40s: there is no such tool, or --tools excludes it", name ? name : "?");
-    if (!peer_find_program(*tool, place->folder, path, sizeof(path)))
+    if (!peer_find_program(*tool, place->folder, path, sizeof path))
         return wf_fail(status, -ENOENT, "not installed: %s%s", (*tool)->package ? "Debian package " : "",
                        (*tool)->package ? (*tool)->package : (*tool)->program);
     return 0;
@@ -97,7 +97,7 @@ int peers_question_from_json(const json_t *json, const struct peers_plan *plan, 
     int64_t variant;
     int count, rc;
 
-    memset(question, 0, sizeof(*question));
+    memset(question, 0, sizeof *question);
     rc = take_case(json, &question->asked, status);
     if (rc == 0)
         rc = take_tool(json, plan, place, &question->tool, status);
@@ -118,7 +118,7 @@ bool peers_is_address(const char *text)
     char plain[INET6_ADDRSTRLEN];
     size_t length = strcspn(text, "%");
 
-    if (length >= sizeof(plain))
+    if (length >= sizeof plain)
         return false;
     memcpy(plain, text, length);
     plain[length] = '\0';

@@ -29,7 +29,7 @@ const char *peer_columns(const char *text, const char *marks, struct peer_column
 
     text += strspn(text, "\r\n \t");
     length = strcspn(text, "\n");
-    if (length == 0 || length >= sizeof(out->text) || text[length] != '\n')
+    if (length == 0 || length >= sizeof out->text || text[length] != '\n')
         return NULL;
     memcpy(out->text, text, length);
     out->text[length] = '\0';
@@ -164,5 +164,5 @@ int peer_processors(void)
 {
     cpu_set_t allowed;
 
-    return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
 }

@@ -102,11 +102,11 @@ static void put_row(FILE *out, const struct peers_result *result, const struct p
     if (summary.variant >= 0) {
         put_figures(out, block, &summary, peers_is_weft(row->tool));
         fprintf(out, "%6u%5u  ", block->asked.inflight, block->asked.buffers);
-        make_note(row, &summary, note, sizeof(note));
+        make_note(row, &summary, note, sizeof note);
     } else {
         fprintf(out, "%9s%*s", "-", NOTE_COLUMN - 19, "");
         const char *error = peers_failure(block, row);
-        snprintf(note, sizeof(note), "%s%s", error ? "failed: " : "",
+        snprintf(note, sizeof note, "%s%s", error ? "failed: " : "",
                  row->why[0] ? row->why
                  : error     ? error
                              : "not measured");
@@ -125,7 +125,7 @@ static void put_head(FILE *out, const struct peer_case *asked)
 
     fprintf(
         out, "\n%s, messages of %s%s, %u in flight, %u %s each side (%" PRIu64 " messages, %" PRIu64 " of warm-up)\n",
-        titles[asked->metric], wf_format_size(asked->size, size, sizeof(size)), asked->size % 1024 ? " bytes" : "",
+        titles[asked->metric], wf_format_size(asked->size, size, sizeof size), asked->size % 1024 ? " bytes" : "",
         asked->inflight, asked->buffers, asked->buffers == 1 ? "buffer" : "buffers", asked->messages, asked->warmup);
     fprintf(out, "%-10s%9s%8s%10s%9s%9s%6s%5s  note\n", "tool", unit(asked->metric), "spread", "weft/tool",
             latency ? "p99" : "CPU s/GB", latency ? "mean" : "", "infl", "bufs");
@@ -152,7 +152,7 @@ static void put_end(FILE *out, const struct peers_block *block, int rounds)
 {
     char text[320];
 
-    snprintf(text, sizeof(text), "only %d of %d rounds%s: %s", block->rounds_done, rounds,
+    snprintf(text, sizeof text, "only %d of %d rounds%s: %s", block->rounds_done, rounds,
              block->trials_done > 0 && block->rounds_done == 0 ? ", of which nothing counts before the trials are over"
                                                                : "",
              block->error);

@@ -17,7 +17,7 @@ static const char *unit(enum peer_metric metric)
 /* null: nothing was run at that side. */
 static json_t *command_to_json(const struct peer_command *command)
 {
-    char text[2 * sizeof(command->text)];
+    char text[2 * sizeof command->text];
     json_t *settings = json_array();
 
     if (!command->words[0]) {
@@ -26,7 +26,7 @@ static json_t *command_to_json(const struct peer_command *command)
     }
     for (int i = 0; command->settings[i]; i++)
         json_array_append_new(settings, json_string(command->settings[i]));
-    return json_pack("{s:s, s:o}", "command", peer_command_text(command, text, sizeof(text)), "environment", settings);
+    return json_pack("{s:s, s:o}", "command", peer_command_text(command, text, sizeof text), "environment", settings);
 }
 
 static json_t *values_to_json(const struct peer_reading *readings, int count, enum peer_metric metric, bool mean)

@@ -63,7 +63,7 @@ int peer_run_serve(const struct peer_run *run, struct peer_program *server, stru
 {
     int rc;
 
-    memset(server, 0, sizeof(*server));
+    memset(server, 0, sizeof *server);
     if (!run->commands->server.words[0])
         return 0;
     if (peer_listening(run->port))
@@ -177,7 +177,7 @@ int peer_run(const struct peer_run *run, struct peer_outcome *outcome, struct wf
 {
     int rc;
 
-    memset(outcome, 0, sizeof(*outcome));
+    memset(outcome, 0, sizeof *outcome);
     rc = perform(run, outcome, status);
     end_all(outcome);
     return rc;

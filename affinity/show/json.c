@@ -10,7 +10,7 @@
 static json_t *cpus_to_json(const struct wf_cpus *cpus)
 {
     char text[CPUS_TEXT];
-    return json_string(wf_cpus_count(cpus) ? wf_cpus_text(cpus, text, sizeof(text)) : "");
+    return json_string(wf_cpus_count(cpus) ? wf_cpus_text(cpus, text, sizeof text) : "");
 }
 
 /* Numbers and names from files of others may be no UTF-8. */

@@ -19,8 +19,8 @@ static void put_device(const struct tree *tree, const struct wf_show_device *dev
         strcat(line, device->path->step[i]);
         strcat(line, " > ");
     }
-    strcat(line, device->is_gpu ? wf_show_gpu(tree->machine, device->index, text, sizeof(text))
-                                : wf_show_nic(tree->machine, device->index, text, sizeof(text)));
+    strcat(line, device->is_gpu ? wf_show_gpu(tree->machine, device->index, text, sizeof text)
+                                : wf_show_nic(tree->machine, device->index, text, sizeof text));
     wf_show_wrapped(tree->out, column, INDENT, line);
 }
 
@@ -66,14 +66,14 @@ static void put_node(FILE *out, const struct wf_machine *machine, const struct w
     char line[WF_SHOW_TEXT], cpus[512], memory[32] = "memory unknown", where[32] = "";
     int package = package_of(machine, node->id), cores = wf_show_cores(machine, node->id);
     if (node->bytes)
-        snprintf(memory, sizeof(memory), "%.1f GiB", (double)node->bytes / (double)(1 << 30));
+        snprintf(memory, sizeof memory, "%.1f GiB", (double)node->bytes / (double)(1 << 30));
     if (package >= 0)
-        snprintf(where, sizeof(where), " of package %d", package);
+        snprintf(where, sizeof where, " of package %d", package);
     if (cores)
-        snprintf(line, sizeof(line), "node %d%s: %s, %d core%s, processors %s", node->id, where, memory, cores,
-                 cores == 1 ? "" : "s", wf_cpus_text(&node->cpus, cpus, sizeof(cpus)));
+        snprintf(line, sizeof line, "node %d%s: %s, %d core%s, processors %s", node->id, where, memory, cores,
+                 cores == 1 ? "" : "s", wf_cpus_text(&node->cpus, cpus, sizeof cpus));
     else
-        snprintf(line, sizeof(line), "node %d: %s, no processors", node->id, memory);
+        snprintf(line, sizeof line, "node %d: %s, no processors", node->id, memory);
     wf_show_wrapped(out, 0, INDENT, line);
 }
 

@@ -73,8 +73,8 @@ static char *connecting(const struct bench_pair *pair, char *text, size_t room)
 {
     char src[32], dst[32];
 
-    snprintf(text, room, "connecting %s and %s", bench_src_name(pair, src, sizeof(src)),
-             bench_dst_name(pair, dst, sizeof(dst)));
+    snprintf(text, room, "connecting %s and %s", bench_src_name(pair, src, sizeof src),
+             bench_dst_name(pair, dst, sizeof dst));
     return text;
 }
 
@@ -89,7 +89,7 @@ static int join_inter(struct bench_backend *backend, const struct bench_pair *pa
 
     if (rc)
         return rc;
-    connecting(pair, what, sizeof(what));
+    connecting(pair, what, sizeof what);
     if (backend->link->node == 0)
         return bench_link_take(backend->link, backend->endpoints[mine], theirs, OPEN_TIMEOUT_MS, what, out, status);
     rc = weft_connection_open(backend->endpoints[mine], backend->link->peer, theirs, OPEN_TIMEOUT_MS, out, &err);
@@ -115,7 +115,7 @@ static int join_intra(struct bench_backend *backend, const struct bench_pair *pa
     rc = weft_connection_open(self->endpoints[1][pair->src], self->peers[1], pair->dst, OPEN_TIMEOUT_MS, send, &err);
     if (rc == 0)
         rc = weft_connection_accept(self->endpoints[0][pair->dst], self->peers[0], sender, OPEN_TIMEOUT_MS, recv, &err);
-    return rc ? bench_weft_failed(status, &err, connecting(pair, what, sizeof(what))) : 0;
+    return rc ? bench_weft_failed(status, &err, connecting(pair, what, sizeof what)) : 0;
 }
 
 static int join_self(struct bench_backend *backend, struct wf_status *status)
@@ -126,7 +126,7 @@ static int join_self(struct bench_backend *backend, struct wf_status *status)
     int rc = 0;
 
     for (int side = 0; side < SELF_SIDES; side++) {
-        self->endpoints[side] = calloc(backend->plan->endpoints, sizeof(*self->endpoints[side]));
+        self->endpoints[side] = calloc(backend->plan->endpoints, sizeof *self->endpoints[side]);
         if (!self->endpoints[side])
             return wf_fail(status, -ENOMEM, "no memory for %u endpoints", backend->plan->endpoints);
     }
@@ -134,7 +134,7 @@ static int join_self(struct bench_backend *backend, struct wf_status *status)
         return bench_weft_failed(status, &err, "within this node");
     rc = weft_listen(self->context, "127.0.0.1:0", &err);
     if (rc == 0) {
-        snprintf(address, sizeof(address), "127.0.0.1:%d", weft_listen_port(self->context));
+        snprintf(address, sizeof address, "127.0.0.1:%d", weft_listen_port(self->context));
         rc = weft_connect(self->context, address, backend->link->connect_timeout_ms, &self->peers[1], &err);
     }
     if (rc == 0)
@@ -194,7 +194,7 @@ static int make_all_known(const struct bench_backend *backend, struct weft_conte
 
     if (!backend->link->gpus.count)
         return 0;
-    *out = calloc(arena->place_count, sizeof(**out));
+    *out = calloc(arena->place_count, sizeof **out);
     if (!*out)
         return wf_fail(status, -ENOMEM, "no memory for %u registrations", arena->place_count);
     for (uint32_t i = 0; rc == 0 && i < arena->place_count; i++) {
@@ -234,7 +234,7 @@ static int assign_known(struct bench_backend *backend, struct wf_status *status)
 
     if (!backend->known)
         return 0;
-    backend->used = calloc(plan->pair_count, sizeof(*backend->used));
+    backend->used = calloc(plan->pair_count, sizeof *backend->used);
     if (!backend->used)
         return wf_fail(status, -ENOMEM, "no memory for %u pairs", plan->pair_count);
     for (uint32_t i = 0; i < plan->pair_count; i++) {
@@ -276,7 +276,7 @@ static void weft_backend_close(struct bench_backend *backend)
 static int weft_backend_open(struct bench_link *link, const struct bench_plan *plan, struct bench_backend **out,
                              struct wf_status *status)
 {
-    struct bench_backend *backend = calloc(1, sizeof(*backend));
+    struct bench_backend *backend = calloc(1, sizeof *backend);
     int rc = 0;
 
     if (!backend)
@@ -314,7 +314,7 @@ static const struct weft_options *options_for(const struct bench_backend *backen
 {
     if (!backend->queued && !registration)
         return NULL;
-    memset(options, 0, sizeof(*options));
+    memset(options, 0, sizeof *options);
     options->registration = registration;
     options->queue = backend->queued ? backend->queue : NULL;
     options->user_data = place;

@@ -61,7 +61,7 @@ int bench_populate(void *memory, uint64_t bytes, struct bench_control *control, 
             if (errno == ENOMEM)
                 return wf_fail(status, -ENOMEM,
                                "the kernel has no memory for %s of buffers: lower --end, --endpoints or --inflight",
-                               bench_human_bytes(bytes, text, sizeof(text)));
+                               bench_human_bytes(bytes, text, sizeof text));
             touch(start + at, length);
         }
         rc = bench_control_check(control, status);
@@ -106,7 +106,7 @@ static int allocate(const struct bench_arena *arena, int gpu, uint64_t bytes, ui
         return 0;
     if (weft_gpu_alloc(arena->context, gpu, bytes, &memory, &err) != 0)
         return wf_fail(status, err.code ? err.code : -EIO, "%s of buffers: %s",
-                       bench_human_bytes(bytes, text, sizeof(text)), err.text);
+                       bench_human_bytes(bytes, text, sizeof text), err.text);
     *out = memory;
     return 0;
 }
@@ -136,7 +136,7 @@ static int open_host(struct bench_arena *arena, struct bench_buffers *place, str
         place->landings = map(place->landing_bytes);
     if (place->landing_bytes && !place->landings)
         return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --end or --endpoints",
-                       bench_human_bytes(place->landing_bytes, text, sizeof(text)));
+                       bench_human_bytes(place->landing_bytes, text, sizeof text));
     return bench_populate(place->landings, place->landing_bytes, control, status);
 }
 
@@ -164,15 +164,15 @@ int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, i
     char text[32];
     int rc;
 
-    memset(arena, 0, sizeof(*arena));
+    memset(arena, 0, sizeof *arena);
     arena->context = context;
     arena->stream_bytes = bench_stream_need(plan);
     arena->stream = map(arena->stream_bytes);
     arena->bounce = gpus->count ? map(BENCH_BOUNCE) : NULL;
-    arena->places = calloc(gpus->count ? gpus->count : 1, sizeof(*arena->places));
+    arena->places = calloc(gpus->count ? gpus->count : 1, sizeof *arena->places);
     if (!arena->stream || !arena->places || (gpus->count && !arena->bounce))
         return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --end or --endpoints",
-                       bench_human_bytes(arena->stream_bytes, text, sizeof(text)));
+                       bench_human_bytes(arena->stream_bytes, text, sizeof text));
     arena->place_count = gpus->count ? gpus->count : 1;
     rc = fill(arena, plan->seed, control, status);
     return rc ? rc : open_places(arena, plan, node, gpus, control, status);
@@ -200,7 +200,7 @@ void bench_arena_fini(struct bench_arena *arena)
     if (arena->bounce)
         munmap(arena->bounce, BENCH_BOUNCE);
     free(arena->places);
-    memset(arena, 0, sizeof(*arena));
+    memset(arena, 0, sizeof *arena);
 }
 
 uint64_t bench_arena_bytes(const struct bench_arena *arena)

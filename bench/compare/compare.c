@@ -56,10 +56,10 @@ static json_t *host(const struct comparison *comparison)
 
 static json_t *fallbacks(const struct comparison *comparison)
 {
-    char lines[sizeof(comparison->texts.fallbacks)], *rest = lines, *line;
+    char lines[sizeof comparison->texts.fallbacks], *rest = lines, *line;
     json_t *array = json_array();
 
-    bench_copy_text(lines, sizeof(lines), comparison->texts.fallbacks);
+    bench_copy_text(lines, sizeof lines, comparison->texts.fallbacks);
     while ((line = bench_next_word(&rest, '\n')) != NULL)
         if (line[0])
             json_array_append_new(array, json_sprintf("%s: %s", node(comparison), line));
@@ -124,7 +124,7 @@ static int write_files(const struct comparison *comparison, const json_t *root, 
     char path[WF_VALUE_MAX + 32];
     int rc = 0;
 
-    snprintf(path, sizeof(path), "%s/peers.json", out);
+    snprintf(path, sizeof path, "%s/peers.json", out);
     if (out[0])
         rc = bench_write_json(root, path, status);
     if (file[0]) {
@@ -259,7 +259,7 @@ static int fail(const struct wf_status *status, int otherwise)
 
 static void keep_error(struct comparison *comparison, const struct wf_status *status)
 {
-    snprintf(comparison->error, sizeof(comparison->error), "%s", status->text);
+    snprintf(comparison->error, sizeof comparison->error, "%s", status->text);
     comparison->error_code = status->code;
 }
 
@@ -339,7 +339,7 @@ int bench_compare(struct bench_options *options)
     int rc = check_usage(options, &status), exit_status;
 
     gmtime_r(&now, &utc);
-    strftime(comparison.started, sizeof(comparison.started), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    strftime(comparison.started, sizeof comparison.started, "%Y-%m-%dT%H:%M:%SZ", &utc);
     comparison.options = options;
     comparison.on_terminal = isatty(STDERR_FILENO) && !bench_quiet(options->config);
     if (rc == 0)

@@ -24,9 +24,9 @@ static int take_rails(struct bench_far *far, const json_t *answer, struct peer_p
         return lost_step(status);
     for (int i = 0; i < count; i++) {
         const char *address = json_string_value(json_array_get(rails, (size_t)i));
-        if (!address || strlen(address) >= sizeof(far->addresses[i]) || !peers_is_address(address))
+        if (!address || strlen(address) >= sizeof far->addresses[i] || !peers_is_address(address))
             return lost_step(status);
-        bench_copy_text(far->addresses[i], sizeof(far->addresses[i]), address);
+        bench_copy_text(far->addresses[i], sizeof far->addresses[i], address);
     }
     place->rail_count = count < place->rail_count ? count : place->rail_count;
     for (int i = 0; i < place->rail_count; i++)

@@ -69,7 +69,7 @@ static int add_list(const struct wf_config *config, struct peers_plan *plan, enu
     char words[WF_VALUE_MAX], *rest = words, *word;
     int rc = 0;
 
-    bench_copy_text(words, sizeof(words), list);
+    bench_copy_text(words, sizeof words, list);
     while (rc == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
         uint64_t size = 0;
         rc = wf_parse_size(word, &size);
@@ -125,14 +125,14 @@ static int find_rails(const struct wf_config *config, struct bench_compare_texts
     if (rc)
         return bench_weft_failed(status, &err, NULL);
     count = weft_context_rails(context, rails, PEER_RAILS_MAX);
-    bench_copy_text(texts->engine, sizeof(texts->engine), weft_context_engine(context));
-    bench_copy_text(texts->fallbacks, sizeof(texts->fallbacks), weft_context_fallbacks(context));
+    bench_copy_text(texts->engine, sizeof texts->engine, weft_context_engine(context));
+    bench_copy_text(texts->fallbacks, sizeof texts->fallbacks, weft_context_fallbacks(context));
     weft_context_destroy(context);
     if (count > PEER_RAILS_MAX)
         return wf_fail(status, -EINVAL, "--rails: %d rails, and at most %d can be compared", count, PEER_RAILS_MAX);
     for (int i = 0; i < count; i++) {
-        bench_copy_text(texts->rails[i].address, sizeof(texts->rails[i].address), rails[i].address);
-        bench_copy_text(texts->rails[i].interface, sizeof(texts->rails[i].interface), rails[i].interface);
+        bench_copy_text(texts->rails[i].address, sizeof texts->rails[i].address, rails[i].address);
+        bench_copy_text(texts->rails[i].interface, sizeof texts->rails[i].interface, rails[i].interface);
         place->rails[i] = texts->rails[i].address;
         place->devices[i] = texts->rails[i].interface;
     }
@@ -148,7 +148,7 @@ static int pass_settings(const struct wf_config *config, struct bench_compare_te
 
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         const struct wf_setting *setting = wf_setting(i);
-        size_t room = sizeof(texts->settings[0]);
+        size_t room = sizeof texts->settings[0];
         if ((setting->group != WF_GROUP_LIBRARY && i != WF_SET_NCCL_LIBRARY) || i == WF_SET_RAILS || i == WF_SET_PORT ||
             bench_is_default(config, i))
             continue;
@@ -178,7 +178,7 @@ static int find_memory(const struct bench_options *options, struct peer_place *p
 
 static int find_folder(struct bench_compare_texts *texts, struct peer_place *place, struct wf_status *status)
 {
-    ssize_t length = readlink("/proc/self/exe", texts->folder, sizeof(texts->folder) - 1);
+    ssize_t length = readlink("/proc/self/exe", texts->folder, sizeof texts->folder - 1);
     char *slash;
 
     if (length <= 0)
@@ -197,7 +197,7 @@ int bench_compare_plan(struct bench_options *options, struct bench_compare_texts
     struct wf_config *config = options->config;
     int rc = 0;
 
-    memset(plan, 0, sizeof(*plan));
+    memset(plan, 0, sizeof *plan);
     plan->rounds = (int)wf_config_number(config, WF_SET_ROUNDS);
     plan->fixed_messages = !bench_is_default(config, WF_SET_ITERS) && wf_config_number(config, WF_SET_ITERS) > 0;
     plan->place.one_machine = options->place == BENCH_PLACE_LOCAL;

@@ -81,7 +81,7 @@ static int begin(struct serving *serving, const json_t *asked, int *port, struct
     rc = peers_question_from_json(asked, serving->plan, &place, &question, status);
     if (rc)
         return rc;
-    memset(&serving->commands, 0, sizeof(serving->commands));
+    memset(&serving->commands, 0, sizeof serving->commands);
     rc = question.tool->commands(&question.asked, &place, question.variant, &serving->commands);
     if (rc)
         return wf_fail(status, rc, "the command line of %s is too long: name fewer rails or settings",
@@ -216,7 +216,7 @@ static int await_other(struct bench_far *far, const struct bench_options *option
     char address[280];
     int rc = bench_link_open(&far->link, 0, options->config, NULL, status);
 
-    listen_address(options, address, sizeof(address));
+    listen_address(options, address, sizeof address);
     if (rc == 0)
         rc = bench_link_listen(&far->link, address, port, status);
     if (rc)

@@ -39,7 +39,7 @@ static int pick_one(long index, const struct weft_gpu_info *all, int count, stru
         at++;
     if (at == count)
         return wf_fail(status, -EINVAL, "--gpus %ld: there is no such GPU: this machine has %s", index,
-                       name_all(all, count, there, sizeof(there)));
+                       name_all(all, count, there, sizeof there));
     picked[kept] = all[at];
     return 0;
 }
@@ -52,10 +52,10 @@ int bench_gpus_pick(const char *list, const struct weft_gpu_info *all, int count
     int kept = 0, rc = 0;
 
     if (!list[0] || strcmp(list, "all") == 0) {
-        memcpy(picked, all, (size_t)count * sizeof(*all));
+        memcpy(picked, all, (size_t)count * sizeof *all);
         return count;
     }
-    bench_copy_text(copy, sizeof(copy), list);
+    bench_copy_text(copy, sizeof copy, list);
     while (rc == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
         const char *at = word;
         long first, last;
@@ -74,7 +74,7 @@ int bench_gpus_pick(const char *list, const struct weft_gpu_info *all, int count
 
 int bench_gpus_find(struct weft_gpu_info *infos, int max, enum bench_memory *memory, struct wf_status *status)
 {
-    struct wf_device_info *devices = calloc(WF_DEVICES_MAX, sizeof(*devices));
+    struct wf_device_info *devices = calloc(WF_DEVICES_MAX, sizeof *devices);
     struct wf_memory *driver = NULL;
     int rc = devices ? wf_memory_cuda.open(NULL, &driver, status) : wf_fail(status, -ENOMEM, "no memory for GPUs");
     int count = rc ? 0 : wf_memory_cuda.devices(driver, devices, WF_DEVICES_MAX);
@@ -82,8 +82,8 @@ int bench_gpus_find(struct weft_gpu_info *infos, int max, enum bench_memory *mem
     for (int i = 0; i < count && i < max && i < WF_DEVICES_MAX; i++) {
         infos[i] = (struct weft_gpu_info){
             .index = devices[i].index, .numa_node = wf_place_of_device(devices[i].pci), .bytes = devices[i].bytes};
-        bench_copy_text(infos[i].name, sizeof(infos[i].name), devices[i].name);
-        bench_copy_text(infos[i].pci, sizeof(infos[i].pci), devices[i].pci);
+        bench_copy_text(infos[i].name, sizeof infos[i].name, devices[i].name);
+        bench_copy_text(infos[i].pci, sizeof infos[i].pci, devices[i].pci);
     }
     if (rc == 0) {
         *memory = bench_memory_named(wf_memory_cuda.name(driver));
@@ -140,11 +140,11 @@ static int refuse(struct bench_gpus *gpus, const char *asked, int node, const ch
     char where[24] = "here";
 
     if (node != BENCH_NO_NODE)
-        snprintf(where, sizeof(where), "at node%d", node);
+        snprintf(where, sizeof where, "at node%d", node);
     if (asked)
         return wf_fail(status, -EOPNOTSUPP, "%s: no GPU memory %s: %s", asked, where, why);
     if (wf_memory_cuda.present(NULL))
-        snprintf(gpus->fallback, sizeof(gpus->fallback), "cuda: no GPU memory: %s", why);
+        snprintf(gpus->fallback, sizeof gpus->fallback, "cuda: no GPU memory: %s", why);
     return 0;
 }
 
@@ -160,7 +160,7 @@ int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *optio
     struct wf_status why = {0};
     int count, rc = check_words(config, node, names_gpu, names_host, status);
 
-    memset(gpus, 0, sizeof(*gpus));
+    memset(gpus, 0, sizeof *gpus);
     if (rc)
         return rc;
     host = names_host || strcmp(wf_config_text(config, WF_SET_MEMORY), "host") == 0;
@@ -168,7 +168,7 @@ int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *optio
         return 0;
     if (strcmp(wf_config_text(config, WF_SET_CUDA), "off") == 0)
         return asked ? refuse(gpus, asked, node, "cuda = off", status) : 0;
-    all = calloc(BENCH_GPUS_MAX, sizeof(*all));
+    all = calloc(BENCH_GPUS_MAX, sizeof *all);
     if (!all)
         return wf_fail(status, -ENOMEM, "no memory for a list of GPUs");
     count = bench_gpus_find(all, BENCH_GPUS_MAX, &memory, &why);
@@ -199,7 +199,7 @@ char *bench_gpus_sharing(const struct bench_gpus *gpus, uint32_t endpoints, char
     if (used == 0 || plain)
         return buffer;
     snprintf(buffer, room, "%u endpoint%s on %u GPU%s (%s%s)", endpoints, endpoints == 1 ? "" : "s", used,
-             used == 1 ? "" : "s", name_all(gpus->infos, (int)used, names, sizeof(names)), used > 1 ? ", in turn" : "");
+             used == 1 ? "" : "s", name_all(gpus->infos, (int)used, names, sizeof names), used > 1 ? ", in turn" : "");
     return buffer;
 }
 

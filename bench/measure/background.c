@@ -17,8 +17,8 @@ int bench_background_init(struct bench_background *background, struct wf_status 
         return 0;
     background->size = plan->background;
     background->inflight = plan->background_inflight;
-    background->pending = calloc(background->inflight, sizeof(*background->pending));
-    background->ended = calloc(background->inflight, sizeof(*background->ended));
+    background->pending = calloc(background->inflight, sizeof *background->pending);
+    background->ended = calloc(background->inflight, sizeof *background->ended);
     if (!background->pending || !background->ended)
         return wf_fail(status, -ENOMEM, "no memory for %u messages in the background", background->inflight);
     return 0;
@@ -47,7 +47,7 @@ static int failed(struct bench_background *background, int code, const char *tex
 {
     char where[WF_STATUS_TEXT];
 
-    snprintf(where, sizeof(where), "background: %s", text);
+    snprintf(where, sizeof where, "background: %s", text);
     return bench_control_failed(background->bed->control, code, where, status);
 }
 
@@ -130,7 +130,7 @@ static int take_received(struct bench_background *background, uint32_t slot, con
         return 0;
     }
     if (completion->bytes != background->size) {
-        snprintf(text, sizeof(text), "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, background->size);
+        snprintf(text, sizeof text, "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, background->size);
         return failed(background, -EPROTO, text, status);
     }
     rc = background->verified ? check(background, slot, status) : 0;
@@ -161,5 +161,5 @@ void bench_background_count(struct bench_background *background, int64_t start_n
 
 void bench_background_forget(struct bench_background *background)
 {
-    memset(&background->flux, 0, sizeof(background->flux));
+    memset(&background->flux, 0, sizeof background->flux);
 }

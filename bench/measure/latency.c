@@ -299,7 +299,7 @@ static void fill_sample(const struct rally *rally, const struct bench_news *veri
     double bytes;
 
     bench_news_join(&rally->mine, &rally->theirs, &both);
-    memset(sample, 0, sizeof(*sample));
+    memset(sample, 0, sizeof *sample);
     sample->backend = bed->ops;
     sample->pair = bed->plan->pairs[rally->pair];
     sample->size = rally->size;
@@ -386,7 +386,7 @@ static int prepare(struct rally *rally, uint32_t iters, struct wf_status *status
     struct bench_background *background = &rally->background;
     int rc;
 
-    rally->times = calloc(iters, sizeof(*rally->times));
+    rally->times = calloc(iters, sizeof *rally->times);
     if (!rally->times)
         return wf_fail(status, -ENOMEM, "no memory for %u times", iters);
     background->bed = rally->bed;
@@ -397,11 +397,11 @@ static int prepare(struct rally *rally, uint32_t iters, struct wf_status *status
     rc = bench_background_init(background, status);
     if (rc)
         return rc;
-    rally->requests = calloc(BESIDE + bench_background_requests(background), sizeof(*rally->requests));
+    rally->requests = calloc(BESIDE + bench_background_requests(background), sizeof *rally->requests);
     if (!rally->requests)
         return wf_fail(status, -ENOMEM, "no memory for %u requests", BESIDE + bench_background_requests(background));
     background->requests = rally->requests + BESIDE;
-    return bench_populate(rally->times, (uint64_t)iters * sizeof(*rally->times), rally->bed->control, status);
+    return bench_populate(rally->times, (uint64_t)iters * sizeof *rally->times, rally->bed->control, status);
 }
 
 int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, struct bench_result *result,

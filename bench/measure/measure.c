@@ -72,7 +72,7 @@ static void fill_sample(const struct bench_phase *phase, struct bench_flow *flow
     bool intra = pair->src_node == pair->dst_node;
     uint32_t share = sharers(phase, intra);
 
-    memset(sample, 0, sizeof(*sample));
+    memset(sample, 0, sizeof *sample);
     sample->backend = bed->ops;
     sample->mode = phase->mode;
     sample->pair = *pair;
@@ -135,7 +135,7 @@ static int conclude(struct bench_phase *phase, const struct bench_news *both, st
 int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, uint32_t first, uint32_t count,
                   struct bench_result *result, struct bench_phase_sum *sum, struct wf_status *status)
 {
-    struct bench_phase *phase = calloc(1, sizeof(*phase));
+    struct bench_phase *phase = calloc(1, sizeof *phase);
     struct bench_news both;
     int rc;
 

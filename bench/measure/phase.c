@@ -44,9 +44,9 @@ static void add_flow(struct bench_phase *phase, uint32_t pair, uint32_t sender, 
 static int populate_times(struct bench_phase *phase, struct wf_status *status)
 {
     uint64_t count = (uint64_t)phase->count * phase->longest;
-    int rc = bench_populate(phase->completed, count * sizeof(*phase->completed), phase->bed->control, status);
+    int rc = bench_populate(phase->completed, count * sizeof *phase->completed, phase->bed->control, status);
 
-    return rc ? rc : bench_populate(phase->times, count * sizeof(*phase->times), phase->bed->control, status);
+    return rc ? rc : bench_populate(phase->times, count * sizeof *phase->times, phase->bed->control, status);
 }
 
 /* On the nodes of their endpoints: other sizes had other endpoints there. A GPU's are where it is. */
@@ -72,12 +72,12 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
     int rc;
 
     phase->longest = phase->iters > plan->warmup ? phase->iters : plan->warmup;
-    phase->flows = calloc(flows, sizeof(*phase->flows));
-    phase->landings = calloc(phase->bed->arena->place_count, sizeof(*phase->landings));
-    phase->requests = calloc(flows * phase->slots, sizeof(*phase->requests));
-    phase->iterations = calloc(flows * phase->slots, sizeof(*phase->iterations));
-    phase->completed = calloc((size_t)phase->count * phase->longest, sizeof(*phase->completed));
-    phase->times = calloc((size_t)phase->count * phase->longest, sizeof(*phase->times));
+    phase->flows = calloc(flows, sizeof *phase->flows);
+    phase->landings = calloc(phase->bed->arena->place_count, sizeof *phase->landings);
+    phase->requests = calloc(flows * phase->slots, sizeof *phase->requests);
+    phase->iterations = calloc(flows * phase->slots, sizeof *phase->iterations);
+    phase->completed = calloc((size_t)phase->count * phase->longest, sizeof *phase->completed);
+    phase->times = calloc((size_t)phase->count * phase->longest, sizeof *phase->times);
     if (!phase->flows || !phase->landings || !phase->requests || !phase->iterations || !phase->completed ||
         !phase->times)
         return wf_fail(status, -ENOMEM, "no memory for the times of %u pairs", phase->count);
@@ -118,8 +118,8 @@ static int failed(const struct bench_phase *phase, const struct bench_flow *flow
     const struct bench_pair *pair = &phase->bed->plan->pairs[flow->pair];
     char src[32], dst[32], size[32], where[WF_STATUS_TEXT];
 
-    snprintf(where, sizeof(where), "%s -> %s, %s, %s: %s", bench_src_name(pair, src, sizeof(src)),
-             bench_dst_name(pair, dst, sizeof(dst)), wf_format_size(phase->size, size, sizeof(size)),
+    snprintf(where, sizeof where, "%s -> %s, %s, %s: %s", bench_src_name(pair, src, sizeof src),
+             bench_dst_name(pair, dst, sizeof dst), wf_format_size(phase->size, size, sizeof size),
              bench_mode_name(phase->mode), text);
     return bench_control_failed(phase->bed->control, rc, where, status);
 }
@@ -237,7 +237,7 @@ static int take_completion(struct bench_phase *phase, const struct bench_segment
     if (completion->status)
         return failed(phase, flow, completion->status, completion->text, status);
     if (flow->receives && completion->bytes != phase->size) {
-        snprintf(text, sizeof(text), "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, phase->size);
+        snprintf(text, sizeof text, "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, phase->size);
         return failed(phase, flow, -EPROTO, text, status);
     }
     if (flow->receives && segment->verified)
@@ -290,7 +290,7 @@ static void reckon(struct bench_phase *phase, struct bench_flow *flow, const str
     uint32_t group = bench_phase_group(phase);
     int64_t from = start;
 
-    qsort(flow->completed, segment->count, sizeof(flow->completed[0]), compare_times);
+    qsort(flow->completed, segment->count, sizeof flow->completed[0], compare_times);
     for (uint32_t first = 0; first < segment->count; first += group) {
         uint32_t count = segment->count - first < group ? segment->count - first : group;
         int64_t end = flow->completed[first + count - 1];

@@ -52,7 +52,7 @@ struct bench_control {
 int bench_control_create(struct weft_connection *connection, const struct weft_peer *peer, int node,
                          struct bench_control **out, struct wf_status *status)
 {
-    struct bench_control *control = calloc(1, sizeof(*control));
+    struct bench_control *control = calloc(1, sizeof *control);
     int rc;
 
     if (control)
@@ -66,7 +66,7 @@ int bench_control_create(struct weft_connection *connection, const struct weft_p
     control->node = node;
     control->expected_ns = WF_NEVER;
     atomic_flag_clear(&control->gave_up);
-    rc = weft_recv(connection, &control->heard, sizeof(control->heard), TAG_ABORT, NULL, &control->abort_request);
+    rc = weft_recv(connection, &control->heard, sizeof control->heard, TAG_ABORT, NULL, &control->abort_request);
     if (rc) {
         bench_control_destroy(control);
         return wf_fail(status, rc, "control connection: %s", wf_strerror(rc));
@@ -114,7 +114,7 @@ int bench_control_check(struct bench_control *control, struct wf_status *status)
         return rc;
     if (control->abort_request && weft_test(control->abort_request, &completion)) {
         control->abort_request = NULL;
-        control->aborted = completion.status == 0 && completion.bytes == sizeof(control->heard);
+        control->aborted = completion.status == 0 && completion.bytes == sizeof control->heard;
         if (!control->aborted)
             return lost(control, completion.status ? completion.status : -EPROTO, completion.text, status);
         control->heard.reason[ABORT_TEXT - 1] = '\0';
@@ -152,8 +152,8 @@ void bench_control_abort(struct bench_control *control, const char *reason, int 
         return;
     control->said.exit_status = htole32((uint32_t)exit_status);
     control->said.signal = htole32((uint32_t)signal);
-    bench_copy_text(control->said.reason, sizeof(control->said.reason), reason);
-    weft_send(control->connection, &control->said, sizeof(control->said), TAG_ABORT, NULL, &control->abort_send);
+    bench_copy_text(control->said.reason, sizeof control->said.reason, reason);
+    weft_send(control->connection, &control->said, sizeof control->said, TAG_ABORT, NULL, &control->abort_send);
 }
 
 int bench_control_failed(struct bench_control *control, int code, const char *text, struct wf_status *status)
@@ -252,7 +252,7 @@ static int send_word(struct bench_control *control, const struct bench_news *new
         word.values[8] = htole64(news->background_ns);
         word.values[9] = htole64(news->verified_bytes);
     }
-    return send_all(control, &word, sizeof(word), TAG_WORD, status);
+    return send_all(control, &word, sizeof word, TAG_WORD, status);
 }
 
 /* What a word says, once it has come. */
@@ -260,7 +260,7 @@ static int read_word(struct bench_control *control, const struct word *word, siz
                      struct wf_status *status)
 {
     control->words_taken++;
-    if (length != sizeof(*word) || le64toh(word->number) != control->words_taken)
+    if (length != sizeof *word || le64toh(word->number) != control->words_taken)
         return wf_fail(status, -EPROTO, "the nodes are out of step (word %" PRIu64 "): use the same build on both",
                        control->words_taken);
     if (news) {
@@ -282,7 +282,7 @@ static int take_word(struct bench_control *control, struct bench_news *news, str
 {
     struct word word;
     size_t length = 0;
-    int rc = take(control, &word, sizeof(word), TAG_WORD, &length, status);
+    int rc = take(control, &word, sizeof word, TAG_WORD, &length, status);
 
     return rc ? rc : read_word(control, &word, length, news, status);
 }
@@ -345,7 +345,7 @@ int bench_control_swap(struct bench_control *control, const struct bench_news *m
     struct weft_request *request;
     struct word word;
     /* Both nodes speak at once: a send may wait for the other side's receive, so that one stands first. */
-    int rc = post_take(control, &word, sizeof(word), TAG_WORD, &request, status);
+    int rc = post_take(control, &word, sizeof word, TAG_WORD, &request, status);
 
     if (rc)
         return rc;
@@ -365,7 +365,7 @@ static uint64_t larger(uint64_t one, uint64_t other)
 
 void bench_news_join(const struct bench_news *one, const struct bench_news *other, struct bench_news *both)
 {
-    memset(both, 0, sizeof(*both));
+    memset(both, 0, sizeof *both);
     both->cpu_ns = one->cpu_ns + other->cpu_ns;
     both->retransmits = one->retransmits + other->retransmits;
     both->elapsed_ns = larger(one->elapsed_ns, other->elapsed_ns);

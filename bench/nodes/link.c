@@ -67,7 +67,7 @@ int bench_link_open(struct bench_link *link, int node, const struct wf_config *c
     struct weft_error err = {0};
     int rc;
 
-    memset(link, 0, sizeof(*link));
+    memset(link, 0, sizeof *link);
     link->node = node;
     link->connect_timeout_ms = (int)wf_config_number(config, WF_SET_CONNECT_TIMEOUT) * 1000;
     rc = bench_library_settings(config, &link->settings, status);
@@ -165,5 +165,5 @@ void bench_link_close(struct bench_link *link)
         weft_config_destroy(link->settings);
     json_decref(link->backends);
     json_decref(link->gpu_states);
-    memset(link, 0, sizeof(*link));
+    memset(link, 0, sizeof *link);
 }

@@ -33,7 +33,7 @@ static int unknown_option(const char *word, enum bench_command command, struct w
             return wf_fail(status, -EINVAL, "--%s is not for 'weft %s' but for 'weft %s'", word,
                            bench_command_name(command), first_command(bench_extra_options[i].commands));
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
-        bench_option_name(wf_setting(i), names[i], sizeof(names[i]));
+        bench_option_name(wf_setting(i), names[i], sizeof names[i]);
         words[count++] = names[i];
     }
     for (int i = 0; i < OPT_COUNT; i++)
@@ -69,7 +69,7 @@ static int set_by_pair(struct bench_options *options, const char *option, const 
     const char *equals = strchr(pair, '=');
     int id;
 
-    if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof(name))
+    if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof name)
         return wf_fail(status, -EINVAL, "--%s %.100s: expected NAME=VALUE", option, pair);
     memcpy(name, pair, (size_t)(equals - pair));
     name[equals - pair] = '\0';
@@ -84,10 +84,10 @@ static int set_place(struct bench_options *options, enum bench_place place, cons
 {
     if (options->place != BENCH_PLACE_NONE && options->place != place)
         return wf_fail(status, -EINVAL, "--listen, --connect and --local exclude each other: name one");
-    if (address && strlen(address) >= sizeof(options->address))
+    if (address && strlen(address) >= sizeof options->address)
         return wf_fail(status, -EINVAL, "the address '%.40s...' is too long", address);
     options->place = place;
-    bench_copy_text(options->address, sizeof(options->address), address ? address : "");
+    bench_copy_text(options->address, sizeof options->address, address ? address : "");
     return 0;
 }
 
@@ -106,9 +106,9 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
     case OPT_PRESET:
         return set_by_pair(options, "preset", value, WF_ORIGIN_PRESET, status);
     case OPT_LATEST:
-        if (strlen(value) >= sizeof(options->latest))
+        if (strlen(value) >= sizeof options->latest)
             return wf_fail(status, -EINVAL, "--latest %.40s...: the name is too long", value);
-        bench_copy_text(options->latest, sizeof(options->latest), value);
+        bench_copy_text(options->latest, sizeof options->latest, value);
         return 0;
     case OPT_INVITE:
         options->invite = value;
@@ -158,7 +158,7 @@ static bool is_flag_word(const char *word)
 {
     static const char *const words[] = {"0", "1", "off", "on", "no", "yes", "false", "true"};
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(word, words[i]) == 0)
             return true;
     return false;
@@ -204,15 +204,15 @@ static int read_long(struct bench_options *options, struct cursor *cursor, char 
     char *attached = strchr(word, '=');
     size_t length = attached ? (size_t)(attached - word) : strlen(word);
 
-    snprintf(name, sizeof(name), "%.*s", (int)length, word);
-    snprintf(option, sizeof(option), "--%s", name);
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
+    snprintf(option, sizeof option, "--%s", name);
     if (attached)
         attached++;
     for (int i = 0; i < OPT_COUNT; i++)
         if ((bench_extra_options[i].commands & options->command) && strcmp(bench_extra_options[i].name, name) == 0)
             return read_extra(options, cursor, i, option, attached, status);
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
-        bench_option_name(wf_setting(i), dashed, sizeof(dashed));
+        bench_option_name(wf_setting(i), dashed, sizeof dashed);
         if (strcmp(dashed, name) == 0 || strcmp(wf_setting(i)->name, name) == 0)
             return read_setting(options, cursor, i, option, attached, status);
     }
@@ -291,7 +291,7 @@ static char **filtered_environment(bool (*skip)(const char *entry))
 
     while (environ[count])
         count++;
-    copy = calloc(count + 1, sizeof(*copy));
+    copy = calloc(count + 1, sizeof *copy);
     for (size_t i = 0; copy && i < count; i++)
         if (!skip(environ[i]))
             copy[kept++] = environ[i];
@@ -343,9 +343,9 @@ int bench_options_init(struct bench_options *options, enum bench_command command
 {
     int rc = 0;
 
-    memset(options, 0, sizeof(*options));
+    memset(options, 0, sizeof *options);
     options->command = command;
-    options->config = malloc(sizeof(*options->config));
+    options->config = malloc(sizeof *options->config);
     if (!options->config)
         return wf_fail(status, -ENOMEM, "no memory for the settings");
     wf_config_init(options->config);

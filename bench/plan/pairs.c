@@ -14,7 +14,7 @@ static int add_pair(struct bench_plan *plan, int src_node, uint32_t src, int dst
     /* Grows by doubling: the count is a power of two whenever the room is used up. */
     if ((plan->pair_count & (plan->pair_count - 1)) == 0) {
         size_t room = plan->pair_count ? 2 * (size_t)plan->pair_count : 1;
-        struct bench_pair *grown = realloc(plan->pairs, room * sizeof(*grown));
+        struct bench_pair *grown = realloc(plan->pairs, room * sizeof *grown);
         if (!grown)
             return wf_fail(status, -ENOMEM, "no memory for %zu pairs: lower --endpoints", room);
         plan->pairs = grown;
@@ -117,7 +117,7 @@ static int check_endpoint(const struct bench_plan *plan, const struct wf_config 
     if (plan->endpoints == 1)
         return wf_fail(status, -EINVAL, "--%s %.30s: there is 1 endpoint%s: name node%u:%s0, or raise --endpoints",
                        wf_setting(id)->name, text, of_gpus, node, kind);
-    snprintf(last, sizeof(last), "node%u:%s%u", node, kind, plan->endpoints - 1);
+    snprintf(last, sizeof last, "node%u:%s%u", node, kind, plan->endpoints - 1);
     return wf_fail(status, -EINVAL, "--%s %.30s: there are %u endpoints%s: name node%u:%s0 to %s, or raise --endpoints",
                    wf_setting(id)->name, text, plan->endpoints, of_gpus, node, kind, last);
 }

@@ -46,7 +46,7 @@ static int listed_sizes(struct bench_plan *plan, const char *text, struct wf_sta
     char *rest = copy, *word;
     int kept = 0, rc = 0;
 
-    bench_copy_text(copy, sizeof(copy), text);
+    bench_copy_text(copy, sizeof copy, text);
     while (rc == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
         uint64_t size;
         while (*word == ' ')
@@ -55,7 +55,7 @@ static int listed_sizes(struct bench_plan *plan, const char *text, struct wf_sta
             return wf_fail(status, -EINVAL, "--size %.60s: expected sizes such as 0,1,64K,1M", word);
         rc = add_size(plan, size, status);
     }
-    qsort(plan->sizes, (size_t)plan->size_count, sizeof(plan->sizes[0]), compare_sizes);
+    qsort(plan->sizes, (size_t)plan->size_count, sizeof plan->sizes[0], compare_sizes);
     for (int i = 0; i < plan->size_count; i++)
         if (kept == 0 || plan->sizes[kept - 1] != plan->sizes[i])
             plan->sizes[kept++] = plan->sizes[i];
@@ -72,7 +72,7 @@ static int stepped_sizes(struct bench_plan *plan, uint64_t begin, uint64_t end, 
 
     if (begin > end)
         return wf_fail(status, -EINVAL, "--begin %s is larger than --end %s: raise --end",
-                       wf_format_size(begin, from, sizeof(from)), wf_format_size(end, to, sizeof(to)));
+                       wf_format_size(begin, from, sizeof from), wf_format_size(end, to, sizeof to));
     if (factor < 2 && begin != end)
         return wf_fail(status, -EINVAL, "--factor %llu never gets from --begin to --end: use 2 or more",
                        (unsigned long long)factor);
@@ -119,7 +119,7 @@ static int plan_backends(struct bench_plan *plan, const struct bench_backend_cho
     char copy[WF_VALUE_MAX];
     char *rest = copy, *word;
 
-    bench_copy_text(copy, sizeof(copy), list);
+    bench_copy_text(copy, sizeof copy, list);
     while ((word = bench_next_word(&rest, ',')) != NULL) {
         const struct bench_backend_choice *choice = bench_backend_find(choices, word);
         if (!choice)
@@ -162,7 +162,7 @@ static int check_buffers(const struct bench_plan *plan, struct wf_status *status
             return wf_fail(status, -EINVAL,
                            "--buffers %u for %u messages of %s in flight: what shares a buffer cannot be verified: use "
                            "--check 0, --buffers %u or --inflight %u",
-                           plan->buffers, slots, wf_format_size(plan->sizes[i], size, sizeof(size)), slots,
+                           plan->buffers, slots, wf_format_size(plan->sizes[i], size, sizeof size), slots,
                            plan->buffers);
     }
     return 0;
@@ -175,7 +175,7 @@ static int check_background(const struct bench_plan *plan, struct wf_status *sta
     if (plan->background && !plan->latency)
         return wf_fail(status, -EINVAL,
                        "--background %s runs beside a ping-pong: use it with 'weft pair --lat', or set it to 0",
-                       wf_format_size(plan->background, size, sizeof(size)));
+                       wf_format_size(plan->background, size, sizeof size));
     return 0;
 }
 
@@ -210,7 +210,7 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
     const struct wf_config *config = options->config;
     int rc;
 
-    memset(plan, 0, sizeof(*plan));
+    memset(plan, 0, sizeof *plan);
     plan->command = options->command;
     plan->latency = options->latency;
     plan->group = 1;

@@ -71,9 +71,9 @@ int raw_prepare(int fd, uint64_t timeout_s, struct wf_status *status)
     struct timeval limit = {.tv_sec = (time_t)timeout_s};
     int one = 1;
 
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0 ||
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) != 0)
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0)
         return wf_fail(status, -errno, "cannot set up a socket: %s", wf_strerror(errno));
     return 0;
 }
@@ -92,11 +92,11 @@ static int choose_congestion(int fd, const char *name, struct wf_status *status)
 static void tell_port(int fd)
 {
     struct sockaddr_storage bound;
-    socklen_t length = sizeof(bound);
+    socklen_t length = sizeof bound;
     char port[16];
 
     if (getsockname(fd, (struct sockaddr *)&bound, &length) == 0 &&
-        getnameinfo((struct sockaddr *)&bound, length, NULL, 0, port, sizeof(port), NI_NUMERICSERV) == 0)
+        getnameinfo((struct sockaddr *)&bound, length, NULL, 0, port, sizeof port, NI_NUMERICSERV) == 0)
         fprintf(stderr, "weft: listening on port %s\n", port);
 }
 
@@ -106,9 +106,9 @@ static int listen_on(const struct addrinfo *at)
 
     if (fd < 0)
         return -errno;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (at->ai_family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
     if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, RAW_STREAMS_MAX) == 0)
         return fd;
     code = -errno;

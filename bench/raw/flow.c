@@ -77,7 +77,7 @@ static int take_signs(struct raw_link *link, struct progress *at)
     int flags = raw_call_flags(link), taken = 0;
 
     for (int i = 0; i < link->stream_count; i++) {
-        ssize_t count = recv(link->streams[i].fd, signs, sizeof(signs), flags);
+        ssize_t count = recv(link->streams[i].fd, signs, sizeof signs, flags);
         if (count == 0)
             return -ECONNRESET;
         if (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
@@ -137,7 +137,7 @@ static int return_credits(struct raw_link *link, struct raw_stream *stream, stru
     int rc = 0;
 
     while (due && rc == 0) {
-        uint64_t count = due < sizeof(signs) ? due : sizeof(signs);
+        uint64_t count = due < sizeof signs ? due : sizeof signs;
         rc = raw_put(link, stream, signs, count);
         at->credits += count;
         due -= count;

@@ -149,31 +149,31 @@ static int read_place(struct raw_options *options, enum option_id id, const char
 
     if (options->listen || options->address_count)
         return wf_fail(status, -EINVAL, "--listen and --connect exclude each other, and are given once");
-    if (strlen(text) >= sizeof(list) || (id == RAW_LISTEN && strlen(text) >= sizeof(options->address)))
+    if (strlen(text) >= sizeof list || (id == RAW_LISTEN && strlen(text) >= sizeof options->address))
         return wf_fail(status, -EINVAL, "--%s %.40s...: too long", rows[id].name, text);
     if (id == RAW_LISTEN) {
         options->listen = true;
-        bench_copy_text(options->address, sizeof(options->address), text);
+        bench_copy_text(options->address, sizeof options->address, text);
         return raw_address_check(text, true, status);
     }
-    bench_copy_text(list, sizeof(list), text);
+    bench_copy_text(list, sizeof list, text);
     while ((word = bench_next_word(&rest, ','))) {
         if (options->address_count == RAW_STREAMS_MAX)
             return wf_fail(status, -EINVAL, "--connect: more than %d addresses", RAW_STREAMS_MAX);
-        if (strlen(word) >= sizeof(options->addresses[0]))
+        if (strlen(word) >= sizeof options->addresses[0])
             return wf_fail(status, -EINVAL, "--connect %.40s...: too long", word);
         if (raw_address_check(word, false, status))
             return status->code;
-        bench_copy_text(options->addresses[options->address_count++], sizeof(options->addresses[0]), word);
+        bench_copy_text(options->addresses[options->address_count++], sizeof options->addresses[0], word);
     }
     return 0;
 }
 
 static int read_congestion(struct raw_options *options, const char *text, struct wf_status *status)
 {
-    if (strlen(text) >= sizeof(options->congestion))
+    if (strlen(text) >= sizeof options->congestion)
         return wf_fail(status, -EINVAL, "--congestion %.40s...: no name is that long", text);
-    bench_copy_text(options->congestion, sizeof(options->congestion), text);
+    bench_copy_text(options->congestion, sizeof options->congestion, text);
     return 0;
 }
 
@@ -303,7 +303,7 @@ int raw_options_read(struct raw_options *options, int argc, char **argv, struct 
     struct cursor cursor = {.argc = argc, .at = 1, .argv = argv};
     int rc = 0;
 
-    memset(options, 0, sizeof(*options));
+    memset(options, 0, sizeof *options);
     for (int i = 0; i < RAW_OPTIONS; i++)
         cursor.numbers[i] = NOT_SAID;
     while (rc == 0 && cursor.at < argc)

@@ -66,8 +66,8 @@ static int serve_phases(struct raw_link *link)
         rc = raw_flow_confirm(link);
     /* Only when asked: whoever reads that all is there reads whatever has come with it. */
     if (rc == 0)
-        rc = raw_get(link, &link->streams[0], &question, sizeof(question));
-    return rc ? rc : raw_put(link, &link->streams[0], &cpu_ns, sizeof(cpu_ns));
+        rc = raw_get(link, &link->streams[0], &question, sizeof question);
+    return rc ? rc : raw_put(link, &link->streams[0], &cpu_ns, sizeof cpu_ns);
 }
 
 static int serve(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
@@ -103,7 +103,7 @@ static int measure_phases(struct raw_link *link, struct raw_result *result, doub
     if (rc == 0)
         rc = raw_put(link, &link->streams[0], "?", 1);
     if (rc == 0)
-        rc = raw_get(link, &link->streams[0], &cpu_ns, sizeof(cpu_ns));
+        rc = raw_get(link, &link->streams[0], &cpu_ns, sizeof cpu_ns);
     if (rc == 0)
         result->server_cpu_s = (double)le64toh(cpu_ns) / 1e9;
     return rc;
@@ -143,7 +143,7 @@ static int measure(struct raw_link *link, const struct raw_options *options, str
     bool latency = options->plan.mode == RAW_LATENCY;
     uint64_t count = latency ? options->plan.messages : 0;
     struct raw_result result = {0};
-    double *times_ns = calloc(count ? count : 1, sizeof(*times_ns));
+    double *times_ns = calloc(count ? count : 1, sizeof *times_ns);
     int rc;
 
     if (!times_ns)
@@ -167,7 +167,7 @@ static int run_on(int cpu, struct wf_status *status)
 
     CPU_ZERO(&set);
     CPU_SET((size_t)cpu, &set);
-    if (sched_setaffinity(0, sizeof(set), &set) != 0)
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
         return wf_fail(status, -errno, "--cpu %d: %s: 'taskset -p $$' shows which this process may use", cpu,
                        wf_strerror(errno));
     return 0;

@@ -80,10 +80,10 @@ void raw_link_init(struct raw_link *link)
 {
     cpu_set_t allowed;
 
-    memset(link, 0, sizeof(*link));
+    memset(link, 0, sizeof *link);
     for (int i = 0; i < RAW_STREAMS_MAX; i++)
         link->streams[i].fd = -1;
-    link->yield = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) == 1;
+    link->yield = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) == 1;
 }
 
 void raw_link_close(struct raw_link *link)
@@ -106,12 +106,12 @@ int raw_link_map(struct raw_link *link, struct wf_status *status)
     available = bench_memory_available(&why);
     if (bytes > available)
         return wf_fail(status, -ENOMEM, "needs %s of buffers here and has %s (%s): lower --size or --buffers",
-                       bench_human_bytes(bytes, wanted, sizeof(wanted)),
-                       bench_human_bytes(available, there, sizeof(there)), why);
+                       bench_human_bytes(bytes, wanted, sizeof wanted),
+                       bench_human_bytes(available, there, sizeof there), why);
     at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --size or --buffers",
-                       bench_human_bytes(bytes, wanted, sizeof(wanted)));
+                       bench_human_bytes(bytes, wanted, sizeof wanted));
     madvise(at, bytes, MADV_HUGEPAGE); /* as the buffers of the other commands; a kernel without them says no */
     memset(at, 0x5a, bytes);
     link->ring = at;
@@ -129,8 +129,8 @@ static bool read_hello(int fd, struct hello *hello)
     struct timeval limit = {.tv_sec = HELLO_S};
     uint64_t numbers[HELLO_NUMBERS];
 
-    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
-           recv(fd, numbers, sizeof(numbers), MSG_WAITALL) == (ssize_t)sizeof(numbers) && decode_hello(numbers, hello);
+    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+           recv(fd, numbers, sizeof numbers, MSG_WAITALL) == (ssize_t)sizeof numbers && decode_hello(numbers, hello);
 }
 
 /* Makes the connection `fd` one of the run's streams. False: it is none. */
@@ -189,9 +189,9 @@ static int send_answer(const struct raw_link *link, int code, const struct wf_st
 {
     struct answer answer = {.magic = htole64(MAGIC), .code = htole64((uint64_t)-code)};
 
-    bench_copy_text(answer.text, sizeof(answer.text), code ? why->text : "");
-    return send(link->streams[0].fd, &answer, sizeof(answer), MSG_NOSIGNAL) == (ssize_t)sizeof(answer) ? code
-                                                                                                       : -ECONNRESET;
+    bench_copy_text(answer.text, sizeof answer.text, code ? why->text : "");
+    return send(link->streams[0].fd, &answer, sizeof answer, MSG_NOSIGNAL) == (ssize_t)sizeof answer ? code
+                                                                                                     : -ECONNRESET;
 }
 
 int raw_link_accept(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
@@ -222,7 +222,7 @@ static int say_hello(const struct raw_link *link, int index, uint64_t nonce, con
     uint64_t numbers[HELLO_NUMBERS];
 
     encode_hello(&hello, numbers);
-    if (send(link->streams[index].fd, numbers, sizeof(numbers), MSG_NOSIGNAL) != (ssize_t)sizeof(numbers))
+    if (send(link->streams[index].fd, numbers, sizeof numbers, MSG_NOSIGNAL) != (ssize_t)sizeof numbers)
         return wf_fail(status, -ECONNRESET, "%s closed the connection at once: is it 'weft raw --listen'?", address);
     return 0;
 }
@@ -231,14 +231,14 @@ static int await_answer(const struct raw_link *link, const char *address, struct
 {
     struct answer answer;
     uint64_t code;
-    ssize_t got = recv(link->streams[0].fd, &answer, sizeof(answer), MSG_WAITALL);
+    ssize_t got = recv(link->streams[0].fd, &answer, sizeof answer, MSG_WAITALL);
 
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return wf_fail(status, -ETIMEDOUT, "%s did not answer within %d s: is it 'weft raw --listen'?", address,
                        (int)link->plan.timeout_s);
-    if (got != (ssize_t)sizeof(answer) || le64toh(answer.magic) != MAGIC)
+    if (got != (ssize_t)sizeof answer || le64toh(answer.magic) != MAGIC)
         return wf_fail(status, -ECONNRESET, "%s closed the connection at once: is it 'weft raw --listen'?", address);
-    answer.text[sizeof(answer.text) - 1] = '\0';
+    answer.text[sizeof answer.text - 1] = '\0';
     bench_heard_plain(answer.text);
     code = le64toh(answer.code);
     if (code)
@@ -255,7 +255,7 @@ int raw_link_connect(struct raw_link *link, const struct raw_options *options, s
     link->plan = options->plan;
     link->stream_count = options->address_count;
     link->read_ahead = options->read_ahead;
-    if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
+    if (getrandom(&nonce, sizeof nonce, 0) != (ssize_t)sizeof nonce)
         return wf_fail(status, -errno, "no random numbers: %s", wf_strerror(errno));
     rc = raw_link_map(link, status);
     for (int i = 0; rc == 0 && i < link->stream_count; i++) {

@@ -28,7 +28,7 @@ int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_st
         struct stat there;
         bool device;
         char *slash;
-        bench_copy_text(folder, sizeof(folder), path);
+        bench_copy_text(folder, sizeof folder, path);
         slash = strrchr(folder, '/');
         if (!path[0] || strcmp(path, "-") == 0)
             continue;
@@ -54,7 +54,7 @@ static const char *neighbour(const char *link, const char *target)
     const char *name = strrchr(target, '/');
     char *slash;
 
-    bench_copy_text(folder, sizeof(folder), link);
+    bench_copy_text(folder, sizeof folder, link);
     slash = strrchr(folder, '/');
     if (slash)
         *slash = '\0';
@@ -68,11 +68,11 @@ static const char *neighbour(const char *link, const char *target)
 static int move_latest(const struct bench_result *result, const char *folder, struct wf_status *status)
 {
     const char *link = result->options->latest;
-    char temporary[sizeof(result->options->latest) + 16], target[PATH_MAX];
+    char temporary[sizeof result->options->latest + 16], target[PATH_MAX];
 
     if (!link[0] || result->sample_count == 0)
         return 0;
-    snprintf(temporary, sizeof(temporary), "%s.%ld", link, (long)getpid());
+    snprintf(temporary, sizeof temporary, "%s.%ld", link, (long)getpid());
     if (!realpath(folder, target) || symlink(neighbour(link, target), temporary) != 0)
         return wf_fail(status, -errno, "--latest %.150s: %s", link, wf_strerror(errno));
     if (rename(temporary, link) != 0) {
@@ -113,9 +113,9 @@ static int write_out(const struct bench_result *result, struct wf_status *status
     rc = bench_make_folder(folder, status);
     if (rc)
         return rc;
-    snprintf(path, sizeof(path), "%s/%s.json", folder, command);
+    snprintf(path, sizeof path, "%s/%s.json", folder, command);
     rc = bench_result_json(result, path, status);
-    snprintf(path, sizeof(path), "%s/%s.csv", folder, command);
+    snprintf(path, sizeof path, "%s/%s.csv", folder, command);
     rc = first(rc, bench_result_csv(result, path, rc ? &later : status));
     return rc ? rc : move_latest(result, folder, status);
 }

@@ -91,8 +91,7 @@ static json_t *peak(const struct bench_result *result)
         return json_null();
     return json_pack("{s:f, s:I, s:s, s:s, s:s}", "bw_gb_per_s", bench_sample_rate(best), "size_bytes",
                      (json_int_t)best->size, "mode", bench_mode_name(best->mode), "src",
-                     bench_src_name(&best->pair, src, sizeof(src)), "dst",
-                     bench_dst_name(&best->pair, dst, sizeof(dst)));
+                     bench_src_name(&best->pair, src, sizeof src), "dst", bench_dst_name(&best->pair, dst, sizeof dst));
 }
 
 /* 0 where the run ended before there was a plan. */
@@ -103,7 +102,7 @@ static json_int_t samples_planned(const struct bench_result *result)
 
 static json_t *summary(const struct bench_result *result)
 {
-    double *room = calloc(result->sample_count + 1, sizeof(*room));
+    double *room = calloc(result->sample_count + 1, sizeof *room);
     json_t *sets = json_array();
 
     for (int i = 0; room && i < result->set_count; i++)
@@ -142,7 +141,7 @@ static json_t *memory(const struct bench_result *result)
     if (!result->plan)
         return json_null();
     return json_string(
-        bench_both_memories(result->plan->nodes[0].memory, result->plan->nodes[1].memory, text, sizeof(text)));
+        bench_both_memories(result->plan->nodes[0].memory, result->plan->nodes[1].memory, text, sizeof text));
 }
 
 static json_t *everything(const struct bench_result *result)

@@ -24,8 +24,8 @@ char *bench_samples_unlike(const struct bench_sample *one, const struct bench_sa
     why[0] = '\0';
     if (one->pair.src_memory != other->pair.src_memory || one->pair.dst_memory != other->pair.dst_memory) {
         snprintf(why, BENCH_UNLIKE, "memory: %s with weft, %s with the other",
-                 bench_both_memories(one->pair.src_memory, one->pair.dst_memory, mine, sizeof(mine)),
-                 bench_both_memories(other->pair.src_memory, other->pair.dst_memory, theirs, sizeof(theirs)));
+                 bench_both_memories(one->pair.src_memory, one->pair.dst_memory, mine, sizeof mine),
+                 bench_both_memories(other->pair.src_memory, other->pair.dst_memory, theirs, sizeof theirs));
         return why;
     }
     if (one->checked != other->checked)
@@ -60,7 +60,7 @@ static size_t samples_in(const struct bench_result *result, const struct bench_s
 static void compare_sets(const struct bench_result *result, struct bench_ratio *ratio)
 {
     if (samples_in(result, ratio->weft) != samples_in(result, ratio->other)) {
-        snprintf(ratio->unlike, sizeof(ratio->unlike), "pairs: the run ended before all were measured with both");
+        snprintf(ratio->unlike, sizeof ratio->unlike, "pairs: the run ended before all were measured with both");
         return;
     }
     for (size_t i = 0; i < result->sample_count && !ratio->unlike[0]; i++) {
@@ -71,7 +71,7 @@ static void compare_sets(const struct bench_result *result, struct bench_ratio *
         if (other)
             bench_samples_unlike(one, other, ratio->unlike);
         else
-            snprintf(ratio->unlike, sizeof(ratio->unlike), "pairs: not the same with both");
+            snprintf(ratio->unlike, sizeof ratio->unlike, "pairs: not the same with both");
     }
 }
 
@@ -131,7 +131,7 @@ static double median_time(const struct bench_result *result, const struct bench_
 static void fill(const struct bench_result *result, struct bench_ratio *ratio)
 {
     const struct bench_set *const sets[2] = {ratio->weft, ratio->other};
-    double *room = calloc(result->sample_count + 1, sizeof(*room));
+    double *room = calloc(result->sample_count + 1, sizeof *room);
 
     for (int i = 0; i < 2; i++) {
         size_t count = room ? bench_set_rates(result, sets[i], room) : 0;
@@ -158,7 +158,7 @@ bool bench_ratio_next(const struct bench_result *result, int *index, struct benc
         const struct bench_set *other = &result->sets[*index], *weft = weft_beside(result, other);
         if (!weft || weft == other || !other->backend->moves_data)
             continue;
-        memset(ratio, 0, sizeof(*ratio));
+        memset(ratio, 0, sizeof *ratio);
         ratio->weft = weft;
         ratio->other = other;
         compare_sets(result, ratio);

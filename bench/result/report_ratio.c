@@ -27,7 +27,7 @@ static void print_ratio(const struct bench_ratio *ratio, bool latency, FILE *out
     char size[32];
 
     fprintf(out, "%-8s %9s", bench_mode_name(ratio->other->mode),
-            wf_format_size(ratio->other->size, size, sizeof(size)));
+            wf_format_size(ratio->other->size, size, sizeof size));
     if (ratio->unlike[0]) {
         fprintf(out, "  not compared: %s\n", ratio->unlike);
         return;
@@ -47,7 +47,7 @@ static void print_head(const struct bench_ratio *ratio, bool latency, FILE *out)
 
     fprintf(out, "\nWeft / %s, in turns in this run: above 1 Weft is the faster (of times it is the other way round)\n",
             other);
-    snprintf(columns, sizeof(columns), "%10s%10.*s%8s", "weft", (int)strcspn(other, " "), other, "ratio");
+    snprintf(columns, sizeof columns, "%10s%10.*s%8s", "weft", (int)strcspn(other, " "), other, "ratio");
     if (latency)
         fprintf(out, "%-8s %9s%28s\n%-8s %9s%s\n", "", "", "p50, us", "mode", "size", columns);
     else

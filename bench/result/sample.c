@@ -94,12 +94,12 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
     char src[32], dst[32], memory[48];
     json_t *json = json_object();
 
-    bench_src_name(&sample->pair, src, sizeof(src));
-    bench_dst_name(&sample->pair, dst, sizeof(dst));
+    bench_src_name(&sample->pair, src, sizeof src);
+    bench_dst_name(&sample->pair, dst, sizeof dst);
     json_object_set_new(json, "backend", json_string(sample->backend->name));
     json_object_set_new(
         json, "memory",
-        json_string(bench_both_memories(sample->pair.src_memory, sample->pair.dst_memory, memory, sizeof(memory))));
+        json_string(bench_both_memories(sample->pair.src_memory, sample->pair.dst_memory, memory, sizeof memory)));
     json_object_set_new(json, "mode", json_string(bench_mode_name(sample->mode)));
     json_object_set_new(json, "pattern", json_string(pattern));
     json_object_set_new(json, "scope", json_string(sample->pair.src_node == sample->pair.dst_node ? "intra" : "inter"));
@@ -200,7 +200,7 @@ static bool memories_from_json(const json_t *json, struct bench_pair *pair)
     const char *text = json_string_value(json), *slash = text ? strchr(text, '/') : NULL;
     char src[48];
 
-    snprintf(src, sizeof(src), "%.*s", slash ? (int)(slash - text) : 47, text ? text : "");
+    snprintf(src, sizeof src, "%.*s", slash ? (int)(slash - text) : 47, text ? text : "");
     pair->src_memory = (uint8_t)bench_memory_named(src);
     pair->dst_memory = (uint8_t)bench_memory_named(slash ? slash + 1 : src);
     return pair->src_memory < BENCH_MEMORIES && pair->dst_memory < BENCH_MEMORIES;
@@ -215,7 +215,7 @@ int bench_sample_from_json(const json_t *json, const struct bench_backend_choice
     const char *test = json_string_value(json_object_get(json, "test"));
     const json_t *rails = json_object_get(json, "rails");
 
-    memset(sample, 0, sizeof(*sample));
+    memset(sample, 0, sizeof *sample);
     sample->backend = choice ? choice->ops : NULL;
     if (!choice || !mode || !test ||
         !endpoint_from_json(json_object_get(json, "src"), &sample->pair.src_node, &sample->pair.src) ||

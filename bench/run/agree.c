@@ -25,7 +25,7 @@ static const enum wf_setting_id shared_settings[] = {
     WF_SET_CHECK_TIME_MS,
 };
 
-#define SHARED_COUNT (sizeof(shared_settings) / sizeof(shared_settings[0]))
+#define SHARED_COUNT (sizeof shared_settings / sizeof shared_settings[0])
 
 /* --- about this node --- */
 
@@ -36,14 +36,14 @@ static json_t *host_facts(const struct bench_link *link, uint32_t endpoints)
     char name[16], sharing[600];
 
     uname(&system);
-    snprintf(name, sizeof(name), "node%d", link->node);
+    snprintf(name, sizeof name, "node%d", link->node);
     facts = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name", system.nodename,
                       "kernel", system.release, "machine", system.machine, "cpus",
                       (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
                       (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
                       weft_context_engine(link->context), "weft", weft_version(), "memory",
                       bench_memory_name(link->gpus.memory), "gpus", bench_gpus_to_json(&link->gpus, endpoints),
-                      "gpu_sharing", bench_gpus_sharing(&link->gpus, endpoints, sharing, sizeof(sharing)));
+                      "gpu_sharing", bench_gpus_sharing(&link->gpus, endpoints, sharing, sizeof sharing));
     bench_gpu_states_into(facts, states, "before");
     json_decref(states);
     return facts;
@@ -166,7 +166,7 @@ static json_t *introduction(const struct bench_agreement *agreement)
     json_t *hello, *memory;
     char boot[64];
 
-    bench_boot_id(boot, sizeof(boot));
+    bench_boot_id(boot, sizeof boot);
     bench_limits_read(&limits, "");
     memory = bench_party_to_json(&party);
     hello = json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "hello", HELLO,
@@ -200,7 +200,7 @@ static bool suits_both(enum wf_setting_id id)
         WF_SET_TX_BINDINGS, WF_SET_RX_BINDINGS, WF_SET_CUDA,    WF_SET_GPUS,        WF_SET_STAGING,
         WF_SET_FAULT,       WF_SET_LOG,         WF_SET_KEY_FILE};
 
-    for (size_t i = 0; i < sizeof(here_alone) / sizeof(here_alone[0]); i++)
+    for (size_t i = 0; i < sizeof here_alone / sizeof here_alone[0]; i++)
         if (here_alone[i] == id)
             return false;
     return wf_setting(id)->group == WF_GROUP_LIBRARY;
@@ -342,7 +342,7 @@ static void remember(struct bench_result *result, int node, const json_t *about)
 /* node0 knows what both nodes have by now: what the user has not said gives way to that. */
 static int fit(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
 {
-    struct bench_gpus *their_gpus = calloc(1, sizeof(*their_gpus));
+    struct bench_gpus *their_gpus = calloc(1, sizeof *their_gpus);
     struct bench_limits limits, their_limits;
     struct bench_parties parties = {
         .all = {{0, &agreement->link->gpus, &limits}, {1, their_gpus, &their_limits}}, .count = 2, .met = true};
@@ -378,7 +378,7 @@ static int check_digest(const struct bench_plan *plan, const json_t *theirs, str
     const char *other = json_string_value(json_object_get(theirs, "digest"));
     char mine[24];
 
-    snprintf(mine, sizeof(mine), "%016" PRIx64, bench_plan_digest(plan));
+    snprintf(mine, sizeof mine, "%016" PRIx64, bench_plan_digest(plan));
     if (other && strcmp(mine, other) == 0)
         return 0;
     return wf_fail(status, -EPROTO, "the nodes plan different measurements: use the same build of weft on both");

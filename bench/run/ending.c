@@ -54,7 +54,7 @@ static int heard(void *context, int signal)
     char reason[64];
 
     pthread_mutex_lock(&ending->lock);
-    snprintf(reason, sizeof(reason), "interrupted by %s", bench_signal_name(signal));
+    snprintf(reason, sizeof reason, "interrupted by %s", bench_signal_name(signal));
     if (ending->control)
         bench_control_abort(ending->control, reason, BENCH_FAILED, signal);
     else if (ending->alone)
@@ -85,7 +85,7 @@ static void last_words(void *context, bool again)
 
     bench_child_kill(ending->child);
     pthread_mutex_lock(&ending->lock);
-    snprintf(reason, sizeof(reason), "interrupted by %s", bench_signal_name(cut.signal));
+    snprintf(reason, sizeof reason, "interrupted by %s", bench_signal_name(cut.signal));
     bench_result_cut(result, &cut, reason);
     leave(ending);
     pthread_mutex_unlock(&ending->lock);
@@ -176,7 +176,7 @@ int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, 
 void bench_ending_init(struct bench_ending *ending, struct bench_result *result, struct bench_progress *progress,
                        struct bench_child *child)
 {
-    memset(ending, 0, sizeof(*ending));
+    memset(ending, 0, sizeof *ending);
     pthread_mutex_init(&ending->lock, NULL);
     ending->result = result;
     ending->progress = progress;

@@ -56,7 +56,7 @@ static int lower_sizes(struct bench_options *options, const struct bench_plan *p
 {
     char text[32];
 
-    wf_format_size(plan->sizes[plan->size_count - 2], text, sizeof(text));
+    wf_format_size(plan->sizes[plan->size_count - 2], text, sizeof text);
     return set(options, WF_SET_END, text, status);
 }
 
@@ -65,7 +65,7 @@ static int lower_endpoints(struct bench_options *options, const struct bench_pla
 {
     char text[16];
 
-    snprintf(text, sizeof(text), "%u", plan->endpoints - (plan->endpoints > 16 ? plan->endpoints / 16 : 1));
+    snprintf(text, sizeof text, "%u", plan->endpoints - (plan->endpoints > 16 ? plan->endpoints / 16 : 1));
     return set(options, WF_SET_ENDPOINTS, text, status);
 }
 
@@ -101,13 +101,13 @@ static void tell(const struct former *former, struct bench_options *options, con
     size_t used = strlen(options->gave_way);
 
     if (lower)
-        snprintf(sizes, sizeof(sizes), "--end %.20s gives way to %.20s", former->end,
+        snprintf(sizes, sizeof sizes, "--end %.20s gives way to %.20s", former->end,
                  wf_config_text(options->config, WF_SET_END));
     if (fewer)
-        snprintf(endpoints, sizeof(endpoints), "--endpoints %u gives way to %u", former->endpoints, plan->endpoints);
-    snprintf(line, sizeof(line), "%s%s%s: otherwise %s%s", sizes, lower && fewer ? ", " : "", endpoints,
-             met ? "" : "the run ", bench_lack_text(lack, met, "", why, sizeof(why)));
-    snprintf(options->gave_way + used, sizeof(options->gave_way) - used, "%s%s", used ? "\n" : "", line);
+        snprintf(endpoints, sizeof endpoints, "--endpoints %u gives way to %u", former->endpoints, plan->endpoints);
+    snprintf(line, sizeof line, "%s%s%s: otherwise %s%s", sizes, lower && fewer ? ", " : "", endpoints,
+             met ? "" : "the run ", bench_lack_text(lack, met, "", why, sizeof why));
+    snprintf(options->gave_way + used, sizeof options->gave_way - used, "%s%s", used ? "\n" : "", line);
     if (news)
         fprintf(news, "%s\n", line);
 }
@@ -120,15 +120,15 @@ static int refuse(const struct former *former, const struct bench_options *optio
     bool lower = end_gave_way(former, options), fewer = former->endpoints != plan->endpoints;
 
     if (lower)
-        snprintf(end, sizeof(end), " --end %.20s", wf_config_text(options->config, WF_SET_END));
+        snprintf(end, sizeof end, " --end %.20s", wf_config_text(options->config, WF_SET_END));
     else
-        snprintf(sizes, sizeof(sizes), "--end or --size (now up to %s), ",
-                 wf_format_size(bench_plan_largest(plan), largest, sizeof(largest)));
+        snprintf(sizes, sizeof sizes, "--end or --size (now up to %s), ",
+                 wf_format_size(bench_plan_largest(plan), largest, sizeof largest));
     if (fewer)
-        snprintf(count, sizeof(count), "%s --endpoints %u", lower ? " and" : "", plan->endpoints);
+        snprintf(count, sizeof count, "%s --endpoints %u", lower ? " and" : "", plan->endpoints);
     if (lower || fewer)
-        snprintf(even, sizeof(even), " even with%s%s", end, count);
-    bench_lack_text(lack, met, even, text, sizeof(text));
+        snprintf(even, sizeof even, " even with%s%s", end, count);
+    bench_lack_text(lack, met, even, text, sizeof text);
     if (lower && fewer)
         return wf_fail(status, -ENOMEM, "%s: raise that limit, or end other programs", text);
     return wf_fail(status, -ENOMEM, "%s: lower %s%s%s%s", text, sizes, fewer ? "" : "--endpoints or ",
@@ -147,7 +147,7 @@ int bench_fit(struct bench_options *options, struct bench_plan *plan, const stru
 
     if (bench_memory_suffices(plan, parties, &first))
         return 0;
-    bench_copy_text(former.end, sizeof(former.end), wf_config_text(options->config, WF_SET_END));
+    bench_copy_text(former.end, sizeof former.end, wf_config_text(options->config, WF_SET_END));
     while (rc > 0 && !bench_memory_suffices(plan, parties, &lack))
         rc = give_way(options, plan, status);
     if (rc < 0)
@@ -196,7 +196,7 @@ void bench_party_from_json(const json_t *about, struct bench_gpus *gpus, struct 
     const json_t *entry;
     size_t index;
 
-    memset(gpus, 0, sizeof(*gpus));
+    memset(gpus, 0, sizeof *gpus);
     gpus->staging_bytes = (uint64_t)json_integer_value(json_object_get(about, "staging_bytes"));
     json_array_foreach(json_object_get(about, "gpus"), index, entry)
     {
@@ -207,7 +207,7 @@ void bench_party_from_json(const json_t *about, struct bench_gpus *gpus, struct 
         info = &gpus->infos[gpus->count++];
         info->index = (int32_t)json_integer_value(json_object_get(entry, "gpu"));
         info->bytes = (uint64_t)json_integer_value(json_object_get(entry, "memory_bytes"));
-        bench_copy_text(info->pci, sizeof(info->pci), pci ? pci : "");
+        bench_copy_text(info->pci, sizeof info->pci, pci ? pci : "");
     }
     bench_limits_from_json(limits, json_object_get(about, "limits"));
 }

@@ -53,7 +53,7 @@ static void build_arguments(struct arguments *arguments, const struct bench_opti
 
     add(arguments, "weft");
     add(arguments, bench_command_name(options->command));
-    snprintf(text, sizeof(text), "--connect=127.0.0.1:%d", port);
+    snprintf(text, sizeof text, "--connect=127.0.0.1:%d", port);
     add(arguments, text);
     add(arguments, "--local-child");
     add(arguments, "--quiet");
@@ -62,7 +62,7 @@ static void build_arguments(struct arguments *arguments, const struct bench_opti
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         if (not_for_child(i) || (bench_is_default(options->config, i) && i != WF_SET_RAILS))
             continue;
-        snprintf(text, sizeof(text), "--%s=%s=%s", bench_is_said(options->config, i) ? "set" : "preset",
+        snprintf(text, sizeof text, "--%s=%s=%s", bench_is_said(options->config, i) ? "set" : "preset",
                  wf_setting(i)->name, wf_config_text(options->config, i));
         add(arguments, text);
     }

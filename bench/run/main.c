@@ -38,7 +38,7 @@ static const struct command {
     {"raw", 0, NULL, "the floor: what plain TCP sockets give, without Weft", bench_raw},
 };
 
-#define COMMAND_COUNT ((int)(sizeof(commands) / sizeof(commands[0])))
+#define COMMAND_COUNT ((int)(sizeof commands / sizeof commands[0]))
 
 static void usage(FILE *out)
 {

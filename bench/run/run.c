@@ -129,7 +129,7 @@ static int be_server(struct run *run, struct wf_status *status)
     char address[280];
     int port, rc;
 
-    listen_address(run, address, sizeof(address));
+    listen_address(run, address, sizeof address);
     rc = bench_link_listen(&run->link, address, &port, status);
     if (rc)
         return rc;
@@ -227,9 +227,9 @@ static void tell_wrong(const struct run *run)
         char src[32], dst[32], size[32], text[256];
         if (sample->wrong.bytes == 0)
             continue;
-        fprintf(stderr, "weft: %s -> %s, %s, %s: %s\n", bench_src_name(&sample->pair, src, sizeof(src)),
-                bench_dst_name(&sample->pair, dst, sizeof(dst)), wf_format_size(sample->wrong.size, size, sizeof(size)),
-                bench_mode_name(sample->mode), bench_wrong_text(&sample->wrong, text, sizeof(text)));
+        fprintf(stderr, "weft: %s -> %s, %s, %s: %s\n", bench_src_name(&sample->pair, src, sizeof src),
+                bench_dst_name(&sample->pair, dst, sizeof dst), wf_format_size(sample->wrong.size, size, sizeof size),
+                bench_mode_name(sample->mode), bench_wrong_text(&sample->wrong, text, sizeof text));
         return;
     }
 }
@@ -243,7 +243,7 @@ static int conclude(struct run *run, struct wf_status *status)
     pthread_mutex_lock(&run->result.lock);
     run->result.complete = true;
     if (!run->passed && bench_result_wrong_bytes(&run->result) == 0)
-        snprintf(run->result.error, sizeof(run->result.error), "the other node found wrong bytes or missing samples");
+        snprintf(run->result.error, sizeof run->result.error, "the other node found wrong bytes or missing samples");
     pthread_mutex_unlock(&run->result.lock);
     rc = bench_ending_publish(&run->ending, status);
     if (!run->options->child && !run->passed)

@@ -110,7 +110,7 @@ static void describe(const struct bench_bed *bed, enum bench_mode mode, uint64_t
 {
     char shown[32];
 
-    snprintf(text, room, "%s %s %s", bed->ops->name, bench_mode_name(mode), wf_format_size(size, shown, sizeof(shown)));
+    snprintf(text, room, "%s %s %s", bed->ops->name, bench_mode_name(mode), wf_format_size(size, shown, sizeof shown));
 }
 
 /* `step` pairs of a set from `first` on. */
@@ -141,7 +141,7 @@ struct sets {
 
 static void sets_init(struct sets *sets, const struct bench_plan *plan, enum bench_mode mode, uint64_t size)
 {
-    memset(sets, 0, sizeof(*sets));
+    memset(sets, 0, sizeof *sets);
     sets->step = mode == BENCH_LOADED ? plan->pair_count : plan->group;
     for (int i = 0; i < plan->backend_count; i++) {
         sets->of[i] = (struct bench_set){.backend = plan->backends[i], .mode = mode, .size = size, .cpu_s_per_gb = -1};
@@ -166,7 +166,7 @@ static int measure_step(struct bench_bed *bed, struct sets *sets, uint32_t first
         bed->ops = plan->backends[at];
         bed->backend = bed->backends[at];
         bed->budget = &sets->budgets[at];
-        describe(bed, set->mode, set->size, doing, sizeof(doing));
+        describe(bed, set->mode, set->size, doing, sizeof doing);
         rc = measure_pairs(bed, set, first, sets->step, result, status);
         bench_progress_step(progress, sets->step, work_of(plan, set->size, sets->step), doing);
     }

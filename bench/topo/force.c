@@ -28,7 +28,7 @@ static json_t *thread_to_json(const struct wf_thread_place *place)
     char allowed[256];
 
     return json_pack("{s:s, s:i, s:s, s:o, s:o}", "name", place->name, "tid", (int)place->tid, "allowed_cpus",
-                     wf_cpus_text(&place->allowed, allowed, sizeof(allowed)), "last_cpu",
+                     wf_cpus_text(&place->allowed, allowed, sizeof allowed), "last_cpu",
                      number_or_null(place->last_cpu), "numa_node", number_or_null(place->node));
 }
 
@@ -47,7 +47,7 @@ static json_t *memory_to_json(pid_t process)
 
 static json_t *of_process(pid_t process, struct wf_status *status)
 {
-    struct wf_thread_place *places = calloc(THREADS_MAX, sizeof(*places));
+    struct wf_thread_place *places = calloc(THREADS_MAX, sizeof *places);
     json_t *threads = json_array();
     int count = places ? wf_pin_threads_of(process, places, THREADS_MAX) : -ENOMEM;
 

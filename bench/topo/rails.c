@@ -20,8 +20,8 @@ static int add(struct wf_plan_request *request, const char *name, const char *de
     if (request->rail_count == WF_PLAN_RAILS)
         return wf_fail(status, -EINVAL, "rails names more than %d rails: name fewer", WF_PLAN_RAILS);
     struct wf_plan_rail_request *rail = &request->rails[request->rail_count++];
-    bench_copy_text(rail->name, sizeof(rail->name), name);
-    bench_copy_text(rail->device, sizeof(rail->device), device);
+    bench_copy_text(rail->name, sizeof rail->name, name);
+    bench_copy_text(rail->device, sizeof rail->device, device);
     return 0;
 }
 
@@ -46,16 +46,16 @@ static int ask_library(const char *setting, struct weft_interface_info *list, st
 
 static void leave_out(const struct weft_interface_info *one, struct wf_left_out *out)
 {
-    bench_copy_text(out->interface, sizeof(out->interface), one->interface);
-    bench_copy_text(out->address, sizeof(out->address), one->address);
-    bench_copy_text(out->why, sizeof(out->why), one->why);
-    bench_copy_text(out->remedy, sizeof(out->remedy), one->remedy);
+    bench_copy_text(out->interface, sizeof out->interface, one->interface);
+    bench_copy_text(out->address, sizeof out->address, one->address);
+    bench_copy_text(out->why, sizeof out->why, one->why);
+    bench_copy_text(out->remedy, sizeof out->remedy, one->remedy);
 }
 
 static int own_rails(const char *setting, struct wf_plan_request *request, struct wf_left_out *left_out,
                      int *left_count, struct wf_status *status)
 {
-    struct weft_interface_info *list = calloc(INTERFACES, sizeof(*list));
+    struct weft_interface_info *list = calloc(INTERFACES, sizeof *list);
     int count, rc = 0;
 
     if (!list)
@@ -85,7 +85,7 @@ static bool excluded(const char *list, const char *name)
 {
     char copy[WF_VALUE_MAX], *rest = copy;
 
-    bench_copy_text(copy, sizeof(copy), list);
+    bench_copy_text(copy, sizeof copy, list);
     for (char *item; (item = bench_next_word(&rest, ','));)
         if (item_matches(item, name))
             return true;
@@ -97,8 +97,8 @@ static int not_there(const struct wf_machine *machine, const char *item, struct 
     char there[160] = "none";
     size_t used = 0;
 
-    for (int i = 0; i < machine->nic_count && used < sizeof(there); i++)
-        used += (size_t)snprintf(there + used, sizeof(there) - used, "%s%s", i ? ", " : "", machine->nics[i].name);
+    for (int i = 0; i < machine->nic_count && used < sizeof there; i++)
+        used += (size_t)snprintf(there + used, sizeof there - used, "%s%s", i ? ", " : "", machine->nics[i].name);
     return wf_fail(status, -EINVAL, "rail '%.60s' (setting rails) is not a NIC of that machine; there are: %s", item,
                    there);
 }
@@ -120,7 +120,7 @@ static int named_there(const struct wf_machine *machine, const char *setting, st
     char copy[WF_VALUE_MAX], *rest = copy;
     int rc = 0;
 
-    bench_copy_text(copy, sizeof(copy), setting);
+    bench_copy_text(copy, sizeof copy, setting);
     for (char *item; rc == 0 && (item = bench_next_word(&rest, ','));)
         rc = add_item(machine, item, request, status);
     return rc;

@@ -57,7 +57,7 @@ static int make_request(const struct bench_options *options, struct topo *topo, 
     if (!on_gpus && endpoints > WF_PLAN_ENDPOINTS)
         return wf_fail(status, -EINVAL, "endpoints = %lld: a plan has at most %d in host memory", (long long)endpoints,
                        WF_PLAN_ENDPOINTS);
-    snprintf(topo->all_gpus, sizeof(topo->all_gpus), "0-%d", topo->gpu_count - 1);
+    snprintf(topo->all_gpus, sizeof topo->all_gpus, "0-%d", topo->gpu_count - 1);
     if (on_gpus) {
         request->gpus = named ? gpus : topo->all_gpus;
         request->gpu_endpoints = (int)endpoints;
@@ -70,17 +70,17 @@ static int make_request(const struct bench_options *options, struct topo *topo, 
 
 static int make(const struct bench_options *options, struct topo *topo, struct wf_status *status)
 {
-    int rc = wf_machine_discover(options->xml, &topo->machine, topo->why, sizeof(topo->why));
+    int rc = wf_machine_discover(options->xml, &topo->machine, topo->why, sizeof topo->why);
     if (rc)
         return wf_fail(status, rc, "%s", topo->why);
-    rc = bench_topo_gpus(&topo->machine, options, topo->gpu_path, sizeof(topo->gpu_path), status);
+    rc = bench_topo_gpus(&topo->machine, options, topo->gpu_path, sizeof topo->gpu_path, status);
     if (rc < 0)
         return rc;
     topo->gpu_count = rc;
     rc = make_request(options, topo, status);
     if (rc)
         return rc;
-    rc = wf_plan_make(&topo->machine, &topo->request, &topo->plan, topo->why, sizeof(topo->why));
+    rc = wf_plan_make(&topo->machine, &topo->request, &topo->plan, topo->why, sizeof topo->why);
     if (rc)
         return wf_fail(status, rc, "%s", topo->why);
     topo->show = (struct wf_show){.machine = &topo->machine,
@@ -144,7 +144,7 @@ int bench_topo(struct bench_options *options)
 
     if (rc == 0 && options->in_force)
         return bench_topo_in_force(options);
-    topo = calloc(1, sizeof(*topo));
+    topo = calloc(1, sizeof *topo);
     if (rc == 0)
         rc = topo ? make(options, topo, &status) : wf_fail(&status, -ENOMEM, "no memory for the machine");
     exit_status = rc ? bench_topo_refused(options, &status) : show_all(options, &topo->show);

@@ -85,7 +85,7 @@ json_t *bench_heard_string(const char *text)
 
     if (json)
         return json;
-    snprintf(plain, sizeof(plain), "%s", text);
+    snprintf(plain, sizeof plain, "%s", text);
     bench_heard_plain(plain);
     return json_string(plain);
 }

@@ -62,7 +62,7 @@ static int write_file(const json_t *root, const char *path)
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
         return write_path(root, path);
     char temporary[WF_VALUE_MAX + 48];
-    snprintf(temporary, sizeof(temporary), "%s.part", path);
+    snprintf(temporary, sizeof temporary, "%s.part", path);
     int rc = write_path(root, temporary);
     if (rc == 0 && rename(temporary, path) != 0)
         rc = -errno;

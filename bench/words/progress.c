@@ -11,7 +11,7 @@
 
 void bench_progress_start(struct bench_progress *progress, bool wanted, uint64_t total, uint64_t total_bytes)
 {
-    memset(progress, 0, sizeof(*progress));
+    memset(progress, 0, sizeof *progress);
     progress->shown = wanted && isatty(STDERR_FILENO);
     progress->total = total;
     progress->total_bytes = total_bytes;

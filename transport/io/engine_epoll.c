@@ -441,10 +441,10 @@ static int epoll_open(void *host, const struct wf_engine_limits *limits, struct 
                       struct wf_status *status)
 {
     (void)host;
-    struct epoll_engine *engine = aligned_alloc(WF_CACHE_LINE, sizeof(*engine));
+    struct epoll_engine *engine = aligned_alloc(WF_CACHE_LINE, sizeof *engine);
     if (!engine)
         return wf_fail(status, -ENOMEM, "epoll engine: out of memory");
-    memset(engine, 0, sizeof(*engine));
+    memset(engine, 0, sizeof *engine);
     engine->base.ops = &wf_engine_epoll;
     wf_interest_init(&engine->interest, -1);
     engine->bell.fd = -1;

@@ -209,7 +209,7 @@ static int fault_attach(struct wf_engine *engine_base, int fd)
     int rc = engine->inner->ops->attach(engine->inner, fd);
     if (rc)
         return rc;
-    struct wf_fault_slot *slot = calloc(1, sizeof(*slot));
+    struct wf_fault_slot *slot = calloc(1, sizeof *slot);
     if (slot)
         slot->socket = wf_fault_socket_of(engine->fault, fd);
     if (!slot || !slot->socket) {
@@ -256,7 +256,7 @@ static int fault_open(void *host, const struct wf_engine_limits *limits, struct 
                       struct wf_status *status)
 {
     struct wf_fault *fault = host;
-    struct wf_fault_engine *engine = calloc(1, sizeof(*engine));
+    struct wf_fault_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return wf_fail(status, -ENOMEM, "fault: out of memory");
     int rc = fault->around.inner->open(fault->around.host, limits, &engine->inner, status);

@@ -150,7 +150,7 @@ static int seal_attach(struct wf_engine *engine_base, int fd)
     struct wf_seal_socket *socket = rc ? NULL : wf_seal_socket_of(engine->seal, fd);
     if (!socket)
         return rc;
-    struct wf_seal_slot *slot = calloc(1, sizeof(*slot));
+    struct wf_seal_slot *slot = calloc(1, sizeof *slot);
     if (!slot) {
         engine->inner->ops->detach(engine->inner, fd);
         return -ENOMEM;
@@ -198,7 +198,7 @@ static int seal_open(void *host, const struct wf_engine_limits *limits, struct w
                      struct wf_status *status)
 {
     struct wf_seal *seal = host;
-    struct wf_seal_engine *engine = calloc(1, sizeof(*engine));
+    struct wf_seal_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return wf_fail(status, -ENOMEM, "encryption: out of memory");
     struct wf_engine_limits inner = {0};

@@ -319,10 +319,10 @@ static int grow_slots(struct uring_engine *engine, int fd)
     if (fd < engine->slot_count)
         return 0;
     int count = fd + 1 > 2 * engine->slot_count ? fd + 16 : 2 * engine->slot_count;
-    struct slot **slots = realloc(engine->slots, (size_t)count * sizeof(*slots));
+    struct slot **slots = realloc(engine->slots, (size_t)count * sizeof *slots);
     if (!slots)
         return -ENOMEM;
-    memset(slots + engine->slot_count, 0, (size_t)(count - engine->slot_count) * sizeof(*slots));
+    memset(slots + engine->slot_count, 0, (size_t)(count - engine->slot_count) * sizeof *slots);
     engine->slots = slots;
     engine->slot_count = count;
     return 0;
@@ -338,7 +338,7 @@ static int uring_attach(struct wf_engine *engine_base, int fd)
         return rc;
     if (engine->slots[fd])
         return -EEXIST;
-    struct slot *slot = calloc(1, sizeof(*slot)); /* at a place of its own: the kernel keeps pointers into it */
+    struct slot *slot = calloc(1, sizeof *slot); /* at a place of its own: the kernel keeps pointers into it */
     if (!slot)
         return -ENOMEM;
     wf_link_init(&slot->reader.link);
@@ -373,10 +373,10 @@ static int uring_open(void *host, const struct wf_engine_limits *limits, struct 
                       struct wf_status *status)
 {
     (void)host;
-    struct uring_engine *engine = aligned_alloc(WF_CACHE_LINE, sizeof(*engine));
+    struct uring_engine *engine = aligned_alloc(WF_CACHE_LINE, sizeof *engine);
     if (!engine)
         return wf_fail(status, -ENOMEM, "io_uring engine: out of memory");
-    memset(engine, 0, sizeof(*engine));
+    memset(engine, 0, sizeof *engine);
     engine->base.ops = &wf_engine_uring;
     engine->bell.fd = -1;
     wf_list_init(&engine->due);

@@ -15,7 +15,7 @@ int wf_fault_create(const struct wf_fault_options *options, struct wf_fault **ou
         rc = wf_fault_plan_init(&plan, &spec, options->rails, options->rail_count, status);
     if (rc)
         return rc;
-    struct wf_fault *fault = calloc(1, sizeof(*fault));
+    struct wf_fault *fault = calloc(1, sizeof *fault);
     if (!fault)
         return wf_fail(status, -ENOMEM, "fault: out of memory");
     fault->plan = plan;

@@ -21,10 +21,10 @@ static int grow(struct wf_interest *set, int fd)
     if (fd < set->slot_count)
         return 0;
     int count = fd + 1 > 2 * set->slot_count ? fd + 16 : 2 * set->slot_count;
-    struct wf_fd_slot *slots = realloc(set->slots, (size_t)count * sizeof(*slots));
+    struct wf_fd_slot *slots = realloc(set->slots, (size_t)count * sizeof *slots);
     if (!slots)
         return -ENOMEM;
-    memset(slots + set->slot_count, 0, (size_t)(count - set->slot_count) * sizeof(*slots));
+    memset(slots + set->slot_count, 0, (size_t)(count - set->slot_count) * sizeof *slots);
     set->slots = slots;
     set->slot_count = count;
     return 0;

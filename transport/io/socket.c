@@ -14,7 +14,7 @@
 /* Options that only make things faster or friendlier: a kernel that refuses one is no reason to fail. */
 static void set_flag(int fd, int level, int option, int value)
 {
-    (void)setsockopt(fd, level, option, &value, sizeof(value));
+    (void)setsockopt(fd, level, option, &value, sizeof value);
 }
 
 socklen_t wf_socket_address_size(const struct sockaddr_storage *address)
@@ -191,7 +191,7 @@ int wf_socket_address(void *host, int fd, bool remote, struct sockaddr_storage *
 {
     (void)host;
     struct sockaddr_storage address = {0};
-    socklen_t size = sizeof(address);
+    socklen_t size = sizeof address;
     int rc = remote ? getpeername(fd, (struct sockaddr *)&address, &size)
                     : getsockname(fd, (struct sockaddr *)&address, &size);
     if (rc)
@@ -211,20 +211,20 @@ void wf_socket_kill(void *host, int fd)
     (void)host;
     struct sockaddr none = {.sa_family = AF_UNSPEC};
     /* Not connect(): the thread sanitizer takes that for the descriptor's birth, and other threads may be using it. */
-    if (!syscall(SYS_connect, fd, &none, sizeof(none)))
+    if (!syscall(SYS_connect, fd, &none, sizeof none))
         return;
     /* Where the kernel refuses, the close to come drops the connection instead of draining it. */
     struct linger drop = {.l_onoff = 1, .l_linger = 0};
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &drop, sizeof(drop));
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &drop, sizeof drop);
 }
 
 uint64_t wf_socket_retransmits(void *host, int fd)
 {
     (void)host;
     struct tcp_info info = {0};
-    socklen_t size = sizeof(info);
+    socklen_t size = sizeof info;
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) ||
-        size < offsetof(struct tcp_info, tcpi_total_retrans) + sizeof(info.tcpi_total_retrans))
+        size < offsetof(struct tcp_info, tcpi_total_retrans) + sizeof info.tcpi_total_retrans)
         return 0;
     return info.tcpi_total_retrans;
 }
@@ -233,14 +233,14 @@ int wf_socket_progress(void *host, int fd, struct wf_progress *out)
 {
     (void)host;
     struct tcp_info info = {0};
-    socklen_t size = sizeof(info);
+    socklen_t size = sizeof info;
     int unsent, pending;
     /* In this order: what leaves in between is unsent still, and what is acknowledged is pending and acknowledged, and
      * not neither. */
     if (ioctl(fd, SIOCOUTQNSD, &unsent) || ioctl(fd, SIOCOUTQ, &pending) ||
         getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size))
         return -errno;
-    if (size < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof(info.tcpi_bytes_acked))
+    if (size < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof info.tcpi_bytes_acked)
         return -EOPNOTSUPP;
     *out = (struct wf_progress){.acknowledged = info.tcpi_bytes_acked,
                                 .pending = (uint64_t)pending,
@@ -276,14 +276,14 @@ int wf_socket_connect(int fd, const struct sockaddr_storage *address)
 int wf_socket_connected(int fd)
 {
     int error = 0;
-    socklen_t size = sizeof(error);
+    socklen_t size = sizeof error;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size))
         return -errno;
     if (error)
         return -error;
     /* The error may have been taken by another reader, or the connection killed: then there is no peer. */
     struct sockaddr_storage peer;
-    size = sizeof(peer);
+    size = sizeof peer;
     if (getpeername(fd, (struct sockaddr *)&peer, &size))
         return errno == ENOTCONN ? -ECONNABORTED : -errno;
     return 0;

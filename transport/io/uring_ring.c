@@ -65,7 +65,7 @@ static int check_operations(struct wf_ring *ring, struct wf_status *status)
     if (!probe)
         return wf_fail(status, -EOPNOTSUPP, "io_uring does not tell what it can do");
     int missing = -1;
-    for (unsigned i = 0; i < sizeof(needed_operations) && missing < 0; i++)
+    for (unsigned i = 0; i < sizeof needed_operations && missing < 0; i++)
         if (!io_uring_opcode_supported(probe, needed_operations[i]))
             missing = needed_operations[i];
 #ifdef WEFT_URING_5_19

@@ -82,7 +82,7 @@ static void take_next(struct bench_backend *backend, struct nccl_lane *lane)
 static int break_down(struct bench_backend *backend, const char *what, const char *why)
 {
     if (!backend->broken)
-        snprintf(backend->why, sizeof(backend->why), "%s: %.150s", what, why);
+        snprintf(backend->why, sizeof backend->why, "%s: %.150s", what, why);
     backend->broken = true;
     return -EIO;
 }
@@ -91,14 +91,14 @@ static int nccl_failed(struct bench_backend *backend, const char *what, nccl_res
 {
     char why[160];
 
-    return break_down(backend, what, nccl_library_error(&backend->library, result, why, sizeof(why)));
+    return break_down(backend, what, nccl_library_error(&backend->library, result, why, sizeof why));
 }
 
 static int cuda_failed(struct bench_backend *backend, const struct nccl_lane *lane, wf_cu_result result)
 {
     char what[48], why[WF_CUDA_ERROR_TEXT];
 
-    snprintf(what, sizeof(what), "GPU %d", lane->gpu);
+    snprintf(what, sizeof what, "GPU %d", lane->gpu);
     return break_down(backend, what, wf_cuda_error(&backend->cuda.api, result, why));
 }
 
@@ -243,7 +243,7 @@ int nccl_expect(struct bench_backend *backend, uint64_t count, struct wf_status 
 
     if (count <= backend->operation_count)
         return 0;
-    grown = calloc(count, sizeof(*grown)); /* none of the old ones is in use */
+    grown = calloc(count, sizeof *grown); /* none of the old ones is in use */
     if (!grown)
         return wf_fail(status, -ENOMEM, "no memory for %llu requests of NCCL", (unsigned long long)count);
     free(backend->operations);
@@ -262,13 +262,13 @@ static void give_back(struct bench_backend *backend, const bench_request *reques
 {
     struct nccl_operation *operation = take_first(&backend->ended);
 
-    memset(completion, 0, sizeof(*completion));
+    memset(completion, 0, sizeof *completion);
     completion->tag = operation->tag;
     completion->completed_ns = operation->completed_ns;
     completion->bytes = operation->failed ? 0 : operation->length;
     if (operation->failed) {
         completion->status = -EIO;
-        snprintf(completion->text, sizeof(completion->text), "%s", backend->why);
+        snprintf(completion->text, sizeof completion->text, "%s", backend->why);
     }
     *index = (int)(operation->place - requests);
     operation->next = backend->free;

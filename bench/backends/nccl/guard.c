@@ -78,7 +78,7 @@ static int await(struct guard *guard, const char *what, int timeout_ms, struct b
 int nccl_guard(nccl_guarded *call, void *context, const char *what, int timeout_ms, struct bench_control *control,
                bool *abandoned, struct wf_status *status)
 {
-    struct guard *guard = calloc(1, sizeof(*guard));
+    struct guard *guard = calloc(1, sizeof *guard);
     pthread_condattr_t attributes;
     pthread_t thread;
     int rc;

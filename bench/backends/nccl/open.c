@@ -45,7 +45,7 @@ static int make_lanes(struct bench_backend *backend, struct wf_status *status)
     const struct nccl_ranks *ranks = &backend->ranks;
     int node = backend->link->node;
 
-    backend->lanes = calloc(ranks->own[node], sizeof(*backend->lanes));
+    backend->lanes = calloc(ranks->own[node], sizeof *backend->lanes);
     if (!backend->lanes)
         return wf_fail(status, -ENOMEM, "no memory for %u ranks of NCCL", ranks->own[node]);
     for (uint32_t i = 0; i < ranks->own[node]; i++) {
@@ -112,7 +112,7 @@ static int init_ranks(void *context, struct wf_status *status)
         return 0;
     backend->broken = true;
     return wf_fail(status, -EIO, "NCCL makes no communicator of %u ranks: %s", backend->ranks.count,
-                   nccl_library_error(nccl, result, why, sizeof(why)));
+                   nccl_library_error(nccl, result, why, sizeof why));
 }
 
 static int end_ranks(void *context, struct wf_status *status)
@@ -225,7 +225,7 @@ static int connect_ranks(struct bench_backend *backend, int timeout_ms, struct w
 
     if (rc == 0)
         rc = alloc_scratch(backend, hello.room, status);
-    hello.requests = calloc(hello.room, sizeof(*hello.requests));
+    hello.requests = calloc(hello.room, sizeof *hello.requests);
     if (rc == 0 && !hello.requests)
         rc = wf_fail(status, -ENOMEM, "no memory for %u requests", hello.room);
     if (rc == 0)
@@ -293,14 +293,14 @@ static int start(struct bench_backend *backend, struct wf_status *status)
 int nccl_backend_open(struct bench_link *link, const struct bench_plan *plan, struct bench_backend **out,
                       struct wf_status *status)
 {
-    struct bench_backend *backend = calloc(1, sizeof(*backend));
+    struct bench_backend *backend = calloc(1, sizeof *backend);
     int rc;
 
     if (!backend)
         return wf_fail(status, -ENOMEM, "no memory for the nccl backend");
     backend->link = link;
     backend->plan = plan;
-    backend->counts = calloc(2 * (size_t)plan->pair_count, sizeof(*backend->counts));
+    backend->counts = calloc(2 * (size_t)plan->pair_count, sizeof *backend->counts);
     rc =
         backend->counts ? start(backend, status) : wf_fail(status, -ENOMEM, "no memory for %u pairs", plan->pair_count);
     if (rc) {

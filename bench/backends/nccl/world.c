@@ -20,7 +20,7 @@ static int offer(struct nccl_world *world, const char *name, const char *value, 
     if (rc < 0)
         return wf_fail(status, rc, "no memory for the variable %s", name);
     if (rc > 0)
-        snprintf(world->set_by_us[world->set_count++], sizeof(world->set_by_us[0]), "%s", name);
+        snprintf(world->set_by_us[world->set_count++], sizeof world->set_by_us[0], "%s", name);
     return 0;
 }
 
@@ -51,11 +51,11 @@ static int set_variables(struct nccl_world *world, const struct bench_link *link
         rc = offer(world, "NCCL_IB_DISABLE", "1", status);
     if (rc == 0)
         rc = offer(world, "NCCL_MNNVL_ENABLE", "0", status);
-    list_interfaces(link, interfaces, sizeof(interfaces));
+    list_interfaces(link, interfaces, sizeof interfaces);
     if (rc == 0 && interfaces[0])
         rc = offer(world, "NCCL_SOCKET_IFNAME", interfaces, status);
     /* Two hosts, as far as NCCL knows: it would pass by the network otherwise, and refuse a GPU that both use. */
-    snprintf(host, sizeof(host), "weft-node%d", link->node);
+    snprintf(host, sizeof host, "weft-node%d", link->node);
     if (rc == 0 && world->one_machine)
         rc = offer(world, "NCCL_HOSTID", host, status);
     return rc;
@@ -80,7 +80,7 @@ static json_t *introduction(const struct nccl_world *world, const struct nccl_li
     json_t *gpus = json_array();
     char boot[64];
 
-    bench_boot_id(boot, sizeof(boot));
+    bench_boot_id(boot, sizeof boot);
     for (uint32_t i = 0; i < ranks->own[link->node]; i++) {
         const struct weft_gpu_info *gpu = &link->gpus.infos[ranks->place[ranks->first[link->node] + i]];
         json_array_append_new(gpus, json_string(gpu->pci));
@@ -146,7 +146,7 @@ static int share_id(struct nccl_world *world, const struct nccl_library *library
     }
     rc = library->GetUniqueId(&world->id);
     if (rc != NCCL_SUCCESS)
-        return wf_fail(status, -EIO, "NCCL makes no id: %s", nccl_library_error(library, rc, why, sizeof(why)));
+        return wf_fail(status, -EIO, "NCCL makes no id: %s", nccl_library_error(library, rc, why, sizeof why));
     id_to_text(&world->id, text);
     message = json_pack("{s:s}", "nccl_id", text);
     rc = bench_control_say(control, message, status);
@@ -161,8 +161,8 @@ int nccl_world_join(struct nccl_world *world, const struct nccl_library *library
     const char *boot;
     int rc;
 
-    memset(world, 0, sizeof(*world));
-    world->mps[link->node] = bench_mps_look(world->mps_folder, sizeof(world->mps_folder));
+    memset(world, 0, sizeof *world);
+    world->mps[link->node] = bench_mps_look(world->mps_folder, sizeof world->mps_folder);
     mine = introduction(world, library, link, ranks);
     rc = swap(link, control, mine, &theirs, status);
     if (rc == 0) {
