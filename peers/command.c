@@ -36,23 +36,23 @@ static int append(struct peer_command *command, const char **list, const char *f
 int peer_word(struct peer_command *command, const char *format, ...)
 {
     va_list arguments;
-    int rc;
+    int result;
 
     va_start(arguments, format);
-    rc = append(command, command->words, format, arguments);
+    result = append(command, command->words, format, arguments);
     va_end(arguments);
-    return rc;
+    return result;
 }
 
 int peer_setting(struct peer_command *command, const char *format, ...)
 {
     va_list arguments;
-    int rc;
+    int result;
 
     va_start(arguments, format);
-    rc = append(command, command->settings, format, arguments);
+    result = append(command, command->settings, format, arguments);
     va_end(arguments);
-    return rc;
+    return result;
 }
 
 /* --- congestion control --- */

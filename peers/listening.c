@@ -118,14 +118,14 @@ int peer_free_port(struct wf_status *status)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
     socklen_t length = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), rc;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), result;
 
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0 ||
         getsockname(fd, (struct sockaddr *)&address, &length) != 0)
-        rc = wf_fail(status, -errno, "cannot find a free port: %s", wf_strerror(errno));
+        result = wf_fail(status, -errno, "cannot find a free port: %s", wf_strerror(errno));
     else
-        rc = ntohs(address.sin_port);
+        result = ntohs(address.sin_port);
     if (fd >= 0)
         close(fd);
-    return rc;
+    return result;
 }

@@ -45,7 +45,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     const char *congestion = peer_congestion(place, index / way_count(place));
     struct peer_command *server = &out->server, *client = &out->client;
     int cores[2] = {0, 0};
-    int rc;
+    int result;
 
     peer_word(server, "iperf3");
     peer_word(server, "-s");
@@ -53,7 +53,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(server, "-B");
     peer_word(server, "%s", place->rails[0]);
     peer_word(server, "-p");
-    rc = peer_word(server, "%d", place->port);
+    result = peer_word(server, "%d", place->port);
 
     peer_word(client, "iperf3");
     peer_word(client, "-c");
@@ -75,12 +75,12 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
         peer_word(client, "%s", congestion);
     }
     peer_word(client, "-J");
-    rc = rc ? rc : peer_word(client, "-i0");
+    result = result ? result : peer_word(client, "-i0");
     snprintf(out->note, sizeof out->note,
              "a stream of bytes, no messages, from and to %s of memory: calls of %s%s%s%s%s%s", way->call, way->call,
              way->sendfile ? ", sendfile" : "", way->pinned ? ", each side on its processor" : "",
              congestion[0] ? ", " : "", congestion, place->rail_count > 1 ? "; first rail only" : "");
-    return rc;
+    return result;
 }
 
 /* --- its output --- */
@@ -124,15 +124,15 @@ static int read_output(const struct peer_case *asked, const struct peer_output *
 {
     json_error_t error;
     json_t *root = json_loads(client->text, 0, &error);
-    int rc;
+    int result;
 
     (void)asked;
     (void)server;
     if (!root)
         return wf_fail(status, -EPROTO, "iperf3 printed no JSON: line %d: %s", error.line, error.text);
-    rc = take(root, out, status);
+    result = take(root, out, status);
     json_decref(root);
-    return rc;
+    return result;
 }
 
 const struct peer_tool peer_iperf3 = {

@@ -32,7 +32,7 @@ static int variants(const struct peer_case *asked, const struct peer_place *plac
 static int put_test(const struct peer_case *asked, const struct peer_place *place, const struct way *way,
                     const char *device, struct peer_command *command)
 {
-    int rc;
+    int result;
 
     peer_word(command, "-p");
     peer_word(command, "%s", way->provider);
@@ -47,8 +47,8 @@ static int put_test(const struct peer_case *asked, const struct peer_place *plac
     peer_word(command, "-I");
     peer_word(command, "%" PRIu64, asked->messages);
     peer_word(command, "-S");
-    rc = peer_word(command, "%" PRIu64, asked->size);
-    return rc;
+    result = peer_word(command, "%" PRIu64, asked->size);
+    return result;
 }
 
 static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
@@ -56,12 +56,12 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     const struct way *way = &ways[index];
     const char *device = place->devices[0] && place->devices[0][0] ? place->devices[0] : NULL;
     struct peer_command *server = &out->server, *client = &out->client;
-    int rc, other;
+    int result, other;
 
     peer_word(server, "fi_pingpong");
     peer_word(server, "-B");
     peer_word(server, "%d", place->port);
-    rc = put_test(asked, place, way, device, server);
+    result = put_test(asked, place, way, device, server);
 
     peer_word(client, "fi_pingpong");
     peer_word(client, "-P");
@@ -71,7 +71,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     snprintf(out->note, sizeof out->note, "provider %s, %s; %s%s%s", way->provider, way->endpoint,
              asked->metric == PEER_LATENCY ? "mean only" : "ping-pong, one in flight",
              place->rail_count > 1 ? "; first rail only" : "", asked->warmup ? "; no warm-up" : "");
-    return rc ? rc : other;
+    return result ? result : other;
 }
 
 /* --- its output --- */

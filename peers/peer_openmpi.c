@@ -122,7 +122,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
 {
     const struct way *way = find_way(asked, index);
     struct peer_command *client = &out->client;
-    int rc;
+    int result;
 
     if (!way)
         return -EINVAL;
@@ -134,7 +134,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     put_parameter(client, "plm", "isolated");
     put_parameter(client, "pml", "ob1");
     put_parameter(client, "btl", "tcp,self");
-    rc = put_devices(place, out);
+    result = put_devices(place, out);
     put_way(way, asked, client);
     peer_word(client, "%s/weft-mpi", place->folder);
     peer_word(client, "--size");
@@ -149,7 +149,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
         peer_word(client, "--lat");
     snprintf(out->note + strlen(out->note), sizeof out->note - strlen(out->note), "%s", way->note);
     peer_word(client, "--buffers");
-    return rc ? rc : peer_word(client, "%" PRIu32, asked->buffers);
+    return result ? result : peer_word(client, "%" PRIu32, asked->buffers);
 }
 
 static int read_output(const struct peer_case *asked, const struct peer_output *server,

@@ -109,17 +109,17 @@ static int put_way(const struct peer_case *asked, int way, bool block, struct pe
 /* What is the same for both sides, and acts on them alone. */
 static int put_side(struct peer_command *command, const char *congestion, const int *core)
 {
-    int rc = 0;
+    int result = 0;
 
     if (congestion[0]) {
         peer_word(command, "--congestion");
-        rc = peer_word(command, "%s", congestion);
+        result = peer_word(command, "%s", congestion);
     }
     if (core) {
         peer_word(command, "--cpu");
-        rc = peer_word(command, "%d", *core);
+        result = peer_word(command, "%d", *core);
     }
-    return rc;
+    return result;
 }
 
 static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
@@ -129,18 +129,18 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     const char *congestion = peer_congestion(place, round < last ? round : last);
     int cores[2];
     bool pinned = round == last + 1 && peer_two_processors(place, cores), ahead = round > last && !pinned;
-    int rc, other;
+    int result, other;
 
     peer_word(server, "%s/weft", place->folder);
     peer_word(server, "raw");
     peer_word(server, "--listen");
-    rc = peer_word(server, "%d", place->port);
+    result = peer_word(server, "%d", place->port);
 
     peer_word(client, "%s/weft", place->folder);
     peer_word(client, "raw");
     peer_word(client, "--connect");
     other = put_addresses(place, client);
-    rc = rc ? rc : other;
+    result = result ? result : other;
     peer_word(client, "--size");
     peer_word(client, "%" PRIu64, asked->size);
     peer_word(client, "-n");
@@ -150,7 +150,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(client, "--buffers");
     peer_word(client, "%" PRIu32, buffers(asked));
     other = put_way(asked, way / 2, way % 2 != 0, out);
-    rc = rc ? rc : put_side(server, congestion, pinned ? &cores[0] : NULL);
+    result = result ? result : put_side(server, congestion, pinned ? &cores[0] : NULL);
     other = other ? other : put_side(client, congestion, pinned ? &cores[1] : NULL);
     if (ahead)
         other = other ? other : peer_word(client, "--read-ahead");
@@ -162,7 +162,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
         strcat(out->note, ", reading ahead");
     if (asked->metric == PEER_LATENCY && place->rail_count > 1)
         strcat(out->note, "; first rail only");
-    return rc ? rc : other;
+    return result ? result : other;
 }
 
 static int read_output(const struct peer_case *asked, const struct peer_output *server,

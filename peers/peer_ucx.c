@@ -59,17 +59,17 @@ static int variants(const struct peer_case *asked, const struct peer_place *plac
 /* Both sides have to agree on protocols and devices. */
 static int put_settings(const struct way *way, const char *devices, int device_count, struct peer_command *command)
 {
-    int rc = peer_setting(command, "UCX_TLS=tcp");
+    int result = peer_setting(command, "UCX_TLS=tcp");
 
     if (device_count > 0)
-        rc = peer_setting(command, "UCX_NET_DEVICES=%s", devices);
+        result = peer_setting(command, "UCX_NET_DEVICES=%s", devices);
     if (device_count > 1) {
         peer_setting(command, "UCX_MAX_EAGER_RAILS=%d", device_count);
-        rc = peer_setting(command, "UCX_MAX_RNDV_RAILS=%d", device_count);
+        result = peer_setting(command, "UCX_MAX_RNDV_RAILS=%d", device_count);
     }
     for (int i = 0; i < SETTINGS && way->settings[i]; i++)
-        rc = peer_setting(command, "%s", way->settings[i]);
-    return rc;
+        result = peer_setting(command, "%s", way->settings[i]);
+    return result;
 }
 
 static int put_server(const struct peer_place *place, struct peer_command *server)

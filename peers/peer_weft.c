@@ -78,13 +78,13 @@ int peer_pair_commands(const char *backend, const struct peer_case *asked, const
 {
     bool gpu = place->memory || backend;
     struct peer_command *server = &out->server, *client = &out->client;
-    int rc;
+    int result;
 
     peer_word(server, "%s/weft", place->folder);
     peer_word(server, "pair");
     put_address(server, "listen", place);
     put_rails(server, place->rails, place->rail_count);
-    rc = put_shared(server, place);
+    result = put_shared(server, place);
 
     peer_word(client, "%s/weft", place->folder);
     peer_word(client, "pair");
@@ -97,10 +97,10 @@ int peer_pair_commands(const char *backend, const struct peer_case *asked, const
     if (backend)
         peer_word(client, "--backend=%s", backend);
     if (put_shared(client, place) != 0)
-        rc = -ENOBUFS;
+        result = -ENOBUFS;
     if (!takes_buffers() && asked->metric != PEER_LATENCY && asked->buffers != asked->inflight)
         snprintf(out->note, sizeof out->note, "%u buffers: one for each message in flight", asked->inflight);
-    return rc;
+    return result;
 }
 
 static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
@@ -144,14 +144,14 @@ int peer_pair_read(const struct peer_case *asked, const struct peer_output *serv
 {
     json_error_t error;
     json_t *root = json_loads(client->text, 0, &error);
-    int rc;
+    int result;
 
     (void)server;
     if (!root)
         return wf_fail(status, -EPROTO, "weft pair printed no JSON: line %d: %s", error.line, error.text);
-    rc = take(root, asked, out, status);
+    result = take(root, asked, out, status);
     json_decref(root);
-    return rc;
+    return result;
 }
 
 const struct peer_tool peer_weft = {

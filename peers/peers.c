@@ -78,11 +78,11 @@ static int prepare_row(const struct peers_plan *plan, const struct peer_case *as
 
 static int prepare_block(const struct peers_plan *plan, struct peers_block *block, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (int i = 0; rc == 0 && i < plan->tool_count; i++)
-        rc = prepare_row(plan, &block->asked, plan->tools[i], &block->rows[i], status);
-    return rc;
+    for (int i = 0; result == 0 && i < plan->tool_count; i++)
+        result = prepare_row(plan, &block->asked, plan->tools[i], &block->rows[i], status);
+    return result;
 }
 
 /* --- a round --- */
@@ -137,13 +137,13 @@ static int take_turn(const struct series *series, const struct turn *turn, struc
     struct peers_variant *variant = &row->variants[turn->variant];
     struct peer_reading *reading = reading_of(series, variant);
     struct wf_status why = {0}, stopped = {0};
-    int rc;
+    int result;
 
     if (variant->given_up)
         return 0;
     variant->runs++;
-    rc = peers_run_once(plan, series->block, row->tool, turn->variant, &variant->commands, reading, &why);
-    if (rc == 0)
+    result = peers_run_once(plan, series->block, row->tool, turn->variant, &variant->commands, reading, &why);
+    if (result == 0)
         return 0;
     *reading = nothing;
     /* Whatever a program that was stopped said, the stop is the reason. */
@@ -173,15 +173,15 @@ static void tell(const struct series *series, const struct turn *turn)
 /* Every variant once; the first is another one than in the round before. */
 static int run_round(struct series *series, int round, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (int i = 0; rc == 0 && i < series->count; i++) {
+    for (int i = 0; result == 0 && i < series->count; i++) {
         const struct turn *turn = &series->turns[(i + round) % series->count];
         tell(series, turn);
-        rc = take_turn(series, turn, status);
+        result = take_turn(series, turn, status);
         series->done++;
     }
-    return rc;
+    return result;
 }
 
 /* --- trials --- */
@@ -231,21 +231,21 @@ static int run_trials(struct series *series, struct wf_status *status)
 {
     const struct peers_plan *plan = series->plan;
     struct peers_block *block = series->block;
-    int rc = 0;
+    int result = 0;
 
     series->trials = true;
     collect_turns(series);
-    while (rc == 0 && series->count > 0 && block->trials_done < trials_of(plan)) {
-        rc = run_round(series, block->trials_done, status);
-        block->trials_done += rc == 0;
-        for (int i = 0; rc == 0 && block->trials_done == TRIALS_AT_FIRST && i < plan->tool_count; i++)
+    while (result == 0 && series->count > 0 && block->trials_done < trials_of(plan)) {
+        result = run_round(series, block->trials_done, status);
+        block->trials_done += result == 0;
+        for (int i = 0; result == 0 && block->trials_done == TRIALS_AT_FIRST && i < plan->tool_count; i++)
             if (has_trials(&block->rows[i]))
                 give_up_hopeless(block, &block->rows[i]);
     }
-    for (int i = 0; rc == 0 && i < plan->tool_count; i++)
+    for (int i = 0; result == 0 && i < plan->tool_count; i++)
         if (has_trials(&block->rows[i]))
             choose_finalists(block, &block->rows[i]);
-    return rc;
+    return result;
 }
 
 /* --- rounds --- */
@@ -268,51 +268,51 @@ static int runs_of(const struct peers_plan *plan, const struct peers_block *bloc
 static int run_rounds(struct series *series, struct wf_status *status)
 {
     struct peers_block *block = series->block;
-    int rc = 0;
+    int result = 0;
 
     series->trials = false;
     collect_turns(series);
-    while (rc == 0 && block->rounds_done < series->plan->rounds) {
-        rc = run_round(series, block->rounds_done, status);
-        block->rounds_done += rc == 0;
+    while (result == 0 && block->rounds_done < series->plan->rounds) {
+        result = run_round(series, block->rounds_done, status);
+        block->rounds_done += result == 0;
     }
-    return rc;
+    return result;
 }
 
 static int run_block(const struct peers_plan *plan, struct peers_block *block, int index, struct wf_status *status)
 {
-    int runs = runs_of(plan, block, true) + runs_of(plan, block, false), rc;
+    int runs = runs_of(plan, block, true) + runs_of(plan, block, false), result;
     struct series series = {.plan = plan, .block = block, .done = index * runs, .total = plan->case_count * runs};
 
-    rc = run_trials(&series, status);
-    return rc ? rc : run_rounds(&series, status);
+    result = run_trials(&series, status);
+    return result ? result : run_rounds(&series, status);
 }
 
 /* --- all cases --- */
 
 int peers_measure(const struct peers_plan *plan, struct peers_result *result, struct wf_status *status)
 {
-    int rc = 0;
+    int code = 0;
 
     memset(result, 0, sizeof *result);
     result->plan = plan;
     result->blocks = calloc((size_t)plan->case_count, sizeof *result->blocks);
     if (!result->blocks)
         return wf_fail(status, -ENOMEM, "no memory for the results");
-    for (int i = 0; rc == 0 && i < plan->case_count; i++) {
+    for (int i = 0; code == 0 && i < plan->case_count; i++) {
         struct peers_block *block = &result->blocks[result->block_count++];
         block->asked = plan->cases[i];
         if (!plan->fixed_messages)
-            rc = peers_calibrate(plan, block, status);
-        if (rc == 0)
-            rc = prepare_block(plan, block, status);
-        if (rc == 0)
-            rc = run_block(plan, block, i, status);
-        if (rc)
+            code = peers_calibrate(plan, block, status);
+        if (code == 0)
+            code = prepare_block(plan, block, status);
+        if (code == 0)
+            code = run_block(plan, block, i, status);
+        if (code)
             snprintf(block->error, sizeof block->error, "%s", status->text);
     }
-    result->complete = rc == 0;
-    return rc;
+    result->complete = code == 0;
+    return code;
 }
 
 void peers_result_fini(struct peers_result *result)

@@ -35,25 +35,25 @@ static int make_pipe(int *ours, int *theirs)
 int peer_program_start(struct peer_program *program, const struct peer_command *command, struct wf_status *status)
 {
     struct peer_pipes theirs = {-1, -1, -1};
-    int rc;
+    int result;
 
     memset(program, 0, sizeof *program);
     program->name = command->words[0];
     program->out = program->err = program->report = -1;
-    rc = make_pipe(&program->out, &theirs.out);
-    if (rc == 0)
-        rc = make_pipe(&program->err, &theirs.err);
-    if (rc == 0)
-        rc = make_pipe(&program->report, &theirs.report);
-    if (rc == 0) {
+    result = make_pipe(&program->out, &theirs.out);
+    if (result == 0)
+        result = make_pipe(&program->err, &theirs.err);
+    if (result == 0)
+        result = make_pipe(&program->report, &theirs.report);
+    if (result == 0) {
         pid_t pid = peer_keeper_start(command, &theirs);
         program->keeper = pid > 0 ? pid : 0;
-        rc = pid > 0 ? 0 : (int)pid;
+        result = pid > 0 ? 0 : (int)pid;
     }
     close_end(&theirs.out);
     close_end(&theirs.err);
     close_end(&theirs.report);
-    return rc ? wf_fail(status, rc, "cannot start %.60s: %s", program->name, wf_strerror(rc)) : 0;
+    return result ? wf_fail(status, result, "cannot start %.60s: %s", program->name, wf_strerror(result)) : 0;
 }
 
 void peer_program_end(const struct peer_program *program)

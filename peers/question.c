@@ -51,24 +51,24 @@ static int take_metric(const json_t *json, enum peer_metric *metric, struct wf_s
 static int take_case(const json_t *json, struct peer_case *asked, struct wf_status *status)
 {
     int64_t size = 0, messages = 0, warmup = 0, inflight = 0, buffers = 0;
-    int rc = take_metric(json, &asked->metric, status);
+    int result = take_metric(json, &asked->metric, status);
 
-    if (rc == 0)
-        rc = take_number(json, "size", 1, SIZE_MOST, &size, status);
-    if (rc == 0)
-        rc = take_number(json, "messages", 1, MESSAGES_MOST, &messages, status);
-    if (rc == 0)
-        rc = take_number(json, "warmup", 0, MESSAGES_MOST, &warmup, status);
-    if (rc == 0)
-        rc = take_number(json, "inflight", 1, AT_ONCE_MOST, &inflight, status);
-    if (rc == 0)
-        rc = take_number(json, "buffers", 1, AT_ONCE_MOST, &buffers, status);
+    if (result == 0)
+        result = take_number(json, "size", 1, SIZE_MOST, &size, status);
+    if (result == 0)
+        result = take_number(json, "messages", 1, MESSAGES_MOST, &messages, status);
+    if (result == 0)
+        result = take_number(json, "warmup", 0, MESSAGES_MOST, &warmup, status);
+    if (result == 0)
+        result = take_number(json, "inflight", 1, AT_ONCE_MOST, &inflight, status);
+    if (result == 0)
+        result = take_number(json, "buffers", 1, AT_ONCE_MOST, &buffers, status);
     asked->size = (uint64_t)size;
     asked->messages = (uint64_t)messages;
     asked->warmup = (uint64_t)warmup;
     asked->inflight = (uint32_t)inflight;
     asked->buffers = (uint32_t)buffers;
-    return rc;
+    return result;
 }
 
 /* One that is allowed, and here. */
@@ -95,20 +95,20 @@ int peers_question_from_json(const json_t *json, const struct peers_plan *plan, 
 {
     char why[200] = "";
     int64_t variant;
-    int count, rc;
+    int count, result;
 
     memset(question, 0, sizeof *question);
-    rc = take_case(json, &question->asked, status);
-    if (rc == 0)
-        rc = take_tool(json, plan, place, &question->tool, status);
-    if (rc)
-        return rc;
+    result = take_case(json, &question->asked, status);
+    if (result == 0)
+        result = take_tool(json, plan, place, &question->tool, status);
+    if (result)
+        return result;
     count = question->tool->variants(&question->asked, place, why);
     if (count <= 0)
         return wf_fail(status, -EOPNOTSUPP, "%s", why);
-    rc = take_number(json, "variant", 0, count - 1, &variant, status);
+    result = take_number(json, "variant", 0, count - 1, &variant, status);
     question->variant = (int)variant;
-    return rc;
+    return result;
 }
 
 bool peers_is_address(const char *text)

@@ -115,16 +115,17 @@ int peer_read_json(const struct peer_case *asked, const char *program, const cha
 {
     const char *line = json_line(text), *told;
     json_t *root = line ? json_loads(line, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
-    int rc;
+    int result;
 
     if (!root)
         return peer_not_understood(program, text, status);
     told = json_string_value(json_object_get(root, "schema"));
-    rc = told && strcmp(told, schema) == 0 ? take(asked, program, root, out, status)
-                                           : wf_fail(status, -EPROTO, "%s printed the schema '%.40s', expected '%s'",
-                                                     program, told ? told : "", schema);
+    result = told && strcmp(told, schema) == 0
+                 ? take(asked, program, root, out, status)
+                 : wf_fail(status, -EPROTO, "%s printed the schema '%.40s', expected '%s'", program, told ? told : "",
+                           schema);
     json_decref(root);
-    return rc;
+    return result;
 }
 
 /* --- the machine --- */

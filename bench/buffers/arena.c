@@ -28,14 +28,14 @@ static uint8_t *map(uint64_t bytes)
 
 static int fill(struct bench_arena *arena, uint64_t seed, struct bench_control *control, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (uint64_t at = 0; rc == 0 && at < arena->stream_bytes; at += BENCH_PIECE) {
+    for (uint64_t at = 0; result == 0 && at < arena->stream_bytes; at += BENCH_PIECE) {
         uint64_t end = arena->stream_bytes - at < BENCH_PIECE ? arena->stream_bytes : at + BENCH_PIECE;
         bench_stream_fill(arena->stream, at, end, seed);
-        rc = bench_control_check(control, status);
+        result = bench_control_check(control, status);
     }
-    return rc;
+    return result;
 }
 
 /* Writes to every page, and changes nothing. */
@@ -52,9 +52,9 @@ int bench_populate(void *memory, uint64_t bytes, struct bench_control *control, 
 {
     uint8_t *start = memory;
     char text[32];
-    int rc = 0;
+    int result = 0;
 
-    for (uint64_t at = 0; rc == 0 && at < bytes; at += BENCH_PIECE) {
+    for (uint64_t at = 0; result == 0 && at < bytes; at += BENCH_PIECE) {
         uint64_t length = bytes - at < BENCH_PIECE ? bytes - at : BENCH_PIECE;
         /* An older kernel does not know it, and memory that is not page aligned it never takes. */
         if (madvise(start + at, length, MADV_POPULATE_WRITE) != 0) {
@@ -64,9 +64,9 @@ int bench_populate(void *memory, uint64_t bytes, struct bench_control *control, 
                                bench_human_bytes(bytes, text, sizeof text));
             touch(start + at, length);
         }
-        rc = bench_control_check(control, status);
+        result = bench_control_check(control, status);
     }
-    return rc;
+    return result;
 }
 
 /* --- GPU memory --- */
@@ -85,15 +85,15 @@ static int gpu_copy(const struct bench_arena *arena, void *to, const void *from,
 static int upload_stream(const struct bench_arena *arena, const struct bench_buffers *place,
                          struct bench_control *control, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (uint64_t at = 0; rc == 0 && at < arena->stream_bytes; at += BENCH_PIECE) {
+    for (uint64_t at = 0; result == 0 && at < arena->stream_bytes; at += BENCH_PIECE) {
         uint64_t length = arena->stream_bytes - at < BENCH_PIECE ? arena->stream_bytes - at : BENCH_PIECE;
-        rc = gpu_copy(arena, place->stream + at, arena->stream + at, length, status);
-        if (rc == 0)
-            rc = bench_control_check(control, status);
+        result = gpu_copy(arena, place->stream + at, arena->stream + at, length, status);
+        if (result == 0)
+            result = bench_control_check(control, status);
     }
-    return rc;
+    return result;
 }
 
 static int allocate(const struct bench_arena *arena, int gpu, uint64_t bytes, uint8_t **out, struct wf_status *status)
@@ -115,13 +115,13 @@ static int allocate(const struct bench_arena *arena, int gpu, uint64_t bytes, ui
 static int open_gpu(struct bench_arena *arena, struct bench_buffers *place, uint64_t stream_bytes,
                     struct bench_control *control, struct wf_status *status)
 {
-    int rc = allocate(arena, place->gpu, stream_bytes, &place->stream, status);
+    int result = allocate(arena, place->gpu, stream_bytes, &place->stream, status);
 
-    if (rc == 0)
-        rc = allocate(arena, place->gpu, place->landing_bytes, &place->landings, status);
-    if (rc == 0 && place->stream)
-        rc = upload_stream(arena, place, control, status);
-    return rc;
+    if (result == 0)
+        result = allocate(arena, place->gpu, place->landing_bytes, &place->landings, status);
+    if (result == 0 && place->stream)
+        result = upload_stream(arena, place, control, status);
+    return result;
 }
 
 /* --- the places --- */
@@ -143,26 +143,26 @@ static int open_host(struct bench_arena *arena, struct bench_buffers *place, str
 static int open_places(struct bench_arena *arena, const struct bench_plan *plan, int node,
                        const struct bench_gpus *gpus, struct bench_control *control, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (uint32_t i = 0; rc == 0 && i < arena->place_count; i++) {
+    for (uint32_t i = 0; result == 0 && i < arena->place_count; i++) {
         struct bench_buffers *place = &arena->places[i];
         place->gpu = gpus->count ? gpus->infos[i].index : -1;
         place->background_at = bench_landings_need(plan, node, arena->place_count, i);
         place->landing_bytes = place->background_at + bench_background_need(plan, node, arena->place_count, i);
         if (gpus->count)
-            rc = open_gpu(arena, place, bench_stream_need_at(plan, node, arena->place_count, i), control, status);
+            result = open_gpu(arena, place, bench_stream_need_at(plan, node, arena->place_count, i), control, status);
         else
-            rc = open_host(arena, place, control, status);
+            result = open_host(arena, place, control, status);
     }
-    return rc;
+    return result;
 }
 
 int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, int node, const struct bench_gpus *gpus,
                      struct weft_context *context, struct bench_control *control, struct wf_status *status)
 {
     char text[32];
-    int rc;
+    int result;
 
     memset(arena, 0, sizeof *arena);
     arena->context = context;
@@ -174,8 +174,8 @@ int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, i
         return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --end or --endpoints",
                        bench_human_bytes(arena->stream_bytes, text, sizeof text));
     arena->place_count = gpus->count ? gpus->count : 1;
-    rc = fill(arena, plan->seed, control, status);
-    return rc ? rc : open_places(arena, plan, node, gpus, control, status);
+    result = fill(arena, plan->seed, control, status);
+    return result ? result : open_places(arena, plan, node, gpus, control, status);
 }
 
 void bench_arena_free_gpus(struct bench_arena *arena)
@@ -252,21 +252,21 @@ const uint8_t *bench_arena_source(const struct bench_arena *arena, uint32_t plac
 int bench_arena_poison(const struct bench_arena *arena, uint32_t place, uint8_t *landing, uint64_t bytes,
                        struct bench_control *control, struct wf_status *status)
 {
-    int gpu = arena->places[place].gpu, rc = 0;
+    int gpu = arena->places[place].gpu, result = 0;
     uint64_t step = gpu >= 0 ? BENCH_BOUNCE : BENCH_PIECE;
 
     if (gpu >= 0)
         memset(arena->bounce, BENCH_POISON, bytes < step ? bytes : step);
-    for (uint64_t at = 0; rc == 0 && at < bytes; at += step) {
+    for (uint64_t at = 0; result == 0 && at < bytes; at += step) {
         uint64_t length = bytes - at < step ? bytes - at : step;
         if (gpu >= 0)
-            rc = gpu_copy(arena, landing + at, arena->bounce, length, status);
+            result = gpu_copy(arena, landing + at, arena->bounce, length, status);
         else
             memset(landing + at, BENCH_POISON, length);
-        if (rc == 0)
-            rc = bench_control_check(control, status);
+        if (result == 0)
+            result = bench_control_check(control, status);
     }
-    return rc;
+    return result;
 }
 
 int bench_arena_look(const struct bench_arena *arena, uint32_t place, const uint8_t *landing, uint64_t *bytes,

@@ -56,27 +56,27 @@ static int add_size(const struct wf_config *config, struct peers_plan *plan, enu
     struct wf_status unknown;
     int setting = wf_setting_find("buffers", &unknown);
     uint32_t buffers = setting >= 0 ? number_or(config, (enum wf_setting_id)setting, 0) : 0;
-    int rc = add_case(config, plan, metric, size, buffers ? buffers : 1, status);
+    int result = add_case(config, plan, metric, size, buffers ? buffers : 1, status);
 
-    if (rc == 0 && buffers == 0 && metric == PEER_BANDWIDTH && size >= LARGE_BYTES)
-        rc = add_case(config, plan, metric, size, 0, status);
-    return rc;
+    if (result == 0 && buffers == 0 && metric == PEER_BANDWIDTH && size >= LARGE_BYTES)
+        result = add_case(config, plan, metric, size, 0, status);
+    return result;
 }
 
 static int add_list(const struct wf_config *config, struct peers_plan *plan, enum peer_metric metric, const char *list,
                     struct wf_status *status)
 {
     char words[WF_VALUE_MAX], *rest = words, *word;
-    int rc = 0;
+    int result = 0;
 
     bench_copy_text(words, sizeof words, list);
-    while (rc == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
+    while (result == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
         uint64_t size = 0;
-        rc = wf_parse_size(word, &size);
-        if (rc == 0)
-            rc = add_size(config, plan, metric, size, status);
+        result = wf_parse_size(word, &size);
+        if (result == 0)
+            result = add_size(config, plan, metric, size, status);
     }
-    return rc;
+    return result;
 }
 
 static int add_cases(const struct bench_options *options, struct peers_plan *plan, struct wf_status *status)
@@ -84,15 +84,15 @@ static int add_cases(const struct bench_options *options, struct peers_plan *pla
     const struct wf_config *config = options->config;
     const char *sizes = wf_config_text(config, WF_SET_SIZE);
     bool all = !sizes[0] && !options->latency && !options->rate;
-    int rc = 0;
+    int result = 0;
 
     if (options->latency || all)
-        rc = add_list(config, plan, PEER_LATENCY, sizes[0] ? sizes : "8", status);
-    if (rc == 0 && (options->rate || all))
-        rc = add_list(config, plan, PEER_RATE, sizes[0] ? sizes : "64", status);
-    if (rc == 0 && !options->latency && !options->rate)
-        rc = add_list(config, plan, PEER_BANDWIDTH, sizes[0] ? sizes : "64K,1M,64M", status);
-    return rc;
+        result = add_list(config, plan, PEER_LATENCY, sizes[0] ? sizes : "8", status);
+    if (result == 0 && (options->rate || all))
+        result = add_list(config, plan, PEER_RATE, sizes[0] ? sizes : "64", status);
+    if (result == 0 && !options->latency && !options->rate)
+        result = add_list(config, plan, PEER_BANDWIDTH, sizes[0] ? sizes : "64K,1M,64M", status);
+    return result;
 }
 
 static int read_seconds(const struct wf_config *config, double *seconds, struct wf_status *status)
@@ -116,13 +116,13 @@ static int find_rails(const struct wf_config *config, struct bench_compare_texts
     struct weft_config *settings = NULL;
     struct weft_context *context = NULL;
     struct weft_error err = {0};
-    int rc = bench_library_settings(config, &settings, status), count;
+    int result = bench_library_settings(config, &settings, status), count;
 
-    if (rc)
-        return rc;
-    rc = weft_context_create(settings, &context, &err);
+    if (result)
+        return result;
+    result = weft_context_create(settings, &context, &err);
     weft_config_destroy(settings);
-    if (rc)
+    if (result)
         return bench_weft_failed(status, &err, NULL);
     count = weft_context_rails(context, rails, PEER_RAILS_MAX);
     bench_copy_text(texts->engine, sizeof texts->engine, weft_context_engine(context));
@@ -167,10 +167,10 @@ static int find_memory(const struct bench_options *options, struct peer_place *p
 {
     const char *asked = wf_config_text(options->config, WF_SET_MEMORY);
     struct bench_gpus gpus = {.memory = BENCH_CUDA};
-    int rc = strcmp(asked, "cuda") == 0 ? bench_gpus_choose(&gpus, options, 1, status) : 0;
+    int result = strcmp(asked, "cuda") == 0 ? bench_gpus_choose(&gpus, options, 1, status) : 0;
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     if (strcmp(asked, "cuda") == 0 || (options->place == BENCH_PLACE_LISTEN && strcmp(asked, "auto") == 0))
         place->memory = bench_memory_name(gpus.memory);
     return 0;
@@ -195,7 +195,7 @@ int bench_compare_plan(struct bench_options *options, struct bench_compare_texts
                        struct wf_status *status)
 {
     struct wf_config *config = options->config;
-    int rc = 0;
+    int result = 0;
 
     memset(plan, 0, sizeof *plan);
     plan->rounds = (int)wf_config_number(config, WF_SET_ROUNDS);
@@ -204,18 +204,18 @@ int bench_compare_plan(struct bench_options *options, struct bench_compare_texts
     if (!bench_is_default(config, WF_SET_PORT))
         plan->place.port = (int)wf_config_number(config, WF_SET_PORT);
     if (plan->place.one_machine && !wf_config_text(config, WF_SET_RAILS)[0])
-        rc = wf_config_set(config, WF_SET_RAILS, "127.0.0.1", WF_ORIGIN_DEFAULT, "default of --local", status);
-    if (rc == 0)
-        rc = find_memory(options, &plan->place, status);
-    if (rc == 0)
-        rc = read_seconds(config, &plan->seconds, status);
-    if (rc == 0)
-        rc = peers_choose_tools(wf_config_text(config, WF_SET_TOOLS), plan, status);
-    if (rc == 0)
-        rc = add_cases(options, plan, status);
-    if (rc == 0)
-        rc = pass_settings(config, texts, &plan->place, status);
-    if (rc == 0)
-        rc = find_folder(texts, &plan->place, status);
-    return rc ? rc : find_rails(config, texts, &plan->place, status);
+        result = wf_config_set(config, WF_SET_RAILS, "127.0.0.1", WF_ORIGIN_DEFAULT, "default of --local", status);
+    if (result == 0)
+        result = find_memory(options, &plan->place, status);
+    if (result == 0)
+        result = read_seconds(config, &plan->seconds, status);
+    if (result == 0)
+        result = peers_choose_tools(wf_config_text(config, WF_SET_TOOLS), plan, status);
+    if (result == 0)
+        result = add_cases(options, plan, status);
+    if (result == 0)
+        result = pass_settings(config, texts, &plan->place, status);
+    if (result == 0)
+        result = find_folder(texts, &plan->place, status);
+    return result ? result : find_rails(config, texts, &plan->place, status);
 }

@@ -55,14 +55,14 @@ static int post_recv(struct bench_background *background, uint32_t slot, struct 
 {
     const struct bench_bed *bed = background->bed;
     uint8_t *landing = landing_of(background, slot);
-    int rc = background->verified ? bench_poison(bed, background->place, landing, background->size, status) : 0;
+    int result = background->verified ? bench_poison(bed, background->place, landing, background->size, status) : 0;
 
-    if (rc)
-        return rc;
-    rc = bed->ops->recv(bed->backend, background->pair, landing, background->size, background->tag,
-                        &background->requests[slot]);
-    if (rc)
-        return failed(background, rc, wf_strerror(rc), status);
+    if (result)
+        return result;
+    result = bed->ops->recv(bed->backend, background->pair, landing, background->size, background->tag,
+                            &background->requests[slot]);
+    if (result)
+        return failed(background, result, wf_strerror(result), status);
     background->pending[slot] = background->expected++;
     background->live++;
     return 0;
@@ -73,12 +73,12 @@ static int post_send(struct bench_background *background, uint32_t slot, struct 
 {
     const struct bench_bed *bed = background->bed;
     const uint8_t *data = data_of(background, background->sent, background->source ? FORTH : BACK);
-    int rc = bed->ops->send(bed->backend, background->pair, bench_arena_source(bed->arena, background->place, data),
-                            background->sending ? background->size : 0, background->tag,
-                            &background->requests[background->inflight + slot]);
+    int result = bed->ops->send(bed->backend, background->pair, bench_arena_source(bed->arena, background->place, data),
+                                background->sending ? background->size : 0, background->tag,
+                                &background->requests[background->inflight + slot]);
 
-    if (rc)
-        return failed(background, rc, wf_strerror(rc), status);
+    if (result)
+        return failed(background, result, wf_strerror(result), status);
     background->sent += background->sending;
     background->ended[slot] = !background->sending;
     background->live++;
@@ -87,21 +87,21 @@ static int post_send(struct bench_background *background, uint32_t slot, struct 
 
 int bench_background_listen(struct bench_background *background, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (uint32_t slot = 0; rc == 0 && slot < background->inflight; slot++)
-        rc = post_recv(background, slot, status);
-    return rc;
+    for (uint32_t slot = 0; result == 0 && slot < background->inflight; slot++)
+        result = post_recv(background, slot, status);
+    return result;
 }
 
 int bench_background_start(struct bench_background *background, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
     background->sending = true;
-    for (uint32_t slot = 0; rc == 0 && slot < background->inflight; slot++)
-        rc = post_send(background, slot, status);
-    return rc;
+    for (uint32_t slot = 0; result == 0 && slot < background->inflight; slot++)
+        result = post_send(background, slot, status);
+    return result;
 }
 
 void bench_background_stop(struct bench_background *background)
@@ -122,7 +122,7 @@ static int take_received(struct bench_background *background, uint32_t slot, con
                          struct wf_status *status)
 {
     char text[96];
-    int rc;
+    int result;
 
     if (completion->bytes == 0) {
         /* No message had the number that this receive waited for; the next run's first one will. */
@@ -133,11 +133,11 @@ static int take_received(struct bench_background *background, uint32_t slot, con
         snprintf(text, sizeof text, "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, background->size);
         return failed(background, -EPROTO, text, status);
     }
-    rc = background->verified ? check(background, slot, status) : 0;
+    result = background->verified ? check(background, slot, status) : 0;
     background->flux.messages++;
     if (completion->completed_ns > background->last_ns)
         background->last_ns = completion->completed_ns;
-    return rc ? rc : post_recv(background, slot, status);
+    return result ? result : post_recv(background, slot, status);
 }
 
 int bench_background_take(struct bench_background *background, uint32_t index, const struct weft_completion *completion,

@@ -60,34 +60,35 @@ static uint8_t *landing_of(const struct rally *rally, uint32_t iteration)
 static int await_any(struct rally *rally, struct weft_completion *completion, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    int count = BESIDE + (int)bench_background_requests(&rally->background), index, rc;
+    int count = BESIDE + (int)bench_background_requests(&rally->background), index, result;
 
-    while ((rc = bed->ops->wait(bed->backend, rally->requests, count, SLICE_MS, &index, completion)) == -ETIMEDOUT) {
-        rc = bench_control_check(bed->control, status);
-        if (rc)
-            return rc;
+    while ((result = bed->ops->wait(bed->backend, rally->requests, count, SLICE_MS, &index, completion)) ==
+           -ETIMEDOUT) {
+        result = bench_control_check(bed->control, status);
+        if (result)
+            return result;
     }
-    return rc ? wf_fail(status, rc, "ping-pong: %s", wf_strerror(rc)) : index;
+    return result ? wf_fail(status, result, "ping-pong: %s", wf_strerror(result)) : index;
 }
 
 /* What goes on beside the ping-pong goes on while it waits. */
 static int take_beside(struct rally *rally, int index, const struct weft_completion *completion,
                        struct wf_status *status)
 {
-    int rc = bench_background_take(&rally->background, (uint32_t)(index - BESIDE), completion, status);
+    int result = bench_background_take(&rally->background, (uint32_t)(index - BESIDE), completion, status);
 
-    return rc ? rc : bench_interrupted(status);
+    return result ? result : bench_interrupted(status);
 }
 
 /* Until the send or the receive of the ping-pong has ended: which, or -errno. */
 static int await(struct rally *rally, struct weft_completion *completion, struct wf_status *status)
 {
-    int index, rc;
+    int index, result;
 
     while ((index = await_any(rally, completion, status)) >= BESIDE) {
-        rc = take_beside(rally, index, completion, status);
-        if (rc)
-            return rc;
+        result = take_beside(rally, index, completion, status);
+        if (result)
+            return result;
     }
     if (index < 0)
         return index;
@@ -116,36 +117,36 @@ static int post_recv(struct rally *rally, uint32_t iteration, struct wf_status *
 {
     const struct bench_bed *bed = rally->bed;
     uint8_t *landing = landing_of(rally, iteration);
-    int rc = rally->segment->verified ? bench_poison(bed, rally->place, landing, rally->size, status) : 0;
+    int result = rally->segment->verified ? bench_poison(bed, rally->place, landing, rally->size, status) : 0;
 
-    if (rc)
-        return rc;
-    rc = bed->ops->recv(bed->backend, rally->pair, landing, rally->size, rally->tag, &rally->requests[RECV]);
-    return rc ? bench_control_failed(bed->control, rc, wf_strerror(rc), status) : 0;
+    if (result)
+        return result;
+    result = bed->ops->recv(bed->backend, rally->pair, landing, rally->size, rally->tag, &rally->requests[RECV]);
+    return result ? bench_control_failed(bed->control, result, wf_strerror(result), status) : 0;
 }
 
 static int post_send(struct rally *rally, const uint8_t *data, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    int rc = bed->ops->send(bed->backend, rally->pair, bench_arena_source(bed->arena, rally->place, data), rally->size,
-                            rally->tag, &rally->requests[SEND]);
+    int result = bed->ops->send(bed->backend, rally->pair, bench_arena_source(bed->arena, rally->place, data),
+                                rally->size, rally->tag, &rally->requests[SEND]);
 
-    return rc ? bench_control_failed(bed->control, rc, wf_strerror(rc), status) : 0;
+    return result ? bench_control_failed(bed->control, result, wf_strerror(result), status) : 0;
 }
 
 /* What has come in an iteration, if this segment is verified. */
 static int check(struct rally *rally, uint32_t iteration, struct wf_status *status)
 {
     const uint8_t *expected = data_of(rally, iteration, rally->source ? PONG : PING);
-    int rc;
+    int result;
 
     if (!rally->segment->verified)
         return 0;
-    rc = bench_check(rally->bed, rally->place, landing_of(rally, iteration), expected, rally->size, iteration,
-                     &rally->wrong, status);
-    if (rc == 0)
+    result = bench_check(rally->bed, rally->place, landing_of(rally, iteration), expected, rally->size, iteration,
+                         &rally->wrong, status);
+    if (result == 0)
         rally->verified_bytes += rally->size;
-    return rc;
+    return result;
 }
 
 static int serve(struct rally *rally, struct wf_status *status)
@@ -153,85 +154,85 @@ static int serve(struct rally *rally, struct wf_status *status)
     uint32_t first = rally->segment->first, count = rally->segment->count;
     const uint8_t *data = data_of(rally, first, PING);
     int64_t start = wf_clock_now(&wf_clock_monotonic);
-    int rc = 0;
+    int result = 0;
 
-    for (uint32_t i = first; rc == 0 && i < first + count; i++) {
-        rc = post_send(rally, data, status);
-        if (rc == 0)
-            rc = post_recv(rally, i, status);
+    for (uint32_t i = first; result == 0 && i < first + count; i++) {
+        result = post_send(rally, data, status);
+        if (result == 0)
+            result = post_recv(rally, i, status);
         data = data_of(rally, i + 1, PING);
-        if (rc == 0)
-            rc = bench_interrupted(status);
-        if (rc == 0)
-            rc = await_both(rally, status);
-        if (rc == 0)
-            rc = check(rally, i, status);
+        if (result == 0)
+            result = bench_interrupted(status);
+        if (result == 0)
+            result = await_both(rally, status);
+        if (result == 0)
+            result = check(rally, i, status);
         int64_t end = wf_clock_now(&wf_clock_monotonic);
-        if (rc == 0 && rally->segment->timed)
+        if (result == 0 && rally->segment->timed)
             rally->times[rally->time_count++] = (double)(end - start) / 2;
         start = end;
     }
-    return rc;
+    return result;
 }
 
 static int answer(struct rally *rally, struct wf_status *status)
 {
     uint32_t first = rally->segment->first, count = rally->segment->count;
     const uint8_t *data = data_of(rally, first, PONG);
-    int rc = 0;
+    int result = 0;
 
-    for (uint32_t i = first; rc == 0 && i < first + count; i++) {
-        rc = await_both(rally, status); /* the ping, and the pong before it */
-        if (rc == 0)
-            rc = check(rally, i, status);
-        if (rc == 0)
-            rc = post_send(rally, data, status);
+    for (uint32_t i = first; result == 0 && i < first + count; i++) {
+        result = await_both(rally, status); /* the ping, and the pong before it */
+        if (result == 0)
+            result = check(rally, i, status);
+        if (result == 0)
+            result = post_send(rally, data, status);
         /* The next receive stands before its ping can come. */
-        if (rc == 0 && i + 1 < first + count)
-            rc = post_recv(rally, i + 1, status);
+        if (result == 0 && i + 1 < first + count)
+            result = post_recv(rally, i + 1, status);
         data = data_of(rally, i + 1, PONG);
-        if (rc == 0)
-            rc = bench_interrupted(status);
+        if (result == 0)
+            result = bench_interrupted(status);
     }
-    return rc ? rc : await_both(rally, status);
+    return result ? result : await_both(rally, status);
 }
 
 /* The end of what goes on beside the ping-pong, which has ended. */
 static int let_end(struct rally *rally, struct wf_status *status)
 {
     struct weft_completion completion;
-    int rc = 0;
+    int result = 0;
 
     bench_background_stop(&rally->background);
-    while (rc == 0 && rally->background.live) {
+    while (result == 0 && rally->background.live) {
         int index = await_any(rally, &completion, status);
-        rc = index < 0 ? index : take_beside(rally, index, &completion, status);
+        result = index < 0 ? index : take_beside(rally, index, &completion, status);
     }
-    return rc;
+    return result;
 }
 
 static int run(struct rally *rally, const struct bench_segment *segment, struct wf_status *status)
 {
     struct bench_usage before;
     int64_t start = 0;
-    int rc;
+    int result;
 
     rally->segment = segment;
     rally->background.verified = segment->verified;
-    rc = rally->source ? 0 : post_recv(rally, segment->first, status);
-    if (rc == 0)
-        rc = bench_background_listen(&rally->background, status);
-    if (rc == 0)
-        rc = bench_control_start(rally->bed->control, !rally->source, &start, status);
+    result = rally->source ? 0 : post_recv(rally, segment->first, status);
+    if (result == 0)
+        result = bench_background_listen(&rally->background, status);
+    if (result == 0)
+        result = bench_control_start(rally->bed->control, !rally->source, &start, status);
     bench_usage_now(&before);
-    if (rc == 0)
-        rc = bench_background_start(&rally->background, status);
-    if (rc == 0)
-        rc = rally->source ? serve(rally, status) : answer(rally, status);
-    if (rc == 0)
-        rc = let_end(rally, status);
-    if (rc || !segment->timed)
-        return rc;
+    if (result == 0)
+        result = bench_background_start(&rally->background, status);
+    if (result == 0)
+        result = rally->source ? serve(rally, status) : answer(rally, status);
+    if (result == 0)
+        result = let_end(rally, status);
+    if (result || !segment->timed)
+        return result;
     bench_usage_since(&before, &rally->usage);
     bench_background_count(&rally->background, start);
     rally->elapsed_ns = wf_clock_now(&wf_clock_monotonic) - start;
@@ -243,10 +244,10 @@ static int run_timed(struct rally *rally, uint32_t iters, struct wf_status *stat
     struct bench_segment warm = {.count = rally->bed->plan->warmup};
     struct bench_segment timed = {
         .first = warm.count, .count = iters, .timed = true, .verified = bench_verifies_timed(rally->bed)};
-    int rc = warm.count ? run(rally, &warm, status) : 0;
+    int result = warm.count ? run(rally, &warm, status) : 0;
 
     bench_background_forget(&rally->background);
-    return rc ? rc : run(rally, &timed, status);
+    return result ? result : run(rally, &timed, status);
 }
 
 static int run_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
@@ -349,10 +350,10 @@ static int conclude(struct rally *rally, uint32_t iters, struct bench_sample *sa
     struct bench_news mine = {.verified_bytes = rally->verified_bytes,
                               .wrong_bytes = rally->wrong.bytes + rally->background.wrong.bytes};
     struct bench_news theirs, both;
-    int rc = bench_control_swap(rally->bed->control, &mine, &theirs, status);
+    int result = bench_control_swap(rally->bed->control, &mine, &theirs, status);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     bench_news_join(&mine, &theirs, &both);
     fill_sample(rally, &both, iters, sample);
     return 0;
@@ -362,19 +363,19 @@ static int measure(struct rally *rally, uint32_t iters, struct bench_result *res
 {
     struct weft_rail_stats before[BENCH_RAILS_MAX], after[BENCH_RAILS_MAX];
     struct bench_sample sample;
-    int rc, rails;
+    int code, rails;
 
     rails_now(rally->bed, before);
-    rc = run_timed(rally, iters, status);
+    code = run_timed(rally, iters, status);
     rails = rails_now(rally->bed, after);
-    if (rc == 0)
-        rc = tell(rally, before, after, rails, status);
-    if (rc == 0)
-        rc = verify(rally, iters, status);
-    if (rc == 0)
-        rc = conclude(rally, iters, &sample, status);
-    if (rc || !rally->source)
-        return rc;
+    if (code == 0)
+        code = tell(rally, before, after, rails, status);
+    if (code == 0)
+        code = verify(rally, iters, status);
+    if (code == 0)
+        code = conclude(rally, iters, &sample, status);
+    if (code || !rally->source)
+        return code;
     sample.rail_count = rails;
     for (int i = 0; i < rails; i++)
         sample.rail_bytes[i] = after[i].received_bytes - before[i].received_bytes;
@@ -384,7 +385,7 @@ static int measure(struct rally *rally, uint32_t iters, struct bench_result *res
 static int prepare(struct rally *rally, uint32_t iters, struct wf_status *status)
 {
     struct bench_background *background = &rally->background;
-    int rc;
+    int result;
 
     rally->times = calloc(iters, sizeof *rally->times);
     if (!rally->times)
@@ -394,9 +395,9 @@ static int prepare(struct rally *rally, uint32_t iters, struct wf_status *status
     background->source = rally->source;
     background->place = rally->place;
     background->tag = ++rally->bed->serial;
-    rc = bench_background_init(background, status);
-    if (rc)
-        return rc;
+    result = bench_background_init(background, status);
+    if (result)
+        return result;
     rally->requests = calloc(BESIDE + bench_background_requests(background), sizeof *rally->requests);
     if (!rally->requests)
         return wf_fail(status, -ENOMEM, "no memory for %u requests", BESIDE + bench_background_requests(background));
@@ -409,16 +410,16 @@ int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, s
 {
     uint32_t iters = bench_plan_iters(bed->plan, size);
     struct rally rally = {.bed = bed, .size = size, .tag = ++bed->serial, .pair = pair};
-    int rc;
+    int code;
 
     rally.source = bed->plan->pairs[pair].src_node == bed->node;
     rally.place = bench_arena_place(bed->arena, rally.source ? bed->plan->pairs[pair].src : bed->plan->pairs[pair].dst);
     rally.areas = bench_plan_areas(bed->plan, size);
-    rc = prepare(&rally, iters, status);
-    if (rc == 0)
-        rc = measure(&rally, iters, result, status);
+    code = prepare(&rally, iters, status);
+    if (code == 0)
+        code = measure(&rally, iters, result, status);
     bench_background_fini(&rally.background);
     free(rally.requests);
     free(rally.times);
-    return rc;
+    return code;
 }

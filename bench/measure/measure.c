@@ -23,13 +23,13 @@ static int run_timed(struct bench_phase *phase, struct wf_status *status)
     struct bench_segment warm = {.count = warmup};
     struct bench_segment timed = {
         .first = warmup, .count = phase->iters, .timed = true, .verified = bench_verifies_timed(phase->bed)};
-    int rc = warm.count ? bench_phase_run(phase, &warm, status) : 0;
+    int result = warm.count ? bench_phase_run(phase, &warm, status) : 0;
 
     snapshot(phase, phase->before);
-    if (rc == 0)
-        rc = bench_phase_run(phase, &timed, status);
+    if (result == 0)
+        result = bench_phase_run(phase, &timed, status);
     snapshot(phase, phase->after);
-    return rc;
+    return result;
 }
 
 static int run_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
@@ -104,32 +104,32 @@ static int tell(const struct bench_phase *phase, struct bench_news *both, struct
                               .page_faults = phase->usage.page_faults,
                               .elapsed_ns = (uint64_t)phase->elapsed_ns};
     struct bench_news theirs;
-    int rc;
+    int result;
 
     for (int intra = 0; intra < 2; intra++)
         bench_count_events(phase->before[intra], phase->after[intra], phase->rail_count[intra], &mine);
-    rc = bench_control_swap(phase->bed->control, &mine, &theirs, status);
-    if (rc == 0)
+    result = bench_control_swap(phase->bed->control, &mine, &theirs, status);
+    if (result == 0)
         bench_news_join(&mine, &theirs, both);
-    return rc;
+    return result;
 }
 
 static int conclude(struct bench_phase *phase, const struct bench_news *both, struct bench_result *result,
                     struct bench_phase_sum *sum, struct wf_status *status)
 {
-    int rc = 0;
+    int code = 0;
 
     sum->bytes = phase->size * phase->iters * phase->count;
     sum->elapsed_ns = (int64_t)both->elapsed_ns;
     sum->cpu_s_per_gb = sum->bytes && phase->bed->ops->moves_data ? (double)both->cpu_ns / (double)sum->bytes : -1;
-    for (uint32_t i = 0; rc == 0 && i < phase->flow_count; i++) {
+    for (uint32_t i = 0; code == 0 && i < phase->flow_count; i++) {
         struct bench_sample sample;
         if (!phase->flows[i].receives)
             continue;
         fill_sample(phase, &phase->flows[i], both, sum->cpu_s_per_gb, &sample);
-        rc = bench_result_add(result, &sample, status);
+        code = bench_result_add(result, &sample, status);
     }
-    return rc;
+    return code;
 }
 
 int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, uint32_t first, uint32_t count,
@@ -137,7 +137,7 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
 {
     struct bench_phase *phase = calloc(1, sizeof *phase);
     struct bench_news both;
-    int rc;
+    int code;
 
     if (!phase)
         return wf_fail(status, -ENOMEM, "no memory for a phase");
@@ -150,16 +150,16 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
     phase->slots = bench_plan_slots(bed->plan, size);
     phase->areas = bench_plan_areas(bed->plan, size);
     phase->tag = ++bed->serial;
-    rc = bench_phase_init(phase, status);
-    if (rc == 0)
-        rc = run_timed(phase, status);
-    if (rc == 0)
-        rc = tell(phase, &both, status);
-    if (rc == 0)
-        rc = verify(phase, both.elapsed_ns, status);
-    if (rc == 0)
-        rc = conclude(phase, &both, result, sum, status);
+    code = bench_phase_init(phase, status);
+    if (code == 0)
+        code = run_timed(phase, status);
+    if (code == 0)
+        code = tell(phase, &both, status);
+    if (code == 0)
+        code = verify(phase, both.elapsed_ns, status);
+    if (code == 0)
+        code = conclude(phase, &both, result, sum, status);
     bench_phase_fini(phase);
     free(phase);
-    return rc;
+    return code;
 }

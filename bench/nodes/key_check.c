@@ -13,10 +13,10 @@ int bench_key_check(const struct wf_config *config, struct wf_status *status)
 {
     const char *path = wf_config_text(config, WF_SET_KEY_FILE);
     uint8_t key[WF_KEY_FILE_BYTES];
-    int rc = path[0] ? wf_key_file_read(path, key, status) : 0;
+    int result = path[0] ? wf_key_file_read(path, key, status) : 0;
 
     explicit_bzero(key, sizeof key);
-    return rc ? wf_fail(status, -EINVAL, "%s", status->text) : 0;
+    return result ? wf_fail(status, -EINVAL, "%s", status->text) : 0;
 }
 
 /* Of a numeric host, or a name that stands for one. */

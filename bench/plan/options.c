@@ -168,22 +168,22 @@ static int read_setting(struct bench_options *options, struct cursor *cursor, en
                         char *attached, struct wf_status *status)
 {
     const char *value = attached;
-    int rc;
+    int result;
 
     /* A flag without a value is switched on. */
     if (wf_setting(id)->type == WF_TYPE_FLAG && !attached) {
         bool given = cursor->at < cursor->argc && is_flag_word(cursor->argv[cursor->at]);
         return set_setting(options, id, given ? cursor->argv[cursor->at++] : "1", status);
     }
-    rc = take_value(cursor, option, attached, &value, status);
-    return rc ? rc : set_setting(options, id, value, status);
+    result = take_value(cursor, option, attached, &value, status);
+    return result ? result : set_setting(options, id, value, status);
 }
 
 static int read_extra(struct bench_options *options, struct cursor *cursor, enum bench_option_id id, const char *option,
                       char *attached, struct wf_status *status)
 {
     const char *value = attached;
-    int rc;
+    int result;
 
     if (bench_extra_options[id].value == VALUE_NONE && attached)
         return wf_fail(status, -EINVAL, "%s takes no value", option);
@@ -191,9 +191,9 @@ static int read_extra(struct bench_options *options, struct cursor *cursor, enum
         cursor->argv[cursor->at][0] != '-')
         value = cursor->argv[cursor->at++];
     if (bench_extra_options[id].value == VALUE_NEEDED) {
-        rc = take_value(cursor, option, attached, &value, status);
-        if (rc)
-            return rc;
+        result = take_value(cursor, option, attached, &value, status);
+        if (result)
+            return result;
     }
     return apply_extra(options, id, value, status);
 }
@@ -237,18 +237,18 @@ static int read_short(struct bench_options *options, struct cursor *cursor, char
 static int read_command_line(struct bench_options *options, int argc, char **argv, struct wf_status *status)
 {
     struct cursor cursor = {argc, 1, argv};
-    int rc = 0;
+    int result = 0;
 
-    while (rc == 0 && cursor.at < argc) {
+    while (result == 0 && cursor.at < argc) {
         char *word = argv[cursor.at++];
         if (strncmp(word, "--", 2) == 0 && word[2])
-            rc = read_long(options, &cursor, word + 2, status);
+            result = read_long(options, &cursor, word + 2, status);
         else if (word[0] == '-' && word[1])
-            rc = read_short(options, &cursor, word + 1, status);
+            result = read_short(options, &cursor, word + 1, status);
         else
-            rc = wf_fail(status, -EINVAL, "unexpected word '%.60s': options start with '--'", word);
+            result = wf_fail(status, -EINVAL, "unexpected word '%.60s': options start with '--'", word);
     }
-    return rc;
+    return result;
 }
 
 /* The last value of an option, wherever it stands; NULL: there is none. */
@@ -313,7 +313,7 @@ static int load_lower_layers(struct bench_options *options, const char *file, st
 {
     struct wf_log log;
     char **environment = NULL;
-    int rc = 0;
+    int result = 0;
 
     /* Unknown names are warned of once: by the context's own settings where there will be a context. */
     wf_log_init(&log, needs_other_node(options->command) ? WF_LOG_ERROR : WF_LOG_WARN);
@@ -321,13 +321,13 @@ static int load_lower_layers(struct bench_options *options, const char *file, st
         environment = filtered_environment(names_config_file);
         if (!environment)
             return wf_fail(status, -ENOMEM, "no memory for the environment");
-        rc = wf_config_load_file(options->config, file, status);
+        result = wf_config_load_file(options->config, file, status);
     }
-    if (rc == 0)
-        rc = wf_config_load_environment(options->config, environment, &log, status);
+    if (result == 0)
+        result = wf_config_load_environment(options->config, environment, &log, status);
     free(environment);
     /* Whatever is wrong with a setting is wrong usage. */
-    return rc ? wf_fail(status, -EINVAL, "%s", status->text) : 0;
+    return result ? wf_fail(status, -EINVAL, "%s", status->text) : 0;
 }
 
 static bool wants_defaults_only(int argc, char **argv)
@@ -341,7 +341,7 @@ static bool wants_defaults_only(int argc, char **argv)
 int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv,
                        struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
     memset(options, 0, sizeof *options);
     options->command = command;
@@ -351,21 +351,21 @@ int bench_options_init(struct bench_options *options, enum bench_command command
     wf_config_init(options->config);
     if (!wants_defaults_only(argc, argv))
         /* The file of --config ranks below the environment, and is therefore read first. */
-        rc = load_lower_layers(options, last_value(argc, argv, "--config"), status);
-    if (rc == 0)
-        rc = read_command_line(options, argc, argv, status);
+        result = load_lower_layers(options, last_value(argc, argv, "--config"), status);
+    if (result == 0)
+        result = read_command_line(options, argc, argv, status);
     if (command == BENCH_PEERS && options->place == BENCH_PLACE_NONE)
         options->place = BENCH_PLACE_LOCAL;
-    if (rc == 0 && !options->help && needs_other_node(command) && options->place == BENCH_PLACE_NONE)
-        rc = wf_fail(status, -EINVAL,
-                     "where is the other node? Give --local, --listen [ADDR:]PORT or --connect ADDR:PORT");
-    if (rc == 0 && !options->help && needs_other_node(command) &&
+    if (result == 0 && !options->help && needs_other_node(command) && options->place == BENCH_PLACE_NONE)
+        result = wf_fail(status, -EINVAL,
+                         "where is the other node? Give --local, --listen [ADDR:]PORT or --connect ADDR:PORT");
+    if (result == 0 && !options->help && needs_other_node(command) &&
         strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0 &&
         strcmp(wf_config_text(options->config, WF_SET_CSV), "-") == 0)
-        rc = wf_fail(status, -EINVAL, "--json - and --csv - are both standard output: give one of them a file");
-    if (rc)
+        result = wf_fail(status, -EINVAL, "--json - and --csv - are both standard output: give one of them a file");
+    if (result)
         find_files(options, argc, argv);
-    return rc;
+    return result;
 }
 
 void bench_options_fini(struct bench_options *options)

@@ -44,23 +44,23 @@ static int listed_sizes(struct bench_plan *plan, const char *text, struct wf_sta
 {
     char copy[WF_VALUE_MAX];
     char *rest = copy, *word;
-    int kept = 0, rc = 0;
+    int kept = 0, result = 0;
 
     bench_copy_text(copy, sizeof copy, text);
-    while (rc == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
+    while (result == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
         uint64_t size;
         while (*word == ' ')
             word++;
         if (wf_parse_size(word, &size) != 0)
             return wf_fail(status, -EINVAL, "--size %.60s: expected sizes such as 0,1,64K,1M", word);
-        rc = add_size(plan, size, status);
+        result = add_size(plan, size, status);
     }
     qsort(plan->sizes, (size_t)plan->size_count, sizeof plan->sizes[0], compare_sizes);
     for (int i = 0; i < plan->size_count; i++)
         if (kept == 0 || plan->sizes[kept - 1] != plan->sizes[i])
             plan->sizes[kept++] = plan->sizes[i];
     plan->size_count = kept;
-    return rc;
+    return result;
 }
 
 static int stepped_sizes(struct bench_plan *plan, uint64_t begin, uint64_t end, uint64_t factor,
@@ -68,7 +68,7 @@ static int stepped_sizes(struct bench_plan *plan, uint64_t begin, uint64_t end, 
 {
     char from[32], to[32];
     uint64_t size = begin;
-    int rc = 0;
+    int result = 0;
 
     if (begin > end)
         return wf_fail(status, -EINVAL, "--begin %s is larger than --end %s: raise --end",
@@ -76,13 +76,13 @@ static int stepped_sizes(struct bench_plan *plan, uint64_t begin, uint64_t end, 
     if (factor < 2 && begin != end)
         return wf_fail(status, -EINVAL, "--factor %llu never gets from --begin to --end: use 2 or more",
                        (unsigned long long)factor);
-    while (rc == 0) {
-        rc = add_size(plan, size, status);
+    while (result == 0) {
+        result = add_size(plan, size, status);
         if (size > end / factor || (size == 0 && end == 0) || begin == end)
             break;
         size = size ? size * factor : 1;
     }
-    return rc;
+    return result;
 }
 
 static int plan_sizes(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
@@ -208,7 +208,7 @@ static void plan_numbers(struct bench_plan *plan, const struct wf_config *config
 int bench_plan_init(struct bench_plan *plan, const struct bench_options *options, struct wf_status *status)
 {
     const struct wf_config *config = options->config;
-    int rc;
+    int result;
 
     memset(plan, 0, sizeof *plan);
     plan->command = options->command;
@@ -216,18 +216,18 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
     plan->group = 1;
     plan->nccl_library = wf_config_text(config, WF_SET_NCCL_LIBRARY);
     plan_numbers(plan, config, options->default_endpoints);
-    rc = plan_backends(plan, options->backends, wf_config_text(config, WF_SET_BACKEND), status);
-    if (rc == 0)
-        rc = plan_sizes(plan, config, status);
-    if (rc == 0)
-        rc = bench_plan_pairs(plan, config, status);
-    if (rc == 0)
-        rc = check_requests(plan, config, status);
-    if (rc == 0)
-        rc = check_buffers(plan, status);
-    if (rc == 0)
-        rc = check_background(plan, status);
-    return rc;
+    result = plan_backends(plan, options->backends, wf_config_text(config, WF_SET_BACKEND), status);
+    if (result == 0)
+        result = plan_sizes(plan, config, status);
+    if (result == 0)
+        result = bench_plan_pairs(plan, config, status);
+    if (result == 0)
+        result = check_requests(plan, config, status);
+    if (result == 0)
+        result = check_buffers(plan, status);
+    if (result == 0)
+        result = check_background(plan, status);
+    return result;
 }
 
 void bench_plan_set_memory(struct bench_plan *plan, int node, enum bench_memory memory, uint32_t gpus)

@@ -51,12 +51,12 @@ static int resolve(const char *text, const char *any, struct addrinfo **found, s
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     char host[256], port[16];
-    int rc = split_address(text, !any, host, port, status);
+    int result = split_address(text, !any, host, port, status);
 
-    if (rc)
-        return rc;
-    rc = getaddrinfo(host[0] ? host : any, port, &hints, found);
-    return rc ? wf_fail(status, -EINVAL, "cannot resolve '%.100s': %s", text, gai_strerror(rc)) : 0;
+    if (result)
+        return result;
+    result = getaddrinfo(host[0] ? host : any, port, &hints, found);
+    return result ? wf_fail(status, -EINVAL, "cannot resolve '%.100s': %s", text, gai_strerror(result)) : 0;
 }
 
 int raw_address_check(const char *text, bool listen, struct wf_status *status)
@@ -123,9 +123,9 @@ int raw_listen(const char *address, const char *congestion, int *listener, struc
 
     for (int i = 0; i < 2 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL); i++) {
         struct addrinfo *found;
-        int rc = resolve(address, any[i], &found, status);
-        if (rc)
-            return rc;
+        int result = resolve(address, any[i], &found, status);
+        if (result)
+            return result;
         fd = listen_on(found);
         freeaddrinfo(found);
     }
@@ -143,24 +143,24 @@ int raw_listen(const char *address, const char *congestion, int *listener, struc
 int raw_dial(const char *address, const char *congestion, uint64_t timeout_s, int *stream, struct wf_status *status)
 {
     struct addrinfo *found;
-    int fd, rc = resolve(address, NULL, &found, status);
+    int fd, result = resolve(address, NULL, &found, status);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    rc = fd < 0 ? wf_fail(status, -errno, "cannot open a socket: %s", wf_strerror(errno))
-                : raw_prepare(fd, timeout_s, status);
-    rc = rc ? rc : choose_congestion(fd, congestion, status);
-    if (rc == 0 && connect(fd, found->ai_addr, found->ai_addrlen) != 0) {
+    result = fd < 0 ? wf_fail(status, -errno, "cannot open a socket: %s", wf_strerror(errno))
+                    : raw_prepare(fd, timeout_s, status);
+    result = result ? result : choose_congestion(fd, congestion, status);
+    if (result == 0 && connect(fd, found->ai_addr, found->ai_addrlen) != 0) {
         /* A connect() that SO_SNDTIMEO cuts short says EINPROGRESS. */
         int code = errno == EINPROGRESS ? ETIMEDOUT : errno;
-        rc = wf_fail(status, -code, "cannot connect to %.100s: %s: start 'weft raw --listen' there first", address,
-                     wf_strerror(code));
+        result = wf_fail(status, -code, "cannot connect to %.100s: %s: start 'weft raw --listen' there first", address,
+                         wf_strerror(code));
     }
     freeaddrinfo(found);
-    if (rc && fd >= 0)
+    if (result && fd >= 0)
         close(fd);
-    else if (rc == 0)
+    else if (result == 0)
         *stream = fd;
-    return rc;
+    return result;
 }

@@ -102,11 +102,11 @@ static int take_last_signs(struct raw_link *link, struct progress *at)
     uint64_t credits = link->plan.inflight ? at->messages / link->plan.batch : 0;
 
     while (!at->all_there || at->credits < credits) {
-        int rc = take_signs(link, at);
-        if (rc == 0)
-            rc = raw_idle(link, POLLIN);
-        if (rc < 0)
-            return rc;
+        int result = take_signs(link, at);
+        if (result == 0)
+            result = raw_idle(link, POLLIN);
+        if (result < 0)
+            return result;
     }
     return 0;
 }
@@ -116,13 +116,13 @@ int raw_flow_send(struct raw_link *link, uint64_t messages)
     struct progress at = {.messages = messages};
 
     while (at.done < messages * link->plan.size) {
-        int rc = send_round(link, &at);
-        if (rc == 0 && (link->stream_count > 1 || !raw_sending(link)))
-            rc = take_signs(link, &at);
-        if (rc == 0)
-            rc = raw_idle(link, raw_sending(link) ? POLLOUT : POLLIN);
-        if (rc < 0)
-            return rc;
+        int result = send_round(link, &at);
+        if (result == 0 && (link->stream_count > 1 || !raw_sending(link)))
+            result = take_signs(link, &at);
+        if (result == 0)
+            result = raw_idle(link, raw_sending(link) ? POLLOUT : POLLIN);
+        if (result < 0)
+            return result;
     }
     return take_last_signs(link, &at);
 }
@@ -134,15 +134,15 @@ static int return_credits(struct raw_link *link, struct raw_stream *stream, stru
 {
     static const char signs[16] = {'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c'};
     uint64_t due = at->done / link->plan.batch - at->credits;
-    int rc = 0;
+    int result = 0;
 
-    while (due && rc == 0) {
+    while (due && result == 0) {
         uint64_t count = due < sizeof signs ? due : sizeof signs;
-        rc = raw_put(link, stream, signs, count);
+        result = raw_put(link, stream, signs, count);
         at->credits += count;
         due -= count;
     }
-    return rc;
+    return result;
 }
 
 /* The most that one call may take: to the end of a message, or, where messages come in batches, all there can be. */
@@ -169,9 +169,9 @@ static int receive_round(struct raw_link *link, struct progress *at)
         stream->partial %= link->plan.size;
         moved += got > 0;
         if (got && link->plan.inflight) {
-            int rc = return_credits(link, stream, at);
-            if (rc)
-                return rc;
+            int result = return_credits(link, stream, at);
+            if (result)
+                return result;
         }
     }
     return moved;
@@ -182,11 +182,11 @@ int raw_flow_receive(struct raw_link *link, uint64_t messages)
     struct progress at = {.messages = messages};
 
     while (at.done < messages) {
-        int rc = receive_round(link, &at);
-        if (rc == 0)
-            rc = raw_idle(link, POLLIN);
-        if (rc < 0)
-            return rc;
+        int result = receive_round(link, &at);
+        if (result == 0)
+            result = raw_idle(link, POLLIN);
+        if (result < 0)
+            return result;
     }
     return 0;
 }

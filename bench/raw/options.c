@@ -301,15 +301,15 @@ static int make_plan(struct raw_options *options, const struct cursor *said, str
 int raw_options_read(struct raw_options *options, int argc, char **argv, struct wf_status *status)
 {
     struct cursor cursor = {.argc = argc, .at = 1, .argv = argv};
-    int rc = 0;
+    int result = 0;
 
     memset(options, 0, sizeof *options);
     for (int i = 0; i < RAW_OPTIONS; i++)
         cursor.numbers[i] = NOT_SAID;
-    while (rc == 0 && cursor.at < argc)
-        rc = read_word(options, &cursor, argv[cursor.at++], status);
-    if (rc)
-        return rc;
+    while (result == 0 && cursor.at < argc)
+        result = read_word(options, &cursor, argv[cursor.at++], status);
+    if (result)
+        return result;
     options->help = cursor.numbers[RAW_HELP] != NOT_SAID;
     options->cpu = cursor.numbers[RAW_CPU] == NOT_SAID ? RAW_ANY_CPU : (int)cursor.numbers[RAW_CPU];
     if (options->help)

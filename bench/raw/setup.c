@@ -196,20 +196,20 @@ static int send_answer(const struct raw_link *link, int code, const struct wf_st
 
 int raw_link_accept(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
 {
-    int listener, rc = raw_listen(options->address, options->congestion, &listener, status);
+    int listener, result = raw_listen(options->address, options->congestion, &listener, status);
 
-    if (rc)
-        return rc;
-    rc = accept_streams(link, listener, options->plan.timeout_s, status);
+    if (result)
+        return result;
+    result = accept_streams(link, listener, options->plan.timeout_s, status);
     close(listener);
-    for (int i = 0; rc == 0 && i < link->stream_count; i++)
-        rc = raw_prepare(link->streams[i].fd, link->plan.timeout_s, status);
-    if (rc)
-        return rc;
-    rc = raw_link_map(link, status);
-    if (send_answer(link, rc, status) == -ECONNRESET)
+    for (int i = 0; result == 0 && i < link->stream_count; i++)
+        result = raw_prepare(link->streams[i].fd, link->plan.timeout_s, status);
+    if (result)
+        return result;
+    result = raw_link_map(link, status);
+    if (send_answer(link, result, status) == -ECONNRESET)
         return wf_fail(status, -ECONNRESET, "the client went away before the measurement began");
-    return rc;
+    return result;
 }
 
 /* --- client --- */
@@ -250,18 +250,19 @@ static int await_answer(const struct raw_link *link, const char *address, struct
 int raw_link_connect(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
 {
     uint64_t nonce;
-    int rc = 0;
+    int result = 0;
 
     link->plan = options->plan;
     link->stream_count = options->address_count;
     link->read_ahead = options->read_ahead;
     if (getrandom(&nonce, sizeof nonce, 0) != (ssize_t)sizeof nonce)
         return wf_fail(status, -errno, "no random numbers: %s", wf_strerror(errno));
-    rc = raw_link_map(link, status);
-    for (int i = 0; rc == 0 && i < link->stream_count; i++) {
-        rc = raw_dial(options->addresses[i], options->congestion, link->plan.timeout_s, &link->streams[i].fd, status);
-        if (rc == 0)
-            rc = say_hello(link, i, nonce, options->addresses[i], status);
+    result = raw_link_map(link, status);
+    for (int i = 0; result == 0 && i < link->stream_count; i++) {
+        result =
+            raw_dial(options->addresses[i], options->congestion, link->plan.timeout_s, &link->streams[i].fd, status);
+        if (result == 0)
+            result = say_hello(link, i, nonce, options->addresses[i], status);
     }
-    return rc ? rc : await_answer(link, options->addresses[0], status);
+    return result ? result : await_answer(link, options->addresses[0], status);
 }

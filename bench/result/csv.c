@@ -74,7 +74,7 @@ int bench_result_csv(const struct bench_result *result, const char *path, struct
     bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdout : fopen(path, "we");
     char cut[320];
-    int rc = 0;
+    int code = 0;
 
     if (!file)
         return wf_fail(status, -errno, "cannot write %.150s: %s", path, wf_strerror(errno));
@@ -86,9 +86,9 @@ int bench_result_csv(const struct bench_result *result, const char *path, struct
         fprintf(file, "# %s: %zu of %" PRIu64 " samples\n", cut, result->sample_count,
                 result->plan ? bench_plan_samples(result->plan) : 0);
     if (fflush(file) != 0 || ferror(file))
-        rc = wf_fail(status, errno ? -errno : -EIO, "cannot write %.150s: %s", standard ? "standard output" : path,
-                     wf_strerror(errno ? errno : EIO));
-    if (!standard && fclose(file) != 0 && rc == 0)
-        rc = wf_fail(status, -EIO, "cannot write %.150s: %s", path, wf_strerror(errno));
-    return rc;
+        code = wf_fail(status, errno ? -errno : -EIO, "cannot write %.150s: %s", standard ? "standard output" : path,
+                       wf_strerror(errno ? errno : EIO));
+    if (!standard && fclose(file) != 0 && code == 0)
+        code = wf_fail(status, -EIO, "cannot write %.150s: %s", path, wf_strerror(errno));
+    return code;
 }

@@ -174,8 +174,8 @@ static json_t *everything(const struct bench_result *result)
 int bench_result_json(const struct bench_result *result, const char *path, struct wf_status *status)
 {
     json_t *root = everything(result);
-    int rc = bench_write_json(root, path, status);
+    int code = bench_write_json(root, path, status);
 
     json_decref(root);
-    return rc;
+    return code;
 }

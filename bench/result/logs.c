@@ -48,9 +48,9 @@ int bench_result_logs(const struct bench_result *result, const char *folder, str
 {
     const char *role = result->node == 0 ? "server" : "client";
     enum bench_memory memory = result->plan->nodes[result->node].memory;
-    int rc = bench_make_folder(folder, status);
+    int code = bench_make_folder(folder, status);
 
-    for (uint32_t endpoint = 0; rc == 0 && endpoint < result->plan->endpoints; endpoint++) {
+    for (uint32_t endpoint = 0; code == 0 && endpoint < result->plan->endpoints; endpoint++) {
         char path[WF_VALUE_MAX + 96], name[32], cut[320];
         FILE *file;
         snprintf(path, sizeof path, "%s/fullmesh_%s_gpu%u_%s.log", folder, role, endpoint, result->stamp);
@@ -65,7 +65,7 @@ int bench_result_logs(const struct bench_result *result, const char *folder, str
             fprintf(file, "# %s\n", cut);
         write_lines(result, endpoint, file);
         if (fclose(file) != 0)
-            rc = wf_fail(status, -EIO, "cannot write %.150s: %s", path, wf_strerror(errno));
+            code = wf_fail(status, -EIO, "cannot write %.150s: %s", path, wf_strerror(errno));
     }
-    return rc;
+    return code;
 }

@@ -58,7 +58,7 @@ void bench_result_stamp(struct bench_result *result, const char *stamp)
 
 int bench_result_add(struct bench_result *result, const struct bench_sample *sample, struct wf_status *status)
 {
-    int rc = 0;
+    int code = 0;
 
     pthread_mutex_lock(&result->lock);
     if (result->sample_count == result->sample_room) {
@@ -68,13 +68,13 @@ int bench_result_add(struct bench_result *result, const struct bench_sample *sam
             result->samples = grown;
             result->sample_room = room;
         } else {
-            rc = wf_fail(status, -ENOMEM, "no memory for %zu samples", room);
+            code = wf_fail(status, -ENOMEM, "no memory for %zu samples", room);
         }
     }
-    if (rc == 0)
+    if (code == 0)
         result->samples[result->sample_count++] = *sample;
     pthread_mutex_unlock(&result->lock);
-    return rc;
+    return code;
 }
 
 int bench_result_add_set(struct bench_result *result, const struct bench_set *set, struct wf_status *status)

@@ -284,28 +284,28 @@ static int adopt(struct bench_agreement *agreement, const json_t *hello, struct 
     const json_t *settings = json_object_get(hello, "settings");
     const char *command = json_string_value(json_object_get(hello, "command"));
     struct bench_link *link = agreement->link;
-    int rc = 0;
+    int result = 0;
 
     if (!command || strcmp(command, bench_command_name(agreement->options->command)) != 0)
         return wf_fail(status, -ENOEXEC, "node0 runs 'weft %s' and node1 'weft %.20s': start the same command on both",
                        bench_command_name(agreement->options->command), command ? command : "?");
     agreement->options->latency = json_is_true(json_object_get(hello, "latency"));
-    for (size_t i = 0; rc == 0 && i < SHARED_COUNT; i++)
-        rc = adopt_one(agreement, shared_settings[i], json_object_get(settings, wf_setting(shared_settings[i])->name),
-                       status);
-    if (rc)
-        return rc;
-    rc = adopt_endpoints(agreement, hello, status);
-    if (rc == 0) /* their word on memory may be another */
-        rc = bench_gpus_choose(&link->gpus, agreement->options, link->node, status);
-    if (rc)
-        return rc;
+    for (size_t i = 0; result == 0 && i < SHARED_COUNT; i++)
+        result = adopt_one(agreement, shared_settings[i],
+                           json_object_get(settings, wf_setting(shared_settings[i])->name), status);
+    if (result)
+        return result;
+    result = adopt_endpoints(agreement, hello, status);
+    if (result == 0) /* their word on memory may be another */
+        result = bench_gpus_choose(&link->gpus, agreement->options, link->node, status);
+    if (result)
+        return result;
     pthread_mutex_lock(&agreement->result->lock); /* the signal thread may ask what was planned */
     bench_plan_fini(agreement->plan);
-    rc = bench_plan_init(agreement->plan, agreement->options, status);
+    result = bench_plan_init(agreement->plan, agreement->options, status);
     bench_plan_set_memory(agreement->plan, link->node, link->gpus.memory, link->gpus.count);
     pthread_mutex_unlock(&agreement->result->lock);
-    return rc;
+    return result;
 }
 
 /* --- both --- */
@@ -346,31 +346,31 @@ static int fit(struct bench_agreement *agreement, const json_t *theirs, struct w
     struct bench_limits limits, their_limits;
     struct bench_parties parties = {
         .all = {{0, &agreement->link->gpus, &limits}, {1, their_gpus, &their_limits}}, .count = 2, .met = true};
-    int rc;
+    int result;
 
     if (!their_gpus)
         return wf_fail(status, -ENOMEM, "no memory for a list of GPUs");
     bench_limits_read(&limits, "");
     bench_party_from_json(theirs, their_gpus, &their_limits);
     pthread_mutex_lock(&agreement->result->lock);
-    rc = bench_fit(agreement->options, agreement->plan, &parties, agreement->news, status);
+    result = bench_fit(agreement->options, agreement->plan, &parties, agreement->news, status);
     pthread_mutex_unlock(&agreement->result->lock);
     free(their_gpus);
-    return rc;
+    return result;
 }
 
 /* node1: what node0 has made of it. */
 static int adopt_fit(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
 {
     uint64_t asked = bench_plan_digest(agreement->plan);
-    int rc;
+    int result;
 
     pthread_mutex_lock(&agreement->result->lock);
-    rc = bench_fit_adopt(agreement->options, agreement->plan, json_object_get(theirs, "settings"), status);
+    result = bench_fit_adopt(agreement->options, agreement->plan, json_object_get(theirs, "settings"), status);
     pthread_mutex_unlock(&agreement->result->lock);
-    if (rc == 0 && agreement->news && bench_plan_digest(agreement->plan) != asked)
+    if (result == 0 && agreement->news && bench_plan_digest(agreement->plan) != asked)
         fprintf(agreement->news, "%s\n", bench_heard_text(theirs, "gave_way"));
-    return rc;
+    return result;
 }
 
 static int check_digest(const struct bench_plan *plan, const json_t *theirs, struct wf_status *status)
@@ -408,36 +408,36 @@ static int adopt_stamp(struct bench_result *result, const json_t *theirs, struct
 /* node1: asks, then hears what node0 makes of it. */
 static int ask(struct bench_agreement *agreement, json_t **mine, json_t **theirs, struct wf_status *status)
 {
-    int rc;
+    int result;
 
     *mine = introduction(agreement);
-    rc = bench_control_say(agreement->control, *mine, status);
-    if (rc == 0)
-        rc = bench_control_hear(agreement->control, theirs, status);
-    if (rc == 0)
-        rc = check_hello(*theirs, status);
-    if (rc == 0)
-        rc = adopt_fit(agreement, *theirs, status);
-    if (rc == 0)
-        rc = check_digest(agreement->plan, *theirs, status);
-    return rc ? rc : adopt_stamp(agreement->result, *theirs, status);
+    result = bench_control_say(agreement->control, *mine, status);
+    if (result == 0)
+        result = bench_control_hear(agreement->control, theirs, status);
+    if (result == 0)
+        result = check_hello(*theirs, status);
+    if (result == 0)
+        result = adopt_fit(agreement, *theirs, status);
+    if (result == 0)
+        result = check_digest(agreement->plan, *theirs, status);
+    return result ? result : adopt_stamp(agreement->result, *theirs, status);
 }
 
 /* node0: hears, adopts, makes it fit, answers. */
 static int grant(struct bench_agreement *agreement, json_t **mine, json_t **theirs, struct wf_status *status)
 {
-    int rc = bench_control_hear(agreement->control, theirs, status);
+    int result = bench_control_hear(agreement->control, theirs, status);
 
-    if (rc == 0)
-        rc = check_hello(*theirs, status);
-    if (rc == 0)
-        rc = adopt(agreement, *theirs, status);
-    if (rc == 0)
-        rc = check_digest(agreement->plan, *theirs, status);
-    if (rc == 0)
-        rc = fit(agreement, *theirs, status);
-    if (rc)
-        return rc;
+    if (result == 0)
+        result = check_hello(*theirs, status);
+    if (result == 0)
+        result = adopt(agreement, *theirs, status);
+    if (result == 0)
+        result = check_digest(agreement->plan, *theirs, status);
+    if (result == 0)
+        result = fit(agreement, *theirs, status);
+    if (result)
+        return result;
     *mine = introduction(agreement);
     return bench_control_say(agreement->control, *mine, status);
 }
@@ -456,9 +456,9 @@ int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
 {
     json_t *mine = NULL, *theirs = NULL;
     int node = agreement->link->node;
-    int rc = node == 1 ? ask(agreement, &mine, &theirs, status) : grant(agreement, &mine, &theirs, status);
+    int result = node == 1 ? ask(agreement, &mine, &theirs, status) : grant(agreement, &mine, &theirs, status);
 
-    if (rc == 0) {
+    if (result == 0) {
         uint64_t one = (uint64_t)json_integer_value(json_object_get(mine, "eager"));
         uint64_t other = (uint64_t)json_integer_value(json_object_get(theirs, "eager"));
         agreement->eager = one > other ? one : other;
@@ -468,5 +468,5 @@ int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
     }
     json_decref(mine);
     json_decref(theirs);
-    return rc;
+    return result;
 }

@@ -18,7 +18,7 @@ int bench_ending_publish(struct bench_ending *ending, struct wf_status *status)
 {
     struct bench_result *result = ending->result;
     const struct wf_config *config = result->options->config;
-    int rc = bench_result_write(result, status);
+    int code = bench_result_write(result, status);
 
     pthread_mutex_lock(&result->lock);
     if (!ending->reported && result->sample_count && !bench_quiet(config)) {
@@ -26,7 +26,7 @@ int bench_ending_publish(struct bench_ending *ending, struct wf_status *status)
         bench_report(result, bench_people(config));
     }
     pthread_mutex_unlock(&result->lock);
-    return rc;
+    return code;
 }
 
 /* Of a run that ended before its time. */

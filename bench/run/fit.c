@@ -38,13 +38,13 @@ static bool endpoints_may(const struct bench_options *options, const struct benc
 static int plan_again(const struct bench_options *options, struct bench_plan *plan, struct wf_status *status)
 {
     struct bench_plan old = *plan;
-    int rc;
+    int result;
 
     bench_plan_fini(plan);
-    rc = bench_plan_init(plan, options, status);
+    result = bench_plan_init(plan, options, status);
     for (int node = 0; node < 2; node++)
         bench_plan_set_memory(plan, node, old.nodes[node].memory, old.nodes[node].gpus);
-    return rc;
+    return result;
 }
 
 static int set(struct bench_options *options, enum wf_setting_id id, const char *text, struct wf_status *status)
@@ -73,17 +73,17 @@ static int lower_endpoints(struct bench_options *options, const struct bench_pla
 static int give_way(struct bench_options *options, struct bench_plan *plan, struct wf_status *status)
 {
     bool sizes = sizes_may(options, plan), endpoints = endpoints_may(options, plan);
-    int rc;
+    int result;
 
     if (!sizes && !endpoints)
         return 0;
     if (sizes && (!endpoints || plan->sizes[plan->size_count - 2] >= LEAST_LARGE))
-        rc = lower_sizes(options, plan, status);
+        result = lower_sizes(options, plan, status);
     else
-        rc = lower_endpoints(options, plan, status);
-    if (rc == 0)
-        rc = plan_again(options, plan, status);
-    return rc ? rc : 1;
+        result = lower_endpoints(options, plan, status);
+    if (result == 0)
+        result = plan_again(options, plan, status);
+    return result ? result : 1;
 }
 
 /* --- in words --- */
@@ -143,16 +143,16 @@ int bench_fit(struct bench_options *options, struct bench_plan *plan, const stru
 {
     struct former former = {.endpoints = plan->endpoints};
     struct bench_lack first, lack;
-    int rc = 1;
+    int result = 1;
 
     if (bench_memory_suffices(plan, parties, &first))
         return 0;
     bench_copy_text(former.end, sizeof former.end, wf_config_text(options->config, WF_SET_END));
-    while (rc > 0 && !bench_memory_suffices(plan, parties, &lack))
-        rc = give_way(options, plan, status);
-    if (rc < 0)
-        return rc;
-    if (rc == 0)
+    while (result > 0 && !bench_memory_suffices(plan, parties, &lack))
+        result = give_way(options, plan, status);
+    if (result < 0)
+        return result;
+    if (result == 0)
         return refuse(&former, options, plan, &lack, parties->met, status);
     tell(&former, options, plan, &first, parties->met, news);
     return 0;
@@ -165,18 +165,18 @@ int bench_fit_adopt(struct bench_options *options, struct bench_plan *plan, cons
 {
     static const enum wf_setting_id ids[] = {WF_SET_END, WF_SET_ENDPOINTS};
     bool changed = false;
-    int rc = 0;
+    int result = 0;
 
-    for (int i = 0; rc == 0 && i < 2; i++) {
+    for (int i = 0; result == 0 && i < 2; i++) {
         const json_t *entry = json_object_get(settings, wf_setting(ids[i])->name);
         const char *text = json_string_value(json_object_get(entry, "value"));
         if (!text || bench_is_said(options->config, ids[i]) ||
             strcmp(text, wf_config_text(options->config, ids[i])) == 0)
             continue;
-        rc = set(options, ids[i], text, status);
+        result = set(options, ids[i], text, status);
         changed = true;
     }
-    return rc == 0 && changed ? plan_again(options, plan, status) : rc;
+    return result == 0 && changed ? plan_again(options, plan, status) : result;
 }
 
 json_t *bench_party_to_json(const struct bench_party *party)

@@ -103,7 +103,7 @@ int bench_child_start(struct bench_child *child, const struct bench_options *opt
     struct arguments arguments = {.count = 0};
     char **environment = calloc(ENVIRONMENT_MAX, sizeof(char *));
     pid_t parent = getpid(), pid = -1;
-    int rc = 0;
+    int result = 0;
 
     build_arguments(&arguments, options, port);
     if (environment && !arguments.failed) {
@@ -112,17 +112,18 @@ int bench_child_start(struct bench_child *child, const struct bench_options *opt
         if (pid == 0)
             become_child(arguments.words, environment, parent);
         if (pid < 0)
-            rc = wf_fail(status, -errno, "cannot start node1: %s: %s", wf_strerror(errno),
-                         errno == EAGAIN ? "allow more processes (ulimit -u, or the pids limit of the control group)"
-                                         : "free some memory, or start node1 yourself with --connect");
+            result =
+                wf_fail(status, -errno, "cannot start node1: %s: %s", wf_strerror(errno),
+                        errno == EAGAIN ? "allow more processes (ulimit -u, or the pids limit of the control group)"
+                                        : "free some memory, or start node1 yourself with --connect");
     } else {
-        rc = wf_fail(status, -ENOMEM, "cannot start node1: no memory for its arguments");
+        result = wf_fail(status, -ENOMEM, "cannot start node1: no memory for its arguments");
     }
     for (int i = 0; i < arguments.count; i++)
         free(arguments.words[i]);
     free(environment);
     child->pid = pid > 0 ? pid : 0;
-    return rc;
+    return result;
 }
 
 /* Collects the child if it has ended. */

@@ -91,13 +91,13 @@ int bench_topo_gpus(struct wf_machine *machine, const struct bench_options *opti
     const struct wf_config *config = options->config;
     enum bench_memory memory = BENCH_HOST;
     struct wf_status why = {0};
-    int count, rc;
+    int count, result;
 
     if (machine->foreign)
         return of_description(machine, config, text, room, status);
-    rc = bench_gpus_choose(&chosen, options, BENCH_NO_NODE, status);
-    if (rc)
-        return rc;
+    result = bench_gpus_choose(&chosen, options, BENCH_NO_NODE, status);
+    if (result)
+        return result;
     if (strcmp(wf_config_text(config, WF_SET_CUDA), "off") == 0) {
         snprintf(text, room, "GPUs: none used: cuda = off.");
         return 0;

@@ -56,18 +56,18 @@ static int own_rails(const char *setting, struct wf_plan_request *request, struc
                      int *left_count, struct wf_status *status)
 {
     struct weft_interface_info *list = calloc(INTERFACES, sizeof *list);
-    int count, rc = 0;
+    int count, result = 0;
 
     if (!list)
         return wf_fail(status, -ENOMEM, "no memory for the interfaces");
     count = ask_library(setting, list, status);
-    for (int i = 0; i < count && rc == 0; i++)
+    for (int i = 0; i < count && result == 0; i++)
         if (list[i].is_rail)
-            rc = add(request, list[i].name, list[i].interface, status);
+            result = add(request, list[i].name, list[i].interface, status);
         else if (*left_count < WF_LEFT_OUT_MAX)
             leave_out(&list[i], &left_out[(*left_count)++]);
     free(list);
-    return count < 0 ? count : rc;
+    return count < 0 ? count : result;
 }
 
 /* --- another machine --- */
@@ -106,36 +106,36 @@ static int not_there(const struct wf_machine *machine, const char *item, struct 
 static int add_item(const struct wf_machine *machine, const char *item, struct wf_plan_request *request,
                     struct wf_status *status)
 {
-    int before = request->rail_count, rc = 0;
+    int before = request->rail_count, result = 0;
 
-    for (int i = 0; i < machine->nic_count && rc == 0; i++)
+    for (int i = 0; i < machine->nic_count && result == 0; i++)
         if (item_matches(item, machine->nics[i].name))
-            rc = add(request, machine->nics[i].name, machine->nics[i].name, status);
-    return rc || request->rail_count > before ? rc : not_there(machine, item, status);
+            result = add(request, machine->nics[i].name, machine->nics[i].name, status);
+    return result || request->rail_count > before ? result : not_there(machine, item, status);
 }
 
 static int named_there(const struct wf_machine *machine, const char *setting, struct wf_plan_request *request,
                        struct wf_status *status)
 {
     char copy[WF_VALUE_MAX], *rest = copy;
-    int rc = 0;
+    int result = 0;
 
     bench_copy_text(copy, sizeof copy, setting);
-    for (char *item; rc == 0 && (item = bench_next_word(&rest, ','));)
-        rc = add_item(machine, item, request, status);
-    return rc;
+    for (char *item; result == 0 && (item = bench_next_word(&rest, ','));)
+        result = add_item(machine, item, request, status);
+    return result;
 }
 
 /* Those that are up, but for the ones that the setting excludes. */
 static int rest_there(const struct wf_machine *machine, const char *exclusions, struct wf_plan_request *request,
                       struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (int i = 0; i < machine->nic_count && rc == 0 && request->rail_count < WF_PLAN_RAILS; i++)
+    for (int i = 0; i < machine->nic_count && result == 0 && request->rail_count < WF_PLAN_RAILS; i++)
         if (machine->nics[i].up && !excluded(exclusions, machine->nics[i].name))
-            rc = add(request, machine->nics[i].name, machine->nics[i].name, status);
-    return rc;
+            result = add(request, machine->nics[i].name, machine->nics[i].name, status);
+    return result;
 }
 
 int bench_topo_rails(const struct wf_machine *machine, const char *setting, struct wf_plan_request *request,

@@ -70,19 +70,19 @@ static int make_request(const struct bench_options *options, struct topo *topo, 
 
 static int make(const struct bench_options *options, struct topo *topo, struct wf_status *status)
 {
-    int rc = wf_machine_discover(options->xml, &topo->machine, topo->why, sizeof topo->why);
-    if (rc)
-        return wf_fail(status, rc, "%s", topo->why);
-    rc = bench_topo_gpus(&topo->machine, options, topo->gpu_path, sizeof topo->gpu_path, status);
-    if (rc < 0)
-        return rc;
-    topo->gpu_count = rc;
-    rc = make_request(options, topo, status);
-    if (rc)
-        return rc;
-    rc = wf_plan_make(&topo->machine, &topo->request, &topo->plan, topo->why, sizeof topo->why);
-    if (rc)
-        return wf_fail(status, rc, "%s", topo->why);
+    int result = wf_machine_discover(options->xml, &topo->machine, topo->why, sizeof topo->why);
+    if (result)
+        return wf_fail(status, result, "%s", topo->why);
+    result = bench_topo_gpus(&topo->machine, options, topo->gpu_path, sizeof topo->gpu_path, status);
+    if (result < 0)
+        return result;
+    topo->gpu_count = result;
+    result = make_request(options, topo, status);
+    if (result)
+        return result;
+    result = wf_plan_make(&topo->machine, &topo->request, &topo->plan, topo->why, sizeof topo->why);
+    if (result)
+        return wf_fail(status, result, "%s", topo->why);
     topo->show = (struct wf_show){.machine = &topo->machine,
                                   .plan = &topo->plan,
                                   .gpu_path = topo->gpu_path,
@@ -140,14 +140,14 @@ int bench_topo(struct bench_options *options)
 {
     struct topo *topo;
     struct wf_status status = {0};
-    int exit_status, rc = check_usage(options, &status);
+    int exit_status, result = check_usage(options, &status);
 
-    if (rc == 0 && options->in_force)
+    if (result == 0 && options->in_force)
         return bench_topo_in_force(options);
     topo = calloc(1, sizeof *topo);
-    if (rc == 0)
-        rc = topo ? make(options, topo, &status) : wf_fail(&status, -ENOMEM, "no memory for the machine");
-    exit_status = rc ? bench_topo_refused(options, &status) : show_all(options, &topo->show);
+    if (result == 0)
+        result = topo ? make(options, topo, &status) : wf_fail(&status, -ENOMEM, "no memory for the machine");
+    exit_status = result ? bench_topo_refused(options, &status) : show_all(options, &topo->show);
     free(topo);
     return exit_status;
 }

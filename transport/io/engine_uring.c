@@ -102,8 +102,8 @@ static void settle(struct uring_engine *engine, struct wf_lane *lane, enum wf_ou
 
 static enum wf_outcome start_connect(struct wf_op *op)
 {
-    int rc = wf_socket_connect(op->fd, op->address);
-    return rc == -EINPROGRESS ? WF_BLOCKED : wf_op_end(op, rc);
+    int result = wf_socket_connect(op->fd, op->address);
+    return result == -EINPROGRESS ? WF_BLOCKED : wf_op_end(op, result);
 }
 
 static enum wf_outcome attempt(struct uring_engine *engine, struct wf_lane *lane)
@@ -333,9 +333,9 @@ static int uring_attach(struct wf_engine *engine_base, int fd)
     struct uring_engine *engine = self(engine_base);
     if (fd < 0)
         return -EBADF;
-    int rc = grow_slots(engine, fd);
-    if (rc)
-        return rc;
+    int result = grow_slots(engine, fd);
+    if (result)
+        return result;
     if (engine->slots[fd])
         return -EEXIST;
     struct slot *slot = calloc(1, sizeof *slot); /* at a place of its own: the kernel keeps pointers into it */
@@ -381,12 +381,12 @@ static int uring_open(void *host, const struct wf_engine_limits *limits, struct 
     engine->bell.fd = -1;
     wf_list_init(&engine->due);
     wf_list_init(&engine->finished);
-    int rc = wf_ring_open(&engine->ring, limits && limits->pinned, status);
-    if (!rc && (rc = wf_doorbell_init(&engine->bell)))
-        (void)wf_fail(status, rc, "eventfd: %s", wf_strerror(rc));
-    if (rc) {
+    int result = wf_ring_open(&engine->ring, limits && limits->pinned, status);
+    if (!result && (result = wf_doorbell_init(&engine->bell)))
+        (void)wf_fail(status, result, "eventfd: %s", wf_strerror(result));
+    if (result) {
         uring_close(&engine->base);
-        return rc;
+        return result;
     }
     engine->rules = (struct wf_lane_rules){
         .call_bytes = limits && limits->call_bytes ? limits->call_bytes : DEFAULT_CALL_BYTES,
@@ -402,20 +402,20 @@ static int uring_zero_copy(void *host, struct wf_status *status)
 {
     (void)host;
     struct wf_ring ring = {0};
-    int rc = wf_ring_open(&ring, false, status);
-    if (!rc)
-        rc = wf_ring_check_zero_copy(&ring, status);
+    int result = wf_ring_open(&ring, false, status);
+    if (!result)
+        result = wf_ring_check_zero_copy(&ring, status);
     wf_ring_close(&ring);
-    return rc;
+    return result;
 }
 
 static int uring_probe(void *host, struct wf_status *status)
 {
     struct wf_engine *engine = NULL;
-    int rc = uring_open(host, NULL, &engine, status);
-    if (!rc)
+    int result = uring_open(host, NULL, &engine, status);
+    if (!result)
         uring_close(engine);
-    return rc;
+    return result;
 }
 
 const struct wf_engine_ops wf_engine_uring = {

@@ -75,9 +75,9 @@ static int prepare(int fd, const struct wf_socket_options *options, bool *bound)
     *bound = false;
     if (!options->device[0])
         return 0;
-    int rc = wf_socket_bind_device(NULL, fd, options->device);
-    *bound = rc == 0;
-    return rc == -EPERM ? 0 : rc;
+    int result = wf_socket_bind_device(NULL, fd, options->device);
+    *bound = result == 0;
+    return result == -EPERM ? 0 : result;
 }
 
 static int new_socket(int family)
@@ -105,16 +105,17 @@ int wf_socket_congestion(const char *name, struct wf_status *status)
         fd = new_socket(AF_INET6);
     if (fd < 0)
         return wf_fail(status, fd, "socket: %s", wf_strerror(fd));
-    int rc = setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) ? -errno : 0;
+    int result = setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) ? -errno : 0;
     close(fd);
-    if (rc == -EPERM) {
+    if (result == -EPERM) {
         read_words("/proc/sys/net/ipv4/tcp_allowed_congestion_control", known, sizeof known);
-        return wf_fail(status, rc, "only root may use %s, others: %s (sysctl net.ipv4.tcp_allowed_congestion_control)",
-                       name, known);
+        return wf_fail(status, result,
+                       "only root may use %s, others: %s (sysctl net.ipv4.tcp_allowed_congestion_control)", name,
+                       known);
     }
-    if (rc) {
+    if (result) {
         read_words("/proc/sys/net/ipv4/tcp_available_congestion_control", known, sizeof known);
-        return wf_fail(status, rc, "the kernel has no %s, it has: %s", name, known);
+        return wf_fail(status, result, "the kernel has no %s, it has: %s", name, known);
     }
     return 0;
 }
@@ -134,16 +135,16 @@ int wf_socket_open(void *host, int family, const struct wf_socket_options *optio
     if (fd < 0)
         return fd;
     bool bound;
-    int rc = prepare(fd, options, &bound);
-    if (!rc && options->local.ss_family) {
+    int result = prepare(fd, options, &bound);
+    if (!result && options->local.ss_family) {
         /* The port is chosen at connect, where only the whole 4-tuple must be unique: no shortage of local ports. */
         if (!has_port(&options->local))
             set_flag(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-        rc = bind_local(fd, &options->local);
+        result = bind_local(fd, &options->local);
     }
-    if (rc) {
+    if (result) {
         close(fd);
-        return rc;
+        return result;
     }
     if (bound_device)
         *bound_device = bound;
@@ -156,18 +157,18 @@ static int listen_on(const struct wf_socket_options *options, const struct socka
     if (fd < 0)
         return fd;
     bool bound;
-    int rc = prepare(fd, options, &bound);
+    int result = prepare(fd, options, &bound);
     if (is_wildcard6(local))
         set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    if (!rc)
-        rc = bind_local(fd, local);
-    if (!rc && listen(fd, backlog))
-        rc = -errno;
-    if (!rc && options->shared_port) /* not before: another listener with SO_REUSEPORT could have the port */
+    if (!result)
+        result = bind_local(fd, local);
+    if (!result && listen(fd, backlog))
+        result = -errno;
+    if (!result && options->shared_port) /* not before: another listener with SO_REUSEPORT could have the port */
         set_flag(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-    if (rc) {
+    if (result) {
         close(fd);
-        return rc;
+        return result;
     }
     return fd;
 }
@@ -192,9 +193,9 @@ int wf_socket_address(void *host, int fd, bool remote, struct sockaddr_storage *
     (void)host;
     struct sockaddr_storage address = {0};
     socklen_t size = sizeof address;
-    int rc = remote ? getpeername(fd, (struct sockaddr *)&address, &size)
-                    : getsockname(fd, (struct sockaddr *)&address, &size);
-    if (rc)
+    int result = remote ? getpeername(fd, (struct sockaddr *)&address, &size)
+                        : getsockname(fd, (struct sockaddr *)&address, &size);
+    if (result)
         return -errno;
     *out = address;
     return 0;

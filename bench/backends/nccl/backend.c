@@ -134,7 +134,7 @@ int nccl_launch(struct bench_backend *backend)
 {
     const struct nccl_library *nccl = &backend->library;
     nccl_result result, ended;
-    int rc = 0;
+    int code = 0;
 
     for (uint32_t i = 0; i < backend->lane_count; i++)
         if (can_launch(&backend->lanes[i]))
@@ -146,13 +146,13 @@ int nccl_launch(struct bench_backend *backend)
     ended = nccl->GroupEnd();
     if (result != NCCL_SUCCESS || ended != NCCL_SUCCESS)
         return nccl_failed(backend, "a launch of NCCL's", result != NCCL_SUCCESS ? result : ended);
-    for (uint32_t i = 0; i < backend->lane_count && rc == 0; i++) {
+    for (uint32_t i = 0; i < backend->lane_count && code == 0; i++) {
         struct nccl_lane *lane = &backend->lanes[i];
         wf_cu_result marked = lane->next.first ? mark(backend, lane) : WF_CU_SUCCESS;
         if (marked != WF_CU_SUCCESS)
-            rc = cuda_failed(backend, lane, marked);
+            code = cuda_failed(backend, lane, marked);
     }
-    return rc;
+    return code;
 }
 
 /* Gives back the launches of a lane that have ended; they do in their order. */
@@ -387,22 +387,22 @@ static int nccl_check(const struct bench_backend_ops **ops, const struct bench_p
                       const struct wf_config *config, int node, struct wf_status *status)
 {
     struct nccl_library library = {.handle = NULL};
-    int rc = check_plan(plan, status);
+    int result = check_plan(plan, status);
 
-    if (rc == 0)
-        rc = check_settings(plan, config, status);
-    for (int i = 0; i < 2 && rc == 0; i++)
+    if (result == 0)
+        result = check_settings(plan, config, status);
+    for (int i = 0; i < 2 && result == 0; i++)
         if ((node < 0 || node == i) && plan->nodes[i].memory == BENCH_HOST)
-            rc = check_memory(plan, i, false, "", status);
-    if (rc == 0)
-        rc = nccl_library_open(&library, plan->nccl_library, status);
-    for (int i = 0; i < 2 && rc == 0; i++)
+            result = check_memory(plan, i, false, "", status);
+    if (result == 0)
+        result = nccl_library_open(&library, plan->nccl_library, status);
+    for (int i = 0; i < 2 && result == 0; i++)
         if (node < 0 || node == i)
-            rc = check_memory(plan, i, library.emulated, library.path, status);
-    if (rc == 0)
+            result = check_memory(plan, i, library.emulated, library.path, status);
+    if (result == 0)
         *ops = library.emulated ? &bench_backend_nccl_emulated : &bench_backend_nccl;
     nccl_library_close(&library);
-    return rc;
+    return result;
 }
 
 #define NCCL_OPS(called)                                                                                               \
