@@ -134,7 +134,7 @@ static void avoid(struct group *group)
  * False: the interrupts say nothing, or leave nothing for TX. */
 static bool use(struct group *group)
 {
-    struct wf_cpus all = {0}, rest = group->usable, tx, other_rx, irq[WF_PLAN_RAILS];
+    struct wf_cpus all = {0}, rest = group->usable, other_rx, irq[WF_PLAN_RAILS];
     struct wf_plan *plan = group->plan;
     bool other = false;
     for (int i = 0; i < plan->rail_count; i++) {
@@ -149,7 +149,7 @@ static bool use(struct group *group)
     wf_cpus_subtract(&rest, &all);
     if (wf_cpus_next(&all, 0) < 0 || count_cores(group->machine, &rest) < (other ? CORES_ENOUGH : 1))
         return false;
-    tx = rest;
+    struct wf_cpus tx = rest;
     if (other)
         halve(group->machine, &rest, &tx, &other_rx);
     for (int i = 0; i < plan->rail_count; i++)

@@ -230,11 +230,10 @@ static int list_names(const char *sys, struct name **names)
     if (!directory)
         return 0;
     for (struct dirent *entry; (entry = readdir(directory));) {
-        struct name *grown;
         /* "bonding_masters" is a file; a name that the kernel does not allow is no interface either. */
         if (entry->d_name[0] == '.' || entry->d_type == DT_REG || strlen(entry->d_name) >= IFNAMSIZ)
             continue;
-        grown = realloc(*names, (size_t)(count + 1) * sizeof **names);
+        struct name *grown = realloc(*names, (size_t)(count + 1) * sizeof **names);
         if (!grown)
             break;
         *names = grown;

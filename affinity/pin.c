@@ -29,12 +29,11 @@ int wf_pin_thread(const struct wf_cpus *cpus, char *why, size_t why_room)
 {
     /* cpu_set_t ends at 1024. */
     size_t size = CPU_ALLOC_SIZE(WF_CPUS_MAX);
-    cpu_set_t *set;
     if (wf_cpus_next(cpus, 0) < 0) {
         snprintf(why, why_room, "a thread cannot be bound to no processor at all");
         return -EINVAL;
     }
-    set = CPU_ALLOC(WF_CPUS_MAX);
+    cpu_set_t *set = CPU_ALLOC(WF_CPUS_MAX);
     if (!set) {
         snprintf(why, why_room, "no memory for a set of processors");
         return -ENOMEM;

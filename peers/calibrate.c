@@ -28,11 +28,10 @@ struct once {
 static int choose_port(struct once *once, int variant, struct wf_status *status)
 {
     const struct peers_plan *plan = once->plan;
-    int result;
 
     if (plan->far)
         return plan->far->begin(plan->far_context, once->tool, once->asked, variant, &once->port, status);
-    result = plan->place.port ? plan->place.port : peer_free_port(status);
+    int result = plan->place.port ? plan->place.port : peer_free_port(status);
     once->port = result > 0 ? result : 0;
     return result > 0 ? 0 : result;
 }
@@ -40,11 +39,10 @@ static int choose_port(struct once *once, int variant, struct wf_status *status)
 static int make_commands(struct once *once, int variant, struct wf_status *status)
 {
     struct peer_place place = once->plan->place;
-    int result;
 
     place.port = once->port;
     memset(once->commands, 0, sizeof *once->commands);
-    result = once->tool->commands(once->asked, &place, variant, once->commands);
+    int result = once->tool->commands(once->asked, &place, variant, once->commands);
     if (result)
         return wf_fail(status, result, "the command line of %s is too long: name fewer rails or settings",
                        once->tool->name);
@@ -154,8 +152,6 @@ int peers_calibrate(const struct peers_plan *plan, struct peers_block *block, st
     struct peer_case *first = &trial.asked;
     struct peer_commands commands;
     struct peer_reading reading;
-    double per_second;
-    int result;
 
     first->messages = clamp((double)FIRST_BYTES / (double)(asked->size ? asked->size : 1), 2, FIRST_MOST);
     if (first->inflight > first->messages)
@@ -163,12 +159,12 @@ int peers_calibrate(const struct peers_plan *plan, struct peers_block *block, st
     if (first->buffers > first->inflight)
         first->buffers = first->inflight;
     first->warmup = warmup_for(first);
-    result = peers_run_once(plan, &trial, &peer_weft, 0, &commands, &reading, status);
+    int result = peers_run_once(plan, &trial, &peer_weft, 0, &commands, &reading, status);
     if (result) {
         wf_fail_prefix(status, "Weft, to find how many messages to send");
         return result;
     }
-    per_second = asked->metric == PEER_LATENCY ? 5e5 / reading.mean_us : reading.messages_per_s;
+    double per_second = asked->metric == PEER_LATENCY ? 5e5 / reading.mean_us : reading.messages_per_s;
     asked->messages = messages_for(asked, plan->seconds, per_second);
     asked->warmup = warmup_for(asked);
     block->weft_s = (double)(asked->messages + asked->warmup) / per_second;

@@ -19,13 +19,13 @@ static int append(struct peer_command *command, const char **list, const char *f
 static int append(struct peer_command *command, const char **list, const char *format, va_list arguments)
 {
     size_t room = sizeof command->text - command->used;
-    int count = 0, length;
+    int count = 0;
 
     while (list[count])
         count++;
     if (count >= PEER_WORDS_MAX - 1)
         return overflow(command);
-    length = vsnprintf(command->text + command->used, room, format, arguments);
+    int length = vsnprintf(command->text + command->used, room, format, arguments);
     if (length < 0 || (size_t)length >= room)
         return overflow(command);
     list[count] = command->text + command->used;
@@ -36,10 +36,9 @@ static int append(struct peer_command *command, const char **list, const char *f
 int peer_word(struct peer_command *command, const char *format, ...)
 {
     va_list arguments;
-    int result;
 
     va_start(arguments, format);
-    result = append(command, command->words, format, arguments);
+    int result = append(command, command->words, format, arguments);
     va_end(arguments);
     return result;
 }
@@ -47,10 +46,9 @@ int peer_word(struct peer_command *command, const char *format, ...)
 int peer_setting(struct peer_command *command, const char *format, ...)
 {
     va_list arguments;
-    int result;
 
     va_start(arguments, format);
-    result = append(command, command->settings, format, arguments);
+    int result = append(command, command->settings, format, arguments);
     va_end(arguments);
     return result;
 }

@@ -79,18 +79,16 @@ static void become_program(const struct peer_command *command, const struct peer
 pid_t peer_parent_of(pid_t pid)
 {
     char path[32], text[512];
-    const char *after;
-    int fd, parent = 0;
-    ssize_t length;
+    int parent = 0;
 
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
-    length = read(fd, text, sizeof text - 1);
+    ssize_t length = read(fd, text, sizeof text - 1);
     close(fd);
     text[length > 0 ? length : 0] = '\0';
-    after = strrchr(text, ')'); /* its name may hold anything */
+    const char *after = strrchr(text, ')'); /* its name may hold anything */
     return after && sscanf(after + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
@@ -173,7 +171,6 @@ static void be_keeper(const struct peer_command *command, const struct peer_pipe
 {
     struct keeper keeper = {.signals = take_signals()};
     pid_t self = getpid();
-    ssize_t written;
 
     prctl(PR_SET_PDEATHSIG, PEER_KEEPER_END);
     if (getppid() != parent || keeper.signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
@@ -185,7 +182,7 @@ static void be_keeper(const struct peer_command *command, const struct peer_pipe
         _exit(1);
     setpgid(keeper.program, keeper.program); /* the program does the same: the first of the two calls counts */
     keep(&keeper);
-    written = write(pipes->report, &keeper.report, sizeof keeper.report);
+    ssize_t written = write(pipes->report, &keeper.report, sizeof keeper.report);
     _exit(written == (ssize_t)sizeof keeper.report ? 0 : 1);
 }
 

@@ -45,7 +45,6 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     const char *congestion = peer_congestion(place, index / way_count(place));
     struct peer_command *server = &out->server, *client = &out->client;
     int cores[2] = {0, 0};
-    int result;
 
     peer_word(server, "iperf3");
     peer_word(server, "-s");
@@ -53,7 +52,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(server, "-B");
     peer_word(server, "%s", place->rails[0]);
     peer_word(server, "-p");
-    result = peer_word(server, "%d", place->port);
+    int result = peer_word(server, "%d", place->port);
 
     peer_word(client, "iperf3");
     peer_word(client, "-c");
@@ -124,13 +123,12 @@ static int read_output(const struct peer_case *asked, const struct peer_output *
 {
     json_error_t error;
     json_t *root = json_loads(client->text, 0, &error);
-    int result;
 
     (void)asked;
     (void)server;
     if (!root)
         return wf_fail(status, -EPROTO, "iperf3 printed no JSON: line %d: %s", error.line, error.text);
-    result = take(root, out, status);
+    int result = take(root, out, status);
     json_decref(root);
     return result;
 }

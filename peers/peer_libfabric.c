@@ -32,8 +32,6 @@ static int variants(const struct peer_case *asked, const struct peer_place *plac
 static int put_test(const struct peer_case *asked, const struct peer_place *place, const struct way *way,
                     const char *device, struct peer_command *command)
 {
-    int result;
-
     peer_word(command, "-p");
     peer_word(command, "%s", way->provider);
     peer_word(command, "-e");
@@ -47,8 +45,7 @@ static int put_test(const struct peer_case *asked, const struct peer_place *plac
     peer_word(command, "-I");
     peer_word(command, "%" PRIu64, asked->messages);
     peer_word(command, "-S");
-    result = peer_word(command, "%" PRIu64, asked->size);
-    return result;
+    return peer_word(command, "%" PRIu64, asked->size);
 }
 
 static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
@@ -56,18 +53,17 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     const struct way *way = &ways[index];
     const char *device = place->devices[0] && place->devices[0][0] ? place->devices[0] : NULL;
     struct peer_command *server = &out->server, *client = &out->client;
-    int result, other;
 
     peer_word(server, "fi_pingpong");
     peer_word(server, "-B");
     peer_word(server, "%d", place->port);
-    result = put_test(asked, place, way, device, server);
+    int result = put_test(asked, place, way, device, server);
 
     peer_word(client, "fi_pingpong");
     peer_word(client, "-P");
     peer_word(client, "%d", place->port);
     put_test(asked, place, way, device, client);
-    other = peer_word(client, "%s", place->rails[0]);
+    int other = peer_word(client, "%s", place->rails[0]);
     snprintf(out->note, sizeof out->note, "provider %s, %s; %s%s%s", way->provider, way->endpoint,
              asked->metric == PEER_LATENCY ? "mean only" : "ping-pong, one in flight",
              place->rail_count > 1 ? "; first rail only" : "", asked->warmup ? "; no warm-up" : "");
@@ -87,15 +83,14 @@ static bool parse(const char *text, double *usec)
 {
     struct peer_columns columns;
     const char *head = strstr(text, "bytes ");
-    int sent, acknowledged, time, count;
 
     text = head ? peer_columns(head, " \t\r", &columns) : NULL;
     if (!text)
         return false;
-    count = columns.count;
-    sent = peer_column(&columns, "#sent");
-    acknowledged = peer_column(&columns, "#ack");
-    time = peer_column(&columns, "usec/xfer");
+    int count = columns.count;
+    int sent = peer_column(&columns, "#sent");
+    int acknowledged = peer_column(&columns, "#ack");
+    int time = peer_column(&columns, "usec/xfer");
     text = peer_columns(text, " \t\r", &columns);
     return sent >= 0 && acknowledged >= 0 && time >= 0 && text && columns.count == count &&
            columns.words[acknowledged][0] == '=' && peer_number(columns.words[time], usec) == 0 && *usec > 0;

@@ -122,7 +122,6 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
 {
     const struct way *way = find_way(asked, index);
     struct peer_command *client = &out->client;
-    int result;
 
     if (!way)
         return -EINVAL;
@@ -134,7 +133,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     put_parameter(client, "plm", "isolated");
     put_parameter(client, "pml", "ob1");
     put_parameter(client, "btl", "tcp,self");
-    result = put_devices(place, out);
+    int result = put_devices(place, out);
     put_way(way, asked, client);
     peer_word(client, "%s/weft-mpi", place->folder);
     peer_word(client, "--size");

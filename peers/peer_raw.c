@@ -129,17 +129,16 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     const char *congestion = peer_congestion(place, round < last ? round : last);
     int cores[2];
     bool pinned = round == last + 1 && peer_two_processors(place, cores), ahead = round > last && !pinned;
-    int result, other;
 
     peer_word(server, "%s/weft", place->folder);
     peer_word(server, "raw");
     peer_word(server, "--listen");
-    result = peer_word(server, "%d", place->port);
+    int result = peer_word(server, "%d", place->port);
 
     peer_word(client, "%s/weft", place->folder);
     peer_word(client, "raw");
     peer_word(client, "--connect");
-    other = put_addresses(place, client);
+    int other = put_addresses(place, client);
     result = result ? result : other;
     peer_word(client, "--size");
     peer_word(client, "%" PRIu64, asked->size);

@@ -114,12 +114,12 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
 {
     const struct way *way = &metrics[asked->metric].ways[index];
     char devices[512] = "";
-    int count = peer_devices(place, devices, sizeof devices), server, client;
+    int count = peer_devices(place, devices, sizeof devices);
 
     if (count < 0)
         return count;
-    server = put_settings(way, devices, count, &out->server);
-    client = put_settings(way, devices, count, &out->client);
+    int server = put_settings(way, devices, count, &out->server);
+    int client = put_settings(way, devices, count, &out->client);
     server = server ? server : put_server(place, &out->server);
     client = client ? client : put_client(asked, place, way, &out->client);
     /* Its source is never written: all of it is one page of zeros (or one of 2 MiB), and stays in the cache. */
@@ -156,7 +156,7 @@ static bool parse(const char *text, double numbers[COLUMNS])
 static int read_output(const struct peer_case *asked, const struct peer_output *server,
                        const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
 {
-    double numbers[COLUMNS], gb_per_s;
+    double numbers[COLUMNS];
 
     if (!parse(client->text, numbers))
         return peer_not_understood("ucx_perftest", client->text, status);
@@ -168,7 +168,7 @@ static int read_output(const struct peer_case *asked, const struct peer_output *
         out->mean_us = numbers[3];
         return 0;
     }
-    gb_per_s = numbers[7] >= EXACT_RATE ? numbers[7] * (double)asked->size / 1e9 : numbers[5] * 1048576 / 1e9;
+    double gb_per_s = numbers[7] >= EXACT_RATE ? numbers[7] * (double)asked->size / 1e9 : numbers[5] * 1048576 / 1e9;
     if (gb_per_s <= 0)
         return wf_fail(status, -EPROTO, "ucx_perftest tells of a bandwidth of 0");
     out->gb_per_s = gb_per_s;

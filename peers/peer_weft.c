@@ -78,13 +78,12 @@ int peer_pair_commands(const char *backend, const struct peer_case *asked, const
 {
     bool gpu = place->memory || backend;
     struct peer_command *server = &out->server, *client = &out->client;
-    int result;
 
     peer_word(server, "%s/weft", place->folder);
     peer_word(server, "pair");
     put_address(server, "listen", place);
     put_rails(server, place->rails, place->rail_count);
-    result = put_shared(server, place);
+    int result = put_shared(server, place);
 
     peer_word(client, "%s/weft", place->folder);
     peer_word(client, "pair");
@@ -144,12 +143,11 @@ int peer_pair_read(const struct peer_case *asked, const struct peer_output *serv
 {
     json_error_t error;
     json_t *root = json_loads(client->text, 0, &error);
-    int result;
 
     (void)server;
     if (!root)
         return wf_fail(status, -EPROTO, "weft pair printed no JSON: line %d: %s", error.line, error.text);
-    result = take(root, asked, out, status);
+    int result = take(root, asked, out, status);
     json_decref(root);
     return result;
 }

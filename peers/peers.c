@@ -46,7 +46,6 @@ static int prepare_row(const struct peers_plan *plan, const struct peer_case *as
                        struct peers_row *row, struct wf_status *status)
 {
     char path[PATH_MAX], why[200] = "";
-    int count;
 
     row->tool = tool;
     if (!peer_find_program(tool, plan->place.folder, path, sizeof path)) {
@@ -65,7 +64,7 @@ static int prepare_row(const struct peers_plan *plan, const struct peer_case *as
         snprintf(row->why, sizeof row->why, "moves host memory here, and --memory is cuda");
         return 0;
     }
-    count = tool->variants(asked, &plan->place, why);
+    int count = tool->variants(asked, &plan->place, why);
     if (count <= 0) {
         snprintf(row->why, sizeof row->why, "%s", why);
         return 0;
@@ -137,12 +136,11 @@ static int take_turn(const struct series *series, const struct turn *turn, struc
     struct peers_variant *variant = &row->variants[turn->variant];
     struct peer_reading *reading = reading_of(series, variant);
     struct wf_status why = {0}, stopped = {0};
-    int result;
 
     if (variant->given_up)
         return 0;
     variant->runs++;
-    result = peers_run_once(plan, series->block, row->tool, turn->variant, &variant->commands, reading, &why);
+    int result = peers_run_once(plan, series->block, row->tool, turn->variant, &variant->commands, reading, &why);
     if (result == 0)
         return 0;
     *reading = nothing;
@@ -281,10 +279,9 @@ static int run_rounds(struct series *series, struct wf_status *status)
 
 static int run_block(const struct peers_plan *plan, struct peers_block *block, int index, struct wf_status *status)
 {
-    int runs = runs_of(plan, block, true) + runs_of(plan, block, false), result;
+    int runs = runs_of(plan, block, true) + runs_of(plan, block, false);
     struct series series = {.plan = plan, .block = block, .done = index * runs, .total = plan->case_count * runs};
-
-    result = run_trials(&series, status);
+    int result = run_trials(&series, status);
     return result ? result : run_rounds(&series, status);
 }
 

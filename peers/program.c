@@ -35,12 +35,11 @@ static int make_pipe(int *ours, int *theirs)
 int peer_program_start(struct peer_program *program, const struct peer_command *command, struct wf_status *status)
 {
     struct peer_pipes theirs = {-1, -1, -1};
-    int result;
 
     memset(program, 0, sizeof *program);
     program->name = command->words[0];
     program->out = program->err = program->report = -1;
-    result = make_pipe(&program->out, &theirs.out);
+    int result = make_pipe(&program->out, &theirs.out);
     if (result == 0)
         result = make_pipe(&program->err, &theirs.err);
     if (result == 0)
@@ -83,13 +82,12 @@ void peer_program_fini(struct peer_program *program)
 static bool make_room(struct peer_program *program, size_t more)
 {
     size_t room = program->room ? program->room : STEP;
-    char *grown;
 
     while (room < program->used + more + 1)
         room *= 2;
     if (room == program->room)
         return true;
-    grown = realloc(program->text, room);
+    char *grown = realloc(program->text, room);
     if (!grown)
         return false;
     program->text = grown;

@@ -95,15 +95,14 @@ int peers_question_from_json(const json_t *json, const struct peers_plan *plan, 
 {
     char why[200] = "";
     int64_t variant;
-    int count, result;
 
     memset(question, 0, sizeof *question);
-    result = take_case(json, &question->asked, status);
+    int result = take_case(json, &question->asked, status);
     if (result == 0)
         result = take_tool(json, plan, place, &question->tool, status);
     if (result)
         return result;
-    count = question->tool->variants(&question->asked, place, why);
+    int count = question->tool->variants(&question->asked, place, why);
     if (count <= 0)
         return wf_fail(status, -EOPNOTSUPP, "%s", why);
     result = take_number(json, "variant", 0, count - 1, &variant, status);

@@ -11,11 +11,10 @@ int peer_number(const char *text, double *out)
 {
     size_t length = strspn(text, "0123456789.eE+-");
     char *end;
-    double number;
 
     if (length == 0 || text[0] < '0' || text[0] > '9' || text[length + strspn(text + length, " \t\r")] != '\0')
         return -EINVAL;
-    number = strtod(text, &end);
+    double number = strtod(text, &end);
     if (end != text + length || !isfinite(number))
         return -EINVAL;
     *out = number;
@@ -24,11 +23,10 @@ int peer_number(const char *text, double *out)
 
 const char *peer_columns(const char *text, const char *marks, struct peer_columns *out)
 {
-    size_t length;
     char *rest;
 
     text += strspn(text, "\r\n \t");
-    length = strcspn(text, "\n");
+    size_t length = strcspn(text, "\n");
     if (length == 0 || length >= sizeof out->text || text[length] != '\n')
         return NULL;
     memcpy(out->text, text, length);
@@ -52,12 +50,10 @@ int peer_column(const struct peer_columns *columns, const char *name)
 
 int peer_not_understood(const char *program, const char *text, struct wf_status *status)
 {
-    size_t length;
-
     text += strspn(text, "\r\n \t-");
     if (!text[0])
         return wf_fail(status, -EPROTO, "%s printed nothing", program);
-    length = strcspn(text, "\r\n");
+    size_t length = strcspn(text, "\r\n");
     return wf_fail(status, -EPROTO, "%s printed no result: '%.*s'", program, (int)(length < 120 ? length : 120), text);
 }
 
@@ -113,17 +109,16 @@ static int take(const struct peer_case *asked, const char *program, const json_t
 int peer_read_json(const struct peer_case *asked, const char *program, const char *schema, const char *text,
                    struct peer_reading *out, struct wf_status *status)
 {
-    const char *line = json_line(text), *told;
+    const char *line = json_line(text);
     json_t *root = line ? json_loads(line, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
-    int result;
 
     if (!root)
         return peer_not_understood(program, text, status);
-    told = json_string_value(json_object_get(root, "schema"));
-    result = told && strcmp(told, schema) == 0
-                 ? take(asked, program, root, out, status)
-                 : wf_fail(status, -EPROTO, "%s printed the schema '%.40s', expected '%s'", program, told ? told : "",
-                           schema);
+    const char *told = json_string_value(json_object_get(root, "schema"));
+    int result = told && strcmp(told, schema) == 0
+                     ? take(asked, program, root, out, status)
+                     : wf_fail(status, -EPROTO, "%s printed the schema '%.40s', expected '%s'", program,
+                               told ? told : "", schema);
     json_decref(root);
     return result;
 }
@@ -145,12 +140,11 @@ int peer_devices(const struct peer_place *place, char *list, size_t room)
 
     for (int i = 0; i < place->rail_count; i++) {
         const char *device = place->devices[i];
-        size_t length;
         if (!device || !device[0])
             return 0;
         if (named_before(place, i))
             continue;
-        length = strlen(device) + (count > 0);
+        size_t length = strlen(device) + (count > 0);
         if (used + length >= room)
             return -ENOBUFS;
         if (count++)

@@ -61,14 +61,12 @@ static int await_listening(const struct peer_run *run, struct peer_program *serv
 
 int peer_run_serve(const struct peer_run *run, struct peer_program *server, struct wf_status *status)
 {
-    int result;
-
     memset(server, 0, sizeof *server);
     if (!run->commands->server.words[0])
         return 0;
     if (peer_listening(run->port))
         return wf_fail(status, -EADDRINUSE, "port %d is in use: choose another with --port", run->port);
-    result = peer_program_start(server, &run->commands->server, status);
+    int result = peer_program_start(server, &run->commands->server, status);
     return result ? result : await_listening(run, server, status);
 }
 
@@ -152,12 +150,11 @@ static void end_all(struct peer_outcome *outcome)
 static int perform(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status)
 {
     struct peer_program *server = &outcome->server_program, *client = &outcome->client_program;
-    int64_t start_ns;
     int result = run->client_only ? 0 : peer_run_serve(run, server, status);
 
     if (result)
         return result;
-    start_ns = wf_clock_now(&wf_clock_monotonic);
+    int64_t start_ns = wf_clock_now(&wf_clock_monotonic);
     result = peer_program_start(client, &run->commands->client, status);
     if (result == 0)
         result = await_client(run, outcome, status);
@@ -175,10 +172,8 @@ static int perform(const struct peer_run *run, struct peer_outcome *outcome, str
 
 int peer_run(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status)
 {
-    int result;
-
     memset(outcome, 0, sizeof *outcome);
-    result = perform(run, outcome, status);
+    int result = perform(run, outcome, status);
     end_all(outcome);
     return result;
 }

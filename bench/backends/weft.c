@@ -103,10 +103,8 @@ static int join_intra(struct bench_backend *backend, const struct bench_pair *pa
     struct weft_error err = {0};
     uint32_t sender = backend->plan->endpoints + pair->src;
     char what[80];
-    int result;
-
-    result = create_endpoint(self->context, pair->dst, bench_link_numa_node(backend->link, pair->dst),
-                             &self->endpoints[0][pair->dst], status);
+    int result = create_endpoint(self->context, pair->dst, bench_link_numa_node(backend->link, pair->dst),
+                                 &self->endpoints[0][pair->dst], status);
     if (result == 0)
         result = create_endpoint(self->context, sender, bench_link_numa_node(backend->link, pair->src),
                                  &self->endpoints[1][pair->src], status);
@@ -157,7 +155,6 @@ static int join_pairs(struct bench_backend *backend, struct wf_status *status)
         const struct bench_pair *pair = &plan->pairs[i];
         bool sends = pair->src_node == node, receives = pair->dst_node == node;
         uint32_t mine = sends ? pair->src : pair->dst, theirs = sends ? pair->dst : pair->src;
-        struct weft_connection **cell;
         result = bench_interrupted(status);
         if (result || !(sends || receives))
             continue;
@@ -165,7 +162,7 @@ static int join_pairs(struct bench_backend *backend, struct wf_status *status)
             result = join_intra(backend, pair, &backend->send[i], &backend->recv[i], status);
             continue;
         }
-        cell = &joined[(uint64_t)mine * plan->endpoints + theirs];
+        struct weft_connection **cell = &joined[(uint64_t)mine * plan->endpoints + theirs];
         if (!*cell)
             result = join_inter(backend, pair, mine, theirs, cell, status);
         /* Both ways: a ping-pong answers on the pair it was asked on. */

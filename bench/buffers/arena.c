@@ -162,7 +162,6 @@ int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, i
                      struct weft_context *context, struct bench_control *control, struct wf_status *status)
 {
     char text[32];
-    int result;
 
     memset(arena, 0, sizeof *arena);
     arena->context = context;
@@ -174,7 +173,7 @@ int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, i
         return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --end or --endpoints",
                        bench_human_bytes(arena->stream_bytes, text, sizeof text));
     arena->place_count = gpus->count ? gpus->count : 1;
-    result = fill(arena, plan->seed, control, status);
+    int result = fill(arena, plan->seed, control, status);
     return result ? result : open_places(arena, plan, node, gpus, control, status);
 }
 
@@ -228,11 +227,11 @@ uint8_t *bench_arena_background(const struct bench_arena *arena, uint32_t place,
 const uint8_t *bench_arena_data(const struct bench_arena *arena, const struct bench_plan *plan,
                                 const struct bench_origin *origin)
 {
-    uint64_t areas = bench_sender_areas(plan, origin->size), area;
+    uint64_t areas = bench_sender_areas(plan, origin->size);
 
     if (plan->buffers == 0)
         return arena->stream + bench_window_offset(plan->seed, origin->pair, origin->size, origin->iteration);
-    area = origin->sender * areas + origin->iteration % areas;
+    uint64_t area = origin->sender * areas + origin->iteration % areas;
     return arena->stream + area * bench_landing_stride(origin->size);
 }
 

@@ -142,12 +142,12 @@ static int write_files(const struct comparison *comparison, const json_t *root, 
 static void keep_so_far(struct comparison *comparison)
 {
     const struct wf_config *config = comparison->options->config;
-    json_t *root = NULL, *old;
+    json_t *root = NULL;
 
     if (wf_config_text(config, WF_SET_OUT)[0] || wf_config_text(config, WF_SET_JSON)[0])
         root = everything(comparison);
     pthread_mutex_lock(&comparison->lock);
-    old = comparison->so_far;
+    json_t *old = comparison->so_far;
     comparison->so_far = root;
     comparison->begun = comparison->result.block_count > 0;
     pthread_mutex_unlock(&comparison->lock);
@@ -190,10 +190,10 @@ static void waiting(void *context, int signal)
 static void say_interrupted(struct comparison *comparison)
 {
     const char *name = bench_signal_name(bench_interrupt_signal());
-    json_t *reason = json_sprintf("interrupted by %s", name), *root;
+    json_t *reason = json_sprintf("interrupted by %s", name);
 
     pthread_mutex_lock(&comparison->lock);
-    root = comparison->so_far;
+    json_t *root = comparison->so_far;
     json_object_set_new(root, "interrupted", json_true());
     json_object_set_new(root, "cut_short",
                         json_pack("{s:s, s:s, s:O}", "node", node(comparison), "by", name, "reason", reason));

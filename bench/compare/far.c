@@ -108,7 +108,6 @@ int bench_far_check(struct bench_far *far, struct wf_status *status)
 static int ask(struct bench_far *far, json_t *question, json_t **answer, struct wf_status *status)
 {
     int result = bench_control_say(far->control, question, status);
-    const char *error;
 
     json_decref(question);
     json_decref(*answer);
@@ -117,7 +116,7 @@ static int ask(struct bench_far *far, json_t *question, json_t **answer, struct 
         result = bench_control_hear(far->control, answer, status);
     if (break_off(far, result, status))
         return status->code;
-    error = json_string_value(json_object_get(*answer, "error"));
+    const char *error = json_string_value(json_object_get(*answer, "error"));
     if (!error)
         return 0;
     return wf_fail(status, json_is_true(json_object_get(*answer, "port_taken")) ? -EADDRINUSE : -ECHILD, "node0: %s",

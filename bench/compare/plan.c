@@ -116,7 +116,7 @@ static int find_rails(const struct wf_config *config, struct bench_compare_texts
     struct weft_config *settings = NULL;
     struct weft_context *context = NULL;
     struct weft_error err = {0};
-    int result = bench_library_settings(config, &settings, status), count;
+    int result = bench_library_settings(config, &settings, status);
 
     if (result)
         return result;
@@ -124,7 +124,7 @@ static int find_rails(const struct wf_config *config, struct bench_compare_texts
     weft_config_destroy(settings);
     if (result)
         return bench_weft_failed(status, &err, NULL);
-    count = weft_context_rails(context, rails, PEER_RAILS_MAX);
+    int count = weft_context_rails(context, rails, PEER_RAILS_MAX);
     bench_copy_text(texts->engine, sizeof texts->engine, weft_context_engine(context));
     bench_copy_text(texts->fallbacks, sizeof texts->fallbacks, weft_context_fallbacks(context));
     weft_context_destroy(context);
@@ -179,12 +179,11 @@ static int find_memory(const struct bench_options *options, struct peer_place *p
 static int find_folder(struct bench_compare_texts *texts, struct peer_place *place, struct wf_status *status)
 {
     ssize_t length = readlink("/proc/self/exe", texts->folder, sizeof texts->folder - 1);
-    char *slash;
 
     if (length <= 0)
         return wf_fail(status, -errno, "cannot find this program's folder: %s", wf_strerror(errno));
     texts->folder[length] = '\0';
-    slash = strrchr(texts->folder, '/');
+    char *slash = strrchr(texts->folder, '/');
     if (slash)
         *slash = '\0';
     place->folder = texts->folder;

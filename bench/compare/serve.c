@@ -73,12 +73,11 @@ static int begin(struct serving *serving, const json_t *asked, int *port, struct
 {
     struct peer_place place = serving->plan->place;
     struct peers_question question;
-    int result;
 
     drop(serving);
     place.port = *port = next_port(serving);
     place.rail_count = serving->rails;
-    result = peers_question_from_json(asked, serving->plan, &place, &question, status);
+    int result = peers_question_from_json(asked, serving->plan, &place, &question, status);
     if (result)
         return result;
     memset(&serving->commands, 0, sizeof serving->commands);

@@ -158,7 +158,7 @@ int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *optio
     enum bench_memory memory = BENCH_HOST;
     struct weft_gpu_info *all;
     struct wf_status why = {0};
-    int count, result = check_words(config, node, names_gpu, names_host, status);
+    int result = check_words(config, node, names_gpu, names_host, status);
 
     memset(gpus, 0, sizeof *gpus);
     if (result)
@@ -171,7 +171,7 @@ int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *optio
     all = calloc(BENCH_GPUS_MAX, sizeof *all);
     if (!all)
         return wf_fail(status, -ENOMEM, "no memory for a list of GPUs");
-    count = bench_gpus_find(all, BENCH_GPUS_MAX, &memory, &why);
+    int count = bench_gpus_find(all, BENCH_GPUS_MAX, &memory, &why);
     if (count > 0)
         result = host ? 0 : take(gpus, config, all, count, memory, status);
     else

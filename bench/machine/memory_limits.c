@@ -103,12 +103,12 @@ static void keep(struct bench_limits *limits, const struct bench_limit *limit)
 static void keep_group(struct bench_limits *limits, const char *folder, bool unified, const char *boot)
 {
     struct bench_limit limit = {.group = true};
-    uint64_t most, used;
+    uint64_t most;
     struct stat about;
 
     if (!group_limit(folder, unified, &most))
         return;
-    used = group_used(folder, unified);
+    uint64_t used = group_used(folder, unified);
     limit.free_bytes = most > used ? most - used : 0;
     /* Device and inode are the same however the group is mounted. */
     if (boot[0] && stat(folder, &about) == 0)
@@ -170,13 +170,12 @@ static void keep_mounted(struct bench_limits *limits, const char *root, const ch
 {
     char from[PATH_ROOM], at[PATH_ROOM], type[32], options[512], own[PATH_ROOM], folder[3 * PATH_ROOM];
     const char *filesystem = strstr(line, " - "), *below = own;
-    bool unified;
     int top;
 
     if (!filesystem || sscanf(line, "%*s %*s %*s %4095s %4095s", from, at) != 2 ||
         sscanf(filesystem, " - %31s %*s %511s", type, options) != 2)
         return;
-    unified = strcmp(type, "cgroup2") == 0;
+    bool unified = strcmp(type, "cgroup2") == 0;
     if (!unified && (strcmp(type, "cgroup") != 0 || !has_word(options, "memory")))
         return;
     if (!own_group(root, unified, own, sizeof own))

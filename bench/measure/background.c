@@ -122,7 +122,6 @@ static int take_received(struct bench_background *background, uint32_t slot, con
                          struct wf_status *status)
 {
     char text[96];
-    int result;
 
     if (completion->bytes == 0) {
         /* No message had the number that this receive waited for; the next run's first one will. */
@@ -133,7 +132,7 @@ static int take_received(struct bench_background *background, uint32_t slot, con
         snprintf(text, sizeof text, "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, background->size);
         return failed(background, -EPROTO, text, status);
     }
-    result = background->verified ? check(background, slot, status) : 0;
+    int result = background->verified ? check(background, slot, status) : 0;
     background->flux.messages++;
     if (completion->completed_ns > background->last_ns)
         background->last_ns = completion->completed_ns;

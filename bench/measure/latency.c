@@ -83,10 +83,10 @@ static int take_beside(struct rally *rally, int index, const struct weft_complet
 /* Until the send or the receive of the ping-pong has ended: which, or -errno. */
 static int await(struct rally *rally, struct weft_completion *completion, struct wf_status *status)
 {
-    int index, result;
+    int index;
 
     while ((index = await_any(rally, completion, status)) >= BESIDE) {
-        result = take_beside(rally, index, completion, status);
+        int result = take_beside(rally, index, completion, status);
         if (result)
             return result;
     }
@@ -138,12 +138,11 @@ static int post_send(struct rally *rally, const uint8_t *data, struct wf_status 
 static int check(struct rally *rally, uint32_t iteration, struct wf_status *status)
 {
     const uint8_t *expected = data_of(rally, iteration, rally->source ? PONG : PING);
-    int result;
 
     if (!rally->segment->verified)
         return 0;
-    result = bench_check(rally->bed, rally->place, landing_of(rally, iteration), expected, rally->size, iteration,
-                         &rally->wrong, status);
+    int result = bench_check(rally->bed, rally->place, landing_of(rally, iteration), expected, rally->size, iteration,
+                             &rally->wrong, status);
     if (result == 0)
         rally->verified_bytes += rally->size;
     return result;
@@ -215,11 +214,10 @@ static int run(struct rally *rally, const struct bench_segment *segment, struct 
 {
     struct bench_usage before;
     int64_t start = 0;
-    int result;
 
     rally->segment = segment;
     rally->background.verified = segment->verified;
-    result = rally->source ? 0 : post_recv(rally, segment->first, status);
+    int result = rally->source ? 0 : post_recv(rally, segment->first, status);
     if (result == 0)
         result = bench_background_listen(&rally->background, status);
     if (result == 0)
@@ -297,7 +295,6 @@ static void fill_sample(const struct rally *rally, const struct bench_news *veri
 {
     const struct bench_bed *bed = rally->bed;
     struct bench_news both;
-    double bytes;
 
     bench_news_join(&rally->mine, &rally->theirs, &both);
     memset(sample, 0, sizeof *sample);
@@ -315,7 +312,7 @@ static void fill_sample(const struct rally *rally, const struct bench_news *veri
     sample->wrong = rally->wrong.bytes || !rally->background.wrong.bytes ? rally->wrong : rally->background.wrong;
     sample->wrong.bytes = verified->wrong_bytes;
     fill_background(rally, sample);
-    bytes = bytes_of(sample);
+    double bytes = bytes_of(sample);
     sample->cpu_s_per_gb = bytes > 0 && bed->ops->moves_data ? (double)both.cpu_ns / bytes : -1;
     sample->page_faults = both.page_faults;
     sample->retransmits = both.retransmits;
@@ -363,11 +360,10 @@ static int measure(struct rally *rally, uint32_t iters, struct bench_result *res
 {
     struct weft_rail_stats before[BENCH_RAILS_MAX], after[BENCH_RAILS_MAX];
     struct bench_sample sample;
-    int code, rails;
 
     rails_now(rally->bed, before);
-    code = run_timed(rally, iters, status);
-    rails = rails_now(rally->bed, after);
+    int code = run_timed(rally, iters, status);
+    int rails = rails_now(rally->bed, after);
     if (code == 0)
         code = tell(rally, before, after, rails, status);
     if (code == 0)
@@ -385,7 +381,6 @@ static int measure(struct rally *rally, uint32_t iters, struct bench_result *res
 static int prepare(struct rally *rally, uint32_t iters, struct wf_status *status)
 {
     struct bench_background *background = &rally->background;
-    int result;
 
     rally->times = calloc(iters, sizeof *rally->times);
     if (!rally->times)
@@ -395,7 +390,7 @@ static int prepare(struct rally *rally, uint32_t iters, struct wf_status *status
     background->source = rally->source;
     background->place = rally->place;
     background->tag = ++rally->bed->serial;
-    result = bench_background_init(background, status);
+    int result = bench_background_init(background, status);
     if (result)
         return result;
     rally->requests = calloc(BESIDE + bench_background_requests(background), sizeof *rally->requests);
@@ -410,12 +405,11 @@ int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, s
 {
     uint32_t iters = bench_plan_iters(bed->plan, size);
     struct rally rally = {.bed = bed, .size = size, .tag = ++bed->serial, .pair = pair};
-    int code;
 
     rally.source = bed->plan->pairs[pair].src_node == bed->node;
     rally.place = bench_arena_place(bed->arena, rally.source ? bed->plan->pairs[pair].src : bed->plan->pairs[pair].dst);
     rally.areas = bench_plan_areas(bed->plan, size);
-    code = prepare(&rally, iters, status);
+    int code = prepare(&rally, iters, status);
     if (code == 0)
         code = measure(&rally, iters, result, status);
     bench_background_fini(&rally.background);

@@ -104,11 +104,10 @@ static int tell(const struct bench_phase *phase, struct bench_news *both, struct
                               .page_faults = phase->usage.page_faults,
                               .elapsed_ns = (uint64_t)phase->elapsed_ns};
     struct bench_news theirs;
-    int result;
 
     for (int intra = 0; intra < 2; intra++)
         bench_count_events(phase->before[intra], phase->after[intra], phase->rail_count[intra], &mine);
-    result = bench_control_swap(phase->bed->control, &mine, &theirs, status);
+    int result = bench_control_swap(phase->bed->control, &mine, &theirs, status);
     if (result == 0)
         bench_news_join(&mine, &theirs, both);
     return result;
@@ -137,7 +136,6 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
 {
     struct bench_phase *phase = calloc(1, sizeof *phase);
     struct bench_news both;
-    int code;
 
     if (!phase)
         return wf_fail(status, -ENOMEM, "no memory for a phase");
@@ -150,7 +148,7 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
     phase->slots = bench_plan_slots(bed->plan, size);
     phase->areas = bench_plan_areas(bed->plan, size);
     phase->tag = ++bed->serial;
-    code = bench_phase_init(phase, status);
+    int code = bench_phase_init(phase, status);
     if (code == 0)
         code = run_timed(phase, status);
     if (code == 0)

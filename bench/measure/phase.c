@@ -69,7 +69,6 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
     const struct bench_plan *plan = phase->bed->plan;
     size_t flows = 2 * (size_t)phase->count;
     uint32_t senders[2] = {0, 0}; /* so far, by node */
-    int result;
 
     phase->longest = phase->iters > plan->warmup ? phase->iters : plan->warmup;
     phase->flows = calloc(flows, sizeof *phase->flows);
@@ -89,7 +88,7 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
             add_flow(phase, i, sender, false);
     }
     place_landings(phase);
-    result = phase->bed->ops->expect(phase->bed->backend, (uint64_t)phase->flow_count * phase->slots, status);
+    int result = phase->bed->ops->expect(phase->bed->backend, (uint64_t)phase->flow_count * phase->slots, status);
     return result ? result : populate_times(phase, status);
 }
 

@@ -53,7 +53,6 @@ int bench_control_create(struct weft_connection *connection, const struct weft_p
                          struct bench_control **out, struct wf_status *status)
 {
     struct bench_control *control = calloc(1, sizeof *control);
-    int result;
 
     if (control)
         control->text = malloc(BENCH_TEXT_MAX);
@@ -66,7 +65,8 @@ int bench_control_create(struct weft_connection *connection, const struct weft_p
     control->node = node;
     control->expected_ns = WF_NEVER;
     atomic_flag_clear(&control->gave_up);
-    result = weft_recv(connection, &control->heard, sizeof control->heard, TAG_ABORT, NULL, &control->abort_request);
+    int result =
+        weft_recv(connection, &control->heard, sizeof control->heard, TAG_ABORT, NULL, &control->abort_request);
     if (result) {
         bench_control_destroy(control);
         return wf_fail(status, result, "control connection: %s", wf_strerror(result));
@@ -185,10 +185,8 @@ static void withdraw(struct weft_request *request)
 static int finish(struct bench_control *control, struct weft_request *request, struct weft_completion *completion,
                   struct wf_status *status)
 {
-    int result;
-
     while (weft_wait(request, SLICE_MS, completion) == -ETIMEDOUT) {
-        result = bench_control_check(control, status);
+        int result = bench_control_check(control, status);
         if (result == 0)
             result = check_time(control, status);
         if (result) {
@@ -299,12 +297,11 @@ int bench_control_say(struct bench_control *control, const json_t *text, struct 
 int bench_control_hear(struct bench_control *control, json_t **out, struct wf_status *status)
 {
     size_t length = 0;
-    json_t *text;
     int result = take(control, control->text, BENCH_TEXT_MAX, TAG_TEXT, &length, status);
 
     if (result)
         return result;
-    text = bench_heard(control->text, length);
+    json_t *text = bench_heard(control->text, length);
     if (!text)
         return wf_fail(status, -EPROTO,
                        "the other node said something that is no JSON of ours: use the same build on "

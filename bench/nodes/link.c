@@ -65,12 +65,11 @@ int bench_link_open(struct bench_link *link, int node, const struct wf_config *c
                     struct wf_status *status)
 {
     struct weft_error err = {0};
-    int result;
 
     memset(link, 0, sizeof *link);
     link->node = node;
     link->connect_timeout_ms = (int)wf_config_number(config, WF_SET_CONNECT_TIMEOUT) * 1000;
-    result = bench_library_settings(config, &link->settings, status);
+    int result = bench_library_settings(config, &link->settings, status);
     if (result)
         return result;
     /* A measurement has one other node: a second client is told so at once instead of disturbing it. */
@@ -145,9 +144,7 @@ int bench_link_connect(struct bench_link *link, const char *address, struct wf_s
 {
     int64_t start = wf_clock_now(&wf_clock_monotonic);
     struct weft_error err = {0};
-    int result;
-
-    result = weft_connect(link->context, address, link->connect_timeout_ms, &link->peer, &err);
+    int result = weft_connect(link->context, address, link->connect_timeout_ms, &link->peer, &err);
     if (result)
         return bench_weft_failed(status, &err, NULL);
     result = weft_connection_open(link->endpoint, link->peer, BENCH_CONTROL_ENDPOINT, link->connect_timeout_ms,

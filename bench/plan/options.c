@@ -25,7 +25,6 @@ static int unknown_option(const char *word, enum bench_command command, struct w
 {
     static char names[WF_SETTING_COUNT][40];
     const char *words[WF_SETTING_COUNT + OPT_COUNT];
-    const char *nearest;
     int count = 0;
 
     for (int i = 0; i < OPT_COUNT; i++)
@@ -39,7 +38,7 @@ static int unknown_option(const char *word, enum bench_command command, struct w
     for (int i = 0; i < OPT_COUNT; i++)
         if ((bench_extra_options[i].commands & command) && bench_extra_options[i].help)
             words[count++] = bench_extra_options[i].name;
-    nearest = bench_nearest(word, words, count);
+    const char *nearest = bench_nearest(word, words, count);
     if (nearest)
         return wf_fail(status, -EINVAL, "unknown option '--%.60s': did you mean '--%s'?", word, nearest);
     return wf_fail(status, -EINVAL, "unknown option '--%.60s': see 'weft %s --help'", word,
@@ -67,13 +66,12 @@ static int set_by_pair(struct bench_options *options, const char *option, const 
 {
     char name[64];
     const char *equals = strchr(pair, '=');
-    int id;
 
     if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof name)
         return wf_fail(status, -EINVAL, "--%s %.100s: expected NAME=VALUE", option, pair);
     memcpy(name, pair, (size_t)(equals - pair));
     name[equals - pair] = '\0';
-    id = wf_setting_find(name, status);
+    int id = wf_setting_find(name, status);
     if (id < 0)
         return wf_fail(status, -EINVAL, "%s", status->text);
     return offer_setting(options, (enum wf_setting_id)id, equals + 1, origin, status);
@@ -168,14 +166,13 @@ static int read_setting(struct bench_options *options, struct cursor *cursor, en
                         char *attached, struct wf_status *status)
 {
     const char *value = attached;
-    int result;
 
     /* A flag without a value is switched on. */
     if (wf_setting(id)->type == WF_TYPE_FLAG && !attached) {
         bool given = cursor->at < cursor->argc && is_flag_word(cursor->argv[cursor->at]);
         return set_setting(options, id, given ? cursor->argv[cursor->at++] : "1", status);
     }
-    result = take_value(cursor, option, attached, &value, status);
+    int result = take_value(cursor, option, attached, &value, status);
     return result ? result : set_setting(options, id, value, status);
 }
 
@@ -183,7 +180,6 @@ static int read_extra(struct bench_options *options, struct cursor *cursor, enum
                       char *attached, struct wf_status *status)
 {
     const char *value = attached;
-    int result;
 
     if (bench_extra_options[id].value == VALUE_NONE && attached)
         return wf_fail(status, -EINVAL, "%s takes no value", option);
@@ -191,7 +187,7 @@ static int read_extra(struct bench_options *options, struct cursor *cursor, enum
         cursor->argv[cursor->at][0] != '-')
         value = cursor->argv[cursor->at++];
     if (bench_extra_options[id].value == VALUE_NEEDED) {
-        result = take_value(cursor, option, attached, &value, status);
+        int result = take_value(cursor, option, attached, &value, status);
         if (result)
             return result;
     }

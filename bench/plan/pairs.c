@@ -124,10 +124,9 @@ static int check_endpoint(const struct bench_plan *plan, const struct wf_config 
 
 static int plan_one_pair(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
 {
-    int src_node = 0, dst_node = 0, result;
+    int src_node = 0, dst_node = 0;
     uint32_t src = 0, dst = 0;
-
-    result = parse_endpoint(config, WF_SET_SRC, &src_node, &src, status);
+    int result = parse_endpoint(config, WF_SET_SRC, &src_node, &src, status);
     if (result == 0)
         result = parse_endpoint(config, WF_SET_DST, &dst_node, &dst, status);
     if (result == 0)

@@ -208,7 +208,6 @@ static void plan_numbers(struct bench_plan *plan, const struct wf_config *config
 int bench_plan_init(struct bench_plan *plan, const struct bench_options *options, struct wf_status *status)
 {
     const struct wf_config *config = options->config;
-    int result;
 
     memset(plan, 0, sizeof *plan);
     plan->command = options->command;
@@ -216,7 +215,7 @@ int bench_plan_init(struct bench_plan *plan, const struct bench_options *options
     plan->group = 1;
     plan->nccl_library = wf_config_text(config, WF_SET_NCCL_LIBRARY);
     plan_numbers(plan, config, options->default_endpoints);
-    result = plan_backends(plan, options->backends, wf_config_text(config, WF_SET_BACKEND), status);
+    int result = plan_backends(plan, options->backends, wf_config_text(config, WF_SET_BACKEND), status);
     if (result == 0)
         result = plan_sizes(plan, config, status);
     if (result == 0)
@@ -251,11 +250,9 @@ void bench_plan_fini(struct bench_plan *plan)
 
 uint32_t bench_plan_iters(const struct bench_plan *plan, uint64_t size)
 {
-    uint64_t wanted;
-
     if (plan->iters)
         return plan->iters;
-    wanted = size ? AUTO_BYTES / size : AUTO_MOST;
+    uint64_t wanted = size ? AUTO_BYTES / size : AUTO_MOST;
     return wanted < AUTO_LEAST ? AUTO_LEAST : wanted > AUTO_MOST ? AUTO_MOST : (uint32_t)wanted;
 }
 

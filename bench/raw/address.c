@@ -17,14 +17,13 @@
 /* "ADDR:PORT", "[ADDR]:PORT", "PORT" or "" where there may be no address, "ADDR" where there must be one. */
 static int split_address(const char *text, bool need_host, char host[256], char port[16], struct wf_status *status)
 {
-    const char *colon = strrchr(text, ':'), *end;
+    const char *colon = strrchr(text, ':');
     char *rest;
-    unsigned long number;
 
     bench_copy_text(host, 256, "");
     bench_copy_text(port, 16, USUAL_PORT);
     if (text[0] == '[') {
-        end = strchr(text, ']');
+        const char *end = strchr(text, ']');
         if (!end || (end[1] && end[1] != ':'))
             return wf_fail(status, -EINVAL, "'%.100s' is no address: expected [ADDR]:PORT", text);
         snprintf(host, 256, "%.*s", (int)(end - text - 1), text + 1);
@@ -39,7 +38,7 @@ static int split_address(const char *text, bool need_host, char host[256], char 
     }
     if (colon)
         snprintf(port, 16, "%s", colon + 1);
-    number = strtoul(port, &rest, 10);
+    unsigned long number = strtoul(port, &rest, 10);
     if (port[0] < '0' || port[0] > '9' || *rest || number > 65535)
         return wf_fail(status, -EINVAL, "'%.100s' has no port from 0 to 65535: expected ADDR:PORT", text);
     if (need_host && (!host[0] || number == 0))
@@ -102,7 +101,7 @@ static void tell_port(int fd)
 
 static int listen_on(const struct addrinfo *at)
 {
-    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, zero = 0, code;
+    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, zero = 0;
 
     if (fd < 0)
         return -errno;
@@ -111,7 +110,7 @@ static int listen_on(const struct addrinfo *at)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
     if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, RAW_STREAMS_MAX) == 0)
         return fd;
-    code = -errno;
+    int code = -errno;
     close(fd);
     return code;
 }
@@ -143,11 +142,11 @@ int raw_listen(const char *address, const char *congestion, int *listener, struc
 int raw_dial(const char *address, const char *congestion, uint64_t timeout_s, int *stream, struct wf_status *status)
 {
     struct addrinfo *found;
-    int fd, result = resolve(address, NULL, &found, status);
+    int result = resolve(address, NULL, &found, status);
 
     if (result)
         return result;
-    fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     result = fd < 0 ? wf_fail(status, -errno, "cannot open a socket: %s", wf_strerror(errno))
                     : raw_prepare(fd, timeout_s, status);
     result = result ? result : choose_congestion(fd, congestion, status);

@@ -55,12 +55,11 @@ static int send_round(struct raw_link *link, struct progress *at)
 
     for (int i = 0; i < link->stream_count; i++) {
         struct raw_stream *stream = &link->streams[i];
-        int64_t sent;
         if (stream->left == 0)
             give(link, stream, at);
         if (stream->left == 0)
             continue;
-        sent = raw_send(link, stream, call_bytes(&link->plan, stream->left));
+        int64_t sent = raw_send(link, stream, call_bytes(&link->plan, stream->left));
         if (sent < 0)
             return (int)sent;
         stream->left -= (uint64_t)sent;

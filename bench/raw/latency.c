@@ -38,14 +38,14 @@ static int receive_message(struct raw_link *link)
 
 int raw_ping(struct raw_link *link, uint64_t messages, double *times_ns)
 {
-    int64_t before = wf_clock_now(&wf_clock_monotonic), now;
+    int64_t before = wf_clock_now(&wf_clock_monotonic);
     int result = 0;
 
     for (uint64_t i = 0; result == 0 && i < messages; i++) {
         result = send_message(link);
         if (result == 0)
             result = receive_message(link);
-        now = wf_clock_now(&wf_clock_monotonic);
+        int64_t now = wf_clock_now(&wf_clock_monotonic);
         if (times_ns)
             times_ns[i] = (double)(now - before) / 2;
         before = now;

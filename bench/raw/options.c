@@ -213,11 +213,10 @@ static int find_letter(char letter)
 static int unknown(const char *word, struct wf_status *status)
 {
     const char *names[RAW_OPTIONS];
-    const char *nearest;
 
     for (int i = 0; i < RAW_OPTIONS; i++)
         names[i] = rows[i].name;
-    nearest = strncmp(word, "--", 2) == 0 ? bench_nearest(word + 2, names, RAW_OPTIONS) : NULL;
+    const char *nearest = strncmp(word, "--", 2) == 0 ? bench_nearest(word + 2, names, RAW_OPTIONS) : NULL;
     if (nearest)
         return wf_fail(status, -EINVAL, "unknown option '%.60s': did you mean '--%s'?", word, nearest);
     return wf_fail(status, -EINVAL, "unknown option '%.60s': see 'weft raw --help'", word);

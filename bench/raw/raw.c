@@ -51,17 +51,15 @@ static int serve_phases(struct raw_link *link)
 {
     const struct raw_plan *plan = &link->plan;
     bool pong = plan->mode == RAW_LATENCY;
-    uint64_t cpu_ns;
-    double before;
     char question;
     int result = pong ? raw_pong(link, plan->warmup) : raw_flow_receive(link, plan->warmup);
 
     if (result == 0)
         result = raw_flow_confirm(link);
-    before = cpu_s();
+    double before = cpu_s();
     if (result == 0)
         result = pong ? raw_pong(link, plan->messages) : raw_flow_receive(link, plan->messages);
-    cpu_ns = htole64((uint64_t)((cpu_s() - before) * 1e9));
+    uint64_t cpu_ns = htole64((uint64_t)((cpu_s() - before) * 1e9));
     if (result == 0)
         result = raw_flow_confirm(link);
     /* Only when asked: whoever reads that all is there reads whatever has come with it. */
@@ -86,14 +84,13 @@ static int measure_phases(struct raw_link *link, struct raw_result *result, doub
 {
     const struct raw_plan *plan = &link->plan;
     bool ping = plan->mode == RAW_LATENCY;
-    double before, cpu_before;
     uint64_t cpu_ns;
     int code = ping ? raw_ping(link, plan->warmup, NULL) : 0;
 
     if (code == 0)
         code = raw_flow_send(link, ping ? 0 : plan->warmup);
-    before = now_s();
-    cpu_before = cpu_s();
+    double before = now_s();
+    double cpu_before = cpu_s();
     if (code == 0 && ping)
         code = raw_ping(link, plan->messages, times_ns);
     if (code == 0)
@@ -144,13 +141,12 @@ static int measure(struct raw_link *link, const struct raw_options *options, str
     uint64_t count = latency ? options->plan.messages : 0;
     struct raw_result result = {0};
     double *times_ns = calloc(count ? count : 1, sizeof *times_ns);
-    int code;
 
     if (!times_ns)
         return wf_fail(status, -ENOMEM, "no memory for %llu times: lower --iters", (unsigned long long)count);
     for (uint64_t i = 0; i < count; i += 512)
         times_ns[i] = -1; /* no page is touched for the first time while measuring */
-    code = raw_link_connect(link, options, status);
+    int code = raw_link_connect(link, options, status);
     if (code == 0) {
         code = measure_phases(link, &result, times_ns);
         if (code)

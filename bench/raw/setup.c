@@ -98,17 +98,15 @@ void raw_link_close(struct raw_link *link)
 
 int raw_link_map(struct raw_link *link, struct wf_status *status)
 {
-    uint64_t bytes = link->plan.size * link->plan.buffers, available;
+    uint64_t bytes = link->plan.size * link->plan.buffers;
     char wanted[32], there[32];
     const char *why;
-    void *at;
-
-    available = bench_memory_available(&why);
+    uint64_t available = bench_memory_available(&why);
     if (bytes > available)
         return wf_fail(status, -ENOMEM, "needs %s of buffers here and has %s (%s): lower --size or --buffers",
                        bench_human_bytes(bytes, wanted, sizeof wanted),
                        bench_human_bytes(available, there, sizeof there), why);
-    at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --size or --buffers",
                        bench_human_bytes(bytes, wanted, sizeof wanted));
@@ -167,14 +165,13 @@ static int accept_streams(struct raw_link *link, int listener, uint64_t timeout_
     while (!complete(link)) {
         struct pollfd polled = {.fd = listener, .events = POLLIN};
         int64_t left_ms = (deadline - wf_clock_now(&wf_clock_monotonic)) / WF_NS_PER_MS;
-        int fd;
         if (left_ms < 0)
             return wf_fail(status, -ETIMEDOUT,
                            "no client came within %d s: start 'weft raw --connect', or raise --timeout",
                            (int)timeout_s);
         if (poll(&polled, 1, (int)left_ms + 1) <= 0)
             continue;
-        fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (fd < 0)
             continue;
         if (!admit(link, fd, &nonce)) {
@@ -230,7 +227,6 @@ static int say_hello(const struct raw_link *link, int index, uint64_t nonce, con
 static int await_answer(const struct raw_link *link, const char *address, struct wf_status *status)
 {
     struct answer answer;
-    uint64_t code;
     ssize_t got = recv(link->streams[0].fd, &answer, sizeof answer, MSG_WAITALL);
 
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
@@ -240,7 +236,7 @@ static int await_answer(const struct raw_link *link, const char *address, struct
         return wf_fail(status, -ECONNRESET, "%s closed the connection at once: is it 'weft raw --listen'?", address);
     answer.text[sizeof answer.text - 1] = '\0';
     bench_heard_plain(answer.text);
-    code = le64toh(answer.code);
+    uint64_t code = le64toh(answer.code);
     if (code)
         return wf_fail(status, code <= ERRNO_MOST ? -(int)code : -EPROTO, "the server at %.60s: %.160s", address,
                        answer.text);

@@ -18,25 +18,23 @@ int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_st
 {
     const char *out = wf_config_text(config, WF_SET_OUT);
     const enum wf_setting_id files[] = {WF_SET_JSON, WF_SET_CSV};
-    int result;
 
     *made = out[0] && access(out, F_OK) != 0;
-    result = out[0] ? bench_make_folder(out, status) : 0;
+    int result = out[0] ? bench_make_folder(out, status) : 0;
     for (int i = 0; result == 0 && i < 2; i++) {
         const char *path = wf_config_text(config, files[i]);
         char folder[WF_VALUE_MAX];
         struct stat there;
-        bool device;
-        char *slash;
         bench_copy_text(folder, sizeof folder, path);
-        slash = strrchr(folder, '/');
+        char *slash = strrchr(folder, '/');
         if (!path[0] || strcmp(path, "-") == 0)
             continue;
         if (slash == folder)
             slash[1] = '\0';
         else if (slash)
             *slash = '\0';
-        device = stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode); /* is not replaced */
+        bool device =
+            stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode); /* is not replaced */
         if (access(device ? path : slash ? folder : ".", W_OK) != 0)
             result = wf_fail(status, -errno, "--%s %.150s: cannot write there: %s", wf_setting(files[i])->name, path,
                              wf_strerror(errno));
@@ -52,10 +50,9 @@ static const char *neighbour(const char *link, const char *target)
 {
     char folder[sizeof(((struct bench_options *)0)->latest)], real[PATH_MAX];
     const char *name = strrchr(target, '/');
-    char *slash;
 
     bench_copy_text(folder, sizeof folder, link);
-    slash = strrchr(folder, '/');
+    char *slash = strrchr(folder, '/');
     if (slash)
         *slash = '\0';
     if (!realpath(slash ? folder : ".", real) || strncmp(real, target, (size_t)(name - target)) != 0 ||
@@ -106,11 +103,10 @@ static int write_out(const struct bench_result *result, struct wf_status *status
     const char *command = bench_command_name(result->options->command);
     char path[WF_VALUE_MAX + 32];
     struct wf_status later;
-    int code;
 
     if (!folder[0])
         return 0;
-    code = bench_make_folder(folder, status);
+    int code = bench_make_folder(folder, status);
     if (code)
         return code;
     snprintf(path, sizeof path, "%s/%s.json", folder, command);

@@ -64,10 +64,10 @@ static void compare_sets(const struct bench_result *result, struct bench_ratio *
         return;
     }
     for (size_t i = 0; i < result->sample_count && !ratio->unlike[0]; i++) {
-        const struct bench_sample *one = &result->samples[i], *other;
+        const struct bench_sample *one = &result->samples[i];
         if (!bench_sample_in_set(one, ratio->weft))
             continue;
-        other = find(result, ratio->other, &one->pair);
+        const struct bench_sample *other = find(result, ratio->other, &one->pair);
         if (other)
             bench_samples_unlike(one, other, ratio->unlike);
         else

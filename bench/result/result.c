@@ -94,10 +94,8 @@ int bench_result_add_set(struct bench_result *result, const struct bench_set *se
 /* A word of the command line that is repeated in it need not be UTF-8, as JSON has to be. */
 static void keep_error(struct bench_result *result, const char *reason)
 {
-    json_t *text;
-
     snprintf(result->error, sizeof result->error, "%s", reason);
-    text = json_string(result->error);
+    json_t *text = json_string(result->error);
     if (!text)
         bench_heard_plain(result->error);
     json_decref(text);

@@ -31,19 +31,19 @@ static const enum wf_setting_id shared_settings[] = {
 
 static json_t *host_facts(const struct bench_link *link, uint32_t endpoints)
 {
-    json_t *states = bench_gpu_states(&link->gpus, endpoints), *facts;
+    json_t *states = bench_gpu_states(&link->gpus, endpoints);
     struct utsname system;
     char name[16], sharing[600];
 
     uname(&system);
     snprintf(name, sizeof name, "node%d", link->node);
-    facts = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name", system.nodename,
-                      "kernel", system.release, "machine", system.machine, "cpus",
-                      (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
-                      (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
-                      weft_context_engine(link->context), "weft", weft_version(), "memory",
-                      bench_memory_name(link->gpus.memory), "gpus", bench_gpus_to_json(&link->gpus, endpoints),
-                      "gpu_sharing", bench_gpus_sharing(&link->gpus, endpoints, sharing, sizeof sharing));
+    json_t *facts = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name",
+                              system.nodename, "kernel", system.release, "machine", system.machine, "cpus",
+                              (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
+                              (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
+                              weft_context_engine(link->context), "weft", weft_version(), "memory",
+                              bench_memory_name(link->gpus.memory), "gpus", bench_gpus_to_json(&link->gpus, endpoints),
+                              "gpu_sharing", bench_gpus_sharing(&link->gpus, endpoints, sharing, sizeof sharing));
     bench_gpu_states_into(facts, states, "before");
     json_decref(states);
     return facts;
@@ -163,20 +163,19 @@ static json_t *introduction(const struct bench_agreement *agreement)
     const struct wf_config *config = agreement->options->config;
     struct bench_limits limits;
     const struct bench_party party = {link->node, &link->gpus, &limits};
-    json_t *hello, *memory;
     char boot[64];
 
     bench_boot_id(boot, sizeof boot);
     bench_limits_read(&limits, "");
-    memory = bench_party_to_json(&party);
-    hello = json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "hello", HELLO,
-                      "boot_id", boot, "command", bench_command_name(agreement->options->command), "latency",
-                      agreement->options->latency, "eager", (json_int_t)wf_config_number(config, WF_SET_EAGER),
-                      "digest", json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host",
-                      host_facts(link, agreement->plan->endpoints), "rails", rail_totals(link), "fallbacks",
-                      fallback_lines(link), "stamp", agreement->result->stamp, "endpoints",
-                      (json_int_t)agreement->plan->endpoints, "memory", bench_memory_name(link->gpus.memory),
-                      "gave_way", agreement->options->gave_way, "settings", shared_to_json(config));
+    json_t *memory = bench_party_to_json(&party);
+    json_t *hello = json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "hello", HELLO,
+                              "boot_id", boot, "command", bench_command_name(agreement->options->command), "latency",
+                              agreement->options->latency, "eager", (json_int_t)wf_config_number(config, WF_SET_EAGER),
+                              "digest", json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host",
+                              host_facts(link, agreement->plan->endpoints), "rails", rail_totals(link), "fallbacks",
+                              fallback_lines(link), "stamp", agreement->result->stamp, "endpoints",
+                              (json_int_t)agreement->plan->endpoints, "memory", bench_memory_name(link->gpus.memory),
+                              "gave_way", agreement->options->gave_way, "settings", shared_to_json(config));
     json_object_update(hello, memory);
     json_decref(memory);
     return hello;
@@ -346,14 +345,13 @@ static int fit(struct bench_agreement *agreement, const json_t *theirs, struct w
     struct bench_limits limits, their_limits;
     struct bench_parties parties = {
         .all = {{0, &agreement->link->gpus, &limits}, {1, their_gpus, &their_limits}}, .count = 2, .met = true};
-    int result;
 
     if (!their_gpus)
         return wf_fail(status, -ENOMEM, "no memory for a list of GPUs");
     bench_limits_read(&limits, "");
     bench_party_from_json(theirs, their_gpus, &their_limits);
     pthread_mutex_lock(&agreement->result->lock);
-    result = bench_fit(agreement->options, agreement->plan, &parties, agreement->news, status);
+    int result = bench_fit(agreement->options, agreement->plan, &parties, agreement->news, status);
     pthread_mutex_unlock(&agreement->result->lock);
     free(their_gpus);
     return result;
@@ -363,10 +361,9 @@ static int fit(struct bench_agreement *agreement, const json_t *theirs, struct w
 static int adopt_fit(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
 {
     uint64_t asked = bench_plan_digest(agreement->plan);
-    int result;
 
     pthread_mutex_lock(&agreement->result->lock);
-    result = bench_fit_adopt(agreement->options, agreement->plan, json_object_get(theirs, "settings"), status);
+    int result = bench_fit_adopt(agreement->options, agreement->plan, json_object_get(theirs, "settings"), status);
     pthread_mutex_unlock(&agreement->result->lock);
     if (result == 0 && agreement->news && bench_plan_digest(agreement->plan) != asked)
         fprintf(agreement->news, "%s\n", bench_heard_text(theirs, "gave_way"));
@@ -408,10 +405,8 @@ static int adopt_stamp(struct bench_result *result, const json_t *theirs, struct
 /* node1: asks, then hears what node0 makes of it. */
 static int ask(struct bench_agreement *agreement, json_t **mine, json_t **theirs, struct wf_status *status)
 {
-    int result;
-
     *mine = introduction(agreement);
-    result = bench_control_say(agreement->control, *mine, status);
+    int result = bench_control_say(agreement->control, *mine, status);
     if (result == 0)
         result = bench_control_hear(agreement->control, theirs, status);
     if (result == 0)

@@ -146,7 +146,7 @@ static void speak(const struct bench_ending *ending, const char *text, bool thei
 
 int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, bool prepared)
 {
-    int signal = status->code == -EINTR ? bench_interrupt_signal() : 0, exit_status;
+    int signal = status->code == -EINTR ? bench_interrupt_signal() : 0;
     struct wf_status other;
     struct bench_cut cut;
     bool theirs = false;
@@ -155,7 +155,7 @@ int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, 
     /* The other node's reason explains whatever broke here because of it. */
     if (ending->control && !signal && bench_control_check(ending->control, &other) == -ECONNABORTED)
         *status = other;
-    exit_status = exit_of(status->code, prepared);
+    int exit_status = exit_of(status->code, prepared);
     if (ending->control && !signal)
         theirs = bench_control_aborted(ending->control, &exit_status, &signal);
     bench_progress_end(ending->progress);

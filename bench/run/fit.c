@@ -38,10 +38,9 @@ static bool endpoints_may(const struct bench_options *options, const struct benc
 static int plan_again(const struct bench_options *options, struct bench_plan *plan, struct wf_status *status)
 {
     struct bench_plan old = *plan;
-    int result;
 
     bench_plan_fini(plan);
-    result = bench_plan_init(plan, options, status);
+    int result = bench_plan_init(plan, options, status);
     for (int node = 0; node < 2; node++)
         bench_plan_set_memory(plan, node, old.nodes[node].memory, old.nodes[node].gpus);
     return result;
@@ -201,10 +200,9 @@ void bench_party_from_json(const json_t *about, struct bench_gpus *gpus, struct 
     json_array_foreach(json_object_get(about, "gpus"), index, entry)
     {
         const char *pci = json_string_value(json_object_get(entry, "pci"));
-        struct weft_gpu_info *info;
         if (gpus->count == BENCH_GPUS_MAX)
             break;
-        info = &gpus->infos[gpus->count++];
+        struct weft_gpu_info *info = &gpus->infos[gpus->count++];
         info->index = (int32_t)json_integer_value(json_object_get(entry, "gpu"));
         info->bytes = (uint64_t)json_integer_value(json_object_get(entry, "memory_bytes"));
         bench_copy_text(info->pci, sizeof info->pci, pci ? pci : "");

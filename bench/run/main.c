@@ -51,11 +51,10 @@ static void usage(FILE *out)
 static int unknown_command(const char *word)
 {
     const char *names[COMMAND_COUNT];
-    const char *nearest;
 
     for (int i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i].name;
-    nearest = bench_nearest(word, names, COMMAND_COUNT);
+    const char *nearest = bench_nearest(word, names, COMMAND_COUNT);
     if (nearest)
         fprintf(stderr, "weft: unknown command '%.60s': did you mean '%s'?\n", word, nearest);
     else
@@ -98,10 +97,8 @@ static void fill_standard_streams(void)
 /* What could not be written is a failure, and said where it can be. */
 static int finish_output(int exit_status)
 {
-    int result;
-
     errno = 0;
-    result = fflush(stdout);
+    int result = fflush(stdout);
     if (exit_status != BENCH_PASSED || (result == 0 && !ferror(stdout)))
         return exit_status;
     fprintf(stderr, "weft: cannot write standard output: %s\n", wf_strerror(errno ? errno : EIO));

@@ -127,10 +127,10 @@ static int be_server(struct run *run, struct wf_status *status)
 {
     bool local = run->options->place == BENCH_PLACE_LOCAL;
     char address[280];
-    int port, result;
+    int port;
 
     listen_address(run, address, sizeof address);
-    result = bench_link_listen(&run->link, address, &port, status);
+    int result = bench_link_listen(&run->link, address, &port, status);
     if (result)
         return result;
     run->prepared = true;
@@ -238,15 +238,13 @@ static void tell_wrong(const struct run *run)
 /* All ran; whether it was right is the verdict of node0. */
 static int conclude(struct run *run, struct wf_status *status)
 {
-    int result;
-
     bench_progress_end(&run->progress);
     pthread_mutex_lock(&run->result.lock);
     run->result.complete = true;
     if (!run->passed && bench_result_wrong_bytes(&run->result) == 0)
         snprintf(run->result.error, sizeof run->result.error, "the other node found wrong bytes or missing samples");
     pthread_mutex_unlock(&run->result.lock);
-    result = bench_ending_publish(&run->ending, status);
+    int result = bench_ending_publish(&run->ending, status);
     if (!run->options->child && !run->passed)
         tell_wrong(run);
     return result;
@@ -281,7 +279,7 @@ static int perform(struct run *run)
 {
     struct wf_status status = {0};
     /* A driver's threads, too, are to leave signals to the thread that takes them. */
-    int result = bench_ending_watch(&run->ending, &status), exit_status;
+    int result = bench_ending_watch(&run->ending, &status);
 
     if (result == 0)
         result = prepare(run, &status);
@@ -293,9 +291,9 @@ static int perform(struct run *run)
         result = measure(run, &status);
     if (result == 0)
         result = conclude(run, &status);
-    exit_status = result        ? bench_ending_give_up(&run->ending, &status, run->prepared)
-                  : run->passed ? BENCH_PASSED
-                                : BENCH_FAILED;
+    int exit_status = result        ? bench_ending_give_up(&run->ending, &status, run->prepared)
+                      : run->passed ? BENCH_PASSED
+                                    : BENCH_FAILED;
     tear_down(run);
     exit_status = finish_child(run, exit_status, result == 0);
     bench_interrupt_stop();
@@ -307,12 +305,11 @@ static int perform(struct run *run)
 int bench_run(struct bench_options *options)
 {
     static struct run run; /* large, and the signal thread refers to it until the end */
-    int exit_status;
 
     run.options = options;
     bench_result_init(&run.result, options, options->place == BENCH_PLACE_CONNECT ? 1 : 0);
     bench_ending_init(&run.ending, &run.result, &run.progress, &run.child);
-    exit_status = perform(&run);
+    int exit_status = perform(&run);
     bench_ending_fini(&run.ending);
     bench_plan_fini(&run.plan);
     bench_result_fini(&run.result);

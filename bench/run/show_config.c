@@ -98,7 +98,6 @@ static int show_json(const struct wf_config *config, const char *path)
 {
     json_t *root = json_object();
     FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
-    int result;
 
     json_object_set_new(root, "schema", json_string("weft.config/1"));
     json_object_set_new(root, "version", json_string(weft_version()));
@@ -114,7 +113,7 @@ static int show_json(const struct wf_config *config, const char *path)
         json_object_set_new(entry, "group", json_string(group_name(setting->group)));
         json_object_set_new(entry, "meaning", json_string(setting->help));
     }
-    result = file ? json_dumpf(root, file, JSON_INDENT(1)) : -1;
+    int result = file ? json_dumpf(root, file, JSON_INDENT(1)) : -1;
     if (file && (fputc('\n', file) == EOF || (file == stdout ? fflush(file) : fclose(file)) != 0))
         result = -1;
     json_decref(root);

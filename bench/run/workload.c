@@ -70,12 +70,12 @@ static int take_samples(const struct bench_bed *bed, struct bench_result *result
     int code = 0;
 
     while (code == 0 && more) {
-        json_t *text = NULL, *samples, *entry;
+        json_t *text = NULL, *entry;
         size_t index;
         code = bench_control_hear(bed->control, &text, status);
         if (code)
             return code;
-        samples = json_object_get(text, "samples");
+        json_t *samples = json_object_get(text, "samples");
         json_array_foreach(samples, index, entry)
         {
             if (code == 0)
@@ -119,11 +119,10 @@ static int measure_pairs(struct bench_bed *bed, struct bench_set *set, uint32_t 
                          struct bench_result *result, struct wf_status *status)
 {
     struct bench_phase_sum sum = {.cpu_s_per_gb = -1};
-    int code;
 
     if (bed->plan->latency)
         return bench_measure_latency(bed, set->size, first, result, status);
-    code = bench_measure(bed, set->mode, set->size, first, step, result, &sum, status);
+    int code = bench_measure(bed, set->mode, set->size, first, step, result, &sum, status);
     if (code == 0 && set->mode == BENCH_LOADED) {
         set->bytes = sum.bytes;
         set->elapsed_ns = sum.elapsed_ns;
@@ -200,7 +199,7 @@ static int measure_size(struct bench_bed *bed, struct bench_link *link, enum ben
     uint32_t phases = 0;
     uint64_t moved = 0;
     struct sets sets;
-    int code = 0, added;
+    int code = 0;
 
     sets_init(&sets, plan, mode, size);
     for (uint32_t first = 0; code == 0 && first < plan->pair_count; first += sets.step) {
@@ -212,7 +211,7 @@ static int measure_size(struct bench_bed *bed, struct bench_link *link, enum ben
         told = result->sample_count;
         moved = phases = 0;
     }
-    added = add_sets(plan, &sets, before, result, code ? &(struct wf_status){0} : status);
+    int added = add_sets(plan, &sets, before, result, code ? &(struct wf_status){0} : status);
     return code ? code : added;
 }
 
@@ -234,9 +233,9 @@ static int open_backends(struct bench_bed *bed, struct bench_link *link, struct 
 
     for (int i = 0; i < plan->backend_count; i++) {
         const struct bench_backend_ops *ops = plan->backends[i];
-        int64_t start = wf_clock_now(&wf_clock_monotonic), took;
+        int64_t start = wf_clock_now(&wf_clock_monotonic);
         int result = ops->open(link, plan, &bed->backends[i], status);
-        took = wf_clock_now(&wf_clock_monotonic) - start;
+        int64_t took = wf_clock_now(&wf_clock_monotonic) - start;
         if (result)
             return result;
         if (ops->facts)
@@ -299,7 +298,7 @@ static int finish_client(struct bench_bed *bed, struct bench_link *link, struct 
 static int finish_server(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
                          struct wf_status *status)
 {
-    json_t *theirs = NULL, *verdict;
+    json_t *theirs = NULL;
     int code = bench_control_hear(bed->control, &theirs, status);
 
     if (code)
@@ -307,7 +306,7 @@ static int finish_server(struct bench_bed *bed, struct bench_link *link, struct 
     bench_result_keep_totals(result, 1, json_object_get(theirs, "totals"));
     json_decref(theirs);
     *passed = bench_result_wrong_bytes(result) == 0 && result->sample_count == bench_plan_samples(bed->plan);
-    verdict = json_pack("{s:b, s:o}", "passed", (int)*passed, "totals", bench_totals(link));
+    json_t *verdict = json_pack("{s:b, s:o}", "passed", (int)*passed, "totals", bench_totals(link));
     code = bench_control_say(bed->control, verdict, status);
     json_decref(verdict);
     return code;
@@ -316,11 +315,9 @@ static int finish_server(struct bench_bed *bed, struct bench_link *link, struct 
 int bench_workload_finish(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
                           struct wf_status *status)
 {
-    json_t *totals;
-
     if (link->gpus.count)
         link->gpu_states = bench_gpu_states(&link->gpus, bed->plan->endpoints);
-    totals = bench_totals(link);
+    json_t *totals = bench_totals(link);
     bench_result_keep_totals(result, bed->node, totals);
     json_decref(totals);
     if (bed->node == 1)

@@ -184,12 +184,11 @@ int bench_topo_in_force(const struct bench_options *options)
     struct wf_status status = {0};
     pid_t process = process_of(options->in_force);
     json_t *nodes = process > 0 ? of_process(process, &status) : of_result(options->in_force, &status);
-    int exit_status;
 
     if (!nodes)
         return bench_topo_refused(options, &status);
-    exit_status = bench_topo_leave(options, json_pack("{s:s, s:O}", "schema", "weft.topo/1", "in_force", nodes),
-                                   &status, BENCH_PASSED);
+    int exit_status = bench_topo_leave(options, json_pack("{s:s, s:O}", "schema", "weft.topo/1", "in_force", nodes),
+                                       &status, BENCH_PASSED);
     if (strcmp(wf_config_text(options->config, WF_SET_JSON), "-") != 0)
         print(stdout, nodes);
     json_decref(nodes);

@@ -91,11 +91,10 @@ int bench_topo_gpus(struct wf_machine *machine, const struct bench_options *opti
     const struct wf_config *config = options->config;
     enum bench_memory memory = BENCH_HOST;
     struct wf_status why = {0};
-    int count, result;
 
     if (machine->foreign)
         return of_description(machine, config, text, room, status);
-    result = bench_gpus_choose(&chosen, options, BENCH_NO_NODE, status);
+    int result = bench_gpus_choose(&chosen, options, BENCH_NO_NODE, status);
     if (result)
         return result;
     if (strcmp(wf_config_text(config, WF_SET_CUDA), "off") == 0) {
@@ -106,7 +105,7 @@ int bench_topo_gpus(struct wf_machine *machine, const struct bench_options *opti
         snprintf(text, room, "GPUs: none used: memory = host.");
         return 0;
     }
-    count = bench_gpus_find(infos, BENCH_GPUS_MAX, &memory, &why);
+    int count = bench_gpus_find(infos, BENCH_GPUS_MAX, &memory, &why);
     if (count <= 0)
         snprintf(text, room, "GPUs: none usable: %s.", why.text);
     else

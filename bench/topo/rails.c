@@ -31,11 +31,10 @@ static int ask_library(const char *setting, struct weft_interface_info *list, st
 {
     struct weft_config *settings;
     struct weft_error err = {0};
-    int count;
 
     if (weft_config_create(&settings, &err) != 0)
         return bench_weft_failed(status, &err, NULL);
-    count = weft_config_set(settings, "rails", setting, &err);
+    int count = weft_config_set(settings, "rails", setting, &err);
     if (count == 0)
         count = weft_interfaces(settings, list, INTERFACES, &err);
     weft_config_destroy(settings);
@@ -56,11 +55,11 @@ static int own_rails(const char *setting, struct wf_plan_request *request, struc
                      int *left_count, struct wf_status *status)
 {
     struct weft_interface_info *list = calloc(INTERFACES, sizeof *list);
-    int count, result = 0;
+    int result = 0;
 
     if (!list)
         return wf_fail(status, -ENOMEM, "no memory for the interfaces");
-    count = ask_library(setting, list, status);
+    int count = ask_library(setting, list, status);
     for (int i = 0; i < count && result == 0; i++)
         if (list[i].is_rail)
             result = add(request, list[i].name, list[i].interface, status);

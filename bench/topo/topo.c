@@ -119,11 +119,10 @@ static int show_all(const struct bench_options *options, const struct wf_show *s
 {
     struct wf_status status = {0};
     bool told = takes_output(wf_config_text(options->config, WF_SET_JSON)) || takes_output(options->svg);
-    int exit_status;
 
     if (options->svg)
         write_svg(options->svg, show, &status);
-    exit_status = bench_topo_leave(options, wf_show_json(show), &status, status.code ? BENCH_FAILED : BENCH_PASSED);
+    int exit_status = bench_topo_leave(options, wf_show_json(show), &status, status.code ? BENCH_FAILED : BENCH_PASSED);
     if (exit_status == BENCH_PASSED && !told)
         wf_show_text(stdout, show);
     return exit_status;
@@ -140,14 +139,14 @@ int bench_topo(struct bench_options *options)
 {
     struct topo *topo;
     struct wf_status status = {0};
-    int exit_status, result = check_usage(options, &status);
+    int result = check_usage(options, &status);
 
     if (result == 0 && options->in_force)
         return bench_topo_in_force(options);
     topo = calloc(1, sizeof *topo);
     if (result == 0)
         result = topo ? make(options, topo, &status) : wf_fail(&status, -ENOMEM, "no memory for the machine");
-    exit_status = result ? bench_topo_refused(options, &status) : show_all(options, &topo->show);
+    int exit_status = result ? bench_topo_refused(options, &status) : show_all(options, &topo->show);
     free(topo);
     return exit_status;
 }

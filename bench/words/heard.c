@@ -19,12 +19,9 @@ static bool has_control(const char *text)
 
 static int clean_text(json_t *text, bool lines)
 {
-    char *copy;
-    int result;
-
     if (!has_control(json_string_value(text)))
         return 0;
-    copy = strdup(json_string_value(text));
+    char *copy = strdup(json_string_value(text));
     if (!copy)
         return -1;
     for (char *at = copy; *at; at++) {
@@ -34,7 +31,7 @@ static int clean_text(json_t *text, bool lines)
             *at++ = '?';
         *at = '?';
     }
-    result = json_string_set(text, copy);
+    int result = json_string_set(text, copy);
     free(copy);
     return result;
 }

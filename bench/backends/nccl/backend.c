@@ -133,17 +133,16 @@ static wf_cu_result mark(const struct bench_backend *backend, struct nccl_lane *
 int nccl_launch(struct bench_backend *backend)
 {
     const struct nccl_library *nccl = &backend->library;
-    nccl_result result, ended;
     int code = 0;
 
     for (uint32_t i = 0; i < backend->lane_count; i++)
         if (can_launch(&backend->lanes[i]))
             take_next(backend, &backend->lanes[i]);
-    result = nccl->GroupStart();
+    nccl_result result = nccl->GroupStart();
     for (uint32_t i = 0; i < backend->lane_count && result == NCCL_SUCCESS; i++)
         result = put_operations(backend, &backend->lanes[i]);
     /* Also after an error: a group that was begun has to be ended. */
-    ended = nccl->GroupEnd();
+    nccl_result ended = nccl->GroupEnd();
     if (result != NCCL_SUCCESS || ended != NCCL_SUCCESS)
         return nccl_failed(backend, "a launch of NCCL's", result != NCCL_SUCCESS ? result : ended);
     for (uint32_t i = 0; i < backend->lane_count && code == 0; i++) {
@@ -187,8 +186,8 @@ static bool poll_lanes(struct bench_backend *backend)
 static int ask(struct bench_backend *backend)
 {
     for (uint32_t i = 0; i < backend->lane_count; i++) {
-        nccl_result state = NCCL_SUCCESS, result;
-        result = backend->library.CommGetAsyncError(backend->lanes[i].comm, &state);
+        nccl_result state = NCCL_SUCCESS;
+        nccl_result result = backend->library.CommGetAsyncError(backend->lanes[i].comm, &state);
         if (result != NCCL_SUCCESS || (state != NCCL_SUCCESS && state != NCCL_IN_PROGRESS))
             return nccl_failed(backend, "NCCL", result != NCCL_SUCCESS ? result : state);
     }
@@ -205,7 +204,6 @@ int nccl_post(struct bench_backend *backend, uint32_t index, bool sends, const s
     bool forth = sends ? pair->src_node == backend->link->node : pair->dst_node == backend->link->node;
     bool here_is_src = sends == forth;
     struct nccl_operation *operation = backend->free;
-    uint32_t src, dst;
 
     if (!operation)
         return -EAGAIN;
@@ -214,8 +212,8 @@ int nccl_post(struct bench_backend *backend, uint32_t index, bool sends, const s
     operation->pair = index;
     operation->sends = sends;
     operation->place = out;
-    src = nccl_rank_of(&backend->ranks, backend->plan, pair->src_node, pair->src);
-    dst = nccl_rank_of(&backend->ranks, backend->plan, pair->dst_node, pair->dst);
+    uint32_t src = nccl_rank_of(&backend->ranks, backend->plan, pair->src_node, pair->src);
+    uint32_t dst = nccl_rank_of(&backend->ranks, backend->plan, pair->dst_node, pair->dst);
     operation->rank = here_is_src ? src : dst;
     operation->peer = here_is_src ? dst : src;
     append(&nccl_lane_of(backend, operation)->posted, operation);
@@ -304,11 +302,10 @@ int nccl_wait(struct bench_backend *backend, bench_request *requests, int count,
 
     (void)count;
     while (!backend->ended.first) {
-        bool under_way;
         while (any_to_launch(backend))
             if (nccl_launch(backend) != 0)
                 end_all(backend);
-        under_way = poll_lanes(backend);
+        bool under_way = poll_lanes(backend);
         if (backend->ended.first)
             break;
         if (!under_way)

@@ -31,12 +31,11 @@ static void *run(void *argument)
 {
     struct guard *guard = argument;
     int result = guard->call(guard->context, &guard->status);
-    bool alone;
 
     pthread_mutex_lock(&guard->lock);
     guard->result = result;
     guard->done = true;
-    alone = guard->abandoned;
+    bool alone = guard->abandoned;
     pthread_cond_signal(&guard->ended);
     pthread_mutex_unlock(&guard->lock);
     if (alone)
@@ -81,7 +80,6 @@ int nccl_guard(nccl_guarded *call, void *context, const char *what, int timeout_
     struct guard *guard = calloc(1, sizeof *guard);
     pthread_condattr_t attributes;
     pthread_t thread;
-    int result;
 
     if (!guard)
         return wf_fail(status, -ENOMEM, "%s: no memory", what);
@@ -92,7 +90,7 @@ int nccl_guard(nccl_guarded *call, void *context, const char *what, int timeout_
     pthread_condattr_destroy(&attributes);
     guard->call = call;
     guard->context = context;
-    result = pthread_create(&thread, NULL, run, guard);
+    int result = pthread_create(&thread, NULL, run, guard);
     if (result) {
         destroy(guard);
         return wf_fail(status, -result, "%s: no thread: %s", what, wf_strerror(result));

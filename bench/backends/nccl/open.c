@@ -50,10 +50,9 @@ static int make_lanes(struct bench_backend *backend, struct wf_status *status)
         return wf_fail(status, -ENOMEM, "no memory for %u ranks of NCCL", ranks->own[node]);
     for (uint32_t i = 0; i < ranks->own[node]; i++) {
         struct nccl_lane *lane = &backend->lanes[backend->lane_count++];
-        wf_cu_result result;
         lane->rank = ranks->first[node] + i;
         lane->gpu = backend->link->gpus.infos[ranks->place[lane->rank]].index;
-        result = make_ready(&backend->cuda.api, lane);
+        wf_cu_result result = make_ready(&backend->cuda.api, lane);
         if (result != WF_CU_SUCCESS)
             return cuda_failed(backend, lane, result, status);
     }
@@ -85,12 +84,12 @@ static nccl_result init_rank(struct bench_backend *backend, struct nccl_lane *la
 {
     const struct wf_cuda_api *cuda = &backend->cuda.api;
     wf_cu_context ours;
-    nccl_result result;
 
     /* A communicator is of the GPU that is current. */
     if (cuda->cuCtxPushCurrent(lane->context) != WF_CU_SUCCESS)
         return NCCL_UNHANDLED_CUDA_ERROR;
-    result = backend->library.CommInitRank(&lane->comm, (int)backend->ranks.count, backend->world.id, (int)lane->rank);
+    nccl_result result =
+        backend->library.CommInitRank(&lane->comm, (int)backend->ranks.count, backend->world.id, (int)lane->rank);
     cuda->cuCtxPopCurrent(&ours);
     return result;
 }
@@ -100,12 +99,12 @@ static int init_ranks(void *context, struct wf_status *status)
 {
     struct bench_backend *backend = context;
     const struct nccl_library *nccl = &backend->library;
-    nccl_result result = nccl->GroupStart(), ended;
+    nccl_result result = nccl->GroupStart();
     char why[160];
 
     for (uint32_t i = 0; i < backend->lane_count && result == NCCL_SUCCESS; i++)
         result = init_rank(backend, &backend->lanes[i]);
-    ended = nccl->GroupEnd();
+    nccl_result ended = nccl->GroupEnd();
     if (result == NCCL_SUCCESS)
         result = ended;
     if (result == NCCL_SUCCESS)
@@ -294,14 +293,13 @@ int nccl_backend_open(struct bench_link *link, const struct bench_plan *plan, st
                       struct wf_status *status)
 {
     struct bench_backend *backend = calloc(1, sizeof *backend);
-    int result;
 
     if (!backend)
         return wf_fail(status, -ENOMEM, "no memory for the nccl backend");
     backend->link = link;
     backend->plan = plan;
     backend->counts = calloc(2 * (size_t)plan->pair_count, sizeof *backend->counts);
-    result =
+    int result =
         backend->counts ? start(backend, status) : wf_fail(status, -ENOMEM, "no memory for %u pairs", plan->pair_count);
     if (result) {
         backend->broken = true;

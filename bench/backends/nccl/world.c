@@ -158,16 +158,14 @@ static int share_id(struct nccl_world *world, const struct nccl_library *library
 int nccl_world_join(struct nccl_world *world, const struct nccl_library *library, const struct bench_link *link,
                     const struct nccl_ranks *ranks, struct bench_control *control, struct wf_status *status)
 {
-    json_t *mine, *theirs = NULL;
-    const char *boot;
-    int result;
+    json_t *theirs = NULL;
 
     memset(world, 0, sizeof *world);
     world->mps[link->node] = bench_mps_look(world->mps_folder, sizeof world->mps_folder);
-    mine = introduction(world, library, link, ranks);
-    result = swap(link, control, mine, &theirs, status);
+    json_t *mine = introduction(world, library, link, ranks);
+    int result = swap(link, control, mine, &theirs, status);
     if (result == 0) {
-        boot = json_string_value(json_object_get(mine, "boot_id"));
+        const char *boot = json_string_value(json_object_get(mine, "boot_id"));
         world->one_machine =
             boot && boot[0] && json_equal(json_object_get(mine, "boot_id"), json_object_get(theirs, "boot_id"));
         result = compare(world, link->node, mine, theirs, status);
