@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "peer.h"
+#include "reading.h"
 
 static const struct way {
     const char *call; /* -l */
@@ -84,18 +85,11 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
 
 /* --- its output --- */
 
-static double number(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : -1;
-}
-
 /* Percentages of one processor, over the time that the side took. */
 static double processor_seconds(const json_t *end, const char *side, const char *sum)
 {
-    double percent = number(json_object_get(end, "cpu_utilization_percent"), side);
-    double duration = number(json_object_get(end, sum), "seconds");
+    double percent = peer_json_number(json_object_get(end, "cpu_utilization_percent"), side);
+    double duration = peer_json_number(json_object_get(end, sum), "seconds");
 
     return percent >= 0 && duration >= 0 ? percent / 100 * duration : -1;
 }
@@ -104,7 +98,7 @@ static int take(const json_t *root, struct peer_reading *out, struct wf_status *
 {
     const json_t *end = json_object_get(root, "end"), *received = json_object_get(end, "sum_received");
     const char *error = json_string_value(json_object_get(root, "error"));
-    double bytes = number(received, "bytes"), bits_per_s = number(received, "bits_per_second");
+    double bytes = peer_json_number(received, "bytes"), bits_per_s = peer_json_number(received, "bits_per_second");
     double here = processor_seconds(end, "host_total", "sum_sent");
     double there = processor_seconds(end, "remote_total", "sum_received");
 

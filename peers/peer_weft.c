@@ -10,6 +10,7 @@
 
 #include "base/config.h"
 #include "pair.h"
+#include "reading.h"
 
 /* Whether `weft pair` can be told how many buffers its messages take turns in. */
 static bool takes_buffers(void)
@@ -110,26 +111,19 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
 
 /* --- its output --- */
 
-static double number(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : -1;
-}
-
 static int take(const json_t *root, const struct peer_case *asked, struct peer_reading *out, struct wf_status *status)
 {
     const json_t *samples = json_object_get(root, "samples");
     const json_t *sample = json_array_get(samples, 0), *time = json_object_get(sample, "time_us");
-    double mean_us = number(time, "mean");
+    double mean_us = peer_json_number(time, "mean");
 
     if (json_array_size(samples) != 1 || mean_us <= 0)
         return wf_fail(status, -EPROTO, "weft pair told %zu samples instead of one with its times",
                        json_array_size(samples));
-    out->cpu_s_per_gb = number(sample, "cpu_s_per_gb");
+    out->cpu_s_per_gb = peer_json_number(sample, "cpu_s_per_gb");
     if (asked->metric == PEER_LATENCY) {
-        out->p50_us = number(time, "p50");
-        out->p99_us = number(time, "p99");
+        out->p50_us = peer_json_number(time, "p50");
+        out->p99_us = peer_json_number(time, "p99");
         out->mean_us = mean_us;
         return 0;
     }

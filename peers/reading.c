@@ -78,9 +78,9 @@ static const char *json_line(const char *text)
     return text;
 }
 
-static double number(const json_t *root, const char *name)
+double peer_json_number(const json_t *object, const char *name)
 {
-    const json_t *value = json_object_get(root, name);
+    const json_t *value = json_object_get(object, name);
 
     return json_is_number(value) && json_number_value(value) >= 0 ? json_number_value(value) : -1;
 }
@@ -89,12 +89,12 @@ static int take(const struct peer_case *asked, const char *program, const json_t
                 struct wf_status *status)
 {
     struct peer_reading read = {
-        .gb_per_s = number(root, "gb_per_s"),
-        .messages_per_s = number(root, "messages_per_s"),
-        .p50_us = number(root, "p50_us"),
-        .p99_us = number(root, "p99_us"),
-        .mean_us = number(root, "mean_us"),
-        .cpu_s_per_gb = number(root, "cpu_s_per_gb"),
+        .gb_per_s = peer_json_number(root, "gb_per_s"),
+        .messages_per_s = peer_json_number(root, "messages_per_s"),
+        .p50_us = peer_json_number(root, "p50_us"),
+        .p99_us = peer_json_number(root, "p99_us"),
+        .mean_us = peer_json_number(root, "mean_us"),
+        .cpu_s_per_gb = peer_json_number(root, "cpu_s_per_gb"),
     };
     bool latency = asked->metric == PEER_LATENCY;
 

@@ -51,11 +51,6 @@ static json_t *samples(const struct bench_result *result)
     return all;
 }
 
-static json_t *number_or_null(double value)
-{
-    return value < 0 ? json_null() : json_real(value);
-}
-
 static json_t *set_to_json(const struct bench_result *result, const struct bench_set *set, double *room)
 {
     size_t count = bench_set_rates(result, set, room);
@@ -71,10 +66,10 @@ static json_t *set_to_json(const struct bench_result *result, const struct bench
         times = wf_median(room, time_count);
     return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "backend", set->backend->name, "mode",
                      bench_mode_name(set->mode), "size_bytes", (json_int_t)set->size, "samples", (json_int_t)time_count,
-                     "median_p50_us", number_or_null(times), "min_bw_gb_per_s", number_or_null(least),
-                     "median_bw_gb_per_s", number_or_null(median), "peak_bw_gb_per_s", number_or_null(peak),
-                     "aggregate_bw_gb_per_s", number_or_null(bench_set_aggregate(set)), "cpu_s_per_gb",
-                     number_or_null(set->cpu_s_per_gb));
+                     "median_p50_us", bench_number_or_null(times), "min_bw_gb_per_s", bench_number_or_null(least),
+                     "median_bw_gb_per_s", bench_number_or_null(median), "peak_bw_gb_per_s", bench_number_or_null(peak),
+                     "aggregate_bw_gb_per_s", bench_number_or_null(bench_set_aggregate(set)), "cpu_s_per_gb",
+                     bench_number_or_null(set->cpu_s_per_gb));
 }
 
 /* The best sample, with where and when: a peak without its size says nothing. */

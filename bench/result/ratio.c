@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/backends/backend.h"
+#include "bench/words/json.h"
 
 /* --- like and unlike --- */
 
@@ -171,11 +172,6 @@ bool bench_ratio_next(const struct bench_result *result, int *index, struct benc
 
 /* --- for results --- */
 
-static json_t *number_or_null(double value)
-{
-    return value < 0 ? json_null() : json_real(value);
-}
-
 static json_t *ratio_to_json(const struct bench_ratio *ratio, const char *caveat)
 {
     bool like = !ratio->unlike[0];
@@ -185,9 +181,9 @@ static json_t *ratio_to_json(const struct bench_ratio *ratio, const char *caveat
                      ratio->other->backend->name, "mode", bench_mode_name(ratio->other->mode), "size_bytes",
                      (json_int_t)ratio->other->size, "comparable", (int)(like && !caveat), "why",
                      why ? json_string(why) : json_null(), "median_bw",
-                     number_or_null(like ? bench_ratio_rate(ratio) : -1), "aggregate_bw",
-                     number_or_null(like ? bench_ratio_aggregate(ratio) : -1), "median_p50",
-                     number_or_null(like ? bench_ratio_time(ratio) : -1));
+                     bench_number_or_null(like ? bench_ratio_rate(ratio) : -1), "aggregate_bw",
+                     bench_number_or_null(like ? bench_ratio_aggregate(ratio) : -1), "median_p50",
+                     bench_number_or_null(like ? bench_ratio_time(ratio) : -1));
 }
 
 json_t *bench_ratios_to_json(const struct bench_result *result)

@@ -7,6 +7,7 @@
 #include "bench/backends/backend.h"
 #include "bench/buffers/memory.h"
 #include "bench/words/heard.h"
+#include "bench/words/json.h"
 
 _Static_assert(sizeof(struct bench_sample) <= BENCH_SAMPLE_BYTES, "a plan's need of memory counts less than it takes");
 
@@ -33,11 +34,6 @@ uint64_t bench_sample_measured_bytes(const struct bench_sample *sample)
 double bench_background_rate(const struct bench_sample *sample, const struct bench_flux *flux)
 {
     return flux->elapsed_ns ? (double)(sample->background * flux->messages) / (double)flux->elapsed_ns : -1;
-}
-
-static json_t *number_or_null(double value)
-{
-    return value < 0 ? json_null() : json_real(value);
 }
 
 static json_t *times_to_json(const struct wf_times *time)
@@ -76,7 +72,8 @@ static json_t *wrong_to_json(const struct bench_wrong *wrong)
 static json_t *flux_to_json(const struct bench_sample *sample, const struct bench_flux *flux)
 {
     return json_pack("{s:I, s:I, s:o}", "messages", (json_int_t)flux->messages, "elapsed_ns",
-                     (json_int_t)flux->elapsed_ns, "bw_gb_per_s", number_or_null(bench_background_rate(sample, flux)));
+                     (json_int_t)flux->elapsed_ns, "bw_gb_per_s",
+                     bench_number_or_null(bench_background_rate(sample, flux)));
 }
 
 static json_t *background_to_json(const struct bench_sample *sample)
@@ -112,8 +109,8 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
     json_object_set_new(json, "buffers", json_integer(sample->buffers));
     json_object_set_new(json, "grouped", json_integer(sample->grouped));
     json_object_set_new(json, "time_us", times_to_json(&sample->time));
-    json_object_set_new(json, "bw_gb_per_s", number_or_null(bench_sample_rate(sample)));
-    json_object_set_new(json, "messages_per_s", number_or_null(bench_sample_messages_per_s(sample)));
+    json_object_set_new(json, "bw_gb_per_s", bench_number_or_null(bench_sample_rate(sample)));
+    json_object_set_new(json, "messages_per_s", bench_number_or_null(bench_sample_messages_per_s(sample)));
     json_object_set_new(json, "wrong_bytes",
                         sample->checked ? json_integer((json_int_t)sample->wrong.bytes) : json_null());
     json_object_set_new(json, "verified_bytes", json_integer((json_int_t)sample->verified_bytes));
@@ -123,7 +120,7 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
         json_object_set_new(json, "first_wrong", wrong_to_json(&sample->wrong));
     json_object_set_new(json, "background", background_to_json(sample));
     json_object_set_new(json, "rails", rails_to_json(sample, rails));
-    json_object_set_new(json, "cpu_s_per_gb", number_or_null(sample->cpu_s_per_gb));
+    json_object_set_new(json, "cpu_s_per_gb", bench_number_or_null(sample->cpu_s_per_gb));
     json_object_set_new(json, "page_faults", json_integer((json_int_t)sample->page_faults));
     json_object_set_new(json, "retransmits", json_integer((json_int_t)sample->retransmits));
     json_object_set_new(json, "failures", json_integer((json_int_t)sample->failures));

@@ -35,6 +35,11 @@ json_t *bench_error_code_to_json(int code)
     return name ? json_string(name) : json_null();
 }
 
+json_t *bench_number_or_null(double value)
+{
+    return value < 0 ? json_null() : json_real(value);
+}
+
 static int write_stream(const json_t *root, FILE *file)
 {
     errno = 0;
