@@ -183,7 +183,7 @@ static int read_cpus(hwloc_topology_t topology, struct wf_machine *machine, char
 
 /* What the kernel lets this process use: hwloc knows the cpuset, but not the affinity. Asked before hwloc is: where a
  * container's filter refuses the question, hwloc repeats it for ever. */
-static int read_allowed(struct wf_machine *machine, char *why, size_t why_room)
+static int read_allowed_here(struct wf_machine *machine, char *why, size_t why_room)
 {
     int room = WF_CPUS_MAX;
     for (;; room *= 2) {
@@ -239,7 +239,7 @@ static int discover(const char *source, struct wf_machine *out, char *why, size_
 
     if (!machine)
         return fail(-ENOMEM, why, why_room, "no memory for the machine");
-    int result = source ? 0 : read_allowed(machine, why, why_room);
+    int result = source ? 0 : read_allowed_here(machine, why, why_room);
     if (result == 0)
         result = load(source, &topology, why, why_room);
     if (result == 0) {

@@ -43,7 +43,7 @@ static void read_path(hwloc_obj_t device, struct wf_path *path)
 }
 
 /* The one node that all processors near the device are of. */
-static int node_of(hwloc_topology_t topology, const struct wf_machine *machine, hwloc_obj_t device)
+static int node_of_device(hwloc_topology_t topology, const struct wf_machine *machine, hwloc_obj_t device)
 {
     hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology, device);
     int node = WF_NO_NODE;
@@ -121,7 +121,7 @@ static void read_gpus(hwloc_topology_t topology, struct wf_machine *machine)
         if (!is_gpu(device))
             continue;
         pci_address(device, gpu->pci, sizeof gpu->pci);
-        gpu->node = node_of(topology, machine, device);
+        gpu->node = node_of_device(topology, machine, device);
         read_path(device, &gpu->path);
         read_model(device, machine->foreign, gpu);
         machine->gpu_count += 1;
@@ -155,7 +155,7 @@ static void add_foreign_nic(hwloc_topology_t topology, struct wf_machine *machin
     snprintf(nic->driver, sizeof nic->driver, "%s", driver ? driver : "");
     if (device->parent && device->parent->type == HWLOC_OBJ_PCI_DEVICE)
         pci_address(device->parent, nic->pci, sizeof nic->pci);
-    nic->node = nic->pci[0] ? node_of(topology, machine, device) : WF_NO_NODE;
+    nic->node = nic->pci[0] ? node_of_device(topology, machine, device) : WF_NO_NODE;
     read_path(device, &nic->path);
     machine->nic_count += 1;
 }
@@ -176,7 +176,7 @@ static void place_nics(hwloc_topology_t topology, struct wf_machine *machine)
         hwloc_obj_t device = nic->pci[0] ? hwloc_get_pcidev_by_busidstring(topology, nic->pci) : NULL;
         if (!device)
             continue;
-        nic->node = node_of(topology, machine, device);
+        nic->node = node_of_device(topology, machine, device);
         read_path(device, &nic->path);
     }
 }

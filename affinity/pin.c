@@ -11,7 +11,7 @@
 
 /* --- binding --- */
 
-static void explain_refusal(int status, const struct wf_cpus *cpus, char *why, size_t why_room)
+static void explain_cpus_refusal(int status, const struct wf_cpus *cpus, char *why, size_t why_room)
 {
     char list[128];
     wf_cpus_text(cpus, list, sizeof list);
@@ -44,14 +44,14 @@ int wf_pin_thread(const struct wf_cpus *cpus, char *why, size_t why_room)
     int status = sched_setaffinity(0, size, set) ? -errno : 0;
     CPU_FREE(set);
     if (status)
-        explain_refusal(status, cpus, why, why_room);
+        explain_cpus_refusal(status, cpus, why, why_room);
     return status;
 }
 
 /* --- reading back --- */
 
 /* The kernel's directory of a processor has a link to that of its node. */
-static int node_of(int cpu)
+static int node_of_cpu(int cpu)
 {
     char path[64];
     int node = -1;
@@ -86,7 +86,7 @@ static FILE *open_of_task(pid_t process, pid_t tid, const char *name)
 }
 
 /* "Cpus_allowed_list:\t0-3,8" */
-static int read_allowed(pid_t process, pid_t tid, struct wf_cpus *out)
+static int read_allowed_of(pid_t process, pid_t tid, struct wf_cpus *out)
 {
     static const char key[] = "Cpus_allowed_list:";
     FILE *file = open_of_task(process, tid, "status");
@@ -125,14 +125,14 @@ static int read_stat(pid_t process, pid_t tid, struct wf_thread_place *place)
     for (int field = 2; at && field < 39; field++)
         at = strchr(at + 1, ' ');
     place->last_cpu = at ? atoi(at + 1) : -1;
-    place->node = node_of(place->last_cpu);
+    place->node = node_of_cpu(place->last_cpu);
     return 0;
 }
 
 static int read_thread(pid_t process, pid_t tid, struct wf_thread_place *out)
 {
     struct wf_thread_place place = {.tid = tid, .last_cpu = -1, .node = -1};
-    int status = read_allowed(process, tid, &place.allowed);
+    int status = read_allowed_of(process, tid, &place.allowed);
     if (status == 0)
         status = read_stat(process, tid, &place);
     if (status == 0)

@@ -21,7 +21,7 @@ static uintptr_t page_bytes(void)
     return (uintptr_t)sysconf(_SC_PAGESIZE);
 }
 
-static void explain_refusal(int status, int node, char *why, size_t why_room)
+static void explain_node_refusal(int status, int node, char *why, size_t why_room)
 {
     if (status == -EPERM || status == -ENOSYS)
         snprintf(why, why_room,
@@ -42,7 +42,7 @@ int wf_place_memory(void *at, size_t bytes, int node, char *why, size_t why_room
         return -EINVAL;
     }
     if (node < 0 || node >= NODES_MAX) {
-        explain_refusal(-EINVAL, node, why, why_room);
+        explain_node_refusal(-EINVAL, node, why, why_room);
         return -EINVAL;
     }
     if (bytes == 0)
@@ -52,7 +52,7 @@ int wf_place_memory(void *at, size_t bytes, int node, char *why, size_t why_room
      */
     int status = mbind(at, bytes, MPOL_PREFERRED, mask, NODES_MAX + 1, MPOL_MF_MOVE) ? -errno : 0;
     if (status)
-        explain_refusal(status, node, why, why_room);
+        explain_node_refusal(status, node, why, why_room);
     return status;
 }
 

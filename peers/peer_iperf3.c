@@ -32,7 +32,7 @@ static int way_count(const struct peer_place *place)
     return peer_two_processors(place, cores) ? WAYS : WAYS - PINNED;
 }
 
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int iperf3_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     if (asked->metric == PEER_BANDWIDTH)
         return way_count(place) * peer_congestion_count(place);
@@ -40,7 +40,8 @@ static int variants(const struct peer_case *asked, const struct peer_place *plac
     return 0;
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int iperf3_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                           struct peer_commands *out)
 {
     const struct way *way = &ways[index % way_count(place)];
     const char *congestion = peer_congestion(place, index / way_count(place));
@@ -94,7 +95,7 @@ static double processor_seconds(const json_t *end, const char *side, const char 
     return percent >= 0 && duration >= 0 ? percent / 100 * duration : -1;
 }
 
-static int take(const json_t *root, struct peer_reading *out, struct wf_status *status)
+static int take_iperf3(const json_t *root, struct peer_reading *out, struct wf_status *status)
 {
     const json_t *end = json_object_get(root, "end"), *received = json_object_get(end, "sum_received");
     const char *error = json_string_value(json_object_get(root, "error"));
@@ -112,7 +113,7 @@ static int take(const json_t *root, struct peer_reading *out, struct wf_status *
     return 0;
 }
 
-static int read_output(const struct peer_case *asked, const struct peer_output *server,
+static int iperf3_read(const struct peer_case *asked, const struct peer_output *server,
                        const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
 {
     json_error_t error;
@@ -122,7 +123,7 @@ static int read_output(const struct peer_case *asked, const struct peer_output *
     (void)server;
     if (!root)
         return wf_fail(status, -EPROTO, "iperf3 printed no JSON: line %d: %s", error.line, error.text);
-    int result = take(root, out, status);
+    int result = take_iperf3(root, out, status);
     json_decref(root);
     return result;
 }
@@ -131,7 +132,7 @@ const struct peer_tool peer_iperf3 = {
     .name = "iperf3",
     .program = "iperf3",
     .package = "iperf3",
-    .variants = variants,
-    .commands = commands,
-    .read = read_output,
+    .variants = iperf3_variants,
+    .commands = iperf3_commands,
+    .read = iperf3_read,
 };

@@ -16,7 +16,7 @@ static const struct way {
 
 #define WAYS ((int)(sizeof ways / sizeof ways[0]))
 
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int libfabric_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     (void)place;
     if (asked->metric == PEER_RATE)
@@ -48,7 +48,8 @@ static int put_test(const struct peer_case *asked, const struct peer_place *plac
     return peer_word(command, "%" PRIu64, asked->size);
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int libfabric_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                              struct peer_commands *out)
 {
     const struct way *way = &ways[index];
     const char *device = place->devices[0] && place->devices[0][0] ? place->devices[0] : NULL;
@@ -79,7 +80,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
  * `time` is rounded to 10 ms and sizes to their unit; usec/xfer, half of a round trip, is the best of it. "=": all that
  * was sent has been acknowledged.
  */
-static bool parse(const char *text, double *usec)
+static bool parse_usec(const char *text, double *usec)
 {
     struct peer_columns columns;
     const char *head = strstr(text, "bytes ");
@@ -96,13 +97,13 @@ static bool parse(const char *text, double *usec)
            columns.words[acknowledged][0] == '=' && peer_number(columns.words[time], usec) == 0 && *usec > 0;
 }
 
-static int read_output(const struct peer_case *asked, const struct peer_output *server,
-                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+static int libfabric_read(const struct peer_case *asked, const struct peer_output *server,
+                          const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
 {
     struct peer_case without = *asked;
     double usec;
 
-    if (!parse(client->text, &usec))
+    if (!parse_usec(client->text, &usec))
         return peer_not_understood("fi_pingpong", client->text, status);
     if (asked->metric == PEER_LATENCY) {
         out->mean_us = usec;
@@ -120,7 +121,7 @@ const struct peer_tool peer_libfabric = {
     .program = "fi_pingpong",
     .package = "libfabric-bin",
     .many_buffers = false,
-    .variants = variants,
-    .commands = commands,
-    .read = read_output,
+    .variants = libfabric_variants,
+    .commands = libfabric_commands,
+    .read = libfabric_read,
 };

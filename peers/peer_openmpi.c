@@ -63,7 +63,7 @@ static const struct way *find_way(const struct peer_case *asked, int index)
     return NULL;
 }
 
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int openmpi_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     char program[1200];
     int count = 0;
@@ -101,7 +101,7 @@ static int put_devices(const struct peer_place *place, struct peer_commands *out
     return count < 0 ? count : 0;
 }
 
-static void put_way(const struct way *way, const struct peer_case *asked, struct peer_command *client)
+static void put_openmpi_way(const struct way *way, const struct peer_case *asked, struct peer_command *client)
 {
     char bytes[32];
 
@@ -118,7 +118,8 @@ static void put_way(const struct way *way, const struct peer_case *asked, struct
     peer_word(client, way->bound ? "core" : "none");
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int openmpi_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                            struct peer_commands *out)
 {
     const struct way *way = find_way(asked, index);
     struct peer_command *client = &out->client;
@@ -134,7 +135,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     put_parameter(client, "pml", "ob1");
     put_parameter(client, "btl", "tcp,self");
     int result = put_devices(place, out);
-    put_way(way, asked, client);
+    put_openmpi_way(way, asked, client);
     peer_word(client, "%s/weft-mpi", place->folder);
     peer_word(client, "--size");
     peer_word(client, "%" PRIu64, asked->size);
@@ -151,8 +152,8 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     return result ? result : peer_word(client, "%" PRIu32, asked->buffers);
 }
 
-static int read_output(const struct peer_case *asked, const struct peer_output *server,
-                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+static int openmpi_read(const struct peer_case *asked, const struct peer_output *server,
+                        const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
 {
     (void)server;
     return peer_read_json(asked, "weft-mpi", "weft.mpi/1", client->text, out, status);
@@ -163,7 +164,7 @@ const struct peer_tool peer_openmpi = {
     .program = "mpirun",
     .package = "openmpi-bin",
     .many_buffers = true,
-    .variants = variants,
-    .commands = commands,
-    .read = read_output,
+    .variants = openmpi_variants,
+    .commands = openmpi_commands,
+    .read = openmpi_read,
 };

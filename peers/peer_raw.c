@@ -42,7 +42,7 @@ static bool reads_ahead(const struct peer_case *asked)
 
 /* Each spinning and blocking, with each congestion control; once more with a processor for each side, and once with
  * memory that is read ahead: these with the last of them, for the others are slower where it matters. */
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int raw_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     int cores[2];
 
@@ -78,7 +78,7 @@ static uint32_t buffers(const struct peer_case *asked)
 }
 
 /* What differs between the variants, and what it is called. */
-static int put_way(const struct peer_case *asked, int way, bool block, struct peer_commands *out)
+static int put_raw_way(const struct peer_case *asked, int way, bool block, struct peer_commands *out)
 {
     char size[32];
     const char *how = block ? "blocking" : "spinning";
@@ -122,7 +122,8 @@ static int put_side(struct peer_command *command, const char *congestion, const 
     return result;
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int raw_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                        struct peer_commands *out)
 {
     struct peer_command *server = &out->server, *client = &out->client;
     int round = index / (2 * ways(asked)), way = index % (2 * ways(asked)), last = peer_congestion_count(place) - 1;
@@ -148,7 +149,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(client, "%" PRIu64, asked->warmup);
     peer_word(client, "--buffers");
     peer_word(client, "%" PRIu32, buffers(asked));
-    other = put_way(asked, way / 2, way % 2 != 0, out);
+    other = put_raw_way(asked, way / 2, way % 2 != 0, out);
     result = result ? result : put_side(server, congestion, pinned ? &cores[0] : NULL);
     other = other ? other : put_side(client, congestion, pinned ? &cores[1] : NULL);
     if (ahead)
@@ -164,8 +165,8 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     return result ? result : other;
 }
 
-static int read_output(const struct peer_case *asked, const struct peer_output *server,
-                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+static int raw_read(const struct peer_case *asked, const struct peer_output *server, const struct peer_output *client,
+                    struct peer_reading *out, struct wf_status *status)
 {
     (void)server;
     return peer_read_json(asked, "weft raw", "weft.raw/1", client->text, out, status);
@@ -176,7 +177,7 @@ const struct peer_tool peer_raw = {
     .program = "weft",
     .package = NULL,
     .many_buffers = true,
-    .variants = variants,
-    .commands = commands,
-    .read = read_output,
+    .variants = raw_variants,
+    .commands = raw_commands,
+    .read = raw_read,
 };

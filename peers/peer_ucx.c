@@ -49,7 +49,7 @@ static const struct {
     [PEER_RATE] = {rate, sizeof rate / sizeof rate[0], "tag_bw"},
 };
 
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int ucx_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     (void)place;
     (void)why;
@@ -110,7 +110,8 @@ static int put_client(const struct peer_case *asked, const struct peer_place *pl
     return peer_word(client, "-v"); /* as comma separated values */
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int ucx_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                        struct peer_commands *out)
 {
     const struct way *way = &metrics[asked->metric].ways[index];
     char devices[512] = "";
@@ -135,7 +136,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
 
 /* "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr", and a line of numbers:
  * microseconds of a message (of half a round trip), MiB/s, messages/s. `avg` is of the last interval only. */
-static bool parse(const char *text, double numbers[COLUMNS])
+static bool parse_numbers(const char *text, double numbers[COLUMNS])
 {
     struct peer_columns columns;
     const char *head = strstr(text, "iterations,");
@@ -153,12 +154,12 @@ static bool parse(const char *text, double numbers[COLUMNS])
     return true;
 }
 
-static int read_output(const struct peer_case *asked, const struct peer_output *server,
-                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+static int ucx_read(const struct peer_case *asked, const struct peer_output *server, const struct peer_output *client,
+                    struct peer_reading *out, struct wf_status *status)
 {
     double numbers[COLUMNS];
 
-    if (!parse(client->text, numbers))
+    if (!parse_numbers(client->text, numbers))
         return peer_not_understood("ucx_perftest", client->text, status);
     if (numbers[0] != (double)asked->messages || numbers[3] <= 0)
         return wf_fail(status, -EPROTO, "ucx_perftest tells of %.0f messages in %.3f us each, asked for %" PRIu64,
@@ -182,7 +183,7 @@ const struct peer_tool peer_ucx = {
     .program = "ucx_perftest",
     .package = "ucx-utils",
     .many_buffers = false,
-    .variants = variants,
-    .commands = commands,
-    .read = read_output,
+    .variants = ucx_variants,
+    .commands = ucx_commands,
+    .read = ucx_read,
 };

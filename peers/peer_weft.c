@@ -20,7 +20,7 @@ static bool takes_buffers(void)
     return wf_setting_find("buffers", &unknown) >= 0;
 }
 
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int weft_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     (void)asked;
     (void)place;
@@ -103,7 +103,8 @@ int peer_pair_commands(const char *backend, const struct peer_case *asked, const
     return result;
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int weft_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                         struct peer_commands *out)
 {
     (void)index;
     return peer_pair_commands(NULL, asked, place, out);
@@ -111,7 +112,8 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
 
 /* --- its output --- */
 
-static int take(const json_t *root, const struct peer_case *asked, struct peer_reading *out, struct wf_status *status)
+static int take_pair(const json_t *root, const struct peer_case *asked, struct peer_reading *out,
+                     struct wf_status *status)
 {
     const json_t *samples = json_object_get(root, "samples");
     const json_t *sample = json_array_get(samples, 0), *time = json_object_get(sample, "time_us");
@@ -141,7 +143,7 @@ int peer_pair_read(const struct peer_case *asked, const struct peer_output *serv
     (void)server;
     if (!root)
         return wf_fail(status, -EPROTO, "weft pair printed no JSON: line %d: %s", error.line, error.text);
-    int result = take(root, asked, out, status);
+    int result = take_pair(root, asked, out, status);
     json_decref(root);
     return result;
 }
@@ -151,7 +153,7 @@ const struct peer_tool peer_weft = {
     .program = "weft",
     .many_buffers = true,
     .gpu_memory = true,
-    .variants = variants,
-    .commands = commands,
+    .variants = weft_variants,
+    .commands = weft_commands,
     .read = peer_pair_read,
 };

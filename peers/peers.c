@@ -108,7 +108,7 @@ static bool has_trials(const struct peers_row *row)
     return row->variant_count > PEERS_FINALISTS;
 }
 
-static int trials_of(const struct peers_plan *plan)
+static int trial_count(const struct peers_plan *plan)
 {
     return plan->rounds < PEERS_TRIALS_MAX ? plan->rounds : PEERS_TRIALS_MAX;
 }
@@ -233,7 +233,7 @@ static int run_trials(struct series *series, struct wf_status *status)
 
     series->trials = true;
     collect_turns(series);
-    while (result == 0 && series->count > 0 && block->trials_done < trials_of(plan)) {
+    while (result == 0 && series->count > 0 && block->trials_done < trial_count(plan)) {
         result = run_round(series, block->trials_done, status);
         block->trials_done += result == 0;
         for (int i = 0; result == 0 && block->trials_done == TRIALS_AT_FIRST && i < plan->tool_count; i++)
@@ -258,7 +258,7 @@ static int runs_of(const struct peers_plan *plan, const struct peers_block *bloc
         if (!trials)
             runs += plan->rounds * (has_trials(row) ? PEERS_FINALISTS : row->variant_count);
         else if (has_trials(row))
-            runs += trials_of(plan) * row->variant_count;
+            runs += trial_count(plan) * row->variant_count;
     }
     return runs;
 }

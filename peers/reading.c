@@ -85,8 +85,8 @@ double peer_json_number(const json_t *object, const char *name)
     return json_is_number(value) && json_number_value(value) >= 0 ? json_number_value(value) : -1;
 }
 
-static int take(const struct peer_case *asked, const char *program, const json_t *root, struct peer_reading *out,
-                struct wf_status *status)
+static int take_reading(const struct peer_case *asked, const char *program, const json_t *root,
+                        struct peer_reading *out, struct wf_status *status)
 {
     struct peer_reading read = {
         .gb_per_s = peer_json_number(root, "gb_per_s"),
@@ -116,7 +116,7 @@ int peer_read_json(const struct peer_case *asked, const char *program, const cha
         return peer_not_understood(program, text, status);
     const char *told = json_string_value(json_object_get(root, "schema"));
     int result = told && strcmp(told, schema) == 0
-                     ? take(asked, program, root, out, status)
+                     ? take_reading(asked, program, root, out, status)
                      : wf_fail(status, -EPROTO, "%s printed the schema '%.40s', expected '%s'", program,
                                told ? told : "", schema);
     json_decref(root);

@@ -14,7 +14,7 @@ const char *peers_metric_name(enum peer_metric metric)
     return metric == PEER_LATENCY ? "latency" : metric == PEER_RATE ? "rate" : "bandwidth";
 }
 
-static const char *unit(enum peer_metric metric)
+static const char *unit_shown(enum peer_metric metric)
 {
     return metric == PEER_LATENCY ? "us" : metric == PEER_RATE ? "million/s" : "GB/s";
 }
@@ -72,7 +72,8 @@ static void put_number(FILE *out, int width, int digits, double value)
         fprintf(out, "%*.*f", width, digits, value);
 }
 
-static void put_figures(FILE *out, const struct peers_block *block, const struct peers_summary *summary, bool is_weft)
+static void put_line_figures(FILE *out, const struct peers_block *block, const struct peers_summary *summary,
+                             bool is_weft)
 {
     enum peer_metric metric = block->asked.metric;
 
@@ -100,7 +101,7 @@ static void put_row(FILE *out, const struct peers_result *result, const struct p
     peers_sum_up(result, block, row, &summary);
     fprintf(out, "%-10s", row->tool->name);
     if (summary.variant >= 0) {
-        put_figures(out, block, &summary, peers_is_weft(row->tool));
+        put_line_figures(out, block, &summary, peers_is_weft(row->tool));
         fprintf(out, "%6u%5u  ", block->asked.inflight, block->asked.buffers);
         make_note(row, &summary, note, sizeof note);
     } else {
@@ -127,7 +128,7 @@ static void put_head(FILE *out, const struct peer_case *asked)
         out, "\n%s, messages of %s%s, %u in flight, %u %s each side (%" PRIu64 " messages, %" PRIu64 " of warm-up)\n",
         titles[asked->metric], wf_format_size(asked->size, size, sizeof size), asked->size % 1024 ? " bytes" : "",
         asked->inflight, asked->buffers, asked->buffers == 1 ? "buffer" : "buffers", asked->messages, asked->warmup);
-    fprintf(out, "%-10s%9s%8s%10s%9s%9s%6s%5s  note\n", "tool", unit(asked->metric), "spread", "weft/tool",
+    fprintf(out, "%-10s%9s%8s%10s%9s%9s%6s%5s  note\n", "tool", unit_shown(asked->metric), "spread", "weft/tool",
             latency ? "p99" : "CPU s/GB", latency ? "mean" : "", "infl", "bufs");
 }
 

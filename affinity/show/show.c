@@ -203,7 +203,7 @@ static void put_plan(FILE *out, const struct wf_plan *plan)
 
 /* --- the rails --- */
 
-static const char *on_off(int value)
+static const char *on_off_text(int value)
 {
     return value < 0 ? "unknown" : value ? "on" : "off";
 }
@@ -238,7 +238,7 @@ static void put_rail(FILE *out, const struct wf_show *show, int index)
              strcmp(rail->name, nic->name) ? " on " : "", strcmp(rail->name, nic->name) ? nic->name : "",
              wf_show_speed(nic->speed_mbit, speed, sizeof speed), nic->mtu, nic->driver[0] ? nic->driver : "no driver",
              nic->queues < 0 ? 0 : nic->queues, plural(nic->queues), wf_cpus_text(&nic->irq, irq, sizeof irq),
-             on_off(path->tso), on_off(path->gro));
+             on_off_text(path->tso), on_off_text(path->gro));
     wf_show_wrapped(out, 2, 2, line);
     for (int i = 0; i < show->obstacle_counts[index]; i++)
         put_obstacle(out, &show->obstacles[index][i]);

@@ -119,7 +119,7 @@ static struct group next_group(const struct drawing *drawing, int first, int nod
     return group;
 }
 
-static void put_group(const struct drawing *drawing, const struct group *group, int x, int y)
+static void put_group_box(const struct drawing *drawing, const struct group *group, int x, int y)
 {
     const struct wf_path *path = drawing->devices[group->first].path;
     put_box(drawing->out, x, y, NODE_WIDTH - 2 * GAP, group_height(group), "bridge");
@@ -159,7 +159,7 @@ static int node_height(const struct drawing *drawing, int node)
     return height;
 }
 
-static void put_node(const struct drawing *drawing, const struct wf_node *node, int x, int y, int height)
+static void put_node_box(const struct drawing *drawing, const struct wf_node *node, int x, int y, int height)
 {
     char line[128], cpus[256];
     snprintf(line, sizeof line, "node %d: %d cores, %.1f GiB", node->id,
@@ -172,7 +172,7 @@ static void put_node(const struct drawing *drawing, const struct wf_node *node, 
         struct group group = next_group(drawing, at, node->id);
         if (group.end == at)
             break;
-        put_group(drawing, &group, x + GAP, y);
+        put_group_box(drawing, &group, x + GAP, y);
         y += group_height(&group) + GAP / 2;
         at = group.end;
     }
@@ -199,7 +199,7 @@ void wf_show_svg(FILE *out, const struct wf_show *show)
             columns * (NODE_WIDTH + GAP) + GAP, height + rows * (tallest + GAP), style);
     put_text(out, GAP, 26, "title", LETTERS_A_NODE, machine->name);
     for (int i = 0; i < machine->node_count; i++)
-        put_node(&drawing, &machine->nodes[i], GAP + i % columns * (NODE_WIDTH + GAP),
-                 height + i / columns * (tallest + GAP), tallest);
+        put_node_box(&drawing, &machine->nodes[i], GAP + i % columns * (NODE_WIDTH + GAP),
+                     height + i / columns * (tallest + GAP), tallest);
     fprintf(out, "</svg>\n");
 }

@@ -123,8 +123,8 @@ static int ask(struct bench_far *far, json_t *question, json_t **answer, struct 
                    error);
 }
 
-static int begin(void *context, const struct peer_tool *tool, const struct peer_case *asked, int variant, int *port,
-                 struct wf_status *status)
+static int begin_far(void *context, const struct peer_tool *tool, const struct peer_case *asked, int variant, int *port,
+                     struct wf_status *status)
 {
     struct bench_far *far = context;
     const struct peers_question question = {tool, variant, *asked};
@@ -148,7 +148,7 @@ static void tell_command(void *context, struct peer_command *server)
         peer_setting(server, "%s", json_string_value(word));
 }
 
-static int end(void *context, bool worked, struct peer_output *server, struct wf_status *status)
+static int end_far(void *context, bool worked, struct peer_output *server, struct wf_status *status)
 {
     struct bench_far *far = context;
     int result = ask(far, json_pack("{s:b}", "collect", worked), &far->ended, status);
@@ -162,4 +162,4 @@ static int end(void *context, bool worked, struct peer_output *server, struct wf
     return 0;
 }
 
-const struct peers_far bench_far_ops = {begin, tell_command, end};
+const struct peers_far bench_far_ops = {begin_far, tell_command, end_far};

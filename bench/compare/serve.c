@@ -69,7 +69,7 @@ static struct peer_run run_of(const struct serving *serving, int port)
         .commands = &serving->commands, .port = port, .timeout_ms = TIMEOUT_MS, .stop = interrupted};
 }
 
-static int begin(struct serving *serving, const json_t *asked, int *port, struct wf_status *status)
+static int begin_serving(struct serving *serving, const json_t *asked, int *port, struct wf_status *status)
 {
     struct peer_place place = serving->plan->place;
     struct peers_question question;
@@ -108,7 +108,7 @@ static json_t *answer_error(const struct wf_status *status)
 static json_t *answer_run(struct serving *serving, const json_t *question)
 {
     struct wf_status status = {0};
-    int port = 0, result = begin(serving, question, &port, &status);
+    int port = 0, result = begin_serving(serving, question, &port, &status);
 
     if (result) {
         drop(serving);

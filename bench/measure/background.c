@@ -31,19 +31,19 @@ void bench_background_fini(struct bench_background *background)
 }
 
 /* Either way carries different data. */
-static const uint8_t *data_of(const struct bench_background *background, uint64_t number, int way)
+static const uint8_t *background_data(const struct bench_background *background, uint64_t number, int way)
 {
     const struct bench_bed *bed = background->bed;
 
     return bench_arena_background_data(bed->arena, bed->plan, background->pair, 2 * number + (unsigned)way);
 }
 
-static uint8_t *landing_of(const struct bench_background *background, uint32_t slot)
+static uint8_t *background_landing(const struct bench_background *background, uint32_t slot)
 {
     return bench_arena_background(background->bed->arena, background->place, background->size, slot);
 }
 
-static int failed(struct bench_background *background, int code, const char *text, struct wf_status *status)
+static int background_failed(struct bench_background *background, int code, const char *text, struct wf_status *status)
 {
     char where[WF_STATUS_TEXT];
 
@@ -51,10 +51,10 @@ static int failed(struct bench_background *background, int code, const char *tex
     return bench_control_failed(background->bed->control, code, where, status);
 }
 
-static int post_recv(struct bench_background *background, uint32_t slot, struct wf_status *status)
+static int post_background_recv(struct bench_background *background, uint32_t slot, struct wf_status *status)
 {
     const struct bench_bed *bed = background->bed;
-    uint8_t *landing = landing_of(background, slot);
+    uint8_t *landing = background_landing(background, slot);
     int result = background->verified ? bench_poison(bed, background->place, landing, background->size, status) : 0;
 
     if (result)
@@ -62,23 +62,23 @@ static int post_recv(struct bench_background *background, uint32_t slot, struct 
     result = bed->ops->recv(bed->backend, background->pair, landing, background->size, background->tag,
                             &background->requests[slot]);
     if (result)
-        return failed(background, result, wf_strerror(result), status);
+        return background_failed(background, result, wf_strerror(result), status);
     background->pending[slot] = background->expected++;
     background->live++;
     return 0;
 }
 
 /* The next full message, or, once it is over, the empty one. */
-static int post_send(struct bench_background *background, uint32_t slot, struct wf_status *status)
+static int post_background_send(struct bench_background *background, uint32_t slot, struct wf_status *status)
 {
     const struct bench_bed *bed = background->bed;
-    const uint8_t *data = data_of(background, background->sent, background->source ? FORTH : BACK);
+    const uint8_t *data = background_data(background, background->sent, background->source ? FORTH : BACK);
     int result = bed->ops->send(bed->backend, background->pair, bench_arena_source(bed->arena, background->place, data),
                                 background->sending ? background->size : 0, background->tag,
                                 &background->requests[background->inflight + slot]);
 
     if (result)
-        return failed(background, result, wf_strerror(result), status);
+        return background_failed(background, result, wf_strerror(result), status);
     background->sent += background->sending;
     background->ended[slot] = !background->sending;
     background->live++;
@@ -90,7 +90,7 @@ int bench_background_listen(struct bench_background *background, struct wf_statu
     int result = 0;
 
     for (uint32_t slot = 0; result == 0 && slot < background->inflight; slot++)
-        result = post_recv(background, slot, status);
+        result = post_background_recv(background, slot, status);
     return result;
 }
 
@@ -100,7 +100,7 @@ int bench_background_start(struct bench_background *background, struct wf_status
 
     background->sending = true;
     for (uint32_t slot = 0; result == 0 && slot < background->inflight; slot++)
-        result = post_send(background, slot, status);
+        result = post_background_send(background, slot, status);
     return result;
 }
 
@@ -109,12 +109,12 @@ void bench_background_stop(struct bench_background *background)
     background->sending = false;
 }
 
-static int check(struct bench_background *background, uint32_t slot, struct wf_status *status)
+static int check_background(struct bench_background *background, uint32_t slot, struct wf_status *status)
 {
     uint64_t number = background->pending[slot];
 
-    return bench_check(background->bed, background->place, landing_of(background, slot),
-                       data_of(background, number, background->source ? BACK : FORTH), background->size, number,
+    return bench_check(background->bed, background->place, background_landing(background, slot),
+                       background_data(background, number, background->source ? BACK : FORTH), background->size, number,
                        &background->wrong, status);
 }
 
@@ -130,13 +130,13 @@ static int take_received(struct bench_background *background, uint32_t slot, con
     }
     if (completion->bytes != background->size) {
         snprintf(text, sizeof text, "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, background->size);
-        return failed(background, -EPROTO, text, status);
+        return background_failed(background, -EPROTO, text, status);
     }
-    int result = background->verified ? check(background, slot, status) : 0;
+    int result = background->verified ? check_background(background, slot, status) : 0;
     background->flux.messages++;
     if (completion->completed_ns > background->last_ns)
         background->last_ns = completion->completed_ns;
-    return result ? result : post_recv(background, slot, status);
+    return result ? result : post_background_recv(background, slot, status);
 }
 
 int bench_background_take(struct bench_background *background, uint32_t index, const struct weft_completion *completion,
@@ -145,11 +145,11 @@ int bench_background_take(struct bench_background *background, uint32_t index, c
     background->requests[index] = NULL;
     background->live--;
     if (completion->status)
-        return failed(background, completion->status, completion->text, status);
+        return background_failed(background, completion->status, completion->text, status);
     if (index < background->inflight)
         return take_received(background, index, completion, status);
     index -= background->inflight;
-    return background->ended[index] ? 0 : post_send(background, index, status);
+    return background->ended[index] ? 0 : post_background_send(background, index, status);
 }
 
 void bench_background_count(struct bench_background *background, int64_t start_ns)

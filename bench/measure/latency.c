@@ -43,7 +43,7 @@ struct rally {
 };
 
 /* Ping and pong of an iteration carry different data. */
-static const uint8_t *data_of(const struct rally *rally, uint32_t iteration, int part)
+static const uint8_t *rally_data(const struct rally *rally, uint32_t iteration, int part)
 {
     struct bench_origin origin = {
         .pair = rally->pair, .size = rally->size, .iteration = 2ull * iteration + (unsigned)part};
@@ -51,7 +51,7 @@ static const uint8_t *data_of(const struct rally *rally, uint32_t iteration, int
     return bench_arena_data(rally->bed->arena, rally->bed->plan, &origin);
 }
 
-static uint8_t *landing_of(const struct rally *rally, uint32_t iteration)
+static uint8_t *rally_landing(const struct rally *rally, uint32_t iteration)
 {
     return bench_arena_landing(rally->bed->arena, rally->place, rally->size, iteration % rally->areas);
 }
@@ -113,10 +113,10 @@ static int await_both(struct rally *rally, struct wf_status *status)
     return 0;
 }
 
-static int post_recv(struct rally *rally, uint32_t iteration, struct wf_status *status)
+static int post_rally_recv(struct rally *rally, uint32_t iteration, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    uint8_t *landing = landing_of(rally, iteration);
+    uint8_t *landing = rally_landing(rally, iteration);
     int result = rally->segment->verified ? bench_poison(bed, rally->place, landing, rally->size, status) : 0;
 
     if (result)
@@ -125,7 +125,7 @@ static int post_recv(struct rally *rally, uint32_t iteration, struct wf_status *
     return result ? bench_control_failed(bed->control, result, wf_strerror(result), status) : 0;
 }
 
-static int post_send(struct rally *rally, const uint8_t *data, struct wf_status *status)
+static int post_rally_send(struct rally *rally, const uint8_t *data, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
     int result = bed->ops->send(bed->backend, rally->pair, bench_arena_source(bed->arena, rally->place, data),
@@ -135,14 +135,14 @@ static int post_send(struct rally *rally, const uint8_t *data, struct wf_status 
 }
 
 /* What has come in an iteration, if this segment is verified. */
-static int check(struct rally *rally, uint32_t iteration, struct wf_status *status)
+static int check_iteration(struct rally *rally, uint32_t iteration, struct wf_status *status)
 {
-    const uint8_t *expected = data_of(rally, iteration, rally->source ? PONG : PING);
+    const uint8_t *expected = rally_data(rally, iteration, rally->source ? PONG : PING);
 
     if (!rally->segment->verified)
         return 0;
-    int result = bench_check(rally->bed, rally->place, landing_of(rally, iteration), expected, rally->size, iteration,
-                             &rally->wrong, status);
+    int result = bench_check(rally->bed, rally->place, rally_landing(rally, iteration), expected, rally->size,
+                             iteration, &rally->wrong, status);
     if (result == 0)
         rally->verified_bytes += rally->size;
     return result;
@@ -151,21 +151,21 @@ static int check(struct rally *rally, uint32_t iteration, struct wf_status *stat
 static int serve(struct rally *rally, struct wf_status *status)
 {
     uint32_t first = rally->segment->first, count = rally->segment->count;
-    const uint8_t *data = data_of(rally, first, PING);
+    const uint8_t *data = rally_data(rally, first, PING);
     int64_t start = wf_clock_now(&wf_clock_monotonic);
     int result = 0;
 
     for (uint32_t i = first; result == 0 && i < first + count; i++) {
-        result = post_send(rally, data, status);
+        result = post_rally_send(rally, data, status);
         if (result == 0)
-            result = post_recv(rally, i, status);
-        data = data_of(rally, i + 1, PING);
+            result = post_rally_recv(rally, i, status);
+        data = rally_data(rally, i + 1, PING);
         if (result == 0)
             result = bench_interrupted(status);
         if (result == 0)
             result = await_both(rally, status);
         if (result == 0)
-            result = check(rally, i, status);
+            result = check_iteration(rally, i, status);
         int64_t end = wf_clock_now(&wf_clock_monotonic);
         if (result == 0 && rally->segment->timed)
             rally->times[rally->time_count++] = (double)(end - start) / 2;
@@ -177,19 +177,19 @@ static int serve(struct rally *rally, struct wf_status *status)
 static int answer(struct rally *rally, struct wf_status *status)
 {
     uint32_t first = rally->segment->first, count = rally->segment->count;
-    const uint8_t *data = data_of(rally, first, PONG);
+    const uint8_t *data = rally_data(rally, first, PONG);
     int result = 0;
 
     for (uint32_t i = first; result == 0 && i < first + count; i++) {
         result = await_both(rally, status); /* the ping, and the pong before it */
         if (result == 0)
-            result = check(rally, i, status);
+            result = check_iteration(rally, i, status);
         if (result == 0)
-            result = post_send(rally, data, status);
+            result = post_rally_send(rally, data, status);
         /* The next receive stands before its ping can come. */
         if (result == 0 && i + 1 < first + count)
-            result = post_recv(rally, i + 1, status);
-        data = data_of(rally, i + 1, PONG);
+            result = post_rally_recv(rally, i + 1, status);
+        data = rally_data(rally, i + 1, PONG);
         if (result == 0)
             result = bench_interrupted(status);
     }
@@ -217,7 +217,7 @@ static int run(struct rally *rally, const struct bench_segment *segment, struct 
 
     rally->segment = segment;
     rally->background.verified = segment->verified;
-    int result = rally->source ? 0 : post_recv(rally, segment->first, status);
+    int result = rally->source ? 0 : post_rally_recv(rally, segment->first, status);
     if (result == 0)
         result = bench_background_listen(&rally->background, status);
     if (result == 0)
@@ -237,7 +237,7 @@ static int run(struct rally *rally, const struct bench_segment *segment, struct 
     return 0;
 }
 
-static int run_timed(struct rally *rally, uint32_t iters, struct wf_status *status)
+static int run_rally_timed(struct rally *rally, uint32_t iters, struct wf_status *status)
 {
     struct bench_segment warm = {.count = rally->bed->plan->warmup};
     struct bench_segment timed = {
@@ -248,7 +248,7 @@ static int run_timed(struct rally *rally, uint32_t iters, struct wf_status *stat
     return result ? result : run(rally, &timed, status);
 }
 
-static int run_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
+static int run_rally_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
 {
     struct rally *rally = context;
     struct bench_segment segment = {.first = rally->bed->plan->warmup + first, .count = count, .verified = true};
@@ -256,7 +256,7 @@ static int run_again(void *context, uint32_t first, uint32_t count, struct wf_st
     return run(rally, &segment, status);
 }
 
-static int verify(struct rally *rally, uint32_t iters, struct wf_status *status)
+static int verify_rally(struct rally *rally, uint32_t iters, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
     uint64_t mine = rally->mine.elapsed_ns, theirs = rally->theirs.elapsed_ns;
@@ -265,7 +265,7 @@ static int verify(struct rally *rally, uint32_t iters, struct wf_status *status)
     if (!bench_verifies(bed))
         return 0;
     bench_rounds_init(&rounds, bed->budget, iters, 1, mine > theirs ? mine : theirs);
-    return bench_rounds_run(&rounds, bed->budget, bed->control, run_again, rally, status);
+    return bench_rounds_run(&rounds, bed->budget, bed->control, run_rally_again, rally, status);
 }
 
 /* What came to the other node went forth, what came here went back. */
@@ -290,8 +290,8 @@ static double bytes_of(const struct bench_sample *sample)
 }
 
 /* `verified`: what was verified at both nodes, and what was wrong. */
-static void fill_sample(const struct rally *rally, const struct bench_news *verified, uint32_t iters,
-                        struct bench_sample *sample)
+static void fill_rally_sample(const struct rally *rally, const struct bench_news *verified, uint32_t iters,
+                              struct bench_sample *sample)
 {
     const struct bench_bed *bed = rally->bed;
     struct bench_news both;
@@ -329,8 +329,8 @@ static int rails_now(const struct bench_bed *bed, struct weft_rail_stats *stats)
 }
 
 /* What the rails did in the timed segment, and all else that this node has to tell of it. */
-static int tell(struct rally *rally, const struct weft_rail_stats *before, const struct weft_rail_stats *after,
-                int rails, struct wf_status *status)
+static int tell_rally(struct rally *rally, const struct weft_rail_stats *before, const struct weft_rail_stats *after,
+                      int rails, struct wf_status *status)
 {
     rally->mine = (struct bench_news){.cpu_ns = rally->usage.cpu_ns,
                                       .page_faults = rally->usage.page_faults,
@@ -342,7 +342,7 @@ static int tell(struct rally *rally, const struct weft_rail_stats *before, const
 }
 
 /* What was verified is told to the other node; at the source, the sample. */
-static int conclude(struct rally *rally, uint32_t iters, struct bench_sample *sample, struct wf_status *status)
+static int conclude_rally(struct rally *rally, uint32_t iters, struct bench_sample *sample, struct wf_status *status)
 {
     struct bench_news mine = {.verified_bytes = rally->verified_bytes,
                               .wrong_bytes = rally->wrong.bytes + rally->background.wrong.bytes};
@@ -352,7 +352,7 @@ static int conclude(struct rally *rally, uint32_t iters, struct bench_sample *sa
     if (result)
         return result;
     bench_news_join(&mine, &theirs, &both);
-    fill_sample(rally, &both, iters, sample);
+    fill_rally_sample(rally, &both, iters, sample);
     return 0;
 }
 
@@ -362,14 +362,14 @@ static int measure(struct rally *rally, uint32_t iters, struct bench_result *res
     struct bench_sample sample;
 
     rails_now(rally->bed, before);
-    int code = run_timed(rally, iters, status);
+    int code = run_rally_timed(rally, iters, status);
     int rails = rails_now(rally->bed, after);
     if (code == 0)
-        code = tell(rally, before, after, rails, status);
+        code = tell_rally(rally, before, after, rails, status);
     if (code == 0)
-        code = verify(rally, iters, status);
+        code = verify_rally(rally, iters, status);
     if (code == 0)
-        code = conclude(rally, iters, &sample, status);
+        code = conclude_rally(rally, iters, &sample, status);
     if (code || !rally->source)
         return code;
     sample.rail_count = rails;

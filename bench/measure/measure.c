@@ -17,7 +17,7 @@ static void snapshot(struct bench_phase *phase, struct weft_rail_stats stats[2][
     }
 }
 
-static int run_timed(struct bench_phase *phase, struct wf_status *status)
+static int run_phase_timed(struct bench_phase *phase, struct wf_status *status)
 {
     uint32_t warmup = phase->bed->plan->warmup;
     struct bench_segment warm = {.count = warmup};
@@ -32,7 +32,7 @@ static int run_timed(struct bench_phase *phase, struct wf_status *status)
     return result;
 }
 
-static int run_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
+static int run_phase_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
 {
     struct bench_phase *phase = context;
     struct bench_segment segment = {.first = phase->bed->plan->warmup + first, .count = count, .verified = true};
@@ -40,7 +40,7 @@ static int run_again(void *context, uint32_t first, uint32_t count, struct wf_st
     return bench_phase_run(phase, &segment, status);
 }
 
-static int verify(struct bench_phase *phase, uint64_t timed_ns, struct wf_status *status)
+static int verify_phase(struct bench_phase *phase, uint64_t timed_ns, struct wf_status *status)
 {
     const struct bench_bed *bed = phase->bed;
     struct bench_rounds rounds;
@@ -48,7 +48,7 @@ static int verify(struct bench_phase *phase, uint64_t timed_ns, struct wf_status
     if (!bench_verifies(bed))
         return 0;
     bench_rounds_init(&rounds, bed->budget, phase->iters, phase->slots, timed_ns);
-    return bench_rounds_run(&rounds, bed->budget, bed->control, run_again, phase, status);
+    return bench_rounds_run(&rounds, bed->budget, bed->control, run_phase_again, phase, status);
 }
 
 /* Receivers of the same kind (within a node or between) share what the rails brought: they got equally much. */
@@ -64,8 +64,8 @@ static uint32_t sharers(const struct bench_phase *phase, bool intra)
     return count;
 }
 
-static void fill_sample(const struct bench_phase *phase, struct bench_flow *flow, const struct bench_news *both,
-                        double cpu, struct bench_sample *sample)
+static void fill_flow_sample(const struct bench_phase *phase, struct bench_flow *flow, const struct bench_news *both,
+                             double cpu, struct bench_sample *sample)
 {
     const struct bench_bed *bed = phase->bed;
     const struct bench_pair *pair = &bed->plan->pairs[flow->pair];
@@ -98,7 +98,7 @@ static void fill_sample(const struct bench_phase *phase, struct bench_flow *flow
 }
 
 /* Tells the other node what this one did in the timed pass. */
-static int tell(const struct bench_phase *phase, struct bench_news *both, struct wf_status *status)
+static int tell_phase(const struct bench_phase *phase, struct bench_news *both, struct wf_status *status)
 {
     struct bench_news mine = {.cpu_ns = phase->usage.cpu_ns,
                               .page_faults = phase->usage.page_faults,
@@ -113,8 +113,8 @@ static int tell(const struct bench_phase *phase, struct bench_news *both, struct
     return result;
 }
 
-static int conclude(struct bench_phase *phase, const struct bench_news *both, struct bench_result *result,
-                    struct bench_phase_sum *sum, struct wf_status *status)
+static int conclude_phase(struct bench_phase *phase, const struct bench_news *both, struct bench_result *result,
+                          struct bench_phase_sum *sum, struct wf_status *status)
 {
     int code = 0;
 
@@ -125,7 +125,7 @@ static int conclude(struct bench_phase *phase, const struct bench_news *both, st
         struct bench_sample sample;
         if (!phase->flows[i].receives)
             continue;
-        fill_sample(phase, &phase->flows[i], both, sum->cpu_s_per_gb, &sample);
+        fill_flow_sample(phase, &phase->flows[i], both, sum->cpu_s_per_gb, &sample);
         code = bench_result_add(result, &sample, status);
     }
     return code;
@@ -150,13 +150,13 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
     phase->tag = ++bed->serial;
     int code = bench_phase_init(phase, status);
     if (code == 0)
-        code = run_timed(phase, status);
+        code = run_phase_timed(phase, status);
     if (code == 0)
-        code = tell(phase, &both, status);
+        code = tell_phase(phase, &both, status);
     if (code == 0)
-        code = verify(phase, both.elapsed_ns, status);
+        code = verify_phase(phase, both.elapsed_ns, status);
     if (code == 0)
-        code = conclude(phase, &both, result, sum, status);
+        code = conclude_phase(phase, &both, result, sum, status);
     bench_phase_fini(phase);
     free(phase);
     return code;

@@ -111,8 +111,8 @@ const uint8_t *bench_phase_data(const struct bench_phase *phase, const struct be
 
 /* --- one segment --- */
 
-static int failed(const struct bench_phase *phase, const struct bench_flow *flow, int result, const char *text,
-                  struct wf_status *status)
+static int flow_failed(const struct bench_phase *phase, const struct bench_flow *flow, int result, const char *text,
+                       struct wf_status *status)
 {
     const struct bench_pair *pair = &phase->bed->plan->pairs[flow->pair];
     char src[32], dst[32], size[32], where[WF_STATUS_TEXT];
@@ -123,9 +123,9 @@ static int failed(const struct bench_phase *phase, const struct bench_flow *flow
     return bench_control_failed(phase->bed->control, result, where, status);
 }
 
-static int post_recv(const struct bench_phase *phase, const struct bench_flow *flow,
-                     const struct bench_segment *segment, uint32_t slot, uint32_t iteration, bench_request *request,
-                     struct wf_status *status)
+static int post_flow_recv(const struct bench_phase *phase, const struct bench_flow *flow,
+                          const struct bench_segment *segment, uint32_t slot, uint32_t iteration,
+                          bench_request *request, struct wf_status *status)
 {
     const struct bench_bed *bed = phase->bed;
     uint8_t *landing = bench_phase_landing(phase, flow, slot, iteration);
@@ -134,18 +134,18 @@ static int post_recv(const struct bench_phase *phase, const struct bench_flow *f
     if (result)
         return result;
     result = bed->ops->recv(bed->backend, flow->pair, landing, phase->size, phase->tag, request);
-    return result ? failed(phase, flow, result, wf_strerror(result), status) : 0;
+    return result ? flow_failed(phase, flow, result, wf_strerror(result), status) : 0;
 }
 
-static int post_send(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t iteration,
-                     bench_request *request, struct wf_status *status)
+static int post_flow_send(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t iteration,
+                          bench_request *request, struct wf_status *status)
 {
     const struct bench_bed *bed = phase->bed;
     const uint8_t *data = bench_phase_data(phase, flow, iteration);
     int result = bed->ops->send(bed->backend, flow->pair, bench_arena_source(bed->arena, flow->place, data),
                                 phase->size, phase->tag, request);
 
-    return result ? failed(phase, flow, result, wf_strerror(result), status) : 0;
+    return result ? flow_failed(phase, flow, result, wf_strerror(result), status) : 0;
 }
 
 /* Posts the next iteration of a flow in a free slot. */
@@ -154,8 +154,8 @@ static int post(struct bench_phase *phase, struct bench_flow *flow, const struct
 {
     size_t index = (size_t)(flow - phase->flows) * phase->slots + slot;
     uint32_t iteration = segment->first + flow->posted;
-    int result = flow->receives ? post_recv(phase, flow, segment, slot, iteration, &phase->requests[index], status)
-                                : post_send(phase, flow, iteration, &phase->requests[index], status);
+    int result = flow->receives ? post_flow_recv(phase, flow, segment, slot, iteration, &phase->requests[index], status)
+                                : post_flow_send(phase, flow, iteration, &phase->requests[index], status);
 
     if (result)
         return result;
@@ -212,7 +212,7 @@ static int post_next(struct bench_phase *phase, struct bench_flow *flow, const s
     return result;
 }
 
-static int check(const struct bench_phase *phase, struct bench_flow *flow, uint32_t slot, struct wf_status *status)
+static int check_flow(const struct bench_phase *phase, struct bench_flow *flow, uint32_t slot, struct wf_status *status)
 {
     uint32_t iteration = phase->iterations[(size_t)(flow - phase->flows) * phase->slots + slot];
     int result = bench_check(phase->bed, flow->place, bench_phase_landing(phase, flow, slot, iteration),
@@ -234,13 +234,13 @@ static int take_completion(struct bench_phase *phase, const struct bench_segment
     phase->requests[index] = NULL;
     phase->live--;
     if (completion->status)
-        return failed(phase, flow, completion->status, completion->text, status);
+        return flow_failed(phase, flow, completion->status, completion->text, status);
     if (flow->receives && completion->bytes != phase->size) {
         snprintf(text, sizeof text, "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, phase->size);
-        return failed(phase, flow, -EPROTO, text, status);
+        return flow_failed(phase, flow, -EPROTO, text, status);
     }
     if (flow->receives && segment->verified)
-        result = check(phase, flow, slot, status);
+        result = check_flow(phase, flow, slot, status);
     if (flow->receives)
         flow->completed[flow->done] = completion->completed_ns;
     flow->done++;

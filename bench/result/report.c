@@ -43,7 +43,7 @@ static const char *emulation(const struct bench_result *result)
     return bench_plan_emulated(result->plan) ? ", EMULATED: no GPU was measured" : "";
 }
 
-static void print_head(const struct bench_result *result, FILE *out)
+static void print_report_head(const struct bench_result *result, FILE *out)
 {
     size_t index;
     json_t *line;
@@ -422,7 +422,7 @@ static void print_places(const struct bench_result *result, FILE *out)
 
 void bench_report(const struct bench_result *result, FILE *out)
 {
-    print_head(result, out);
+    print_report_head(result, out);
     if (result->plan->latency) {
         bench_report_latency(result, out);
     } else {

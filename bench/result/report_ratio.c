@@ -40,7 +40,7 @@ static void print_ratio(const struct bench_ratio *ratio, bool latency, FILE *out
     fputc('\n', out);
 }
 
-static void print_head(const struct bench_ratio *ratio, bool latency, FILE *out)
+static void print_ratio_head(const struct bench_ratio *ratio, bool latency, FILE *out)
 {
     const char *other = ratio->other->backend->name;
     char columns[64];
@@ -98,7 +98,7 @@ void bench_report_ratios(const struct bench_result *result, FILE *out)
 
     while (bench_ratio_next(result, &index, &ratio)) {
         if (!before || before->backend != ratio.other->backend)
-            print_head(&ratio, result->plan->latency, out);
+            print_ratio_head(&ratio, result->plan->latency, out);
         print_ratio(&ratio, result->plan->latency, out);
         before = ratio.other;
     }

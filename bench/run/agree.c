@@ -339,7 +339,7 @@ static void remember(struct bench_result *result, int node, const json_t *about)
 }
 
 /* node0 knows what both nodes have by now: what the user has not said gives way to that. */
-static int fit(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
+static int fit_both(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
 {
     struct bench_gpus *their_gpus = calloc(1, sizeof *their_gpus);
     struct bench_limits limits, their_limits;
@@ -430,7 +430,7 @@ static int grant(struct bench_agreement *agreement, json_t **mine, json_t **thei
     if (result == 0)
         result = check_digest(agreement->plan, *theirs, status);
     if (result == 0)
-        result = fit(agreement, *theirs, status);
+        result = fit_both(agreement, *theirs, status);
     if (result)
         return result;
     *mine = introduction(agreement);

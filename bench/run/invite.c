@@ -18,7 +18,7 @@ struct addresses {
     int count;
 };
 
-static void add(struct addresses *addresses, const char *text)
+static void add_address(struct addresses *addresses, const char *text)
 {
     for (int i = 0; i < addresses->count; i++)
         if (strcmp(addresses->text[i], text) == 0)
@@ -50,7 +50,7 @@ static void add_default_route(struct addresses *addresses, int family)
                                     : (void *)&((struct sockaddr_in6 *)&from)->sin6_addr,
                   text, sizeof text);
     close(fd);
-    add(addresses, text);
+    add_address(addresses, text);
 }
 
 static void add_rails(struct addresses *addresses, const struct bench_link *link)
@@ -59,7 +59,7 @@ static void add_rails(struct addresses *addresses, const struct bench_link *link
     int count = weft_context_rails(link->context, rails, BENCH_RAILS_MAX);
 
     for (int i = 0; i < count && i < BENCH_RAILS_MAX; i++)
-        add(addresses, rails[i].address);
+        add_address(addresses, rails[i].address);
 }
 
 /* The host of "HOST:PORT" or "[HOST]:PORT", where there is one; a port alone is every address. */
@@ -76,7 +76,7 @@ static void add_told(struct addresses *addresses, const char *address)
     else
         snprintf(host, sizeof host, "%.*s", colon && !bare ? (int)(colon - address) : 63, address);
     if (strcmp(host, "0.0.0.0") != 0 && strcmp(host, "::") != 0)
-        add(addresses, host);
+        add_address(addresses, host);
 }
 
 static void find_addresses(struct addresses *addresses, const struct bench_link *link, const char *address)

@@ -31,7 +31,7 @@ int bench_local_defaults(struct bench_options *options, struct wf_status *status
     return wf_config_set(options->config, WF_SET_RAILS, LOCAL_RAILS, WF_ORIGIN_DEFAULT, "default of --local", status);
 }
 
-static void add(struct arguments *arguments, const char *word)
+static void add_argument(struct arguments *arguments, const char *word)
 {
     char *copy = arguments->count < ARGUMENTS_MAX - 1 ? strdup(word) : NULL;
 
@@ -51,20 +51,20 @@ static void build_arguments(struct arguments *arguments, const struct bench_opti
 {
     char text[WF_VALUE_MAX + 64];
 
-    add(arguments, "weft");
-    add(arguments, bench_command_name(options->command));
+    add_argument(arguments, "weft");
+    add_argument(arguments, bench_command_name(options->command));
     snprintf(text, sizeof text, "--connect=127.0.0.1:%d", port);
-    add(arguments, text);
-    add(arguments, "--local-child");
-    add(arguments, "--quiet");
+    add_argument(arguments, text);
+    add_argument(arguments, "--local-child");
+    add_argument(arguments, "--quiet");
     if (options->latency)
-        add(arguments, "--lat");
+        add_argument(arguments, "--lat");
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         if (not_for_child(i) || (bench_is_default(options->config, i) && i != WF_SET_RAILS))
             continue;
         snprintf(text, sizeof text, "--%s=%s=%s", bench_is_said(options->config, i) ? "set" : "preset",
                  wf_setting(i)->name, wf_config_text(options->config, i));
-        add(arguments, text);
+        add_argument(arguments, text);
     }
 }
 

@@ -48,7 +48,7 @@ static FILE *news(const struct run *run)
 }
 
 /* What this machine has. A server's plan is only its own idea until the client has said what it wants. */
-static int fit(struct run *run, int node, struct wf_status *status)
+static int fit_here(struct run *run, int node, struct wf_status *status)
 {
     struct bench_limits limits;
     struct bench_parties parties = {
@@ -82,7 +82,7 @@ static int prepare(struct run *run, struct wf_status *status)
     if (options->place != BENCH_PLACE_LISTEN)
         result = bench_backends_check(&run->plan, options->config, node, status);
     if (result == 0)
-        result = fit(run, node, status);
+        result = fit_here(run, node, status);
     run->result.plan = &run->plan;
     if (result == 0)
         result = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);

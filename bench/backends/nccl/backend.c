@@ -94,7 +94,7 @@ static int nccl_failed(struct bench_backend *backend, const char *what, nccl_res
     return break_down(backend, what, nccl_library_error(&backend->library, result, why, sizeof why));
 }
 
-static int cuda_failed(struct bench_backend *backend, const struct nccl_lane *lane, wf_cu_result result)
+static int cuda_lane_failed(struct bench_backend *backend, const struct nccl_lane *lane, wf_cu_result result)
 {
     char what[48], why[WF_CUDA_ERROR_TEXT];
 
@@ -149,7 +149,7 @@ int nccl_launch(struct bench_backend *backend)
         struct nccl_lane *lane = &backend->lanes[i];
         wf_cu_result marked = lane->next.first ? mark(backend, lane) : WF_CU_SUCCESS;
         if (marked != WF_CU_SUCCESS)
-            code = cuda_failed(backend, lane, marked);
+            code = cuda_lane_failed(backend, lane, marked);
     }
     return code;
 }
@@ -163,7 +163,7 @@ static void poll_lane(struct bench_backend *backend, struct nccl_lane *lane)
         if (result == WF_CU_NOT_READY)
             return;
         if (result != WF_CU_SUCCESS)
-            cuda_failed(backend, lane, result);
+            cuda_lane_failed(backend, lane, result);
         move_ended(backend, &oldest->operations, result != WF_CU_SUCCESS);
         lane->oldest = (lane->oldest + 1) % NCCL_LAUNCHES;
         lane->under_way--;

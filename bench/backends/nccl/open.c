@@ -13,8 +13,8 @@
 
 /* --- lanes --- */
 
-static int cuda_failed(const struct bench_backend *backend, const struct nccl_lane *lane, wf_cu_result result,
-                       struct wf_status *status)
+static int cuda_start_failed(const struct bench_backend *backend, const struct nccl_lane *lane, wf_cu_result result,
+                             struct wf_status *status)
 {
     char why[WF_CUDA_ERROR_TEXT];
 
@@ -54,7 +54,7 @@ static int make_lanes(struct bench_backend *backend, struct wf_status *status)
         lane->gpu = backend->link->gpus.infos[ranks->place[lane->rank]].index;
         wf_cu_result result = make_ready(&backend->cuda.api, lane);
         if (result != WF_CU_SUCCESS)
-            return cuda_failed(backend, lane, result, status);
+            return cuda_start_failed(backend, lane, result, status);
     }
     return 0;
 }
