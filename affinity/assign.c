@@ -8,7 +8,7 @@
 
 void wf_plan_note(struct wf_plan *plan, const char *format, ...)
 {
-    size_t used = strlen(plan->notes), room = sizeof(plan->notes) - used;
+    size_t used = strlen(plan->notes), room = sizeof plan->notes - used;
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(plan->notes + used, room, format, arguments);
@@ -37,8 +37,8 @@ static void add_rail(const struct wf_machine *machine, struct wf_plan *plan, con
 {
     struct wf_plan_rail *rail = &plan->rails[plan->rail_count++];
     int nic = wf_machine_nic(machine, device);
-    snprintf(rail->name, sizeof(rail->name), "%s", name);
-    snprintf(rail->device, sizeof(rail->device), "%s", device);
+    snprintf(rail->name, sizeof rail->name, "%s", name);
+    snprintf(rail->device, sizeof rail->device, "%s", device);
     /* One node is all there is: to name it would say nothing. */
     rail->node = nic >= 0 && machine->node_count > 1 ? wf_assign_node(machine, machine->nics[nic].node) : WF_NO_NODE;
 }

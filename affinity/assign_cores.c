@@ -127,14 +127,14 @@ static void avoid(struct group *group)
     else if (wf_cpus_next(&busy, 0) >= 0)
         wf_plan_note(group->plan,
                      "Too few cores are free of NIC interrupts: the threads of %s also run where these go.",
-                     rails_of(group, names, sizeof(names)));
+                     rails_of(group, names, sizeof names));
 }
 
 /* RX where the interrupts of each NIC go, TX on the rest, which RX of NICs of which nothing is known shares by halves.
  * False: the interrupts say nothing, or leave nothing for TX. */
 static bool use(struct group *group)
 {
-    struct wf_cpus all = {0}, rest = group->usable, tx, other_rx, irq[WF_PLAN_RAILS];
+    struct wf_cpus all = {0}, rest = group->usable, other_rx, irq[WF_PLAN_RAILS];
     struct wf_plan *plan = group->plan;
     bool other = false;
     for (int i = 0; i < plan->rail_count; i++) {
@@ -149,7 +149,7 @@ static bool use(struct group *group)
     wf_cpus_subtract(&rest, &all);
     if (wf_cpus_next(&all, 0) < 0 || count_cores(group->machine, &rest) < (other ? CORES_ENOUGH : 1))
         return false;
-    tx = rest;
+    struct wf_cpus tx = rest;
     if (other)
         halve(group->machine, &rest, &tx, &other_rx);
     for (int i = 0; i < plan->rail_count; i++)
@@ -172,13 +172,13 @@ static void gather(struct group *group, const struct wf_cpus *allowed)
     wf_cpus_intersect(&group->usable, allowed);
     if (node < 0 && group->machine->node_count > 1)
         wf_plan_note(group->plan, "The NUMA node of %s is not known: the threads may run on all nodes.",
-                     rails_of(group, names, sizeof(names)));
+                     rails_of(group, names, sizeof names));
     if (wf_cpus_next(&group->usable, 0) >= 0)
         return;
     if (node >= 0)
         wf_plan_note(group->plan,
                      "Node %d has no processor that this process may use: the threads of %s run elsewhere.",
-                     group->node, rails_of(group, names, sizeof(names)));
+                     group->node, rails_of(group, names, sizeof names));
     group->whole = group->machine->online;
     group->usable = *allowed;
 }
@@ -193,12 +193,12 @@ static void split(struct group *group, enum wf_irq_policy policy)
         if (use(group))
             return;
         wf_plan_note(group->plan, "The NIC interrupts do not say which cores RX of %s should have: half of them.",
-                     rails_of(group, names, sizeof(names)));
+                     rails_of(group, names, sizeof names));
     }
     halve(group->machine, &group->usable, &tx, &rx);
     if (wf_cpus_equal(&tx, &rx))
         wf_plan_note(group->plan, "One processor is all there is for TX and RX of %s: they share it.",
-                     rails_of(group, names, sizeof(names)));
+                     rails_of(group, names, sizeof names));
     for (int i = 0; i < group->plan->rail_count; i++)
         if (group->plan->rails[i].node == group->node) {
             group->plan->rails[i].tx = tx;

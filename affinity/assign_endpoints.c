@@ -41,7 +41,7 @@ static int add_gpu(const struct wf_machine *machine, long index, struct wf_plan 
             return -EINVAL;
         }
     struct wf_plan_endpoint *endpoint = &plan->endpoints[plan->endpoint_count++];
-    snprintf(endpoint->name, sizeof(endpoint->name), "gpu%d", (int)index);
+    snprintf(endpoint->name, sizeof endpoint->name, "gpu%d", (int)index);
     endpoint->gpu = (int)index;
     endpoint->node = wf_assign_node(machine, machine->gpus[index].node);
     return 0;
@@ -100,7 +100,7 @@ static int add_hosts(const struct wf_machine *machine, int count, struct wf_plan
             nodes[node_count++] = machine->nodes[i].id;
     for (int i = 0; i < count; i++) {
         struct wf_plan_endpoint *endpoint = &plan->endpoints[plan->endpoint_count++];
-        snprintf(endpoint->name, sizeof(endpoint->name), "host%d", i);
+        snprintf(endpoint->name, sizeof endpoint->name, "host%d", i);
         endpoint->gpu = -1;
         endpoint->node = node_count ? nodes[i % node_count] : wf_assign_node(machine, WF_NO_NODE);
     }
@@ -206,8 +206,8 @@ static void note_far(struct wf_plan *plan)
         const struct wf_plan_endpoint *endpoint = &plan->endpoints[i];
         if (policy_of(plan, endpoint) == WF_POLICY_ALL || endpoint->steps[0] <= WF_STEP_NODE)
             continue;
-        int length = snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", endpoint->name);
-        used += (size_t)length < sizeof(names) - used ? (size_t)length : strlen(names + used);
+        int length = snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", endpoint->name);
+        used += (size_t)length < sizeof names - used ? (size_t)length : strlen(names + used);
     }
     if (used)
         wf_plan_note(plan, "No rail is known to be near %s: rails further away carry the traffic.", names);

@@ -26,11 +26,11 @@ static int refuse_rail(const struct wf_plan *plan, const struct given *given, co
 {
     char names[512] = "";
     size_t used = 0;
-    for (int i = 0; i < plan->rail_count && used < sizeof(names); i++) {
+    for (int i = 0; i < plan->rail_count && used < sizeof names; i++) {
         const struct wf_plan_rail *one = &plan->rails[i];
-        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used ? ", " : "", one->name);
-        if (used < sizeof(names) && one->device[0] && strcmp(one->name, one->device) != 0)
-            used += (size_t)snprintf(names + used, sizeof(names) - used, " (%s)", one->device);
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", one->name);
+        if (used < sizeof names && one->device[0] && strcmp(one->name, one->device) != 0)
+            used += (size_t)snprintf(names + used, sizeof names - used, " (%s)", one->device);
     }
     snprintf(why, why_room, "%s: there is no rail '%s'; the rails are: %s", given->setting, rail,
              names[0] ? names : "none");
@@ -52,7 +52,7 @@ static int check(const struct wf_machine *machine, const struct given *given, co
         if (!what)
             continue;
         snprintf(why, why_room, "%s: processor %d of rail '%s' %s; allowed are %s", given->setting, cpu, binding->rail,
-                 what, wf_cpus_text(&machine->allowed, allowed, sizeof(allowed)));
+                 what, wf_cpus_text(&machine->allowed, allowed, sizeof allowed));
         return -EINVAL;
     }
     return 0;
@@ -108,7 +108,7 @@ static int take(const struct wf_machine *machine, const struct given *given, con
 {
     struct wf_bindings bindings;
     char reason[320];
-    int status = wf_bindings_parse(text, &bindings, reason, sizeof(reason));
+    int status = wf_bindings_parse(text, &bindings, reason, sizeof reason);
     if (status)
         snprintf(why, why_room, "%s: %s", given->setting, reason);
     for (int i = 0; status == 0 && i < bindings.count; i++) {

@@ -42,13 +42,13 @@ static const char *last_colon(struct piece item)
 static int parse_list(struct piece list, struct piece item, struct wf_cpus *out, char *why, size_t why_room)
 {
     char text[LIST_ROOM], reason[192];
-    if (list.length >= sizeof(text)) {
+    if (list.length >= sizeof text) {
         snprintf(why, why_room, "'%.*s…': its list of processors is too long", quoted_length(item), item.at);
         return -EINVAL;
     }
     memcpy(text, list.at, list.length);
     text[list.length] = '\0';
-    if (wf_cpus_parse(text, out, reason, sizeof(reason)) == 0)
+    if (wf_cpus_parse(text, out, reason, sizeof reason) == 0)
         return 0;
     snprintf(why, why_room, "'%.*s': %s", quoted_length(item), item.at, reason);
     return -EINVAL;
@@ -65,7 +65,7 @@ static int parse_item(struct piece item, struct wf_bindings *all, char *why, siz
                  item.at);
         return -EINVAL;
     }
-    if (rail.length >= sizeof(binding->rail)) {
+    if (rail.length >= sizeof binding->rail) {
         snprintf(why, why_room, "'%.*s…' is too long for the name of a rail", quoted_length(rail), rail.at);
         return -EINVAL;
     }

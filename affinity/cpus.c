@@ -34,7 +34,7 @@ int wf_cpus_count(const struct wf_cpus *set)
 
 bool wf_cpus_equal(const struct wf_cpus *a, const struct wf_cpus *b)
 {
-    return memcmp(a->words, b->words, sizeof(a->words)) == 0;
+    return memcmp(a->words, b->words, sizeof a->words) == 0;
 }
 
 bool wf_cpus_within(const struct wf_cpus *inner, const struct wf_cpus *outer)
@@ -126,10 +126,10 @@ const char *wf_cpus_text(const struct wf_cpus *set, char *text, size_t room)
         int last = first;
         while (wf_cpus_has(set, last + 1))
             last += 1;
-        int length = first == last ? snprintf(item, sizeof(item), "%s%d", used ? "," : "", first)
-                                   : snprintf(item, sizeof(item), "%s%d-%d", used ? "," : "", first, last);
-        if (used + (size_t)length + sizeof(ELLIPSIS) > room) {
-            snprintf(text + used, room - used, "%s", used + sizeof(ELLIPSIS) <= room ? ELLIPSIS : "");
+        int length = first == last ? snprintf(item, sizeof item, "%s%d", used ? "," : "", first)
+                                   : snprintf(item, sizeof item, "%s%d-%d", used ? "," : "", first, last);
+        if (used + (size_t)length + sizeof ELLIPSIS > room) {
+            snprintf(text + used, room - used, "%s", used + sizeof ELLIPSIS <= room ? ELLIPSIS : "");
             break;
         }
         memcpy(text + used, item, (size_t)length + 1);

@@ -18,13 +18,13 @@
 #define FILE_MOST ((off_t)64 << 20) /* a description is some 100 KB: what is larger is another file */
 #define NODE_ID_MOST 65535u
 
-__attribute__((format(printf, 4, 5))) static int fail(int rc, char *why, size_t why_room, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static int fail(int result, char *why, size_t why_room, const char *format, ...)
 {
     va_list list;
     va_start(list, format);
     vsnprintf(why, why_room, format, list);
     va_end(list);
-    return rc;
+    return result;
 }
 
 /* --- to a topology --- */
@@ -55,10 +55,11 @@ static int name_source(hwloc_topology_t topology, const char *source, char *why,
                         "'%s' is not a synthetic description: expected as in 'synthetic:numa:2 core:4 pu:2'", source);
         return 0;
     }
-    int rc = check_file(source, why, why_room);
-    if (rc == 0 && hwloc_topology_set_xml(topology, source) != 0)
-        rc = fail(-EINVAL, why, why_room, "'%s' is not a topology: give a file as 'lstopo FILE.xml' writes it", source);
-    return rc;
+    int result = check_file(source, why, why_room);
+    if (result == 0 && hwloc_topology_set_xml(topology, source) != 0)
+        result =
+            fail(-EINVAL, why, why_room, "'%s' is not a topology: give a file as 'lstopo FILE.xml' writes it", source);
+    return result;
 }
 
 /* What hwloc is to look at. Its parts for accelerators would start their drivers and make contexts on devices
@@ -67,7 +68,7 @@ static int name_source(hwloc_topology_t topology, const char *source, char *why,
 static void configure(hwloc_topology_t topology)
 {
     static const char *const parts[] = {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl", "pci"};
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, parts[i]);
     hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
     hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
@@ -80,18 +81,18 @@ static int load(const char *source, hwloc_topology_t *out, char *why, size_t why
     if (hwloc_topology_init(&topology) != 0)
         return fail(-ENOMEM, why, why_room, "no memory for the topology");
     configure(topology);
-    int rc = source ? name_source(topology, source, why, why_room) : 0;
-    if (rc == 0 && hwloc_topology_load(topology) != 0)
-        rc = source ? fail(-EINVAL, why, why_room, "'%s' does not describe a machine, or is cut short", source)
-                    : fail(-EIO, why, why_room, "cannot discover this machine: %s", strerror(errno));
-    if (rc == 0 && !source && !hwloc_topology_is_thissystem(topology))
-        rc = fail(-EINVAL, why, why_room,
-                  "HWLOC_XMLFILE, HWLOC_SYNTHETIC or HWLOC_FSROOT describes another machine to hwloc: unset it");
-    if (rc)
+    int result = source ? name_source(topology, source, why, why_room) : 0;
+    if (result == 0 && hwloc_topology_load(topology) != 0)
+        result = source ? fail(-EINVAL, why, why_room, "'%s' does not describe a machine, or is cut short", source)
+                        : fail(-EIO, why, why_room, "cannot discover this machine: %s", strerror(errno));
+    if (result == 0 && !source && !hwloc_topology_is_thissystem(topology))
+        result = fail(-EINVAL, why, why_room,
+                      "HWLOC_XMLFILE, HWLOC_SYNTHETIC or HWLOC_FSROOT describes another machine to hwloc: unset it");
+    if (result)
         hwloc_topology_destroy(topology);
     else
         *out = topology;
-    return rc;
+    return result;
 }
 
 /* --- nodes and processors --- */
@@ -123,7 +124,7 @@ static int read_nodes(hwloc_topology_t topology, struct wf_machine *machine, cha
         to_set(object->cpuset, &node->cpus);
         machine->node_count += 1;
     }
-    qsort(machine->nodes, (size_t)machine->node_count, sizeof(machine->nodes[0]), by_node_id);
+    qsort(machine->nodes, (size_t)machine->node_count, sizeof machine->nodes[0], by_node_id);
     return 0;
 }
 
@@ -169,7 +170,7 @@ static int read_cpus(hwloc_topology_t topology, struct wf_machine *machine, char
     }
     if (machine->cpu_count == 0)
         return fail(-EINVAL, why, why_room, "the topology has no processors with numbers below %d", WF_CPUS_MAX);
-    qsort(machine->cpus, (size_t)machine->cpu_count, sizeof(machine->cpus[0]), by_cpu_id);
+    qsort(machine->cpus, (size_t)machine->cpu_count, sizeof machine->cpus[0], by_cpu_id);
     /* From here on a processor is of one node only. */
     for (int i = 0; i < machine->node_count; i++)
         machine->nodes[i].cpus = (struct wf_cpus){0};
@@ -182,7 +183,7 @@ static int read_cpus(hwloc_topology_t topology, struct wf_machine *machine, char
 
 /* What the kernel lets this process use: hwloc knows the cpuset, but not the affinity. Asked before hwloc is: where a
  * container's filter refuses the question, hwloc repeats it for ever. */
-static int read_allowed(struct wf_machine *machine, char *why, size_t why_room)
+static int read_allowed_here(struct wf_machine *machine, char *why, size_t why_room)
 {
     int room = WF_CPUS_MAX;
     for (;; room *= 2) {
@@ -190,15 +191,16 @@ static int read_allowed(struct wf_machine *machine, char *why, size_t why_room)
         size_t bytes = CPU_ALLOC_SIZE((size_t)room);
         if (!set)
             return fail(-ENOMEM, why, why_room, "no memory for a set of %d processors", room);
-        int rc = sched_getaffinity(0, bytes, set) == 0 ? 0 : -errno;
-        for (int cpu = 0; rc == 0 && cpu < WF_CPUS_MAX; cpu++)
+        int result = sched_getaffinity(0, bytes, set) == 0 ? 0 : -errno;
+        for (int cpu = 0; result == 0 && cpu < WF_CPUS_MAX; cpu++)
             if (CPU_ISSET_S((size_t)cpu, bytes, set))
                 wf_cpus_add(&machine->allowed, cpu);
         CPU_FREE(set);
-        if (rc == 0)
+        if (result == 0)
             break;
-        if (rc != -EINVAL || room > 1 << 20) /* -EINVAL: the kernel has more processors than that */
-            return fail(-EIO, why, why_room, "cannot read which processors this process may use: %s", strerror(-rc));
+        if (result != -EINVAL || room > 1 << 20) /* -EINVAL: the kernel has more processors than that */
+            return fail(-EIO, why, why_room, "cannot read which processors this process may use: %s",
+                        strerror(-result));
     }
     return 0;
 }
@@ -207,19 +209,19 @@ static int read_allowed(struct wf_machine *machine, char *why, size_t why_room)
 
 static int fill(hwloc_topology_t topology, const char *source, struct wf_machine *machine, char *why, size_t why_room)
 {
-    int rc = read_nodes(topology, machine, why, why_room);
-    if (rc == 0)
-        rc = read_cpus(topology, machine, why, why_room);
-    if (rc)
-        return rc;
+    int result = read_nodes(topology, machine, why, why_room);
+    if (result == 0)
+        result = read_cpus(topology, machine, why, why_room);
+    if (result)
+        return result;
     if (source) {
         const char *slash = strncmp(source, SYNTHETIC, strlen(SYNTHETIC)) == 0 ? NULL : strrchr(source, '/');
-        snprintf(machine->name, sizeof(machine->name), "%s", slash ? slash + 1 : source);
+        snprintf(machine->name, sizeof machine->name, "%s", slash ? slash + 1 : source);
         machine->foreign = true;
         machine->allowed = machine->online;
     } else {
-        if (gethostname(machine->name, sizeof(machine->name) - 1) != 0)
-            snprintf(machine->name, sizeof(machine->name), "this machine");
+        if (gethostname(machine->name, sizeof machine->name - 1) != 0)
+            snprintf(machine->name, sizeof machine->name, "this machine");
         wf_cpus_intersect(&machine->allowed, &machine->online);
         wf_nics_read(machine, "/sys", "/proc");
         wf_nics_ask_drivers(machine);
@@ -227,27 +229,27 @@ static int fill(hwloc_topology_t topology, const char *source, struct wf_machine
     wf_discover_devices(topology, machine);
     if (!source)
         wf_nics_inherit(machine, "/sys");
-    return rc;
+    return result;
 }
 
 static int discover(const char *source, struct wf_machine *out, char *why, size_t why_room)
 {
     hwloc_topology_t topology = NULL;
-    struct wf_machine *machine = calloc(1, sizeof(*machine));
+    struct wf_machine *machine = calloc(1, sizeof *machine);
 
     if (!machine)
         return fail(-ENOMEM, why, why_room, "no memory for the machine");
-    int rc = source ? 0 : read_allowed(machine, why, why_room);
-    if (rc == 0)
-        rc = load(source, &topology, why, why_room);
-    if (rc == 0) {
-        rc = fill(topology, source, machine, why, why_room);
+    int result = source ? 0 : read_allowed_here(machine, why, why_room);
+    if (result == 0)
+        result = load(source, &topology, why, why_room);
+    if (result == 0) {
+        result = fill(topology, source, machine, why, why_room);
         hwloc_topology_destroy(topology);
     }
-    if (rc == 0)
+    if (result == 0)
         *out = *machine;
     free(machine);
-    return rc;
+    return result;
 }
 
 int wf_machine_discover(const char *source, struct wf_machine *out, char *why, size_t why_room)

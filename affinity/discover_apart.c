@@ -15,7 +15,7 @@
 /* What the child leaves for the parent, in memory that both see. */
 struct parcel {
     bool done;
-    int rc;
+    int result;
     char why[512];
     struct wf_machine machine;
 };
@@ -36,39 +36,39 @@ static void run_child(wf_discover_fn discover, const char *source, struct parcel
     alarm(PATIENCE_S);
     if (null >= 0)
         dup2(null, STDERR_FILENO);
-    parcel->rc = discover(source, &parcel->machine, parcel->why, sizeof(parcel->why));
+    parcel->result = discover(source, &parcel->machine, parcel->why, sizeof parcel->why);
     parcel->done = true;
     _exit(0);
 }
 
 int wf_discover_apart(wf_discover_fn discover, const char *source, struct wf_machine *out, char *why, size_t why_room)
 {
-    struct parcel *parcel = mmap(NULL, sizeof(*parcel), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct parcel *parcel = mmap(NULL, sizeof *parcel, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (parcel == MAP_FAILED) {
         snprintf(why, why_room, "no memory for the machine of '%s'", source);
         return -ENOMEM;
     }
-    int rc = 0;
+    int result = 0;
     pid_t child = fork();
     if (child == 0)
         run_child(discover, source, parcel);
     if (child < 0)
-        rc = -EIO;
+        result = -EIO;
     /* Where SIGCHLD is ignored there is no status, which is not needed, but the call waits all the same. */
     while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
         ;
-    if (rc) {
+    if (result) {
         snprintf(why, why_room, "cannot start a process to read '%s': %s", source, strerror(errno));
     } else if (!parcel->done) {
         snprintf(why, why_room, "'%s' describes no possible machine: hwloc breaks off while it reads it", source);
-        rc = -EINVAL;
+        result = -EINVAL;
     } else {
-        rc = parcel->rc;
-        if (rc)
+        result = parcel->result;
+        if (result)
             snprintf(why, why_room, "%s", parcel->why);
         else
             *out = parcel->machine;
     }
-    munmap(parcel, sizeof(*parcel));
-    return rc;
+    munmap(parcel, sizeof *parcel);
+    return result;
 }

@@ -39,11 +39,11 @@ static void read_path(hwloc_obj_t device, struct wf_path *path)
             above[count++] = at;
     /* Where there are too many steps, the ones nearest to the processors stay: paths of devices share these. */
     for (int i = count - 1; i >= 0 && path->depth < WF_PATH_MAX; i--)
-        step_name(above[i], path->step[path->depth++], sizeof(path->step[0]));
+        step_name(above[i], path->step[path->depth++], sizeof path->step[0]);
 }
 
 /* The one node that all processors near the device are of. */
-static int node_of(hwloc_topology_t topology, const struct wf_machine *machine, hwloc_obj_t device)
+static int node_of_device(hwloc_topology_t topology, const struct wf_machine *machine, hwloc_obj_t device)
 {
     hwloc_obj_t near = hwloc_get_non_io_ancestor_obj(topology, device);
     int node = WF_NO_NODE;
@@ -71,9 +71,9 @@ static bool driver_model(const char *pci, char *name, size_t room)
 {
     char path[128], line[256];
     bool found = false;
-    snprintf(path, sizeof(path), "/proc/driver/nvidia/gpus/%s/information", pci);
+    snprintf(path, sizeof path, "/proc/driver/nvidia/gpus/%s/information", pci);
     FILE *file = fopen(path, "re");
-    while (file && !found && fgets(line, sizeof(line), file)) {
+    while (file && !found && fgets(line, sizeof line, file)) {
         char *value = line + strlen("Model:");
         if (strncmp(line, "Model:", strlen("Model:")) != 0)
             continue;
@@ -91,16 +91,16 @@ static bool driver_model(const char *pci, char *name, size_t room)
 static void read_model(hwloc_obj_t device, bool foreign, struct wf_gpu *gpu)
 {
     const char *model = NULL;
-    if (!foreign && driver_model(gpu->pci, gpu->name, sizeof(gpu->name)))
+    if (!foreign && driver_model(gpu->pci, gpu->name, sizeof gpu->name))
         return;
     for (hwloc_obj_t child = device->io_first_child; child && !model; child = child->next_sibling)
         model = hwloc_obj_get_info_by_name(child, "GPUModel");
     if (!model)
         model = hwloc_obj_get_info_by_name(device, "PCIDevice");
     if (model)
-        snprintf(gpu->name, sizeof(gpu->name), "%s", model);
+        snprintf(gpu->name, sizeof gpu->name, "%s", model);
     else
-        snprintf(gpu->name, sizeof(gpu->name), "%04x:%04x", device->attr->pcidev.vendor_id,
+        snprintf(gpu->name, sizeof gpu->name, "%04x:%04x", device->attr->pcidev.vendor_id,
                  device->attr->pcidev.device_id);
 }
 
@@ -120,13 +120,13 @@ static void read_gpus(hwloc_topology_t topology, struct wf_machine *machine)
         struct wf_gpu *gpu = &machine->gpus[machine->gpu_count];
         if (!is_gpu(device))
             continue;
-        pci_address(device, gpu->pci, sizeof(gpu->pci));
-        gpu->node = node_of(topology, machine, device);
+        pci_address(device, gpu->pci, sizeof gpu->pci);
+        gpu->node = node_of_device(topology, machine, device);
         read_path(device, &gpu->path);
         read_model(device, machine->foreign, gpu);
         machine->gpu_count += 1;
     }
-    qsort(machine->gpus, (size_t)machine->gpu_count, sizeof(machine->gpus[0]), by_pci);
+    qsort(machine->gpus, (size_t)machine->gpu_count, sizeof machine->gpus[0], by_pci);
 }
 
 /* --- NICs --- */
@@ -147,15 +147,15 @@ static void add_foreign_nic(hwloc_topology_t topology, struct wf_machine *machin
 {
     struct wf_nic *nic = &machine->nics[machine->nic_count];
     const char *driver = hwloc_obj_get_info_by_name(device, "Driver");
-    if (!device->name || !device->name[0] || strlen(device->name) >= sizeof(nic->name) ||
+    if (!device->name || !device->name[0] || strlen(device->name) >= sizeof nic->name ||
         wf_machine_nic(machine, device->name) >= 0)
         return;
     *nic = (struct wf_nic){.up = true, .speed_mbit = speed_of(device), .mtu = -1, .queues = -1};
-    snprintf(nic->name, sizeof(nic->name), "%s", device->name);
-    snprintf(nic->driver, sizeof(nic->driver), "%s", driver ? driver : "");
+    snprintf(nic->name, sizeof nic->name, "%s", device->name);
+    snprintf(nic->driver, sizeof nic->driver, "%s", driver ? driver : "");
     if (device->parent && device->parent->type == HWLOC_OBJ_PCI_DEVICE)
-        pci_address(device->parent, nic->pci, sizeof(nic->pci));
-    nic->node = nic->pci[0] ? node_of(topology, machine, device) : WF_NO_NODE;
+        pci_address(device->parent, nic->pci, sizeof nic->pci);
+    nic->node = nic->pci[0] ? node_of_device(topology, machine, device) : WF_NO_NODE;
     read_path(device, &nic->path);
     machine->nic_count += 1;
 }
@@ -166,7 +166,7 @@ static void read_foreign_nics(hwloc_topology_t topology, struct wf_machine *mach
     while ((device = hwloc_get_next_osdev(topology, device)) && machine->nic_count < WF_NICS_MAX)
         if (device->attr->osdev.type == HWLOC_OBJ_OSDEV_NETWORK)
             add_foreign_nic(topology, machine, device);
-    qsort(machine->nics, (size_t)machine->nic_count, sizeof(machine->nics[0]), by_name);
+    qsort(machine->nics, (size_t)machine->nic_count, sizeof machine->nics[0], by_name);
 }
 
 static void place_nics(hwloc_topology_t topology, struct wf_machine *machine)
@@ -176,7 +176,7 @@ static void place_nics(hwloc_topology_t topology, struct wf_machine *machine)
         hwloc_obj_t device = nic->pci[0] ? hwloc_get_pcidev_by_busidstring(topology, nic->pci) : NULL;
         if (!device)
             continue;
-        nic->node = node_of(topology, machine, device);
+        nic->node = node_of_device(topology, machine, device);
         read_path(device, &nic->path);
     }
 }

@@ -45,7 +45,7 @@ __attribute__((format(printf, 3, 4))) static bool read_line(char *line, size_t r
     char path[PATH_MAX];
     va_list list;
     va_start(list, format);
-    vsnprintf(path, sizeof(path), format, list);
+    vsnprintf(path, sizeof path, format, list);
     va_end(list);
 
     FILE *file = fopen(path, "re");
@@ -72,7 +72,7 @@ static int32_t number_of(const char *line)
 static int32_t attribute(const char *sys, const char *name, const char *what)
 {
     char line[64];
-    return read_line(line, sizeof(line), "%s/class/net/%s/%s", sys, name, what) ? number_of(line) : UNKNOWN;
+    return read_line(line, sizeof line, "%s/class/net/%s/%s", sys, name, what) ? number_of(line) : UNKNOWN;
 }
 
 /* "0000:05:00.0", or a longer domain. */
@@ -80,9 +80,9 @@ static bool is_pci_address(const char *text, size_t length)
 {
     unsigned domain, bus, device, function;
     char copy[16], end;
-    if (length < 12 || length >= sizeof(copy))
+    if (length < 12 || length >= sizeof copy)
         return false;
-    snprintf(copy, sizeof(copy), "%.*s", (int)length, text);
+    snprintf(copy, sizeof copy, "%.*s", (int)length, text);
     return sscanf(copy, "%x:%2x:%2x.%1x%c", &domain, &bus, &device, &function, &end) == 4;
 }
 
@@ -90,14 +90,14 @@ static bool is_pci_address(const char *text, size_t length)
 static void read_pci(struct wf_nic *nic, const char *sys)
 {
     char path[PATH_MAX], real[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/class/net/%s/device", sys, nic->name);
+    snprintf(path, sizeof path, "%s/class/net/%s/device", sys, nic->name);
     if (!realpath(path, real))
         return;
     for (const char *part = real; *part;) {
         part += strspn(part, "/");
         size_t length = strcspn(part, "/");
         if (is_pci_address(part, length))
-            snprintf(nic->pci, sizeof(nic->pci), "%.*s", (int)length, part);
+            snprintf(nic->pci, sizeof nic->pci, "%.*s", (int)length, part);
         part += length;
     }
 }
@@ -105,16 +105,16 @@ static void read_pci(struct wf_nic *nic, const char *sys)
 static void read_driver(struct wf_nic *nic, const char *sys)
 {
     char path[PATH_MAX], real[PATH_MAX];
-    snprintf(path, sizeof(path), "%s/class/net/%s/device/driver", sys, nic->name);
+    snprintf(path, sizeof path, "%s/class/net/%s/device/driver", sys, nic->name);
     if (realpath(path, real))
-        snprintf(nic->driver, sizeof(nic->driver), "%s", strrchr(real, '/') + 1);
+        snprintf(nic->driver, sizeof nic->driver, "%s", strrchr(real, '/') + 1);
 }
 
 static int32_t count_queues(const char *sys, const char *name)
 {
     char path[PATH_MAX];
     int32_t count = 0;
-    snprintf(path, sizeof(path), "%s/class/net/%s/queues", sys, name);
+    snprintf(path, sizeof path, "%s/class/net/%s/queues", sys, name);
     DIR *directory = opendir(path);
     if (!directory)
         return UNKNOWN;
@@ -128,7 +128,7 @@ static int32_t count_queues(const char *sys, const char *name)
 static bool is_control_interrupt(const char *action)
 {
     static const char *const words[] = {"config", "async", "mgmnt", "mgmt", "misc", "control", "firmware"};
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strstr(action, words[i]))
             return true;
     return false;
@@ -140,7 +140,7 @@ static bool is_packet_interrupt(const char *proc, const char *number)
 {
     char path[PATH_MAX];
     bool found = false;
-    snprintf(path, sizeof(path), "%s/irq/%s", proc, number);
+    snprintf(path, sizeof path, "%s/irq/%s", proc, number);
     DIR *directory = opendir(path);
     if (!directory)
         return false;
@@ -158,9 +158,9 @@ static void add_interrupt(struct wf_cpus *irq, const char *proc, const char *num
     struct wf_cpus cpus;
     if (!is_packet_interrupt(proc, number))
         return;
-    if ((read_line(line, sizeof(line), "%s/irq/%s/effective_affinity_list", proc, number) && line[0]) ||
-        read_line(line, sizeof(line), "%s/irq/%s/smp_affinity_list", proc, number))
-        if (wf_cpus_parse(line, &cpus, why, sizeof(why)) == 0)
+    if ((read_line(line, sizeof line, "%s/irq/%s/effective_affinity_list", proc, number) && line[0]) ||
+        read_line(line, sizeof line, "%s/irq/%s/smp_affinity_list", proc, number))
+        if (wf_cpus_parse(line, &cpus, why, sizeof why) == 0)
             wf_cpus_unite(irq, &cpus);
 }
 
@@ -169,7 +169,7 @@ static void read_interrupts(struct wf_nic *nic, const char *sys, const char *pro
     char path[PATH_MAX];
     if (!nic->pci[0])
         return;
-    snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/msi_irqs", sys, nic->pci);
+    snprintf(path, sizeof path, "%s/bus/pci/devices/%s/msi_irqs", sys, nic->pci);
     DIR *directory = opendir(path);
     if (!directory)
         return;
@@ -182,7 +182,7 @@ static void read_interrupts(struct wf_nic *nic, const char *sys, const char *pro
 static void read_nic(struct wf_nic *nic, const char *name, const char *sys, const char *proc)
 {
     *nic = (struct wf_nic){.node = WF_NO_NODE};
-    snprintf(nic->name, sizeof(nic->name), "%s", name);
+    snprintf(nic->name, sizeof nic->name, "%s", name);
     int32_t flags = attribute(sys, name, "flags"), speed = attribute(sys, name, "speed");
     nic->up = flags >= 0 && (flags & IFF_UP) && attribute(sys, name, "carrier") == 1;
     nic->speed_mbit = speed > 0 ? speed : UNKNOWN;
@@ -214,8 +214,8 @@ static int by_worth(const void *a, const void *b)
 static void note_name(struct name *name, const char *text, const char *sys)
 {
     char path[PATH_MAX], real[PATH_MAX];
-    snprintf(name->text, sizeof(name->text), "%s", text);
-    snprintf(path, sizeof(path), "%s/class/net/%s/device", sys, text);
+    snprintf(name->text, sizeof name->text, "%s", text);
+    snprintf(path, sizeof path, "%s/class/net/%s/device", sys, text);
     name->kept_first = strcmp(text, "lo") == 0 || realpath(path, real);
 }
 
@@ -225,16 +225,15 @@ static int list_names(const char *sys, struct name **names)
     char path[PATH_MAX];
     int count = 0;
     *names = NULL;
-    snprintf(path, sizeof(path), "%s/class/net", sys);
+    snprintf(path, sizeof path, "%s/class/net", sys);
     DIR *directory = opendir(path);
     if (!directory)
         return 0;
     for (struct dirent *entry; (entry = readdir(directory));) {
-        struct name *grown;
         /* "bonding_masters" is a file; a name that the kernel does not allow is no interface either. */
         if (entry->d_name[0] == '.' || entry->d_type == DT_REG || strlen(entry->d_name) >= IFNAMSIZ)
             continue;
-        grown = realloc(*names, (size_t)(count + 1) * sizeof(**names));
+        struct name *grown = realloc(*names, (size_t)(count + 1) * sizeof **names);
         if (!grown)
             break;
         *names = grown;
@@ -250,11 +249,11 @@ void wf_nics_read(struct wf_machine *machine, const char *sys, const char *proc)
     int count = list_names(sys, &names);
 
     if (count > WF_NICS_MAX) {
-        qsort(names, (size_t)count, sizeof(*names), by_worth);
+        qsort(names, (size_t)count, sizeof *names, by_worth);
         count = WF_NICS_MAX;
     }
     if (count)
-        qsort(names, (size_t)count, sizeof(*names), by_order);
+        qsort(names, (size_t)count, sizeof *names, by_order);
     for (int i = 0; i < count; i++)
         read_nic(&machine->nics[i], names[i].text, sys, proc);
     machine->nic_count = count;
@@ -272,9 +271,9 @@ void wf_nics_ask_drivers(struct wf_machine *machine)
         struct wf_nic *nic = &machine->nics[i];
         struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
         struct ifreq about = {.ifr_data = (void *)&info};
-        snprintf(about.ifr_name, sizeof(about.ifr_name), "%s", nic->name);
+        snprintf(about.ifr_name, sizeof about.ifr_name, "%s", nic->name);
         if (!nic->driver[0] && ioctl(fd, SIOCETHTOOL, &about) == 0)
-            snprintf(nic->driver, sizeof(nic->driver), "%.*s", (int)sizeof(info.driver), info.driver);
+            snprintf(nic->driver, sizeof nic->driver, "%.*s", (int)sizeof info.driver, info.driver);
     }
     close(fd);
 }
@@ -291,7 +290,7 @@ static const struct wf_nic *placed_lower(const struct wf_machine *machine, const
 {
     char path[PATH_MAX];
     const struct wf_nic *first = NULL;
-    snprintf(path, sizeof(path), "%s/class/net/%s", sys, name);
+    snprintf(path, sizeof path, "%s/class/net/%s", sys, name);
     DIR *directory = opendir(path);
     if (!directory)
         return NULL;

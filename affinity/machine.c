@@ -47,5 +47,5 @@ const char *wf_step_text(enum wf_step step)
         [WF_STEP_NODE] = "same node",     [WF_STEP_OTHER] = "other node",         [WF_STEP_UNKNOWN] = "unknown",
     };
 
-    return (size_t)step < sizeof(texts) / sizeof(texts[0]) ? texts[step] : "unknown";
+    return (size_t)step < sizeof texts / sizeof texts[0] ? texts[step] : "unknown";
 }

@@ -21,7 +21,7 @@ static uintptr_t page_bytes(void)
     return (uintptr_t)sysconf(_SC_PAGESIZE);
 }
 
-static void explain_refusal(int status, int node, char *why, size_t why_room)
+static void explain_node_refusal(int status, int node, char *why, size_t why_room)
 {
     if (status == -EPERM || status == -ENOSYS)
         snprintf(why, why_room,
@@ -42,7 +42,7 @@ int wf_place_memory(void *at, size_t bytes, int node, char *why, size_t why_room
         return -EINVAL;
     }
     if (node < 0 || node >= NODES_MAX) {
-        explain_refusal(-EINVAL, node, why, why_room);
+        explain_node_refusal(-EINVAL, node, why, why_room);
         return -EINVAL;
     }
     if (bytes == 0)
@@ -52,7 +52,7 @@ int wf_place_memory(void *at, size_t bytes, int node, char *why, size_t why_room
      */
     int status = mbind(at, bytes, MPOL_PREFERRED, mask, NODES_MAX + 1, MPOL_MF_MOVE) ? -errno : 0;
     if (status)
-        explain_refusal(status, node, why, why_room);
+        explain_node_refusal(status, node, why, why_room);
     return status;
 }
 
@@ -90,7 +90,7 @@ int wf_place_where(const void *at, size_t bytes, int *counts, int max)
     size_t all = bytes ? ((uintptr_t)at + bytes - 1) / page_bytes() - first + 1 : 0;
     size_t looked_at = all < LOOKED_AT_MAX ? all : LOOKED_AT_MAX;
 
-    memset(counts, 0, (size_t)(max > 0 ? max : 0) * sizeof(*counts));
+    memset(counts, 0, (size_t)(max > 0 ? max : 0) * sizeof *counts);
     if (looked_at == 0)
         return 0;
     for (size_t i = 0; i < looked_at; i++) {
@@ -128,8 +128,8 @@ int wf_place_of(pid_t process, uint64_t *bytes, int max)
 {
     char path[48], *line = NULL;
     size_t room = 0;
-    memset(bytes, 0, (size_t)(max > 0 ? max : 0) * sizeof(*bytes));
-    snprintf(path, sizeof(path), "/proc/%d/numa_maps", (int)process);
+    memset(bytes, 0, (size_t)(max > 0 ? max : 0) * sizeof *bytes);
+    snprintf(path, sizeof path, "/proc/%d/numa_maps", (int)process);
     FILE *file = fopen(path, "re");
     if (!file)
         return -errno;

@@ -39,7 +39,7 @@ int wf_plan_make(const struct wf_machine *machine, const struct wf_plan_request 
 
 int wf_plan_here(const struct wf_plan_request *request, struct wf_plan *out, char *why, size_t why_room)
 {
-    struct wf_machine *machine = calloc(1, sizeof(*machine)); /* too large for a stack */
+    struct wf_machine *machine = calloc(1, sizeof *machine); /* too large for a stack */
     if (!machine) {
         snprintf(why, why_room, "no memory for the description of this machine");
         return -ENOMEM;

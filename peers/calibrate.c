@@ -28,42 +28,40 @@ struct once {
 static int choose_port(struct once *once, int variant, struct wf_status *status)
 {
     const struct peers_plan *plan = once->plan;
-    int rc;
 
     if (plan->far)
         return plan->far->begin(plan->far_context, once->tool, once->asked, variant, &once->port, status);
-    rc = plan->place.port ? plan->place.port : peer_free_port(status);
-    once->port = rc > 0 ? rc : 0;
-    return rc > 0 ? 0 : rc;
+    int result = plan->place.port ? plan->place.port : peer_free_port(status);
+    once->port = result > 0 ? result : 0;
+    return result > 0 ? 0 : result;
 }
 
 static int make_commands(struct once *once, int variant, struct wf_status *status)
 {
     struct peer_place place = once->plan->place;
-    int rc;
 
     place.port = once->port;
-    memset(once->commands, 0, sizeof(*once->commands));
-    rc = once->tool->commands(once->asked, &place, variant, once->commands);
-    if (rc)
-        return wf_fail(status, rc, "the command line of %s is too long: name fewer rails or settings",
+    memset(once->commands, 0, sizeof *once->commands);
+    int result = once->tool->commands(once->asked, &place, variant, once->commands);
+    if (result)
+        return wf_fail(status, result, "the command line of %s is too long: name fewer rails or settings",
                        once->tool->name);
     if (once->plan->far) {
-        memset(&once->commands->server, 0, sizeof(once->commands->server));
+        memset(&once->commands->server, 0, sizeof once->commands->server);
         once->plan->far->tell_command(once->plan->far_context, &once->commands->server);
     }
     return 0;
 }
 
 /* The server elsewhere may explain why the client failed; and it has to end either way. */
-static int end_far(struct once *once, int rc, struct wf_status *status)
+static int end_far(struct once *once, int result, struct wf_status *status)
 {
     struct wf_status other = {0};
-    int there = once->plan->far->end(once->plan->far_context, rc == 0, &once->outcome.server, &other);
+    int there = once->plan->far->end(once->plan->far_context, result == 0, &once->outcome.server, &other);
 
-    if (other.code && (there || rc))
+    if (other.code && (there || result))
         *status = other;
-    return rc ? rc : there;
+    return result ? result : there;
 }
 
 static int timeout_ms(double weft_s)
@@ -84,31 +82,31 @@ static int run_and_read(struct once *once, struct peer_reading *found, struct wf
         .context = plan->context,
         .client_only = plan->far != NULL,
     };
-    int rc = peer_run(&run, &once->outcome, status);
+    int result = peer_run(&run, &once->outcome, status);
 
     if (plan->far)
-        rc = end_far(once, rc, status);
-    if (rc == 0)
-        rc = once->tool->read(once->asked, once->outcome.server.text ? &once->outcome.server : NULL,
-                              &once->outcome.client, found, status);
-    if (rc == 0 && peers_value(found, once->asked->metric, false) < 0)
-        rc = wf_fail(status, -EPROTO, "%s told no result", once->tool->name);
-    return rc;
+        result = end_far(once, result, status);
+    if (result == 0)
+        result = once->tool->read(once->asked, once->outcome.server.text ? &once->outcome.server : NULL,
+                                  &once->outcome.client, found, status);
+    if (result == 0 && peers_value(found, once->asked->metric, false) < 0)
+        result = wf_fail(status, -EPROTO, "%s told no result", once->tool->name);
+    return result;
 }
 
 static int try_port(struct once *once, int variant, struct peer_reading *found, struct wf_status *status)
 {
-    int rc = choose_port(once, variant, status);
+    int result = choose_port(once, variant, status);
 
-    if (rc)
-        return rc;
-    rc = make_commands(once, variant, status);
-    if (rc == 0)
-        rc = run_and_read(once, found, status);
+    if (result)
+        return result;
+    result = make_commands(once, variant, status);
+    if (result == 0)
+        result = run_and_read(once, found, status);
     else if (once->plan->far)
-        end_far(once, rc, status);
+        end_far(once, result, status);
     peer_outcome_fini(&once->outcome);
-    return rc;
+    return result;
 }
 
 int peers_run_once(const struct peers_plan *plan, const struct peers_block *block, const struct peer_tool *tool,
@@ -117,15 +115,15 @@ int peers_run_once(const struct peers_plan *plan, const struct peers_block *bloc
     struct once once = {
         .plan = plan, .tool = tool, .asked = &block->asked, .weft_s = block->weft_s, .commands = commands};
     struct peer_reading found;
-    int left = plan->place.port && !plan->far ? 1 : PORTS_MOST, rc;
+    int left = plan->place.port && !plan->far ? 1 : PORTS_MOST, result;
 
     do {
         found = (struct peer_reading){-1, -1, -1, -1, -1, -1};
-        rc = try_port(&once, variant, &found, status);
-    } while (rc == -EADDRINUSE && --left > 0);
-    if (rc == 0)
+        result = try_port(&once, variant, &found, status);
+    } while (result == -EADDRINUSE && --left > 0);
+    if (result == 0)
         *reading = found;
-    return rc;
+    return result;
 }
 
 static uint64_t clamp(double value, uint64_t least, uint64_t most)
@@ -154,8 +152,6 @@ int peers_calibrate(const struct peers_plan *plan, struct peers_block *block, st
     struct peer_case *first = &trial.asked;
     struct peer_commands commands;
     struct peer_reading reading;
-    double per_second;
-    int rc;
 
     first->messages = clamp((double)FIRST_BYTES / (double)(asked->size ? asked->size : 1), 2, FIRST_MOST);
     if (first->inflight > first->messages)
@@ -163,12 +159,12 @@ int peers_calibrate(const struct peers_plan *plan, struct peers_block *block, st
     if (first->buffers > first->inflight)
         first->buffers = first->inflight;
     first->warmup = warmup_for(first);
-    rc = peers_run_once(plan, &trial, &peer_weft, 0, &commands, &reading, status);
-    if (rc) {
+    int result = peers_run_once(plan, &trial, &peer_weft, 0, &commands, &reading, status);
+    if (result) {
         wf_fail_prefix(status, "Weft, to find how many messages to send");
-        return rc;
+        return result;
     }
-    per_second = asked->metric == PEER_LATENCY ? 5e5 / reading.mean_us : reading.messages_per_s;
+    double per_second = asked->metric == PEER_LATENCY ? 5e5 / reading.mean_us : reading.messages_per_s;
     asked->messages = messages_for(asked, plan->seconds, per_second);
     asked->warmup = warmup_for(asked);
     block->weft_s = (double)(asked->messages + asked->warmup) / per_second;

@@ -10,7 +10,7 @@
 /* Makes everything that is added later fail, too: check only the last. */
 static int overflow(struct peer_command *command)
 {
-    command->used = sizeof(command->text);
+    command->used = sizeof command->text;
     return -ENOBUFS;
 }
 
@@ -18,14 +18,14 @@ static int append(struct peer_command *command, const char **list, const char *f
     __attribute__((format(printf, 3, 0)));
 static int append(struct peer_command *command, const char **list, const char *format, va_list arguments)
 {
-    size_t room = sizeof(command->text) - command->used;
-    int count = 0, length;
+    size_t room = sizeof command->text - command->used;
+    int count = 0;
 
     while (list[count])
         count++;
     if (count >= PEER_WORDS_MAX - 1)
         return overflow(command);
-    length = vsnprintf(command->text + command->used, room, format, arguments);
+    int length = vsnprintf(command->text + command->used, room, format, arguments);
     if (length < 0 || (size_t)length >= room)
         return overflow(command);
     list[count] = command->text + command->used;
@@ -36,26 +36,24 @@ static int append(struct peer_command *command, const char **list, const char *f
 int peer_word(struct peer_command *command, const char *format, ...)
 {
     va_list arguments;
-    int rc;
 
     va_start(arguments, format);
-    rc = append(command, command->words, format, arguments);
+    int result = append(command, command->words, format, arguments);
     va_end(arguments);
-    return rc;
+    return result;
 }
 
 int peer_setting(struct peer_command *command, const char *format, ...)
 {
     va_list arguments;
-    int rc;
 
     va_start(arguments, format);
-    rc = append(command, command->settings, format, arguments);
+    int result = append(command, command->settings, format, arguments);
     va_end(arguments);
-    return rc;
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- congestion control */
+/* --- congestion control --- */
 
 #define ON_ONE_MACHINE "reno" /* Weft's own choice there */
 
@@ -66,8 +64,8 @@ static const char *congestion_set(const struct peer_place *place)
     const char *found = NULL;
 
     for (int i = 0; place->settings[i]; i++)
-        if (strncmp(place->settings[i], name, sizeof(name) - 1) == 0)
-            found = place->settings[i] + sizeof(name) - 1;
+        if (strncmp(place->settings[i], name, sizeof name - 1) == 0)
+            found = place->settings[i] + sizeof name - 1;
     return found && found[0] ? found : NULL;
 }
 
@@ -83,14 +81,14 @@ const char *peer_congestion(const struct peer_place *place, int index)
     return set ? set : index > 0 ? ON_ONE_MACHINE : "";
 }
 
-/* ------------------------------------------------------------------------------------------- processors */
+/* --- processors --- */
 
 bool peer_two_processors(const struct peer_place *place, int cores[2])
 {
     cpu_set_t set;
     int found = 0;
 
-    if (!place->one_machine || sched_getaffinity(0, sizeof(set), &set) != 0)
+    if (!place->one_machine || sched_getaffinity(0, sizeof set, &set) != 0)
         return false;
     for (int i = 0; i < CPU_SETSIZE && found < 2; i++)
         if (CPU_ISSET(i, &set))
@@ -98,7 +96,7 @@ bool peer_two_processors(const struct peer_place *place, int cores[2])
     return found == 2;
 }
 
-/* ------------------------------------------------------------------------------------------- as text */
+/* --- as text --- */
 
 struct text {
     char *at;

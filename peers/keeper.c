@@ -30,7 +30,7 @@ struct keeper {
     struct peer_report report;
 };
 
-/* ------------------------------------------------------------------------------------------- the program */
+/* --- the program --- */
 
 /* Our own settings are not the programs': what they need stands in their command. */
 static char **environment_of(const struct peer_command *command)
@@ -74,23 +74,21 @@ static void become_program(const struct peer_command *command, const struct peer
     _exit(127);
 }
 
-/* ------------------------------------------------------------------------------------------- the keeper */
+/* --- the keeper --- */
 
 pid_t peer_parent_of(pid_t pid)
 {
     char path[32], text[512];
-    const char *after;
-    int fd, parent = 0;
-    ssize_t length;
+    int parent = 0;
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
-    length = read(fd, text, sizeof(text) - 1);
+    ssize_t length = read(fd, text, sizeof text - 1);
     close(fd);
     text[length > 0 ? length : 0] = '\0';
-    after = strrchr(text, ')'); /* its name may hold anything */
+    const char *after = strrchr(text, ')'); /* its name may hold anything */
     return after && sscanf(after + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }
 
@@ -136,7 +134,7 @@ static void listen_for(struct keeper *keeper, int timeout_ms)
     struct signalfd_siginfo signal_info;
 
     if (poll(&waiting, 1, timeout_ms) <= 0 ||
-        read(keeper->signals, &signal_info, sizeof(signal_info)) != (ssize_t)sizeof(signal_info) ||
+        read(keeper->signals, &signal_info, sizeof signal_info) != (ssize_t)sizeof signal_info ||
         signal_info.ssi_signo != PEER_KEEPER_END || keeper->asked)
         return;
     keeper->asked = true;
@@ -173,7 +171,6 @@ static void be_keeper(const struct peer_command *command, const struct peer_pipe
 {
     struct keeper keeper = {.signals = take_signals()};
     pid_t self = getpid();
-    ssize_t written;
 
     prctl(PR_SET_PDEATHSIG, PEER_KEEPER_END);
     if (getppid() != parent || keeper.signals < 0 || prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
@@ -185,8 +182,8 @@ static void be_keeper(const struct peer_command *command, const struct peer_pipe
         _exit(1);
     setpgid(keeper.program, keeper.program); /* the program does the same: the first of the two calls counts */
     keep(&keeper);
-    written = write(pipes->report, &keeper.report, sizeof(keeper.report));
-    _exit(written == (ssize_t)sizeof(keeper.report) ? 0 : 1);
+    ssize_t written = write(pipes->report, &keeper.report, sizeof keeper.report);
+    _exit(written == (ssize_t)sizeof keeper.report ? 0 : 1);
 }
 
 pid_t peer_keeper_start(const struct peer_command *command, const struct peer_pipes *pipes)

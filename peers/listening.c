@@ -25,7 +25,7 @@ static int add_listed(const char *path, int port, unsigned long *inodes, int cou
     FILE *file = fopen(path, "re");
     char line[512];
 
-    while (file && count < SOCKETS_MAX && fgets(line, sizeof(line), file)) {
+    while (file && count < SOCKETS_MAX && fgets(line, sizeof line, file)) {
         unsigned local = 0, state = 0;
         unsigned long inode = 0;
         int found = sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*[0-9A-Fa-f]:%*x %x %*x:%*x %*x:%*x %*x %*u %*u %lu", &local,
@@ -83,12 +83,12 @@ static bool may_have(const char *pid, const unsigned long *inodes, int count)
     bool found = false;
     DIR *folder;
 
-    snprintf(path, sizeof(path), "/proc/%s/fd", pid);
+    snprintf(path, sizeof path, "/proc/%s/fd", pid);
     folder = opendir(path);
     if (!folder)
         return errno != ENOENT && errno != ESRCH;
     while (!found && (entry = readdir(folder))) {
-        ssize_t length = readlinkat(dirfd(folder), entry->d_name, link, sizeof(link) - 1);
+        ssize_t length = readlinkat(dirfd(folder), entry->d_name, link, sizeof link - 1);
         link[length > 0 ? length : 0] = '\0';
         found = is_among(link, inodes, count);
     }
@@ -117,15 +117,15 @@ bool peer_listening_below(pid_t ancestor, int port)
 int peer_free_port(struct wf_status *status)
 {
     struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t length = sizeof(address);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), rc;
+    socklen_t length = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), result;
 
     if (fd < 0 || bind(fd, (struct sockaddr *)&address, length) != 0 ||
         getsockname(fd, (struct sockaddr *)&address, &length) != 0)
-        rc = wf_fail(status, -errno, "cannot find a free port: %s", wf_strerror(errno));
+        result = wf_fail(status, -errno, "cannot find a free port: %s", wf_strerror(errno));
     else
-        rc = ntohs(address.sin_port);
+        result = ntohs(address.sin_port);
     if (fd >= 0)
         close(fd);
-    return rc;
+    return result;
 }

@@ -57,13 +57,12 @@ static void start(struct pair *pair, uint64_t message)
 static double flow(struct pair *pair, uint64_t messages)
 {
     uint64_t posted = 0;
-    double before;
     char done = 0;
 
     while (pair->rank == 1 && posted < messages && posted < pair->inflight)
         start(pair, posted++);
     MPI_Barrier(MPI_COMM_WORLD);
-    before = MPI_Wtime();
+    double before = MPI_Wtime();
     for (uint64_t i = 0; i < messages; i++) {
         while (posted < messages && posted < i + pair->inflight)
             start(pair, posted++);
@@ -79,17 +78,15 @@ static double flow(struct pair *pair, uint64_t messages)
 static double ping_pong(struct pair *pair, uint64_t messages, double *times_ns)
 {
     int other = 1 - pair->rank, size = (int)pair->size;
-    double first, before, now;
-
     MPI_Barrier(MPI_COMM_WORLD);
-    first = before = MPI_Wtime();
+    double first = MPI_Wtime(), before = first;
     for (uint64_t i = 0; i < messages; i++) {
         if (pair->rank == 0)
             MPI_Send(area(pair, i), size, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
         MPI_Recv(area(pair, i), size, MPI_BYTE, other, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (pair->rank == 1)
             MPI_Send(area(pair, i), size, MPI_BYTE, other, TAG, MPI_COMM_WORLD);
-        now = MPI_Wtime();
+        double now = MPI_Wtime();
         times_ns[i] = (now - before) * 1e9 / 2;
         before = now;
     }
@@ -118,10 +115,10 @@ static void print_result(const struct pair *pair, double elapsed_s, double cpu, 
 static int measure(struct pair *pair)
 {
     uint64_t most = pair->warmup > pair->messages ? pair->warmup : pair->messages;
-    double *times_ns = calloc(pair->latency ? most : 1, sizeof(*times_ns));
-    double elapsed_s, before, used, both = 0;
+    double *times_ns = calloc(pair->latency ? most : 1, sizeof *times_ns);
+    double both = 0;
 
-    pair->requests = calloc(pair->inflight, sizeof(*pair->requests));
+    pair->requests = calloc(pair->inflight, sizeof *pair->requests);
     pair->areas = mmap(NULL, pair->size * pair->buffers, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (!times_ns || !pair->requests || pair->areas == MAP_FAILED) {
         fprintf(stderr, "weft-mpi: no memory for %llu buffers of %llu bytes\n", (unsigned long long)pair->buffers,
@@ -134,9 +131,9 @@ static int measure(struct pair *pair)
         ping_pong(pair, pair->warmup, times_ns);
     else
         flow(pair, pair->warmup);
-    before = cpu_s();
-    elapsed_s = pair->latency ? ping_pong(pair, pair->messages, times_ns) : flow(pair, pair->messages);
-    used = cpu_s() - before;
+    double before = cpu_s();
+    double elapsed_s = pair->latency ? ping_pong(pair, pair->messages, times_ns) : flow(pair, pair->messages);
+    double used = cpu_s() - before;
     MPI_Reduce(&used, &both, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     if (pair->rank == 0)
         print_result(pair, elapsed_s, both, times_ns);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "peer.h"
+#include "reading.h"
 
 static const struct way {
     const char *call; /* -l */
@@ -20,7 +21,7 @@ static const struct way {
     {"256K", true, false},  {"256K", false, true},  {"1M", false, true},
 };
 
-#define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
+#define WAYS ((int)(sizeof ways / sizeof ways[0]))
 #define PINNED 2 /* of them, at the end */
 
 /* With one congestion control. */
@@ -31,7 +32,7 @@ static int way_count(const struct peer_place *place)
     return peer_two_processors(place, cores) ? WAYS : WAYS - PINNED;
 }
 
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int iperf3_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     if (asked->metric == PEER_BANDWIDTH)
         return way_count(place) * peer_congestion_count(place);
@@ -39,13 +40,13 @@ static int variants(const struct peer_case *asked, const struct peer_place *plac
     return 0;
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int iperf3_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                           struct peer_commands *out)
 {
     const struct way *way = &ways[index % way_count(place)];
     const char *congestion = peer_congestion(place, index / way_count(place));
     struct peer_command *server = &out->server, *client = &out->client;
     int cores[2] = {0, 0};
-    int rc;
 
     peer_word(server, "iperf3");
     peer_word(server, "-s");
@@ -53,7 +54,7 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(server, "-B");
     peer_word(server, "%s", place->rails[0]);
     peer_word(server, "-p");
-    rc = peer_word(server, "%d", place->port);
+    int result = peer_word(server, "%d", place->port);
 
     peer_word(client, "iperf3");
     peer_word(client, "-c");
@@ -75,37 +76,30 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
         peer_word(client, "%s", congestion);
     }
     peer_word(client, "-J");
-    rc = rc ? rc : peer_word(client, "-i0");
-    snprintf(out->note, sizeof(out->note),
+    result = result ? result : peer_word(client, "-i0");
+    snprintf(out->note, sizeof out->note,
              "a stream of bytes, no messages, from and to %s of memory: calls of %s%s%s%s%s%s", way->call, way->call,
              way->sendfile ? ", sendfile" : "", way->pinned ? ", each side on its processor" : "",
              congestion[0] ? ", " : "", congestion, place->rail_count > 1 ? "; first rail only" : "");
-    return rc;
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- its output */
-
-static double number(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : -1;
-}
+/* --- its output --- */
 
 /* Percentages of one processor, over the time that the side took. */
 static double processor_seconds(const json_t *end, const char *side, const char *sum)
 {
-    double percent = number(json_object_get(end, "cpu_utilization_percent"), side);
-    double duration = number(json_object_get(end, sum), "seconds");
+    double percent = peer_json_number(json_object_get(end, "cpu_utilization_percent"), side);
+    double duration = peer_json_number(json_object_get(end, sum), "seconds");
 
     return percent >= 0 && duration >= 0 ? percent / 100 * duration : -1;
 }
 
-static int take(const json_t *root, struct peer_reading *out, struct wf_status *status)
+static int take_iperf3(const json_t *root, struct peer_reading *out, struct wf_status *status)
 {
     const json_t *end = json_object_get(root, "end"), *received = json_object_get(end, "sum_received");
     const char *error = json_string_value(json_object_get(root, "error"));
-    double bytes = number(received, "bytes"), bits_per_s = number(received, "bits_per_second");
+    double bytes = peer_json_number(received, "bytes"), bits_per_s = peer_json_number(received, "bits_per_second");
     double here = processor_seconds(end, "host_total", "sum_sent");
     double there = processor_seconds(end, "remote_total", "sum_received");
 
@@ -119,27 +113,26 @@ static int take(const json_t *root, struct peer_reading *out, struct wf_status *
     return 0;
 }
 
-static int read_output(const struct peer_case *asked, const struct peer_output *server,
+static int iperf3_read(const struct peer_case *asked, const struct peer_output *server,
                        const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
 {
     json_error_t error;
     json_t *root = json_loads(client->text, 0, &error);
-    int rc;
 
     (void)asked;
     (void)server;
     if (!root)
         return wf_fail(status, -EPROTO, "iperf3 printed no JSON: line %d: %s", error.line, error.text);
-    rc = take(root, out, status);
+    int result = take_iperf3(root, out, status);
     json_decref(root);
-    return rc;
+    return result;
 }
 
 const struct peer_tool peer_iperf3 = {
     .name = "iperf3",
     .program = "iperf3",
     .package = "iperf3",
-    .variants = variants,
-    .commands = commands,
-    .read = read_output,
+    .variants = iperf3_variants,
+    .commands = iperf3_commands,
+    .read = iperf3_read,
 };

@@ -14,9 +14,9 @@ static const struct way {
     const char *provider, *endpoint;
 } ways[] = {{"tcp", "msg"}, {"tcp", "rdm"}, {"net", "msg"}, {"net", "rdm"}};
 
-#define WAYS ((int)(sizeof(ways) / sizeof(ways[0])))
+#define WAYS ((int)(sizeof ways / sizeof ways[0]))
 
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int libfabric_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     (void)place;
     if (asked->metric == PEER_RATE)
@@ -32,8 +32,6 @@ static int variants(const struct peer_case *asked, const struct peer_place *plac
 static int put_test(const struct peer_case *asked, const struct peer_place *place, const struct way *way,
                     const char *device, struct peer_command *command)
 {
-    int rc;
-
     peer_word(command, "-p");
     peer_word(command, "%s", way->provider);
     peer_word(command, "-e");
@@ -47,34 +45,33 @@ static int put_test(const struct peer_case *asked, const struct peer_place *plac
     peer_word(command, "-I");
     peer_word(command, "%" PRIu64, asked->messages);
     peer_word(command, "-S");
-    rc = peer_word(command, "%" PRIu64, asked->size);
-    return rc;
+    return peer_word(command, "%" PRIu64, asked->size);
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int libfabric_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                              struct peer_commands *out)
 {
     const struct way *way = &ways[index];
     const char *device = place->devices[0] && place->devices[0][0] ? place->devices[0] : NULL;
     struct peer_command *server = &out->server, *client = &out->client;
-    int rc, other;
 
     peer_word(server, "fi_pingpong");
     peer_word(server, "-B");
     peer_word(server, "%d", place->port);
-    rc = put_test(asked, place, way, device, server);
+    int result = put_test(asked, place, way, device, server);
 
     peer_word(client, "fi_pingpong");
     peer_word(client, "-P");
     peer_word(client, "%d", place->port);
     put_test(asked, place, way, device, client);
-    other = peer_word(client, "%s", place->rails[0]);
-    snprintf(out->note, sizeof(out->note), "provider %s, %s; %s%s%s", way->provider, way->endpoint,
+    int other = peer_word(client, "%s", place->rails[0]);
+    snprintf(out->note, sizeof out->note, "provider %s, %s; %s%s%s", way->provider, way->endpoint,
              asked->metric == PEER_LATENCY ? "mean only" : "ping-pong, one in flight",
              place->rail_count > 1 ? "; first rail only" : "", asked->warmup ? "; no warm-up" : "");
-    return rc ? rc : other;
+    return result ? result : other;
 }
 
-/* ------------------------------------------------------------------------------------------- its output */
+/* --- its output --- */
 
 /*
  * bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec
@@ -83,31 +80,30 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
  * `time` is rounded to 10 ms and sizes to their unit; usec/xfer, half of a round trip, is the best of it. "=": all that
  * was sent has been acknowledged.
  */
-static bool parse(const char *text, double *usec)
+static bool parse_usec(const char *text, double *usec)
 {
     struct peer_columns columns;
     const char *head = strstr(text, "bytes ");
-    int sent, acknowledged, time, count;
 
     text = head ? peer_columns(head, " \t\r", &columns) : NULL;
     if (!text)
         return false;
-    count = columns.count;
-    sent = peer_column(&columns, "#sent");
-    acknowledged = peer_column(&columns, "#ack");
-    time = peer_column(&columns, "usec/xfer");
+    int count = columns.count;
+    int sent = peer_column(&columns, "#sent");
+    int acknowledged = peer_column(&columns, "#ack");
+    int time = peer_column(&columns, "usec/xfer");
     text = peer_columns(text, " \t\r", &columns);
     return sent >= 0 && acknowledged >= 0 && time >= 0 && text && columns.count == count &&
            columns.words[acknowledged][0] == '=' && peer_number(columns.words[time], usec) == 0 && *usec > 0;
 }
 
-static int read_output(const struct peer_case *asked, const struct peer_output *server,
-                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+static int libfabric_read(const struct peer_case *asked, const struct peer_output *server,
+                          const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
 {
     struct peer_case without = *asked;
     double usec;
 
-    if (!parse(client->text, &usec))
+    if (!parse_usec(client->text, &usec))
         return peer_not_understood("fi_pingpong", client->text, status);
     if (asked->metric == PEER_LATENCY) {
         out->mean_us = usec;
@@ -125,7 +121,7 @@ const struct peer_tool peer_libfabric = {
     .program = "fi_pingpong",
     .package = "libfabric-bin",
     .many_buffers = false,
-    .variants = variants,
-    .commands = commands,
-    .read = read_output,
+    .variants = libfabric_variants,
+    .commands = libfabric_commands,
+    .read = libfabric_read,
 };

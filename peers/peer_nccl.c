@@ -17,7 +17,7 @@ static bool has_gpu(void)
     return found;
 }
 
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int nccl_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     (void)asked;
     if (!has_gpu())
@@ -29,11 +29,12 @@ static int variants(const struct peer_case *asked, const struct peer_place *plac
     return 0;
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int nccl_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                         struct peer_commands *out)
 {
     (void)index;
     if (place->one_machine)
-        snprintf(out->note, sizeof(out->note), "one GPU for both: time-sliced without MPS");
+        snprintf(out->note, sizeof out->note, "one GPU for both: time-sliced without MPS");
     return peer_pair_commands("nccl", asked, place, out);
 }
 
@@ -43,7 +44,7 @@ const struct peer_tool peer_nccl = {
     .package = NULL,
     .many_buffers = true,
     .gpu_memory = true,
-    .variants = variants,
-    .commands = commands,
+    .variants = nccl_variants,
+    .commands = nccl_commands,
     .read = peer_pair_read,
 };

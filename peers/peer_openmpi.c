@@ -42,8 +42,8 @@ static const struct way {
       {"read into place", false, false, {{"btl_tcp_endpoint_cache", "0"}}},
 };
 
-#define BANDWIDTH_WAYS ((int)(sizeof(bandwidth) / sizeof(bandwidth[0])))
-#define SMALL_WAYS ((int)(sizeof(small) / sizeof(small[0])))
+#define BANDWIDTH_WAYS ((int)(sizeof bandwidth / sizeof bandwidth[0]))
+#define SMALL_WAYS ((int)(sizeof small / sizeof small[0]))
 
 static bool usable(const struct way *way, const struct peer_case *asked)
 {
@@ -63,12 +63,12 @@ static const struct way *find_way(const struct peer_case *asked, int index)
     return NULL;
 }
 
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int openmpi_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     char program[1200];
     int count = 0;
 
-    snprintf(program, sizeof(program), "%s/weft-mpi", place->folder);
+    snprintf(program, sizeof program, "%s/weft-mpi", place->folder);
     if (!place->one_machine)
         snprintf(why, 200, "mpirun is started for one machine only");
     else if (asked->size > INT_MAX)
@@ -92,16 +92,16 @@ static void put_parameter(struct peer_command *command, const char *name, const 
 static int put_devices(const struct peer_place *place, struct peer_commands *out)
 {
     char devices[512];
-    int count = peer_devices(place, devices, sizeof(devices));
+    int count = peer_devices(place, devices, sizeof devices);
 
     if (count > 0)
         put_parameter(&out->client, "btl_tcp_if_include", devices);
     if (count > 0 && count < place->rail_count)
-        snprintf(out->note, sizeof(out->note), "one connection for the rails of an interface, ");
+        snprintf(out->note, sizeof out->note, "one connection for the rails of an interface, ");
     return count < 0 ? count : 0;
 }
 
-static void put_way(const struct way *way, const struct peer_case *asked, struct peer_command *client)
+static void put_openmpi_way(const struct way *way, const struct peer_case *asked, struct peer_command *client)
 {
     char bytes[32];
 
@@ -109,7 +109,7 @@ static void put_way(const struct way *way, const struct peer_case *asked, struct
     for (int i = 0; i < SETTINGS && way->sets[i].name; i++)
         put_parameter(client, way->sets[i].name, way->sets[i].value);
     if (way->eager) {
-        snprintf(bytes, sizeof(bytes), "%" PRIu64, asked->size + 256); /* its headers count */
+        snprintf(bytes, sizeof bytes, "%" PRIu64, asked->size + 256); /* its headers count */
         put_parameter(client, "btl_tcp_eager_limit", bytes);
         put_parameter(client, "btl_tcp_rndv_eager_limit", bytes);
         put_parameter(client, "btl_tcp_max_send_size", bytes);
@@ -118,11 +118,11 @@ static void put_way(const struct way *way, const struct peer_case *asked, struct
     peer_word(client, way->bound ? "core" : "none");
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int openmpi_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                            struct peer_commands *out)
 {
     const struct way *way = find_way(asked, index);
     struct peer_command *client = &out->client;
-    int rc;
 
     if (!way)
         return -EINVAL;
@@ -134,8 +134,8 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     put_parameter(client, "plm", "isolated");
     put_parameter(client, "pml", "ob1");
     put_parameter(client, "btl", "tcp,self");
-    rc = put_devices(place, out);
-    put_way(way, asked, client);
+    int result = put_devices(place, out);
+    put_openmpi_way(way, asked, client);
     peer_word(client, "%s/weft-mpi", place->folder);
     peer_word(client, "--size");
     peer_word(client, "%" PRIu64, asked->size);
@@ -147,13 +147,13 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(client, "%" PRIu32, asked->inflight);
     if (asked->metric == PEER_LATENCY)
         peer_word(client, "--lat");
-    snprintf(out->note + strlen(out->note), sizeof(out->note) - strlen(out->note), "%s", way->note);
+    snprintf(out->note + strlen(out->note), sizeof out->note - strlen(out->note), "%s", way->note);
     peer_word(client, "--buffers");
-    return rc ? rc : peer_word(client, "%" PRIu32, asked->buffers);
+    return result ? result : peer_word(client, "%" PRIu32, asked->buffers);
 }
 
-static int read_output(const struct peer_case *asked, const struct peer_output *server,
-                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+static int openmpi_read(const struct peer_case *asked, const struct peer_output *server,
+                        const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
 {
     (void)server;
     return peer_read_json(asked, "weft-mpi", "weft.mpi/1", client->text, out, status);
@@ -164,7 +164,7 @@ const struct peer_tool peer_openmpi = {
     .program = "mpirun",
     .package = "openmpi-bin",
     .many_buffers = true,
-    .variants = variants,
-    .commands = commands,
-    .read = read_output,
+    .variants = openmpi_variants,
+    .commands = openmpi_commands,
+    .read = openmpi_read,
 };

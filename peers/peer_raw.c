@@ -12,7 +12,7 @@
 
 static const uint64_t calls[] = {64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20};
 
-#define CALLS ((int)(sizeof(calls) / sizeof(calls[0])))
+#define CALLS ((int)(sizeof calls / sizeof calls[0]))
 #define BATCHES 3 /* all of what may be in flight, a half, a quarter */
 
 /* How many different call sizes, or batches, a case has. */
@@ -42,7 +42,7 @@ static bool reads_ahead(const struct peer_case *asked)
 
 /* Each spinning and blocking, with each congestion control; once more with a processor for each side, and once with
  * memory that is read ahead: these with the last of them, for the others are slower where it matters. */
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int raw_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     int cores[2];
 
@@ -61,9 +61,9 @@ static int put_addresses(const struct peer_place *place, struct peer_command *co
 
     for (int i = 0; i < place->rail_count; i++) {
         bool colons = strchr(place->rails[i], ':') != NULL;
-        int length = snprintf(list + used, sizeof(list) - used, "%s%s%s%s:%d", i ? "," : "", colons ? "[" : "",
+        int length = snprintf(list + used, sizeof list - used, "%s%s%s%s:%d", i ? "," : "", colons ? "[" : "",
                               place->rails[i], colons ? "]" : "", place->port);
-        if (length < 0 || (size_t)length >= sizeof(list) - used)
+        if (length < 0 || (size_t)length >= sizeof list - used)
             return -ENOBUFS;
         used += (size_t)length;
     }
@@ -78,7 +78,7 @@ static uint32_t buffers(const struct peer_case *asked)
 }
 
 /* What differs between the variants, and what it is called. */
-static int put_way(const struct peer_case *asked, int way, bool block, struct peer_commands *out)
+static int put_raw_way(const struct peer_case *asked, int way, bool block, struct peer_commands *out)
 {
     char size[32];
     const char *how = block ? "blocking" : "spinning";
@@ -89,58 +89,58 @@ static int put_way(const struct peer_case *asked, int way, bool block, struct pe
     if (block)
         peer_word(client, "--block");
     if (asked->metric == PEER_LATENCY) {
-        snprintf(out->note, sizeof(out->note), "%s", how);
+        snprintf(out->note, sizeof out->note, "%s", how);
         return peer_word(client, "--lat");
     }
     peer_word(client, "--inflight");
     peer_word(client, "%" PRIu32, asked->inflight);
     if (asked->metric == PEER_RATE) {
-        snprintf(out->note, sizeof(out->note), "%" PRIu32 " messages a call, %" PRIu32 " buffers, %s", batch,
+        snprintf(out->note, sizeof out->note, "%" PRIu32 " messages a call, %" PRIu32 " buffers, %s", batch,
                  buffers(asked), how);
         peer_word(client, "--rate");
         peer_word(client, "--batch");
         return peer_word(client, "%" PRIu32, batch);
     }
-    snprintf(out->note, sizeof(out->note), "calls of %s, %s", wf_format_size(call, size, sizeof(size)), how);
+    snprintf(out->note, sizeof out->note, "calls of %s, %s", wf_format_size(call, size, sizeof size), how);
     peer_word(client, "--call");
-    return peer_word(client, "%s", wf_format_size(call, size, sizeof(size)));
+    return peer_word(client, "%s", wf_format_size(call, size, sizeof size));
 }
 
 /* What is the same for both sides, and acts on them alone. */
 static int put_side(struct peer_command *command, const char *congestion, const int *core)
 {
-    int rc = 0;
+    int result = 0;
 
     if (congestion[0]) {
         peer_word(command, "--congestion");
-        rc = peer_word(command, "%s", congestion);
+        result = peer_word(command, "%s", congestion);
     }
     if (core) {
         peer_word(command, "--cpu");
-        rc = peer_word(command, "%d", *core);
+        result = peer_word(command, "%d", *core);
     }
-    return rc;
+    return result;
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int raw_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                        struct peer_commands *out)
 {
     struct peer_command *server = &out->server, *client = &out->client;
     int round = index / (2 * ways(asked)), way = index % (2 * ways(asked)), last = peer_congestion_count(place) - 1;
     const char *congestion = peer_congestion(place, round < last ? round : last);
     int cores[2];
     bool pinned = round == last + 1 && peer_two_processors(place, cores), ahead = round > last && !pinned;
-    int rc, other;
 
     peer_word(server, "%s/weft", place->folder);
     peer_word(server, "raw");
     peer_word(server, "--listen");
-    rc = peer_word(server, "%d", place->port);
+    int result = peer_word(server, "%d", place->port);
 
     peer_word(client, "%s/weft", place->folder);
     peer_word(client, "raw");
     peer_word(client, "--connect");
-    other = put_addresses(place, client);
-    rc = rc ? rc : other;
+    int other = put_addresses(place, client);
+    result = result ? result : other;
     peer_word(client, "--size");
     peer_word(client, "%" PRIu64, asked->size);
     peer_word(client, "-n");
@@ -149,8 +149,8 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
     peer_word(client, "%" PRIu64, asked->warmup);
     peer_word(client, "--buffers");
     peer_word(client, "%" PRIu32, buffers(asked));
-    other = put_way(asked, way / 2, way % 2 != 0, out);
-    rc = rc ? rc : put_side(server, congestion, pinned ? &cores[0] : NULL);
+    other = put_raw_way(asked, way / 2, way % 2 != 0, out);
+    result = result ? result : put_side(server, congestion, pinned ? &cores[0] : NULL);
     other = other ? other : put_side(client, congestion, pinned ? &cores[1] : NULL);
     if (ahead)
         other = other ? other : peer_word(client, "--read-ahead");
@@ -162,11 +162,11 @@ static int commands(const struct peer_case *asked, const struct peer_place *plac
         strcat(out->note, ", reading ahead");
     if (asked->metric == PEER_LATENCY && place->rail_count > 1)
         strcat(out->note, "; first rail only");
-    return rc ? rc : other;
+    return result ? result : other;
 }
 
-static int read_output(const struct peer_case *asked, const struct peer_output *server,
-                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+static int raw_read(const struct peer_case *asked, const struct peer_output *server, const struct peer_output *client,
+                    struct peer_reading *out, struct wf_status *status)
 {
     (void)server;
     return peer_read_json(asked, "weft raw", "weft.raw/1", client->text, out, status);
@@ -177,7 +177,7 @@ const struct peer_tool peer_raw = {
     .program = "weft",
     .package = NULL,
     .many_buffers = true,
-    .variants = variants,
-    .commands = commands,
-    .read = read_output,
+    .variants = raw_variants,
+    .commands = raw_commands,
+    .read = raw_read,
 };

@@ -44,12 +44,12 @@ static const struct {
     int count;
     const char *test;
 } metrics[] = {
-    [PEER_BANDWIDTH] = {bandwidth, sizeof(bandwidth) / sizeof(bandwidth[0]), "tag_bw"},
-    [PEER_LATENCY] = {latency, sizeof(latency) / sizeof(latency[0]), "tag_lat"},
-    [PEER_RATE] = {rate, sizeof(rate) / sizeof(rate[0]), "tag_bw"},
+    [PEER_BANDWIDTH] = {bandwidth, sizeof bandwidth / sizeof bandwidth[0], "tag_bw"},
+    [PEER_LATENCY] = {latency, sizeof latency / sizeof latency[0], "tag_lat"},
+    [PEER_RATE] = {rate, sizeof rate / sizeof rate[0], "tag_bw"},
 };
 
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int ucx_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     (void)place;
     (void)why;
@@ -59,17 +59,17 @@ static int variants(const struct peer_case *asked, const struct peer_place *plac
 /* Both sides have to agree on protocols and devices. */
 static int put_settings(const struct way *way, const char *devices, int device_count, struct peer_command *command)
 {
-    int rc = peer_setting(command, "UCX_TLS=tcp");
+    int result = peer_setting(command, "UCX_TLS=tcp");
 
     if (device_count > 0)
-        rc = peer_setting(command, "UCX_NET_DEVICES=%s", devices);
+        result = peer_setting(command, "UCX_NET_DEVICES=%s", devices);
     if (device_count > 1) {
         peer_setting(command, "UCX_MAX_EAGER_RAILS=%d", device_count);
-        rc = peer_setting(command, "UCX_MAX_RNDV_RAILS=%d", device_count);
+        result = peer_setting(command, "UCX_MAX_RNDV_RAILS=%d", device_count);
     }
     for (int i = 0; i < SETTINGS && way->settings[i]; i++)
-        rc = peer_setting(command, "%s", way->settings[i]);
-    return rc;
+        result = peer_setting(command, "%s", way->settings[i]);
+    return result;
 }
 
 static int put_server(const struct peer_place *place, struct peer_command *server)
@@ -110,32 +110,33 @@ static int put_client(const struct peer_case *asked, const struct peer_place *pl
     return peer_word(client, "-v"); /* as comma separated values */
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int ucx_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                        struct peer_commands *out)
 {
     const struct way *way = &metrics[asked->metric].ways[index];
     char devices[512] = "";
-    int count = peer_devices(place, devices, sizeof(devices)), server, client;
+    int count = peer_devices(place, devices, sizeof devices);
 
     if (count < 0)
         return count;
-    server = put_settings(way, devices, count, &out->server);
-    client = put_settings(way, devices, count, &out->client);
+    int server = put_settings(way, devices, count, &out->server);
+    int client = put_settings(way, devices, count, &out->client);
     server = server ? server : put_server(place, &out->server);
     client = client ? client : put_client(asked, place, way, &out->client);
     /* Its source is never written: all of it is one page of zeros (or one of 2 MiB), and stays in the cache. */
     bool zeros = asked->metric == PEER_BANDWIDTH && asked->size >= LARGE_SOURCE;
-    snprintf(out->note, sizeof(out->note), "%s%s%s%s", way->note, asked->metric == PEER_LATENCY ? ", no p99" : "",
+    snprintf(out->note, sizeof out->note, "%s%s%s%s", way->note, asked->metric == PEER_LATENCY ? ", no p99" : "",
              zeros ? "; sends the kernel's cached page of zeros" : "",
              count < place->rail_count && place->rail_count > 1 ? ", one connection for the rails of an interface"
                                                                 : "");
     return server ? server : client;
 }
 
-/* ------------------------------------------------------------------------------------------- its output */
+/* --- its output --- */
 
 /* "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr", and a line of numbers:
  * microseconds of a message (of half a round trip), MiB/s, messages/s. `avg` is of the last interval only. */
-static bool parse(const char *text, double numbers[COLUMNS])
+static bool parse_numbers(const char *text, double numbers[COLUMNS])
 {
     struct peer_columns columns;
     const char *head = strstr(text, "iterations,");
@@ -153,12 +154,12 @@ static bool parse(const char *text, double numbers[COLUMNS])
     return true;
 }
 
-static int read_output(const struct peer_case *asked, const struct peer_output *server,
-                       const struct peer_output *client, struct peer_reading *out, struct wf_status *status)
+static int ucx_read(const struct peer_case *asked, const struct peer_output *server, const struct peer_output *client,
+                    struct peer_reading *out, struct wf_status *status)
 {
-    double numbers[COLUMNS], gb_per_s;
+    double numbers[COLUMNS];
 
-    if (!parse(client->text, numbers))
+    if (!parse_numbers(client->text, numbers))
         return peer_not_understood("ucx_perftest", client->text, status);
     if (numbers[0] != (double)asked->messages || numbers[3] <= 0)
         return wf_fail(status, -EPROTO, "ucx_perftest tells of %.0f messages in %.3f us each, asked for %" PRIu64,
@@ -168,7 +169,7 @@ static int read_output(const struct peer_case *asked, const struct peer_output *
         out->mean_us = numbers[3];
         return 0;
     }
-    gb_per_s = numbers[7] >= EXACT_RATE ? numbers[7] * (double)asked->size / 1e9 : numbers[5] * 1048576 / 1e9;
+    double gb_per_s = numbers[7] >= EXACT_RATE ? numbers[7] * (double)asked->size / 1e9 : numbers[5] * 1048576 / 1e9;
     if (gb_per_s <= 0)
         return wf_fail(status, -EPROTO, "ucx_perftest tells of a bandwidth of 0");
     out->gb_per_s = gb_per_s;
@@ -182,7 +183,7 @@ const struct peer_tool peer_ucx = {
     .program = "ucx_perftest",
     .package = "ucx-utils",
     .many_buffers = false,
-    .variants = variants,
-    .commands = commands,
-    .read = read_output,
+    .variants = ucx_variants,
+    .commands = ucx_commands,
+    .read = ucx_read,
 };

@@ -10,6 +10,7 @@
 
 #include "base/config.h"
 #include "pair.h"
+#include "reading.h"
 
 /* Whether `weft pair` can be told how many buffers its messages take turns in. */
 static bool takes_buffers(void)
@@ -19,7 +20,7 @@ static bool takes_buffers(void)
     return wf_setting_find("buffers", &unknown) >= 0;
 }
 
-static int variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
+static int weft_variants(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     (void)asked;
     (void)place;
@@ -33,8 +34,8 @@ static void put_rails(struct peer_command *command, const char *const *rails, in
     size_t used = 0;
 
     for (int i = 0; i < count; i++) {
-        int length = snprintf(list + used, sizeof(list) - used, "%s%s", i ? "," : "", rails[i]);
-        used += (size_t)length < sizeof(list) - used ? (size_t)length : sizeof(list) - used - 1;
+        int length = snprintf(list + used, sizeof list - used, "%s%s", i ? "," : "", rails[i]);
+        used += (size_t)length < sizeof list - used ? (size_t)length : sizeof list - used - 1;
     }
     peer_word(command, "--rails");
     peer_word(command, "%s", list);
@@ -78,13 +79,12 @@ int peer_pair_commands(const char *backend, const struct peer_case *asked, const
 {
     bool gpu = place->memory || backend;
     struct peer_command *server = &out->server, *client = &out->client;
-    int rc;
 
     peer_word(server, "%s/weft", place->folder);
     peer_word(server, "pair");
     put_address(server, "listen", place);
     put_rails(server, place->rails, place->rail_count);
-    rc = put_shared(server, place);
+    int result = put_shared(server, place);
 
     peer_word(client, "%s/weft", place->folder);
     peer_word(client, "pair");
@@ -97,40 +97,35 @@ int peer_pair_commands(const char *backend, const struct peer_case *asked, const
     if (backend)
         peer_word(client, "--backend=%s", backend);
     if (put_shared(client, place) != 0)
-        rc = -ENOBUFS;
+        result = -ENOBUFS;
     if (!takes_buffers() && asked->metric != PEER_LATENCY && asked->buffers != asked->inflight)
-        snprintf(out->note, sizeof(out->note), "%u buffers: one for each message in flight", asked->inflight);
-    return rc;
+        snprintf(out->note, sizeof out->note, "%u buffers: one for each message in flight", asked->inflight);
+    return result;
 }
 
-static int commands(const struct peer_case *asked, const struct peer_place *place, int index, struct peer_commands *out)
+static int weft_commands(const struct peer_case *asked, const struct peer_place *place, int index,
+                         struct peer_commands *out)
 {
     (void)index;
     return peer_pair_commands(NULL, asked, place, out);
 }
 
-/* ------------------------------------------------------------------------------------------- its output */
+/* --- its output --- */
 
-static double number(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-
-    return json_is_number(value) ? json_number_value(value) : -1;
-}
-
-static int take(const json_t *root, const struct peer_case *asked, struct peer_reading *out, struct wf_status *status)
+static int take_pair(const json_t *root, const struct peer_case *asked, struct peer_reading *out,
+                     struct wf_status *status)
 {
     const json_t *samples = json_object_get(root, "samples");
     const json_t *sample = json_array_get(samples, 0), *time = json_object_get(sample, "time_us");
-    double mean_us = number(time, "mean");
+    double mean_us = peer_json_number(time, "mean");
 
     if (json_array_size(samples) != 1 || mean_us <= 0)
         return wf_fail(status, -EPROTO, "weft pair told %zu samples instead of one with its times",
                        json_array_size(samples));
-    out->cpu_s_per_gb = number(sample, "cpu_s_per_gb");
+    out->cpu_s_per_gb = peer_json_number(sample, "cpu_s_per_gb");
     if (asked->metric == PEER_LATENCY) {
-        out->p50_us = number(time, "p50");
-        out->p99_us = number(time, "p99");
+        out->p50_us = peer_json_number(time, "p50");
+        out->p99_us = peer_json_number(time, "p99");
         out->mean_us = mean_us;
         return 0;
     }
@@ -144,14 +139,13 @@ int peer_pair_read(const struct peer_case *asked, const struct peer_output *serv
 {
     json_error_t error;
     json_t *root = json_loads(client->text, 0, &error);
-    int rc;
 
     (void)server;
     if (!root)
         return wf_fail(status, -EPROTO, "weft pair printed no JSON: line %d: %s", error.line, error.text);
-    rc = take(root, asked, out, status);
+    int result = take_pair(root, asked, out, status);
     json_decref(root);
-    return rc;
+    return result;
 }
 
 const struct peer_tool peer_weft = {
@@ -159,7 +153,7 @@ const struct peer_tool peer_weft = {
     .program = "weft",
     .many_buffers = true,
     .gpu_memory = true,
-    .variants = variants,
-    .commands = commands,
+    .variants = weft_variants,
+    .commands = weft_commands,
     .read = peer_pair_read,
 };

@@ -14,11 +14,11 @@
 
 static const struct peer_reading nothing = {-1, -1, -1, -1, -1, -1};
 
-/* ------------------------------------------------------------------------------------------- before the rounds */
+/* --- before the rounds --- */
 
 static struct peer_reading *no_readings(int count)
 {
-    struct peer_reading *readings = calloc((size_t)count, sizeof(*readings));
+    struct peer_reading *readings = calloc((size_t)count, sizeof *readings);
 
     for (int i = 0; readings && i < count; i++)
         readings[i] = nothing;
@@ -27,7 +27,7 @@ static struct peer_reading *no_readings(int count)
 
 static int make_variants(const struct peers_plan *plan, struct peers_row *row, int count, struct wf_status *status)
 {
-    row->variants = calloc((size_t)count, sizeof(*row->variants));
+    row->variants = calloc((size_t)count, sizeof *row->variants);
     if (!row->variants)
         return wf_fail(status, -ENOMEM, "no memory for the results");
     row->variant_count = count;
@@ -46,28 +46,27 @@ static int prepare_row(const struct peers_plan *plan, const struct peer_case *as
                        struct peers_row *row, struct wf_status *status)
 {
     char path[PATH_MAX], why[200] = "";
-    int count;
 
     row->tool = tool;
-    if (!peer_find_program(tool, plan->place.folder, path, sizeof(path))) {
+    if (!peer_find_program(tool, plan->place.folder, path, sizeof path)) {
         row->absent = true;
         if (tool->package)
-            snprintf(row->why, sizeof(row->why), "not installed: Debian package %s", tool->package);
+            snprintf(row->why, sizeof row->why, "not installed: Debian package %s", tool->package);
         else
-            snprintf(row->why, sizeof(row->why), "%s is not beside weft", tool->program);
+            snprintf(row->why, sizeof row->why, "%s is not beside weft", tool->program);
         return 0;
     }
     if (asked->buffers > 1 && !tool->many_buffers) {
-        snprintf(row->why, sizeof(row->why), "has one buffer only");
+        snprintf(row->why, sizeof row->why, "has one buffer only");
         return 0;
     }
     if (plan->place.memory && !tool->gpu_memory) {
-        snprintf(row->why, sizeof(row->why), "moves host memory here, and --memory is cuda");
+        snprintf(row->why, sizeof row->why, "moves host memory here, and --memory is cuda");
         return 0;
     }
-    count = tool->variants(asked, &plan->place, why);
+    int count = tool->variants(asked, &plan->place, why);
     if (count <= 0) {
-        snprintf(row->why, sizeof(row->why), "%s", why);
+        snprintf(row->why, sizeof row->why, "%s", why);
         return 0;
     }
     if (count > PEERS_VARIANTS_MAX)
@@ -78,14 +77,14 @@ static int prepare_row(const struct peers_plan *plan, const struct peer_case *as
 
 static int prepare_block(const struct peers_plan *plan, struct peers_block *block, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (int i = 0; rc == 0 && i < plan->tool_count; i++)
-        rc = prepare_row(plan, &block->asked, plan->tools[i], &block->rows[i], status);
-    return rc;
+    for (int i = 0; result == 0 && i < plan->tool_count; i++)
+        result = prepare_row(plan, &block->asked, plan->tools[i], &block->rows[i], status);
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- a round */
+/* --- a round --- */
 
 /* What a round runs: a variant of a row. */
 struct turn {
@@ -109,7 +108,7 @@ static bool has_trials(const struct peers_row *row)
     return row->variant_count > PEERS_FINALISTS;
 }
 
-static int trials_of(const struct peers_plan *plan)
+static int trial_count(const struct peers_plan *plan)
 {
     return plan->rounds < PEERS_TRIALS_MAX ? plan->rounds : PEERS_TRIALS_MAX;
 }
@@ -137,13 +136,12 @@ static int take_turn(const struct series *series, const struct turn *turn, struc
     struct peers_variant *variant = &row->variants[turn->variant];
     struct peer_reading *reading = reading_of(series, variant);
     struct wf_status why = {0}, stopped = {0};
-    int rc;
 
     if (variant->given_up)
         return 0;
     variant->runs++;
-    rc = peers_run_once(plan, series->block, row->tool, turn->variant, &variant->commands, reading, &why);
-    if (rc == 0)
+    int result = peers_run_once(plan, series->block, row->tool, turn->variant, &variant->commands, reading, &why);
+    if (result == 0)
         return 0;
     *reading = nothing;
     /* Whatever a program that was stopped said, the stop is the reason. */
@@ -151,7 +149,7 @@ static int take_turn(const struct series *series, const struct turn *turn, struc
         *status = stopped;
         return status->code;
     }
-    snprintf(row->error, sizeof(row->error), "%s", why.text);
+    snprintf(row->error, sizeof row->error, "%s", why.text);
     variant->failures++;
     variant->given_up = variant->failures == variant->runs && variant->failures >= FAILURES_MAX;
     return 0;
@@ -165,26 +163,26 @@ static void tell(const struct series *series, const struct turn *turn)
 
     if (!plan->progress)
         return;
-    snprintf(doing, sizeof(doing), "%s %s: %s%s", peers_metric_name(asked->metric),
-             wf_format_size(asked->size, size, sizeof(size)), turn->row->tool->name, series->trials ? " (trial)" : "");
+    snprintf(doing, sizeof doing, "%s %s: %s%s", peers_metric_name(asked->metric),
+             wf_format_size(asked->size, size, sizeof size), turn->row->tool->name, series->trials ? " (trial)" : "");
     plan->progress(plan->context, series->done, series->total, doing);
 }
 
 /* Every variant once; the first is another one than in the round before. */
 static int run_round(struct series *series, int round, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (int i = 0; rc == 0 && i < series->count; i++) {
+    for (int i = 0; result == 0 && i < series->count; i++) {
         const struct turn *turn = &series->turns[(i + round) % series->count];
         tell(series, turn);
-        rc = take_turn(series, turn, status);
+        result = take_turn(series, turn, status);
         series->done++;
     }
-    return rc;
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- trials */
+/* --- trials --- */
 
 /* How near `mine` comes to `best`, which is 1; more where it is better. */
 static double nearness(const struct peers_block *block, const struct peer_reading *mine,
@@ -231,24 +229,24 @@ static int run_trials(struct series *series, struct wf_status *status)
 {
     const struct peers_plan *plan = series->plan;
     struct peers_block *block = series->block;
-    int rc = 0;
+    int result = 0;
 
     series->trials = true;
     collect_turns(series);
-    while (rc == 0 && series->count > 0 && block->trials_done < trials_of(plan)) {
-        rc = run_round(series, block->trials_done, status);
-        block->trials_done += rc == 0;
-        for (int i = 0; rc == 0 && block->trials_done == TRIALS_AT_FIRST && i < plan->tool_count; i++)
+    while (result == 0 && series->count > 0 && block->trials_done < trial_count(plan)) {
+        result = run_round(series, block->trials_done, status);
+        block->trials_done += result == 0;
+        for (int i = 0; result == 0 && block->trials_done == TRIALS_AT_FIRST && i < plan->tool_count; i++)
             if (has_trials(&block->rows[i]))
                 give_up_hopeless(block, &block->rows[i]);
     }
-    for (int i = 0; rc == 0 && i < plan->tool_count; i++)
+    for (int i = 0; result == 0 && i < plan->tool_count; i++)
         if (has_trials(&block->rows[i]))
             choose_finalists(block, &block->rows[i]);
-    return rc;
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- rounds */
+/* --- rounds --- */
 
 /* Runs that the trials, or the rounds, of a block take at most. */
 static int runs_of(const struct peers_plan *plan, const struct peers_block *block, bool trials)
@@ -260,7 +258,7 @@ static int runs_of(const struct peers_plan *plan, const struct peers_block *bloc
         if (!trials)
             runs += plan->rounds * (has_trials(row) ? PEERS_FINALISTS : row->variant_count);
         else if (has_trials(row))
-            runs += trials_of(plan) * row->variant_count;
+            runs += trial_count(plan) * row->variant_count;
     }
     return runs;
 }
@@ -268,51 +266,50 @@ static int runs_of(const struct peers_plan *plan, const struct peers_block *bloc
 static int run_rounds(struct series *series, struct wf_status *status)
 {
     struct peers_block *block = series->block;
-    int rc = 0;
+    int result = 0;
 
     series->trials = false;
     collect_turns(series);
-    while (rc == 0 && block->rounds_done < series->plan->rounds) {
-        rc = run_round(series, block->rounds_done, status);
-        block->rounds_done += rc == 0;
+    while (result == 0 && block->rounds_done < series->plan->rounds) {
+        result = run_round(series, block->rounds_done, status);
+        block->rounds_done += result == 0;
     }
-    return rc;
+    return result;
 }
 
 static int run_block(const struct peers_plan *plan, struct peers_block *block, int index, struct wf_status *status)
 {
-    int runs = runs_of(plan, block, true) + runs_of(plan, block, false), rc;
+    int runs = runs_of(plan, block, true) + runs_of(plan, block, false);
     struct series series = {.plan = plan, .block = block, .done = index * runs, .total = plan->case_count * runs};
-
-    rc = run_trials(&series, status);
-    return rc ? rc : run_rounds(&series, status);
+    int result = run_trials(&series, status);
+    return result ? result : run_rounds(&series, status);
 }
 
-/* ------------------------------------------------------------------------------------------- all cases */
+/* --- all cases --- */
 
 int peers_measure(const struct peers_plan *plan, struct peers_result *result, struct wf_status *status)
 {
-    int rc = 0;
+    int code = 0;
 
-    memset(result, 0, sizeof(*result));
+    memset(result, 0, sizeof *result);
     result->plan = plan;
-    result->blocks = calloc((size_t)plan->case_count, sizeof(*result->blocks));
+    result->blocks = calloc((size_t)plan->case_count, sizeof *result->blocks);
     if (!result->blocks)
         return wf_fail(status, -ENOMEM, "no memory for the results");
-    for (int i = 0; rc == 0 && i < plan->case_count; i++) {
+    for (int i = 0; code == 0 && i < plan->case_count; i++) {
         struct peers_block *block = &result->blocks[result->block_count++];
         block->asked = plan->cases[i];
         if (!plan->fixed_messages)
-            rc = peers_calibrate(plan, block, status);
-        if (rc == 0)
-            rc = prepare_block(plan, block, status);
-        if (rc == 0)
-            rc = run_block(plan, block, i, status);
-        if (rc)
-            snprintf(block->error, sizeof(block->error), "%s", status->text);
+            code = peers_calibrate(plan, block, status);
+        if (code == 0)
+            code = prepare_block(plan, block, status);
+        if (code == 0)
+            code = run_block(plan, block, i, status);
+        if (code)
+            snprintf(block->error, sizeof block->error, "%s", status->text);
     }
-    result->complete = rc == 0;
-    return rc;
+    result->complete = code == 0;
+    return code;
 }
 
 void peers_result_fini(struct peers_result *result)
@@ -327,7 +324,7 @@ void peers_result_fini(struct peers_result *result)
             free(row->variants);
         }
     free(result->blocks);
-    memset(result, 0, sizeof(*result));
+    memset(result, 0, sizeof *result);
 }
 
 bool peers_passed(const struct peers_result *result)

@@ -11,7 +11,7 @@
 
 #define STEP 16384
 
-/* ------------------------------------------------------------------------------------------- start and end */
+/* --- start and end --- */
 
 static void close_end(int *fd)
 {
@@ -35,25 +35,24 @@ static int make_pipe(int *ours, int *theirs)
 int peer_program_start(struct peer_program *program, const struct peer_command *command, struct wf_status *status)
 {
     struct peer_pipes theirs = {-1, -1, -1};
-    int rc;
 
-    memset(program, 0, sizeof(*program));
+    memset(program, 0, sizeof *program);
     program->name = command->words[0];
     program->out = program->err = program->report = -1;
-    rc = make_pipe(&program->out, &theirs.out);
-    if (rc == 0)
-        rc = make_pipe(&program->err, &theirs.err);
-    if (rc == 0)
-        rc = make_pipe(&program->report, &theirs.report);
-    if (rc == 0) {
+    int result = make_pipe(&program->out, &theirs.out);
+    if (result == 0)
+        result = make_pipe(&program->err, &theirs.err);
+    if (result == 0)
+        result = make_pipe(&program->report, &theirs.report);
+    if (result == 0) {
         pid_t pid = peer_keeper_start(command, &theirs);
         program->keeper = pid > 0 ? pid : 0;
-        rc = pid > 0 ? 0 : (int)pid;
+        result = pid > 0 ? 0 : (int)pid;
     }
     close_end(&theirs.out);
     close_end(&theirs.err);
     close_end(&theirs.report);
-    return rc ? wf_fail(status, rc, "cannot start %.60s: %s", program->name, wf_strerror(rc)) : 0;
+    return result ? wf_fail(status, result, "cannot start %.60s: %s", program->name, wf_strerror(result)) : 0;
 }
 
 void peer_program_end(const struct peer_program *program)
@@ -77,19 +76,18 @@ void peer_program_fini(struct peer_program *program)
     program->text = NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- what it says */
+/* --- what it says --- */
 
 /* Room for `more` bytes and the '\0'. */
 static bool make_room(struct peer_program *program, size_t more)
 {
     size_t room = program->room ? program->room : STEP;
-    char *grown;
 
     while (room < program->used + more + 1)
         room *= 2;
     if (room == program->room)
         return true;
-    grown = realloc(program->text, room);
+    char *grown = realloc(program->text, room);
     if (!grown)
         return false;
     program->text = grown;
@@ -110,7 +108,7 @@ static void keep_text(struct peer_program *program, const char *bytes, size_t le
 
 static void keep_tail(struct peer_program *program, const char *bytes, size_t length)
 {
-    size_t room = sizeof(program->tail) - 1, old = program->tail_used;
+    size_t room = sizeof program->tail - 1, old = program->tail_used;
 
     if (length > room) {
         bytes += length - room;
@@ -130,7 +128,7 @@ static void drain(struct peer_program *program, int *fd, void (*keep)(struct pee
     char bytes[STEP];
     ssize_t length = 0;
 
-    while (*fd >= 0 && (length = read(*fd, bytes, sizeof(bytes))) > 0)
+    while (*fd >= 0 && (length = read(*fd, bytes, sizeof bytes)) > 0)
         keep(program, bytes, (size_t)length);
     if (length == 0 || errno != EAGAIN)
         close_end(fd);
@@ -139,11 +137,11 @@ static void drain(struct peer_program *program, int *fd, void (*keep)(struct pee
 /* The keeper speaks once all have ended, so the pipes hold the last of what they said. */
 static void look_for_end(struct peer_program *program)
 {
-    ssize_t length = program->report >= 0 ? read(program->report, &program->how, sizeof(program->how)) : 0;
+    ssize_t length = program->report >= 0 ? read(program->report, &program->how, sizeof program->how) : 0;
 
     if (length < 0 && (errno == EAGAIN || errno == EINTR))
         return;
-    program->told = length == (ssize_t)sizeof(program->how);
+    program->told = length == (ssize_t)sizeof program->how;
     program->ended = true;
     drain(program, &program->out, keep_text);
     drain(program, &program->err, keep_tail);
@@ -170,7 +168,7 @@ void peer_program_pump(struct peer_program *const *programs, int count, int time
         }
 }
 
-/* ------------------------------------------------------------------------------------------- how it ended */
+/* --- how it ended --- */
 
 static bool readable(const char *line, size_t length)
 {
@@ -222,7 +220,7 @@ int peer_program_verdict(const struct peer_program *program, struct wf_status *s
         return wf_fail(status, -ECHILD, "%.60s: its keeper was killed", program->name);
     if (WIFEXITED(how) && WEXITSTATUS(how) == 0)
         return 0;
-    peer_program_last_line(program, line, sizeof(line));
+    peer_program_last_line(program, line, sizeof line);
     if (WIFSIGNALED(how))
         return wf_fail(status, -ECHILD, "%.40s was ended by signal %d%s%s", program->name, WTERMSIG(how),
                        line[0] ? ": " : "", line);

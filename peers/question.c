@@ -20,7 +20,7 @@ json_t *peers_question_to_json(const struct peers_question *question)
                      (json_int_t)asked->inflight, "buffers", (json_int_t)asked->buffers);
 }
 
-/* ------------------------------------------------------------------------------------------- the other way */
+/* --- the other way --- */
 
 static int not_ours(const char *name, struct wf_status *status)
 {
@@ -51,24 +51,24 @@ static int take_metric(const json_t *json, enum peer_metric *metric, struct wf_s
 static int take_case(const json_t *json, struct peer_case *asked, struct wf_status *status)
 {
     int64_t size = 0, messages = 0, warmup = 0, inflight = 0, buffers = 0;
-    int rc = take_metric(json, &asked->metric, status);
+    int result = take_metric(json, &asked->metric, status);
 
-    if (rc == 0)
-        rc = take_number(json, "size", 1, SIZE_MOST, &size, status);
-    if (rc == 0)
-        rc = take_number(json, "messages", 1, MESSAGES_MOST, &messages, status);
-    if (rc == 0)
-        rc = take_number(json, "warmup", 0, MESSAGES_MOST, &warmup, status);
-    if (rc == 0)
-        rc = take_number(json, "inflight", 1, AT_ONCE_MOST, &inflight, status);
-    if (rc == 0)
-        rc = take_number(json, "buffers", 1, AT_ONCE_MOST, &buffers, status);
+    if (result == 0)
+        result = take_number(json, "size", 1, SIZE_MOST, &size, status);
+    if (result == 0)
+        result = take_number(json, "messages", 1, MESSAGES_MOST, &messages, status);
+    if (result == 0)
+        result = take_number(json, "warmup", 0, MESSAGES_MOST, &warmup, status);
+    if (result == 0)
+        result = take_number(json, "inflight", 1, AT_ONCE_MOST, &inflight, status);
+    if (result == 0)
+        result = take_number(json, "buffers", 1, AT_ONCE_MOST, &buffers, status);
     asked->size = (uint64_t)size;
     asked->messages = (uint64_t)messages;
     asked->warmup = (uint64_t)warmup;
     asked->inflight = (uint32_t)inflight;
     asked->buffers = (uint32_t)buffers;
-    return rc;
+    return result;
 }
 
 /* One that is allowed, and here. */
@@ -84,7 +84,7 @@ static int take_tool(const json_t *json, const struct peers_plan *plan, const st
             *tool = plan->tools[i];
     if (!*tool)
         return wf_fail(status, -EINVAL, "%.40s: there is no such tool, or --tools excludes it", name ? name : "?");
-    if (!peer_find_program(*tool, place->folder, path, sizeof(path)))
+    if (!peer_find_program(*tool, place->folder, path, sizeof path))
         return wf_fail(status, -ENOENT, "not installed: %s%s", (*tool)->package ? "Debian package " : "",
                        (*tool)->package ? (*tool)->package : (*tool)->program);
     return 0;
@@ -95,20 +95,19 @@ int peers_question_from_json(const json_t *json, const struct peers_plan *plan, 
 {
     char why[200] = "";
     int64_t variant;
-    int count, rc;
 
-    memset(question, 0, sizeof(*question));
-    rc = take_case(json, &question->asked, status);
-    if (rc == 0)
-        rc = take_tool(json, plan, place, &question->tool, status);
-    if (rc)
-        return rc;
-    count = question->tool->variants(&question->asked, place, why);
+    memset(question, 0, sizeof *question);
+    int result = take_case(json, &question->asked, status);
+    if (result == 0)
+        result = take_tool(json, plan, place, &question->tool, status);
+    if (result)
+        return result;
+    int count = question->tool->variants(&question->asked, place, why);
     if (count <= 0)
         return wf_fail(status, -EOPNOTSUPP, "%s", why);
-    rc = take_number(json, "variant", 0, count - 1, &variant, status);
+    result = take_number(json, "variant", 0, count - 1, &variant, status);
     question->variant = (int)variant;
-    return rc;
+    return result;
 }
 
 bool peers_is_address(const char *text)
@@ -118,7 +117,7 @@ bool peers_is_address(const char *text)
     char plain[INET6_ADDRSTRLEN];
     size_t length = strcspn(text, "%");
 
-    if (length >= sizeof(plain))
+    if (length >= sizeof plain)
         return false;
     memcpy(plain, text, length);
     plain[length] = '\0';

@@ -11,11 +11,10 @@ int peer_number(const char *text, double *out)
 {
     size_t length = strspn(text, "0123456789.eE+-");
     char *end;
-    double number;
 
     if (length == 0 || text[0] < '0' || text[0] > '9' || text[length + strspn(text + length, " \t\r")] != '\0')
         return -EINVAL;
-    number = strtod(text, &end);
+    double number = strtod(text, &end);
     if (end != text + length || !isfinite(number))
         return -EINVAL;
     *out = number;
@@ -24,12 +23,11 @@ int peer_number(const char *text, double *out)
 
 const char *peer_columns(const char *text, const char *marks, struct peer_columns *out)
 {
-    size_t length;
     char *rest;
 
     text += strspn(text, "\r\n \t");
-    length = strcspn(text, "\n");
-    if (length == 0 || length >= sizeof(out->text) || text[length] != '\n')
+    size_t length = strcspn(text, "\n");
+    if (length == 0 || length >= sizeof out->text || text[length] != '\n')
         return NULL;
     memcpy(out->text, text, length);
     out->text[length] = '\0';
@@ -52,12 +50,10 @@ int peer_column(const struct peer_columns *columns, const char *name)
 
 int peer_not_understood(const char *program, const char *text, struct wf_status *status)
 {
-    size_t length;
-
     text += strspn(text, "\r\n \t-");
     if (!text[0])
         return wf_fail(status, -EPROTO, "%s printed nothing", program);
-    length = strcspn(text, "\r\n");
+    size_t length = strcspn(text, "\r\n");
     return wf_fail(status, -EPROTO, "%s printed no result: '%.*s'", program, (int)(length < 120 ? length : 120), text);
 }
 
@@ -70,7 +66,7 @@ double peer_cpu_per_gb(const struct peer_case *asked, const struct peer_output *
     return server_s < 0 || client->cpu_s < 0 || bytes <= 0 ? -1 : (server_s + client->cpu_s) / (bytes / 1e9);
 }
 
-/* ------------------------------------------------------------------------------------------- our own programs */
+/* --- our own programs --- */
 
 /* The line of JSON. A program that starts Weft's (mpirun) may print other lines before it. */
 static const char *json_line(const char *text)
@@ -82,23 +78,23 @@ static const char *json_line(const char *text)
     return text;
 }
 
-static double number(const json_t *root, const char *name)
+double peer_json_number(const json_t *object, const char *name)
 {
-    const json_t *value = json_object_get(root, name);
+    const json_t *value = json_object_get(object, name);
 
     return json_is_number(value) && json_number_value(value) >= 0 ? json_number_value(value) : -1;
 }
 
-static int take(const struct peer_case *asked, const char *program, const json_t *root, struct peer_reading *out,
-                struct wf_status *status)
+static int take_reading(const struct peer_case *asked, const char *program, const json_t *root,
+                        struct peer_reading *out, struct wf_status *status)
 {
     struct peer_reading read = {
-        .gb_per_s = number(root, "gb_per_s"),
-        .messages_per_s = number(root, "messages_per_s"),
-        .p50_us = number(root, "p50_us"),
-        .p99_us = number(root, "p99_us"),
-        .mean_us = number(root, "mean_us"),
-        .cpu_s_per_gb = number(root, "cpu_s_per_gb"),
+        .gb_per_s = peer_json_number(root, "gb_per_s"),
+        .messages_per_s = peer_json_number(root, "messages_per_s"),
+        .p50_us = peer_json_number(root, "p50_us"),
+        .p99_us = peer_json_number(root, "p99_us"),
+        .mean_us = peer_json_number(root, "mean_us"),
+        .cpu_s_per_gb = peer_json_number(root, "cpu_s_per_gb"),
     };
     bool latency = asked->metric == PEER_LATENCY;
 
@@ -113,21 +109,21 @@ static int take(const struct peer_case *asked, const char *program, const json_t
 int peer_read_json(const struct peer_case *asked, const char *program, const char *schema, const char *text,
                    struct peer_reading *out, struct wf_status *status)
 {
-    const char *line = json_line(text), *told;
+    const char *line = json_line(text);
     json_t *root = line ? json_loads(line, JSON_DISABLE_EOF_CHECK, NULL) : NULL;
-    int rc;
 
     if (!root)
         return peer_not_understood(program, text, status);
-    told = json_string_value(json_object_get(root, "schema"));
-    rc = told && strcmp(told, schema) == 0 ? take(asked, program, root, out, status)
-                                           : wf_fail(status, -EPROTO, "%s printed the schema '%.40s', expected '%s'",
-                                                     program, told ? told : "", schema);
+    const char *told = json_string_value(json_object_get(root, "schema"));
+    int result = told && strcmp(told, schema) == 0
+                     ? take_reading(asked, program, root, out, status)
+                     : wf_fail(status, -EPROTO, "%s printed the schema '%.40s', expected '%s'", program,
+                               told ? told : "", schema);
     json_decref(root);
-    return rc;
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- the machine */
+/* --- the machine --- */
 
 static bool named_before(const struct peer_place *place, int index)
 {
@@ -144,12 +140,11 @@ int peer_devices(const struct peer_place *place, char *list, size_t room)
 
     for (int i = 0; i < place->rail_count; i++) {
         const char *device = place->devices[i];
-        size_t length;
         if (!device || !device[0])
             return 0;
         if (named_before(place, i))
             continue;
-        length = strlen(device) + (count > 0);
+        size_t length = strlen(device) + (count > 0);
         if (used + length >= room)
             return -ENOBUFS;
         if (count++)
@@ -164,5 +159,5 @@ int peer_processors(void)
 {
     cpu_set_t allowed;
 
-    return sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
+    return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
 }

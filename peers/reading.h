@@ -5,6 +5,7 @@
 #ifndef WF_PEERS_READING_H
 #define WF_PEERS_READING_H
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "peer.h"
@@ -35,6 +36,9 @@ int peer_not_understood(const char *program, const char *text, struct wf_status 
  * where one of them does not tell. `server` may be NULL: all is in the client. `ways`: 2 where data went both ways. */
 double peer_cpu_per_gb(const struct peer_case *asked, const struct peer_output *server,
                        const struct peer_output *client, int ways);
+
+/* The number `name` of an object; -1: it has none, or a negative one. */
+double peer_json_number(const json_t *object, const char *name);
 
 /* Reads the line of JSON of one of Weft's own programs: "schema" must be `schema`; the other keys are the fields of
  * struct peer_reading; null or no key: not told. -EPROTO where it lacks what the metric asks for. */

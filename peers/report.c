@@ -14,7 +14,7 @@ const char *peers_metric_name(enum peer_metric metric)
     return metric == PEER_LATENCY ? "latency" : metric == PEER_RATE ? "rate" : "bandwidth";
 }
 
-static const char *unit(enum peer_metric metric)
+static const char *unit_shown(enum peer_metric metric)
 {
     return metric == PEER_LATENCY ? "us" : metric == PEER_RATE ? "million/s" : "GB/s";
 }
@@ -24,7 +24,7 @@ static double shown(double value, enum peer_metric metric)
     return metric == PEER_RATE ? value / 1e6 : value;
 }
 
-/* ------------------------------------------------------------------------------------------- notes */
+/* --- notes --- */
 
 /* Breaks `note` between words, so that no line is wider than WIDTH; the first begins at `column`. */
 static void put_note(FILE *out, int column, const char *note)
@@ -61,7 +61,7 @@ static void make_note(const struct peers_row *row, const struct peers_summary *s
     }
 }
 
-/* ------------------------------------------------------------------------------------------- a line */
+/* --- a line --- */
 
 /* A number right-aligned, or a dash. */
 static void put_number(FILE *out, int width, int digits, double value)
@@ -72,7 +72,8 @@ static void put_number(FILE *out, int width, int digits, double value)
         fprintf(out, "%*.*f", width, digits, value);
 }
 
-static void put_figures(FILE *out, const struct peers_block *block, const struct peers_summary *summary, bool is_weft)
+static void put_line_figures(FILE *out, const struct peers_block *block, const struct peers_summary *summary,
+                             bool is_weft)
 {
     enum peer_metric metric = block->asked.metric;
 
@@ -100,13 +101,13 @@ static void put_row(FILE *out, const struct peers_result *result, const struct p
     peers_sum_up(result, block, row, &summary);
     fprintf(out, "%-10s", row->tool->name);
     if (summary.variant >= 0) {
-        put_figures(out, block, &summary, peers_is_weft(row->tool));
+        put_line_figures(out, block, &summary, peers_is_weft(row->tool));
         fprintf(out, "%6u%5u  ", block->asked.inflight, block->asked.buffers);
-        make_note(row, &summary, note, sizeof(note));
+        make_note(row, &summary, note, sizeof note);
     } else {
         fprintf(out, "%9s%*s", "-", NOTE_COLUMN - 19, "");
         const char *error = peers_failure(block, row);
-        snprintf(note, sizeof(note), "%s%s", error ? "failed: " : "",
+        snprintf(note, sizeof note, "%s%s", error ? "failed: " : "",
                  row->why[0] ? row->why
                  : error     ? error
                              : "not measured");
@@ -114,7 +115,7 @@ static void put_row(FILE *out, const struct peers_result *result, const struct p
     put_note(out, NOTE_COLUMN, note);
 }
 
-/* ------------------------------------------------------------------------------------------- a block */
+/* --- a block --- */
 
 static void put_head(FILE *out, const struct peer_case *asked)
 {
@@ -125,9 +126,9 @@ static void put_head(FILE *out, const struct peer_case *asked)
 
     fprintf(
         out, "\n%s, messages of %s%s, %u in flight, %u %s each side (%" PRIu64 " messages, %" PRIu64 " of warm-up)\n",
-        titles[asked->metric], wf_format_size(asked->size, size, sizeof(size)), asked->size % 1024 ? " bytes" : "",
+        titles[asked->metric], wf_format_size(asked->size, size, sizeof size), asked->size % 1024 ? " bytes" : "",
         asked->inflight, asked->buffers, asked->buffers == 1 ? "buffer" : "buffers", asked->messages, asked->warmup);
-    fprintf(out, "%-10s%9s%8s%10s%9s%9s%6s%5s  note\n", "tool", unit(asked->metric), "spread", "weft/tool",
+    fprintf(out, "%-10s%9s%8s%10s%9s%9s%6s%5s  note\n", "tool", unit_shown(asked->metric), "spread", "weft/tool",
             latency ? "p99" : "CPU s/GB", latency ? "mean" : "", "infl", "bufs");
 }
 
@@ -152,7 +153,7 @@ static void put_end(FILE *out, const struct peers_block *block, int rounds)
 {
     char text[320];
 
-    snprintf(text, sizeof(text), "only %d of %d rounds%s: %s", block->rounds_done, rounds,
+    snprintf(text, sizeof text, "only %d of %d rounds%s: %s", block->rounds_done, rounds,
              block->trials_done > 0 && block->rounds_done == 0 ? ", of which nothing counts before the trials are over"
                                                                : "",
              block->error);

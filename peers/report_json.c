@@ -9,7 +9,7 @@ static json_t *number_or_null(double value)
     return value < 0 ? json_null() : json_real(value);
 }
 
-static const char *unit(enum peer_metric metric)
+static const char *unit_of_value(enum peer_metric metric)
 {
     return metric == PEER_LATENCY ? "us" : metric == PEER_RATE ? "messages/s" : "GB/s";
 }
@@ -17,7 +17,7 @@ static const char *unit(enum peer_metric metric)
 /* null: nothing was run at that side. */
 static json_t *command_to_json(const struct peer_command *command)
 {
-    char text[2 * sizeof(command->text)];
+    char text[2 * sizeof command->text];
     json_t *settings = json_array();
 
     if (!command->words[0]) {
@@ -26,7 +26,7 @@ static json_t *command_to_json(const struct peer_command *command)
     }
     for (int i = 0; command->settings[i]; i++)
         json_array_append_new(settings, json_string(command->settings[i]));
-    return json_pack("{s:s, s:o}", "command", peer_command_text(command, text, sizeof(text)), "environment", settings);
+    return json_pack("{s:s, s:o}", "command", peer_command_text(command, text, sizeof text), "environment", settings);
 }
 
 static json_t *values_to_json(const struct peer_reading *readings, int count, enum peer_metric metric, bool mean)
@@ -58,8 +58,8 @@ static json_t *variant_to_json(const struct peers_variant *variant, const struct
         command_to_json(&variant->commands.server), "client", command_to_json(&variant->commands.client));
 }
 
-static void put_figures(json_t *sample, const struct peers_block *block, const struct peers_row *row,
-                        const struct peers_summary *summary)
+static void put_json_figures(json_t *sample, const struct peers_block *block, const struct peers_row *row,
+                             const struct peers_summary *summary)
 {
     const struct peers_variant *best = &row->variants[summary->variant];
 
@@ -95,7 +95,7 @@ static json_t *row_to_json(const struct peers_result *result, const struct peers
         json_array_append_new(variants, variant_to_json(&row->variants[i], block, trials, summary.mean));
     json_object_set_new(sample, "backend", json_string(row->tool->name));
     json_object_set_new(sample, "metric", json_string(peers_metric_name(asked->metric)));
-    json_object_set_new(sample, "unit", json_string(unit(asked->metric)));
+    json_object_set_new(sample, "unit", json_string(unit_of_value(asked->metric)));
     json_object_set_new(sample, "size_bytes", json_integer((json_int_t)asked->size));
     json_object_set_new(sample, "inflight", json_integer(asked->inflight));
     json_object_set_new(sample, "buffers", json_integer(asked->buffers));
@@ -111,7 +111,7 @@ static json_t *row_to_json(const struct peers_result *result, const struct peers
     json_object_set_new(sample, "package", row->tool->package ? json_string(row->tool->package) : json_null());
     json_object_set_new(sample, "failures", json_integer(summary.failures));
     if (summary.variant >= 0)
-        put_figures(sample, block, row, &summary);
+        put_json_figures(sample, block, row, &summary);
     json_object_set_new(sample, "variants", variants);
     return sample;
 }

@@ -43,33 +43,31 @@ static int await_listening(const struct peer_run *run, struct peer_program *serv
 {
     int limit_ms = run->timeout_ms < LISTEN_MS ? run->timeout_ms : LISTEN_MS;
     int64_t deadline = after_ms(limit_ms);
-    int rc = 0;
+    int result = 0;
 
-    while (rc == 0 && !peer_listening_below(server->keeper, run->port)) {
+    while (result == 0 && !peer_listening_below(server->keeper, run->port)) {
         peer_program_pump(&server, 1, LOOK_MS);
-        rc = check_stop(run, status);
-        if (rc == 0 && server->ended && peer_program_verdict(server, status) == 0)
+        result = check_stop(run, status);
+        if (result == 0 && server->ended && peer_program_verdict(server, status) == 0)
             wf_fail(status, -ECHILD, "%.60s ended without listening on port %d", server->name, run->port);
-        if (rc == 0 && server->ended)
-            rc = status->code = lacks_port(run, server) ? -EADDRINUSE : status->code;
-        else if (rc == 0 && past(deadline))
-            rc = wf_fail(status, -ETIMEDOUT, "%.60s does not listen on port %d after %d s", server->name, run->port,
-                         limit_ms / 1000);
+        if (result == 0 && server->ended)
+            result = status->code = lacks_port(run, server) ? -EADDRINUSE : status->code;
+        else if (result == 0 && past(deadline))
+            result = wf_fail(status, -ETIMEDOUT, "%.60s does not listen on port %d after %d s", server->name, run->port,
+                             limit_ms / 1000);
     }
-    return rc;
+    return result;
 }
 
 int peer_run_serve(const struct peer_run *run, struct peer_program *server, struct wf_status *status)
 {
-    int rc;
-
-    memset(server, 0, sizeof(*server));
+    memset(server, 0, sizeof *server);
     if (!run->commands->server.words[0])
         return 0;
     if (peer_listening(run->port))
         return wf_fail(status, -EADDRINUSE, "port %d is in use: choose another with --port", run->port);
-    rc = peer_program_start(server, &run->commands->server, status);
-    return rc ? rc : await_listening(run, server, status);
+    int result = peer_program_start(server, &run->commands->server, status);
+    return result ? result : await_listening(run, server, status);
 }
 
 /* The server's failure explains the client's. */
@@ -77,13 +75,13 @@ static int judge(const struct peer_outcome *outcome, struct wf_status *status)
 {
     const struct peer_program *client = &outcome->client_program, *server = &outcome->server_program;
     struct wf_status other;
-    int rc = peer_program_verdict(client, status);
+    int result = peer_program_verdict(client, status);
 
-    if (rc && server->ended && peer_program_verdict(server, &other) != 0)
+    if (result && server->ended && peer_program_verdict(server, &other) != 0)
         *status = other;
-    if (rc == 0 && (client->flooded || server->flooded))
-        rc = wf_fail(status, -EPROTO, "%.60s printed more than %u bytes", client->name, PEER_TEXT_MAX);
-    return rc;
+    if (result == 0 && (client->flooded || server->flooded))
+        result = wf_fail(status, -EPROTO, "%.60s printed more than %u bytes", client->name, PEER_TEXT_MAX);
+    return result;
 }
 
 /* Until the client has ended; a server that fails takes its client along. */
@@ -94,21 +92,21 @@ static int await_client(const struct peer_run *run, struct peer_outcome *outcome
     struct peer_program *const both[] = {client, server};
     int64_t deadline = after_ms(run->timeout_ms);
     bool mourning = false;
-    int rc = 0;
+    int result = 0;
 
-    while (rc == 0 && !client->ended) {
+    while (result == 0 && !client->ended) {
         peer_program_pump(both, 2, SLICE_MS);
-        rc = check_stop(run, status);
-        if (rc == 0 && !mourning && server && server->ended && peer_program_verdict(server, status) != 0) {
+        result = check_stop(run, status);
+        if (result == 0 && !mourning && server && server->ended && peer_program_verdict(server, status) != 0) {
             mourning = true;
             deadline = after_ms(MOURN_MS);
         }
-        if (rc == 0 && !client->ended && past(deadline))
-            rc = mourning ? status->code
-                          : wf_fail(status, -ETIMEDOUT, "%.60s had not ended after %d s", client->name,
-                                    run->timeout_ms / 1000);
+        if (result == 0 && !client->ended && past(deadline))
+            result = mourning ? status->code
+                              : wf_fail(status, -ETIMEDOUT, "%.60s had not ended after %d s", client->name,
+                                        run->timeout_ms / 1000);
     }
-    return rc;
+    return result;
 }
 
 /* It may have the last word of a measurement to print. */
@@ -116,17 +114,17 @@ int peer_run_collect(const struct peer_run *run, struct peer_program *server, st
 {
     int64_t deadline = after_ms(GRACE_MS);
     bool asked = false;
-    int rc = 0;
+    int result = 0;
 
-    while (rc == 0 && server->keeper && !server->ended) {
+    while (result == 0 && server->keeper && !server->ended) {
         peer_program_pump(&server, 1, SLICE_MS);
-        rc = check_stop(run, status);
+        result = check_stop(run, status);
         if (!asked && past(deadline)) {
             peer_program_end(server);
             asked = true;
         }
     }
-    return rc;
+    return result;
 }
 
 static void fill(struct peer_output *output, const struct peer_program *program, int64_t start_ns)
@@ -152,35 +150,32 @@ static void end_all(struct peer_outcome *outcome)
 static int perform(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status)
 {
     struct peer_program *server = &outcome->server_program, *client = &outcome->client_program;
-    int64_t start_ns;
-    int rc = run->client_only ? 0 : peer_run_serve(run, server, status);
+    int result = run->client_only ? 0 : peer_run_serve(run, server, status);
 
-    if (rc)
-        return rc;
-    start_ns = wf_clock_now(&wf_clock_monotonic);
-    rc = peer_program_start(client, &run->commands->client, status);
-    if (rc == 0)
-        rc = await_client(run, outcome, status);
-    if (rc == 0) {
+    if (result)
+        return result;
+    int64_t start_ns = wf_clock_now(&wf_clock_monotonic);
+    result = peer_program_start(client, &run->commands->client, status);
+    if (result == 0)
+        result = await_client(run, outcome, status);
+    if (result == 0) {
         fill(&outcome->client, client, start_ns);
         if (peer_program_verdict(client, status) == 0)
-            rc = peer_run_collect(run, server, status);
+            result = peer_run_collect(run, server, status);
     }
-    if (rc == 0)
-        rc = judge(outcome, status);
-    if (rc == 0 && server->name)
+    if (result == 0)
+        result = judge(outcome, status);
+    if (result == 0 && server->name)
         fill(&outcome->server, server, start_ns);
-    return rc;
+    return result;
 }
 
 int peer_run(const struct peer_run *run, struct peer_outcome *outcome, struct wf_status *status)
 {
-    int rc;
-
-    memset(outcome, 0, sizeof(*outcome));
-    rc = perform(run, outcome, status);
+    memset(outcome, 0, sizeof *outcome);
+    int result = perform(run, outcome, status);
     end_all(outcome);
-    return rc;
+    return result;
 }
 
 /* A program that was never started has nothing but zeroes: its descriptors are not its own. */
@@ -196,7 +191,7 @@ void peer_outcome_fini(struct peer_outcome *outcome)
     fini(&outcome->server_program);
 }
 
-/* ------------------------------------------------------------------------------------------- where programs are */
+/* --- where programs are --- */
 
 static bool runs(const char *path)
 {

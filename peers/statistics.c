@@ -20,7 +20,7 @@ static int sorted(const double *values, int rounds, double *room)
     for (int i = 0; i < rounds && i < PEERS_ROUNDS_MAX; i++)
         if (values[i] >= 0)
             room[count++] = values[i];
-    qsort(room, (size_t)count, sizeof(*room), ascending);
+    qsort(room, (size_t)count, sizeof *room, ascending);
     return count;
 }
 
@@ -34,7 +34,7 @@ void peer_summarize(const double *values, int rounds, struct peer_figures *figur
     double room[PEERS_ROUNDS_MAX];
     int count = sorted(values, rounds, room);
 
-    memset(figures, 0, sizeof(*figures));
+    memset(figures, 0, sizeof *figures);
     if (count == 0)
         return;
     figures->count = count;

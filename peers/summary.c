@@ -18,7 +18,7 @@ static int values_of(const struct peers_variant *variant, const struct peers_blo
     return block->rounds_done;
 }
 
-static int trials_of(const struct peers_variant *variant, const struct peers_block *block, double *values)
+static int trial_values(const struct peers_variant *variant, const struct peers_block *block, double *values)
 {
     for (int i = 0; i < block->trials_done; i++)
         values[i] = peers_value(&variant->trials[i], block->asked.metric, false);
@@ -45,7 +45,7 @@ static int best_variant(const struct peers_block *block, const struct peers_row 
         const struct peers_variant *variant = &row->variants[i];
         double values[PEERS_ROUNDS_MAX];
         struct peer_figures figures;
-        int times = trials ? trials_of(variant, block, values) : values_of(variant, block, false, values);
+        int times = trials ? trial_values(variant, block, values) : values_of(variant, block, false, values);
         peer_summarize(values, times, &figures);
         if (!figures.count || (trials && variant->given_up))
             continue;

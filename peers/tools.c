@@ -8,7 +8,7 @@
 static const struct peer_tool *const all[] = {&peer_weft,      &peer_raw,     &peer_iperf3, &peer_ucx,
                                               &peer_libfabric, &peer_openmpi, &peer_nccl};
 
-#define ALL_COUNT ((int)(sizeof(all) / sizeof(all[0])))
+#define ALL_COUNT ((int)(sizeof all / sizeof all[0]))
 
 _Static_assert(ALL_COUNT <= PEERS_TOOLS_MAX, "a plan has room for all");
 
@@ -30,7 +30,7 @@ static int unknown_tool(const char *name, struct wf_status *status)
     char names[128] = "";
 
     for (int i = 0; i < ALL_COUNT; i++)
-        snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s", i ? ", " : "", all[i]->name);
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "", all[i]->name);
     return wf_fail(status, -EINVAL, "--tools: '%.40s' is none of %s", name, names);
 }
 
@@ -39,9 +39,9 @@ int peers_choose_tools(const char *list, struct peers_plan *plan, struct wf_stat
     bool except = list[0] == '^', named[ALL_COUNT] = {false};
     char words[256], *rest = words, *word;
 
-    if (strlen(list) >= sizeof(words))
+    if (strlen(list) >= sizeof words)
         return wf_fail(status, -EINVAL, "--tools %.40s...: the list is too long", list);
-    snprintf(words, sizeof(words), "%s", list + except);
+    snprintf(words, sizeof words, "%s", list + except);
     while ((word = strsep(&rest, ",")) && (list[0] || *word)) {
         int found = -1;
         for (int i = 0; i < ALL_COUNT; i++)

@@ -31,11 +31,11 @@ struct exchange {
 static void start(struct exchange *exchange, uint16_t type, uint8_t command)
 {
     struct genlmsghdr generic = {.cmd = command, .version = 1};
-    memset(&exchange->at, 0, sizeof(exchange->at));
+    memset(&exchange->at, 0, sizeof exchange->at);
     exchange->at.header.nlmsg_type = type;
     exchange->at.header.nlmsg_flags = NLM_F_REQUEST;
-    exchange->at.header.nlmsg_len = NLMSG_LENGTH(sizeof(generic));
-    memcpy(NLMSG_DATA(&exchange->at.header), &generic, sizeof(generic));
+    exchange->at.header.nlmsg_len = NLMSG_LENGTH(sizeof generic);
+    memcpy(NLMSG_DATA(&exchange->at.header), &generic, sizeof generic);
 }
 
 /* Returns where the attribute is, as an offset; names are short. */
@@ -43,7 +43,7 @@ static uint32_t put(struct exchange *exchange, uint16_t type, const void *data, 
 {
     uint32_t offset = exchange->at.header.nlmsg_len;
     struct nlattr attribute = {.nla_len = (uint16_t)(NLA_HDRLEN + length), .nla_type = type};
-    memcpy(exchange->at.bytes + offset, &attribute, sizeof(attribute));
+    memcpy(exchange->at.bytes + offset, &attribute, sizeof attribute);
     if (length)
         memcpy(exchange->at.bytes + offset + NLA_HDRLEN, data, length);
     exchange->at.header.nlmsg_len += NLA_ALIGN((uint32_t)NLA_HDRLEN + (uint32_t)length);
@@ -54,10 +54,9 @@ static uint32_t put(struct exchange *exchange, uint16_t type, const void *data, 
 static bool ask(int fd, struct exchange *exchange)
 {
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-    if (sendto(fd, exchange->at.bytes, exchange->at.header.nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof(kernel)) <
-        0)
+    if (sendto(fd, exchange->at.bytes, exchange->at.header.nlmsg_len, 0, (struct sockaddr *)&kernel, sizeof kernel) < 0)
         return false;
-    ssize_t length = recv(fd, exchange->at.bytes, sizeof(exchange->at.bytes), 0);
+    ssize_t length = recv(fd, exchange->at.bytes, sizeof exchange->at.bytes, 0);
     return length >= (ssize_t)NLMSG_LENGTH(GENL_HDRLEN) && exchange->at.header.nlmsg_len <= (size_t)length &&
            exchange->at.header.nlmsg_len >= NLMSG_LENGTH(GENL_HDRLEN) && exchange->at.header.nlmsg_type != NLMSG_ERROR;
 }
@@ -68,15 +67,15 @@ static int number(const struct exchange *exchange, uint16_t type)
     uint32_t offset = NLMSG_LENGTH(GENL_HDRLEN), end = exchange->at.header.nlmsg_len;
     while (offset + NLA_HDRLEN <= end) {
         struct nlattr attribute;
-        memcpy(&attribute, exchange->at.bytes + offset, sizeof(attribute));
+        memcpy(&attribute, exchange->at.bytes + offset, sizeof attribute);
         if (attribute.nla_len < NLA_HDRLEN || offset + attribute.nla_len > end)
             return -1;
         const uint8_t *data = exchange->at.bytes + offset + NLA_HDRLEN;
         uint16_t word;
         if ((attribute.nla_type & NLA_TYPE_MASK) == type && attribute.nla_len == NLA_HDRLEN + 1)
             return data[0];
-        if ((attribute.nla_type & NLA_TYPE_MASK) == type && attribute.nla_len == NLA_HDRLEN + sizeof(word)) {
-            memcpy(&word, data, sizeof(word));
+        if ((attribute.nla_type & NLA_TYPE_MASK) == type && attribute.nla_len == NLA_HDRLEN + sizeof word) {
+            memcpy(&word, data, sizeof word);
             return word;
         }
         offset += NLA_ALIGN(attribute.nla_len);
@@ -88,7 +87,7 @@ static int ask_split(int fd, const char *name)
 {
     struct exchange exchange;
     start(&exchange, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
-    put(&exchange, CTRL_ATTR_FAMILY_NAME, FAMILY, sizeof(FAMILY));
+    put(&exchange, CTRL_ATTR_FAMILY_NAME, FAMILY, sizeof FAMILY);
     int family = ask(fd, &exchange) ? number(&exchange, CTRL_ATTR_FAMILY_ID) : -1;
     if (family < 0)
         return -1;
@@ -97,7 +96,7 @@ static int ask_split(int fd, const char *name)
     uint32_t nest = put(&exchange, RINGS_HEADER | NLA_F_NESTED, NULL, 0);
     put(&exchange, HEADER_NAME, name, strlen(name) + 1);
     uint16_t nest_length = (uint16_t)(exchange.at.header.nlmsg_len - nest);
-    memcpy(exchange.at.bytes + nest, &nest_length, sizeof(nest_length));
+    memcpy(exchange.at.bytes + nest, &nest_length, sizeof nest_length);
     int split = ask(fd, &exchange) ? number(&exchange, RINGS_TCP_DATA_SPLIT) : -1;
     return split == SPLIT_ON ? 1 : split == SPLIT_OFF ? 0 : -1;
 }
@@ -108,7 +107,7 @@ int wf_ethtool_header_split(const char *name)
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
     if (fd < 0)
         return -1;
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     int split = strlen(name) < 32 ? ask_split(fd, name) : -1;
     close(fd);
     return split;

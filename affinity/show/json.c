@@ -10,7 +10,7 @@
 static json_t *cpus_to_json(const struct wf_cpus *cpus)
 {
     char text[CPUS_TEXT];
-    return json_string(wf_cpus_count(cpus) ? wf_cpus_text(cpus, text, sizeof(text)) : "");
+    return json_string(wf_cpus_count(cpus) ? wf_cpus_text(cpus, text, sizeof text) : "");
 }
 
 /* Numbers and names from files of others may be no UTF-8. */
@@ -138,7 +138,7 @@ static json_t *plan_to_json(const struct wf_plan *plan)
 
 /* --- what is in the way --- */
 
-static json_t *on_off(int value)
+static json_t *on_off_to_json(int value)
 {
     return value < 0 ? json_null() : json_boolean(value);
 }
@@ -150,8 +150,9 @@ static json_t *paths_to_json(const struct wf_show *show)
         const struct wf_rail_path *path = &show->paths[i];
         json_array_append_new(paths, json_pack("{s:o, s:b, s:o, s:o, s:o, s:o}", "rail",
                                                text_to_json(show->plan->rails[i].name), "loopback", path->loopback,
-                                               "scatter_gather", on_off(path->sg), "tso", on_off(path->tso), "gro",
-                                               on_off(path->gro), "header_split", on_off(path->header_split)));
+                                               "scatter_gather", on_off_to_json(path->sg), "tso",
+                                               on_off_to_json(path->tso), "gro", on_off_to_json(path->gro),
+                                               "header_split", on_off_to_json(path->header_split)));
     }
     return paths;
 }

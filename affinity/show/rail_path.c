@@ -21,12 +21,12 @@ static void add(struct list *list, const char *path, const char *why, const char
         return;
     struct wf_obstacle *obstacle = &list->at[list->count++];
     const char *mark = strstr(change, "%s");
-    snprintf(obstacle->path, sizeof(obstacle->path), "%s", path);
-    snprintf(obstacle->why, sizeof(obstacle->why), "%s", why);
+    snprintf(obstacle->path, sizeof obstacle->path, "%s", path);
+    snprintf(obstacle->why, sizeof obstacle->why, "%s", why);
     if (mark)
-        snprintf(obstacle->change, sizeof(obstacle->change), "%.*s%s%s", (int)(mark - change), change, name, mark + 2);
+        snprintf(obstacle->change, sizeof obstacle->change, "%.*s%s%s", (int)(mark - change), change, name, mark + 2);
     else
-        snprintf(obstacle->change, sizeof(obstacle->change), "%s", change);
+        snprintf(obstacle->change, sizeof obstacle->change, "%s", change);
 }
 
 /* To an interface of this machine, and large packets whole. */
@@ -45,11 +45,11 @@ static void check_offloads(const struct wf_nic *nic, const struct wf_rail_path *
         add(list, "offload", "GRO is off: every packet climbs through the kernel by itself", "ethtool -K %s gro on",
             nic->name);
     if (path->queues_most > nic->queues && nic->queues > 0) {
-        snprintf(change, sizeof(change), "ethtool -L %%s combined %d", path->queues_most);
+        snprintf(change, sizeof change, "ethtool -L %%s combined %d", path->queues_most);
         add(list, "queues", "the device could have more queues: each is one processor's to empty", change, nic->name);
     }
     if (nic->pci[0] && nic->mtu > 0 && nic->mtu <= MTU_ETHERNET) {
-        snprintf(change, sizeof(change), "ip link set %%s mtu %d", MTU_LARGE);
+        snprintf(change, sizeof change, "ip link set %%s mtu %d", MTU_LARGE);
         add(list, "packets", "the MTU is small; larger packets cost less, if the network carries them", change,
             nic->name);
     }
@@ -82,7 +82,7 @@ static void check_zero_copy(const struct wf_path_system *system, const struct wf
 static bool driver_has_devmem(const char *driver)
 {
     static const char *const drivers[] = {"gve", "bnxt_en", "mlx5_core", "fbnic"};
-    for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
+    for (size_t i = 0; i < sizeof drivers / sizeof drivers[0]; i++)
         if (strcmp(driver, drivers[i]) == 0)
             return true;
     return false;

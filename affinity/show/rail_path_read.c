@@ -33,7 +33,7 @@ void wf_path_system_read(const struct wf_machine *machine, int64_t zero_copy_byt
         fclose(file);
     }
     file = fopen("/proc/self/status", "re");
-    while (file && fgets(line, sizeof(line), file))
+    while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "CapEff: %llx", &effective) == 1)
             break;
     if (file)
@@ -44,7 +44,7 @@ void wf_path_system_read(const struct wf_machine *machine, int64_t zero_copy_byt
 static int request(int fd, const char *name, int what, void *data)
 {
     struct ifreq about = {0};
-    snprintf(about.ifr_name, sizeof(about.ifr_name), "%s", name);
+    snprintf(about.ifr_name, sizeof about.ifr_name, "%s", name);
     about.ifr_data = data;
     return ioctl(fd, (unsigned long)what, &about);
 }
@@ -66,7 +66,7 @@ static int most_queues(int fd, const char *name)
 static bool is_loopback(int fd, const char *name)
 {
     struct ifreq about = {0};
-    snprintf(about.ifr_name, sizeof(about.ifr_name), "%s", name);
+    snprintf(about.ifr_name, sizeof about.ifr_name, "%s", name);
     return ioctl(fd, SIOCGIFFLAGS, &about) == 0 && (about.ifr_flags & IFF_LOOPBACK);
 }
 

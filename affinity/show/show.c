@@ -33,19 +33,19 @@ static void put_machine(FILE *out, const struct wf_machine *machine)
     struct wf_cpus offline = machine->present;
     int packages = wf_show_packages(machine), cores = wf_show_cores(machine, WF_NO_NODE);
 
-    snprintf(line, sizeof(line), "machine %s: %d package%s, %d node%s, %d core%s, %d processor%s, %d GPU%s, %d NIC%s",
+    snprintf(line, sizeof line, "machine %s: %d package%s, %d node%s, %d core%s, %d processor%s, %d GPU%s, %d NIC%s",
              machine->name, packages, plural(packages), machine->node_count, plural(machine->node_count), cores,
              plural(cores), machine->cpu_count, plural(machine->cpu_count), machine->gpu_count,
              plural(machine->gpu_count), machine->nic_count, plural(machine->nic_count));
     wf_show_wrapped(out, 0, 2, line);
     wf_cpus_subtract(&offline, &machine->online);
     if (wf_cpus_count(&offline)) {
-        snprintf(line, sizeof(line), "offline: processors %s", wf_cpus_text(&offline, cpus, sizeof(cpus)));
+        snprintf(line, sizeof line, "offline: processors %s", wf_cpus_text(&offline, cpus, sizeof cpus));
         wf_show_wrapped(out, 0, 2, line);
     }
     if (!wf_cpus_equal(&machine->allowed, &machine->online)) {
-        snprintf(line, sizeof(line), "this process may use processors %s only",
-                 wf_cpus_text(&machine->allowed, cpus, sizeof(cpus)));
+        snprintf(line, sizeof line, "this process may use processors %s only",
+                 wf_cpus_text(&machine->allowed, cpus, sizeof cpus));
         wf_show_wrapped(out, 0, 2, line);
     }
     wf_show_tree(out, machine);
@@ -66,10 +66,10 @@ static void unfold(struct folded *folded)
     if (!folded->first[0])
         return;
     if (strcmp(folded->first, folded->last) == 0)
-        snprintf(name, sizeof(name), "%s", folded->first);
+        snprintf(name, sizeof name, "%s", folded->first);
     else
-        snprintf(name, sizeof(name), "%s to %s", folded->first, folded->last);
-    snprintf(line, sizeof(line), "%-*s  %s", folded->width, name, folded->body);
+        snprintf(name, sizeof name, "%s to %s", folded->first, folded->last);
+    snprintf(line, sizeof line, "%-*s  %s", folded->width, name, folded->body);
     wf_show_wrapped(folded->out, 2, folded->width + 2, line);
     folded->first[0] = '\0';
 }
@@ -78,10 +78,10 @@ static void fold(struct folded *folded, const char *name, const char *body)
 {
     if (!folded->first[0] || strcmp(folded->body, body) != 0) {
         unfold(folded);
-        snprintf(folded->first, sizeof(folded->first), "%s", name);
-        snprintf(folded->body, sizeof(folded->body), "%s", body);
+        snprintf(folded->first, sizeof folded->first, "%s", name);
+        snprintf(folded->body, sizeof folded->body, "%s", body);
     }
-    snprintf(folded->last, sizeof(folded->last), "%s", name);
+    snprintf(folded->last, sizeof folded->last, "%s", name);
 }
 
 #define NAMES_WIDTH 18 /* "host10 to host15" */
@@ -116,7 +116,7 @@ static void put_distance_block(FILE *out, const struct wf_plan *plan, int first,
         char body[WF_SHOW_TEXT] = "";
         for (int rail = first; rail < end; rail++) {
             size_t used = strlen(body);
-            snprintf(body + used, sizeof(body) - used, "%s%-*s", rail > first ? "  " : "", rail + 1 < end ? width : 0,
+            snprintf(body + used, sizeof body - used, "%s%-*s", rail > first ? "  " : "", rail + 1 < end ? width : 0,
                      step_word(step_to(plan, &plan->endpoints[i], rail)));
         }
         fold(&folded, plan->endpoints[i].name, body);
@@ -163,14 +163,14 @@ static void put_plan_rail(FILE *out, const struct wf_plan_rail *rail)
     char line[4 * WF_SHOW_TEXT], tx[WF_SHOW_TEXT], rx[WF_SHOW_TEXT], node[24] = "";
     bool pinned = wf_cpus_count(&rail->tx) + wf_cpus_count(&rail->rx) > 0;
     if (rail->node != WF_NO_NODE)
-        snprintf(node, sizeof(node), "node %-3d ", rail->node);
+        snprintf(node, sizeof node, "node %-3d ", rail->node);
     if (pinned)
-        snprintf(line, sizeof(line), "%-*s  %sTX %s%s; RX %s%s%s%s", NAMES_WIDTH, rail->name, node,
-                 wf_cpus_text(&rail->tx, tx, sizeof(tx)), rail->tx_given ? " as given" : "",
-                 wf_cpus_text(&rail->rx, rx, sizeof(rx)), rail->rx_given ? " as given" : "",
+        snprintf(line, sizeof line, "%-*s  %sTX %s%s; RX %s%s%s%s", NAMES_WIDTH, rail->name, node,
+                 wf_cpus_text(&rail->tx, tx, sizeof tx), rail->tx_given ? " as given" : "",
+                 wf_cpus_text(&rail->rx, rx, sizeof rx), rail->rx_given ? " as given" : "",
                  rail->shares ? "; TX and RX share" : "", rail->others ? "; with other rails" : "");
     else
-        snprintf(line, sizeof(line), "%-*s  %snot pinned", NAMES_WIDTH, rail->name, node);
+        snprintf(line, sizeof line, "%-*s  %snot pinned", NAMES_WIDTH, rail->name, node);
     wf_show_wrapped(out, 2, NAMES_WIDTH + 2, line);
 }
 
@@ -179,7 +179,7 @@ static void put_notes(FILE *out, const char *notes)
     for (const char *at = notes; *at;) {
         char line[WF_PLAN_NOTES];
         size_t length = strcspn(at, "\n");
-        snprintf(line, sizeof(line), "note: %.*s", (int)length, at);
+        snprintf(line, sizeof line, "note: %.*s", (int)length, at);
         wf_show_wrapped(out, 2, 2, line);
         at += length + (at[length] == '\n');
     }
@@ -192,7 +192,7 @@ static void put_plan(FILE *out, const struct wf_plan *plan)
     fprintf(out, "\nplan (pin %s, rail_policy %s)\n", pins[plan->pin], policies[plan->rail_policy]);
     for (int i = 0; i < plan->endpoint_count; i++) {
         char text[WF_SHOW_TEXT] = "";
-        describe_endpoint(plan, &plan->endpoints[i], text, sizeof(text));
+        describe_endpoint(plan, &plan->endpoints[i], text, sizeof text);
         fold(&folded, plan->endpoints[i].name, text);
     }
     unfold(&folded);
@@ -203,7 +203,7 @@ static void put_plan(FILE *out, const struct wf_plan *plan)
 
 /* --- the rails --- */
 
-static const char *on_off(int value)
+static const char *on_off_text(int value)
 {
     return value < 0 ? "unknown" : value ? "on" : "off";
 }
@@ -212,10 +212,10 @@ static const char *on_off(int value)
 static void put_obstacle(FILE *out, const struct wf_obstacle *obstacle)
 {
     char line[WF_SHOW_TEXT];
-    int length = snprintf(line, sizeof(line), "%s: %s", obstacle->path, obstacle->why);
+    int length = snprintf(line, sizeof line, "%s: %s", obstacle->path, obstacle->why);
     bool fits = 4 + length + 2 + (int)strlen(obstacle->change) <= WF_SHOW_COLUMNS;
     if (fits && obstacle->change[0])
-        snprintf(line + length, sizeof(line) - (size_t)length, ": %s", obstacle->change);
+        snprintf(line + length, sizeof line - (size_t)length, ": %s", obstacle->change);
     wf_show_wrapped(out, 4, 2, line);
     if (!fits && obstacle->change[0])
         fprintf(out, "      %s\n", obstacle->change);
@@ -229,16 +229,16 @@ static void put_rail(FILE *out, const struct wf_show *show, int index)
     char line[WF_SHOW_TEXT], speed[32], irq[256];
 
     if (at < 0) {
-        snprintf(line, sizeof(line), "%s: its interface %s is not here", rail->name, rail->device);
+        snprintf(line, sizeof line, "%s: its interface %s is not here", rail->name, rail->device);
         wf_show_wrapped(out, 2, 2, line);
         return;
     }
     const struct wf_nic *nic = &show->machine->nics[at];
-    snprintf(line, sizeof(line), "%s%s%s: %s, MTU %d, %s, %d queue%s, interrupts on %s, TSO %s, GRO %s", rail->name,
+    snprintf(line, sizeof line, "%s%s%s: %s, MTU %d, %s, %d queue%s, interrupts on %s, TSO %s, GRO %s", rail->name,
              strcmp(rail->name, nic->name) ? " on " : "", strcmp(rail->name, nic->name) ? nic->name : "",
-             wf_show_speed(nic->speed_mbit, speed, sizeof(speed)), nic->mtu, nic->driver[0] ? nic->driver : "no driver",
-             nic->queues < 0 ? 0 : nic->queues, plural(nic->queues), wf_cpus_text(&nic->irq, irq, sizeof(irq)),
-             on_off(path->tso), on_off(path->gro));
+             wf_show_speed(nic->speed_mbit, speed, sizeof speed), nic->mtu, nic->driver[0] ? nic->driver : "no driver",
+             nic->queues < 0 ? 0 : nic->queues, plural(nic->queues), wf_cpus_text(&nic->irq, irq, sizeof irq),
+             on_off_text(path->tso), on_off_text(path->gro));
     wf_show_wrapped(out, 2, 2, line);
     for (int i = 0; i < show->obstacle_counts[index]; i++)
         put_obstacle(out, &show->obstacles[index][i]);
@@ -251,7 +251,7 @@ static void put_left_out(FILE *out, const struct wf_left_out *one)
 {
     char line[WF_SHOW_TEXT];
 
-    snprintf(line, sizeof(line), "%s%s%s%s: %s", one->interface, one->address[0] ? " (" : "", one->address,
+    snprintf(line, sizeof line, "%s%s%s%s: %s", one->interface, one->address[0] ? " (" : "", one->address,
              one->address[0] ? ")" : "", one->why);
     wf_show_wrapped(out, 2, 2, line);
     if (one->remedy[0])

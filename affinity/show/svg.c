@@ -72,8 +72,8 @@ static const struct wf_plan_rail *rail_of(const struct wf_plan *plan, const char
 static void put_gpu(const struct drawing *drawing, int index, int x, int y)
 {
     char name[32], plan[128];
-    snprintf(name, sizeof(name), "gpu%d", index);
-    describe_gpu(drawing->show->plan, index, plan, sizeof(plan));
+    snprintf(name, sizeof name, "gpu%d", index);
+    describe_gpu(drawing->show->plan, index, plan, sizeof plan);
     put_box(drawing->out, x, y, DEVICE_WIDTH, DEVICE_HEIGHT, "gpu");
     put_text(drawing->out, x + 8, y + 17, "name", LETTERS_A_DEVICE, name);
     put_text(drawing->out, x + 8, y + 33, "small", LETTERS_A_DEVICE, drawing->show->machine->gpus[index].name);
@@ -85,15 +85,15 @@ static void put_nic(const struct drawing *drawing, int index, int x, int y)
     const struct wf_nic *nic = &drawing->show->machine->nics[index];
     const struct wf_plan_rail *rail = rail_of(drawing->show->plan, nic->name);
     char name[80], speed[32], cpus[64], line[80];
-    snprintf(name, sizeof(name), "%s, %s", nic->name,
-             nic->up ? wf_show_speed(nic->speed_mbit, speed, sizeof(speed)) : "down");
+    snprintf(name, sizeof name, "%s, %s", nic->name,
+             nic->up ? wf_show_speed(nic->speed_mbit, speed, sizeof speed) : "down");
     put_box(drawing->out, x, y, DEVICE_WIDTH, DEVICE_HEIGHT, rail ? "nic" : "idle");
     put_text(drawing->out, x + 8, y + 17, "name", LETTERS_A_DEVICE, name);
     if (!rail || wf_cpus_count(&rail->tx) == 0)
         return;
-    snprintf(line, sizeof(line), "TX %s", wf_cpus_text(&rail->tx, cpus, sizeof(cpus)));
+    snprintf(line, sizeof line, "TX %s", wf_cpus_text(&rail->tx, cpus, sizeof cpus));
     put_text(drawing->out, x + 8, y + 33, "small", LETTERS_A_DEVICE, line);
-    snprintf(line, sizeof(line), "RX %s", wf_cpus_text(&rail->rx, cpus, sizeof(cpus)));
+    snprintf(line, sizeof line, "RX %s", wf_cpus_text(&rail->rx, cpus, sizeof cpus));
     put_text(drawing->out, x + 8, y + 49, "small", LETTERS_A_DEVICE, line);
 }
 
@@ -119,7 +119,7 @@ static struct group next_group(const struct drawing *drawing, int first, int nod
     return group;
 }
 
-static void put_group(const struct drawing *drawing, const struct group *group, int x, int y)
+static void put_group_box(const struct drawing *drawing, const struct group *group, int x, int y)
 {
     const struct wf_path *path = drawing->devices[group->first].path;
     put_box(drawing->out, x, y, NODE_WIDTH - 2 * GAP, group_height(group), "bridge");
@@ -159,20 +159,20 @@ static int node_height(const struct drawing *drawing, int node)
     return height;
 }
 
-static void put_node(const struct drawing *drawing, const struct wf_node *node, int x, int y, int height)
+static void put_node_box(const struct drawing *drawing, const struct wf_node *node, int x, int y, int height)
 {
     char line[128], cpus[256];
-    snprintf(line, sizeof(line), "node %d: %d cores, %.1f GiB", node->id,
+    snprintf(line, sizeof line, "node %d: %d cores, %.1f GiB", node->id,
              wf_show_cores(drawing->show->machine, node->id), (double)node->bytes / (double)(1 << 30));
     put_box(drawing->out, x, y, NODE_WIDTH, height, "node");
     put_text(drawing->out, x + GAP, y + 20, "name", LETTERS_A_NODE, line);
-    put_text(drawing->out, x + GAP, y + 38, "small", LETTERS_A_NODE, wf_cpus_text(&node->cpus, cpus, sizeof(cpus)));
+    put_text(drawing->out, x + GAP, y + 38, "small", LETTERS_A_NODE, wf_cpus_text(&node->cpus, cpus, sizeof cpus));
     y += HEAD;
     for (int at = first_of(drawing, node->id); at < drawing->count;) {
         struct group group = next_group(drawing, at, node->id);
         if (group.end == at)
             break;
-        put_group(drawing, &group, x + GAP, y);
+        put_group_box(drawing, &group, x + GAP, y);
         y += group_height(&group) + GAP / 2;
         at = group.end;
     }
@@ -199,7 +199,7 @@ void wf_show_svg(FILE *out, const struct wf_show *show)
             columns * (NODE_WIDTH + GAP) + GAP, height + rows * (tallest + GAP), style);
     put_text(out, GAP, 26, "title", LETTERS_A_NODE, machine->name);
     for (int i = 0; i < machine->node_count; i++)
-        put_node(&drawing, &machine->nodes[i], GAP + i % columns * (NODE_WIDTH + GAP),
-                 height + i / columns * (tallest + GAP), tallest);
+        put_node_box(&drawing, &machine->nodes[i], GAP + i % columns * (NODE_WIDTH + GAP),
+                     height + i / columns * (tallest + GAP), tallest);
     fprintf(out, "</svg>\n");
 }

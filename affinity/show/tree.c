@@ -19,13 +19,13 @@ static void put_device(const struct tree *tree, const struct wf_show_device *dev
         strcat(line, device->path->step[i]);
         strcat(line, " > ");
     }
-    strcat(line, device->is_gpu ? wf_show_gpu(tree->machine, device->index, text, sizeof(text))
-                                : wf_show_nic(tree->machine, device->index, text, sizeof(text)));
+    strcat(line, device->is_gpu ? wf_show_gpu(tree->machine, device->index, text, sizeof text)
+                                : wf_show_nic(tree->machine, device->index, text, sizeof text));
     wf_show_wrapped(tree->out, column, INDENT, line);
 }
 
 /* The devices from `first` to before `end` have `depth` steps in common, which are printed. */
-static void put_group(const struct tree *tree, int first, int end, int depth, int column)
+static void put_branch(const struct tree *tree, int first, int end, int depth, int column)
 {
     for (int at = first; at < end;) {
         const struct wf_path *path = tree->devices[at].path;
@@ -48,7 +48,7 @@ static void put_group(const struct tree *tree, int first, int end, int depth, in
             strcat(line, path->step[common++]);
         }
         wf_show_wrapped(tree->out, column, INDENT, line);
-        put_group(tree, at, next, common, column + INDENT);
+        put_branch(tree, at, next, common, column + INDENT);
         at = next;
     }
 }
@@ -61,19 +61,19 @@ static int package_of(const struct wf_machine *machine, int node)
     return -1;
 }
 
-static void put_node(FILE *out, const struct wf_machine *machine, const struct wf_node *node)
+static void put_node_line(FILE *out, const struct wf_machine *machine, const struct wf_node *node)
 {
     char line[WF_SHOW_TEXT], cpus[512], memory[32] = "memory unknown", where[32] = "";
     int package = package_of(machine, node->id), cores = wf_show_cores(machine, node->id);
     if (node->bytes)
-        snprintf(memory, sizeof(memory), "%.1f GiB", (double)node->bytes / (double)(1 << 30));
+        snprintf(memory, sizeof memory, "%.1f GiB", (double)node->bytes / (double)(1 << 30));
     if (package >= 0)
-        snprintf(where, sizeof(where), " of package %d", package);
+        snprintf(where, sizeof where, " of package %d", package);
     if (cores)
-        snprintf(line, sizeof(line), "node %d%s: %s, %d core%s, processors %s", node->id, where, memory, cores,
-                 cores == 1 ? "" : "s", wf_cpus_text(&node->cpus, cpus, sizeof(cpus)));
+        snprintf(line, sizeof line, "node %d%s: %s, %d core%s, processors %s", node->id, where, memory, cores,
+                 cores == 1 ? "" : "s", wf_cpus_text(&node->cpus, cpus, sizeof cpus));
     else
-        snprintf(line, sizeof(line), "node %d: %s, no processors", node->id, memory);
+        snprintf(line, sizeof line, "node %d: %s, no processors", node->id, memory);
     wf_show_wrapped(out, 0, INDENT, line);
 }
 
@@ -88,13 +88,13 @@ void wf_show_tree(FILE *out, const struct wf_machine *machine)
     int unplaced = first;
     for (int i = 0; i < machine->node_count; i++) {
         int end = first;
-        put_node(out, machine, &machine->nodes[i]);
+        put_node_line(out, machine, &machine->nodes[i]);
         while (end < tree.count && tree.devices[end].node == machine->nodes[i].id)
             end++;
-        put_group(&tree, first, end, 0, INDENT);
+        put_branch(&tree, first, end, 0, INDENT);
         first = end;
     }
     if (unplaced > 0)
         fprintf(out, "of no known node\n");
-    put_group(&tree, 0, unplaced, 0, INDENT);
+    put_branch(&tree, 0, unplaced, 0, INDENT);
 }

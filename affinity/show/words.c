@@ -49,7 +49,7 @@ const char *wf_show_nic(const struct wf_machine *machine, int index, char *text,
     const struct wf_nic *nic = &machine->nics[index];
     char speed[32];
     snprintf(text, room, "%s  %s%s%s%s%s%s", nic->name, nic->pci, nic->pci[0] ? ", " : "", nic->driver,
-             nic->driver[0] ? ", " : "", wf_show_speed(nic->speed_mbit, speed, sizeof(speed)), nic->up ? "" : ", down");
+             nic->driver[0] ? ", " : "", wf_show_speed(nic->speed_mbit, speed, sizeof speed), nic->up ? "" : ", down");
     return text;
 }
 
@@ -101,6 +101,6 @@ int wf_show_devices(const struct wf_machine *machine, struct wf_show_device devi
         devices[count++] = (struct wf_show_device){true, i, machine->gpus[i].node, &machine->gpus[i].path};
     for (int i = 0; i < machine->nic_count; i++)
         devices[count++] = (struct wf_show_device){false, i, machine->nics[i].node, &machine->nics[i].path};
-    qsort(devices, (size_t)count, sizeof(devices[0]), by_place);
+    qsort(devices, (size_t)count, sizeof devices[0], by_place);
     return count;
 }

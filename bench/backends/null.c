@@ -19,7 +19,7 @@ static int null_open(struct bench_link *link, const struct bench_plan *plan, str
 {
     (void)link;
     (void)plan;
-    *out = calloc(1, sizeof(**out));
+    *out = calloc(1, sizeof **out);
     return *out ? 0 : wf_fail(status, -ENOMEM, "no memory for the null backend");
 }
 
@@ -59,7 +59,7 @@ static int null_wait(struct bench_backend *backend, bench_request *requests, int
         if (!requests[at])
             continue;
         backend->next = at + 1;
-        memset(completion, 0, sizeof(*completion));
+        memset(completion, 0, sizeof *completion);
         completion->bytes = (uint64_t)(uintptr_t)requests[at] - 1;
         completion->completed_ns = wf_clock_now(&wf_clock_monotonic);
         *index = at;

@@ -53,7 +53,7 @@ struct bench_backend {
     int next;                    /* where asking in turn goes on, so that no request starves */
 };
 
-/* ------------------------------------------------------------------------------------------- open */
+/* --- open --- */
 
 static int create_endpoint(struct weft_context *context, uint32_t id, int node, struct weft_endpoint **slot,
                            struct wf_status *status)
@@ -73,8 +73,8 @@ static char *connecting(const struct bench_pair *pair, char *text, size_t room)
 {
     char src[32], dst[32];
 
-    snprintf(text, room, "connecting %s and %s", bench_src_name(pair, src, sizeof(src)),
-             bench_dst_name(pair, dst, sizeof(dst)));
+    snprintf(text, room, "connecting %s and %s", bench_src_name(pair, src, sizeof src),
+             bench_dst_name(pair, dst, sizeof dst));
     return text;
 }
 
@@ -84,16 +84,16 @@ static int join_inter(struct bench_backend *backend, const struct bench_pair *pa
 {
     struct weft_error err = {0};
     char what[80];
-    int rc = create_endpoint(backend->link->context, mine, bench_link_numa_node(backend->link, mine),
-                             &backend->endpoints[mine], status);
+    int result = create_endpoint(backend->link->context, mine, bench_link_numa_node(backend->link, mine),
+                                 &backend->endpoints[mine], status);
 
-    if (rc)
-        return rc;
-    connecting(pair, what, sizeof(what));
+    if (result)
+        return result;
+    connecting(pair, what, sizeof what);
     if (backend->link->node == 0)
         return bench_link_take(backend->link, backend->endpoints[mine], theirs, OPEN_TIMEOUT_MS, what, out, status);
-    rc = weft_connection_open(backend->endpoints[mine], backend->link->peer, theirs, OPEN_TIMEOUT_MS, out, &err);
-    return rc ? bench_weft_failed(status, &err, what) : 0;
+    result = weft_connection_open(backend->endpoints[mine], backend->link->peer, theirs, OPEN_TIMEOUT_MS, out, &err);
+    return result ? bench_weft_failed(status, &err, what) : 0;
 }
 
 static int join_intra(struct bench_backend *backend, const struct bench_pair *pair, struct weft_connection **send,
@@ -103,19 +103,19 @@ static int join_intra(struct bench_backend *backend, const struct bench_pair *pa
     struct weft_error err = {0};
     uint32_t sender = backend->plan->endpoints + pair->src;
     char what[80];
-    int rc;
-
-    rc = create_endpoint(self->context, pair->dst, bench_link_numa_node(backend->link, pair->dst),
-                         &self->endpoints[0][pair->dst], status);
-    if (rc == 0)
-        rc = create_endpoint(self->context, sender, bench_link_numa_node(backend->link, pair->src),
-                             &self->endpoints[1][pair->src], status);
-    if (rc)
-        return rc;
-    rc = weft_connection_open(self->endpoints[1][pair->src], self->peers[1], pair->dst, OPEN_TIMEOUT_MS, send, &err);
-    if (rc == 0)
-        rc = weft_connection_accept(self->endpoints[0][pair->dst], self->peers[0], sender, OPEN_TIMEOUT_MS, recv, &err);
-    return rc ? bench_weft_failed(status, &err, connecting(pair, what, sizeof(what))) : 0;
+    int result = create_endpoint(self->context, pair->dst, bench_link_numa_node(backend->link, pair->dst),
+                                 &self->endpoints[0][pair->dst], status);
+    if (result == 0)
+        result = create_endpoint(self->context, sender, bench_link_numa_node(backend->link, pair->src),
+                                 &self->endpoints[1][pair->src], status);
+    if (result)
+        return result;
+    result =
+        weft_connection_open(self->endpoints[1][pair->src], self->peers[1], pair->dst, OPEN_TIMEOUT_MS, send, &err);
+    if (result == 0)
+        result =
+            weft_connection_accept(self->endpoints[0][pair->dst], self->peers[0], sender, OPEN_TIMEOUT_MS, recv, &err);
+    return result ? bench_weft_failed(status, &err, connecting(pair, what, sizeof what)) : 0;
 }
 
 static int join_self(struct bench_backend *backend, struct wf_status *status)
@@ -123,23 +123,23 @@ static int join_self(struct bench_backend *backend, struct wf_status *status)
     struct self *self = &backend->self;
     struct weft_error err = {0};
     char address[32];
-    int rc = 0;
+    int result = 0;
 
     for (int side = 0; side < SELF_SIDES; side++) {
-        self->endpoints[side] = calloc(backend->plan->endpoints, sizeof(*self->endpoints[side]));
+        self->endpoints[side] = calloc(backend->plan->endpoints, sizeof *self->endpoints[side]);
         if (!self->endpoints[side])
             return wf_fail(status, -ENOMEM, "no memory for %u endpoints", backend->plan->endpoints);
     }
     if (weft_context_create(backend->link->settings, &self->context, &err) != 0)
         return bench_weft_failed(status, &err, "within this node");
-    rc = weft_listen(self->context, "127.0.0.1:0", &err);
-    if (rc == 0) {
-        snprintf(address, sizeof(address), "127.0.0.1:%d", weft_listen_port(self->context));
-        rc = weft_connect(self->context, address, backend->link->connect_timeout_ms, &self->peers[1], &err);
+    result = weft_listen(self->context, "127.0.0.1:0", &err);
+    if (result == 0) {
+        snprintf(address, sizeof address, "127.0.0.1:%d", weft_listen_port(self->context));
+        result = weft_connect(self->context, address, backend->link->connect_timeout_ms, &self->peers[1], &err);
     }
-    if (rc == 0)
-        rc = weft_accept(self->context, backend->link->connect_timeout_ms, &self->peers[0], &err);
-    return rc ? bench_weft_failed(status, &err, "within this node") : 0;
+    if (result == 0)
+        result = weft_accept(self->context, backend->link->connect_timeout_ms, &self->peers[0], &err);
+    return result ? bench_weft_failed(status, &err, "within this node") : 0;
 }
 
 /* Connections between the nodes are opened in the order of the plan, which is the same on both. */
@@ -149,31 +149,30 @@ static int join_pairs(struct bench_backend *backend, struct wf_status *status)
     uint64_t cells = (uint64_t)plan->endpoints * plan->endpoints;
     struct weft_connection **joined =
         calloc(cells, sizeof(struct weft_connection *)); /* by node0's, node1's endpoint */
-    int node = backend->link->node, rc = joined ? 0 : wf_fail(status, -ENOMEM, "no memory for connections");
+    int node = backend->link->node, result = joined ? 0 : wf_fail(status, -ENOMEM, "no memory for connections");
 
-    for (uint32_t i = 0; rc == 0 && i < plan->pair_count; i++) {
+    for (uint32_t i = 0; result == 0 && i < plan->pair_count; i++) {
         const struct bench_pair *pair = &plan->pairs[i];
         bool sends = pair->src_node == node, receives = pair->dst_node == node;
         uint32_t mine = sends ? pair->src : pair->dst, theirs = sends ? pair->dst : pair->src;
-        struct weft_connection **cell;
-        rc = bench_interrupted(status);
-        if (rc || !(sends || receives))
+        result = bench_interrupted(status);
+        if (result || !(sends || receives))
             continue;
         if (sends && receives) {
-            rc = join_intra(backend, pair, &backend->send[i], &backend->recv[i], status);
+            result = join_intra(backend, pair, &backend->send[i], &backend->recv[i], status);
             continue;
         }
-        cell = &joined[(uint64_t)mine * plan->endpoints + theirs];
+        struct weft_connection **cell = &joined[(uint64_t)mine * plan->endpoints + theirs];
         if (!*cell)
-            rc = join_inter(backend, pair, mine, theirs, cell, status);
+            result = join_inter(backend, pair, mine, theirs, cell, status);
         /* Both ways: a ping-pong answers on the pair it was asked on. */
         backend->send[i] = backend->recv[i] = *cell;
     }
     free(joined);
-    return rc;
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- GPU memory */
+/* --- GPU memory --- */
 
 static int make_known(struct weft_context *context, void *base, uint64_t bytes, struct weft_registration **out,
                       struct wf_status *status)
@@ -190,20 +189,20 @@ static int make_all_known(const struct bench_backend *backend, struct weft_conte
                           struct wf_status *status)
 {
     const struct bench_arena *arena = backend->link->arena;
-    int rc = 0;
+    int result = 0;
 
     if (!backend->link->gpus.count)
         return 0;
-    *out = calloc(arena->place_count, sizeof(**out));
+    *out = calloc(arena->place_count, sizeof **out);
     if (!*out)
         return wf_fail(status, -ENOMEM, "no memory for %u registrations", arena->place_count);
-    for (uint32_t i = 0; rc == 0 && i < arena->place_count; i++) {
+    for (uint32_t i = 0; result == 0 && i < arena->place_count; i++) {
         const struct bench_buffers *place = &arena->places[i];
-        rc = make_known(context, place->stream, arena->stream_bytes, &(*out)[i].stream, status);
-        if (rc == 0)
-            rc = make_known(context, place->landings, place->landing_bytes, &(*out)[i].landings, status);
+        result = make_known(context, place->stream, arena->stream_bytes, &(*out)[i].stream, status);
+        if (result == 0)
+            result = make_known(context, place->landings, place->landing_bytes, &(*out)[i].landings, status);
     }
-    return rc;
+    return result;
 }
 
 /* Waits for what is under way: only where nothing is. */
@@ -219,11 +218,11 @@ static void forget(const struct bench_backend *backend)
 
 static int register_all(struct bench_backend *backend, struct wf_status *status)
 {
-    int rc = make_all_known(backend, backend->link->context, &backend->known, status);
+    int result = make_all_known(backend, backend->link->context, &backend->known, status);
 
-    if (rc == 0 && backend->plan->intra)
-        rc = make_all_known(backend, backend->self.context, &backend->self.known, status);
-    return rc;
+    if (result == 0 && backend->plan->intra)
+        result = make_all_known(backend, backend->self.context, &backend->self.known, status);
+    return result;
 }
 
 /* Which of them the messages of each pair are in: looked up here, not for each message. */
@@ -234,7 +233,7 @@ static int assign_known(struct bench_backend *backend, struct wf_status *status)
 
     if (!backend->known)
         return 0;
-    backend->used = calloc(plan->pair_count, sizeof(*backend->used));
+    backend->used = calloc(plan->pair_count, sizeof *backend->used);
     if (!backend->used)
         return wf_fail(status, -ENOMEM, "no memory for %u pairs", plan->pair_count);
     for (uint32_t i = 0; i < plan->pair_count; i++) {
@@ -251,7 +250,7 @@ static int assign_known(struct bench_backend *backend, struct wf_status *status)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- all of it */
+/* --- all of it --- */
 
 static void weft_backend_close(struct bench_backend *backend)
 {
@@ -276,8 +275,8 @@ static void weft_backend_close(struct bench_backend *backend)
 static int weft_backend_open(struct bench_link *link, const struct bench_plan *plan, struct bench_backend **out,
                              struct wf_status *status)
 {
-    struct bench_backend *backend = calloc(1, sizeof(*backend));
-    int rc = 0;
+    struct bench_backend *backend = calloc(1, sizeof *backend);
+    int result = 0;
 
     if (!backend)
         return wf_fail(status, -ENOMEM, "no memory for the weft backend");
@@ -288,24 +287,24 @@ static int weft_backend_open(struct bench_link *link, const struct bench_plan *p
     backend->send = calloc(plan->pair_count, sizeof(struct weft_connection *));
     backend->recv = calloc(plan->pair_count, sizeof(struct weft_connection *));
     if (!backend->endpoints || !backend->send || !backend->recv)
-        rc = wf_fail(status, -ENOMEM, "no memory for %u pairs", plan->pair_count);
-    if (rc == 0 && plan->intra)
-        rc = join_self(backend, status);
-    if (rc == 0)
-        rc = register_all(backend, status);
-    if (rc == 0)
-        rc = assign_known(backend, status);
-    if (rc == 0)
-        rc = join_pairs(backend, status);
-    if (rc) {
+        result = wf_fail(status, -ENOMEM, "no memory for %u pairs", plan->pair_count);
+    if (result == 0 && plan->intra)
+        result = join_self(backend, status);
+    if (result == 0)
+        result = register_all(backend, status);
+    if (result == 0)
+        result = assign_known(backend, status);
+    if (result == 0)
+        result = join_pairs(backend, status);
+    if (result) {
         weft_backend_close(backend);
-        return rc;
+        return result;
     }
     *out = backend;
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- messages */
+/* --- messages --- */
 
 /* Where a request ends when there are many: wait() finds it by its place in the array. And what its memory is known as.
  */
@@ -314,7 +313,7 @@ static const struct weft_options *options_for(const struct bench_backend *backen
 {
     if (!backend->queued && !registration)
         return NULL;
-    memset(options, 0, sizeof(*options));
+    memset(options, 0, sizeof *options);
     options->registration = registration;
     options->queue = backend->queued ? backend->queue : NULL;
     options->user_data = place;
@@ -337,11 +336,11 @@ static int weft_backend_send(struct bench_backend *backend, uint32_t pair, const
     struct weft_registration *registration = backend->used ? backend->used[pair].stream : NULL;
     struct weft_options options;
     struct weft_request *request;
-    int rc =
+    int result =
         weft_send(backend->send[pair], data, length, tag, options_for(backend, out, registration, &options), &request);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     *out = request;
     backend->live++;
     return 0;
@@ -353,11 +352,11 @@ static int weft_backend_recv(struct bench_backend *backend, uint32_t pair, void 
     struct weft_registration *registration = backend->used ? backend->used[pair].landings : NULL;
     struct weft_options options;
     struct weft_request *request;
-    int rc = weft_recv(backend->recv[pair], landing, length, tag, options_for(backend, out, registration, &options),
-                       &request);
+    int result = weft_recv(backend->recv[pair], landing, length, tag, options_for(backend, out, registration, &options),
+                           &request);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     *out = request;
     backend->live++;
     return 0;
@@ -425,16 +424,16 @@ static int weft_backend_wait(struct bench_backend *backend, bench_request *reque
                              int *index, struct weft_completion *completion)
 {
     struct weft_request *const *posted = (struct weft_request *const *)requests;
-    int rc;
+    int result;
 
     if (backend->queued)
-        rc = poll_queue(backend, requests, timeout_ms, index, completion);
+        result = poll_queue(backend, requests, timeout_ms, index, completion);
     else if (backend->mixed)
-        rc = poll_mixed(posted, count, timeout_ms, &backend->next, index, completion);
+        result = poll_mixed(posted, count, timeout_ms, &backend->next, index, completion);
     else
-        rc = weft_wait_any(posted, count, timeout_ms, index, completion);
-    backend->live -= rc == 0;
-    return rc;
+        result = weft_wait_any(posted, count, timeout_ms, index, completion);
+    backend->live -= result == 0;
+    return result;
 }
 
 static int weft_backend_rails(struct bench_backend *backend, bool intra, struct weft_rail_stats *stats, int max)

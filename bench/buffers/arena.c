@@ -14,7 +14,7 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; the C library's headers may be older */
 #endif
 
-/* ------------------------------------------------------------------------------------------- host memory */
+/* --- host memory --- */
 
 static uint8_t *map(uint64_t bytes)
 {
@@ -28,14 +28,14 @@ static uint8_t *map(uint64_t bytes)
 
 static int fill(struct bench_arena *arena, uint64_t seed, struct bench_control *control, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (uint64_t at = 0; rc == 0 && at < arena->stream_bytes; at += BENCH_PIECE) {
+    for (uint64_t at = 0; result == 0 && at < arena->stream_bytes; at += BENCH_PIECE) {
         uint64_t end = arena->stream_bytes - at < BENCH_PIECE ? arena->stream_bytes : at + BENCH_PIECE;
         bench_stream_fill(arena->stream, at, end, seed);
-        rc = bench_control_check(control, status);
+        result = bench_control_check(control, status);
     }
-    return rc;
+    return result;
 }
 
 /* Writes to every page, and changes nothing. */
@@ -52,24 +52,24 @@ int bench_populate(void *memory, uint64_t bytes, struct bench_control *control, 
 {
     uint8_t *start = memory;
     char text[32];
-    int rc = 0;
+    int result = 0;
 
-    for (uint64_t at = 0; rc == 0 && at < bytes; at += BENCH_PIECE) {
+    for (uint64_t at = 0; result == 0 && at < bytes; at += BENCH_PIECE) {
         uint64_t length = bytes - at < BENCH_PIECE ? bytes - at : BENCH_PIECE;
         /* An older kernel does not know it, and memory that is not page aligned it never takes. */
         if (madvise(start + at, length, MADV_POPULATE_WRITE) != 0) {
             if (errno == ENOMEM)
                 return wf_fail(status, -ENOMEM,
                                "the kernel has no memory for %s of buffers: lower --end, --endpoints or --inflight",
-                               bench_human_bytes(bytes, text, sizeof(text)));
+                               bench_human_bytes(bytes, text, sizeof text));
             touch(start + at, length);
         }
-        rc = bench_control_check(control, status);
+        result = bench_control_check(control, status);
     }
-    return rc;
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- GPU memory */
+/* --- GPU memory --- */
 
 static int gpu_copy(const struct bench_arena *arena, void *to, const void *from, uint64_t bytes,
                     struct wf_status *status)
@@ -85,15 +85,15 @@ static int gpu_copy(const struct bench_arena *arena, void *to, const void *from,
 static int upload_stream(const struct bench_arena *arena, const struct bench_buffers *place,
                          struct bench_control *control, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (uint64_t at = 0; rc == 0 && at < arena->stream_bytes; at += BENCH_PIECE) {
+    for (uint64_t at = 0; result == 0 && at < arena->stream_bytes; at += BENCH_PIECE) {
         uint64_t length = arena->stream_bytes - at < BENCH_PIECE ? arena->stream_bytes - at : BENCH_PIECE;
-        rc = gpu_copy(arena, place->stream + at, arena->stream + at, length, status);
-        if (rc == 0)
-            rc = bench_control_check(control, status);
+        result = gpu_copy(arena, place->stream + at, arena->stream + at, length, status);
+        if (result == 0)
+            result = bench_control_check(control, status);
     }
-    return rc;
+    return result;
 }
 
 static int allocate(const struct bench_arena *arena, int gpu, uint64_t bytes, uint8_t **out, struct wf_status *status)
@@ -106,7 +106,7 @@ static int allocate(const struct bench_arena *arena, int gpu, uint64_t bytes, ui
         return 0;
     if (weft_gpu_alloc(arena->context, gpu, bytes, &memory, &err) != 0)
         return wf_fail(status, err.code ? err.code : -EIO, "%s of buffers: %s",
-                       bench_human_bytes(bytes, text, sizeof(text)), err.text);
+                       bench_human_bytes(bytes, text, sizeof text), err.text);
     *out = memory;
     return 0;
 }
@@ -115,16 +115,16 @@ static int allocate(const struct bench_arena *arena, int gpu, uint64_t bytes, ui
 static int open_gpu(struct bench_arena *arena, struct bench_buffers *place, uint64_t stream_bytes,
                     struct bench_control *control, struct wf_status *status)
 {
-    int rc = allocate(arena, place->gpu, stream_bytes, &place->stream, status);
+    int result = allocate(arena, place->gpu, stream_bytes, &place->stream, status);
 
-    if (rc == 0)
-        rc = allocate(arena, place->gpu, place->landing_bytes, &place->landings, status);
-    if (rc == 0 && place->stream)
-        rc = upload_stream(arena, place, control, status);
-    return rc;
+    if (result == 0)
+        result = allocate(arena, place->gpu, place->landing_bytes, &place->landings, status);
+    if (result == 0 && place->stream)
+        result = upload_stream(arena, place, control, status);
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- the places */
+/* --- the places --- */
 
 static int open_host(struct bench_arena *arena, struct bench_buffers *place, struct bench_control *control,
                      struct wf_status *status)
@@ -136,46 +136,45 @@ static int open_host(struct bench_arena *arena, struct bench_buffers *place, str
         place->landings = map(place->landing_bytes);
     if (place->landing_bytes && !place->landings)
         return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --end or --endpoints",
-                       bench_human_bytes(place->landing_bytes, text, sizeof(text)));
+                       bench_human_bytes(place->landing_bytes, text, sizeof text));
     return bench_populate(place->landings, place->landing_bytes, control, status);
 }
 
 static int open_places(struct bench_arena *arena, const struct bench_plan *plan, int node,
                        const struct bench_gpus *gpus, struct bench_control *control, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (uint32_t i = 0; rc == 0 && i < arena->place_count; i++) {
+    for (uint32_t i = 0; result == 0 && i < arena->place_count; i++) {
         struct bench_buffers *place = &arena->places[i];
         place->gpu = gpus->count ? gpus->infos[i].index : -1;
         place->background_at = bench_landings_need(plan, node, arena->place_count, i);
         place->landing_bytes = place->background_at + bench_background_need(plan, node, arena->place_count, i);
         if (gpus->count)
-            rc = open_gpu(arena, place, bench_stream_need_at(plan, node, arena->place_count, i), control, status);
+            result = open_gpu(arena, place, bench_stream_need_at(plan, node, arena->place_count, i), control, status);
         else
-            rc = open_host(arena, place, control, status);
+            result = open_host(arena, place, control, status);
     }
-    return rc;
+    return result;
 }
 
 int bench_arena_init(struct bench_arena *arena, const struct bench_plan *plan, int node, const struct bench_gpus *gpus,
                      struct weft_context *context, struct bench_control *control, struct wf_status *status)
 {
     char text[32];
-    int rc;
 
-    memset(arena, 0, sizeof(*arena));
+    memset(arena, 0, sizeof *arena);
     arena->context = context;
     arena->stream_bytes = bench_stream_need(plan);
     arena->stream = map(arena->stream_bytes);
     arena->bounce = gpus->count ? map(BENCH_BOUNCE) : NULL;
-    arena->places = calloc(gpus->count ? gpus->count : 1, sizeof(*arena->places));
+    arena->places = calloc(gpus->count ? gpus->count : 1, sizeof *arena->places);
     if (!arena->stream || !arena->places || (gpus->count && !arena->bounce))
         return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --end or --endpoints",
-                       bench_human_bytes(arena->stream_bytes, text, sizeof(text)));
+                       bench_human_bytes(arena->stream_bytes, text, sizeof text));
     arena->place_count = gpus->count ? gpus->count : 1;
-    rc = fill(arena, plan->seed, control, status);
-    return rc ? rc : open_places(arena, plan, node, gpus, control, status);
+    int result = fill(arena, plan->seed, control, status);
+    return result ? result : open_places(arena, plan, node, gpus, control, status);
 }
 
 void bench_arena_free_gpus(struct bench_arena *arena)
@@ -200,7 +199,7 @@ void bench_arena_fini(struct bench_arena *arena)
     if (arena->bounce)
         munmap(arena->bounce, BENCH_BOUNCE);
     free(arena->places);
-    memset(arena, 0, sizeof(*arena));
+    memset(arena, 0, sizeof *arena);
 }
 
 uint64_t bench_arena_bytes(const struct bench_arena *arena)
@@ -213,7 +212,7 @@ uint64_t bench_arena_bytes(const struct bench_arena *arena)
     return sum;
 }
 
-/* ------------------------------------------------------------------------------------------- messages */
+/* --- messages --- */
 
 uint8_t *bench_arena_landing(const struct bench_arena *arena, uint32_t place, uint64_t size, uint64_t index)
 {
@@ -228,11 +227,11 @@ uint8_t *bench_arena_background(const struct bench_arena *arena, uint32_t place,
 const uint8_t *bench_arena_data(const struct bench_arena *arena, const struct bench_plan *plan,
                                 const struct bench_origin *origin)
 {
-    uint64_t areas = bench_sender_areas(plan, origin->size), area;
+    uint64_t areas = bench_sender_areas(plan, origin->size);
 
     if (plan->buffers == 0)
         return arena->stream + bench_window_offset(plan->seed, origin->pair, origin->size, origin->iteration);
-    area = origin->sender * areas + origin->iteration % areas;
+    uint64_t area = origin->sender * areas + origin->iteration % areas;
     return arena->stream + area * bench_landing_stride(origin->size);
 }
 
@@ -247,26 +246,26 @@ const uint8_t *bench_arena_source(const struct bench_arena *arena, uint32_t plac
     return arena->places[place].stream + (data - arena->stream);
 }
 
-/* ------------------------------------------------------------------------------------------- looking */
+/* --- looking --- */
 
 int bench_arena_poison(const struct bench_arena *arena, uint32_t place, uint8_t *landing, uint64_t bytes,
                        struct bench_control *control, struct wf_status *status)
 {
-    int gpu = arena->places[place].gpu, rc = 0;
+    int gpu = arena->places[place].gpu, result = 0;
     uint64_t step = gpu >= 0 ? BENCH_BOUNCE : BENCH_PIECE;
 
     if (gpu >= 0)
         memset(arena->bounce, BENCH_POISON, bytes < step ? bytes : step);
-    for (uint64_t at = 0; rc == 0 && at < bytes; at += step) {
+    for (uint64_t at = 0; result == 0 && at < bytes; at += step) {
         uint64_t length = bytes - at < step ? bytes - at : step;
         if (gpu >= 0)
-            rc = gpu_copy(arena, landing + at, arena->bounce, length, status);
+            result = gpu_copy(arena, landing + at, arena->bounce, length, status);
         else
             memset(landing + at, BENCH_POISON, length);
-        if (rc == 0)
-            rc = bench_control_check(control, status);
+        if (result == 0)
+            result = bench_control_check(control, status);
     }
-    return rc;
+    return result;
 }
 
 int bench_arena_look(const struct bench_arena *arena, uint32_t place, const uint8_t *landing, uint64_t *bytes,

@@ -115,7 +115,7 @@ uint64_t bench_memory_need(const struct bench_plan *plan, int node, const struct
     return sum;
 }
 
-/* ------------------------------------------------------------------------------------------- what there is */
+/* --- what there is --- */
 
 /* Nothing lacks more than what is noted already: a need beyond all numbers is the largest. */
 static void note(struct bench_lack *lack, const struct bench_lack *found)
@@ -191,7 +191,7 @@ static void compare_gpu(const struct bench_plan *plan, const struct bench_partie
 
 bool bench_memory_suffices(const struct bench_plan *plan, const struct bench_parties *parties, struct bench_lack *lack)
 {
-    memset(lack, 0, sizeof(*lack));
+    memset(lack, 0, sizeof *lack);
     for (int i = 0; i < parties->count; i++) {
         compare_limits(plan, parties, &parties->all[i], lack);
         for (uint32_t gpu = 0; parties->met && gpu < parties->all[i].gpus->count; gpu++)
@@ -206,8 +206,8 @@ char *bench_lack_text(const struct bench_lack *lack, bool met, const char *even,
     const char *verb = met && lack->nodes == 3 ? "need" : "needs", *has = met && lack->nodes == 3 ? "have" : "has";
     char wanted[32], there[32];
 
-    bench_human_bytes(lack->need, wanted, sizeof(wanted));
-    bench_human_bytes(lack->room, there, sizeof(there));
+    bench_human_bytes(lack->need, wanted, sizeof wanted);
+    bench_human_bytes(lack->room, there, sizeof there);
     if (lack->gpu)
         snprintf(text, room, "%s%s %s of the memory of GPU %d%s, which has %s", who, verb, wanted, lack->gpu->index,
                  even, there);

@@ -20,7 +20,7 @@ void bench_stream_fill(uint8_t *stream, uint64_t from, uint64_t to, uint64_t see
 
     for (uint64_t at = from; at + 8 <= to; at += 8) {
         uint64_t word = bench_random_mix(key + at * BENCH_GOLDEN);
-        memcpy(stream + at, &word, sizeof(word));
+        memcpy(stream + at, &word, sizeof word);
     }
 }
 
@@ -71,7 +71,7 @@ void bench_verify(const uint8_t *found, const uint8_t *expected, uint64_t size, 
     if (end <= size)
         return;
     from = from > size ? from : size;
-    memset(guard, BENCH_POISON, sizeof(guard));
+    memset(guard, BENCH_POISON, sizeof guard);
     found += length - (end - from);
     if (memcmp(found, guard, end - from) != 0)
         count_wrong(found, guard, from, end - from, iteration, wrong);

@@ -34,7 +34,7 @@ struct comparison {
     bool begun;     /* it has samples */
 };
 
-/* ------------------------------------------------------------------------------------------- the result */
+/* --- the result --- */
 
 /* The one that measures. */
 static const char *node(const struct comparison *comparison)
@@ -56,10 +56,10 @@ static json_t *host(const struct comparison *comparison)
 
 static json_t *fallbacks(const struct comparison *comparison)
 {
-    char lines[sizeof(comparison->texts.fallbacks)], *rest = lines, *line;
+    char lines[sizeof comparison->texts.fallbacks], *rest = lines, *line;
     json_t *array = json_array();
 
-    bench_copy_text(lines, sizeof(lines), comparison->texts.fallbacks);
+    bench_copy_text(lines, sizeof lines, comparison->texts.fallbacks);
     while ((line = bench_next_word(&rest, '\n')) != NULL)
         if (line[0])
             json_array_append_new(array, json_sprintf("%s: %s", node(comparison), line));
@@ -122,32 +122,32 @@ static int write_files(const struct comparison *comparison, const json_t *root, 
     const struct wf_config *config = comparison->options->config;
     const char *out = begun ? wf_config_text(config, WF_SET_OUT) : "", *file = wf_config_text(config, WF_SET_JSON);
     char path[WF_VALUE_MAX + 32];
-    int rc = 0;
+    int result = 0;
 
-    snprintf(path, sizeof(path), "%s/peers.json", out);
+    snprintf(path, sizeof path, "%s/peers.json", out);
     if (out[0])
-        rc = bench_write_json(root, path, status);
+        result = bench_write_json(root, path, status);
     if (file[0]) {
         struct wf_status later = {0};
         int other = bench_write_json(root, file, &later);
-        if (rc == 0 && other) {
+        if (result == 0 && other) {
             *status = later;
-            rc = other;
+            result = other;
         }
     }
-    return rc;
+    return result;
 }
 
 /* What the files shall say if this is the end. */
 static void keep_so_far(struct comparison *comparison)
 {
     const struct wf_config *config = comparison->options->config;
-    json_t *root = NULL, *old;
+    json_t *root = NULL;
 
     if (wf_config_text(config, WF_SET_OUT)[0] || wf_config_text(config, WF_SET_JSON)[0])
         root = everything(comparison);
     pthread_mutex_lock(&comparison->lock);
-    old = comparison->so_far;
+    json_t *old = comparison->so_far;
     comparison->so_far = root;
     comparison->begun = comparison->result.block_count > 0;
     pthread_mutex_unlock(&comparison->lock);
@@ -157,20 +157,20 @@ static void keep_so_far(struct comparison *comparison)
 /* Once, whoever of the two threads comes first. */
 static int leave(struct comparison *comparison, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
     pthread_mutex_lock(&comparison->lock);
     if (comparison->so_far)
-        rc = write_files(comparison, comparison->so_far, comparison->begun, status);
+        result = write_files(comparison, comparison->so_far, comparison->begun, status);
     if (comparison->made_out)
         rmdir(wf_config_text(comparison->options->config, WF_SET_OUT)); /* where nothing was written into it */
     json_decref(comparison->so_far);
     comparison->so_far = NULL;
     pthread_mutex_unlock(&comparison->lock);
-    return rc;
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- signals, progress */
+/* --- signals, progress --- */
 
 static int heard(void *context, int signal)
 {
@@ -190,10 +190,10 @@ static void waiting(void *context, int signal)
 static void say_interrupted(struct comparison *comparison)
 {
     const char *name = bench_signal_name(bench_interrupt_signal());
-    json_t *reason = json_sprintf("interrupted by %s", name), *root;
+    json_t *reason = json_sprintf("interrupted by %s", name);
 
     pthread_mutex_lock(&comparison->lock);
-    root = comparison->so_far;
+    json_t *root = comparison->so_far;
     json_object_set_new(root, "interrupted", json_true());
     json_object_set_new(root, "cut_short",
                         json_pack("{s:s, s:s, s:O}", "node", node(comparison), "by", name, "reason", reason));
@@ -220,9 +220,9 @@ static int stop(void *context, struct wf_status *status)
 {
     struct comparison *comparison = context;
 
-    int rc = bench_interrupted(status);
+    int result = bench_interrupted(status);
 
-    return rc ? rc : bench_far_check(&comparison->far, status);
+    return result ? result : bench_far_check(&comparison->far, status);
 }
 
 static void progress(void *context, int done, int total, const char *doing)
@@ -249,7 +249,7 @@ static void wipe(struct comparison *comparison)
     comparison->drawn = false;
 }
 
-/* ------------------------------------------------------------------------------------------- the run */
+/* --- the run --- */
 
 static int fail(const struct wf_status *status, int otherwise)
 {
@@ -259,7 +259,7 @@ static int fail(const struct wf_status *status, int otherwise)
 
 static void keep_error(struct comparison *comparison, const struct wf_status *status)
 {
-    snprintf(comparison->error, sizeof(comparison->error), "%s", status->text);
+    snprintf(comparison->error, sizeof comparison->error, "%s", status->text);
     comparison->error_code = status->code;
 }
 
@@ -268,15 +268,15 @@ static int measure(struct comparison *comparison)
 {
     struct wf_config *config = comparison->options->config;
     struct wf_status status = {0};
-    int rc = 0, exit_status = BENCH_PASSED;
+    int result = 0, exit_status = BENCH_PASSED;
 
     if (comparison->options->place == BENCH_PLACE_CONNECT)
-        rc = bench_far_connect(&comparison->far, comparison->options, &comparison->plan, &status);
-    if (rc == 0)
-        rc = peers_measure(&comparison->plan, &comparison->result, &status);
+        result = bench_far_connect(&comparison->far, comparison->options, &comparison->plan, &status);
+    if (result == 0)
+        result = peers_measure(&comparison->plan, &comparison->result, &status);
     wipe(comparison);
-    bench_far_close(&comparison->far, rc ? status.text : NULL);
-    if (rc) {
+    bench_far_close(&comparison->far, result ? status.text : NULL);
+    if (result) {
         fprintf(stderr, "weft: %s\n", status.text);
         keep_error(comparison, &status);
     }
@@ -294,19 +294,19 @@ static int measure(struct comparison *comparison)
 static int serve(struct comparison *comparison)
 {
     struct wf_status status = {0};
-    int rc = bench_far_serve(&comparison->far, comparison->options, &comparison->plan, &status);
+    int result = bench_far_serve(&comparison->far, comparison->options, &comparison->plan, &status);
 
-    bench_far_close(&comparison->far, rc ? status.text : NULL);
-    return rc ? fail(&status, BENCH_FAILED) : BENCH_PASSED;
+    bench_far_close(&comparison->far, result ? status.text : NULL);
+    return result ? fail(&status, BENCH_FAILED) : BENCH_PASSED;
 }
 
 static int perform(struct comparison *comparison)
 {
     static const struct bench_interrupt_ops ops = {heard, waiting, last_words};
     struct wf_status status = {0};
-    int rc = bench_interrupt_start(&ops, comparison, &status), exit_status;
+    int result = bench_interrupt_start(&ops, comparison, &status), exit_status;
 
-    if (rc) {
+    if (result) {
         exit_status = fail(&status, BENCH_FAILED);
         keep_error(comparison, &status);
         keep_so_far(comparison);
@@ -336,17 +336,17 @@ int bench_compare(struct bench_options *options)
     struct wf_status status = {0};
     time_t now = time(NULL);
     struct tm utc;
-    int rc = check_usage(options, &status), exit_status;
+    int result = check_usage(options, &status), exit_status;
 
     gmtime_r(&now, &utc);
-    strftime(comparison.started, sizeof(comparison.started), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    strftime(comparison.started, sizeof comparison.started, "%Y-%m-%dT%H:%M:%SZ", &utc);
     comparison.options = options;
     comparison.on_terminal = isatty(STDERR_FILENO) && !bench_quiet(options->config);
-    if (rc == 0)
-        rc = bench_compare_plan(options, &comparison.texts, &comparison.plan, &status);
-    if (rc == 0)
-        rc = bench_files_prepare(options->config, &comparison.made_out, &status);
-    if (rc) {
+    if (result == 0)
+        result = bench_compare_plan(options, &comparison.texts, &comparison.plan, &status);
+    if (result == 0)
+        result = bench_files_prepare(options->config, &comparison.made_out, &status);
+    if (result) {
         exit_status = fail(&status, BENCH_FAILED);
         bench_result_refused(options, &status, exit_status);
         if (comparison.made_out)

@@ -12,7 +12,7 @@ static int lost_step(struct wf_status *status)
     return wf_fail(status, -EPROTO, "the other node's answer is none to weft peers: use the same build on both");
 }
 
-/* ------------------------------------------------------------------------------------------- joining */
+/* --- joining --- */
 
 /* The n-th rail of one node is taken to lead to the n-th of the other. */
 static int take_rails(struct bench_far *far, const json_t *answer, struct peer_place *place, struct wf_status *status)
@@ -24,9 +24,9 @@ static int take_rails(struct bench_far *far, const json_t *answer, struct peer_p
         return lost_step(status);
     for (int i = 0; i < count; i++) {
         const char *address = json_string_value(json_array_get(rails, (size_t)i));
-        if (!address || strlen(address) >= sizeof(far->addresses[i]) || !peers_is_address(address))
+        if (!address || strlen(address) >= sizeof far->addresses[i] || !peers_is_address(address))
             return lost_step(status);
-        bench_copy_text(far->addresses[i], sizeof(far->addresses[i]), address);
+        bench_copy_text(far->addresses[i], sizeof far->addresses[i], address);
     }
     place->rail_count = count < place->rail_count ? count : place->rail_count;
     for (int i = 0; i < place->rail_count; i++)
@@ -37,36 +37,36 @@ static int take_rails(struct bench_far *far, const json_t *answer, struct peer_p
 static int join(struct bench_far *far, struct peers_plan *plan, struct wf_status *status)
 {
     json_t *hello = json_pack("{s:s, s:i}", "hello", "weft peers 1", "rails", plan->place.rail_count), *answer = NULL;
-    int rc = bench_control_say(far->control, hello, status);
+    int result = bench_control_say(far->control, hello, status);
 
-    if (rc == 0)
-        rc = bench_control_hear(far->control, &answer, status);
-    if (rc == 0)
-        rc = take_rails(far, answer, &plan->place, status);
+    if (result == 0)
+        result = bench_control_hear(far->control, &answer, status);
+    if (result == 0)
+        result = take_rails(far, answer, &plan->place, status);
     json_decref(hello);
     json_decref(answer);
-    return rc;
+    return result;
 }
 
 int bench_far_connect(struct bench_far *far, const struct bench_options *options, struct peers_plan *plan,
                       struct wf_status *status)
 {
-    int rc = bench_link_open(&far->link, 1, options->config, NULL, status);
+    int result = bench_link_open(&far->link, 1, options->config, NULL, status);
 
     atomic_store(&far->alone, true);
-    if (rc == 0)
-        rc = bench_link_connect(&far->link, options->address, status);
+    if (result == 0)
+        result = bench_link_connect(&far->link, options->address, status);
     atomic_store(&far->alone, false);
-    if (rc == 0)
-        rc = bench_control_create(far->link.connection, far->link.peer, 1, &far->control, status);
-    if (rc)
-        return rc;
+    if (result == 0)
+        result = bench_control_create(far->link.connection, far->link.peer, 1, &far->control, status);
+    if (result)
+        return result;
     bench_control_expect_within(far->control, far->link.connect_timeout_ms);
-    rc = join(far, plan, status);
+    result = join(far, plan, status);
     bench_control_expect_within(far->control, -1);
     plan->far = &bench_far_ops;
     plan->far_context = far;
-    return rc;
+    return result;
 }
 
 void bench_far_close(struct bench_far *far, const char *failed)
@@ -87,12 +87,12 @@ void bench_far_close(struct bench_far *far, const char *failed)
     far->begun = far->ended = NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- a measurement */
+/* --- a measurement --- */
 
 /* The first reason is the one to be told. */
-static int break_off(struct bench_far *far, int rc, struct wf_status *status)
+static int break_off(struct bench_far *far, int result, struct wf_status *status)
 {
-    if (rc && !far->broken.code)
+    if (result && !far->broken.code)
         far->broken = *status;
     if (far->broken.code)
         *status = far->broken;
@@ -107,32 +107,31 @@ int bench_far_check(struct bench_far *far, struct wf_status *status)
 /* Says `question`, which it takes over, and keeps the answer; what went wrong there is an error here. */
 static int ask(struct bench_far *far, json_t *question, json_t **answer, struct wf_status *status)
 {
-    int rc = bench_control_say(far->control, question, status);
-    const char *error;
+    int result = bench_control_say(far->control, question, status);
 
     json_decref(question);
     json_decref(*answer);
     *answer = NULL;
-    if (rc == 0)
-        rc = bench_control_hear(far->control, answer, status);
-    if (break_off(far, rc, status))
+    if (result == 0)
+        result = bench_control_hear(far->control, answer, status);
+    if (break_off(far, result, status))
         return status->code;
-    error = json_string_value(json_object_get(*answer, "error"));
+    const char *error = json_string_value(json_object_get(*answer, "error"));
     if (!error)
         return 0;
     return wf_fail(status, json_is_true(json_object_get(*answer, "port_taken")) ? -EADDRINUSE : -ECHILD, "node0: %s",
                    error);
 }
 
-static int begin(void *context, const struct peer_tool *tool, const struct peer_case *asked, int variant, int *port,
-                 struct wf_status *status)
+static int begin_far(void *context, const struct peer_tool *tool, const struct peer_case *asked, int variant, int *port,
+                     struct wf_status *status)
 {
     struct bench_far *far = context;
     const struct peers_question question = {tool, variant, *asked};
-    int rc = ask(far, peers_question_to_json(&question), &far->begun, status);
+    int result = ask(far, peers_question_to_json(&question), &far->begun, status);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     *port = (int)json_integer_value(json_object_get(far->begun, "port"));
     return *port > 0 && *port < 65536 ? 0 : lost_step(status);
 }
@@ -149,18 +148,18 @@ static void tell_command(void *context, struct peer_command *server)
         peer_setting(server, "%s", json_string_value(word));
 }
 
-static int end(void *context, bool worked, struct peer_output *server, struct wf_status *status)
+static int end_far(void *context, bool worked, struct peer_output *server, struct wf_status *status)
 {
     struct bench_far *far = context;
-    int rc = ask(far, json_pack("{s:b}", "collect", worked), &far->ended, status);
+    int result = ask(far, json_pack("{s:b}", "collect", worked), &far->ended, status);
     const json_t *cpu = json_object_get(far->ended, "cpu_s"), *elapsed = json_object_get(far->ended, "elapsed_s");
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     server->text = json_string_value(json_object_get(far->ended, "text"));
     server->cpu_s = json_is_number(cpu) ? json_number_value(cpu) : -1;
     server->elapsed_s = json_is_number(elapsed) ? json_number_value(elapsed) : -1;
     return 0;
 }
 
-const struct peers_far bench_far_ops = {begin, tell_command, end};
+const struct peers_far bench_far_ops = {begin_far, tell_command, end_far};

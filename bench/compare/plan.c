@@ -16,7 +16,7 @@
 #define SECONDS_MOST 60
 #define LARGE_BYTES (64u << 20) /* one buffer of so much stays in no cache: it is measured with more of them, too */
 
-/* ------------------------------------------------------------------------------------------- the cases */
+/* --- the cases --- */
 
 /* A setting of this name, or `otherwise` where it is 0. */
 static uint32_t number_or(const struct wf_config *config, enum wf_setting_id id, uint32_t otherwise)
@@ -56,27 +56,27 @@ static int add_size(const struct wf_config *config, struct peers_plan *plan, enu
     struct wf_status unknown;
     int setting = wf_setting_find("buffers", &unknown);
     uint32_t buffers = setting >= 0 ? number_or(config, (enum wf_setting_id)setting, 0) : 0;
-    int rc = add_case(config, plan, metric, size, buffers ? buffers : 1, status);
+    int result = add_case(config, plan, metric, size, buffers ? buffers : 1, status);
 
-    if (rc == 0 && buffers == 0 && metric == PEER_BANDWIDTH && size >= LARGE_BYTES)
-        rc = add_case(config, plan, metric, size, 0, status);
-    return rc;
+    if (result == 0 && buffers == 0 && metric == PEER_BANDWIDTH && size >= LARGE_BYTES)
+        result = add_case(config, plan, metric, size, 0, status);
+    return result;
 }
 
 static int add_list(const struct wf_config *config, struct peers_plan *plan, enum peer_metric metric, const char *list,
                     struct wf_status *status)
 {
     char words[WF_VALUE_MAX], *rest = words, *word;
-    int rc = 0;
+    int result = 0;
 
-    bench_copy_text(words, sizeof(words), list);
-    while (rc == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
+    bench_copy_text(words, sizeof words, list);
+    while (result == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
         uint64_t size = 0;
-        rc = wf_parse_size(word, &size);
-        if (rc == 0)
-            rc = add_size(config, plan, metric, size, status);
+        result = wf_parse_size(word, &size);
+        if (result == 0)
+            result = add_size(config, plan, metric, size, status);
     }
-    return rc;
+    return result;
 }
 
 static int add_cases(const struct bench_options *options, struct peers_plan *plan, struct wf_status *status)
@@ -84,15 +84,15 @@ static int add_cases(const struct bench_options *options, struct peers_plan *pla
     const struct wf_config *config = options->config;
     const char *sizes = wf_config_text(config, WF_SET_SIZE);
     bool all = !sizes[0] && !options->latency && !options->rate;
-    int rc = 0;
+    int result = 0;
 
     if (options->latency || all)
-        rc = add_list(config, plan, PEER_LATENCY, sizes[0] ? sizes : "8", status);
-    if (rc == 0 && (options->rate || all))
-        rc = add_list(config, plan, PEER_RATE, sizes[0] ? sizes : "64", status);
-    if (rc == 0 && !options->latency && !options->rate)
-        rc = add_list(config, plan, PEER_BANDWIDTH, sizes[0] ? sizes : "64K,1M,64M", status);
-    return rc;
+        result = add_list(config, plan, PEER_LATENCY, sizes[0] ? sizes : "8", status);
+    if (result == 0 && (options->rate || all))
+        result = add_list(config, plan, PEER_RATE, sizes[0] ? sizes : "64", status);
+    if (result == 0 && !options->latency && !options->rate)
+        result = add_list(config, plan, PEER_BANDWIDTH, sizes[0] ? sizes : "64K,1M,64M", status);
+    return result;
 }
 
 static int read_seconds(const struct wf_config *config, double *seconds, struct wf_status *status)
@@ -106,7 +106,7 @@ static int read_seconds(const struct wf_config *config, double *seconds, struct 
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- the place */
+/* --- the place --- */
 
 /* As the library sees them, so that names mean the same for all tools. */
 static int find_rails(const struct wf_config *config, struct bench_compare_texts *texts, struct peer_place *place,
@@ -116,23 +116,23 @@ static int find_rails(const struct wf_config *config, struct bench_compare_texts
     struct weft_config *settings = NULL;
     struct weft_context *context = NULL;
     struct weft_error err = {0};
-    int rc = bench_library_settings(config, &settings, status), count;
+    int result = bench_library_settings(config, &settings, status);
 
-    if (rc)
-        return rc;
-    rc = weft_context_create(settings, &context, &err);
+    if (result)
+        return result;
+    result = weft_context_create(settings, &context, &err);
     weft_config_destroy(settings);
-    if (rc)
+    if (result)
         return bench_weft_failed(status, &err, NULL);
-    count = weft_context_rails(context, rails, PEER_RAILS_MAX);
-    bench_copy_text(texts->engine, sizeof(texts->engine), weft_context_engine(context));
-    bench_copy_text(texts->fallbacks, sizeof(texts->fallbacks), weft_context_fallbacks(context));
+    int count = weft_context_rails(context, rails, PEER_RAILS_MAX);
+    bench_copy_text(texts->engine, sizeof texts->engine, weft_context_engine(context));
+    bench_copy_text(texts->fallbacks, sizeof texts->fallbacks, weft_context_fallbacks(context));
     weft_context_destroy(context);
     if (count > PEER_RAILS_MAX)
         return wf_fail(status, -EINVAL, "--rails: %d rails, and at most %d can be compared", count, PEER_RAILS_MAX);
     for (int i = 0; i < count; i++) {
-        bench_copy_text(texts->rails[i].address, sizeof(texts->rails[i].address), rails[i].address);
-        bench_copy_text(texts->rails[i].interface, sizeof(texts->rails[i].interface), rails[i].interface);
+        bench_copy_text(texts->rails[i].address, sizeof texts->rails[i].address, rails[i].address);
+        bench_copy_text(texts->rails[i].interface, sizeof texts->rails[i].interface, rails[i].interface);
         place->rails[i] = texts->rails[i].address;
         place->devices[i] = texts->rails[i].interface;
     }
@@ -148,7 +148,7 @@ static int pass_settings(const struct wf_config *config, struct bench_compare_te
 
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         const struct wf_setting *setting = wf_setting(i);
-        size_t room = sizeof(texts->settings[0]);
+        size_t room = sizeof texts->settings[0];
         if ((setting->group != WF_GROUP_LIBRARY && i != WF_SET_NCCL_LIBRARY) || i == WF_SET_RAILS || i == WF_SET_PORT ||
             bench_is_default(config, i))
             continue;
@@ -167,10 +167,10 @@ static int find_memory(const struct bench_options *options, struct peer_place *p
 {
     const char *asked = wf_config_text(options->config, WF_SET_MEMORY);
     struct bench_gpus gpus = {.memory = BENCH_CUDA};
-    int rc = strcmp(asked, "cuda") == 0 ? bench_gpus_choose(&gpus, options, 1, status) : 0;
+    int result = strcmp(asked, "cuda") == 0 ? bench_gpus_choose(&gpus, options, 1, status) : 0;
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     if (strcmp(asked, "cuda") == 0 || (options->place == BENCH_PLACE_LISTEN && strcmp(asked, "auto") == 0))
         place->memory = bench_memory_name(gpus.memory);
     return 0;
@@ -178,13 +178,12 @@ static int find_memory(const struct bench_options *options, struct peer_place *p
 
 static int find_folder(struct bench_compare_texts *texts, struct peer_place *place, struct wf_status *status)
 {
-    ssize_t length = readlink("/proc/self/exe", texts->folder, sizeof(texts->folder) - 1);
-    char *slash;
+    ssize_t length = readlink("/proc/self/exe", texts->folder, sizeof texts->folder - 1);
 
     if (length <= 0)
         return wf_fail(status, -errno, "cannot find this program's folder: %s", wf_strerror(errno));
     texts->folder[length] = '\0';
-    slash = strrchr(texts->folder, '/');
+    char *slash = strrchr(texts->folder, '/');
     if (slash)
         *slash = '\0';
     place->folder = texts->folder;
@@ -195,27 +194,27 @@ int bench_compare_plan(struct bench_options *options, struct bench_compare_texts
                        struct wf_status *status)
 {
     struct wf_config *config = options->config;
-    int rc = 0;
+    int result = 0;
 
-    memset(plan, 0, sizeof(*plan));
+    memset(plan, 0, sizeof *plan);
     plan->rounds = (int)wf_config_number(config, WF_SET_ROUNDS);
     plan->fixed_messages = !bench_is_default(config, WF_SET_ITERS) && wf_config_number(config, WF_SET_ITERS) > 0;
     plan->place.one_machine = options->place == BENCH_PLACE_LOCAL;
     if (!bench_is_default(config, WF_SET_PORT))
         plan->place.port = (int)wf_config_number(config, WF_SET_PORT);
     if (plan->place.one_machine && !wf_config_text(config, WF_SET_RAILS)[0])
-        rc = wf_config_set(config, WF_SET_RAILS, "127.0.0.1", WF_ORIGIN_DEFAULT, "default of --local", status);
-    if (rc == 0)
-        rc = find_memory(options, &plan->place, status);
-    if (rc == 0)
-        rc = read_seconds(config, &plan->seconds, status);
-    if (rc == 0)
-        rc = peers_choose_tools(wf_config_text(config, WF_SET_TOOLS), plan, status);
-    if (rc == 0)
-        rc = add_cases(options, plan, status);
-    if (rc == 0)
-        rc = pass_settings(config, texts, &plan->place, status);
-    if (rc == 0)
-        rc = find_folder(texts, &plan->place, status);
-    return rc ? rc : find_rails(config, texts, &plan->place, status);
+        result = wf_config_set(config, WF_SET_RAILS, "127.0.0.1", WF_ORIGIN_DEFAULT, "default of --local", status);
+    if (result == 0)
+        result = find_memory(options, &plan->place, status);
+    if (result == 0)
+        result = read_seconds(config, &plan->seconds, status);
+    if (result == 0)
+        result = peers_choose_tools(wf_config_text(config, WF_SET_TOOLS), plan, status);
+    if (result == 0)
+        result = add_cases(options, plan, status);
+    if (result == 0)
+        result = pass_settings(config, texts, &plan->place, status);
+    if (result == 0)
+        result = find_folder(texts, &plan->place, status);
+    return result ? result : find_rails(config, texts, &plan->place, status);
 }

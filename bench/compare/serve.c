@@ -26,7 +26,7 @@ struct serving {
     int rails; /* in use: as many as both nodes have */
 };
 
-/* ------------------------------------------------------------------------------------------- a server */
+/* --- a server --- */
 
 static int interrupted(void *context, struct wf_status *status)
 {
@@ -69,22 +69,21 @@ static struct peer_run run_of(const struct serving *serving, int port)
         .commands = &serving->commands, .port = port, .timeout_ms = TIMEOUT_MS, .stop = interrupted};
 }
 
-static int begin(struct serving *serving, const json_t *asked, int *port, struct wf_status *status)
+static int begin_serving(struct serving *serving, const json_t *asked, int *port, struct wf_status *status)
 {
     struct peer_place place = serving->plan->place;
     struct peers_question question;
-    int rc;
 
     drop(serving);
     place.port = *port = next_port(serving);
     place.rail_count = serving->rails;
-    rc = peers_question_from_json(asked, serving->plan, &place, &question, status);
-    if (rc)
-        return rc;
-    memset(&serving->commands, 0, sizeof(serving->commands));
-    rc = question.tool->commands(&question.asked, &place, question.variant, &serving->commands);
-    if (rc)
-        return wf_fail(status, rc, "the command line of %s is too long: name fewer rails or settings",
+    int result = peers_question_from_json(asked, serving->plan, &place, &question, status);
+    if (result)
+        return result;
+    memset(&serving->commands, 0, sizeof serving->commands);
+    result = question.tool->commands(&question.asked, &place, question.variant, &serving->commands);
+    if (result)
+        return wf_fail(status, result, "the command line of %s is too long: name fewer rails or settings",
                        question.tool->name);
     struct peer_run run = run_of(serving, place.port);
     serving->running = true;
@@ -109,9 +108,9 @@ static json_t *answer_error(const struct wf_status *status)
 static json_t *answer_run(struct serving *serving, const json_t *question)
 {
     struct wf_status status = {0};
-    int port = 0, rc = begin(serving, question, &port, &status);
+    int port = 0, result = begin_serving(serving, question, &port, &status);
 
-    if (rc) {
+    if (result) {
         drop(serving);
         return answer_error(&status);
     }
@@ -154,7 +153,7 @@ static json_t *answer_collect(struct serving *serving, const json_t *question)
     return answer;
 }
 
-/* ------------------------------------------------------------------------------------------- the other node */
+/* --- the other node --- */
 
 static json_t *answer_hello(struct serving *serving, const json_t *question)
 {
@@ -186,20 +185,20 @@ static int converse(struct serving *serving, struct wf_status *status)
 {
     struct bench_control *control = serving->far->control;
     bool over = false;
-    int rc = 0;
+    int result = 0;
 
-    while (rc == 0 && !over) {
+    while (result == 0 && !over) {
         json_t *question = NULL, *answer = NULL;
-        rc = bench_control_hear(control, &question, status);
-        if (rc == 0)
+        result = bench_control_hear(control, &question, status);
+        if (result == 0)
             answer = answer_to(serving, question);
-        over = rc == 0 && !answer;
+        over = result == 0 && !answer;
         if (answer)
-            rc = bench_control_say(control, answer, status);
+            result = bench_control_say(control, answer, status);
         json_decref(question);
         json_decref(answer);
     }
-    return rc;
+    return result;
 }
 
 /* "[ADDR:]PORT" of --listen; the setting `port` where it names none. */
@@ -214,13 +213,13 @@ static void listen_address(const struct bench_options *options, char *address, s
 static int await_other(struct bench_far *far, const struct bench_options *options, int *port, struct wf_status *status)
 {
     char address[280];
-    int rc = bench_link_open(&far->link, 0, options->config, NULL, status);
+    int result = bench_link_open(&far->link, 0, options->config, NULL, status);
 
-    listen_address(options, address, sizeof(address));
-    if (rc == 0)
-        rc = bench_link_listen(&far->link, address, port, status);
-    if (rc)
-        return rc;
+    listen_address(options, address, sizeof address);
+    if (result == 0)
+        result = bench_link_listen(&far->link, address, port, status);
+    if (result)
+        return result;
     bench_key_warn(far->link.context, options, address, *port);
     if (!bench_quiet(options->config)) {
         printf("node0 waits on port %d, and runs servers on the next %d; on the other node: weft peers --connect "
@@ -228,24 +227,24 @@ static int await_other(struct bench_far *far, const struct bench_options *option
                *port, PORTS, *port);
         fflush(stdout);
     }
-    rc = bench_link_accept(&far->link, true, NULL, NULL, status);
-    if (rc == 0)
-        rc = bench_control_create(far->link.connection, far->link.peer, 0, &far->control, status);
-    return rc;
+    result = bench_link_accept(&far->link, true, NULL, NULL, status);
+    if (result == 0)
+        result = bench_control_create(far->link.connection, far->link.peer, 0, &far->control, status);
+    return result;
 }
 
 int bench_far_serve(struct bench_far *far, const struct bench_options *options, struct peers_plan *plan,
                     struct wf_status *status)
 {
     struct serving serving = {.far = far, .plan = plan, .rails = plan->place.rail_count};
-    int port, rc = await_other(far, options, &port, status);
+    int port, result = await_other(far, options, &port, status);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     serving.first_port = port + 1 <= 65535 - PORTS ? port + 1 : port - PORTS;
     bench_control_look_after(far->control, look_after, &serving);
-    rc = converse(&serving, status);
+    result = converse(&serving, status);
     bench_control_look_after(far->control, NULL, NULL);
     drop(&serving);
-    return rc;
+    return result;
 }

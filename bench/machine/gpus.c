@@ -10,7 +10,7 @@
 #include "bench/words/words.h"
 #include "mem/memory.h"
 
-/* ------------------------------------------------------------------------------------------- the list */
+/* --- the list --- */
 
 /* "GPUs 0, 1 and 3". Returns `buffer`. */
 static char *name_all(const struct weft_gpu_info *all, int count, char *buffer, size_t room)
@@ -39,7 +39,7 @@ static int pick_one(long index, const struct weft_gpu_info *all, int count, stru
         at++;
     if (at == count)
         return wf_fail(status, -EINVAL, "--gpus %ld: there is no such GPU: this machine has %s", index,
-                       name_all(all, count, there, sizeof(there)));
+                       name_all(all, count, there, sizeof there));
     picked[kept] = all[at];
     return 0;
 }
@@ -49,51 +49,51 @@ int bench_gpus_pick(const char *list, const struct weft_gpu_info *all, int count
 {
     char copy[WF_VALUE_MAX];
     char *rest = copy, *word;
-    int kept = 0, rc = 0;
+    int kept = 0, result = 0;
 
     if (!list[0] || strcmp(list, "all") == 0) {
-        memcpy(picked, all, (size_t)count * sizeof(*all));
+        memcpy(picked, all, (size_t)count * sizeof *all);
         return count;
     }
-    bench_copy_text(copy, sizeof(copy), list);
-    while (rc == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
+    bench_copy_text(copy, sizeof copy, list);
+    while (result == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
         const char *at = word;
         long first, last;
         if (!wf_cpus_range(&at, &first, &last))
             return wf_fail(status, -EINVAL, "--gpus %.60s: '%.40s' is no GPU by its number: use 0,2,5-7 or all", list,
                            word);
-        for (long index = first; rc == 0 && index <= last; index++) {
-            rc = pick_one(index, all, count, picked, kept, status);
-            kept += rc == 0;
+        for (long index = first; result == 0 && index <= last; index++) {
+            result = pick_one(index, all, count, picked, kept, status);
+            kept += result == 0;
         }
     }
-    return rc ? rc : kept;
+    return result ? result : kept;
 }
 
-/* ------------------------------------------------------------------------------------------- which there are */
+/* --- which there are --- */
 
 int bench_gpus_find(struct weft_gpu_info *infos, int max, enum bench_memory *memory, struct wf_status *status)
 {
-    struct wf_device_info *devices = calloc(WF_DEVICES_MAX, sizeof(*devices));
+    struct wf_device_info *devices = calloc(WF_DEVICES_MAX, sizeof *devices);
     struct wf_memory *driver = NULL;
-    int rc = devices ? wf_memory_cuda.open(NULL, &driver, status) : wf_fail(status, -ENOMEM, "no memory for GPUs");
-    int count = rc ? 0 : wf_memory_cuda.devices(driver, devices, WF_DEVICES_MAX);
+    int result = devices ? wf_memory_cuda.open(NULL, &driver, status) : wf_fail(status, -ENOMEM, "no memory for GPUs");
+    int count = result ? 0 : wf_memory_cuda.devices(driver, devices, WF_DEVICES_MAX);
 
     for (int i = 0; i < count && i < max && i < WF_DEVICES_MAX; i++) {
         infos[i] = (struct weft_gpu_info){
             .index = devices[i].index, .numa_node = wf_place_of_device(devices[i].pci), .bytes = devices[i].bytes};
-        bench_copy_text(infos[i].name, sizeof(infos[i].name), devices[i].name);
-        bench_copy_text(infos[i].pci, sizeof(infos[i].pci), devices[i].pci);
+        bench_copy_text(infos[i].name, sizeof infos[i].name, devices[i].name);
+        bench_copy_text(infos[i].pci, sizeof infos[i].pci, devices[i].pci);
     }
-    if (rc == 0) {
+    if (result == 0) {
         *memory = bench_memory_named(wf_memory_cuda.name(driver));
         wf_memory_cuda.close(driver);
     }
     free(devices);
-    return rc ? rc : count < max ? count : max;
+    return result ? result : count < max ? count : max;
 }
 
-/* ------------------------------------------------------------------------------------------- what is asked */
+/* --- what is asked --- */
 
 /* What asks for GPU memory, in words; NULL: nothing does. */
 static const char *asks(const struct wf_config *config, bool names_gpu)
@@ -124,11 +124,11 @@ static int check_words(const struct wf_config *config, int node, bool names_gpu,
 static int take(struct bench_gpus *gpus, const struct wf_config *config, const struct weft_gpu_info *all, int count,
                 enum bench_memory memory, struct wf_status *status)
 {
-    int rc = bench_gpus_pick(wf_config_text(config, WF_SET_GPUS), all, count, gpus->infos, status);
+    int result = bench_gpus_pick(wf_config_text(config, WF_SET_GPUS), all, count, gpus->infos, status);
 
-    if (rc < 0)
-        return rc;
-    gpus->count = (uint32_t)rc;
+    if (result < 0)
+        return result;
+    gpus->count = (uint32_t)result;
     gpus->memory = memory;
     gpus->staging_bytes = 2 * (uint64_t)wf_config_number(config, WF_SET_STAGING);
     return 0;
@@ -140,11 +140,11 @@ static int refuse(struct bench_gpus *gpus, const char *asked, int node, const ch
     char where[24] = "here";
 
     if (node != BENCH_NO_NODE)
-        snprintf(where, sizeof(where), "at node%d", node);
+        snprintf(where, sizeof where, "at node%d", node);
     if (asked)
         return wf_fail(status, -EOPNOTSUPP, "%s: no GPU memory %s: %s", asked, where, why);
     if (wf_memory_cuda.present(NULL))
-        snprintf(gpus->fallback, sizeof(gpus->fallback), "cuda: no GPU memory: %s", why);
+        snprintf(gpus->fallback, sizeof gpus->fallback, "cuda: no GPU memory: %s", why);
     return 0;
 }
 
@@ -158,26 +158,26 @@ int bench_gpus_choose(struct bench_gpus *gpus, const struct bench_options *optio
     enum bench_memory memory = BENCH_HOST;
     struct weft_gpu_info *all;
     struct wf_status why = {0};
-    int count, rc = check_words(config, node, names_gpu, names_host, status);
+    int result = check_words(config, node, names_gpu, names_host, status);
 
-    memset(gpus, 0, sizeof(*gpus));
-    if (rc)
-        return rc;
+    memset(gpus, 0, sizeof *gpus);
+    if (result)
+        return result;
     host = names_host || strcmp(wf_config_text(config, WF_SET_MEMORY), "host") == 0;
     if (host && strcmp(wf_config_text(config, WF_SET_CUDA), "require") != 0)
         return 0;
     if (strcmp(wf_config_text(config, WF_SET_CUDA), "off") == 0)
         return asked ? refuse(gpus, asked, node, "cuda = off", status) : 0;
-    all = calloc(BENCH_GPUS_MAX, sizeof(*all));
+    all = calloc(BENCH_GPUS_MAX, sizeof *all);
     if (!all)
         return wf_fail(status, -ENOMEM, "no memory for a list of GPUs");
-    count = bench_gpus_find(all, BENCH_GPUS_MAX, &memory, &why);
+    int count = bench_gpus_find(all, BENCH_GPUS_MAX, &memory, &why);
     if (count > 0)
-        rc = host ? 0 : take(gpus, config, all, count, memory, status);
+        result = host ? 0 : take(gpus, config, all, count, memory, status);
     else
-        rc = refuse(gpus, asked, node, why.text, status);
+        result = refuse(gpus, asked, node, why.text, status);
     free(all);
-    return rc;
+    return result;
 }
 
 const struct weft_gpu_info *bench_gpu_of(const struct bench_gpus *gpus, uint32_t endpoint)
@@ -185,7 +185,7 @@ const struct weft_gpu_info *bench_gpu_of(const struct bench_gpus *gpus, uint32_t
     return gpus->count ? &gpus->infos[endpoint % gpus->count] : NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- for people, results */
+/* --- for people, results --- */
 
 char *bench_gpus_sharing(const struct bench_gpus *gpus, uint32_t endpoints, char *buffer, size_t room)
 {
@@ -199,7 +199,7 @@ char *bench_gpus_sharing(const struct bench_gpus *gpus, uint32_t endpoints, char
     if (used == 0 || plain)
         return buffer;
     snprintf(buffer, room, "%u endpoint%s on %u GPU%s (%s%s)", endpoints, endpoints == 1 ? "" : "s", used,
-             used == 1 ? "" : "s", name_all(gpus->infos, (int)used, names, sizeof(names)), used > 1 ? ", in turn" : "");
+             used == 1 ? "" : "s", name_all(gpus->infos, (int)used, names, sizeof names), used > 1 ? ", in turn" : "");
     return buffer;
 }
 

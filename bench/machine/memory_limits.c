@@ -16,7 +16,7 @@ static void read_boot_id(const char *root, char *buffer, size_t room)
     char path[PATH_ROOM];
     FILE *file;
 
-    snprintf(path, sizeof(path), "%s/proc/sys/kernel/random/boot_id", root);
+    snprintf(path, sizeof path, "%s/proc/sys/kernel/random/boot_id", root);
     file = fopen(path, "re");
     buffer[0] = '\0';
     if (file && fgets(buffer, (int)room, file))
@@ -36,7 +36,7 @@ bool bench_read_number(const char *path, const char *key, uint64_t *value)
     FILE *file = fopen(path, "re");
     bool found = false;
 
-    while (file && !found && fgets(line, sizeof(line), file))
+    while (file && !found && fgets(line, sizeof line, file))
         if (strncmp(line, key, strlen(key)) == 0)
             found = sscanf(line + strlen(key), "%*[: \t]%" SCNu64, value) == 1 ||
                     sscanf(line + strlen(key), "%" SCNu64, value) == 1;
@@ -45,13 +45,13 @@ bool bench_read_number(const char *path, const char *key, uint64_t *value)
     return found;
 }
 
-/* ------------------------------------------------------------------------------------------- control groups */
+/* --- control groups --- */
 
 static bool number_of(const char *folder, const char *file, const char *key, uint64_t *value)
 {
     char path[PATH_ROOM];
 
-    snprintf(path, sizeof(path), "%s/%s", folder, file);
+    snprintf(path, sizeof path, "%s/%s", folder, file);
     return bench_read_number(path, key, value);
 }
 
@@ -103,16 +103,16 @@ static void keep(struct bench_limits *limits, const struct bench_limit *limit)
 static void keep_group(struct bench_limits *limits, const char *folder, bool unified, const char *boot)
 {
     struct bench_limit limit = {.group = true};
-    uint64_t most, used;
+    uint64_t most;
     struct stat about;
 
     if (!group_limit(folder, unified, &most))
         return;
-    used = group_used(folder, unified);
+    uint64_t used = group_used(folder, unified);
     limit.free_bytes = most > used ? most - used : 0;
     /* Device and inode are the same however the group is mounted. */
     if (boot[0] && stat(folder, &about) == 0)
-        snprintf(limit.id, sizeof(limit.id), "%s %ju %ju", boot, (uintmax_t)about.st_dev, (uintmax_t)about.st_ino);
+        snprintf(limit.id, sizeof limit.id, "%s %ju %ju", boot, (uintmax_t)about.st_dev, (uintmax_t)about.st_ino);
     keep(limits, &limit);
 }
 
@@ -134,9 +134,9 @@ static bool own_group(const char *root, bool unified, char *path, size_t room)
     FILE *file;
     bool found = false;
 
-    snprintf(name, sizeof(name), "%s/proc/self/cgroup", root);
+    snprintf(name, sizeof name, "%s/proc/self/cgroup", root);
     file = fopen(name, "re");
-    while (file && !found && fgets(line, sizeof(line), file)) {
+    while (file && !found && fgets(line, sizeof line, file)) {
         char *controllers = strchr(line, ':'), *at = controllers ? strchr(controllers + 1, ':') : NULL;
         if (!at)
             continue;
@@ -170,20 +170,19 @@ static void keep_mounted(struct bench_limits *limits, const char *root, const ch
 {
     char from[PATH_ROOM], at[PATH_ROOM], type[32], options[512], own[PATH_ROOM], folder[3 * PATH_ROOM];
     const char *filesystem = strstr(line, " - "), *below = own;
-    bool unified;
     int top;
 
     if (!filesystem || sscanf(line, "%*s %*s %*s %4095s %4095s", from, at) != 2 ||
         sscanf(filesystem, " - %31s %*s %511s", type, options) != 2)
         return;
-    unified = strcmp(type, "cgroup2") == 0;
+    bool unified = strcmp(type, "cgroup2") == 0;
     if (!unified && (strcmp(type, "cgroup") != 0 || !has_word(options, "memory")))
         return;
-    if (!own_group(root, unified, own, sizeof(own)))
+    if (!own_group(root, unified, own, sizeof own))
         return;
     if (strcmp(from, "/") != 0)
         below = strncmp(own, from, strlen(from)) == 0 ? own + strlen(from) : "";
-    snprintf(folder, sizeof(folder), "%s%s%n%s", root, at, &top, below[0] == '/' ? below : "");
+    snprintf(folder, sizeof folder, "%s%s%n%s", root, at, &top, below[0] == '/' ? below : "");
     keep_up_to(limits, folder, (size_t)top, unified, boot);
 }
 
@@ -192,15 +191,15 @@ static void read_groups(struct bench_limits *limits, const char *root, const cha
     char line[LINE_ROOM], path[PATH_ROOM];
     FILE *file;
 
-    snprintf(path, sizeof(path), "%s/proc/self/mountinfo", root);
+    snprintf(path, sizeof path, "%s/proc/self/mountinfo", root);
     file = fopen(path, "re");
-    while (file && fgets(line, sizeof(line), file))
+    while (file && fgets(line, sizeof line, file))
         keep_mounted(limits, root, line, boot);
     if (file)
         fclose(file);
 }
 
-/* ------------------------------------------------------------------------------------------- all of them */
+/* --- all of them --- */
 
 void bench_limits_read(struct bench_limits *limits, const char *root)
 {
@@ -209,11 +208,11 @@ void bench_limits_read(struct bench_limits *limits, const char *root)
     uint64_t kib;
 
     limits->count = 0;
-    read_boot_id(root, boot, sizeof(boot));
-    snprintf(path, sizeof(path), "%s/proc/meminfo", root);
+    read_boot_id(root, boot, sizeof boot);
+    snprintf(path, sizeof path, "%s/proc/meminfo", root);
     if (bench_read_number(path, "MemAvailable:", &kib)) {
         machine.free_bytes = kib * 1024;
-        bench_copy_text(machine.id, sizeof(machine.id), boot);
+        bench_copy_text(machine.id, sizeof machine.id, boot);
         keep(limits, &machine);
     }
     read_groups(limits, root, boot);
@@ -241,7 +240,7 @@ void bench_limits_from_json(struct bench_limits *limits, const json_t *all)
         struct bench_limit limit = {.group = json_is_true(json_object_get(entry, "group"))};
         const char *id = json_string_value(json_object_get(entry, "id"));
         json_int_t bytes = json_integer_value(json_object_get(entry, "free_bytes"));
-        bench_copy_text(limit.id, sizeof(limit.id), id ? id : "");
+        bench_copy_text(limit.id, sizeof limit.id, id ? id : "");
         limit.free_bytes = bytes > 0 ? (uint64_t)bytes : 0;
         keep(limits, &limit);
     }

@@ -20,9 +20,9 @@ static enum bench_mps ask_socket(const char *path)
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     enum bench_mps mps = BENCH_MPS_DEAD;
 
-    if (fd < 0 || snprintf(address.sun_path, sizeof(address.sun_path), "%s", path) >= (int)sizeof(address.sun_path))
+    if (fd < 0 || snprintf(address.sun_path, sizeof address.sun_path, "%s", path) >= (int)sizeof address.sun_path)
         mps = BENCH_MPS_OFF;
-    else if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EPROTOTYPE || errno == EACCES)
+    else if (connect(fd, (struct sockaddr *)&address, sizeof address) == 0 || errno == EPROTOTYPE || errno == EACCES)
         mps = BENCH_MPS_ON;
     if (fd >= 0)
         close(fd);
@@ -47,7 +47,7 @@ enum bench_mps bench_mps_look(char *folder, size_t room)
     char path[512];
 
     snprintf(folder, room, "%s", given ? given : USUAL_FOLDER);
-    if (snprintf(path, sizeof(path), "%s/control", folder) >= (int)sizeof(path) || stat(path, &there) != 0)
+    if (snprintf(path, sizeof path, "%s/control", folder) >= (int)sizeof path || stat(path, &there) != 0)
         return BENCH_MPS_OFF;
     if (S_ISSOCK(there.st_mode))
         return ask_socket(path);

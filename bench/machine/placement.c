@@ -34,7 +34,7 @@ static void find_nodes(struct bench_placement *placement, const struct weft_cont
     for (int i = 0; i < count && i < RAILS_MAX; i++)
         if (rails[i].numa_node >= 0 && !knows(placement, rails[i].numa_node))
             placement->nodes[placement->node_count++] = rails[i].numa_node;
-    qsort(placement->nodes, (size_t)placement->node_count, sizeof(placement->nodes[0]), ascending);
+    qsort(placement->nodes, (size_t)placement->node_count, sizeof placement->nodes[0], ascending);
 }
 
 int bench_placement_init(struct bench_placement *placement, const struct wf_config *config,
@@ -46,7 +46,7 @@ int bench_placement_init(struct bench_placement *placement, const struct wf_conf
     if (strcmp(pin, "off") != 0)
         find_nodes(placement, context);
     if (placement->node_count > 1) {
-        placement->endpoints = calloc(endpoints ? endpoints : 1, sizeof(*placement->endpoints));
+        placement->endpoints = calloc(endpoints ? endpoints : 1, sizeof *placement->endpoints);
         if (!placement->endpoints)
             return -ENOMEM;
         placement->endpoint_count = endpoints;
@@ -86,14 +86,14 @@ void bench_placement_put(struct bench_placement *placement, uint32_t endpoint, v
         return;
     struct bench_placed *placed = &placement->endpoints[endpoint];
     char why[160];
-    placed->refusal = wf_place_memory(memory, bytes, node, why, sizeof(why));
+    placed->refusal = wf_place_memory(memory, bytes, node, why, sizeof why);
     touch_anew(memory, bytes);
     int looked = wf_place_where(memory, bytes, counts, WF_NODES_MAX);
     placed->looked = looked > 0 ? looked : 0;
     placed->there = looked < 0 ? looked : node < WF_NODES_MAX ? counts[node] : 0;
 }
 
-/* ------------------------------------------------------------------------------------------- for results */
+/* --- for results --- */
 
 static json_t *node_or_null(int node)
 {

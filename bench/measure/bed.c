@@ -38,7 +38,7 @@ void bench_count_events(const struct weft_rail_stats *before, const struct weft_
     }
 }
 
-/* ------------------------------------------------------------------------------------------- check */
+/* --- check --- */
 
 int bench_poison(const struct bench_bed *bed, uint32_t place, uint8_t *landing, uint64_t size, struct wf_status *status)
 {
@@ -49,18 +49,18 @@ int bench_check(const struct bench_bed *bed, uint32_t place, const uint8_t *land
                 uint64_t size, uint64_t iteration, struct bench_wrong *wrong, struct wf_status *status)
 {
     uint64_t end = size + BENCH_GUARD, bytes;
-    int rc = 0;
+    int result = 0;
 
-    for (uint64_t at = 0; rc == 0 && at < end; at += bytes) {
+    for (uint64_t at = 0; result == 0 && at < end; at += bytes) {
         const uint8_t *found;
         bytes = end - at;
-        rc = bench_arena_look(bed->arena, place, landing + at, &bytes, &found, status);
-        if (rc)
-            return rc;
+        result = bench_arena_look(bed->arena, place, landing + at, &bytes, &found, status);
+        if (result)
+            return result;
         bench_verify(found, expected, size, at, bytes, iteration, wrong);
-        rc = bench_control_check(bed->control, status);
+        result = bench_control_check(bed->control, status);
     }
-    return rc;
+    return result;
 }
 
 bool bench_verifies(const struct bench_bed *bed)

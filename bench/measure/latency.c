@@ -43,7 +43,7 @@ struct rally {
 };
 
 /* Ping and pong of an iteration carry different data. */
-static const uint8_t *data_of(const struct rally *rally, uint32_t iteration, int part)
+static const uint8_t *rally_data(const struct rally *rally, uint32_t iteration, int part)
 {
     struct bench_origin origin = {
         .pair = rally->pair, .size = rally->size, .iteration = 2ull * iteration + (unsigned)part};
@@ -51,7 +51,7 @@ static const uint8_t *data_of(const struct rally *rally, uint32_t iteration, int
     return bench_arena_data(rally->bed->arena, rally->bed->plan, &origin);
 }
 
-static uint8_t *landing_of(const struct rally *rally, uint32_t iteration)
+static uint8_t *rally_landing(const struct rally *rally, uint32_t iteration)
 {
     return bench_arena_landing(rally->bed->arena, rally->place, rally->size, iteration % rally->areas);
 }
@@ -60,34 +60,35 @@ static uint8_t *landing_of(const struct rally *rally, uint32_t iteration)
 static int await_any(struct rally *rally, struct weft_completion *completion, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    int count = BESIDE + (int)bench_background_requests(&rally->background), index, rc;
+    int count = BESIDE + (int)bench_background_requests(&rally->background), index, result;
 
-    while ((rc = bed->ops->wait(bed->backend, rally->requests, count, SLICE_MS, &index, completion)) == -ETIMEDOUT) {
-        rc = bench_control_check(bed->control, status);
-        if (rc)
-            return rc;
+    while ((result = bed->ops->wait(bed->backend, rally->requests, count, SLICE_MS, &index, completion)) ==
+           -ETIMEDOUT) {
+        result = bench_control_check(bed->control, status);
+        if (result)
+            return result;
     }
-    return rc ? wf_fail(status, rc, "ping-pong: %s", wf_strerror(rc)) : index;
+    return result ? wf_fail(status, result, "ping-pong: %s", wf_strerror(result)) : index;
 }
 
 /* What goes on beside the ping-pong goes on while it waits. */
 static int take_beside(struct rally *rally, int index, const struct weft_completion *completion,
                        struct wf_status *status)
 {
-    int rc = bench_background_take(&rally->background, (uint32_t)(index - BESIDE), completion, status);
+    int result = bench_background_take(&rally->background, (uint32_t)(index - BESIDE), completion, status);
 
-    return rc ? rc : bench_interrupted(status);
+    return result ? result : bench_interrupted(status);
 }
 
 /* Until the send or the receive of the ping-pong has ended: which, or -errno. */
 static int await(struct rally *rally, struct weft_completion *completion, struct wf_status *status)
 {
-    int index, rc;
+    int index;
 
     while ((index = await_any(rally, completion, status)) >= BESIDE) {
-        rc = take_beside(rally, index, completion, status);
-        if (rc)
-            return rc;
+        int result = take_beside(rally, index, completion, status);
+        if (result)
+            return result;
     }
     if (index < 0)
         return index;
@@ -112,144 +113,142 @@ static int await_both(struct rally *rally, struct wf_status *status)
     return 0;
 }
 
-static int post_recv(struct rally *rally, uint32_t iteration, struct wf_status *status)
+static int post_rally_recv(struct rally *rally, uint32_t iteration, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    uint8_t *landing = landing_of(rally, iteration);
-    int rc = rally->segment->verified ? bench_poison(bed, rally->place, landing, rally->size, status) : 0;
+    uint8_t *landing = rally_landing(rally, iteration);
+    int result = rally->segment->verified ? bench_poison(bed, rally->place, landing, rally->size, status) : 0;
 
-    if (rc)
-        return rc;
-    rc = bed->ops->recv(bed->backend, rally->pair, landing, rally->size, rally->tag, &rally->requests[RECV]);
-    return rc ? bench_control_failed(bed->control, rc, wf_strerror(rc), status) : 0;
+    if (result)
+        return result;
+    result = bed->ops->recv(bed->backend, rally->pair, landing, rally->size, rally->tag, &rally->requests[RECV]);
+    return result ? bench_control_failed(bed->control, result, wf_strerror(result), status) : 0;
 }
 
-static int post_send(struct rally *rally, const uint8_t *data, struct wf_status *status)
+static int post_rally_send(struct rally *rally, const uint8_t *data, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
-    int rc = bed->ops->send(bed->backend, rally->pair, bench_arena_source(bed->arena, rally->place, data), rally->size,
-                            rally->tag, &rally->requests[SEND]);
+    int result = bed->ops->send(bed->backend, rally->pair, bench_arena_source(bed->arena, rally->place, data),
+                                rally->size, rally->tag, &rally->requests[SEND]);
 
-    return rc ? bench_control_failed(bed->control, rc, wf_strerror(rc), status) : 0;
+    return result ? bench_control_failed(bed->control, result, wf_strerror(result), status) : 0;
 }
 
 /* What has come in an iteration, if this segment is verified. */
-static int check(struct rally *rally, uint32_t iteration, struct wf_status *status)
+static int check_iteration(struct rally *rally, uint32_t iteration, struct wf_status *status)
 {
-    const uint8_t *expected = data_of(rally, iteration, rally->source ? PONG : PING);
-    int rc;
+    const uint8_t *expected = rally_data(rally, iteration, rally->source ? PONG : PING);
 
     if (!rally->segment->verified)
         return 0;
-    rc = bench_check(rally->bed, rally->place, landing_of(rally, iteration), expected, rally->size, iteration,
-                     &rally->wrong, status);
-    if (rc == 0)
+    int result = bench_check(rally->bed, rally->place, rally_landing(rally, iteration), expected, rally->size,
+                             iteration, &rally->wrong, status);
+    if (result == 0)
         rally->verified_bytes += rally->size;
-    return rc;
+    return result;
 }
 
 static int serve(struct rally *rally, struct wf_status *status)
 {
     uint32_t first = rally->segment->first, count = rally->segment->count;
-    const uint8_t *data = data_of(rally, first, PING);
+    const uint8_t *data = rally_data(rally, first, PING);
     int64_t start = wf_clock_now(&wf_clock_monotonic);
-    int rc = 0;
+    int result = 0;
 
-    for (uint32_t i = first; rc == 0 && i < first + count; i++) {
-        rc = post_send(rally, data, status);
-        if (rc == 0)
-            rc = post_recv(rally, i, status);
-        data = data_of(rally, i + 1, PING);
-        if (rc == 0)
-            rc = bench_interrupted(status);
-        if (rc == 0)
-            rc = await_both(rally, status);
-        if (rc == 0)
-            rc = check(rally, i, status);
+    for (uint32_t i = first; result == 0 && i < first + count; i++) {
+        result = post_rally_send(rally, data, status);
+        if (result == 0)
+            result = post_rally_recv(rally, i, status);
+        data = rally_data(rally, i + 1, PING);
+        if (result == 0)
+            result = bench_interrupted(status);
+        if (result == 0)
+            result = await_both(rally, status);
+        if (result == 0)
+            result = check_iteration(rally, i, status);
         int64_t end = wf_clock_now(&wf_clock_monotonic);
-        if (rc == 0 && rally->segment->timed)
+        if (result == 0 && rally->segment->timed)
             rally->times[rally->time_count++] = (double)(end - start) / 2;
         start = end;
     }
-    return rc;
+    return result;
 }
 
 static int answer(struct rally *rally, struct wf_status *status)
 {
     uint32_t first = rally->segment->first, count = rally->segment->count;
-    const uint8_t *data = data_of(rally, first, PONG);
-    int rc = 0;
+    const uint8_t *data = rally_data(rally, first, PONG);
+    int result = 0;
 
-    for (uint32_t i = first; rc == 0 && i < first + count; i++) {
-        rc = await_both(rally, status); /* the ping, and the pong before it */
-        if (rc == 0)
-            rc = check(rally, i, status);
-        if (rc == 0)
-            rc = post_send(rally, data, status);
+    for (uint32_t i = first; result == 0 && i < first + count; i++) {
+        result = await_both(rally, status); /* the ping, and the pong before it */
+        if (result == 0)
+            result = check_iteration(rally, i, status);
+        if (result == 0)
+            result = post_rally_send(rally, data, status);
         /* The next receive stands before its ping can come. */
-        if (rc == 0 && i + 1 < first + count)
-            rc = post_recv(rally, i + 1, status);
-        data = data_of(rally, i + 1, PONG);
-        if (rc == 0)
-            rc = bench_interrupted(status);
+        if (result == 0 && i + 1 < first + count)
+            result = post_rally_recv(rally, i + 1, status);
+        data = rally_data(rally, i + 1, PONG);
+        if (result == 0)
+            result = bench_interrupted(status);
     }
-    return rc ? rc : await_both(rally, status);
+    return result ? result : await_both(rally, status);
 }
 
 /* The end of what goes on beside the ping-pong, which has ended. */
 static int let_end(struct rally *rally, struct wf_status *status)
 {
     struct weft_completion completion;
-    int rc = 0;
+    int result = 0;
 
     bench_background_stop(&rally->background);
-    while (rc == 0 && rally->background.live) {
+    while (result == 0 && rally->background.live) {
         int index = await_any(rally, &completion, status);
-        rc = index < 0 ? index : take_beside(rally, index, &completion, status);
+        result = index < 0 ? index : take_beside(rally, index, &completion, status);
     }
-    return rc;
+    return result;
 }
 
 static int run(struct rally *rally, const struct bench_segment *segment, struct wf_status *status)
 {
     struct bench_usage before;
     int64_t start = 0;
-    int rc;
 
     rally->segment = segment;
     rally->background.verified = segment->verified;
-    rc = rally->source ? 0 : post_recv(rally, segment->first, status);
-    if (rc == 0)
-        rc = bench_background_listen(&rally->background, status);
-    if (rc == 0)
-        rc = bench_control_start(rally->bed->control, !rally->source, &start, status);
+    int result = rally->source ? 0 : post_rally_recv(rally, segment->first, status);
+    if (result == 0)
+        result = bench_background_listen(&rally->background, status);
+    if (result == 0)
+        result = bench_control_start(rally->bed->control, !rally->source, &start, status);
     bench_usage_now(&before);
-    if (rc == 0)
-        rc = bench_background_start(&rally->background, status);
-    if (rc == 0)
-        rc = rally->source ? serve(rally, status) : answer(rally, status);
-    if (rc == 0)
-        rc = let_end(rally, status);
-    if (rc || !segment->timed)
-        return rc;
+    if (result == 0)
+        result = bench_background_start(&rally->background, status);
+    if (result == 0)
+        result = rally->source ? serve(rally, status) : answer(rally, status);
+    if (result == 0)
+        result = let_end(rally, status);
+    if (result || !segment->timed)
+        return result;
     bench_usage_since(&before, &rally->usage);
     bench_background_count(&rally->background, start);
     rally->elapsed_ns = wf_clock_now(&wf_clock_monotonic) - start;
     return 0;
 }
 
-static int run_timed(struct rally *rally, uint32_t iters, struct wf_status *status)
+static int run_rally_timed(struct rally *rally, uint32_t iters, struct wf_status *status)
 {
     struct bench_segment warm = {.count = rally->bed->plan->warmup};
     struct bench_segment timed = {
         .first = warm.count, .count = iters, .timed = true, .verified = bench_verifies_timed(rally->bed)};
-    int rc = warm.count ? run(rally, &warm, status) : 0;
+    int result = warm.count ? run(rally, &warm, status) : 0;
 
     bench_background_forget(&rally->background);
-    return rc ? rc : run(rally, &timed, status);
+    return result ? result : run(rally, &timed, status);
 }
 
-static int run_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
+static int run_rally_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
 {
     struct rally *rally = context;
     struct bench_segment segment = {.first = rally->bed->plan->warmup + first, .count = count, .verified = true};
@@ -257,7 +256,7 @@ static int run_again(void *context, uint32_t first, uint32_t count, struct wf_st
     return run(rally, &segment, status);
 }
 
-static int verify(struct rally *rally, uint32_t iters, struct wf_status *status)
+static int verify_rally(struct rally *rally, uint32_t iters, struct wf_status *status)
 {
     const struct bench_bed *bed = rally->bed;
     uint64_t mine = rally->mine.elapsed_ns, theirs = rally->theirs.elapsed_ns;
@@ -266,7 +265,7 @@ static int verify(struct rally *rally, uint32_t iters, struct wf_status *status)
     if (!bench_verifies(bed))
         return 0;
     bench_rounds_init(&rounds, bed->budget, iters, 1, mine > theirs ? mine : theirs);
-    return bench_rounds_run(&rounds, bed->budget, bed->control, run_again, rally, status);
+    return bench_rounds_run(&rounds, bed->budget, bed->control, run_rally_again, rally, status);
 }
 
 /* What came to the other node went forth, what came here went back. */
@@ -291,15 +290,14 @@ static double bytes_of(const struct bench_sample *sample)
 }
 
 /* `verified`: what was verified at both nodes, and what was wrong. */
-static void fill_sample(const struct rally *rally, const struct bench_news *verified, uint32_t iters,
-                        struct bench_sample *sample)
+static void fill_rally_sample(const struct rally *rally, const struct bench_news *verified, uint32_t iters,
+                              struct bench_sample *sample)
 {
     const struct bench_bed *bed = rally->bed;
     struct bench_news both;
-    double bytes;
 
     bench_news_join(&rally->mine, &rally->theirs, &both);
-    memset(sample, 0, sizeof(*sample));
+    memset(sample, 0, sizeof *sample);
     sample->backend = bed->ops;
     sample->pair = bed->plan->pairs[rally->pair];
     sample->size = rally->size;
@@ -314,7 +312,7 @@ static void fill_sample(const struct rally *rally, const struct bench_news *veri
     sample->wrong = rally->wrong.bytes || !rally->background.wrong.bytes ? rally->wrong : rally->background.wrong;
     sample->wrong.bytes = verified->wrong_bytes;
     fill_background(rally, sample);
-    bytes = bytes_of(sample);
+    double bytes = bytes_of(sample);
     sample->cpu_s_per_gb = bytes > 0 && bed->ops->moves_data ? (double)both.cpu_ns / bytes : -1;
     sample->page_faults = both.page_faults;
     sample->retransmits = both.retransmits;
@@ -331,8 +329,8 @@ static int rails_now(const struct bench_bed *bed, struct weft_rail_stats *stats)
 }
 
 /* What the rails did in the timed segment, and all else that this node has to tell of it. */
-static int tell(struct rally *rally, const struct weft_rail_stats *before, const struct weft_rail_stats *after,
-                int rails, struct wf_status *status)
+static int tell_rally(struct rally *rally, const struct weft_rail_stats *before, const struct weft_rail_stats *after,
+                      int rails, struct wf_status *status)
 {
     rally->mine = (struct bench_news){.cpu_ns = rally->usage.cpu_ns,
                                       .page_faults = rally->usage.page_faults,
@@ -344,17 +342,17 @@ static int tell(struct rally *rally, const struct weft_rail_stats *before, const
 }
 
 /* What was verified is told to the other node; at the source, the sample. */
-static int conclude(struct rally *rally, uint32_t iters, struct bench_sample *sample, struct wf_status *status)
+static int conclude_rally(struct rally *rally, uint32_t iters, struct bench_sample *sample, struct wf_status *status)
 {
     struct bench_news mine = {.verified_bytes = rally->verified_bytes,
                               .wrong_bytes = rally->wrong.bytes + rally->background.wrong.bytes};
     struct bench_news theirs, both;
-    int rc = bench_control_swap(rally->bed->control, &mine, &theirs, status);
+    int result = bench_control_swap(rally->bed->control, &mine, &theirs, status);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     bench_news_join(&mine, &theirs, &both);
-    fill_sample(rally, &both, iters, sample);
+    fill_rally_sample(rally, &both, iters, sample);
     return 0;
 }
 
@@ -362,19 +360,18 @@ static int measure(struct rally *rally, uint32_t iters, struct bench_result *res
 {
     struct weft_rail_stats before[BENCH_RAILS_MAX], after[BENCH_RAILS_MAX];
     struct bench_sample sample;
-    int rc, rails;
 
     rails_now(rally->bed, before);
-    rc = run_timed(rally, iters, status);
-    rails = rails_now(rally->bed, after);
-    if (rc == 0)
-        rc = tell(rally, before, after, rails, status);
-    if (rc == 0)
-        rc = verify(rally, iters, status);
-    if (rc == 0)
-        rc = conclude(rally, iters, &sample, status);
-    if (rc || !rally->source)
-        return rc;
+    int code = run_rally_timed(rally, iters, status);
+    int rails = rails_now(rally->bed, after);
+    if (code == 0)
+        code = tell_rally(rally, before, after, rails, status);
+    if (code == 0)
+        code = verify_rally(rally, iters, status);
+    if (code == 0)
+        code = conclude_rally(rally, iters, &sample, status);
+    if (code || !rally->source)
+        return code;
     sample.rail_count = rails;
     for (int i = 0; i < rails; i++)
         sample.rail_bytes[i] = after[i].received_bytes - before[i].received_bytes;
@@ -384,9 +381,8 @@ static int measure(struct rally *rally, uint32_t iters, struct bench_result *res
 static int prepare(struct rally *rally, uint32_t iters, struct wf_status *status)
 {
     struct bench_background *background = &rally->background;
-    int rc;
 
-    rally->times = calloc(iters, sizeof(*rally->times));
+    rally->times = calloc(iters, sizeof *rally->times);
     if (!rally->times)
         return wf_fail(status, -ENOMEM, "no memory for %u times", iters);
     background->bed = rally->bed;
@@ -394,14 +390,14 @@ static int prepare(struct rally *rally, uint32_t iters, struct wf_status *status
     background->source = rally->source;
     background->place = rally->place;
     background->tag = ++rally->bed->serial;
-    rc = bench_background_init(background, status);
-    if (rc)
-        return rc;
-    rally->requests = calloc(BESIDE + bench_background_requests(background), sizeof(*rally->requests));
+    int result = bench_background_init(background, status);
+    if (result)
+        return result;
+    rally->requests = calloc(BESIDE + bench_background_requests(background), sizeof *rally->requests);
     if (!rally->requests)
         return wf_fail(status, -ENOMEM, "no memory for %u requests", BESIDE + bench_background_requests(background));
     background->requests = rally->requests + BESIDE;
-    return bench_populate(rally->times, (uint64_t)iters * sizeof(*rally->times), rally->bed->control, status);
+    return bench_populate(rally->times, (uint64_t)iters * sizeof *rally->times, rally->bed->control, status);
 }
 
 int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, struct bench_result *result,
@@ -409,16 +405,15 @@ int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, s
 {
     uint32_t iters = bench_plan_iters(bed->plan, size);
     struct rally rally = {.bed = bed, .size = size, .tag = ++bed->serial, .pair = pair};
-    int rc;
 
     rally.source = bed->plan->pairs[pair].src_node == bed->node;
     rally.place = bench_arena_place(bed->arena, rally.source ? bed->plan->pairs[pair].src : bed->plan->pairs[pair].dst);
     rally.areas = bench_plan_areas(bed->plan, size);
-    rc = prepare(&rally, iters, status);
-    if (rc == 0)
-        rc = measure(&rally, iters, result, status);
+    int code = prepare(&rally, iters, status);
+    if (code == 0)
+        code = measure(&rally, iters, result, status);
     bench_background_fini(&rally.background);
     free(rally.requests);
     free(rally.times);
-    return rc;
+    return code;
 }

@@ -17,22 +17,22 @@ static void snapshot(struct bench_phase *phase, struct weft_rail_stats stats[2][
     }
 }
 
-static int run_timed(struct bench_phase *phase, struct wf_status *status)
+static int run_phase_timed(struct bench_phase *phase, struct wf_status *status)
 {
     uint32_t warmup = phase->bed->plan->warmup;
     struct bench_segment warm = {.count = warmup};
     struct bench_segment timed = {
         .first = warmup, .count = phase->iters, .timed = true, .verified = bench_verifies_timed(phase->bed)};
-    int rc = warm.count ? bench_phase_run(phase, &warm, status) : 0;
+    int result = warm.count ? bench_phase_run(phase, &warm, status) : 0;
 
     snapshot(phase, phase->before);
-    if (rc == 0)
-        rc = bench_phase_run(phase, &timed, status);
+    if (result == 0)
+        result = bench_phase_run(phase, &timed, status);
     snapshot(phase, phase->after);
-    return rc;
+    return result;
 }
 
-static int run_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
+static int run_phase_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
 {
     struct bench_phase *phase = context;
     struct bench_segment segment = {.first = phase->bed->plan->warmup + first, .count = count, .verified = true};
@@ -40,7 +40,7 @@ static int run_again(void *context, uint32_t first, uint32_t count, struct wf_st
     return bench_phase_run(phase, &segment, status);
 }
 
-static int verify(struct bench_phase *phase, uint64_t timed_ns, struct wf_status *status)
+static int verify_phase(struct bench_phase *phase, uint64_t timed_ns, struct wf_status *status)
 {
     const struct bench_bed *bed = phase->bed;
     struct bench_rounds rounds;
@@ -48,7 +48,7 @@ static int verify(struct bench_phase *phase, uint64_t timed_ns, struct wf_status
     if (!bench_verifies(bed))
         return 0;
     bench_rounds_init(&rounds, bed->budget, phase->iters, phase->slots, timed_ns);
-    return bench_rounds_run(&rounds, bed->budget, bed->control, run_again, phase, status);
+    return bench_rounds_run(&rounds, bed->budget, bed->control, run_phase_again, phase, status);
 }
 
 /* Receivers of the same kind (within a node or between) share what the rails brought: they got equally much. */
@@ -64,15 +64,15 @@ static uint32_t sharers(const struct bench_phase *phase, bool intra)
     return count;
 }
 
-static void fill_sample(const struct bench_phase *phase, struct bench_flow *flow, const struct bench_news *both,
-                        double cpu, struct bench_sample *sample)
+static void fill_flow_sample(const struct bench_phase *phase, struct bench_flow *flow, const struct bench_news *both,
+                             double cpu, struct bench_sample *sample)
 {
     const struct bench_bed *bed = phase->bed;
     const struct bench_pair *pair = &bed->plan->pairs[flow->pair];
     bool intra = pair->src_node == pair->dst_node;
     uint32_t share = sharers(phase, intra);
 
-    memset(sample, 0, sizeof(*sample));
+    memset(sample, 0, sizeof *sample);
     sample->backend = bed->ops;
     sample->mode = phase->mode;
     sample->pair = *pair;
@@ -98,46 +98,44 @@ static void fill_sample(const struct bench_phase *phase, struct bench_flow *flow
 }
 
 /* Tells the other node what this one did in the timed pass. */
-static int tell(const struct bench_phase *phase, struct bench_news *both, struct wf_status *status)
+static int tell_phase(const struct bench_phase *phase, struct bench_news *both, struct wf_status *status)
 {
     struct bench_news mine = {.cpu_ns = phase->usage.cpu_ns,
                               .page_faults = phase->usage.page_faults,
                               .elapsed_ns = (uint64_t)phase->elapsed_ns};
     struct bench_news theirs;
-    int rc;
 
     for (int intra = 0; intra < 2; intra++)
         bench_count_events(phase->before[intra], phase->after[intra], phase->rail_count[intra], &mine);
-    rc = bench_control_swap(phase->bed->control, &mine, &theirs, status);
-    if (rc == 0)
+    int result = bench_control_swap(phase->bed->control, &mine, &theirs, status);
+    if (result == 0)
         bench_news_join(&mine, &theirs, both);
-    return rc;
+    return result;
 }
 
-static int conclude(struct bench_phase *phase, const struct bench_news *both, struct bench_result *result,
-                    struct bench_phase_sum *sum, struct wf_status *status)
+static int conclude_phase(struct bench_phase *phase, const struct bench_news *both, struct bench_result *result,
+                          struct bench_phase_sum *sum, struct wf_status *status)
 {
-    int rc = 0;
+    int code = 0;
 
     sum->bytes = phase->size * phase->iters * phase->count;
     sum->elapsed_ns = (int64_t)both->elapsed_ns;
     sum->cpu_s_per_gb = sum->bytes && phase->bed->ops->moves_data ? (double)both->cpu_ns / (double)sum->bytes : -1;
-    for (uint32_t i = 0; rc == 0 && i < phase->flow_count; i++) {
+    for (uint32_t i = 0; code == 0 && i < phase->flow_count; i++) {
         struct bench_sample sample;
         if (!phase->flows[i].receives)
             continue;
-        fill_sample(phase, &phase->flows[i], both, sum->cpu_s_per_gb, &sample);
-        rc = bench_result_add(result, &sample, status);
+        fill_flow_sample(phase, &phase->flows[i], both, sum->cpu_s_per_gb, &sample);
+        code = bench_result_add(result, &sample, status);
     }
-    return rc;
+    return code;
 }
 
 int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, uint32_t first, uint32_t count,
                   struct bench_result *result, struct bench_phase_sum *sum, struct wf_status *status)
 {
-    struct bench_phase *phase = calloc(1, sizeof(*phase));
+    struct bench_phase *phase = calloc(1, sizeof *phase);
     struct bench_news both;
-    int rc;
 
     if (!phase)
         return wf_fail(status, -ENOMEM, "no memory for a phase");
@@ -150,16 +148,16 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
     phase->slots = bench_plan_slots(bed->plan, size);
     phase->areas = bench_plan_areas(bed->plan, size);
     phase->tag = ++bed->serial;
-    rc = bench_phase_init(phase, status);
-    if (rc == 0)
-        rc = run_timed(phase, status);
-    if (rc == 0)
-        rc = tell(phase, &both, status);
-    if (rc == 0)
-        rc = verify(phase, both.elapsed_ns, status);
-    if (rc == 0)
-        rc = conclude(phase, &both, result, sum, status);
+    int code = bench_phase_init(phase, status);
+    if (code == 0)
+        code = run_phase_timed(phase, status);
+    if (code == 0)
+        code = tell_phase(phase, &both, status);
+    if (code == 0)
+        code = verify_phase(phase, both.elapsed_ns, status);
+    if (code == 0)
+        code = conclude_phase(phase, &both, result, sum, status);
     bench_phase_fini(phase);
     free(phase);
-    return rc;
+    return code;
 }

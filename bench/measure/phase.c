@@ -11,7 +11,7 @@
 
 #define SLICE_MS 100
 
-/* ------------------------------------------------------------------------------------------- set-up */
+/* --- set-up --- */
 
 void bench_phase_fini(struct bench_phase *phase)
 {
@@ -44,9 +44,9 @@ static void add_flow(struct bench_phase *phase, uint32_t pair, uint32_t sender, 
 static int populate_times(struct bench_phase *phase, struct wf_status *status)
 {
     uint64_t count = (uint64_t)phase->count * phase->longest;
-    int rc = bench_populate(phase->completed, count * sizeof(*phase->completed), phase->bed->control, status);
+    int result = bench_populate(phase->completed, count * sizeof *phase->completed, phase->bed->control, status);
 
-    return rc ? rc : bench_populate(phase->times, count * sizeof(*phase->times), phase->bed->control, status);
+    return result ? result : bench_populate(phase->times, count * sizeof *phase->times, phase->bed->control, status);
 }
 
 /* On the nodes of their endpoints: other sizes had other endpoints there. A GPU's are where it is. */
@@ -69,15 +69,14 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
     const struct bench_plan *plan = phase->bed->plan;
     size_t flows = 2 * (size_t)phase->count;
     uint32_t senders[2] = {0, 0}; /* so far, by node */
-    int rc;
 
     phase->longest = phase->iters > plan->warmup ? phase->iters : plan->warmup;
-    phase->flows = calloc(flows, sizeof(*phase->flows));
-    phase->landings = calloc(phase->bed->arena->place_count, sizeof(*phase->landings));
-    phase->requests = calloc(flows * phase->slots, sizeof(*phase->requests));
-    phase->iterations = calloc(flows * phase->slots, sizeof(*phase->iterations));
-    phase->completed = calloc((size_t)phase->count * phase->longest, sizeof(*phase->completed));
-    phase->times = calloc((size_t)phase->count * phase->longest, sizeof(*phase->times));
+    phase->flows = calloc(flows, sizeof *phase->flows);
+    phase->landings = calloc(phase->bed->arena->place_count, sizeof *phase->landings);
+    phase->requests = calloc(flows * phase->slots, sizeof *phase->requests);
+    phase->iterations = calloc(flows * phase->slots, sizeof *phase->iterations);
+    phase->completed = calloc((size_t)phase->count * phase->longest, sizeof *phase->completed);
+    phase->times = calloc((size_t)phase->count * phase->longest, sizeof *phase->times);
     if (!phase->flows || !phase->landings || !phase->requests || !phase->iterations || !phase->completed ||
         !phase->times)
         return wf_fail(status, -ENOMEM, "no memory for the times of %u pairs", phase->count);
@@ -89,8 +88,8 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
             add_flow(phase, i, sender, false);
     }
     place_landings(phase);
-    rc = phase->bed->ops->expect(phase->bed->backend, (uint64_t)phase->flow_count * phase->slots, status);
-    return rc ? rc : populate_times(phase, status);
+    int result = phase->bed->ops->expect(phase->bed->backend, (uint64_t)phase->flow_count * phase->slots, status);
+    return result ? result : populate_times(phase, status);
 }
 
 uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t slot,
@@ -110,43 +109,43 @@ const uint8_t *bench_phase_data(const struct bench_phase *phase, const struct be
     return bench_arena_data(phase->bed->arena, phase->bed->plan, &origin);
 }
 
-/* ------------------------------------------------------------------------------------------- one segment */
+/* --- one segment --- */
 
-static int failed(const struct bench_phase *phase, const struct bench_flow *flow, int rc, const char *text,
-                  struct wf_status *status)
+static int flow_failed(const struct bench_phase *phase, const struct bench_flow *flow, int result, const char *text,
+                       struct wf_status *status)
 {
     const struct bench_pair *pair = &phase->bed->plan->pairs[flow->pair];
     char src[32], dst[32], size[32], where[WF_STATUS_TEXT];
 
-    snprintf(where, sizeof(where), "%s -> %s, %s, %s: %s", bench_src_name(pair, src, sizeof(src)),
-             bench_dst_name(pair, dst, sizeof(dst)), wf_format_size(phase->size, size, sizeof(size)),
+    snprintf(where, sizeof where, "%s -> %s, %s, %s: %s", bench_src_name(pair, src, sizeof src),
+             bench_dst_name(pair, dst, sizeof dst), wf_format_size(phase->size, size, sizeof size),
              bench_mode_name(phase->mode), text);
-    return bench_control_failed(phase->bed->control, rc, where, status);
+    return bench_control_failed(phase->bed->control, result, where, status);
 }
 
-static int post_recv(const struct bench_phase *phase, const struct bench_flow *flow,
-                     const struct bench_segment *segment, uint32_t slot, uint32_t iteration, bench_request *request,
-                     struct wf_status *status)
+static int post_flow_recv(const struct bench_phase *phase, const struct bench_flow *flow,
+                          const struct bench_segment *segment, uint32_t slot, uint32_t iteration,
+                          bench_request *request, struct wf_status *status)
 {
     const struct bench_bed *bed = phase->bed;
     uint8_t *landing = bench_phase_landing(phase, flow, slot, iteration);
-    int rc = segment->verified ? bench_poison(bed, flow->place, landing, phase->size, status) : 0;
+    int result = segment->verified ? bench_poison(bed, flow->place, landing, phase->size, status) : 0;
 
-    if (rc)
-        return rc;
-    rc = bed->ops->recv(bed->backend, flow->pair, landing, phase->size, phase->tag, request);
-    return rc ? failed(phase, flow, rc, wf_strerror(rc), status) : 0;
+    if (result)
+        return result;
+    result = bed->ops->recv(bed->backend, flow->pair, landing, phase->size, phase->tag, request);
+    return result ? flow_failed(phase, flow, result, wf_strerror(result), status) : 0;
 }
 
-static int post_send(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t iteration,
-                     bench_request *request, struct wf_status *status)
+static int post_flow_send(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t iteration,
+                          bench_request *request, struct wf_status *status)
 {
     const struct bench_bed *bed = phase->bed;
     const uint8_t *data = bench_phase_data(phase, flow, iteration);
-    int rc = bed->ops->send(bed->backend, flow->pair, bench_arena_source(bed->arena, flow->place, data), phase->size,
-                            phase->tag, request);
+    int result = bed->ops->send(bed->backend, flow->pair, bench_arena_source(bed->arena, flow->place, data),
+                                phase->size, phase->tag, request);
 
-    return rc ? failed(phase, flow, rc, wf_strerror(rc), status) : 0;
+    return result ? flow_failed(phase, flow, result, wf_strerror(result), status) : 0;
 }
 
 /* Posts the next iteration of a flow in a free slot. */
@@ -155,11 +154,11 @@ static int post(struct bench_phase *phase, struct bench_flow *flow, const struct
 {
     size_t index = (size_t)(flow - phase->flows) * phase->slots + slot;
     uint32_t iteration = segment->first + flow->posted;
-    int rc = flow->receives ? post_recv(phase, flow, segment, slot, iteration, &phase->requests[index], status)
-                            : post_send(phase, flow, iteration, &phase->requests[index], status);
+    int result = flow->receives ? post_flow_recv(phase, flow, segment, slot, iteration, &phase->requests[index], status)
+                                : post_flow_send(phase, flow, iteration, &phase->requests[index], status);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     phase->iterations[index] = iteration;
     flow->posted++;
     phase->live++;
@@ -169,17 +168,17 @@ static int post(struct bench_phase *phase, struct bench_flow *flow, const struct
 static int post_first(struct bench_phase *phase, const struct bench_segment *segment, bool receivers,
                       struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
     for (uint32_t i = 0; i < phase->flow_count; i++) {
         struct bench_flow *flow = &phase->flows[i];
         if (flow->receives != receivers)
             continue;
         flow->posted = flow->done = 0;
-        for (uint32_t slot = 0; rc == 0 && slot < phase->slots && slot < segment->count; slot++)
-            rc = post(phase, flow, segment, slot, status);
+        for (uint32_t slot = 0; result == 0 && slot < phase->slots && slot < segment->count; slot++)
+            result = post(phase, flow, segment, slot, status);
     }
-    return rc;
+    return result;
 }
 
 /* With the setting `buffers` the next iteration may be to land where one still is under way that others have overtaken.
@@ -199,29 +198,29 @@ static int post_next(struct bench_phase *phase, struct bench_flow *flow, const s
                      uint32_t slot, struct wf_status *status)
 {
     size_t first = (size_t)(flow - phase->flows) * phase->slots;
-    int rc = 0;
+    int result = 0;
 
     if (!segment->verified || !flow->receives || !phase->bed->plan->buffers)
         return flow->posted < segment->count ? post(phase, flow, segment, slot, status) : 0;
-    for (slot = 0; rc == 0 && slot < phase->slots && flow->posted < segment->count; slot++) {
+    for (slot = 0; result == 0 && slot < phase->slots && flow->posted < segment->count; slot++) {
         if (phase->requests[first + slot])
             continue;
         if (!lands_free(phase, flow, segment->first + flow->posted))
             return 0;
-        rc = post(phase, flow, segment, slot, status);
+        result = post(phase, flow, segment, slot, status);
     }
-    return rc;
+    return result;
 }
 
-static int check(const struct bench_phase *phase, struct bench_flow *flow, uint32_t slot, struct wf_status *status)
+static int check_flow(const struct bench_phase *phase, struct bench_flow *flow, uint32_t slot, struct wf_status *status)
 {
     uint32_t iteration = phase->iterations[(size_t)(flow - phase->flows) * phase->slots + slot];
-    int rc = bench_check(phase->bed, flow->place, bench_phase_landing(phase, flow, slot, iteration),
-                         bench_phase_data(phase, flow, iteration), phase->size, iteration, &flow->wrong, status);
+    int result = bench_check(phase->bed, flow->place, bench_phase_landing(phase, flow, slot, iteration),
+                             bench_phase_data(phase, flow, iteration), phase->size, iteration, &flow->wrong, status);
 
-    if (rc == 0)
+    if (result == 0)
         flow->verified_bytes += phase->size;
-    return rc;
+    return result;
 }
 
 static int take_completion(struct bench_phase *phase, const struct bench_segment *segment, uint32_t index,
@@ -230,22 +229,22 @@ static int take_completion(struct bench_phase *phase, const struct bench_segment
     struct bench_flow *flow = &phase->flows[index / phase->slots];
     uint32_t slot = index % phase->slots;
     char text[96];
-    int rc = 0;
+    int result = 0;
 
     phase->requests[index] = NULL;
     phase->live--;
     if (completion->status)
-        return failed(phase, flow, completion->status, completion->text, status);
+        return flow_failed(phase, flow, completion->status, completion->text, status);
     if (flow->receives && completion->bytes != phase->size) {
-        snprintf(text, sizeof(text), "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, phase->size);
-        return failed(phase, flow, -EPROTO, text, status);
+        snprintf(text, sizeof text, "%" PRIu64 " bytes came instead of %" PRIu64, completion->bytes, phase->size);
+        return flow_failed(phase, flow, -EPROTO, text, status);
     }
     if (flow->receives && segment->verified)
-        rc = check(phase, flow, slot, status);
+        result = check_flow(phase, flow, slot, status);
     if (flow->receives)
         flow->completed[flow->done] = completion->completed_ns;
     flow->done++;
-    return rc ? rc : post_next(phase, flow, segment, slot, status);
+    return result ? result : post_next(phase, flow, segment, slot, status);
 }
 
 /* Until everything of the segment has ended, on this node. */
@@ -256,17 +255,17 @@ static int drive(struct bench_phase *phase, const struct bench_segment *segment,
 
     while (phase->live > 0) {
         struct weft_completion completion;
-        int index, rc = bed->ops->wait(bed->backend, phase->requests, total, SLICE_MS, &index, &completion);
-        if (rc == 0)
-            rc = take_completion(phase, segment, (uint32_t)index, &completion, status);
-        else if (rc == -ETIMEDOUT)
-            rc = bench_control_check(bed->control, status);
+        int index, result = bed->ops->wait(bed->backend, phase->requests, total, SLICE_MS, &index, &completion);
+        if (result == 0)
+            result = take_completion(phase, segment, (uint32_t)index, &completion, status);
+        else if (result == -ETIMEDOUT)
+            result = bench_control_check(bed->control, status);
         else
-            wf_fail(status, rc, "waiting for messages: %s", wf_strerror(rc));
-        if (rc == 0)
-            rc = bench_interrupted(status);
-        if (rc)
-            return rc;
+            wf_fail(status, result, "waiting for messages: %s", wf_strerror(result));
+        if (result == 0)
+            result = bench_interrupted(status);
+        if (result)
+            return result;
     }
     return 0;
 }
@@ -290,7 +289,7 @@ static void reckon(struct bench_phase *phase, struct bench_flow *flow, const str
     uint32_t group = bench_phase_group(phase);
     int64_t from = start;
 
-    qsort(flow->completed, segment->count, sizeof(flow->completed[0]), compare_times);
+    qsort(flow->completed, segment->count, sizeof flow->completed[0], compare_times);
     for (uint32_t first = 0; first < segment->count; first += group) {
         uint32_t count = segment->count - first < group ? segment->count - first : group;
         int64_t end = flow->completed[first + count - 1];
@@ -307,17 +306,17 @@ int bench_phase_run(struct bench_phase *phase, const struct bench_segment *segme
     bool leader = phase->count == 1 ? bed->plan->pairs[phase->first].dst_node == bed->node : bed->node == 0;
     int64_t start = 0, last = 0;
     struct bench_usage before;
-    int rc = post_first(phase, segment, true, status);
+    int result = post_first(phase, segment, true, status);
 
-    if (rc == 0)
-        rc = bench_control_start(bed->control, leader, &start, status);
+    if (result == 0)
+        result = bench_control_start(bed->control, leader, &start, status);
     bench_usage_now(&before);
-    if (rc == 0)
-        rc = post_first(phase, segment, false, status);
-    if (rc == 0)
-        rc = drive(phase, segment, status);
-    if (rc || !segment->timed)
-        return rc;
+    if (result == 0)
+        result = post_first(phase, segment, false, status);
+    if (result == 0)
+        result = drive(phase, segment, status);
+    if (result || !segment->timed)
+        return result;
     bench_usage_since(&before, &phase->usage);
     for (uint32_t i = 0; i < phase->flow_count; i++) {
         struct bench_flow *flow = &phase->flows[i];

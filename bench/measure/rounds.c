@@ -62,12 +62,12 @@ int bench_rounds_run(struct bench_rounds *rounds, struct bench_budget *budget, s
     while ((count = bench_rounds_next(rounds)) > 0) {
         int64_t start = wf_clock_now(&wf_clock_monotonic);
         struct bench_news mine = {0}, theirs;
-        int rc = round(context, rounds->done, count, status);
+        int result = round(context, rounds->done, count, status);
         mine.elapsed_ns = (uint64_t)(wf_clock_now(&wf_clock_monotonic) - start);
-        if (rc == 0)
-            rc = bench_control_swap(control, &mine, &theirs, status);
-        if (rc)
-            return rc;
+        if (result == 0)
+            result = bench_control_swap(control, &mine, &theirs, status);
+        if (result)
+            return result;
         bench_rounds_took(rounds, count, mine.elapsed_ns > theirs.elapsed_ns ? mine.elapsed_ns : theirs.elapsed_ns);
     }
     spend(budget, rounds->spent_ns);

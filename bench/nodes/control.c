@@ -52,8 +52,7 @@ struct bench_control {
 int bench_control_create(struct weft_connection *connection, const struct weft_peer *peer, int node,
                          struct bench_control **out, struct wf_status *status)
 {
-    struct bench_control *control = calloc(1, sizeof(*control));
-    int rc;
+    struct bench_control *control = calloc(1, sizeof *control);
 
     if (control)
         control->text = malloc(BENCH_TEXT_MAX);
@@ -66,10 +65,11 @@ int bench_control_create(struct weft_connection *connection, const struct weft_p
     control->node = node;
     control->expected_ns = WF_NEVER;
     atomic_flag_clear(&control->gave_up);
-    rc = weft_recv(connection, &control->heard, sizeof(control->heard), TAG_ABORT, NULL, &control->abort_request);
-    if (rc) {
+    int result =
+        weft_recv(connection, &control->heard, sizeof control->heard, TAG_ABORT, NULL, &control->abort_request);
+    if (result) {
         bench_control_destroy(control);
-        return wf_fail(status, rc, "control connection: %s", wf_strerror(rc));
+        return wf_fail(status, result, "control connection: %s", wf_strerror(result));
     }
     *out = control;
     return 0;
@@ -96,25 +96,25 @@ void bench_control_expect_within(struct bench_control *control, int timeout_ms)
 }
 
 /* Why a message failed: what ended the session says more than what the message saw of it. */
-static int lost(const struct bench_control *control, int rc, const char *text, struct wf_status *status)
+static int lost(const struct bench_control *control, int result, const char *text, struct wf_status *status)
 {
     struct weft_error err = {0};
 
     if (weft_peer_status(control->peer, &err) != 0)
-        return wf_fail(status, err.code ? err.code : rc, "lost node%d: %s", 1 - control->node, err.text);
-    return wf_fail(status, rc, "%s", text);
+        return wf_fail(status, err.code ? err.code : result, "lost node%d: %s", 1 - control->node, err.text);
+    return wf_fail(status, result, "%s", text);
 }
 
 int bench_control_check(struct bench_control *control, struct wf_status *status)
 {
     struct weft_completion completion;
-    int rc = bench_interrupted(status);
+    int result = bench_interrupted(status);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     if (control->abort_request && weft_test(control->abort_request, &completion)) {
         control->abort_request = NULL;
-        control->aborted = completion.status == 0 && completion.bytes == sizeof(control->heard);
+        control->aborted = completion.status == 0 && completion.bytes == sizeof control->heard;
         if (!control->aborted)
             return lost(control, completion.status ? completion.status : -EPROTO, completion.text, status);
         control->heard.reason[ABORT_TEXT - 1] = '\0';
@@ -152,15 +152,15 @@ void bench_control_abort(struct bench_control *control, const char *reason, int 
         return;
     control->said.exit_status = htole32((uint32_t)exit_status);
     control->said.signal = htole32((uint32_t)signal);
-    bench_copy_text(control->said.reason, sizeof(control->said.reason), reason);
-    weft_send(control->connection, &control->said, sizeof(control->said), TAG_ABORT, NULL, &control->abort_send);
+    bench_copy_text(control->said.reason, sizeof control->said.reason, reason);
+    weft_send(control->connection, &control->said, sizeof control->said, TAG_ABORT, NULL, &control->abort_send);
 }
 
 int bench_control_failed(struct bench_control *control, int code, const char *text, struct wf_status *status)
 {
-    int rc = bench_control_check(control, status);
+    int result = bench_control_check(control, status);
 
-    return rc ? rc : lost(control, code, text, status);
+    return result ? result : lost(control, code, text, status);
 }
 
 /* The other node has had its time. */
@@ -185,23 +185,21 @@ static void withdraw(struct weft_request *request)
 static int finish(struct bench_control *control, struct weft_request *request, struct weft_completion *completion,
                   struct wf_status *status)
 {
-    int rc;
-
     while (weft_wait(request, SLICE_MS, completion) == -ETIMEDOUT) {
-        rc = bench_control_check(control, status);
-        if (rc == 0)
-            rc = check_time(control, status);
-        if (rc) {
+        int result = bench_control_check(control, status);
+        if (result == 0)
+            result = check_time(control, status);
+        if (result) {
             withdraw(request);
-            return rc;
+            return result;
         }
     }
     return completion->status ? bench_control_failed(control, completion->status, completion->text, status) : 0;
 }
 
-static int post_failed(struct bench_control *control, int rc, struct wf_status *status)
+static int post_failed(struct bench_control *control, int result, struct wf_status *status)
 {
-    return bench_control_failed(control, rc, wf_strerror(rc), status);
+    return bench_control_failed(control, result, wf_strerror(result), status);
 }
 
 static int send_all(struct bench_control *control, const void *bytes, size_t length, uint64_t tag,
@@ -209,17 +207,17 @@ static int send_all(struct bench_control *control, const void *bytes, size_t len
 {
     struct weft_completion completion;
     struct weft_request *request;
-    int rc = weft_send(control->connection, bytes, length, tag, NULL, &request);
+    int result = weft_send(control->connection, bytes, length, tag, NULL, &request);
 
-    return rc ? post_failed(control, rc, status) : finish(control, request, &completion, status);
+    return result ? post_failed(control, result, status) : finish(control, request, &completion, status);
 }
 
 static int post_take(struct bench_control *control, void *bytes, size_t room, uint64_t tag,
                      struct weft_request **request, struct wf_status *status)
 {
-    int rc = weft_recv(control->connection, bytes, room, tag, NULL, request);
+    int result = weft_recv(control->connection, bytes, room, tag, NULL, request);
 
-    return rc ? post_failed(control, rc, status) : 0;
+    return result ? post_failed(control, result, status) : 0;
 }
 
 static int take(struct bench_control *control, void *bytes, size_t room, uint64_t tag, size_t *length,
@@ -227,13 +225,13 @@ static int take(struct bench_control *control, void *bytes, size_t room, uint64_
 {
     struct weft_completion completion;
     struct weft_request *request;
-    int rc = post_take(control, bytes, room, tag, &request, status);
+    int result = post_take(control, bytes, room, tag, &request, status);
 
-    if (rc == 0)
-        rc = finish(control, request, &completion, status);
-    if (rc == 0)
+    if (result == 0)
+        result = finish(control, request, &completion, status);
+    if (result == 0)
         *length = completion.bytes;
-    return rc;
+    return result;
 }
 
 static int send_word(struct bench_control *control, const struct bench_news *news, struct wf_status *status)
@@ -252,7 +250,7 @@ static int send_word(struct bench_control *control, const struct bench_news *new
         word.values[8] = htole64(news->background_ns);
         word.values[9] = htole64(news->verified_bytes);
     }
-    return send_all(control, &word, sizeof(word), TAG_WORD, status);
+    return send_all(control, &word, sizeof word, TAG_WORD, status);
 }
 
 /* What a word says, once it has come. */
@@ -260,7 +258,7 @@ static int read_word(struct bench_control *control, const struct word *word, siz
                      struct wf_status *status)
 {
     control->words_taken++;
-    if (length != sizeof(*word) || le64toh(word->number) != control->words_taken)
+    if (length != sizeof *word || le64toh(word->number) != control->words_taken)
         return wf_fail(status, -EPROTO, "the nodes are out of step (word %" PRIu64 "): use the same build on both",
                        control->words_taken);
     if (news) {
@@ -282,9 +280,9 @@ static int take_word(struct bench_control *control, struct bench_news *news, str
 {
     struct word word;
     size_t length = 0;
-    int rc = take(control, &word, sizeof(word), TAG_WORD, &length, status);
+    int result = take(control, &word, sizeof word, TAG_WORD, &length, status);
 
-    return rc ? rc : read_word(control, &word, length, news, status);
+    return result ? result : read_word(control, &word, length, news, status);
 }
 
 int bench_control_say(struct bench_control *control, const json_t *text, struct wf_status *status)
@@ -299,12 +297,11 @@ int bench_control_say(struct bench_control *control, const json_t *text, struct 
 int bench_control_hear(struct bench_control *control, json_t **out, struct wf_status *status)
 {
     size_t length = 0;
-    json_t *text;
-    int rc = take(control, control->text, BENCH_TEXT_MAX, TAG_TEXT, &length, status);
+    int result = take(control, control->text, BENCH_TEXT_MAX, TAG_TEXT, &length, status);
 
-    if (rc)
-        return rc;
-    text = bench_heard(control->text, length);
+    if (result)
+        return result;
+    json_t *text = bench_heard(control->text, length);
     if (!text)
         return wf_fail(status, -EPROTO,
                        "the other node said something that is no JSON of ours: use the same build on "
@@ -316,26 +313,26 @@ int bench_control_hear(struct bench_control *control, json_t **out, struct wf_st
 int bench_control_start(struct bench_control *control, bool leader, int64_t *start_ns, struct wf_status *status)
 {
     int64_t start;
-    int rc;
+    int result;
 
     if (leader) {
-        rc = take_word(control, NULL, status);
+        result = take_word(control, NULL, status);
         start = wf_clock_now(&wf_clock_monotonic);
-        if (rc == 0)
-            rc = send_word(control, NULL, status);
-        if (rc == 0)
-            rc = take_word(control, NULL, status);
+        if (result == 0)
+            result = send_word(control, NULL, status);
+        if (result == 0)
+            result = take_word(control, NULL, status);
     } else {
-        rc = send_word(control, NULL, status);
-        if (rc == 0)
-            rc = take_word(control, NULL, status);
+        result = send_word(control, NULL, status);
+        if (result == 0)
+            result = take_word(control, NULL, status);
         start = wf_clock_now(&wf_clock_monotonic);
-        if (rc == 0)
-            rc = send_word(control, NULL, status);
+        if (result == 0)
+            result = send_word(control, NULL, status);
     }
-    if (rc == 0)
+    if (result == 0)
         *start_ns = start;
-    return rc;
+    return result;
 }
 
 int bench_control_swap(struct bench_control *control, const struct bench_news *mine, struct bench_news *theirs,
@@ -345,17 +342,17 @@ int bench_control_swap(struct bench_control *control, const struct bench_news *m
     struct weft_request *request;
     struct word word;
     /* Both nodes speak at once: a send may wait for the other side's receive, so that one stands first. */
-    int rc = post_take(control, &word, sizeof(word), TAG_WORD, &request, status);
+    int result = post_take(control, &word, sizeof word, TAG_WORD, &request, status);
 
-    if (rc)
-        return rc;
-    rc = send_word(control, mine, status);
-    if (rc) {
+    if (result)
+        return result;
+    result = send_word(control, mine, status);
+    if (result) {
         withdraw(request);
-        return rc;
+        return result;
     }
-    rc = finish(control, request, &completion, status);
-    return rc ? rc : read_word(control, &word, completion.bytes, theirs, status);
+    result = finish(control, request, &completion, status);
+    return result ? result : read_word(control, &word, completion.bytes, theirs, status);
 }
 
 static uint64_t larger(uint64_t one, uint64_t other)
@@ -365,7 +362,7 @@ static uint64_t larger(uint64_t one, uint64_t other)
 
 void bench_news_join(const struct bench_news *one, const struct bench_news *other, struct bench_news *both)
 {
-    memset(both, 0, sizeof(*both));
+    memset(both, 0, sizeof *both);
     both->cpu_ns = one->cpu_ns + other->cpu_ns;
     both->retransmits = one->retransmits + other->retransmits;
     both->elapsed_ns = larger(one->elapsed_ns, other->elapsed_ns);

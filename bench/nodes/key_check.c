@@ -13,10 +13,10 @@ int bench_key_check(const struct wf_config *config, struct wf_status *status)
 {
     const char *path = wf_config_text(config, WF_SET_KEY_FILE);
     uint8_t key[WF_KEY_FILE_BYTES];
-    int rc = path[0] ? wf_key_file_read(path, key, status) : 0;
+    int result = path[0] ? wf_key_file_read(path, key, status) : 0;
 
-    explicit_bzero(key, sizeof(key));
-    return rc ? wf_fail(status, -EINVAL, "%s", status->text) : 0;
+    explicit_bzero(key, sizeof key);
+    return result ? wf_fail(status, -EINVAL, "%s", status->text) : 0;
 }
 
 /* Of a numeric host, or a name that stands for one. */
@@ -41,9 +41,9 @@ static bool listens_on_loopback(const char *address)
     if (!colon)
         return strspn(address, "0123456789") < strlen(address) && is_loopback(address);
     if (address[0] == '[')
-        snprintf(host, sizeof(host), "%.*s", (int)strcspn(address + 1, "]"), address + 1);
+        snprintf(host, sizeof host, "%.*s", (int)strcspn(address + 1, "]"), address + 1);
     else
-        snprintf(host, sizeof(host), "%.*s", strchr(address, ':') == colon ? (int)(colon - address) : 255, address);
+        snprintf(host, sizeof host, "%.*s", strchr(address, ':') == colon ? (int)(colon - address) : 255, address);
     return is_loopback(host);
 }
 

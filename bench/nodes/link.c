@@ -22,10 +22,10 @@ int bench_library_settings(const struct wf_config *config, struct weft_config **
 {
     struct weft_config *settings;
     struct weft_error err = {0};
-    int rc = bench_key_check(config, status);
+    int result = bench_key_check(config, status);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     if (weft_config_create(&settings, &err) != 0)
         return bench_weft_failed(status, &err, NULL);
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
@@ -65,22 +65,21 @@ int bench_link_open(struct bench_link *link, int node, const struct wf_config *c
                     struct wf_status *status)
 {
     struct weft_error err = {0};
-    int rc;
 
-    memset(link, 0, sizeof(*link));
+    memset(link, 0, sizeof *link);
     link->node = node;
     link->connect_timeout_ms = (int)wf_config_number(config, WF_SET_CONNECT_TIMEOUT) * 1000;
-    rc = bench_library_settings(config, &link->settings, status);
-    if (rc)
-        return rc;
+    int result = bench_library_settings(config, &link->settings, status);
+    if (result)
+        return result;
     /* A measurement has one other node: a second client is told so at once instead of disturbing it. */
     if (bench_is_default(config, WF_SET_PEERS) && weft_config_set(link->settings, "peers", "1", &err) != 0)
         return bench_weft_failed(status, &err, NULL);
     if (gpus)
         link->gpus = *gpus;
-    rc = set_gpus(link->settings, &link->gpus, status);
-    if (rc)
-        return rc;
+    result = set_gpus(link->settings, &link->gpus, status);
+    if (result)
+        return result;
     if (weft_context_create(link->settings, &link->context, &err) != 0)
         return bench_weft_failed(status, &err, NULL);
     if (weft_endpoint_create(link->context, BENCH_CONTROL_ENDPOINT, &link->endpoint, &err) != 0)
@@ -103,19 +102,19 @@ int bench_link_take(const struct bench_link *link, struct weft_endpoint *endpoin
 {
     int64_t deadline = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), timeout_ms);
     struct weft_error err = {0};
-    int rc;
+    int result;
 
     /* A session that has ended may say -ETIMEDOUT, too. */
-    while ((rc = weft_connection_accept(endpoint, link->peer, remote, SLICE_MS, out, &err)) == -ETIMEDOUT &&
+    while ((result = weft_connection_accept(endpoint, link->peer, remote, SLICE_MS, out, &err)) == -ETIMEDOUT &&
            weft_peer_status(link->peer, NULL) == 0) {
-        rc = bench_interrupted(status);
-        if (rc)
-            return rc;
+        result = bench_interrupted(status);
+        if (result)
+            return result;
         if (wf_clock_now(&wf_clock_monotonic) >= deadline)
             return wf_fail(status, -ETIMEDOUT, "%s: %s did not open it within %d s", what, weft_peer_name(link->peer),
                            timeout_ms / 1000);
     }
-    return rc ? bench_weft_failed(status, &err, what) : 0;
+    return result ? bench_weft_failed(status, &err, what) : 0;
 }
 
 int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *waiting, void *context,
@@ -123,19 +122,19 @@ int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *wait
 {
     int64_t deadline = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), patient ? -1 : link->connect_timeout_ms);
     struct weft_error err = {0};
-    int rc;
+    int result;
 
-    while ((rc = weft_accept(link->context, SLICE_MS, &link->peer, &err)) == -ETIMEDOUT) {
-        rc = bench_interrupted(status);
-        if (rc == 0 && waiting)
-            rc = waiting(context, status);
-        if (rc)
-            return rc;
+    while ((result = weft_accept(link->context, SLICE_MS, &link->peer, &err)) == -ETIMEDOUT) {
+        result = bench_interrupted(status);
+        if (result == 0 && waiting)
+            result = waiting(context, status);
+        if (result)
+            return result;
         if (wf_clock_now(&wf_clock_monotonic) >= deadline)
             return wf_fail(status, -ETIMEDOUT, "no other node came within %d s: raise --connect-timeout",
                            link->connect_timeout_ms / 1000);
     }
-    if (rc)
+    if (result)
         return bench_weft_failed(status, &err, NULL);
     return bench_link_take(link, link->endpoint, BENCH_CONTROL_ENDPOINT, link->connect_timeout_ms, "control connection",
                            &link->connection, status);
@@ -145,15 +144,13 @@ int bench_link_connect(struct bench_link *link, const char *address, struct wf_s
 {
     int64_t start = wf_clock_now(&wf_clock_monotonic);
     struct weft_error err = {0};
-    int rc;
-
-    rc = weft_connect(link->context, address, link->connect_timeout_ms, &link->peer, &err);
-    if (rc)
+    int result = weft_connect(link->context, address, link->connect_timeout_ms, &link->peer, &err);
+    if (result)
         return bench_weft_failed(status, &err, NULL);
-    rc = weft_connection_open(link->endpoint, link->peer, BENCH_CONTROL_ENDPOINT, link->connect_timeout_ms,
-                              &link->connection, &err);
+    result = weft_connection_open(link->endpoint, link->peer, BENCH_CONTROL_ENDPOINT, link->connect_timeout_ms,
+                                  &link->connection, &err);
     link->footprint.session_ns = wf_clock_now(&wf_clock_monotonic) - start;
-    return rc ? bench_weft_failed(status, &err, "control connection") : 0;
+    return result ? bench_weft_failed(status, &err, "control connection") : 0;
 }
 
 void bench_link_close(struct bench_link *link)
@@ -165,5 +162,5 @@ void bench_link_close(struct bench_link *link)
         weft_config_destroy(link->settings);
     json_decref(link->backends);
     json_decref(link->gpu_states);
-    memset(link, 0, sizeof(*link));
+    memset(link, 0, sizeof *link);
 }

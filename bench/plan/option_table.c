@@ -44,7 +44,7 @@ static const struct letter {
     {'w', WF_SET_WARMUP}, {'c', WF_SET_CHECK}, {'m', WF_SET_MEMORY},
 };
 
-#define LETTER_COUNT ((int)(sizeof(letters) / sizeof(letters[0])))
+#define LETTER_COUNT ((int)(sizeof letters / sizeof letters[0]))
 
 const char *bench_command_name(enum bench_command command)
 {
@@ -87,7 +87,7 @@ static bool acts_on_topo(enum wf_setting_id id)
                                              WF_SET_ZERO_COPY,  WF_SET_ENDPOINTS,   WF_SET_GPUS,
                                              WF_SET_CUDA,       WF_SET_MEMORY,      WF_SET_JSON};
 
-    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
         if (id == ids[i])
             return true;
     return false;
@@ -102,11 +102,11 @@ static void help_settings(enum wf_setting_group group, enum bench_command comman
 
         if (setting->group != group || (command == BENCH_TOPO && !acts_on_topo(i)))
             continue;
-        bench_option_name(setting, name, sizeof(name));
+        bench_option_name(setting, name, sizeof name);
         if (letter)
-            snprintf(shown, sizeof(shown), "-%c, --%s", letter, name);
+            snprintf(shown, sizeof shown, "-%c, --%s", letter, name);
         else
-            snprintf(shown, sizeof(shown), "--%s", name);
+            snprintf(shown, sizeof shown, "--%s", name);
         printf("  %-24s %s [%s]\n", shown, setting->help, setting->fallback[0] ? setting->fallback : "none");
     }
 }

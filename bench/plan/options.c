@@ -25,7 +25,6 @@ static int unknown_option(const char *word, enum bench_command command, struct w
 {
     static char names[WF_SETTING_COUNT][40];
     const char *words[WF_SETTING_COUNT + OPT_COUNT];
-    const char *nearest;
     int count = 0;
 
     for (int i = 0; i < OPT_COUNT; i++)
@@ -33,13 +32,13 @@ static int unknown_option(const char *word, enum bench_command command, struct w
             return wf_fail(status, -EINVAL, "--%s is not for 'weft %s' but for 'weft %s'", word,
                            bench_command_name(command), first_command(bench_extra_options[i].commands));
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
-        bench_option_name(wf_setting(i), names[i], sizeof(names[i]));
+        bench_option_name(wf_setting(i), names[i], sizeof names[i]);
         words[count++] = names[i];
     }
     for (int i = 0; i < OPT_COUNT; i++)
         if ((bench_extra_options[i].commands & command) && bench_extra_options[i].help)
             words[count++] = bench_extra_options[i].name;
-    nearest = bench_nearest(word, words, count);
+    const char *nearest = bench_nearest(word, words, count);
     if (nearest)
         return wf_fail(status, -EINVAL, "unknown option '--%.60s': did you mean '--%s'?", word, nearest);
     return wf_fail(status, -EINVAL, "unknown option '--%.60s': see 'weft %s --help'", word,
@@ -67,13 +66,12 @@ static int set_by_pair(struct bench_options *options, const char *option, const 
 {
     char name[64];
     const char *equals = strchr(pair, '=');
-    int id;
 
-    if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof(name))
+    if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof name)
         return wf_fail(status, -EINVAL, "--%s %.100s: expected NAME=VALUE", option, pair);
     memcpy(name, pair, (size_t)(equals - pair));
     name[equals - pair] = '\0';
-    id = wf_setting_find(name, status);
+    int id = wf_setting_find(name, status);
     if (id < 0)
         return wf_fail(status, -EINVAL, "%s", status->text);
     return offer_setting(options, (enum wf_setting_id)id, equals + 1, origin, status);
@@ -84,10 +82,10 @@ static int set_place(struct bench_options *options, enum bench_place place, cons
 {
     if (options->place != BENCH_PLACE_NONE && options->place != place)
         return wf_fail(status, -EINVAL, "--listen, --connect and --local exclude each other: name one");
-    if (address && strlen(address) >= sizeof(options->address))
+    if (address && strlen(address) >= sizeof options->address)
         return wf_fail(status, -EINVAL, "the address '%.40s...' is too long", address);
     options->place = place;
-    bench_copy_text(options->address, sizeof(options->address), address ? address : "");
+    bench_copy_text(options->address, sizeof options->address, address ? address : "");
     return 0;
 }
 
@@ -106,9 +104,9 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
     case OPT_PRESET:
         return set_by_pair(options, "preset", value, WF_ORIGIN_PRESET, status);
     case OPT_LATEST:
-        if (strlen(value) >= sizeof(options->latest))
+        if (strlen(value) >= sizeof options->latest)
             return wf_fail(status, -EINVAL, "--latest %.40s...: the name is too long", value);
-        bench_copy_text(options->latest, sizeof(options->latest), value);
+        bench_copy_text(options->latest, sizeof options->latest, value);
         return 0;
     case OPT_INVITE:
         options->invite = value;
@@ -158,7 +156,7 @@ static bool is_flag_word(const char *word)
 {
     static const char *const words[] = {"0", "1", "off", "on", "no", "yes", "false", "true"};
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strcmp(word, words[i]) == 0)
             return true;
     return false;
@@ -168,22 +166,20 @@ static int read_setting(struct bench_options *options, struct cursor *cursor, en
                         char *attached, struct wf_status *status)
 {
     const char *value = attached;
-    int rc;
 
     /* A flag without a value is switched on. */
     if (wf_setting(id)->type == WF_TYPE_FLAG && !attached) {
         bool given = cursor->at < cursor->argc && is_flag_word(cursor->argv[cursor->at]);
         return set_setting(options, id, given ? cursor->argv[cursor->at++] : "1", status);
     }
-    rc = take_value(cursor, option, attached, &value, status);
-    return rc ? rc : set_setting(options, id, value, status);
+    int result = take_value(cursor, option, attached, &value, status);
+    return result ? result : set_setting(options, id, value, status);
 }
 
 static int read_extra(struct bench_options *options, struct cursor *cursor, enum bench_option_id id, const char *option,
                       char *attached, struct wf_status *status)
 {
     const char *value = attached;
-    int rc;
 
     if (bench_extra_options[id].value == VALUE_NONE && attached)
         return wf_fail(status, -EINVAL, "%s takes no value", option);
@@ -191,9 +187,9 @@ static int read_extra(struct bench_options *options, struct cursor *cursor, enum
         cursor->argv[cursor->at][0] != '-')
         value = cursor->argv[cursor->at++];
     if (bench_extra_options[id].value == VALUE_NEEDED) {
-        rc = take_value(cursor, option, attached, &value, status);
-        if (rc)
-            return rc;
+        int result = take_value(cursor, option, attached, &value, status);
+        if (result)
+            return result;
     }
     return apply_extra(options, id, value, status);
 }
@@ -204,15 +200,15 @@ static int read_long(struct bench_options *options, struct cursor *cursor, char 
     char *attached = strchr(word, '=');
     size_t length = attached ? (size_t)(attached - word) : strlen(word);
 
-    snprintf(name, sizeof(name), "%.*s", (int)length, word);
-    snprintf(option, sizeof(option), "--%s", name);
+    snprintf(name, sizeof name, "%.*s", (int)length, word);
+    snprintf(option, sizeof option, "--%s", name);
     if (attached)
         attached++;
     for (int i = 0; i < OPT_COUNT; i++)
         if ((bench_extra_options[i].commands & options->command) && strcmp(bench_extra_options[i].name, name) == 0)
             return read_extra(options, cursor, i, option, attached, status);
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
-        bench_option_name(wf_setting(i), dashed, sizeof(dashed));
+        bench_option_name(wf_setting(i), dashed, sizeof dashed);
         if (strcmp(dashed, name) == 0 || strcmp(wf_setting(i)->name, name) == 0)
             return read_setting(options, cursor, i, option, attached, status);
     }
@@ -237,18 +233,18 @@ static int read_short(struct bench_options *options, struct cursor *cursor, char
 static int read_command_line(struct bench_options *options, int argc, char **argv, struct wf_status *status)
 {
     struct cursor cursor = {argc, 1, argv};
-    int rc = 0;
+    int result = 0;
 
-    while (rc == 0 && cursor.at < argc) {
+    while (result == 0 && cursor.at < argc) {
         char *word = argv[cursor.at++];
         if (strncmp(word, "--", 2) == 0 && word[2])
-            rc = read_long(options, &cursor, word + 2, status);
+            result = read_long(options, &cursor, word + 2, status);
         else if (word[0] == '-' && word[1])
-            rc = read_short(options, &cursor, word + 1, status);
+            result = read_short(options, &cursor, word + 1, status);
         else
-            rc = wf_fail(status, -EINVAL, "unexpected word '%.60s': options start with '--'", word);
+            result = wf_fail(status, -EINVAL, "unexpected word '%.60s': options start with '--'", word);
     }
-    return rc;
+    return result;
 }
 
 /* The last value of an option, wherever it stands; NULL: there is none. */
@@ -291,7 +287,7 @@ static char **filtered_environment(bool (*skip)(const char *entry))
 
     while (environ[count])
         count++;
-    copy = calloc(count + 1, sizeof(*copy));
+    copy = calloc(count + 1, sizeof *copy);
     for (size_t i = 0; copy && i < count; i++)
         if (!skip(environ[i]))
             copy[kept++] = environ[i];
@@ -313,7 +309,7 @@ static int load_lower_layers(struct bench_options *options, const char *file, st
 {
     struct wf_log log;
     char **environment = NULL;
-    int rc = 0;
+    int result = 0;
 
     /* Unknown names are warned of once: by the context's own settings where there will be a context. */
     wf_log_init(&log, needs_other_node(options->command) ? WF_LOG_ERROR : WF_LOG_WARN);
@@ -321,13 +317,13 @@ static int load_lower_layers(struct bench_options *options, const char *file, st
         environment = filtered_environment(names_config_file);
         if (!environment)
             return wf_fail(status, -ENOMEM, "no memory for the environment");
-        rc = wf_config_load_file(options->config, file, status);
+        result = wf_config_load_file(options->config, file, status);
     }
-    if (rc == 0)
-        rc = wf_config_load_environment(options->config, environment, &log, status);
+    if (result == 0)
+        result = wf_config_load_environment(options->config, environment, &log, status);
     free(environment);
     /* Whatever is wrong with a setting is wrong usage. */
-    return rc ? wf_fail(status, -EINVAL, "%s", status->text) : 0;
+    return result ? wf_fail(status, -EINVAL, "%s", status->text) : 0;
 }
 
 static bool wants_defaults_only(int argc, char **argv)
@@ -341,31 +337,31 @@ static bool wants_defaults_only(int argc, char **argv)
 int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv,
                        struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    memset(options, 0, sizeof(*options));
+    memset(options, 0, sizeof *options);
     options->command = command;
-    options->config = malloc(sizeof(*options->config));
+    options->config = malloc(sizeof *options->config);
     if (!options->config)
         return wf_fail(status, -ENOMEM, "no memory for the settings");
     wf_config_init(options->config);
     if (!wants_defaults_only(argc, argv))
         /* The file of --config ranks below the environment, and is therefore read first. */
-        rc = load_lower_layers(options, last_value(argc, argv, "--config"), status);
-    if (rc == 0)
-        rc = read_command_line(options, argc, argv, status);
+        result = load_lower_layers(options, last_value(argc, argv, "--config"), status);
+    if (result == 0)
+        result = read_command_line(options, argc, argv, status);
     if (command == BENCH_PEERS && options->place == BENCH_PLACE_NONE)
         options->place = BENCH_PLACE_LOCAL;
-    if (rc == 0 && !options->help && needs_other_node(command) && options->place == BENCH_PLACE_NONE)
-        rc = wf_fail(status, -EINVAL,
-                     "where is the other node? Give --local, --listen [ADDR:]PORT or --connect ADDR:PORT");
-    if (rc == 0 && !options->help && needs_other_node(command) &&
+    if (result == 0 && !options->help && needs_other_node(command) && options->place == BENCH_PLACE_NONE)
+        result = wf_fail(status, -EINVAL,
+                         "where is the other node? Give --local, --listen [ADDR:]PORT or --connect ADDR:PORT");
+    if (result == 0 && !options->help && needs_other_node(command) &&
         strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0 &&
         strcmp(wf_config_text(options->config, WF_SET_CSV), "-") == 0)
-        rc = wf_fail(status, -EINVAL, "--json - and --csv - are both standard output: give one of them a file");
-    if (rc)
+        result = wf_fail(status, -EINVAL, "--json - and --csv - are both standard output: give one of them a file");
+    if (result)
         find_files(options, argc, argv);
-    return rc;
+    return result;
 }
 
 void bench_options_fini(struct bench_options *options)

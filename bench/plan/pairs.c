@@ -14,7 +14,7 @@ static int add_pair(struct bench_plan *plan, int src_node, uint32_t src, int dst
     /* Grows by doubling: the count is a power of two whenever the room is used up. */
     if ((plan->pair_count & (plan->pair_count - 1)) == 0) {
         size_t room = plan->pair_count ? 2 * (size_t)plan->pair_count : 1;
-        struct bench_pair *grown = realloc(plan->pairs, room * sizeof(*grown));
+        struct bench_pair *grown = realloc(plan->pairs, room * sizeof *grown);
         if (!grown)
             return wf_fail(status, -ENOMEM, "no memory for %zu pairs: lower --endpoints", room);
         plan->pairs = grown;
@@ -37,32 +37,32 @@ static bool pattern_has(const char *pattern, int dst_node, uint32_t src, uint32_
 
 static int add_inter(struct bench_plan *plan, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
     /* Both directions of a pair stand side by side, so that bidir can run them together. */
     for (uint32_t a = 0; a < plan->endpoints; a++)
-        for (uint32_t b = 0; rc == 0 && b < plan->endpoints; b++) {
+        for (uint32_t b = 0; result == 0 && b < plan->endpoints; b++) {
             if (pattern_has(plan->pattern, 1, a, b))
-                rc = add_pair(plan, 0, a, 1, b, status);
-            if (rc == 0 && pattern_has(plan->pattern, 0, b, a))
-                rc = add_pair(plan, 1, b, 0, a, status);
+                result = add_pair(plan, 0, a, 1, b, status);
+            if (result == 0 && pattern_has(plan->pattern, 0, b, a))
+                result = add_pair(plan, 1, b, 0, a, status);
         }
-    return rc;
+    return result;
 }
 
 static int add_intra(struct bench_plan *plan, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
     for (int node = 0; node < 2; node++)
         for (uint32_t a = 0; a < plan->endpoints; a++)
-            for (uint32_t b = a + 1; rc == 0 && b < plan->endpoints; b++) {
+            for (uint32_t b = a + 1; result == 0 && b < plan->endpoints; b++) {
                 if (pattern_has(plan->pattern, node, a, b))
-                    rc = add_pair(plan, node, a, node, b, status);
-                if (rc == 0 && pattern_has(plan->pattern, node, b, a))
-                    rc = add_pair(plan, node, b, node, a, status);
+                    result = add_pair(plan, node, a, node, b, status);
+                if (result == 0 && pattern_has(plan->pattern, node, b, a))
+                    result = add_pair(plan, node, b, node, a, status);
             }
-    return rc;
+    return result;
 }
 
 static bool split_endpoint(const char *text, unsigned *node, char kind[5], unsigned *endpoint)
@@ -117,25 +117,24 @@ static int check_endpoint(const struct bench_plan *plan, const struct wf_config 
     if (plan->endpoints == 1)
         return wf_fail(status, -EINVAL, "--%s %.30s: there is 1 endpoint%s: name node%u:%s0, or raise --endpoints",
                        wf_setting(id)->name, text, of_gpus, node, kind);
-    snprintf(last, sizeof(last), "node%u:%s%u", node, kind, plan->endpoints - 1);
+    snprintf(last, sizeof last, "node%u:%s%u", node, kind, plan->endpoints - 1);
     return wf_fail(status, -EINVAL, "--%s %.30s: there are %u endpoints%s: name node%u:%s0 to %s, or raise --endpoints",
                    wf_setting(id)->name, text, plan->endpoints, of_gpus, node, kind, last);
 }
 
 static int plan_one_pair(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
 {
-    int src_node = 0, dst_node = 0, rc;
+    int src_node = 0, dst_node = 0;
     uint32_t src = 0, dst = 0;
-
-    rc = parse_endpoint(config, WF_SET_SRC, &src_node, &src, status);
-    if (rc == 0)
-        rc = parse_endpoint(config, WF_SET_DST, &dst_node, &dst, status);
-    if (rc == 0)
-        rc = check_endpoint(plan, config, WF_SET_SRC, src, status);
-    if (rc == 0)
-        rc = check_endpoint(plan, config, WF_SET_DST, dst, status);
-    if (rc)
-        return rc;
+    int result = parse_endpoint(config, WF_SET_SRC, &src_node, &src, status);
+    if (result == 0)
+        result = parse_endpoint(config, WF_SET_DST, &dst_node, &dst, status);
+    if (result == 0)
+        result = check_endpoint(plan, config, WF_SET_SRC, src, status);
+    if (result == 0)
+        result = check_endpoint(plan, config, WF_SET_DST, dst, status);
+    if (result)
+        return result;
     if (src_node == dst_node && src == dst)
         return wf_fail(status, -EINVAL, "--src and --dst are the same endpoint: choose two");
     if (plan->latency && src_node == dst_node)
@@ -167,20 +166,20 @@ static void shuffle(struct bench_plan *plan)
 int bench_plan_pairs(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
 {
     const char *scope = wf_config_text(config, WF_SET_SCOPE);
-    int rc = 0;
+    int result = 0;
 
     if (plan->command == BENCH_PAIR)
         return plan_one_pair(plan, config, status);
     plan->pattern = wf_config_text(config, WF_SET_PATTERN);
     plan->group = strcmp(plan->pattern, "bidir") == 0 ? 2 : 1;
     if (strcmp(scope, "intra") != 0)
-        rc = add_inter(plan, status);
-    if (rc == 0 && strcmp(scope, "inter") != 0)
-        rc = add_intra(plan, status);
-    if (rc == 0 && plan->pair_count == 0)
+        result = add_inter(plan, status);
+    if (result == 0 && strcmp(scope, "inter") != 0)
+        result = add_intra(plan, status);
+    if (result == 0 && plan->pair_count == 0)
         return wf_fail(status, -EINVAL,
                        "--scope %s with --pattern %s and %u endpoint(s) leaves no pair: raise --endpoints", scope,
                        plan->pattern, plan->endpoints);
     shuffle(plan);
-    return rc;
+    return result;
 }

@@ -23,7 +23,7 @@ const char *bench_mode_name(enum bench_mode mode)
     return mode == BENCH_ISOLATED ? "isolated" : "loaded";
 }
 
-/* ------------------------------------------------------------------------------------------- sizes */
+/* --- sizes --- */
 
 static int compare_sizes(const void *a, const void *b)
 {
@@ -44,23 +44,23 @@ static int listed_sizes(struct bench_plan *plan, const char *text, struct wf_sta
 {
     char copy[WF_VALUE_MAX];
     char *rest = copy, *word;
-    int kept = 0, rc = 0;
+    int kept = 0, result = 0;
 
-    bench_copy_text(copy, sizeof(copy), text);
-    while (rc == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
+    bench_copy_text(copy, sizeof copy, text);
+    while (result == 0 && (word = bench_next_word(&rest, ',')) != NULL) {
         uint64_t size;
         while (*word == ' ')
             word++;
         if (wf_parse_size(word, &size) != 0)
             return wf_fail(status, -EINVAL, "--size %.60s: expected sizes such as 0,1,64K,1M", word);
-        rc = add_size(plan, size, status);
+        result = add_size(plan, size, status);
     }
-    qsort(plan->sizes, (size_t)plan->size_count, sizeof(plan->sizes[0]), compare_sizes);
+    qsort(plan->sizes, (size_t)plan->size_count, sizeof plan->sizes[0], compare_sizes);
     for (int i = 0; i < plan->size_count; i++)
         if (kept == 0 || plan->sizes[kept - 1] != plan->sizes[i])
             plan->sizes[kept++] = plan->sizes[i];
     plan->size_count = kept;
-    return rc;
+    return result;
 }
 
 static int stepped_sizes(struct bench_plan *plan, uint64_t begin, uint64_t end, uint64_t factor,
@@ -68,21 +68,21 @@ static int stepped_sizes(struct bench_plan *plan, uint64_t begin, uint64_t end, 
 {
     char from[32], to[32];
     uint64_t size = begin;
-    int rc = 0;
+    int result = 0;
 
     if (begin > end)
         return wf_fail(status, -EINVAL, "--begin %s is larger than --end %s: raise --end",
-                       wf_format_size(begin, from, sizeof(from)), wf_format_size(end, to, sizeof(to)));
+                       wf_format_size(begin, from, sizeof from), wf_format_size(end, to, sizeof to));
     if (factor < 2 && begin != end)
         return wf_fail(status, -EINVAL, "--factor %llu never gets from --begin to --end: use 2 or more",
                        (unsigned long long)factor);
-    while (rc == 0) {
-        rc = add_size(plan, size, status);
+    while (result == 0) {
+        result = add_size(plan, size, status);
         if (size > end / factor || (size == 0 && end == 0) || begin == end)
             break;
         size = size ? size * factor : 1;
     }
-    return rc;
+    return result;
 }
 
 static int plan_sizes(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status)
@@ -103,7 +103,7 @@ static int plan_sizes(struct bench_plan *plan, const struct wf_config *config, s
     return stepped_sizes(plan, begin, end, (uint64_t)wf_config_number(config, WF_SET_FACTOR), status);
 }
 
-/* ------------------------------------------------------------------------------------------- the plan */
+/* --- the plan --- */
 
 const struct bench_backend_choice *bench_backend_find(const struct bench_backend_choice *choices, const char *name)
 {
@@ -119,7 +119,7 @@ static int plan_backends(struct bench_plan *plan, const struct bench_backend_cho
     char copy[WF_VALUE_MAX];
     char *rest = copy, *word;
 
-    bench_copy_text(copy, sizeof(copy), list);
+    bench_copy_text(copy, sizeof copy, list);
     while ((word = bench_next_word(&rest, ',')) != NULL) {
         const struct bench_backend_choice *choice = bench_backend_find(choices, word);
         if (!choice)
@@ -162,7 +162,7 @@ static int check_buffers(const struct bench_plan *plan, struct wf_status *status
             return wf_fail(status, -EINVAL,
                            "--buffers %u for %u messages of %s in flight: what shares a buffer cannot be verified: use "
                            "--check 0, --buffers %u or --inflight %u",
-                           plan->buffers, slots, wf_format_size(plan->sizes[i], size, sizeof(size)), slots,
+                           plan->buffers, slots, wf_format_size(plan->sizes[i], size, sizeof size), slots,
                            plan->buffers);
     }
     return 0;
@@ -175,7 +175,7 @@ static int check_background(const struct bench_plan *plan, struct wf_status *sta
     if (plan->background && !plan->latency)
         return wf_fail(status, -EINVAL,
                        "--background %s runs beside a ping-pong: use it with 'weft pair --lat', or set it to 0",
-                       wf_format_size(plan->background, size, sizeof(size)));
+                       wf_format_size(plan->background, size, sizeof size));
     return 0;
 }
 
@@ -208,26 +208,25 @@ static void plan_numbers(struct bench_plan *plan, const struct wf_config *config
 int bench_plan_init(struct bench_plan *plan, const struct bench_options *options, struct wf_status *status)
 {
     const struct wf_config *config = options->config;
-    int rc;
 
-    memset(plan, 0, sizeof(*plan));
+    memset(plan, 0, sizeof *plan);
     plan->command = options->command;
     plan->latency = options->latency;
     plan->group = 1;
     plan->nccl_library = wf_config_text(config, WF_SET_NCCL_LIBRARY);
     plan_numbers(plan, config, options->default_endpoints);
-    rc = plan_backends(plan, options->backends, wf_config_text(config, WF_SET_BACKEND), status);
-    if (rc == 0)
-        rc = plan_sizes(plan, config, status);
-    if (rc == 0)
-        rc = bench_plan_pairs(plan, config, status);
-    if (rc == 0)
-        rc = check_requests(plan, config, status);
-    if (rc == 0)
-        rc = check_buffers(plan, status);
-    if (rc == 0)
-        rc = check_background(plan, status);
-    return rc;
+    int result = plan_backends(plan, options->backends, wf_config_text(config, WF_SET_BACKEND), status);
+    if (result == 0)
+        result = plan_sizes(plan, config, status);
+    if (result == 0)
+        result = bench_plan_pairs(plan, config, status);
+    if (result == 0)
+        result = check_requests(plan, config, status);
+    if (result == 0)
+        result = check_buffers(plan, status);
+    if (result == 0)
+        result = check_background(plan, status);
+    return result;
 }
 
 void bench_plan_set_memory(struct bench_plan *plan, int node, enum bench_memory memory, uint32_t gpus)
@@ -251,11 +250,9 @@ void bench_plan_fini(struct bench_plan *plan)
 
 uint32_t bench_plan_iters(const struct bench_plan *plan, uint64_t size)
 {
-    uint64_t wanted;
-
     if (plan->iters)
         return plan->iters;
-    wanted = size ? AUTO_BYTES / size : AUTO_MOST;
+    uint64_t wanted = size ? AUTO_BYTES / size : AUTO_MOST;
     return wanted < AUTO_LEAST ? AUTO_LEAST : wanted > AUTO_MOST ? AUTO_MOST : (uint32_t)wanted;
 }
 

@@ -17,14 +17,13 @@
 /* "ADDR:PORT", "[ADDR]:PORT", "PORT" or "" where there may be no address, "ADDR" where there must be one. */
 static int split_address(const char *text, bool need_host, char host[256], char port[16], struct wf_status *status)
 {
-    const char *colon = strrchr(text, ':'), *end;
+    const char *colon = strrchr(text, ':');
     char *rest;
-    unsigned long number;
 
     bench_copy_text(host, 256, "");
     bench_copy_text(port, 16, USUAL_PORT);
     if (text[0] == '[') {
-        end = strchr(text, ']');
+        const char *end = strchr(text, ']');
         if (!end || (end[1] && end[1] != ':'))
             return wf_fail(status, -EINVAL, "'%.100s' is no address: expected [ADDR]:PORT", text);
         snprintf(host, 256, "%.*s", (int)(end - text - 1), text + 1);
@@ -39,7 +38,7 @@ static int split_address(const char *text, bool need_host, char host[256], char 
     }
     if (colon)
         snprintf(port, 16, "%s", colon + 1);
-    number = strtoul(port, &rest, 10);
+    unsigned long number = strtoul(port, &rest, 10);
     if (port[0] < '0' || port[0] > '9' || *rest || number > 65535)
         return wf_fail(status, -EINVAL, "'%.100s' has no port from 0 to 65535: expected ADDR:PORT", text);
     if (need_host && (!host[0] || number == 0))
@@ -51,12 +50,12 @@ static int resolve(const char *text, const char *any, struct addrinfo **found, s
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     char host[256], port[16];
-    int rc = split_address(text, !any, host, port, status);
+    int result = split_address(text, !any, host, port, status);
 
-    if (rc)
-        return rc;
-    rc = getaddrinfo(host[0] ? host : any, port, &hints, found);
-    return rc ? wf_fail(status, -EINVAL, "cannot resolve '%.100s': %s", text, gai_strerror(rc)) : 0;
+    if (result)
+        return result;
+    result = getaddrinfo(host[0] ? host : any, port, &hints, found);
+    return result ? wf_fail(status, -EINVAL, "cannot resolve '%.100s': %s", text, gai_strerror(result)) : 0;
 }
 
 int raw_address_check(const char *text, bool listen, struct wf_status *status)
@@ -71,9 +70,9 @@ int raw_prepare(int fd, uint64_t timeout_s, struct wf_status *status)
     struct timeval limit = {.tv_sec = (time_t)timeout_s};
     int one = 1;
 
-    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) != 0 ||
-        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) != 0 ||
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) != 0)
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0 ||
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0)
         return wf_fail(status, -errno, "cannot set up a socket: %s", wf_strerror(errno));
     return 0;
 }
@@ -92,26 +91,26 @@ static int choose_congestion(int fd, const char *name, struct wf_status *status)
 static void tell_port(int fd)
 {
     struct sockaddr_storage bound;
-    socklen_t length = sizeof(bound);
+    socklen_t length = sizeof bound;
     char port[16];
 
     if (getsockname(fd, (struct sockaddr *)&bound, &length) == 0 &&
-        getnameinfo((struct sockaddr *)&bound, length, NULL, 0, port, sizeof(port), NI_NUMERICSERV) == 0)
+        getnameinfo((struct sockaddr *)&bound, length, NULL, 0, port, sizeof port, NI_NUMERICSERV) == 0)
         fprintf(stderr, "weft: listening on port %s\n", port);
 }
 
 static int listen_on(const struct addrinfo *at)
 {
-    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, zero = 0, code;
+    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1, zero = 0;
 
     if (fd < 0)
         return -errno;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (at->ai_family == AF_INET6)
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
     if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, RAW_STREAMS_MAX) == 0)
         return fd;
-    code = -errno;
+    int code = -errno;
     close(fd);
     return code;
 }
@@ -123,9 +122,9 @@ int raw_listen(const char *address, const char *congestion, int *listener, struc
 
     for (int i = 0; i < 2 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL); i++) {
         struct addrinfo *found;
-        int rc = resolve(address, any[i], &found, status);
-        if (rc)
-            return rc;
+        int result = resolve(address, any[i], &found, status);
+        if (result)
+            return result;
         fd = listen_on(found);
         freeaddrinfo(found);
     }
@@ -143,24 +142,24 @@ int raw_listen(const char *address, const char *congestion, int *listener, struc
 int raw_dial(const char *address, const char *congestion, uint64_t timeout_s, int *stream, struct wf_status *status)
 {
     struct addrinfo *found;
-    int fd, rc = resolve(address, NULL, &found, status);
+    int result = resolve(address, NULL, &found, status);
 
-    if (rc)
-        return rc;
-    fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    rc = fd < 0 ? wf_fail(status, -errno, "cannot open a socket: %s", wf_strerror(errno))
-                : raw_prepare(fd, timeout_s, status);
-    rc = rc ? rc : choose_congestion(fd, congestion, status);
-    if (rc == 0 && connect(fd, found->ai_addr, found->ai_addrlen) != 0) {
+    if (result)
+        return result;
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    result = fd < 0 ? wf_fail(status, -errno, "cannot open a socket: %s", wf_strerror(errno))
+                    : raw_prepare(fd, timeout_s, status);
+    result = result ? result : choose_congestion(fd, congestion, status);
+    if (result == 0 && connect(fd, found->ai_addr, found->ai_addrlen) != 0) {
         /* A connect() that SO_SNDTIMEO cuts short says EINPROGRESS. */
         int code = errno == EINPROGRESS ? ETIMEDOUT : errno;
-        rc = wf_fail(status, -code, "cannot connect to %.100s: %s: start 'weft raw --listen' there first", address,
-                     wf_strerror(code));
+        result = wf_fail(status, -code, "cannot connect to %.100s: %s: start 'weft raw --listen' there first", address,
+                         wf_strerror(code));
     }
     freeaddrinfo(found);
-    if (rc && fd >= 0)
+    if (result && fd >= 0)
         close(fd);
-    else if (rc == 0)
+    else if (result == 0)
         *stream = fd;
-    return rc;
+    return result;
 }

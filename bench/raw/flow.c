@@ -32,7 +32,7 @@ static uint64_t call_bytes(const struct raw_plan *plan, uint64_t bytes)
     return plan->mode != RAW_RATE && plan->call < bytes ? plan->call : bytes;
 }
 
-/* ------------------------------------------------------------------------------------------- sender */
+/* --- sender --- */
 
 /* Gives `stream` what it sends next, as far as the window is open. */
 static void give(const struct raw_link *link, struct raw_stream *stream, struct progress *at)
@@ -55,12 +55,11 @@ static int send_round(struct raw_link *link, struct progress *at)
 
     for (int i = 0; i < link->stream_count; i++) {
         struct raw_stream *stream = &link->streams[i];
-        int64_t sent;
         if (stream->left == 0)
             give(link, stream, at);
         if (stream->left == 0)
             continue;
-        sent = raw_send(link, stream, call_bytes(&link->plan, stream->left));
+        int64_t sent = raw_send(link, stream, call_bytes(&link->plan, stream->left));
         if (sent < 0)
             return (int)sent;
         stream->left -= (uint64_t)sent;
@@ -77,7 +76,7 @@ static int take_signs(struct raw_link *link, struct progress *at)
     int flags = raw_call_flags(link), taken = 0;
 
     for (int i = 0; i < link->stream_count; i++) {
-        ssize_t count = recv(link->streams[i].fd, signs, sizeof(signs), flags);
+        ssize_t count = recv(link->streams[i].fd, signs, sizeof signs, flags);
         if (count == 0)
             return -ECONNRESET;
         if (count < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
@@ -102,11 +101,11 @@ static int take_last_signs(struct raw_link *link, struct progress *at)
     uint64_t credits = link->plan.inflight ? at->messages / link->plan.batch : 0;
 
     while (!at->all_there || at->credits < credits) {
-        int rc = take_signs(link, at);
-        if (rc == 0)
-            rc = raw_idle(link, POLLIN);
-        if (rc < 0)
-            return rc;
+        int result = take_signs(link, at);
+        if (result == 0)
+            result = raw_idle(link, POLLIN);
+        if (result < 0)
+            return result;
     }
     return 0;
 }
@@ -116,33 +115,33 @@ int raw_flow_send(struct raw_link *link, uint64_t messages)
     struct progress at = {.messages = messages};
 
     while (at.done < messages * link->plan.size) {
-        int rc = send_round(link, &at);
-        if (rc == 0 && (link->stream_count > 1 || !raw_sending(link)))
-            rc = take_signs(link, &at);
-        if (rc == 0)
-            rc = raw_idle(link, raw_sending(link) ? POLLOUT : POLLIN);
-        if (rc < 0)
-            return rc;
+        int result = send_round(link, &at);
+        if (result == 0 && (link->stream_count > 1 || !raw_sending(link)))
+            result = take_signs(link, &at);
+        if (result == 0)
+            result = raw_idle(link, raw_sending(link) ? POLLOUT : POLLIN);
+        if (result < 0)
+            return result;
     }
     return take_last_signs(link, &at);
 }
 
-/* ------------------------------------------------------------------------------------------- receiver */
+/* --- receiver --- */
 
 /* A byte for each batch that has become complete. */
 static int return_credits(struct raw_link *link, struct raw_stream *stream, struct progress *at)
 {
     static const char signs[16] = {'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c', 'c'};
     uint64_t due = at->done / link->plan.batch - at->credits;
-    int rc = 0;
+    int result = 0;
 
-    while (due && rc == 0) {
-        uint64_t count = due < sizeof(signs) ? due : sizeof(signs);
-        rc = raw_put(link, stream, signs, count);
+    while (due && result == 0) {
+        uint64_t count = due < sizeof signs ? due : sizeof signs;
+        result = raw_put(link, stream, signs, count);
         at->credits += count;
         due -= count;
     }
-    return rc;
+    return result;
 }
 
 /* The most that one call may take: to the end of a message, or, where messages come in batches, all there can be. */
@@ -169,9 +168,9 @@ static int receive_round(struct raw_link *link, struct progress *at)
         stream->partial %= link->plan.size;
         moved += got > 0;
         if (got && link->plan.inflight) {
-            int rc = return_credits(link, stream, at);
-            if (rc)
-                return rc;
+            int result = return_credits(link, stream, at);
+            if (result)
+                return result;
         }
     }
     return moved;
@@ -182,11 +181,11 @@ int raw_flow_receive(struct raw_link *link, uint64_t messages)
     struct progress at = {.messages = messages};
 
     while (at.done < messages) {
-        int rc = receive_round(link, &at);
-        if (rc == 0)
-            rc = raw_idle(link, POLLIN);
-        if (rc < 0)
-            return rc;
+        int result = receive_round(link, &at);
+        if (result == 0)
+            result = raw_idle(link, POLLIN);
+        if (result < 0)
+            return result;
     }
     return 0;
 }

@@ -154,14 +154,13 @@ static int wait_in_poll(struct raw_link *link, short events)
 {
     struct pollfd polled[RAW_STREAMS_MAX];
     bool sending = raw_sending(link);
-    int ready;
 
     for (int i = 0; i < link->stream_count; i++) {
         /* A stream with nothing to send would always be ready for it; what it waits for is credit. */
         bool spare = sending && link->streams[i].left == 0;
         polled[i] = (struct pollfd){.fd = link->streams[i].fd, .events = spare ? POLLIN : events};
     }
-    ready = poll(polled, (nfds_t)link->stream_count, (int)link->plan.timeout_s * 1000);
+    int ready = poll(polled, (nfds_t)link->stream_count, (int)link->plan.timeout_s * 1000);
     if (ready == 0)
         return -ETIMEDOUT;
     return ready < 0 && errno != EINTR ? -errno : 0;
@@ -169,15 +168,13 @@ static int wait_in_poll(struct raw_link *link, short events)
 
 int raw_idle(struct raw_link *link, short events)
 {
-    int64_t now;
-
     if (link->plan.block)
         return wait_in_poll(link, events);
     if (link->yield)
         sched_yield();
     if (++link->idle_rounds % LOOK_AFTER != 0)
         return 0;
-    now = wf_clock_now(&wf_clock_monotonic);
+    int64_t now = wf_clock_now(&wf_clock_monotonic);
     if (link->moved || link->moved_ns == 0)
         link->moved_ns = now;
     link->moved = false;

@@ -38,29 +38,29 @@ static int receive_message(struct raw_link *link)
 
 int raw_ping(struct raw_link *link, uint64_t messages, double *times_ns)
 {
-    int64_t before = wf_clock_now(&wf_clock_monotonic), now;
-    int rc = 0;
+    int64_t before = wf_clock_now(&wf_clock_monotonic);
+    int result = 0;
 
-    for (uint64_t i = 0; rc == 0 && i < messages; i++) {
-        rc = send_message(link);
-        if (rc == 0)
-            rc = receive_message(link);
-        now = wf_clock_now(&wf_clock_monotonic);
+    for (uint64_t i = 0; result == 0 && i < messages; i++) {
+        result = send_message(link);
+        if (result == 0)
+            result = receive_message(link);
+        int64_t now = wf_clock_now(&wf_clock_monotonic);
         if (times_ns)
             times_ns[i] = (double)(now - before) / 2;
         before = now;
     }
-    return rc;
+    return result;
 }
 
 int raw_pong(struct raw_link *link, uint64_t messages)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (uint64_t i = 0; rc == 0 && i < messages; i++) {
-        rc = receive_message(link);
-        if (rc == 0)
-            rc = send_message(link);
+    for (uint64_t i = 0; result == 0 && i < messages; i++) {
+        result = receive_message(link);
+        if (result == 0)
+            result = send_message(link);
     }
-    return rc;
+    return result;
 }

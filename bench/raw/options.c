@@ -119,7 +119,7 @@ int raw_plan_check(const struct raw_plan *plan, struct wf_status *status)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- words */
+/* --- words --- */
 
 static int read_number(const struct option_row *row, const char *text, uint64_t *out, struct wf_status *status)
 {
@@ -149,31 +149,31 @@ static int read_place(struct raw_options *options, enum option_id id, const char
 
     if (options->listen || options->address_count)
         return wf_fail(status, -EINVAL, "--listen and --connect exclude each other, and are given once");
-    if (strlen(text) >= sizeof(list) || (id == RAW_LISTEN && strlen(text) >= sizeof(options->address)))
+    if (strlen(text) >= sizeof list || (id == RAW_LISTEN && strlen(text) >= sizeof options->address))
         return wf_fail(status, -EINVAL, "--%s %.40s...: too long", rows[id].name, text);
     if (id == RAW_LISTEN) {
         options->listen = true;
-        bench_copy_text(options->address, sizeof(options->address), text);
+        bench_copy_text(options->address, sizeof options->address, text);
         return raw_address_check(text, true, status);
     }
-    bench_copy_text(list, sizeof(list), text);
+    bench_copy_text(list, sizeof list, text);
     while ((word = bench_next_word(&rest, ','))) {
         if (options->address_count == RAW_STREAMS_MAX)
             return wf_fail(status, -EINVAL, "--connect: more than %d addresses", RAW_STREAMS_MAX);
-        if (strlen(word) >= sizeof(options->addresses[0]))
+        if (strlen(word) >= sizeof options->addresses[0])
             return wf_fail(status, -EINVAL, "--connect %.40s...: too long", word);
         if (raw_address_check(word, false, status))
             return status->code;
-        bench_copy_text(options->addresses[options->address_count++], sizeof(options->addresses[0]), word);
+        bench_copy_text(options->addresses[options->address_count++], sizeof options->addresses[0], word);
     }
     return 0;
 }
 
 static int read_congestion(struct raw_options *options, const char *text, struct wf_status *status)
 {
-    if (strlen(text) >= sizeof(options->congestion))
+    if (strlen(text) >= sizeof options->congestion)
         return wf_fail(status, -EINVAL, "--congestion %.40s...: no name is that long", text);
-    bench_copy_text(options->congestion, sizeof(options->congestion), text);
+    bench_copy_text(options->congestion, sizeof options->congestion, text);
     return 0;
 }
 
@@ -213,11 +213,10 @@ static int find_letter(char letter)
 static int unknown(const char *word, struct wf_status *status)
 {
     const char *names[RAW_OPTIONS];
-    const char *nearest;
 
     for (int i = 0; i < RAW_OPTIONS; i++)
         names[i] = rows[i].name;
-    nearest = strncmp(word, "--", 2) == 0 ? bench_nearest(word + 2, names, RAW_OPTIONS) : NULL;
+    const char *nearest = strncmp(word, "--", 2) == 0 ? bench_nearest(word + 2, names, RAW_OPTIONS) : NULL;
     if (nearest)
         return wf_fail(status, -EINVAL, "unknown option '%.60s': did you mean '--%s'?", word, nearest);
     return wf_fail(status, -EINVAL, "unknown option '%.60s': see 'weft raw --help'", word);
@@ -247,7 +246,7 @@ static int read_word(struct raw_options *options, struct cursor *cursor, const c
     return apply(options, cursor, (enum option_id)id, value, status);
 }
 
-/* ------------------------------------------------------------------------------------------- the plan */
+/* --- the plan --- */
 
 static uint64_t or_else(const struct cursor *said, enum option_id id, uint64_t otherwise)
 {
@@ -301,15 +300,15 @@ static int make_plan(struct raw_options *options, const struct cursor *said, str
 int raw_options_read(struct raw_options *options, int argc, char **argv, struct wf_status *status)
 {
     struct cursor cursor = {.argc = argc, .at = 1, .argv = argv};
-    int rc = 0;
+    int result = 0;
 
-    memset(options, 0, sizeof(*options));
+    memset(options, 0, sizeof *options);
     for (int i = 0; i < RAW_OPTIONS; i++)
         cursor.numbers[i] = NOT_SAID;
-    while (rc == 0 && cursor.at < argc)
-        rc = read_word(options, &cursor, argv[cursor.at++], status);
-    if (rc)
-        return rc;
+    while (result == 0 && cursor.at < argc)
+        result = read_word(options, &cursor, argv[cursor.at++], status);
+    if (result)
+        return result;
     options->help = cursor.numbers[RAW_HELP] != NOT_SAID;
     options->cpu = cursor.numbers[RAW_CPU] == NOT_SAID ? RAW_ANY_CPU : (int)cursor.numbers[RAW_CPU];
     if (options->help)

@@ -45,68 +45,65 @@ static int failed(const struct raw_link *link, int code, const char *peer, struc
     return wf_fail(status, code, "the connection to the %s failed: %s", peer, wf_strerror(code));
 }
 
-/* ------------------------------------------------------------------------------------------- server */
+/* --- server --- */
 
 static int serve_phases(struct raw_link *link)
 {
     const struct raw_plan *plan = &link->plan;
     bool pong = plan->mode == RAW_LATENCY;
-    uint64_t cpu_ns;
-    double before;
     char question;
-    int rc = pong ? raw_pong(link, plan->warmup) : raw_flow_receive(link, plan->warmup);
+    int result = pong ? raw_pong(link, plan->warmup) : raw_flow_receive(link, plan->warmup);
 
-    if (rc == 0)
-        rc = raw_flow_confirm(link);
-    before = cpu_s();
-    if (rc == 0)
-        rc = pong ? raw_pong(link, plan->messages) : raw_flow_receive(link, plan->messages);
-    cpu_ns = htole64((uint64_t)((cpu_s() - before) * 1e9));
-    if (rc == 0)
-        rc = raw_flow_confirm(link);
+    if (result == 0)
+        result = raw_flow_confirm(link);
+    double before = cpu_s();
+    if (result == 0)
+        result = pong ? raw_pong(link, plan->messages) : raw_flow_receive(link, plan->messages);
+    uint64_t cpu_ns = htole64((uint64_t)((cpu_s() - before) * 1e9));
+    if (result == 0)
+        result = raw_flow_confirm(link);
     /* Only when asked: whoever reads that all is there reads whatever has come with it. */
-    if (rc == 0)
-        rc = raw_get(link, &link->streams[0], &question, sizeof(question));
-    return rc ? rc : raw_put(link, &link->streams[0], &cpu_ns, sizeof(cpu_ns));
+    if (result == 0)
+        result = raw_get(link, &link->streams[0], &question, sizeof question);
+    return result ? result : raw_put(link, &link->streams[0], &cpu_ns, sizeof cpu_ns);
 }
 
 static int serve(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
 {
-    int rc = raw_link_accept(link, options, status);
+    int result = raw_link_accept(link, options, status);
 
-    if (rc)
-        return rc;
-    rc = serve_phases(link);
-    return rc ? failed(link, rc, "client", status) : 0;
+    if (result)
+        return result;
+    result = serve_phases(link);
+    return result ? failed(link, result, "client", status) : 0;
 }
 
-/* ------------------------------------------------------------------------------------------- client */
+/* --- client --- */
 
 static int measure_phases(struct raw_link *link, struct raw_result *result, double *times_ns)
 {
     const struct raw_plan *plan = &link->plan;
     bool ping = plan->mode == RAW_LATENCY;
-    double before, cpu_before;
     uint64_t cpu_ns;
-    int rc = ping ? raw_ping(link, plan->warmup, NULL) : 0;
+    int code = ping ? raw_ping(link, plan->warmup, NULL) : 0;
 
-    if (rc == 0)
-        rc = raw_flow_send(link, ping ? 0 : plan->warmup);
-    before = now_s();
-    cpu_before = cpu_s();
-    if (rc == 0 && ping)
-        rc = raw_ping(link, plan->messages, times_ns);
-    if (rc == 0)
-        rc = raw_flow_send(link, ping ? 0 : plan->messages);
+    if (code == 0)
+        code = raw_flow_send(link, ping ? 0 : plan->warmup);
+    double before = now_s();
+    double cpu_before = cpu_s();
+    if (code == 0 && ping)
+        code = raw_ping(link, plan->messages, times_ns);
+    if (code == 0)
+        code = raw_flow_send(link, ping ? 0 : plan->messages);
     result->elapsed_s = now_s() - before;
     result->client_cpu_s = cpu_s() - cpu_before;
-    if (rc == 0)
-        rc = raw_put(link, &link->streams[0], "?", 1);
-    if (rc == 0)
-        rc = raw_get(link, &link->streams[0], &cpu_ns, sizeof(cpu_ns));
-    if (rc == 0)
+    if (code == 0)
+        code = raw_put(link, &link->streams[0], "?", 1);
+    if (code == 0)
+        code = raw_get(link, &link->streams[0], &cpu_ns, sizeof cpu_ns);
+    if (code == 0)
         result->server_cpu_s = (double)le64toh(cpu_ns) / 1e9;
-    return rc;
+    return code;
 }
 
 static int print_result(const struct raw_link *link, const struct raw_result *result, struct wf_status *status)
@@ -128,14 +125,14 @@ static int print_result(const struct raw_link *link, const struct raw_result *re
                                 latency ? json_real(result->times.mean) : json_null(), "client_cpu_s",
                                 result->client_cpu_s, "server_cpu_s", result->server_cpu_s, "cpu_s_per_gb",
                                 latency ? json_null() : json_real((result->client_cpu_s + result->server_cpu_s) / gb));
-    int rc = root && numbers && json_object_update(root, numbers) == 0 &&
-                     json_dumpf(root, stdout, JSON_REAL_PRECISION(6)) == 0 && putchar('\n') != EOF
-                 ? 0
-                 : wf_fail(status, -EIO, "cannot print the result");
+    int code = root && numbers && json_object_update(root, numbers) == 0 &&
+                       json_dumpf(root, stdout, JSON_REAL_PRECISION(6)) == 0 && putchar('\n') != EOF
+                   ? 0
+                   : wf_fail(status, -EIO, "cannot print the result");
 
     json_decref(numbers);
     json_decref(root);
-    return rc;
+    return code;
 }
 
 static int measure(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
@@ -143,22 +140,21 @@ static int measure(struct raw_link *link, const struct raw_options *options, str
     bool latency = options->plan.mode == RAW_LATENCY;
     uint64_t count = latency ? options->plan.messages : 0;
     struct raw_result result = {0};
-    double *times_ns = calloc(count ? count : 1, sizeof(*times_ns));
-    int rc;
+    double *times_ns = calloc(count ? count : 1, sizeof *times_ns);
 
     if (!times_ns)
         return wf_fail(status, -ENOMEM, "no memory for %llu times: lower --iters", (unsigned long long)count);
     for (uint64_t i = 0; i < count; i += 512)
         times_ns[i] = -1; /* no page is touched for the first time while measuring */
-    rc = raw_link_connect(link, options, status);
-    if (rc == 0) {
-        rc = measure_phases(link, &result, times_ns);
-        if (rc)
-            failed(link, rc, "server", status);
+    int code = raw_link_connect(link, options, status);
+    if (code == 0) {
+        code = measure_phases(link, &result, times_ns);
+        if (code)
+            failed(link, code, "server", status);
     }
-    wf_times_of(times_ns, rc ? 0 : count, &result.times);
+    wf_times_of(times_ns, code ? 0 : count, &result.times);
     free(times_ns);
-    return rc ? rc : print_result(link, &result, status);
+    return code ? code : print_result(link, &result, status);
 }
 
 static int run_on(int cpu, struct wf_status *status)
@@ -167,7 +163,7 @@ static int run_on(int cpu, struct wf_status *status)
 
     CPU_ZERO(&set);
     CPU_SET((size_t)cpu, &set);
-    if (sched_setaffinity(0, sizeof(set), &set) != 0)
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
         return wf_fail(status, -errno, "--cpu %d: %s: 'taskset -p $$' shows which this process may use", cpu,
                        wf_strerror(errno));
     return 0;
@@ -178,9 +174,9 @@ int bench_raw(int argc, char **argv)
     struct raw_options options;
     struct raw_link link;
     struct wf_status status = {0};
-    int rc = raw_options_read(&options, argc, argv, &status);
+    int result = raw_options_read(&options, argc, argv, &status);
 
-    if (rc) {
+    if (result) {
         fprintf(stderr, "weft: %s\n", status.text);
         return BENCH_USAGE;
     }
@@ -190,11 +186,11 @@ int bench_raw(int argc, char **argv)
     }
     raw_link_init(&link);
     if (options.cpu != RAW_ANY_CPU)
-        rc = run_on(options.cpu, &status);
-    if (rc == 0)
-        rc = options.listen ? serve(&link, &options, &status) : measure(&link, &options, &status);
+        result = run_on(options.cpu, &status);
+    if (result == 0)
+        result = options.listen ? serve(&link, &options, &status) : measure(&link, &options, &status);
     raw_link_close(&link);
-    if (rc)
+    if (result)
         fprintf(stderr, "weft: %s\n", status.text);
-    return rc ? BENCH_FAILED : BENCH_PASSED;
+    return result ? BENCH_FAILED : BENCH_PASSED;
 }

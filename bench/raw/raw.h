@@ -78,7 +78,7 @@ struct raw_link {
 /* The command, with argv[0] its name. Returns an exit status. */
 int bench_raw(int argc, char **argv);
 
-/* ---- options (options.c) */
+/* --- options (options.c) --- */
 
 /* -EINVAL: wrong usage. */
 int raw_options_read(struct raw_options *options, int argc, char **argv, struct wf_status *status);
@@ -87,7 +87,7 @@ const char *raw_mode_name(enum raw_mode mode);
 /* 0, or -EINVAL with what is wrong with a plan: also for one that came from a stranger. */
 int raw_plan_check(const struct raw_plan *plan, struct wf_status *status);
 
-/* ---- addresses and sockets (address.c) */
+/* --- addresses and sockets (address.c) --- */
 
 /* -EINVAL where it cannot be one: of --listen "[[ADDR:]PORT]", of --connect "ADDR[:PORT]". */
 int raw_address_check(const char *text, bool listen, struct wf_status *status);
@@ -97,7 +97,7 @@ int raw_dial(const char *address, const char *congestion, uint64_t timeout_s, in
 /* The deadline of calls that wait, and small packets at once. */
 int raw_prepare(int fd, uint64_t timeout_s, struct wf_status *status);
 
-/* ---- setting up (setup.c) */
+/* --- setting up (setup.c) --- */
 
 void raw_link_init(struct raw_link *link);
 void raw_link_close(struct raw_link *link);
@@ -110,7 +110,7 @@ int raw_link_accept(struct raw_link *link, const struct raw_options *options, st
 /* Client: connects all streams and waits until the server is ready. */
 int raw_link_connect(struct raw_link *link, const struct raw_options *options, struct wf_status *status);
 
-/* ---- moving bytes (io.c) */
+/* --- moving bytes (io.c) --- */
 
 /* One call on `stream` for up to `bytes` of the ring, at its place there. Returns how many it moved; 0: none now;
  * -ECONNRESET: the other side is gone. */
@@ -127,7 +127,7 @@ bool raw_sending(const struct raw_link *link);
  * when nothing was moved for the plan's time. */
 int raw_idle(struct raw_link *link, short events);
 
-/* ---- the measurements: `messages` of them, then the server's word that it has all */
+/* --- the measurements: `messages` of them, then the server's word that it has all --- */
 
 int raw_flow_send(struct raw_link *link, uint64_t messages);    /* flow.c */
 int raw_flow_receive(struct raw_link *link, uint64_t messages); /* without the word: raw_flow_confirm() */

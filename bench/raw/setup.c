@@ -74,16 +74,16 @@ static bool decode_hello(const uint64_t *in, struct hello *hello)
            raw_plan_check(&hello->plan, NULL) == 0;
 }
 
-/* ------------------------------------------------------------------------------------------- memory */
+/* --- memory --- */
 
 void raw_link_init(struct raw_link *link)
 {
     cpu_set_t allowed;
 
-    memset(link, 0, sizeof(*link));
+    memset(link, 0, sizeof *link);
     for (int i = 0; i < RAW_STREAMS_MAX; i++)
         link->streams[i].fd = -1;
-    link->yield = sched_getaffinity(0, sizeof(allowed), &allowed) == 0 && CPU_COUNT(&allowed) == 1;
+    link->yield = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) == 1;
 }
 
 void raw_link_close(struct raw_link *link)
@@ -98,20 +98,18 @@ void raw_link_close(struct raw_link *link)
 
 int raw_link_map(struct raw_link *link, struct wf_status *status)
 {
-    uint64_t bytes = link->plan.size * link->plan.buffers, available;
+    uint64_t bytes = link->plan.size * link->plan.buffers;
     char wanted[32], there[32];
     const char *why;
-    void *at;
-
-    available = bench_memory_available(&why);
+    uint64_t available = bench_memory_available(&why);
     if (bytes > available)
         return wf_fail(status, -ENOMEM, "needs %s of buffers here and has %s (%s): lower --size or --buffers",
-                       bench_human_bytes(bytes, wanted, sizeof(wanted)),
-                       bench_human_bytes(available, there, sizeof(there)), why);
-    at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                       bench_human_bytes(bytes, wanted, sizeof wanted),
+                       bench_human_bytes(available, there, sizeof there), why);
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return wf_fail(status, -ENOMEM, "cannot map %s of buffers: lower --size or --buffers",
-                       bench_human_bytes(bytes, wanted, sizeof(wanted)));
+                       bench_human_bytes(bytes, wanted, sizeof wanted));
     madvise(at, bytes, MADV_HUGEPAGE); /* as the buffers of the other commands; a kernel without them says no */
     memset(at, 0x5a, bytes);
     link->ring = at;
@@ -121,7 +119,7 @@ int raw_link_map(struct raw_link *link, struct wf_status *status)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- server */
+/* --- server --- */
 
 /* Reads who has come. False: a stranger, or somebody who does not say. */
 static bool read_hello(int fd, struct hello *hello)
@@ -129,8 +127,8 @@ static bool read_hello(int fd, struct hello *hello)
     struct timeval limit = {.tv_sec = HELLO_S};
     uint64_t numbers[HELLO_NUMBERS];
 
-    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) == 0 &&
-           recv(fd, numbers, sizeof(numbers), MSG_WAITALL) == (ssize_t)sizeof(numbers) && decode_hello(numbers, hello);
+    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
+           recv(fd, numbers, sizeof numbers, MSG_WAITALL) == (ssize_t)sizeof numbers && decode_hello(numbers, hello);
 }
 
 /* Makes the connection `fd` one of the run's streams. False: it is none. */
@@ -167,14 +165,13 @@ static int accept_streams(struct raw_link *link, int listener, uint64_t timeout_
     while (!complete(link)) {
         struct pollfd polled = {.fd = listener, .events = POLLIN};
         int64_t left_ms = (deadline - wf_clock_now(&wf_clock_monotonic)) / WF_NS_PER_MS;
-        int fd;
         if (left_ms < 0)
             return wf_fail(status, -ETIMEDOUT,
                            "no client came within %d s: start 'weft raw --connect', or raise --timeout",
                            (int)timeout_s);
         if (poll(&polled, 1, (int)left_ms + 1) <= 0)
             continue;
-        fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
         if (fd < 0)
             continue;
         if (!admit(link, fd, &nonce)) {
@@ -189,30 +186,30 @@ static int send_answer(const struct raw_link *link, int code, const struct wf_st
 {
     struct answer answer = {.magic = htole64(MAGIC), .code = htole64((uint64_t)-code)};
 
-    bench_copy_text(answer.text, sizeof(answer.text), code ? why->text : "");
-    return send(link->streams[0].fd, &answer, sizeof(answer), MSG_NOSIGNAL) == (ssize_t)sizeof(answer) ? code
-                                                                                                       : -ECONNRESET;
+    bench_copy_text(answer.text, sizeof answer.text, code ? why->text : "");
+    return send(link->streams[0].fd, &answer, sizeof answer, MSG_NOSIGNAL) == (ssize_t)sizeof answer ? code
+                                                                                                     : -ECONNRESET;
 }
 
 int raw_link_accept(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
 {
-    int listener, rc = raw_listen(options->address, options->congestion, &listener, status);
+    int listener, result = raw_listen(options->address, options->congestion, &listener, status);
 
-    if (rc)
-        return rc;
-    rc = accept_streams(link, listener, options->plan.timeout_s, status);
+    if (result)
+        return result;
+    result = accept_streams(link, listener, options->plan.timeout_s, status);
     close(listener);
-    for (int i = 0; rc == 0 && i < link->stream_count; i++)
-        rc = raw_prepare(link->streams[i].fd, link->plan.timeout_s, status);
-    if (rc)
-        return rc;
-    rc = raw_link_map(link, status);
-    if (send_answer(link, rc, status) == -ECONNRESET)
+    for (int i = 0; result == 0 && i < link->stream_count; i++)
+        result = raw_prepare(link->streams[i].fd, link->plan.timeout_s, status);
+    if (result)
+        return result;
+    result = raw_link_map(link, status);
+    if (send_answer(link, result, status) == -ECONNRESET)
         return wf_fail(status, -ECONNRESET, "the client went away before the measurement began");
-    return rc;
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- client */
+/* --- client --- */
 
 static int say_hello(const struct raw_link *link, int index, uint64_t nonce, const char *address,
                      struct wf_status *status)
@@ -222,7 +219,7 @@ static int say_hello(const struct raw_link *link, int index, uint64_t nonce, con
     uint64_t numbers[HELLO_NUMBERS];
 
     encode_hello(&hello, numbers);
-    if (send(link->streams[index].fd, numbers, sizeof(numbers), MSG_NOSIGNAL) != (ssize_t)sizeof(numbers))
+    if (send(link->streams[index].fd, numbers, sizeof numbers, MSG_NOSIGNAL) != (ssize_t)sizeof numbers)
         return wf_fail(status, -ECONNRESET, "%s closed the connection at once: is it 'weft raw --listen'?", address);
     return 0;
 }
@@ -230,17 +227,16 @@ static int say_hello(const struct raw_link *link, int index, uint64_t nonce, con
 static int await_answer(const struct raw_link *link, const char *address, struct wf_status *status)
 {
     struct answer answer;
-    uint64_t code;
-    ssize_t got = recv(link->streams[0].fd, &answer, sizeof(answer), MSG_WAITALL);
+    ssize_t got = recv(link->streams[0].fd, &answer, sizeof answer, MSG_WAITALL);
 
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return wf_fail(status, -ETIMEDOUT, "%s did not answer within %d s: is it 'weft raw --listen'?", address,
                        (int)link->plan.timeout_s);
-    if (got != (ssize_t)sizeof(answer) || le64toh(answer.magic) != MAGIC)
+    if (got != (ssize_t)sizeof answer || le64toh(answer.magic) != MAGIC)
         return wf_fail(status, -ECONNRESET, "%s closed the connection at once: is it 'weft raw --listen'?", address);
-    answer.text[sizeof(answer.text) - 1] = '\0';
+    answer.text[sizeof answer.text - 1] = '\0';
     bench_heard_plain(answer.text);
-    code = le64toh(answer.code);
+    uint64_t code = le64toh(answer.code);
     if (code)
         return wf_fail(status, code <= ERRNO_MOST ? -(int)code : -EPROTO, "the server at %.60s: %.160s", address,
                        answer.text);
@@ -250,18 +246,19 @@ static int await_answer(const struct raw_link *link, const char *address, struct
 int raw_link_connect(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
 {
     uint64_t nonce;
-    int rc = 0;
+    int result = 0;
 
     link->plan = options->plan;
     link->stream_count = options->address_count;
     link->read_ahead = options->read_ahead;
-    if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
+    if (getrandom(&nonce, sizeof nonce, 0) != (ssize_t)sizeof nonce)
         return wf_fail(status, -errno, "no random numbers: %s", wf_strerror(errno));
-    rc = raw_link_map(link, status);
-    for (int i = 0; rc == 0 && i < link->stream_count; i++) {
-        rc = raw_dial(options->addresses[i], options->congestion, link->plan.timeout_s, &link->streams[i].fd, status);
-        if (rc == 0)
-            rc = say_hello(link, i, nonce, options->addresses[i], status);
+    result = raw_link_map(link, status);
+    for (int i = 0; result == 0 && i < link->stream_count; i++) {
+        result =
+            raw_dial(options->addresses[i], options->congestion, link->plan.timeout_s, &link->streams[i].fd, status);
+        if (result == 0)
+            result = say_hello(link, i, nonce, options->addresses[i], status);
     }
-    return rc ? rc : await_answer(link, options->addresses[0], status);
+    return result ? result : await_answer(link, options->addresses[0], status);
 }

@@ -47,11 +47,11 @@ static void put_sample(FILE *file, const struct bench_result *result, const stru
     char src[32], dst[32], memory[48];
 
     fprintf(file, "%s,%s,%s,%s,%s,%s,%s,%s,%" PRIu64 ",%u,%u", sample->backend->name,
-            bench_both_memories(sample->pair.src_memory, sample->pair.dst_memory, memory, sizeof(memory)),
+            bench_both_memories(sample->pair.src_memory, sample->pair.dst_memory, memory, sizeof memory),
             bench_mode_name(sample->mode), result->plan->pattern,
             sample->pair.src_node == sample->pair.dst_node ? "intra" : "inter",
-            sample->latency ? "latency" : "bandwidth", bench_src_name(&sample->pair, src, sizeof(src)),
-            bench_dst_name(&sample->pair, dst, sizeof(dst)), sample->size, sample->iters, sample->grouped);
+            sample->latency ? "latency" : "bandwidth", bench_src_name(&sample->pair, src, sizeof src),
+            bench_dst_name(&sample->pair, dst, sizeof dst), sample->size, sample->iters, sample->grouped);
     fprintf(file, ",%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g", time->min, time->p50, time->p90, time->p99, time->p999,
             time->max, time->mean, time->cv);
     put_optional(file, bench_sample_rate(sample));
@@ -74,7 +74,7 @@ int bench_result_csv(const struct bench_result *result, const char *path, struct
     bool standard = strcmp(path, "-") == 0;
     FILE *file = standard ? stdout : fopen(path, "we");
     char cut[320];
-    int rc = 0;
+    int code = 0;
 
     if (!file)
         return wf_fail(status, -errno, "cannot write %.150s: %s", path, wf_strerror(errno));
@@ -82,13 +82,13 @@ int bench_result_csv(const struct bench_result *result, const char *path, struct
     fputs(header, file);
     for (size_t i = 0; i < result->sample_count; i++)
         put_sample(file, result, &result->samples[i]);
-    if (bench_cut_text(result, cut, sizeof(cut))[0])
+    if (bench_cut_text(result, cut, sizeof cut)[0])
         fprintf(file, "# %s: %zu of %" PRIu64 " samples\n", cut, result->sample_count,
                 result->plan ? bench_plan_samples(result->plan) : 0);
     if (fflush(file) != 0 || ferror(file))
-        rc = wf_fail(status, errno ? -errno : -EIO, "cannot write %.150s: %s", standard ? "standard output" : path,
-                     wf_strerror(errno ? errno : EIO));
-    if (!standard && fclose(file) != 0 && rc == 0)
-        rc = wf_fail(status, -EIO, "cannot write %.150s: %s", path, wf_strerror(errno));
-    return rc;
+        code = wf_fail(status, errno ? -errno : -EIO, "cannot write %.150s: %s", standard ? "standard output" : path,
+                       wf_strerror(errno ? errno : EIO));
+    if (!standard && fclose(file) != 0 && code == 0)
+        code = wf_fail(status, -EIO, "cannot write %.150s: %s", path, wf_strerror(errno));
+    return code;
 }

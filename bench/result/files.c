@@ -18,33 +18,31 @@ int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_st
 {
     const char *out = wf_config_text(config, WF_SET_OUT);
     const enum wf_setting_id files[] = {WF_SET_JSON, WF_SET_CSV};
-    int rc;
 
     *made = out[0] && access(out, F_OK) != 0;
-    rc = out[0] ? bench_make_folder(out, status) : 0;
-    for (int i = 0; rc == 0 && i < 2; i++) {
+    int result = out[0] ? bench_make_folder(out, status) : 0;
+    for (int i = 0; result == 0 && i < 2; i++) {
         const char *path = wf_config_text(config, files[i]);
         char folder[WF_VALUE_MAX];
         struct stat there;
-        bool device;
-        char *slash;
-        bench_copy_text(folder, sizeof(folder), path);
-        slash = strrchr(folder, '/');
+        bench_copy_text(folder, sizeof folder, path);
+        char *slash = strrchr(folder, '/');
         if (!path[0] || strcmp(path, "-") == 0)
             continue;
         if (slash == folder)
             slash[1] = '\0';
         else if (slash)
             *slash = '\0';
-        device = stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode); /* is not replaced */
+        bool device =
+            stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode); /* is not replaced */
         if (access(device ? path : slash ? folder : ".", W_OK) != 0)
-            rc = wf_fail(status, -errno, "--%s %.150s: cannot write there: %s", wf_setting(files[i])->name, path,
-                         wf_strerror(errno));
+            result = wf_fail(status, -errno, "--%s %.150s: cannot write there: %s", wf_setting(files[i])->name, path,
+                             wf_strerror(errno));
         else if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
-            rc = wf_fail(status, -EISDIR, "--%s %.150s: that is a folder: name a file, or use --out",
-                         wf_setting(files[i])->name, path);
+            result = wf_fail(status, -EISDIR, "--%s %.150s: that is a folder: name a file, or use --out",
+                             wf_setting(files[i])->name, path);
     }
-    return rc;
+    return result;
 }
 
 /* A folder beside the link is named without the way there, so that both may be moved together. */
@@ -52,10 +50,9 @@ static const char *neighbour(const char *link, const char *target)
 {
     char folder[sizeof(((struct bench_options *)0)->latest)], real[PATH_MAX];
     const char *name = strrchr(target, '/');
-    char *slash;
 
-    bench_copy_text(folder, sizeof(folder), link);
-    slash = strrchr(folder, '/');
+    bench_copy_text(folder, sizeof folder, link);
+    char *slash = strrchr(folder, '/');
     if (slash)
         *slash = '\0';
     if (!realpath(slash ? folder : ".", real) || strncmp(real, target, (size_t)(name - target)) != 0 ||
@@ -68,11 +65,11 @@ static const char *neighbour(const char *link, const char *target)
 static int move_latest(const struct bench_result *result, const char *folder, struct wf_status *status)
 {
     const char *link = result->options->latest;
-    char temporary[sizeof(result->options->latest) + 16], target[PATH_MAX];
+    char temporary[sizeof result->options->latest + 16], target[PATH_MAX];
 
     if (!link[0] || result->sample_count == 0)
         return 0;
-    snprintf(temporary, sizeof(temporary), "%s.%ld", link, (long)getpid());
+    snprintf(temporary, sizeof temporary, "%s.%ld", link, (long)getpid());
     if (!realpath(folder, target) || symlink(neighbour(link, target), temporary) != 0)
         return wf_fail(status, -errno, "--latest %.150s: %s", link, wf_strerror(errno));
     if (rename(temporary, link) != 0) {
@@ -84,9 +81,9 @@ static int move_latest(const struct bench_result *result, const char *folder, st
 }
 
 /* The first error is the one that is told. */
-static int first(int before, int rc)
+static int first(int before, int result)
 {
-    return before ? before : rc;
+    return before ? before : result;
 }
 
 /* A file that a setting names by itself. */
@@ -106,18 +103,17 @@ static int write_out(const struct bench_result *result, struct wf_status *status
     const char *command = bench_command_name(result->options->command);
     char path[WF_VALUE_MAX + 32];
     struct wf_status later;
-    int rc;
 
     if (!folder[0])
         return 0;
-    rc = bench_make_folder(folder, status);
-    if (rc)
-        return rc;
-    snprintf(path, sizeof(path), "%s/%s.json", folder, command);
-    rc = bench_result_json(result, path, status);
-    snprintf(path, sizeof(path), "%s/%s.csv", folder, command);
-    rc = first(rc, bench_result_csv(result, path, rc ? &later : status));
-    return rc ? rc : move_latest(result, folder, status);
+    int code = bench_make_folder(folder, status);
+    if (code)
+        return code;
+    snprintf(path, sizeof path, "%s/%s.json", folder, command);
+    code = bench_result_json(result, path, status);
+    snprintf(path, sizeof path, "%s/%s.csv", folder, command);
+    code = first(code, bench_result_csv(result, path, code ? &later : status));
+    return code ? code : move_latest(result, folder, status);
 }
 
 static int write_all(const struct bench_result *result, struct wf_status *status)
@@ -125,32 +121,32 @@ static int write_all(const struct bench_result *result, struct wf_status *status
     const char *logs = wf_config_text(result->options->config, WF_SET_LOG_DIR);
     bool tables = result->options->command != BENCH_PEERS;
     struct wf_status later;
-    int rc = 0;
+    int code = 0;
 
     if (!result->options->child) {
         if (result->begun || result->cut.by == BENCH_CUT_SIGNAL)
-            rc = write_out(result, status);
-        rc = first(rc, write_named(result, WF_SET_JSON, bench_result_json, rc ? &later : status));
+            code = write_out(result, status);
+        code = first(code, write_named(result, WF_SET_JSON, bench_result_json, code ? &later : status));
         if (tables)
-            rc = first(rc, write_named(result, WF_SET_CSV, bench_result_csv, rc ? &later : status));
+            code = first(code, write_named(result, WF_SET_CSV, bench_result_csv, code ? &later : status));
     }
     if (logs[0] && result->options->command == BENCH_MESH && (result->sample_count || result->host[0]))
-        rc = first(rc, bench_result_logs(result, logs, rc ? &later : status));
-    return rc;
+        code = first(code, bench_result_logs(result, logs, code ? &later : status));
+    return code;
 }
 
 int bench_result_write(struct bench_result *result, struct wf_status *status)
 {
-    int rc = 0;
+    int code = 0;
 
     pthread_mutex_lock(&result->lock);
     if (!result->written) {
         result->written = true;
-        rc = write_all(result, status);
-        result->filed = rc == 0;
+        code = write_all(result, status);
+        result->filed = code == 0;
     }
     pthread_mutex_unlock(&result->lock);
-    return rc;
+    return code;
 }
 
 void bench_result_refused(const struct bench_options *options, const struct wf_status *why, int exit_status)

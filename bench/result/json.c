@@ -51,11 +51,6 @@ static json_t *samples(const struct bench_result *result)
     return all;
 }
 
-static json_t *number_or_null(double value)
-{
-    return value < 0 ? json_null() : json_real(value);
-}
-
 static json_t *set_to_json(const struct bench_result *result, const struct bench_set *set, double *room)
 {
     size_t count = bench_set_rates(result, set, room);
@@ -71,10 +66,10 @@ static json_t *set_to_json(const struct bench_result *result, const struct bench
         times = wf_median(room, time_count);
     return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "backend", set->backend->name, "mode",
                      bench_mode_name(set->mode), "size_bytes", (json_int_t)set->size, "samples", (json_int_t)time_count,
-                     "median_p50_us", number_or_null(times), "min_bw_gb_per_s", number_or_null(least),
-                     "median_bw_gb_per_s", number_or_null(median), "peak_bw_gb_per_s", number_or_null(peak),
-                     "aggregate_bw_gb_per_s", number_or_null(bench_set_aggregate(set)), "cpu_s_per_gb",
-                     number_or_null(set->cpu_s_per_gb));
+                     "median_p50_us", bench_number_or_null(times), "min_bw_gb_per_s", bench_number_or_null(least),
+                     "median_bw_gb_per_s", bench_number_or_null(median), "peak_bw_gb_per_s", bench_number_or_null(peak),
+                     "aggregate_bw_gb_per_s", bench_number_or_null(bench_set_aggregate(set)), "cpu_s_per_gb",
+                     bench_number_or_null(set->cpu_s_per_gb));
 }
 
 /* The best sample, with where and when: a peak without its size says nothing. */
@@ -91,8 +86,7 @@ static json_t *peak(const struct bench_result *result)
         return json_null();
     return json_pack("{s:f, s:I, s:s, s:s, s:s}", "bw_gb_per_s", bench_sample_rate(best), "size_bytes",
                      (json_int_t)best->size, "mode", bench_mode_name(best->mode), "src",
-                     bench_src_name(&best->pair, src, sizeof(src)), "dst",
-                     bench_dst_name(&best->pair, dst, sizeof(dst)));
+                     bench_src_name(&best->pair, src, sizeof src), "dst", bench_dst_name(&best->pair, dst, sizeof dst));
 }
 
 /* 0 where the run ended before there was a plan. */
@@ -103,7 +97,7 @@ static json_int_t samples_planned(const struct bench_result *result)
 
 static json_t *summary(const struct bench_result *result)
 {
-    double *room = calloc(result->sample_count + 1, sizeof(*room));
+    double *room = calloc(result->sample_count + 1, sizeof *room);
     json_t *sets = json_array();
 
     for (int i = 0; room && i < result->set_count; i++)
@@ -142,7 +136,7 @@ static json_t *memory(const struct bench_result *result)
     if (!result->plan)
         return json_null();
     return json_string(
-        bench_both_memories(result->plan->nodes[0].memory, result->plan->nodes[1].memory, text, sizeof(text)));
+        bench_both_memories(result->plan->nodes[0].memory, result->plan->nodes[1].memory, text, sizeof text));
 }
 
 static json_t *everything(const struct bench_result *result)
@@ -175,8 +169,8 @@ static json_t *everything(const struct bench_result *result)
 int bench_result_json(const struct bench_result *result, const char *path, struct wf_status *status)
 {
     json_t *root = everything(result);
-    int rc = bench_write_json(root, path, status);
+    int code = bench_write_json(root, path, status);
 
     json_decref(root);
-    return rc;
+    return code;
 }

@@ -13,7 +13,7 @@ struct line {
 
 static void add_up(const struct bench_result *result, const struct bench_set *set, uint32_t endpoint, struct line *line)
 {
-    memset(line, 0, sizeof(*line));
+    memset(line, 0, sizeof *line);
     for (size_t i = 0; i < result->sample_count; i++) {
         const struct bench_sample *sample = &result->samples[i];
         if (!bench_sample_in_set(sample, set) || sample->pair.dst_node != result->node || sample->pair.dst != endpoint)
@@ -40,7 +40,7 @@ static void write_lines(const struct bench_result *result, uint32_t endpoint, FI
             continue;
         fprintf(file, "[PERF] Avg (%u iter): %.3f ms, BW: %.3f GB/s (%s, %s)\n", line.iters, line.time_us / 1e3,
                 line.time_us > 0 ? (double)set->size * line.count / (line.time_us * 1e3) : 0,
-                wf_format_size(set->size, size, sizeof(size)), bench_mode_name(set->mode));
+                wf_format_size(set->size, size, sizeof size), bench_mode_name(set->mode));
     }
 }
 
@@ -48,24 +48,24 @@ int bench_result_logs(const struct bench_result *result, const char *folder, str
 {
     const char *role = result->node == 0 ? "server" : "client";
     enum bench_memory memory = result->plan->nodes[result->node].memory;
-    int rc = bench_make_folder(folder, status);
+    int code = bench_make_folder(folder, status);
 
-    for (uint32_t endpoint = 0; rc == 0 && endpoint < result->plan->endpoints; endpoint++) {
+    for (uint32_t endpoint = 0; code == 0 && endpoint < result->plan->endpoints; endpoint++) {
         char path[WF_VALUE_MAX + 96], name[32], cut[320];
         FILE *file;
-        snprintf(path, sizeof(path), "%s/fullmesh_%s_gpu%u_%s.log", folder, role, endpoint, result->stamp);
+        snprintf(path, sizeof path, "%s/fullmesh_%s_gpu%u_%s.log", folder, role, endpoint, result->stamp);
         file = fopen(path, "we");
         if (!file)
             return wf_fail(status, -errno, "cannot write %.150s: %s", path, wf_strerror(errno));
         fprintf(file, "# weft %s, %s, %s, received by %s, memory: %s\n", weft_version(), result->started, role,
-                bench_endpoint_name(result->node, endpoint, memory, name, sizeof(name)), bench_memory_name(memory));
+                bench_endpoint_name(result->node, endpoint, memory, name, sizeof name), bench_memory_name(memory));
         if (result->plan->check == BENCH_CHECK_ALL)
             fprintf(file, "# the times contain the verification of what is timed (--check all)\n");
-        if (bench_cut_text(result, cut, sizeof(cut))[0])
+        if (bench_cut_text(result, cut, sizeof cut)[0])
             fprintf(file, "# %s\n", cut);
         write_lines(result, endpoint, file);
         if (fclose(file) != 0)
-            rc = wf_fail(status, -EIO, "cannot write %.150s: %s", path, wf_strerror(errno));
+            code = wf_fail(status, -EIO, "cannot write %.150s: %s", path, wf_strerror(errno));
     }
-    return rc;
+    return code;
 }

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "bench/backends/backend.h"
+#include "bench/words/json.h"
 
-/* ------------------------------------------------------------------------------------------- like and unlike */
+/* --- like and unlike --- */
 
 static bool differ(const char *what, uint64_t one, uint64_t other, char why[BENCH_UNLIKE])
 {
@@ -24,8 +25,8 @@ char *bench_samples_unlike(const struct bench_sample *one, const struct bench_sa
     why[0] = '\0';
     if (one->pair.src_memory != other->pair.src_memory || one->pair.dst_memory != other->pair.dst_memory) {
         snprintf(why, BENCH_UNLIKE, "memory: %s with weft, %s with the other",
-                 bench_both_memories(one->pair.src_memory, one->pair.dst_memory, mine, sizeof(mine)),
-                 bench_both_memories(other->pair.src_memory, other->pair.dst_memory, theirs, sizeof(theirs)));
+                 bench_both_memories(one->pair.src_memory, one->pair.dst_memory, mine, sizeof mine),
+                 bench_both_memories(other->pair.src_memory, other->pair.dst_memory, theirs, sizeof theirs));
         return why;
     }
     if (one->checked != other->checked)
@@ -60,18 +61,18 @@ static size_t samples_in(const struct bench_result *result, const struct bench_s
 static void compare_sets(const struct bench_result *result, struct bench_ratio *ratio)
 {
     if (samples_in(result, ratio->weft) != samples_in(result, ratio->other)) {
-        snprintf(ratio->unlike, sizeof(ratio->unlike), "pairs: the run ended before all were measured with both");
+        snprintf(ratio->unlike, sizeof ratio->unlike, "pairs: the run ended before all were measured with both");
         return;
     }
     for (size_t i = 0; i < result->sample_count && !ratio->unlike[0]; i++) {
-        const struct bench_sample *one = &result->samples[i], *other;
+        const struct bench_sample *one = &result->samples[i];
         if (!bench_sample_in_set(one, ratio->weft))
             continue;
-        other = find(result, ratio->other, &one->pair);
+        const struct bench_sample *other = find(result, ratio->other, &one->pair);
         if (other)
             bench_samples_unlike(one, other, ratio->unlike);
         else
-            snprintf(ratio->unlike, sizeof(ratio->unlike), "pairs: not the same with both");
+            snprintf(ratio->unlike, sizeof ratio->unlike, "pairs: not the same with both");
     }
 }
 
@@ -95,7 +96,7 @@ const char *bench_ratio_caveat(const struct bench_result *result)
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- figures */
+/* --- figures --- */
 
 static double quotient(double above, double below)
 {
@@ -131,7 +132,7 @@ static double median_time(const struct bench_result *result, const struct bench_
 static void fill(const struct bench_result *result, struct bench_ratio *ratio)
 {
     const struct bench_set *const sets[2] = {ratio->weft, ratio->other};
-    double *room = calloc(result->sample_count + 1, sizeof(*room));
+    double *room = calloc(result->sample_count + 1, sizeof *room);
 
     for (int i = 0; i < 2; i++) {
         size_t count = room ? bench_set_rates(result, sets[i], room) : 0;
@@ -158,7 +159,7 @@ bool bench_ratio_next(const struct bench_result *result, int *index, struct benc
         const struct bench_set *other = &result->sets[*index], *weft = weft_beside(result, other);
         if (!weft || weft == other || !other->backend->moves_data)
             continue;
-        memset(ratio, 0, sizeof(*ratio));
+        memset(ratio, 0, sizeof *ratio);
         ratio->weft = weft;
         ratio->other = other;
         compare_sets(result, ratio);
@@ -169,12 +170,7 @@ bool bench_ratio_next(const struct bench_result *result, int *index, struct benc
     return false;
 }
 
-/* ------------------------------------------------------------------------------------------- for results */
-
-static json_t *number_or_null(double value)
-{
-    return value < 0 ? json_null() : json_real(value);
-}
+/* --- for results --- */
 
 static json_t *ratio_to_json(const struct bench_ratio *ratio, const char *caveat)
 {
@@ -185,9 +181,9 @@ static json_t *ratio_to_json(const struct bench_ratio *ratio, const char *caveat
                      ratio->other->backend->name, "mode", bench_mode_name(ratio->other->mode), "size_bytes",
                      (json_int_t)ratio->other->size, "comparable", (int)(like && !caveat), "why",
                      why ? json_string(why) : json_null(), "median_bw",
-                     number_or_null(like ? bench_ratio_rate(ratio) : -1), "aggregate_bw",
-                     number_or_null(like ? bench_ratio_aggregate(ratio) : -1), "median_p50",
-                     number_or_null(like ? bench_ratio_time(ratio) : -1));
+                     bench_number_or_null(like ? bench_ratio_rate(ratio) : -1), "aggregate_bw",
+                     bench_number_or_null(like ? bench_ratio_aggregate(ratio) : -1), "median_p50",
+                     bench_number_or_null(like ? bench_ratio_time(ratio) : -1));
 }
 
 json_t *bench_ratios_to_json(const struct bench_result *result)

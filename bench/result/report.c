@@ -21,7 +21,7 @@ static void print_rails(const struct bench_result *result, FILE *out)
 
     /* Of node0 and node1 where they differ, as in a sample of source and destination. */
     fprintf(out, "memory: %s   endpoints: %u per node   rails:",
-            bench_both_memories(plan->nodes[0].memory, plan->nodes[1].memory, memory, sizeof(memory)), plan->endpoints);
+            bench_both_memories(plan->nodes[0].memory, plan->nodes[1].memory, memory, sizeof memory), plan->endpoints);
     for (int i = 0; i < result->rails[result->node].count; i++)
         fprintf(out, "%s %s", i ? "," : "", result->rails[result->node].names[i]);
     fprintf(out, "   engine: %s   seed: %" PRIu64 "\n", bench_heard_text(result->host[result->node], "engine"),
@@ -43,7 +43,7 @@ static const char *emulation(const struct bench_result *result)
     return bench_plan_emulated(result->plan) ? ", EMULATED: no GPU was measured" : "";
 }
 
-static void print_head(const struct bench_result *result, FILE *out)
+static void print_report_head(const struct bench_result *result, FILE *out)
 {
     size_t index;
     json_t *line;
@@ -64,7 +64,7 @@ static void print_head(const struct bench_result *result, FILE *out)
         fprintf(out, "fallback: %s\n", json_string_value(line));
 }
 
-/* ------------------------------------------------------------------------------------------- matrix */
+/* --- matrix --- */
 
 static const struct bench_sample *find_sample(const struct bench_result *result, const struct bench_set *set,
                                               const struct bench_pair *pair)
@@ -94,7 +94,7 @@ static void print_endpoint(const struct bench_plan *plan, int node, uint32_t end
     const char *kind = plan->nodes[node].memory == BENCH_HOST ? "host" : "gpu";
     char name[24];
 
-    snprintf(name, sizeof(name), endpoint < 10 ? "%s%u" : "%.1s%u", kind, endpoint);
+    snprintf(name, sizeof name, endpoint < 10 ? "%s%u" : "%.1s%u", kind, endpoint);
     fprintf(out, "%-6s", name);
 }
 
@@ -102,7 +102,7 @@ static void print_columns(const struct bench_plan *plan, int src_node, int dst_n
 {
     char corner[24];
 
-    snprintf(corner, sizeof(corner), "%d -> %d", src_node, dst_node);
+    snprintf(corner, sizeof corner, "%d -> %d", src_node, dst_node);
     fprintf(out, "%-7s", corner);
     for (uint32_t i = 0; i < plan->endpoints; i++)
         print_endpoint(plan, dst_node, i, out);
@@ -158,7 +158,7 @@ static void print_matrix(const struct bench_result *result, const struct bench_s
 
     fprintf(out, "\n%s%s%s, %s: GB/s from the median time, row sends to column, node -> node",
             result->plan->backend_count > 1 ? set->backend->name : "", result->plan->backend_count > 1 ? ", " : "",
-            bench_mode_name(set->mode), wf_format_size(set->size, size, sizeof(size)));
+            bench_mode_name(set->mode), wf_format_size(set->size, size, sizeof size));
     fprintf(out, "%s%s\n", bench_result_wrong_bytes(result) ? " (! wrong bytes)" : "",
             any_failures(result) ? " (* a rail failed meanwhile)" : "");
     if (result->plan->endpoints > MATRIX_MOST) {
@@ -195,7 +195,7 @@ static void print_matrices(const struct bench_result *result, FILE *out)
             print_matrix(result, &result->sets[i], out);
 }
 
-/* ------------------------------------------------------------------------------------------- tables */
+/* --- tables --- */
 
 static void print_rate(double rate, FILE *out)
 {
@@ -264,7 +264,7 @@ static void print_row_of_set(const struct bench_result *result, const struct ben
     bool checked = result->plan->check && set->backend->moves_data;
 
     fprintf(out, "%-*s %-8s %9s %6u %11.1f", name_width(result), set->backend->name, bench_mode_name(set->mode),
-            wf_format_size(set->size, size, sizeof(size)), iters, wf_median(room, count));
+            wf_format_size(set->size, size, sizeof size), iters, wf_median(room, count));
     count = bench_set_rates(result, set, room);
     print_rate(count ? wf_median(room, count) : -1, out);
     if (count)
@@ -281,7 +281,7 @@ static void print_row_of_set(const struct bench_result *result, const struct ben
 
 static void print_table(const struct bench_result *result, FILE *out)
 {
-    double *room = calloc(result->sample_count + 1, sizeof(*room));
+    double *room = calloc(result->sample_count + 1, sizeof *room);
 
     fprintf(out, "\n%-*s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", name_width(result), "", "", "", "", "p50",
             "median", "", "peak", "all pairs", "", counts_messages(result) ? "     median" : "", "wrong");
@@ -310,16 +310,16 @@ static void print_rail(const json_t *rail, FILE *out)
     char resent[32], state[48];
 
     if (json_is_true(json_object_get(rail, "retired")))
-        snprintf(state, sizeof(state), "retired: it damaged too much");
+        snprintf(state, sizeof state, "retired: it damaged too much");
     else if (channels == 0)
-        bench_copy_text(state, sizeof(state), "-");
+        bench_copy_text(state, sizeof state, "-");
     else if (up < channels)
-        snprintf(state, sizeof(state), "%" PRId64 " of %" PRId64 " channels", up, channels);
+        snprintf(state, sizeof state, "%" PRId64 " of %" PRId64 " channels", up, channels);
     else
-        snprintf(state, sizeof(state), "up");
+        snprintf(state, sizeof state, "up");
     fprintf(out, "%-6s %-24s %9" PRId64 " %12s %9" PRId64 "  %s\n", bench_heard_text(rail, "node"),
             bench_heard_text(rail, "name"), count_of(rail, "failures"),
-            bench_human_bytes((uint64_t)count_of(rail, "resent_bytes"), resent, sizeof(resent)),
+            bench_human_bytes((uint64_t)count_of(rail, "resent_bytes"), resent, sizeof resent),
             count_of(rail, "damaged"), state);
 }
 
@@ -344,7 +344,7 @@ static void print_fault_counts(const json_t *faults, FILE *out)
     static const char *const kinds[] = {"resets", "flips", "shortened", "stalls", "drops", "cut", "refused"};
     bool any = false;
 
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (count_of(faults, kinds[i]) == 0)
             continue;
         fprintf(out, "%s %s %" PRId64, any ? "," : "", kinds[i], count_of(faults, kinds[i]));
@@ -374,8 +374,8 @@ static void print_verified(const struct bench_result *result, FILE *out)
     char verified[32], measured[32];
 
     fprintf(out, ", %" PRIu64 " wrong of %s verified; %s measured", bench_result_wrong_bytes(result),
-            bench_decimal_bytes(bench_result_verified_bytes(result), verified, sizeof(verified)),
-            bench_decimal_bytes(bench_result_measured_bytes(result), measured, sizeof(measured)));
+            bench_decimal_bytes(bench_result_verified_bytes(result), verified, sizeof verified),
+            bench_decimal_bytes(bench_result_measured_bytes(result), measured, sizeof measured));
 }
 
 static void print_verdict(const struct bench_result *result, FILE *out)
@@ -391,7 +391,7 @@ static void print_verdict(const struct bench_result *result, FILE *out)
         fprintf(out, ", nothing to verify: no data was moved");
     else
         print_verified(result, out);
-    if (bench_cut_text(result, cut, sizeof(cut))[0])
+    if (bench_cut_text(result, cut, sizeof cut)[0])
         fprintf(out, ": FAILED, %s\n", cut);
     else
         fprintf(out, ": %s\n", bench_result_passed(result) ? "passed" : "FAILED");
@@ -404,7 +404,7 @@ static void print_places(const struct bench_result *result, FILE *out)
     const struct wf_config *config = result->options->config;
     const char *logs = wf_config_text(config, WF_SET_LOG_DIR), *before = "results: ";
 
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         const char *path = wf_config_text(config, files[i]);
         if (!path[0] || strcmp(path, "-") == 0)
             continue;
@@ -422,7 +422,7 @@ static void print_places(const struct bench_result *result, FILE *out)
 
 void bench_report(const struct bench_result *result, FILE *out)
 {
-    print_head(result, out);
+    print_report_head(result, out);
     if (result->plan->latency) {
         bench_report_latency(result, out);
     } else {

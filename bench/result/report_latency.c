@@ -13,7 +13,7 @@ static void print_times(const struct bench_result *result, FILE *out)
         const struct wf_times *time = &sample->time;
         char size[32];
         fprintf(out, "%-7s %9s %6u %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f", sample->backend->name,
-                wf_format_size(sample->size, size, sizeof(size)), sample->iters, time->min, time->p50, time->p90,
+                wf_format_size(sample->size, size, sizeof size), sample->iters, time->min, time->p50, time->p90,
                 time->p99, time->p999, time->max);
         if (sample->checked)
             fprintf(out, " %9" PRIu64 "\n", sample->wrong.bytes);
@@ -37,8 +37,8 @@ static void print_background(const struct bench_result *result, FILE *out)
                     "inflight", "src -> dst", "dst -> src");
         head = true;
         fprintf(out, "%-7s %9s %10s %8u %10.3f %10.3f\n", sample->backend->name,
-                wf_format_size(sample->size, size, sizeof(size)),
-                wf_format_size(sample->background, background, sizeof(background)), sample->background_inflight,
+                wf_format_size(sample->size, size, sizeof size),
+                wf_format_size(sample->background, background, sizeof background), sample->background_inflight,
                 bench_background_rate(sample, &sample->forth), bench_background_rate(sample, &sample->back));
     }
 }

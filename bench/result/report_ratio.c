@@ -27,7 +27,7 @@ static void print_ratio(const struct bench_ratio *ratio, bool latency, FILE *out
     char size[32];
 
     fprintf(out, "%-8s %9s", bench_mode_name(ratio->other->mode),
-            wf_format_size(ratio->other->size, size, sizeof(size)));
+            wf_format_size(ratio->other->size, size, sizeof size));
     if (ratio->unlike[0]) {
         fprintf(out, "  not compared: %s\n", ratio->unlike);
         return;
@@ -40,14 +40,14 @@ static void print_ratio(const struct bench_ratio *ratio, bool latency, FILE *out
     fputc('\n', out);
 }
 
-static void print_head(const struct bench_ratio *ratio, bool latency, FILE *out)
+static void print_ratio_head(const struct bench_ratio *ratio, bool latency, FILE *out)
 {
     const char *other = ratio->other->backend->name;
     char columns[64];
 
     fprintf(out, "\nWeft / %s, in turns in this run: above 1 Weft is the faster (of times it is the other way round)\n",
             other);
-    snprintf(columns, sizeof(columns), "%10s%10.*s%8s", "weft", (int)strcspn(other, " "), other, "ratio");
+    snprintf(columns, sizeof columns, "%10s%10.*s%8s", "weft", (int)strcspn(other, " "), other, "ratio");
     if (latency)
         fprintf(out, "%-8s %9s%28s\n%-8s %9s%s\n", "", "", "p50, us", "mode", "size", columns);
     else
@@ -98,7 +98,7 @@ void bench_report_ratios(const struct bench_result *result, FILE *out)
 
     while (bench_ratio_next(result, &index, &ratio)) {
         if (!before || before->backend != ratio.other->backend)
-            print_head(&ratio, result->plan->latency, out);
+            print_ratio_head(&ratio, result->plan->latency, out);
         print_ratio(&ratio, result->plan->latency, out);
         before = ratio.other;
     }

@@ -18,12 +18,12 @@ void bench_result_init(struct bench_result *result, const struct bench_options *
     time_t now = time(NULL);
     struct tm utc;
 
-    memset(result, 0, sizeof(*result));
+    memset(result, 0, sizeof *result);
     pthread_mutex_init(&result->lock, NULL);
     result->options = options;
     result->node = node;
     gmtime_r(&now, &utc);
-    strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &utc);
+    strftime(stamp, sizeof stamp, "%Y%m%dT%H%M%SZ", &utc);
     bench_result_stamp(result, stamp);
 }
 
@@ -50,31 +50,31 @@ bool bench_is_stamp(const char *text)
 
 void bench_result_stamp(struct bench_result *result, const char *stamp)
 {
-    bench_copy_text(result->stamp, sizeof(result->stamp), stamp);
+    bench_copy_text(result->stamp, sizeof result->stamp, stamp);
     if (bench_is_stamp(stamp))
-        snprintf(result->started, sizeof(result->started), "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", stamp, stamp + 4,
-                 stamp + 6, stamp + 9, stamp + 11, stamp + 13);
+        snprintf(result->started, sizeof result->started, "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", stamp, stamp + 4, stamp + 6,
+                 stamp + 9, stamp + 11, stamp + 13);
 }
 
 int bench_result_add(struct bench_result *result, const struct bench_sample *sample, struct wf_status *status)
 {
-    int rc = 0;
+    int code = 0;
 
     pthread_mutex_lock(&result->lock);
     if (result->sample_count == result->sample_room) {
         size_t room = result->sample_room ? 2 * result->sample_room : 256;
-        struct bench_sample *grown = realloc(result->samples, room * sizeof(*grown));
+        struct bench_sample *grown = realloc(result->samples, room * sizeof *grown);
         if (grown) {
             result->samples = grown;
             result->sample_room = room;
         } else {
-            rc = wf_fail(status, -ENOMEM, "no memory for %zu samples", room);
+            code = wf_fail(status, -ENOMEM, "no memory for %zu samples", room);
         }
     }
-    if (rc == 0)
+    if (code == 0)
         result->samples[result->sample_count++] = *sample;
     pthread_mutex_unlock(&result->lock);
-    return rc;
+    return code;
 }
 
 int bench_result_add_set(struct bench_result *result, const struct bench_set *set, struct wf_status *status)
@@ -82,7 +82,7 @@ int bench_result_add_set(struct bench_result *result, const struct bench_set *se
     struct bench_set *grown;
 
     pthread_mutex_lock(&result->lock);
-    grown = realloc(result->sets, ((size_t)result->set_count + 1) * sizeof(*grown));
+    grown = realloc(result->sets, ((size_t)result->set_count + 1) * sizeof *grown);
     if (grown) {
         result->sets = grown;
         result->sets[result->set_count++] = *set;
@@ -94,10 +94,8 @@ int bench_result_add_set(struct bench_result *result, const struct bench_set *se
 /* A word of the command line that is repeated in it need not be UTF-8, as JSON has to be. */
 static void keep_error(struct bench_result *result, const char *reason)
 {
-    json_t *text;
-
-    snprintf(result->error, sizeof(result->error), "%s", reason);
-    text = json_string(result->error);
+    snprintf(result->error, sizeof result->error, "%s", reason);
+    json_t *text = json_string(result->error);
     if (!text)
         bench_heard_plain(result->error);
     json_decref(text);
@@ -128,7 +126,7 @@ static void keep_footprint(json_t *host, const json_t *footprint)
     static const char *const names[] = {"session_s",    "connect_s",   "max_rss_bytes",
                                         "buffer_bytes", "descriptors", "threads"};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (json_object_get(footprint, names[i]))
             json_object_set(host, names[i], json_object_get(footprint, names[i]));
 }

@@ -7,6 +7,7 @@
 #include "bench/backends/backend.h"
 #include "bench/buffers/memory.h"
 #include "bench/words/heard.h"
+#include "bench/words/json.h"
 
 _Static_assert(sizeof(struct bench_sample) <= BENCH_SAMPLE_BYTES, "a plan's need of memory counts less than it takes");
 
@@ -33,11 +34,6 @@ uint64_t bench_sample_measured_bytes(const struct bench_sample *sample)
 double bench_background_rate(const struct bench_sample *sample, const struct bench_flux *flux)
 {
     return flux->elapsed_ns ? (double)(sample->background * flux->messages) / (double)flux->elapsed_ns : -1;
-}
-
-static json_t *number_or_null(double value)
-{
-    return value < 0 ? json_null() : json_real(value);
 }
 
 static json_t *times_to_json(const struct wf_times *time)
@@ -76,7 +72,8 @@ static json_t *wrong_to_json(const struct bench_wrong *wrong)
 static json_t *flux_to_json(const struct bench_sample *sample, const struct bench_flux *flux)
 {
     return json_pack("{s:I, s:I, s:o}", "messages", (json_int_t)flux->messages, "elapsed_ns",
-                     (json_int_t)flux->elapsed_ns, "bw_gb_per_s", number_or_null(bench_background_rate(sample, flux)));
+                     (json_int_t)flux->elapsed_ns, "bw_gb_per_s",
+                     bench_number_or_null(bench_background_rate(sample, flux)));
 }
 
 static json_t *background_to_json(const struct bench_sample *sample)
@@ -94,12 +91,12 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
     char src[32], dst[32], memory[48];
     json_t *json = json_object();
 
-    bench_src_name(&sample->pair, src, sizeof(src));
-    bench_dst_name(&sample->pair, dst, sizeof(dst));
+    bench_src_name(&sample->pair, src, sizeof src);
+    bench_dst_name(&sample->pair, dst, sizeof dst);
     json_object_set_new(json, "backend", json_string(sample->backend->name));
     json_object_set_new(
         json, "memory",
-        json_string(bench_both_memories(sample->pair.src_memory, sample->pair.dst_memory, memory, sizeof(memory))));
+        json_string(bench_both_memories(sample->pair.src_memory, sample->pair.dst_memory, memory, sizeof memory)));
     json_object_set_new(json, "mode", json_string(bench_mode_name(sample->mode)));
     json_object_set_new(json, "pattern", json_string(pattern));
     json_object_set_new(json, "scope", json_string(sample->pair.src_node == sample->pair.dst_node ? "intra" : "inter"));
@@ -112,8 +109,8 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
     json_object_set_new(json, "buffers", json_integer(sample->buffers));
     json_object_set_new(json, "grouped", json_integer(sample->grouped));
     json_object_set_new(json, "time_us", times_to_json(&sample->time));
-    json_object_set_new(json, "bw_gb_per_s", number_or_null(bench_sample_rate(sample)));
-    json_object_set_new(json, "messages_per_s", number_or_null(bench_sample_messages_per_s(sample)));
+    json_object_set_new(json, "bw_gb_per_s", bench_number_or_null(bench_sample_rate(sample)));
+    json_object_set_new(json, "messages_per_s", bench_number_or_null(bench_sample_messages_per_s(sample)));
     json_object_set_new(json, "wrong_bytes",
                         sample->checked ? json_integer((json_int_t)sample->wrong.bytes) : json_null());
     json_object_set_new(json, "verified_bytes", json_integer((json_int_t)sample->verified_bytes));
@@ -123,7 +120,7 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
         json_object_set_new(json, "first_wrong", wrong_to_json(&sample->wrong));
     json_object_set_new(json, "background", background_to_json(sample));
     json_object_set_new(json, "rails", rails_to_json(sample, rails));
-    json_object_set_new(json, "cpu_s_per_gb", number_or_null(sample->cpu_s_per_gb));
+    json_object_set_new(json, "cpu_s_per_gb", bench_number_or_null(sample->cpu_s_per_gb));
     json_object_set_new(json, "page_faults", json_integer((json_int_t)sample->page_faults));
     json_object_set_new(json, "retransmits", json_integer((json_int_t)sample->retransmits));
     json_object_set_new(json, "failures", json_integer((json_int_t)sample->failures));
@@ -131,7 +128,7 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
     return json;
 }
 
-/* ------------------------------------------------------------------------------------------- the other way */
+/* --- the other way --- */
 
 static double real_of(const json_t *object, const char *name)
 {
@@ -200,7 +197,7 @@ static bool memories_from_json(const json_t *json, struct bench_pair *pair)
     const char *text = json_string_value(json), *slash = text ? strchr(text, '/') : NULL;
     char src[48];
 
-    snprintf(src, sizeof(src), "%.*s", slash ? (int)(slash - text) : 47, text ? text : "");
+    snprintf(src, sizeof src, "%.*s", slash ? (int)(slash - text) : 47, text ? text : "");
     pair->src_memory = (uint8_t)bench_memory_named(src);
     pair->dst_memory = (uint8_t)bench_memory_named(slash ? slash + 1 : src);
     return pair->src_memory < BENCH_MEMORIES && pair->dst_memory < BENCH_MEMORIES;
@@ -215,7 +212,7 @@ int bench_sample_from_json(const json_t *json, const struct bench_backend_choice
     const char *test = json_string_value(json_object_get(json, "test"));
     const json_t *rails = json_object_get(json, "rails");
 
-    memset(sample, 0, sizeof(*sample));
+    memset(sample, 0, sizeof *sample);
     sample->backend = choice ? choice->ops : NULL;
     if (!choice || !mode || !test ||
         !endpoint_from_json(json_object_get(json, "src"), &sample->pair.src_node, &sample->pair.src) ||

@@ -25,25 +25,25 @@ static const enum wf_setting_id shared_settings[] = {
     WF_SET_CHECK_TIME_MS,
 };
 
-#define SHARED_COUNT (sizeof(shared_settings) / sizeof(shared_settings[0]))
+#define SHARED_COUNT (sizeof shared_settings / sizeof shared_settings[0])
 
-/* ------------------------------------------------------------------------------------------- about this node */
+/* --- about this node --- */
 
 static json_t *host_facts(const struct bench_link *link, uint32_t endpoints)
 {
-    json_t *states = bench_gpu_states(&link->gpus, endpoints), *facts;
+    json_t *states = bench_gpu_states(&link->gpus, endpoints);
     struct utsname system;
     char name[16], sharing[600];
 
     uname(&system);
-    snprintf(name, sizeof(name), "node%d", link->node);
-    facts = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name", system.nodename,
-                      "kernel", system.release, "machine", system.machine, "cpus",
-                      (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
-                      (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
-                      weft_context_engine(link->context), "weft", weft_version(), "memory",
-                      bench_memory_name(link->gpus.memory), "gpus", bench_gpus_to_json(&link->gpus, endpoints),
-                      "gpu_sharing", bench_gpus_sharing(&link->gpus, endpoints, sharing, sizeof(sharing)));
+    snprintf(name, sizeof name, "node%d", link->node);
+    json_t *facts = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:s, s:o, s:s}", "node", name, "name",
+                              system.nodename, "kernel", system.release, "machine", system.machine, "cpus",
+                              (json_int_t)sysconf(_SC_NPROCESSORS_ONLN), "memory_bytes",
+                              (json_int_t)sysconf(_SC_PHYS_PAGES) * (json_int_t)sysconf(_SC_PAGESIZE), "engine",
+                              weft_context_engine(link->context), "weft", weft_version(), "memory",
+                              bench_memory_name(link->gpus.memory), "gpus", bench_gpus_to_json(&link->gpus, endpoints),
+                              "gpu_sharing", bench_gpus_sharing(&link->gpus, endpoints, sharing, sizeof sharing));
     bench_gpu_states_into(facts, states, "before");
     json_decref(states);
     return facts;
@@ -163,26 +163,25 @@ static json_t *introduction(const struct bench_agreement *agreement)
     const struct wf_config *config = agreement->options->config;
     struct bench_limits limits;
     const struct bench_party party = {link->node, &link->gpus, &limits};
-    json_t *hello, *memory;
     char boot[64];
 
-    bench_boot_id(boot, sizeof(boot));
+    bench_boot_id(boot, sizeof boot);
     bench_limits_read(&limits, "");
-    memory = bench_party_to_json(&party);
-    hello = json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "hello", HELLO,
-                      "boot_id", boot, "command", bench_command_name(agreement->options->command), "latency",
-                      agreement->options->latency, "eager", (json_int_t)wf_config_number(config, WF_SET_EAGER),
-                      "digest", json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host",
-                      host_facts(link, agreement->plan->endpoints), "rails", rail_totals(link), "fallbacks",
-                      fallback_lines(link), "stamp", agreement->result->stamp, "endpoints",
-                      (json_int_t)agreement->plan->endpoints, "memory", bench_memory_name(link->gpus.memory),
-                      "gave_way", agreement->options->gave_way, "settings", shared_to_json(config));
+    json_t *memory = bench_party_to_json(&party);
+    json_t *hello = json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "hello", HELLO,
+                              "boot_id", boot, "command", bench_command_name(agreement->options->command), "latency",
+                              agreement->options->latency, "eager", (json_int_t)wf_config_number(config, WF_SET_EAGER),
+                              "digest", json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host",
+                              host_facts(link, agreement->plan->endpoints), "rails", rail_totals(link), "fallbacks",
+                              fallback_lines(link), "stamp", agreement->result->stamp, "endpoints",
+                              (json_int_t)agreement->plan->endpoints, "memory", bench_memory_name(link->gpus.memory),
+                              "gave_way", agreement->options->gave_way, "settings", shared_to_json(config));
     json_object_update(hello, memory);
     json_decref(memory);
     return hello;
 }
 
-/* ------------------------------------------------------------------------------------------- settings */
+/* --- settings --- */
 
 static bool is_shared(enum wf_setting_id id)
 {
@@ -200,7 +199,7 @@ static bool suits_both(enum wf_setting_id id)
         WF_SET_TX_BINDINGS, WF_SET_RX_BINDINGS, WF_SET_CUDA,    WF_SET_GPUS,        WF_SET_STAGING,
         WF_SET_FAULT,       WF_SET_LOG,         WF_SET_KEY_FILE};
 
-    for (size_t i = 0; i < sizeof(here_alone) / sizeof(here_alone[0]); i++)
+    for (size_t i = 0; i < sizeof here_alone / sizeof here_alone[0]; i++)
         if (here_alone[i] == id)
             return false;
     return wf_setting(id)->group == WF_GROUP_LIBRARY;
@@ -284,31 +283,31 @@ static int adopt(struct bench_agreement *agreement, const json_t *hello, struct 
     const json_t *settings = json_object_get(hello, "settings");
     const char *command = json_string_value(json_object_get(hello, "command"));
     struct bench_link *link = agreement->link;
-    int rc = 0;
+    int result = 0;
 
     if (!command || strcmp(command, bench_command_name(agreement->options->command)) != 0)
         return wf_fail(status, -ENOEXEC, "node0 runs 'weft %s' and node1 'weft %.20s': start the same command on both",
                        bench_command_name(agreement->options->command), command ? command : "?");
     agreement->options->latency = json_is_true(json_object_get(hello, "latency"));
-    for (size_t i = 0; rc == 0 && i < SHARED_COUNT; i++)
-        rc = adopt_one(agreement, shared_settings[i], json_object_get(settings, wf_setting(shared_settings[i])->name),
-                       status);
-    if (rc)
-        return rc;
-    rc = adopt_endpoints(agreement, hello, status);
-    if (rc == 0) /* their word on memory may be another */
-        rc = bench_gpus_choose(&link->gpus, agreement->options, link->node, status);
-    if (rc)
-        return rc;
+    for (size_t i = 0; result == 0 && i < SHARED_COUNT; i++)
+        result = adopt_one(agreement, shared_settings[i],
+                           json_object_get(settings, wf_setting(shared_settings[i])->name), status);
+    if (result)
+        return result;
+    result = adopt_endpoints(agreement, hello, status);
+    if (result == 0) /* their word on memory may be another */
+        result = bench_gpus_choose(&link->gpus, agreement->options, link->node, status);
+    if (result)
+        return result;
     pthread_mutex_lock(&agreement->result->lock); /* the signal thread may ask what was planned */
     bench_plan_fini(agreement->plan);
-    rc = bench_plan_init(agreement->plan, agreement->options, status);
+    result = bench_plan_init(agreement->plan, agreement->options, status);
     bench_plan_set_memory(agreement->plan, link->node, link->gpus.memory, link->gpus.count);
     pthread_mutex_unlock(&agreement->result->lock);
-    return rc;
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- both */
+/* --- both --- */
 
 /* It stands among others in a table, and may be cut in the middle of a character. */
 static void keep_name(char name[32], const char *text)
@@ -340,37 +339,35 @@ static void remember(struct bench_result *result, int node, const json_t *about)
 }
 
 /* node0 knows what both nodes have by now: what the user has not said gives way to that. */
-static int fit(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
+static int fit_both(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
 {
-    struct bench_gpus *their_gpus = calloc(1, sizeof(*their_gpus));
+    struct bench_gpus *their_gpus = calloc(1, sizeof *their_gpus);
     struct bench_limits limits, their_limits;
     struct bench_parties parties = {
         .all = {{0, &agreement->link->gpus, &limits}, {1, their_gpus, &their_limits}}, .count = 2, .met = true};
-    int rc;
 
     if (!their_gpus)
         return wf_fail(status, -ENOMEM, "no memory for a list of GPUs");
     bench_limits_read(&limits, "");
     bench_party_from_json(theirs, their_gpus, &their_limits);
     pthread_mutex_lock(&agreement->result->lock);
-    rc = bench_fit(agreement->options, agreement->plan, &parties, agreement->news, status);
+    int result = bench_fit(agreement->options, agreement->plan, &parties, agreement->news, status);
     pthread_mutex_unlock(&agreement->result->lock);
     free(their_gpus);
-    return rc;
+    return result;
 }
 
 /* node1: what node0 has made of it. */
 static int adopt_fit(struct bench_agreement *agreement, const json_t *theirs, struct wf_status *status)
 {
     uint64_t asked = bench_plan_digest(agreement->plan);
-    int rc;
 
     pthread_mutex_lock(&agreement->result->lock);
-    rc = bench_fit_adopt(agreement->options, agreement->plan, json_object_get(theirs, "settings"), status);
+    int result = bench_fit_adopt(agreement->options, agreement->plan, json_object_get(theirs, "settings"), status);
     pthread_mutex_unlock(&agreement->result->lock);
-    if (rc == 0 && agreement->news && bench_plan_digest(agreement->plan) != asked)
+    if (result == 0 && agreement->news && bench_plan_digest(agreement->plan) != asked)
         fprintf(agreement->news, "%s\n", bench_heard_text(theirs, "gave_way"));
-    return rc;
+    return result;
 }
 
 static int check_digest(const struct bench_plan *plan, const json_t *theirs, struct wf_status *status)
@@ -378,7 +375,7 @@ static int check_digest(const struct bench_plan *plan, const json_t *theirs, str
     const char *other = json_string_value(json_object_get(theirs, "digest"));
     char mine[24];
 
-    snprintf(mine, sizeof(mine), "%016" PRIx64, bench_plan_digest(plan));
+    snprintf(mine, sizeof mine, "%016" PRIx64, bench_plan_digest(plan));
     if (other && strcmp(mine, other) == 0)
         return 0;
     return wf_fail(status, -EPROTO, "the nodes plan different measurements: use the same build of weft on both");
@@ -408,36 +405,34 @@ static int adopt_stamp(struct bench_result *result, const json_t *theirs, struct
 /* node1: asks, then hears what node0 makes of it. */
 static int ask(struct bench_agreement *agreement, json_t **mine, json_t **theirs, struct wf_status *status)
 {
-    int rc;
-
     *mine = introduction(agreement);
-    rc = bench_control_say(agreement->control, *mine, status);
-    if (rc == 0)
-        rc = bench_control_hear(agreement->control, theirs, status);
-    if (rc == 0)
-        rc = check_hello(*theirs, status);
-    if (rc == 0)
-        rc = adopt_fit(agreement, *theirs, status);
-    if (rc == 0)
-        rc = check_digest(agreement->plan, *theirs, status);
-    return rc ? rc : adopt_stamp(agreement->result, *theirs, status);
+    int result = bench_control_say(agreement->control, *mine, status);
+    if (result == 0)
+        result = bench_control_hear(agreement->control, theirs, status);
+    if (result == 0)
+        result = check_hello(*theirs, status);
+    if (result == 0)
+        result = adopt_fit(agreement, *theirs, status);
+    if (result == 0)
+        result = check_digest(agreement->plan, *theirs, status);
+    return result ? result : adopt_stamp(agreement->result, *theirs, status);
 }
 
 /* node0: hears, adopts, makes it fit, answers. */
 static int grant(struct bench_agreement *agreement, json_t **mine, json_t **theirs, struct wf_status *status)
 {
-    int rc = bench_control_hear(agreement->control, theirs, status);
+    int result = bench_control_hear(agreement->control, theirs, status);
 
-    if (rc == 0)
-        rc = check_hello(*theirs, status);
-    if (rc == 0)
-        rc = adopt(agreement, *theirs, status);
-    if (rc == 0)
-        rc = check_digest(agreement->plan, *theirs, status);
-    if (rc == 0)
-        rc = fit(agreement, *theirs, status);
-    if (rc)
-        return rc;
+    if (result == 0)
+        result = check_hello(*theirs, status);
+    if (result == 0)
+        result = adopt(agreement, *theirs, status);
+    if (result == 0)
+        result = check_digest(agreement->plan, *theirs, status);
+    if (result == 0)
+        result = fit_both(agreement, *theirs, status);
+    if (result)
+        return result;
     *mine = introduction(agreement);
     return bench_control_say(agreement->control, *mine, status);
 }
@@ -456,9 +451,9 @@ int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
 {
     json_t *mine = NULL, *theirs = NULL;
     int node = agreement->link->node;
-    int rc = node == 1 ? ask(agreement, &mine, &theirs, status) : grant(agreement, &mine, &theirs, status);
+    int result = node == 1 ? ask(agreement, &mine, &theirs, status) : grant(agreement, &mine, &theirs, status);
 
-    if (rc == 0) {
+    if (result == 0) {
         uint64_t one = (uint64_t)json_integer_value(json_object_get(mine, "eager"));
         uint64_t other = (uint64_t)json_integer_value(json_object_get(theirs, "eager"));
         agreement->eager = one > other ? one : other;
@@ -468,5 +463,5 @@ int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
     }
     json_decref(mine);
     json_decref(theirs);
-    return rc;
+    return result;
 }

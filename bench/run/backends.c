@@ -10,10 +10,10 @@ const struct bench_backend_choice bench_backends[] = {{"weft", &bench_backend_we
 
 int bench_backends_check(struct bench_plan *plan, const struct wf_config *config, int node, struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (int i = 0; i < plan->backend_count && rc == 0; i++)
+    for (int i = 0; i < plan->backend_count && result == 0; i++)
         if (plan->backends[i]->check)
-            rc = plan->backends[i]->check(&plan->backends[i], plan, config, node, status);
-    return rc;
+            result = plan->backends[i]->check(&plan->backends[i], plan, config, node, status);
+    return result;
 }

@@ -12,13 +12,13 @@
 
 #define CHILD_LOOKS 20 /* of 10 ms: a broken connection may be noticed before the death that broke it */
 
-/* ------------------------------------------------------------------------------------------- what is left behind */
+/* --- what is left behind --- */
 
 int bench_ending_publish(struct bench_ending *ending, struct wf_status *status)
 {
     struct bench_result *result = ending->result;
     const struct wf_config *config = result->options->config;
-    int rc = bench_result_write(result, status);
+    int code = bench_result_write(result, status);
 
     pthread_mutex_lock(&result->lock);
     if (!ending->reported && result->sample_count && !bench_quiet(config)) {
@@ -26,7 +26,7 @@ int bench_ending_publish(struct bench_ending *ending, struct wf_status *status)
         bench_report(result, bench_people(config));
     }
     pthread_mutex_unlock(&result->lock);
-    return rc;
+    return code;
 }
 
 /* Of a run that ended before its time. */
@@ -44,7 +44,7 @@ static void leave(struct bench_ending *ending)
         fprintf(stderr, "weft: %s\n", status.text);
 }
 
-/* ------------------------------------------------------------------------------------------- signals */
+/* --- signals --- */
 
 /* The other node is told at once, whatever the measuring thread is busy with. */
 static int heard(void *context, int signal)
@@ -54,7 +54,7 @@ static int heard(void *context, int signal)
     char reason[64];
 
     pthread_mutex_lock(&ending->lock);
-    snprintf(reason, sizeof(reason), "interrupted by %s", bench_signal_name(signal));
+    snprintf(reason, sizeof reason, "interrupted by %s", bench_signal_name(signal));
     if (ending->control)
         bench_control_abort(ending->control, reason, BENCH_FAILED, signal);
     else if (ending->alone)
@@ -85,7 +85,7 @@ static void last_words(void *context, bool again)
 
     bench_child_kill(ending->child);
     pthread_mutex_lock(&ending->lock);
-    snprintf(reason, sizeof(reason), "interrupted by %s", bench_signal_name(cut.signal));
+    snprintf(reason, sizeof reason, "interrupted by %s", bench_signal_name(cut.signal));
     bench_result_cut(result, &cut, reason);
     leave(ending);
     pthread_mutex_unlock(&ending->lock);
@@ -100,7 +100,7 @@ int bench_ending_watch(struct bench_ending *ending, struct wf_status *status)
     return bench_interrupt_start(&ops, ending, status);
 }
 
-/* ------------------------------------------------------------------------------------------- failure */
+/* --- failure --- */
 
 static int exit_of(int code, bool prepared)
 {
@@ -146,7 +146,7 @@ static void speak(const struct bench_ending *ending, const char *text, bool thei
 
 int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, bool prepared)
 {
-    int signal = status->code == -EINTR ? bench_interrupt_signal() : 0, exit_status;
+    int signal = status->code == -EINTR ? bench_interrupt_signal() : 0;
     struct wf_status other;
     struct bench_cut cut;
     bool theirs = false;
@@ -155,7 +155,7 @@ int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, 
     /* The other node's reason explains whatever broke here because of it. */
     if (ending->control && !signal && bench_control_check(ending->control, &other) == -ECONNABORTED)
         *status = other;
-    exit_status = exit_of(status->code, prepared);
+    int exit_status = exit_of(status->code, prepared);
     if (ending->control && !signal)
         theirs = bench_control_aborted(ending->control, &exit_status, &signal);
     bench_progress_end(ending->progress);
@@ -171,12 +171,12 @@ int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, 
     return exit_status;
 }
 
-/* ------------------------------------------------------------------------------------------- the ending itself */
+/* --- the ending itself --- */
 
 void bench_ending_init(struct bench_ending *ending, struct bench_result *result, struct bench_progress *progress,
                        struct bench_child *child)
 {
-    memset(ending, 0, sizeof(*ending));
+    memset(ending, 0, sizeof *ending);
     pthread_mutex_init(&ending->lock, NULL);
     ending->result = result;
     ending->progress = progress;

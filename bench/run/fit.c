@@ -14,7 +14,7 @@ struct former {
     uint32_t endpoints;
 };
 
-/* ------------------------------------------------------------------------------------------- what may give way */
+/* --- what may give way --- */
 
 static bool sizes_may(const struct bench_options *options, const struct bench_plan *plan)
 {
@@ -32,19 +32,18 @@ static bool endpoints_may(const struct bench_options *options, const struct benc
            plan->endpoints > LEAST_ENDPOINTS;
 }
 
-/* ------------------------------------------------------------------------------------------- giving way */
+/* --- giving way --- */
 
 /* What is known of the nodes' memory stays. */
 static int plan_again(const struct bench_options *options, struct bench_plan *plan, struct wf_status *status)
 {
     struct bench_plan old = *plan;
-    int rc;
 
     bench_plan_fini(plan);
-    rc = bench_plan_init(plan, options, status);
+    int result = bench_plan_init(plan, options, status);
     for (int node = 0; node < 2; node++)
         bench_plan_set_memory(plan, node, old.nodes[node].memory, old.nodes[node].gpus);
-    return rc;
+    return result;
 }
 
 static int set(struct bench_options *options, enum wf_setting_id id, const char *text, struct wf_status *status)
@@ -56,7 +55,7 @@ static int lower_sizes(struct bench_options *options, const struct bench_plan *p
 {
     char text[32];
 
-    wf_format_size(plan->sizes[plan->size_count - 2], text, sizeof(text));
+    wf_format_size(plan->sizes[plan->size_count - 2], text, sizeof text);
     return set(options, WF_SET_END, text, status);
 }
 
@@ -65,7 +64,7 @@ static int lower_endpoints(struct bench_options *options, const struct bench_pla
 {
     char text[16];
 
-    snprintf(text, sizeof(text), "%u", plan->endpoints - (plan->endpoints > 16 ? plan->endpoints / 16 : 1));
+    snprintf(text, sizeof text, "%u", plan->endpoints - (plan->endpoints > 16 ? plan->endpoints / 16 : 1));
     return set(options, WF_SET_ENDPOINTS, text, status);
 }
 
@@ -73,20 +72,20 @@ static int lower_endpoints(struct bench_options *options, const struct bench_pla
 static int give_way(struct bench_options *options, struct bench_plan *plan, struct wf_status *status)
 {
     bool sizes = sizes_may(options, plan), endpoints = endpoints_may(options, plan);
-    int rc;
+    int result;
 
     if (!sizes && !endpoints)
         return 0;
     if (sizes && (!endpoints || plan->sizes[plan->size_count - 2] >= LEAST_LARGE))
-        rc = lower_sizes(options, plan, status);
+        result = lower_sizes(options, plan, status);
     else
-        rc = lower_endpoints(options, plan, status);
-    if (rc == 0)
-        rc = plan_again(options, plan, status);
-    return rc ? rc : 1;
+        result = lower_endpoints(options, plan, status);
+    if (result == 0)
+        result = plan_again(options, plan, status);
+    return result ? result : 1;
 }
 
-/* ------------------------------------------------------------------------------------------- in words */
+/* --- in words --- */
 
 static bool end_gave_way(const struct former *former, const struct bench_options *options)
 {
@@ -101,13 +100,13 @@ static void tell(const struct former *former, struct bench_options *options, con
     size_t used = strlen(options->gave_way);
 
     if (lower)
-        snprintf(sizes, sizeof(sizes), "--end %.20s gives way to %.20s", former->end,
+        snprintf(sizes, sizeof sizes, "--end %.20s gives way to %.20s", former->end,
                  wf_config_text(options->config, WF_SET_END));
     if (fewer)
-        snprintf(endpoints, sizeof(endpoints), "--endpoints %u gives way to %u", former->endpoints, plan->endpoints);
-    snprintf(line, sizeof(line), "%s%s%s: otherwise %s%s", sizes, lower && fewer ? ", " : "", endpoints,
-             met ? "" : "the run ", bench_lack_text(lack, met, "", why, sizeof(why)));
-    snprintf(options->gave_way + used, sizeof(options->gave_way) - used, "%s%s", used ? "\n" : "", line);
+        snprintf(endpoints, sizeof endpoints, "--endpoints %u gives way to %u", former->endpoints, plan->endpoints);
+    snprintf(line, sizeof line, "%s%s%s: otherwise %s%s", sizes, lower && fewer ? ", " : "", endpoints,
+             met ? "" : "the run ", bench_lack_text(lack, met, "", why, sizeof why));
+    snprintf(options->gave_way + used, sizeof options->gave_way - used, "%s%s", used ? "\n" : "", line);
     if (news)
         fprintf(news, "%s\n", line);
 }
@@ -120,15 +119,15 @@ static int refuse(const struct former *former, const struct bench_options *optio
     bool lower = end_gave_way(former, options), fewer = former->endpoints != plan->endpoints;
 
     if (lower)
-        snprintf(end, sizeof(end), " --end %.20s", wf_config_text(options->config, WF_SET_END));
+        snprintf(end, sizeof end, " --end %.20s", wf_config_text(options->config, WF_SET_END));
     else
-        snprintf(sizes, sizeof(sizes), "--end or --size (now up to %s), ",
-                 wf_format_size(bench_plan_largest(plan), largest, sizeof(largest)));
+        snprintf(sizes, sizeof sizes, "--end or --size (now up to %s), ",
+                 wf_format_size(bench_plan_largest(plan), largest, sizeof largest));
     if (fewer)
-        snprintf(count, sizeof(count), "%s --endpoints %u", lower ? " and" : "", plan->endpoints);
+        snprintf(count, sizeof count, "%s --endpoints %u", lower ? " and" : "", plan->endpoints);
     if (lower || fewer)
-        snprintf(even, sizeof(even), " even with%s%s", end, count);
-    bench_lack_text(lack, met, even, text, sizeof(text));
+        snprintf(even, sizeof even, " even with%s%s", end, count);
+    bench_lack_text(lack, met, even, text, sizeof text);
     if (lower && fewer)
         return wf_fail(status, -ENOMEM, "%s: raise that limit, or end other programs", text);
     return wf_fail(status, -ENOMEM, "%s: lower %s%s%s%s", text, sizes, fewer ? "" : "--endpoints or ",
@@ -143,40 +142,40 @@ int bench_fit(struct bench_options *options, struct bench_plan *plan, const stru
 {
     struct former former = {.endpoints = plan->endpoints};
     struct bench_lack first, lack;
-    int rc = 1;
+    int result = 1;
 
     if (bench_memory_suffices(plan, parties, &first))
         return 0;
-    bench_copy_text(former.end, sizeof(former.end), wf_config_text(options->config, WF_SET_END));
-    while (rc > 0 && !bench_memory_suffices(plan, parties, &lack))
-        rc = give_way(options, plan, status);
-    if (rc < 0)
-        return rc;
-    if (rc == 0)
+    bench_copy_text(former.end, sizeof former.end, wf_config_text(options->config, WF_SET_END));
+    while (result > 0 && !bench_memory_suffices(plan, parties, &lack))
+        result = give_way(options, plan, status);
+    if (result < 0)
+        return result;
+    if (result == 0)
         return refuse(&former, options, plan, &lack, parties->met, status);
     tell(&former, options, plan, &first, parties->met, news);
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- the other node */
+/* --- the other node --- */
 
 int bench_fit_adopt(struct bench_options *options, struct bench_plan *plan, const json_t *settings,
                     struct wf_status *status)
 {
     static const enum wf_setting_id ids[] = {WF_SET_END, WF_SET_ENDPOINTS};
     bool changed = false;
-    int rc = 0;
+    int result = 0;
 
-    for (int i = 0; rc == 0 && i < 2; i++) {
+    for (int i = 0; result == 0 && i < 2; i++) {
         const json_t *entry = json_object_get(settings, wf_setting(ids[i])->name);
         const char *text = json_string_value(json_object_get(entry, "value"));
         if (!text || bench_is_said(options->config, ids[i]) ||
             strcmp(text, wf_config_text(options->config, ids[i])) == 0)
             continue;
-        rc = set(options, ids[i], text, status);
+        result = set(options, ids[i], text, status);
         changed = true;
     }
-    return rc == 0 && changed ? plan_again(options, plan, status) : rc;
+    return result == 0 && changed ? plan_again(options, plan, status) : result;
 }
 
 json_t *bench_party_to_json(const struct bench_party *party)
@@ -196,18 +195,17 @@ void bench_party_from_json(const json_t *about, struct bench_gpus *gpus, struct 
     const json_t *entry;
     size_t index;
 
-    memset(gpus, 0, sizeof(*gpus));
+    memset(gpus, 0, sizeof *gpus);
     gpus->staging_bytes = (uint64_t)json_integer_value(json_object_get(about, "staging_bytes"));
     json_array_foreach(json_object_get(about, "gpus"), index, entry)
     {
         const char *pci = json_string_value(json_object_get(entry, "pci"));
-        struct weft_gpu_info *info;
         if (gpus->count == BENCH_GPUS_MAX)
             break;
-        info = &gpus->infos[gpus->count++];
+        struct weft_gpu_info *info = &gpus->infos[gpus->count++];
         info->index = (int32_t)json_integer_value(json_object_get(entry, "gpu"));
         info->bytes = (uint64_t)json_integer_value(json_object_get(entry, "memory_bytes"));
-        bench_copy_text(info->pci, sizeof(info->pci), pci ? pci : "");
+        bench_copy_text(info->pci, sizeof info->pci, pci ? pci : "");
     }
     bench_limits_from_json(limits, json_object_get(about, "limits"));
 }

@@ -18,13 +18,13 @@ struct addresses {
     int count;
 };
 
-static void add(struct addresses *addresses, const char *text)
+static void add_address(struct addresses *addresses, const char *text)
 {
     for (int i = 0; i < addresses->count; i++)
         if (strcmp(addresses->text[i], text) == 0)
             return;
     if (text[0] && addresses->count < ADDRESSES)
-        bench_copy_text(addresses->text[addresses->count++], sizeof(addresses->text[0]), text);
+        bench_copy_text(addresses->text[addresses->count++], sizeof addresses->text[0], text);
 }
 
 /* The address that the default route leaves from: a datagram socket is connected to an address of documentation, which
@@ -35,7 +35,7 @@ static void add_default_route(struct addresses *addresses, int family)
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(9)};
     const struct sockaddr *to = family == AF_INET ? (struct sockaddr *)&four : (struct sockaddr *)&six;
     struct sockaddr_storage from;
-    socklen_t length = sizeof(from);
+    socklen_t length = sizeof from;
     char text[64] = "";
     int fd = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -43,14 +43,14 @@ static void add_default_route(struct addresses *addresses, int family)
     inet_pton(AF_INET6, "2001:db8::1", &six.sin6_addr);
     if (fd < 0)
         return;
-    if (connect(fd, to, family == AF_INET ? sizeof(four) : sizeof(six)) == 0 &&
+    if (connect(fd, to, family == AF_INET ? sizeof four : sizeof six) == 0 &&
         getsockname(fd, (struct sockaddr *)&from, &length) == 0)
         inet_ntop(family,
                   family == AF_INET ? (void *)&((struct sockaddr_in *)&from)->sin_addr
                                     : (void *)&((struct sockaddr_in6 *)&from)->sin6_addr,
-                  text, sizeof(text));
+                  text, sizeof text);
     close(fd);
-    add(addresses, text);
+    add_address(addresses, text);
 }
 
 static void add_rails(struct addresses *addresses, const struct bench_link *link)
@@ -59,7 +59,7 @@ static void add_rails(struct addresses *addresses, const struct bench_link *link
     int count = weft_context_rails(link->context, rails, BENCH_RAILS_MAX);
 
     for (int i = 0; i < count && i < BENCH_RAILS_MAX; i++)
-        add(addresses, rails[i].address);
+        add_address(addresses, rails[i].address);
 }
 
 /* The host of "HOST:PORT" or "[HOST]:PORT", where there is one; a port alone is every address. */
@@ -72,11 +72,11 @@ static void add_told(struct addresses *addresses, const char *address)
     if (!brackets && !colon && strspn(address, "0123456789") == strlen(address))
         return;
     if (brackets)
-        snprintf(host, sizeof(host), "%.*s", (int)strcspn(address + 1, "]"), address + 1);
+        snprintf(host, sizeof host, "%.*s", (int)strcspn(address + 1, "]"), address + 1);
     else
-        snprintf(host, sizeof(host), "%.*s", colon && !bare ? (int)(colon - address) : 63, address);
+        snprintf(host, sizeof host, "%.*s", colon && !bare ? (int)(colon - address) : 63, address);
     if (strcmp(host, "0.0.0.0") != 0 && strcmp(host, "::") != 0)
-        add(addresses, host);
+        add_address(addresses, host);
 }
 
 static void find_addresses(struct addresses *addresses, const struct bench_link *link, const char *address)

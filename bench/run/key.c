@@ -49,13 +49,13 @@ int bench_key(int argc, char **argv)
     }
     if (others_can_read(STDOUT_FILENO))
         return BENCH_FAILED;
-    if (getrandom(key, sizeof(key), 0) != (ssize_t)sizeof(key)) {
+    if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key) {
         fprintf(stderr, "weft: no random numbers for a key: %s\n", wf_strerror(errno));
         return BENCH_FAILED;
     }
     wf_key_file_text(key, text);
     printf("# A key of Weft: whoever has this line may connect. Keep it to yourself (chmod 600).\n%s\n", text);
-    explicit_bzero(key, sizeof(key));
-    explicit_bzero(text, sizeof(text));
+    explicit_bzero(key, sizeof key);
+    explicit_bzero(text, sizeof text);
     return BENCH_PASSED;
 }

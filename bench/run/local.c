@@ -31,7 +31,7 @@ int bench_local_defaults(struct bench_options *options, struct wf_status *status
     return wf_config_set(options->config, WF_SET_RAILS, LOCAL_RAILS, WF_ORIGIN_DEFAULT, "default of --local", status);
 }
 
-static void add(struct arguments *arguments, const char *word)
+static void add_argument(struct arguments *arguments, const char *word)
 {
     char *copy = arguments->count < ARGUMENTS_MAX - 1 ? strdup(word) : NULL;
 
@@ -51,20 +51,20 @@ static void build_arguments(struct arguments *arguments, const struct bench_opti
 {
     char text[WF_VALUE_MAX + 64];
 
-    add(arguments, "weft");
-    add(arguments, bench_command_name(options->command));
-    snprintf(text, sizeof(text), "--connect=127.0.0.1:%d", port);
-    add(arguments, text);
-    add(arguments, "--local-child");
-    add(arguments, "--quiet");
+    add_argument(arguments, "weft");
+    add_argument(arguments, bench_command_name(options->command));
+    snprintf(text, sizeof text, "--connect=127.0.0.1:%d", port);
+    add_argument(arguments, text);
+    add_argument(arguments, "--local-child");
+    add_argument(arguments, "--quiet");
     if (options->latency)
-        add(arguments, "--lat");
+        add_argument(arguments, "--lat");
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         if (not_for_child(i) || (bench_is_default(options->config, i) && i != WF_SET_RAILS))
             continue;
-        snprintf(text, sizeof(text), "--%s=%s=%s", bench_is_said(options->config, i) ? "set" : "preset",
+        snprintf(text, sizeof text, "--%s=%s=%s", bench_is_said(options->config, i) ? "set" : "preset",
                  wf_setting(i)->name, wf_config_text(options->config, i));
-        add(arguments, text);
+        add_argument(arguments, text);
     }
 }
 
@@ -103,7 +103,7 @@ int bench_child_start(struct bench_child *child, const struct bench_options *opt
     struct arguments arguments = {.count = 0};
     char **environment = calloc(ENVIRONMENT_MAX, sizeof(char *));
     pid_t parent = getpid(), pid = -1;
-    int rc = 0;
+    int result = 0;
 
     build_arguments(&arguments, options, port);
     if (environment && !arguments.failed) {
@@ -112,17 +112,18 @@ int bench_child_start(struct bench_child *child, const struct bench_options *opt
         if (pid == 0)
             become_child(arguments.words, environment, parent);
         if (pid < 0)
-            rc = wf_fail(status, -errno, "cannot start node1: %s: %s", wf_strerror(errno),
-                         errno == EAGAIN ? "allow more processes (ulimit -u, or the pids limit of the control group)"
-                                         : "free some memory, or start node1 yourself with --connect");
+            result =
+                wf_fail(status, -errno, "cannot start node1: %s: %s", wf_strerror(errno),
+                        errno == EAGAIN ? "allow more processes (ulimit -u, or the pids limit of the control group)"
+                                        : "free some memory, or start node1 yourself with --connect");
     } else {
-        rc = wf_fail(status, -ENOMEM, "cannot start node1: no memory for its arguments");
+        result = wf_fail(status, -ENOMEM, "cannot start node1: no memory for its arguments");
     }
     for (int i = 0; i < arguments.count; i++)
         free(arguments.words[i]);
     free(environment);
     child->pid = pid > 0 ? pid : 0;
-    return rc;
+    return result;
 }
 
 /* Collects the child if it has ended. */

@@ -38,7 +38,7 @@ static const struct command {
     {"raw", 0, NULL, "the floor: what plain TCP sockets give, without Weft", bench_raw},
 };
 
-#define COMMAND_COUNT ((int)(sizeof(commands) / sizeof(commands[0])))
+#define COMMAND_COUNT ((int)(sizeof commands / sizeof commands[0]))
 
 static void usage(FILE *out)
 {
@@ -51,11 +51,10 @@ static void usage(FILE *out)
 static int unknown_command(const char *word)
 {
     const char *names[COMMAND_COUNT];
-    const char *nearest;
 
     for (int i = 0; i < COMMAND_COUNT; i++)
         names[i] = commands[i].name;
-    nearest = bench_nearest(word, names, COMMAND_COUNT);
+    const char *nearest = bench_nearest(word, names, COMMAND_COUNT);
     if (nearest)
         fprintf(stderr, "weft: unknown command '%.60s': did you mean '%s'?\n", word, nearest);
     else
@@ -67,15 +66,15 @@ static int run_command(const struct command *command, int argc, char **argv)
 {
     struct bench_options options;
     struct wf_status status = {0};
-    int rc = bench_options_init(&options, command->id, argc, argv, &status), exit_status = BENCH_PASSED;
+    int result = bench_options_init(&options, command->id, argc, argv, &status), exit_status = BENCH_PASSED;
 
-    if (rc && options.config && command->id == BENCH_TOPO) {
+    if (result && options.config && command->id == BENCH_TOPO) {
         exit_status = bench_topo_refused(&options, &status);
-    } else if (rc) {
+    } else if (result) {
         fprintf(stderr, "weft: %s\n", status.text);
-        exit_status = rc == -EINVAL || rc == -ENOENT ? BENCH_USAGE
-                      : rc == -EOPNOTSUPP            ? BENCH_UNAVAILABLE
-                                                     : BENCH_FAILED;
+        exit_status = result == -EINVAL || result == -ENOENT ? BENCH_USAGE
+                      : result == -EOPNOTSUPP                ? BENCH_UNAVAILABLE
+                                                             : BENCH_FAILED;
         if (options.config && (command->id & (BENCH_MESH | BENCH_PAIR | BENCH_PEERS)))
             bench_result_refused(&options, &status, exit_status);
     } else if (options.help) {
@@ -98,11 +97,9 @@ static void fill_standard_streams(void)
 /* What could not be written is a failure, and said where it can be. */
 static int finish_output(int exit_status)
 {
-    int rc;
-
     errno = 0;
-    rc = fflush(stdout);
-    if (exit_status != BENCH_PASSED || (rc == 0 && !ferror(stdout)))
+    int result = fflush(stdout);
+    if (exit_status != BENCH_PASSED || (result == 0 && !ferror(stdout)))
         return exit_status;
     fprintf(stderr, "weft: cannot write standard output: %s\n", wf_strerror(errno ? errno : EIO));
     return BENCH_FAILED;

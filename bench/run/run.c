@@ -40,7 +40,7 @@ struct run {
     bool passed;
 };
 
-/* ------------------------------------------------------------------------------------------- before the run */
+/* --- before the run --- */
 
 static FILE *news(const struct run *run)
 {
@@ -48,7 +48,7 @@ static FILE *news(const struct run *run)
 }
 
 /* What this machine has. A server's plan is only its own idea until the client has said what it wants. */
-static int fit(struct run *run, int node, struct wf_status *status)
+static int fit_here(struct run *run, int node, struct wf_status *status)
 {
     struct bench_limits limits;
     struct bench_parties parties = {
@@ -68,28 +68,28 @@ static int prepare(struct run *run, struct wf_status *status)
     struct bench_options *options = run->options;
     struct bench_gpus *gpus = &run->gpus;
     int node = options->place == BENCH_PLACE_CONNECT ? 1 : 0;
-    int rc = options->place == BENCH_PLACE_LOCAL ? bench_local_defaults(options, status) : 0;
+    int result = options->place == BENCH_PLACE_LOCAL ? bench_local_defaults(options, status) : 0;
 
-    if (rc == 0)
-        rc = bench_gpus_choose(gpus, options, node, status);
+    if (result == 0)
+        result = bench_gpus_choose(gpus, options, node, status);
     options->default_endpoints = gpus->count;
     options->backends = bench_backends;
-    if (rc == 0)
-        rc = bench_plan_init(&run->plan, options, status);
-    if (rc)
-        return rc;
+    if (result == 0)
+        result = bench_plan_init(&run->plan, options, status);
+    if (result)
+        return result;
     bench_plan_set_memory(&run->plan, node, gpus->memory, gpus->count);
     if (options->place != BENCH_PLACE_LISTEN)
-        rc = bench_backends_check(&run->plan, options->config, node, status);
-    if (rc == 0)
-        rc = fit(run, node, status);
+        result = bench_backends_check(&run->plan, options->config, node, status);
+    if (result == 0)
+        result = fit_here(run, node, status);
     run->result.plan = &run->plan;
-    if (rc == 0)
-        rc = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);
-    return rc;
+    if (result == 0)
+        result = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- connecting */
+/* --- connecting --- */
 
 static int look_after_child(void *context, struct wf_status *status)
 {
@@ -102,9 +102,9 @@ static int look_after_child(void *context, struct wf_status *status)
 static int mourn_child(void *context, struct wf_status *status)
 {
     struct run *run = context;
-    int rc = bench_child_check(&run->child, status);
+    int result = bench_child_check(&run->child, status);
 
-    return rc && run->child.wait_status != 0 ? rc : 0;
+    return result && run->child.wait_status != 0 ? result : 0;
 }
 
 /* "[ADDR:]PORT" of --listen; the setting `port` where it names none. For --local the kernel chooses. */
@@ -127,38 +127,38 @@ static int be_server(struct run *run, struct wf_status *status)
 {
     bool local = run->options->place == BENCH_PLACE_LOCAL;
     char address[280];
-    int port, rc;
+    int port;
 
-    listen_address(run, address, sizeof(address));
-    rc = bench_link_listen(&run->link, address, &port, status);
-    if (rc)
-        return rc;
+    listen_address(run, address, sizeof address);
+    int result = bench_link_listen(&run->link, address, &port, status);
+    if (result)
+        return result;
     run->prepared = true;
     if (!local)
         bench_key_warn(run->link.context, run->options, address, port);
     if (local)
-        rc = bench_child_start(&run->child, run->options, port, status);
+        result = bench_child_start(&run->child, run->options, port, status);
     else if (!bench_quiet(run->options->config))
         bench_invite(&run->link, run->options, address, port, bench_people(run->options->config));
-    return rc ? rc : bench_link_accept(&run->link, !local, local ? look_after_child : NULL, run, status);
+    return result ? result : bench_link_accept(&run->link, !local, local ? look_after_child : NULL, run, status);
 }
 
 static int connect_nodes(struct run *run, struct wf_status *status)
 {
     int node = run->options->place == BENCH_PLACE_CONNECT ? 1 : 0;
-    int rc = bench_link_open(&run->link, node, run->options->config, &run->gpus, status);
+    int result = bench_link_open(&run->link, node, run->options->config, &run->gpus, status);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     run->link.gave_way = run->options->gave_way;
     if (node == 0)
         return be_server(run, status);
     bench_ending_set_alone(&run->ending, true);
-    rc = bench_link_connect(&run->link, run->options->address, status);
+    result = bench_link_connect(&run->link, run->options->address, status);
     bench_ending_set_alone(&run->ending, false);
-    if (rc == 0)
+    if (result == 0)
         run->prepared = true;
-    return rc;
+    return result;
 }
 
 static int agree(struct run *run, struct wf_status *status)
@@ -170,42 +170,43 @@ static int agree(struct run *run, struct wf_status *status)
         .result = &run->result,
         .news = news(run),
     };
-    int rc = bench_control_create(run->link.connection, run->link.peer, run->link.node, &run->control, status);
+    int result = bench_control_create(run->link.connection, run->link.peer, run->link.node, &run->control, status);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     if (run->options->place == BENCH_PLACE_LOCAL)
         bench_control_look_after(run->control, mourn_child, run);
     agreement.control = run->link.control = run->control;
     bench_ending_set_link(&run->ending, &run->link, run->control);
     bench_control_expect_within(run->control, run->link.connect_timeout_ms);
-    rc = bench_agree(&agreement, status);
-    if (rc == 0)
-        rc = bench_backends_check(&run->plan, run->options->config, BENCH_BOTH_NODES, status);
+    result = bench_agree(&agreement, status);
+    if (result == 0)
+        result = bench_backends_check(&run->plan, run->options->config, BENCH_BOTH_NODES, status);
     bench_control_expect_within(run->control, -1);
     run->bed.copied_up_to = agreement.eager;
-    return rc;
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- the run */
+/* --- the run --- */
 
 static int measure(struct run *run, struct wf_status *status)
 {
     int64_t start;
     const struct bench_gpus *gpus = &run->link.gpus;
-    int rc = bench_arena_init(&run->arena, &run->plan, run->link.node, gpus, run->link.context, run->control, status);
+    int result =
+        bench_arena_init(&run->arena, &run->plan, run->link.node, gpus, run->link.context, run->control, status);
 
     /* A GPU's endpoints are where it is; others are placed. */
-    if (rc == 0 && bench_placement_init(&run->link.placement, run->options->config, run->link.context,
-                                        gpus->count ? 0 : run->plan.endpoints) < 0)
-        rc = wf_fail(status, -ENOMEM, "no memory for the places of %u endpoints", run->plan.endpoints);
+    if (result == 0 && bench_placement_init(&run->link.placement, run->options->config, run->link.context,
+                                            gpus->count ? 0 : run->plan.endpoints) < 0)
+        result = wf_fail(status, -ENOMEM, "no memory for the places of %u endpoints", run->plan.endpoints);
     run->link.arena = &run->arena;
     run->link.footprint.buffer_bytes = bench_arena_bytes(&run->arena);
     /* The other node may be much slower at that; what comes next has deadlines. */
-    if (rc == 0)
-        rc = bench_control_start(run->control, run->link.node == 0, &start, status);
-    if (rc)
-        return rc;
+    if (result == 0)
+        result = bench_control_start(run->control, run->link.node == 0, &start, status);
+    if (result)
+        return result;
     run->bed.plan = &run->plan;
     run->bed.node = run->link.node;
     run->bed.control = run->control;
@@ -213,10 +214,10 @@ static int measure(struct run *run, struct wf_status *status)
     run->bed.placement = &run->link.placement;
     bench_progress_start(&run->progress, !bench_quiet(run->options->config), bench_plan_samples(&run->plan),
                          bench_workload_bytes(&run->plan));
-    rc = bench_workload(&run->bed, &run->link, &run->result, &run->progress, status);
-    if (rc == 0)
-        rc = bench_workload_finish(&run->bed, &run->link, &run->result, &run->passed, status);
-    return rc;
+    result = bench_workload(&run->bed, &run->link, &run->result, &run->progress, status);
+    if (result == 0)
+        result = bench_workload_finish(&run->bed, &run->link, &run->result, &run->passed, status);
+    return result;
 }
 
 /* The first sample with wrong bytes, in a sentence. */
@@ -227,9 +228,9 @@ static void tell_wrong(const struct run *run)
         char src[32], dst[32], size[32], text[256];
         if (sample->wrong.bytes == 0)
             continue;
-        fprintf(stderr, "weft: %s -> %s, %s, %s: %s\n", bench_src_name(&sample->pair, src, sizeof(src)),
-                bench_dst_name(&sample->pair, dst, sizeof(dst)), wf_format_size(sample->wrong.size, size, sizeof(size)),
-                bench_mode_name(sample->mode), bench_wrong_text(&sample->wrong, text, sizeof(text)));
+        fprintf(stderr, "weft: %s -> %s, %s, %s: %s\n", bench_src_name(&sample->pair, src, sizeof src),
+                bench_dst_name(&sample->pair, dst, sizeof dst), wf_format_size(sample->wrong.size, size, sizeof size),
+                bench_mode_name(sample->mode), bench_wrong_text(&sample->wrong, text, sizeof text));
         return;
     }
 }
@@ -237,18 +238,16 @@ static void tell_wrong(const struct run *run)
 /* All ran; whether it was right is the verdict of node0. */
 static int conclude(struct run *run, struct wf_status *status)
 {
-    int rc;
-
     bench_progress_end(&run->progress);
     pthread_mutex_lock(&run->result.lock);
     run->result.complete = true;
     if (!run->passed && bench_result_wrong_bytes(&run->result) == 0)
-        snprintf(run->result.error, sizeof(run->result.error), "the other node found wrong bytes or missing samples");
+        snprintf(run->result.error, sizeof run->result.error, "the other node found wrong bytes or missing samples");
     pthread_mutex_unlock(&run->result.lock);
-    rc = bench_ending_publish(&run->ending, status);
+    int result = bench_ending_publish(&run->ending, status);
     if (!run->options->child && !run->passed)
         tell_wrong(run);
-    return rc;
+    return result;
 }
 
 /* Order: first the link, so that nobody touches the buffers any more. GPU memory needs its context, and after a failure
@@ -280,23 +279,23 @@ static int perform(struct run *run)
 {
     struct wf_status status = {0};
     /* A driver's threads, too, are to leave signals to the thread that takes them. */
-    int rc = bench_ending_watch(&run->ending, &status), exit_status;
+    int result = bench_ending_watch(&run->ending, &status);
 
-    if (rc == 0)
-        rc = prepare(run, &status);
-    if (rc == 0)
-        rc = connect_nodes(run, &status);
-    if (rc == 0)
-        rc = agree(run, &status);
-    if (rc == 0)
-        rc = measure(run, &status);
-    if (rc == 0)
-        rc = conclude(run, &status);
-    exit_status = rc            ? bench_ending_give_up(&run->ending, &status, run->prepared)
-                  : run->passed ? BENCH_PASSED
-                                : BENCH_FAILED;
+    if (result == 0)
+        result = prepare(run, &status);
+    if (result == 0)
+        result = connect_nodes(run, &status);
+    if (result == 0)
+        result = agree(run, &status);
+    if (result == 0)
+        result = measure(run, &status);
+    if (result == 0)
+        result = conclude(run, &status);
+    int exit_status = result        ? bench_ending_give_up(&run->ending, &status, run->prepared)
+                      : run->passed ? BENCH_PASSED
+                                    : BENCH_FAILED;
     tear_down(run);
-    exit_status = finish_child(run, exit_status, rc == 0);
+    exit_status = finish_child(run, exit_status, result == 0);
     bench_interrupt_stop();
     if (run->made_out)
         rmdir(wf_config_text(run->options->config, WF_SET_OUT)); /* succeeds only where nothing was written into it */
@@ -306,12 +305,11 @@ static int perform(struct run *run)
 int bench_run(struct bench_options *options)
 {
     static struct run run; /* large, and the signal thread refers to it until the end */
-    int exit_status;
 
     run.options = options;
     bench_result_init(&run.result, options, options->place == BENCH_PLACE_CONNECT ? 1 : 0);
     bench_ending_init(&run.ending, &run.result, &run.progress, &run.child);
-    exit_status = perform(&run);
+    int exit_status = perform(&run);
     bench_ending_fini(&run.ending);
     bench_plan_fini(&run.plan);
     bench_result_fini(&run.result);

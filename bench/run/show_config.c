@@ -24,8 +24,8 @@ static void allowed(const struct wf_setting *setting, char *text, size_t room)
         break;
     case WF_TYPE_SIZE:
     case WF_TYPE_SIZES:
-        snprintf(text, room, "%s..%s%s", wf_format_size((uint64_t)setting->min, least, sizeof(least)),
-                 wf_format_size((uint64_t)setting->max, most, sizeof(most)),
+        snprintf(text, room, "%s..%s%s", wf_format_size((uint64_t)setting->min, least, sizeof least),
+                 wf_format_size((uint64_t)setting->max, most, sizeof most),
                  setting->type == WF_TYPE_SIZES ? ", …" : "");
         break;
     case WF_TYPE_CHOICE:
@@ -82,7 +82,7 @@ static void show_markdown(void)
                 putchar(toupper((unsigned char)*at));
             printf("` | %s%s%s | ", setting->fallback[0] ? "`" : "none", setting->fallback,
                    setting->fallback[0] ? "`" : "");
-            allowed(setting, text, sizeof(text));
+            allowed(setting, text, sizeof text);
             put_cell(text);
             printf(" | %s | ", setting->unit);
             put_cell(setting->help);
@@ -98,7 +98,6 @@ static int show_json(const struct wf_config *config, const char *path)
 {
     json_t *root = json_object();
     FILE *file = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
-    int rc;
 
     json_object_set_new(root, "schema", json_string("weft.config/1"));
     json_object_set_new(root, "version", json_string(weft_version()));
@@ -107,18 +106,18 @@ static int show_json(const struct wf_config *config, const char *path)
         const struct wf_setting *setting = wf_setting(i);
         json_t *entry = json_object_get(json_object_get(root, "config"), setting->name);
         char text[256];
-        allowed(setting, text, sizeof(text));
+        allowed(setting, text, sizeof text);
         json_object_set_new(entry, "default", json_string(setting->fallback));
         json_object_set_new(entry, "allowed", json_string(text));
         json_object_set_new(entry, "unit", json_string(setting->unit));
         json_object_set_new(entry, "group", json_string(group_name(setting->group)));
         json_object_set_new(entry, "meaning", json_string(setting->help));
     }
-    rc = file ? json_dumpf(root, file, JSON_INDENT(1)) : -1;
+    int result = file ? json_dumpf(root, file, JSON_INDENT(1)) : -1;
     if (file && (fputc('\n', file) == EOF || (file == stdout ? fflush(file) : fclose(file)) != 0))
-        rc = -1;
+        result = -1;
     json_decref(root);
-    if (rc == 0)
+    if (result == 0)
         return BENCH_PASSED;
     fprintf(stderr, "weft: cannot write %s\n", path);
     return BENCH_FAILED;

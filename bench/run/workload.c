@@ -27,12 +27,12 @@ uint64_t bench_workload_bytes(const struct bench_plan *plan)
     return sum * ((uint64_t)plan->modes[BENCH_ISOLATED] + plan->modes[BENCH_LOADED]) * (uint64_t)plan->backend_count;
 }
 
-/* ------------------------------------------------------------------------------------------- samples travel */
+/* --- samples travel --- */
 
 static int send_samples(const struct bench_bed *bed, const struct bench_link *link, const struct bench_result *result,
                         size_t first, size_t last, struct wf_status *status)
 {
-    int rc = 0;
+    int code = 0;
 
     do {
         json_t *text = json_object(), *array = json_array();
@@ -45,10 +45,10 @@ static int send_samples(const struct bench_bed *bed, const struct bench_link *li
         json_object_set_new(text, "samples", array);
         json_object_set_new(text, "more", json_boolean(first < last));
         json_object_set_new(text, "totals", bench_totals(link));
-        rc = bench_control_say(bed->control, text, status);
+        code = bench_control_say(bed->control, text, status);
         json_decref(text);
-    } while (rc == 0 && first < last);
-    return rc;
+    } while (code == 0 && first < last);
+    return code;
 }
 
 /* Never more than are planned, so that there is an end to it. */
@@ -56,37 +56,38 @@ static int take_sample(const struct bench_bed *bed, struct bench_result *result,
                        struct wf_status *status)
 {
     struct bench_sample sample;
-    int rc = bench_sample_from_json(entry, result->options->backends, &sample, status);
+    int code = bench_sample_from_json(entry, result->options->backends, &sample, status);
 
-    if (rc == 0 && result->sample_count >= bench_plan_samples(bed->plan))
-        rc = wf_fail(status, -EPROTO, "the other node sent more samples than are planned: use the same build on both");
-    return rc ? rc : bench_result_add(result, &sample, status);
+    if (code == 0 && result->sample_count >= bench_plan_samples(bed->plan))
+        code =
+            wf_fail(status, -EPROTO, "the other node sent more samples than are planned: use the same build on both");
+    return code ? code : bench_result_add(result, &sample, status);
 }
 
 static int take_samples(const struct bench_bed *bed, struct bench_result *result, struct wf_status *status)
 {
     bool more = true;
-    int rc = 0;
+    int code = 0;
 
-    while (rc == 0 && more) {
-        json_t *text = NULL, *samples, *entry;
+    while (code == 0 && more) {
+        json_t *text = NULL, *entry;
         size_t index;
-        rc = bench_control_hear(bed->control, &text, status);
-        if (rc)
-            return rc;
-        samples = json_object_get(text, "samples");
+        code = bench_control_hear(bed->control, &text, status);
+        if (code)
+            return code;
+        json_t *samples = json_object_get(text, "samples");
         json_array_foreach(samples, index, entry)
         {
-            if (rc == 0)
-                rc = take_sample(bed, result, entry, status);
+            if (code == 0)
+                code = take_sample(bed, result, entry, status);
         }
         more = json_is_true(json_object_get(text, "more"));
-        if (rc == 0 && more && json_array_size(samples) == 0)
-            rc = wf_fail(status, -EPROTO, "the other node sent no samples and has more: use the same build on both");
+        if (code == 0 && more && json_array_size(samples) == 0)
+            code = wf_fail(status, -EPROTO, "the other node sent no samples and has more: use the same build on both");
         bench_result_keep_totals(result, 1 - bed->node, json_object_get(text, "totals"));
         json_decref(text);
     }
-    return rc;
+    return code;
 }
 
 /* Each node ends up with the samples of both, those from `first` on being its own that the other does not know. */
@@ -94,23 +95,23 @@ static int swap_samples(const struct bench_bed *bed, const struct bench_link *li
                         size_t first, struct wf_status *status)
 {
     size_t end = result->sample_count;
-    int rc;
+    int code;
 
     if (bed->node == 1) {
-        rc = send_samples(bed, link, result, first, end, status);
-        return rc ? rc : take_samples(bed, result, status);
+        code = send_samples(bed, link, result, first, end, status);
+        return code ? code : take_samples(bed, result, status);
     }
-    rc = take_samples(bed, result, status);
-    return rc ? rc : send_samples(bed, link, result, first, end, status);
+    code = take_samples(bed, result, status);
+    return code ? code : send_samples(bed, link, result, first, end, status);
 }
 
-/* ------------------------------------------------------------------------------------------- the plan */
+/* --- the plan --- */
 
 static void describe(const struct bench_bed *bed, enum bench_mode mode, uint64_t size, char *text, size_t room)
 {
     char shown[32];
 
-    snprintf(text, room, "%s %s %s", bed->ops->name, bench_mode_name(mode), wf_format_size(size, shown, sizeof(shown)));
+    snprintf(text, room, "%s %s %s", bed->ops->name, bench_mode_name(mode), wf_format_size(size, shown, sizeof shown));
 }
 
 /* `step` pairs of a set from `first` on. */
@@ -118,17 +119,16 @@ static int measure_pairs(struct bench_bed *bed, struct bench_set *set, uint32_t 
                          struct bench_result *result, struct wf_status *status)
 {
     struct bench_phase_sum sum = {.cpu_s_per_gb = -1};
-    int rc;
 
     if (bed->plan->latency)
         return bench_measure_latency(bed, set->size, first, result, status);
-    rc = bench_measure(bed, set->mode, set->size, first, step, result, &sum, status);
-    if (rc == 0 && set->mode == BENCH_LOADED) {
+    int code = bench_measure(bed, set->mode, set->size, first, step, result, &sum, status);
+    if (code == 0 && set->mode == BENCH_LOADED) {
         set->bytes = sum.bytes;
         set->elapsed_ns = sum.elapsed_ns;
         set->cpu_s_per_gb = sum.cpu_s_per_gb;
     }
-    return rc;
+    return code;
 }
 
 /* The sets of one size and mode: one for each backend, measured in turns. */
@@ -141,7 +141,7 @@ struct sets {
 
 static void sets_init(struct sets *sets, const struct bench_plan *plan, enum bench_mode mode, uint64_t size)
 {
-    memset(sets, 0, sizeof(*sets));
+    memset(sets, 0, sizeof *sets);
     sets->step = mode == BENCH_LOADED ? plan->pair_count : plan->group;
     for (int i = 0; i < plan->backend_count; i++) {
         sets->of[i] = (struct bench_set){.backend = plan->backends[i], .mode = mode, .size = size, .cpu_s_per_gb = -1};
@@ -158,36 +158,36 @@ static int measure_step(struct bench_bed *bed, struct sets *sets, uint32_t first
     const struct bench_plan *plan = bed->plan;
     uint32_t backends = (uint32_t)plan->backend_count;
     char doing[80];
-    int rc = 0;
+    int code = 0;
 
-    for (uint32_t i = 0; i < backends && rc == 0; i++) {
+    for (uint32_t i = 0; i < backends && code == 0; i++) {
         uint32_t at = (sets->turn + i) % backends;
         struct bench_set *set = &sets->of[at];
         bed->ops = plan->backends[at];
         bed->backend = bed->backends[at];
         bed->budget = &sets->budgets[at];
-        describe(bed, set->mode, set->size, doing, sizeof(doing));
-        rc = measure_pairs(bed, set, first, sets->step, result, status);
+        describe(bed, set->mode, set->size, doing, sizeof doing);
+        code = measure_pairs(bed, set, first, sets->step, result, status);
         bench_progress_step(progress, sets->step, work_of(plan, set->size, sets->step), doing);
     }
     sets->turn++;
-    return rc;
+    return code;
 }
 
 /* Of a set that was cut short what there is counts, too. */
 static int add_sets(const struct bench_plan *plan, const struct sets *sets, size_t before, struct bench_result *result,
                     struct wf_status *status)
 {
-    int rc = 0;
+    int code = 0;
 
-    for (int i = 0; i < plan->backend_count && rc == 0; i++) {
+    for (int i = 0; i < plan->backend_count && code == 0; i++) {
         bool any = false;
         for (size_t at = before; at < result->sample_count && !any; at++)
             any = bench_sample_in_set(&result->samples[at], &sets->of[i]);
         if (any)
-            rc = bench_result_add_set(result, &sets->of[i], status);
+            code = bench_result_add_set(result, &sets->of[i], status);
     }
-    return rc;
+    return code;
 }
 
 /* All pairs of one size and mode. */
@@ -199,20 +199,20 @@ static int measure_size(struct bench_bed *bed, struct bench_link *link, enum ben
     uint32_t phases = 0;
     uint64_t moved = 0;
     struct sets sets;
-    int rc = 0, added;
+    int code = 0;
 
     sets_init(&sets, plan, mode, size);
-    for (uint32_t first = 0; rc == 0 && first < plan->pair_count; first += sets.step) {
-        rc = measure_step(bed, &sets, first, result, progress, status);
+    for (uint32_t first = 0; code == 0 && first < plan->pair_count; first += sets.step) {
+        code = measure_step(bed, &sets, first, result, progress, status);
         moved += work_of(plan, size, sets.step) * (uint64_t)plan->backend_count;
-        if (rc || (moved < SWAP_BYTES && ++phases < SWAP_PHASES && first + sets.step < plan->pair_count))
+        if (code || (moved < SWAP_BYTES && ++phases < SWAP_PHASES && first + sets.step < plan->pair_count))
             continue;
-        rc = swap_samples(bed, link, result, told, status);
+        code = swap_samples(bed, link, result, told, status);
         told = result->sample_count;
         moved = phases = 0;
     }
-    added = add_sets(plan, &sets, before, result, rc ? &(struct wf_status){0} : status);
-    return rc ? rc : added;
+    int added = add_sets(plan, &sets, before, result, code ? &(struct wf_status){0} : status);
+    return code ? code : added;
 }
 
 /* What it has to tell goes into the result of this node with the rest of what is said at the end. */
@@ -233,11 +233,11 @@ static int open_backends(struct bench_bed *bed, struct bench_link *link, struct 
 
     for (int i = 0; i < plan->backend_count; i++) {
         const struct bench_backend_ops *ops = plan->backends[i];
-        int64_t start = wf_clock_now(&wf_clock_monotonic), took;
-        int rc = ops->open(link, plan, &bed->backends[i], status);
-        took = wf_clock_now(&wf_clock_monotonic) - start;
-        if (rc)
-            return rc;
+        int64_t start = wf_clock_now(&wf_clock_monotonic);
+        int result = ops->open(link, plan, &bed->backends[i], status);
+        int64_t took = wf_clock_now(&wf_clock_monotonic) - start;
+        if (result)
+            return result;
         if (ops->facts)
             note_facts(link, ops, bed->backends[i], took);
         else
@@ -265,30 +265,30 @@ int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_
                    struct bench_progress *progress, struct wf_status *status)
 {
     const struct bench_plan *plan = bed->plan;
-    int rc = open_backends(bed, link, status);
+    int code = open_backends(bed, link, status);
 
     for (int mode = 0; mode < BENCH_MODES; mode++)
-        for (int i = 0; plan->modes[mode] && rc == 0 && i < plan->size_count; i++)
-            rc = measure_size(bed, link, mode, plan->sizes[i], result, progress, status);
+        for (int i = 0; plan->modes[mode] && code == 0 && i < plan->size_count; i++)
+            code = measure_size(bed, link, mode, plan->sizes[i], result, progress, status);
     /* After a failure requests may be under way: the memory they use lives until the link is closed. */
-    if (rc == 0)
+    if (code == 0)
         bench_workload_close(bed);
-    return rc;
+    return code;
 }
 
-/* ------------------------------------------------------------------------------------------- the end */
+/* --- the end --- */
 
 static int finish_client(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
                          struct wf_status *status)
 {
     json_t *mine = json_pack("{s:o}", "totals", bench_totals(link)), *verdict = NULL;
-    int rc = bench_control_say(bed->control, mine, status);
+    int code = bench_control_say(bed->control, mine, status);
 
     json_decref(mine);
-    if (rc == 0)
-        rc = bench_control_hear(bed->control, &verdict, status);
-    if (rc)
-        return rc;
+    if (code == 0)
+        code = bench_control_hear(bed->control, &verdict, status);
+    if (code)
+        return code;
     *passed = json_is_true(json_object_get(verdict, "passed"));
     bench_result_keep_totals(result, 0, json_object_get(verdict, "totals"));
     json_decref(verdict);
@@ -298,28 +298,26 @@ static int finish_client(struct bench_bed *bed, struct bench_link *link, struct 
 static int finish_server(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
                          struct wf_status *status)
 {
-    json_t *theirs = NULL, *verdict;
-    int rc = bench_control_hear(bed->control, &theirs, status);
+    json_t *theirs = NULL;
+    int code = bench_control_hear(bed->control, &theirs, status);
 
-    if (rc)
-        return rc;
+    if (code)
+        return code;
     bench_result_keep_totals(result, 1, json_object_get(theirs, "totals"));
     json_decref(theirs);
     *passed = bench_result_wrong_bytes(result) == 0 && result->sample_count == bench_plan_samples(bed->plan);
-    verdict = json_pack("{s:b, s:o}", "passed", (int)*passed, "totals", bench_totals(link));
-    rc = bench_control_say(bed->control, verdict, status);
+    json_t *verdict = json_pack("{s:b, s:o}", "passed", (int)*passed, "totals", bench_totals(link));
+    code = bench_control_say(bed->control, verdict, status);
     json_decref(verdict);
-    return rc;
+    return code;
 }
 
 int bench_workload_finish(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,
                           struct wf_status *status)
 {
-    json_t *totals;
-
     if (link->gpus.count)
         link->gpu_states = bench_gpu_states(&link->gpus, bed->plan->endpoints);
-    totals = bench_totals(link);
+    json_t *totals = bench_totals(link);
     bench_result_keep_totals(result, bed->node, totals);
     json_decref(totals);
     if (bed->node == 1)

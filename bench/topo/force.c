@@ -16,7 +16,7 @@
 
 #define THREADS_MAX 1024
 
-/* ------------------------------------------------------------------------------------------- a process */
+/* --- a process --- */
 
 static json_t *number_or_null(int number)
 {
@@ -28,7 +28,7 @@ static json_t *thread_to_json(const struct wf_thread_place *place)
     char allowed[256];
 
     return json_pack("{s:s, s:i, s:s, s:o, s:o}", "name", place->name, "tid", (int)place->tid, "allowed_cpus",
-                     wf_cpus_text(&place->allowed, allowed, sizeof(allowed)), "last_cpu",
+                     wf_cpus_text(&place->allowed, allowed, sizeof allowed), "last_cpu",
                      number_or_null(place->last_cpu), "numa_node", number_or_null(place->node));
 }
 
@@ -47,7 +47,7 @@ static json_t *memory_to_json(pid_t process)
 
 static json_t *of_process(pid_t process, struct wf_status *status)
 {
-    struct wf_thread_place *places = calloc(THREADS_MAX, sizeof(*places));
+    struct wf_thread_place *places = calloc(THREADS_MAX, sizeof *places);
     json_t *threads = json_array();
     int count = places ? wf_pin_threads_of(process, places, THREADS_MAX) : -ENOMEM;
 
@@ -64,7 +64,7 @@ static json_t *of_process(pid_t process, struct wf_status *status)
                      memory_to_json(process));
 }
 
-/* ------------------------------------------------------------------------------------------- a result */
+/* --- a result --- */
 
 static json_t *of_result(const char *path, struct wf_status *status)
 {
@@ -98,7 +98,7 @@ static json_t *of_result(const char *path, struct wf_status *status)
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------- text */
+/* --- text --- */
 
 static const char *text_of(const json_t *object, const char *key)
 {
@@ -167,7 +167,7 @@ static void print(FILE *out, const json_t *nodes)
     }
 }
 
-/* ------------------------------------------------------------------------------------------- the option */
+/* --- the option --- */
 
 /* A number of a process, or -1. */
 static pid_t process_of(const char *text)
@@ -184,12 +184,11 @@ int bench_topo_in_force(const struct bench_options *options)
     struct wf_status status = {0};
     pid_t process = process_of(options->in_force);
     json_t *nodes = process > 0 ? of_process(process, &status) : of_result(options->in_force, &status);
-    int exit_status;
 
     if (!nodes)
         return bench_topo_refused(options, &status);
-    exit_status = bench_topo_leave(options, json_pack("{s:s, s:O}", "schema", "weft.topo/1", "in_force", nodes),
-                                   &status, BENCH_PASSED);
+    int exit_status = bench_topo_leave(options, json_pack("{s:s, s:O}", "schema", "weft.topo/1", "in_force", nodes),
+                                       &status, BENCH_PASSED);
     if (strcmp(wf_config_text(options->config, WF_SET_JSON), "-") != 0)
         print(stdout, nodes);
     json_decref(nodes);

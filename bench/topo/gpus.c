@@ -30,10 +30,10 @@ static bool settle(struct wf_machine *machine, const struct weft_gpu_info *info,
         gpu = machine->gpus[from];
     } else {
         from = machine->gpu_count < WF_GPUS_MAX ? machine->gpu_count++ : WF_GPUS_MAX - 1;
-        bench_copy_text(gpu.pci, sizeof(gpu.pci), info->pci);
+        bench_copy_text(gpu.pci, sizeof gpu.pci, info->pci);
     }
-    bench_copy_text(gpu.name, sizeof(gpu.name), info->name);
-    memmove(&machine->gpus[number + 1], &machine->gpus[number], (size_t)(from - number) * sizeof(gpu));
+    bench_copy_text(gpu.name, sizeof gpu.name, info->name);
+    memmove(&machine->gpus[number + 1], &machine->gpus[number], (size_t)(from - number) * sizeof gpu);
     machine->gpus[number] = gpu;
     return known;
 }
@@ -48,10 +48,10 @@ static void take_all(struct wf_machine *machine, const struct weft_gpu_info *inf
     for (int i = 0; i < count && i < WF_GPUS_MAX; i++)
         unknown += !settle(machine, &infos[i], i);
     if (unknown)
-        snprintf(apart, sizeof(apart), "; %d of them %s not among the PCI devices here", unknown,
+        snprintf(apart, sizeof apart, "; %d of them %s not among the PCI devices here", unknown,
                  unknown == 1 ? "is" : "are");
     if (machine->gpu_count > count)
-        snprintf(others, sizeof(others), "; gpu%d and up are not the driver's", count);
+        snprintf(others, sizeof others, "; gpu%d and up are not the driver's", count);
     snprintf(text, room, "GPUs: %d, memory %s, staged through pinned host memory%s%s.", count,
              bench_memory_name(memory), apart, others);
 }
@@ -91,13 +91,12 @@ int bench_topo_gpus(struct wf_machine *machine, const struct bench_options *opti
     const struct wf_config *config = options->config;
     enum bench_memory memory = BENCH_HOST;
     struct wf_status why = {0};
-    int count, rc;
 
     if (machine->foreign)
         return of_description(machine, config, text, room, status);
-    rc = bench_gpus_choose(&chosen, options, BENCH_NO_NODE, status);
-    if (rc)
-        return rc;
+    int result = bench_gpus_choose(&chosen, options, BENCH_NO_NODE, status);
+    if (result)
+        return result;
     if (strcmp(wf_config_text(config, WF_SET_CUDA), "off") == 0) {
         snprintf(text, room, "GPUs: none used: cuda = off.");
         return 0;
@@ -106,7 +105,7 @@ int bench_topo_gpus(struct wf_machine *machine, const struct bench_options *opti
         snprintf(text, room, "GPUs: none used: memory = host.");
         return 0;
     }
-    count = bench_gpus_find(infos, BENCH_GPUS_MAX, &memory, &why);
+    int count = bench_gpus_find(infos, BENCH_GPUS_MAX, &memory, &why);
     if (count <= 0)
         snprintf(text, room, "GPUs: none usable: %s.", why.text);
     else

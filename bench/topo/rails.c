@@ -20,8 +20,8 @@ static int add(struct wf_plan_request *request, const char *name, const char *de
     if (request->rail_count == WF_PLAN_RAILS)
         return wf_fail(status, -EINVAL, "rails names more than %d rails: name fewer", WF_PLAN_RAILS);
     struct wf_plan_rail_request *rail = &request->rails[request->rail_count++];
-    bench_copy_text(rail->name, sizeof(rail->name), name);
-    bench_copy_text(rail->device, sizeof(rail->device), device);
+    bench_copy_text(rail->name, sizeof rail->name, name);
+    bench_copy_text(rail->device, sizeof rail->device, device);
     return 0;
 }
 
@@ -31,11 +31,10 @@ static int ask_library(const char *setting, struct weft_interface_info *list, st
 {
     struct weft_config *settings;
     struct weft_error err = {0};
-    int count;
 
     if (weft_config_create(&settings, &err) != 0)
         return bench_weft_failed(status, &err, NULL);
-    count = weft_config_set(settings, "rails", setting, &err);
+    int count = weft_config_set(settings, "rails", setting, &err);
     if (count == 0)
         count = weft_interfaces(settings, list, INTERFACES, &err);
     weft_config_destroy(settings);
@@ -46,28 +45,28 @@ static int ask_library(const char *setting, struct weft_interface_info *list, st
 
 static void leave_out(const struct weft_interface_info *one, struct wf_left_out *out)
 {
-    bench_copy_text(out->interface, sizeof(out->interface), one->interface);
-    bench_copy_text(out->address, sizeof(out->address), one->address);
-    bench_copy_text(out->why, sizeof(out->why), one->why);
-    bench_copy_text(out->remedy, sizeof(out->remedy), one->remedy);
+    bench_copy_text(out->interface, sizeof out->interface, one->interface);
+    bench_copy_text(out->address, sizeof out->address, one->address);
+    bench_copy_text(out->why, sizeof out->why, one->why);
+    bench_copy_text(out->remedy, sizeof out->remedy, one->remedy);
 }
 
 static int own_rails(const char *setting, struct wf_plan_request *request, struct wf_left_out *left_out,
                      int *left_count, struct wf_status *status)
 {
-    struct weft_interface_info *list = calloc(INTERFACES, sizeof(*list));
-    int count, rc = 0;
+    struct weft_interface_info *list = calloc(INTERFACES, sizeof *list);
+    int result = 0;
 
     if (!list)
         return wf_fail(status, -ENOMEM, "no memory for the interfaces");
-    count = ask_library(setting, list, status);
-    for (int i = 0; i < count && rc == 0; i++)
+    int count = ask_library(setting, list, status);
+    for (int i = 0; i < count && result == 0; i++)
         if (list[i].is_rail)
-            rc = add(request, list[i].name, list[i].interface, status);
+            result = add(request, list[i].name, list[i].interface, status);
         else if (*left_count < WF_LEFT_OUT_MAX)
             leave_out(&list[i], &left_out[(*left_count)++]);
     free(list);
-    return count < 0 ? count : rc;
+    return count < 0 ? count : result;
 }
 
 /* --- another machine --- */
@@ -85,7 +84,7 @@ static bool excluded(const char *list, const char *name)
 {
     char copy[WF_VALUE_MAX], *rest = copy;
 
-    bench_copy_text(copy, sizeof(copy), list);
+    bench_copy_text(copy, sizeof copy, list);
     for (char *item; (item = bench_next_word(&rest, ','));)
         if (item_matches(item, name))
             return true;
@@ -97,8 +96,8 @@ static int not_there(const struct wf_machine *machine, const char *item, struct 
     char there[160] = "none";
     size_t used = 0;
 
-    for (int i = 0; i < machine->nic_count && used < sizeof(there); i++)
-        used += (size_t)snprintf(there + used, sizeof(there) - used, "%s%s", i ? ", " : "", machine->nics[i].name);
+    for (int i = 0; i < machine->nic_count && used < sizeof there; i++)
+        used += (size_t)snprintf(there + used, sizeof there - used, "%s%s", i ? ", " : "", machine->nics[i].name);
     return wf_fail(status, -EINVAL, "rail '%.60s' (setting rails) is not a NIC of that machine; there are: %s", item,
                    there);
 }
@@ -106,36 +105,36 @@ static int not_there(const struct wf_machine *machine, const char *item, struct 
 static int add_item(const struct wf_machine *machine, const char *item, struct wf_plan_request *request,
                     struct wf_status *status)
 {
-    int before = request->rail_count, rc = 0;
+    int before = request->rail_count, result = 0;
 
-    for (int i = 0; i < machine->nic_count && rc == 0; i++)
+    for (int i = 0; i < machine->nic_count && result == 0; i++)
         if (item_matches(item, machine->nics[i].name))
-            rc = add(request, machine->nics[i].name, machine->nics[i].name, status);
-    return rc || request->rail_count > before ? rc : not_there(machine, item, status);
+            result = add(request, machine->nics[i].name, machine->nics[i].name, status);
+    return result || request->rail_count > before ? result : not_there(machine, item, status);
 }
 
 static int named_there(const struct wf_machine *machine, const char *setting, struct wf_plan_request *request,
                        struct wf_status *status)
 {
     char copy[WF_VALUE_MAX], *rest = copy;
-    int rc = 0;
+    int result = 0;
 
-    bench_copy_text(copy, sizeof(copy), setting);
-    for (char *item; rc == 0 && (item = bench_next_word(&rest, ','));)
-        rc = add_item(machine, item, request, status);
-    return rc;
+    bench_copy_text(copy, sizeof copy, setting);
+    for (char *item; result == 0 && (item = bench_next_word(&rest, ','));)
+        result = add_item(machine, item, request, status);
+    return result;
 }
 
 /* Those that are up, but for the ones that the setting excludes. */
 static int rest_there(const struct wf_machine *machine, const char *exclusions, struct wf_plan_request *request,
                       struct wf_status *status)
 {
-    int rc = 0;
+    int result = 0;
 
-    for (int i = 0; i < machine->nic_count && rc == 0 && request->rail_count < WF_PLAN_RAILS; i++)
+    for (int i = 0; i < machine->nic_count && result == 0 && request->rail_count < WF_PLAN_RAILS; i++)
         if (machine->nics[i].up && !excluded(exclusions, machine->nics[i].name))
-            rc = add(request, machine->nics[i].name, machine->nics[i].name, status);
-    return rc;
+            result = add(request, machine->nics[i].name, machine->nics[i].name, status);
+    return result;
 }
 
 int bench_topo_rails(const struct wf_machine *machine, const char *setting, struct wf_plan_request *request,

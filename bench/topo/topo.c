@@ -57,7 +57,7 @@ static int make_request(const struct bench_options *options, struct topo *topo, 
     if (!on_gpus && endpoints > WF_PLAN_ENDPOINTS)
         return wf_fail(status, -EINVAL, "endpoints = %lld: a plan has at most %d in host memory", (long long)endpoints,
                        WF_PLAN_ENDPOINTS);
-    snprintf(topo->all_gpus, sizeof(topo->all_gpus), "0-%d", topo->gpu_count - 1);
+    snprintf(topo->all_gpus, sizeof topo->all_gpus, "0-%d", topo->gpu_count - 1);
     if (on_gpus) {
         request->gpus = named ? gpus : topo->all_gpus;
         request->gpu_endpoints = (int)endpoints;
@@ -70,19 +70,19 @@ static int make_request(const struct bench_options *options, struct topo *topo, 
 
 static int make(const struct bench_options *options, struct topo *topo, struct wf_status *status)
 {
-    int rc = wf_machine_discover(options->xml, &topo->machine, topo->why, sizeof(topo->why));
-    if (rc)
-        return wf_fail(status, rc, "%s", topo->why);
-    rc = bench_topo_gpus(&topo->machine, options, topo->gpu_path, sizeof(topo->gpu_path), status);
-    if (rc < 0)
-        return rc;
-    topo->gpu_count = rc;
-    rc = make_request(options, topo, status);
-    if (rc)
-        return rc;
-    rc = wf_plan_make(&topo->machine, &topo->request, &topo->plan, topo->why, sizeof(topo->why));
-    if (rc)
-        return wf_fail(status, rc, "%s", topo->why);
+    int result = wf_machine_discover(options->xml, &topo->machine, topo->why, sizeof topo->why);
+    if (result)
+        return wf_fail(status, result, "%s", topo->why);
+    result = bench_topo_gpus(&topo->machine, options, topo->gpu_path, sizeof topo->gpu_path, status);
+    if (result < 0)
+        return result;
+    topo->gpu_count = result;
+    result = make_request(options, topo, status);
+    if (result)
+        return result;
+    result = wf_plan_make(&topo->machine, &topo->request, &topo->plan, topo->why, sizeof topo->why);
+    if (result)
+        return wf_fail(status, result, "%s", topo->why);
     topo->show = (struct wf_show){.machine = &topo->machine,
                                   .plan = &topo->plan,
                                   .gpu_path = topo->gpu_path,
@@ -119,11 +119,10 @@ static int show_all(const struct bench_options *options, const struct wf_show *s
 {
     struct wf_status status = {0};
     bool told = takes_output(wf_config_text(options->config, WF_SET_JSON)) || takes_output(options->svg);
-    int exit_status;
 
     if (options->svg)
         write_svg(options->svg, show, &status);
-    exit_status = bench_topo_leave(options, wf_show_json(show), &status, status.code ? BENCH_FAILED : BENCH_PASSED);
+    int exit_status = bench_topo_leave(options, wf_show_json(show), &status, status.code ? BENCH_FAILED : BENCH_PASSED);
     if (exit_status == BENCH_PASSED && !told)
         wf_show_text(stdout, show);
     return exit_status;
@@ -140,14 +139,14 @@ int bench_topo(struct bench_options *options)
 {
     struct topo *topo;
     struct wf_status status = {0};
-    int exit_status, rc = check_usage(options, &status);
+    int result = check_usage(options, &status);
 
-    if (rc == 0 && options->in_force)
+    if (result == 0 && options->in_force)
         return bench_topo_in_force(options);
-    topo = calloc(1, sizeof(*topo));
-    if (rc == 0)
-        rc = topo ? make(options, topo, &status) : wf_fail(&status, -ENOMEM, "no memory for the machine");
-    exit_status = rc ? bench_topo_refused(options, &status) : show_all(options, &topo->show);
+    topo = calloc(1, sizeof *topo);
+    if (result == 0)
+        result = topo ? make(options, topo, &status) : wf_fail(&status, -ENOMEM, "no memory for the machine");
+    int exit_status = result ? bench_topo_refused(options, &status) : show_all(options, &topo->show);
     free(topo);
     return exit_status;
 }

@@ -10,7 +10,7 @@ int bench_make_folder(const char *path, struct wf_status *status)
     char part[1024];
     size_t length = strlen(path);
 
-    if (length >= sizeof(part))
+    if (length >= sizeof part)
         return wf_fail(status, -ENAMETOOLONG, "the folder name '%.40s...' is too long", path);
     for (size_t i = 1; i <= length; i++) {
         if (path[i] != '/' && path[i] != '\0')

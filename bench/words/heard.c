@@ -19,12 +19,9 @@ static bool has_control(const char *text)
 
 static int clean_text(json_t *text, bool lines)
 {
-    char *copy;
-    int rc;
-
     if (!has_control(json_string_value(text)))
         return 0;
-    copy = strdup(json_string_value(text));
+    char *copy = strdup(json_string_value(text));
     if (!copy)
         return -1;
     for (char *at = copy; *at; at++) {
@@ -34,9 +31,9 @@ static int clean_text(json_t *text, bool lines)
             *at++ = '?';
         *at = '?';
     }
-    rc = json_string_set(text, copy);
+    int result = json_string_set(text, copy);
     free(copy);
-    return rc;
+    return result;
 }
 
 static int clean(json_t *json, bool lines, int depth)
@@ -44,21 +41,21 @@ static int clean(json_t *json, bool lines, int depth)
     const char *name;
     json_t *value;
     size_t index;
-    int rc = json_is_string(json) ? clean_text(json, lines) : 0;
+    int result = json_is_string(json) ? clean_text(json, lines) : 0;
 
     if (depth == 0 && (json_is_object(json) || json_is_array(json)))
         return -1;
     json_object_foreach(json, name, value)
     {
-        if (rc == 0)
-            rc = has_control(name) ? -1 : clean(value, strcmp(name, "text") == 0, depth - 1);
+        if (result == 0)
+            result = has_control(name) ? -1 : clean(value, strcmp(name, "text") == 0, depth - 1);
     }
     json_array_foreach(json, index, value)
     {
-        if (rc == 0)
-            rc = clean(value, false, depth - 1);
+        if (result == 0)
+            result = clean(value, false, depth - 1);
     }
-    return rc;
+    return result;
 }
 
 json_t *bench_heard(const char *bytes, size_t length)
@@ -85,7 +82,7 @@ json_t *bench_heard_string(const char *text)
 
     if (json)
         return json;
-    snprintf(plain, sizeof(plain), "%s", text);
+    snprintf(plain, sizeof plain, "%s", text);
     bench_heard_plain(plain);
     return json_string(plain);
 }

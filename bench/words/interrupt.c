@@ -107,19 +107,18 @@ static void *watch(void *unused)
 int bench_interrupt_start(const struct bench_interrupt_ops *ops, void *context, struct wf_status *status)
 {
     sigset_t set;
-    int rc;
 
     state.ops = ops;
     state.context = context;
     watched(&set);
     pthread_sigmask(SIG_BLOCK, &set, &state.previous);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe on standard output must not end the measurement of two nodes */
-    rc = pthread_create(&state.thread, NULL, watch, NULL);
-    state.running = rc == 0;
-    if (rc)
-        return wf_fail(status, -rc, "cannot start the thread that takes signals: %s%s", wf_strerror(rc),
-                       rc == EAGAIN ? ": allow more processes (ulimit -u, or the pids limit of the control group)"
-                                    : "");
+    int result = pthread_create(&state.thread, NULL, watch, NULL);
+    state.running = result == 0;
+    if (result)
+        return wf_fail(status, -result, "cannot start the thread that takes signals: %s%s", wf_strerror(result),
+                       result == EAGAIN ? ": allow more processes (ulimit -u, or the pids limit of the control group)"
+                                        : "");
     return 0;
 }
 

@@ -35,6 +35,11 @@ json_t *bench_error_code_to_json(int code)
     return name ? json_string(name) : json_null();
 }
 
+json_t *bench_number_or_null(double value)
+{
+    return value < 0 ? json_null() : json_real(value);
+}
+
 static int write_stream(const json_t *root, FILE *file)
 {
     errno = 0;
@@ -49,10 +54,10 @@ static int write_path(const json_t *root, const char *path)
     FILE *file = fopen(path, "we");
     if (!file)
         return -errno;
-    int rc = write_stream(root, file);
-    if (fclose(file) != 0 && rc == 0)
-        rc = -errno;
-    return rc;
+    int result = write_stream(root, file);
+    if (fclose(file) != 0 && result == 0)
+        result = -errno;
+    return result;
 }
 
 /* A reader never sees half a file: it is written beside its place and moved there. A device or a pipe is written to. */
@@ -62,21 +67,22 @@ static int write_file(const json_t *root, const char *path)
     if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
         return write_path(root, path);
     char temporary[WF_VALUE_MAX + 48];
-    snprintf(temporary, sizeof(temporary), "%s.part", path);
-    int rc = write_path(root, temporary);
-    if (rc == 0 && rename(temporary, path) != 0)
-        rc = -errno;
-    if (rc < 0)
+    snprintf(temporary, sizeof temporary, "%s.part", path);
+    int result = write_path(root, temporary);
+    if (result == 0 && rename(temporary, path) != 0)
+        result = -errno;
+    if (result < 0)
         unlink(temporary);
-    return rc;
+    return result;
 }
 
 int bench_write_json(const json_t *root, const char *path, struct wf_status *status)
 {
     bool standard = strcmp(path, "-") == 0;
-    int rc = standard ? write_stream(root, stdout) : write_file(root, path);
+    int result = standard ? write_stream(root, stdout) : write_file(root, path);
 
-    if (rc < 0)
-        return wf_fail(status, rc, "cannot write %.150s: %s", standard ? "standard output" : path, wf_strerror(rc));
+    if (result < 0)
+        return wf_fail(status, result, "cannot write %.150s: %s", standard ? "standard output" : path,
+                       wf_strerror(result));
     return 0;
 }

@@ -81,11 +81,10 @@ void bench_copy_text(char *to, size_t room, const char *from)
 char *bench_next_word(char **rest, char mark)
 {
     char *word = *rest;
-    char *end;
 
     if (!word)
         return NULL;
-    end = strchr(word, mark);
+    char *end = strchr(word, mark);
     if (end)
         *end++ = '\0';
     *rest = end;

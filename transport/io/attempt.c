@@ -71,8 +71,8 @@ enum wf_outcome wf_attempt_recv(struct wf_op *op, uint32_t call_bytes, bool *dry
 
 enum wf_outcome wf_attempt_accept(struct wf_op *op)
 {
-    int rc = wf_socket_accept(op->fd);
-    switch (rc) {
+    int result = wf_socket_accept(op->fd);
+    switch (result) {
     case -EAGAIN:
         return WF_BLOCKED;
     /* accept reports what went wrong with one connection before it was taken; the listener is fine. */
@@ -88,6 +88,6 @@ enum wf_outcome wf_attempt_accept(struct wf_op *op)
     case -ENETUNREACH:
         return WF_AGAIN;
     default:
-        return wf_op_end(op, rc);
+        return wf_op_end(op, result);
     }
 }

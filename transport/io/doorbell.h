@@ -63,7 +63,7 @@ static inline void wf_doorbell_ring(struct wf_doorbell *bell)
     if (!atomic_load(&bell->sleeping))
         return;
     uint64_t one = 1;
-    while (write(bell->fd, &one, sizeof(one)) < 0 && errno == EINTR)
+    while (write(bell->fd, &one, sizeof one) < 0 && errno == EINTR)
         ;
 }
 

@@ -85,10 +85,10 @@ static void add_interest(struct epoll_engine *engine, struct wf_fd_slot *slot, s
     struct wf_hot *hot = slot->muted ? wf_hot_find(&engine->hot, op->fd) : NULL;
     if (hot)
         hot->hits = 0;
-    int rc = wf_interest_add(&engine->interest, op->fd, wf_op_reads(op) ? READ_EVENTS : EPOLLOUT);
-    if (!rc)
+    int result = wf_interest_add(&engine->interest, op->fd, wf_op_reads(op) ? READ_EVENTS : EPOLLOUT);
+    if (!result)
         return;
-    op->result = rc;
+    op->result = result;
     finish_op(engine, slot, op);
 }
 
@@ -219,11 +219,11 @@ static void run(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_
 
 static void connect_slot(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
-    int rc = wf_socket_connect(op->fd, op->address);
+    int result = wf_socket_connect(op->fd, op->address);
     /* Whatever the edges said about the unconnected socket is void. */
-    slot->can_write = slot->can_read = rc == 0;
+    slot->can_write = slot->can_read = result == 0;
     slot->ended = false;
-    settle_op(engine, slot, op, rc == -EINPROGRESS ? WF_BLOCKED : wf_op_end(op, rc));
+    settle_op(engine, slot, op, result == -EINPROGRESS ? WF_BLOCKED : wf_op_end(op, result));
 }
 
 static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
@@ -425,9 +425,9 @@ static int open_descriptors(struct epoll_engine *engine, struct wf_status *statu
     engine->interest.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (engine->interest.epoll_fd < 0)
         return wf_fail(status, -errno, "epoll_create1: %s", wf_strerror(errno));
-    int rc = wf_doorbell_init(&engine->bell);
-    if (rc)
-        return wf_fail(status, rc, "eventfd: %s", wf_strerror(rc));
+    int result = wf_doorbell_init(&engine->bell);
+    if (result)
+        return wf_fail(status, result, "eventfd: %s", wf_strerror(result));
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = WAKE_KEY};
     if (epoll_ctl(engine->interest.epoll_fd, EPOLL_CTL_ADD, engine->bell.fd, &event))
         return wf_fail(status, -errno, "epoll_ctl for the eventfd: %s", wf_strerror(errno));
@@ -441,10 +441,10 @@ static int epoll_open(void *host, const struct wf_engine_limits *limits, struct 
                       struct wf_status *status)
 {
     (void)host;
-    struct epoll_engine *engine = aligned_alloc(WF_CACHE_LINE, sizeof(*engine));
+    struct epoll_engine *engine = aligned_alloc(WF_CACHE_LINE, sizeof *engine);
     if (!engine)
         return wf_fail(status, -ENOMEM, "epoll engine: out of memory");
-    memset(engine, 0, sizeof(*engine));
+    memset(engine, 0, sizeof *engine);
     engine->base.ops = &wf_engine_epoll;
     wf_interest_init(&engine->interest, -1);
     engine->bell.fd = -1;
@@ -453,10 +453,10 @@ static int epoll_open(void *host, const struct wf_engine_limits *limits, struct 
     wf_read_ahead_init(&engine->ahead, limits ? limits->read_ahead : WF_READ_AHEAD_AUTO, &wf_clock_monotonic);
     wf_list_init(&engine->runnable);
     wf_list_init(&engine->finished);
-    int rc = open_descriptors(engine, status);
-    if (rc) {
+    int result = open_descriptors(engine, status);
+    if (result) {
         epoll_close(&engine->base);
-        return rc;
+        return result;
     }
     *out = &engine->base;
     return 0;
@@ -465,10 +465,10 @@ static int epoll_open(void *host, const struct wf_engine_limits *limits, struct 
 static int epoll_probe(void *host, struct wf_status *status)
 {
     struct wf_engine *engine;
-    int rc = epoll_open(host, NULL, &engine, status);
-    if (!rc)
+    int result = epoll_open(host, NULL, &engine, status);
+    if (!result)
         epoll_close(engine);
-    return rc;
+    return result;
 }
 
 const struct wf_engine_ops wf_engine_epoll = {

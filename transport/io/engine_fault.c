@@ -206,10 +206,10 @@ static void fault_wake(struct wf_engine *engine)
 static int fault_attach(struct wf_engine *engine_base, int fd)
 {
     struct wf_fault_engine *engine = fault_self(engine_base);
-    int rc = engine->inner->ops->attach(engine->inner, fd);
-    if (rc)
-        return rc;
-    struct wf_fault_slot *slot = calloc(1, sizeof(*slot));
+    int result = engine->inner->ops->attach(engine->inner, fd);
+    if (result)
+        return result;
+    struct wf_fault_slot *slot = calloc(1, sizeof *slot);
     if (slot)
         slot->socket = wf_fault_socket_of(engine->fault, fd);
     if (!slot || !slot->socket) {
@@ -257,13 +257,13 @@ static int fault_open(void *host, const struct wf_engine_limits *limits, struct 
                       struct wf_status *status)
 {
     struct wf_fault *fault = host;
-    struct wf_fault_engine *engine = calloc(1, sizeof(*engine));
+    struct wf_fault_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return wf_fail(status, -ENOMEM, "fault: out of memory");
-    int rc = fault->around.inner->open(fault->around.host, limits, &engine->inner, status);
-    if (rc) {
+    int result = fault->around.inner->open(fault->around.host, limits, &engine->inner, status);
+    if (result) {
         free(engine);
-        return rc;
+        return result;
     }
     prepare_fault_engine(engine, fault, limits);
     pthread_mutex_lock(&fault->lock);

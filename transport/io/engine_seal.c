@@ -146,11 +146,11 @@ static void init_lane(struct wf_seal_lane *lane, struct wf_seal_socket *socket)
 static int seal_attach(struct wf_engine *engine_base, int fd)
 {
     struct wf_seal_engine *engine = seal_self(engine_base);
-    int rc = engine->inner->ops->attach(engine->inner, fd);
-    struct wf_seal_socket *socket = rc ? NULL : wf_seal_socket_of(engine->seal, fd);
+    int result = engine->inner->ops->attach(engine->inner, fd);
+    struct wf_seal_socket *socket = result ? NULL : wf_seal_socket_of(engine->seal, fd);
     if (!socket)
-        return rc;
-    struct wf_seal_slot *slot = calloc(1, sizeof(*slot));
+        return result;
+    struct wf_seal_slot *slot = calloc(1, sizeof *slot);
     if (!slot) {
         engine->inner->ops->detach(engine->inner, fd);
         return -ENOMEM;
@@ -198,7 +198,7 @@ static int seal_open(void *host, const struct wf_engine_limits *limits, struct w
                      struct wf_status *status)
 {
     struct wf_seal *seal = host;
-    struct wf_seal_engine *engine = calloc(1, sizeof(*engine));
+    struct wf_seal_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return wf_fail(status, -ENOMEM, "encryption: out of memory");
     struct wf_engine_limits inner = {0};
@@ -207,10 +207,10 @@ static int seal_open(void *host, const struct wf_engine_limits *limits, struct w
     engine->call_bytes = inner.call_bytes ? inner.call_bytes : DEFAULT_CALL_BYTES;
     inner.call_bytes = inner_call(engine->call_bytes);
     inner.zero_copy = 0; /* a batch is encrypted anew soon: the kernel must not hold its memory */
-    int rc = seal->around.inner->open(seal->around.host, &inner, &engine->inner, status);
-    if (rc) {
+    int result = seal->around.inner->open(seal->around.host, &inner, &engine->inner, status);
+    if (result) {
         free(engine);
-        return rc;
+        return result;
     }
     engine->base.ops = &seal->around.ops;
     engine->seal = seal;

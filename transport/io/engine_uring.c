@@ -102,8 +102,8 @@ static void settle_lane(struct uring_engine *engine, struct wf_lane *lane, enum 
 
 static enum wf_outcome attempt_connect(struct wf_op *op)
 {
-    int rc = wf_socket_connect(op->fd, op->address);
-    return rc == -EINPROGRESS ? WF_BLOCKED : wf_op_end(op, rc);
+    int result = wf_socket_connect(op->fd, op->address);
+    return result == -EINPROGRESS ? WF_BLOCKED : wf_op_end(op, result);
 }
 
 static enum wf_outcome attempt(struct uring_engine *engine, struct wf_lane *lane)
@@ -319,10 +319,10 @@ static int grow_slots(struct uring_engine *engine, int fd)
     if (fd < engine->slot_count)
         return 0;
     int count = fd + 1 > 2 * engine->slot_count ? fd + 16 : 2 * engine->slot_count;
-    struct slot **slots = realloc(engine->slots, (size_t)count * sizeof(*slots));
+    struct slot **slots = realloc(engine->slots, (size_t)count * sizeof *slots);
     if (!slots)
         return -ENOMEM;
-    memset(slots + engine->slot_count, 0, (size_t)(count - engine->slot_count) * sizeof(*slots));
+    memset(slots + engine->slot_count, 0, (size_t)(count - engine->slot_count) * sizeof *slots);
     engine->slots = slots;
     engine->slot_count = count;
     return 0;
@@ -333,12 +333,12 @@ static int uring_attach(struct wf_engine *engine_base, int fd)
     struct uring_engine *engine = uring_self(engine_base);
     if (fd < 0)
         return -EBADF;
-    int rc = grow_slots(engine, fd);
-    if (rc)
-        return rc;
+    int result = grow_slots(engine, fd);
+    if (result)
+        return result;
     if (engine->slots[fd])
         return -EEXIST;
-    struct slot *slot = calloc(1, sizeof(*slot)); /* at a place of its own: the kernel keeps pointers into it */
+    struct slot *slot = calloc(1, sizeof *slot); /* at a place of its own: the kernel keeps pointers into it */
     if (!slot)
         return -ENOMEM;
     wf_link_init(&slot->reader.link);
@@ -373,20 +373,20 @@ static int uring_open(void *host, const struct wf_engine_limits *limits, struct 
                       struct wf_status *status)
 {
     (void)host;
-    struct uring_engine *engine = aligned_alloc(WF_CACHE_LINE, sizeof(*engine));
+    struct uring_engine *engine = aligned_alloc(WF_CACHE_LINE, sizeof *engine);
     if (!engine)
         return wf_fail(status, -ENOMEM, "io_uring engine: out of memory");
-    memset(engine, 0, sizeof(*engine));
+    memset(engine, 0, sizeof *engine);
     engine->base.ops = &wf_engine_uring;
     engine->bell.fd = -1;
     wf_list_init(&engine->due);
     wf_list_init(&engine->finished);
-    int rc = wf_ring_open(&engine->ring, limits && limits->pinned, status);
-    if (!rc && (rc = wf_doorbell_init(&engine->bell)))
-        (void)wf_fail(status, rc, "eventfd: %s", wf_strerror(rc));
-    if (rc) {
+    int result = wf_ring_open(&engine->ring, limits && limits->pinned, status);
+    if (!result && (result = wf_doorbell_init(&engine->bell)))
+        (void)wf_fail(status, result, "eventfd: %s", wf_strerror(result));
+    if (result) {
         uring_close(&engine->base);
-        return rc;
+        return result;
     }
     engine->rules = (struct wf_lane_rules){
         .call_bytes = limits && limits->call_bytes ? limits->call_bytes : DEFAULT_CALL_BYTES,
@@ -402,20 +402,20 @@ static int uring_zero_copy(void *host, struct wf_status *status)
 {
     (void)host;
     struct wf_ring ring = {0};
-    int rc = wf_ring_open(&ring, false, status);
-    if (!rc)
-        rc = wf_ring_check_zero_copy(&ring, status);
+    int result = wf_ring_open(&ring, false, status);
+    if (!result)
+        result = wf_ring_check_zero_copy(&ring, status);
     wf_ring_close(&ring);
-    return rc;
+    return result;
 }
 
 static int uring_probe(void *host, struct wf_status *status)
 {
     struct wf_engine *engine = NULL;
-    int rc = uring_open(host, NULL, &engine, status);
-    if (!rc)
+    int result = uring_open(host, NULL, &engine, status);
+    if (!result)
         uring_close(engine);
-    return rc;
+    return result;
 }
 
 const struct wf_engine_ops wf_engine_uring = {

@@ -20,7 +20,7 @@ struct wf_fault_socket *wf_fault_socket_of(struct wf_fault *fault, int fd)
 {
     pthread_mutex_lock(&fault->lock);
     struct wf_fault_socket *socket = find_fault_socket(fault, fd);
-    if (!socket && (socket = calloc(1, sizeof(*socket)))) {
+    if (!socket && (socket = calloc(1, sizeof *socket))) {
         socket->fd = fd;
         atomic_init(&socket->rail, -1);
         wf_list_push_back(&fault->sockets[(unsigned)fd % WF_FAULT_BUCKETS], &socket->link);

@@ -10,12 +10,12 @@ int wf_fault_create(const struct wf_fault_options *options, struct wf_fault **ou
 {
     struct wf_fault_spec spec;
     struct wf_fault_plan plan;
-    int rc = wf_fault_parse(options->spec, &spec, status);
-    if (!rc)
-        rc = wf_fault_plan_init(&plan, &spec, options->rails, options->rail_count, status);
-    if (rc)
-        return rc;
-    struct wf_fault *fault = calloc(1, sizeof(*fault));
+    int result = wf_fault_parse(options->spec, &spec, status);
+    if (!result)
+        result = wf_fault_plan_init(&plan, &spec, options->rails, options->rail_count, status);
+    if (result)
+        return result;
+    struct wf_fault *fault = calloc(1, sizeof *fault);
     if (!fault)
         return wf_fail(status, -ENOMEM, "fault: out of memory");
     fault->plan = plan;

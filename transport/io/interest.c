@@ -21,10 +21,10 @@ static int grow(struct wf_interest *set, int fd)
     if (fd < set->slot_count)
         return 0;
     int count = fd + 1 > 2 * set->slot_count ? fd + 16 : 2 * set->slot_count;
-    struct wf_fd_slot *slots = realloc(set->slots, (size_t)count * sizeof(*slots));
+    struct wf_fd_slot *slots = realloc(set->slots, (size_t)count * sizeof *slots);
     if (!slots)
         return -ENOMEM;
-    memset(slots + set->slot_count, 0, (size_t)(count - set->slot_count) * sizeof(*slots));
+    memset(slots + set->slot_count, 0, (size_t)(count - set->slot_count) * sizeof *slots);
     set->slots = slots;
     set->slot_count = count;
     return 0;
@@ -43,11 +43,11 @@ int wf_interest_attach(struct wf_interest *set, int fd)
     const struct wf_fd_slot *before = wf_interest_of(set, fd);
     if (before && before->muted)
         return -EEXIST; /* the kernel says it of others */
-    int rc = grow(set, fd);
-    if (!rc)
-        rc = tell_kernel(set, EPOLL_CTL_ADD, fd, 0);
-    if (rc)
-        return rc;
+    int result = grow(set, fd);
+    if (!result)
+        result = tell_kernel(set, EPOLL_CTL_ADD, fd, 0);
+    if (result)
+        return result;
     /* Not known to be ready, but worth the first try. */
     set->slots[fd] = (struct wf_fd_slot){.attached = true, .can_read = true, .can_write = true};
     set->attached += 1;
@@ -71,9 +71,9 @@ int wf_interest_add(struct wf_interest *set, int fd, uint32_t events)
     struct wf_fd_slot *slot = wf_interest_of(set, fd);
     if (!slot->muted && (slot->interest & events) == events)
         return 0;
-    int rc = tell_kernel(set, slot->muted ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, slot->interest | events);
-    if (rc)
-        return rc;
+    int result = tell_kernel(set, slot->muted ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, fd, slot->interest | events);
+    if (result)
+        return result;
     slot->interest |= events;
     slot->muted = false;
     return 0;

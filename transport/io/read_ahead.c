@@ -161,7 +161,7 @@ static size_t whole_segments(struct wf_op *op, size_t bytes)
 {
     if (op->segment == 0) { /* it may change, but not with every slice */
         int segment = 0;
-        socklen_t size = sizeof(segment);
+        socklen_t size = sizeof segment;
         bool known = getsockopt(op->fd, IPPROTO_TCP, TCP_MAXSEG, &segment, &size) == 0 && segment > 0;
         op->segment = known ? (uint32_t)segment : 1;
     }

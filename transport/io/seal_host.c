@@ -20,7 +20,7 @@ static void free_seal_socket(struct wf_seal_socket *socket)
 
 struct wf_seal *wf_seal_create(void)
 {
-    struct wf_seal *seal = calloc(1, sizeof(*seal));
+    struct wf_seal *seal = calloc(1, sizeof *seal);
     if (!seal)
         return NULL;
     pthread_mutex_init(&seal->lock, NULL);
@@ -66,7 +66,7 @@ struct wf_seal_socket *wf_seal_socket_of(struct wf_seal *seal, int fd)
 /* A channel of small messages touches the first pages of its buffers only. */
 static struct wf_seal_socket *new_seal_socket(int fd, const struct wf_record_key *tx, const struct wf_record_key *rx)
 {
-    struct wf_seal_socket *socket = calloc(1, sizeof(*socket));
+    struct wf_seal_socket *socket = calloc(1, sizeof *socket);
     if (!socket)
         return NULL;
     socket->fd = fd;

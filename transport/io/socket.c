@@ -14,7 +14,7 @@
 /* Options that only make things faster or friendlier: a kernel that refuses one is no reason to fail. */
 static void set_flag(int fd, int level, int option, int value)
 {
-    (void)setsockopt(fd, level, option, &value, sizeof(value));
+    (void)setsockopt(fd, level, option, &value, sizeof value);
 }
 
 socklen_t wf_socket_address_size(const struct sockaddr_storage *address)
@@ -75,9 +75,9 @@ static int prepare_socket(int fd, const struct wf_socket_options *options, bool 
     *bound = false;
     if (!options->device[0])
         return 0;
-    int rc = wf_socket_bind_device(NULL, fd, options->device);
-    *bound = rc == 0;
-    return rc == -EPERM ? 0 : rc;
+    int result = wf_socket_bind_device(NULL, fd, options->device);
+    *bound = result == 0;
+    return result == -EPERM ? 0 : result;
 }
 
 static int new_tcp_socket(int family)
@@ -105,16 +105,17 @@ int wf_socket_congestion(const char *name, struct wf_status *status)
         fd = new_tcp_socket(AF_INET6);
     if (fd < 0)
         return wf_fail(status, fd, "socket: %s", wf_strerror(fd));
-    int rc = setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) ? -errno : 0;
+    int result = setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) ? -errno : 0;
     close(fd);
-    if (rc == -EPERM) {
+    if (result == -EPERM) {
         read_words("/proc/sys/net/ipv4/tcp_allowed_congestion_control", known, sizeof known);
-        return wf_fail(status, rc, "only root may use %s, others: %s (sysctl net.ipv4.tcp_allowed_congestion_control)",
-                       name, known);
+        return wf_fail(status, result,
+                       "only root may use %s, others: %s (sysctl net.ipv4.tcp_allowed_congestion_control)", name,
+                       known);
     }
-    if (rc) {
+    if (result) {
         read_words("/proc/sys/net/ipv4/tcp_available_congestion_control", known, sizeof known);
-        return wf_fail(status, rc, "the kernel has no %s, it has: %s", name, known);
+        return wf_fail(status, result, "the kernel has no %s, it has: %s", name, known);
     }
     return 0;
 }
@@ -134,16 +135,16 @@ int wf_socket_open(void *host, int family, const struct wf_socket_options *optio
     if (fd < 0)
         return fd;
     bool bound;
-    int rc = prepare_socket(fd, options, &bound);
-    if (!rc && options->local.ss_family) {
+    int result = prepare_socket(fd, options, &bound);
+    if (!result && options->local.ss_family) {
         /* The port is chosen at connect, where only the whole 4-tuple must be unique: no shortage of local ports. */
         if (!has_port(&options->local))
             set_flag(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
-        rc = bind_local(fd, &options->local);
+        result = bind_local(fd, &options->local);
     }
-    if (rc) {
+    if (result) {
         close(fd);
-        return rc;
+        return result;
     }
     if (bound_device)
         *bound_device = bound;
@@ -156,18 +157,18 @@ static int listen_on(const struct wf_socket_options *options, const struct socka
     if (fd < 0)
         return fd;
     bool bound;
-    int rc = prepare_socket(fd, options, &bound);
+    int result = prepare_socket(fd, options, &bound);
     if (is_wildcard6(local))
         set_flag(fd, IPPROTO_IPV6, IPV6_V6ONLY, 0);
-    if (!rc)
-        rc = bind_local(fd, local);
-    if (!rc && listen(fd, backlog))
-        rc = -errno;
-    if (!rc && options->shared_port) /* not before: another listener with SO_REUSEPORT could have the port */
+    if (!result)
+        result = bind_local(fd, local);
+    if (!result && listen(fd, backlog))
+        result = -errno;
+    if (!result && options->shared_port) /* not before: another listener with SO_REUSEPORT could have the port */
         set_flag(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-    if (rc) {
+    if (result) {
         close(fd);
-        return rc;
+        return result;
     }
     return fd;
 }
@@ -191,10 +192,10 @@ int wf_socket_address(void *host, int fd, bool remote, struct sockaddr_storage *
 {
     (void)host;
     struct sockaddr_storage address = {0};
-    socklen_t size = sizeof(address);
-    int rc = remote ? getpeername(fd, (struct sockaddr *)&address, &size)
-                    : getsockname(fd, (struct sockaddr *)&address, &size);
-    if (rc)
+    socklen_t size = sizeof address;
+    int result = remote ? getpeername(fd, (struct sockaddr *)&address, &size)
+                        : getsockname(fd, (struct sockaddr *)&address, &size);
+    if (result)
         return -errno;
     *out = address;
     return 0;
@@ -211,20 +212,20 @@ void wf_socket_kill(void *host, int fd)
     (void)host;
     struct sockaddr none = {.sa_family = AF_UNSPEC};
     /* Not connect(): the thread sanitizer takes that for the descriptor's birth, and other threads may be using it. */
-    if (!syscall(SYS_connect, fd, &none, sizeof(none)))
+    if (!syscall(SYS_connect, fd, &none, sizeof none))
         return;
     /* Where the kernel refuses, the close to come drops the connection instead of draining it. */
     struct linger drop = {.l_onoff = 1, .l_linger = 0};
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &drop, sizeof(drop));
+    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &drop, sizeof drop);
 }
 
 uint64_t wf_socket_retransmits(void *host, int fd)
 {
     (void)host;
     struct tcp_info info = {0};
-    socklen_t size = sizeof(info);
+    socklen_t size = sizeof info;
     if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) ||
-        size < offsetof(struct tcp_info, tcpi_total_retrans) + sizeof(info.tcpi_total_retrans))
+        size < offsetof(struct tcp_info, tcpi_total_retrans) + sizeof info.tcpi_total_retrans)
         return 0;
     return info.tcpi_total_retrans;
 }
@@ -233,14 +234,14 @@ int wf_socket_progress(void *host, int fd, struct wf_progress *out)
 {
     (void)host;
     struct tcp_info info = {0};
-    socklen_t size = sizeof(info);
+    socklen_t size = sizeof info;
     int unsent, pending;
     /* In this order: what leaves in between is unsent still, and what is acknowledged is pending and acknowledged, and
      * not neither. */
     if (ioctl(fd, SIOCOUTQNSD, &unsent) || ioctl(fd, SIOCOUTQ, &pending) ||
         getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size))
         return -errno;
-    if (size < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof(info.tcpi_bytes_acked))
+    if (size < offsetof(struct tcp_info, tcpi_bytes_acked) + sizeof info.tcpi_bytes_acked)
         return -EOPNOTSUPP;
     *out = (struct wf_progress){.acknowledged = info.tcpi_bytes_acked,
                                 .pending = (uint64_t)pending,
@@ -276,14 +277,14 @@ int wf_socket_connect(int fd, const struct sockaddr_storage *address)
 int wf_socket_connected(int fd)
 {
     int error = 0;
-    socklen_t size = sizeof(error);
+    socklen_t size = sizeof error;
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size))
         return -errno;
     if (error)
         return -error;
     /* The error may have been taken by another reader, or the connection killed: then there is no peer. */
     struct sockaddr_storage peer;
-    size = sizeof(peer);
+    size = sizeof peer;
     if (getpeername(fd, (struct sockaddr *)&peer, &size))
         return errno == ENOTCONN ? -ECONNABORTED : -errno;
     return 0;

@@ -33,10 +33,10 @@ static int disabled_by_sysctl(void)
     return value;
 }
 
-static int refused_ring(struct wf_status *status, int rc)
+static int refused_ring(struct wf_status *status, int result)
 {
     int disabled = disabled_by_sysctl();
-    switch (rc) {
+    switch (result) {
     case -ENOSYS:
         return wf_fail(status, -EOPNOTSUPP, "io_uring is not in this kernel, or hidden by a sandbox");
     case -EPERM:
@@ -45,11 +45,11 @@ static int refused_ring(struct wf_status *status, int rc)
             return wf_fail(status, -EOPNOTSUPP, "io_uring is forbidden: sysctl kernel.io_uring_disabled = %d",
                            disabled);
         return wf_fail(status, -EOPNOTSUPP, "io_uring is forbidden (%s): a seccomp filter, as containers have",
-                       wf_strerror(rc));
+                       wf_strerror(result));
     case -ENOMEM:
         return wf_fail(status, -EOPNOTSUPP, "io_uring gets no memory: raise the limit of locked memory (ulimit -l)");
     default:
-        return wf_fail(status, rc, "io_uring_setup: %s", wf_strerror(rc));
+        return wf_fail(status, result, "io_uring_setup: %s", wf_strerror(result));
     }
 }
 
@@ -65,7 +65,7 @@ static int check_operations(struct wf_ring *ring, struct wf_status *status)
     if (!probe)
         return wf_fail(status, -EOPNOTSUPP, "io_uring does not tell what it can do");
     int missing = -1;
-    for (unsigned i = 0; i < sizeof(needed_operations) && missing < 0; i++)
+    for (unsigned i = 0; i < sizeof needed_operations && missing < 0; i++)
         if (!io_uring_opcode_supported(probe, needed_operations[i]))
             missing = needed_operations[i];
 #ifdef WEFT_URING_5_19
@@ -81,16 +81,16 @@ static int check_operations(struct wf_ring *ring, struct wf_status *status)
 
 int wf_ring_open(struct wf_ring *ring, bool pinned, struct wf_status *status)
 {
-    int rc = -EINVAL;
+    int result = -EINVAL;
     (void)pinned;
 #ifdef WEFT_URING_5_19
     if (pinned)
-        rc = setup(ring, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
+        result = setup(ring, IORING_SETUP_COOP_TASKRUN | IORING_SETUP_TASKRUN_FLAG);
 #endif
-    if (rc == -EINVAL)
-        rc = setup(ring, 0);
-    if (rc < 0)
-        return refused_ring(status, rc);
+    if (result == -EINVAL)
+        result = setup(ring, 0);
+    if (result < 0)
+        return refused_ring(status, result);
     ring->open = true;
     if ((ring->uring.features & NEEDED) != NEEDED)
         return wf_fail(status, -EOPNOTSUPP, "io_uring of this kernel is too old: Linux 5.13 or newer is needed");
@@ -106,11 +106,11 @@ int wf_ring_check_zero_copy(struct wf_ring *ring, struct wf_status *status)
     struct iovec trial = {.iov_base = aligned_alloc(LENT_ALIGNMENT, LENT_BYTES), .iov_len = LENT_BYTES};
     if (!trial.iov_base)
         return wf_fail(status, -ENOMEM, "no memory to try a send without a copy");
-    int rc = io_uring_register_buffers(&ring->uring, &trial, 1);
+    int result = io_uring_register_buffers(&ring->uring, &trial, 1);
     free(trial.iov_base);
-    if (rc == -ENOMEM)
-        return wf_fail(status, rc, "the limit of locked memory is too small to lend any: raise it (ulimit -l)");
-    return rc < 0 ? wf_fail(status, rc, "lending memory to the kernel: %s", wf_strerror(rc)) : 0;
+    if (result == -ENOMEM)
+        return wf_fail(status, result, "the limit of locked memory is too small to lend any: raise it (ulimit -l)");
+    return result < 0 ? wf_fail(status, result, "lending memory to the kernel: %s", wf_strerror(result)) : 0;
 }
 
 void wf_ring_close(struct wf_ring *ring)

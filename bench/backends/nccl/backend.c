@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "lanes.h"
 
-/* ------------------------------------------------------------------------------------------- launches */
+/* --- launches --- */
 
 static void append(struct nccl_list *list, struct nccl_operation *operation)
 {
@@ -82,7 +82,7 @@ static void take_next(struct bench_backend *backend, struct nccl_lane *lane)
 static int break_down(struct bench_backend *backend, const char *what, const char *why)
 {
     if (!backend->broken)
-        snprintf(backend->why, sizeof(backend->why), "%s: %.150s", what, why);
+        snprintf(backend->why, sizeof backend->why, "%s: %.150s", what, why);
     backend->broken = true;
     return -EIO;
 }
@@ -91,14 +91,14 @@ static int nccl_failed(struct bench_backend *backend, const char *what, nccl_res
 {
     char why[160];
 
-    return break_down(backend, what, nccl_library_error(&backend->library, result, why, sizeof(why)));
+    return break_down(backend, what, nccl_library_error(&backend->library, result, why, sizeof why));
 }
 
-static int cuda_failed(struct bench_backend *backend, const struct nccl_lane *lane, wf_cu_result result)
+static int cuda_lane_failed(struct bench_backend *backend, const struct nccl_lane *lane, wf_cu_result result)
 {
     char what[48], why[WF_CUDA_ERROR_TEXT];
 
-    snprintf(what, sizeof(what), "GPU %d", lane->gpu);
+    snprintf(what, sizeof what, "GPU %d", lane->gpu);
     return break_down(backend, what, wf_cuda_error(&backend->cuda.api, result, why));
 }
 
@@ -133,26 +133,25 @@ static wf_cu_result mark(const struct bench_backend *backend, struct nccl_lane *
 int nccl_launch(struct bench_backend *backend)
 {
     const struct nccl_library *nccl = &backend->library;
-    nccl_result result, ended;
-    int rc = 0;
+    int code = 0;
 
     for (uint32_t i = 0; i < backend->lane_count; i++)
         if (can_launch(&backend->lanes[i]))
             take_next(backend, &backend->lanes[i]);
-    result = nccl->GroupStart();
+    nccl_result result = nccl->GroupStart();
     for (uint32_t i = 0; i < backend->lane_count && result == NCCL_SUCCESS; i++)
         result = put_operations(backend, &backend->lanes[i]);
     /* Also after an error: a group that was begun has to be ended. */
-    ended = nccl->GroupEnd();
+    nccl_result ended = nccl->GroupEnd();
     if (result != NCCL_SUCCESS || ended != NCCL_SUCCESS)
         return nccl_failed(backend, "a launch of NCCL's", result != NCCL_SUCCESS ? result : ended);
-    for (uint32_t i = 0; i < backend->lane_count && rc == 0; i++) {
+    for (uint32_t i = 0; i < backend->lane_count && code == 0; i++) {
         struct nccl_lane *lane = &backend->lanes[i];
         wf_cu_result marked = lane->next.first ? mark(backend, lane) : WF_CU_SUCCESS;
         if (marked != WF_CU_SUCCESS)
-            rc = cuda_failed(backend, lane, marked);
+            code = cuda_lane_failed(backend, lane, marked);
     }
-    return rc;
+    return code;
 }
 
 /* Gives back the launches of a lane that have ended; they do in their order. */
@@ -164,7 +163,7 @@ static void poll_lane(struct bench_backend *backend, struct nccl_lane *lane)
         if (result == WF_CU_NOT_READY)
             return;
         if (result != WF_CU_SUCCESS)
-            cuda_failed(backend, lane, result);
+            cuda_lane_failed(backend, lane, result);
         move_ended(backend, &oldest->operations, result != WF_CU_SUCCESS);
         lane->oldest = (lane->oldest + 1) % NCCL_LAUNCHES;
         lane->under_way--;
@@ -187,15 +186,15 @@ static bool poll_lanes(struct bench_backend *backend)
 static int ask(struct bench_backend *backend)
 {
     for (uint32_t i = 0; i < backend->lane_count; i++) {
-        nccl_result state = NCCL_SUCCESS, result;
-        result = backend->library.CommGetAsyncError(backend->lanes[i].comm, &state);
+        nccl_result state = NCCL_SUCCESS;
+        nccl_result result = backend->library.CommGetAsyncError(backend->lanes[i].comm, &state);
         if (result != NCCL_SUCCESS || (state != NCCL_SUCCESS && state != NCCL_IN_PROGRESS))
             return nccl_failed(backend, "NCCL", result != NCCL_SUCCESS ? result : state);
     }
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- messages */
+/* --- messages --- */
 
 /* A pair is used both ways by a ping-pong: the end that is here is this node's, also of one within this node. */
 int nccl_post(struct bench_backend *backend, uint32_t index, bool sends, const struct nccl_operation *what,
@@ -205,7 +204,6 @@ int nccl_post(struct bench_backend *backend, uint32_t index, bool sends, const s
     bool forth = sends ? pair->src_node == backend->link->node : pair->dst_node == backend->link->node;
     bool here_is_src = sends == forth;
     struct nccl_operation *operation = backend->free;
-    uint32_t src, dst;
 
     if (!operation)
         return -EAGAIN;
@@ -214,8 +212,8 @@ int nccl_post(struct bench_backend *backend, uint32_t index, bool sends, const s
     operation->pair = index;
     operation->sends = sends;
     operation->place = out;
-    src = nccl_rank_of(&backend->ranks, backend->plan, pair->src_node, pair->src);
-    dst = nccl_rank_of(&backend->ranks, backend->plan, pair->dst_node, pair->dst);
+    uint32_t src = nccl_rank_of(&backend->ranks, backend->plan, pair->src_node, pair->src);
+    uint32_t dst = nccl_rank_of(&backend->ranks, backend->plan, pair->dst_node, pair->dst);
     operation->rank = here_is_src ? src : dst;
     operation->peer = here_is_src ? dst : src;
     append(&nccl_lane_of(backend, operation)->posted, operation);
@@ -243,7 +241,7 @@ int nccl_expect(struct bench_backend *backend, uint64_t count, struct wf_status 
 
     if (count <= backend->operation_count)
         return 0;
-    grown = calloc(count, sizeof(*grown)); /* none of the old ones is in use */
+    grown = calloc(count, sizeof *grown); /* none of the old ones is in use */
     if (!grown)
         return wf_fail(status, -ENOMEM, "no memory for %llu requests of NCCL", (unsigned long long)count);
     free(backend->operations);
@@ -262,13 +260,13 @@ static void give_back(struct bench_backend *backend, const bench_request *reques
 {
     struct nccl_operation *operation = take_first(&backend->ended);
 
-    memset(completion, 0, sizeof(*completion));
+    memset(completion, 0, sizeof *completion);
     completion->tag = operation->tag;
     completion->completed_ns = operation->completed_ns;
     completion->bytes = operation->failed ? 0 : operation->length;
     if (operation->failed) {
         completion->status = -EIO;
-        snprintf(completion->text, sizeof(completion->text), "%s", backend->why);
+        snprintf(completion->text, sizeof completion->text, "%s", backend->why);
     }
     *index = (int)(operation->place - requests);
     operation->next = backend->free;
@@ -304,11 +302,10 @@ int nccl_wait(struct bench_backend *backend, bench_request *requests, int count,
 
     (void)count;
     while (!backend->ended.first) {
-        bool under_way;
         while (any_to_launch(backend))
             if (nccl_launch(backend) != 0)
                 end_all(backend);
-        under_way = poll_lanes(backend);
+        bool under_way = poll_lanes(backend);
         if (backend->ended.first)
             break;
         if (!under_way)
@@ -341,7 +338,7 @@ static json_t *nccl_facts(const struct bench_backend *backend)
     return nccl_world_to_json(&backend->world, &backend->library, backend->link->node);
 }
 
-/* ------------------------------------------------------------------------------------------- whether it can be used */
+/* --- whether it can be used --- */
 
 static int check_plan(const struct bench_plan *plan, struct wf_status *status)
 {
@@ -387,22 +384,22 @@ static int nccl_check(const struct bench_backend_ops **ops, const struct bench_p
                       const struct wf_config *config, int node, struct wf_status *status)
 {
     struct nccl_library library = {.handle = NULL};
-    int rc = check_plan(plan, status);
+    int result = check_plan(plan, status);
 
-    if (rc == 0)
-        rc = check_settings(plan, config, status);
-    for (int i = 0; i < 2 && rc == 0; i++)
+    if (result == 0)
+        result = check_settings(plan, config, status);
+    for (int i = 0; i < 2 && result == 0; i++)
         if ((node < 0 || node == i) && plan->nodes[i].memory == BENCH_HOST)
-            rc = check_memory(plan, i, false, "", status);
-    if (rc == 0)
-        rc = nccl_library_open(&library, plan->nccl_library, status);
-    for (int i = 0; i < 2 && rc == 0; i++)
+            result = check_memory(plan, i, false, "", status);
+    if (result == 0)
+        result = nccl_library_open(&library, plan->nccl_library, status);
+    for (int i = 0; i < 2 && result == 0; i++)
         if (node < 0 || node == i)
-            rc = check_memory(plan, i, library.emulated, library.path, status);
-    if (rc == 0)
+            result = check_memory(plan, i, library.emulated, library.path, status);
+    if (result == 0)
         *ops = library.emulated ? &bench_backend_nccl_emulated : &bench_backend_nccl;
     nccl_library_close(&library);
-    return rc;
+    return result;
 }
 
 #define NCCL_OPS(called)                                                                                               \

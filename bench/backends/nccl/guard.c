@@ -16,7 +16,7 @@ struct guard {
     nccl_guarded *call;
     void *context;
     struct wf_status status;
-    int rc;
+    int result;
     bool done, abandoned;
 };
 
@@ -30,13 +30,12 @@ static void destroy(struct guard *guard)
 static void *run(void *argument)
 {
     struct guard *guard = argument;
-    int rc = guard->call(guard->context, &guard->status);
-    bool alone;
+    int result = guard->call(guard->context, &guard->status);
 
     pthread_mutex_lock(&guard->lock);
-    guard->rc = rc;
+    guard->result = result;
     guard->done = true;
-    alone = guard->abandoned;
+    bool alone = guard->abandoned;
     pthread_cond_signal(&guard->ended);
     pthread_mutex_unlock(&guard->lock);
     if (alone)
@@ -49,10 +48,10 @@ static int await(struct guard *guard, const char *what, int timeout_ms, struct b
                  struct wf_status *status)
 {
     int64_t deadline = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), timeout_ms);
-    int rc = 0;
+    int result = 0;
 
     pthread_mutex_lock(&guard->lock);
-    while (!guard->done && rc == 0) {
+    while (!guard->done && result == 0) {
         struct timespec until;
         clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_nsec += SLICE_NS;
@@ -62,26 +61,25 @@ static int await(struct guard *guard, const char *what, int timeout_ms, struct b
         if (guard->done)
             break;
         pthread_mutex_unlock(&guard->lock);
-        rc = control ? bench_control_check(control, status) : 0;
-        if (rc == 0 && wf_clock_now(&wf_clock_monotonic) >= deadline)
-            rc = wf_fail(status, -ETIMEDOUT, "%s: NCCL has not done it within %d s: see what NCCL_DEBUG=INFO tells",
-                         what, timeout_ms / 1000);
+        result = control ? bench_control_check(control, status) : 0;
+        if (result == 0 && wf_clock_now(&wf_clock_monotonic) >= deadline)
+            result = wf_fail(status, -ETIMEDOUT, "%s: NCCL has not done it within %d s: see what NCCL_DEBUG=INFO tells",
+                             what, timeout_ms / 1000);
         pthread_mutex_lock(&guard->lock);
     }
     if (guard->done)
-        rc = 0;
-    guard->abandoned = rc != 0;
+        result = 0;
+    guard->abandoned = result != 0;
     pthread_mutex_unlock(&guard->lock);
-    return rc;
+    return result;
 }
 
 int nccl_guard(nccl_guarded *call, void *context, const char *what, int timeout_ms, struct bench_control *control,
                bool *abandoned, struct wf_status *status)
 {
-    struct guard *guard = calloc(1, sizeof(*guard));
+    struct guard *guard = calloc(1, sizeof *guard);
     pthread_condattr_t attributes;
     pthread_t thread;
-    int rc;
 
     if (!guard)
         return wf_fail(status, -ENOMEM, "%s: no memory", what);
@@ -92,21 +90,21 @@ int nccl_guard(nccl_guarded *call, void *context, const char *what, int timeout_
     pthread_condattr_destroy(&attributes);
     guard->call = call;
     guard->context = context;
-    rc = pthread_create(&thread, NULL, run, guard);
-    if (rc) {
+    int result = pthread_create(&thread, NULL, run, guard);
+    if (result) {
         destroy(guard);
-        return wf_fail(status, -rc, "%s: no thread: %s", what, wf_strerror(rc));
+        return wf_fail(status, -result, "%s: no thread: %s", what, wf_strerror(result));
     }
-    rc = await(guard, what, timeout_ms, control, status);
-    if (rc) {
+    result = await(guard, what, timeout_ms, control, status);
+    if (result) {
         *abandoned = true;
         pthread_detach(thread);
-        return rc;
+        return result;
     }
     pthread_join(thread, NULL);
-    rc = guard->rc;
-    if (rc && status)
+    result = guard->result;
+    if (result && status)
         *status = guard->status;
     destroy(guard);
-    return rc;
+    return result;
 }

@@ -23,13 +23,13 @@ struct search {
     char refused[160];
 };
 
-/* ------------------------------------------------------------------------------------------- one library */
+/* --- one library --- */
 
 static void forget(struct nccl_library *library)
 {
     if (library->handle)
         dlclose(library->handle);
-    memset(library, 0, sizeof(*library));
+    memset(library, 0, sizeof *library);
 }
 
 /* The table is complete, or `lacking` is the first name that is not there. */
@@ -54,19 +54,19 @@ static void describe(struct nccl_library *library)
     int code = 0;
 
     if (dladdr(*(void **)&library->GetVersion, &info) && info.dli_fname)
-        bench_copy_text(library->path, sizeof(library->path), info.dli_fname);
+        bench_copy_text(library->path, sizeof library->path, info.dli_fname);
     if (library->GetVersion(&code) == NCCL_SUCCESS && code > 0)
-        snprintf(library->version, sizeof(library->version), "%d.%d.%d", code < 10000 ? code / 1000 : code / 10000,
+        snprintf(library->version, sizeof library->version, "%d.%d.%d", code < 10000 ? code / 1000 : code / 10000,
                  code < 10000 ? code / 100 % 10 : code / 100 % 100, code % 100);
     else
-        bench_copy_text(library->version, sizeof(library->version), "unknown");
+        bench_copy_text(library->version, sizeof library->version, "unknown");
     library->emulated = dlsym(library->handle, "weft_emulated_driver") != NULL;
 }
 
 static bool refuse(struct search *search, const char *path, const char *why)
 {
     if (!search->refused[0])
-        snprintf(search->refused, sizeof(search->refused), "%.70s: %.80s", path, why);
+        snprintf(search->refused, sizeof search->refused, "%.70s: %.80s", path, why);
     forget(search->library);
     return false;
 }
@@ -82,14 +82,14 @@ static bool try_path(struct search *search, const char *path)
     if (!library->handle)
         return strchr(path, '/') ? refuse(search, path, dlerror()) : false;
     if (!look_up_all(library, &lacking)) {
-        snprintf(why, sizeof(why), "has no %s: too old", lacking);
+        snprintf(why, sizeof why, "has no %s: too old", lacking);
         return refuse(search, path, why);
     }
     describe(library);
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------- the places */
+/* --- the places --- */
 
 static bool try_pattern(struct search *search, const char *pattern)
 {
@@ -109,10 +109,10 @@ static bool try_prefix(struct search *search, const char *prefix)
 {
     char pattern[PATH_MAX + 80];
 
-    snprintf(pattern, sizeof(pattern), "%s/" WHEEL, prefix);
+    snprintf(pattern, sizeof pattern, "%s/" WHEEL, prefix);
     if (try_pattern(search, pattern))
         return true;
-    snprintf(pattern, sizeof(pattern), "%s/lib/" FILE_NAME, prefix);
+    snprintf(pattern, sizeof pattern, "%s/lib/" FILE_NAME, prefix);
     return try_pattern(search, pattern);
 }
 
@@ -127,7 +127,7 @@ static bool try_python(struct search *search, const char *program)
 {
     char here[PATH_MAX], real[PATH_MAX];
 
-    bench_copy_text(here, sizeof(here), program);
+    bench_copy_text(here, sizeof here, program);
     cut_names(here, 2); /* bin/python3 */
     if (try_prefix(search, here))
         return true;
@@ -145,7 +145,7 @@ static bool try_python_on_path(struct search *search)
     bool worked = false, seen = false;
 
     while (!seen && copy && (folder = bench_next_word(&rest, ':')) != NULL) {
-        snprintf(program, sizeof(program), "%s/python3", folder);
+        snprintf(program, sizeof program, "%s/python3", folder);
         seen = folder[0] == '/' && access(program, X_OK) == 0;
         worked = seen && try_python(search, program);
     }
@@ -162,29 +162,29 @@ static bool try_usual_places(struct search *search)
 
     if (try_path(search, FILE_NAME))
         return true;
-    for (size_t i = 0; i < sizeof(environments) / sizeof(environments[0]); i++) {
+    for (size_t i = 0; i < sizeof environments / sizeof environments[0]; i++) {
         const char *prefix = wf_environment_value(environments[i]);
         if (prefix && try_prefix(search, prefix))
             return true;
     }
     if (try_python_on_path(search))
         return true;
-    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++)
         if (try_pattern(search, folders[i]))
             return true;
     return false;
 }
 
-/* ------------------------------------------------------------------------------------------- for callers */
+/* --- for callers --- */
 
 static int open_named(struct search *search, const char *where, struct wf_status *status)
 {
-    char path[WF_VALUE_MAX + sizeof(FILE_NAME) + 1];
+    char path[WF_VALUE_MAX + sizeof FILE_NAME + 1];
     struct stat there;
 
-    snprintf(path, sizeof(path), "%s", where);
+    snprintf(path, sizeof path, "%s", where);
     if (stat(where, &there) == 0 && S_ISDIR(there.st_mode))
-        snprintf(path, sizeof(path), "%s/" FILE_NAME, where);
+        snprintf(path, sizeof path, "%s/" FILE_NAME, where);
     if (try_path(search, path))
         return 0;
     return wf_fail(status, -EOPNOTSUPP, "nccl_library %.90s: %s", where,
@@ -195,7 +195,7 @@ int nccl_library_open(struct nccl_library *library, const char *where, struct wf
 {
     struct search search = {.library = library};
 
-    memset(library, 0, sizeof(*library));
+    memset(library, 0, sizeof *library);
     if (where && where[0])
         return open_named(&search, where, status);
     if (try_usual_places(&search))

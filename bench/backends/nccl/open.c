@@ -11,10 +11,10 @@
 #define END_MS 10000     /* for communicators to be gone */
 #define SCRATCH_STEP 16u /* bytes for one message that connects two ranks */
 
-/* ------------------------------------------------------------------------------------------- lanes */
+/* --- lanes --- */
 
-static int cuda_failed(const struct bench_backend *backend, const struct nccl_lane *lane, wf_cu_result result,
-                       struct wf_status *status)
+static int cuda_start_failed(const struct bench_backend *backend, const struct nccl_lane *lane, wf_cu_result result,
+                             struct wf_status *status)
 {
     char why[WF_CUDA_ERROR_TEXT];
 
@@ -45,17 +45,16 @@ static int make_lanes(struct bench_backend *backend, struct wf_status *status)
     const struct nccl_ranks *ranks = &backend->ranks;
     int node = backend->link->node;
 
-    backend->lanes = calloc(ranks->own[node], sizeof(*backend->lanes));
+    backend->lanes = calloc(ranks->own[node], sizeof *backend->lanes);
     if (!backend->lanes)
         return wf_fail(status, -ENOMEM, "no memory for %u ranks of NCCL", ranks->own[node]);
     for (uint32_t i = 0; i < ranks->own[node]; i++) {
         struct nccl_lane *lane = &backend->lanes[backend->lane_count++];
-        wf_cu_result result;
         lane->rank = ranks->first[node] + i;
         lane->gpu = backend->link->gpus.infos[ranks->place[lane->rank]].index;
-        result = make_ready(&backend->cuda.api, lane);
+        wf_cu_result result = make_ready(&backend->cuda.api, lane);
         if (result != WF_CU_SUCCESS)
-            return cuda_failed(backend, lane, result, status);
+            return cuda_start_failed(backend, lane, result, status);
     }
     return 0;
 }
@@ -79,18 +78,18 @@ static void free_lane(struct bench_backend *backend, struct nccl_lane *lane)
     cuda->cuDevicePrimaryCtxRelease(lane->device);
 }
 
-/* ------------------------------------------------------------------------------------------- communicators */
+/* --- communicators --- */
 
 static nccl_result init_rank(struct bench_backend *backend, struct nccl_lane *lane)
 {
     const struct wf_cuda_api *cuda = &backend->cuda.api;
     wf_cu_context ours;
-    nccl_result result;
 
     /* A communicator is of the GPU that is current. */
     if (cuda->cuCtxPushCurrent(lane->context) != WF_CU_SUCCESS)
         return NCCL_UNHANDLED_CUDA_ERROR;
-    result = backend->library.CommInitRank(&lane->comm, (int)backend->ranks.count, backend->world.id, (int)lane->rank);
+    nccl_result result =
+        backend->library.CommInitRank(&lane->comm, (int)backend->ranks.count, backend->world.id, (int)lane->rank);
     cuda->cuCtxPopCurrent(&ours);
     return result;
 }
@@ -100,19 +99,19 @@ static int init_ranks(void *context, struct wf_status *status)
 {
     struct bench_backend *backend = context;
     const struct nccl_library *nccl = &backend->library;
-    nccl_result result = nccl->GroupStart(), ended;
+    nccl_result result = nccl->GroupStart();
     char why[160];
 
     for (uint32_t i = 0; i < backend->lane_count && result == NCCL_SUCCESS; i++)
         result = init_rank(backend, &backend->lanes[i]);
-    ended = nccl->GroupEnd();
+    nccl_result ended = nccl->GroupEnd();
     if (result == NCCL_SUCCESS)
         result = ended;
     if (result == NCCL_SUCCESS)
         return 0;
     backend->broken = true;
     return wf_fail(status, -EIO, "NCCL makes no communicator of %u ranks: %s", backend->ranks.count,
-                   nccl_library_error(nccl, result, why, sizeof(why)));
+                   nccl_library_error(nccl, result, why, sizeof why));
 }
 
 static int end_ranks(void *context, struct wf_status *status)
@@ -133,7 +132,7 @@ static int end_ranks(void *context, struct wf_status *status)
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------- connections */
+/* --- connections --- */
 
 /* What is posted to connect the ranks. */
 struct hello {
@@ -146,11 +145,11 @@ static int post_hello(struct hello *hello, uint32_t pair, bool sends)
 {
     bench_request *place = &hello->requests[hello->count];
     struct nccl_operation what = {.length = 1};
-    int rc = nccl_post(hello->backend, pair, sends, &what, place);
+    int result = nccl_post(hello->backend, pair, sends, &what, place);
     struct nccl_operation *operation = *place;
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     operation->buffer = (char *)nccl_lane_of(hello->backend, operation)->scratch + SCRATCH_STEP * hello->count;
     hello->count++;
     return 0;
@@ -160,47 +159,47 @@ static int post_hello(struct hello *hello, uint32_t pair, bool sends)
 static int post_hellos(struct hello *hello)
 {
     const struct bench_plan *plan = hello->backend->plan;
-    int node = hello->backend->link->node, rc = 0;
+    int node = hello->backend->link->node, result = 0;
 
-    for (uint32_t i = 0; i < plan->pair_count && rc == 0; i++) {
+    for (uint32_t i = 0; i < plan->pair_count && result == 0; i++) {
         bool src = plan->pairs[i].src_node == node, dst = plan->pairs[i].dst_node == node;
         if (src)
-            rc = post_hello(hello, i, true);
-        if (rc == 0 && dst)
-            rc = post_hello(hello, i, false);
-        if (rc == 0 && plan->latency && src)
-            rc = post_hello(hello, i, false);
-        if (rc == 0 && plan->latency && dst)
-            rc = post_hello(hello, i, true);
+            result = post_hello(hello, i, true);
+        if (result == 0 && dst)
+            result = post_hello(hello, i, false);
+        if (result == 0 && plan->latency && src)
+            result = post_hello(hello, i, false);
+        if (result == 0 && plan->latency && dst)
+            result = post_hello(hello, i, true);
     }
-    return rc;
+    return result;
 }
 
 static int launch_hellos(void *context, struct wf_status *status)
 {
     struct bench_backend *backend = context;
-    int rc = nccl_launch(backend);
+    int result = nccl_launch(backend);
 
-    return rc ? wf_fail(status, rc, "NCCL connects no ranks: %s", backend->why) : 0;
+    return result ? wf_fail(status, result, "NCCL connects no ranks: %s", backend->why) : 0;
 }
 
 static int await_hellos(struct hello *hello, struct wf_status *status)
 {
     struct bench_backend *backend = hello->backend;
     struct weft_completion completion;
-    int index, rc = 0;
+    int index, result = 0;
 
-    while (hello->count > 0 && rc == 0) {
-        rc = nccl_wait(backend, hello->requests, (int)hello->room, SLICE_MS, &index, &completion);
-        if (rc == -ETIMEDOUT) {
-            rc = bench_control_check(backend->link->control, status);
+    while (hello->count > 0 && result == 0) {
+        result = nccl_wait(backend, hello->requests, (int)hello->room, SLICE_MS, &index, &completion);
+        if (result == -ETIMEDOUT) {
+            result = bench_control_check(backend->link->control, status);
             continue;
         }
         hello->count--;
-        if (rc == 0 && completion.status)
-            rc = wf_fail(status, completion.status, "NCCL connects no ranks: %s", completion.text);
+        if (result == 0 && completion.status)
+            result = wf_fail(status, completion.status, "NCCL connects no ranks: %s", completion.text);
     }
-    return rc;
+    return result;
 }
 
 static int alloc_scratch(struct bench_backend *backend, uint32_t count, struct wf_status *status)
@@ -221,25 +220,25 @@ static int alloc_scratch(struct bench_backend *backend, uint32_t count, struct w
 static int connect_ranks(struct bench_backend *backend, int timeout_ms, struct wf_status *status)
 {
     struct hello hello = {.backend = backend, .room = 4 * backend->plan->pair_count};
-    int rc = nccl_expect(backend, hello.room, status);
+    int result = nccl_expect(backend, hello.room, status);
 
-    if (rc == 0)
-        rc = alloc_scratch(backend, hello.room, status);
-    hello.requests = calloc(hello.room, sizeof(*hello.requests));
-    if (rc == 0 && !hello.requests)
-        rc = wf_fail(status, -ENOMEM, "no memory for %u requests", hello.room);
-    if (rc == 0)
-        rc = post_hellos(&hello);
-    if (rc == 0)
-        rc = nccl_guard(launch_hellos, backend, "connecting the ranks", timeout_ms, backend->link->control,
-                        &backend->abandoned, status);
-    if (rc == 0)
-        rc = await_hellos(&hello, status);
+    if (result == 0)
+        result = alloc_scratch(backend, hello.room, status);
+    hello.requests = calloc(hello.room, sizeof *hello.requests);
+    if (result == 0 && !hello.requests)
+        result = wf_fail(status, -ENOMEM, "no memory for %u requests", hello.room);
+    if (result == 0)
+        result = post_hellos(&hello);
+    if (result == 0)
+        result = nccl_guard(launch_hellos, backend, "connecting the ranks", timeout_ms, backend->link->control,
+                            &backend->abandoned, status);
+    if (result == 0)
+        result = await_hellos(&hello, status);
     free(hello.requests);
-    return rc;
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- open and close */
+/* --- open and close --- */
 
 static bool any_under_way(const struct bench_backend *backend)
 {
@@ -274,39 +273,38 @@ static int start(struct bench_backend *backend, struct wf_status *status)
 {
     struct bench_link *link = backend->link;
     int timeout_ms = PATIENCE * link->connect_timeout_ms;
-    int rc = nccl_library_open(&backend->library, backend->plan->nccl_library, status);
+    int result = nccl_library_open(&backend->library, backend->plan->nccl_library, status);
 
-    if (rc == 0)
-        rc = wf_cuda_driver_open(&backend->cuda, status);
-    if (rc == 0)
-        rc = nccl_ranks_of(backend->plan, &backend->ranks, status);
-    if (rc == 0)
-        rc = nccl_world_join(&backend->world, &backend->library, link, &backend->ranks, link->control, status);
-    if (rc == 0)
-        rc = make_lanes(backend, status);
-    if (rc == 0)
-        rc = nccl_guard(init_ranks, backend, "making communicators", timeout_ms, link->control, &backend->abandoned,
-                        status);
-    return rc ? rc : connect_ranks(backend, timeout_ms, status);
+    if (result == 0)
+        result = wf_cuda_driver_open(&backend->cuda, status);
+    if (result == 0)
+        result = nccl_ranks_of(backend->plan, &backend->ranks, status);
+    if (result == 0)
+        result = nccl_world_join(&backend->world, &backend->library, link, &backend->ranks, link->control, status);
+    if (result == 0)
+        result = make_lanes(backend, status);
+    if (result == 0)
+        result = nccl_guard(init_ranks, backend, "making communicators", timeout_ms, link->control, &backend->abandoned,
+                            status);
+    return result ? result : connect_ranks(backend, timeout_ms, status);
 }
 
 int nccl_backend_open(struct bench_link *link, const struct bench_plan *plan, struct bench_backend **out,
                       struct wf_status *status)
 {
-    struct bench_backend *backend = calloc(1, sizeof(*backend));
-    int rc;
+    struct bench_backend *backend = calloc(1, sizeof *backend);
 
     if (!backend)
         return wf_fail(status, -ENOMEM, "no memory for the nccl backend");
     backend->link = link;
     backend->plan = plan;
-    backend->counts = calloc(2 * (size_t)plan->pair_count, sizeof(*backend->counts));
-    rc =
+    backend->counts = calloc(2 * (size_t)plan->pair_count, sizeof *backend->counts);
+    int result =
         backend->counts ? start(backend, status) : wf_fail(status, -ENOMEM, "no memory for %u pairs", plan->pair_count);
-    if (rc) {
+    if (result) {
         backend->broken = true;
         nccl_backend_close(backend);
-        return rc;
+        return result;
     }
     *out = backend;
     return 0;

@@ -10,8 +10,8 @@ static void use_endpoint(const struct bench_plan *plan, struct nccl_ranks *ranks
 
 int nccl_ranks_of(const struct bench_plan *plan, struct nccl_ranks *ranks, struct wf_status *status)
 {
-    memset(ranks, 0, sizeof(*ranks));
-    memset(ranks->of, 0xff, sizeof(ranks->of));
+    memset(ranks, 0, sizeof *ranks);
+    memset(ranks->of, 0xff, sizeof ranks->of);
     for (int node = 0; node < 2; node++)
         if (plan->nodes[node].gpus == 0 || plan->nodes[node].gpus > BENCH_GPUS_MAX)
             return wf_fail(status, -EOPNOTSUPP,

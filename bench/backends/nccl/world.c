@@ -11,16 +11,16 @@
 
 #define ID_TEXT (2 * NCCL_ID_BYTES + 1)
 
-/* ------------------------------------------------------------------------------------------- variables */
+/* --- variables --- */
 
 static int offer(struct nccl_world *world, const char *name, const char *value, struct wf_status *status)
 {
-    int rc = wf_environment_offer(name, value);
+    int result = wf_environment_offer(name, value);
 
-    if (rc < 0)
-        return wf_fail(status, rc, "no memory for the variable %s", name);
-    if (rc > 0)
-        snprintf(world->set_by_us[world->set_count++], sizeof(world->set_by_us[0]), "%s", name);
+    if (result < 0)
+        return wf_fail(status, result, "no memory for the variable %s", name);
+    if (result > 0)
+        snprintf(world->set_by_us[world->set_count++], sizeof world->set_by_us[0], "%s", name);
     return 0;
 }
 
@@ -45,23 +45,23 @@ static void list_interfaces(const struct bench_link *link, char *list, size_t ro
 static int set_variables(struct nccl_world *world, const struct bench_link *link, struct wf_status *status)
 {
     char interfaces[512] = "", host[16];
-    int rc = offer(world, "NCCL_NET", "Socket", status);
+    int result = offer(world, "NCCL_NET", "Socket", status);
 
-    if (rc == 0)
-        rc = offer(world, "NCCL_IB_DISABLE", "1", status);
-    if (rc == 0)
-        rc = offer(world, "NCCL_MNNVL_ENABLE", "0", status);
-    list_interfaces(link, interfaces, sizeof(interfaces));
-    if (rc == 0 && interfaces[0])
-        rc = offer(world, "NCCL_SOCKET_IFNAME", interfaces, status);
+    if (result == 0)
+        result = offer(world, "NCCL_IB_DISABLE", "1", status);
+    if (result == 0)
+        result = offer(world, "NCCL_MNNVL_ENABLE", "0", status);
+    list_interfaces(link, interfaces, sizeof interfaces);
+    if (result == 0 && interfaces[0])
+        result = offer(world, "NCCL_SOCKET_IFNAME", interfaces, status);
     /* Two hosts, as far as NCCL knows: it would pass by the network otherwise, and refuse a GPU that both use. */
-    snprintf(host, sizeof(host), "weft-node%d", link->node);
-    if (rc == 0 && world->one_machine)
-        rc = offer(world, "NCCL_HOSTID", host, status);
-    return rc;
+    snprintf(host, sizeof host, "weft-node%d", link->node);
+    if (result == 0 && world->one_machine)
+        result = offer(world, "NCCL_HOSTID", host, status);
+    return result;
 }
 
-/* ------------------------------------------------------------------------------------------- the other node */
+/* --- the other node --- */
 
 static void id_to_text(const nccl_id *id, char *text)
 {
@@ -80,7 +80,7 @@ static json_t *introduction(const struct nccl_world *world, const struct nccl_li
     json_t *gpus = json_array();
     char boot[64];
 
-    bench_boot_id(boot, sizeof(boot));
+    bench_boot_id(boot, sizeof boot);
     for (uint32_t i = 0; i < ranks->own[link->node]; i++) {
         const struct weft_gpu_info *gpu = &link->gpus.infos[ranks->place[ranks->first[link->node] + i]];
         json_array_append_new(gpus, json_string(gpu->pci));
@@ -93,10 +93,11 @@ static json_t *introduction(const struct nccl_world *world, const struct nccl_li
 static int swap(const struct bench_link *link, struct bench_control *control, const json_t *mine, json_t **theirs,
                 struct wf_status *status)
 {
-    int rc = link->node == 1 ? bench_control_say(control, mine, status) : bench_control_hear(control, theirs, status);
+    int result =
+        link->node == 1 ? bench_control_say(control, mine, status) : bench_control_hear(control, theirs, status);
 
-    if (rc)
-        return rc;
+    if (result)
+        return result;
     return link->node == 1 ? bench_control_hear(control, theirs, status) : bench_control_say(control, mine, status);
 }
 
@@ -135,50 +136,48 @@ static int share_id(struct nccl_world *world, const struct nccl_library *library
 {
     char text[ID_TEXT], why[160];
     json_t *message = NULL;
-    int rc;
+    int result;
 
     if (link->node == 1) {
-        rc = bench_control_hear(control, &message, status);
-        if (rc == 0 && !id_from_json(json_object_get(message, "nccl_id"), &world->id))
-            rc = wf_fail(status, -EPROTO, "the other node sent no id for NCCL: use the same build on both");
+        result = bench_control_hear(control, &message, status);
+        if (result == 0 && !id_from_json(json_object_get(message, "nccl_id"), &world->id))
+            result = wf_fail(status, -EPROTO, "the other node sent no id for NCCL: use the same build on both");
         json_decref(message);
-        return rc;
+        return result;
     }
-    rc = library->GetUniqueId(&world->id);
-    if (rc != NCCL_SUCCESS)
-        return wf_fail(status, -EIO, "NCCL makes no id: %s", nccl_library_error(library, rc, why, sizeof(why)));
+    result = library->GetUniqueId(&world->id);
+    if (result != NCCL_SUCCESS)
+        return wf_fail(status, -EIO, "NCCL makes no id: %s", nccl_library_error(library, result, why, sizeof why));
     id_to_text(&world->id, text);
     message = json_pack("{s:s}", "nccl_id", text);
-    rc = bench_control_say(control, message, status);
+    result = bench_control_say(control, message, status);
     json_decref(message);
-    return rc;
+    return result;
 }
 
 int nccl_world_join(struct nccl_world *world, const struct nccl_library *library, const struct bench_link *link,
                     const struct nccl_ranks *ranks, struct bench_control *control, struct wf_status *status)
 {
-    json_t *mine, *theirs = NULL;
-    const char *boot;
-    int rc;
+    json_t *theirs = NULL;
 
-    memset(world, 0, sizeof(*world));
-    world->mps[link->node] = bench_mps_look(world->mps_folder, sizeof(world->mps_folder));
-    mine = introduction(world, library, link, ranks);
-    rc = swap(link, control, mine, &theirs, status);
-    if (rc == 0) {
-        boot = json_string_value(json_object_get(mine, "boot_id"));
+    memset(world, 0, sizeof *world);
+    world->mps[link->node] = bench_mps_look(world->mps_folder, sizeof world->mps_folder);
+    json_t *mine = introduction(world, library, link, ranks);
+    int result = swap(link, control, mine, &theirs, status);
+    if (result == 0) {
+        const char *boot = json_string_value(json_object_get(mine, "boot_id"));
         world->one_machine =
             boot && boot[0] && json_equal(json_object_get(mine, "boot_id"), json_object_get(theirs, "boot_id"));
-        rc = compare(world, link->node, mine, theirs, status);
+        result = compare(world, link->node, mine, theirs, status);
     }
     json_decref(mine);
     json_decref(theirs);
-    if (rc == 0)
-        rc = set_variables(world, link, status);
-    return rc ? rc : share_id(world, library, link, control, status);
+    if (result == 0)
+        result = set_variables(world, link, status);
+    return result ? result : share_id(world, library, link, control, status);
 }
 
-/* ------------------------------------------------------------------------------------------- for results */
+/* --- for results --- */
 
 struct echo {
     const struct nccl_world *world;
