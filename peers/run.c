@@ -30,13 +30,17 @@ static int check_stop(const struct peer_run *run, struct wf_status *status)
     return run->stop ? run->stop(run->context, status) : 0;
 }
 
-/* Whether the server failed because another program has its port: it says so, or the port is listened on although the
- * server, and all that it started, have ended. */
+static bool says(const struct peer_program *program, const char *words)
+{
+    return strstr(program->tail, words) || (program->text && strstr(program->text, words));
+}
+
+/* Whether the server failed because another program has its port: it says so, in the C library's words or in Weft's, or
+ * the port is listened on although the server, and all that it started, have ended. To listen is not the only way to
+ * have a port: a connection may have it for its own end, and is not seen by a look. */
 static bool lacks_port(const struct peer_run *run, const struct peer_program *server)
 {
-    static const char words[] = "Address already in use";
-
-    return strstr(server->tail, words) || (server->text && strstr(server->text, words)) || peer_listening(run->port);
+    return says(server, "Address already in use") || says(server, "the port is in use") || peer_listening(run->port);
 }
 
 static int await_listening(const struct peer_run *run, struct peer_program *server, struct wf_status *status)
