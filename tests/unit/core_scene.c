@@ -229,7 +229,7 @@ static void begin_session(struct scene *scene, const struct wf_tuning *tuning)
     wf_kicks_init(&scene->kicks, &scene->crew, serve);
     wf_book_init(&scene->book, &scene->guard, &scene->terms, &scene->waiting);
     wf_shares_init(&scene->shares, &scene->guard, &scene->kicks);
-    wf_lines_init(&scene->lines, &scene->guard, &scene->terms, &scene->kicks);
+    assert_int_equal(wf_lines_init(&scene->lines, &scene->guard, &scene->terms, &scene->kicks), 0);
     const struct wf_desk_neighbours neighbours = {.guard = &scene->guard,
                                                   .terms = &scene->terms,
                                                   .book = &scene->book,

@@ -644,6 +644,7 @@ static void test_disposals_are_told(void **state)
     struct scene *scene = *state;
     struct wf_channel *due = bulk_of(scene), *told = express_of(scene);
     struct wf_worker *worker = scene->crew.workers[1]; /* of the receive halves */
+    due->tx.detached = false;                          /* it has not let go */
     due->rx.disposed = 4;
     due->tx.ack_sent = 3;
     told->rx.disposed = told->tx.ack_sent = 4;

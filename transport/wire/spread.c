@@ -16,6 +16,7 @@
 #define AHEAD_PART 0.125     /* and this part of the time that is left, */
 #define AHEAD_LAGS 1.5       /* or as many of its lags, so that a long way is kept full */
 #define PIECE_BYTES 8192     /* smaller chunks would be mostly headers */
+#define PIECE_NS 100000.0    /* with many lanes, than what all of them carry in this time */
 #define PROBES 4             /* work worth a trial, in probes */
 
 static double smaller(double a, double b)
@@ -94,56 +95,80 @@ bool wf_rate_is_stale(const struct wf_rate *rate, int64_t now_ns)
 
 /* The work at hand, and how it would be done by the lanes whose rates are known. */
 struct work {
-    double rates;         /* of all of them together */
+    double rates;         /* of all of them together, bytes per ns */
     double left_ns;       /* until all is done, */
     double slack_ns;      /* lateness that does not matter */
-    double chunk;         /* the most in one piece */
+    double piece;         /* the least in one piece, unless less is left; */
+    double chunk;         /* the most */
+    double most;          /* the most that can be taken now */
+    double probe;         /* a trial */
     uint64_t outstanding; /* of all lanes */
 };
 
 static struct work survey(const struct wf_lane_total *total, uint64_t waiting, uint64_t chunk)
 {
-    struct work work = {.chunk = (double)chunk, .outstanding = total->outstanding};
+    struct work work = {.piece = WF_SPREAD_LEAST_BYTES, .chunk = (double)chunk, .outstanding = total->outstanding};
     if (total->known > 0) {
-        work.rates = total->rates;
-        work.left_ns = (double)(waiting + total->bytes) / total->rates;
+        work.rates = (double)total->rates / 1e9;
+        work.left_ns = (double)(waiting + total->bytes) / work.rates;
     }
+    if (total->lanes > WF_RIVALS)
+        work.piece = larger(PIECE_NS * work.rates, WF_SPREAD_PROBE_BYTES);
+    work.most = smaller((double)waiting, work.chunk);
+    work.probe = smaller(work.most, WF_SPREAD_PROBE_BYTES);
     if (work.left_ns >= AHEAD_NS) /* less work is handed out at once: slack would only make a lane end later */
         work.slack_ns = smaller(SLACK_PART * work.left_ns, SLACK_NS);
     return work;
 }
 
+/* Rounded up, so that a known rate is not 0. */
+static uint64_t per_second(double bytes_per_ns)
+{
+    return (uint64_t)(bytes_per_ns * 1e9) + 1;
+}
+
 void wf_lane_total_add(struct wf_lane_total *total, const struct wf_lane *lane)
 {
+    total->lanes += 1;
     total->outstanding += lane->outstanding;
     if (lane->rate <= 0)
         return;
     total->known += 1;
-    total->rates += lane->rate;
+    total->rates += per_second(lane->rate);
     total->bytes += lane->outstanding;
 }
 
 void wf_lane_total_remove(struct wf_lane_total *total, const struct wf_lane *lane)
 {
+    total->lanes -= 1;
     total->outstanding -= lane->outstanding;
     if (lane->rate <= 0)
         return;
     total->known -= 1;
-    total->rates = total->known > 0 ? total->rates - lane->rate : 0;
+    total->rates -= per_second(lane->rate);
     total->bytes -= lane->outstanding;
+}
+
+void wf_lane_total_join(struct wf_lane_total *total, const struct wf_lane_total *other)
+{
+    total->lanes += other->lanes;
+    total->known += other->known;
+    total->rates += other->rates;
+    total->bytes += other->bytes;
+    total->outstanding += other->outstanding;
 }
 
 /* The bytes that a lane may have under way. */
 static double reach(const struct wf_lane *lane, const struct work *work)
 {
     double ahead = larger(AHEAD_PART * work->left_ns + AHEAD_NS, AHEAD_LAGS * (double)lane->lag_ns);
-    return larger(lane->rate * ahead, PIECE_BYTES);
+    return larger(lane->rate * ahead, larger(PIECE_BYTES, work->piece));
 }
 
 /* What it takes at a time: half of that, so that acknowledgements come while more is under way. */
 static double piece(const struct wf_lane *lane, const struct work *work)
 {
-    return smaller(larger(reach(lane, work) / 2, PIECE_BYTES), work->chunk);
+    return smaller(larger(reach(lane, work) / 2, larger(PIECE_BYTES, work->piece)), work->chunk);
 }
 
 static bool has_room(const struct wf_lane *lane, const struct work *work)
@@ -151,48 +176,51 @@ static bool has_room(const struct wf_lane *lane, const struct work *work)
     return lane->outstanding == 0 || reach(lane, work) - (double)lane->outstanding >= piece(lane, work) / 2;
 }
 
-/* With nothing under way the fastest lane that is ready takes the work; of equals the first. */
-static bool is_best(const struct wf_lane *lanes, int count, int index)
+/* With nothing under way the fastest lane that is ready takes the work; of equals the first. Returns the index of a
+ * better one, or -1. */
+static int find_faster(const struct wf_lane *lane, const struct wf_lane *const *rivals, int count)
 {
     for (int i = 0; i < count; i++) {
-        bool ahead = lanes[i].rate > lanes[index].rate || (lanes[i].rate >= lanes[index].rate && i < index);
-        if (lanes[i].ready && i != index && ahead)
-            return false;
+        const struct wf_lane *rival = rivals[i];
+        bool ahead = rival->rate > lane->rate || (rival->rate >= lane->rate && rival < lane);
+        if (rival->ready && rival != lane && ahead)
+            return i;
     }
-    return true;
+    return -1;
 }
 
 /* Would another lane finish `bytes` more before this one? Though it has no room at the moment: it will. */
-static bool beaten(const struct wf_lane *lanes, int count, int index, double bytes)
+static bool beaten(const struct wf_lane *lane, const struct wf_lane *const *rivals, int count, double bytes)
 {
-    double mine = ((double)lanes[index].outstanding + bytes) / lanes[index].rate;
+    double mine = ((double)lane->outstanding + bytes) / lane->rate;
     for (int i = 0; i < count; i++) {
-        bool known = i != index && lanes[i].rate > 0;
-        if (known && ((double)lanes[i].outstanding + bytes) / lanes[i].rate < mine)
+        const struct wf_lane *rival = rivals[i];
+        if (rival != lane && rival->rate > 0 && ((double)rival->outstanding + bytes) / rival->rate < mine)
             return true;
     }
     return false;
 }
 
-uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_lane *lanes, int count, int index,
-                            uint64_t waiting, uint64_t chunk)
+uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_lane *lane,
+                            const struct wf_lane *const *rivals, int count, uint64_t waiting, uint64_t chunk,
+                            int *better)
 {
-    const struct wf_lane *lane = &lanes[index];
     struct work work = survey(total, waiting, chunk);
-    double most = (double)(waiting < chunk ? waiting : chunk), least = smaller(most, WF_SPREAD_LEAST_BYTES);
+    double least = smaller(work.most, work.piece);
     bool first = work.outstanding == 0;
-    if (first && !is_best(lanes, count, index))
+    *better = first ? find_faster(lane, rivals, count) : -1;
+    if (*better >= 0)
         return 0;
     bool worth = waiting >= PROBES * WF_SPREAD_PROBE_BYTES || work.rates <= 0;
     if (lane->rate <= 0)
-        return first || (worth && lane->outstanding == 0) ? (uint64_t)smaller(most, WF_SPREAD_PROBE_BYTES) : 0;
+        return first || (worth && lane->outstanding == 0) ? (uint64_t)work.probe : 0;
 
     if (!has_room(lane, &work))
         return 0;
     double under_way = (double)lane->outstanding, room = larger(reach(lane, &work) - under_way, least);
     double share = lane->rate * (work.left_ns + work.slack_ns) - under_way;
     if (share >= least)
-        return (uint64_t)smaller(smaller(share, most), smaller(piece(lane, &work), room));
+        return (uint64_t)smaller(smaller(share, work.most), smaller(piece(lane, &work), room));
     bool trial = lane->stale && worth && lane->outstanding == 0;
-    return first || trial || !beaten(lanes, count, index, least) ? (uint64_t)least : 0;
+    return first || trial || !beaten(lane, rivals, count, least) ? (uint64_t)least : 0;
 }

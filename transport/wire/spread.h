@@ -15,7 +15,11 @@
  * long gets one, too: the rail may have recovered. A wrong guess costs no more than this chunk.
  *
  * A share is 0 only while bytes are under way (their acknowledgement starts the next question) or while a better
- * channel is ready to take the work. So no work ever waits for time to pass. Pure: time is passed in.
+ * channel is ready to take the work. So no work ever waits for time to pass.
+ *
+ * With many channels a channel's share of a message is small, and small pieces cost processor time at both ends. So
+ * with more than WF_RIVALS channels no piece is smaller than what all of them together carry in 0.1 ms, and some
+ * channels get none. Nor is a channel compared with all others then, but with a few, in turn. Pure: time is passed in.
  */
 #ifndef WF_WIRE_SPREAD_H
 #define WF_WIRE_SPREAD_H
@@ -69,23 +73,30 @@ struct wf_lane {
     bool stale;
 };
 
-/* Sums over lanes. All zero: over no lane. */
+/* Sums over lanes. All zero: over no lane. Integers, so that lanes come and go for years without a rounding error. */
 struct wf_lane_total {
+    int lanes;
     int known;            /* lanes with a rate */
-    double rates;         /* the sum of their rates */
+    uint64_t rates;       /* the sum of their rates, bytes per second */
     uint64_t bytes;       /* unacknowledged bytes of the lanes with a rate */
     uint64_t outstanding; /* unacknowledged bytes of all lanes */
 };
 
 void wf_lane_total_add(struct wf_lane_total *total, const struct wf_lane *lane);
 void wf_lane_total_remove(struct wf_lane_total *total, const struct wf_lane *lane);
+/* Adds all lanes of another total. */
+void wf_lane_total_join(struct wf_lane_total *total, const struct wf_lane_total *other);
+
+#define WF_RIVALS 8 /* lanes that a lane is compared with at most: with more lanes, others in turn */
 
 /*
- * The bytes that lane `index`, which is ready, may take now out of `waiting` bytes, at most `chunk`: 0, or
- * WF_SPREAD_LEAST_BYTES and more (less only if `waiting` or `chunk` is less). `total`: the sums over `lanes`; lanes
- * that are all zero do not count.
+ * The bytes that `lane`, which is ready, may take now out of `waiting` bytes, at most `chunk`: 0, or
+ * WF_SPREAD_LEAST_BYTES and more (less only if `waiting` or `chunk` is less). `total`: the sums over all lanes.
+ * `rivals`: the lanes to compare it with, of the same array; it may be among them. If another one is ready and better,
+ * so that this one gets nothing, `*better` becomes its index in `rivals`: it must be asked; else -1.
  */
-uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_lane *lanes, int count, int index,
-                            uint64_t waiting, uint64_t chunk);
+uint64_t wf_spread_share_of(const struct wf_lane_total *total, const struct wf_lane *lane,
+                            const struct wf_lane *const *rivals, int count, uint64_t waiting, uint64_t chunk,
+                            int *better);
 
 #endif

@@ -12,6 +12,15 @@ static uint32_t window_frames(const struct wf_channel *channel)
 
 static void init_links(struct wf_channel *channel)
 {
+    wf_link_init(&channel->tx.ended_link);
+    wf_link_init(&channel->tx.round_link);
+    wf_link_init(&channel->rx.round_link);
+    wf_link_init(&channel->tx.due_link);
+    wf_link_init(&channel->tx.idle_link);
+    wf_link_init(&channel->tx.behind_link);
+    wf_link_init(&channel->rx.due_link);
+    wf_link_init(&channel->rx.held_link);
+    wf_link_init(&channel->rx.owing_link);
     wf_link_init(&channel->rx.untold_link);
     wf_link_init(&channel->tx.op.link);
     wf_link_init(&channel->rx.op.link);

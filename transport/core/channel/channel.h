@@ -61,11 +61,7 @@ bool wf_channel_open(const struct wf_channel *channel, uint64_t bytes);
 void wf_channel_note_retransmits(struct wf_channel *channel);
 
 /* A sequenced frame with a payload of `bytes` needs nothing more. Session lock. */
-static inline void wf_channel_dispose(struct wf_channel *channel, uint32_t bytes)
-{
-    channel->rx.disposed += 1;
-    channel->rx.disposed_bytes += bytes;
-}
+void wf_channel_dispose(struct wf_channel *channel, uint32_t bytes);
 
 /* --- receive half (rx.c), token held --- */
 

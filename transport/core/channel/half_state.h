@@ -36,22 +36,10 @@ static inline void wf_tx_said_bye(struct wf_tx *tx)
     tx->bye_sent = true;
 }
 
-/* With nothing posted, new work needs a kick. */
-static inline void wf_tx_set_idle(struct wf_tx *tx, bool idle)
-{
-    tx->idle = idle;
-}
-
 /* The descriptor is known to the worker's engine. Token held, no lock needed. */
 static inline void wf_tx_started(struct wf_tx *tx, bool started)
 {
     tx->started = started;
-}
-
-/* The end of the stream was sent. */
-static inline void wf_tx_shut(struct wf_tx *tx)
-{
-    tx->shut = true;
 }
 
 /* The channel is lost, and its retained frames are strays of the session now. */
@@ -60,6 +48,32 @@ static inline void wf_tx_moved(struct wf_tx *tx)
     tx->acknowledged = tx->window.spent_frames;
     tx->acknowledged_bytes = tx->window.spent_bytes;
     tx->moved = true;
+}
+
+/* What the half's worker has decided to do with it, once it has released the lock; and that it does so now. Token
+ * held, no lock needed. */
+static inline void wf_tx_decide(struct wf_tx *tx, unsigned actions)
+{
+    tx->actions |= (unsigned char)actions;
+}
+
+static inline unsigned wf_tx_take_actions(struct wf_tx *tx)
+{
+    unsigned actions = tx->actions;
+    tx->actions = 0;
+    return actions;
+}
+
+static inline void wf_rx_decide(struct wf_rx *rx, unsigned actions)
+{
+    rx->actions |= (unsigned char)actions;
+}
+
+static inline unsigned wf_rx_take_actions(struct wf_rx *rx)
+{
+    unsigned actions = rx->actions;
+    rx->actions = 0;
+    return actions;
 }
 
 /* --- the receive half: where the payload goes --- */
@@ -81,18 +95,6 @@ static inline struct wf_inbound *wf_rx_unclaim(struct wf_rx *rx)
 static inline void wf_rx_pool(struct wf_rx *rx, bool pooled)
 {
     rx->pooled = pooled;
-}
-
-/* Nothing more is received until another channel, or a copy, has let go. */
-static inline void wf_rx_hold(struct wf_rx *rx, bool held)
-{
-    rx->held = held;
-}
-
-/* The message is not wanted any more: the half is to let go of its claim. */
-static inline void wf_rx_redirect(struct wf_rx *rx, bool redirect)
-{
-    rx->redirect = redirect;
 }
 
 /* The slot that the payload goes to first, or NULL; returns the one before. */

@@ -61,7 +61,15 @@ struct wf_tx {
      * under the session lock. */
     _Atomic int64_t began_ns;
 
+    struct wf_link ended_link; /* in wf_roster.ended */
+    struct wf_link round_link; /* among the halves that have something to do in this round of their worker; */
+    unsigned char actions;     /* what (session/pump.c) */
+
     /* session lock */
+    struct wf_link due_link;      /* in wf_roster.due */
+    struct wf_link idle_link;     /* in wf_session_rail.idle */
+    struct wf_link behind_link;   /* in wf_session_rail.behind */
+    uint32_t round;               /* wf_lines.round when it was last offered work */
     bool idle;                    /* nothing posted: new work needs a kick */
     struct wf_window window;      /* what the peer has promised to take */
     struct wf_retained *retained; /* ring */
@@ -100,15 +108,20 @@ struct wf_rx {
     /* Receives that are posted before that are urgent: of an express channel, for a small message came not long ago. */
     int64_t urgent_until_ns;
     struct wf_frame frame;
-    struct wf_inbound *claim; /* where the payload goes; NULL: to the sink. Session lock to change */
-    bool pooled;              /* the claim is on the unexpected pool, not on user memory */
-    struct wf_slot *slot;     /* the claim is on device memory: where the payload goes first. Session lock to change */
-    bool redirect;            /* session lock: let go of the claim, the rest goes to the sink */
-    bool detached;            /* session lock */
-    bool held;                /* session lock: another channel has a claim on the payload's place, or no slot is free */
-    bool started, ended;      /* session lock: first receive posted; the peer's end of stream has come */
+    struct wf_inbound *claim;  /* where the payload goes; NULL: to the sink. Session lock to change */
+    bool pooled;               /* the claim is on the unexpected pool, not on user memory */
+    struct wf_slot *slot;      /* the claim is on device memory: where the payload goes first. Session lock to change */
+    struct wf_link round_link; /* as in wf_tx */
+    unsigned char actions;
+    bool redirect;       /* session lock: let go of the claim, the rest goes to the sink */
+    bool detached;       /* session lock */
+    bool held;           /* session lock: another channel has a claim on the payload's place, or no slot is free */
+    bool started, ended; /* session lock: first receive posted; the peer's end of stream has come */
 
     /* session lock */
+    struct wf_link due_link;   /* in wf_roster.receivers */
+    struct wf_link held_link;  /* in wf_roster.held */
+    struct wf_link owing_link; /* in wf_lines.owing */
     uint64_t disposed, disposed_bytes;
     uint64_t granted_frames; /* as last told */
 };

@@ -4,16 +4,27 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct wf_terms *terms, struct wf_kicks *kicks)
+int wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct wf_terms *terms, struct wf_kicks *kicks)
 {
+    lines->rosters = calloc((size_t)kicks->count, sizeof *lines->rosters);
+    if (!lines->rosters)
+        return -ENOMEM;
+    for (int i = 0; i < kicks->count; i++)
+        wf_roster_init(&lines->rosters[i], i);
     lines->guard = guard;
     lines->terms = terms;
     lines->kicks = kicks;
     for (int i = 0; i < WF_RAILS_MAX; i++) { /* pairs of rails that the dialer has made, with no channel yet */
         lines->rails[i].local = -1;
         snprintf(lines->rails[i].name, sizeof lines->rails[i].name, "unmet");
+        wf_list_init(&lines->rails[i].idle[WF_CHANNEL_EXPRESS]);
+        wf_list_init(&lines->rails[i].idle[WF_CHANNEL_BULK]);
+        wf_list_init(&lines->rails[i].behind);
     }
+    wf_list_init(&lines->untold);
+    wf_list_init(&lines->owing);
     atomic_store(&lines->heard_ns, wf_world_now(guard->world));
+    return 0;
 }
 
 void wf_lines_fini(struct wf_lines *lines)
@@ -24,6 +35,7 @@ void wf_lines_fini(struct wf_lines *lines)
     }
     free(lines->channels);
     free(lines->lost_by_peer);
+    free(lines->rosters);
 }
 
 int wf_lines_expect(struct wf_lines *lines, int count)

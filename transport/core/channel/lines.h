@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 
 #include "core/channel/channel.h"
+#include "core/channel/roster.h"
 #include "core/drive/worker.h"
 #include "core/ground/guard.h"
 #include "core/ground/terms.h"
@@ -24,8 +25,12 @@ struct wf_session_rail {
     struct sockaddr_storage from, to; /* `from` with port 0 */
     bool device_bound;
     _Atomic uint64_t sent_bytes, received_bytes, resent_bytes, stalls, failures, damaged, retransmits;
-    bool retired;  /* session lock: it has damaged too much */
-    int last_code; /* session lock: why a channel of it was lost last; 0: none was */
+    /* session lock */
+    bool retired;                  /* it has damaged too much */
+    int last_code;                 /* why a channel of it was lost last; 0: none was */
+    struct wf_channel *express;    /* its express channel, once joined */
+    struct wf_list idle[WF_KINDS]; /* send halves that work is offered to, by kind */
+    struct wf_list behind;         /* bulk channels whose acknowledgements wait behind an operation */
 };
 
 /* Owner: the session; what follows is its lock's, where nothing else is said. */
@@ -35,6 +40,12 @@ struct wf_lines {
     struct wf_kicks *kicks;
     int rail_count;
     struct wf_session_rail rails[WF_RAILS_MAX];
+    struct wf_roster *rosters; /* by worker */
+    struct wf_list untold;     /* rosters that have grown since their workers were told */
+    struct wf_list owing;      /* receive halves with disposals that no frame has told the peer */
+    uint64_t offers[WF_KINDS]; /* pairs of rails with send halves in `idle`, as bits, by kind */
+    int turn[WF_KINDS];        /* the pair that comes first in the next offer, by kind */
+    uint32_t round;            /* of offers, counted: no send half declines twice in one */
     int channel_count, joined;
     int missed;                   /* acceptor: channels that were never joined, and the dialer has lost */
     int up_count;                 /* channels that are up */
@@ -62,12 +73,17 @@ static inline struct wf_channel *wf_lines_next(const struct wf_lines *lines, int
         for (struct wf_channel *channel = wf_lines_next(lines, &at_##channel); channel;                                \
              channel = wf_lines_next(lines, &at_##channel))
 
-void wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct wf_terms *terms,
-                   struct wf_kicks *kicks);
+/* 0 or -ENOMEM. fini also accepts an object of zeroes, or one whose init has failed. */
+int wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct wf_terms *terms, struct wf_kicks *kicks);
 void wf_lines_fini(struct wf_lines *lines);
 
 /* Room for `count` channels. 0 or -ENOMEM; then there may be another try. */
 int wf_lines_expect(struct wf_lines *lines, int count);
+
+static inline struct wf_roster *wf_lines_roster(struct wf_lines *lines, const struct wf_worker *worker)
+{
+    return &lines->rosters[worker->index];
+}
 
 /* Leaves a notice for the worker of the channel's send half. `self`: as for wf_worker_kick(). */
 static inline void wf_channel_kick(struct wf_channel *channel, struct wf_worker *self)

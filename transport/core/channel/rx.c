@@ -4,6 +4,7 @@
 
 #include "core/channel/lines.h"
 #include "core/channel/ops.h"
+#include "core/channel/state.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "mem/staging.h"
@@ -224,6 +225,15 @@ static int parse(struct wf_channel *channel)
     return 0;
 }
 
+void wf_channel_dispose(struct wf_channel *channel, uint32_t bytes)
+{
+    struct wf_rx *rx = &channel->rx;
+    rx->disposed += 1;
+    rx->disposed_bytes += bytes;
+    if (!wf_link_in_list(&rx->owing_link))
+        wf_list_push_back(&channel->lines->owing, &rx->owing_link);
+}
+
 /* Tells the peer of disposals when a quarter of the window is used, or when it waits for the end of a message. */
 static void note_disposals(struct wf_channel *channel)
 {
@@ -232,7 +242,7 @@ static void note_disposals(struct wf_channel *channel)
     wf_channel_credit(channel, &frames, &bytes);
     uint64_t quarter = (frames - rx->disposed) / 4;
     if (frames - rx->granted_frames >= (quarter ? quarter : 1))
-        channel->tx.state_due = true;
+        wf_channel_tell_state(channel);
     if (rx->disposed != channel->tx.ack_sent && !wf_link_in_list(&rx->untold_link))
         wf_list_push_back(&rx->worker->untold, &rx->untold_link);
 }
@@ -248,7 +258,7 @@ static void note_bytes(struct wf_channel *channel, uint64_t bytes)
 /* The stream ended: fine after BYE, a lost channel otherwise. Session lock held. */
 static void end_of_stream(struct wf_channel *channel)
 {
-    channel->rx.ended = true;
+    wf_channel_ended(channel);
     WF_REACHED_IF(channel->bye_seen, "channel CLOSING: end of the peer's stream");
     WF_REACHED_IF(!channel->bye_seen, "channel UP: end of the peer's stream");
     if (!channel->bye_seen)
@@ -312,12 +322,12 @@ static void go_on(struct wf_channel *channel)
     bool ends = channel->kill || rx->ended, more = !ends && !rx->held;
     if (more)
         prepare(channel);
+    else if (ends)
+        wf_channel_rx_due(channel);
     lines->guard->ops->kick(lines->guard, rx->worker);
     wf_guard_unlock(lines->guard);
     if (more)
         post(channel);
-    else if (ends)
-        wf_kicks_one(lines->kicks, rx->worker->index, rx->worker);
 }
 
 static void received(struct wf_task *task)
@@ -344,7 +354,7 @@ void wf_channel_resume(struct wf_channel *channel)
     wf_guard_lock(channel->lines->guard);
     bool waits = rx->held && !channel->kill;
     if (waits) {
-        rx->held = false;
+        wf_channel_hold(channel, false);
         int broken = channel->ops->place_payload(channel);
         if (broken < 0)
             channel->ops->lost(channel, broken, "a frame that breaks the protocol");
@@ -380,10 +390,10 @@ void wf_channels_tell(struct wf_worker *worker)
         struct wf_channel *channel = WF_CONTAINER(link, struct wf_channel, rx.untold_link);
         struct wf_guard *guard = channel->lines->guard;
         wf_guard_lock(guard);
-        bool due = channel->rx.disposed != channel->tx.ack_sent;
-        channel->tx.state_due |= due;
+        if (channel->rx.disposed != channel->tx.ack_sent) {
+            wf_channel_tell_state(channel);
+            wf_lines_tell(channel->lines, worker);
+        }
         wf_guard_unlock(guard);
-        if (due)
-            wf_channel_kick(channel, worker);
     }
 }

@@ -17,6 +17,7 @@ static inline void wf_channel_assign(struct wf_channel *channel, struct wf_worke
 {
     channel->tx.worker = tx;
     channel->rx.worker = rx;
+    wf_lines_roster(channel->lines, tx)->pairs |= UINT64_C(1) << channel->rail;
 }
 
 /* Puts the channel into `lines`. `missed`: wf_lines.missed has counted it. */
@@ -26,6 +27,8 @@ static inline void wf_lines_enter(struct wf_lines *lines, struct wf_channel *cha
     lines->joined += 1;
     lines->missed -= missed;
     lines->bulk_count += channel->kind == WF_CHANNEL_BULK;
+    if (channel->kind == WF_CHANNEL_EXPRESS)
+        lines->rails[channel->rail].express = channel;
 }
 
 /* It is at work on `fd` from now on. */
@@ -35,6 +38,8 @@ static inline void wf_channel_rise(struct wf_channel *channel, int fd)
     channel->tx.detached = channel->rx.detached = false;
     channel->up = true;
     channel->lines->up_count += 1;
+    wf_channel_tx_due(channel);
+    wf_channel_rx_due(channel);
 }
 
 /* The channel takes nothing new any more. May be called twice. */
@@ -42,12 +47,15 @@ static inline void wf_channel_sink(struct wf_channel *channel)
 {
     channel->lines->up_count -= channel->up;
     channel->up = false;
+    wf_channel_review(channel);
 }
 
 /* Both halves must let go. */
 static inline void wf_channel_doom(struct wf_channel *channel)
 {
     channel->kill = true;
+    wf_channel_tx_due(channel);
+    wf_channel_rx_due(channel);
 }
 
 /* It was never joined: there is nothing to let go of, nor to be sent again. */
@@ -59,6 +67,7 @@ static inline void wf_channel_never_joined(struct wf_channel *channel)
 /* A half, or both, have let go of the descriptor. Returns whether that was the last of the two. */
 static inline bool wf_channel_detach(struct wf_channel *channel, bool tx, bool rx)
 {
+    wf_channel_strike(channel, tx, rx);
     if (tx) /* each half's worker reads its own without the lock */
         channel->tx.detached = true;
     if (rx)
@@ -70,6 +79,21 @@ static inline bool wf_channel_detach(struct wf_channel *channel, bool tx, bool r
 static inline void wf_channel_gone(struct wf_channel *channel)
 {
     channel->gone = true;
+}
+
+/* The end of the stream was sent, or the peer's end has come: after both the halves let go. */
+static inline void wf_channel_shut(struct wf_channel *channel)
+{
+    channel->tx.shut = true;
+    wf_channel_tx_due(channel);
+    wf_channel_rx_due(channel);
+}
+
+static inline void wf_channel_ended(struct wf_channel *channel)
+{
+    channel->rx.ended = true;
+    wf_channel_tx_due(channel);
+    wf_channel_rx_due(channel);
 }
 
 /* The peer has said BYE on the channel. */
@@ -102,28 +126,83 @@ static inline struct wf_session_rail *wf_lines_rail(struct wf_lines *lines, int 
     return &lines->rails[index];
 }
 
+/* --- the send half --- */
+
+/* Nothing is posted: new work needs a kick. */
+static inline void wf_channel_set_idle(struct wf_channel *channel, bool idle)
+{
+    channel->tx.idle = idle;
+    wf_channel_review(channel);
+}
+
+/* The peer has told its window, or what it has disposed of: the channel may have room again, and is asked first. */
+static inline void wf_channel_reopened(struct wf_channel *channel)
+{
+    wf_channel_review(channel);
+    if (wf_link_in_list(&channel->tx.idle_link))
+        wf_channel_tx_due(channel);
+}
+
+/* A round of offers begins: every send half may be asked once. */
+static inline void wf_lines_begin_round(struct wf_lines *lines)
+{
+    lines->round += 1;
+}
+
+/* Is it the first time in this round that the channel is asked? It counts as asked from now on. */
+static inline bool wf_channel_ask_once(struct wf_channel *channel)
+{
+    bool first = channel->tx.round != channel->lines->round;
+    channel->tx.round = channel->lines->round;
+    return first;
+}
+
+/* --- the receive half --- */
+
+/* Nothing more is received until another channel, or a copy, has let go. */
+static inline void wf_channel_hold(struct wf_channel *channel, bool held)
+{
+    wf_link_remove(&channel->rx.held_link);
+    channel->rx.held = held;
+    if (held)
+        wf_list_push_back(&wf_lines_roster(channel->lines, channel->rx.worker)->held, &channel->rx.held_link);
+}
+
+/* The message is not wanted any more: the half is to let go of its claim. */
+static inline void wf_channel_redirects(struct wf_channel *channel, bool redirect)
+{
+    channel->rx.redirect = redirect;
+    if (redirect)
+        wf_channel_rx_due(channel);
+}
+
 /* --- frames that become due --- */
 
 static inline void wf_channel_tell_state(struct wf_channel *channel)
 {
     channel->tx.state_due = true;
+    wf_channel_review(channel);
+    wf_channel_tx_due(channel);
 }
 
 /* A sign of life is asked for, or given for the peer's PING. */
 static inline void wf_channel_ask(struct wf_channel *channel, bool due)
 {
     channel->tx.ping_due = due;
+    wf_channel_tx_due(channel);
 }
 
 static inline void wf_channel_answer(struct wf_channel *channel, uint64_t number)
 {
     channel->tx.pong_due = true;
     channel->tx.pong_number = number;
+    wf_channel_tx_due(channel);
 }
 
 static inline void wf_channel_say_bye(struct wf_channel *channel)
 {
     channel->tx.bye_due = channel->up;
+    wf_channel_tx_due(channel);
 }
 
 #endif

@@ -57,8 +57,10 @@ void wf_batch_add(struct wf_channel *channel, struct wf_frame *frame, const stru
     struct wf_tx *tx = &channel->tx;
     tx->frame_count += 1;
     frame->ack = (uint32_t)channel->rx.disposed;
-    if (is_prompt(channel))
+    if (is_prompt(channel)) {
         tx->ack_sent = channel->rx.disposed;
+        wf_link_remove(&channel->rx.owing_link);
+    }
     frame->data_off = (uint16_t)(frame->length > 0 ? tx->pad : WF_FRAME_BYTES);
     if (frame->length > 0 && channel->lines->guard->world->tuning.crc) {
         frame->flags |= WF_FLAG_CRC;
@@ -104,6 +106,8 @@ void wf_batch_state_frame(struct wf_channel *channel, struct wf_frame *frame)
     channel->rx.granted_frames = frame->total;
     channel->tx.ack_sent = frame->offset;
     channel->tx.state_due = false;
+    wf_channel_review(channel);
+    wf_link_remove(&channel->rx.owing_link);
 }
 
 void wf_channel_release_batch(struct wf_channel *channel)
@@ -169,8 +173,10 @@ static void sent(struct wf_task *task)
         wf_guard_lock(guard);
         WF_REACHED("channel UP: error");
         channel->ops->lost(channel, (int)tx->op.result, "sending");
+        wf_lines_tell(channel->lines, tx->worker);
         wf_guard_unlock(guard);
     }
+    wf_list_push_back(&wf_lines_roster(channel->lines, tx->worker)->ended, &tx->ended_link);
     wf_channel_kick(channel, tx->worker);
 }
 

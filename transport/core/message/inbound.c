@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/channel/half_state.h"
+#include "core/channel/state.h"
 #include "core/channel/lines.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
@@ -278,7 +278,7 @@ static void redirect_claims(struct wf_inbound *inbound)
     WF_LINES_EACH (channel, desk->lines) {
         if (channel->rx.claim != inbound)
             continue;
-        wf_rx_redirect(&channel->rx, true);
+        wf_channel_redirects(channel, true);
         wf_kicks_one(desk->kicks, channel->rx.worker->index, NULL);
     }
 }

@@ -164,13 +164,13 @@ static void claim(struct wf_channel *channel, struct wf_inbound *inbound)
     if (inbound->state == WF_INBOUND_EARLY)
         wf_match_advance(inbound->connection);
     wf_rx_pool(rx, inbound->state == WF_INBOUND_EARLY || inbound->state == WF_INBOUND_UNMATCHED || inbound->parked);
-    wf_rx_redirect(rx, false);
+    wf_channel_redirects(channel, false);
     bool staged = inbound->device && !rx->pooled && rx->frame.length > 0;
     if (inbound->state == WF_INBOUND_DRAINING) {
         unclaim(channel);
     } else if (staged && !wf_stage_in_take(channel)) {
         wf_rx_pool(rx, has_blocks(inbound, &rx->frame));
-        wf_rx_hold(rx, !rx->pooled);
+        wf_channel_hold(channel, !rx->pooled);
         if (rx->held)
             unclaim(channel);
     }
@@ -193,11 +193,13 @@ static bool overlap(const struct wf_frame *a, const struct wf_frame *b)
     return a->offset < b->offset + b->length && b->offset < a->offset + a->length;
 }
 
-/* The other channel with a claim on bytes of this payload, or NULL. */
-static struct wf_channel *other_writer(const struct wf_channel *channel, const struct wf_inbound *inbound,
+/* The other channel with a claim on bytes of this payload, or NULL. There can be one only in a message of which bytes
+ * were sent again: nobody looks at all channels for others. */
+static struct wf_channel *other_writer(const struct wf_channel *channel, struct wf_inbound *inbound,
                                        const struct wf_frame *frame)
 {
-    if (inbound->claims == 0)
+    inbound->resent |= (frame->flags & WF_FLAG_RESENT) != 0;
+    if (inbound->claims == 0 || !inbound->resent)
         return NULL;
     WF_LINES_EACH (other, channel->lines) {
         if (other != channel && other->rx.claim == inbound && overlap(&other->rx.frame, frame))
@@ -217,7 +219,7 @@ static int outlive(struct wf_channel *channel, struct wf_channel *other, const s
         return -ESTALE;
     WF_REACHED("channel UP: a chunk whose range another channel claims");
     wf_channel_lost(other, -ESTALE, "the peer sends its chunks again elsewhere");
-    wf_rx_hold(&channel->rx, true);
+    wf_channel_hold(channel, true);
     wf_session_of(channel)->loss.place_wanted = true;
     return 0;
 }

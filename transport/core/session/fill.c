@@ -18,17 +18,11 @@
 
 /* --- frames that are not counted: absolute totals and probes --- */
 
-/* A bulk channel on the rail of `express` that has acknowledgements to send while its send operation is under way. They
- * go on `express`: if they came late, the peer would take the rail for slow. NULL: none. */
-static const struct wf_channel *find_behind(const struct wf_channel *express)
+/* A bulk channel whose acknowledgements go on the express channel, as its own operation is under way. NULL: none. */
+static struct wf_channel *find_behind(const struct wf_channel *express)
 {
-    const struct wf_session *session = wf_session_of(express);
-    WF_LINES_EACH (channel, &session->lines) {
-        bool bulk = channel->kind == WF_CHANNEL_BULK && channel->rail == express->rail && channel->up;
-        if (bulk && channel->tx.state_due && !channel->tx.idle)
-            return channel;
-    }
-    return NULL;
+    const struct wf_link *link = wf_list_first(&express->lines->rails[express->rail].behind);
+    return link ? WF_CONTAINER(link, struct wf_channel, tx.behind_link) : NULL;
 }
 
 /* The next uncounted frame, if any is due. */
@@ -36,11 +30,11 @@ static bool next_total(struct wf_channel *channel, struct wf_frame *frame)
 {
     struct wf_session *session = wf_session_of(channel);
     struct wf_tx *tx = &channel->tx;
-    const struct wf_channel *behind;
+    struct wf_channel *behind;
     if (tx->state_due) {
         wf_batch_state_frame(channel, frame);
     } else if (channel->kind == WF_CHANNEL_EXPRESS && (behind = find_behind(channel))) {
-        wf_batch_state_frame(session->lines.channels[behind->id], frame);
+        wf_batch_state_frame(behind, frame);
     } else if (session->desk.credit_due && channel->kind == WF_CHANNEL_EXPRESS) {
         wf_desk_credit_frame(&session->desk, frame);
     } else {
@@ -222,20 +216,25 @@ bool wf_session_wants(const struct wf_session *session, enum wf_channel_kind kin
            session->desk.credit_due || session->loss.downs_due > 0;
 }
 
-/* Has the session anything for this channel? A connection in `bulk_ready` may be kept to other rails. */
+uint64_t wf_session_pairs(const struct wf_session *session, enum wf_channel_kind kind)
+{
+    if (!wf_session_wants(session, kind))
+        return 0;
+    if (kind != WF_CHANNEL_BULK || session->desk.choosy == 0 || session->life.closing || session->guard.peer_closing ||
+        !wf_resend_idle(session, kind))
+        return UINT64_MAX;
+    uint64_t pairs = 0, all = session->loss.spread.pairs_up;
+    WF_LIST_EACH (link, following, &session->desk.bulk_ready) {
+        pairs |= wf_spread_pairs(session, WF_CONTAINER(link, struct weft_connection, ready_link));
+        if (pairs == all)
+            break;
+    }
+    return pairs;
+}
+
 static bool has_work(const struct wf_channel *channel)
 {
-    const struct wf_session *session = wf_session_of(channel);
-    if (!wf_session_wants(session, channel->kind))
-        return false;
-    if (channel->kind != WF_CHANNEL_BULK || session->desk.choosy == 0 || session->life.closing ||
-        session->guard.peer_closing || !wf_resend_idle(session, channel->kind))
-        return true;
-    WF_LIST_EACH (link, following, &session->desk.bulk_ready) {
-        if (wf_spread_serves(channel, WF_CONTAINER(link, struct weft_connection, ready_link)))
-            return true;
-    }
-    return false;
+    return wf_session_pairs(wf_session_of(channel), channel->kind) >> channel->rail & 1;
 }
 
 bool wf_channel_wants(const struct wf_channel *channel)
@@ -254,7 +253,7 @@ bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outb
         return false;
     wf_batch_begin(channel);
     wf_batch_add_sequenced(channel, &frame, outbound);
-    wf_tx_set_idle(tx, false);
+    wf_channel_set_idle(channel, false);
     return true;
 }
 
@@ -276,14 +275,14 @@ bool wf_channel_fill(struct wf_channel *channel)
         wf_batch_add(channel, &frame, NULL);
         wf_tx_said_bye(tx);
     }
-    wf_tx_set_idle(tx, tx->frame_count == 0);
+    wf_channel_set_idle(channel, tx->frame_count == 0);
     wf_spread_note(channel);
     return !tx->idle;
 }
 
 bool wf_channel_rest(struct wf_channel *channel)
 {
-    wf_tx_set_idle(&channel->tx, true);
+    wf_channel_set_idle(channel, true);
     wf_spread_note(channel);
     return false;
 }

@@ -5,6 +5,7 @@
 #define WF_CORE_SESSION_FILL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "wire/hello.h"
 
@@ -16,6 +17,8 @@ struct wf_session;
  * channel? True also if the window does not let it go now. */
 bool wf_session_wants(const struct wf_session *session, enum wf_channel_kind kind);
 bool wf_channel_wants(const struct wf_channel *channel);
+/* The pairs of rails whose channels of this kind there is something for, as bits. */
+uint64_t wf_session_pairs(const struct wf_session *session, enum wf_channel_kind kind);
 /* Nothing is to be sent: marks the send half as idle, so that new work kicks its worker. Returns false. */
 bool wf_channel_rest(struct wf_channel *channel);
 /* Gathers the next batch into the send operation; true when there is something to post. */

@@ -32,6 +32,7 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
     if (rx && channel->kill)
         wf_channel_tell_down(channel);
     wf_channel_sink(channel); /* after an orderly end; a lost channel is not up any more */
+    wf_spread_note(channel);
     bool last = wf_channel_detach(channel, tx, rx), killed = channel->kill;
     wf_session_unlock(session);
     if (last) {

@@ -128,6 +128,7 @@ void wf_channel_lost(struct wf_channel *channel, int code, const char *doing)
     WF_REACHED_IF(session->guard.state == WF_SESSION_CLOSING, "channel CLOSING: error");
     wf_channel_doom(channel);
     wf_channel_sink(channel);
+    wf_spread_note(channel);
     if (carries(session))
         move_on(session, channel, code, doing);
     wf_kicks_all(&session->kicks, NULL);
@@ -168,10 +169,7 @@ void wf_session_place_free(struct wf_session *session)
     if (!session->loss.place_wanted)
         return;
     session->loss.place_wanted = false;
-    WF_LINES_EACH (channel, &session->lines) {
-        if (channel->rx.held)
-            wf_kicks_one(&session->kicks, channel->rx.worker->index, NULL);
-    }
+    wf_kicks_all(&session->kicks, NULL); /* workers look at every half that is held */
 }
 
 bool wf_rail_is_up(const struct wf_session *session, int rail)

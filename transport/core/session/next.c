@@ -1,11 +1,12 @@
 /* Decides which outgoing operation goes next, and on which channel. */
 #include "core/session/next.h"
 
-#include "core/channel/channel.h"
+#include "core/channel/lines.h"
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
 #include "core/message/ready.h"
 #include "core/message/stage.h"
+#include "core/session/resend.h"
 #include "core/session/session.h"
 #include "core/session/spread_plan.h"
 
@@ -45,16 +46,6 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     return outbound;
 }
 
-/* The express channels have something new to introduce: kicks their workers. */
-static void tell_express(const struct wf_channel *channel)
-{
-    struct wf_desk *desk = &wf_session_of(channel)->desk;
-    WF_LINES_EACH (other, desk->lines) {
-        if (other->kind == WF_CHANNEL_EXPRESS)
-            wf_kicks_one(desk->kicks, other->tx.worker->index, channel->tx.worker);
-    }
-}
-
 /* Subtracts the chunk from the connection's turn. When the turn is over, other connections go first. */
 static void count_turn(struct weft_connection *connection, uint64_t length)
 {
@@ -78,7 +69,7 @@ struct wf_outbound *wf_next_bulk(struct wf_channel *channel, struct wf_frame *fr
         if (!outbound) /* a message that could not be introduced here must be offered on an express channel */
             wf_connection_ready(connection);
         if (!told && wf_link_in_list(&connection->express_link))
-            tell_express(channel);
+            wf_lines_offer(desk->lines, WF_CHANNEL_EXPRESS, UINT64_MAX, channel->tx.worker);
         if (outbound) {
             count_turn(connection, frame->length);
             return outbound;
@@ -89,18 +80,26 @@ struct wf_outbound *wf_next_bulk(struct wf_channel *channel, struct wf_frame *fr
     return NULL;
 }
 
-/* Would a bulk channel introduce the first message in line right now? Then the express channel need not offer it. */
-static bool bulk_would_take(const struct weft_connection *connection)
+/* Will a bulk channel of another worker introduce the first message in line right now? Then `express` need not offer
+ * it. Those of this worker have chosen before. The other one will find the connection first in line, and is told. */
+static bool bulk_takes(const struct wf_channel *express, const struct weft_connection *connection)
 {
-    const struct wf_desk *desk = connection->desk;
+    struct wf_desk *desk = connection->desk;
+    struct wf_session *session = wf_session_of(express);
     const struct wf_outbound *head = wf_ready_head(connection);
-    if (!head || wf_ready_candidate(connection) != head || !wf_list_empty(&connection->sending))
+    if (!head || wf_ready_candidate(connection) != head || !wf_list_empty(&connection->sending) ||
+        wf_list_first(&desk->bulk_ready) != &connection->ready_link || !wf_resend_idle(session, WF_CHANNEL_BULK))
         return false;
-    WF_LINES_EACH (channel, desk->lines) {
-        if (channel->kind == WF_CHANNEL_BULK && channel->up && channel->tx.idle &&
-            wf_channel_open(channel, desk->terms->chunk) && wf_spread_serves(channel, connection) &&
-            wf_spread_plan(channel, connection, desk->waiting + wf_ready_burst(head)) > 0)
+    uint64_t pairs = wf_spread_pairs(session, connection) & ~wf_lines_roster(desk->lines, express->tx.worker)->pairs;
+    struct wf_channel *channel;
+    for (int asked = 0; asked < WF_OFFERS_AT_ONCE; asked++) {
+        if (!(channel = wf_lines_next_offer(desk->lines, WF_CHANNEL_BULK, pairs)))
+            return false;
+        if (wf_channel_open(channel, desk->terms->chunk) &&
+            wf_spread_plan(channel, connection, desk->waiting + wf_ready_burst(head)) > 0) {
+            wf_channel_tx_due(channel);
             return true;
+        }
     }
     return false;
 }
@@ -112,7 +111,7 @@ struct wf_outbound *wf_next_express(struct wf_channel *channel, struct wf_frame 
     WF_LIST_EACH (link, following, &desk->express_ready) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, express_link);
         struct wf_outbound *outbound = wf_outbound_first_of(&connection->pending);
-        if (wf_link_in_list(&connection->ready_link) && bulk_would_take(connection))
+        if (wf_link_in_list(&connection->ready_link) && bulk_takes(channel, connection))
             continue; /* the message goes at once on a bulk channel: no OFFER is needed */
         if (!wf_channel_open(channel, wf_ready_whole(outbound) ? outbound->total : 0))
             return NULL;

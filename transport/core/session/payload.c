@@ -13,7 +13,9 @@
 /* Makes STATE due on every channel with disposals that no frame has told the peer yet. */
 static void tell_disposals(struct wf_session *session)
 {
-    WF_LINES_EACH (channel, &session->lines) {
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&session->lines.owing))) {
+        struct wf_channel *channel = WF_CONTAINER(link, struct wf_channel, rx.owing_link);
         if (channel->rx.disposed != channel->tx.ack_sent)
             wf_channel_tell_state(channel);
     }
@@ -67,14 +69,14 @@ void wf_payload_finish(struct wf_channel *channel)
     } else {
         wf_channel_dispose(channel, rx->frame.length);
     }
-    wf_rx_redirect(rx, false);
+    wf_channel_redirects(channel, false);
 }
 
 /* See payload.h: the inbound message was refused, or the channel lets go. Session lock held. */
 void wf_payload_drop_claim(struct wf_channel *channel)
 {
     struct wf_rx *rx = &channel->rx;
-    wf_rx_redirect(rx, false);
+    wf_channel_redirects(channel, false);
     struct wf_inbound *inbound = wf_rx_unclaim(rx);
     wf_stage_in_drop(channel);
     if (!inbound)

@@ -19,39 +19,26 @@
 
 void wf_session_kick(struct wf_session *session, struct wf_worker *self)
 {
-    WF_LINES_EACH (channel, &session->lines) {
-        if (channel->up && channel->tx.idle && wf_channel_wants(channel))
-            wf_kicks_one(&session->kicks, channel->tx.worker->index, self);
-    }
+    struct wf_lines *lines = &session->lines;
+    wf_lines_tell(lines, self);
+    wf_lines_offer(lines, WF_CHANNEL_EXPRESS, wf_session_pairs(session, WF_CHANNEL_EXPRESS), self);
+    wf_lines_offer(lines, WF_CHANNEL_BULK, wf_session_pairs(session, WF_CHANNEL_BULK), self);
+    if (session->life.closing || session->guard.peer_closing) /* the next step of the close needs no idle half */
+        wf_kicks_one(&session->kicks, 0, self);
     wf_devices_kick(&session->shares, self);
 }
 
 bool wf_session_has_work(const struct wf_session *session)
 {
-    bool bulk = wf_session_wants(session, WF_CHANNEL_BULK), express = wf_session_wants(session, WF_CHANNEL_EXPRESS);
-    if (session->shares.bells != 0)
-        return true;
-    if (!bulk && !express)
-        return false;
-    WF_LINES_EACH (channel, &session->lines) {
-        if (channel->up && channel->tx.idle && (channel->kind == WF_CHANNEL_BULK ? bulk : express))
-            return true;
-    }
-    return false;
-}
-
-static bool is_idle_express(const struct wf_channel *channel)
-{
-    return channel->kind == WF_CHANNEL_EXPRESS && channel->up && channel->tx.idle;
+    const struct wf_lines *lines = &session->lines;
+    return session->shares.bells != 0 ||
+           (lines->offers[WF_CHANNEL_BULK] != 0 && wf_session_wants(session, WF_CHANNEL_BULK)) ||
+           (lines->offers[WF_CHANNEL_EXPRESS] != 0 && wf_session_wants(session, WF_CHANNEL_EXPRESS));
 }
 
 bool wf_session_has_idle_express(const struct wf_session *session)
 {
-    WF_LINES_EACH (channel, &session->lines) {
-        if (is_idle_express(channel))
-            return true;
-    }
-    return false;
+    return session->lines.offers[WF_CHANNEL_EXPRESS] != 0;
 }
 
 /* An orderly end: both directions of the stream have ended. */
@@ -62,9 +49,23 @@ static bool finished(const struct wf_channel *channel)
 
 enum action { ACT_START = 1, ACT_SEND = 2, ACT_SHUT = 4, ACT_REDIRECT = 8, ACT_LEAVE = 16, ACT_RESUME = 32 };
 
+/* One look of a worker at a session. What is decided under the lock is done without it, by the lists: only this worker
+ * puts its halves on them. */
+struct round {
+    struct wf_session *session;
+    struct wf_worker *worker;
+    struct wf_roster *roster;
+    struct wf_list senders[WF_KINDS]; /* by kind */
+    struct wf_list receivers;
+};
+
+/* --- decisions, session lock held --- */
+
 static unsigned decide_tx(struct wf_channel *channel)
 {
     struct wf_tx *tx = &channel->tx;
+    if (channel->kill || finished(channel))
+        return ACT_LEAVE;
     unsigned actions = tx->started ? 0 : ACT_START;
     if (tx->op.posted || tx->shut)
         return actions;
@@ -73,29 +74,84 @@ static unsigned decide_tx(struct wf_channel *channel)
     return tx->bye_sent ? actions | ACT_SHUT : actions;
 }
 
-/* The actions for the halves of a channel that this worker drives. Session lock held. */
-static unsigned decide(struct wf_channel *channel, struct wf_worker *worker)
+static unsigned decide_rx(const struct wf_channel *channel)
 {
-    bool tx = channel->tx.worker == worker && !channel->tx.detached;
-    bool rx = channel->rx.worker == worker && !channel->rx.detached;
-    if (!tx && !rx)
-        return 0;
+    const struct wf_rx *rx = &channel->rx;
     if (channel->kill || finished(channel))
         return ACT_LEAVE;
-    unsigned actions = 0;
-    if (rx && !channel->rx.started)
-        actions |= ACT_START;
-    if (rx && channel->rx.redirect)
-        actions |= ACT_REDIRECT;
-    if (rx && channel->rx.held)
-        actions |= ACT_RESUME;
-    return tx ? actions | decide_tx(channel) : actions;
+    return (rx->started ? 0 : ACT_START) | (rx->redirect ? ACT_REDIRECT : 0) | (rx->held ? ACT_RESUME : 0);
 }
 
-/* Makes the descriptor known to the worker's engine and posts the first receive. */
+/* Looks at a send half. Returns whether it has taken something. */
+static bool look_at_sender(struct round *round, struct wf_channel *channel)
+{
+    struct wf_tx *tx = &channel->tx;
+    unsigned actions = decide_tx(channel);
+    wf_tx_decide(tx, actions);
+    if (tx->actions && !wf_link_in_list(&tx->round_link))
+        wf_list_push_back(&round->senders[channel->kind], &tx->round_link);
+    struct wf_channel *better = wf_spread_take_better(round->session);
+    if (better) /* it got nothing because of another one, which must be asked */
+        wf_channel_tx_due(better);
+    return actions & ACT_SEND;
+}
+
+static void look_at_receiver(struct round *round, struct wf_channel *channel)
+{
+    struct wf_rx *rx = &channel->rx;
+    wf_rx_decide(rx, decide_rx(channel));
+    if (rx->actions && !wf_link_in_list(&rx->round_link))
+        wf_list_push_back(&round->receivers, &rx->round_link);
+}
+
+static void look_at_due(struct round *round, enum wf_channel_kind kind)
+{
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&round->roster->due[kind])))
+        look_at_sender(round, WF_CONTAINER(link, struct wf_channel, tx.due_link));
+}
+
+/* Offers what any channel may send to idle send halves, until some have declined. */
+static void offer(struct round *round, enum wf_channel_kind kind)
+{
+    struct wf_lines *lines = &round->session->lines;
+    uint64_t asked = 0; /* pairs of rails of which every idle half was asked */
+    int declined = 0;
+    wf_lines_begin_round(lines);
+    while (declined < WF_OFFERS_AT_ONCE) {
+        uint64_t pairs = wf_session_pairs(round->session, kind) & round->roster->pairs & ~asked;
+        struct wf_channel *channel = wf_lines_next_offer(lines, kind, pairs);
+        if (!channel)
+            break;
+        if (!wf_channel_ask_once(channel)) {
+            asked |= UINT64_C(1) << channel->rail;
+            continue;
+        }
+        declined += !look_at_sender(round, channel);
+        look_at_due(round, kind);
+    }
+}
+
+static void look_at_receivers(struct round *round)
+{
+    struct wf_link *first;
+    while ((first = wf_list_pop_front(&round->roster->receivers)))
+        look_at_receiver(round, WF_CONTAINER(first, struct wf_channel, rx.due_link));
+    WF_LIST_EACH (link, following, &round->roster->held) {
+        look_at_receiver(round, WF_CONTAINER(link, struct wf_channel, rx.held_link));
+    }
+}
+
+/* --- actions, no lock held --- */
+
+/* Makes the descriptor known to the worker's engine, and posts the first receive, for the halves of this worker that
+ * have not started. */
 static int start(struct wf_channel *channel, struct wf_worker *worker)
 {
-    bool tx = channel->tx.worker == worker, rx = channel->rx.worker == worker;
+    bool tx = channel->tx.worker == worker && !channel->tx.started;
+    bool rx = channel->rx.worker == worker && !channel->rx.started;
+    if (!tx && !rx) /* the other half's turn was first */
+        return 0;
     int result = worker->engine->ops->attach(worker->engine, channel->fd);
     if (tx)
         wf_tx_started(&channel->tx, result == 0);
@@ -109,20 +165,17 @@ static int start(struct wf_channel *channel, struct wf_worker *worker)
     return result;
 }
 
-static void act(struct wf_channel *channel, struct wf_worker *worker, unsigned actions)
+static void act_as_sender(struct wf_channel *channel, struct wf_worker *worker)
 {
+    unsigned actions = wf_tx_take_actions(&channel->tx);
     if ((actions & ACT_START) && start(channel, worker) < 0)
         return; /* the channel is lost; its batch is released when it lets go */
-    if (actions & ACT_REDIRECT)
-        wf_channel_redirect(channel);
-    if (actions & ACT_RESUME)
-        wf_channel_resume(channel);
     if (actions & ACT_SEND)
         wf_channel_post_send(channel);
     if (actions & ACT_SHUT) {
         worker->engine->ops->shutdown(channel->lines->guard->world->engine_host, channel->fd);
         wf_session_lock(wf_session_of(channel));
-        wf_tx_shut(&channel->tx);
+        wf_channel_shut(channel);
         wf_kicks_all(&wf_session_of(channel)->kicks, worker);
         wf_session_unlock(wf_session_of(channel));
     }
@@ -130,44 +183,75 @@ static void act(struct wf_channel *channel, struct wf_worker *worker, unsigned a
         wf_channel_let_go(channel, worker);
 }
 
-/* Bulk channels choose first, so that an express channel knows what they cannot take. Express channels send first. */
-static const enum wf_channel_kind choosing[] = {WF_CHANNEL_BULK, WF_CHANNEL_EXPRESS};
-static const enum wf_channel_kind acting[] = {WF_CHANNEL_EXPRESS, WF_CHANNEL_BULK};
+static void act_as_receiver(struct wf_channel *channel, struct wf_worker *worker)
+{
+    unsigned actions = wf_rx_take_actions(&channel->rx);
+    if ((actions & ACT_START) && start(channel, worker) < 0)
+        return;
+    if (actions & ACT_REDIRECT)
+        wf_channel_redirect(channel);
+    if (actions & ACT_RESUME)
+        wf_channel_resume(channel);
+    if (actions & ACT_LEAVE)
+        wf_channel_let_go(channel, worker);
+}
+
+static void act(struct round *round, enum wf_channel_kind kind)
+{
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&round->senders[kind])))
+        act_as_sender(WF_CONTAINER(link, struct wf_channel, tx.round_link), round->worker);
+}
+
+/* --- the round --- */
 
 /* Releases the batches of finished send operations before any decision: a message that ends by that may let another
  * message go, on a channel of any worker. Session lock held. */
-static void release(struct wf_session *session, struct wf_worker *worker)
+static void release(struct round *round)
 {
-    WF_LINES_EACH (channel, &session->lines) {
-        if (channel->tx.worker == worker && channel->tx.batch_count > 0 && !channel->tx.op.posted)
-            wf_channel_release_batch(channel);
+    struct wf_session *session = round->session;
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&round->roster->ended))) {
+        struct wf_channel *channel = WF_CONTAINER(link, struct wf_channel, tx.ended_link);
+        wf_channel_release_batch(channel);
+        wf_channel_tx_due(channel);
     }
     wf_match_notes(&session->desk);
     if (wf_guard_take_stir(&session->guard))
-        wf_session_kick(session, worker);
+        wf_session_kick(session, round->worker);
+}
+
+/* Bulk channels choose first, so that an express channel knows what they cannot take. Session lock held. */
+static void choose(struct round *round)
+{
+    look_at_due(round, WF_CHANNEL_BULK);
+    offer(round, WF_CHANNEL_BULK);
+    look_at_due(round, WF_CHANNEL_EXPRESS);
+    offer(round, WF_CHANNEL_EXPRESS);
+    look_at_receivers(round);
 }
 
 /* Called with the session's lock held; releases it. */
 static void pump(struct wf_session *session, struct wf_worker *worker)
 {
-    unsigned char actions[WF_CHANNELS_MAX];
-    release(session, worker);
+    struct round round = {.session = session, .worker = worker, .roster = wf_lines_roster(&session->lines, worker)};
+    wf_list_init(&round.senders[WF_CHANNEL_EXPRESS]);
+    wf_list_init(&round.senders[WF_CHANNEL_BULK]);
+    wf_list_init(&round.receivers);
+    release(&round);
     wf_stage_out_retry(&session->desk);
     wf_session_check_close(session);
     wf_spread_begin(session);
-    int count = session->lines.channel_count;
-    for (int kind = 0; kind < 2; kind++)
-        for (int i = 0; i < count; i++)
-            if (session->lines.channels[i] && session->lines.channels[i]->kind == choosing[kind])
-                actions[i] = (unsigned char)decide(session->lines.channels[i], worker);
-            else if (!session->lines.channels[i])
-                actions[i] = 0;
+    choose(&round);
+    wf_roster_seen(round.roster);
+    wf_lines_tell(&session->lines, worker);
     wf_devices_kick(&session->shares, worker);
     wf_session_unlock(session);
-    for (int kind = 0; kind < 2; kind++)
-        for (int i = 0; i < count; i++)
-            if (actions[i] && session->lines.channels[i]->kind == acting[kind])
-                act(session->lines.channels[i], worker, actions[i]);
+    act(&round, WF_CHANNEL_EXPRESS); /* these send first */
+    act(&round, WF_CHANNEL_BULK);
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&round.receivers)))
+        act_as_receiver(WF_CONTAINER(link, struct wf_channel, rx.round_link), worker);
 }
 
 void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
@@ -177,15 +261,12 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
 }
 
 /* An idle express channel for the posted message, if the pump has nothing else to do. NULL: it has, or none is idle. */
-static struct wf_channel *taker(const struct wf_session *session)
+static struct wf_channel *taker(struct wf_session *session)
 {
     if (wf_session_wants(session, WF_CHANNEL_BULK) || session->guard.work_came || session->shares.bells != 0)
         return NULL;
-    WF_LINES_EACH (channel, &session->lines) {
-        if (is_idle_express(channel) && channel->tx.started && !channel->tx.op.posted && channel->rx.started)
-            return channel;
-    }
-    return NULL;
+    struct wf_channel *channel = wf_lines_next_offer(&session->lines, WF_CHANNEL_EXPRESS, UINT64_MAX);
+    return channel && channel->tx.started && channel->rx.started ? channel : NULL;
 }
 
 /* As pump(), for one channel. `copied`: the message just posted, if it is small and in no queue; or NULL. */
@@ -198,6 +279,20 @@ static void pump_one(struct wf_channel *channel, struct wf_outbound *copied)
     wf_session_unlock(wf_session_of(channel));
     if (filled)
         wf_channel_post_send(channel);
+}
+
+/* Kicks the workers that may send what was posted, after the unlock: once woken, they would wait for the lock. */
+static void unlock_and_kick(struct wf_session *session)
+{
+    struct wf_lines *lines = &session->lines;
+    int workers[2 * WF_OFFERS_AT_ONCE];
+    int count = wf_lines_choose(lines, WF_CHANNEL_EXPRESS, wf_session_pairs(session, WF_CHANNEL_EXPRESS), workers);
+    count += wf_lines_choose(lines, WF_CHANNEL_BULK, wf_session_pairs(session, WF_CHANNEL_BULK), workers + count);
+    wf_lines_tell(lines, NULL);
+    wf_devices_kick(&session->shares, NULL);
+    wf_session_unlock(session);
+    for (int i = 0; i < count; i++)
+        wf_kicks_one(&session->kicks, workers[i], NULL);
 }
 
 void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *copied)
@@ -215,12 +310,10 @@ void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *
     else if (token)
         pump(session, worker);
     else
-        wf_session_unlock(session);
+        unlock_and_kick(session);
     if (token) {
         wf_devices_drive(sessions->devices, worker);
         wf_worker_leave(worker);
-    } else {
-        wf_kicks_all(&session->kicks, NULL); /* without the lock: the woken workers would have to wait for it */
     }
 }
 

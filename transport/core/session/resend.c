@@ -174,5 +174,7 @@ int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed)
     while (wf_tx_next_retired(channel, disposed, &retained))
         retire(session, &retained);
     wf_tx_note_rate(channel, before);
+    wf_channel_reopened(channel);
+    wf_spread_note(channel);
     return 0;
 }

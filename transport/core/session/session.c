@@ -113,8 +113,9 @@ static int init_parts(struct wf_session *session, bool dialer, const struct wf_h
     wf_kicks_init(&session->kicks, sessions->crew, serve);
     wf_book_init(&session->book, &session->guard, &session->terms, sessions->waiting);
     wf_shares_init(&session->shares, &session->guard, &session->kicks);
-    wf_lines_init(&session->lines, &session->guard, &session->terms, &session->kicks);
     wf_loss_init(&session->loss);
+    if (wf_lines_init(&session->lines, &session->guard, &session->terms, &session->kicks) < 0)
+        return -ENOMEM;
     struct wf_desk_neighbours neighbours = {.guard = &session->guard,
                                             .terms = &session->terms,
                                             .book = &session->book,
@@ -294,6 +295,7 @@ static void channel_up(struct wf_session *session, struct wf_channel *channel, i
     wf_guard_hold(&session->guard);
     wf_guard_hold(&session->guard);
     wf_channel_rise(channel, fd);
+    wf_spread_note(channel);
     wf_session_check_joined(session);
     wf_session_repeat_totals(session);
     if (session->lines.lost_by_peer[channel->id] >= channel->incarnation)

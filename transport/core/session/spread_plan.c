@@ -9,164 +9,228 @@
 
 #define SLOW 2.0 /* a channel slower than the fastest rate divided by this takes no more than its share */
 
-static struct wf_lane lane_of(const struct wf_channel *channel, int64_t now_ns, int64_t news_ns)
+static struct wf_spread *spread_of(const struct wf_channel *channel)
 {
-    const struct wf_tx *tx = &channel->tx;
-    uint64_t outstanding = tx->window.spent_bytes - tx->acknowledged_bytes;
-    return (struct wf_lane){
-        .rate = wf_rate_estimate(&tx->rate, news_ns, outstanding),
-        .outstanding = outstanding,
-        .lag_ns = tx->rate.lag_ns,
-        .ready = channel->up && tx->idle && wf_channel_open(channel, 1),
-        .stale = wf_rate_is_stale(&tx->rate, now_ns),
-    };
+    return &wf_session_of(channel)->loss.spread;
 }
 
-static bool is_lane(const struct wf_channel *channel)
-{
-    return channel && channel->kind == WF_CHANNEL_BULK && channel->up;
-}
-
-/* --- a round --- */
+/* --- lanes --- */
 
 int wf_spread_init(struct wf_spread *spread, int count)
 {
     spread->lanes = calloc((size_t)count, sizeof *spread->lanes);
-    spread->some = calloc((size_t)count, sizeof *spread->some);
-    return spread->lanes && spread->some ? 0 : -ENOMEM;
+    spread->channels = calloc((size_t)count, sizeof *spread->channels);
+    return spread->lanes && spread->channels ? 0 : -ENOMEM;
 }
 
 void wf_spread_fini(struct wf_spread *spread)
 {
     free(spread->lanes);
-    free(spread->some);
+    free(spread->channels);
     *spread = (struct wf_spread){0};
 }
+
+static bool has_lane(const struct wf_spread *spread, const struct wf_channel *channel)
+{
+    int index = wf_route_of(channel)->lane;
+    return index < spread->total.lanes && spread->channels[index] == channel;
+}
+
+/* The pair has more, or fewer, lanes than before: is it among those that have any? */
+static void review_pair(struct wf_spread *spread, const struct wf_channel *channel)
+{
+    uint64_t pair = UINT64_C(1) << channel->rail;
+    int local = wf_session_of(channel)->lines.rails[channel->rail].local;
+    bool any = spread->pairs[channel->rail].lanes > 0;
+    spread->pairs_up = any ? spread->pairs_up | pair : spread->pairs_up & ~pair;
+    if (local >= 0)
+        spread->pairs_of[local] = any ? spread->pairs_of[local] | pair : spread->pairs_of[local] & ~pair;
+}
+
+static void add(struct wf_spread *spread, const struct wf_channel *channel, const struct wf_lane *lane)
+{
+    wf_lane_total_add(&spread->total, lane);
+    wf_lane_total_add(&spread->pairs[channel->rail], lane);
+}
+
+static void subtract(struct wf_spread *spread, const struct wf_channel *channel, const struct wf_lane *lane)
+{
+    wf_lane_total_remove(&spread->total, lane);
+    wf_lane_total_remove(&spread->pairs[channel->rail], lane);
+}
+
+/* The last lane takes the place of one that leaves. */
+static void leave(struct wf_spread *spread, const struct wf_channel *channel)
+{
+    int index = wf_route_of(channel)->lane, last = spread->total.lanes - 1;
+    subtract(spread, channel, &spread->lanes[index]);
+    spread->lanes[index] = spread->lanes[last];
+    spread->channels[index] = spread->channels[last];
+    wf_route_of(spread->channels[index])->lane = index;
+    review_pair(spread, channel);
+}
+
+static void measure(struct wf_spread *spread, const struct wf_channel *channel)
+{
+    const struct wf_tx *tx = &channel->tx;
+    struct wf_lane *lane = &spread->lanes[wf_route_of(channel)->lane];
+    uint64_t outstanding = tx->window.spent_bytes - tx->acknowledged_bytes;
+    *lane = (struct wf_lane){
+        .rate = wf_rate_estimate(&tx->rate, spread->news_ns, outstanding),
+        .outstanding = outstanding,
+        .lag_ns = tx->rate.lag_ns,
+        .ready = tx->idle && wf_channel_open(channel, 1),
+        .stale = wf_rate_is_stale(&tx->rate, spread->now_ns),
+    };
+    add(spread, channel, lane);
+}
+
+static void enter(struct wf_spread *spread, struct wf_channel *channel)
+{
+    wf_route_of(channel)->lane = spread->total.lanes;
+    spread->channels[spread->total.lanes] = channel;
+    measure(spread, channel);
+    review_pair(spread, channel);
+}
+
+void wf_spread_note(struct wf_channel *channel)
+{
+    struct wf_spread *spread = spread_of(channel);
+    if (channel->kind != WF_CHANNEL_BULK)
+        return;
+    if (channel->tx.rate.heard_ns > spread->news_ns)
+        spread->news_ns = channel->tx.rate.heard_ns;
+    if (!has_lane(spread, channel)) {
+        if (channel->up)
+            enter(spread, channel);
+    } else if (!channel->up) {
+        leave(spread, channel);
+    } else {
+        subtract(spread, channel, &spread->lanes[wf_route_of(channel)->lane]);
+        measure(spread, channel);
+    }
+}
+
+/* --- a round --- */
 
 void wf_spread_begin(struct wf_session *session)
 {
     session->loss.spread.known = false;
 }
 
-/* Sets `news_ns`, the last acknowledgement on any bulk channel, and `fastest`, the highest rate. */
-static void find_bounds(struct wf_spread *spread, const struct wf_session *session)
+static int rival_count(const struct wf_spread *spread)
 {
-    spread->news_ns = 0;
-    spread->fastest = 0;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        if (!is_lane(session->lines.channels[i]))
-            continue;
-        const struct wf_rate *rate = &session->lines.channels[i]->tx.rate;
-        spread->news_ns = rate->heard_ns > spread->news_ns ? rate->heard_ns : spread->news_ns;
-        spread->fastest = rate->bytes_per_ns > spread->fastest ? rate->bytes_per_ns : spread->fastest;
-    }
+    return spread->total.lanes < WF_RIVALS ? spread->total.lanes : WF_RIVALS;
 }
 
-static void find_out(struct wf_spread *spread, const struct wf_session *session)
+static int rival(const struct wf_spread *spread, int index)
 {
-    spread->now_ns = wf_world_now(session->guard.world);
-    find_bounds(spread, session);
-    spread->total = (struct wf_lane_total){0};
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        spread->lanes[i] = (struct wf_lane){0};
-        if (!is_lane(session->lines.channels[i]))
-            continue;
-        spread->lanes[i] = lane_of(session->lines.channels[i], spread->now_ns, spread->news_ns);
-        wf_lane_total_add(&spread->total, &spread->lanes[i]);
-    }
-    spread->known = true;
+    return (spread->first + index) % spread->total.lanes;
 }
 
-void wf_spread_note(const struct wf_channel *channel)
+/* The first question of a round: measures the rivals, which are other lanes than in the round before. */
+static void make_known(struct wf_spread *spread, const struct wf_session *session)
 {
-    struct wf_spread *spread = &wf_session_of(channel)->loss.spread;
-    if (!spread->known || !is_lane(channel))
+    if (spread->known || spread->total.lanes == 0)
         return;
-    struct wf_lane *lane = &spread->lanes[channel->id];
-    wf_lane_total_remove(&spread->total, lane);
-    *lane = lane_of(channel, spread->now_ns, spread->news_ns);
-    wf_lane_total_add(&spread->total, lane);
+    int count = rival_count(spread);
+    spread->known = true;
+    spread->now_ns = wf_world_now(session->guard.world);
+    spread->first = spread->total.lanes > WF_RIVALS ? rival(spread, count) : 0;
+    for (int i = 0; i < count; i++)
+        wf_spread_note(spread->channels[rival(spread, i)]);
 }
 
 /* --- questions --- */
 
-static bool is_on_its_rails(const struct wf_channel *channel, const struct weft_connection *connection)
+/* The pairs of rails that the connection is kept to, and that are up. */
+static uint64_t own_pairs(const struct wf_spread *spread, const struct weft_connection *connection)
 {
-    int local = wf_session_of(channel)->lines.rails[channel->rail].local;
-    return local >= 0 && (connection->rails >> local & 1);
+    uint64_t pairs = 0;
+    for (uint32_t rails = connection->rails; rails != 0; rails &= rails - 1)
+        pairs |= spread->pairs_of[__builtin_ctz(rails)];
+    return pairs;
 }
 
-/* Does a rail of the connection work? */
-static bool has_own_lane(const struct wf_session *session, const struct weft_connection *connection)
+uint64_t wf_spread_pairs(const struct wf_session *session, const struct weft_connection *connection)
 {
-    for (int i = 0; i < session->lines.channel_count; i++)
-        if (is_lane(session->lines.channels[i]) && is_on_its_rails(session->lines.channels[i], connection))
-            return true;
-    return false;
+    const struct wf_spread *spread = &session->loss.spread;
+    uint64_t own = connection->rails == WF_RAILS_ANY ? 0 : own_pairs(spread, connection);
+    return own ? own : spread->pairs_up;
 }
 
 bool wf_spread_serves(const struct wf_channel *channel, const struct weft_connection *connection)
 {
-    return connection->rails == WF_RAILS_ANY || is_on_its_rails(channel, connection) ||
-           !has_own_lane(wf_session_of(channel), connection);
+    return wf_spread_pairs(wf_session_of(channel), connection) >> channel->rail & 1;
 }
 
-static void make_known(struct wf_spread *spread, const struct wf_channel *channel)
+/* The share of the channel among the lanes of `pairs`, whose sums are in `total`. */
+static uint64_t share_among(struct wf_channel *channel, uint64_t pairs, const struct wf_lane_total *total,
+                            uint64_t waiting)
 {
-    if (spread->known)
-        wf_spread_note(channel); /* the channel may have taken bytes since its last question */
-    else
-        find_out(spread, wf_session_of(channel));
-}
-
-/* The share among the channels that serve the connection. */
-static uint64_t share_among_some(const struct wf_channel *channel, const struct weft_connection *connection,
-                                 uint64_t waiting)
-{
-    const struct wf_session *session = wf_session_of(channel);
-    struct wf_spread *spread = &wf_session_of(channel)->loss.spread;
-    struct wf_lane_total total = {0};
-    bool any = !has_own_lane(session, connection);
-    int count = 0;
-    for (int i = 0; i < session->lines.channel_count; i++) {
-        const struct wf_channel *other = session->lines.channels[i];
-        bool serves = is_lane(other) && (any || is_on_its_rails(other, connection));
-        spread->some[i] = serves ? spread->lanes[i] : (struct wf_lane){0};
-        if (serves)
-            wf_lane_total_add(&total, &spread->some[i]);
-        count += serves;
+    struct wf_spread *spread = spread_of(channel);
+    const struct wf_lane *rivals[WF_RIVALS];
+    int indexes[WF_RIVALS], count = 0, better;
+    for (int i = 0; i < rival_count(spread); i++) {
+        int index = rival(spread, i);
+        if (!(pairs >> spread->channels[index]->rail & 1))
+            continue;
+        indexes[count] = index;
+        rivals[count++] = &spread->lanes[index];
     }
-    if (count < 2)
+    uint64_t share = wf_spread_share_of(total, &spread->lanes[wf_route_of(channel)->lane], rivals, count, waiting,
+                                        wf_session_of(channel)->terms.chunk, &better);
+    spread->better = better < 0 ? NULL : spread->channels[indexes[better]];
+    return share;
+}
+
+uint64_t wf_spread_plan(struct wf_channel *channel, const struct weft_connection *connection, uint64_t waiting)
+{
+    struct wf_session *session = wf_session_of(channel);
+    struct wf_spread *spread = &session->loss.spread;
+    spread->better = NULL;
+    if (session->lines.bulk_count < 2)
         return session->terms.chunk;
-    return wf_spread_share_of(&total, spread->some, session->lines.channel_count, (int)channel->id, waiting,
-                              session->terms.chunk);
+    make_known(spread, session);
+    wf_spread_note(channel); /* it may have taken bytes since its last question */
+    uint64_t pairs = wf_spread_pairs(session, connection);
+    if (pairs == spread->pairs_up)
+        return share_among(channel, pairs, &spread->total, waiting);
+    struct wf_lane_total total = {0};
+    for (uint64_t left = pairs; left != 0; left &= left - 1)
+        wf_lane_total_join(&total, &spread->pairs[__builtin_ctzll(left)]);
+    return total.lanes < 2 ? session->terms.chunk : share_among(channel, pairs, &total, waiting);
 }
 
-static uint64_t share_among_all(const struct wf_channel *channel, uint64_t waiting)
+struct wf_channel *wf_spread_take_better(struct wf_session *session)
 {
-    const struct wf_session *session = wf_session_of(channel);
-    const struct wf_spread *spread = &session->loss.spread;
-    return wf_spread_share_of(&spread->total, spread->lanes, session->lines.channel_count, (int)channel->id, waiting,
-                              session->terms.chunk);
+    struct wf_channel *better = session->loss.spread.better;
+    session->loss.spread.better = NULL;
+    return better;
 }
 
-uint64_t wf_spread_plan(const struct wf_channel *channel, const struct weft_connection *connection, uint64_t waiting)
+/* The highest rate among the rivals. */
+static double fastest(const struct wf_spread *spread)
 {
-    if (wf_session_of(channel)->lines.bulk_count < 2)
-        return wf_session_of(channel)->terms.chunk;
-    make_known(&wf_session_of(channel)->loss.spread, channel);
-    return connection->rails == WF_RAILS_ANY ? share_among_all(channel, waiting)
-                                             : share_among_some(channel, connection, waiting);
+    double most = 0;
+    for (int i = 0; i < rival_count(spread); i++) {
+        double rate = spread->channels[rival(spread, i)]->tx.rate.bytes_per_ns;
+        most = rate > most ? rate : most;
+    }
+    return most;
 }
 
-bool wf_spread_suits(const struct wf_channel *channel, uint64_t waiting, uint64_t length)
+bool wf_spread_suits(struct wf_channel *channel, uint64_t waiting, uint64_t length)
 {
-    const struct wf_spread *spread = &wf_session_of(channel)->loss.spread;
-    if (wf_session_of(channel)->lines.bulk_count < 2)
+    struct wf_session *session = wf_session_of(channel);
+    struct wf_spread *spread = &session->loss.spread;
+    spread->better = NULL;
+    if (session->lines.bulk_count < 2)
         return true;
-    make_known(&wf_session_of(channel)->loss.spread, channel);
-    uint64_t share = share_among_all(channel, waiting);
+    make_known(spread, session);
+    wf_spread_note(channel);
+    uint64_t share = share_among(channel, spread->pairs_up, &spread->total, waiting);
     if (share == 0 || share >= length)
         return share > 0;
-    return spread->fastest <= SLOW * channel->tx.rate.bytes_per_ns;
+    return fastest(spread) <= SLOW * channel->tx.rate.bytes_per_ns;
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "wire/hello.h"
 #include "wire/spread.h"
 
 struct weft_connection;
@@ -14,42 +15,56 @@ struct wf_channel;
 struct wf_session;
 
 /*
- * All bulk channels of a session, as lanes, during one round of a pump. The first channel that asks measures all of
- * them. The session's lock is held, so after that a lane changes only when its channel takes bytes. So the cost of a
- * round grows with the number of channels, not with its square. Owner: session lock.
+ * The bulk channels that are up, as lanes. A lane is measured again when its channel takes bytes, gets an
+ * acknowledgement, or becomes idle or busy; and, because silence alone lowers an estimate, WF_RIVALS of them in turn in
+ * each round of a pump. So no round costs more with more channels. Owner: session lock.
  */
 struct wf_spread {
-    struct wf_lane *lanes; /* by channel; all zero for a channel that is not bulk or not up */
-    struct wf_lane *some;  /* scratch: the lanes that serve a connection kept to some rails */
-    bool known;            /* the fields below, and `lanes`, are of this round */
-    struct wf_lane_total total;
-    double fastest;          /* rate, as measured */
-    int64_t now_ns, news_ns; /* of the round; when the last acknowledgement came on a bulk channel */
+    struct wf_lane *lanes;                    /* `total.lanes` of them */
+    struct wf_channel **channels;             /* of the lanes */
+    struct wf_lane_total total;               /* over all lanes */
+    struct wf_lane_total pairs[WF_RAILS_MAX]; /* over those of a pair of rails */
+    uint64_t pairs_up;                        /* pairs of rails that have lanes, as bits */
+    uint64_t pairs_of[WF_RAILS_MAX];          /* by rail of this side: its pairs of rails, as bits */
+    bool known;                               /* the fields below are of this round */
+    int first;                                /* rivals: this lane and those behind it, round to lane 0 */
+    int64_t now_ns;                           /* of the round */
+    int64_t news_ns;                          /* when the last acknowledgement came on a bulk channel */
+    struct wf_channel *better;                /* what the last question found: see wf_spread_take_better() */
 };
 
 /* Room for `count` channels. 0 or -ENOMEM. fini accepts an object of zeroes. */
 int wf_spread_init(struct wf_spread *spread, int count);
 void wf_spread_fini(struct wf_spread *spread);
 
-/* A round begins: the lanes must be measured again. Session lock held, and kept until the last question. */
+/* A round begins: silence is measured again. Session lock held, and kept until the last question. */
 void wf_spread_begin(struct wf_session *session);
 
-/* The channel has taken bytes, or became idle or busy: updates its lane. Session lock held. */
-void wf_spread_note(const struct wf_channel *channel);
+/* The channel has come up or is up no more, has taken bytes, was acknowledged some, or became idle or busy. Session
+ * lock held. */
+void wf_spread_note(struct wf_channel *channel);
 
 /* Does the channel carry large messages of the connection? Yes if its rail is in connection.rails, or if no rail in
  * connection.rails works. Session lock held. */
 bool wf_spread_serves(const struct wf_channel *channel, const struct weft_connection *connection);
 
+/* The pairs of rails that carry large messages of the connection, as bits; 0: no bulk channel is up. Session lock
+ * held. */
+uint64_t wf_spread_pairs(const struct wf_session *session, const struct weft_connection *connection);
+
 /*
  * How many bytes of the connection `channel` may take now, out of `waiting` bytes of the session. The channel serves
  * the connection and has nothing posted. 0 only if the question is sure to be asked again: after an acknowledgement, or
- * at the turn of a better channel that serves the connection too. Session lock held.
+ * because wf_spread_take_better() has a channel, which must be asked. Session lock held.
  */
-uint64_t wf_spread_plan(const struct wf_channel *channel, const struct weft_connection *connection, uint64_t waiting);
+uint64_t wf_spread_plan(struct wf_channel *channel, const struct weft_connection *connection, uint64_t waiting);
+
+/* The channel because of which the one that the last question was about got nothing; or NULL. It is forgotten. Session
+ * lock held. */
+struct wf_channel *wf_spread_take_better(struct wf_session *session);
 
 /* May the channel take a chunk of `length` bytes that cannot be cut? No if its share is 0. If its share is smaller than
  * the chunk, only a channel with at least half the rate of the fastest may. */
-bool wf_spread_suits(const struct wf_channel *channel, uint64_t waiting, uint64_t length);
+bool wf_spread_suits(struct wf_channel *channel, uint64_t waiting, uint64_t length);
 
 #endif

@@ -1,0 +1,146 @@
+#include "core/channel/roster.h"
+
+#include "core/channel/lines.h"
+
+void wf_roster_init(struct wf_roster *roster, int worker)
+{
+    wf_list_init(&roster->due[WF_CHANNEL_EXPRESS]);
+    wf_list_init(&roster->due[WF_CHANNEL_BULK]);
+    wf_list_init(&roster->receivers);
+    wf_list_init(&roster->held);
+    wf_list_init(&roster->ended);
+    wf_link_init(&roster->untold_link);
+    roster->worker = worker;
+}
+
+static void enter(struct wf_lines *lines, struct wf_roster *roster, struct wf_list *list, struct wf_link *link)
+{
+    if (wf_link_in_list(link))
+        return;
+    wf_list_push_back(list, link);
+    if (!wf_link_in_list(&roster->untold_link))
+        wf_list_push_back(&lines->untold, &roster->untold_link);
+}
+
+void wf_channel_tx_due(struct wf_channel *channel)
+{
+    if (channel->tx.detached)
+        return;
+    struct wf_roster *roster = wf_lines_roster(channel->lines, channel->tx.worker);
+    enter(channel->lines, roster, &roster->due[channel->kind], &channel->tx.due_link);
+}
+
+void wf_channel_rx_due(struct wf_channel *channel)
+{
+    if (channel->rx.detached)
+        return;
+    struct wf_roster *roster = wf_lines_roster(channel->lines, channel->rx.worker);
+    enter(channel->lines, roster, &roster->receivers, &channel->rx.due_link);
+}
+
+/* A bulk channel whose acknowledgements cannot go because its send operation is under way: they go on the express
+ * channel of its pair of rails. If they came late, the peer would take the rail for slow. */
+static void review_behind(struct wf_channel *channel, struct wf_session_rail *pair)
+{
+    bool behind = channel->kind == WF_CHANNEL_BULK && channel->up && channel->tx.state_due && !channel->tx.idle;
+    if (!behind) {
+        wf_link_remove(&channel->tx.behind_link);
+    } else if (!wf_link_in_list(&channel->tx.behind_link)) {
+        wf_list_push_back(&pair->behind, &channel->tx.behind_link);
+        if (pair->express)
+            wf_channel_tx_due(pair->express);
+    }
+}
+
+void wf_channel_review(struct wf_channel *channel)
+{
+    struct wf_lines *lines = channel->lines;
+    struct wf_session_rail *pair = &lines->rails[channel->rail];
+    struct wf_list *idle = &pair->idle[channel->kind];
+    struct wf_link *link = &channel->tx.idle_link;
+    bool offered =
+        channel->up && channel->tx.idle && wf_channel_open(channel, channel->kind == WF_CHANNEL_BULK ? 1 : 0);
+    if (offered && !wf_link_in_list(link))
+        wf_list_push_back(idle, link);
+    else if (!offered)
+        wf_link_remove(link);
+    if (wf_list_empty(idle))
+        lines->offers[channel->kind] &= ~(UINT64_C(1) << channel->rail);
+    else
+        lines->offers[channel->kind] |= UINT64_C(1) << channel->rail;
+    review_behind(channel, pair);
+}
+
+void wf_channel_strike(struct wf_channel *channel, bool tx, bool rx)
+{
+    if (tx) {
+        wf_link_remove(&channel->tx.due_link);
+        wf_link_remove(&channel->tx.ended_link);
+        wf_link_remove(&channel->tx.round_link);
+    }
+    if (rx) {
+        wf_link_remove(&channel->rx.due_link);
+        wf_link_remove(&channel->rx.round_link);
+        wf_link_remove(&channel->rx.held_link);
+        wf_link_remove(&channel->rx.owing_link);
+    }
+}
+
+void wf_roster_seen(struct wf_roster *roster)
+{
+    if (wf_list_empty(&roster->due[WF_CHANNEL_EXPRESS]) && wf_list_empty(&roster->due[WF_CHANNEL_BULK]) &&
+        wf_list_empty(&roster->receivers))
+        wf_link_remove(&roster->untold_link);
+}
+
+void wf_lines_tell(struct wf_lines *lines, struct wf_worker *self)
+{
+    struct wf_link *link;
+    while ((link = wf_list_pop_front(&lines->untold)))
+        wf_kicks_one(lines->kicks, WF_CONTAINER(link, struct wf_roster, untold_link)->worker, self);
+}
+
+/* The first pair in `pairs`, which is not empty, from the kind's turn on; the turn moves behind it. */
+static int next_pair(struct wf_lines *lines, enum wf_channel_kind kind, uint64_t pairs)
+{
+    uint64_t later = pairs & ~UINT64_C(0) << lines->turn[kind];
+    int pair = __builtin_ctzll(later ? later : pairs);
+    lines->turn[kind] = (pair + 1) % 64;
+    return pair;
+}
+
+static struct wf_channel *first_of(const struct wf_lines *lines, enum wf_channel_kind kind, int pair)
+{
+    return WF_CONTAINER(wf_list_first(&lines->rails[pair].idle[kind]), struct wf_channel, tx.idle_link);
+}
+
+int wf_lines_choose(struct wf_lines *lines, enum wf_channel_kind kind, uint64_t pairs, int workers[WF_OFFERS_AT_ONCE])
+{
+    int count = 0;
+    pairs &= lines->offers[kind];
+    while (pairs != 0 && count < WF_OFFERS_AT_ONCE) {
+        const struct wf_channel *channel = first_of(lines, kind, next_pair(lines, kind, pairs));
+        workers[count++] = channel->tx.worker->index;
+        pairs &= ~wf_lines_roster(lines, channel->tx.worker)->pairs;
+    }
+    return count;
+}
+
+void wf_lines_offer(struct wf_lines *lines, enum wf_channel_kind kind, uint64_t pairs, struct wf_worker *self)
+{
+    int workers[WF_OFFERS_AT_ONCE], count = wf_lines_choose(lines, kind, pairs, workers);
+    for (int i = 0; i < count; i++)
+        wf_kicks_one(lines->kicks, workers[i], self);
+}
+
+struct wf_channel *wf_lines_next_offer(struct wf_lines *lines, enum wf_channel_kind kind, uint64_t pairs)
+{
+    pairs &= lines->offers[kind];
+    if (pairs == 0)
+        return NULL;
+    struct wf_channel *channel = first_of(lines, kind, next_pair(lines, kind, pairs));
+    struct wf_list *idle = &lines->rails[channel->rail].idle[kind];
+    wf_link_remove(&channel->tx.idle_link);
+    wf_list_push_back(idle, &channel->tx.idle_link);
+    return channel;
+}
