@@ -349,8 +349,9 @@ static void test_rings(void **state)
     assert_rings(connection, true, true); /* unless something small waits behind it */
     wf_connection_ready(connection);
     wf_connection_ready(other);
-    assert_ptr_equal(wf_list_first(&scene->desk.bulk_ready), &connection->ready_link);
-    assert_ptr_equal(connection->ready_link.next, &scene->desk.bulk_ready.head); /* once */
+    assert_ptr_equal(wf_list_first(&scene->desk.bulk_ready), &scene->desk.any_ring.ready_link);
+    assert_ptr_equal(wf_list_first(&scene->desk.any_ring.connections), &connection->ready_link);
+    assert_ptr_equal(connection->ready_link.next, &scene->desk.any_ring.connections.head); /* once */
     assert_ptr_equal(wf_list_first(&scene->desk.express_ready), &other->express_link);
     assert_ptr_equal(other->express_link.next, &connection->express_link); /* in the order in which they came */
 

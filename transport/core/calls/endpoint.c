@@ -197,9 +197,9 @@ static struct weft_connection *from_backlog(struct wf_session *session, struct w
  * it has messages to send: the workers of its new rails must be kicked. */
 static bool place_anew(struct weft_connection *connection)
 {
-    uint32_t before = connection->rails;
+    const struct wf_ring *before = connection->ring;
     wf_connection_attach(connection, connection->endpoint);
-    return connection->rails != before && wf_link_in_list(&connection->ready_link);
+    return connection->ring != before && wf_link_in_list(&connection->ready_link);
 }
 
 int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id, int timeout_ms,

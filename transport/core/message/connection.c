@@ -85,7 +85,7 @@ struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t numb
     connection->opener = opener;
     connection->local_endpoint = local;
     connection->remote_endpoint = remote;
-    connection->rails = WF_RAILS_ANY;
+    connection->ring = &desk->any_ring;
     connection->state = opener ? WF_CONNECTION_OPENING : WF_CONNECTION_WAITING;
     connection->known = !opener;
     connection->next_number = connection->next_match = 1;
@@ -117,6 +117,21 @@ void wf_connection_todo(struct weft_connection *connection)
         wf_list_push_back(&connection->desk->todo_connections, &connection->todo_link);
 }
 
+/* Keeps the connection to these rails: moves it to their ring. */
+static void keep_to(struct weft_connection *connection, uint32_t rails)
+{
+    struct wf_desk *desk = connection->desk;
+    struct wf_ring *ring = wf_desk_ring(desk, rails);
+    bool ready = wf_link_in_list(&connection->ready_link);
+    if (!ring) {
+        wf_guard_fail(desk->guard, -ENOMEM, "no memory to keep a connection to its rails");
+        ring = &desk->any_ring;
+    }
+    wf_desk_set_ready(desk, connection, false);
+    connection->ring = ring;
+    wf_desk_set_ready(desk, connection, ready);
+}
+
 void wf_connection_attach(struct weft_connection *connection, struct weft_endpoint *endpoint)
 {
     struct wf_endpoints *endpoints = connection->desk->endpoints;
@@ -128,16 +143,15 @@ void wf_connection_attach(struct weft_connection *connection, struct weft_endpoi
     connection->endpoint = endpoint;
     uint32_t rails = endpoint ? endpoint->rails : WF_RAILS_ANY;
     pthread_mutex_unlock(&endpoints->lock);
-    connection->desk->choosy += (rails != WF_RAILS_ANY) - (connection->rails != WF_RAILS_ANY);
-    connection->rails = rails;
+    keep_to(connection, rails);
 }
 
 void wf_connection_free(struct weft_connection *connection)
 {
     struct wf_desk *desk = connection->desk;
     wf_connection_attach(connection, NULL);
+    wf_desk_set_ready(desk, connection, false);
     wf_link_remove(&connection->hash_link);
-    wf_link_remove(&connection->ready_link);
     wf_link_remove(&connection->express_link);
     wf_link_remove(&connection->todo_link);
     wf_link_remove(&connection->accept_link);

@@ -26,19 +26,17 @@ enum wf_connection_state {
     WF_CONNECTION_DEAD,    /* CLOSED both sent and received: the number stays known as closed */
 };
 
-#define WF_RAILS_ANY UINT32_MAX
-
 /* Owner: session lock. */
 struct weft_connection {
     struct wf_link hash_link;    /* wf_desk.connection_hash, by number */
-    struct wf_link ready_link;   /* wf_desk.bulk_ready */
+    struct wf_link ready_link;   /* wf_ring.connections */
     struct wf_link express_link; /* wf_desk.express_ready */
     struct wf_link todo_link;    /* wf_desk.todo_connections: OPEN, OPENED, CLOSE, CLOSED, CREDIT to be sent */
     struct wf_link accept_link;  /* wf_desk.backlog or wf_desk.orphans */
     struct wf_desk *desk;
     struct weft_endpoint *endpoint; /* NULL while WAITING */
     uint32_t number, local_endpoint, remote_endpoint;
-    uint32_t rails; /* rails of the context, as bits: they carry its large messages as long as one of them works */
+    struct wf_ring *ring; /* its rails carry the connection's large messages as long as one of them works */
     enum wf_connection_state state;
     bool opener;   /* this side sent OPEN */
     bool held;     /* the user has the handle */

@@ -11,10 +11,11 @@
 
 static void init_lists(struct wf_desk *desk)
 {
-    struct wf_list *const lists[] = {&desk->bulk_ready,    &desk->express_ready,  &desk->todo_connections,
-                                     &desk->todo_inbounds, &desk->todo_outbounds, &desk->backlog,
-                                     &desk->orphans,       &desk->acceptors,      &desk->notes_due,
-                                     &desk->regions_used,  &desk->stage_waiting,  &desk->pieces};
+    struct wf_list *const lists[] = {
+        &desk->rings,         &desk->bulk_ready,     &desk->express_ready, &desk->todo_connections,
+        &desk->todo_inbounds, &desk->todo_outbounds, &desk->backlog,       &desk->orphans,
+        &desk->acceptors,     &desk->notes_due,      &desk->regions_used,  &desk->stage_waiting,
+        &desk->pieces};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         wf_list_init(lists[i]);
     for (int i = 0; i < WF_HASH_SIZE; i++) {
@@ -24,6 +25,14 @@ static void init_lists(struct wf_desk *desk)
         wf_list_init(&desk->posted_hash[i]);
         wf_list_init(&desk->unexpected_hash[i]);
     }
+}
+
+static void init_ring(struct wf_ring *ring, uint32_t rails)
+{
+    wf_link_init(&ring->all_link);
+    wf_link_init(&ring->ready_link);
+    wf_list_init(&ring->connections);
+    ring->rails = rails;
 }
 
 int wf_desk_init(struct wf_desk *desk, const struct wf_desk_neighbours *neighbours)
@@ -40,6 +49,7 @@ int wf_desk_init(struct wf_desk *desk, const struct wf_desk_neighbours *neighbou
     const struct wf_tuning *tuning = &desk->guard->world->tuning;
     size_t slot = desk->terms->eager ? desk->terms->eager : 1;
     init_lists(desk);
+    init_ring(&desk->any_ring, WF_RAILS_ANY);
     wf_finished_init(&desk->closed_numbers[0]);
     wf_finished_init(&desk->closed_numbers[1]);
     wf_pool_init(&desk->inbound_pool, sizeof(struct wf_inbound), 64, 0);
@@ -58,6 +68,8 @@ void wf_desk_fini(struct wf_desk *desk)
         wf_connection_free(connection);
     }
     struct wf_link *link;
+    while ((link = wf_list_pop_front(&desk->rings)))
+        free(WF_CONTAINER(link, struct wf_ring, all_link));
     while ((link = wf_list_pop_front(&desk->pieces))) /* of operations that had not ended before the session */
         free(WF_CONTAINER(link, struct wf_pieces, link));
     wf_finished_fini(&desk->closed_numbers[0]);
@@ -145,8 +157,45 @@ void wf_desk_keep(struct wf_desk *desk, struct wf_pieces *pieces)
     wf_list_push_back(&desk->pieces, &pieces->link);
 }
 
+/* --- rings --- */
+
+struct wf_ring *wf_desk_ring(struct wf_desk *desk, uint32_t rails)
+{
+    if (rails == WF_RAILS_ANY)
+        return &desk->any_ring;
+    WF_LIST_EACH (link, following, &desk->rings) {
+        struct wf_ring *ring = WF_CONTAINER(link, struct wf_ring, all_link);
+        if (ring->rails == rails)
+            return ring;
+    }
+    struct wf_ring *ring = malloc(sizeof *ring);
+    if (!ring)
+        return NULL;
+    init_ring(ring, rails);
+    wf_list_push_back(&desk->rings, &ring->all_link);
+    return ring;
+}
+
+void wf_desk_set_ready(struct wf_desk *desk, struct weft_connection *connection, bool ready)
+{
+    struct wf_ring *ring = connection->ring;
+    if (ready == wf_link_in_list(&connection->ready_link))
+        return;
+    if (ready)
+        wf_list_push_back(&ring->connections, &connection->ready_link);
+    else
+        wf_link_remove(&connection->ready_link);
+    if (wf_list_empty(&ring->connections))
+        wf_link_remove(&ring->ready_link);
+    else if (!wf_link_in_list(&ring->ready_link))
+        wf_list_push_back(&desk->bulk_ready, &ring->ready_link);
+}
+
 void wf_desk_turn_over(struct wf_desk *desk, struct weft_connection *connection)
 {
+    struct wf_ring *ring = connection->ring;
     wf_link_remove(&connection->ready_link);
-    wf_list_push_back(&desk->bulk_ready, &connection->ready_link);
+    wf_list_push_back(&ring->connections, &connection->ready_link);
+    wf_link_remove(&ring->ready_link);
+    wf_list_push_back(&desk->bulk_ready, &ring->ready_link);
 }

@@ -2,7 +2,7 @@
  * desk.h: a session's connections, messages and posted receives, and the pools and credit that they share.
  *
  * All with the session's lock held. Fields that other rooms may read: bulk_ready, express_ready, the todo lists,
- * `credit_due`, `waiting`, `bulk_frames`, `choosy`, `blocks.free`, `denied`.
+ * `credit_due`, `waiting`, `bulk_frames`, `blocks.free`, `denied`.
  */
 #ifndef WF_CORE_MESSAGE_DESK_H
 #define WF_CORE_MESSAGE_DESK_H
@@ -35,6 +35,17 @@ struct wf_shares;
 #define WF_INTRODUCTIONS_SHARED (1u << 20) /* introductions of all connections of a session, beside the next ones */
 #define WF_INTRODUCTIONS_FEW 16            /* that each connection has of its own; two would do for progress */
 
+#define WF_RAILS_ANY UINT32_MAX
+
+/* The connections that are kept to the same rails and have something for bulk channels. What a channel may take of one
+ * it may take of any; so a channel asks each ring, not each connection. Owner: session lock. */
+struct wf_ring {
+    struct wf_link all_link;    /* wf_desk.rings */
+    struct wf_link ready_link;  /* wf_desk.bulk_ready, while it has connections */
+    struct wf_list connections; /* the one whose turn it is first */
+    uint32_t rails;             /* of the context, as bits; WF_RAILS_ANY: all */
+};
+
 /* The parts of the session and of its context that the desk uses. */
 struct wf_desk_neighbours {
     struct wf_guard *guard;
@@ -62,7 +73,10 @@ struct wf_desk {
     struct wf_endpoints *endpoints;
     struct wf_desk *(*hold_twin)(struct wf_desk *desk);
 
-    struct wf_list bulk_ready, express_ready; /* connections with something to send on such a channel */
+    struct wf_ring any_ring;      /* of connections that take every rail */
+    struct wf_list rings;         /* the others: as many as there are sets of rails */
+    struct wf_list bulk_ready;    /* rings with connections that have something to send on a bulk channel */
+    struct wf_list express_ready; /* connections with something to send on an express channel */
     struct wf_list todo_connections, todo_inbounds, todo_outbounds;
     struct wf_list backlog;   /* opened by the peer, not accepted by the user */
     struct wf_list orphans;   /* opened by the peer, no such endpoint yet */
@@ -91,7 +105,6 @@ struct wf_desk {
     bool credit_due;
     uint64_t waiting;     /* bytes that may be sent and that no channel has taken */
     uint32_t bulk_frames; /* DATA frames for bulk channels that the peer has not acknowledged */
-    uint32_t choosy;      /* connections that do not take every rail */
     uint64_t denied;      /* writes and reads of the peer that were refused for the memory that they name */
 };
 
@@ -129,7 +142,11 @@ void wf_desk_take_number(struct wf_desk *desk);
 void wf_desk_accept(struct wf_desk *desk, struct weft_request *request);
 /* Puts pieces of an operation of this side on the desk's list: they are freed with the desk at the latest. */
 void wf_desk_keep(struct wf_desk *desk, struct wf_pieces *pieces);
-/* The connection's turn is over: it goes to the end of bulk_ready. */
+/* The ring of the connections that are kept to these rails. NULL: no memory. */
+struct wf_ring *wf_desk_ring(struct wf_desk *desk, uint32_t rails);
+/* The connection has something to send on a bulk channel, or has nothing any more. */
+void wf_desk_set_ready(struct wf_desk *desk, struct weft_connection *connection, bool ready);
+/* The connection's turn is over: it goes to the end of its ring, and the ring behind the others. */
 void wf_desk_turn_over(struct wf_desk *desk, struct weft_connection *connection);
 
 /* A channel has joined: `frames` more may be under way. */

@@ -7,6 +7,7 @@
 #include "core/message/stage.h"
 
 #define WRITES_LOOKED_AT 16
+#define CONNECTIONS_LOOKED_AT 64
 #define BURST_BESIDE (64u * 1024) /* the most that goes unsolicited while bulk channels have something to do */
 
 /* Bytes that may go before the peer has matched the message. A write needs no match. */
@@ -116,7 +117,7 @@ void wf_connection_ready(struct weft_connection *connection)
     struct wf_desk *desk = connection->desk;
     bool bulk = !wf_list_empty(&connection->sending) || wf_ready_candidate(connection);
     bool express = may_introduce(connection) && (!wf_ready_head(connection) || connection->small_pending > 0);
-    set_member(&desk->bulk_ready, &connection->ready_link, bulk);
+    wf_desk_set_ready(desk, connection, bulk);
     set_member(&desk->express_ready, &connection->express_link, express);
 }
 
@@ -189,7 +190,10 @@ bool wf_ready_pull_small(struct wf_outbound *outbound, struct wf_frame *frame)
 
 void wf_ready_credit_came(struct wf_desk *desk)
 {
+    int looked = 0;
     WF_LIST_EACH (link, following, &desk->express_ready) {
         wf_connection_ready(WF_CONTAINER(link, struct weft_connection, express_link));
+        if (++looked == CONNECTIONS_LOOKED_AT) /* the others offer their messages, or find the credit in their turn */
+            return;
     }
 }

@@ -220,12 +220,12 @@ uint64_t wf_session_pairs(const struct wf_session *session, enum wf_channel_kind
 {
     if (!wf_session_wants(session, kind))
         return 0;
-    if (kind != WF_CHANNEL_BULK || session->desk.choosy == 0 || session->life.closing || session->guard.peer_closing ||
+    if (kind != WF_CHANNEL_BULK || session->life.closing || session->guard.peer_closing ||
         !wf_resend_idle(session, kind))
         return UINT64_MAX;
     uint64_t pairs = 0, all = session->loss.spread.pairs_up;
     WF_LIST_EACH (link, following, &session->desk.bulk_ready) {
-        pairs |= wf_spread_pairs(session, WF_CONTAINER(link, struct weft_connection, ready_link));
+        pairs |= wf_spread_pairs(session, WF_CONTAINER(link, struct wf_ring, ready_link));
         if (pairs == all)
             break;
     }

@@ -55,13 +55,13 @@ static void count_turn(struct weft_connection *connection, uint64_t length)
     }
 }
 
-struct wf_outbound *wf_next_bulk(struct wf_channel *channel, struct wf_frame *frame)
+/* The next chunk of the ring: of its first connection that has one. */
+static struct wf_outbound *next_of_ring(struct wf_channel *channel, struct wf_ring *ring, struct wf_frame *frame)
 {
     struct wf_desk *desk = &wf_session_of(channel)->desk;
-    WF_LIST_EACH (link, following, &desk->bulk_ready) {
+    struct wf_link *link;
+    while ((link = wf_list_first(&ring->connections))) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, ready_link);
-        if (!wf_spread_serves(channel, connection))
-            continue;
         if (connection->deficit <= 0)
             connection->deficit += desk->terms->chunk;
         bool told = wf_link_in_list(&connection->express_link);
@@ -74,8 +74,20 @@ struct wf_outbound *wf_next_bulk(struct wf_channel *channel, struct wf_frame *fr
             count_turn(connection, frame->length);
             return outbound;
         }
-        if (wf_link_in_list(link) && desk->choosy == 0)
-            return NULL; /* the window is closed, or it is another channel's turn: the same for every connection */
+        if (wf_link_in_list(link))
+            return NULL; /* the window is closed, or it is another channel's turn: the same for the whole ring */
+    }
+    return NULL;
+}
+
+struct wf_outbound *wf_next_bulk(struct wf_channel *channel, struct wf_frame *frame)
+{
+    struct wf_desk *desk = &wf_session_of(channel)->desk;
+    WF_LIST_EACH (link, following, &desk->bulk_ready) {
+        struct wf_ring *ring = WF_CONTAINER(link, struct wf_ring, ready_link);
+        struct wf_outbound *outbound = wf_spread_serves(channel, ring) ? next_of_ring(channel, ring, frame) : NULL;
+        if (outbound)
+            return outbound;
     }
     return NULL;
 }
@@ -88,9 +100,11 @@ static bool bulk_takes(const struct wf_channel *express, const struct weft_conne
     struct wf_session *session = wf_session_of(express);
     const struct wf_outbound *head = wf_ready_head(connection);
     if (!head || wf_ready_candidate(connection) != head || !wf_list_empty(&connection->sending) ||
-        wf_list_first(&desk->bulk_ready) != &connection->ready_link || !wf_resend_idle(session, WF_CHANNEL_BULK))
+        wf_list_first(&connection->ring->connections) != &connection->ready_link ||
+        wf_list_first(&desk->bulk_ready) != &connection->ring->ready_link || !wf_resend_idle(session, WF_CHANNEL_BULK))
         return false;
-    uint64_t pairs = wf_spread_pairs(session, connection) & ~wf_lines_roster(desk->lines, express->tx.worker)->pairs;
+    uint64_t pairs =
+        wf_spread_pairs(session, connection->ring) & ~wf_lines_roster(desk->lines, express->tx.worker)->pairs;
     struct wf_channel *channel;
     for (int asked = 0; asked < WF_OFFERS_AT_ONCE; asked++) {
         if (!(channel = wf_lines_next_offer(desk->lines, WF_CHANNEL_BULK, pairs)))

@@ -143,25 +143,25 @@ static void make_known(struct wf_spread *spread, const struct wf_session *sessio
 
 /* --- questions --- */
 
-/* The pairs of rails that the connection is kept to, and that are up. */
-static uint64_t own_pairs(const struct wf_spread *spread, const struct weft_connection *connection)
+/* The pairs of these rails that are up. */
+static uint64_t own_pairs(const struct wf_spread *spread, uint32_t own)
 {
     uint64_t pairs = 0;
-    for (uint32_t rails = connection->rails; rails != 0; rails &= rails - 1)
+    for (uint32_t rails = own; rails != 0; rails &= rails - 1)
         pairs |= spread->pairs_of[__builtin_ctz(rails)];
     return pairs;
 }
 
-uint64_t wf_spread_pairs(const struct wf_session *session, const struct weft_connection *connection)
+uint64_t wf_spread_pairs(const struct wf_session *session, const struct wf_ring *ring)
 {
     const struct wf_spread *spread = &session->loss.spread;
-    uint64_t own = connection->rails == WF_RAILS_ANY ? 0 : own_pairs(spread, connection);
+    uint64_t own = ring->rails == WF_RAILS_ANY ? 0 : own_pairs(spread, ring->rails);
     return own ? own : spread->pairs_up;
 }
 
-bool wf_spread_serves(const struct wf_channel *channel, const struct weft_connection *connection)
+bool wf_spread_serves(const struct wf_channel *channel, const struct wf_ring *ring)
 {
-    return wf_spread_pairs(wf_session_of(channel), connection) >> channel->rail & 1;
+    return wf_spread_pairs(wf_session_of(channel), ring) >> channel->rail & 1;
 }
 
 /* The share of the channel among the lanes of `pairs`, whose sums are in `total`. */
@@ -193,7 +193,7 @@ uint64_t wf_spread_plan(struct wf_channel *channel, const struct weft_connection
         return session->terms.chunk;
     make_known(spread, session);
     wf_spread_note(channel); /* it may have taken bytes since its last question */
-    uint64_t pairs = wf_spread_pairs(session, connection);
+    uint64_t pairs = wf_spread_pairs(session, connection->ring);
     if (pairs == spread->pairs_up)
         return share_among(channel, pairs, &spread->total, waiting);
     struct wf_lane_total total = {0};

@@ -12,6 +12,7 @@
 
 struct weft_connection;
 struct wf_channel;
+struct wf_ring;
 struct wf_session;
 
 /*
@@ -44,13 +45,11 @@ void wf_spread_begin(struct wf_session *session);
  * lock held. */
 void wf_spread_note(struct wf_channel *channel);
 
-/* Does the channel carry large messages of the connection? Yes if its rail is in connection.rails, or if no rail in
- * connection.rails works. Session lock held. */
-bool wf_spread_serves(const struct wf_channel *channel, const struct weft_connection *connection);
-
-/* The pairs of rails that carry large messages of the connection, as bits; 0: no bulk channel is up. Session lock
- * held. */
-uint64_t wf_spread_pairs(const struct wf_session *session, const struct weft_connection *connection);
+/* The pairs of rails that carry large messages of the ring's connections, as bits: those of wf_ring.rails; or all, if
+ * none of these works. 0: no bulk channel is up. Session lock held. */
+uint64_t wf_spread_pairs(const struct wf_session *session, const struct wf_ring *ring);
+/* Is the channel's pair among them? */
+bool wf_spread_serves(const struct wf_channel *channel, const struct wf_ring *ring);
 
 /*
  * How many bytes of the connection `channel` may take now, out of `waiting` bytes of the session. The channel serves
