@@ -19,7 +19,7 @@ static const struct wf_path no_path = {0};
 /* The rails of an endpoint as bits: [0] its nearest, [1] the next, … */
 struct choice {
     int count;
-    uint32_t rails[STEPS];
+    uint64_t rails[STEPS];
     enum wf_step steps[STEPS]; /* how far these are */
 };
 
@@ -139,9 +139,9 @@ static enum wf_step step_to(const struct wf_machine *machine, const struct wf_pl
 static void choose(const struct wf_machine *machine, const struct wf_plan *plan,
                    const struct wf_plan_endpoint *endpoint, struct choice *out)
 {
-    uint32_t at[STEPS] = {0};
+    uint64_t at[STEPS] = {0};
     for (int k = 0; k < plan->rail_count; k++)
-        at[step_to(machine, endpoint, &plan->rails[k])] |= UINT32_C(1) << k;
+        at[step_to(machine, endpoint, &plan->rails[k])] |= UINT64_C(1) << k;
     for (int step = 0; step < STEPS; step++)
         if (at[step]) {
             out->rails[out->count] = at[step];

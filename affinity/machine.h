@@ -15,7 +15,7 @@
 
 #define WF_NODES_MAX 64
 #define WF_GPUS_MAX 32
-#define WF_NICS_MAX 64
+#define WF_NICS_MAX 128
 #define WF_PATH_MAX 12
 #define WF_NO_NODE (-1)
 

@@ -15,7 +15,7 @@
 #include "affinity/cpus.h"
 #include "affinity/machine.h"
 
-#define WF_PLAN_RAILS 16
+#define WF_PLAN_RAILS 64
 #define WF_PLAN_ENDPOINTS 64
 #define WF_PLAN_NOTES 1024
 

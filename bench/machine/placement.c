@@ -11,7 +11,7 @@
 
 #define PAGE 4096
 #define THREADS_MAX 64
-#define RAILS_MAX 16
+#define RAILS_MAX 64
 
 static bool knows(const struct bench_placement *placement, int node)
 {

@@ -15,7 +15,7 @@
 #include "weft.h"
 
 #define BENCH_CONTROL_ENDPOINT 0xfffffff0u
-#define BENCH_RAILS_MAX 16
+#define BENCH_RAILS_MAX 64
 
 struct bench_control;
 

@@ -1,5 +1,6 @@
 /* A stranger who knows the protocol talks to a listening context on the simulated network, at the worst moments. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -384,7 +385,7 @@ static void come_and_go_fast(void **state)
     for (int round = 0; round < ROUNDS; round++) {
         struct wf_setup setup = {.type = WF_SETUP_HELLO}, proof;
         int fd = call(&scene);
-        wf_session_hello(&scene.host->sessions, &setup.hello);
+        wf_session_hello(&scene.host->sessions, NULL, &setup.hello);
         say(&scene, fd, &setup);
         hear(&scene, fd, &setup);
         hang_up(&scene, fd);
@@ -454,6 +455,34 @@ static void a_crowd_at_the_door(void **state)
     close_scene(&scene);
 }
 
+/* A peer whose version takes 16 rails gets 16, and the host says so; another one gets them all. */
+static void as_many_rails_as_the_peer_takes(void **state)
+{
+    enum { RAILS = 20 };
+    struct scene scene;
+    char setting[32 * RAILS] = "rails=";
+    for (int i = 1; i <= RAILS; i++)
+        snprintf(setting + strlen(setting), sizeof setting - strlen(setting), "%s127.0.%d.1", i > 1 ? "," : "", i);
+    (void)state;
+    open_scene_with(&scene, NULL, false, setting);
+    for (int round = 0; round < 3; round++) {
+        bool few = round == 1;
+        struct wf_setup setup = {.type = WF_SETUP_HELLO};
+        int fd = call(&scene);
+        wf_session_hello(&scene.host->sessions, NULL, &setup.hello);
+        assert_in_range(setup.hello.rail_count, 1, WF_RAILS_FEW); /* the called side may know no more */
+        setup.hello.features = few ? 0 : setup.hello.features;
+        say(&scene, fd, &setup);
+        hear(&scene, fd, &setup);
+        assert_int_equal(setup.type, WF_SETUP_HELLO);
+        assert_int_equal(setup.hello.rail_count, few ? WF_RAILS_FEW : RAILS);
+        bool said = strstr(weft_context_fallbacks(scene.host), "rails: 16 of 20 are used with") != NULL;
+        assert_int_equal(said, round > 0);
+        hang_up(&scene, fd);
+    }
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -469,6 +498,7 @@ int main(void)
         cmocka_unit_test(wrong_proofs),
         cmocka_unit_test(a_join_without_proof),
         cmocka_unit_test(joins_that_contradict),
+        cmocka_unit_test(as_many_rails_as_the_peer_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

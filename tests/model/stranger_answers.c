@@ -1,6 +1,7 @@
 /* The same stranger on the way of somebody who calls: what is said in the name of the peer, and what the peer has said
  * and is changed, is believed where it proves itself. What is not may cost an attempt, never a rail or a session. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,30 +39,41 @@ static int take_call(struct called *called)
     return (int)op.result;
 }
 
-static void begin(struct called *called)
+/* The host, with these rails, calls; the stranger answers with as many of its own, and these features. */
+static void begin_with(struct called *called, const char *rails, int theirs, uint64_t features)
 {
     struct scene *scene = &called->scene;
     struct wf_socket_options options = {0};
     struct wf_setup setup;
     struct wf_status status;
     memset(called, 0, sizeof *called);
-    open_scene(scene, NULL);
-    assert_int_equal(wf_address_parse("127.0.0.1:6000", 0, true, &options.local, &status), 0);
+    open_scene_with(scene, NULL, false, rails);
+    assert_int_equal(wf_address_parse("127.0.1.1:6000", 0, true, &options.local, &status), 0);
     called->listener = wf_engine_sim.listen(scene->sim, &options, 8);
     assert_true(called->listener >= 0);
     assert_int_equal(scene->engine->ops->attach(scene->engine, called->listener), 0);
-    assert_int_equal(wf_dial_init(&called->dial, &scene->host->world, "127.0.0.1:6000", 5000, &status), 0);
+    assert_int_equal(wf_dial_init(&called->dial, &scene->host->world, "127.0.1.1:6000", 5000, &status), 0);
     wf_door_dial(scene->host->door, &called->dial);
     int fd = take_call(called);
     hear(scene, fd, &setup);
     assert_int_equal(setup.type, WF_SETUP_HELLO);
     setup.hello.boot_nonce += 1;
     setup.hello.session = 77;
-    setup.hello.rail_count = 0; /* there where it has called */
+    setup.hello.features = features;
+    setup.hello.rail_count = (uint8_t)theirs;
+    for (int i = 0; i < theirs; i++)
+        setup.hello.rails[i] =
+            (struct wf_wire_address){.family = 4, .bytes = {127, 0, (uint8_t)(i + 1), 1}, .port = 6000};
     memset(setup.hello.secret, 5, sizeof setup.hello.secret);
     called->hello = setup.hello;
     say(scene, fd, &setup);
     hang_up(scene, fd);
+}
+
+/* A stranger that lists no rails: it is there where the host has called. */
+static void begin(struct called *called)
+{
+    begin_with(called, NULL, 0, WF_FEATURE_RAILS);
 }
 
 static void end(struct called *called)
@@ -198,12 +210,34 @@ static void a_rail_retired_in_the_peers_name(void **state)
     end(&called);
 }
 
+/* Channels for 16 pairs of rails with a peer that takes no more, and the host says so; else for all. */
+static void as_many_pairs_as_the_peer_takes(void **state)
+{
+    enum { RAILS = 20 };
+    char setting[32 * RAILS] = "rails=";
+    for (int i = 1; i <= RAILS; i++)
+        snprintf(setting + strlen(setting), sizeof setting - strlen(setting), "%s127.0.%d.1", i > 1 ? "," : "", i);
+    (void)state;
+    for (int few = 0; few < 2; few++) {
+        struct called called;
+        struct wf_join join;
+        struct wf_setup challenge;
+        begin_with(&called, setting, few ? WF_RAILS_FEW : RAILS, few ? 0 : WF_FEATURE_RAILS);
+        hang_up(&called.scene, hear_join(&called, &join, &challenge));
+        assert_int_equal(join.channels, CHANNELS * (few ? WF_RAILS_FEW : RAILS));
+        const char *fallbacks = weft_context_fallbacks(called.scene.host);
+        assert_int_equal(strstr(fallbacks, "rails: 16 of 20 are used with") != NULL, few);
+        end(&called);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(credit_changed_on_the_way),
         cmocka_unit_test(closing_in_the_peers_name),
         cmocka_unit_test(a_rail_retired_in_the_peers_name),
+        cmocka_unit_test(as_many_pairs_as_the_peer_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,8 @@ static void refusals_without_end(void **state)
     enum { CONNECTIONS = 2, NUMBERS = WF_ANSWERS_MAX / 2 + 500, AT_ONCE = 100 };
     struct house house;
     open_house(&house, NULL);
-    house.session->lines.channels[0]->tx.window.granted_frames = 0; /* as it would be, had it granted none from the start */
+    house.session->lines.channels[0]->tx.window.granted_frames =
+        0; /* as it would be, had it granted none from the start */
     for (uint32_t number = 1; number <= 2 * CONNECTIONS; number += 2) {
         struct weft_connection *connection = open_connection(&house, number);
         for (uint64_t ended = 1; ended <= NUMBERS; ended++)

@@ -69,7 +69,7 @@ static void introduce_inside(struct scene *scene, int fd, struct wf_handshake *h
 {
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
     uint8_t bytes[WF_SETUP_MAX], number[8];
-    wf_session_hello(&scene->host->sessions, &setup.hello);
+    wf_session_hello(&scene->host->sessions, NULL, &setup.hello);
     setup.hello.boot_nonce += 1;
     int length = wf_setup_encode(&setup, bytes, sizeof bytes);
     assert_true(length > 0);
@@ -121,7 +121,7 @@ static void without_the_key(void **state)
     struct wf_hello hello;
     struct wf_setup setup = {.type = WF_SETUP_HELLO}, proof;
     open_scene(&scene, path);
-    wf_session_hello(&scene.host->sessions, &setup.hello);
+    wf_session_hello(&scene.host->sessions, NULL, &setup.hello);
     int fd = call(&scene);
     say(&scene, fd, &setup);
     expect_denial(&scene, fd, WF_DENY_KEY);

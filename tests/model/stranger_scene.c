@@ -150,7 +150,7 @@ void introduce(struct scene *scene, struct wf_hello *answer)
 {
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
     int fd = call(scene);
-    wf_session_hello(&scene->host->sessions, &setup.hello);
+    wf_session_hello(&scene->host->sessions, NULL, &setup.hello);
     say(scene, fd, &setup);
     hear(scene, fd, &setup);
     assert_int_equal(setup.type, WF_SETUP_HELLO);

@@ -323,7 +323,7 @@ void scene_introduce(struct scene *scene, struct wf_hello *answer)
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
     int fd = scene_call(scene);
     SCENE_CHECK(fd >= 0);
-    wf_session_hello(&scene->contexts[SCENE_FRIEND]->sessions, &setup.hello); /* anybody's will do */
+    wf_session_hello(&scene->contexts[SCENE_FRIEND]->sessions, NULL, &setup.hello); /* anybody's will do */
     scene_say(scene, fd, &setup);
     scene_hear(scene, fd, &setup);
     SCENE_CHECK(setup.type == WF_SETUP_HELLO);

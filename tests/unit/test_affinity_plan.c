@@ -206,7 +206,7 @@ static void rails_are_what_is_up_and_real(void **state)
     assert_int_equal(plan.endpoints[0].rail_count, 0);
     expect_note("No NIC is up");
     shape(&machine, 1, 2, 1);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < WF_PLAN_RAILS + 4; i++)
         nic(&machine, "eth", 0, "a");
     make((struct wf_plan_request){.pin = WF_PIN_AUTO});
     assert_int_equal(plan.rail_count, WF_PLAN_RAILS);
@@ -248,7 +248,7 @@ static void gpus_are_chosen_by_number(void **state)
     shape(&machine, 1, 1, 1);
     refused((struct wf_plan_request){.gpus = "0"}, "this machine has none");
     refused((struct wf_plan_request){.host_endpoints = 65}, "65 endpoints");
-    refused((struct wf_plan_request){.rail_count = 17}, "17 rails");
+    refused((struct wf_plan_request){.rail_count = 65}, "65 rails");
     refused((struct wf_plan_request){.rail_count = -1}, "-1 rails");
     make((struct wf_plan_request){.pin = WF_PIN_REQUIRE});
     assert_int_equal(plan.endpoint_count, 0);

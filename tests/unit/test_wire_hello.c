@@ -140,7 +140,7 @@ static struct wf_setup sample(int which)
     }
 }
 
-static const size_t sample_bytes[SAMPLES] = {HELLO_BYTES(0),  HELLO_BYTES(3), HELLO_BYTES(16), JOIN_BYTES,
+static const size_t sample_bytes[SAMPLES] = {HELLO_BYTES(0),  HELLO_BYTES(3), HELLO_BYTES(WF_RAILS_MAX), JOIN_BYTES,
                                              CHALLENGE_BYTES, PROOF_BYTES,    DENY_BYTES};
 
 /* ------------------------------------------------------------------------------------------- help */
@@ -292,11 +292,11 @@ static void encode_needs_all_its_room(void **state)
 
 static void encode_refuses_nonsense(void **state)
 {
-    struct wf_setup setup = sample_hello(16);
+    struct wf_setup setup = sample_hello(WF_RAILS_MAX);
     uint8_t bytes[WF_SETUP_MAX];
 
     (void)state;
-    setup.hello.rail_count = 17; /* there is no seventeenth to read */
+    setup.hello.rail_count = WF_RAILS_MAX + 1; /* there is no such rail to read */
     assert_int_equal(wf_setup_encode(&setup, bytes, sizeof(bytes)), -EINVAL);
     setup.type = (enum wf_setup_type)0;
     assert_int_equal(wf_setup_encode(&setup, bytes, sizeof(bytes)), -EINVAL);
@@ -466,7 +466,7 @@ static void rail_counts_and_families(void **state)
     (void)state;
     for (int value = 0; value < 256; value++) {
         uint8_t byte = (uint8_t)value;
-        assert_int_equal(decode_with(sample_hello(16), RAIL_COUNT_AT, byte, &seen), value == 16 ? 0 : -EPROTO);
+        assert_int_equal(decode_with(sample_hello(WF_RAILS_MAX), RAIL_COUNT_AT, byte, &seen), value == WF_RAILS_MAX ? 0 : -EPROTO);
         assert_int_equal(decode_with(sample_hello(2), RAIL_COUNT_AT, byte, &seen), value == 2 ? 0 : -EPROTO);
         int rc = value == 4 || value == 6 ? 0 : -EPROTO;
         assert_int_equal(decode_with(sample_hello(2), RAILS_AT, byte, &seen), rc);
@@ -477,7 +477,7 @@ static void rail_counts_and_families(void **state)
 /* Seventeen well-formed rails are one more than there is room for in the result. */
 static void seventeen_rails(void **state)
 {
-    struct wf_setup setup = sample_hello(16), seen;
+    struct wf_setup setup = sample_hello(WF_RAILS_MAX), seen;
     uint8_t bytes[WF_SETUP_MAX];
     size_t length = encode(&setup, bytes);
 

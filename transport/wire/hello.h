@@ -28,7 +28,8 @@
 #define WF_SECRET_BYTES 32
 #define WF_NONCE_BYTES 16
 #define WF_PROOF_BYTES 32
-#define WF_RAILS_MAX 16
+#define WF_RAILS_MAX 64
+#define WF_RAILS_FEW 16 /* that a side without WF_FEATURE_RAILS knows */
 #define WF_NAME_BYTES 64
 #define WF_MACHINE_BITS 24
 
@@ -66,6 +67,7 @@ struct wf_limits {
 };
 
 #define WF_FEATURE_ENCRYPT 1u /* all bytes after a channel's proofs are in records (record.h); both sides or none */
+#define WF_FEATURE_RAILS 2u   /* takes a HELLO with up to WF_RAILS_MAX rails, and JOINs for as many pairs of rails */
 
 struct wf_hello {
     uint16_t version_min, version_max;

@@ -69,12 +69,11 @@ int weft_endpoint_create(struct weft_context *context, uint32_t id, struct weft_
 int weft_endpoint_set_node(struct weft_endpoint *endpoint, int numa_node)
 {
     struct weft_context *context = endpoint->context;
-    uint32_t all = (uint32_t)((UINT64_C(1) << context->rails.count) - 1);
     if (numa_node < -1)
         return -EINVAL;
-    uint32_t rails = wf_placement_rails(context, numa_node);
+    uint64_t rails = wf_placement_rails(context, numa_node);
     pthread_mutex_lock(&context->endpoints.lock);
-    endpoint->rails = rails == all ? WF_RAILS_ANY : rails;
+    endpoint->rails = rails;
     pthread_mutex_unlock(&context->endpoints.lock);
     return 0;
 }

@@ -12,7 +12,7 @@
 #define WHY_BYTES 320
 
 _Static_assert(WF_RAILS_MAX <= WF_PLAN_RAILS, "a plan has room for the rails of a context");
-_Static_assert(WF_RAILS_MAX <= 32, "rails are bits of 32");
+_Static_assert(WF_RAILS_MAX <= 64, "rails are bits of 64");
 
 /* --- the plan --- */
 
@@ -141,14 +141,13 @@ int weft_context_threads(const struct weft_context *context, struct weft_thread_
 
 /* --- rails --- */
 
-uint32_t wf_placement_rails(const struct weft_context *context, int node)
+uint64_t wf_placement_rails(const struct weft_context *context, int node)
 {
     const struct wf_placement *placement = &context->crew.placement;
     bool by_place = placement->rail_policy == WF_POLICY_NEAR || placement->rail_policy == WF_POLICY_NODE;
-    uint32_t all = (uint32_t)((UINT64_C(1) << context->rails.count) - 1), near = 0;
-    if (!by_place || node == WF_NO_NODE)
-        return all;
-    for (int i = 0; i < context->rails.count; i++)
-        near |= placement->rail_nodes[i] == node ? UINT32_C(1) << i : 0;
-    return near ? near : all;
+    uint64_t near = 0;
+    for (int i = 0; i < context->rails.count && by_place && node != WF_NO_NODE; i++)
+        near |= placement->rail_nodes[i] == node ? UINT64_C(1) << i : 0;
+    bool all = near == 0 || near == UINT64_MAX >> (64 - context->rails.count);
+    return all ? WF_RAILS_ANY : near;
 }

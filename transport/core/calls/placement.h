@@ -22,7 +22,8 @@ struct weft_context;
 int wf_placement_plan(struct weft_context *context, const struct wf_config *config, struct wf_status *status);
 void wf_placement_free(struct wf_placement *placement);
 
-/* The rails of the context, as bits by index, that carry large messages of an endpoint on this node. */
-uint32_t wf_placement_rails(const struct weft_context *context, int node);
+/* The rails of the context, as bits by index, that carry large messages of an endpoint on this node; WF_RAILS_ANY: all.
+ */
+uint64_t wf_placement_rails(const struct weft_context *context, int node);
 
 #endif

@@ -98,7 +98,7 @@ void wf_transit_queue(struct wf_transit *transit)
     wf_guard_refer(transit->shares->guard);
     if (transit->copy.way != WF_COPY_MARK) /* a session that ends waits for the copy */
         wf_guard_hold(transit->shares->guard);
-    transit->shares->bells |= 1u << device->worker->index;
+    wf_bells_add(&transit->shares->bells, device->worker->index);
     atomic_fetch_add(&device->under_way, 1);
     pthread_mutex_lock(&device->lock);
     wf_list_push_back(&device->queued, &transit->link);
@@ -107,11 +107,9 @@ void wf_transit_queue(struct wf_transit *transit)
 
 void wf_devices_kick(struct wf_shares *shares, struct wf_worker *self)
 {
-    while (shares->bells != 0) {
-        int index = __builtin_ctz(shares->bells);
-        shares->bells &= shares->bells - 1;
+    int index;
+    while ((index = wf_bells_take(&shares->bells)) >= 0)
         wf_kicks_one(shares->kicks, index, self);
-    }
 }
 
 static struct wf_transit *next_queued(struct wf_device *device)

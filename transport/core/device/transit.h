@@ -73,7 +73,7 @@ struct wf_shares {
     struct wf_kicks *kicks;
     struct wf_device_share *each[WF_DEVICES_MAX]; /* by device index */
     _Atomic bool slots_told;                      /* a slot came back since wf_desk.stage_waiting was last tried */
-    uint32_t bells; /* workers, a bit for each index, whose devices have something to start */
+    struct wf_bells bells;                        /* workers whose devices have something to start */
     struct wf_pool transits;
 };
 

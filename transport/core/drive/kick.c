@@ -20,16 +20,15 @@ void wf_worker_kick(struct wf_kick *kick, struct wf_worker *self)
     if (!fresh || worker == self)
         return;
     if (self)
-        self->bells |= 1u << worker->index; /* rung by wf_worker_ring_bells(), with no lock held */
+        wf_bells_add(&self->bells, worker->index); /* rung by wf_worker_ring_bells(), with no lock held */
     else
         worker->engine->ops->wake(worker->engine);
 }
 
 void wf_worker_ring_bells(struct wf_worker *worker)
 {
-    while (worker->bells != 0) {
-        int index = __builtin_ctz(worker->bells);
-        worker->bells &= worker->bells - 1;
+    int index;
+    while ((index = wf_bells_take(&worker->bells)) >= 0) {
         struct wf_worker *other = worker->crew->workers[index];
         other->engine->ops->wake(other->engine);
     }

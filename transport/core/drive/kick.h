@@ -6,11 +6,44 @@
 #define WF_CORE_DRIVE_KICK_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "base/list.h"
 #include "core/drive/crew.h"
 
 struct wf_kicks;
+
+/* A set of workers, by index. All zero: none. */
+struct wf_bells {
+    uint64_t words[(WF_WORKERS_MAX + 63) / 64];
+};
+
+static inline void wf_bells_add(struct wf_bells *bells, int worker)
+{
+    bells->words[worker / 64] |= UINT64_C(1) << worker % 64;
+}
+
+/* Takes one out; -1: the set is empty. */
+static inline int wf_bells_take(struct wf_bells *bells)
+{
+    for (int i = 0; i < (int)(sizeof bells->words / sizeof bells->words[0]); i++) {
+        int bit = __builtin_ffsll((long long)bells->words[i]);
+        if (bit == 0)
+            continue;
+        bells->words[i] &= bells->words[i] - 1;
+        return 64 * i + bit - 1;
+    }
+    return -1;
+}
+
+static inline bool wf_bells_any(const struct wf_bells *bells)
+{
+    uint64_t any = 0;
+    for (size_t i = 0; i < sizeof bells->words / sizeof bells->words[0]; i++)
+        any |= bells->words[i];
+    return any != 0;
+}
 
 /* A notice of one session for one worker. */
 struct wf_kick {

@@ -52,7 +52,7 @@ struct wf_worker {
     _Atomic bool has_mail;
     struct wf_kicks *serving; /* the session whose notice is being served; mail_lock */
 
-    uint32_t bells;         /* workers to be woken, a bit for each index; token holder */
+    struct wf_bells bells;  /* workers to be woken; token holder */
     struct wf_list untold;  /* receive halves whose disposals no frame has carried yet; token holder */
     uint32_t rounds_untold; /* rounds since `untold` was empty; token holder */
     struct wf_spin spin;    /* does looking pay? */

@@ -51,7 +51,7 @@ void wf_world_fallback(struct wf_world *world, const char *format, ...)
     pthread_mutex_lock(&world->lock);
     size_t used = strlen(world->fallbacks), left = sizeof world->fallbacks - used;
     const char *text = used > 0 ? line : line + 1;
-    if (left > 2) {
+    if (left > 2 && !strstr(world->fallbacks, line + 1)) { /* said once */
         snprintf(world->fallbacks + used + 1, left - 1, "%s", text + 1);
         __atomic_store_n(&world->fallbacks[used], text[0], __ATOMIC_RELEASE);
     }

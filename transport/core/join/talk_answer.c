@@ -49,7 +49,7 @@ static void answer_hello(struct wf_talk *talk, const struct wf_hello *theirs)
 {
     struct wf_sessions *sessions = talk->door->sessions;
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
-    wf_session_hello(sessions, &setup.hello);
+    wf_session_hello(sessions, theirs, &setup.hello);
     uint8_t secret[WF_SECRET_BYTES];
     if (choose_session(talk, &setup.hello, secret) < 0) {
         wf_talk_fail(talk, -EIO, "no random numbers for a session");

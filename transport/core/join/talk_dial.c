@@ -58,7 +58,7 @@ void wf_talk_control(struct wf_dial *dial, struct wf_door *door)
 void wf_talk_say_hello(struct wf_talk *talk)
 {
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
-    wf_session_hello(talk->door->sessions, &setup.hello);
+    wf_session_hello(talk->door->sessions, NULL, &setup.hello);
     wf_talk_say(talk, &setup, false);
 }
 
@@ -152,7 +152,8 @@ static int pair_rails(struct wf_session *session, const struct wf_hello *hello, 
         list_rails(session->sessions, hello, false, &rails);
     if (hello->rail_count == 0) /* the peer lists none: dials the address that has answered */
         rails.theirs[rails.their_count++] = (struct wf_pairing_rail){.address = *dialled, .name = ""};
-    int count = wf_pair_rails(rails.ours, rails.our_count, rails.theirs, rails.their_count, pairs, WF_RAILS_MAX);
+    int most = wf_session_rails_taken(session->sessions, hello);
+    int count = wf_pair_rails(rails.ours, rails.our_count, rails.theirs, rails.their_count, pairs, most);
     for (int i = 0; i < count; i++)
         use_pair(session, rails.indexes[pairs[i].ours], &rails.theirs[pairs[i].theirs].address);
     return session->lines.rail_count;

@@ -118,7 +118,7 @@ void wf_connection_todo(struct weft_connection *connection)
 }
 
 /* Keeps the connection to these rails: moves it to their ring. */
-static void keep_to(struct weft_connection *connection, uint32_t rails)
+static void keep_to(struct weft_connection *connection, uint64_t rails)
 {
     struct wf_desk *desk = connection->desk;
     struct wf_ring *ring = wf_desk_ring(desk, rails);
@@ -141,7 +141,7 @@ void wf_connection_attach(struct weft_connection *connection, struct weft_endpoi
     if (endpoint)
         endpoint->connections += 1;
     connection->endpoint = endpoint;
-    uint32_t rails = endpoint ? endpoint->rails : WF_RAILS_ANY;
+    uint64_t rails = endpoint ? endpoint->rails : WF_RAILS_ANY;
     pthread_mutex_unlock(&endpoints->lock);
     keep_to(connection, rails);
 }

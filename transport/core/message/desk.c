@@ -27,7 +27,7 @@ static void init_lists(struct wf_desk *desk)
     }
 }
 
-static void init_ring(struct wf_ring *ring, uint32_t rails)
+static void init_ring(struct wf_ring *ring, uint64_t rails)
 {
     wf_link_init(&ring->all_link);
     wf_link_init(&ring->ready_link);
@@ -159,7 +159,7 @@ void wf_desk_keep(struct wf_desk *desk, struct wf_pieces *pieces)
 
 /* --- rings --- */
 
-struct wf_ring *wf_desk_ring(struct wf_desk *desk, uint32_t rails)
+struct wf_ring *wf_desk_ring(struct wf_desk *desk, uint64_t rails)
 {
     if (rails == WF_RAILS_ANY)
         return &desk->any_ring;

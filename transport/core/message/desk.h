@@ -35,7 +35,7 @@ struct wf_shares;
 #define WF_INTRODUCTIONS_SHARED (1u << 20) /* introductions of all connections of a session, beside the next ones */
 #define WF_INTRODUCTIONS_FEW 16            /* that each connection has of its own; two would do for progress */
 
-#define WF_RAILS_ANY UINT32_MAX
+#define WF_RAILS_ANY UINT64_MAX
 
 /* The connections that are kept to the same rails and have something for bulk channels. What a channel may take of one
  * it may take of any; so a channel asks each ring, not each connection. Owner: session lock. */
@@ -43,7 +43,7 @@ struct wf_ring {
     struct wf_link all_link;    /* wf_desk.rings */
     struct wf_link ready_link;  /* wf_desk.bulk_ready, while it has connections */
     struct wf_list connections; /* the one whose turn it is first */
-    uint32_t rails;             /* of the context, as bits; WF_RAILS_ANY: all */
+    uint64_t rails;             /* of the context, as bits; WF_RAILS_ANY: all */
 };
 
 /* The parts of the session and of its context that the desk uses. */
@@ -143,7 +143,7 @@ void wf_desk_accept(struct wf_desk *desk, struct weft_request *request);
 /* Puts pieces of an operation of this side on the desk's list: they are freed with the desk at the latest. */
 void wf_desk_keep(struct wf_desk *desk, struct wf_pieces *pieces);
 /* The ring of the connections that are kept to these rails. NULL: no memory. */
-struct wf_ring *wf_desk_ring(struct wf_desk *desk, uint32_t rails);
+struct wf_ring *wf_desk_ring(struct wf_desk *desk, uint64_t rails);
 /* The connection has something to send on a bulk channel, or has nothing any more. */
 void wf_desk_set_ready(struct wf_desk *desk, struct weft_connection *connection, bool ready);
 /* The connection's turn is over: it goes to the end of its ring, and the ring behind the others. */

@@ -21,7 +21,7 @@ struct weft_endpoint {
     struct weft_context *context;
     uint32_t id;
     uint32_t connections; /* wf_endpoints.lock */
-    uint32_t rails;       /* rails of the context, as bits: they carry its large messages; wf_endpoints.lock */
+    uint64_t rails;       /* rails of the context, as bits: they carry its large messages; wf_endpoints.lock */
 };
 
 void wf_endpoints_init(struct wf_endpoints *endpoints);

@@ -22,7 +22,7 @@ struct wf_life {
     int64_t goodbye_ns;               /* when the last BYE came; 0: none has come */
     int64_t called_ns;                /* when the peer last proved itself for a channel: its process lives */
     int64_t survey_ns;                /* when the next look at the rails is due */
-    uint32_t heard_before;            /* rails on which bytes had come at the last look, as bits */
+    uint64_t heard_before;            /* rails on which bytes had come at the last look, as bits */
     int64_t ping_ns;                  /* when the PING under way became due; 0: no PING is under way */
     uint64_t ping_number;
     struct weft_request *closing; /* PEER_CLOSE request */

@@ -31,7 +31,7 @@ void wf_session_kick(struct wf_session *session, struct wf_worker *self)
 bool wf_session_has_work(const struct wf_session *session)
 {
     const struct wf_lines *lines = &session->lines;
-    return session->shares.bells != 0 ||
+    return wf_bells_any(&session->shares.bells) ||
            (lines->offers[WF_CHANNEL_BULK] != 0 && wf_session_wants(session, WF_CHANNEL_BULK)) ||
            (lines->offers[WF_CHANNEL_EXPRESS] != 0 && wf_session_wants(session, WF_CHANNEL_EXPRESS));
 }
@@ -263,7 +263,7 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
 /* An idle express channel for the posted message, if the pump has nothing else to do. NULL: it has, or none is idle. */
 static struct wf_channel *taker(struct wf_session *session)
 {
-    if (wf_session_wants(session, WF_CHANNEL_BULK) || session->guard.work_came || session->shares.bells != 0)
+    if (wf_session_wants(session, WF_CHANNEL_BULK) || session->guard.work_came || wf_bells_any(&session->shares.bells))
         return NULL;
     struct wf_channel *channel = wf_lines_next_offer(&session->lines, WF_CHANNEL_EXPRESS, UINT64_MAX);
     return channel && channel->tx.started && channel->rx.started ? channel : NULL;

@@ -177,12 +177,25 @@ void wf_session_release(struct wf_session *session)
     wf_guard_unlock_and_release(&session->guard);
 }
 
-void wf_session_hello(const struct wf_sessions *sessions, struct wf_hello *hello)
+int wf_session_rails_taken(const struct wf_sessions *sessions, const struct wf_hello *theirs)
 {
+    if (theirs->features & WF_FEATURE_RAILS)
+        return WF_RAILS_MAX;
+    if (sessions->rails->count > WF_RAILS_FEW)
+        wf_world_fallback(sessions->world,
+                          "rails: %d of %d are used with %.64s, whose version of Weft takes no more; install the same "
+                          "version on both sides",
+                          WF_RAILS_FEW, sessions->rails->count, theirs->name);
+    return WF_RAILS_FEW;
+}
+
+void wf_session_hello(const struct wf_sessions *sessions, const struct wf_hello *theirs, struct wf_hello *hello)
+{
+    int most = theirs ? wf_session_rails_taken(sessions, theirs) : WF_RAILS_FEW;
     const struct wf_tuning *tuning = &sessions->world->tuning;
     memset(hello, 0, sizeof *hello);
     hello->version_min = hello->version_max = WF_PROTOCOL_VERSION;
-    hello->features = tuning->encrypt ? WF_FEATURE_ENCRYPT : 0;
+    hello->features = WF_FEATURE_RAILS | (tuning->encrypt ? WF_FEATURE_ENCRYPT : 0);
     hello->boot_nonce = sessions->world->boot_nonce;
     hello->limits = (struct wf_limits){.chunk = tuning->chunk,
                                        .eager = tuning->eager,
@@ -192,8 +205,8 @@ void wf_session_hello(const struct wf_sessions *sessions, struct wf_hello *hello
                                        .list_bytes = WF_LIST_ENTRIES_MAX * WF_ENTRY_BYTES,
                                        .connections = WF_CONNECTIONS_MAX};
     snprintf(hello->name, sizeof hello->name, "%s", sessions->world->host_name);
-    hello->rail_count = (uint8_t)sessions->rails->count;
-    for (int i = 0; i < sessions->rails->count; i++)
+    hello->rail_count = (uint8_t)(sessions->rails->count < most ? sessions->rails->count : most);
+    for (int i = 0; i < hello->rail_count; i++)
         wf_address_to_wire(&sessions->rails->each[i].address, sessions->rails->each[i].name, &hello->rails[i]);
 }
 

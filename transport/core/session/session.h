@@ -51,8 +51,12 @@ struct wf_session {
 struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, const struct wf_hello *peer_hello,
                                      uint64_t id, const uint8_t secret[WF_SECRET_BYTES]);
 
-/* Fills the HELLO of this side, all but session and secret. */
-void wf_session_hello(const struct wf_sessions *sessions, struct wf_hello *hello);
+/* Fills the HELLO of this side, all but session and secret. `theirs`: the peer's HELLO, which says how many rails it
+ * takes; NULL: this side dials, and does not know yet. */
+void wf_session_hello(const struct wf_sessions *sessions, const struct wf_hello *theirs, struct wf_hello *hello);
+
+/* How many rails of this side, and pairs of rails, the peer takes. If this side has more, a fallback says so. */
+int wf_session_rails_taken(const struct wf_sessions *sessions, const struct wf_hello *theirs);
 
 /* Room for `count` channels. 0 or -ENOMEM. */
 int wf_session_expect(struct wf_session *session, int count);

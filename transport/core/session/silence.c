@@ -61,18 +61,18 @@ static bool take_pulse(struct wf_channel *channel)
 
 /* Takes the pulse of every channel, and ends questions that are answered. Bytes on any channel of a rail answer for its
  * express channels; a bulk channel answers for itself. Returns the rails on which bytes have come, as bits. */
-static uint32_t listen_to_rails(struct wf_session *session)
+static uint64_t listen_to_rails(struct wf_session *session)
 {
-    uint32_t heard = 0;
+    uint64_t heard = 0;
     WF_LINES_EACH (channel, &session->lines) {
         if (channel->up && take_pulse(channel))
-            heard |= 1u << channel->rail;
+            heard |= UINT64_C(1) << channel->rail;
     }
     WF_LINES_EACH (channel, &session->lines) {
         if (!channel->up || !wf_route_of(channel)->pulse.asked)
             continue;
-        bool answered =
-            channel->kind == WF_CHANNEL_EXPRESS ? heard & 1u << channel->rail : wf_route_of(channel)->pulse.quiet == 0;
+        bool answered = channel->kind == WF_CHANNEL_EXPRESS ? (heard & UINT64_C(1) << channel->rail) != 0
+                                                            : wf_route_of(channel)->pulse.quiet == 0;
         if (!answered)
             continue;
         wf_route_of(channel)->pulse.asked = false;
@@ -113,14 +113,14 @@ static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
  * whose device is slow may read nothing for long, and closes the stream's window: bytes that cannot be sent yet prove
  * nothing against the rail. But the rail may have died meanwhile, so the channel is suspected, and asked.
  */
-static bool judge(struct wf_session *session, uint32_t heard)
+static bool judge(struct wf_session *session, uint64_t heard)
 {
     bool suspects = false;
     WF_LINES_EACH (channel, &session->lines) {
         if (!channel->up)
             continue;
         suspects |= wf_route_of(channel)->pulse.still >= LOOKS / 4;
-        bool others = (heard | session->life.heard_before) & ~(1u << channel->rail);
+        bool others = ((heard | session->life.heard_before) & ~(UINT64_C(1) << channel->rail)) != 0;
         if (!others)
             continue;
         suspects |= judge_quiet(session, channel);
@@ -142,7 +142,7 @@ int64_t wf_session_survey(struct wf_session *session, int64_t now_ns)
     int64_t step = session->guard.world->tuning.rail_timeout_ns / LOOKS;
     if (now_ns < session->life.survey_ns)
         return session->life.survey_ns;
-    uint32_t heard = listen_to_rails(session);
+    uint64_t heard = listen_to_rails(session);
     bool suspects = judge(session, heard);
     session->life.heard_before = heard;
     if (suspects && session->guard.state == WF_SESSION_UP)

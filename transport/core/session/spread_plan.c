@@ -144,11 +144,11 @@ static void make_known(struct wf_spread *spread, const struct wf_session *sessio
 /* --- questions --- */
 
 /* The pairs of these rails that are up. */
-static uint64_t own_pairs(const struct wf_spread *spread, uint32_t own)
+static uint64_t own_pairs(const struct wf_spread *spread, uint64_t own)
 {
     uint64_t pairs = 0;
-    for (uint32_t rails = own; rails != 0; rails &= rails - 1)
-        pairs |= spread->pairs_of[__builtin_ctz(rails)];
+    for (uint64_t rails = own; rails != 0; rails &= rails - 1)
+        pairs |= spread->pairs_of[__builtin_ctzll(rails)];
     return pairs;
 }
 
