@@ -226,7 +226,7 @@ static void begin_session(struct scene *scene, const struct wf_tuning *tuning)
     wf_guard_init(&scene->guard, &scene->world, &guard_ops, "peer");
     wf_guard_enter(&scene->guard, WF_SESSION_UP);
     wf_terms_init(&scene->terms, &scene->world, true, &peer);
-    wf_kicks_init(&scene->kicks, &scene->crew, serve);
+    assert_int_equal(wf_kicks_init(&scene->kicks, &scene->crew, serve), 0);
     wf_book_init(&scene->book, &scene->guard, &scene->terms, &scene->waiting);
     wf_shares_init(&scene->shares, &scene->guard, &scene->kicks);
     assert_int_equal(wf_lines_init(&scene->lines, &scene->guard, &scene->terms, &scene->kicks), 0);

@@ -285,15 +285,20 @@ static void test_messages_that_nobody_expected(void **state)
     assert_false(is_done(receive_any(connection, 3)));
 }
 
-/* Buckets are shared by tags and by connections. */
-static void test_neighbours_in_a_bucket(void **state)
+static uint64_t list_of(uint32_t number, uint64_t tag)
+{
+    return wf_hash(number, tag) % 1024;
+}
+
+/* Lists of a table are shared by tags and by connections. */
+static void test_neighbours_in_a_list(void **state)
 {
     struct scene *scene = *state;
     uint64_t tag = TAG, twin = TAG + 1;
     uint32_t neighbour = CONNECTION + 2;
-    while (wf_hash(neighbour, tag) != wf_hash(CONNECTION, tag))
+    while (list_of(neighbour, tag) != list_of(CONNECTION, tag))
         neighbour += 2;
-    while (wf_hash(CONNECTION, twin) != wf_hash(CONNECTION, tag))
+    while (list_of(CONNECTION, twin) != list_of(CONNECTION, tag))
         twin += 1;
     struct weft_connection *connection = scene_connect(scene, CONNECTION, REQUESTS),
                            *other = scene_connect(scene, neighbour, REQUESTS);
@@ -725,7 +730,7 @@ int main(void)
         IN_SCENE(test_the_receive_that_was_posted_first),
         IN_SCENE(test_receives_are_used_once),
         IN_SCENE(test_messages_that_nobody_expected),
-        IN_SCENE(test_neighbours_in_a_bucket),
+        IN_SCENE(test_neighbours_in_a_list),
         IN_SCENE(test_messages_wait_for_their_predecessors),
         IN_SCENE(test_predecessors_that_are_no_messages),
         IN_SCENE(test_too_large),

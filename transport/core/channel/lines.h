@@ -39,13 +39,13 @@ struct wf_lines {
     const struct wf_terms *terms;
     struct wf_kicks *kicks;
     int rail_count;
-    struct wf_session_rail rails[WF_RAILS_MAX];
-    struct wf_roster *rosters; /* by worker */
-    struct wf_list untold;     /* rosters that have grown since their workers were told */
-    struct wf_list owing;      /* receive halves with disposals that no frame has told the peer */
-    uint64_t offers[WF_KINDS]; /* pairs of rails with send halves in `idle`, as bits, by kind */
-    int turn[WF_KINDS];        /* the pair that comes first in the next offer, by kind */
-    uint32_t round;            /* of offers, counted: no send half declines twice in one */
+    struct wf_session_rail *rails; /* room for as many as channels, WF_RAILS_MAX at most */
+    struct wf_roster *rosters;     /* by worker */
+    struct wf_list untold;         /* rosters that have grown since their workers were told */
+    struct wf_list owing;          /* receive halves with disposals that no frame has told the peer */
+    uint64_t offers[WF_KINDS];     /* pairs of rails with send halves in `idle`, as bits, by kind */
+    int turn[WF_KINDS];            /* the pair that comes first in the next offer, by kind */
+    uint32_t round;                /* of offers, counted: no send half declines twice in one */
     int channel_count, joined;
     int missed;                   /* acceptor: channels that were never joined, and the dialer has lost */
     int up_count;                 /* channels that are up */
@@ -77,7 +77,7 @@ static inline struct wf_channel *wf_lines_next(const struct wf_lines *lines, int
 int wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct wf_terms *terms, struct wf_kicks *kicks);
 void wf_lines_fini(struct wf_lines *lines);
 
-/* Room for `count` channels. 0 or -ENOMEM; then there may be another try. */
+/* Room for `count` channels, and for the rails that they may name. 0 or -ENOMEM; then there may be another try. */
 int wf_lines_expect(struct wf_lines *lines, int count);
 
 static inline struct wf_roster *wf_lines_roster(struct wf_lines *lines, const struct wf_worker *worker)

@@ -1,6 +1,8 @@
 #include "core/drive/kick.h"
 
+#include <errno.h>
 #include <sched.h>
+#include <stdlib.h>
 
 #include "core/drive/worker.h"
 
@@ -80,9 +82,12 @@ static void forget(struct wf_kick *kick)
     }
 }
 
-void wf_kicks_init(struct wf_kicks *kicks, struct wf_crew *crew,
-                   void (*serve)(struct wf_kicks *kicks, struct wf_worker *worker))
+int wf_kicks_init(struct wf_kicks *kicks, struct wf_crew *crew,
+                  void (*serve)(struct wf_kicks *kicks, struct wf_worker *worker))
 {
+    kicks->each = calloc((size_t)crew->count, sizeof *kicks->each);
+    if (!kicks->each)
+        return -ENOMEM;
     kicks->serve = serve;
     kicks->count = crew->count;
     for (int i = 0; i < crew->count; i++) {
@@ -90,12 +95,16 @@ void wf_kicks_init(struct wf_kicks *kicks, struct wf_crew *crew,
         kicks->each[i].worker = crew->workers[i];
         wf_link_init(&kicks->each[i].link);
     }
+    return 0;
 }
 
 void wf_kicks_fini(struct wf_kicks *kicks)
 {
     for (int i = 0; i < kicks->count; i++)
         forget(&kicks->each[i]);
+    free(kicks->each);
+    kicks->each = NULL;
+    kicks->count = 0;
 }
 
 void wf_kicks_one(struct wf_kicks *kicks, int worker, struct wf_worker *self)

@@ -57,13 +57,14 @@ struct wf_kick {
 struct wf_kicks {
     void (*serve)(struct wf_kicks *kicks, struct wf_worker *worker); /* with the worker's token, no lock */
     int count;
-    struct wf_kick each[WF_WORKERS_MAX];
+    struct wf_kick *each;
 };
 
-void wf_kicks_init(struct wf_kicks *kicks, struct wf_crew *crew,
-                   void (*serve)(struct wf_kicks *kicks, struct wf_worker *worker));
+/* 0 or -ENOMEM. */
+int wf_kicks_init(struct wf_kicks *kicks, struct wf_crew *crew,
+                  void (*serve)(struct wf_kicks *kicks, struct wf_worker *worker));
 /* Takes the notices that wait off the workers' lists, and waits until no worker serves one. No token needed; no lock
- * held. */
+ * held. Also accepts an object of zeroes, or one whose init has failed. */
 void wf_kicks_fini(struct wf_kicks *kicks);
 
 /* Leaves the notice of one worker, by index, or of all. `self`: as for wf_worker_kick(). Any thread, with or without

@@ -136,10 +136,10 @@ static int join_fits(struct wf_session *session, const struct wf_join *join)
     if (session->guard.state != WF_SESSION_JOINING && session->guard.state != WF_SESSION_UP)
         return WF_DENY_SESSION;
     bool first = session->lines.channel_count == 0;
-    if (join->channels > WF_CHANNELS_MAX || join->channel >= join->channels || join->domain != 0 ||
-        (!first && join->channels != session->lines.channel_count))
+    if (join->channels > WF_CHANNELS_MAX || join->channel >= join->channels || join->rail >= join->channels ||
+        join->domain != 0 || (!first && join->channels != session->lines.channel_count))
         return WF_DENY_LIMIT;
-    if (session->lines.rails[join->rail].retired && session->lines.up_count > 0)
+    if (!first && session->lines.rails[join->rail].retired && session->lines.up_count > 0)
         return WF_DENY_RETIRED;
     const struct wf_channel *channel = first ? NULL : session->lines.channels[join->channel];
     bool alike = !channel || (channel->kind == (enum wf_channel_kind)join->kind && channel->rail == join->rail &&

@@ -142,6 +142,7 @@ static void list_rails(const struct wf_sessions *sessions, const struct wf_hello
     }
 }
 
+/* Pairs the rails and makes room for their channels. The number of channels; 0: no two rails can meet; or -ENOMEM. */
 static int pair_rails(struct wf_session *session, const struct wf_hello *hello, const struct sockaddr_storage *dialled)
 {
     struct rail_lists rails = {0};
@@ -154,9 +155,12 @@ static int pair_rails(struct wf_session *session, const struct wf_hello *hello, 
         rails.theirs[rails.their_count++] = (struct wf_pairing_rail){.address = *dialled, .name = ""};
     int most = wf_session_rails_taken(session->sessions, hello);
     int count = wf_pair_rails(rails.ours, rails.our_count, rails.theirs, rails.their_count, pairs, most);
+    int channels = count * (int)(1 + session->guard.world->tuning.channels);
+    if (count == 0 || wf_session_expect(session, channels) < 0)
+        return count == 0 ? 0 : -ENOMEM;
     for (int i = 0; i < count; i++)
         use_pair(session, rails.indexes[pairs[i].ours], &rails.theirs[pairs[i].theirs].address);
-    return session->lines.rail_count;
+    return channels;
 }
 
 /* A conversation for one channel of a session, from the channel's rail. NULL: `status` says why. */
@@ -315,17 +319,12 @@ void wf_dial_channels(struct wf_dial *dial, struct wf_door *door)
     }
 }
 
-static void expect_channels(struct wf_talk *control)
+static void begin_channels(struct wf_talk *control)
 {
-    struct wf_session *session = control->dial->session;
-    int count = session->lines.rail_count * (int)(1 + session->guard.world->tuning.channels);
-    int64_t now = wf_world_now(session->guard.world), left = control->dial->deadline_ns - now;
-    if (wf_session_expect(session, count) < 0) {
-        wf_talk_fail(control, -ENOMEM, "no memory for %d channels", count);
-        return;
-    }
-    control->dial->share_ns = left / SHARE > SHARE_MIN_NS ? left / SHARE : SHARE_MIN_NS;
-    wf_dial_channels(control->dial, control->door);
+    struct wf_dial *dial = control->dial;
+    int64_t left = dial->deadline_ns - wf_world_now(dial->session->guard.world);
+    dial->share_ns = left / SHARE > SHARE_MIN_NS ? left / SHARE : SHARE_MIN_NS;
+    wf_dial_channels(dial, control->door);
 }
 
 /* Has a dial to another address reached this very context? The key cannot tell: all sides have the same one. */
@@ -367,12 +366,15 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
     }
     size_t used = strlen(dial->session->peer.name);
     snprintf(dial->session->peer.name + used, sizeof dial->session->peer.name - used, " (%.66s)", talk->peer_text);
-    if (pair_rails(dial->session, hello, &talk->peer) == 0)
+    int channels = pair_rails(dial->session, hello, &talk->peer);
+    if (channels < 0)
+        wf_talk_fail(talk, -ENOMEM, "no memory for the channels of a session");
+    else if (channels == 0)
         wf_talk_fail(talk, -EHOSTUNREACH,
                      "no rail of this node can reach a rail there: one side has only IPv4, the other only IPv6; name "
                      "addresses of one family in the setting rails");
     else
-        expect_channels(talk);
+        begin_channels(talk);
     wf_talk_end(talk);
 }
 

@@ -21,9 +21,6 @@ int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes)
     blocks->next = malloc(count * sizeof *blocks->next);
     if (!blocks->next)
         return -ENOMEM;
-    for (uint32_t i = 0; i < blocks->count; i++)
-        blocks->next[i] = i + 1 < blocks->count ? i + 1 : WF_NO_BLOCK;
-    blocks->first_free = 0;
     blocks->free = blocks->count;
     return 0;
 }
@@ -36,15 +33,24 @@ void wf_blocks_fini(struct wf_blocks *blocks)
     memset(blocks, 0, sizeof *blocks);
 }
 
+/* One of those that were given back, or, if there is none, the first that was never taken. */
+static uint32_t take_one(struct wf_blocks *blocks)
+{
+    uint32_t block = blocks->first_free;
+    if (block == WF_NO_BLOCK)
+        return blocks->fresh++;
+    blocks->first_free = blocks->next[block];
+    return block;
+}
+
 uint32_t wf_blocks_take(struct wf_blocks *blocks, uint64_t bytes)
 {
     uint32_t wanted = (uint32_t)(wf_burst_charge(bytes) / WF_BLOCK_BYTES);
     if (wanted > blocks->free)
         return WF_NO_BLOCK;
-    uint32_t first = blocks->first_free, last = first;
+    uint32_t first = take_one(blocks), last = first;
     for (uint32_t i = 1; i < wanted; i++)
-        last = blocks->next[last];
-    blocks->first_free = blocks->next[last];
+        last = blocks->next[last] = take_one(blocks);
     blocks->next[last] = WF_NO_BLOCK;
     blocks->free -= wanted;
     return first;

@@ -15,7 +15,9 @@
 struct wf_blocks {
     uint8_t *memory;
     uint32_t *next; /* by block: the next block of its chain */
-    uint32_t count, free, first_free;
+    uint32_t count, free;
+    uint32_t first_free; /* of those that were given back */
+    uint32_t fresh;      /* the first that was never taken: `next` of it and of later ones is untouched memory */
 };
 
 int wf_blocks_init(struct wf_blocks *blocks, uint64_t bytes);

@@ -91,14 +91,14 @@ struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t numb
     connection->next_number = connection->next_match = 1;
     take_introductions(connection);
     connection->limit_sent = connection->introductions;
-    wf_list_push_back(&desk->connection_hash[wf_hash(0, number)], &connection->hash_link);
+    wf_table_insert(&desk->connections, &connection->hash_link);
     desk->connection_count += 1;
     return connection;
 }
 
 struct weft_connection *wf_connection_find(struct wf_desk *desk, uint32_t number)
 {
-    WF_LIST_EACH (link, following, &desk->connection_hash[wf_hash(0, number)]) {
+    WF_LIST_EACH (link, following, wf_table_list(&desk->connections, wf_hash(0, number))) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, hash_link);
         if (connection->number == number)
             return connection;
@@ -347,9 +347,9 @@ static void refuse_sends(struct weft_connection *connection, int status)
         if (request->connection == connection && own)
             wf_request_cancel(request, status);
     }
-    drop_pending(connection, status);      /* copied ones have no request any more */
-    for (int i = 0; i < WF_HASH_SIZE; i++) /* nor have copied ones that were only offered */
-        while (refuse_one(connection, &connection->desk->outbound_hash[i], status))
+    drop_pending(connection, status);                               /* copied ones have no request any more */
+    for (uint32_t i = 0; i < connection->desk->outbounds.size; i++) /* nor have copied ones that were only offered */
+        while (refuse_one(connection, &connection->desk->outbounds.lists[i], status))
             ;
 }
 

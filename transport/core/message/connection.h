@@ -28,7 +28,7 @@ enum wf_connection_state {
 
 /* Owner: session lock. */
 struct weft_connection {
-    struct wf_link hash_link;    /* wf_desk.connection_hash, by number */
+    struct wf_link hash_link;    /* wf_desk.connections, by number */
     struct wf_link ready_link;   /* wf_ring.connections */
     struct wf_link express_link; /* wf_desk.express_ready */
     struct wf_link todo_link;    /* wf_desk.todo_connections: OPEN, OPENED, CLOSE, CLOSED, CREDIT to be sent */
@@ -85,8 +85,8 @@ extern const struct wf_request_ops wf_connection_ops;
 
 /* Walks all connections of a desk; the body may free the current one. */
 #define WF_DESK_EACH_CONNECTION(connection, desk)                                                                      \
-    for (int bucket_##connection = 0; bucket_##connection < WF_HASH_SIZE; bucket_##connection++)                       \
-        WF_LIST_EACH (link_##connection, next_##connection, &(desk)->connection_hash[bucket_##connection])             \
+    for (uint32_t list_##connection = 0; list_##connection < (desk)->connections.size; list_##connection++)            \
+        WF_LIST_EACH (link_##connection, next_##connection, &(desk)->connections.lists[list_##connection])             \
             for (struct weft_connection *connection =                                                                  \
                      WF_CONTAINER(link_##connection, struct weft_connection, hash_link);                               \
                  connection; connection = NULL)

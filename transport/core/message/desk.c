@@ -6,6 +6,7 @@
 #include "core/message/outbound.h"
 #include "core/message/pieces.h"
 #include "core/message/ready.h"
+#include "core/request/request.h"
 #include "wire/frame.h"
 #include "wire/range.h"
 
@@ -18,13 +19,53 @@ static void init_lists(struct wf_desk *desk)
         &desk->pieces};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         wf_list_init(lists[i]);
-    for (int i = 0; i < WF_HASH_SIZE; i++) {
-        wf_list_init(&desk->connection_hash[i]);
-        wf_list_init(&desk->inbound_hash[i]);
-        wf_list_init(&desk->outbound_hash[i]);
-        wf_list_init(&desk->posted_hash[i]);
-        wf_list_init(&desk->unexpected_hash[i]);
-    }
+}
+
+static uint64_t hash_connection(const struct wf_link *link)
+{
+    return wf_hash(0, WF_CONTAINER(link, struct weft_connection, hash_link)->number);
+}
+
+static uint64_t hash_inbound(const struct wf_link *link)
+{
+    const struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, hash_link);
+    return wf_hash(inbound->connection->number, inbound->number);
+}
+
+static uint64_t hash_outbound(const struct wf_link *link)
+{
+    const struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, hash_link);
+    return wf_hash(outbound->connection->number, outbound->number);
+}
+
+static uint64_t hash_posted(const struct wf_link *link)
+{
+    const struct weft_request *request = WF_CONTAINER(link, struct weft_request, match_link);
+    return wf_hash(request->connection->number, request->tag);
+}
+
+static uint64_t hash_unexpected(const struct wf_link *link)
+{
+    const struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, tag_link);
+    return wf_hash(inbound->connection->number, inbound->tag);
+}
+
+static void init_tables(struct wf_desk *desk)
+{
+    wf_table_init(&desk->connections, hash_connection);
+    wf_table_init(&desk->inbounds, hash_inbound);
+    wf_table_init(&desk->outbounds, hash_outbound);
+    wf_table_init(&desk->posted, hash_posted);
+    wf_table_init(&desk->unexpected, hash_unexpected);
+}
+
+static void fini_tables(struct wf_desk *desk)
+{
+    wf_table_fini(&desk->connections);
+    wf_table_fini(&desk->inbounds);
+    wf_table_fini(&desk->outbounds);
+    wf_table_fini(&desk->posted);
+    wf_table_fini(&desk->unexpected);
 }
 
 static void init_ring(struct wf_ring *ring, uint64_t rails)
@@ -49,6 +90,7 @@ int wf_desk_init(struct wf_desk *desk, const struct wf_desk_neighbours *neighbou
     const struct wf_tuning *tuning = &desk->guard->world->tuning;
     size_t slot = desk->terms->eager ? desk->terms->eager : 1;
     init_lists(desk);
+    init_tables(desk);
     init_ring(&desk->any_ring, WF_RAILS_ANY);
     wf_finished_init(&desk->closed_numbers[0]);
     wf_finished_init(&desk->closed_numbers[1]);
@@ -72,6 +114,7 @@ void wf_desk_fini(struct wf_desk *desk)
         free(WF_CONTAINER(link, struct wf_ring, all_link));
     while ((link = wf_list_pop_front(&desk->pieces))) /* of operations that had not ended before the session */
         free(WF_CONTAINER(link, struct wf_pieces, link));
+    fini_tables(desk);
     wf_finished_fini(&desk->closed_numbers[0]);
     wf_finished_fini(&desk->closed_numbers[1]);
     wf_pool_fini(&desk->inbound_pool);

@@ -13,6 +13,7 @@
 
 #include "base/list.h"
 #include "base/pool.h"
+#include "base/table.h"
 #include "core/ground/guard.h"
 #include "core/ground/terms.h"
 #include "core/message/inbound.h"
@@ -30,7 +31,6 @@ struct wf_pieces;
 struct wf_registry;
 struct wf_shares;
 
-#define WF_HASH_SIZE 1024
 #define WF_CONNECTIONS_MAX 65536           /* of one session at a time */
 #define WF_INTRODUCTIONS_SHARED (1u << 20) /* introductions of all connections of a session, beside the next ones */
 #define WF_INTRODUCTIONS_FEW 16            /* that each connection has of its own; two would do for progress */
@@ -78,18 +78,18 @@ struct wf_desk {
     struct wf_list bulk_ready;    /* rings with connections that have something to send on a bulk channel */
     struct wf_list express_ready; /* connections with something to send on an express channel */
     struct wf_list todo_connections, todo_inbounds, todo_outbounds;
-    struct wf_list backlog;   /* opened by the peer, not accepted by the user */
-    struct wf_list orphans;   /* opened by the peer, no such endpoint yet */
-    struct wf_list acceptors; /* ACCEPT requests */
-    struct wf_list connection_hash[WF_HASH_SIZE], inbound_hash[WF_HASH_SIZE], outbound_hash[WF_HASH_SIZE];
-    struct wf_list notes_due;     /* connections with notifications to hand out */
-    struct wf_list stage_waiting; /* messages in device memory for which no slot is free */
-    struct wf_list regions_used;  /* inbound messages of the peer that use a registration of this side */
-    struct wf_list pieces;        /* every struct wf_pieces of the session */
-    uint32_t answers;             /* answers to the REFUSE of an ended message that are not sent yet */
-    uint64_t upload_bytes;        /* of lists that the peer is sending, or has sent and not used */
-    uint64_t list_bytes;          /* `upload_bytes`, and the bytes of lists that the peer's operations use */
-    struct wf_list posted_hash[WF_HASH_SIZE], unexpected_hash[WF_HASH_SIZE];
+    struct wf_list backlog;                           /* opened by the peer, not accepted by the user */
+    struct wf_list orphans;                           /* opened by the peer, no such endpoint yet */
+    struct wf_list acceptors;                         /* ACCEPT requests */
+    struct wf_table connections, inbounds, outbounds; /* by number */
+    struct wf_list notes_due;                         /* connections with notifications to hand out */
+    struct wf_list stage_waiting;                     /* messages in device memory for which no slot is free */
+    struct wf_list regions_used;          /* inbound messages of the peer that use a registration of this side */
+    struct wf_list pieces;                /* every struct wf_pieces of the session */
+    uint32_t answers;                     /* answers to the REFUSE of an ended message that are not sent yet */
+    uint64_t upload_bytes;                /* of lists that the peer is sending, or has sent and not used */
+    uint64_t list_bytes;                  /* `upload_bytes`, and the bytes of lists that the peer's operations use */
+    struct wf_table posted, unexpected;   /* receives, and messages without one, by tag */
     struct wf_finished closed_numbers[2]; /* closed connections: opened by the acceptor, by the dialer */
     uint32_t next_connection;             /* index of the next one that this side opens */
     uint32_t connection_count;
@@ -108,12 +108,12 @@ struct wf_desk {
     uint64_t denied;      /* writes and reads of the peer that were refused for the memory that they name */
 };
 
-/* The bucket for (connection, value). Consecutive values, such as message numbers, have neighbouring buckets, which
- * share cache lines. The upper bits count too: some users put their own data into the upper bits of a tag. */
-static inline unsigned wf_hash(uint32_t connection, uint64_t value)
+/* Consecutive values, such as message numbers, have neighbouring lists, which share cache lines. The upper bits count
+ * too: some users put their own data into the upper bits of a tag. */
+static inline uint64_t wf_hash(uint32_t connection, uint64_t value)
 {
     uint64_t upper = (value >> 10 ^ (uint64_t)connection << 32) * 0x9E3779B97F4A7C15ull;
-    return (unsigned)(value + (upper >> 54)) % WF_HASH_SIZE;
+    return value + (upper >> 32);
 }
 
 /* 0 or -ENOMEM. fini also accepts a desk whose init has failed; it frees connections and pieces. */

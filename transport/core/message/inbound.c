@@ -48,7 +48,7 @@ static void enter(struct wf_inbound *inbound, uint64_t number)
 {
     struct wf_desk *desk = inbound->connection->desk;
     inbound->number = number;
-    wf_list_push_back(&desk->inbound_hash[wf_hash(inbound->connection->number, number)], &inbound->hash_link);
+    wf_table_insert(&desk->inbounds, &inbound->hash_link);
 }
 
 /* Frees the object itself. */
@@ -117,8 +117,8 @@ void wf_inbound_expect(struct wf_inbound *inbound, uint64_t number)
 
 static struct wf_inbound *find(struct weft_connection *connection, uint64_t number, bool reading)
 {
-    struct wf_list *bucket = &connection->desk->inbound_hash[wf_hash(connection->number, number)];
-    WF_LIST_EACH (link, following, bucket) {
+    struct wf_list *list = wf_table_list(&connection->desk->inbounds, wf_hash(connection->number, number));
+    WF_LIST_EACH (link, following, list) {
         struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, hash_link);
         if (inbound->number == number && inbound->connection == connection &&
             (inbound->kind == WF_INBOUND_READING) == reading)

@@ -48,7 +48,7 @@ enum wf_inbound_state {
 /* Owner: session lock. */
 struct wf_inbound {
     struct wf_link hash_link;   /* in wf_desk.inbound_hash, by (connection, number) */
-    struct wf_link tag_link;    /* unmatched: in wf_desk.unexpected_hash, by (connection, tag) */
+    struct wf_link tag_link;    /* unmatched: in wf_desk.unexpected, by (connection, tag) */
     struct wf_link order_link;  /* in connection.unexpected, by number, while unmatched */
     struct wf_link todo_link;   /* in wf_desk.todo_inbounds while GRANT or REFUSE is to be sent */
     struct wf_link region_link; /* in wf_desk.regions_used while it holds `region` */

@@ -19,8 +19,8 @@ static struct weft_request *request_of(struct wf_link *link)
 /* The first receive posted for exactly this tag. */
 static struct weft_request *posted_for(struct weft_connection *connection, uint64_t tag)
 {
-    struct wf_list *bucket = &connection->desk->posted_hash[wf_hash(connection->number, tag)];
-    WF_LIST_EACH (link, following, bucket) {
+    struct wf_list *list = wf_table_list(&connection->desk->posted, wf_hash(connection->number, tag));
+    WF_LIST_EACH (link, following, list) {
         struct weft_request *request = request_of(link);
         if (request->connection == connection && request->tag == tag)
             return request;
@@ -49,8 +49,8 @@ static struct wf_inbound *message_for(struct weft_request *request)
         struct wf_link *first = wf_list_first(&connection->unexpected);
         return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
     }
-    struct wf_list *bucket = &connection->desk->unexpected_hash[wf_hash(connection->number, request->tag)];
-    WF_LIST_EACH (link, following, bucket) {
+    struct wf_list *list = wf_table_list(&connection->desk->unexpected, wf_hash(connection->number, request->tag));
+    WF_LIST_EACH (link, following, list) {
         struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, tag_link);
         if (inbound->connection == connection && inbound->tag == request->tag)
             return inbound;
@@ -149,8 +149,7 @@ void wf_match_receive(struct weft_request *request)
     else if (request->flags & WEFT_ANY_TAG)
         wf_list_push_back(&connection->posted_any, &request->match_link);
     else
-        wf_list_push_back(&connection->desk->posted_hash[wf_hash(connection->number, request->tag)],
-                          &request->match_link);
+        wf_table_insert(&connection->desk->posted, &request->match_link);
 }
 
 /* If the connection has both a notification and a receive for one, wf_match_notes() will match them. */
@@ -173,8 +172,7 @@ static void keep_unexpected(struct wf_inbound *inbound)
         return;
     }
     wf_list_push_back(&connection->unexpected, &inbound->order_link);
-    wf_list_push_back(&connection->desk->unexpected_hash[wf_hash(connection->number, inbound->tag)],
-                      &inbound->tag_link);
+    wf_table_insert(&connection->desk->unexpected, &inbound->tag_link);
 }
 
 /* The receive for a notification. NULL: its operation has not ended, other notifications are due first, or no receive

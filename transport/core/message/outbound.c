@@ -181,8 +181,8 @@ struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct
 
 struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_t number, bool reply)
 {
-    struct wf_list *bucket = &connection->desk->outbound_hash[wf_hash(connection->number, number)];
-    WF_LIST_EACH (link, following, bucket) {
+    struct wf_list *list = wf_table_list(&connection->desk->outbounds, wf_hash(connection->number, number));
+    WF_LIST_EACH (link, following, list) {
         struct wf_outbound *outbound = WF_CONTAINER(link, struct wf_outbound, hash_link);
         if (outbound->number == number && outbound->connection == connection &&
             (outbound->kind == WF_OUTBOUND_REPLY) == reply)
@@ -193,10 +193,8 @@ struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_
 
 static void make_known(struct wf_outbound *outbound)
 {
-    struct weft_connection *connection = outbound->connection;
     outbound->introduced = true;
-    wf_list_push_back(&connection->desk->outbound_hash[wf_hash(connection->number, outbound->number)],
-                      &outbound->hash_link);
+    wf_table_insert(&outbound->connection->desk->outbounds, &outbound->hash_link);
 }
 
 void wf_outbound_introduce(struct wf_outbound *outbound)

@@ -59,7 +59,7 @@ struct wf_outbound {
     struct wf_pieces *pieces; /* NULL, or where the bytes are instead of `data` */
     uint8_t *slot;            /* the copy of a small message, or NULL */
     uint64_t number;          /* 0: none yet */
-    bool introduced;          /* the peer has heard, or is about to hear, of it; in outbound_hash */
+    bool introduced;          /* the peer has heard, or is about to hear, of it; in wf_desk.outbounds */
     uint64_t tag, total;
     uint64_t key, base;             /* WRITE, READ: the region, or the list; where in it. NOTE: base is what it names */
     bool listed;                    /* `key` is the number of an uploaded list */

@@ -110,12 +110,14 @@ static int init_parts(struct wf_session *session, bool dialer, const struct wf_h
     struct wf_sessions *sessions = session->sessions;
     wf_guard_init(&session->guard, sessions->world, &guard_ops, session->peer.name);
     wf_terms_init(&session->terms, sessions->world, dialer, peer_hello);
-    wf_kicks_init(&session->kicks, sessions->crew, serve);
+    int result = wf_kicks_init(&session->kicks, sessions->crew, serve);
     wf_book_init(&session->book, &session->guard, &session->terms, sessions->waiting);
     wf_shares_init(&session->shares, &session->guard, &session->kicks);
     wf_loss_init(&session->loss);
-    if (wf_lines_init(&session->lines, &session->guard, &session->terms, &session->kicks) < 0)
-        return -ENOMEM;
+    if (result == 0)
+        result = wf_lines_init(&session->lines, &session->guard, &session->terms, &session->kicks);
+    if (result < 0)
+        return result;
     struct wf_desk_neighbours neighbours = {.guard = &session->guard,
                                             .terms = &session->terms,
                                             .book = &session->book,
