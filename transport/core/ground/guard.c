@@ -11,6 +11,8 @@ void wf_guard_init(struct wf_guard *guard, struct wf_world *world, const struct 
     guard->peer_name = peer_name;
     guard->references = 1;
     pthread_mutex_init(&guard->lock, NULL);
+    wf_link_init(&guard->visit.link);
+    atomic_init(&guard->visit.by_ns, WF_NEVER);
 }
 
 void wf_guard_fini(struct wf_guard *guard)
@@ -20,12 +22,11 @@ void wf_guard_fini(struct wf_guard *guard)
 
 void wf_guard_unlock_and_release(struct wf_guard *guard)
 {
-    struct wf_world *world = guard->world;
     guard->references -= 1;
-    bool over = guard->references == 0 && guard->state == WF_SESSION_DEAD;
+    /* The door frees the session: its thread can wait until no worker looks at it. It comes for the lock first. */
+    if (guard->references == 0 && guard->state == WF_SESSION_DEAD)
+        wf_guard_visit(guard, 0);
     wf_guard_unlock(guard);
-    if (over)
-        wf_alarm_by(&world->alarm, 0); /* the door frees the session: its thread can wait until no worker looks at it */
 }
 
 void wf_guard_let_go(struct wf_guard *guard)

@@ -48,9 +48,10 @@ struct wf_guard {
     const struct wf_guard_ops *ops;
     const char *peer_name; /* "host (addr:port)" */
     pthread_mutex_t lock;
-    bool work_came;   /* an operation's end made another sendable; the pump kicks idle channels and clears it */
-    int64_t batch_ns; /* when the frames that are handled now were received; 0: none are handled now */
-    bool wake_due;    /* requests have ended: their threads and queues are told once the lock is released */
+    struct wf_visit visit; /* the door's next one */
+    bool work_came;        /* an operation's end made another sendable; the pump kicks idle channels and clears it */
+    int64_t batch_ns;      /* when the frames that are handled now were received; 0: none are handled now */
+    bool wake_due;         /* requests have ended: their threads and queues are told once the lock is released */
     enum wf_session_state state;
     struct wf_status error; /* why the session is FAILED */
     int holders;         /* all that may still touch a user's memory: attached channel halves, device copies, landings;
@@ -78,6 +79,12 @@ static inline void wf_guard_unlock(struct wf_guard *guard)
     pthread_mutex_unlock(&guard->lock);
     if (wake_due)
         world->wake(world->waiting);
+}
+
+/* Asks the door to visit the session no later than `when_ns`. Any thread, any lock. */
+static inline void wf_guard_visit(struct wf_guard *guard, int64_t when_ns)
+{
+    wf_alarm_by(&guard->world->alarm, &guard->visit, when_ns);
 }
 
 /* --- with the lock held --- */

@@ -21,12 +21,13 @@ void wf_door_rail_changed(struct wf_door *door, int rail)
     bool down = atomic_load(&changed->down), gone = atomic_load(&changed->trouble) == WF_RAIL_GONE;
     pthread_mutex_lock(&sessions->world->lock);
     WF_LIST_EACH (link, following, &sessions->all) {
-        wf_session_rail_changed(WF_CONTAINER(link, struct wf_session, link), rail, down, gone);
+        struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
+        wf_session_rail_changed(session, rail, down, gone);
+        wf_guard_visit(&session->guard, 0); /* if the rail is back, its lost channels are dialled at once */
     }
     pthread_mutex_unlock(&sessions->world->lock);
     if (down)
         wf_talks_rail_down(door, rail);
-    wf_alarm_by(&sessions->world->alarm, 0); /* if the rail is back, its lost channels are dialled at once */
 }
 
 static void rail_changed(void *user, int rail)
@@ -47,6 +48,7 @@ int wf_door_create(struct wf_sessions *sessions, struct wf_handshake_key *key, s
     wf_list_init(&door->new_dials);
     wf_list_init(&door->dials);
     wf_list_init(&door->talks);
+    wf_list_init(&door->redials_wait);
     door->stranger_log.interval_ns = 5 * WF_NS_PER_S;
     struct wf_engine_limits limits = {.call_bytes = 64 * 1024, .pinned = true, .set_up = true};
     int result = sessions->world->engine_ops->open(sessions->world->engine_host, &limits, &door->engine, status);
@@ -274,36 +276,36 @@ static void give_up_unclaimed(struct wf_session *session)
     wf_session_release(session);
 }
 
-static int64_t visit_sessions(struct wf_door *door, int64_t now)
+/* Visits a session; returns when to come again. world.lock held. */
+static int64_t visit(struct wf_door *door, struct wf_session *session, int64_t now)
+{
+    int64_t due = wf_session_tick(session, now), redial = wf_redial_tick(door, session, now);
+    return redial < due ? redial : due;
+}
+
+/* Visits the sessions whose time has come. */
+static void tick_sessions(struct wf_door *door, int64_t now)
 {
     struct wf_sessions *sessions = door->sessions;
-    int64_t next = WF_NEVER;
+    struct wf_alarm *alarm = &sessions->world->alarm;
+    struct wf_visit *next;
+    if (now < atomic_load(&alarm->due_ns))
+        return;
     pthread_mutex_lock(&sessions->world->lock);
-    WF_LIST_EACH (link, following, &sessions->all) {
-        struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
+    while ((next = wf_alarm_next(alarm, now))) {
+        struct wf_session *session = WF_CONTAINER(next, struct wf_session, guard.visit);
         announce(sessions, session);
         give_up_unclaimed(session);
         if (wf_session_is_over(session)) {
             WF_REACHED("session DEAD: last handle and request gone");
             wf_talks_forget(door, session);
             wf_session_destroy(session);
-            continue;
+        } else {
+            int64_t due = visit(door, session, now);
+            wf_alarm_again(alarm, next, due > now ? due : now + 1); /* others come first */
         }
-        int64_t due = wf_session_tick(session, now), redial = wf_redial_tick(door, session, now);
-        next = due < next ? due : next;
-        next = redial < next ? redial : next;
     }
     pthread_mutex_unlock(&sessions->world->lock);
-    return next;
-}
-
-static void tick_sessions(struct wf_door *door, int64_t now)
-{
-    if (now < atomic_load(&door->sessions->world->alarm.due_ns))
-        return;
-    /* Clear the alarm before the look at the sessions: an alarm that is set during the look stays set. */
-    wf_alarm_taken(&door->sessions->world->alarm);
-    wf_alarm_by(&door->sessions->world->alarm, visit_sessions(door, now));
 }
 
 /* --- driving --- */
@@ -319,11 +321,11 @@ int wf_door_drive(struct wf_door *door, int64_t timeout_ns)
     int64_t watch = wf_rail_watch_tick(&door->watch, now);
     wf_door_follow_rails(door);
     tick_sessions(door, now);
-    int64_t visit = atomic_load(&door->sessions->world->alarm.due_ns);
+    int64_t look = atomic_load(&door->sessions->world->alarm.due_ns);
     next = dials < next ? dials : next;
     next = talks < next ? talks : next;
     next = watch < next ? watch : next;
-    next = visit < next ? visit : next;
+    next = look < next ? look : next;
     int64_t wait = next == WF_NEVER ? -1 : next > now ? next - now : 0;
     if (timeout_ns >= 0 && (wait < 0 || wait > timeout_ns))
         wait = timeout_ns;

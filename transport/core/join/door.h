@@ -76,7 +76,8 @@ struct wf_door {
 
     /* the door's thread */
     struct wf_list dials;
-    struct wf_list talks; /* conversations under way, oldest first */
+    struct wf_list talks;        /* conversations under way, oldest first */
+    struct wf_list redials_wait; /* sessions with lost channels, while WF_DIALS_AT_ONCE redials are under way */
     int visitors, redials;
     int listener_count, listeners_attached;
     struct wf_listener listeners[WF_LISTENERS_MAX];

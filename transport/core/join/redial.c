@@ -57,7 +57,10 @@ int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t
         return WF_NEVER;
     while (door->redials < WF_DIALS_AT_ONCE && next_due(session, now_ns, &next_ns, &join))
         wf_talk_redial(door, session, &join);
-    return next_ns; /* with WF_DIALS_AT_ONCE under way, wf_redial_over() sets the alarm for the next call */
+    /* With WF_DIALS_AT_ONCE under way the session waits until one is over. */
+    if (door->redials >= WF_DIALS_AT_ONCE && !wf_link_in_list(&session->redial_link))
+        wf_list_push_back(&door->redials_wait, &session->redial_link);
+    return next_ns;
 }
 
 static bool refused(int code)
@@ -90,11 +93,15 @@ void wf_redial_failed(struct wf_talk *talk, int code, int reason, const char *te
 void wf_redial_over(struct wf_talk *talk)
 {
     struct wf_session *session = talk->session;
-    talk->door->redials -= 1;
+    struct wf_door *door = talk->door;
+    struct wf_link *waits = wf_list_pop_front(&door->redials_wait);
+    door->redials -= 1;
+    if (waits)
+        wf_guard_visit(&WF_CONTAINER(waits, struct wf_session, redial_link)->guard, 0);
     if (!session)
         return;
     wf_session_lock(session);
     wf_route_dialled(wf_route_of(session->lines.channels[talk->join.channel]));
     wf_session_unlock(session);
-    wf_alarm_by(&talk->door->sessions->world->alarm, 0);
+    wf_guard_visit(&session->guard, 0);
 }

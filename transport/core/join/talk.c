@@ -223,7 +223,7 @@ static void hand_over(struct wf_talk *talk)
         wf_talk_ops_of(talk)->close_fd(talk->door->sessions->world->engine_host, fd);
         wf_talk_fail(talk, result, "a channel could not be joined: %s", wf_strerror(result));
     }
-    wf_alarm_by(&talk->door->sessions->world->alarm, 0);
+    wf_guard_visit(&session->guard, 0);
 }
 
 static void try_to_hand_over(struct wf_talk *talk)

@@ -65,7 +65,6 @@ static void answer_hello(struct wf_talk *talk, const struct wf_hello *theirs)
     snprintf(session->peer.name + used, sizeof session->peer.name - used, " (%.66s)", talk->peer_text);
     for (int i = 0; i < setup.hello.rail_count; i++)
         setup.hello.rails[i].port = (uint16_t)talk->door->port;
-    wf_alarm_by(&talk->door->sessions->world->alarm, 0);
     wf_talk_say(talk, &setup, true);
 }
 

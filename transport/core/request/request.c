@@ -100,7 +100,7 @@ void wf_request_arm(struct weft_request *request, int timeout_ms)
         return;
     request->deadline_ns = wf_deadline_after_ms(wf_world_now(world), timeout_ms);
     wf_list_push_back(&request->book->deadlines, &request->deadline_link);
-    wf_alarm_by(&world->alarm, request->deadline_ns);
+    wf_guard_visit(request->book->guard, request->deadline_ns);
 }
 
 void wf_request_complete(struct weft_request *request, int status, uint64_t bytes)

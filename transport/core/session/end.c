@@ -40,7 +40,7 @@ void wf_session_unheld(struct wf_session *session)
         bool wished = request->kind == WF_REQUEST_PEER_CLOSE || request->kind == WF_REQUEST_CLOSE;
         wf_request_complete(request, wished && clean ? 0 : status, 0);
     }
-    wf_alarm_by(&session->guard.world->alarm, 0);
+    wf_guard_visit(&session->guard, 0);
 }
 
 /* Sessions that the user never asked for are logged at a limited rate: strangers can make any number. */
@@ -129,7 +129,7 @@ void wf_session_check_close(struct wf_session *session)
     WF_REACHED_IF(!session->guard.peer_closing, "session UP: close by the user and everything acknowledged");
     wf_guard_enter(&session->guard, WF_SESSION_CLOSING);
     session->life.closing_ns = wf_world_now(session->guard.world);
-    wf_alarm_by(&session->guard.world->alarm, 0);
+    wf_guard_visit(&session->guard, 0);
     WF_LINES_EACH (channel, &session->lines) {
         wf_channel_say_bye(channel);
     }

@@ -50,7 +50,7 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
         wf_guard_let_go(&session->guard);
     wf_session_unlock(session);
     if (last)
-        wf_alarm_by(&session->guard.world->alarm, 0);
+        wf_guard_visit(&session->guard, 0);
 }
 
 void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker)

@@ -132,7 +132,7 @@ void wf_channel_lost(struct wf_channel *channel, int code, const char *doing)
     if (carries(session))
         move_on(session, channel, code, doing);
     wf_kicks_all(&session->kicks, NULL);
-    wf_alarm_by(&session->guard.world->alarm, 0);
+    wf_guard_visit(&session->guard, 0);
 }
 
 void wf_channel_missed(struct wf_channel *channel, int code)

@@ -145,22 +145,28 @@ struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, 
     snprintf(session->peer.name, sizeof session->peer.name, "%s", peer_hello->name);
     int result = init_parts(session, dialer, peer_hello);
     session->life.join_by_ns = wf_world_now(world) + world->tuning.connect_timeout_ns;
-    if (result < 0) {
-        destroy(session);
-        return NULL;
-    }
     pthread_mutex_lock(&world->lock);
-    wf_link_init(&session->accept_link);
-    wf_list_push_back(&sessions->all, &session->link);
-    sessions->count += 1;
+    if (result == 0)
+        result = wf_alarm_enter(&world->alarm, &session->guard.visit);
+    if (result == 0) {
+        wf_link_init(&session->accept_link);
+        wf_link_init(&session->redial_link);
+        wf_list_push_back(&sessions->all, &session->link);
+        sessions->count += 1;
+    }
     pthread_mutex_unlock(&world->lock);
-    return session;
+    if (result == 0)
+        return session;
+    destroy(session);
+    return NULL;
 }
 
 void wf_session_destroy(struct wf_session *session)
 {
     wf_link_remove(&session->link);
     wf_link_remove(&session->accept_link);
+    wf_link_remove(&session->redial_link);
+    wf_alarm_leave(&session->guard.world->alarm, &session->guard.visit);
     session->sessions->count -= 1;
     destroy(session);
 }
@@ -294,7 +300,7 @@ void wf_session_check_joined(struct wf_session *session)
     wf_guard_enter(&session->guard, WF_SESSION_UP);
     session->life.progress_ns = now; /* the wait for progress begins now */
     wf_lines_heard(&session->lines, now);
-    wf_alarm_by(&session->guard.world->alarm, 0);
+    wf_guard_visit(&session->guard, 0);
 }
 
 /* The channel works on `fd` from now on. Session lock held. */

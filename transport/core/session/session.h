@@ -30,6 +30,7 @@
 struct wf_session {
     struct wf_link link;        /* wf_sessions.all; world.lock */
     struct wf_link accept_link; /* wf_sessions.accepted; world.lock */
+    struct wf_link redial_link; /* wf_door.redials_wait; the door's thread */
     struct wf_sessions *sessions;
     struct weft_peer peer;
     bool announced;   /* the user has been told of the session (connect, accept); world.lock */

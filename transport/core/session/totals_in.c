@@ -63,7 +63,7 @@ static int take_credit(struct wf_session *session, const struct wf_frame *frame)
 static void note_goodbye(struct wf_session *session)
 {
     session->life.goodbye_ns = wf_world_now(session->guard.world);
-    wf_alarm_by(&session->guard.world->alarm, 0);
+    wf_guard_visit(&session->guard, 0);
 }
 
 int wf_totals_take(struct wf_channel *channel, const struct wf_frame *frame)
