@@ -42,7 +42,7 @@ void wf_channel_rx_due(struct wf_channel *channel)
  * channel of its pair of rails. If they came late, the peer would take the rail for slow. */
 static void review_behind(struct wf_channel *channel, struct wf_session_rail *pair)
 {
-    bool behind = channel->kind == WF_CHANNEL_BULK && channel->up && channel->tx.state_due && !channel->tx.idle;
+    bool behind = channel->up && channel->tx.state_due && !channel->tx.idle;
     if (!behind) {
         wf_link_remove(&channel->tx.behind_link);
     } else if (!wf_link_in_list(&channel->tx.behind_link)) {
@@ -52,23 +52,29 @@ static void review_behind(struct wf_channel *channel, struct wf_session_rail *pa
     }
 }
 
-void wf_channel_review(struct wf_channel *channel)
+static void review_offer(struct wf_channel *channel, struct wf_session_rail *pair, bool offered)
 {
     struct wf_lines *lines = channel->lines;
-    struct wf_session_rail *pair = &lines->rails[channel->rail];
     struct wf_list *idle = &pair->idle[channel->kind];
-    struct wf_link *link = &channel->tx.idle_link;
-    bool offered =
-        channel->up && channel->tx.idle && wf_channel_open(channel, channel->kind == WF_CHANNEL_BULK ? 1 : 0);
-    if (offered && !wf_link_in_list(link))
-        wf_list_push_back(idle, link);
-    else if (!offered)
-        wf_link_remove(link);
+    if (offered)
+        wf_list_push_back(idle, &channel->tx.idle_link);
+    else
+        wf_link_remove(&channel->tx.idle_link);
     if (wf_list_empty(idle))
         lines->offers[channel->kind] &= ~(UINT64_C(1) << channel->rail);
     else
         lines->offers[channel->kind] |= UINT64_C(1) << channel->rail;
-    review_behind(channel, pair);
+}
+
+void wf_channel_review(struct wf_channel *channel)
+{
+    const struct wf_tx *tx = &channel->tx;
+    struct wf_session_rail *pair = &channel->lines->rails[channel->rail];
+    bool bulk = channel->kind == WF_CHANNEL_BULK, offered = channel->up && tx->idle && wf_channel_open(channel, bulk);
+    if (offered != wf_link_in_list(&tx->idle_link))
+        review_offer(channel, pair, offered);
+    if (bulk && (tx->state_due || wf_link_in_list(&tx->behind_link)))
+        review_behind(channel, pair);
 }
 
 void wf_channel_strike(struct wf_channel *channel, bool tx, bool rx)

@@ -135,11 +135,12 @@ static inline void wf_channel_set_idle(struct wf_channel *channel, bool idle)
     wf_channel_review(channel);
 }
 
-/* The peer has told its window, or what it has disposed of: the channel may have room again, and is asked first. */
-static inline void wf_channel_reopened(struct wf_channel *channel)
+/* The peer has told its window, or what it has disposed of: the channel may have room again. If there is `work` for it,
+ * it is asked first. */
+static inline void wf_channel_reopened(struct wf_channel *channel, bool work)
 {
     wf_channel_review(channel);
-    if (wf_link_in_list(&channel->tx.idle_link))
+    if (work && wf_link_in_list(&channel->tx.idle_link))
         wf_channel_tx_due(channel);
 }
 

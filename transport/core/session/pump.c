@@ -118,7 +118,7 @@ static void offer(struct round *round, enum wf_channel_kind kind)
     uint64_t asked = 0; /* pairs of rails of which every idle half was asked */
     int declined = 0;
     wf_lines_begin_round(lines);
-    while (declined < WF_OFFERS_AT_ONCE) {
+    while (declined < WF_OFFERS_AT_ONCE && (lines->offers[kind] & round->roster->pairs)) {
         uint64_t pairs = wf_session_pairs(round->session, kind) & round->roster->pairs & ~asked;
         struct wf_channel *channel = wf_lines_next_offer(lines, kind, pairs);
         if (!channel)

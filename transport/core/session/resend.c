@@ -12,6 +12,7 @@
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
 #include "core/message/ready.h"
+#include "core/session/fill.h"
 #include "core/session/session.h"
 #include "core/session/spread_plan.h"
 
@@ -174,7 +175,7 @@ int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed)
     while (wf_tx_next_retired(channel, disposed, &retained))
         retire(session, &retained);
     wf_tx_note_rate(channel, before);
-    wf_channel_reopened(channel);
+    wf_channel_reopened(channel, wf_session_wants(session, channel->kind));
     wf_spread_note(channel);
     return 0;
 }

@@ -8,6 +8,7 @@
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
 #include "core/message/ready.h"
+#include "core/session/fill.h"
 #include "core/session/loss.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
@@ -40,7 +41,7 @@ static int take_state(struct wf_session *session, const struct wf_frame *frame)
         return 0;
     }
     wf_window_grant(&channel->tx.window, frame->total, frame->base);
-    wf_channel_reopened(channel);
+    wf_channel_reopened(channel, wf_session_wants(session, channel->kind));
     bool news = channel->tx.moved || frame->offset > channel->tx.acknowledged;
     return news ? wf_channel_acknowledge(channel, frame->offset) : 0;
 }
