@@ -81,7 +81,8 @@ static inline void wf_guard_unlock(struct wf_guard *guard)
         world->wake(world->waiting);
 }
 
-/* Asks the door to visit the session no later than `when_ns`. Any thread, any lock. */
+/* Asks the door to visit the session no later than `when_ns`. Any thread; with the session's lock or world.lock held, or
+ * on the door's thread: the door takes the lock before it frees a session, so the visit is not freed meanwhile. */
 static inline void wf_guard_visit(struct wf_guard *guard, int64_t when_ns)
 {
     wf_alarm_by(&guard->world->alarm, &guard->visit, when_ns);

@@ -48,9 +48,9 @@ static void detach(struct wf_channel *channel, struct wf_worker *worker, bool tx
         wf_channel_gone(channel);
     for (int i = 0; i < tx + rx; i++)
         wf_guard_let_go(&session->guard);
-    wf_session_unlock(session);
     if (last)
         wf_guard_visit(&session->guard, 0);
+    wf_session_unlock(session);
 }
 
 void wf_channel_let_go(struct wf_channel *channel, struct wf_worker *worker)
