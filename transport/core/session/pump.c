@@ -341,12 +341,18 @@ static int64_t check_goodbye(struct wf_session *session, int64_t now_ns, int64_t
     return WF_NEVER;
 }
 
-/* Does this channel wait for an acknowledgement? Sets route->progress_ns to the start of the wait: now, if it did not
- * wait at the last look or an acknowledgement came since. Session lock held. */
+static bool has_unacknowledged(const struct wf_channel *channel)
+{
+    return channel->tx.acknowledged != channel->tx.window.spent_frames;
+}
+
+/* Does this channel wait for an acknowledgement, or for the first byte after it was dialled again? Sets
+ * route->progress_ns to the start of the wait: now, if it did not wait at the last look or an acknowledgement came
+ * since. Session lock held. */
 static bool waits_since(struct wf_route *route, int64_t now_ns, bool paused)
 {
     const struct wf_tx *tx = &route->channel.tx;
-    bool waits = tx->acknowledged != tx->window.spent_frames;
+    bool waits = has_unacknowledged(&route->channel) || wf_channel_is_unproven(&route->channel);
     if (!waits || !route->waited || paused || tx->acknowledged != route->progress) {
         route->progress = tx->acknowledged;
         route->progress_ns = now_ns;
@@ -357,7 +363,8 @@ static bool waits_since(struct wf_route *route, int64_t now_ns, bool paused)
 
 /*
  * A peer that lives acknowledges every frame soon. So a channel on which frames wait but none is acknowledged is lost,
- * even if other channels answer. If none is acknowledged in the whole session, the peer is given up. Session lock held.
+ * even if other channels answer; and so is one of which the peer may know nothing. If no frame is acknowledged in the
+ * whole session, the peer is given up. Session lock held.
  */
 static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool paused)
 {
@@ -366,7 +373,7 @@ static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool p
     WF_LINES_EACH (channel, &session->lines) {
         if (!channel->up || !waits_since(wf_route_of(channel), now_ns, paused))
             continue;
-        waits = true;
+        waits |= has_unacknowledged(channel);
         int64_t due = wf_route_of(channel)->progress_ns +
                       timeout * 2 / 3; /* sooner than the session: its frames may get through on another channel */
         WF_REACHED_IF(now_ns >= due, "channel UP: nothing acknowledged for two thirds of timeout");

@@ -36,6 +36,11 @@ static uint64_t bytes_come(const struct wf_channel *channel)
            atomic_load_explicit(&channel->kept, memory_order_relaxed);
 }
 
+bool wf_channel_is_unproven(const struct wf_channel *channel)
+{
+    return channel->incarnation > 1 && bytes_come(channel) == 0;
+}
+
 /* Looks at the bytes that a channel has moved since the last look. Returns whether bytes of the peer have come. */
 static bool take_pulse(struct wf_channel *channel)
 {

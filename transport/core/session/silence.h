@@ -4,9 +4,15 @@
 #ifndef WF_CORE_SESSION_SILENCE_H
 #define WF_CORE_SESSION_SILENCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+struct wf_channel;
 struct wf_session;
+
+/* Was the channel dialled again, and has no byte come on it since? Then the proof may not have reached the peer, which
+ * knows nothing of this incarnation: the PING on it is not answered. */
+bool wf_channel_is_unproven(const struct wf_channel *channel);
 
 /* Sends a PING on every rail. */
 void wf_session_ask_all(struct wf_session *session);
