@@ -16,6 +16,7 @@
 #include "sim_memory.h"
 #include "weft.h"
 
+#define MODEL_DELAY_MAX_NS (20 * WF_NS_PER_MS) /* the longest way of a byte, where ways differ */
 #define MODEL_CONNECTIONS 3
 #define MODEL_MESSAGES 24 /* most sends, and most receives, of one direction */
 #define MODEL_TAG_LAST 99

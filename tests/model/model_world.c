@@ -277,7 +277,7 @@ void model_world_open(struct model_world *world, uint64_t seed)
     struct wf_sim_options options = {.seed = seed, .buffer_min = 1500};
     bool tiny = seed % 5 == 0, slow = seed % 3 == 0;
     if (slow && !(world->faulty && tiny))
-        options.delay_max_ns = 20 * WF_NS_PER_MS; /* streams overtake each other by far */
+        options.delay_max_ns = MODEL_DELAY_MAX_NS; /* streams overtake each other by far */
     if (tiny) {
         options.buffer_min = world->faulty ? 300 : 20;
         options.buffer_max = world->faulty ? 2000 : 200;
