@@ -80,9 +80,6 @@ make() {
     ip link add lab1 type veth peer name lab1 netns "$LAB_NODE1" && up lab1 && other_end up
 }
 make_anew() { ip link del lab1 && make; }
-rename() {
-    ip link set lab1 down && ip link set lab1 name other1 && up other1
-}
 
 whole_life() {
     step ip link set lab1 down
@@ -116,8 +113,11 @@ whole_life() {
     step make_anew # also where that takes no longer than from one look to the next
     expect_down 'its interface is gone' "${rails[@]}"
     expect_back "${rails[@]}"
-    step rename
+    step ip link set lab1 down # only then may it get a new name; a node that looks late would not see it down
+    expect_down 'its interface is down' "${rails[@]}"
+    step ip link set lab1 name other1
     soon said "weft[info] the interface of rail $four is called other1 now" || fail "$what: $now: $(cat -- "$log")"
+    step up other1
     expect_back "${rails[@]}"
     step ip link del other1
     expect_down 'its interface is gone' "${rails[@]}"
