@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "raw.h"
 
 #define USUAL_PORT "18555"
+#define OTHER_DESCRIPTORS 24 /* beside the streams: the listener, an epoll, what the process was started with */
 
 /* "ADDR:PORT", "[ADDR]:PORT", "PORT" or "" where there may be no address, "ADDR" where there must be one. */
 static int split_address(const char *text, bool need_host, char host[256], char port[16], struct wf_status *status)
@@ -74,6 +76,25 @@ int raw_prepare(int fd, uint64_t timeout_s, struct wf_status *status)
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) != 0 ||
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0)
         return wf_fail(status, -errno, "cannot set up a socket: %s", wf_strerror(errno));
+    return 0;
+}
+
+int raw_allow_descriptors(int streams, struct wf_status *status)
+{
+    struct rlimit limit;
+    rlim_t needed = (rlim_t)streams + OTHER_DESCRIPTORS;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || needed <= limit.rlim_cur)
+        return 0;
+    if (needed > limit.rlim_max)
+        return wf_fail(status, -EMFILE,
+                       "%d streams need %llu file descriptors, and at most %llu are allowed here: raise that limit "
+                       "(ulimit -Hn), or lower --streams",
+                       streams, (unsigned long long)needed, (unsigned long long)limit.rlim_max);
+    limit.rlim_cur = needed;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return wf_fail(status, -errno, "cannot raise the limit of file descriptors to %llu: %s",
+                       (unsigned long long)needed, wf_strerror(errno));
     return 0;
 }
 

@@ -116,7 +116,7 @@ int raw_put(struct raw_link *link, struct raw_stream *stream, const void *from, 
     while (bytes && moved >= 0) {
         moved = outcome(link, send(stream->fd, at, bytes, raw_call_flags(link) | MSG_NOSIGNAL), false);
         if (moved == 0)
-            moved = raw_idle(link, POLLOUT);
+            moved = raw_idle_on(link, stream, POLLOUT);
         if (moved > 0) {
             at += moved;
             bytes -= (uint64_t)moved;
@@ -133,7 +133,7 @@ int raw_get(struct raw_link *link, struct raw_stream *stream, void *to, uint64_t
     while (bytes && moved >= 0) {
         moved = outcome(link, recv(stream->fd, at, bytes, raw_call_flags(link)), true);
         if (moved == 0)
-            moved = raw_idle(link, POLLIN);
+            moved = raw_idle_on(link, stream, POLLIN);
         if (moved > 0) {
             at += moved;
             bytes -= (uint64_t)moved;
@@ -150,17 +150,10 @@ bool raw_sending(const struct raw_link *link)
     return false;
 }
 
-static int wait_in_poll(struct raw_link *link, short events)
+static int wait_in_poll(struct raw_link *link, struct pollfd *polled, int count)
 {
-    struct pollfd polled[RAW_STREAMS_MAX];
-    bool sending = raw_sending(link);
+    int ready = poll(polled, (nfds_t)count, (int)link->plan.timeout_s * 1000);
 
-    for (int i = 0; i < link->stream_count; i++) {
-        /* A stream with nothing to send would always be ready for it; what it waits for is credit. */
-        bool spare = sending && link->streams[i].left == 0;
-        polled[i] = (struct pollfd){.fd = link->streams[i].fd, .events = spare ? POLLIN : events};
-    }
-    int ready = poll(polled, (nfds_t)link->stream_count, (int)link->plan.timeout_s * 1000);
     if (ready == 0)
         return -ETIMEDOUT;
     return ready < 0 && errno != EINTR ? -errno : 0;
@@ -168,8 +161,29 @@ static int wait_in_poll(struct raw_link *link, short events)
 
 int raw_idle(struct raw_link *link, short events)
 {
-    if (link->plan.block)
-        return wait_in_poll(link, events);
+    struct pollfd polled[RAW_ASKED_MAX];
+
+    if (!link->plan.block)
+        return raw_spin(link);
+    bool sending = raw_sending(link);
+
+    for (int i = 0; i < link->stream_count; i++) {
+        /* A stream with nothing to send would always be ready for it; what it waits for is credit. */
+        bool spare = sending && link->streams[i].left == 0;
+        polled[i] = (struct pollfd){.fd = link->streams[i].fd, .events = spare ? POLLIN : events};
+    }
+    return wait_in_poll(link, polled, link->stream_count);
+}
+
+int raw_idle_on(struct raw_link *link, const struct raw_stream *stream, short events)
+{
+    struct pollfd polled = {.fd = stream->fd, .events = events};
+
+    return link->plan.block ? wait_in_poll(link, &polled, 1) : raw_spin(link);
+}
+
+int raw_spin(struct raw_link *link)
+{
     if (link->yield)
         sched_yield();
     if (++link->idle_rounds % LOOK_AFTER != 0)

@@ -12,7 +12,7 @@ static int send_message(struct raw_link *link)
     while (left) {
         int64_t moved = raw_send(link, &link->streams[0], left);
         if (moved == 0)
-            moved = raw_idle(link, POLLOUT);
+            moved = raw_idle_on(link, &link->streams[0], POLLOUT);
         if (moved < 0)
             return (int)moved;
         left -= (uint64_t)moved;
@@ -28,7 +28,7 @@ static int receive_message(struct raw_link *link)
     while (left) {
         int64_t moved = raw_receive(link, &link->streams[0], left);
         if (moved == 0)
-            moved = raw_idle(link, POLLIN);
+            moved = raw_idle_on(link, &link->streams[0], POLLIN);
         if (moved < 0)
             return (int)moved;
         left -= (uint64_t)moved;

@@ -12,11 +12,13 @@
 #define MESSAGES_MAX (UINT64_C(1) << 40)
 #define COUNT_MAX (UINT64_C(1) << 20)
 #define TIMEOUT_MAX_S 86400u
+#define ADDRESS_TEXT 256
 #define NOT_SAID UINT64_MAX
 
 enum option_id {
     RAW_LISTEN,
     RAW_CONNECT,
+    RAW_STREAMS,
     RAW_SIZE,
     RAW_ITERS,
     RAW_WARMUP,
@@ -47,7 +49,9 @@ static const struct option_row {
     [RAW_LISTEN] = {"listen", 0, VALUE_OPTIONAL_TEXT, 0, 0, "--listen [[ADDR:]PORT]",
                     "be the server of one run: receive, then end [18555]"},
     [RAW_CONNECT] = {"connect", 0, VALUE_TEXT, 0, 0, "--connect ADDR[:PORT][,...]",
-                     "be the client: measure; one stream to each address"},
+                     "be the client: measure; one stream to each address, or --streams"},
+    [RAW_STREAMS] = {"streams", 0, VALUE_COUNT, 1, RAW_STREAMS_MAX, "--streams N",
+                     "streams to each address of --connect, 1024 in all at most [1]"},
     [RAW_SIZE] = {"size", 0, VALUE_SIZE, 1, UINT64_C(1) << 40, "--size SIZE",
                   "bytes of a message [1M, --lat 8, --rate 64]"},
     [RAW_ITERS] = {"iters", 'n', VALUE_COUNT, 1, MESSAGES_MAX, "-n, --iters N",
@@ -142,31 +146,37 @@ static int read_number(const struct option_row *row, const char *text, uint64_t 
     return 0;
 }
 
-static int read_place(struct raw_options *options, enum option_id id, const char *text, struct wf_status *status)
+/* Cuts the list of --connect into its addresses. */
+static int read_addresses(struct raw_options *options, const char *text, struct wf_status *status)
 {
-    char list[RAW_STREAMS_MAX * 64];
-    char *rest = list, *word;
-
-    if (options->listen || options->address_count)
-        return wf_fail(status, -EINVAL, "--listen and --connect exclude each other, and are given once");
-    if (strlen(text) >= sizeof list || (id == RAW_LISTEN && strlen(text) >= sizeof options->address))
-        return wf_fail(status, -EINVAL, "--%s %.40s...: too long", rows[id].name, text);
-    if (id == RAW_LISTEN) {
-        options->listen = true;
-        bench_copy_text(options->address, sizeof options->address, text);
-        return raw_address_check(text, true, status);
-    }
-    bench_copy_text(list, sizeof list, text);
+    options->list = strdup(text);
+    options->addresses = calloc(RAW_STREAMS_MAX, sizeof *options->addresses);
+    if (!options->list || !options->addresses)
+        return wf_fail(status, -ENOMEM, "no memory for the addresses of --connect");
+    char *rest = options->list, *word;
     while ((word = bench_next_word(&rest, ','))) {
         if (options->address_count == RAW_STREAMS_MAX)
             return wf_fail(status, -EINVAL, "--connect: more than %d addresses", RAW_STREAMS_MAX);
-        if (strlen(word) >= sizeof options->addresses[0])
+        if (strlen(word) >= ADDRESS_TEXT)
             return wf_fail(status, -EINVAL, "--connect %.40s...: too long", word);
         if (raw_address_check(word, false, status))
             return status->code;
-        bench_copy_text(options->addresses[options->address_count++], sizeof options->addresses[0], word);
+        options->addresses[options->address_count++] = word;
     }
     return 0;
+}
+
+static int read_place(struct raw_options *options, enum option_id id, const char *text, struct wf_status *status)
+{
+    if (options->listen || options->list)
+        return wf_fail(status, -EINVAL, "--listen and --connect exclude each other, and are given once");
+    if (id == RAW_CONNECT)
+        return read_addresses(options, text, status);
+    if (strlen(text) >= sizeof options->address)
+        return wf_fail(status, -EINVAL, "--listen %.40s...: too long", text);
+    options->listen = true;
+    bench_copy_text(options->address, sizeof options->address, text);
+    return raw_address_check(text, true, status);
 }
 
 static int read_congestion(struct raw_options *options, const char *text, struct wf_status *status)
@@ -258,18 +268,30 @@ static int check_acts(const struct raw_options *options, const struct cursor *sa
 {
     enum raw_mode mode = options->plan.mode;
 
-    for (int id = RAW_SIZE; id < RAW_TIMEOUT; id++) {
+    for (int id = RAW_STREAMS; id < RAW_TIMEOUT; id++) {
         if (said->numbers[id] == NOT_SAID)
             continue;
         if (options->listen)
             return wf_fail(status, -EINVAL, "--%s is the client's to say: give it to 'weft raw --connect'",
                            rows[id].name);
-        if ((mode == RAW_LATENCY && id == RAW_INFLIGHT) ||
+        if ((mode == RAW_LATENCY && (id == RAW_INFLIGHT || id == RAW_STREAMS)) ||
             (mode != RAW_BANDWIDTH && (id == RAW_CALL || id == RAW_READ_AHEAD)) ||
             (mode != RAW_RATE && id == RAW_BATCH))
             return wf_fail(status, -EINVAL, "--%s does nothing for %s", rows[id].name, raw_mode_name(mode));
     }
     return 0;
+}
+
+/* To each address as many streams. */
+static int count_streams(struct raw_options *options, const struct cursor *said, struct wf_status *status)
+{
+    options->streams = (int)or_else(said, RAW_STREAMS, 1);
+    int all = options->address_count * options->streams;
+    if (all <= RAW_STREAMS_MAX)
+        return 0;
+    return wf_fail(status, -EINVAL, "--streams %d: to %d addresses these are %d, and there may be %d: lower it to %d",
+                   options->streams, options->address_count, all, RAW_STREAMS_MAX,
+                   RAW_STREAMS_MAX / options->address_count);
 }
 
 static int make_plan(struct raw_options *options, const struct cursor *said, struct wf_status *status)
@@ -292,7 +314,7 @@ static int make_plan(struct raw_options *options, const struct cursor *said, str
     plan->block = said->numbers[RAW_BLOCK] != NOT_SAID;
     options->read_ahead = said->numbers[RAW_READ_AHEAD] != NOT_SAID;
     plan->timeout_s = or_else(said, RAW_TIMEOUT, 30);
-    if (check_acts(options, said, status))
+    if (check_acts(options, said, status) || count_streams(options, said, status))
         return status->code;
     return raw_plan_check(plan, status);
 }
@@ -316,4 +338,12 @@ int raw_options_read(struct raw_options *options, int argc, char **argv, struct 
     if (!options->listen && options->address_count == 0)
         return wf_fail(status, -EINVAL, "which side is this? Give --listen [ADDR:]PORT or --connect ADDR:PORT");
     return make_plan(options, &cursor, status);
+}
+
+void raw_options_free(struct raw_options *options)
+{
+    free(options->addresses);
+    free(options->list);
+    options->addresses = NULL;
+    options->list = NULL;
 }

@@ -169,28 +169,32 @@ static int run_on(int cpu, struct wf_status *status)
     return 0;
 }
 
+static int run(const struct raw_options *options, struct wf_status *status)
+{
+    struct raw_link link;
+    int result = options->cpu != RAW_ANY_CPU ? run_on(options->cpu, status) : 0;
+
+    raw_link_init(&link);
+    if (result == 0)
+        result = options->listen ? serve(&link, options, status) : measure(&link, options, status);
+    raw_link_close(&link);
+    return result;
+}
+
 int bench_raw(int argc, char **argv)
 {
     struct raw_options options;
-    struct raw_link link;
     struct wf_status status = {0};
-    int result = raw_options_read(&options, argc, argv, &status);
+    int result = raw_options_read(&options, argc, argv, &status), exit_status = result ? BENCH_USAGE : BENCH_PASSED;
 
-    if (result) {
-        fprintf(stderr, "weft: %s\n", status.text);
-        return BENCH_USAGE;
-    }
-    if (options.help) {
+    if (result == 0 && options.help) {
         raw_options_help();
-        return BENCH_PASSED;
+    } else if (result == 0) {
+        result = run(&options, &status);
+        exit_status = result ? BENCH_FAILED : BENCH_PASSED;
     }
-    raw_link_init(&link);
-    if (options.cpu != RAW_ANY_CPU)
-        result = run_on(options.cpu, &status);
-    if (result == 0)
-        result = options.listen ? serve(&link, &options, &status) : measure(&link, &options, &status);
-    raw_link_close(&link);
+    raw_options_free(&options);
     if (result)
         fprintf(stderr, "weft: %s\n", status.text);
-    return result ? BENCH_FAILED : BENCH_PASSED;
+    return exit_status;
 }

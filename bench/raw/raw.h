@@ -13,10 +13,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 
 #include "base/status.h"
 
-#define RAW_STREAMS_MAX 16
+#define RAW_STREAMS_MAX 1024 /* of one run, over all addresses */
+#define RAW_ASKED_MAX 16     /* so many streams are asked in turn whether they can move; of more, ready.c knows */
 #define RAW_ANY_CPU (-1)
 
 enum raw_mode {
@@ -43,9 +45,11 @@ struct raw_plan {
 struct raw_options {
     struct raw_plan plan;
     bool listen, help;
-    char address[256];                    /* of --listen; empty: any, and the usual port */
-    char addresses[RAW_STREAMS_MAX][256]; /* of --connect: one stream to each */
+    char address[256]; /* of --listen; empty: any, and the usual port */
+    char *list;        /* of --connect, cut into addresses; NULL: none */
+    char **addresses;  /* in `list` */
     int address_count;
+    int streams;         /* to each address; at least 1 */
     char congestion[16]; /* TCP_CONGESTION of this side's sockets; empty: the system's */
     int cpu;             /* the processor that this side runs on, or RAW_ANY_CPU */
     bool read_ahead;     /* the client reads what a call sends before the call: it comes out of the cache then */
@@ -58,14 +62,22 @@ struct raw_stream {
     uint64_t partial; /* bytes there are of the message under way: 0 to size - 1 */
     uint64_t left;    /* sender: bytes not sent yet of what this stream was given to send */
     uint64_t ahead;   /* sender: bytes from `place` on that have been read ahead */
+    bool queued;      /* in raw_ready.queue */
 };
 
-/* Both sides' half of a run. All zero, with streams of -1, is one that was never opened. Owner: the measuring thread.
- */
+/* Which of many streams can move, as far as is known. Owner: the measuring thread. */
+struct raw_ready {
+    int epoll;                 /* -1: there are few streams, and each is asked */
+    struct raw_stream **queue; /* a ring with a place for each stream */
+    int places, first, count;
+};
+
+/* Both sides' half of a run. Owner: the measuring thread. */
 struct raw_link {
     struct raw_plan plan;
-    struct raw_stream streams[RAW_STREAMS_MAX];
-    int stream_count;
+    struct raw_stream *streams; /* the first is the one that both sides talk on */
+    int stream_count;           /* 0: not known yet */
+    struct raw_ready ready;
     uint8_t *ring; /* `buffers` areas, one behind the other */
     uint64_t ring_bytes;
     bool yield;           /* one processor only: the other side needs it */
@@ -80,8 +92,9 @@ int bench_raw(int argc, char **argv);
 
 /* --- options (options.c) --- */
 
-/* -EINVAL: wrong usage. */
+/* -EINVAL: wrong usage; -ENOMEM. The caller frees the options, also when this failed. */
 int raw_options_read(struct raw_options *options, int argc, char **argv, struct wf_status *status);
+void raw_options_free(struct raw_options *options);
 void raw_options_help(void);
 const char *raw_mode_name(enum raw_mode mode);
 /* 0, or -EINVAL with what is wrong with a plan: also for one that came from a stranger. */
@@ -96,6 +109,8 @@ int raw_listen(const char *address, const char *congestion, int *listener, struc
 int raw_dial(const char *address, const char *congestion, uint64_t timeout_s, int *stream, struct wf_status *status);
 /* The deadline of calls that wait, and small packets at once. */
 int raw_prepare(int fd, uint64_t timeout_s, struct wf_status *status);
+/* Raises the limit of open files to what `streams` need. -EMFILE: it may not be raised so far. */
+int raw_allow_descriptors(int streams, struct wf_status *status);
 
 /* --- setting up (setup.c) --- */
 
@@ -123,9 +138,28 @@ int raw_get(struct raw_link *link, struct raw_stream *stream, void *to, uint64_t
 int raw_call_flags(const struct raw_link *link);
 /* Whether a stream has something left to send. */
 bool raw_sending(const struct raw_link *link);
-/* Nothing could be moved: waits for `events` of poll() on any stream, or returns at once for another try. -ETIMEDOUT
- * when nothing was moved for the plan's time. */
-int raw_idle(struct raw_link *link, short events);
+/* Nothing could be moved: waits for `events` of poll(), or returns at once for another try. -ETIMEDOUT when nothing was
+ * moved for the plan's time. */
+int raw_idle(struct raw_link *link, short events); /* of any stream; there are few */
+int raw_idle_on(struct raw_link *link, const struct raw_stream *stream, short events); /* of this one */
+/* The part of the two that does not wait in the kernel. */
+int raw_spin(struct raw_link *link);
+
+/* --- which of many streams can move (ready.c) --- */
+
+#define RAW_EVENTS 256 /* at most, of one look */
+
+/* Watches all streams for `events` of epoll. */
+int raw_ready_open(struct raw_link *link, uint32_t events, struct wf_status *status);
+void raw_ready_close(struct raw_ready *ready);
+/* Takes the stream whose turn it is out of the queue. There must be one. */
+struct raw_stream *raw_ready_take(struct raw_ready *ready);
+/* A stream can move: behind all others, or, where it goes on with something, before them. */
+void raw_ready_put(struct raw_ready *ready, struct raw_stream *stream, bool before);
+/* What has become of the streams since the last look: each event has its stream in data.ptr, and is told once. The
+ * number of events, or -errno; -ECONNRESET: the other side is gone. `idle`: nothing could be moved, so waits as
+ * raw_idle() does. */
+int raw_ready_look(struct raw_link *link, bool idle, struct epoll_event events[RAW_EVENTS]);
 
 /* --- the measurements: `messages` of them, then the server's word that it has all --- */
 

@@ -4,7 +4,9 @@
 #include <poll.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -20,6 +22,7 @@
 #define HELLO_S 2                          /* for a client to say who it is */
 #define HELLO_NUMBERS 14
 #define ERRNO_MOST 4095
+#define STREAMS_OF_OLD 16 /* that a server takes which knows no --streams */
 
 /* The first bytes of a stream: numbers of 64 bits, little end first. */
 struct hello {
@@ -74,26 +77,45 @@ static bool decode_hello(const uint64_t *in, struct hello *hello)
            raw_plan_check(&hello->plan, NULL) == 0;
 }
 
-/* --- memory --- */
+/* --- memory and streams --- */
 
 void raw_link_init(struct raw_link *link)
 {
     cpu_set_t allowed;
 
     memset(link, 0, sizeof *link);
-    for (int i = 0; i < RAW_STREAMS_MAX; i++)
-        link->streams[i].fd = -1;
+    link->ready.epoll = -1;
     link->yield = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) == 1;
 }
 
 void raw_link_close(struct raw_link *link)
 {
-    for (int i = 0; i < RAW_STREAMS_MAX; i++)
+    raw_ready_close(&link->ready);
+    for (int i = 0; i < link->stream_count; i++)
         if (link->streams[i].fd >= 0)
             close(link->streams[i].fd);
+    free(link->streams);
     if (link->ring)
         munmap(link->ring, link->ring_bytes);
     raw_link_init(link);
+}
+
+/* None of them is open yet. */
+static int make_streams(struct raw_link *link, int count, struct wf_status *status)
+{
+    link->streams = calloc((size_t)count, sizeof *link->streams);
+    if (!link->streams)
+        return wf_fail(status, -ENOMEM, "no memory for %d streams", count);
+    link->stream_count = count;
+    for (int i = 0; i < count; i++)
+        link->streams[i].fd = -1;
+    return raw_allow_descriptors(count, status);
+}
+
+/* All streams are open. */
+static int watch_streams(struct raw_link *link, uint32_t events, struct wf_status *status)
+{
+    return link->stream_count > RAW_ASKED_MAX ? raw_ready_open(link, events, status) : 0;
 }
 
 int raw_link_map(struct raw_link *link, struct wf_status *status)
@@ -121,6 +143,12 @@ int raw_link_map(struct raw_link *link, struct wf_status *status)
 
 /* --- server --- */
 
+/* Who has come so far. */
+struct roll {
+    uint64_t nonce; /* of the run; 0 as long as nobody has come */
+    int admitted;   /* streams */
+};
+
 /* Reads who has come. False: a stranger, or somebody who does not say. */
 static bool read_hello(int fd, struct hello *hello)
 {
@@ -131,55 +159,67 @@ static bool read_hello(int fd, struct hello *hello)
            recv(fd, numbers, sizeof numbers, MSG_WAITALL) == (ssize_t)sizeof numbers && decode_hello(numbers, hello);
 }
 
-/* Makes the connection `fd` one of the run's streams. False: it is none. */
-static bool admit(struct raw_link *link, int fd, uint64_t *nonce)
+/* Makes the connection `fd` one of the run's streams, and counts it. It is closed here if it is none. */
+static int admit(struct raw_link *link, int fd, struct roll *roll, struct wf_status *status)
 {
     struct hello hello;
+    bool known = read_hello(fd, &hello);
+    int result = 0;
 
-    if (!read_hello(fd, &hello))
-        return false;
-    if (link->stream_count == 0) {
-        link->stream_count = (int)hello.count;
+    if (known && link->stream_count == 0) {
         link->plan = hello.plan;
-        *nonce = hello.nonce;
+        roll->nonce = hello.nonce;
+        result = make_streams(link, (int)hello.count, status);
     }
-    if (hello.nonce != *nonce || (int)hello.count != link->stream_count || link->streams[hello.index].fd >= 0)
-        return false;
+    if (!known || !link->streams || hello.nonce != roll->nonce || (int)hello.count != link->stream_count ||
+        link->streams[hello.index].fd >= 0) {
+        fprintf(stderr, "weft: closed a connection that was not from 'weft raw --connect'\n");
+        close(fd);
+        return result;
+    }
     link->streams[hello.index].fd = fd;
-    return true;
+    roll->admitted++;
+    return result;
 }
 
-static bool complete(const struct raw_link *link)
+static int accept_one(struct raw_link *link, int listener, struct roll *roll, struct wf_status *status)
 {
-    for (int i = 0; i < link->stream_count; i++)
-        if (link->streams[i].fd < 0)
-            return false;
-    return link->stream_count > 0;
+    int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+
+    if (fd >= 0)
+        return admit(link, fd, roll, status);
+    if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM)
+        return 0; /* the connection is gone again */
+    return wf_fail(status, -errno, "cannot accept stream %d of %d: %s", roll->admitted + 1, link->stream_count,
+                   wf_strerror(errno));
+}
+
+static int nobody_came(const struct raw_link *link, const struct roll *roll, uint64_t timeout_s,
+                       struct wf_status *status)
+{
+    if (roll->admitted)
+        return wf_fail(status, -ETIMEDOUT, "%d of the client's %d streams came within %d s: raise --timeout",
+                       roll->admitted, link->stream_count, (int)timeout_s);
+    return wf_fail(status, -ETIMEDOUT, "no client came within %d s: start 'weft raw --connect', or raise --timeout",
+                   (int)timeout_s);
 }
 
 static int accept_streams(struct raw_link *link, int listener, uint64_t timeout_s, struct wf_status *status)
 {
     int64_t deadline = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), (int64_t)timeout_s * 1000);
-    uint64_t nonce = 0;
+    struct roll roll = {0};
+    int result = 0;
 
-    while (!complete(link)) {
+    while (result == 0 && (roll.admitted == 0 || roll.admitted < link->stream_count)) {
         struct pollfd polled = {.fd = listener, .events = POLLIN};
         int64_t left_ms = (deadline - wf_clock_now(&wf_clock_monotonic)) / WF_NS_PER_MS;
         if (left_ms < 0)
-            return wf_fail(status, -ETIMEDOUT,
-                           "no client came within %d s: start 'weft raw --connect', or raise --timeout",
-                           (int)timeout_s);
+            return nobody_came(link, &roll, timeout_s, status);
         if (poll(&polled, 1, (int)left_ms + 1) <= 0)
             continue;
-        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-        if (fd < 0)
-            continue;
-        if (!admit(link, fd, &nonce)) {
-            fprintf(stderr, "weft: closed a connection that was not from 'weft raw --connect'\n");
-            close(fd);
-        }
+        result = accept_one(link, listener, &roll, status);
     }
-    return 0;
+    return result;
 }
 
 static int send_answer(const struct raw_link *link, int code, const struct wf_status *why)
@@ -198,18 +238,31 @@ int raw_link_accept(struct raw_link *link, const struct raw_options *options, st
     if (result)
         return result;
     result = accept_streams(link, listener, options->plan.timeout_s, status);
-    close(listener);
     for (int i = 0; result == 0 && i < link->stream_count; i++)
         result = raw_prepare(link->streams[i].fd, link->plan.timeout_s, status);
-    if (result)
-        return result;
-    result = raw_link_map(link, status);
-    if (send_answer(link, result, status) == -ECONNRESET)
-        return wf_fail(status, -ECONNRESET, "the client went away before the measurement began");
+    if (result == 0)
+        result = watch_streams(link, EPOLLIN, status);
+    if (result == 0)
+        result = raw_link_map(link, status);
+    /* Before the listener is closed: what a client sees of that is not the reason. */
+    bool heard = link->streams && link->streams[0].fd >= 0;
+    if (heard && send_answer(link, result, status) == -ECONNRESET && result == 0)
+        result = wf_fail(status, -ECONNRESET, "the client went away before the measurement began");
+    close(listener);
     return result;
 }
 
 /* --- client --- */
+
+static int closed_at_once(const struct raw_link *link, const char *address, struct wf_status *status)
+{
+    char version[64] = "";
+
+    if (link->stream_count > STREAMS_OF_OLD)
+        snprintf(version, sizeof version, ", of a version that takes %d streams", link->stream_count);
+    return wf_fail(status, -ECONNRESET, "%.100s closed the connection at once: is it 'weft raw --listen'%s?", address,
+                   version);
+}
 
 static int say_hello(const struct raw_link *link, int index, uint64_t nonce, const char *address,
                      struct wf_status *status)
@@ -220,7 +273,7 @@ static int say_hello(const struct raw_link *link, int index, uint64_t nonce, con
 
     encode_hello(&hello, numbers);
     if (send(link->streams[index].fd, numbers, sizeof numbers, MSG_NOSIGNAL) != (ssize_t)sizeof numbers)
-        return wf_fail(status, -ECONNRESET, "%s closed the connection at once: is it 'weft raw --listen'?", address);
+        return closed_at_once(link, address, status);
     return 0;
 }
 
@@ -233,7 +286,7 @@ static int await_answer(const struct raw_link *link, const char *address, struct
         return wf_fail(status, -ETIMEDOUT, "%s did not answer within %d s: is it 'weft raw --listen'?", address,
                        (int)link->plan.timeout_s);
     if (got != (ssize_t)sizeof answer || le64toh(answer.magic) != MAGIC)
-        return wf_fail(status, -ECONNRESET, "%s closed the connection at once: is it 'weft raw --listen'?", address);
+        return closed_at_once(link, address, status);
     answer.text[sizeof answer.text - 1] = '\0';
     bench_heard_plain(answer.text);
     uint64_t code = le64toh(answer.code);
@@ -243,22 +296,45 @@ static int await_answer(const struct raw_link *link, const char *address, struct
     return 0;
 }
 
+/* Whether the server has already said something: that it cannot take as many streams. */
+static bool answered(const struct raw_link *link)
+{
+    struct answer answer;
+
+    return link->streams[0].fd >= 0 &&
+           recv(link->streams[0].fd, &answer, sizeof answer, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof answer;
+}
+
+/* The streams take turns at the addresses, so that those which are next to each other have different ones. */
+static int connect_streams(struct raw_link *link, const struct raw_options *options, uint64_t nonce,
+                           struct wf_status *status)
+{
+    int result = 0;
+
+    for (int i = 0; result == 0 && i < link->stream_count; i++) {
+        const char *address = options->addresses[i % options->address_count];
+        result = raw_dial(address, options->congestion, link->plan.timeout_s, &link->streams[i].fd, status);
+        if (result == 0)
+            result = say_hello(link, i, nonce, address, status);
+    }
+    return result;
+}
+
 int raw_link_connect(struct raw_link *link, const struct raw_options *options, struct wf_status *status)
 {
     uint64_t nonce;
-    int result = 0;
 
     link->plan = options->plan;
-    link->stream_count = options->address_count;
     link->read_ahead = options->read_ahead;
     if (getrandom(&nonce, sizeof nonce, 0) != (ssize_t)sizeof nonce)
         return wf_fail(status, -errno, "no random numbers: %s", wf_strerror(errno));
-    result = raw_link_map(link, status);
-    for (int i = 0; result == 0 && i < link->stream_count; i++) {
-        result =
-            raw_dial(options->addresses[i], options->congestion, link->plan.timeout_s, &link->streams[i].fd, status);
-        if (result == 0)
-            result = say_hello(link, i, nonce, options->addresses[i], status);
-    }
-    return result ? result : await_answer(link, options->addresses[0], status);
+    int result = make_streams(link, options->address_count * options->streams, status);
+    if (result == 0)
+        result = raw_link_map(link, status);
+    if (result == 0)
+        result = connect_streams(link, options, nonce, status);
+    if (result && !(link->streams && answered(link)))
+        return result;
+    result = await_answer(link, options->addresses[0], status);
+    return result ? result : watch_streams(link, EPOLLIN | EPOLLOUT, status);
 }

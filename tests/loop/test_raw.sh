@@ -91,10 +91,55 @@ for wait in "" --block; do
     pass_if "a ping-pong uses one: $(cat out)" [ "$(field streams)" = 1 ]
 done
 
+# ---- many streams, which are not asked in turn whether they can move
+every() { # COUNT: the addresses of as many rails
+    seq -f 127.0.%g.1 1 "$1" | tr '\n' ' '
+}
+for wait in "" --block; do
+    for inflight in 16 300 0; do
+        flow "$(every 16)" --streams 16 --size 100001 -n 1000 --call 32K --inflight $inflight --buffers 3 $wait
+        pass_if "16 streams to each of 16 addresses: $(cat out)" [ "$(field streams)" = 256 ]
+    done
+    flow 127.0.0.1 --streams 17 --size 1 -n 999 --inflight 7 $wait
+    flow "127.0.1.1 127.0.2.1 127.0.3.1" --streams 6 --size 1000003 -n 40 --call 65537 $wait
+    flow "127.0.1.1 127.0.2.1" --streams 100 --rate -n 100000 $wait
+    flow "127.0.1.1 127.0.2.1" --streams 100 --rate --size 63 -n 1003 --inflight 10 --batch 7 --buffers 1 $wait
+    latency "$(every 17)" -n 50 $wait
+done
+flow "$(every 64)" --streams 16 --size 64K -n 3000 --inflight 1024 --buffers 16 --block
+pass_if "16 streams to each of 64 addresses: $(cat out)" [ "$(field streams)" = 1024 ]
+flow 127.0.0.1 --streams 1024 --size 64K -n 3000
+pass_if "1024 streams to one address: $(cat out)" [ "$(field streams)" = 1024 ]
+flow 127.0.0.1 --streams 16 --size 64K -n 100
+pass_if "streams that are asked in turn: $(cat out)" [ "$(field streams)" = 16 ]
+
+# ---- the limit of open files: raised as far as it may be, at each side, and told where that is not far enough
+soft=$(ulimit -Sn)
+ulimit -Sn 64
+flow 127.0.0.1 --streams 100 --size 64K -n 100
+ulimit -Sn "$soft"
+serve 0
+(
+    ulimit -n 100
+    timeout -k 5 30 "$WEFT" raw --connect "127.0.0.1:$port" --streams 128 --timeout 5 >out 2>err
+)
+pass_if "a client with too few files: status" [ $? -eq 1 ]
+pass_if "a client with too few files is told: $(cat err)" grep -q "128 streams need [0-9]* file .* at most 100 " err
+kill "$server" && wait "$server" 2>/dev/null
+before="prlimit --nofile=100:100"
+serve 0
+before=""
+weft raw --connect "127.0.0.1:$port" --streams 128 --timeout 10
+pass_if "a server with too few files: status $status" [ "$status" -eq 1 ]
+pass_if "its client is told: $(cat err)" grep -q "the server at .*: 128 streams need .* at most 100 " err
+wait "$server"
+pass_if "its status" [ $? -eq 1 ]
+pass_if "a server with too few files tells it: $(cat serving)" grep -q "128 streams need .* at most 100 " serving
+
 # ---- on one processor, where a side that spins keeps the other from running
 first=$(taskset -cp $$ | sed 's/.*: *\([0-9]*\).*/\1/')
 before="taskset -c $first"
-for mode in "-n 20" "--rate -n 5000" "--lat -n 100"; do
+for mode in "-n 20" "--streams 40 -n 100" "--rate -n 5000" "--lat -n 100"; do
     serve 0
     $before timeout -k 5 30 "$WEFT" raw --connect "127.0.0.1:$port" $mode --timeout 20 >out 2>err
     pass_if "on one processor $mode: $(cat err)" [ $? -eq 0 ]
@@ -149,8 +194,18 @@ expect 2 99999 --connect 127.0.0.1:99999
 expect 2 "[::1" --connect "[::1"
 expect 2 "names no server" --connect :18555
 expect 2 "names no server" --connect $to,
-expect 2 "more than 16" --connect "$(printf "$to,%.0s" $(seq 16))$to"
+expect 2 "more than 1024" --connect "$(printf "$to,%.0s" $(seq 1024))$to"
 expect 2 "too long" --connect "$(printf "x%.0s" $(seq 2000))"
+expect 2 "--streams 0: expected a number from 1 to 1024" --connect $to --streams 0
+expect 2 "--streams 1025: expected a number from 1 to 1024" --connect $to --streams 1025
+expect 2 "--streams x" --connect $to --streams x
+expect 2 "--streams -1" --connect $to --streams=-1
+expect 2 "needs a value" --connect $to --streams
+expect 2 "--streams 500: to 3 addresses these are 1500, and there may be 1024: lower it to 341" \
+    --connect $to,$to,$to --streams 500
+expect 2 "--streams does nothing" --connect $to --lat --streams 2
+expect 2 "--streams is the client's" --listen 0 --streams 2
+expect 2 "given once" --connect $to --connect $to
 expect 2 "no name is that long" --connect $to --congestion abcdefghijklmnop
 expect 1 "--congestion nonesuch" --connect $to --congestion nonesuch
 expect 1 "--congestion nonesuch" --listen 0 --congestion nonesuch
@@ -177,7 +232,7 @@ begin() { # ARGUMENTS...
         sleep 0.02
     done
 }
-for wait in "" --block; do
+for wait in "" --block "--streams 200" "--streams 200 --block"; do
     begin $wait
     kill -KILL "$server"
     wait "$client"
@@ -207,6 +262,45 @@ for code in '\005\000' '\000\020' '\000\000\001'; do
     pass_if "a server that says no with $code: status $status" [ "$status" -eq 1 ]
     pass_if "a server that says no with $code is told: $(cat -v err)" grep -q 'the server at .*: ?]0;gone???2J' err
 done
+# A client that is killed, and one that says more streams than it opens.
+for wait in "--block" "--streams 200" "--streams 200 --block"; do
+    begin $wait
+    kill -KILL "$(pgrep -P "$client")"
+    wait "$client" 2>/dev/null
+    wait "$server"
+    pass_if "a killed client $wait: the server's status" [ $? -eq 1 ]
+    pass_if "a killed client $wait is told: $(cat serving)" grep -q "client" serving
+done
+# What each connection says first: numbers of 64 bits, of which one byte is not 0 here.
+numbers() { # NUMBER...
+    printf 'weftraw1%b' "$(printf '\\0%03o\\0\\0\\0\\0\\0\\0\\0' "$@")"
+}
+serve 0 --timeout 1
+exec 9<>"/dev/tcp/127.0.0.1/$port"
+numbers 7 0 200 0 1 1 0 1 1 1 1 1 0 >&9
+wait "$server"
+pass_if "streams that do not come: the server's status" [ $? -eq 1 ]
+pass_if "streams that do not come are told: $(cat serving)" grep -q "1 of the client's 200 streams came" serving
+exec 9>&-
+serve 0
+# More streams than there may be: 1281, as the second byte of their number is 5.
+{ numbers 7 0; printf '\001\005\000\000\000\000\000\000'; numbers 0 1 1 0 1 1 1 1 1 0 | tail -c +9; } >"/dev/tcp/127.0.0.1/$port"
+weft raw --connect "127.0.0.1:$port" --streams 20 -n 5
+pass_if "too many streams disturb nobody: $status $(cat err)" [ "$status" -eq 0 ]
+wait "$server"
+pass_if "too many streams are told: $(cat serving)" grep -q "closed a connection" serving
+# A server that knows no more than 16 streams takes such a client for a stranger.
+printf '' >said
+: >answering
+"$LOOP_TOOL" answer said >answering &
+answering=$!
+while [ ! -s answering ] && kill -0 "$answering" 2>/dev/null; do
+    sleep 0.01
+done
+weft raw --connect "127.0.0.1:$(cat answering)" --timeout 5 -n 5 --streams 17
+wait "$answering"
+pass_if "an older server: status $status" [ "$status" -eq 1 ]
+pass_if "an older server is told: $(cat err)" grep -Eq "of a version that takes 17 streams|start 'weft raw --listen'" err
 serve 0
 printf 'GET / HTTP/1.0\r\n\r\n%0200d' 0 >"/dev/tcp/127.0.0.1/$port"
 weft raw --connect "127.0.0.1:$port" -n 5
