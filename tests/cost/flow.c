@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ROUNDS_AT_ONCE 8 /* of a side's workers, before it is the other side's turn; fewer if nothing is left to do */
+#define HANDLED_AT_ONCE 16 /* for each channel, before it is the other side's turn; fewer if nothing is left to do */
 #define POLLED_AT_ONCE 64
 #define IDLE_MAX 100000
 
@@ -65,11 +65,12 @@ static int collect(struct flow *flow, enum meter_side side)
 /* What a side does in its turn; returns how much it found to do. */
 static int take_turn(struct flow *flow, enum meter_side side)
 {
-    int handled = 0, now, count;
+    const struct cost_size *size = &flow->world->size;
+    int handled = 0, now, count, most = HANDLED_AT_ONCE * size->rails * size->channels * size->sessions;
     meter_turn(side);
     if (side == METER_SENDER)
         post_sends(flow);
-    for (int round = 0; round < ROUNDS_AT_ONCE && (now = cost_world_drive(flow->world, side)) > 0; round++)
+    while (handled < most && (now = cost_world_drive(flow->world, side)) > 0)
         handled += now;
     while ((count = collect(flow, side)) > 0)
         handled += count;

@@ -6,7 +6,7 @@
 
 #define SLOTS (4 * METER_LOCKS_MAX) /* of the table of locks: a power of two, and mostly empty */
 #define BUCKETS 4096                /* of holds by length, */
-#define BUCKET_NS 4.0               /* each so wide; the last one has all that are longer */
+#define BUCKET_NS 16.0              /* each so wide; the last one has all that are longer */
 #define LOOKS 100000
 #define CALIBRATION_NS 50000000
 #define INTERRUPTED_NS 1e6
