@@ -39,8 +39,8 @@ struct wf_channel {
     uint64_t retransmits;   /* as last read from the kernel; session lock */
     _Atomic uint64_t heard; /* bytes from the peer, of any kind; relaxed */
     _Atomic uint64_t kept;  /* bytes that came and showed nothing yet: of a record that is not whole; relaxed */
+    struct wf_rx rx;        /* the smaller half first, so that both are on few pages */
     struct wf_tx tx;
-    struct wf_rx rx;
 };
 
 /* Allocates what the halves need. The object is zeroed by its owner before; fini accepts it after a failed init. */

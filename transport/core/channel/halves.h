@@ -48,12 +48,7 @@ struct wf_tx {
     uint8_t *headers; /* room for the headers of a batch, and for its payloads of up to WF_PACKED_BYTES each */
     uint32_t used;    /* of them */
     uint32_t pad;     /* bytes of a DATA frame before its payload */
-    struct iovec iov[WF_TX_SEGMENTS];
-    int iov_count, frame_count;
-    struct wf_outbound *batch[WF_BATCH_FRAMES]; /* messages whose memory the operation refers to */
-    int batch_count;
-    struct wf_unsealed unsealed[WF_BATCH_FRAMES];
-    int unsealed_count;
+    int iov_count, frame_count, batch_count, unsealed_count;
     bool started;  /* attached to the worker's engine */
     bool shut;     /* session lock: the end of the stream was sent */
     bool detached; /* this half has let go of the descriptor; session lock */
@@ -83,6 +78,12 @@ struct wf_tx {
     bool bye_due, bye_sent;
     bool ping_due, pong_due;
     uint64_t pong_number;
+
+    /* The arrays stand last, here and in wf_rx: what each operation touches before them is a few cache lines, and a
+     * session may have thousands of channels. */
+    struct wf_outbound *batch[WF_BATCH_FRAMES]; /* messages whose memory the operation refers to */
+    struct iovec iov[WF_TX_SEGMENTS];
+    struct wf_unsealed unsealed[WF_BATCH_FRAMES];
 };
 
 /* Owner: the token of `worker`, except where a field says "session lock". */
@@ -93,9 +94,6 @@ struct wf_rx {
     struct wf_link untold_link; /* in wf_worker.untold */
     uint8_t *buffer;            /* read-ahead: [start, end) is unread */
     uint32_t room, start, end;
-    struct iovec iov[WF_RX_SEGMENTS + 1];
-    /* A payload that is summed: where the posted operation's bytes belong; a posted `iov` is the engine's. */
-    struct iovec places[WF_RX_SEGMENTS];
     /* Pieces of a list may overlap: such bytes are summed here, then go to their places. */
     uint8_t *bounce;
     bool bounced;    /* the posted operation's do */
@@ -124,6 +122,10 @@ struct wf_rx {
     struct wf_link owing_link; /* in wf_lines.owing */
     uint64_t disposed, disposed_bytes;
     uint64_t granted_frames; /* as last told */
+
+    struct iovec iov[WF_RX_SEGMENTS + 1];
+    /* A payload that is summed: where the posted operation's bytes belong; a posted `iov` is the engine's. */
+    struct iovec places[WF_RX_SEGMENTS];
 };
 
 #endif

@@ -17,12 +17,20 @@
 #include "core/session/session.h"
 #include "core/session/silence.h"
 
+/* The pairs of rails that have work of this kind and an idle half to offer it to. While all are busy nobody asks for
+ * work. */
+static uint64_t offered_pairs(const struct wf_session *session, enum wf_channel_kind kind)
+{
+    uint64_t offers = session->lines.offers[kind];
+    return offers != 0 ? offers & wf_session_pairs(session, kind) : 0;
+}
+
 void wf_session_kick(struct wf_session *session, struct wf_worker *self)
 {
     struct wf_lines *lines = &session->lines;
     wf_lines_tell(lines, self);
-    wf_lines_offer(lines, WF_CHANNEL_EXPRESS, wf_session_pairs(session, WF_CHANNEL_EXPRESS), self);
-    wf_lines_offer(lines, WF_CHANNEL_BULK, wf_session_pairs(session, WF_CHANNEL_BULK), self);
+    wf_lines_offer(lines, WF_CHANNEL_EXPRESS, offered_pairs(session, WF_CHANNEL_EXPRESS), self);
+    wf_lines_offer(lines, WF_CHANNEL_BULK, offered_pairs(session, WF_CHANNEL_BULK), self);
     if (session->life.closing || session->guard.peer_closing) /* the next step of the close needs no idle half */
         wf_kicks_one(&session->kicks, 0, self);
     wf_devices_kick(&session->shares, self);
@@ -119,7 +127,7 @@ static void offer(struct round *round, enum wf_channel_kind kind)
     int declined = 0;
     wf_lines_begin_round(lines);
     while (declined < WF_OFFERS_AT_ONCE && (lines->offers[kind] & round->roster->pairs)) {
-        uint64_t pairs = wf_session_pairs(round->session, kind) & round->roster->pairs & ~asked;
+        uint64_t pairs = offered_pairs(round->session, kind) & round->roster->pairs & ~asked;
         struct wf_channel *channel = wf_lines_next_offer(lines, kind, pairs);
         if (!channel)
             break;
@@ -286,8 +294,8 @@ static void unlock_and_kick(struct wf_session *session)
 {
     struct wf_lines *lines = &session->lines;
     int workers[2 * WF_OFFERS_AT_ONCE];
-    int count = wf_lines_choose(lines, WF_CHANNEL_EXPRESS, wf_session_pairs(session, WF_CHANNEL_EXPRESS), workers);
-    count += wf_lines_choose(lines, WF_CHANNEL_BULK, wf_session_pairs(session, WF_CHANNEL_BULK), workers + count);
+    int count = wf_lines_choose(lines, WF_CHANNEL_EXPRESS, offered_pairs(session, WF_CHANNEL_EXPRESS), workers);
+    count += wf_lines_choose(lines, WF_CHANNEL_BULK, offered_pairs(session, WF_CHANNEL_BULK), workers + count);
     wf_lines_tell(lines, NULL);
     wf_devices_kick(&session->shares, NULL);
     wf_session_unlock(session);

@@ -105,7 +105,7 @@ void wf_spread_note(struct wf_channel *channel)
             enter(spread, channel);
     } else if (!channel->up) {
         leave(spread, channel);
-    } else {
+    } else if (channel->lines->bulk_count > 1) { /* else nobody asks for its rate */
         subtract(spread, channel, &spread->lanes[wf_route_of(channel)->lane]);
         measure(spread, channel);
     }
