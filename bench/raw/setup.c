@@ -118,6 +118,14 @@ static int watch_streams(struct raw_link *link, uint32_t events, struct wf_statu
     return link->stream_count > RAW_ASKED_MAX ? raw_ready_open(link, events, status) : 0;
 }
 
+/* Where a stream begins. Streams that are at work together are neighbours, and must not share an area: memory that many
+ * use at once stays in the caches, and the floor would be higher than what messages can have. */
+static uint64_t first_area(const struct raw_link *link, uint64_t stream)
+{
+    uint64_t buffers = link->plan.buffers, streams = (uint64_t)link->stream_count;
+    return streams > buffers ? stream % buffers : buffers * stream / streams;
+}
+
 int raw_link_map(struct raw_link *link, struct wf_status *status)
 {
     uint64_t bytes = link->plan.size * link->plan.buffers;
@@ -137,7 +145,7 @@ int raw_link_map(struct raw_link *link, struct wf_status *status)
     link->ring = at;
     link->ring_bytes = bytes;
     for (int i = 0; i < link->stream_count; i++)
-        link->streams[i].place = link->plan.buffers * (uint64_t)i / (uint64_t)link->stream_count * link->plan.size;
+        link->streams[i].place = first_area(link, (uint64_t)i) * link->plan.size;
     return 0;
 }
 
