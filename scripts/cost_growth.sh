@@ -9,7 +9,7 @@ usage() {
     cat <<'END'
 usage: cost_growth.sh [--quick] [--rounds N] [WEFT]
 
-Prints three Markdown tables: 1 to 64 endpoints a side, 1 to 64 channels, 1 to 16 rails. Every figure is the median of
+Prints three Markdown tables: 1 to 64 endpoints a side, 1 to 64 channels, 1 to 64 rails. Every figure is the median of
 the rounds (default 3); a round runs every row once, so that what disturbs the machine for a while disturbs all rows.
 WEFT is the program (default build/bin/weft beside this folder). Takes under three minutes on two cores and 4 GiB of
 memory.
@@ -28,7 +28,7 @@ command -v jq >/dev/null || unavailable 'needs the program jq'
 
 make_scratch growth
 
-endpoints=(1 2 4 8 16 32 64) channels=(1 2 4 8 16 32 64) rails=(1 2 4 8 16)
+endpoints=(1 2 4 8 16 32 64) channels=(1 2 4 8 16 32 64) rails=(1 2 4 8 16 32 64)
 ((quick)) && endpoints=(1 2) channels=(1 2) rails=(1 2)
 
 # Loopback addresses, one a rail.
