@@ -145,25 +145,46 @@ static uint64_t measure(struct cost_row *row, struct cost_world *world, int roun
 
 static struct cost_world worlds[ROWS];
 
-/* The first round fills caches and pools; it is measured again. */
-static uint64_t measure_all(const struct options *options)
+static void open_row(int index)
+{
+    fprintf(stderr, "core_cost: row %d of %d: %s\n", index + 1, row_count, first_row[index].series);
+    cost_world_open(&worlds[index], &first_row[index].size);
+}
+
+static void close_row(int index, int rounds)
+{
+    cost_world_close(&worlds[index]);
+    figures_settle(&first_row[index], rounds);
+}
+
+/* One world after the other: all of them at once take 1.5 GB. */
+static uint64_t measure_quickly(void)
 {
     uint64_t arrived = 0;
     for (int i = 0; i < row_count; i++) {
-        fprintf(stderr, "core_cost: row %d of %d: %s\n", i + 1, row_count, first_row[i].series);
-        cost_world_open(&worlds[i], &first_row[i].size);
-        if (!options->quick)
-            arrived += measure(&first_row[i], &worlds[i], 0, true);
+        open_row(i);
+        arrived += measure(&first_row[i], &worlds[i], 0, true);
+        close_row(i, 1);
     }
-    for (int round = 0; round < options->rounds; round++) {
-        fprintf(stderr, "core_cost: round %d of %d\n", round + 1, options->rounds);
-        for (int i = 0; i < row_count; i++)
-            arrived += measure(&first_row[i], &worlds[i], round, options->quick);
-    }
+    return arrived;
+}
+
+/* In rounds over all rows, so that what disturbs the machine for a while disturbs all of them. A round that does not
+ * count fills caches and pools. */
+static uint64_t measure_all(int rounds)
+{
+    uint64_t arrived = 0;
     for (int i = 0; i < row_count; i++) {
-        cost_world_close(&worlds[i]);
-        figures_settle(&first_row[i], options->rounds);
+        open_row(i);
+        arrived += measure(&first_row[i], &worlds[i], 0, true);
     }
+    for (int round = 0; round < rounds; round++) {
+        fprintf(stderr, "core_cost: round %d of %d\n", round + 1, rounds);
+        for (int i = 0; i < row_count; i++)
+            arrived += measure(&first_row[i], &worlds[i], round, false);
+    }
+    for (int i = 0; i < row_count; i++)
+        close_row(i, rounds);
     return arrived;
 }
 
@@ -250,10 +271,9 @@ int main(int argc, char **argv)
         return result == 1 ? 0 : result;
     raise_descriptors();
     meter_init();
-    uint64_t arrived = measure_all(&options);
+    uint64_t arrived = options.quick ? measure_quickly() : measure_all(options.rounds);
     printf("%d rounds, medians; a look at the clock takes %.1f ns and is subtracted. In the most disturbed measurement "
-           "the "
-           "program ran %.0f %% of the time.\n\n",
+           "the program ran %.0f %% of the time.\n\n",
            options.rounds, meter_look_ns(), 100 * least_share());
     figures_print(first_row, row_count);
     printf("\nAll %llu messages arrived.\n", (unsigned long long)arrived);
