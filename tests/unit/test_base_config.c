@@ -343,7 +343,7 @@ static void test_long_values(void **state)
     memset(text, 'y', sizeof(text));
     text[WF_VALUE_MAX] = '\0';
     assert_int_equal(set(fixture, WF_SET_RAILS, text), -EINVAL);
-    expect_text(fixture->status.text, "rails: the value has 1024 characters, at most 1023 fit");
+    expect_text(fixture->status.text, "rails: the value has 4096 characters, at most 4095 fit");
     assert_int_equal(wf_config_text(&fixture->config, WF_SET_RAILS)[0], 'x');
 }
 
@@ -419,8 +419,8 @@ static void test_line_length(void **state)
         size_t length;
         const char *end;
         int rc;
-    } cases[] = {{1024, "", 0},       {1024, "\n", 0},       {1023, "\r\n", 0},
-                 {1025, "", -EINVAL}, {1025, "\n", -EINVAL}, {5000, "\nchunk = 1M\n", -EINVAL}};
+    } cases[] = {{4096, "", 0},       {4096, "\n", 0},       {4095, "\r\n", 0},
+                 {4097, "", -EINVAL}, {4097, "\n", -EINVAL}, {5000, "\nchunk = 1M\n", -EINVAL}};
     struct fixture *fixture = *state;
     char text[6000];
 
@@ -430,7 +430,7 @@ static void test_line_length(void **state)
         write_file(fixture, text, cases[i].length + strlen(cases[i].end));
         assert_int_equal(wf_config_load_file(&fixture->config, fixture->path, &fixture->status), cases[i].rc);
         if (cases[i].rc)
-            expect_text(fixture->status.text, ":1: the line has more than 1024 bytes");
+            expect_text(fixture->status.text, ":1: the line has more than 4096 bytes");
     }
     write_file(fixture, "chunk = 1M\0Q\nwindow = 1\n", 24);
     assert_int_equal(wf_config_load_file(&fixture->config, fixture->path, &fixture->status), -EINVAL);

@@ -115,7 +115,7 @@ struct wf_setting {
 /* From the lowest to the highest rank. */
 enum wf_origin { WF_ORIGIN_DEFAULT, WF_ORIGIN_PRESET, WF_ORIGIN_FILE, WF_ORIGIN_ENVIRONMENT, WF_ORIGIN_COMMAND };
 
-#define WF_VALUE_MAX 1024
+#define WF_VALUE_MAX 4096 /* 64 rails by their IPv6 addresses take up to 2,560 */
 
 struct wf_value {
     char text[WF_VALUE_MAX]; /* as given */
@@ -125,7 +125,7 @@ struct wf_value {
                        * "environment UCCL_TCPX_CHUNK_BYTES (alias)", "command line" */
 };
 
-/* Owner: one thread at a time. About 80 KiB: keep it on the heap. */
+/* Owner: one thread at a time. About 300 KiB: keep it on the heap. */
 struct wf_config {
     struct wf_value values[WF_SETTING_COUNT];
 };
@@ -146,7 +146,7 @@ int wf_config_set(struct wf_config *config, enum wf_setting_id id, const char *t
 int wf_config_offer(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,
                     const char *source, struct wf_status *status);
 
-/* A file of `name = value` lines of at most 1024 bytes; '#' starts a comment anywhere. The first bad line fails
+/* A file of `name = value` lines of at most 4096 bytes; '#' starts a comment anywhere. The first bad line fails
  * (-EINVAL, "FILE:LINE: ..."); -ENOENT and the like: the file cannot be opened. Values that the environment or the
  * command line has set stay. */
 int wf_config_load_file(struct wf_config *config, const char *path, struct wf_status *status);

@@ -7,7 +7,7 @@
 
 #include "base/config_parts.h"
 
-#define LINE_BYTES 1024 /* bytes of a line in a file */
+#define LINE_BYTES WF_VALUE_MAX /* bytes of a line in a file */
 
 /* Without blanks around it; changes `text`. */
 static char *trim(char *text)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/config.h"
 #include "core/rail/address.h"
 #include "core/rail/candidate.h"
 
@@ -23,7 +24,7 @@ static bool item_matches(const char *item, const struct wf_rail *rail)
 
 static bool excluded(const char *list, const struct wf_rail *rail)
 {
-    char copy[1024], *rest = copy, *item;
+    char copy[WF_VALUE_MAX], *rest = copy, *item;
     snprintf(copy, sizeof copy, "%s", list);
     while ((item = strsep(&rest, ",")))
         if (item_matches(item, rail))
@@ -148,15 +149,15 @@ static bool is_known(const struct wf_rail *rails, int count, const struct wf_rai
 
 static int find_named(const char *list, struct wf_rail *rails, int max, struct wf_status *status)
 {
-    char copy[1024], *rest = copy, *item;
+    char copy[WF_VALUE_MAX], *rest = copy, *item;
     snprintf(copy, sizeof copy, "%s", list);
     int count = 0;
     while ((item = strsep(&rest, ","))) {
         if (count == max)
-            return wf_fail(status, -E2BIG, "rails = '%s' names more than %d rails: name fewer", list, max);
+            return wf_fail(status, -E2BIG, "rails = '%.40s...' names more than %d rails: name fewer", list, max);
         int added = add_item(item, rails + count, max - count);
         if (added > 0 && is_known(rails, count, &rails[count]))
-            return wf_fail(status, -EINVAL, "rails = '%s' names rail '%s' twice", list, item);
+            return wf_fail(status, -EINVAL, "rails names rail '%s' twice", item);
         if (added == -EDESTADDRREQ)
             return wf_fail(status, -EINVAL,
                            "rail '%s' (setting rails) is link-local: name its interface too, as in %s%%eth0", item,
