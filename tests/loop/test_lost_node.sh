@@ -33,11 +33,11 @@ under_way=40000000
     lose STOP server $mesh
     kept_samples c mesh
     under_way=2000000
-    lose KILL server pair --lat --size 8,64 -n 100000000 -w 0
-    # Where all 1.7 GB are measured, and sent again to be verified.
-    under_way=2000000000
-    lose KILL client pair --size 16M -n 100 -w 0 --inflight 1 --check-time-ms 3600000
-    lose STOP server pair --size 16M -n 100 -w 0 --inflight 1 --check-time-ms 3600000
+    lose KILL server pair --lat --size 8,64 -n 20000000 -w 0 # minutes, and memory for the times of each
+    # Where all 6.7 GB are measured, and sent again to be verified: for seconds, so that a busy machine sees it.
+    under_way=7000000000
+    lose KILL client pair --size 16M -n 400 -w 0 --inflight 1 --check-time-ms 3600000
+    lose STOP server pair --size 16M -n 400 -w 0 --inflight 1 --check-time-ms 3600000
 }
 
 # ---- it has joined, and says nothing
