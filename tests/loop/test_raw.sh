@@ -248,15 +248,19 @@ for wait in "" --block "--streams 200" "--streams 200 --block"; do
     wait "$server"
     pass_if "and the server $wait notices that its client is gone: $(cat serving)" grep -q "client" serving
 done
-# A server that says what it likes: whatever that is, the client has failed, and its terminal is its own.
-for code in '\005\000' '\000\020' '\000\000\001'; do
-    { printf "weftraw1$code"; printf '%0*d' $((8 - ${#code} / 4)) 0 | tr 0 '\000'; printf '%-256s' $'\033]0;gone\007\n\2332J'; } >said
+# A server that answers one connection with what is in the file `said`; its port is in the file `answering`.
+answer_with_said() {
     : >answering
     "$LOOP_TOOL" answer said >answering &
     answering=$!
     while [ ! -s answering ] && kill -0 "$answering" 2>/dev/null; do
         sleep 0.01
     done
+}
+# A server that says what it likes: whatever that is, the client has failed, and its terminal is its own.
+for code in '\005\000' '\000\020' '\000\000\001'; do
+    { printf "weftraw1$code"; printf '%0*d' $((8 - ${#code} / 4)) 0 | tr 0 '\000'; printf '%-256s' $'\033]0;gone\007\n\2332J'; } >said
+    answer_with_said
     weft raw --connect "127.0.0.1:$(cat answering)" --timeout 5 -n 5
     wait "$answering"
     pass_if "a server that says no with $code: status $status" [ "$status" -eq 1 ]
@@ -291,12 +295,7 @@ wait "$server"
 pass_if "too many streams are told: $(cat serving)" grep -q "closed a connection" serving
 # A server that knows no more than 16 streams takes such a client for a stranger.
 printf '' >said
-: >answering
-"$LOOP_TOOL" answer said >answering &
-answering=$!
-while [ ! -s answering ] && kill -0 "$answering" 2>/dev/null; do
-    sleep 0.01
-done
+answer_with_said
 weft raw --connect "127.0.0.1:$(cat answering)" --timeout 5 -n 5 --streams 17
 wait "$answering"
 pass_if "an older server: status $status" [ "$status" -eq 1 ]
