@@ -22,7 +22,8 @@ matrix; the last line says how much was measured, and how much of it verified.
   client ADDR   the other node; ADDR may be a name, an IPv4 or an IPv6 address, with a port as ADDR:PORT or [ADDR]:PORT;
                 its options decide what is measured, and the server adopts them
 
-Unless you say otherwise: -b 1K -e 64M -f 4 --warmup 1 --mode both, and as many iterations as suit the size.
+Unless you say otherwise: -b 1K -e 64M -f 4 --warmup 1 --mode both, and as many messages as fit into --duration 10 (seconds),
+at least 8 a pair and size.
 Options, WEFT_ variables and a settings file (WEFT_CONFIG) all go before these defaults: see `weft config`.
 Where memory does not suffice, --end gives way, then the endpoints, unless you name them; the output says so.
 
@@ -148,7 +149,8 @@ done
 config=$(option config) || config=${WEFT_CONFIG-}
 
 # Defaults of this script: what environment, file and options say goes before them. 0 iterations: as suit the size.
-presets=(--preset begin=1K --preset end=64M --preset factor=4 --preset warmup=1 --preset iters=0 --preset mode=both
+presets=(--preset begin=1K --preset end=64M --preset factor=4 --preset warmup=1 --preset iters=auto --preset duration=10
+    --preset mode=both
     --preset "log_dir=$root/logs")
 case $mode in
 local) role=(--local) ;;

@@ -197,7 +197,7 @@ struct weft_rail_info {
     char address[64];
     char interface[32];
     int32_t mtu;
-    int32_t speed_mbit; /* -1: unknown */
+    int32_t speed_mbit; /* line rate; -1: unknown, as of interfaces without hardware */
     int32_t numa_node;  /* of the network card; -1: unknown, or the machine has one node */
 };
 

@@ -82,8 +82,8 @@ static uint64_t records_need(const struct bench_plan *plan)
     uint64_t pairs = plan->modes[BENCH_LOADED] ? plan->pair_count : plan->group, longest = plan->warmup, times, samples;
 
     for (int i = 0; i < plan->size_count; i++)
-        if (bench_plan_iters(plan, plan->sizes[i]) > longest)
-            longest = bench_plan_iters(plan, plan->sizes[i]);
+        if (bench_plan_most_iters(plan, plan->sizes[i], (uint32_t)pairs) > longest)
+            longest = bench_plan_most_iters(plan, plan->sizes[i], (uint32_t)pairs);
     if (__builtin_mul_overflow(pairs * (sizeof(double) + sizeof(int64_t)), longest, &times) ||
         __builtin_mul_overflow(bench_plan_samples(plan), BENCH_SAMPLE_BYTES, &samples))
         return UINT64_MAX;

@@ -8,6 +8,7 @@
 #include "bench/backends/backend.h"
 #include "bench/buffers/arena.h"
 #include "bench/buffers/pattern.h"
+#include "bench/machine/load.h"
 #include "bench/nodes/control.h"
 #include "bench/plan/schedule.h"
 #include "rounds.h"
@@ -24,7 +25,9 @@ struct bench_bed {
     struct bench_backend *backends[BENCH_BACKENDS_MAX]; /* all that are open, as the plan has them; NULL: it is not */
     uint64_t copied_up_to;       /* messages of up to so many bytes may be done at the sender before they land */
     uint64_t serial;             /* phases so far, the same on both nodes: tag of their messages */
-    struct bench_budget *budget; /* of the set that is measured now */
+    struct bench_budget *budget; /* of the set that is measured now: the time for what is verified, */
+    struct bench_budget *pace;   /* and for what is timed, with iters auto */
+    struct bench_load *load;     /* what its timed messages kept busy */
 };
 
 /* What runs from one barrier to its end. */

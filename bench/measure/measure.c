@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "pace.h"
 #include "phase.h"
 
 static void snapshot(struct bench_phase *phase, struct weft_rail_stats stats[2][BENCH_RAILS_MAX])
@@ -17,17 +19,48 @@ static void snapshot(struct bench_phase *phase, struct weft_rail_stats stats[2][
     }
 }
 
+/* A round of the warm-up, and what it took: the longer time of both nodes. */
+static int run_warm_round(struct bench_phase *phase, struct bench_pace *pace, uint32_t count, struct wf_status *status)
+{
+    struct bench_segment warm = {.first = pace->done, .count = count};
+    int64_t start = wf_clock_now(&wf_clock_monotonic);
+    struct bench_news mine = {0}, theirs = {0};
+    int result = bench_phase_run(phase, &warm, status);
+
+    mine.elapsed_ns = (uint64_t)(wf_clock_now(&wf_clock_monotonic) - start);
+    if (result == 0 && pace->least != pace->most)
+        result = bench_control_swap(phase->bed->control, &mine, &theirs, status);
+    bench_pace_took(pace, count, mine.elapsed_ns > theirs.elapsed_ns ? mine.elapsed_ns : theirs.elapsed_ns);
+    return result;
+}
+
+/* Decides how many iterations there are. */
+static int warm_phase(struct bench_phase *phase, struct wf_status *status)
+{
+    const struct bench_plan *plan = phase->bed->plan;
+    struct bench_pace pace;
+    uint32_t count;
+    int result = 0;
+
+    bench_pace_init(&pace, phase->bed->pace, plan->warmup, bench_plan_iters(plan, phase->size),
+                    bench_plan_most_iters(plan, phase->size, phase->count));
+    while (result == 0 && (count = bench_pace_next(&pace)) > 0)
+        result = run_warm_round(phase, &pace, count, status);
+    phase->warmed = pace.done;
+    return result ? result : bench_phase_set_iters(phase, bench_pace_iters(&pace), status);
+}
+
 static int run_phase_timed(struct bench_phase *phase, struct wf_status *status)
 {
-    uint32_t warmup = phase->bed->plan->warmup;
-    struct bench_segment warm = {.count = warmup};
+    int result = warm_phase(phase, status);
     struct bench_segment timed = {
-        .first = warmup, .count = phase->iters, .timed = true, .verified = bench_verifies_timed(phase->bed)};
-    int result = warm.count ? bench_phase_run(phase, &warm, status) : 0;
+        .first = phase->warmed, .count = phase->iters, .timed = true, .verified = bench_verifies_timed(phase->bed)};
 
     snapshot(phase, phase->before);
+    bench_load_begin(phase->bed->load);
     if (result == 0)
         result = bench_phase_run(phase, &timed, status);
+    bench_load_end(phase->bed->load, phase->usage.cpu_ns);
     snapshot(phase, phase->after);
     return result;
 }
@@ -35,7 +68,7 @@ static int run_phase_timed(struct bench_phase *phase, struct wf_status *status)
 static int run_phase_again(void *context, uint32_t first, uint32_t count, struct wf_status *status)
 {
     struct bench_phase *phase = context;
-    struct bench_segment segment = {.first = phase->bed->plan->warmup + first, .count = count, .verified = true};
+    struct bench_segment segment = {.first = phase->warmed + first, .count = count, .verified = true};
 
     return bench_phase_run(phase, &segment, status);
 }
@@ -144,7 +177,6 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
     phase->size = size;
     phase->first = first;
     phase->count = count;
-    phase->iters = bench_plan_iters(bed->plan, size);
     phase->slots = bench_plan_slots(bed->plan, size);
     phase->areas = bench_plan_areas(bed->plan, size);
     phase->tag = ++bed->serial;
@@ -153,6 +185,8 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
         code = run_phase_timed(phase, status);
     if (code == 0)
         code = tell_phase(phase, &both, status);
+    if (code == 0)
+        bench_budget_spend(bed->pace, (int64_t)both.elapsed_ns);
     if (code == 0)
         code = verify_phase(phase, both.elapsed_ns, status);
     if (code == 0)

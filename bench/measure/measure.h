@@ -1,7 +1,8 @@
 /*
  * measure.h: one phase: some pairs, one size, one mode.
  *
- *     warm-up | barrier | iterations, timed | barrier | the same iterations, verified | barrier | ...      see rounds.h
+ *     warm-up, see pace.h | barrier | iterations, timed | barrier | the same iterations, verified | barrier | ... see
+ * rounds.h
  *
  * The clock of a receiver runs from the start barrier to its completions; an iteration's time is between completions.
  * In a verified segment a landing is poisoned before a message is received there, and compared with what was sent as

@@ -36,14 +36,26 @@ static void add_flow(struct bench_phase *phase, uint32_t pair, uint32_t sender, 
         return;
     flow->landing = phase->landings[flow->place];
     phase->landings[flow->place] += phase->areas;
-    flow->completed = phase->completed + (size_t)phase->receivers * phase->longest;
-    flow->times = phase->times + (size_t)phase->receivers * phase->longest;
     phase->receivers++;
 }
 
-static int populate_times(struct bench_phase *phase, struct wf_status *status)
+int bench_phase_set_iters(struct bench_phase *phase, uint32_t iters, struct wf_status *status)
 {
-    uint64_t count = (uint64_t)phase->count * phase->longest;
+    uint64_t count = (uint64_t)phase->count * iters;
+    size_t receiver = 0;
+
+    phase->iters = iters;
+    phase->completed = calloc(count, sizeof *phase->completed);
+    phase->times = calloc(count, sizeof *phase->times);
+    if (!phase->completed || !phase->times)
+        return wf_fail(status, -ENOMEM, "no memory for the times of %u messages of %u pairs", iters, phase->count);
+    for (uint32_t i = 0; i < phase->flow_count; i++) {
+        if (!phase->flows[i].receives)
+            continue;
+        phase->flows[i].completed = phase->completed + receiver * iters;
+        phase->flows[i].times = phase->times + receiver * iters;
+        receiver++;
+    }
     int result = bench_populate(phase->completed, count * sizeof *phase->completed, phase->bed->control, status);
 
     return result ? result : bench_populate(phase->times, count * sizeof *phase->times, phase->bed->control, status);
@@ -70,16 +82,12 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
     size_t flows = 2 * (size_t)phase->count;
     uint32_t senders[2] = {0, 0}; /* so far, by node */
 
-    phase->longest = phase->iters > plan->warmup ? phase->iters : plan->warmup;
     phase->flows = calloc(flows, sizeof *phase->flows);
     phase->landings = calloc(phase->bed->arena->place_count, sizeof *phase->landings);
     phase->requests = calloc(flows * phase->slots, sizeof *phase->requests);
     phase->iterations = calloc(flows * phase->slots, sizeof *phase->iterations);
-    phase->completed = calloc((size_t)phase->count * phase->longest, sizeof *phase->completed);
-    phase->times = calloc((size_t)phase->count * phase->longest, sizeof *phase->times);
-    if (!phase->flows || !phase->landings || !phase->requests || !phase->iterations || !phase->completed ||
-        !phase->times)
-        return wf_fail(status, -ENOMEM, "no memory for the times of %u pairs", phase->count);
+    if (!phase->flows || !phase->landings || !phase->requests || !phase->iterations)
+        return wf_fail(status, -ENOMEM, "no memory for the requests of %u pairs", phase->count);
     for (uint32_t i = phase->first; i < phase->first + phase->count; i++) {
         uint32_t sender = senders[plan->pairs[i].src_node]++;
         if (plan->pairs[i].dst_node == phase->bed->node)
@@ -88,8 +96,7 @@ int bench_phase_init(struct bench_phase *phase, struct wf_status *status)
             add_flow(phase, i, sender, false);
     }
     place_landings(phase);
-    int result = phase->bed->ops->expect(phase->bed->backend, (uint64_t)phase->flow_count * phase->slots, status);
-    return result ? result : populate_times(phase, status);
+    return phase->bed->ops->expect(phase->bed->backend, (uint64_t)phase->flow_count * phase->slots, status);
 }
 
 uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t slot,
@@ -241,7 +248,7 @@ static int take_completion(struct bench_phase *phase, const struct bench_segment
     }
     if (flow->receives && segment->verified)
         result = check_flow(phase, flow, slot, status);
-    if (flow->receives)
+    if (flow->receives && segment->timed)
         flow->completed[flow->done] = completion->completed_ns;
     flow->done++;
     return result ? result : post_next(phase, flow, segment, slot, status);

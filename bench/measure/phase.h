@@ -14,7 +14,7 @@ struct bench_flow {
     uint32_t place;        /* of the arena: where it leaves from, or lands */
     uint32_t landing;      /* number of its first landing there */
     uint32_t posted, done; /* of the segment */
-    int64_t *completed;    /* receiver: of the segment */
+    int64_t *completed;    /* receiver: of the timed segment */
     double *times;         /* receiver: of all counted iterations, ns */
     uint32_t time_count;
     uint64_t verified_bytes;
@@ -26,9 +26,10 @@ struct bench_phase {
     enum bench_mode mode;
     uint64_t size;
     uint32_t first, count; /* pairs */
-    uint32_t iters, slots;
-    uint32_t areas;   /* landings of a flow */
-    uint32_t longest; /* iterations of the longest segment there can be */
+    uint32_t iters;        /* that are timed; 0 until bench_phase_set_iters() */
+    uint32_t warmed;       /* messages of the warm-up: iterations count on from there */
+    uint32_t slots;
+    uint32_t areas; /* landings of a flow */
     uint64_t tag;
     struct bench_flow *flows;
     uint32_t flow_count, receivers;
@@ -44,9 +45,12 @@ struct bench_phase {
     int rail_count[2];
 };
 
-/* Lists of flows, requests and times for bed, size and pairs already set. Can be given to fini either way. */
+/* Lists of flows and requests for bed, size and pairs already set. Can be given to fini either way. */
 int bench_phase_init(struct bench_phase *phase, struct wf_status *status);
 void bench_phase_fini(struct bench_phase *phase);
+
+/* Once, before a timed segment: room for the times of so many iterations. */
+int bench_phase_set_iters(struct bench_phase *phase, uint32_t iters, struct wf_status *status);
 
 /* Where an iteration of a flow lands that is posted in `slot`. */
 uint8_t *bench_phase_landing(const struct bench_phase *phase, const struct bench_flow *flow, uint32_t slot,

@@ -46,8 +46,7 @@ void bench_rounds_took(struct bench_rounds *rounds, uint32_t count, uint64_t ela
     rounds->each_ns = each_of(elapsed_ns, count);
 }
 
-/* What one phase takes too long is taken from the others, which then verify a window each. */
-static void spend(struct bench_budget *budget, int64_t spent_ns)
+void bench_budget_spend(struct bench_budget *budget, int64_t spent_ns)
 {
     budget->left_ns = budget->left_ns > spent_ns ? budget->left_ns - spent_ns : 0;
     if (budget->phases)
@@ -70,6 +69,6 @@ int bench_rounds_run(struct bench_rounds *rounds, struct bench_budget *budget, s
             return result;
         bench_rounds_took(rounds, count, mine.elapsed_ns > theirs.elapsed_ns ? mine.elapsed_ns : theirs.elapsed_ns);
     }
-    spend(budget, rounds->spent_ns);
+    bench_budget_spend(budget, rounds->spent_ns);
     return 0;
 }

@@ -22,6 +22,9 @@ struct bench_budget {
     uint32_t phases; /* still to come */
 };
 
+/* A phase is over. What it took beyond its share is taken from the others, which then do the least they have to. */
+void bench_budget_spend(struct bench_budget *budget, int64_t spent_ns);
+
 struct bench_rounds {
     uint32_t iters, window; /* of the timed pass; the least that is verified */
     int64_t share_ns;       /* of the budget */

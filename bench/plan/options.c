@@ -48,9 +48,6 @@ static int unknown_option(const char *word, enum bench_command command, struct w
 static int offer_setting(struct bench_options *options, enum wf_setting_id id, const char *text, enum wf_origin origin,
                          struct wf_status *status)
 {
-    /* The one setting where 0 has a name of its own, because scripts pass it. */
-    if (id == WF_SET_ITERS && strcmp(text, "auto") == 0)
-        text = "0";
     return wf_config_offer(options->config, id, text, origin, origin == WF_ORIGIN_PRESET ? "preset" : "command line",
                            status);
 }
@@ -247,6 +244,17 @@ static int read_command_line(struct bench_options *options, int argc, char **arg
     return result;
 }
 
+/* How many results go to standard output. */
+static int standard_outputs(const struct wf_config *config)
+{
+    static const enum wf_setting_id files[] = {WF_SET_JSON, WF_SET_CSV, WF_SET_JSON_STREAM};
+    int count = 0;
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        count += strcmp(wf_config_text(config, files[i]), "-") == 0;
+    return count;
+}
+
 /* The last value of an option, wherever it stands; NULL: there is none. */
 static const char *last_value(int argc, char **argv, const char *option)
 {
@@ -274,8 +282,7 @@ static void find_files(struct bench_options *options, int argc, char **argv)
         set_setting(options, WF_SET_JSON, json, &ignored);
     if (csv)
         set_setting(options, WF_SET_CSV, csv, &ignored);
-    if (strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0 &&
-        strcmp(wf_config_text(options->config, WF_SET_CSV), "-") == 0)
+    if (standard_outputs(options->config) > 1)
         set_setting(options, WF_SET_CSV, "", &ignored);
 }
 
@@ -355,10 +362,10 @@ int bench_options_init(struct bench_options *options, enum bench_command command
     if (result == 0 && !options->help && needs_other_node(command) && options->place == BENCH_PLACE_NONE)
         result = wf_fail(status, -EINVAL,
                          "where is the other node? Give --local, --listen [ADDR:]PORT or --connect ADDR:PORT");
-    if (result == 0 && !options->help && needs_other_node(command) &&
-        strcmp(wf_config_text(options->config, WF_SET_JSON), "-") == 0 &&
-        strcmp(wf_config_text(options->config, WF_SET_CSV), "-") == 0)
-        result = wf_fail(status, -EINVAL, "--json - and --csv - are both standard output: give one of them a file");
+    if (result == 0 && !options->help && needs_other_node(command) && standard_outputs(options->config) > 1)
+        result = wf_fail(status, -EINVAL,
+                         "only one of --json, --csv and --json-stream can be '-', standard output: give the others a "
+                         "file");
     if (result)
         find_files(options, argc, argv);
     return result;
@@ -377,8 +384,5 @@ bool bench_quiet(const struct wf_config *config)
 
 FILE *bench_people(const struct wf_config *config)
 {
-    bool taken =
-        strcmp(wf_config_text(config, WF_SET_JSON), "-") == 0 || strcmp(wf_config_text(config, WF_SET_CSV), "-") == 0;
-
-    return taken ? stderr : stdout;
+    return standard_outputs(config) ? stderr : stdout;
 }

@@ -10,9 +10,10 @@
 #include "bench/words/words.h"
 
 #define DEFAULT_ENDPOINTS 8
-#define AUTO_BYTES (32ull << 20) /* what iters 0 aims to move per size */
-#define AUTO_LEAST 2
-#define AUTO_MOST 20
+#define AUTO_LEAST 8        /* iterations of a pair: fewer have no median worth the name */
+#define AUTO_LEAST_SMALL 64 /* and of small ones, which share a time: the first of them must not be most of it */
+#define AUTO_BYTES (1u << 20)
+#define AUTO_MOST (1u << 18) /* of all pairs of a phase together: the times take 16 bytes each */
 #define PAIR_INFLIGHT 16
 #define PAIR_INFLIGHT_BYTES (1ull << 30) /* the default of a pair keeps its landings below this */
 #define LATENCY_ITERS 2000               /* enough for a 99.9th percentile */
@@ -189,7 +190,8 @@ static void plan_numbers(struct bench_plan *plan, const struct wf_config *config
         plan->endpoints = default_endpoints ? default_endpoints : DEFAULT_ENDPOINTS;
     plan->iters = (uint32_t)wf_config_number(config, WF_SET_ITERS);
     plan->warmup = (uint32_t)wf_config_number(config, WF_SET_WARMUP);
-    if (plan->latency && bench_is_default(config, WF_SET_ITERS))
+    plan->auto_ns = wf_config_number(config, WF_SET_DURATION) * WF_NS_PER_S;
+    if (plan->latency && plan->iters == 0)
         plan->iters = LATENCY_ITERS;
     if (plan->latency && bench_is_default(config, WF_SET_WARMUP))
         plan->warmup = LATENCY_WARMUP;
@@ -252,13 +254,22 @@ uint32_t bench_plan_iters(const struct bench_plan *plan, uint64_t size)
 {
     if (plan->iters)
         return plan->iters;
-    uint64_t wanted = size ? AUTO_BYTES / size : AUTO_MOST;
-    return wanted < AUTO_LEAST ? AUTO_LEAST : wanted > AUTO_MOST ? AUTO_MOST : (uint32_t)wanted;
+    uint64_t least = AUTO_BYTES / (size ? size : 1);
+    least = least < AUTO_LEAST ? AUTO_LEAST : least > AUTO_LEAST_SMALL ? AUTO_LEAST_SMALL : least;
+    uint32_t slots = bench_plan_slots(plan, size);
+    return slots > least ? slots : (uint32_t)least;
+}
+
+uint32_t bench_plan_most_iters(const struct bench_plan *plan, uint64_t size, uint32_t pairs)
+{
+    uint32_t least = bench_plan_iters(plan, size), most = AUTO_MOST / (pairs ? pairs : 1);
+
+    return plan->iters || most < least ? least : most;
 }
 
 uint32_t bench_plan_slots(const struct bench_plan *plan, uint64_t size)
 {
-    uint32_t slots = plan->inflight, iters = bench_plan_iters(plan, size);
+    uint32_t slots = plan->inflight;
 
     if (plan->latency)
         return 1;
@@ -269,16 +280,16 @@ uint32_t bench_plan_slots(const struct bench_plan *plan, uint64_t size)
     }
     if (slots == 0)
         slots = 1;
-    return slots < iters ? slots : iters;
+    return plan->iters && slots > plan->iters ? plan->iters : slots;
 }
 
 uint32_t bench_plan_areas(const struct bench_plan *plan, uint64_t size)
 {
-    uint64_t messages = (uint64_t)bench_plan_iters(plan, size) + plan->warmup;
+    uint64_t messages = (uint64_t)plan->iters + plan->warmup;
 
     if (plan->buffers == 0)
         return bench_plan_slots(plan, size);
-    return plan->buffers < messages ? plan->buffers : (uint32_t)messages;
+    return plan->iters && plan->buffers > messages ? (uint32_t)messages : plan->buffers;
 }
 
 uint64_t bench_plan_largest(const struct bench_plan *plan)
@@ -328,9 +339,21 @@ uint32_t bench_plan_senders(const struct bench_plan *plan, enum bench_mode mode,
     return most_of_node(plan, mode, node, true, 1, 0);
 }
 
+static uint64_t modes_of(const struct bench_plan *plan)
+{
+    return (uint64_t)plan->modes[BENCH_ISOLATED] + plan->modes[BENCH_LOADED];
+}
+
+int64_t bench_plan_share_ns(const struct bench_plan *plan)
+{
+    int64_t sets = (int64_t)modes_of(plan) * plan->size_count * plan->backend_count;
+
+    return sets ? plan->auto_ns / sets : plan->auto_ns;
+}
+
 uint64_t bench_plan_samples(const struct bench_plan *plan)
 {
-    uint64_t modes = (uint64_t)plan->modes[BENCH_ISOLATED] + plan->modes[BENCH_LOADED];
+    uint64_t modes = modes_of(plan);
 
     return modes * plan->pair_count * (uint64_t)plan->size_count * (uint64_t)plan->backend_count;
 }
@@ -349,6 +372,7 @@ uint64_t bench_plan_digest(const struct bench_plan *plan)
 
     digest = bench_random_mix(digest ^ plan->warmup) ^ (plan->latency ? 2u : 0u);
     digest = bench_random_mix(digest ^ plan->check) ^ (uint64_t)plan->check_time_ns;
+    digest = bench_random_mix(digest ^ (uint64_t)plan->auto_ns) ^ (plan->iters ? 16u : 0u);
     digest = bench_random_mix(digest ^ plan->background) ^ plan->background_inflight;
     digest ^= (plan->modes[BENCH_ISOLATED] ? 4u : 0u) ^ (plan->modes[BENCH_LOADED] ? 8u : 0u);
     for (int i = 0; i < plan->backend_count; i++)

@@ -69,7 +69,8 @@ struct bench_plan {
     uint32_t buffers;    /* that the messages of a pair take turns in, at each side; 0: see bench_plan_areas() */
     uint64_t background; /* latency: bytes of the messages that are exchanged meanwhile; 0: none */
     uint32_t background_inflight;
-    uint32_t iters, warmup; /* per size; iters 0: clamp(32 MiB / size, 2, 20) */
+    uint32_t iters, warmup; /* per size; iters 0: what fits into the share of the size, see bench/measure/pace.h */
+    int64_t auto_ns;        /* that all timed messages shall take, with iters 0 */
     uint64_t seed;
     const char *pattern;
     uint64_t sizes[BENCH_SIZES_MAX]; /* ascending, no two equal */
@@ -93,9 +94,14 @@ void bench_plan_set_memory(struct bench_plan *plan, int node, enum bench_memory 
 /* Part of bench_plan_init(): fills in pairs, pattern and group, for endpoints and seed already set. In pairs.c. */
 int bench_plan_pairs(struct bench_plan *plan, const struct wf_config *config, struct wf_status *status);
 
-/* Counted iterations of a size, and how many of them may be under way at once. */
+/* Counted iterations of a size, at least and, in a phase of so many pairs, at most; and how many of them may be under
+ * way at once. The first two are equal unless plan->iters is 0. */
 uint32_t bench_plan_iters(const struct bench_plan *plan, uint64_t size);
+uint32_t bench_plan_most_iters(const struct bench_plan *plan, uint64_t size, uint32_t pairs);
 uint32_t bench_plan_slots(const struct bench_plan *plan, uint64_t size);
+
+/* Time of one backend, mode and size for messages that are timed, with iters 0. */
+int64_t bench_plan_share_ns(const struct bench_plan *plan);
 
 /* Areas that the messages of a size take turns in at a receiver: iteration i lands in area i modulo this, or, with the
  * setting `buffers` 0, in that of its slot. */

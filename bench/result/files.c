@@ -13,6 +13,7 @@
 #include "csv.h"
 #include "json.h"
 #include "logs.h"
+#include "stream.h"
 
 int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_status *status)
 {
@@ -116,7 +117,7 @@ static int write_out(const struct bench_result *result, struct wf_status *status
     return code ? code : move_latest(result, folder, status);
 }
 
-static int write_all(const struct bench_result *result, struct wf_status *status)
+static int write_all(struct bench_result *result, struct wf_status *status)
 {
     const char *logs = wf_config_text(result->options->config, WF_SET_LOG_DIR);
     bool tables = result->options->command != BENCH_PEERS;
@@ -130,6 +131,7 @@ static int write_all(const struct bench_result *result, struct wf_status *status
         if (tables)
             code = first(code, write_named(result, WF_SET_CSV, bench_result_csv, code ? &later : status));
     }
+    code = first(code, bench_stream_close(result, code ? &later : status));
     if (logs[0] && result->options->command == BENCH_MESH && (result->sample_count || result->host[0]))
         code = first(code, bench_result_logs(result, logs, code ? &later : status));
     return code;

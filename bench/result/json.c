@@ -64,12 +64,13 @@ static json_t *set_to_json(const struct bench_result *result, const struct bench
             room[time_count++] = result->samples[i].time.p50;
     if (time_count)
         times = wf_median(room, time_count);
-    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "backend", set->backend->name, "mode",
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "backend", set->backend->name, "mode",
                      bench_mode_name(set->mode), "size_bytes", (json_int_t)set->size, "samples", (json_int_t)time_count,
                      "median_p50_us", bench_number_or_null(times), "min_bw_gb_per_s", bench_number_or_null(least),
                      "median_bw_gb_per_s", bench_number_or_null(median), "peak_bw_gb_per_s", bench_number_or_null(peak),
                      "aggregate_bw_gb_per_s", bench_number_or_null(bench_set_aggregate(set)), "cpu_s_per_gb",
-                     bench_number_or_null(set->cpu_s_per_gb));
+                     bench_number_or_null(set->cpu_s_per_gb), "busy",
+                     json_pack("[o, o]", bench_busy_to_json(&set->busy[0]), bench_busy_to_json(&set->busy[1])));
 }
 
 /* The best sample, with where and when: a peak without its size says nothing. */
@@ -103,14 +104,15 @@ static json_t *summary(const struct bench_result *result)
     for (int i = 0; room && i < result->set_count; i++)
         json_array_append_new(sets, set_to_json(result, &result->sets[i], room));
     free(room);
-    return json_pack("{s:b, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:o, s:o}", "passed", bench_result_passed(result),
+    return json_pack("{s:b, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:o, s:o, s:f}", "passed", bench_result_passed(result),
                      "verified", bench_result_checked(result) && bench_result_passed(result), "pairs",
                      result->plan ? (json_int_t)result->plan->pair_count : 0, "samples",
                      (json_int_t)result->sample_count, "samples_planned", samples_planned(result), "wrong_bytes",
                      bench_result_checked(result) ? json_integer((json_int_t)bench_result_wrong_bytes(result))
                                                   : json_null(),
                      "verified_bytes", (json_int_t)bench_result_verified_bytes(result), "measured_bytes",
-                     (json_int_t)bench_result_measured_bytes(result), "peak", peak(result), "sets", sets);
+                     (json_int_t)bench_result_measured_bytes(result), "peak", peak(result), "sets", sets, "duration_s",
+                     (double)result->took_ns / 1e9);
 }
 
 /* null: everything that was planned was measured. */
@@ -150,6 +152,8 @@ static json_t *everything(const struct bench_result *result)
     json_object_set_new(root, "memory", memory(result));
     json_object_set_new(root, "emulated", json_boolean(result->plan && bench_plan_emulated(result->plan)));
     json_object_set_new(root, "role", json_string(result->node == 0 ? "server" : "client"));
+    json_object_set_new(root, "loopback", json_boolean(result->nearness == BENCH_LOOPBACK));
+    json_object_set_new(root, "one_machine", json_boolean(result->nearness != BENCH_APART));
     json_object_set_new(root, "interrupted", json_boolean(result->cut.by == BENCH_CUT_SIGNAL));
     json_object_set_new(root, "cut_short", cut_short(result));
     json_object_set_new(root, "error", result->error[0] ? json_string(result->error) : json_null());

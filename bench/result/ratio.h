@@ -3,7 +3,7 @@
  *
  *     rate, aggregate: Weft / other      time: other / Weft
  *
- * Only like is compared with like: the same pairs, from and to the same kind of memory, with as many messages, in
+ * Only like is compared with like: the same pairs, from and to the same kind of memory, with as many messages in
  * flight, in as many buffers, verified or not. Where that is not so there is a reason instead of a ratio.
  */
 #ifndef WF_BENCH_RATIO_H

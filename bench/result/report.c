@@ -5,37 +5,22 @@
 #include <string.h>
 
 #include "bench/backends/backend.h"
+#include "bench/words/columns.h"
 #include "bench/words/heard.h"
 #include "bench/words/words.h"
+#include "expect.h"
+#include "limit.h"
 #include "report_latency.h"
+#include "report_matrix.h"
 #include "report_ratio.h"
+#include "report_rows.h"
 
-#define SIDE_BY_SIDE 8 /* endpoints up to which both directions fit into 120 columns */
-#define SMALL 4096     /* bytes: messages below are counted by the second, too */
-#define MATRIX_MOST 16 /* and one direction */
-
-static void print_rails(const struct bench_result *result, FILE *out)
+static int64_t count_of(const json_t *rail, const char *name)
 {
-    const struct bench_plan *plan = result->plan;
-    char memory[48];
-
-    /* Of node0 and node1 where they differ, as in a sample of source and destination. */
-    fprintf(out, "memory: %s   endpoints: %u per node   rails:",
-            bench_both_memories(plan->nodes[0].memory, plan->nodes[1].memory, memory, sizeof memory), plan->endpoints);
-    for (int i = 0; i < result->rails[result->node].count; i++)
-        fprintf(out, "%s %s", i ? "," : "", result->rails[result->node].names[i]);
-    fprintf(out, "   engine: %s   seed: %" PRIu64 "\n", bench_heard_text(result->host[result->node], "engine"),
-            result->plan->seed);
+    return (int64_t)json_integer_value(json_object_get(rail, name));
 }
 
-/* Which GPU is whose, where the names of endpoints do not say it. */
-static void print_gpus(const struct bench_result *result, int node, FILE *out)
-{
-    const char *sharing = json_string_value(json_object_get(result->host[node], "gpu_sharing"));
-
-    if (sharing && sharing[0])
-        fprintf(out, "node%d: %s\n", node, sharing);
-}
+/* --- the head --- */
 
 /* A figure without a GPU behind it is not to be taken for one with. */
 static const char *emulation(const struct bench_result *result)
@@ -43,260 +28,186 @@ static const char *emulation(const struct bench_result *result)
     return bench_plan_emulated(result->plan) ? ", EMULATED: no GPU was measured" : "";
 }
 
-static void print_report_head(const struct bench_result *result, FILE *out)
+static const char *caveat(const struct bench_result *result)
 {
-    size_t index;
-    json_t *line;
+    return result->nearness == BENCH_LOOPBACK      ? ", loopback: says nothing about a network"
+           : result->nearness == BENCH_ONE_MACHINE ? ", both nodes on one machine"
+                                                   : "";
+}
 
-    fprintf(out, "weft %s %s, %s%s\n", weft_version(), bench_command_name(result->options->command), result->started,
-            emulation(result));
+static void print_nodes(const struct bench_result *result, int columns, FILE *out)
+{
+    for (int node = 0; node < 2; node++) {
+        const json_t *host = result->host[node];
+        if (!host)
+            continue;
+        if (node == 1 && result->nearness == BENCH_LOOPBACK)
+            bench_wrapped(out, columns, 2, "node1: the same machine");
+        else
+            bench_wrapped(out, columns, 2, "node%d: %s, %s, %" PRId64 " CPUs, engine %s", node,
+                          bench_heard_text(host, "name"), bench_heard_text(host, "kernel"),
+                          (int64_t)json_integer_value(json_object_get(host, "cpus")), bench_heard_text(host, "engine"));
+    }
+}
+
+static void print_plan(const struct bench_result *result, int columns, FILE *out)
+{
+    const struct bench_rail_names *rails = &result->rails[result->node];
+    const struct bench_plan *plan = result->plan;
+    char memory[48], names[2048] = "";
+    size_t used = 0;
+
+    for (int i = 0; i < rails->count && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s %s", i ? "," : "", rails->names[i]);
+    /* Of node0 and node1 where they differ, as in a sample of source and destination. */
+    bench_wrapped(out, columns, 2, "memory: %s   endpoints: %u per node   pairs: %u   seed: %" PRIu64 "   rails:%s",
+                  bench_both_memories(plan->nodes[0].memory, plan->nodes[1].memory, memory, sizeof memory),
+                  plan->endpoints, plan->pair_count, plan->seed, names);
+}
+
+/* Which GPU is whose, where the names of endpoints do not say it. */
+static void print_gpus(const struct bench_result *result, int node, int columns, FILE *out)
+{
+    const char *sharing = json_string_value(json_object_get(result->host[node], "gpu_sharing"));
+
+    if (sharing && sharing[0])
+        bench_wrapped(out, columns, 2, "node%d: %s", node, sharing);
+}
+
+/* Those that are new: a GPU that is made ready later may add some. */
+static void print_fallbacks(struct bench_result *result, int columns, FILE *out)
+{
+    const json_t *lines = result->fallbacks[result->node];
+
+    for (; result->shown_fallbacks < json_array_size(lines); result->shown_fallbacks++)
+        if (json_is_string(json_array_get(lines, result->shown_fallbacks)))
+            bench_wrapped(out, columns, 2, "fallback: %s",
+                          json_string_value(json_array_get(lines, result->shown_fallbacks)));
+}
+
+static void print_head(struct bench_result *result, FILE *out)
+{
+    int columns = bench_columns(out);
+
+    bench_wrapped(out, columns, 2, "weft %s %s, %s%s%s", weft_version(), bench_command_name(result->options->command),
+                  result->started, emulation(result), caveat(result));
+    print_nodes(result, columns, out);
+    print_plan(result, columns, out);
     for (int node = 0; node < 2; node++)
-        if (result->host[node])
-            fprintf(out, "node%d: %s, %s, %" PRId64 " CPUs\n", node, bench_heard_text(result->host[node], "name"),
-                    bench_heard_text(result->host[node], "kernel"),
-                    (int64_t)json_integer_value(json_object_get(result->host[node], "cpus")));
-    print_rails(result, out);
-    for (int node = 0; node < 2; node++)
-        print_gpus(result, node, out);
+        print_gpus(result, node, columns, out);
     if (result->plan->check == BENCH_CHECK_ALL)
-        fprintf(out, "the times contain the verification of what is timed (--check all)\n");
-    json_array_foreach(result->fallbacks[result->node], index, line) if (json_is_string(line))
-        fprintf(out, "fallback: %s\n", json_string_value(line));
+        bench_wrapped(out, columns, 2, "the times contain the verification of what is timed (--check all)");
+    print_fallbacks(result, columns, out);
 }
 
-/* --- matrix --- */
+/* --- what comes as it is measured --- */
 
-static const struct bench_sample *find_sample(const struct bench_result *result, const struct bench_set *set,
-                                              const struct bench_pair *pair)
+static void print_so_far(struct bench_result *result, FILE *out)
 {
-    for (size_t i = 0; i < result->sample_count; i++) {
-        const struct bench_sample *sample = &result->samples[i];
-        if (bench_sample_in_set(sample, set) && bench_pair_equal(&sample->pair, pair))
-            return sample;
+    if (!result->shown_head)
+        print_head(result, out);
+    result->shown_head = true;
+    for (; result->shown_sets < result->set_count; result->shown_sets++) {
+        const struct bench_set *set = &result->sets[result->shown_sets];
+        const struct bench_set *before = result->shown_sets ? set - 1 : NULL;
+        if (result->plan->latency)
+            bench_report_latency_set(result, set, before, out);
+        else
+            bench_report_set(result, set, before, out);
     }
-    return NULL;
+    fflush(out);
 }
 
-static void print_cell(const struct bench_sample *sample, FILE *out)
+void bench_report_so_far(struct bench_result *result)
 {
-    double rate = sample ? bench_sample_rate(sample) : -1;
-    char mark = !sample ? ' ' : sample->wrong.bytes ? '!' : sample->failures ? '*' : ' ';
-
-    if (rate < 0)
-        fprintf(out, "     %c", sample ? mark : '-');
-    else
-        fprintf(out, rate < 0.1 ? "%5.3f%c" : rate < 100 ? "%5.2f%c" : "%5.0f%c", rate, mark);
-}
-
-/* "host3", "gpu3", in 6 characters. */
-static void print_endpoint(const struct bench_plan *plan, int node, uint32_t endpoint, FILE *out)
-{
-    const char *kind = plan->nodes[node].memory == BENCH_HOST ? "host" : "gpu";
-    char name[24];
-
-    snprintf(name, sizeof name, endpoint < 10 ? "%s%u" : "%.1s%u", kind, endpoint);
-    fprintf(out, "%-6s", name);
-}
-
-static void print_columns(const struct bench_plan *plan, int src_node, int dst_node, FILE *out)
-{
-    char corner[24];
-
-    snprintf(corner, sizeof corner, "%d -> %d", src_node, dst_node);
-    fprintf(out, "%-7s", corner);
-    for (uint32_t i = 0; i < plan->endpoints; i++)
-        print_endpoint(plan, dst_node, i, out);
-}
-
-static void print_row(const struct bench_result *result, const struct bench_set *set, int src_node, int dst_node,
-                      uint32_t src, FILE *out)
-{
-    print_endpoint(result->plan, src_node, src, out);
-    fputc(' ', out);
-    for (uint32_t dst = 0; dst < result->plan->endpoints; dst++) {
-        struct bench_pair pair = {.src = src, .dst = dst, .src_node = (uint8_t)src_node, .dst_node = (uint8_t)dst_node};
-        print_cell(find_sample(result, set, &pair), out);
-    }
-}
-
-static void print_block(const struct bench_result *result, const struct bench_set *set, const int nodes[2][2],
-                        int blocks, FILE *out)
-{
-    uint32_t endpoints = result->plan->endpoints;
-
-    for (int block = 0; block < blocks; block++) {
-        print_columns(result->plan, nodes[block][0], nodes[block][1], out);
-        fputs(block + 1 < blocks ? "   " : "\n", out);
-    }
-    for (uint32_t src = 0; src < endpoints; src++)
-        for (int block = 0; block < blocks; block++) {
-            print_row(result, set, nodes[block][0], nodes[block][1], src, out);
-            fputs(block + 1 < blocks ? "   " : "\n", out);
-        }
-}
-
-static bool has_scope(const struct bench_result *result, bool intra)
-{
-    for (uint32_t i = 0; i < result->plan->pair_count; i++)
-        if ((result->plan->pairs[i].src_node == result->plan->pairs[i].dst_node) == intra)
-            return true;
-    return false;
-}
-
-static bool any_failures(const struct bench_result *result)
-{
-    for (size_t i = 0; i < result->sample_count; i++)
-        if (result->samples[i].failures)
-            return true;
-    return false;
-}
-
-static void print_matrix(const struct bench_result *result, const struct bench_set *set, FILE *out)
-{
-    static const int all[2][2][2] = {{{0, 1}, {1, 0}}, {{0, 0}, {1, 1}}};
-    char size[32];
-
-    fprintf(out, "\n%s%s%s, %s: GB/s from the median time, row sends to column, node -> node",
-            result->plan->backend_count > 1 ? set->backend->name : "", result->plan->backend_count > 1 ? ", " : "",
-            bench_mode_name(set->mode), wf_format_size(set->size, size, sizeof size));
-    fprintf(out, "%s%s\n", bench_result_wrong_bytes(result) ? " (! wrong bytes)" : "",
-            any_failures(result) ? " (* a rail failed meanwhile)" : "");
-    if (result->plan->endpoints > MATRIX_MOST) {
-        fprintf(out, "(more than %d endpoints: see the result files)\n", MATRIX_MOST);
+    if (bench_quiet(result->options->config) || result->options->child)
         return;
-    }
-    for (int intra = 0; intra < 2; intra++) {
-        if (!has_scope(result, intra))
+    pthread_mutex_lock(&result->lock);
+    print_so_far(result, bench_people(result->options->config));
+    pthread_mutex_unlock(&result->lock);
+}
+
+/* --- what was in the way, and the rails --- */
+
+static void print_limits(const struct bench_result *result, int columns, FILE *out)
+{
+    double *samples = calloc(result->sample_count + 1, sizeof *samples);
+
+    fputc('\n', out);
+    for (int i = 0; samples && i < result->set_count; i++) {
+        const struct bench_set *set = &result->sets[i];
+        char size[32], text[256];
+        if (!set->backend->moves_data || !bench_is_last_set(result, i))
             continue;
-        if (result->plan->endpoints <= SIDE_BY_SIDE) {
-            print_block(result, set, all[intra], 2, out);
-        } else {
-            print_block(result, set, &all[intra][0], 1, out);
-            print_block(result, set, &all[intra][1], 1, out);
+        bench_wrapped(
+            out, columns, 2, "limited by (%s%s%s, %s): %s", result->plan->backend_count > 1 ? set->backend->name : "",
+            result->plan->backend_count > 1 ? ", " : "", bench_mode_name(set->mode),
+            wf_format_size(set->size, size, sizeof size), bench_limit_text(result, set, samples, text, sizeof text));
+        if (set->cpu_s_per_gb >= 0)
+            bench_wrapped(out, columns, 2, "processor time (%s, %s): %.2f s a GB, both nodes together",
+                          bench_mode_name(set->mode), size, set->cpu_s_per_gb);
+    }
+    free(samples);
+}
+
+static int64_t sum_of(const json_t *rails, const char *name)
+{
+    const json_t *rail;
+    int64_t sum = 0;
+    size_t index;
+
+    json_array_foreach(rails, index, rail) sum += (int64_t)json_integer_value(json_object_get(rail, name));
+    return sum;
+}
+
+static void print_rail_bytes(const json_t *rail, int64_t all, FILE *out)
+{
+    const json_t *speed = json_object_get(rail, "speed_mbit"), *mtu = json_object_get(rail, "mtu");
+    char rate[32] = "unknown", unit[16] = "-", sent[32], received[32];
+
+    if (json_is_integer(speed))
+        snprintf(rate, sizeof rate, "%.4g Gbit/s", (double)json_integer_value(speed) / 1e3);
+    if (json_is_integer(mtu))
+        snprintf(unit, sizeof unit, "%" PRId64, (int64_t)json_integer_value(mtu));
+    fprintf(out, "%-5s %-22s %11s %6s %9s %9s %7.1f %%\n", bench_heard_text(rail, "node"),
+            bench_heard_text(rail, "name"), rate, unit,
+            bench_decimal_bytes((uint64_t)count_of(rail, "sent_bytes"), sent, sizeof sent),
+            bench_decimal_bytes((uint64_t)count_of(rail, "received_bytes"), received, sizeof received),
+            all ? 100.0 * (double)count_of(rail, "bytes") / (double)all : 0);
+}
+
+static void print_rails(const struct bench_result *result, FILE *out)
+{
+    const json_t *rail;
+    size_t index;
+
+    fprintf(out, "\n%-5s %-22s %11s %6s %9s %9s %9s\n", "node", "rail", "line rate", "MTU", "sent", "received",
+            "share");
+    for (int node = 0; node < 2; node++)
+        json_array_foreach(result->rail_totals[node], index, rail)
+            print_rail_bytes(rail, sum_of(result->rail_totals[node], "bytes"), out);
+}
+
+/* Of what each direction could have carried. */
+static void print_line_share(const struct bench_result *result, int columns, FILE *out)
+{
+    double *samples = calloc(result->sample_count + 1, sizeof *samples);
+
+    for (int i = 0; samples && i < result->set_count; i++)
+        for (int way = 0; way < 2; way++) {
+            const struct bench_set *set = &result->sets[i];
+            double line = bench_line_rate(result, &bench_ways[way]);
+            double rate = bench_way_rate(result, set, &bench_ways[way], samples);
+            char size[32];
+            if (line > 0 && rate >= 0 && set->backend->moves_data && bench_is_last_set(result, i))
+                bench_wrapped(out, columns, 2, "%.1f %% of the line rate (%s, %s, node%d -> node%d)", 100 * rate / line,
+                              bench_mode_name(set->mode), wf_format_size(set->size, size, sizeof size),
+                              bench_ways[way].src_node, bench_ways[way].dst_node);
         }
-    }
+    free(samples);
 }
 
-/* The last set of a mode and backend has its largest size. */
-static bool is_last(const struct bench_result *result, int index)
-{
-    const struct bench_set *set = &result->sets[index];
-
-    for (int i = index + 1; i < result->set_count; i++)
-        if (result->sets[i].mode == set->mode && result->sets[i].backend == set->backend)
-            return false;
-    return true;
-}
-
-static void print_matrices(const struct bench_result *result, FILE *out)
-{
-    for (int i = 0; i < result->set_count; i++)
-        if (result->sets[i].backend->moves_data && is_last(result, i))
-            print_matrix(result, &result->sets[i], out);
-}
-
-/* --- tables --- */
-
-static void print_rate(double rate, FILE *out)
-{
-    if (rate < 0)
-        fprintf(out, "%10s%9s", "-", "-");
-    else
-        fprintf(out, "%10.3f%9.2f", rate, rate * 8);
-}
-
-static bool counts_messages(const struct bench_result *result)
-{
-    return result->plan->size_count && result->plan->sizes[0] < SMALL;
-}
-
-/* The median over the pairs; `room` for all samples. Nothing where the table has no such column. */
-static void print_messages(const struct bench_result *result, const struct bench_set *set, double *room, FILE *out)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; set->size < SMALL && i < result->sample_count; i++) {
-        const struct bench_sample *sample = &result->samples[i];
-        if (bench_sample_in_set(sample, set) && bench_sample_messages_per_s(sample) >= 0)
-            room[count++] = bench_sample_messages_per_s(sample);
-    }
-    if (count)
-        fprintf(out, "%11.0f", wf_median(room, count));
-    else if (counts_messages(result))
-        fprintf(out, "%11s", "-");
-}
-
-/* Fills what a row tells beside rates. */
-static uint64_t row_numbers(const struct bench_result *result, const struct bench_set *set, double *times,
-                            size_t *time_count, uint32_t *iters)
-{
-    uint64_t wrong = 0;
-
-    *time_count = 0;
-    for (size_t i = 0; i < result->sample_count; i++) {
-        const struct bench_sample *sample = &result->samples[i];
-        if (!bench_sample_in_set(sample, set))
-            continue;
-        times[(*time_count)++] = sample->time.p50;
-        *iters = sample->iters;
-        wrong += sample->wrong.bytes;
-    }
-    return wrong;
-}
-
-/* Of the column with the backends. */
-static int name_width(const struct bench_result *result)
-{
-    size_t most = 7;
-
-    for (int i = 0; i < result->plan->backend_count; i++)
-        if (strlen(result->plan->backends[i]->name) > most)
-            most = strlen(result->plan->backends[i]->name);
-    return (int)most;
-}
-
-static void print_row_of_set(const struct bench_result *result, const struct bench_set *set, double *room, FILE *out)
-{
-    char size[32];
-    size_t count;
-    uint32_t iters = 0;
-    uint64_t wrong = row_numbers(result, set, room, &count, &iters);
-    bool checked = result->plan->check && set->backend->moves_data;
-
-    fprintf(out, "%-*s %-8s %9s %6u %11.1f", name_width(result), set->backend->name, bench_mode_name(set->mode),
-            wf_format_size(set->size, size, sizeof size), iters, wf_median(room, count));
-    count = bench_set_rates(result, set, room);
-    print_rate(count ? wf_median(room, count) : -1, out);
-    if (count)
-        fprintf(out, "%10.3f", room[count - 1]);
-    else
-        fprintf(out, "%10s", "-");
-    print_rate(bench_set_aggregate(set), out);
-    print_messages(result, set, room, out);
-    if (checked)
-        fprintf(out, "%9" PRIu64 "\n", wrong);
-    else
-        fprintf(out, "%9s\n", "-");
-}
-
-static void print_table(const struct bench_result *result, FILE *out)
-{
-    double *room = calloc(result->sample_count + 1, sizeof *room);
-
-    fprintf(out, "\n%-*s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", name_width(result), "", "", "", "", "p50",
-            "median", "", "peak", "all pairs", "", counts_messages(result) ? "     median" : "", "wrong");
-    fprintf(out, "%-*s %-8s %9s %6s %11s%10s%9s%10s%10s%9s%s%9s\n", name_width(result), "backend", "mode", "size",
-            "iters", "us", "GB/s", "Gbit/s", "GB/s", "GB/s", "Gbit/s", counts_messages(result) ? " messages/s" : "",
-            "bytes");
-    for (int i = 0; room && i < result->set_count; i++)
-        print_row_of_set(result, &result->sets[i], room, out);
-    free(room);
-}
-
-static int64_t count_of(const json_t *rail, const char *name)
-{
-    return (int64_t)json_integer_value(json_object_get(rail, name));
-}
+/* --- what failed --- */
 
 static bool has_suffered(const json_t *rail)
 {
@@ -317,7 +228,7 @@ static void print_rail(const json_t *rail, FILE *out)
         snprintf(state, sizeof state, "%" PRId64 " of %" PRId64 " channels", up, channels);
     else
         snprintf(state, sizeof state, "up");
-    fprintf(out, "%-6s %-24s %9" PRId64 " %12s %9" PRId64 "  %s\n", bench_heard_text(rail, "node"),
+    fprintf(out, "%-5s %-22s %8" PRId64 " %10s %7" PRId64 "  %s\n", bench_heard_text(rail, "node"),
             bench_heard_text(rail, "name"), count_of(rail, "failures"),
             bench_human_bytes((uint64_t)count_of(rail, "resent_bytes"), resent, sizeof resent),
             count_of(rail, "damaged"), state);
@@ -334,7 +245,7 @@ static void print_failures(const struct bench_result *result, FILE *out)
         json_array_foreach(result->rail_totals[node], index, rail) any |= has_suffered(rail);
     if (!any)
         return;
-    fprintf(out, "\n%-6s %-24s %9s %12s %9s  %s\n", "node", "rail", "failures", "sent again", "damaged", "state");
+    fprintf(out, "\n%-5s %-22s %8s %10s %7s  %s\n", "node", "rail", "failures", "sent again", "damaged", "state");
     for (int node = 0; node < 2; node++)
         json_array_foreach(result->rail_totals[node], index, rail) print_rail(rail, out);
 }
@@ -381,8 +292,10 @@ static void print_verified(const struct bench_result *result, FILE *out)
 static void print_verdict(const struct bench_result *result, FILE *out)
 {
     uint64_t planned = bench_plan_samples(result->plan);
-    char cut[320];
+    char cut[320], took[32];
 
+    if (result->took_ns)
+        fprintf(out, "\nduration: %s", bench_time_text((double)result->took_ns / 1e3, took, sizeof took));
     fprintf(out, "\n%s%zu of %" PRIu64 " samples", bench_plan_emulated(result->plan) ? "EMULATED GPU memory: " : "",
             result->sample_count, planned);
     if (!result->plan->check)
@@ -400,7 +313,7 @@ static void print_verdict(const struct bench_result *result, FILE *out)
 /* Where the rest is, in one line. */
 static void print_places(const struct bench_result *result, FILE *out)
 {
-    static const enum wf_setting_id files[] = {WF_SET_OUT, WF_SET_JSON, WF_SET_CSV};
+    static const enum wf_setting_id files[] = {WF_SET_OUT, WF_SET_JSON, WF_SET_CSV, WF_SET_JSON_STREAM};
     const struct wf_config *config = result->options->config;
     const char *logs = wf_config_text(config, WF_SET_LOG_DIR), *before = "results: ";
 
@@ -412,7 +325,7 @@ static void print_places(const struct bench_result *result, FILE *out)
         before = ", ";
     }
     if (logs[0] && result->options->command == BENCH_MESH && result->sample_count) {
-        fprintf(out, "%slogs: %s/fullmesh_%s_gpu*_%s.log", before[0] == ',' ? "   " : "", logs,
+        fprintf(out, "%slogs: %s/fullmesh_%s_gpu*_%s.log", before[0] == ',' ? "\n" : "", logs,
                 result->node == 0 ? "server" : "client", result->stamp);
         before = ", ";
     }
@@ -420,19 +333,27 @@ static void print_places(const struct bench_result *result, FILE *out)
         fputc('\n', out);
 }
 
-void bench_report(const struct bench_result *result, FILE *out)
+void bench_report(struct bench_result *result, FILE *out)
 {
-    print_report_head(result, out);
-    if (result->plan->latency) {
-        bench_report_latency(result, out);
-    } else {
+    int columns = bench_columns(out);
+    char expected[160];
+
+    print_so_far(result, out);
+    if (!result->plan->latency) {
         if (result->options->command == BENCH_MESH)
-            print_matrices(result, out);
-        print_table(result, out);
+            bench_report_matrices(result, out);
+        print_limits(result, columns, out);
     }
+    print_line_share(result, columns, out);
+    print_rails(result, out);
     bench_report_ratios(result, out);
     print_failures(result, out);
     print_faults(result, out);
+    bench_report_notes(result, out);
+    print_fallbacks(result, columns, out);
+    bench_expect_met(result, expected, sizeof expected);
+    if (expected[0])
+        bench_wrapped(out, columns, 2, "%s", expected);
     print_verdict(result, out);
     if (result->filed)
         print_places(result, out);

@@ -1,6 +1,7 @@
 /*
- * report.h: the result on a terminal: what was in force, a matrix of the largest size per mode, a table of all sizes;
- * and of rails that failed, if there are any.
+ * report.h: the result for people. The head comes first, then a line for each set and direction as soon as it is
+ * measured, and at the end what compares them: a matrix of the largest size, what was in the way, the rails, and the
+ * verdict. No line but a path is wider than what it is printed on, or 80 columns.
  */
 #ifndef WF_BENCH_REPORT_H
 #define WF_BENCH_REPORT_H
@@ -9,6 +10,10 @@
 
 #include "result.h"
 
-void bench_report(const struct bench_result *result, FILE *out);
+/* Prints what was not printed yet of the head and the sets, where people want to read it. */
+void bench_report_so_far(struct bench_result *result);
+
+/* The same, and the end. The caller holds the result's lock. */
+void bench_report(struct bench_result *result, FILE *out);
 
 #endif

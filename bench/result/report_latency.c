@@ -1,50 +1,56 @@
 #include "report_latency.h"
 
-#include <inttypes.h>
-
 #include "bench/backends/backend.h"
+#include "bench/words/columns.h"
 
-static void print_times(const struct bench_result *result, FILE *out)
+static void put_time(double us, FILE *out)
 {
-    fprintf(out, "\nhalf round trip in us\n%-7s %9s %6s %9s %9s %9s %9s %9s %9s %9s\n", "backend", "size", "iters",
-            "min", "p50", "p90", "p99", "p99.9", "max", "wrong");
-    for (size_t i = 0; i < result->sample_count; i++) {
-        const struct bench_sample *sample = &result->samples[i];
-        const struct wf_times *time = &sample->time;
-        char size[32];
-        fprintf(out, "%-7s %9s %6u %9.2f %9.2f %9.2f %9.2f %9.2f %9.2f", sample->backend->name,
-                wf_format_size(sample->size, size, sizeof size), sample->iters, time->min, time->p50, time->p90,
-                time->p99, time->p999, time->max);
-        if (sample->checked)
-            fprintf(out, " %9" PRIu64 "\n", sample->wrong.bytes);
-        else
-            fprintf(out, " %9s\n", "-");
-    }
+    char text[32];
+
+    fprintf(out, "%9s", bench_time_text(us, text, sizeof text));
 }
 
-/* A row for each size that there was a background beside. */
-static void print_background(const struct bench_result *result, FILE *out)
+static void print_times(const struct bench_sample *sample, FILE *out)
 {
-    bool head = false;
+    const struct wf_times *time = &sample->time;
+    char text[32];
 
+    fprintf(out, "%7s%8u", wf_format_size(sample->size, text, sizeof text), sample->iters);
+    put_time(time->min, out);
+    put_time(time->p50, out);
+    put_time(time->p90, out);
+    put_time(time->p99, out);
+    put_time(time->p999, out);
+    put_time(time->max, out);
+    fprintf(out, "%8s\n", sample->checked ? bench_count_text((double)sample->wrong.bytes, text, sizeof text) : "-");
+}
+
+static void print_background(const struct bench_sample *sample, FILE *out)
+{
+    char size[32], forth[32], back[32];
+
+    if (sample->background == 0)
+        return;
+    fprintf(out, "%15sbeside it: %s, %u in flight, %s GB/s src -> dst, %s GB/s back\n", "",
+            wf_format_size(sample->background, size, sizeof size), sample->background_inflight,
+            bench_rate_text(bench_background_rate(sample, &sample->forth), forth, sizeof forth),
+            bench_rate_text(bench_background_rate(sample, &sample->back), back, sizeof back));
+}
+
+void bench_report_latency_set(const struct bench_result *result, const struct bench_set *set,
+                              const struct bench_set *before, FILE *out)
+{
+    bool several = result->plan->backend_count > 1;
+
+    if (!before)
+        fprintf(out, "\nhalf round trip of a message\n%7s%8s%9s%9s%9s%9s%9s%9s%8s\n", "size", "n", "min", "median",
+                "p90", "p99", "p99.9", "max", "wrong");
     for (size_t i = 0; i < result->sample_count; i++) {
-        const struct bench_sample *sample = &result->samples[i];
-        char size[32], background[32];
-        if (sample->background == 0)
+        if (!bench_sample_in_set(&result->samples[i], set))
             continue;
-        if (!head)
-            fprintf(out, "\nbackground meanwhile, GB/s\n%-7s %9s %10s %8s %10s %10s\n", "backend", "size", "background",
-                    "inflight", "src -> dst", "dst -> src");
-        head = true;
-        fprintf(out, "%-7s %9s %10s %8u %10.3f %10.3f\n", sample->backend->name,
-                wf_format_size(sample->size, size, sizeof size),
-                wf_format_size(sample->background, background, sizeof background), sample->background_inflight,
-                bench_background_rate(sample, &sample->forth), bench_background_rate(sample, &sample->back));
+        if (several)
+            fprintf(out, "%s:\n", set->backend->name);
+        print_times(&result->samples[i], out);
+        print_background(&result->samples[i], out);
     }
-}
-
-void bench_report_latency(const struct bench_result *result, FILE *out)
-{
-    print_times(result, out);
-    print_background(result, out);
 }

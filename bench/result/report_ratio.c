@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/backends/backend.h"
+#include "bench/words/columns.h"
 #include "bench/words/heard.h"
 #include "ratio.h"
 
@@ -17,26 +18,26 @@ static void print_number(double value, const char *format, int width, FILE *out)
 
 static void print_pair(const double values[2], const char *format, double ratio, FILE *out)
 {
-    print_number(values[0], format, 10, out);
-    print_number(values[1], format, 10, out);
-    print_number(ratio, "%8.2f", 8, out);
+    print_number(values[0], format, 9, out);
+    print_number(values[1], format, 9, out);
+    print_number(ratio, "%7.2f", 7, out);
 }
 
 static void print_ratio(const struct bench_ratio *ratio, bool latency, FILE *out)
 {
     char size[32];
 
-    fprintf(out, "%-8s %9s", bench_mode_name(ratio->other->mode),
-            wf_format_size(ratio->other->size, size, sizeof size));
+    fprintf(out, "%-9s%7s", bench_mode_name(ratio->other->mode), wf_format_size(ratio->other->size, size, sizeof size));
     if (ratio->unlike[0]) {
         fprintf(out, "  not compared: %s\n", ratio->unlike);
         return;
     }
-    if (!latency) {
-        print_pair(ratio->rate, "%10.3f", bench_ratio_rate(ratio), out);
-        print_pair(ratio->aggregate, "%10.3f", bench_ratio_aggregate(ratio), out);
+    if (latency) {
+        print_pair(ratio->time_us, "%9.1f", bench_ratio_time(ratio), out);
+    } else {
+        print_pair(ratio->rate, "%9.3f", bench_ratio_rate(ratio), out);
+        print_pair(ratio->aggregate, "%9.3f", bench_ratio_aggregate(ratio), out);
     }
-    print_pair(ratio->time_us, "%10.1f", bench_ratio_time(ratio), out);
     fputc('\n', out);
 }
 
@@ -45,14 +46,16 @@ static void print_ratio_head(const struct bench_ratio *ratio, bool latency, FILE
     const char *other = ratio->other->backend->name;
     char columns[64];
 
-    fprintf(out, "\nWeft / %s, in turns in this run: above 1 Weft is the faster (of times it is the other way round)\n",
-            other);
-    snprintf(columns, sizeof columns, "%10s%10.*s%8s", "weft", (int)strcspn(other, " "), other, "ratio");
+    fputc('\n', out);
+    bench_wrapped(out, bench_columns(out), 2,
+                  "Weft / %s, in turns in this run: above 1 Weft is the faster (of times it is the other way round)",
+                  other);
+    snprintf(columns, sizeof columns, "%9s%9.*s%7s", "weft", (int)strcspn(other, " "), other, "ratio");
     if (latency)
-        fprintf(out, "%-8s %9s%28s\n%-8s %9s%s\n", "", "", "p50, us", "mode", "size", columns);
+        fprintf(out, "%-9s%7s%25s\n%-9s%7s%s\n", "", "", "median, us", "mode", "size", columns);
     else
-        fprintf(out, "%-8s %9s%28s%28s%28s\n%-8s %9s%s%s%s\n", "", "", "median, GB/s", "all pairs, GB/s", "p50, us",
-                "mode", "size", columns, columns, columns);
+        fprintf(out, "%-9s%7s%25s%25s\n%-9s%7s%s%s\n", "", "", "median, GB/s", "all pairs, GB/s", "mode", "size",
+                columns, columns);
 }
 
 static void print_variables(const json_t *variables, FILE *out)

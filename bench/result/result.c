@@ -11,6 +11,7 @@
 #include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/words.h"
+#include "stream.h"
 
 void bench_result_init(struct bench_result *result, const struct bench_options *options, int node)
 {
@@ -71,8 +72,10 @@ int bench_result_add(struct bench_result *result, const struct bench_sample *sam
             code = wf_fail(status, -ENOMEM, "no memory for %zu samples", room);
         }
     }
-    if (code == 0)
+    if (code == 0) {
         result->samples[result->sample_count++] = *sample;
+        bench_stream_add(result, sample);
+    }
     pthread_mutex_unlock(&result->lock);
     return code;
 }

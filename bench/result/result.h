@@ -9,10 +9,19 @@
 #include <jansson.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 
+#include "bench/machine/load.h"
 #include "bench/plan/options.h"
 #include "bench/plan/schedule.h"
 #include "sample.h"
+
+/* How far apart the nodes are. */
+enum bench_nearness {
+    BENCH_APART,       /* as far as is known */
+    BENCH_ONE_MACHINE, /* in networks of their own on one machine */
+    BENCH_LOOPBACK     /* in one network of one machine: whatever the rails are called, nothing leaves it */
+};
 
 /* One (backend, mode, size): what all pairs came to together. */
 struct bench_set {
@@ -20,8 +29,9 @@ struct bench_set {
     enum bench_mode mode;
     uint64_t size;
     uint64_t bytes;
-    int64_t elapsed_ns;  /* loaded: barrier to last completion; isolated: 0 */
-    double cpu_s_per_gb; /* loaded; negative: none */
+    int64_t elapsed_ns;        /* loaded: barrier to last completion; isolated: 0 */
+    double cpu_s_per_gb;       /* loaded; negative: none */
+    struct bench_busy busy[2]; /* at each node, while its messages were timed */
 };
 
 /* How the run came to its end before all was measured. */
@@ -53,7 +63,15 @@ struct bench_result {
     size_t sample_count, sample_room;
     struct bench_set *sets;
     int set_count;
-    bool complete; /* everything of the plan ran */
+    enum bench_nearness nearness;
+    int64_t begun_ns;       /* when the nodes met; 0: they have not */
+    int64_t took_ns;        /* from there to the end */
+    bool shown_head;        /* of the report, */
+    size_t shown_fallbacks; /* so many of its own lines, */
+    int shown_sets;         /* so many of the sets, */
+    FILE *stream;           /* where samples go at once; NULL: nowhere */
+    int stream_error;       /* negative errno of the first line that did not get there */
+    bool complete;          /* everything of the plan ran */
     struct bench_cut cut;
     char error[256]; /* empty: none */
     int error_code;  /* negative errno that goes with it; 0: none does */

@@ -26,6 +26,11 @@ double bench_sample_messages_per_s(const struct bench_sample *sample)
     return 1e6 / sample->time.mean;
 }
 
+bool bench_sample_counted(const struct bench_sample *sample)
+{
+    return !sample->latency && sample->grouped == sample->iters && sample->iters > sample->inflight;
+}
+
 uint64_t bench_sample_measured_bytes(const struct bench_sample *sample)
 {
     return sample->size * sample->iters * (sample->latency ? 2 : 1);
@@ -38,8 +43,9 @@ double bench_background_rate(const struct bench_sample *sample, const struct ben
 
 static json_t *times_to_json(const struct wf_times *time)
 {
-    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "min", time->min, "p50", time->p50, "p90", time->p90,
-                     "p99", time->p99, "p999", time->p999, "max", time->max, "mean", time->mean, "cv", time->cv);
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "min", time->min, "p10", time->p10, "p50",
+                     time->p50, "p90", time->p90, "p99", time->p99, "p999", time->p999, "max", time->max, "mean",
+                     time->mean, "cv", time->cv);
 }
 
 static json_t *rails_to_json(const struct bench_sample *sample, const struct bench_rail_names *rails)
@@ -145,6 +151,7 @@ static uint64_t integer_of(const json_t *object, const char *name)
 static void times_from_json(const json_t *json, struct wf_times *time)
 {
     time->min = real_of(json, "min");
+    time->p10 = real_of(json, "p10");
     time->p50 = real_of(json, "p50");
     time->p90 = real_of(json, "p90");
     time->p99 = real_of(json, "p99");

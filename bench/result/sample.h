@@ -58,6 +58,10 @@ double bench_sample_rate(const struct bench_sample *sample);
 /* Messages per second over the whole measured time; negative where bench_sample_rate() has none. */
 double bench_sample_messages_per_s(const struct bench_sample *sample);
 
+/* Whether the messages were so small that any number of them was under way: their number by the second says something,
+ * and the time of one nothing. */
+bool bench_sample_counted(const struct bench_sample *sample);
+
 /* Payload of the timed messages; of a ping-pong, pings and pongs. */
 uint64_t bench_sample_measured_bytes(const struct bench_sample *sample);
 

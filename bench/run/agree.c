@@ -7,22 +7,24 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "bench/machine/gpus.h"
 #include "bench/machine/memory_limits.h"
 #include "bench/words/heard.h"
 #include "bench/words/words.h"
 #include "fit.h"
+#include "nearness.h"
 
-#define HELLO "weft.bench/5"
+#define HELLO "weft.bench/6"
 
 /* What node1 decides for both. Everything else is each node's own. */
 static const enum wf_setting_id shared_settings[] = {
-    WF_SET_ENDPOINTS,     WF_SET_BEGIN,   WF_SET_END,        WF_SET_FACTOR,
-    WF_SET_SIZE,          WF_SET_ITERS,   WF_SET_WARMUP,     WF_SET_CHECK,
-    WF_SET_MEMORY,        WF_SET_PATTERN, WF_SET_SCOPE,      WF_SET_MODE,
-    WF_SET_INFLIGHT,      WF_SET_BUFFERS, WF_SET_BACKGROUND, WF_SET_BACKGROUND_INFLIGHT,
-    WF_SET_BACKEND,       WF_SET_SEED,    WF_SET_SRC,        WF_SET_DST,
-    WF_SET_CHECK_TIME_MS,
+    WF_SET_ENDPOINTS,     WF_SET_BEGIN,    WF_SET_END,        WF_SET_FACTOR,
+    WF_SET_SIZE,          WF_SET_ITERS,    WF_SET_WARMUP,     WF_SET_CHECK,
+    WF_SET_MEMORY,        WF_SET_PATTERN,  WF_SET_SCOPE,      WF_SET_MODE,
+    WF_SET_INFLIGHT,      WF_SET_BUFFERS,  WF_SET_BACKGROUND, WF_SET_BACKGROUND_INFLIGHT,
+    WF_SET_BACKEND,       WF_SET_SEED,     WF_SET_SRC,        WF_SET_DST,
+    WF_SET_CHECK_TIME_MS, WF_SET_DURATION, WF_SET_EXPECT,
 };
 
 #define SHARED_COUNT (sizeof shared_settings / sizeof shared_settings[0])
@@ -78,13 +80,34 @@ static int peer_rails(const struct bench_link *link, struct weft_rail_stats *sta
     return count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
 }
 
-static json_t *rail_to_json(int node, const struct weft_rail_stats *rail)
+/* What the system says of a rail's interface, all unknown where the peer's session has rails that this context has not.
+ */
+static struct weft_rail_info about_rail(const struct bench_link *link, const char *name)
 {
-    return json_pack("{s:o, s:s, s:s, s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i}", "node",
-                     json_sprintf("node%d", node), "name", rail->name, "local", rail->local, "remote", rail->remote,
-                     "device_bound", rail->device_bound, "bytes", (json_int_t)(rail->sent_bytes + rail->received_bytes),
-                     "sent_bytes", (json_int_t)rail->sent_bytes, "received_bytes", (json_int_t)rail->received_bytes,
-                     "stalls", (json_int_t)rail->stalls, "failures", (json_int_t)rail->failures, "resent_bytes",
+    struct weft_rail_info rails[BENCH_RAILS_MAX];
+    int count = link->context ? weft_context_rails(link->context, rails, BENCH_RAILS_MAX) : 0;
+
+    for (int i = 0; i < count && i < BENCH_RAILS_MAX; i++)
+        if (strcmp(rails[i].name, name) == 0)
+            return rails[i];
+    return (struct weft_rail_info){.mtu = -1, .speed_mbit = -1};
+}
+
+static json_t *known(int32_t number)
+{
+    return number > 0 ? json_integer(number) : json_null();
+}
+
+static json_t *rail_to_json(const struct bench_link *link, const struct weft_rail_stats *rail)
+{
+    struct weft_rail_info about = about_rail(link, rail->name);
+
+    return json_pack("{s:o, s:s, s:s, s:s, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:i, s:i}",
+                     "node", json_sprintf("node%d", link->node), "name", rail->name, "local", rail->local, "remote",
+                     rail->remote, "speed_mbit", known(about.speed_mbit), "mtu", known(about.mtu), "device_bound",
+                     rail->device_bound, "bytes", (json_int_t)(rail->sent_bytes + rail->received_bytes), "sent_bytes",
+                     (json_int_t)rail->sent_bytes, "received_bytes", (json_int_t)rail->received_bytes, "stalls",
+                     (json_int_t)rail->stalls, "failures", (json_int_t)rail->failures, "resent_bytes",
                      (json_int_t)rail->resent_bytes, "retransmits", (json_int_t)rail->retransmits, "damaged",
                      (json_int_t)rail->damaged, "retired", rail->retired, "channels", rail->channels, "channels_up",
                      rail->channels_up);
@@ -97,7 +120,7 @@ static json_t *rail_totals(const struct bench_link *link)
     json_t *all = json_array();
 
     for (int i = 0; i < count; i++)
-        json_array_append_new(all, rail_to_json(link->node, &stats[i]));
+        json_array_append_new(all, rail_to_json(link, &stats[i]));
     return all;
 }
 
@@ -163,19 +186,21 @@ static json_t *introduction(const struct bench_agreement *agreement)
     const struct wf_config *config = agreement->options->config;
     struct bench_limits limits;
     const struct bench_party party = {link->node, &link->gpus, &limits};
-    char boot[64];
+    char boot[64], network[64];
 
     bench_boot_id(boot, sizeof boot);
+    bench_network_id(network, sizeof network);
     bench_limits_read(&limits, "");
     json_t *memory = bench_party_to_json(&party);
-    json_t *hello = json_pack("{s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "hello", HELLO,
-                              "boot_id", boot, "command", bench_command_name(agreement->options->command), "latency",
-                              agreement->options->latency, "eager", (json_int_t)wf_config_number(config, WF_SET_EAGER),
-                              "digest", json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host",
-                              host_facts(link, agreement->plan->endpoints), "rails", rail_totals(link), "fallbacks",
-                              fallback_lines(link), "stamp", agreement->result->stamp, "endpoints",
-                              (json_int_t)agreement->plan->endpoints, "memory", bench_memory_name(link->gpus.memory),
-                              "gave_way", agreement->options->gave_way, "settings", shared_to_json(config));
+    json_t *hello =
+        json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "hello", HELLO,
+                  "boot_id", boot, "network", network, "command", bench_command_name(agreement->options->command),
+                  "latency", agreement->options->latency, "eager", (json_int_t)wf_config_number(config, WF_SET_EAGER),
+                  "digest", json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host",
+                  host_facts(link, agreement->plan->endpoints), "rails", rail_totals(link), "fallbacks",
+                  fallback_lines(link), "stamp", agreement->result->stamp, "endpoints",
+                  (json_int_t)agreement->plan->endpoints, "memory", bench_memory_name(link->gpus.memory), "gave_way",
+                  agreement->options->gave_way, "settings", shared_to_json(config));
     json_object_update(hello, memory);
     json_decref(memory);
     return hello;
@@ -447,6 +472,14 @@ static void adopt_memory(struct bench_plan *plan, int node, const json_t *theirs
                           (uint32_t)json_array_size(json_object_get(theirs, "gpus")));
 }
 
+static void note_meeting(struct bench_result *result, const json_t *mine, const json_t *theirs)
+{
+    pthread_mutex_lock(&result->lock);
+    result->nearness = bench_nearness_of(mine, theirs);
+    result->begun_ns = wf_clock_now(&wf_clock_monotonic);
+    pthread_mutex_unlock(&result->lock);
+}
+
 int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
 {
     json_t *mine = NULL, *theirs = NULL;
@@ -460,6 +493,7 @@ int bench_agree(struct bench_agreement *agreement, struct wf_status *status)
         adopt_memory(agreement->plan, 1 - node, theirs);
         remember(agreement->result, node, mine);
         remember(agreement->result, 1 - node, theirs);
+        note_meeting(agreement->result, mine, theirs);
     }
     json_decref(mine);
     json_decref(theirs);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "agree.h"
+#include "base/clock.h"
 #include "bench/result/files.h"
 #include "bench/result/report.h"
 #include "bench/words/interrupt.h"
@@ -18,8 +19,12 @@ int bench_ending_publish(struct bench_ending *ending, struct wf_status *status)
 {
     struct bench_result *result = ending->result;
     const struct wf_config *config = result->options->config;
-    int code = bench_result_write(result, status);
 
+    pthread_mutex_lock(&result->lock);
+    if (result->begun_ns && !result->took_ns)
+        result->took_ns = wf_clock_now(&wf_clock_monotonic) - result->begun_ns;
+    pthread_mutex_unlock(&result->lock);
+    int code = bench_result_write(result, status);
     pthread_mutex_lock(&result->lock);
     if (!ending->reported && result->sample_count && !bench_quiet(config)) {
         ending->reported = true;

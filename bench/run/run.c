@@ -12,8 +12,12 @@
 #include "bench/machine/memory_limits.h"
 #include "bench/machine/placement.h"
 #include "bench/nodes/key_check.h"
+#include "bench/result/expect.h"
 #include "bench/result/files.h"
+#include "bench/result/report.h"
+#include "bench/result/stream.h"
 #include "bench/words/interrupt.h"
+#include "bench/words/words.h"
 #include "ending.h"
 #include "fit.h"
 #include "invite.h"
@@ -79,6 +83,13 @@ static int prepare(struct run *run, struct wf_status *status)
     if (result)
         return result;
     bench_plan_set_memory(&run->plan, node, gpus->memory, gpus->count);
+    if (options->place == BENCH_PLACE_LOCAL)
+        run->result.nearness = BENCH_LOOPBACK;
+    double share;
+    result = options->place == BENCH_PLACE_LOCAL ? bench_expect_ready(&run->result, status)
+                                                 : bench_expect_read(options, &share, status);
+    if (result)
+        return result;
     if (options->place != BENCH_PLACE_LISTEN)
         result = bench_backends_check(&run->plan, options->config, node, status);
     if (result == 0)
@@ -86,6 +97,8 @@ static int prepare(struct run *run, struct wf_status *status)
     run->result.plan = &run->plan;
     if (result == 0)
         result = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);
+    if (result == 0 && !options->child)
+        result = bench_stream_open(&run->result, status);
     return result;
 }
 
@@ -184,6 +197,8 @@ static int agree(struct run *run, struct wf_status *status)
         result = bench_backends_check(&run->plan, run->options->config, BENCH_BOTH_NODES, status);
     bench_control_expect_within(run->control, -1);
     run->bed.copied_up_to = agreement.eager;
+    if (result == 0 && (result = bench_expect_ready(&run->result, status)) != 0)
+        run->prepared = false; /* wrong usage, which only showed now */
     return result;
 }
 
@@ -193,6 +208,8 @@ static int measure(struct run *run, struct wf_status *status)
 {
     int64_t start;
     const struct bench_gpus *gpus = &run->link.gpus;
+
+    bench_report_so_far(&run->result);
     int result =
         bench_arena_init(&run->arena, &run->plan, run->link.node, gpus, run->link.context, run->control, status);
 
@@ -213,7 +230,7 @@ static int measure(struct run *run, struct wf_status *status)
     run->bed.arena = &run->arena;
     run->bed.placement = &run->link.placement;
     bench_progress_start(&run->progress, !bench_quiet(run->options->config), bench_plan_samples(&run->plan),
-                         bench_workload_bytes(&run->plan));
+                         bench_workload_total(&run->plan));
     result = bench_workload(&run->bed, &run->link, &run->result, &run->progress, status);
     if (result == 0)
         result = bench_workload_finish(&run->bed, &run->link, &run->result, &run->passed, status);
@@ -238,15 +255,23 @@ static void tell_wrong(const struct run *run)
 /* All ran; whether it was right is the verdict of node0. */
 static int conclude(struct run *run, struct wf_status *status)
 {
+    char expected[160];
+
     bench_progress_end(&run->progress);
     pthread_mutex_lock(&run->result.lock);
     run->result.complete = true;
+    if (run->passed && !bench_expect_met(&run->result, expected, sizeof expected)) {
+        bench_copy_text(run->result.error, sizeof run->result.error, expected);
+        run->passed = false;
+    }
     if (!run->passed && bench_result_wrong_bytes(&run->result) == 0)
         snprintf(run->result.error, sizeof run->result.error, "the other node found wrong bytes or missing samples");
     pthread_mutex_unlock(&run->result.lock);
     int result = bench_ending_publish(&run->ending, status);
     if (!run->options->child && !run->passed)
         tell_wrong(run);
+    if (!run->options->child && run->result.error[0])
+        fprintf(stderr, "weft: %s\n", run->result.error);
     return result;
 }
 

@@ -7,18 +7,24 @@
 #include "agree.h"
 #include "base/clock.h"
 #include "bench/machine/gpus.h"
+#include "bench/machine/load.h"
+#include "bench/result/report.h"
 
 #define PHASE_CHARGE (256u << 10) /* bytes that stand for the fixed time of a phase in the progress */
 #define SAMPLES_PER_TEXT 200u     /* about 200 KiB of JSON */
 #define SWAP_BYTES (256ull << 20) /* at least so much moves until the nodes tell each other their samples, */
 #define SWAP_PHASES 16u           /* or so many phases go by: what is told survives the loss of the other node */
 
+/* What `pairs` of a size are of all work: bytes, and with iters auto the time that they have, as if a byte took 1 ns.
+ */
 static uint64_t work_of(const struct bench_plan *plan, uint64_t size, uint32_t pairs)
 {
-    return (size * (bench_plan_iters(plan, size) + plan->warmup) + PHASE_CHARGE) * pairs;
+    uint64_t time = plan->iters ? 0 : (uint64_t)bench_plan_share_ns(plan) / plan->pair_count;
+
+    return (size * (bench_plan_iters(plan, size) + plan->warmup) + PHASE_CHARGE + time) * pairs;
 }
 
-uint64_t bench_workload_bytes(const struct bench_plan *plan)
+uint64_t bench_workload_total(const struct bench_plan *plan)
 {
     uint64_t sum = 0;
 
@@ -27,10 +33,50 @@ uint64_t bench_workload_bytes(const struct bench_plan *plan)
     return sum * ((uint64_t)plan->modes[BENCH_ISOLATED] + plan->modes[BENCH_LOADED]) * (uint64_t)plan->backend_count;
 }
 
+/* --- the sets of one size and mode: one for each backend, measured in turns --- */
+
+struct sets {
+    struct bench_set of[BENCH_BACKENDS_MAX];
+    struct bench_budget budgets[BENCH_BACKENDS_MAX], paces[BENCH_BACKENDS_MAX];
+    struct bench_load loads[BENCH_BACKENDS_MAX];
+    int count;
+    uint32_t step; /* pairs that run together */
+    uint32_t turn; /* the backend that is first in this step */
+};
+
+static void sets_init(struct sets *sets, const struct bench_plan *plan, enum bench_mode mode, uint64_t size)
+{
+    memset(sets, 0, sizeof *sets);
+    sets->count = plan->backend_count;
+    sets->step = mode == BENCH_LOADED ? plan->pair_count : plan->group;
+    for (int i = 0; i < sets->count; i++) {
+        sets->of[i] = (struct bench_set){.backend = plan->backends[i], .mode = mode, .size = size, .cpu_s_per_gb = -1};
+        sets->budgets[i].left_ns = plan->check_time_ns;
+        sets->budgets[i].phases = (plan->pair_count + sets->step - 1) / sets->step;
+        sets->paces[i] = (struct bench_budget){bench_plan_share_ns(plan), sets->budgets[i].phases};
+    }
+}
+
+/* What was busy at this node meanwhile. */
+static void sets_sum_up(struct sets *sets, int node)
+{
+    for (int i = 0; i < sets->count; i++)
+        bench_load_sum(&sets->loads[i], &sets->of[i].busy[node]);
+}
+
+static json_t *sets_busy(const struct sets *sets, int node)
+{
+    json_t *all = json_array();
+
+    for (int i = 0; i < sets->count; i++)
+        json_array_append_new(all, bench_busy_to_json(&sets->of[i].busy[node]));
+    return all;
+}
+
 /* --- samples travel --- */
 
 static int send_samples(const struct bench_bed *bed, const struct bench_link *link, const struct bench_result *result,
-                        size_t first, size_t last, struct wf_status *status)
+                        const struct sets *sets, size_t first, size_t last, struct wf_status *status)
 {
     int code = 0;
 
@@ -45,6 +91,7 @@ static int send_samples(const struct bench_bed *bed, const struct bench_link *li
         json_object_set_new(text, "samples", array);
         json_object_set_new(text, "more", json_boolean(first < last));
         json_object_set_new(text, "totals", bench_totals(link));
+        json_object_set_new(text, "busy", sets_busy(sets, bed->node));
         code = bench_control_say(bed->control, text, status);
         json_decref(text);
     } while (code == 0 && first < last);
@@ -64,7 +111,8 @@ static int take_sample(const struct bench_bed *bed, struct bench_result *result,
     return code ? code : bench_result_add(result, &sample, status);
 }
 
-static int take_samples(const struct bench_bed *bed, struct bench_result *result, struct wf_status *status)
+static int take_samples(const struct bench_bed *bed, struct bench_result *result, struct sets *sets,
+                        struct wf_status *status)
 {
     bool more = true;
     int code = 0;
@@ -84,25 +132,30 @@ static int take_samples(const struct bench_bed *bed, struct bench_result *result
         more = json_is_true(json_object_get(text, "more"));
         if (code == 0 && more && json_array_size(samples) == 0)
             code = wf_fail(status, -EPROTO, "the other node sent no samples and has more: use the same build on both");
+        for (int i = 0; i < sets->count; i++)
+            bench_busy_from_json(json_array_get(json_object_get(text, "busy"), (size_t)i),
+                                 &sets->of[i].busy[1 - bed->node]);
         bench_result_keep_totals(result, 1 - bed->node, json_object_get(text, "totals"));
         json_decref(text);
     }
     return code;
 }
 
-/* Each node ends up with the samples of both, those from `first` on being its own that the other does not know. */
+/* Each node ends up with the samples of both, those from `first` on being its own that the other does not know, and
+ * with what was busy at both. */
 static int swap_samples(const struct bench_bed *bed, const struct bench_link *link, struct bench_result *result,
-                        size_t first, struct wf_status *status)
+                        struct sets *sets, size_t first, struct wf_status *status)
 {
     size_t end = result->sample_count;
     int code;
 
+    sets_sum_up(sets, bed->node);
     if (bed->node == 1) {
-        code = send_samples(bed, link, result, first, end, status);
-        return code ? code : take_samples(bed, result, status);
+        code = send_samples(bed, link, result, sets, first, end, status);
+        return code ? code : take_samples(bed, result, sets, status);
     }
-    code = take_samples(bed, result, status);
-    return code ? code : send_samples(bed, link, result, first, end, status);
+    code = take_samples(bed, result, sets, status);
+    return code ? code : send_samples(bed, link, result, sets, first, end, status);
 }
 
 /* --- the plan --- */
@@ -131,25 +184,6 @@ static int measure_pairs(struct bench_bed *bed, struct bench_set *set, uint32_t 
     return code;
 }
 
-/* The sets of one size and mode: one for each backend, measured in turns. */
-struct sets {
-    struct bench_set of[BENCH_BACKENDS_MAX];
-    struct bench_budget budgets[BENCH_BACKENDS_MAX];
-    uint32_t step; /* pairs that run together */
-    uint32_t turn; /* the backend that is first in this step */
-};
-
-static void sets_init(struct sets *sets, const struct bench_plan *plan, enum bench_mode mode, uint64_t size)
-{
-    memset(sets, 0, sizeof *sets);
-    sets->step = mode == BENCH_LOADED ? plan->pair_count : plan->group;
-    for (int i = 0; i < plan->backend_count; i++) {
-        sets->of[i] = (struct bench_set){.backend = plan->backends[i], .mode = mode, .size = size, .cpu_s_per_gb = -1};
-        sets->budgets[i].left_ns = plan->check_time_ns;
-        sets->budgets[i].phases = (plan->pair_count + sets->step - 1) / sets->step;
-    }
-}
-
 /* The same pairs on every backend, one right after the other, so that what disturbs the machine disturbs all alike.
  * None is always the first. */
 static int measure_step(struct bench_bed *bed, struct sets *sets, uint32_t first, struct bench_result *result,
@@ -166,6 +200,8 @@ static int measure_step(struct bench_bed *bed, struct sets *sets, uint32_t first
         bed->ops = plan->backends[at];
         bed->backend = bed->backends[at];
         bed->budget = &sets->budgets[at];
+        bed->pace = &sets->paces[at];
+        bed->load = &sets->loads[at];
         describe(bed, set->mode, set->size, doing, sizeof doing);
         code = measure_pairs(bed, set, first, sets->step, result, status);
         bench_progress_step(progress, sets->step, work_of(plan, set->size, sets->step), doing);
@@ -207,11 +243,16 @@ static int measure_size(struct bench_bed *bed, struct bench_link *link, enum ben
         moved += work_of(plan, size, sets.step) * (uint64_t)plan->backend_count;
         if (code || (moved < SWAP_BYTES && ++phases < SWAP_PHASES && first + sets.step < plan->pair_count))
             continue;
-        code = swap_samples(bed, link, result, told, status);
+        code = swap_samples(bed, link, result, &sets, told, status);
         told = result->sample_count;
         moved = phases = 0;
     }
+    sets_sum_up(&sets, bed->node);
     int added = add_sets(plan, &sets, before, result, code ? &(struct wf_status){0} : status);
+    if (code == 0 && added == 0)
+        bench_progress_wipe(progress); /* it is in the way of lines */
+    if (code == 0 && added == 0)
+        bench_report_so_far(result);
     return code ? code : added;
 }
 

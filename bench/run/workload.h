@@ -17,8 +17,8 @@ int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_
  * were any. */
 bool bench_workload_close(struct bench_bed *bed);
 
-/* All bytes that will move, warm-up included, as bench_progress_step() counts them. */
-uint64_t bench_workload_bytes(const struct bench_plan *plan);
+/* All work there is, as bench_progress_step() counts it. */
+uint64_t bench_workload_total(const struct bench_plan *plan);
 
 /* The end: totals of both nodes, and node0's verdict, which decides the exit status of both. */
 int bench_workload_finish(struct bench_bed *bed, struct bench_link *link, struct bench_result *result, bool *passed,

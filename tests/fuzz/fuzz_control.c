@@ -110,6 +110,18 @@ const char *bench_command_name(enum bench_command command)
     return command == BENCH_PAIR ? "pair" : "mesh";
 }
 
+bool bench_quiet(const struct wf_config *config)
+{
+    (void)config;
+    return true;
+}
+
+FILE *bench_people(const struct wf_config *config)
+{
+    (void)config;
+    return stderr;
+}
+
 const char *bench_signal_name(int signal)
 {
     (void)signal;
@@ -162,9 +174,14 @@ void bench_link_close(struct bench_link *link)
     (void)link;
 }
 
-void bench_progress_step(struct bench_progress *progress, uint64_t samples, uint64_t bytes, const char *doing)
+void bench_progress_step(struct bench_progress *progress, uint64_t samples, uint64_t work, const char *doing)
 {
-    (void)progress, (void)samples, (void)bytes, (void)doing;
+    (void)progress, (void)samples, (void)work, (void)doing;
+}
+
+void bench_progress_wipe(struct bench_progress *progress)
+{
+    (void)progress;
 }
 
 int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, uint32_t first, uint32_t count,
@@ -281,7 +298,7 @@ static void check_lines(char *text, size_t length)
     check_text(text, length);
 }
 
-static void check_report(const struct bench_result *result)
+static void check_report(struct bench_result *result)
 {
     char *text = NULL;
     size_t length = 0;

@@ -97,3 +97,6 @@ nothing_left() {
     echo "left over:$left"
     return 1
 }
+
+# flat FILE: its text in one line, with a blank between words: lines for people are broken anywhere.
+flat() { tr -s ' \n' ' ' <"$1"; }

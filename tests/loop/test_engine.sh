@@ -21,7 +21,7 @@ traced epoll
 pass_if "epoll: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "epoll: it waits with epoll" [ "$epolls" -gt 10 ]
 pass_if "epoll: no ring is used" [ "$enters" -eq 0 ]
-pass_if "epoll: the report names it" grep -q 'engine: epoll' out
+pass_if "epoll: the report names it" grep -q 'engine epoll$' out
 
 traced uring
 if [ "$status" -eq 77 ]; then
@@ -32,7 +32,7 @@ fi
 pass_if "uring: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "uring: it waits with io_uring" [ "$enters" -gt 10 ]
 pass_if "uring: epoll is not used" [ "$epolls" -eq 0 ]
-pass_if "uring: the report names it" grep -q 'engine: uring' out
+pass_if "uring: the report names it" grep -q 'engine uring$' out
 
 # A kernel that refuses: what was asked for ends with the reason, what was left to us goes on and tells it.
 strace -f -qq -o trace -e trace=io_uring_setup -e inject=io_uring_setup:error=EPERM \
@@ -44,14 +44,14 @@ strace -f -qq -o trace -e trace=io_uring_setup -e inject=io_uring_setup:error=EP
     "$WEFT" $run --engine auto >out 2>err </dev/null
 status=$?
 pass_if "refused, auto: status $status: $(cat err)" [ "$status" -eq 0 ]
-pass_if "refused, auto: epoll runs" grep -q 'engine: epoll' out
-pass_if "refused, auto: and the reason is told: $(cat out)" grep -q 'fallback.*engine: epoll, io_uring is forbidden' out
+pass_if "refused, auto: epoll runs" grep -q 'engine epoll$' out
+pass_if "refused, auto: and the reason is told: $(cat out)" grep -q 'fallback: node0: engine: epoll, io_uring is forbidden' <(flat out)
 
 # Left to us: see docs/decisions/0004-engine-choice.md.
 for workers in shared:epoll split:uring; do
     weft $run --engine auto --workers "${workers%:*}"
     pass_if "auto with ${workers%:*} workers: status $status: $(cat err)" [ "$status" -eq 0 ]
-    pass_if "auto with ${workers%:*} workers takes ${workers#*:}" grep -q "engine: ${workers#*:}" out
+    pass_if "auto with ${workers%:*} workers takes ${workers#*:}" grep -q "engine ${workers#*:}\$" out
     pass_if "auto, where io_uring can be had, has nothing to tell" [ "$(grep -c 'engine: epoll,' out)" -eq 0 ]
 done
 finish

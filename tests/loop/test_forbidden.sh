@@ -12,7 +12,7 @@ if [ "$status" -eq 77 ]; then
     weft $run --engine auto
     pass_if "no io_uring: status $status: $(cat err)" [ "$status" -eq 0 ]
     pass_if "no io_uring: epoll runs, and the reason is told: $(cat out)" \
-        grep -Fqe "engine: epoll, ${reason%% (*}" out
+        grep -Fqe "engine: epoll, ${reason%% (*}" <(flat out)
     finish
 fi
 pass_if "nothing forbidden: status $status: $(cat err)" [ "$status" -eq 0 ]
@@ -27,8 +27,8 @@ denied() {
         grep -q '^seccomp: ' err && skip "no filter can be set here: $(cat err)"
         if [ $engine = auto ]; then
             pass_if "error $1: status $status: $(cat err)" [ "$status" -eq 0 ]
-            pass_if "error $1: epoll runs: $(cat out)" grep -q 'engine: epoll' out
-            pass_if "error $1: the reason is told: $(cat out)" grep -q "fallback.*engine: epoll, $2" out
+            pass_if "error $1: epoll runs: $(cat out)" grep -q 'engine epoll$' out
+            pass_if "error $1: the reason is told: $(cat out)" grep -q "fallback: node0: engine: epoll, $2" <(flat out)
             pass_if "error $1: once for each node: $(cat out)" [ "$(grep -c 'fallback.*engine: epoll' out)" -le 2 ]
         else
             pass_if "error $1, uring: status $status" [ "$status" -eq 77 ]
@@ -46,10 +46,10 @@ denied 12 'io_uring gets no memory: raise the limit of locked memory' # ENOMEM
 weft $run --engine epoll --zero-copy 64K
 pass_if "zero-copy on epoll: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "zero-copy on epoll: the reason is told: $(cat out)" \
-    grep -q 'fallback.*zero_copy: sends are copied, the engine epoll' out
+    grep -q 'fallback: node0: zero_copy: sends are copied, the engine epoll' <(flat out)
 weft $run --engine uring --zero-copy 64K
 pass_if "zero-copy: status $status: $(cat err)" [ "$status" -eq 0 ]
-pass_if "zero-copy: a word about it: $(cat out)" grep -q 'fallback.*zero_copy: sends' out
+pass_if "zero-copy: a word about it: $(cat out)" grep -q 'fallback: node0: zero_copy: sends' <(flat out)
 
 # memlock KIB COMMAND...: as a user without rights, who may lock so much memory.
 memlock() {
@@ -75,8 +75,8 @@ for kib in 0 64; do
     memlock $kib timeout -k 5 60 "$WEFT" $run --engine auto >../out 2>../err </dev/null
     status=$?
     pass_if "memlock $kib: status $status: $(cat ../err)" [ "$status" -eq 0 ]
-    verdict=$(sed -n 's/.*engine: \(epoll\|uring\)  .*/\1/p' ../out | head -1)
-    grep -q 'fallback.*engine: epoll, io_uring' ../out && verdict="$verdict, told why"
+    verdict=$(sed -n 's/.*, engine \(epoll\|uring\)$/\1/p' ../out | head -1)
+    grep -q 'fallback: node0: engine: epoll, io_uring' <(flat ../out) && verdict="$verdict, told why"
     echo "memlock $kib, unprivileged: $verdict"
     pass_if "memlock $kib: $verdict: $(cat ../out)" [ "$verdict" = uring -o "$verdict" = "epoll, told why" ]
 done
@@ -88,5 +88,5 @@ memlock 1000 timeout -k 5 60 "$WEFT" $run --workers shared --engine uring --zero
 status=$?
 pass_if "memlock 1000, zero-copy: status $status: $(cat ../err)" [ "$status" -eq 0 ]
 sed -n 's/.*\(zero_copy: .*\)/memlock 1000, unprivileged: \1/p' ../out | head -1
-pass_if "memlock 1000, zero-copy: a word about it: $(cat ../out)" grep -q 'fallback.*zero_copy: sends' ../out
+pass_if "memlock 1000, zero-copy: a word about it: $(cat ../out)" grep -q 'fallback: node0: zero_copy: sends' <(flat ../out)
 finish

@@ -137,7 +137,7 @@ for node in node0 node1; do
     pass_if "is a fallback of $node: $(sed -n '/"fallbacks"/,/]/p' unpinned.json)" \
         grep -q "^  \"$node: cuda: staging memory of GPU 0 is not pinned, copies are slower: .*locked-memory" unpinned.json
 done
-pass_if "and of the report: $(cat out)" grep -q '^fallback: node0: cuda: staging memory of GPU 0 is not pinned' out
+pass_if "and of the report: $(cat out)" grep -q 'fallback: node0: cuda: staging memory of GPU 0 is not pinned' <(flat out)
 
 # ---- a GPU that fails ends the run on both nodes, and is named
 # fails FAULT TEXT: what the emulated driver does, and what is said of it.
@@ -227,7 +227,7 @@ pass_if "is host memory: $(cat out)" grep -q '^memory: host  ' out
 pass_if "and no word of CUDA: $(cat out)" [ "$(grep -ci cuda out err | grep -c ':0$')" -eq 2 ]
 WEFT_EMULATED_GPUS=0 run with mesh --local --endpoints 1 --size 64K -n 2
 passed "a driver without a GPU"
-pass_if "is a fallback: $(cat out)" grep -q '^fallback: node0: cuda: no GPU memory: ' out
+pass_if "is a fallback: $(cat out)" grep -q 'fallback: node0: cuda: no GPU memory: ' <(flat out)
 
 # ---- weft topo
 run without topo

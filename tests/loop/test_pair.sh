@@ -139,9 +139,9 @@ pass_if "in the JSON as in the CSV: $(json_numbers samples.json messages_per_s |
     [ "$(json_numbers samples.json messages_per_s | awk '{ sum += int($1) } END { print sum }')" = \
     "$(column messages_per_s | awk '{ sum += int($1) } END { print sum }')" ]
 pass_if "and in the report, where messages are small: $(cat out)" \
-    [ "$(awk '$1 == "weft" && NF == 12 { print ($11 == "-") }' out | tr -d '\n')" = 0011 ]
-run 0 pair --size 4K -n 20
-pass_if "and not where they are large: $(cat out)" [ "$(grep -c messages/s out)" -eq 0 ]
+    [ "$(awk '$3 == "0>1" { print $9 ~ "/s$" }' out | tr -d '\n')" = 1110 ]
+run 0 pair --size 64K -n 20
+pass_if "and not where they are large: $(cat out)" [ "$(grep -c '[0-9kM]/s ' out)" -eq 0 ]
 run 0 pair --lat --size 8 -n 20
 pass_if "a ping-pong has none: $(column messages_per_s)" [ -z "$(column messages_per_s)" ]
 
@@ -166,7 +166,7 @@ done
 run 0 pair --lat --size 8 -n 50 --background 1M --background-inflight 3
 pass_if "the background has its own: $(column background_inflight)" [ "$(column background_inflight)" = 3 ]
 pass_if "and size: $(column background_size_bytes)" [ "$(column background_size_bytes)" = 1048576 ]
-pass_if "the report has a row: $(cat out)" grep -Eq '^weft +8 +1M +3 +[0-9.]+ +[0-9.]+$' out
+pass_if "the report has a row: $(cat out)" grep -Eq '^ +beside it: 1M, 3 in flight, [0-9.]+ GB/s src -> dst, [0-9.]+ GB/s back$' out
 run 0 pair --lat --size 8 -n 50
 pass_if "without one there is none" grep -q '"background": null' result.json
 run 0 pair --lat --size 8 -n 50 --background 1M --backend null

@@ -29,7 +29,7 @@ cd / || exit 1
 run "$script"
 expect_status 0 'local is the default'
 expect_text '<mesh><--local>' 'local'
-for preset in begin=1K end=64M factor=4 warmup=1 iters=0 mode=both "log_dir=$scratch/logs"; do
+for preset in begin=1K end=64M factor=4 warmup=1 iters=auto duration=10 mode=both "log_dir=$scratch/logs"; do
     expect_text "<--preset><$preset>" 'defaults, which give way'
 done
 expect_no_text 'rails' 'local: the rails are those of --local'

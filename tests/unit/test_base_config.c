@@ -154,7 +154,7 @@ static void test_defaults(void **state)
         {WF_SET_END, "64M", 64 << 20},
         {WF_SET_FACTOR, "4", 4},
         {WF_SET_SIZE, "", 0},
-        {WF_SET_ITERS, "20", 20},
+        {WF_SET_ITERS, "auto", 0},
         {WF_SET_WARMUP, "5", 5},
         {WF_SET_CHECK, "1", 1},
         {WF_SET_CHECK_TIME_MS, "2000", 2000},

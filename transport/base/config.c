@@ -166,6 +166,10 @@ static int parse_int(const struct wf_setting *setting, const char *text, int64_t
     char *end;
     long long value;
 
+    if (setting->zero && strcmp(text, setting->zero) == 0) {
+        *number = 0;
+        return 0;
+    }
     /* strtoll() alone would take blanks and a plus sign. */
     if (*text != '-' && (*text < '0' || *text > '9'))
         return -EINVAL;

@@ -73,6 +73,7 @@ enum wf_setting_id {
     WF_SET_FACTOR,
     WF_SET_SIZE,
     WF_SET_ITERS,
+    WF_SET_DURATION,
     WF_SET_WARMUP,
     WF_SET_CHECK, /* check: choice 0|1|all, 1 */
     WF_SET_CHECK_TIME_MS,
@@ -92,6 +93,8 @@ enum wf_setting_id {
     WF_SET_OUT,
     WF_SET_JSON,
     WF_SET_CSV,
+    WF_SET_JSON_STREAM,
+    WF_SET_EXPECT,
     WF_SET_LOG_DIR,
     WF_SET_QUIET,
     WF_SET_ROUNDS,
@@ -107,6 +110,7 @@ struct wf_setting {
     const char *fallback; /* the default as text */
     const char *unit;     /* "bytes", "chunks", "s", … or "" */
     const char *choices;  /* WF_TYPE_CHOICE: the allowed words, "auto|uring|epoll" */
+    const char *zero;     /* INT: a word that means 0; NULL: none does */
     int64_t min, max;     /* INT, SIZE, SIZES */
     bool list;            /* CHOICE: a comma separated list is allowed */
     const char *help;

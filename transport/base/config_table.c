@@ -22,6 +22,9 @@
 #define CHOICES(group, name, preset, words, does)                                                                      \
     ROW(group, name, CHOICE, preset, .unit = "", .choices = words, .list = true, .help = does)
 #define TEXT(group, name, preset, does) ROW(group, name, TEXT, preset, .unit = "", .choices = "", .help = does)
+/* A number whose 0 has a name. */
+#define COUNT(group, name, preset, measured_in, word, most, does)                                                      \
+    ROW(group, name, INT, preset, .unit = measured_in, .choices = "", .zero = word, .max = most, .help = does)
 #define FLAG(group, name, preset, does)                                                                                \
     ROW(group, name, FLAG, preset, .unit = "", .choices = "", .max = 1, .help = does)
 
@@ -148,8 +151,12 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_FACTOR] = INT(BENCH, "factor", "4", "", 1, 1048576, "Each message size is this many times the one before."),
     [WF_SET_SIZE] =
         SIZES(BENCH, "size", "", 0, TIB, "The message sizes, separated by commas, instead of begin, end and factor."),
-    [WF_SET_ITERS] = INT(BENCH, "iters", "20", "messages", 0, 1000000000,
-                         "Measured messages per pair and size; 0 means as many as suit the size."),
+    [WF_SET_ITERS] = COUNT(BENCH, "iters", "auto", "messages", "auto", 1000000000,
+                           "Measured messages per pair and size; auto (or 0) takes as many as fit into the size's "
+                           "share of the duration, at least 8 (64 small ones), and 2000 for a ping-pong."),
+    [WF_SET_DURATION] = INT(BENCH, "duration", "5", "s", 1, 86400,
+                            "With iters auto, how long all messages that are timed shall take, shared by the modes, "
+                            "sizes and pairs; warm-up and verification come on top."),
     [WF_SET_WARMUP] = INT(BENCH, "warmup", "5", "messages", 0, 1000000000,
                           "Messages per pair and size that are sent first and not measured."),
     [WF_SET_CHECK] = CHOICE(
@@ -194,6 +201,12 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_OUT] = TEXT(BENCH, "out", "", "The folder for the results; empty means none are written."),
     [WF_SET_JSON] = TEXT(BENCH, "json", "", "The file for the results as JSON; '-' is standard output."),
     [WF_SET_CSV] = TEXT(BENCH, "csv", "", "The file for the results as CSV; '-' is standard output."),
+    [WF_SET_JSON_STREAM] = TEXT(BENCH, "json_stream", "",
+                                "The file that each sample is written to as soon as it is measured, one JSON object a "
+                                "line; '-' is standard output."),
+    [WF_SET_EXPECT] = TEXT(BENCH, "expect", "",
+                           "The least share of the rails' line rate, above 0 and up to 1, that each direction has to "
+                           "reach with the largest size; below it weft mesh and pair end with status 1."),
     [WF_SET_LOG_DIR] = TEXT(BENCH, "log_dir", "logs", "The folder for one log per endpoint."),
     [WF_SET_QUIET] = FLAG(BENCH, "quiet", "0", "Whether only errors are printed."),
     [WF_SET_ROUNDS] =

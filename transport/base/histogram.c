@@ -45,6 +45,7 @@ void wf_times_of(double *times_ns, size_t count, struct wf_times *out)
     for (size_t i = 0; i < count; i++)
         squares += (times_ns[i] - mean) * (times_ns[i] - mean);
     out->min = times_ns[0] / 1e3;
+    out->p10 = ranked(times_ns, count, 0.10) / 1e3;
     out->p50 = middle(times_ns, count) / 1e3;
     out->p90 = ranked(times_ns, count, 0.90) / 1e3;
     out->p99 = ranked(times_ns, count, 0.99) / 1e3;

@@ -10,7 +10,7 @@
 
 /* In microseconds, except `cv`: standard deviation divided by mean. All zero if there are no times. */
 struct wf_times {
-    double min, p50, p90, p99, p999, max, mean, cv;
+    double min, p10, p50, p90, p99, p999, max, mean, cv;
 };
 
 /* Sorts `times_ns` in place. The median of an even count is the mean of the two times in the middle. */

@@ -1,6 +1,7 @@
 /* The interfaces of this machine, and which rule each of them falls under. */
 #include "core/rail/candidate.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <limits.h>
@@ -26,6 +27,42 @@ static int32_t read_number(const char *device, const char *file, int32_t otherwi
     return value > 0 && value <= INT32_MAX ? (int32_t)value : otherwise;
 }
 
+/* Is there hardware behind it? Others, as a veth, tell a rate that nothing keeps to. */
+static bool is_hardware(const char *device)
+{
+    char path[128];
+    snprintf(path, sizeof path, "/sys/class/net/%s/device", device);
+    return access(path, F_OK) == 0;
+}
+
+/* The first of the interfaces below this one, as a bond and a VLAN have them; false: there is none. */
+static bool interface_below(const char *device, char name[IF_NAMESIZE])
+{
+    char path[128];
+    snprintf(path, sizeof path, "/sys/class/net/%s", device);
+    DIR *folder = opendir(path);
+    bool found = false;
+    struct dirent *entry;
+    while (folder && !found && (entry = readdir(folder)) != NULL) {
+        found = strncmp(entry->d_name, "lower_", 6) == 0 && strlen(entry->d_name + 6) < IF_NAMESIZE;
+        if (found)
+            strcpy(name, entry->d_name + 6);
+    }
+    if (folder)
+        closedir(folder);
+    return found;
+}
+
+/* In Mbit/s, as the driver tells; -1: not known. A bond's is the sum of those below it. */
+static int32_t line_rate(const char *device)
+{
+    char below[IF_NAMESIZE] = "", deeper[IF_NAMESIZE];
+    bool stacked = interface_below(device, below);
+    while (stacked && !is_hardware(below) && interface_below(below, deeper))
+        strcpy(below, deeper);
+    return is_hardware(stacked ? below : device) ? read_number(device, "speed", -1) : -1;
+}
+
 static void fill_interface(struct wf_rail *rail, const char *device)
 {
     memset(rail, 0, sizeof *rail);
@@ -33,7 +70,7 @@ static void fill_interface(struct wf_rail *rail, const char *device)
     snprintf(rail->name, sizeof rail->name, "%s", device);
     rail->index = if_nametoindex(device);
     rail->mtu = read_number(device, "mtu", -1);
-    rail->speed_mbit = read_number(device, "speed", -1);
+    rail->speed_mbit = line_rate(device);
 }
 
 static void fill_address(struct wf_rail *rail, const struct sockaddr_storage *address)

@@ -1,0 +1,80 @@
+#include "expect.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/backends/backend.h"
+#include "limit.h"
+
+int bench_expect_read(const struct bench_options *options, double *share, struct wf_status *status)
+{
+    const char *text = wf_config_text(options->config, WF_SET_EXPECT);
+    char *end;
+
+    *share = 0;
+    if (!text[0])
+        return 0;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value > 0 && value <= 1))
+        return wf_fail(status, -EINVAL, "--expect %.40s: must be a share of the line rate above 0 and up to 1, as 0.9",
+                       text);
+    if (options->latency)
+        return wf_fail(status, -EINVAL, "--expect %.40s is a share of bandwidth: it has no meaning with --lat", text);
+    *share = value;
+    return 0;
+}
+
+int bench_expect_ready(const struct bench_result *result, struct wf_status *status)
+{
+    char why[160];
+    double share;
+    int code = bench_expect_read(result->options, &share, status);
+
+    if (code || share == 0)
+        return code;
+    if (bench_line_unknown(result, why, sizeof why)[0])
+        return wf_fail(status, -EINVAL, "--expect %.40s: %s: leave it out",
+                       wf_config_text(result->options->config, WF_SET_EXPECT), why);
+    return 0;
+}
+
+/* The last set of Weft's, or else of whatever moves data. */
+static const struct bench_set *judged(const struct bench_result *result)
+{
+    const struct bench_set *found = NULL;
+
+    for (int i = 0; i < result->set_count; i++)
+        if (result->sets[i].backend->moves_data && (!found || result->sets[i].backend == found->backend))
+            found = &result->sets[i];
+    return found;
+}
+
+bool bench_expect_met(const struct bench_result *result, char *text, size_t room)
+{
+    double *samples = calloc(result->sample_count + 1, sizeof *samples);
+    const struct bench_set *set = judged(result);
+    struct wf_status ignored;
+    size_t used = 0;
+    bool met = true, some = false;
+    double share;
+
+    text[0] = '\0';
+    if (bench_expect_read(result->options, &share, &ignored) == 0 && share > 0 && set && samples) {
+        used = (size_t)snprintf(text, room, "expected %.3g of the line rate:", share);
+        for (int i = 0; i < 2 && used < room; i++) {
+            double line = bench_line_rate(result, &bench_ways[i]);
+            double rate = bench_way_rate(result, set, &bench_ways[i], samples);
+            if (rate < 0) /* no pair goes this way */
+                continue;
+            met &= line > 0 && rate >= share * line;
+            used += (size_t)snprintf(text + used, room - used, "%s node%d -> node%d reached %.3g", some ? "," : "",
+                                     bench_ways[i].src_node, bench_ways[i].dst_node, line > 0 ? rate / line : 0);
+            some = true;
+        }
+        if (used < room)
+            snprintf(text + used, room - used, ": %s", met ? "met" : "not met");
+    }
+    free(samples);
+    return met;
+}

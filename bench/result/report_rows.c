@@ -1,0 +1,276 @@
+#include "report_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/backends/backend.h"
+#include "bench/words/columns.h"
+#include "bench/words/words.h"
+#include "spread.h"
+
+#define WIDE 110  /* columns from which the further figures fit */
+#define FEW 8     /* messages of a pair: a median of fewer moves with each of them */
+#define NAMES 4   /* pairs that are named */
+#define INDENT 15 /* of what belongs to a line above */
+
+char *bench_endpoint_text(const struct bench_plan *plan, int node, uint32_t endpoint, char *text, size_t room)
+{
+    snprintf(text, room, "%s%u", plan->nodes[node].memory == BENCH_HOST ? "host" : "gpu", endpoint);
+    return text;
+}
+
+/* --- the head of a table --- */
+
+static void print_title(const struct bench_result *result, enum bench_mode mode, FILE *out)
+{
+    const struct bench_plan *plan = result->plan;
+    int columns = bench_columns(out);
+
+    fputc('\n', out);
+    if (plan->pair_count == 1)
+        bench_wrapped(out, columns, 2, "one pair: GB/s over its messages");
+    else if (mode == BENCH_LOADED)
+        bench_wrapped(out, columns, 2,
+                      "loaded: all %u pairs at once: GB/s of the pairs from their median times, and of all together",
+                      plan->pair_count);
+    else
+        bench_wrapped(out, columns, 2, "isolated: %s: GB/s of the pairs from their median times",
+                      plan->group > 1 ? "a pair at a time, both ways at once" : "a pair at a time");
+}
+
+/* Between several backends there is no room for the tenth of the pairs. */
+static bool is_several(const struct bench_result *result)
+{
+    return result->plan->backend_count > 1;
+}
+
+static void print_head(const struct bench_result *result, enum bench_mode mode, FILE *out)
+{
+    print_title(result, mode, out);
+    fprintf(out, "%7s%8s%5s%s%7s", "size", "n", "way", is_several(result) ? " backend" : "", "min");
+    if (!is_several(result))
+        fprintf(out, "%8s", "p10 ");
+    fprintf(out, "%6s%7s%6s%11s", "median", "p90", "cv", "a message");
+    if (mode == BENCH_LOADED)
+        fprintf(out, "%7s", "all");
+    fprintf(out, "%7s", "wrong");
+    if (bench_columns(out) >= WIDE)
+        fprintf(out, "%7s%13s%9s", "Gbit/s", "messages/s", "s/GB");
+    fputc('\n', out);
+}
+
+/* --- a line --- */
+
+static void put_rate(double rate, FILE *out)
+{
+    char text[32];
+
+    fprintf(out, "%7s", rate < 0 ? "-" : bench_rate_text(rate, text, sizeof text));
+}
+
+static void put_share(double share, FILE *out)
+{
+    char text[32];
+
+    snprintf(text, sizeof text, "%.0f %%", 100 * share);
+    fprintf(out, "%6s", share < 0 ? "-" : text);
+}
+
+/* Many small messages are under way at once: their number by the second is a rate, and no time. */
+static void put_message(const struct bench_spread *spread, FILE *out)
+{
+    char text[40], count[32];
+
+    if (spread->counted && spread->messages_per_s >= 0)
+        snprintf(text, sizeof text, "%s/s", bench_count_text(spread->messages_per_s, count, sizeof count));
+    else
+        bench_time_text(spread->time_us, text, sizeof text);
+    fprintf(out, "%11s", text);
+}
+
+static void put_wrong(const struct bench_set *set, const struct bench_spread *spread, FILE *out)
+{
+    char count[32];
+
+    fprintf(out, "%7s",
+            spread->checked && set->backend->moves_data ? bench_count_text((double)spread->wrong, count, sizeof count)
+                                                        : "-");
+}
+
+/* Of the whole set, in processor seconds of both nodes. */
+static void put_wide(const struct bench_set *set, const struct bench_spread *spread, FILE *out)
+{
+    char text[32];
+
+    put_rate(spread->median < 0 ? -1 : spread->median * 8, out);
+    fprintf(out, "%13s",
+            spread->messages_per_s < 0 ? "-" : bench_count_text(spread->messages_per_s, text, sizeof text));
+    fputs("  ", out);
+    put_rate(set->cpu_s_per_gb, out);
+}
+
+static void print_row(const struct bench_result *result, const struct bench_set *set, const struct bench_way *way,
+                      const struct bench_spread *spread, FILE *out)
+{
+    char text[32];
+
+    fprintf(out, "%7s", wf_format_size(set->size, text, sizeof text));
+    snprintf(text, sizeof text, "%u%s", spread->iters, spread->iters < FEW ? "*" : " ");
+    fprintf(out, "%8s %d>%d", text, way->src_node, way->dst_node);
+    if (is_several(result))
+        fprintf(out, " %-7.*s", (int)strcspn(set->backend->name, " "), set->backend->name);
+    put_rate(spread->by_message && spread->grouped ? -1 : spread->min, out);
+    if (!is_several(result))
+        put_rate(spread->by_message && spread->grouped ? -1 : spread->p10, out);
+    put_rate(spread->median, out);
+    put_rate(spread->by_message && spread->grouped ? -1 : spread->p90, out);
+    put_share(spread->by_message && spread->grouped ? -1 : spread->cv, out);
+    put_message(spread, out);
+    if (set->mode == BENCH_LOADED)
+        put_rate(spread->together, out);
+    put_wrong(set, spread, out);
+    if (bench_columns(out) >= WIDE)
+        put_wide(set, spread, out);
+    fputc('\n', out);
+}
+
+/* --- two groups of pairs --- */
+
+/* The pairs of one way that are in the lower group, and whose they are. */
+struct low {
+    const struct bench_sample **slow; /* owned */
+    size_t count;
+    uint32_t *sent, *received, *sent_low, *received_low; /* pairs of each endpoint: all of them, and the slow ones */
+};
+
+static bool low_init(struct low *low, const struct bench_result *result)
+{
+    uint32_t *counts = calloc(4 * (size_t)result->plan->endpoints, sizeof *counts);
+
+    *low = (struct low){.slow = calloc(result->sample_count, sizeof(struct bench_sample *)), .sent = counts};
+    if (!low->slow || !counts)
+        return false;
+    low->received = counts + result->plan->endpoints;
+    low->sent_low = low->received + result->plan->endpoints;
+    low->received_low = low->sent_low + result->plan->endpoints;
+    return true;
+}
+
+static void low_fill(struct low *low, const struct bench_result *result, const struct bench_set *set,
+                     const struct bench_way *way, double bound)
+{
+    for (size_t i = 0; i < result->sample_count; i++) {
+        const struct bench_sample *sample = &result->samples[i];
+        if (!bench_sample_in_set(sample, set) || !bench_pair_goes(&sample->pair, way))
+            continue;
+        low->sent[sample->pair.src]++;
+        low->received[sample->pair.dst]++;
+        if (bench_sample_rate(sample) < 0 || bench_sample_rate(sample) > bound)
+            continue;
+        low->slow[low->count++] = sample;
+        low->sent_low[sample->pair.src]++;
+        low->received_low[sample->pair.dst]++;
+    }
+}
+
+/* Whether the slow pairs are all those of some endpoints: then these are named. `text` keeps what it has. */
+static bool name_endpoints(const struct bench_result *result, int node, const uint32_t *all, const uint32_t *slow,
+                           const char *verb, char *text, size_t room)
+{
+    size_t used = strlen(text), named = 0;
+
+    for (uint32_t i = 0; i < result->plan->endpoints; i++)
+        if (slow[i] && slow[i] < all[i])
+            return false;
+    used += (size_t)snprintf(text + used, room - used, "all that");
+    for (uint32_t i = 0; i < result->plan->endpoints && used < room; i++) {
+        char name[32];
+        if (!slow[i])
+            continue;
+        used += (size_t)snprintf(text + used, room - used, "%s %s", named++ ? "," : "",
+                                 bench_endpoint_text(result->plan, node, i, name, sizeof name));
+    }
+    if (used < room)
+        snprintf(text + used, room - used, " of node%d %s%s", node, verb, named > 1 ? "" : "s");
+    return true;
+}
+
+static void name_pairs(const struct bench_result *result, const struct bench_way *way, const struct low *low,
+                       char *text, size_t room)
+{
+    size_t used = strlen(text), shown = low->count <= NAMES ? low->count : NAMES;
+
+    for (size_t i = 0; i < shown && used < room; i++) {
+        const struct bench_pair *pair = &low->slow[i]->pair;
+        char src[32], dst[32];
+        used += (size_t)snprintf(text + used, room - used, "%s%s to %s", i ? ", " : "",
+                                 bench_endpoint_text(result->plan, way->src_node, pair->src, src, sizeof src),
+                                 bench_endpoint_text(result->plan, way->dst_node, pair->dst, dst, sizeof dst));
+    }
+    if (shown < low->count && used < room)
+        snprintf(text + used, room - used, " and %zu more", low->count - shown);
+}
+
+static void print_groups(const struct bench_result *result, const struct bench_set *set, const struct bench_way *way,
+                         const struct bench_groups *groups, FILE *out)
+{
+    char high[32], slow[32], whose[400] = "";
+    struct low low;
+
+    if (low_init(&low, result)) {
+        low_fill(&low, result, set, way, groups->bound);
+        if (!name_endpoints(result, way->src_node, low.sent, low.sent_low, "send", whose, sizeof whose) &&
+            !name_endpoints(result, way->dst_node, low.received, low.received_low, "receive", whose, sizeof whose))
+            name_pairs(result, way, &low, whose, sizeof whose);
+    }
+    free(low.slow);
+    free(low.sent);
+    fprintf(out, "%*s", INDENT, "");
+    bench_wrapped(out, bench_columns(out) - INDENT, INDENT,
+                  "%d>%d has two groups: %zu pairs near %s GB/s, %zu near %s: %s", way->src_node, way->dst_node,
+                  groups->high_count, bench_rate_text(groups->high, high, sizeof high), groups->low_count,
+                  bench_rate_text(groups->low, slow, sizeof slow), whose);
+}
+
+/* --- a set --- */
+
+void bench_report_set(const struct bench_result *result, const struct bench_set *set, const struct bench_set *before,
+                      FILE *out)
+{
+    double *room = calloc(result->sample_count + 1, sizeof *room);
+
+    if (!before || before->mode != set->mode)
+        print_head(result, set->mode, out);
+    for (int i = 0; room && i < BENCH_WAYS; i++) {
+        struct bench_spread spread;
+        struct bench_groups groups;
+        bench_spread_of(result, set, &bench_ways[i], room, &spread);
+        if (spread.pairs == 0)
+            continue;
+        print_row(result, set, &bench_ways[i], &spread, out);
+        /* Rates of small messages are a matter of turns at the processor. */
+        if (!spread.by_message && !spread.counted && spread.median >= 0 &&
+            bench_groups_find(room, bench_way_rates(result, set, &bench_ways[i], room), &groups))
+            print_groups(result, set, &bench_ways[i], &groups, out);
+    }
+    free(room);
+}
+
+void bench_report_notes(const struct bench_result *result, FILE *out)
+{
+    int columns = bench_columns(out);
+    bool few = false, counted = false;
+
+    for (size_t i = 0; i < result->sample_count; i++) {
+        few |= result->samples[i].iters < FEW;
+        counted |= bench_sample_counted(&result->samples[i]);
+    }
+    if (few)
+        bench_wrapped(out, columns, 2,
+                      "* rests on fewer than %d messages a pair: any one of them can move it (see --iters, --duration)",
+                      FEW);
+    if (counted)
+        bench_wrapped(out, columns, 2,
+                      "/s: messages a second of a pair. Many are under way at once, so it says nothing about latency: "
+                      "for that there is weft pair --lat");
+}

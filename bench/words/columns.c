@@ -1,0 +1,94 @@
+#include "columns.h"
+
+#include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define WRAPPED_MOST 4096
+
+int bench_columns(FILE *out)
+{
+    struct winsize size;
+
+    if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < BENCH_COLUMNS)
+        return BENCH_COLUMNS;
+    return size.ws_col < BENCH_COLUMNS_MOST ? size.ws_col : BENCH_COLUMNS_MOST;
+}
+
+/* Bytes that a UTF-8 character goes on for take no column. */
+static int columns_of(const char *text, size_t length)
+{
+    int columns = 0;
+
+    for (size_t i = 0; i < length; i++)
+        columns += ((unsigned char)text[i] & 0xC0) != 0x80;
+    return columns;
+}
+
+void bench_wrapped(FILE *out, int columns, int indent, const char *format, ...)
+{
+    char text[WRAPPED_MOST];
+    int at = 0;
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    for (const char *word = text; *word;) {
+        size_t blanks = strspn(word, " "), length = strcspn(word + blanks, " ");
+        int wide = columns_of(word + blanks, length);
+        if (at > 0 && at + (int)blanks + wide > columns) {
+            fprintf(out, "\n%*s", indent, "");
+            at = indent;
+        } else {
+            fprintf(out, "%*s", (int)blanks, "");
+            at += (int)blanks;
+        }
+        fwrite(word + blanks, 1, length, out);
+        at += wide;
+        word += blanks + length;
+    }
+    fputc('\n', out);
+}
+
+static char *three_digits(double value, const char *unit, char *text, size_t room)
+{
+    snprintf(text, room, value < 9.995 ? "%.2f%s" : value < 99.95 ? "%.1f%s" : "%.0f%s", value, unit);
+    return text;
+}
+
+char *bench_time_text(double us, char *text, size_t room)
+{
+    if (us < 999.5)
+        return three_digits(us, " us", text, room);
+    if (us < 999.5e3)
+        return three_digits(us / 1e3, " ms", text, room);
+    return three_digits(us / 1e6, " s", text, room);
+}
+
+char *bench_rate_text(double rate, char *text, size_t room)
+{
+    if (rate > 0 && rate < 0.00005)
+        snprintf(text, room, "%.0e", rate);
+    else
+        snprintf(text, room, "%.*f",
+                 rate >= 99.95     ? 0
+                 : rate >= 9.995   ? 1
+                 : rate >= 0.9995  ? 2
+                 : rate >= 0.09995 ? 3
+                                   : 4,
+                 rate);
+    return text;
+}
+
+char *bench_count_text(double count, char *text, size_t room)
+{
+    if (count < 999.5) {
+        snprintf(text, room, "%.0f", count);
+        return text;
+    }
+    if (count < 999.5e3)
+        return three_digits(count / 1e3, "k", text, room);
+    return three_digits(count / 1e6, "M", text, room);
+}

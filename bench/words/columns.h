@@ -1,0 +1,30 @@
+/*
+ * columns.h: text for people that fits: the width of what it is printed on, lines that are broken there, and numbers in
+ * the unit that suits them.
+ */
+#ifndef WF_BENCH_COLUMNS_H
+#define WF_BENCH_COLUMNS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#define BENCH_COLUMNS 80       /* of a file or a pipe, and the least of a terminal */
+#define BENCH_COLUMNS_MOST 160 /* longer lines are hard to read */
+
+/* Columns of a terminal within these bounds; of anything else BENCH_COLUMNS. */
+int bench_columns(FILE *out);
+
+/* Prints a text in lines of at most `columns`, broken at blanks; a word that is longer stays whole. Every line but the
+ * first is indented by `indent`. Ends the last line. */
+void bench_wrapped(FILE *out, int columns, int indent, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* 0.52 us, 12.3 us, 1.23 ms, 45.6 s. Returns `text`, as the others do. */
+char *bench_time_text(double us, char *text, size_t room);
+
+/* Three digits that count and no unit, for GB/s: 0.0123, 1.23, 12.3, 123. */
+char *bench_rate_text(double rate, char *text, size_t room);
+
+/* 812, 81.2k, 8.12M. */
+char *bench_count_text(double count, char *text, size_t room);
+
+#endif
