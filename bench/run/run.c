@@ -260,12 +260,12 @@ static int conclude(struct run *run, struct wf_status *status)
     bench_progress_end(&run->progress);
     pthread_mutex_lock(&run->result.lock);
     run->result.complete = true;
-    if (run->passed && !bench_expect_met(&run->result, expected, sizeof expected)) {
+    bool met = bench_expect_met(&run->result, expected, sizeof expected);
+    if (run->passed && !met)
         bench_copy_text(run->result.error, sizeof run->result.error, expected);
-        run->passed = false;
-    }
-    if (!run->passed && bench_result_wrong_bytes(&run->result) == 0)
+    else if (!run->passed && bench_result_wrong_bytes(&run->result) == 0)
         snprintf(run->result.error, sizeof run->result.error, "the other node found wrong bytes or missing samples");
+    run->passed &= met;
     pthread_mutex_unlock(&run->result.lock);
     int result = bench_ending_publish(&run->ending, status);
     if (!run->options->child && !run->passed)
