@@ -122,7 +122,7 @@ static int help(int argc, char **argv)
         fprintf(stderr, "weft: 'weft help' takes one command, and '%.60s' is one word too many\n", argv[2]);
         return BENCH_USAGE;
     }
-    if (argc == 2 && strcmp(argv[1], "help") != 0)
+    if (argc == 2 && strcmp(argv[1], "help") != 0 && argv[1][0] != '-')
         return run_named(2, words);
     bench_usage(stdout);
     return BENCH_PASSED;

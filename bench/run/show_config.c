@@ -95,12 +95,14 @@ static int choose(const struct bench_options *options, struct chosen *chosen, st
 /* A cell that does not fit behind the ones before it goes to the next line. */
 static void put_table_cell(const char *text, int at, int *column, int width)
 {
-    if (*column >= at && *column > 0)
-        *column += printf(" ");
-    if (*column < at)
-        *column += printf("%*s", at - *column, "");
-    if (*column > VALUE_AT && *column + (int)strlen(text) > width)
-        *column = printf("\n%*s", VALUE_AT, "") - 1;
+    int start = *column >= at && *column > 0 ? *column + 1 : at;
+
+    if (start > VALUE_AT && start + (int)strlen(text) > width) {
+        putchar('\n');
+        *column = 0;
+        start = VALUE_AT;
+    }
+    *column += printf("%*s", start - *column, "");
     bench_put_wrapped(stdout, text, column, VALUE_AT, width);
 }
 

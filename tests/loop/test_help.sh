@@ -22,7 +22,8 @@ weft help
 pass_if "weft help: status $status" [ "$status" -eq 0 ]
 cp out list
 pass_if "weft help: nothing on standard error" [ ! -s err ]
-for word in --help -h; do
+for word in --help -h 'help --help' 'help help'; do
+    # shellcheck disable=SC2086 # words
     weft $word
     pass_if "weft $word is weft help: $(diff out list)" cmp -s out list
 done
