@@ -32,6 +32,9 @@ Where memory does not suffice, --end gives way, then the endpoints, unless you n
   --out DIR     where the results go (default results/<time>.<process>; a client adds -client; in the lab the client's
                 go to DIR-client, and DIR/interfaces.csv says what went through each interface)
 
+  -h, --help    this text
+  -V, --version the version of weft
+
   WEFT_SETUP=auto|print|off  may missing packages be installed: see setup.sh --help
   WEFT_BUILD=DIR             use the build in DIR as it is, instead of building into build/
 
@@ -120,6 +123,16 @@ find_program() {
     weft=$root/build/bin/weft
 }
 
+# Nothing is built for that.
+print_version() {
+    if [[ -z ${WEFT_BUILD-} && -e $root/CMakeLists.txt ]]; then
+        sed -n 's/^project(weft VERSION \([0-9.]*\).*/weft \1/p' -- "$root/CMakeLists.txt"
+        exit
+    fi
+    find_program
+    exec "$weft" --version
+}
+
 mode=local
 case ${1-} in
 '' | -h | --help | -*) ;;
@@ -139,12 +152,17 @@ client)
 *) wrong_usage "unknown mode '$mode': local, lab, server or client ADDR" ;;
 esac
 user=("$@")
+version=''
 for argument in "$@"; do
-    if [[ $argument == -h || $argument == --help ]]; then
+    case $argument in
+    -h | --help)
         usage
         exit 0
-    fi
+        ;;
+    -V | --version) version=1 ;;
+    esac
 done
+[[ -z $version ]] || print_version
 
 config=$(option config) || config=${WEFT_CONFIG-}
 

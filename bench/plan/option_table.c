@@ -1,40 +1,55 @@
 #include "option_table.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "bench/words/words.h"
 #include "options.h"
 
-#define EVERY_COMMAND (BENCH_MESH | BENCH_PAIR | BENCH_CONFIG | BENCH_PEERS | BENCH_TOPO)
+#define MEASURES (BENCH_MESH | BENCH_PAIR | BENCH_PEERS)
+#define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG)
+#define EVERY_COMMAND (HAS_SETTINGS | BENCH_KEY | BENCH_COMPLETION)
+
+/* Arguments: name, letter, kind of value, commands, section, what stands for the value, help. */
+#define ROW(called, short_name, takes, belongs_to, part, stands_for, does)                                             \
+    {                                                                                                                  \
+        .name = called, .letter = short_name, .value = VALUE_##takes, .commands = belongs_to,                          \
+        .section = BENCH_SECTION_##part, .shown = stands_for, .help = does                                             \
+    }
 
 const struct bench_option_row bench_extra_options[OPT_COUNT] = {
-    [OPT_LISTEN] = {"listen", VALUE_OPTIONAL, BENCH_MESH | BENCH_PAIR | BENCH_PEERS, "--listen [[ADDR:]PORT]",
-                    "be node0: wait for the other node, at ADDR and at that port of every rail (see --rails)"},
-    [OPT_CONNECT] = {"connect", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR | BENCH_PEERS, "--connect ADDR[:PORT]",
-                     "be node1: connect to node0, and decide what is measured"},
-    [OPT_LOCAL] = {"local", VALUE_NONE, BENCH_MESH | BENCH_PAIR | BENCH_PEERS, "--local",
-                   "start both nodes on this machine (weft peers: the default)"},
-    [OPT_LAT] = {"lat", VALUE_NONE, BENCH_PAIR | BENCH_PEERS, "--lat",
-                 "ping-pong: half round-trip times instead of bandwidth"},
-    [OPT_RATE] = {"rate", VALUE_NONE, BENCH_PEERS, "--rate", "messages per second instead of bandwidth"},
-    [OPT_SET] = {"set", VALUE_NEEDED, EVERY_COMMAND, "--set NAME=VALUE", "any setting by its name"},
-    [OPT_PRESET] = {"preset", VALUE_NEEDED, EVERY_COMMAND, "--preset NAME=VALUE",
-                    "a default of whoever starts weft: file, environment and options go before it"},
-    [OPT_CONFIG] = {"config", VALUE_NEEDED, EVERY_COMMAND, "--config FILE",
-                    "settings from a file of NAME = VALUE lines"},
-    [OPT_LATEST] = {"latest", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR, "--latest LINK",
-                    "a symbolic link that leads to --out once there are results in it"},
-    [OPT_MARKDOWN] = {"markdown", VALUE_NONE, BENCH_CONFIG, "--markdown",
-                      "the table of docs/configuration.md: defaults only"},
-    [OPT_XML] = {"xml", VALUE_NEEDED, BENCH_TOPO, "--xml FILE",
-                 "plan for another machine: hwloc's description of it, or synthetic:numa:2 core:4 pu:2"},
-    [OPT_SVG] = {"svg", VALUE_NEEDED, BENCH_TOPO, "--svg FILE", "a drawing of the machine ('-': standard output)"},
-    [OPT_IN_FORCE] = {"in-force", VALUE_NEEDED, BENCH_TOPO, "--in-force PID|FILE",
-                      "instead: where the threads and memory of a process are, or were in a result's run"},
-    [OPT_HELP] = {"help", VALUE_NONE, EVERY_COMMAND, "--help", "this text"},
-    [OPT_CHILD] = {"local-child", VALUE_NONE, BENCH_MESH | BENCH_PAIR, NULL, NULL},
-    [OPT_INVITE] = {"invite", VALUE_NEEDED, BENCH_MESH | BENCH_PAIR, NULL, NULL},
+    [OPT_LISTEN] = ROW("listen", 0, OPTIONAL, MEASURES, NODES, "[ADDR:]PORT",
+                       "be node0: wait for the other node, at ADDR and at that port of every rail (see --rails)"),
+    [OPT_CONNECT] = ROW("connect", 0, NEEDED, MEASURES, NODES, "ADDR[:PORT]",
+                        "be node1: connect to node0, and decide what is measured"),
+    [OPT_LOCAL] =
+        ROW("local", 0, NONE, MEASURES, NODES, NULL, "start both nodes on this machine (weft peers: the default)"),
+    [OPT_LAT] = ROW("lat", 0, NONE, BENCH_PAIR | BENCH_PEERS, WHAT, NULL,
+                    "ping-pong: half round-trip times instead of bandwidth"),
+    [OPT_RATE] = ROW("rate", 0, NONE, BENCH_PEERS, WHAT, NULL, "messages per second instead of bandwidth"),
+    [OPT_XML] = ROW("xml", 0, NEEDED, BENCH_TOPO, WHAT, "FILE",
+                    "plan for another machine: hwloc's description of it, or synthetic:numa:2 core:4 pu:2"),
+    [OPT_IN_FORCE] = ROW("in-force", 0, NEEDED, BENCH_TOPO, WHAT, "PID|FILE",
+                         "instead: where the threads and memory of a process are, or were in a result's run"),
+    [OPT_LATEST] = ROW("latest", 0, NEEDED, BENCH_MESH | BENCH_PAIR, OUTPUT, "LINK",
+                       "a symbolic link that leads to --out once there are results in it"),
+    [OPT_SVG] = ROW("svg", 0, NEEDED, BENCH_TOPO, OUTPUT, "FILE", "a drawing of the machine ('-': standard output)"),
+    [OPT_MARKDOWN] =
+        ROW("markdown", 0, NONE, BENCH_CONFIG, OUTPUT, NULL, "the table of docs/configuration.md: defaults only"),
+    [OPT_SET] = ROW("set", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE", "any setting by its name"),
+    [OPT_PRESET] = ROW("preset", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE",
+                       "a default of whoever starts weft: file, environment and options go before it"),
+    [OPT_CONFIG] =
+        ROW("config", 0, NEEDED, HAS_SETTINGS, SETTINGS, "FILE", "settings from a file of NAME = VALUE lines"),
+    [OPT_HELP] = ROW("help", 'h', NONE, EVERY_COMMAND, OTHER, NULL, "this text"),
+    [OPT_VERSION] = ROW("version", 'V', NONE, EVERY_COMMAND, OTHER, NULL, "the version of weft"),
+    [OPT_CHILD] = ROW("local-child", 0, NONE, BENCH_MESH | BENCH_PAIR, OTHER, NULL, NULL),
+    [OPT_INVITE] = ROW("invite", 0, NEEDED, BENCH_MESH | BENCH_PAIR, OTHER, NULL, NULL),
 };
+
+/* What `weft raw` alone has; its table is its own. */
+static const char *const raw_names[] = {"streams", "batch", "block", "cpu"};
 
 static const struct letter {
     char letter;
@@ -45,15 +60,6 @@ static const struct letter {
 };
 
 #define LETTER_COUNT ((int)(sizeof letters / sizeof letters[0]))
-
-const char *bench_command_name(enum bench_command command)
-{
-    return command == BENCH_MESH    ? "mesh"
-           : command == BENCH_PAIR  ? "pair"
-           : command == BENCH_PEERS ? "peers"
-           : command == BENCH_TOPO  ? "topo"
-                                    : "config";
-}
 
 void bench_option_name(const struct wf_setting *setting, char *name, size_t room)
 {
@@ -71,7 +77,7 @@ int bench_option_by_letter(char letter)
     return -1;
 }
 
-static char letter_of(enum wf_setting_id id)
+char bench_option_letter(enum wf_setting_id id)
 {
     for (int i = 0; i < LETTER_COUNT; i++)
         if (letters[i].id == id)
@@ -79,59 +85,67 @@ static char letter_of(enum wf_setting_id id)
     return '\0';
 }
 
-/* The settings that act on `weft topo`; of the others it knows nothing. */
-static bool acts_on_topo(enum wf_setting_id id)
-{
-    static const enum wf_setting_id ids[] = {WF_SET_RAILS,      WF_SET_PIN,         WF_SET_RAIL_POLICY,
-                                             WF_SET_IRQ_POLICY, WF_SET_TX_BINDINGS, WF_SET_RX_BINDINGS,
-                                             WF_SET_ZERO_COPY,  WF_SET_ENDPOINTS,   WF_SET_GPUS,
-                                             WF_SET_CUDA,       WF_SET_MEMORY,      WF_SET_JSON};
+/* --- refusing --- */
 
-    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++)
-        if (id == ids[i])
-            return true;
-    return false;
+/* The commands that have an option of this name, or of this letter where `name` is NULL. */
+static unsigned owners(const char *name, char letter, const char **full)
+{
+    char dashed[40];
+    int id = name ? -1 : bench_option_by_letter(letter);
+
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (bench_extra_options[i].help && name && strcmp(bench_extra_options[i].name, name) == 0)
+            return bench_extra_options[i].commands;
+    for (int i = 0; name && i < WF_SETTING_COUNT; i++) {
+        bench_option_name(wf_setting(i), dashed, sizeof dashed);
+        if (strcmp(dashed, name) == 0 || strcmp(wf_setting(i)->name, name) == 0)
+            id = i;
+    }
+    for (size_t i = 0; name && i < sizeof raw_names / sizeof raw_names[0]; i++)
+        if (strcmp(raw_names[i], name) == 0)
+            return BENCH_RAW;
+    if (id < 0)
+        return 0;
+    *full = wf_setting(id)->name;
+    return wf_setting(id)->uses;
 }
 
-static void help_settings(enum wf_setting_group group, enum bench_command command)
+/* "'weft mesh', 'weft pair' and 'weft peers'". */
+static void list_commands(unsigned commands, char *text, size_t room)
 {
-    for (int i = 0; i < WF_SETTING_COUNT; i++) {
-        const struct wf_setting *setting = wf_setting(i);
-        char name[40], shown[64];
-        char letter = letter_of(i);
+    size_t used = 0;
 
-        if (setting->group != group || (command == BENCH_TOPO && !acts_on_topo(i)))
+    text[0] = '\0';
+    for (const struct bench_about *about = bench_commands(); about->name; about++) {
+        if (!(commands & about->command))
             continue;
-        bench_option_name(setting, name, sizeof name);
-        if (letter)
-            snprintf(shown, sizeof shown, "-%c, --%s", letter, name);
-        else
-            snprintf(shown, sizeof shown, "--%s", name);
-        printf("  %-24s %s [%s]\n", shown, setting->help, setting->fallback[0] ? setting->fallback : "none");
+        commands &= ~(unsigned)about->command;
+        used += (size_t)snprintf(text + used, room - used, "%s'weft %s'",
+                                 used == 0  ? ""
+                                 : commands ? ", "
+                                            : " and ",
+                                 about->name);
+        if (used >= room)
+            return;
     }
 }
 
-void bench_options_help(enum bench_command command)
+int bench_option_elsewhere(const char *option, enum bench_command command, struct wf_status *status)
 {
-    static const char *const does[] = {
-        [BENCH_MESH] =
-            "every directed pair of endpoints between two nodes; what was measured is sent again and verified",
-        [BENCH_PAIR] = "one directed pair: bandwidth, or latency with --lat",
-        [BENCH_CONFIG] = "every setting: value, origin, default, meaning",
-        [BENCH_PEERS] = "the same pair on other tools, and the ratio",
-        [BENCH_TOPO] =
-            "what this machine has, which rails and cores serve whom, and what is in the way of faster paths",
-    };
+    bool is_long = strncmp(option, "--", 2) == 0;
+    const char *full = NULL;
+    unsigned commands = owners(is_long ? option + 2 : NULL, option[1], &full) & ~(unsigned)command;
+    char list[160];
 
-    printf("weft %s: %s\n\n", bench_command_name(command), does[command]);
-    for (int i = 0; i < OPT_COUNT; i++)
-        if ((bench_extra_options[i].commands & command) && bench_extra_options[i].help)
-            printf("  %-24s %s\n", bench_extra_options[i].shown, bench_extra_options[i].help);
-    printf("\nbenchmark settings [default]\n");
-    help_settings(WF_GROUP_BENCH, command);
-    printf("\nlibrary settings [default]\n");
-    help_settings(WF_GROUP_LIBRARY, command);
-    printf("\nEach is also WEFT_<NAME> in the environment and NAME = VALUE in a file. "
-           "K, M, G are powers of 1024.\n"
-           "Exit status: 0 ran, and what was verified was right; 1 failed, 2 wrong usage, 77 not available here.\n");
+    /* Everything is shown by weft config, which is of no help to one who wants to measure. */
+    if (commands != BENCH_CONFIG)
+        commands &= ~(unsigned)BENCH_CONFIG;
+    if (!commands)
+        return 0;
+    list_commands(commands, list, sizeof list);
+    if (is_long || !full)
+        return wf_fail(status, -EINVAL, "%s is not for 'weft %s' but for %s", option, bench_command_name(command),
+                       list);
+    return wf_fail(status, -EINVAL, "%.2s (--%s) is not for 'weft %s' but for %s", option, full,
+                   bench_command_name(command), list);
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "base/config.h"
+#include "help.h"
 
 enum bench_option_id {
     OPT_LISTEN,
@@ -23,6 +24,7 @@ enum bench_option_id {
     OPT_SVG,
     OPT_IN_FORCE,
     OPT_HELP,
+    OPT_VERSION,
     OPT_CHILD,
     OPT_INVITE,
     OPT_COUNT
@@ -32,15 +34,15 @@ enum bench_option_value { VALUE_NONE, VALUE_NEEDED, VALUE_OPTIONAL };
 
 struct bench_option_row {
     const char *name;
+    char letter; /* 0: none */
     enum bench_option_value value;
-    unsigned commands;        /* enum bench_command */
-    const char *shown, *help; /* NULL: for our own child process and script, not for people */
+    unsigned commands; /* enum bench_command */
+    enum bench_section section;
+    const char *shown; /* what stands for the value: "FILE"; NULL: it takes none */
+    const char *help;  /* NULL: for our own child process and script, not for people */
 };
 
 extern const struct bench_option_row bench_extra_options[OPT_COUNT];
-
-/* "connect-timeout" for the setting connect_timeout. */
-void bench_option_name(const struct wf_setting *setting, char *name, size_t room);
 
 /* The setting of a one-letter option; -1: none. */
 int bench_option_by_letter(char letter);

@@ -15,34 +15,25 @@ struct cursor {
     char **argv;
 };
 
-/* One of the commands that an option belongs to. */
-static const char *first_command(unsigned commands)
+static int unknown_option(const char *option, enum bench_command command, struct wf_status *status)
 {
-    return bench_command_name((enum bench_command)(commands & -commands));
-}
+    struct bench_shown *rows = calloc(BENCH_SHOWN_MAX, sizeof *rows);
+    const char *words[BENCH_SHOWN_MAX], *nearest = NULL;
+    int count = rows ? bench_shown_options(command, rows) : 0;
 
-static int unknown_option(const char *word, enum bench_command command, struct wf_status *status)
-{
-    static char names[WF_SETTING_COUNT][40];
-    const char *words[WF_SETTING_COUNT + OPT_COUNT];
-    int count = 0;
-
-    for (int i = 0; i < OPT_COUNT; i++)
-        if (bench_extra_options[i].help && strcmp(bench_extra_options[i].name, word) == 0)
-            return wf_fail(status, -EINVAL, "--%s is not for 'weft %s' but for 'weft %s'", word,
-                           bench_command_name(command), first_command(bench_extra_options[i].commands));
-    for (int i = 0; i < WF_SETTING_COUNT; i++) {
-        bench_option_name(wf_setting(i), names[i], sizeof names[i]);
-        words[count++] = names[i];
+    if (bench_option_elsewhere(option, command, status) == 0) {
+        for (int i = 0; i < count; i++)
+            words[i] = rows[i].name;
+        if (strncmp(option, "--", 2) == 0)
+            nearest = bench_nearest(option + 2, words, count);
+        if (nearest)
+            wf_fail(status, -EINVAL, "unknown option '%.60s': did you mean '--%s'?", option, nearest);
+        else
+            wf_fail(status, -EINVAL, "unknown option '%.60s': see 'weft %s --help'", option,
+                    bench_command_name(command));
     }
-    for (int i = 0; i < OPT_COUNT; i++)
-        if ((bench_extra_options[i].commands & command) && bench_extra_options[i].help)
-            words[count++] = bench_extra_options[i].name;
-    const char *nearest = bench_nearest(word, words, count);
-    if (nearest)
-        return wf_fail(status, -EINVAL, "unknown option '--%.60s': did you mean '--%s'?", word, nearest);
-    return wf_fail(status, -EINVAL, "unknown option '--%.60s': see 'weft %s --help'", word,
-                   bench_command_name(command));
+    free(rows);
+    return -EINVAL;
 }
 
 static int offer_setting(struct bench_options *options, enum wf_setting_id id, const char *text, enum wf_origin origin,
@@ -129,6 +120,9 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
     case OPT_HELP:
         options->help = true;
         return 0;
+    case OPT_VERSION:
+        options->version = true;
+        return 0;
     case OPT_CHILD:
         options->child = true;
         return 0;
@@ -149,25 +143,33 @@ static int take_value(struct cursor *cursor, const char *option, char *attached,
     return 0;
 }
 
-static bool is_flag_word(const char *word)
+/* A word that is no option: the name of a setting, or of a shell. */
+static int take_word(struct bench_options *options, const char *word, struct wf_status *status)
 {
-    static const char *const words[] = {"0", "1", "off", "on", "no", "yes", "false", "true"};
-
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (strcmp(word, words[i]) == 0)
-            return true;
-    return false;
+    if (!bench_about(options->command)->words)
+        return wf_fail(status, -EINVAL, "unexpected word '%.60s': options start with '--'", word);
+    if (options->word_count == BENCH_WORDS_MAX)
+        return wf_fail(status, -EINVAL, "'%.60s': that is too much, at most %d words are looked at", word,
+                       BENCH_WORDS_MAX);
+    options->words[options->word_count++] = word;
+    return 0;
 }
 
 static int read_setting(struct bench_options *options, struct cursor *cursor, enum wf_setting_id id, const char *option,
                         char *attached, struct wf_status *status)
 {
-    const char *value = attached;
+    const char *value = attached, *next = cursor->at < cursor->argc ? cursor->argv[cursor->at] : NULL;
+    bool is_switch = wf_setting_is_switch(wf_setting(id)), config = options->command == BENCH_CONFIG;
 
-    /* A flag without a value is switched on. */
-    if (wf_setting(id)->type == WF_TYPE_FLAG && !attached) {
-        bool given = cursor->at < cursor->argc && is_flag_word(cursor->argv[cursor->at]);
-        return set_setting(options, id, given ? cursor->argv[cursor->at++] : "1", status);
+    /* What is asked for may be named by its option. */
+    if (config && !attached && (!next || strncmp(next, "--", 2) == 0 || (is_switch && !wf_setting_takes(id, next)))) {
+        int result = take_word(options, wf_setting(id)->name, status);
+        return result || !is_switch ? result : set_setting(options, id, "on", status);
+    }
+    /* A switch without a value is on. */
+    if (is_switch && !attached) {
+        bool given = next && wf_setting_takes(id, next);
+        return set_setting(options, id, given ? cursor->argv[cursor->at++] : "on", status);
     }
     int result = take_value(cursor, option, attached, &value, status);
     return result ? result : set_setting(options, id, value, status);
@@ -206,25 +208,25 @@ static int read_long(struct bench_options *options, struct cursor *cursor, char 
             return read_extra(options, cursor, i, option, attached, status);
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         bench_option_name(wf_setting(i), dashed, sizeof dashed);
-        if (strcmp(dashed, name) == 0 || strcmp(wf_setting(i)->name, name) == 0)
+        if ((wf_setting(i)->uses & options->command) &&
+            (strcmp(dashed, name) == 0 || strcmp(wf_setting(i)->name, name) == 0))
             return read_setting(options, cursor, i, option, attached, status);
     }
-    return unknown_option(name, options->command, status);
+    return unknown_option(option, options->command, status);
 }
 
 static int read_short(struct bench_options *options, struct cursor *cursor, char *word, struct wf_status *status)
 {
     char option[3] = {'-', word[0], '\0'};
 
-    if (strcmp(word, "h") == 0) {
-        options->help = true;
-        return 0;
-    }
+    for (int i = 0; i < OPT_COUNT; i++)
+        if (bench_extra_options[i].letter == word[0] && !word[1] &&
+            (bench_extra_options[i].commands & options->command))
+            return read_extra(options, cursor, i, option, NULL, status);
     int id = bench_option_by_letter(word[0]);
-    if (id >= 0)
+    if (id >= 0 && (wf_setting(id)->uses & options->command))
         return read_setting(options, cursor, id, option, word[1] ? word + 1 : NULL, status);
-    return wf_fail(status, -EINVAL, "unknown option '-%.20s': see 'weft %s --help'", word,
-                   bench_command_name(options->command));
+    return unknown_option(word - 1, options->command, status);
 }
 
 static int read_command_line(struct bench_options *options, int argc, char **argv, struct wf_status *status)
@@ -239,7 +241,7 @@ static int read_command_line(struct bench_options *options, int argc, char **arg
         else if (word[0] == '-' && word[1])
             result = read_short(options, &cursor, word + 1, status);
         else
-            result = wf_fail(status, -EINVAL, "unexpected word '%.60s': options start with '--'", word);
+            result = take_word(options, word, status);
     }
     return result;
 }
@@ -308,7 +310,7 @@ static bool names_config_file(const char *entry)
 
 static bool needs_other_node(enum bench_command command)
 {
-    return command != BENCH_CONFIG && command != BENCH_TOPO;
+    return command == BENCH_MESH || command == BENCH_PAIR || command == BENCH_PEERS;
 }
 
 /* --config takes the place of WEFT_CONFIG. */
@@ -333,12 +335,16 @@ static int load_lower_layers(struct bench_options *options, const char *file, st
     return result ? wf_fail(status, -EINVAL, "%s", status->text) : 0;
 }
 
-static bool wants_defaults_only(int argc, char **argv)
+/* Where nothing is done with the settings, a mistake in a file or a variable is none of this command's. */
+static bool wants_defaults_only(enum bench_command command, int argc, char **argv)
 {
+    static const char *const words[] = {"--markdown", "--help", "-h", "--version", "-V"};
+
     for (int i = 1; i < argc; i++)
-        if (strcmp(argv[i], "--markdown") == 0 || strcmp(argv[i], "--help") == 0)
-            return true;
-    return false;
+        for (size_t j = 0; j < sizeof words / sizeof words[0]; j++)
+            if (strcmp(argv[i], words[j]) == 0)
+                return true;
+    return command == BENCH_KEY || command == BENCH_COMPLETION;
 }
 
 int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv,
@@ -352,17 +358,19 @@ int bench_options_init(struct bench_options *options, enum bench_command command
     if (!options->config)
         return wf_fail(status, -ENOMEM, "no memory for the settings");
     wf_config_init(options->config);
-    if (!wants_defaults_only(argc, argv))
+    if (!wants_defaults_only(command, argc, argv))
         /* The file of --config ranks below the environment, and is therefore read first. */
         result = load_lower_layers(options, last_value(argc, argv, "--config"), status);
     if (result == 0)
         result = read_command_line(options, argc, argv, status);
     if (command == BENCH_PEERS && options->place == BENCH_PLACE_NONE)
         options->place = BENCH_PLACE_LOCAL;
-    if (result == 0 && !options->help && needs_other_node(command) && options->place == BENCH_PLACE_NONE)
+    if (result == 0 && !options->help && !options->version && needs_other_node(command) &&
+        options->place == BENCH_PLACE_NONE)
         result = wf_fail(status, -EINVAL,
                          "where is the other node? Give --local, --listen [ADDR:]PORT or --connect ADDR:PORT");
-    if (result == 0 && !options->help && needs_other_node(command) && standard_outputs(options->config) > 1)
+    if (result == 0 && !options->help && !options->version && needs_other_node(command) &&
+        standard_outputs(options->config) > 1)
         result = wf_fail(status, -EINVAL,
                          "only one of --json, --csv and --json-stream can be '-', standard output: give the others a "
                          "file");

@@ -29,7 +29,18 @@ enum bench_place {
 };
 
 /* The commands an option belongs to. */
-enum bench_command { BENCH_MESH = 1, BENCH_PAIR = 2, BENCH_CONFIG = 4, BENCH_PEERS = 8, BENCH_TOPO = 16 };
+enum bench_command {
+    BENCH_MESH = WF_USE_MESH,
+    BENCH_PAIR = WF_USE_PAIR,
+    BENCH_PEERS = WF_USE_PEERS,
+    BENCH_TOPO = WF_USE_TOPO,
+    BENCH_CONFIG = WF_USE_CONFIG,
+    BENCH_KEY = 32,
+    BENCH_RAW = 64, /* reads its own options */
+    BENCH_COMPLETION = 128
+};
+
+#define BENCH_WORDS_MAX 64
 
 struct bench_options {
     enum bench_command command;
@@ -41,8 +52,10 @@ struct bench_options {
     bool rate;         /* --rate */
     const char
         *invite; /* what starts the other node, before the address; "": it needs not be said. NULL: weft itself */
-    bool help;
-    bool markdown;              /* config: the table of the documentation */
+    bool help, version;
+    bool markdown;                      /* config: the table of the documentation */
+    const char *words[BENCH_WORDS_MAX]; /* config, completion: what stands there besides options */
+    int word_count;
     bool child;                 /* this process is node1 of --local */
     char gave_way[900];         /* what gave way to memory, in lines; empty: nothing did */
     uint32_t default_endpoints; /* where the setting is 0: one for each GPU; 0: not known, or there is none */
@@ -60,10 +73,15 @@ int bench_options_init(struct bench_options *options, enum bench_command command
                        struct wf_status *status);
 void bench_options_fini(struct bench_options *options);
 
-/* The help of one command, on standard output. */
+/* The help of one command of those, on standard output. */
 void bench_options_help(enum bench_command command);
 
+/* "mesh" */
 const char *bench_command_name(enum bench_command command);
+
+/* Fails with -EINVAL if `option` ("--size", "-b"), which is none of `command`, is one of another command, and says of
+ * which; 0: it is none at all. */
+int bench_option_elsewhere(const char *option, enum bench_command command, struct wf_status *status);
 
 /* Whether only errors are printed, and where text for people goes: standard output, unless results go there. */
 bool bench_quiet(const struct wf_config *config);

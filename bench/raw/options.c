@@ -34,6 +34,7 @@ enum option_id {
     RAW_TIMEOUT,
     RAW_CPU,
     RAW_HELP,
+    RAW_VERSION,
     RAW_OPTIONS
 };
 
@@ -44,40 +45,46 @@ static const struct option_row {
     char letter; /* 0: none */
     enum value_kind value;
     uint64_t least, most;
-    const char *shown, *help;
+    enum bench_section section;
+    const char *shown; /* what stands for the value */
+    const char *help, *fallback;
 } rows[RAW_OPTIONS] = {
-    [RAW_LISTEN] = {"listen", 0, VALUE_OPTIONAL_TEXT, 0, 0, "--listen [[ADDR:]PORT]",
-                    "be the server of one run: receive, then end [18555]"},
-    [RAW_CONNECT] = {"connect", 0, VALUE_TEXT, 0, 0, "--connect ADDR[:PORT][,...]",
-                     "be the client: measure; one stream to each address, or --streams"},
-    [RAW_STREAMS] = {"streams", 0, VALUE_COUNT, 1, RAW_STREAMS_MAX, "--streams N",
-                     "streams to each address of --connect, 1024 in all at most [1]"},
-    [RAW_SIZE] = {"size", 0, VALUE_SIZE, 1, UINT64_C(1) << 40, "--size SIZE",
-                  "bytes of a message [1M, --lat 8, --rate 64]"},
-    [RAW_ITERS] = {"iters", 'n', VALUE_COUNT, 1, MESSAGES_MAX, "-n, --iters N",
-                   "messages that are measured [1000, --lat 20000, --rate 1000000]"},
-    [RAW_WARMUP] = {"warmup", 'w', VALUE_COUNT, 0, MESSAGES_MAX, "-w, --warmup N", "messages before them [a tenth]"},
-    [RAW_INFLIGHT] = {"inflight", 0, VALUE_COUNT, 0, COUNT_MAX, "--inflight N",
-                      "messages not known to be received, at most; 0: no limit [16, --rate 64]"},
-    [RAW_BUFFERS] = {"buffers", 0, VALUE_COUNT, 1, COUNT_MAX, "--buffers N",
-                     "areas of --size bytes that take turns, at each side [--inflight]"},
-    [RAW_CALL] = {"call", 0, VALUE_SIZE, 1, UINT64_C(1) << 40, "--call SIZE",
-                  "most bytes of one system call [the whole message]"},
-    [RAW_BATCH] = {"batch", 0, VALUE_COUNT, 1, COUNT_MAX, "--batch N",
-                   "messages of one send call with --rate [half of --inflight]"},
-    [RAW_BLOCK] = {"block", 0, VALUE_NONE, 0, 0, "--block",
-                   "calls wait in the kernel; else they are repeated (spinning)"},
-    [RAW_READ_AHEAD] = {"read-ahead", 0, VALUE_NONE, 0, 0, "--read-ahead",
-                        "the client reads its memory, then sends it: that may take less time"},
-    [RAW_CONGESTION] = {"congestion", 0, VALUE_NAME, 0, 0, "--congestion NAME",
-                        "congestion control of this side's sockets [the system's]"},
-    [RAW_LAT] = {"lat", 0, VALUE_NONE, 0, 0, "--lat", "ping-pong on the first stream: half round-trip times"},
-    [RAW_RATE_MODE] = {"rate", 0, VALUE_NONE, 0, 0, "--rate", "small messages, a batch of them in each call"},
-    [RAW_TIMEOUT] = {"timeout", 0, VALUE_COUNT, 1, TIMEOUT_MAX_S, "--timeout S",
-                     "seconds without a client, or without progress, that end it [30]"},
-    [RAW_CPU] = {"cpu", 0, VALUE_COUNT, 0, CPU_SETSIZE - 1, "--cpu N",
-                 "the one processor that this side runs on [any that it may]"},
-    [RAW_HELP] = {"help", 'h', VALUE_NONE, 0, 0, "--help", "this text"},
+    [RAW_LISTEN] = {"listen", 0, VALUE_OPTIONAL_TEXT, 0, 0, BENCH_SECTION_NODES, "[ADDR:]PORT",
+                    "be the server of one run: receive, then end", "18555"},
+    [RAW_CONNECT] = {"connect", 0, VALUE_TEXT, 0, 0, BENCH_SECTION_NODES, "ADDR[:PORT][,...]",
+                     "be the client: measure; one stream to each address, or --streams", NULL},
+    [RAW_STREAMS] = {"streams", 0, VALUE_COUNT, 1, RAW_STREAMS_MAX, BENCH_SECTION_NODES, "N",
+                     "streams to each address of --connect, 1024 in all at most", "1"},
+    [RAW_SIZE] = {"size", 0, VALUE_SIZE, 1, UINT64_C(1) << 40, BENCH_SECTION_WHAT, "SIZE", "bytes of a message",
+                  "1M; with --lat 8, with --rate 64"},
+    [RAW_ITERS] = {"iters", 'n', VALUE_COUNT, 1, MESSAGES_MAX, BENCH_SECTION_HOW, "N", "messages that are measured",
+                   "1000; with --lat 20000, with --rate 1000000"},
+    [RAW_WARMUP] = {"warmup", 'w', VALUE_COUNT, 0, MESSAGES_MAX, BENCH_SECTION_HOW, "N", "messages before them",
+                    "a tenth"},
+    [RAW_INFLIGHT] = {"inflight", 0, VALUE_COUNT, 0, COUNT_MAX, BENCH_SECTION_HOW, "N",
+                      "messages not known to be received, at most; 0 means no limit", "16; with --rate 64"},
+    [RAW_BUFFERS] = {"buffers", 0, VALUE_COUNT, 1, COUNT_MAX, BENCH_SECTION_HOW, "N",
+                     "areas of --size bytes that take turns, at each side", "--inflight"},
+    [RAW_CALL] = {"call", 0, VALUE_SIZE, 1, UINT64_C(1) << 40, BENCH_SECTION_HOW, "SIZE",
+                  "most bytes of one system call", "the whole message"},
+    [RAW_BATCH] = {"batch", 0, VALUE_COUNT, 1, COUNT_MAX, BENCH_SECTION_HOW, "N",
+                   "messages of one send call with --rate", "half of --inflight"},
+    [RAW_BLOCK] = {"block", 0, VALUE_NONE, 0, 0, BENCH_SECTION_HOW, NULL,
+                   "calls wait in the kernel; else they are repeated (spinning)", NULL},
+    [RAW_READ_AHEAD] = {"read-ahead", 0, VALUE_NONE, 0, 0, BENCH_SECTION_HOW, NULL,
+                        "the client reads its memory, then sends it: that may take less time", NULL},
+    [RAW_CONGESTION] = {"congestion", 0, VALUE_NAME, 0, 0, BENCH_SECTION_HOW, "NAME",
+                        "congestion control of this side's sockets", "the system's"},
+    [RAW_LAT] = {"lat", 0, VALUE_NONE, 0, 0, BENCH_SECTION_WHAT, NULL,
+                 "ping-pong on the first stream: half round-trip times", NULL},
+    [RAW_RATE_MODE] = {"rate", 0, VALUE_NONE, 0, 0, BENCH_SECTION_WHAT, NULL,
+                       "small messages, a batch of them in each call", NULL},
+    [RAW_TIMEOUT] = {"timeout", 0, VALUE_COUNT, 1, TIMEOUT_MAX_S, BENCH_SECTION_NODES, "S",
+                     "seconds without a client, or without progress, that end it", "30"},
+    [RAW_CPU] = {"cpu", 0, VALUE_COUNT, 0, CPU_SETSIZE - 1, BENCH_SECTION_HOW, "N",
+                 "the one processor that this side runs on", "any that it may"},
+    [RAW_HELP] = {"help", 'h', VALUE_NONE, 0, 0, BENCH_SECTION_OTHER, NULL, "this text", NULL},
+    [RAW_VERSION] = {"version", 'V', VALUE_NONE, 0, 0, BENCH_SECTION_OTHER, NULL, "the version of weft", NULL},
 };
 
 /* The command line as it is read. */
@@ -92,14 +99,25 @@ const char *raw_mode_name(enum raw_mode mode)
     return mode == RAW_LATENCY ? "latency" : mode == RAW_RATE ? "rate" : "bandwidth";
 }
 
+int raw_options_shown(struct bench_shown *shown)
+{
+    for (int i = 0; i < RAW_OPTIONS; i++) {
+        shown[i] = (struct bench_shown){.section = rows[i].section,
+                                        .letter = rows[i].letter,
+                                        .optional = rows[i].value == VALUE_OPTIONAL_TEXT,
+                                        .text = rows[i].help};
+        bench_copy_text(shown[i].name, sizeof shown[i].name, rows[i].name);
+        bench_copy_text(shown[i].value, sizeof shown[i].value, rows[i].shown ? rows[i].shown : "");
+        bench_copy_text(shown[i].fallback, sizeof shown[i].fallback, rows[i].fallback ? rows[i].fallback : "");
+    }
+    return RAW_OPTIONS;
+}
+
 void raw_options_help(void)
 {
-    printf("weft raw: the floor: what plain TCP sockets give, with one thread at each side\n\n");
-    for (int i = 0; i < RAW_OPTIONS; i++)
-        printf("  %-28s %s\n", rows[i].shown, rows[i].help);
-    printf("\nThe client decides what is measured; of the server only --listen, --timeout, --congestion and --cpu are\n"
-           "asked. The client prints one JSON object (schema weft.raw/1). K, M, G are powers of 1024.\n"
-           "Exit status: 0 measured, 1 failed, 2 wrong usage.\n");
+    struct bench_shown shown[RAW_OPTIONS];
+
+    bench_help_print(BENCH_RAW, shown, raw_options_shown(shown));
 }
 
 int raw_plan_check(const struct raw_plan *plan, struct wf_status *status)
@@ -222,8 +240,12 @@ static int find_letter(char letter)
 
 static int unknown(const char *word, struct wf_status *status)
 {
+    char option[64]; /* without what may be attached to it */
     const char *names[RAW_OPTIONS];
 
+    snprintf(option, sizeof option, "%.*s", word[1] == '-' ? (int)strcspn(word, "=") : 2, word);
+    if (word[0] == '-' && bench_option_elsewhere(option, BENCH_RAW, status))
+        return -EINVAL;
     for (int i = 0; i < RAW_OPTIONS; i++)
         names[i] = rows[i].name;
     const char *nearest = strncmp(word, "--", 2) == 0 ? bench_nearest(word + 2, names, RAW_OPTIONS) : NULL;
@@ -332,8 +354,9 @@ int raw_options_read(struct raw_options *options, int argc, char **argv, struct 
     if (result)
         return result;
     options->help = cursor.numbers[RAW_HELP] != NOT_SAID;
+    options->version = cursor.numbers[RAW_VERSION] != NOT_SAID;
     options->cpu = cursor.numbers[RAW_CPU] == NOT_SAID ? RAW_ANY_CPU : (int)cursor.numbers[RAW_CPU];
-    if (options->help)
+    if (options->help || options->version)
         return 0;
     if (!options->listen && options->address_count == 0)
         return wf_fail(status, -EINVAL, "which side is this? Give --listen [ADDR:]PORT or --connect ADDR:PORT");

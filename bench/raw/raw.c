@@ -189,6 +189,8 @@ int bench_raw(int argc, char **argv)
 
     if (result == 0 && options.help) {
         raw_options_help();
+    } else if (result == 0 && options.version) {
+        printf("weft %s\n", weft_version());
     } else if (result == 0) {
         result = run(&options, &status);
         exit_status = result ? BENCH_FAILED : BENCH_PASSED;

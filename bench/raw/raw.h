@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 
 #include "base/status.h"
+#include "bench/plan/help.h"
 
 #define RAW_STREAMS_MAX 1024 /* of one run, over all addresses */
 #define RAW_ASKED_MAX 16     /* so many streams are asked in turn whether they can move; of more, ready.c knows */
@@ -44,7 +45,7 @@ struct raw_plan {
 
 struct raw_options {
     struct raw_plan plan;
-    bool listen, help;
+    bool listen, help, version;
     char address[256]; /* of --listen; empty: any, and the usual port */
     char *list;        /* of --connect, cut into addresses; NULL: none */
     char **addresses;  /* in `list` */
@@ -96,6 +97,8 @@ int bench_raw(int argc, char **argv);
 int raw_options_read(struct raw_options *options, int argc, char **argv, struct wf_status *status);
 void raw_options_free(struct raw_options *options);
 void raw_options_help(void);
+/* Its options as the help shows them; returns their number. `shown` has room for BENCH_SHOWN_MAX. */
+int raw_options_shown(struct bench_shown *shown);
 const char *raw_mode_name(enum raw_mode mode);
 /* 0, or -EINVAL with what is wrong with a plan: also for one that came from a stranger. */
 int raw_plan_check(const struct raw_plan *plan, struct wf_status *status);

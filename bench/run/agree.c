@@ -230,9 +230,13 @@ static bool suits_both(enum wf_setting_id id)
     return wf_setting(id)->group == WF_GROUP_LIBRARY;
 }
 
-void bench_print_shared(const struct wf_config *config, bool presets, FILE *out)
+void bench_print_shared(const struct bench_options *options, bool presets, FILE *out)
 {
+    const struct wf_config *config = options->config;
+
     for (int id = 0; id < WF_SETTING_COUNT; id++) {
+        if (!(wf_setting(id)->uses & options->command))
+            continue; /* said in a file or variable that is for other commands, too */
         const char *text = wf_config_text(config, id), *name = wf_setting(id)->name;
         const char *quote = text[0] == '\0' || strpbrk(text, " \t;&|<>$*?()") ? "'" : "";
         bool said = is_shared(id) ? bench_is_said(config, id)

@@ -27,7 +27,7 @@ int bench_agree(struct bench_agreement *agreement, struct wf_status *status);
 
 /* The options with which node1 measures what is set here, each with a blank before it: of what is shared all, with
  * `presets` also these; of the library's settings those of the command line that are not about this machine alone. */
-void bench_print_shared(const struct wf_config *config, bool presets, FILE *out);
+void bench_print_shared(const struct bench_options *options, bool presets, FILE *out);
 
 /* What this node's rails have carried, what faults were injected here, what it fell back to, and its footprint, for
  * bench_result_keep_totals(); a new reference. */

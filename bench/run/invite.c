@@ -110,7 +110,7 @@ static void put_command(const struct bench_options *options, const struct addres
         fprintf(out, "; on the other node:\n  weft %s --connect ", bench_command_name(options->command));
     put_address(out, addresses->count ? addresses->text[0] : "ADDRESS", port);
     fputs(options->latency ? " --lat" : "", out);
-    bench_print_shared(options->config, !options->invite, out);
+    bench_print_shared(options, !options->invite, out);
     if (key_file[0])
         fprintf(out, " --set key_file=%s", key_file);
     for (int i = 1; i < addresses->count; i++) {

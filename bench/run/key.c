@@ -9,15 +9,6 @@
 
 #include "base/key_file.h"
 #include "base/status.h"
-#include "bench/plan/options.h"
-
-static const char about[] = "usage: weft key >FILE\n\n"
-                            "Prints a key file: a fresh key of 256 bits, as 64 hexadecimal digits. Whoever holds it "
-                            "may connect to whoever has\n"
-                            "it set. FILE must be readable by its owner alone, and the same on every node:\n\n"
-                            "  (umask 077; weft key >weft.key)\n"
-                            "  weft mesh --listen --set key_file=weft.key\n"
-                            "  weft mesh --connect ADDRESS --set key_file=weft.key\n";
 
 /* A file that others can read would have the key before anybody could change its mode. */
 static bool others_can_read(int fd)
@@ -33,20 +24,12 @@ static bool others_can_read(int fd)
     return true;
 }
 
-int bench_key(int argc, char **argv)
+int bench_key(struct bench_options *options)
 {
     uint8_t key[WF_KEY_FILE_BYTES];
     char text[WF_KEY_FILE_DIGITS + 1];
-    bool help = argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
 
-    if (help) {
-        fputs(about, stdout);
-        return BENCH_PASSED;
-    }
-    if (argc > 1) {
-        fprintf(stderr, "weft: weft key takes nothing ('%.60s'): see 'weft key --help'\n", argv[1]);
-        return BENCH_USAGE;
-    }
+    (void)options;
     if (others_can_read(STDOUT_FILENO))
         return BENCH_FAILED;
     if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key) {

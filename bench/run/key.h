@@ -5,7 +5,9 @@
 #ifndef WF_BENCH_KEY_H
 #define WF_BENCH_KEY_H
 
+#include "bench/plan/options.h"
+
 /* `weft key`: exit status. */
-int bench_key(int argc, char **argv);
+int bench_key(struct bench_options *options);
 
 #endif

@@ -6,11 +6,13 @@
 #include <unistd.h>
 
 #include "bench/compare/compare.h"
+#include "bench/plan/help.h"
 #include "bench/plan/options.h"
 #include "bench/raw/raw.h"
 #include "bench/result/files.h"
 #include "bench/topo/topo.h"
 #include "bench/words/words.h"
+#include "completion.h"
 #include "key.h"
 #include "run.h"
 #include "show_config.h"
@@ -21,45 +23,39 @@ static int show_config(struct bench_options *options)
     return bench_show_config(options);
 }
 
+/* What the commands of bench_commands() do. */
 static const struct command {
-    const char *name;
     enum bench_command id;
     int (*run)(struct bench_options *options);
-    const char *help;
     int (*run_words)(int argc, char **argv); /* instead of `run`: reads its own options */
 } commands[] = {
-    {"mesh", BENCH_MESH, bench_run, "full mesh between two nodes: --local, --listen or --connect", NULL},
-    {"pair", BENCH_PAIR, bench_run, "one directed pair: bandwidth, or ping-pong with --lat", NULL},
-    {"peers", BENCH_PEERS, bench_compare, "the same pair on other tools, side by side, and the ratio", NULL},
-    {"topo", BENCH_TOPO, bench_topo, "what is here, the plan of rails and cores, and why no faster path is in use",
-     NULL},
-    {"config", BENCH_CONFIG, show_config, "every setting: value, origin, default, meaning", NULL},
-    {"key", 0, NULL, "makes a key file: with it, only those who hold the same key can connect", bench_key},
-    {"raw", 0, NULL, "the floor: what plain TCP sockets give, without Weft", bench_raw},
+    {BENCH_MESH, bench_run, NULL},      {BENCH_PAIR, bench_run, NULL},
+    {BENCH_PEERS, bench_compare, NULL}, {BENCH_TOPO, bench_topo, NULL},
+    {BENCH_CONFIG, show_config, NULL},  {BENCH_KEY, bench_key, NULL},
+    {BENCH_RAW, NULL, bench_raw},       {BENCH_COMPLETION, bench_completion, NULL},
 };
 
 #define COMMAND_COUNT ((int)(sizeof commands / sizeof commands[0]))
 
-static void usage(FILE *out)
-{
-    fprintf(out, "usage: weft COMMAND [OPTIONS]\n\n");
-    for (int i = 0; i < COMMAND_COUNT; i++)
-        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].help);
-    fprintf(out, "\n'weft COMMAND --help' lists the options; 'weft --version' prints the version.\n");
-}
-
 static int unknown_command(const char *word)
 {
-    const char *names[COMMAND_COUNT];
+    const char *names[COMMAND_COUNT + 1] = {"help"};
+    int count = 1;
 
-    for (int i = 0; i < COMMAND_COUNT; i++)
-        names[i] = commands[i].name;
-    const char *nearest = bench_nearest(word, names, COMMAND_COUNT);
+    for (const struct bench_about *about = bench_commands(); about->name; about++)
+        names[count++] = about->name;
+    const char *nearest = bench_nearest(word, names, count);
     if (nearest)
         fprintf(stderr, "weft: unknown command '%.60s': did you mean '%s'?\n", word, nearest);
     else
         fprintf(stderr, "weft: unknown command '%.60s': see 'weft --help'\n", word);
     return BENCH_USAGE;
+}
+
+static int print_version(void)
+{
+    printf("weft %s\n", weft_version());
+    return BENCH_PASSED;
 }
 
 static int run_command(const struct command *command, int argc, char **argv)
@@ -79,6 +75,8 @@ static int run_command(const struct command *command, int argc, char **argv)
             bench_result_refused(&options, &status, exit_status);
     } else if (options.help) {
         bench_options_help(command->id);
+    } else if (options.version) {
+        print_version();
     } else {
         exit_status = command->run(&options);
     }
@@ -105,25 +103,46 @@ static int finish_output(int exit_status)
     return BENCH_FAILED;
 }
 
+/* argv[0] is the name of the command. */
+static int run_named(int argc, char **argv)
+{
+    for (int i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(argv[0], bench_command_name(commands[i].id)) == 0)
+            return commands[i].run_words ? commands[i].run_words(argc, argv) : run_command(&commands[i], argc, argv);
+    return unknown_command(argv[0]);
+}
+
+/* "weft help" and "weft help COMMAND". */
+static int help(int argc, char **argv)
+{
+    static char option[] = "--help";
+    char *words[] = {argc > 1 ? argv[1] : NULL, option, NULL};
+
+    if (argc > 2) {
+        fprintf(stderr, "weft: 'weft help' takes one command, and '%.60s' is one word too many\n", argv[2]);
+        return BENCH_USAGE;
+    }
+    if (argc == 2 && strcmp(argv[1], "help") != 0 && argv[1][0] != '-')
+        return run_named(2, words);
+    bench_usage(stdout);
+    return BENCH_PASSED;
+}
+
 static int run_words(int argc, char **argv)
 {
     if (argc < 2) {
-        usage(stderr);
+        bench_usage(stderr);
         return BENCH_USAGE;
     }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-        usage(stdout);
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc - 1, argv + 1);
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        bench_usage(stdout);
         return BENCH_PASSED;
     }
-    if (strcmp(argv[1], "--version") == 0) {
-        printf("weft %s\n", weft_version());
-        return BENCH_PASSED;
-    }
-    for (int i = 0; i < COMMAND_COUNT; i++)
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return commands[i].run_words ? commands[i].run_words(argc - 1, argv + 1)
-                                         : run_command(&commands[i], argc - 1, argv + 1);
-    return unknown_command(argv[1]);
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
+        return print_version();
+    return run_named(argc - 1, argv + 1);
 }
 
 int main(int argc, char **argv)

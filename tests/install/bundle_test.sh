@@ -23,6 +23,8 @@ expect_status 0 'building the target bundle'
 run tar -tzf "$build/$name.tar.gz"
 expect_text "$name/bin/weft" 'the list of files'
 expect_text "$name/run_p2p_fullmesh.sh" 'the list of files'
+expect_text "$name/share/bash-completion/completions/weft" 'the list of files'
+expect_text "$name/share/zsh/site-functions/_weft" 'the list of files'
 [[ $(grep -cv "^$name/" <<<"$output") == 0 ]] || fail "the bundle has files outside of $name/"
 
 [[ $(id -u) == 0 ]] || skip 'a root folder of its own needs root'

@@ -36,6 +36,11 @@ works() {
 for file in include/weft.h bin/weft share/man/man1/weft.1 share/man/man3/weft.3; do
     [[ -s $prefix/$file ]] || fail "$file is not installed"
 done
+for shell in bash:bash-completion/completions/weft zsh:zsh/site-functions/_weft; do
+    run "$prefix/bin/weft" completion "${shell%:*}"
+    expect_status 0 "completions for ${shell%:*}"
+    [[ $output == "$(<"$prefix/share/${shell#*:}")" ]] || fail "share/${shell#*:} is not what the installed weft prints"
+done
 run "$prefix/bin/weft" config
 expect_status 0 'the installed binary'
 run grep -rIl -e "$scratch" -e "$build" -- "$prefix"

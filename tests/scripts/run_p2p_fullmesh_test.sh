@@ -154,6 +154,19 @@ run "$script" --help
 expect_status 0 'help'
 expect_text 'usage: run_p2p_fullmesh.sh' 'help'
 
+program "$scratch/versioned/bin" weft <<<'echo "weft 9.8.7 ($*)"'
+for word in -V --version; do
+    run env WEFT_BUILD="$scratch/versioned" "$script" $word
+    expect_status 0 "$word"
+    [[ $output == 'weft 9.8.7 (--version)' ]] || fail "$word is the program's: $output"
+    run env WEFT_BUILD="$scratch/versioned" "$script" client 10.0.0.5 $word
+    [[ $output == 'weft 9.8.7 (--version)' ]] || fail "client ADDR $word: $output"
+done
+# Of sources nothing is built for it.
+run env -u WEFT_BUILD "$root/run_p2p_fullmesh.sh" --version
+expect_status 0 'the version of the sources'
+[[ $output == "$("$WEFT_TEST_PROGRAM" --version)" ]] || fail "the version of the sources: $output"
+
 # Without WEFT_BUILD it sets up and builds, and says so when that fails.
 unset WEFT_BUILD
 # shellcheck disable=SC2016  # expanded by the program

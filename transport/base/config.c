@@ -225,21 +225,6 @@ static int parse_sizes(const struct wf_setting *setting, const char *text, int64
     return 0;
 }
 
-/* The index of `word` in "auto|uring|epoll", or -1. */
-static int choice_index(const char *choices, const char *word)
-{
-    size_t length = strlen(word);
-
-    for (int index = 0;; index++) {
-        size_t here = strcspn(choices, "|");
-        if (here == length && memcmp(choices, word, length) == 0)
-            return index;
-        if (choices[here] == '\0')
-            return -1;
-        choices += here + 1;
-    }
-}
-
 static int parse_choice(const struct wf_setting *setting, const char *text, int64_t *number)
 {
     char item[WF_NAME_ROOM];
@@ -247,11 +232,11 @@ static int parse_choice(const struct wf_setting *setting, const char *text, int6
 
     *number = 0;
     if (!setting->list) {
-        *number = choice_index(setting->choices, text);
+        *number = wf_choice_index(setting->choices, text);
         return *number < 0 ? -EINVAL : 0;
     }
     while (next_item(&text, item, sizeof(item), &fits))
-        if (!fits || choice_index(setting->choices, item) < 0)
+        if (!fits || wf_choice_index(setting->choices, item) < 0)
             return -EINVAL;
     return 0;
 }
@@ -269,16 +254,13 @@ static int parse_text(const struct wf_setting *setting, const char *text, int64_
 
 static int parse_flag(const struct wf_setting *setting, const char *text, int64_t *number)
 {
-    static const char *const words[] = {"0", "1", "off", "on", "no", "yes", "false", "true"};
+    int on = wf_setting_boolean(text);
 
     (void)setting;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (strcasecmp(text, words[i]) == 0) {
-            *number = i % 2;
-            return 0;
-        }
-    }
-    return -EINVAL;
+    if (on < 0)
+        return on;
+    *number = on;
+    return 0;
 }
 
 static int (*const parsers[])(const struct wf_setting *setting, const char *text, int64_t *number) = {
@@ -369,8 +351,10 @@ int wf_config_set(struct wf_config *config, enum wf_setting_id id, const char *t
                   const char *source, struct wf_status *status)
 {
     int64_t number = 0;
-    int rc = parse_value(id, text, &number, status);
+    int rc;
 
+    text = wf_setting_word(wf_setting(id), text);
+    rc = parse_value(id, text, &number, status);
     if (rc)
         return rc;
     copy_text(config->values[id].text, WF_VALUE_MAX, text);
@@ -394,6 +378,13 @@ int wf_config_offer(struct wf_config *config, enum wf_setting_id id, const char 
     int64_t ignored;
 
     if (config->values[id].origin > origin)
-        return parse_value(id, text, &ignored, status);
+        return parse_value(id, wf_setting_word(wf_setting(id), text), &ignored, status);
     return wf_config_set(config, id, text, origin, source, status);
+}
+
+bool wf_setting_takes(enum wf_setting_id id, const char *text)
+{
+    int64_t ignored;
+
+    return parse_value(id, wf_setting_word(wf_setting(id), text), &ignored, NULL) == 0;
 }

@@ -19,11 +19,32 @@ enum wf_setting_type {
     WF_TYPE_SIZE,   /* bytes; K, M, G, T = powers of 1024; within [min, max] */
     WF_TYPE_CHOICE, /* one word of `choices` */
     WF_TYPE_TEXT,   /* free text */
-    WF_TYPE_FLAG,   /* 0|1, also off|on, no|yes, false|true */
+    WF_TYPE_FLAG,   /* 0|1, and the other words for them: see wf_setting_boolean() */
     WF_TYPE_SIZES   /* comma separated sizes; empty: none */
 };
 
 enum wf_setting_group { WF_GROUP_LIBRARY, WF_GROUP_BENCH };
+
+/* What a setting is about: the sections of a help text. */
+enum wf_setting_topic {
+    WF_TOPIC_WHAT,    /* what is measured */
+    WF_TOPIC_HOW,     /* how it is measured */
+    WF_TOPIC_OUTPUT,  /* what is written, and where */
+    WF_TOPIC_NETWORK, /* rails, peers, deadlines, security */
+    WF_TOPIC_DATA,    /* how data moves */
+    WF_TOPIC_LIMITS,  /* how much memory that takes, and how many of everything there may be */
+    WF_TOPIC_PLACE,   /* where threads and memory are, GPUs */
+    WF_TOPIC_COUNT
+};
+
+/* The commands of the program `weft` that settings act on. */
+enum wf_setting_use {
+    WF_USE_MESH = 1,
+    WF_USE_PAIR = 2,
+    WF_USE_PEERS = 4,
+    WF_USE_TOPO = 8,
+    WF_USE_CONFIG = 16 /* which shows all of them */
+};
 
 /* The identities of the settings; the table in config_table.c has one row for each. */
 enum wf_setting_id {
@@ -107,13 +128,17 @@ struct wf_setting {
     const char *name; /* lower case, as in a file; WEFT_<NAME> in the environment; --name-with-dashes as option */
     enum wf_setting_type type;
     enum wf_setting_group group;
+    enum wf_setting_topic topic;
+    unsigned uses;        /* enum wf_setting_use: the commands that have it as an option */
     const char *fallback; /* the default as text */
     const char *unit;     /* "bytes", "chunks", "s", … or "" */
     const char *choices;  /* WF_TYPE_CHOICE: the allowed words, "auto|uring|epoll" */
     const char *zero;     /* INT: a word that means 0; NULL: none does */
     int64_t min, max;     /* INT, SIZE, SIZES */
     bool list;            /* CHOICE: a comma separated list is allowed */
-    const char *help;
+    const char *value;    /* what a help text calls its value, "FILE"; NULL: see wf_setting_value_name() */
+    const char *help;     /* its meaning in one sentence */
+    const char *more;     /* the sentences that follow that one; NULL: none */
 };
 
 /* From the lowest to the highest rank. */
@@ -122,7 +147,7 @@ enum wf_origin { WF_ORIGIN_DEFAULT, WF_ORIGIN_PRESET, WF_ORIGIN_FILE, WF_ORIGIN_
 #define WF_VALUE_MAX 4096 /* 64 rails by their IPv6 addresses take up to 2,560 */
 
 struct wf_value {
-    char text[WF_VALUE_MAX]; /* as given */
+    char text[WF_VALUE_MAX]; /* as given, but of a flag or a choice the word in the table: "on" for "yes" */
     int64_t number;          /* INT, SIZE, FLAG; CHOICE without list: index of the word; else 0 */
     enum wf_origin origin;
     char source[128]; /* for people: "default", "preset", "file weft.conf:3", "environment WEFT_CHUNK",
@@ -139,12 +164,31 @@ const struct wf_setting *wf_setting(enum wf_setting_id id);
 /* The id for a name ("chunk", "connect_timeout"; '-' counts as '_'), or -ENOENT with the nearest name in `status`. */
 int wf_setting_find(const char *name, struct wf_status *status);
 
+/* The id for whatever a setting is called: "chunk", "--chunk", "WEFT_CHUNK", "UCCL_TCPX_CHUNK_BYTES"; or -ENOENT. */
+int wf_setting_find_any(const char *name);
+
+/* What stands for the value behind the option: "SIZE", "N", "auto|uring|epoll"; NULL: a flag, which needs none. */
+const char *wf_setting_value_name(const struct wf_setting *setting);
+
+/* Whether the option may stand alone and then means on: flags, and choices with the words off and on. */
+bool wf_setting_is_switch(const struct wf_setting *setting);
+
+/* What a setting takes, for people: "4K..64M", "auto|epoll", "off|on", "text". Returns `text`. */
+char *wf_setting_allowed(const struct wf_setting *setting, char *text, size_t room);
+
+/* 1, on, yes, true (in any case): 1. 0, off, no, false: 0. Anything else: -EINVAL. All flags, and all choices that
+ * have one of these words, take the others for it: this is the one place that knows them. */
+int wf_setting_boolean(const char *text);
+
 /* All settings at their defaults. */
 void wf_config_init(struct wf_config *config);
 
 /* Checks `text` and stores it. -EINVAL: the old value stays, and `status` has the setting, value and allowed values. */
 int wf_config_set(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,
                   const char *source, struct wf_status *status);
+
+/* Whether wf_config_set() would take `text`. */
+bool wf_setting_takes(enum wf_setting_id id, const char *text);
 
 /* As wf_config_set(), but keeps a value of a higher origin: the order of loading does not change the precedence. */
 int wf_config_offer(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,

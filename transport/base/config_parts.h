@@ -1,5 +1,5 @@
 /*
- * config_parts.h: shared by config.c, config_load.c and config_table.c. No other file includes it.
+ * config_parts.h: shared by config.c, config_load.c, config_table.c and config_words.c. No other file includes it.
  */
 #ifndef WF_BASE_CONFIG_PARTS_H
 #define WF_BASE_CONFIG_PARTS_H
@@ -17,6 +17,13 @@ const char *wf_config_nearest(const char *name, size_t count);
 
 /* Copies `text` to `out`, each byte passed through `change`; cuts a text that is longer than `room`. */
 void wf_text_changed(char *out, size_t room, const char *text, char (*change)(char));
+
+/* The index of `word` in "auto|uring|epoll", or -1. */
+int wf_choice_index(const char *choices, const char *word);
+
+/* The word of the table for a word that means the same: "on" for "yes" where the choices are off|on, "1" for "on" of a
+ * flag. Any other text comes back as it is. */
+const char *wf_setting_word(const struct wf_setting *setting, const char *text);
 
 /* Used instead of tolower() and toupper(), which depend on the locale: the names are ASCII. */
 char wf_lower(char c);

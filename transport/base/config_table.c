@@ -6,27 +6,41 @@
 #define GIB (1024 * MIB)
 #define TIB (1024 * GIB)
 
-/* Arguments: group, name, default, then what the type needs, help. */
-#define ROW(of_group, called, of_type, preset, ...)                                                                    \
+/* The commands of the program. MOVES: those that open a context of the library. */
+#define MESH WF_USE_MESH
+#define PAIR WF_USE_PAIR
+#define PEERS WF_USE_PEERS
+#define TOPO WF_USE_TOPO
+#define MOVES (MESH | PAIR | PEERS)
+
+/* Arguments: group, topic, the commands it acts on, name, default, then what the type needs, the first sentence of its
+ * meaning; after that .more = "..." and .value = "..." where they are needed. `weft config` shows every setting. */
+#define ROW(of_group, about, acts_on, called, of_type, preset, ...)                                                    \
     {                                                                                                                  \
-        .name = called, .type = WF_TYPE_##of_type, .group = WF_GROUP_##of_group, .fallback = preset, __VA_ARGS__       \
+        .name = called, .type = WF_TYPE_##of_type, .group = WF_GROUP_##of_group, .topic = WF_TOPIC_##about,            \
+        .uses = (acts_on) | WF_USE_CONFIG, .fallback = preset, __VA_ARGS__                                             \
     }
-#define INT(group, name, preset, measured_in, least, most, does)                                                       \
-    ROW(group, name, INT, preset, .unit = measured_in, .choices = "", .min = least, .max = most, .help = does)
-#define SIZE(group, name, preset, least, most, does)                                                                   \
-    ROW(group, name, SIZE, preset, .unit = "bytes", .choices = "", .min = least, .max = most, .help = does)
-#define SIZES(group, name, preset, least, most, does)                                                                  \
-    ROW(group, name, SIZES, preset, .unit = "bytes", .choices = "", .min = least, .max = most, .help = does)
-#define CHOICE(group, name, preset, words, does)                                                                       \
-    ROW(group, name, CHOICE, preset, .unit = "", .choices = words, .help = does)
-#define CHOICES(group, name, preset, words, does)                                                                      \
-    ROW(group, name, CHOICE, preset, .unit = "", .choices = words, .list = true, .help = does)
-#define TEXT(group, name, preset, does) ROW(group, name, TEXT, preset, .unit = "", .choices = "", .help = does)
+#define INT(group, topic, uses, name, preset, measured_in, least, most, ...)                                           \
+    ROW(group, topic, uses, name, INT, preset, .unit = measured_in, .choices = "", .min = least, .max = most,          \
+        .help = __VA_ARGS__)
+#define SIZE(group, topic, uses, name, preset, least, most, ...)                                                       \
+    ROW(group, topic, uses, name, SIZE, preset, .unit = "bytes", .choices = "", .min = least, .max = most,             \
+        .help = __VA_ARGS__)
+#define SIZES(group, topic, uses, name, preset, least, most, ...)                                                      \
+    ROW(group, topic, uses, name, SIZES, preset, .unit = "bytes", .choices = "", .min = least, .max = most,            \
+        .help = __VA_ARGS__)
+#define CHOICE(group, topic, uses, name, preset, words, ...)                                                           \
+    ROW(group, topic, uses, name, CHOICE, preset, .unit = "", .choices = words, .help = __VA_ARGS__)
+#define CHOICES(group, topic, uses, name, preset, words, ...)                                                          \
+    ROW(group, topic, uses, name, CHOICE, preset, .unit = "", .choices = words, .list = true, .help = __VA_ARGS__)
+#define TEXT(group, topic, uses, name, preset, ...)                                                                    \
+    ROW(group, topic, uses, name, TEXT, preset, .unit = "", .choices = "", .help = __VA_ARGS__)
 /* A number whose 0 has a name. */
-#define COUNT(group, name, preset, measured_in, word, most, does)                                                      \
-    ROW(group, name, INT, preset, .unit = measured_in, .choices = "", .zero = word, .max = most, .help = does)
-#define FLAG(group, name, preset, does)                                                                                \
-    ROW(group, name, FLAG, preset, .unit = "", .choices = "", .max = 1, .help = does)
+#define COUNT(group, topic, uses, name, preset, measured_in, word, most, ...)                                          \
+    ROW(group, topic, uses, name, INT, preset, .unit = measured_in, .choices = "", .zero = word, .max = most,          \
+        .help = __VA_ARGS__)
+#define FLAG(group, topic, uses, name, preset, ...)                                                                    \
+    ROW(group, topic, uses, name, FLAG, preset, .unit = "", .choices = "", .max = 1, .help = __VA_ARGS__)
 
 static const struct wf_setting settings[WF_SETTING_COUNT] = {
     /*
@@ -34,188 +48,222 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
      * ones out. NCCL means prefixes unless told otherwise, so its variables are translated when they are imported:
      * "eth,ens" is "eth*,ens*", "=eth0,eth1" is "eth0,eth1", "^docker,lo" is "^docker*,lo*", "^=a,b" is "^a,b".
      */
-    [WF_SET_RAILS] = TEXT(
-        LIBRARY, "rails", "",
-        "Interfaces or local addresses (link-local ones as fe80::1%eth0) to use, separated by commas: 'eth*' is every "
-        "name that begins so, a leading '^' excludes the list, and empty means all network cards (weft topo lists "
-        "them)."),
+    [WF_SET_RAILS] =
+        TEXT(LIBRARY, NETWORK, MOVES | TOPO, "rails", "",
+             "Interfaces or local addresses to use, separated by commas; empty means all network cards.",
+             .more = "'eth*' is every name that begins so, a leading '^' excludes the list, a link-local address names "
+                     "its interface (fe80::1%eth0). weft topo lists what there is.",
+             .value = "LIST"),
     [WF_SET_PORT] =
-        INT(LIBRARY, "port", "18555", "", 0, 65535,
+        INT(LIBRARY, NETWORK, MOVES, "port", "18555", "", 0, 65535,
             "The TCP port for control and all channels where an address names none; 0 lets the kernel choose."),
-    [WF_SET_ENGINE] = CHOICE(LIBRARY, "engine", "auto", "auto|uring|epoll",
+    [WF_SET_ENGINE] = CHOICE(LIBRARY, DATA, MOVES, "engine", "auto", "auto|uring|epoll",
                              "How the kernel is asked to move data; auto takes the best one that works here."),
-    [WF_SET_WORKERS] = CHOICE(LIBRARY, "workers", "auto", "auto|shared|split",
-                              "Whether a rail sends and receives in one thread (shared) or in two (split); auto "
-                              "decides by the number of cores."),
-    [WF_SET_PIN] = CHOICE(LIBRARY, "pin", "auto", "auto|off|require",
-                          "Whether threads and memory are placed near their rails; auto notes what the system refuses, "
-                          "require fails."),
+    [WF_SET_WORKERS] = CHOICE(LIBRARY, DATA, MOVES, "workers", "auto", "auto|shared|split",
+                              "Whether a rail sends and receives in one thread (shared) or in two (split).",
+                              .more = "auto decides by the number of cores."),
+    [WF_SET_PIN] = CHOICE(LIBRARY, PLACE, MOVES | TOPO, "pin", "auto", "auto|off|require",
+                          "Whether threads and memory are placed near their rails.",
+                          .more = "auto notes what the system refuses, require fails."),
     [WF_SET_RAIL_POLICY] = CHOICE(
-        LIBRARY, "rail_policy", "auto", "auto|near|node|all",
-        "Which rails carry the large messages of an endpoint whose place is known: the nearest, those of its NUMA "
-        "node, or all; auto is near for GPUs and all for host memory."),
-    [WF_SET_IRQ_POLICY] = CHOICE(LIBRARY, "irq_policy", "avoid", "avoid|use|any",
+        LIBRARY, PLACE, MOVES | TOPO, "rail_policy", "auto", "auto|near|node|all",
+        "Which rails carry the large messages of an endpoint: the nearest, those of its NUMA node, or all.",
+        .more = "This counts where the endpoint's place is known; auto is near for GPUs and all for host memory."),
+    [WF_SET_IRQ_POLICY] = CHOICE(LIBRARY, PLACE, MOVES | TOPO, "irq_policy", "avoid", "avoid|use|any",
                                  "Whether threads keep off the cores that serve the interrupts of network cards, "
                                  "receive there, or do not mind."),
-    [WF_SET_TX_BINDINGS] = TEXT(LIBRARY, "tx_bindings", "",
-                                "The processors of the threads that send on a rail, as in eth1:8-21,112-125;eth2:8-21; "
-                                "empty leaves them to the plan that weft topo shows."),
-    [WF_SET_RX_BINDINGS] = TEXT(LIBRARY, "rx_bindings", "", "The same of the threads that receive."),
-    [WF_SET_CHANNELS] = INT(LIBRARY, "channels", "1", "streams", 1, 64, "TCP streams for bulk data per peer and rail."),
-    [WF_SET_WINDOW] = INT(LIBRARY, "window", "64", "chunks", 1, 4096,
+    [WF_SET_TX_BINDINGS] = TEXT(LIBRARY, PLACE, MOVES | TOPO, "tx_bindings", "",
+                                "The processors of the threads that send on a rail, as in eth1:8-21,112;eth2:8-21.",
+                                .more = "Empty leaves them to the plan that weft topo shows.", .value = "LIST"),
+    [WF_SET_RX_BINDINGS] =
+        TEXT(LIBRARY, PLACE, MOVES | TOPO, "rx_bindings", "", "The same of the threads that receive.", .value = "LIST"),
+    [WF_SET_CHANNELS] =
+        INT(LIBRARY, DATA, MOVES, "channels", "1", "streams", 1, 64, "TCP streams for bulk data per peer and rail."),
+    [WF_SET_WINDOW] = INT(LIBRARY, DATA, MOVES, "window", "64", "chunks", 1, 4096,
                           "Chunks that may be under way on a channel before the receiver has to acknowledge one."),
-    [WF_SET_CHUNK] = SIZE(LIBRARY, "chunk", "512K", 64, 64 * MIB,
+    [WF_SET_CHUNK] = SIZE(LIBRARY, DATA, MOVES, "chunk", "512K", 64, 64 * MIB,
                           "The size of the pieces in which a large message travels over the channels."),
-    [WF_SET_EAGER] = SIZE(LIBRARY, "eager", "8K", 0, 64 * KIB,
-                          "The largest message that is copied and sent at once, so that its send completes without "
-                          "waiting for the receiver."),
-    [WF_SET_FIRST_BURST] = SIZE(LIBRARY, "first_burst", "1M", 0, 16 * MIB,
-                                "Bytes of a larger message that are sent before its receiver has asked for them; more "
-                                "than 64K only where no others are under way, and at most half of what is left of the "
-                                "receiver's unexpected (else the message is announced first)."),
+    [WF_SET_EAGER] =
+        SIZE(LIBRARY, DATA, MOVES, "eager", "8K", 0, 64 * KIB, "The largest message that is copied and sent at once.",
+             .more = "Its send completes without waiting for the receiver."),
+    [WF_SET_FIRST_BURST] =
+        SIZE(LIBRARY, DATA, MOVES, "first_burst", "1M", 0, 16 * MIB,
+             "Bytes of a larger message that are sent before its receiver has asked for them.",
+             .more = "More than 64K only where no others are under way, and at most half of what is left of the "
+                     "receiver's unexpected; else the message is announced first."),
     [WF_SET_INTRODUCTIONS] =
-        INT(LIBRARY, "introductions", "1024", "messages", 2, 65536,
-            "Messages of a connection that may be known to the receiver and not yet finished; a connection "
-            "opened when those of the same peer have a million of them gets 16."),
-    [WF_SET_UNEXPECTED] = SIZE(LIBRARY, "unexpected", "8M", 4 * KIB, 16 * GIB,
+        INT(LIBRARY, LIMITS, MOVES, "introductions", "1024", "messages", 2, 65536,
+            "Messages of a connection that may be known to the receiver and not yet finished.",
+            .more = "A connection opened when those of the same peer have a million of them gets 16."),
+    [WF_SET_UNEXPECTED] = SIZE(LIBRARY, LIMITS, MOVES, "unexpected", "8M", 4 * KIB, 16 * GIB,
                                "Buffer per peer for data that arrives before its receive is posted."),
-    [WF_SET_SMALL_POOL] = SIZE(LIBRARY, "small_pool", "2M", 4 * KIB, 16 * GIB,
+    [WF_SET_SMALL_POOL] = SIZE(LIBRARY, LIMITS, MOVES, "small_pool", "2M", 4 * KIB, 16 * GIB,
                                "Buffer per peer for the copies of small messages that are not yet acknowledged."),
-    [WF_SET_REQUESTS] = INT(LIBRARY, "requests", "65536", "requests", 1, 16777216,
+    [WF_SET_REQUESTS] = INT(LIBRARY, LIMITS, MOVES, "requests", "65536", "requests", 1, 16777216,
                             "Sends and receives that may be outstanding in a context."),
-    [WF_SET_PEERS] =
-        INT(LIBRARY, "peers", "64", "peers", 1, 65536, "Peers that a context may be connected to at a time."),
-    [WF_SET_HEADER_PAD] = SIZE(LIBRARY, "header_pad", "512", 64, 4 * KIB,
+    [WF_SET_PEERS] = INT(LIBRARY, LIMITS, MOVES, "peers", "64", "peers", 1, 65536,
+                         "Peers that a context may be connected to at a time."),
+    [WF_SET_HEADER_PAD] = SIZE(LIBRARY, DATA, MOVES, "header_pad", "512", 64, 4 * KIB,
                                "Bytes from the start of a bulk frame to its payload, in steps of 64."),
     [WF_SET_SOCKET_BUFFER] =
-        SIZE(LIBRARY, "socket_buffer", "0", 0, GIB,
+        SIZE(LIBRARY, DATA, MOVES, "socket_buffer", "0", 0, GIB,
              "Send and receive buffer of each socket; 0 leaves the size to the kernel, which adapts it."),
-    [WF_SET_CONGESTION] = TEXT(
-        LIBRARY, "congestion", "",
-        "The congestion control of each socket, one of those in /proc/sys/net/ipv4/tcp_allowed_congestion_control; "
-        "empty leaves it to the kernel, but for channels that this side dials within this machine, or accepts on a "
-        "loopback "
-        "address: they have reno, which does not pace."),
-    [WF_SET_CALL] = SIZE(LIBRARY, "call", "0", 0, 64 * MIB,
-                         "The most bytes in one send or receive call, at least 4K: smaller calls let small messages "
-                         "pass sooner; 0 is as many chunks as 8M holds, or one with io_uring or crc, but 256K with "
-                         "io_uring, encrypt or fault where there are several streams for bulk data."),
-    [WF_SET_ZERO_COPY] = SIZE(LIBRARY, "zero_copy", "0", 0, GIB,
-                              "Sends of at least so many bytes leave without the kernel's copying them, where io_uring "
-                              "can; a network card that never lets go of the memory holds them up; 0 means none."),
+    [WF_SET_CONGESTION] =
+        TEXT(LIBRARY, DATA, MOVES, "congestion", "",
+             "The congestion control of each socket; empty leaves it to the kernel, but for loopback.",
+             .more = "One of those in /proc/sys/net/ipv4/tcp_allowed_congestion_control. If empty, channels that this "
+                     "side dials within this machine, or accepts on a loopback address, have reno, which does not "
+                     "pace.",
+             .value = "NAME"),
+    [WF_SET_CALL] = SIZE(LIBRARY, DATA, MOVES, "call", "0", 0, 64 * MIB,
+                         "The most bytes in one send or receive call, at least 4K; 0 lets the library choose.",
+                         .more = "Smaller calls let small messages pass sooner. 0 is as many chunks as 8M holds, or "
+                                 "one with io_uring or crc, but 256K with io_uring, encrypt or fault where there are "
+                                 "several streams for bulk data."),
+    [WF_SET_ZERO_COPY] =
+        SIZE(LIBRARY, DATA, MOVES | TOPO, "zero_copy", "0", 0, GIB,
+             "Sends of at least so many bytes leave without the kernel's copying them; 0 means none.",
+             .more = "This needs io_uring; a network card that never lets go of the memory holds them up."),
     [WF_SET_READ_AHEAD] =
-        CHOICE(LIBRARY, "read_ahead", "auto", "auto|off|on",
-               "Whether payload that no cache holds is read into one before the kernel copies it; auto does so where "
-               "that takes less time than without, and tries both now and then."),
-    [WF_SET_SPIN_US] =
-        INT(LIBRARY, "spin_us", "50", "us", 0, 1000000,
-            "How long a waiting thread polls at most before it sleeps, and less while that does not pay."),
-    [WF_SET_TIMEOUT] =
-        INT(LIBRARY, "timeout", "30", "s", 1, 86400, "A peer from which nothing has come for so long is given up."),
-    [WF_SET_CONNECT_TIMEOUT] = INT(LIBRARY, "connect_timeout", "30", "s", 1, 86400,
-                                   "How long connecting to a peer and the handshake with it may take."),
+        CHOICE(LIBRARY, DATA, MOVES, "read_ahead", "auto", "auto|off|on",
+               "Whether payload that no cache holds is read into one before the kernel copies it.",
+               .more = "auto does so where that takes less time than without, and tries both now and then."),
+    [WF_SET_SPIN_US] = INT(LIBRARY, DATA, MOVES, "spin_us", "50", "us", 0, 1000000,
+                           "How long a waiting thread polls at most before it sleeps, and less while that does not "
+                           "pay.",
+                           .value = "US"),
+    [WF_SET_TIMEOUT] = INT(LIBRARY, NETWORK, MOVES, "timeout", "30", "s", 1, 86400,
+                           "A peer from which nothing has come for so long is given up.", .value = "S"),
+    [WF_SET_CONNECT_TIMEOUT] = INT(LIBRARY, NETWORK, MOVES, "connect_timeout", "30", "s", 1, 86400,
+                                   "How long connecting to a peer and the handshake with it may take.", .value = "S"),
     [WF_SET_RAIL_TIMEOUT_MS] =
-        INT(LIBRARY, "rail_timeout_ms", "2000", "ms", 10, 3600000,
-            "A rail on which nothing moves for so long while others do is lost; its work goes to the others."),
-    [WF_SET_CRC] = CHOICE(LIBRARY, "crc", "off", "off|on",
+        INT(LIBRARY, NETWORK, MOVES, "rail_timeout_ms", "2000", "ms", 10, 3600000,
+            "A rail on which nothing moves for so long while others do is lost; its work goes to the others.",
+            .value = "MS"),
+    [WF_SET_CRC] = CHOICE(LIBRARY, NETWORK, MOVES, "crc", "off", "off|on",
                           "Whether the payload that this side sends carries a checksum that the receiver verifies."),
-    [WF_SET_CRC_LIMIT] = INT(LIBRARY, "crc_limit", "16", "chunks", 0, 1000000,
+    [WF_SET_CRC_LIMIT] = INT(LIBRARY, NETWORK, MOVES, "crc_limit", "16", "chunks", 0, 1000000,
                              "A rail that has damaged so many chunks is not used any more while another is left; 0 "
                              "means it always is."),
     [WF_SET_KEY_FILE] =
-        TEXT(LIBRARY, "key_file", "",
-             "The file with the key that every peer has to hold (weft key makes one), readable by its owner alone; "
-             "empty lets everybody connect."),
-    [WF_SET_ENCRYPT] = CHOICE(LIBRARY, "encrypt", "off", "off|on",
-                              "Whether everything on the channels is encrypted (AES-256-GCM); on needs a key_file, and "
-                              "the same setting at every peer."),
-    [WF_SET_CUDA] = CHOICE(LIBRARY, "cuda", "auto", "auto|off|require",
-                           "Whether messages may lie in GPU memory; auto where a driver and a GPU are found, require "
-                           "fails where they are not."),
-    [WF_SET_GPUS] = TEXT(LIBRARY, "gpus", "",
-                         "The GPUs to make ready at the start, as in 0,2,5-7, or all; empty means each when memory of "
-                         "it is registered first, and weft mesh, pair and topo take all of them as endpoints."),
-    [WF_SET_STAGING] = SIZE(LIBRARY, "staging", "64M", 64 * KIB, 16 * GIB,
+        TEXT(LIBRARY, NETWORK, MOVES, "key_file", "",
+             "The file with the key that every peer has to hold; empty lets everybody connect.",
+             .more = "weft key makes one. Only its owner may be able to read the file.", .value = "FILE"),
+    [WF_SET_ENCRYPT] = CHOICE(LIBRARY, NETWORK, MOVES, "encrypt", "off", "off|on",
+                              "Whether everything on the channels is encrypted (AES-256-GCM).",
+                              .more = "on needs a key_file, and the same setting at every peer."),
+    [WF_SET_CUDA] = CHOICE(LIBRARY, PLACE, MOVES | TOPO, "cuda", "auto", "auto|off|require",
+                           "Whether messages may lie in GPU memory.",
+                           .more = "auto where a driver and a GPU are found, require fails where they are not."),
+    [WF_SET_GPUS] =
+        TEXT(LIBRARY, PLACE, MOVES | TOPO, "gpus", "", "The GPUs to make ready at the start, as in 0,2,5-7, or all.",
+             .more = "Empty means each when memory of it is registered first, and weft mesh, pair and topo take all "
+                     "of them as endpoints.",
+             .value = "LIST"),
+    [WF_SET_STAGING] = SIZE(LIBRARY, LIMITS, MOVES, "staging", "64M", 64 * KIB, 16 * GIB,
                             "Pinned memory per GPU and direction through which messages in its memory pass."),
     [WF_SET_FAULT] =
-        TEXT(LIBRARY, "fault", "",
-             "Faults to inject, to see what becomes of them: seed=N,reset_every=SIZE,flip_every=SIZE,short=1,"
-             "stall=RAIL@MS+MS,drop=RAIL@MS+MS, as docs/faults.md tells."),
-    [WF_SET_LOG] = CHOICE(LIBRARY, "log", "warn", "error|warn|info|debug",
+        TEXT(LIBRARY, NETWORK, MOVES, "fault", "",
+             "Faults to inject, to see what becomes of them, as in seed=7,reset_every=64M.",
+             .more = "The items are seed=N, reset_every=SIZE, flip_every=SIZE, short=1, stall=RAIL@MS+MS and "
+                     "drop=RAIL@MS+MS, as docs/faults.md tells.",
+             .value = "ITEM[,ITEM...]"),
+    [WF_SET_LOG] = CHOICE(LIBRARY, OUTPUT, MOVES, "log", "warn", "error|warn|info|debug",
                           "The least severe messages that are written to standard error."),
 
-    [WF_SET_ENDPOINTS] = INT(BENCH, "endpoints", "0", "endpoints", 0, 1024,
+    [WF_SET_ENDPOINTS] = INT(BENCH, WHAT, MESH | PAIR | TOPO, "endpoints", "0", "endpoints", 0, 1024,
                              "Endpoints per node; 0 means one for each GPU, or 8 where there is none."),
-    [WF_SET_BEGIN] = SIZE(BENCH, "begin", "1M", 0, TIB, "The smallest message size."),
-    [WF_SET_END] = SIZE(BENCH, "end", "64M", 0, TIB, "The largest message size."),
-    [WF_SET_FACTOR] = INT(BENCH, "factor", "4", "", 1, 1048576, "Each message size is this many times the one before."),
-    [WF_SET_SIZE] =
-        SIZES(BENCH, "size", "", 0, TIB, "The message sizes, separated by commas, instead of begin, end and factor."),
-    [WF_SET_ITERS] = COUNT(BENCH, "iters", "auto", "messages", "auto", 1000000000,
-                           "Measured messages per pair and size; auto (or 0) takes as many as fit into the size's "
-                           "share of the duration, at least 8 (64 small ones), and 2000 for a ping-pong."),
-    [WF_SET_DURATION] = INT(BENCH, "duration", "5", "s", 1, 86400,
-                            "With iters auto, how long all messages that are timed shall take, shared by the modes, "
-                            "sizes and pairs; warm-up and verification come on top."),
-    [WF_SET_WARMUP] = INT(BENCH, "warmup", "5", "messages", 0, 1000000000,
+    [WF_SET_BEGIN] = SIZE(BENCH, WHAT, MESH | PAIR, "begin", "1M", 0, TIB, "The smallest message size."),
+    [WF_SET_END] = SIZE(BENCH, WHAT, MESH | PAIR, "end", "64M", 0, TIB, "The largest message size."),
+    [WF_SET_FACTOR] = INT(BENCH, WHAT, MESH | PAIR, "factor", "4", "", 1, 1048576,
+                          "Each message size is this many times the one before."),
+    [WF_SET_SIZE] = SIZES(BENCH, WHAT, MOVES, "size", "", 0, TIB,
+                          "The message sizes, separated by commas, instead of begin, end and factor."),
+    [WF_SET_ITERS] =
+        COUNT(BENCH, HOW, MOVES, "iters", "auto", "messages", "auto", 1000000000,
+              "Measured messages per pair and size; auto (or 0) takes as many as fit into the duration.",
+              .more = "auto takes what fits into the size's share of it, at least 8 (64 small ones), and 2000 for a "
+                      "ping-pong.",
+              .value = "N|auto"),
+    [WF_SET_DURATION] =
+        INT(BENCH, HOW, MESH | PAIR, "duration", "5", "s", 1, 86400,
+            "With iters auto, how long all messages that are timed shall take.",
+            .more = "The modes, sizes and pairs share it; warm-up and verification come on top.", .value = "S"),
+    [WF_SET_WARMUP] = INT(BENCH, HOW, MOVES, "warmup", "5", "messages", 0, 1000000000,
                           "Messages per pair and size that are sent first and not measured."),
-    [WF_SET_CHECK] = CHOICE(
-        BENCH, "check", "1", "0|1|all",
-        "Whether what arrives is verified: 1 sends the measured messages again, untimed, and verifies every byte "
-        "of these for as long as check_time_ms allows; all verifies the measured ones, too, in measured time."),
-    [WF_SET_CHECK_TIME_MS] = INT(BENCH, "check_time_ms", "2000", "ms", 0, 3600000,
-                                 "How long what was measured is sent again and verified, for all pairs of one backend, "
-                                 "mode and size together; it is at least one window of each pair."),
-    [WF_SET_MEMORY] = CHOICE(BENCH, "memory", "auto", "auto|host|cuda",
+    [WF_SET_CHECK] =
+        CHOICE(BENCH, HOW, MESH | PAIR, "check", "1", "0|1|all",
+               "Whether what arrives is verified: not, in a pass of its own, or also while it is timed.",
+               .more = "1 sends the measured messages again, untimed, and verifies every byte of these for as long as "
+                       "check_time_ms allows; all verifies the measured ones, too, in measured time."),
+    [WF_SET_CHECK_TIME_MS] =
+        INT(BENCH, HOW, MESH | PAIR, "check_time_ms", "2000", "ms", 0, 3600000,
+            "How long what was measured is sent again and verified.",
+            .more = "This is for all pairs of one backend, mode and size together; it is at least one window of each "
+                    "pair.",
+            .value = "MS"),
+    [WF_SET_MEMORY] = CHOICE(BENCH, WHAT, MOVES | TOPO, "memory", "auto", "auto|host|cuda",
                              "Where the messages lie; auto takes GPU memory where it can be used, else host memory."),
-    [WF_SET_PATTERN] = CHOICE(BENCH, "pattern", "mesh", "mesh|pairs|bidir|incast",
+    [WF_SET_PATTERN] = CHOICE(BENCH, WHAT, MESH, "pattern", "mesh", "mesh|pairs|bidir|incast",
                               "Which pairs send: every directed pair between the nodes, only equal numbers, each pair "
                               "both ways at once, or all to one."),
-    [WF_SET_SCOPE] = CHOICE(BENCH, "scope", "inter", "inter|intra|all",
+    [WF_SET_SCOPE] = CHOICE(BENCH, WHAT, MESH, "scope", "inter", "inter|intra|all",
                             "Which pairs there are: those between the nodes, those within each, or all."),
-    [WF_SET_MODE] = CHOICE(
-        BENCH, "mode", "both", "isolated|loaded|both",
-        "Whether pairs send one at a time (isolated), all at once (loaded), or first the one and then the other."),
-    [WF_SET_INFLIGHT] = INT(BENCH, "inflight", "0", "messages", 0, 65536,
+    [WF_SET_MODE] =
+        CHOICE(
+            BENCH, WHAT, MESH, "mode", "both", "isolated|loaded|both",
+            "Whether pairs send one at a time (isolated), all at once (loaded), or first the one and then the other."),
+    [WF_SET_INFLIGHT] = INT(BENCH, HOW, MOVES, "inflight", "0", "messages", 0, 65536,
                             "Messages outstanding per pair; 0 means 1 for mesh and 16 for pair."),
-    [WF_SET_BUFFERS] = INT(BENCH, "buffers", "0", "buffers", 0, 65536,
-                           "Buffers that the messages of a pair take turns in, at each side; 0 means one for each in "
-                           "flight at the receiver, and shared memory at the sender."),
-    [WF_SET_BACKGROUND] = SIZE(BENCH, "background", "0", 0, TIB,
-                               "With weft pair --lat, the size of messages that the two endpoints exchange back to "
-                               "back meanwhile, both ways, on the same connection; 0 means none."),
-    [WF_SET_BACKGROUND_INFLIGHT] =
-        INT(BENCH, "background_inflight", "2", "messages", 1, 1024, "How many of these are outstanding each way."),
-    [WF_SET_BACKEND] = CHOICES(BENCH, "backend", "weft", "weft|nccl|null",
-                               "What moves the messages, one or several in turns: NCCL moves those in GPU memory, null "
-                               "moves none and measures the harness itself."),
-    [WF_SET_NCCL_LIBRARY] = TEXT(BENCH, "nccl_library", "",
-                                 "NCCL's library for the backend nccl: a file, or the folder of a libnccl.so.2; empty "
-                                 "means the usual places."),
-    [WF_SET_SEED] =
-        INT(BENCH, "seed", "42", "", 0, INT64_MAX, "Determines the order of the pairs and the data of the messages."),
-    [WF_SET_SRC] = TEXT(BENCH, "src", "node0:host0",
-                        "The endpoint that sends in weft pair; gpu3 instead of host3 asks for GPU memory there, and "
-                        "host3 for host memory."),
-    [WF_SET_DST] = TEXT(BENCH, "dst", "node1:host0", "The endpoint that receives in weft pair."),
-    [WF_SET_OUT] = TEXT(BENCH, "out", "", "The folder for the results; empty means none are written."),
-    [WF_SET_JSON] = TEXT(BENCH, "json", "", "The file for the results as JSON; '-' is standard output."),
-    [WF_SET_CSV] = TEXT(BENCH, "csv", "", "The file for the results as CSV; '-' is standard output."),
-    [WF_SET_JSON_STREAM] = TEXT(BENCH, "json_stream", "",
-                                "The file that each sample is written to as soon as it is measured, one JSON object a "
-                                "line; '-' is standard output."),
-    [WF_SET_EXPECT] = TEXT(BENCH, "expect", "",
-                           "The least share of the rails' line rate, above 0 and up to 1, that each direction has to "
-                           "reach with the largest size; below it weft mesh and pair end with status 1."),
-    [WF_SET_LOG_DIR] = TEXT(BENCH, "log_dir", "logs", "The folder for one log per endpoint."),
-    [WF_SET_QUIET] = FLAG(BENCH, "quiet", "0", "Whether only errors are printed."),
-    [WF_SET_ROUNDS] =
-        INT(BENCH, "rounds", "5", "rounds", 1, 1000, "How often weft peers runs every tool for each case, in turns."),
-    [WF_SET_TOOLS] = TEXT(BENCH, "tools", "",
-                          "The tools that weft peers runs, separated by commas; a leading '^' excludes the list, and "
-                          "empty means all."),
-    [WF_SET_SECONDS] = TEXT(BENCH, "seconds", "0.5",
-                            "How long Weft takes for the messages of a case in weft peers; other tools move as many."),
+    [WF_SET_BUFFERS] = INT(BENCH, HOW, MOVES, "buffers", "0", "buffers", 0, 65536,
+                           "Buffers that the messages of a pair take turns in, at each side.",
+                           .more = "0 means one for each in flight at the receiver, and shared memory at the sender."),
+    [WF_SET_BACKGROUND] = SIZE(BENCH, WHAT, PAIR, "background", "0", 0, TIB,
+                               "With weft pair --lat, the size of messages that are exchanged meanwhile; 0 means none.",
+                               .more = "The two endpoints exchange them back to back, both ways, on the same "
+                                       "connection."),
+    [WF_SET_BACKGROUND_INFLIGHT] = INT(BENCH, HOW, PAIR, "background_inflight", "2", "messages", 1, 1024,
+                                       "How many of these are outstanding each way."),
+    [WF_SET_BACKEND] = CHOICES(BENCH, WHAT, MESH | PAIR, "backend", "weft", "weft|nccl|null",
+                               "What moves the messages, one or several in turns.",
+                               .more = "nccl moves those in GPU memory; null moves none and measures the harness "
+                                       "itself."),
+    [WF_SET_NCCL_LIBRARY] =
+        TEXT(BENCH, HOW, MOVES, "nccl_library", "",
+             "NCCL's library: a file, or the folder of a libnccl.so.2; empty means the usual places.", .value = "FILE"),
+    [WF_SET_SEED] = INT(BENCH, HOW, MESH | PAIR, "seed", "42", "", 0, INT64_MAX,
+                        "Determines the order of the pairs and the data of the messages."),
+    [WF_SET_SRC] = TEXT(BENCH, WHAT, PAIR, "src", "node0:host0", "The endpoint that sends in weft pair.",
+                        .more = "gpu3 instead of host3 asks for GPU memory there, and host3 for host memory.",
+                        .value = "NODE:ENDPOINT"),
+    [WF_SET_DST] = TEXT(BENCH, WHAT, PAIR, "dst", "node1:host0", "The endpoint that receives in weft pair.",
+                        .value = "NODE:ENDPOINT"),
+    [WF_SET_OUT] = TEXT(BENCH, OUTPUT, MOVES, "out", "", "The folder for the results; empty means none are written.",
+                        .value = "DIR"),
+    [WF_SET_JSON] = TEXT(BENCH, OUTPUT, MOVES | TOPO, "json", "",
+                         "The file for the results as JSON; '-' is standard output.", .value = "FILE"),
+    [WF_SET_CSV] = TEXT(BENCH, OUTPUT, MESH | PAIR, "csv", "",
+                        "The file for the results as CSV; '-' is standard output.", .value = "FILE"),
+    [WF_SET_JSON_STREAM] =
+        TEXT(BENCH, OUTPUT, MESH | PAIR, "json_stream", "",
+             "The file for each sample as soon as it is measured, a JSON object a line; '-' is standard output.",
+             .value = "FILE"),
+    [WF_SET_EXPECT] =
+        TEXT(BENCH, HOW, MESH | PAIR, "expect", "",
+             "The least share of the rails' line rate, above 0 and up to 1, that each direction has to "
+             "reach.",
+             .more = "This is with the largest size; below it weft mesh and pair end with status 1.", .value = "RATIO"),
+    [WF_SET_LOG_DIR] =
+        TEXT(BENCH, OUTPUT, MESH | PAIR, "log_dir", "logs", "The folder for one log per endpoint.", .value = "DIR"),
+    [WF_SET_QUIET] = FLAG(BENCH, OUTPUT, MOVES, "quiet", "0", "Whether only errors are printed."),
+    [WF_SET_ROUNDS] = INT(BENCH, HOW, PEERS, "rounds", "5", "rounds", 1, 1000,
+                          "How often weft peers runs every tool for each case, in turns."),
+    [WF_SET_TOOLS] =
+        TEXT(BENCH, WHAT, PEERS, "tools", "", "The tools that weft peers runs, separated by commas; empty means all.",
+             .more = "A leading '^' excludes the list.", .value = "LIST"),
+    [WF_SET_SECONDS] =
+        TEXT(BENCH, HOW, PEERS, "seconds", "0.5",
+             "How long Weft takes for the messages of a case in weft peers; other tools move as many.", .value = "S"),
 };
 
 /* In the order of import: of two that act on one setting the later wins. */

@@ -1,0 +1,119 @@
+/* What each command is, in words. The options stand in the tables. */
+#include <stdio.h>
+
+#include "bench/words/words.h"
+#include "help.h"
+
+#define PLACES "--local | --listen [[ADDR:]PORT] | --connect ADDR[:PORT]"
+#define SETTINGS_ELSEWHERE                                                                                             \
+    "A setting is also WEFT_<NAME> in the environment and NAME = VALUE in a file; 'weft config NAME' tells all of "    \
+    "it. "                                                                                                             \
+    "One that takes off|on also takes 0|1, no|yes and false|true, and is on if it stands alone. "                      \
+    "Sizes take K, M, G, T: powers of 1024. "
+
+static const struct bench_about commands[] = {
+    {BENCH_MESH, "mesh", "full mesh between two nodes: --local, --listen or --connect",
+     "weft mesh " PLACES " [OPTION...]",
+     "Measures every directed pair of endpoints between two nodes, sends what was measured again and verifies it, and "
+     "prints the matrix. The node that connects decides what is measured; the other one adopts it.",
+     "# both nodes on this machine\n"
+     "weft mesh --local -e 16M --endpoints 2\n"
+     "# two machines: the first waits, the second connects to it\n"
+     "weft mesh --listen\n"
+     "weft mesh --connect 192.0.2.7 --size 64K,1M --json mesh.json\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 everything ran, and what was verified was right; 1 a run or a check failed; "
+                        "2 wrong usage; 77 not available here.",
+     NULL},
+    {BENCH_PAIR, "pair", "one directed pair: bandwidth, or ping-pong with --lat", "weft pair " PLACES " [OPTION...]",
+     "Measures one directed pair of endpoints: bandwidth, or half round-trip times with --lat.",
+     "weft pair --local --size 1M\n"
+     "# latency between two machines: the first waits, the second connects to it\n"
+     "weft pair --listen\n"
+     "weft pair --connect 192.0.2.7 --lat --size 8\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 everything ran, and what was verified was right; 1 a run or a check failed; "
+                        "2 wrong usage; 77 not available here.",
+     NULL},
+    {BENCH_PEERS, "peers", "the same pair on other tools, side by side, and the ratio",
+     "weft peers [" PLACES "] [OPTION...]",
+     "Measures one pair with Weft and with every other tool that is installed, in turns, and prints the ratios. "
+     "Nothing is verified. Without --size: the half round trip of 8 bytes, the rate of messages of 64 bytes, and the "
+     "bandwidth of 64K, 1M and 64M.",
+     "weft peers --rounds 11 --json peers.json\n"
+     "# between two machines, two tools: the first runs the servers\n"
+     "weft peers --listen\n"
+     "weft peers --connect 192.0.2.7 --tools weft,iperf3 --size 1M\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 everything ran; 1 something failed; 2 wrong usage; 77 not available here.",
+     NULL},
+    {BENCH_TOPO, "topo", "what is here, the plan of rails and cores, and why no faster path is in use",
+     "weft topo [OPTION...]",
+     "Prints what this machine is made of, which rails and processors serve which endpoint, and for each rail what is "
+     "in the way of a faster path. Nothing is sent.",
+     "weft topo\n"
+     "# the plan for another machine: four processors on each of two NUMA nodes\n"
+     "weft topo --xml 'synthetic:numa:2 core:4 pu:1' --json -\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 printed; 1 failed; 2 wrong usage; 77 not available here.", NULL},
+    {BENCH_CONFIG, "config", "every setting: value, origin, default, meaning", "weft config [NAME...] [OPTION...]",
+     "Prints every setting with its value, where that comes from, its default and its meaning; or all there is to say "
+     "of the settings that are named. A NAME is as in a file (chunk), as an option (--chunk), as a variable "
+     "(WEFT_CHUNK), or that of another system (NCCL_SOCKET_IFNAME).",
+     "weft config chunk NCCL_SOCKET_IFNAME\n"
+     "# what would be in force with this file and this option\n"
+     "weft config --config weft.conf --chunk 1M\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 printed; 1 failed; 2 wrong usage.", "NAME"},
+    {BENCH_KEY, "key", "makes a key file: with it, only those who hold the same key can connect", "weft key >FILE",
+     "Prints a key file: a fresh key of 256 bits, as 64 hexadecimal digits. Whoever holds it may connect to whoever "
+     "has it set. FILE must be readable by its owner alone, and the same on every node.",
+     "(umask 077; weft key >weft.key)\n"
+     "weft mesh --listen --key-file weft.key\n"
+     "weft mesh --connect 192.0.2.7 --key-file weft.key\n",
+     "Exit status: 0 printed; 1 failed, or the file could be read by others; 2 wrong usage.", NULL},
+    {BENCH_RAW, "raw", "the floor: what plain TCP sockets give, without Weft",
+     "weft raw --listen [[ADDR:]PORT] | --connect ADDR[:PORT][,...] [OPTION...]",
+     "Measures plain TCP sockets, with one thread at each side: the least that any tool must cost. The client decides "
+     "what is measured, and prints one JSON object (schema weft.raw/1); the server takes --listen, --timeout, "
+     "--congestion and --cpu alone.",
+     "# two machines: the first waits, the second connects to it\n"
+     "weft raw --listen\n"
+     "weft raw --connect 192.0.2.7 --size 1M\n",
+     "Sizes take K, M, G, T: powers of 1024. Exit status: 0 measured; 1 failed; 2 wrong usage.", NULL},
+    {BENCH_COMPLETION, "completion", "prints what makes the TAB key of a shell complete weft's options",
+     "weft completion bash|zsh",
+     "Prints a script for the shell. An installed weft has it in the place where the shell looks.",
+     "# in this shell, which is bash\n"
+     "source <(weft completion bash)\n"
+     "# zsh, for good, where ~/.zfunc is in $fpath\n"
+     "weft completion zsh >~/.zfunc/_weft\n",
+     "Exit status: 0 printed; 1 failed; 2 wrong usage.", "bash|zsh"},
+    {0},
+};
+
+const struct bench_about *bench_commands(void)
+{
+    return commands;
+}
+
+const struct bench_about *bench_about(enum bench_command command)
+{
+    const struct bench_about *about = commands;
+
+    while (about->name && about->command != command)
+        about++;
+    return about;
+}
+
+const char *bench_command_name(enum bench_command command)
+{
+    return bench_about(command)->name;
+}
+
+void bench_usage(FILE *out)
+{
+    fprintf(out, "usage: weft COMMAND [OPTION...]\n\n");
+    for (const struct bench_about *about = commands; about->name; about++) {
+        int column = fprintf(out, "  %-11s ", about->name);
+        bench_put_wrapped(out, about->brief, &column, column, BENCH_HELP_WIDTH);
+        fputc('\n', out);
+    }
+    fprintf(out, "\n'weft help COMMAND' or 'weft COMMAND --help' lists the options; 'weft --version'\n"
+                 "or 'weft -V' prints the version.\n");
+}
