@@ -236,6 +236,40 @@ static void a_stop_among_trials(void **state)
     peers_result_fini(&result);
 }
 
+/* Cases differ in what they take: what is done and what is planned agree at the end. */
+static void note_last(void *context, int done, int total, const char *doing)
+{
+    int *left = context;
+
+    (void)doing;
+    *left = total - done;
+}
+
+static int more_of_large(const struct peer_case *asked, const struct peer_place *place, char why[200])
+{
+    return asked->size > 1024 ? two_variants(asked, place, why) : one_variant(asked, place, why);
+}
+
+static void progress_knows_all_cases(void **state)
+{
+    const struct peer_tool tool = {
+        .name = "tool", .program = "sh", .variants = more_of_large, .commands = weft_commands, .read = read_value};
+    struct peers_plan plan = plan_of(&tool, 3);
+    struct peers_result result;
+    char text[256];
+    int left = -1;
+
+    (void)state;
+    plan.cases[1] = plan.cases[0];
+    plan.cases[1].size = 2048;
+    plan.case_count = 2;
+    plan.progress = note_last;
+    plan.context = &left;
+    trace_rounds(&plan, &result, text, sizeof(text));
+    assert_int_equal(left, 1); /* it is told before the last one */
+    peers_result_fini(&result);
+}
+
 static int too_many(const struct peer_case *asked, const struct peer_place *place, char why[200])
 {
     (void)asked;
@@ -262,11 +296,9 @@ static void ways_are_not_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_take_turns),
-        cmocka_unit_test(the_hopeless_are_given_up),
-        cmocka_unit_test(luck_does_not_count),
-        cmocka_unit_test(what_fails_in_trials_does_not_go_on),
-        cmocka_unit_test(ways_are_not_left_out),
+        cmocka_unit_test(rounds_take_turns),     cmocka_unit_test(the_hopeless_are_given_up),
+        cmocka_unit_test(luck_does_not_count),   cmocka_unit_test(what_fails_in_trials_does_not_go_on),
+        cmocka_unit_test(ways_are_not_left_out), cmocka_unit_test(progress_knows_all_cases),
         cmocka_unit_test(a_stop_among_trials), /* the last: it leaves no trace */
     };
 
