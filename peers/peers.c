@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "calibrate.h"
 #include "forecast.h"
@@ -269,6 +270,7 @@ static int measure_case(const struct peers_plan *plan, struct peers_block *block
 
 int peers_measure(const struct peers_plan *plan, struct peers_result *result, struct wf_status *status)
 {
+    int64_t start_ns = wf_clock_now(&wf_clock_monotonic);
     int code = 0;
 
     memset(result, 0, sizeof *result);
@@ -280,6 +282,9 @@ int peers_measure(const struct peers_plan *plan, struct peers_result *result, st
         struct peers_block *block = &result->blocks[result->block_count++];
         code = measure_case(plan, block, i, status);
         result->complete = code == 0 && i + 1 == plan->case_count;
+        result->seconds = (double)(wf_clock_now(&wf_clock_monotonic) - start_ns) / 1e9;
+        if (plan->measured)
+            plan->measured(plan->context, result, i);
     }
     return code;
 }
