@@ -135,7 +135,8 @@ static uint64_t clamp(double value, uint64_t least, uint64_t most)
 static uint64_t messages_for(const struct peer_case *asked, double seconds, double per_second)
 {
     uint64_t inflight = asked->inflight ? asked->inflight : 1;
-    uint64_t wanted = clamp(seconds * per_second, inflight > 8 ? inflight : 8, MESSAGES_MOST);
+    uint64_t least = inflight > PEERS_MESSAGES_LEAST ? inflight : PEERS_MESSAGES_LEAST;
+    uint64_t wanted = clamp(seconds * per_second, least, MESSAGES_MOST);
 
     return (wanted + inflight - 1) / inflight * inflight;
 }

@@ -6,6 +6,8 @@
 
 #include "peers.h"
 
+#define PEERS_MESSAGES_LEAST 8 /* of a case, whatever its seconds; and never fewer than are in flight */
+
 /* Runs variant `variant` of `tool` once for the case of `block`; `commands` keeps what was run. Where another
  * program took the port meanwhile, and the plan names no port, it tries a few others. 0, or why there is no reading. */
 int peers_run_once(const struct peers_plan *plan, const struct peers_block *block, const struct peer_tool *tool,

@@ -14,6 +14,7 @@
 
 #define PEER_RAILS_MAX 16
 #define PEER_WORDS_MAX 48 /* of a command line, the closing NULL among them */
+#define PEER_VERSION_WORDS 4
 
 enum peer_metric {
     PEER_BANDWIDTH, /* messages one way, `inflight` of them outstanding */
@@ -81,11 +82,15 @@ struct peer_reading {
  * no tool is handicapped by how it was called; peers.h says which of them count.
  */
 struct peer_tool {
-    const char *name;    /* the sample's "backend" */
-    const char *program; /* looked for on PATH, or in place->folder when it begins with "weft" */
-    const char *package; /* Debian package that has it; NULL: part of Weft */
-    bool many_buffers;   /* it can do more than one; a tool that cannot is left out where more are asked for */
-    bool gpu_memory;     /* it can move that; one that cannot is left out where that is asked for */
+    const char *name;     /* the sample's "backend" */
+    const char *program;  /* looked for on PATH, or in place->folder when it begins with "weft" */
+    const char *package;  /* Debian package that has it; NULL: part of Weft */
+    const char *at_build; /* Debian package that Weft is to be built with for it; NULL: none */
+    /* What prints its version, as the first number with a point in it: a program, found as `program` is, and its
+     * arguments. Ends with NULL; the first NULL: nothing does. */
+    const char *version[PEER_VERSION_WORDS];
+    bool many_buffers; /* it can do more than one; a tool that cannot is left out where more are asked for */
+    bool gpu_memory;   /* it can move that; one that cannot is left out where that is asked for */
 
     /* How many variants it has for this case in this place. 0: it cannot measure this; `why` (never empty then) says
      * so in a few words. */

@@ -132,6 +132,7 @@ const struct peer_tool peer_iperf3 = {
     .name = "iperf3",
     .program = "iperf3",
     .package = "iperf3",
+    .version = {"iperf3", "--version"},
     .variants = iperf3_variants,
     .commands = iperf3_commands,
     .read = iperf3_read,

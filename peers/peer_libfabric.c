@@ -120,6 +120,7 @@ const struct peer_tool peer_libfabric = {
     .name = "libfabric",
     .program = "fi_pingpong",
     .package = "libfabric-bin",
+    .version = {"fi_info", "--version"},
     .many_buffers = false,
     .variants = libfabric_variants,
     .commands = libfabric_commands,

@@ -182,6 +182,7 @@ const struct peer_tool peer_ucx = {
     .name = "ucx",
     .program = "ucx_perftest",
     .package = "ucx-utils",
+    .version = {"ucx_info", "-v"},
     .many_buffers = false,
     .variants = ucx_variants,
     .commands = ucx_commands,

@@ -151,6 +151,7 @@ int peer_pair_read(const struct peer_case *asked, const struct peer_output *serv
 const struct peer_tool peer_weft = {
     .name = "weft",
     .program = "weft",
+    .version = {"weft", "--version"},
     .many_buffers = true,
     .gpu_memory = true,
     .variants = weft_variants,

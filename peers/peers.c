@@ -1,12 +1,13 @@
 #include "peers.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/config.h"
 #include "calibrate.h"
+#include "forecast.h"
 
 #define FAILURES_MAX 2    /* in a row, at the start, after which a variant is given up */
 #define TRIALS_AT_FIRST 3 /* so many each variant gets, */
@@ -45,30 +46,10 @@ static int make_variants(const struct peers_plan *plan, struct peers_row *row, i
 static int prepare_row(const struct peers_plan *plan, const struct peer_case *asked, const struct peer_tool *tool,
                        struct peers_row *row, struct wf_status *status)
 {
-    char path[PATH_MAX], why[200] = "";
-
     row->tool = tool;
-    if (!peer_find_program(tool, plan->place.folder, path, sizeof path)) {
-        row->absent = true;
-        if (tool->package)
-            snprintf(row->why, sizeof row->why, "not installed: Debian package %s", tool->package);
-        else
-            snprintf(row->why, sizeof row->why, "%s is not beside weft", tool->program);
+    int count = peers_count_variants(plan, asked, tool, &row->absent, row->why);
+    if (count == 0)
         return 0;
-    }
-    if (asked->buffers > 1 && !tool->many_buffers) {
-        snprintf(row->why, sizeof row->why, "has one buffer only");
-        return 0;
-    }
-    if (plan->place.memory && !tool->gpu_memory) {
-        snprintf(row->why, sizeof row->why, "moves host memory here, and --memory is cuda");
-        return 0;
-    }
-    int count = tool->variants(asked, &plan->place, why);
-    if (count <= 0) {
-        snprintf(row->why, sizeof row->why, "%s", why);
-        return 0;
-    }
     if (count > PEERS_VARIANTS_MAX)
         return wf_fail(status, -E2BIG, "%s has %d ways, of which %d could be tried", tool->name, count,
                        PEERS_VARIANTS_MAX);
@@ -102,24 +83,13 @@ struct series {
     int count;
 };
 
-/* Whether the variants of a tool are so many that the best are to be found first. */
-static bool has_trials(const struct peers_row *row)
-{
-    return row->variant_count > PEERS_FINALISTS;
-}
-
-static int trial_count(const struct peers_plan *plan)
-{
-    return plan->rounds < PEERS_TRIALS_MAX ? plan->rounds : PEERS_TRIALS_MAX;
-}
-
 static void collect_turns(struct series *series)
 {
     series->count = 0;
     for (int i = 0; i < series->plan->tool_count; i++) {
         struct peers_row *row = &series->block->rows[i];
         for (int v = 0; v < row->variant_count; v++)
-            if (!row->variants[v].given_up && (!series->trials || has_trials(row)))
+            if (!row->variants[v].given_up && (!series->trials || peers_has_trials(row->variant_count)))
                 series->turns[series->count++] = (struct turn){row, v};
     }
 }
@@ -233,35 +203,20 @@ static int run_trials(struct series *series, struct wf_status *status)
 
     series->trials = true;
     collect_turns(series);
-    while (result == 0 && series->count > 0 && block->trials_done < trial_count(plan)) {
+    while (result == 0 && series->count > 0 && block->trials_done < peers_trial_count(plan)) {
         result = run_round(series, block->trials_done, status);
         block->trials_done += result == 0;
         for (int i = 0; result == 0 && block->trials_done == TRIALS_AT_FIRST && i < plan->tool_count; i++)
-            if (has_trials(&block->rows[i]))
+            if (peers_has_trials(block->rows[i].variant_count))
                 give_up_hopeless(block, &block->rows[i]);
     }
     for (int i = 0; result == 0 && i < plan->tool_count; i++)
-        if (has_trials(&block->rows[i]))
+        if (peers_has_trials(block->rows[i].variant_count))
             choose_finalists(block, &block->rows[i]);
     return result;
 }
 
 /* --- rounds --- */
-
-/* Runs that the trials, or the rounds, of a block take at most. */
-static int runs_of(const struct peers_plan *plan, const struct peers_block *block, bool trials)
-{
-    int runs = 0;
-
-    for (int i = 0; i < plan->tool_count; i++) {
-        const struct peers_row *row = &block->rows[i];
-        if (!trials)
-            runs += plan->rounds * (has_trials(row) ? PEERS_FINALISTS : row->variant_count);
-        else if (has_trials(row))
-            runs += trial_count(plan) * row->variant_count;
-    }
-    return runs;
-}
 
 static int run_rounds(struct series *series, struct wf_status *status)
 {
@@ -277,18 +232,45 @@ static int run_rounds(struct series *series, struct wf_status *status)
     return result;
 }
 
+/* --- all cases --- */
+
+/* Runs that the cases before `index` take at most; of all where that is their number. */
+static int runs_before(const struct peers_plan *plan, int index)
+{
+    int runs = 0;
+
+    for (int i = 0; i < index; i++)
+        runs += peers_runs_of_case(plan, &plan->cases[i]);
+    return runs;
+}
+
 static int run_block(const struct peers_plan *plan, struct peers_block *block, int index, struct wf_status *status)
 {
-    int runs = runs_of(plan, block, true) + runs_of(plan, block, false);
-    struct series series = {.plan = plan, .block = block, .done = index * runs, .total = plan->case_count * runs};
+    struct series series = {
+        .plan = plan, .block = block, .done = runs_before(plan, index), .total = runs_before(plan, plan->case_count)};
     int result = run_trials(&series, status);
     return result ? result : run_rounds(&series, status);
 }
 
-/* --- all cases --- */
+static int measure_case(const struct peers_plan *plan, struct peers_block *block, int index, struct wf_status *status)
+{
+    int result = 0;
+
+    block->asked = plan->cases[index];
+    if (!plan->fixed_messages)
+        result = peers_calibrate(plan, block, status);
+    if (result == 0)
+        result = prepare_block(plan, block, status);
+    if (result == 0)
+        result = run_block(plan, block, index, status);
+    if (result)
+        snprintf(block->error, sizeof block->error, "%s", status->text);
+    return result;
+}
 
 int peers_measure(const struct peers_plan *plan, struct peers_result *result, struct wf_status *status)
 {
+    int64_t start_ns = wf_clock_now(&wf_clock_monotonic);
     int code = 0;
 
     memset(result, 0, sizeof *result);
@@ -298,17 +280,12 @@ int peers_measure(const struct peers_plan *plan, struct peers_result *result, st
         return wf_fail(status, -ENOMEM, "no memory for the results");
     for (int i = 0; code == 0 && i < plan->case_count; i++) {
         struct peers_block *block = &result->blocks[result->block_count++];
-        block->asked = plan->cases[i];
-        if (!plan->fixed_messages)
-            code = peers_calibrate(plan, block, status);
-        if (code == 0)
-            code = prepare_block(plan, block, status);
-        if (code == 0)
-            code = run_block(plan, block, i, status);
-        if (code)
-            snprintf(block->error, sizeof block->error, "%s", status->text);
+        code = measure_case(plan, block, i, status);
+        result->complete = code == 0 && i + 1 == plan->case_count;
+        result->seconds = (double)(wf_clock_now(&wf_clock_monotonic) - start_ns) / 1e9;
+        if (plan->measured)
+            plan->measured(plan->context, result, i);
     }
-    result->complete = code == 0;
     return code;
 }
 

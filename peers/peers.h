@@ -44,6 +44,8 @@ struct peers_far {
     int (*end)(void *context, bool worked, struct peer_output *server, struct wf_status *status);
 };
 
+struct peers_result;
+
 struct peers_plan {
     struct peer_place place; /* `port` 0: a free one for each run */
     struct peer_case cases[PEERS_CASES_MAX];
@@ -59,8 +61,33 @@ struct peers_plan {
     peer_stop *stop; /* NULL: nothing stops it */
     /* Told before each run: how many are done, of how many, and what comes. NULL: not wanted. */
     void (*progress)(void *context, int done, int total, const char *doing);
-    void *context; /* of both */
+    /* Told after each case, before the next one begins, and of one that was cut short. NULL: not wanted. */
+    void (*measured)(void *context, const struct peers_result *result, int index);
+    void *context; /* of all three */
 };
+
+/* --- what is to come --- */
+
+/* A tool before anything was measured with it. */
+struct peers_candidate {
+    const struct peer_tool *tool;
+    bool absent;      /* it is not on this machine */
+    char version[32]; /* "": it did not tell */
+    int cases;        /* of the plan that it can measure */
+    char why[252];    /* there is a case that it cannot measure: the reason for the last; "": there is none */
+};
+
+struct peers_forecast {
+    struct peers_candidate tools[PEERS_TOOLS_MAX]; /* as many as the plan has, in its order */
+    int runs;                                      /* at most */
+    double seconds;                                /* about that long; a guess where the plan fixes the messages */
+};
+
+/* Looks at the tools of the plan without measuring: runs what tells their versions. 0, or what `stop` said. */
+int peers_foresee(const struct peers_plan *plan, struct peers_forecast *forecast, struct wf_status *status);
+
+/* Tools, other than Weft and its floor, that can measure a case of the plan. */
+int peers_rivals(const struct peers_plan *plan, const struct peers_forecast *forecast);
 
 /* --- what is found --- */
 
@@ -95,6 +122,7 @@ struct peers_result {
     struct peers_block *blocks;
     int block_count; /* begun */
     bool complete;   /* all rounds of all cases were run */
+    double seconds;  /* that it took */
 };
 
 /* 0 also when tools failed; else what `stop` said, -ENOMEM, or that Weft itself could not be measured. `result` holds
@@ -113,6 +141,9 @@ const struct peer_tool *peers_find_tool(const char *name);
 
 /* Whether it is the one that the others are compared with. */
 bool peers_is_weft(const struct peer_tool *tool);
+
+/* Whether it is another tool: neither Weft nor plain sockets, which are the floor of all. */
+bool peers_is_rival(const struct peer_tool *tool);
 
 /* --- what a row comes to --- */
 
@@ -143,8 +174,27 @@ const char *peers_failure(const struct peers_block *block, const struct peers_ro
 
 /* --- reports --- */
 
-/* For people, at most 110 columns wide. */
-void peers_report(const struct peers_result *result, FILE *out);
+/* Where a report for people goes. */
+struct peers_page {
+    FILE *out;
+    int width; /* columns; no line is wider */
+};
+
+/* Before the first case: what will run, what is not here, how long it takes; after each case: its table; at the end. */
+void peers_report_head(const struct peers_plan *plan, const struct peers_forecast *forecast,
+                       const struct peers_page *page);
+void peers_report_case(const struct peers_result *result, int index, const struct peers_page *page);
+void peers_report_end(const struct peers_result *result, const struct peers_page *page);
+
+/* Another tool was measured in the same rounds as Weft: there is a comparison. Of a result with nothing but zeroes,
+ * too. */
+bool peers_compared(const struct peers_result *result);
+
+/* "40 s", "12 minutes", "2 h 5 min". Returns `text`. */
+char *peers_duration(double seconds, char *text, size_t room);
+
+/* {"runs", "seconds", "tools": [{"name", "installed", "version", "cases", "reason", "package"}]}; a new reference. */
+json_t *peers_forecast_to_json(const struct peers_plan *plan, const struct peers_forecast *forecast);
 
 /* The samples of the result, one for each tool in each case; a new reference. */
 json_t *peers_samples(const struct peers_result *result);

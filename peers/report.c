@@ -1,64 +1,16 @@
-/* The comparison as a table: a block for each case, a line for each tool. */
+/* A case as a table: a line for each tool. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/config.h"
-#include "peers.h"
+#include "page.h"
 
-#define WIDTH 110
-#define NOTE_COLUMN 68 /* where notes begin */
+#define NAME 10  /* columns of the tool's name, */
+#define VALUE 17 /* and of its value */
 
 const char *peers_metric_name(enum peer_metric metric)
 {
     return metric == PEER_LATENCY ? "latency" : metric == PEER_RATE ? "rate" : "bandwidth";
-}
-
-static const char *unit_shown(enum peer_metric metric)
-{
-    return metric == PEER_LATENCY ? "us" : metric == PEER_RATE ? "million/s" : "GB/s";
-}
-
-static double shown(double value, enum peer_metric metric)
-{
-    return metric == PEER_RATE ? value / 1e6 : value;
-}
-
-/* --- notes --- */
-
-/* Breaks `note` between words, so that no line is wider than WIDTH; the first begins at `column`. */
-static void put_note(FILE *out, int column, const char *note)
-{
-    size_t room = WIDTH - (size_t)column, length = strlen(note);
-
-    while (length > room) {
-        size_t cut = room;
-        while (cut > 0 && note[cut] != ' ')
-            cut--;
-        if (cut == 0)
-            cut = room;
-        fprintf(out, "%.*s\n%*s", (int)cut, note, column, "");
-        note += cut + (note[cut] == ' ');
-        length = strlen(note);
-    }
-    fprintf(out, "%s\n", note);
-}
-
-static void make_note(const struct peers_row *row, const struct peers_summary *summary, char *note, size_t room)
-{
-    const char *own = summary->variant >= 0 ? row->variants[summary->variant].commands.note : "";
-    size_t used;
-
-    snprintf(note, room, "%s", own);
-    if (row->variant_count > 1 && summary->variant >= 0) {
-        used = strlen(note);
-        snprintf(note + used, room - used, "%sbest of %d ways", used ? "; " : "", row->variant_count);
-    }
-    if (summary->failures) {
-        used = strlen(note);
-        snprintf(note + used, room - used, "%sfailed %d of %d times: %s", used ? "; " : "", summary->failures,
-                 summary->runs, row->error);
-    }
 }
 
 /* --- a line --- */
@@ -72,105 +24,160 @@ static void put_number(FILE *out, int width, int digits, double value)
         fprintf(out, "%*.*f", width, digits, value);
 }
 
-static void put_line_figures(FILE *out, const struct peers_block *block, const struct peers_summary *summary,
-                             bool is_weft)
+static void put_value(FILE *out, int width, double value, const struct peers_unit *unit)
 {
-    enum peer_metric metric = block->asked.metric;
+    char text[48];
 
-    put_number(out, 9, metric == PEER_BANDWIDTH ? 2 : 3, shown(summary->median, metric));
-    fprintf(out, "%7.0f%%", summary->spread * 100);
-    if (is_weft)
-        fprintf(out, "%10s", "1");
-    else
-        put_number(out, 10, 2, summary->ratio);
-    if (metric == PEER_LATENCY) {
-        put_number(out, 9, 2, summary->p99_us);
-        put_number(out, 9, 2, summary->mean_us);
-    } else {
-        put_number(out, 9, 3, summary->cpu_s_per_gb);
-        fprintf(out, "%9s", "");
-    }
+    fprintf(out, "%*s", width, peers_value_text(value, unit, text, sizeof text));
 }
 
-static void put_row(FILE *out, const struct peers_result *result, const struct peers_block *block,
-                    const struct peers_row *row)
+static void put_figures(FILE *out, const struct peers_block *block, const struct peers_summary *summary,
+                        const struct peers_unit *unit, bool is_weft)
+{
+    put_value(out, VALUE, summary->median, unit);
+    fprintf(out, "%7.0f%%", summary->spread * 100);
+    if (is_weft)
+        fprintf(out, "%11s", "1");
+    else
+        put_number(out, 11, 2, summary->ratio);
+    if (block->asked.metric == PEER_LATENCY) {
+        put_value(out, 12, summary->p99_us, unit);
+        put_value(out, 12, summary->mean_us, unit);
+    } else {
+        put_number(out, 12, 3, summary->cpu_s_per_gb);
+    }
+    fputc('\n', out);
+}
+
+/* Tools that are not here were named at the start, and are told together. */
+static void put_row(const struct peers_result *result, const struct peers_block *block, const struct peers_row *row,
+                    const struct peers_unit *unit, const struct peers_page *page)
+{
+    struct peers_summary summary;
+
+    peers_sum_up(result, block, row, &summary);
+    fprintf(page->out, "%-*s", NAME, row->tool->name);
+    if (summary.variant >= 0) {
+        put_figures(page->out, block, &summary, unit, peers_is_weft(row->tool));
+        return;
+    }
+    fprintf(page->out, "%*s  ", VALUE, "-");
+    const char *error = peers_failure(block, row);
+    peers_put_line(page, NAME + VALUE + 2, "%s%s", !row->why[0] && error ? "failed: " : "",
+                   row->why[0] ? row->why
+                   : error     ? error
+                               : "not measured");
+}
+
+/* --- below the table --- */
+
+static void put_absent(const struct peers_block *block, int count, const struct peers_page *page)
+{
+    char list[256] = "";
+
+    for (int i = 0; i < count; i++)
+        if (block->rows[i].absent)
+            snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", list[0] ? ", " : "",
+                     block->rows[i].tool->name);
+    if (list[0])
+        peers_put_line(page, 0, "not here: %s", list);
+}
+
+static void put_note(const struct peers_result *result, const struct peers_block *block, const struct peers_row *row,
+                     const struct peers_page *page)
 {
     struct peers_summary summary;
     char note[640];
 
     peers_sum_up(result, block, row, &summary);
-    fprintf(out, "%-10s", row->tool->name);
-    if (summary.variant >= 0) {
-        put_line_figures(out, block, &summary, peers_is_weft(row->tool));
-        fprintf(out, "%6u%5u  ", block->asked.inflight, block->asked.buffers);
-        make_note(row, &summary, note, sizeof note);
-    } else {
-        fprintf(out, "%9s%*s", "-", NOTE_COLUMN - 19, "");
-        const char *error = peers_failure(block, row);
-        snprintf(note, sizeof note, "%s%s", error ? "failed: " : "",
-                 row->why[0] ? row->why
-                 : error     ? error
-                             : "not measured");
+    if (summary.variant < 0)
+        return;
+    snprintf(note, sizeof note, "%s", row->variants[summary.variant].commands.note);
+    if (row->variant_count > 1)
+        snprintf(note + strlen(note), sizeof note - strlen(note), "%sbest of %d ways", note[0] ? "; " : "",
+                 row->variant_count);
+    if (summary.failures)
+        snprintf(note + strlen(note), sizeof note - strlen(note), "%sfailed %d of %d times: %s", note[0] ? "; " : "",
+                 summary.failures, summary.runs, row->error);
+    if (!note[0])
+        return;
+    fputs("  ", page->out);
+    peers_put_line(page, 2, "%s: %s", row->tool->name, note);
+}
+
+/* A table is read by itself, too. */
+static void put_alone(const struct peers_result *result, const struct peers_block *block, int count,
+                      const struct peers_page *page)
+{
+    for (int i = 0; i < count; i++) {
+        struct peers_summary summary;
+        peers_sum_up(result, block, &block->rows[i], &summary);
+        if (peers_is_rival(block->rows[i].tool) && summary.variant >= 0)
+            return;
     }
-    put_note(out, NOTE_COLUMN, note);
+    peers_put_text(page, 0, "no other tool was measured in this case: nothing to compare with");
+}
+
+/* Of a block that was cut short. */
+static void put_end(const struct peers_block *block, int rounds, const struct peers_page *page)
+{
+    peers_put_line(
+        page, 0, "only %d of %d rounds%s: %s", block->rounds_done, rounds,
+        block->trials_done > 0 && block->rounds_done == 0 ? ", of which nothing counts before the trials are over" : "",
+        block->error);
 }
 
 /* --- a block --- */
 
-static void put_head(FILE *out, const struct peer_case *asked)
+static void put_head(const struct peers_result *result, int index, const struct peers_page *page)
 {
-    static const char *const titles[] = {
-        [PEER_BANDWIDTH] = "bandwidth", [PEER_LATENCY] = "half round trip", [PEER_RATE] = "message rate"};
-    char size[32];
+    const struct peer_case *asked = &result->blocks[index].asked;
     bool latency = asked->metric == PEER_LATENCY;
+    char size[48];
 
-    fprintf(
-        out, "\n%s, messages of %s%s, %u in flight, %u %s each side (%" PRIu64 " messages, %" PRIu64 " of warm-up)\n",
-        titles[asked->metric], wf_format_size(asked->size, size, sizeof size), asked->size % 1024 ? " bytes" : "",
-        asked->inflight, asked->buffers, asked->buffers == 1 ? "buffer" : "buffers", asked->messages, asked->warmup);
-    fprintf(out, "%-10s%9s%8s%10s%9s%9s%6s%5s  note\n", "tool", unit_shown(asked->metric), "spread", "weft/tool",
-            latency ? "p99" : "CPU s/GB", latency ? "mean" : "", "infl", "bufs");
+    fputc('\n', page->out);
+    peers_put_line(page, 0, "%s, messages of %s (case %d of %d)", peers_metric_title(asked->metric),
+                   peers_size_text(asked->size, size, sizeof size), index + 1, result->plan->case_count);
+    peers_put_line(page, 0, "%u in flight, %u %s each side; %" PRIu64 " messages, after %" PRIu64 " of warm-up",
+                   asked->inflight, asked->buffers, asked->buffers == 1 ? "buffer" : "buffers", asked->messages,
+                   asked->warmup);
+    fprintf(page->out, "%-*s%*s%8s%11s%12s", NAME, "tool", VALUE,
+            asked->metric == PEER_RATE ? "messages/s" : peers_metric_title(asked->metric), "spread", "weft/tool",
+            latency ? "p99" : "CPU s/GB");
+    fprintf(page->out, latency ? "%12s\n" : "\n", "mean");
 }
 
-static void put_place(FILE *out, const struct peer_place *place, int rounds)
+static struct peers_unit choose_unit(const struct peers_result *result, const struct peers_block *block)
 {
-    fprintf(out, "%d %s%s, rails:", rounds, rounds == 1 ? "round" : "rounds",
-            place->one_machine ? " on one machine" : " between two machines");
-    for (int i = 0; i < place->rail_count; i++)
-        fprintf(out, "%s %s", i ? "," : "", place->rails[i]);
-    if (place->memory)
-        fprintf(out, "; memory: %s%s", place->memory, strstr(place->memory, "emulated") ? ": no GPU was measured" : "");
-    fprintf(
-        out,
-        "; nothing is verified\n"
-        "Of a tool with many ways the two that were best in trials are run in the rounds, and the better one counts.\n"
-        "Medians of the rounds. spread: (max - min) / median. weft/tool: median of the rounds' ratios; Weft is\n"
-        "ahead above 1 in bandwidth and rate, below 1 in half round trips. CPU: both sides, per 10^9 bytes.\n");
-}
+    double smallest = -1;
 
-/* Of a block that was cut short. */
-static void put_end(FILE *out, const struct peers_block *block, int rounds)
-{
-    char text[320];
-
-    snprintf(text, sizeof text, "only %d of %d rounds%s: %s", block->rounds_done, rounds,
-             block->trials_done > 0 && block->rounds_done == 0 ? ", of which nothing counts before the trials are over"
-                                                               : "",
-             block->error);
-    put_note(out, 0, text);
-}
-
-void peers_report(const struct peers_result *result, FILE *out)
-{
-    const struct peers_plan *plan = result->plan;
-
-    put_place(out, &plan->place, plan->rounds);
-    for (int b = 0; b < result->block_count; b++) {
-        const struct peers_block *block = &result->blocks[b];
-        put_head(out, &block->asked);
-        for (int i = 0; i < plan->tool_count && block->rows[i].tool; i++)
-            put_row(out, result, block, &block->rows[i]);
-        if (block->rounds_done < plan->rounds)
-            put_end(out, block, plan->rounds);
+    for (int i = 0; i < result->plan->tool_count && block->rows[i].tool; i++) {
+        struct peers_summary summary;
+        peers_sum_up(result, block, &block->rows[i], &summary);
+        if (summary.variant >= 0 && (smallest < 0 || summary.median < smallest))
+            smallest = summary.median;
     }
+    return peers_choose_unit(block->asked.metric, smallest);
+}
+
+void peers_report_case(const struct peers_result *result, int index, const struct peers_page *page)
+{
+    const struct peers_block *block = &result->blocks[index];
+    struct peers_unit unit = choose_unit(result, block);
+    int count = 0;
+
+    put_head(result, index, page);
+    while (count < result->plan->tool_count && block->rows[count].tool)
+        count++;
+    for (int i = 0; i < count; i++)
+        if (!block->rows[i].absent)
+            put_row(result, block, &block->rows[i], &unit, page);
+    put_absent(block, count, page);
+    for (int i = 0; i < count; i++)
+        put_note(result, block, &block->rows[i], page);
+    if (block->rounds_done < result->plan->rounds)
+        put_end(block, result->plan->rounds, page);
+    else
+        put_alone(result, block, count, page);
+    fflush(page->out);
 }

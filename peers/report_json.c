@@ -126,3 +126,22 @@ json_t *peers_samples(const struct peers_result *result)
                 json_array_append_new(samples, row_to_json(result, &result->blocks[b], &result->blocks[b].rows[i]));
     return samples;
 }
+
+static json_t *candidate_to_json(const struct peers_candidate *candidate)
+{
+    const struct peer_tool *tool = candidate->tool;
+
+    return json_pack("{s:s, s:b, s:o, s:i, s:o, s:o}", "name", tool->name, "installed", !candidate->absent, "version",
+                     candidate->version[0] ? json_string(candidate->version) : json_null(), "cases", candidate->cases,
+                     "reason", candidate->why[0] ? json_string(candidate->why) : json_null(), "package",
+                     tool->package ? json_string(tool->package) : json_null());
+}
+
+json_t *peers_forecast_to_json(const struct peers_plan *plan, const struct peers_forecast *forecast)
+{
+    json_t *tools = json_array();
+
+    for (int i = 0; i < plan->tool_count && forecast->tools[i].tool; i++)
+        json_array_append_new(tools, candidate_to_json(&forecast->tools[i]));
+    return json_pack("{s:i, s:f, s:o}", "runs", forecast->runs, "seconds", forecast->seconds, "tools", tools);
+}

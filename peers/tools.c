@@ -25,6 +25,11 @@ bool peers_is_weft(const struct peer_tool *tool)
     return strcmp(tool->name, peer_weft.name) == 0;
 }
 
+bool peers_is_rival(const struct peer_tool *tool)
+{
+    return !peers_is_weft(tool) && strcmp(tool->name, peer_raw.name) != 0;
+}
+
 static int unknown_tool(const char *name, struct wf_status *status)
 {
     char names[128] = "";

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "bench/result/files.h"
+#include "bench/words/columns.h"
 #include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/json.h"
@@ -21,12 +22,15 @@ struct comparison {
     struct bench_options *options;
     struct bench_compare_texts texts;
     struct peers_plan plan;
+    struct peers_forecast forecast;
     struct peers_result result;
-    struct bench_far far; /* of two nodes */
-    char started[32];     /* ISO 8601, UTC */
-    char error[256];      /* why it ended early; "": it did not */
-    int error_code;       /* negative errno that goes with it */
+    struct peers_page page; /* where people read; `out` NULL: --quiet */
+    struct bench_far far;   /* of two nodes */
+    char started[32];       /* ISO 8601, UTC */
+    char error[256];        /* why it ended early; "": it did not */
+    int error_code;         /* negative errno that goes with it */
     bool on_terminal, drawn;
+    bool foreseen;    /* `forecast` is filled */
     bool made_out;    /* the folder of --out is ours, and empty as long as nothing is written */
     int64_t start_ns; /* of the first run; 0: not yet */
     pthread_mutex_t lock;
@@ -109,10 +113,13 @@ static json_t *everything(const struct comparison *comparison)
     json_object_set_new(root, "fallbacks", fallbacks(comparison));
     json_object_set_new(root, "memory", json_string(plan->place.memory ? plan->place.memory : "host"));
     json_object_set_new(root, "rounds", json_integer(plan->rounds));
+    json_object_set_new(root, "expected",
+                        comparison->foreseen ? peers_forecast_to_json(plan, &comparison->forecast) : json_null());
     json_object_set_new(root, "samples", samples);
     json_object_set_new(root, "summary",
-                        json_pack("{s:b, s:I, s:I}", "passed", peers_passed(&comparison->result), "samples", count,
-                                  "samples_planned", (json_int_t)plan->case_count * plan->tool_count));
+                        json_pack("{s:b, s:b, s:I, s:I}", "passed", peers_passed(&comparison->result), "compared",
+                                  peers_compared(&comparison->result), "samples", count, "samples_planned",
+                                  (json_int_t)plan->case_count * plan->tool_count));
     return root;
 }
 
@@ -229,6 +236,7 @@ static void progress(void *context, int done, int total, const char *doing)
 {
     struct comparison *comparison = context;
     int64_t now = wf_clock_now(&wf_clock_monotonic);
+    char time[48];
 
     keep_so_far(comparison);
     if (!comparison->on_terminal)
@@ -237,8 +245,10 @@ static void progress(void *context, int done, int total, const char *doing)
         comparison->start_ns = now;
     comparison->drawn = true;
     fprintf(stderr, "\r\033[K%d/%d  %s", done, total, doing);
-    if (done > 0)
-        fprintf(stderr, "  %.0f s left", (double)(now - comparison->start_ns) / 1e9 * (total - done) / done);
+    if (done > 0) {
+        double left = (double)(now - comparison->start_ns) / 1e9 * (total - done) / done;
+        fprintf(stderr, "  %s left", peers_duration(left, time, sizeof time));
+    }
     fflush(stderr);
 }
 
@@ -247,6 +257,28 @@ static void wipe(struct comparison *comparison)
     if (comparison->drawn)
         fputs("\r\033[K", stderr);
     comparison->drawn = false;
+}
+
+/* --- what people read --- */
+
+/* Looks at the tools, and says what is to come. */
+static int foresee(struct comparison *comparison, struct wf_status *status)
+{
+    int result = peers_foresee(&comparison->plan, &comparison->forecast, status);
+
+    comparison->foreseen = result == 0;
+    if (result == 0 && comparison->page.out)
+        peers_report_head(&comparison->plan, &comparison->forecast, &comparison->page);
+    return result;
+}
+
+static void measured(void *context, const struct peers_result *result, int index)
+{
+    struct comparison *comparison = context;
+
+    wipe(comparison);
+    if (comparison->page.out)
+        peers_report_case(result, index, &comparison->page);
 }
 
 /* --- the run --- */
@@ -266,12 +298,13 @@ static void keep_error(struct comparison *comparison, const struct wf_status *st
 /* node1, or both nodes in one: connects where there is somebody to connect to, measures, and says what was found. */
 static int measure(struct comparison *comparison)
 {
-    struct wf_config *config = comparison->options->config;
     struct wf_status status = {0};
     int result = 0, exit_status = BENCH_PASSED;
 
     if (comparison->options->place == BENCH_PLACE_CONNECT)
         result = bench_far_connect(&comparison->far, comparison->options, &comparison->plan, &status);
+    if (result == 0)
+        result = foresee(comparison, &status);
     if (result == 0)
         result = peers_measure(&comparison->plan, &comparison->result, &status);
     wipe(comparison);
@@ -280,8 +313,8 @@ static int measure(struct comparison *comparison)
         fprintf(stderr, "weft: %s\n", status.text);
         keep_error(comparison, &status);
     }
-    if (!bench_quiet(config) && comparison->result.block_count)
-        peers_report(&comparison->result, bench_people(config));
+    if (comparison->page.out && comparison->result.block_count)
+        peers_report_end(&comparison->result, &comparison->page);
     if (!peers_passed(&comparison->result))
         exit_status = BENCH_FAILED;
     keep_so_far(comparison);
@@ -353,6 +386,11 @@ int bench_compare(struct bench_options *options)
     }
     comparison.plan.stop = stop;
     comparison.plan.progress = progress;
+    comparison.plan.measured = measured;
+    if (!bench_quiet(options->config)) {
+        FILE *out = bench_people(options->config);
+        comparison.page = (struct peers_page){out, bench_columns(out)};
+    }
     comparison.plan.context = &comparison;
     pthread_mutex_init(&comparison.lock, NULL);
     keep_so_far(&comparison);

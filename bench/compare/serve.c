@@ -222,8 +222,8 @@ static int await_other(struct bench_far *far, const struct bench_options *option
         return result;
     bench_key_warn(far->link.context, options, address, *port);
     if (!bench_quiet(options->config)) {
-        printf("node0 waits on port %d, and runs servers on the next %d; on the other node: weft peers --connect "
-               "ADDRESS:%d\n",
+        printf("node0 waits on port %d, and runs servers on the next %d; on the other node:\n"
+               "  weft peers --connect ADDRESS:%d\n",
                *port, PORTS, *port);
         fflush(stdout);
     }

@@ -21,15 +21,32 @@ gone() { # PID
     return 1
 }
 
+# No line is wider than a terminal is at least.
+narrow() { # FILE
+    pass_if "no line is wider than 80: $(cat "$1")" awk 'length > 80 { wide = 1 } END { exit wide }' "$1"
+}
+
 # ---- every tool
 weft peers $quick --size 64K --json all.json
 pass_if "status $status: $(cat err)" [ "$status" -eq 0 ]
-pass_if "no line is wider than 110: $(cat out)" awk 'length > 110 { wide = 1 } END { exit wide }' out
-pass_if "a head: $(cat out)" grep -q '^tool  *GB/s  *spread  *weft/tool  *CPU s/GB  *infl  *bufs  *note$' out
-pass_if "Weft has a line: $(cat out)" grep -Eq '^weft +[0-9.]+ +[0-9]+% +1 +[0-9.]+ +16 +1' out
-for tool in $(jq -r '.samples[].backend' all.json); do
+narrow out
+pass_if "what will run: $(cat out)" grep -q '^tools  *weft [0-9][0-9.]*[0-9], raw (plain sockets, the floor)' out
+pass_if "for how long: $(cat out)" grep -Eq '^takes +about [0-9]+ (s|minutes): an estimate, of [0-9]+ runs at most$' out
+pass_if "where: $(cat out)" grep -q '^ *loopback: says nothing about a network$' out
+pass_if "a head: $(cat out)" grep -q '^tool  *bandwidth  *spread  *weft/tool  *CPU s/GB$' out
+pass_if "Weft has a line: $(cat out)" grep -Eq '^weft +[0-9.]+ GB/s +[0-9]+% +1 +[0-9.]+$' out
+for tool in $(jq -r '.samples[] | select(.installed) | .backend' all.json); do
     pass_if "$tool has a line: $(cat out)" grep -q "^$tool " out
 done
+for tool in $(jq -r '.samples[] | select(.installed | not) | .backend' all.json); do
+    pass_if "$tool is not here: $(cat out)" grep -Eq "^not here: (.*, )?$tool(,|$)" out
+done
+pass_if "an end: $(cat out)" grep -Eq '^1 of 1 case in [0-9]+ (s|minutes), over loopback: says nothing about a network$' out
+pass_if "what was expected: $(jq -c .expected all.json)" json all.json '.expected | .runs > 0 and .seconds > 0 and
+    (.tools | length) >= 7 and all(.tools[]; (.installed | not) or .cases == 1 or (.reason | length) > 0) and
+    (.tools[0] | .name == "weft" and .cases == 1 and (.version | test("^[0-9]+[.][0-9]")))'
+pass_if "whether there is a comparison: $(jq -c .summary all.json)" json all.json '.summary.compared ==
+    any(.samples[]; .measured and .backend != "weft" and .backend != "raw")'
 pass_if "what a result is" json all.json '.schema == "weft.result/1" and .command == "peers" and .cut_short == null and
     .summary.passed and (.samples | length) == .summary.samples_planned and (.config.rounds.value == 1) and
     (.host[0].engine | length) > 0 and (.fallbacks | type) == "array"'
@@ -59,11 +76,17 @@ pass_if "latency: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "half round trips: $(cat out)" json out '.samples[0] | .metric == "latency" and .unit == "us" and
     (.rounds | length) == 3 and .time_us.p50 == .median and .time_us.p99 >= .time_us.p50 and .inflight == 1'
 pass_if "text goes elsewhere: $(cat err)" grep -q '^half round trip, messages of 8 bytes' err
+narrow err
+pass_if "Weft alone is no comparison: $(cat err)" [ "$(grep -c '^NOTHING TO COMPARE WITH: ' err)" -eq 2 ]
 pass_if "the folder has the same" json results/peers.json '.samples[0].metric == "latency"'
 weft peers $quick --tools weft --rate --iters 1000 --warmup 64 --quiet --json rate.json
 pass_if "rate: $(cat err)" json rate.json '.samples[0] | .metric == "rate" and .size_bytes == 64 and .messages == 1000 and
     .warmup == 64 and .inflight == 64 and .messages_per_s == .median'
 pass_if "quiet: $(cat out err)" [ ! -s out ] && [ ! -s err ]
+weft peers $quick --tools weft --rate --size 8,64 --iters 1000
+pass_if "rates: $(cat out)" [ "$(grep -Ec '^weft +[0-9.]+ (million|thousand)?/s ' out)" -eq 2 ]
+pass_if "an estimate of a number of messages: $(cat out)" grep -q '^takes  *about .*, before anything is known$' out
+narrow out
 weft peers $quick --tools weft --rails 127.0.1.1,127.0.2.1 --size 64K --channels 2 --json rails.json
 pass_if "two rails: $(cat err)" json rails.json '(.rails | length) == 2 and
     (.samples[0].client.command | test("--rails 127.0.1.1,127.0.2.1 .*--set=channels=2"))'
@@ -75,23 +98,44 @@ with_tools() { # ARGUMENTS...
     status=$?
 }
 tool() { # NAME: a script of what stands on standard input
-    { echo "#!$BASH" && cat; } >"bin/$1"
+    { printf '#!%s\n[ "$1" = --version ] && { echo "%s 98.76"; exit; }\n' "$BASH" "$1" && cat; } >"bin/$1"
     chmod +x "bin/$1"
 }
 mkdir bin
 with_tools peers $quick --size 64K --json absent.json
 pass_if "without other tools: status $status: $(cat err)" [ "$status" -eq 0 ]
-pass_if "the package is named: $(cat out)" grep -Eq '^iperf3 +- +not installed: Debian package iperf3$' out
+pass_if "the package is named: $(cat out)" grep -q '^not here  *iperf3: Debian package iperf3$' out
+pass_if "first and last there is nothing to compare with: $(cat out)" \
+    [ "$(grep -c '^NOTHING TO COMPARE WITH: ' out)" -eq 2 ]
+pass_if "and what would bring something: $(cat out)" [ "$(grep -c '^  openmpi  *openmpi-bin, and Weft' out)" -eq 2 ]
+pass_if "nor does a table look like it: $(cat out)" grep -q '^no other tool was measured in this case' out
+pass_if "no comparison" json absent.json '.summary.compared == false and .summary.passed'
+narrow out
 pass_if "and in the file" json absent.json '.samples[] | select(.backend == "iperf3") |
     (.installed | not) and (.measured | not) and .package == "iperf3" and .variants == []'
 tool iperf3 <<<'echo "no memory left" >&2; exit 3'
 with_tools peers $quick --tools weft,iperf3 --size 64K --json failed.json
 pass_if "a tool that fails is a line: status $status: $(cat out err)" [ "$status" -eq 0 ]
 pass_if "with what it said: $(cat out)" grep -q '^iperf3 .*failed: iperf3 ended with status 3' out
+pass_if "its version: $(cat out)" grep -q '^tools  *weft [0-9.]*, iperf3 98.76$' out
+pass_if "at the end, too: $(cat out)" grep -q '^iperf3  *failed$' out
+pass_if "there is no comparison: $(cat out)" grep -q '^NOTHING TO COMPARE WITH: every other tool failed' out
+narrow out
 pass_if "and in the file" json failed.json '.samples[] | select(.backend == "iperf3") | .installed and
     (.measured | not) and (.reason | test("no memory left")) and .failures > 0'
 
-# ---- interrupted and killed, while a tool hangs
+# ---- read while it goes on
+# The tool keeps what could be read when it was run for the first time, and it is what is measured first.
+tool iperf3 <<EOF
+[ -e $PWD/seen ] || printf '%s\n' "\$(<$PWD/out)" >$PWD/seen
+exit 3
+EOF
+with_tools peers --rounds 1 --iters 8 --tools iperf3 --size 64K
+pass_if "first of all, for how long: $(cat seen)" grep -q '^takes  *about' seen
+pass_if "and nothing else: $(cat seen)" [ "$(grep -c '^tool  ' seen)" -eq 0 ]
+pass_if "which comes later: $(cat out)" [ "$(grep -c '^tool  ' out)" -eq 1 ]
+
+# ---- interrupted and killed, while a tool hangs in the second case: the first one can be read by then
 started() { # waits for the tool: its process id, and that of a child which has left its group
     local tries=0
     until [ "$(cat pids 2>/dev/null | wc -l)" = 2 ] || [ $((tries += 1)) -gt 300 ]; do
@@ -99,14 +143,16 @@ started() { # waits for the tool: its process id, and that of a child which has 
     done
     cat pids
 }
-tool iperf3 <<EOF
-$(command -v setsid) $(command -v sleep) 1000 &
+hang="$(command -v setsid) $(command -v sleep) 1000 &
 printf '%d\n%d\n' \$\$ \$! >$PWD/pids
-exec $(command -v sleep) 1000
+exec $(command -v sleep) 1000"
+tool iperf3 <<EOF
+[[ \$(<$PWD/out) == *"(case 1 of 2)"* ]] || exit 3
+$hang
 EOF
 for signal in INT TERM KILL; do
     rm -f pids cut.json
-    env PATH="$PWD/bin" "$WEFT" peers $quick --tools weft,iperf3 --size 64K \
+    env PATH="$PWD/bin" "$WEFT" peers $quick --tools weft,iperf3 --size 64K,128K \
         --json cut.json >out 2>err </dev/null &
     pid=$!
     pids=$(started)
@@ -118,6 +164,7 @@ for signal in INT TERM KILL; do
         pass_if "after SIG$signal the tool's process $one is gone" gone "$one"
     done
     pass_if "after SIG$signal nobody is left" nothing_left
+    pass_if "after SIG$signal the first case is there: $(cat out)" grep -Eq '^weft +[0-9.]+ GB/s ' out
     [ "$signal" = KILL ] && continue
     pass_if "after SIG$signal: status $status: $(cat err)" [ "$status" -eq 1 ]
     pass_if "the table says so: $(cat out)" grep -q "only 0 of 1 rounds: interrupted by SIG$signal" out
@@ -181,6 +228,7 @@ fi
 pass_if "nobody is left" nothing_left
 
 # The server dies while a tool hangs there: both tools and the client end.
+tool iperf3 <<<"$hang"
 rm -f pids
 rm -f s.out
 env PATH="$PWD/bin" "$WEFT" peers --listen 127.0.0.1:0 --rails 127.0.0.1 >s.out 2>s.err </dev/null &

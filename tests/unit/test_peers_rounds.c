@@ -229,10 +229,105 @@ static void a_stop_among_trials(void **state)
     peers_sum_up(&result, block, &block->rows[0], &summary);
     assert_int_equal(summary.variant, -1);
     FILE *out = fmemopen(text, sizeof(text), "w");
-    peers_report(&result, out);
+    peers_report_case(&result, 0, &(struct peers_page){out, 80});
     fclose(out);
     assert_non_null(strstr(text, "not measured"));
     assert_non_null(strstr(text, "only 0 of 5 rounds, of which nothing counts before the trials are over: enough"));
+    peers_result_fini(&result);
+}
+
+/* Leaves its own line among those of the tools. */
+static void note_measured(void *context, const struct peers_result *result, int index)
+{
+    FILE *trace = fopen(trace_path, "a");
+
+    (void)context;
+    assert_non_null(trace);
+    assert_int_equal(result->block_count, index + 1);
+    fprintf(trace, "case %d: %d rounds, %s\n", index, result->blocks[index].rounds_done,
+            result->complete ? "the last" : "more to come");
+    fclose(trace);
+}
+
+/* A case can be read before the next one begins. */
+static void cases_are_told_one_by_one(void **state)
+{
+    struct peers_plan plan = plan_of(&weft, 2);
+    struct peers_result result;
+    char text[256];
+
+    (void)state;
+    plan.cases[1] = plan.cases[0];
+    plan.case_count = 2;
+    plan.measured = note_measured;
+    trace_rounds(&plan, &result, text, sizeof(text));
+    assert_string_equal(text, "w0\nw0\ncase 0: 2 rounds, more to come\n"
+                              "w0\nw0\ncase 1: 2 rounds, the last\n");
+    peers_result_fini(&result);
+}
+
+static void count_measured(void *context, const struct peers_result *result, int index)
+{
+    (void)context;
+    assert_true(result->blocks[index].rounds_done == 0 && strcmp(result->blocks[index].error, "enough") == 0);
+    assert_false(result->complete);
+    assert_int_equal(index, 0);
+}
+
+static int stop_at_once(void *context, struct wf_status *status)
+{
+    (void)context;
+    return wf_fail(status, -EINTR, "enough");
+}
+
+/* What there is of it is told. */
+static void a_case_cut_short_is_told(void **state)
+{
+    struct peers_plan plan = plan_of(&weft, 2);
+    struct peers_result result;
+    struct wf_status status = {0};
+
+    (void)state;
+    plan.cases[1] = plan.cases[0];
+    plan.case_count = 2;
+    plan.stop = stop_at_once;
+    plan.measured = count_measured;
+    assert_int_equal(peers_measure(&plan, &result, &status), -EINTR);
+    assert_int_equal(result.block_count, 1);
+    peers_result_fini(&result);
+}
+
+/* Cases differ in what they take: what is done and what is planned agree at the end. */
+static void note_last(void *context, int done, int total, const char *doing)
+{
+    int *left = context;
+
+    (void)doing;
+    *left = total - done;
+}
+
+static int more_of_large(const struct peer_case *asked, const struct peer_place *place, char why[200])
+{
+    return asked->size > 1024 ? two_variants(asked, place, why) : one_variant(asked, place, why);
+}
+
+static void progress_knows_all_cases(void **state)
+{
+    const struct peer_tool tool = {
+        .name = "tool", .program = "sh", .variants = more_of_large, .commands = weft_commands, .read = read_value};
+    struct peers_plan plan = plan_of(&tool, 3);
+    struct peers_result result;
+    char text[256];
+    int left = -1;
+
+    (void)state;
+    plan.cases[1] = plan.cases[0];
+    plan.cases[1].size = 2048;
+    plan.case_count = 2;
+    plan.progress = note_last;
+    plan.context = &left;
+    trace_rounds(&plan, &result, text, sizeof(text));
+    assert_int_equal(left, 1); /* it is told before the last one */
     peers_result_fini(&result);
 }
 
@@ -262,11 +357,10 @@ static void ways_are_not_left_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rounds_take_turns),
-        cmocka_unit_test(the_hopeless_are_given_up),
-        cmocka_unit_test(luck_does_not_count),
-        cmocka_unit_test(what_fails_in_trials_does_not_go_on),
-        cmocka_unit_test(ways_are_not_left_out),
+        cmocka_unit_test(rounds_take_turns),        cmocka_unit_test(the_hopeless_are_given_up),
+        cmocka_unit_test(luck_does_not_count),      cmocka_unit_test(what_fails_in_trials_does_not_go_on),
+        cmocka_unit_test(ways_are_not_left_out),    cmocka_unit_test(cases_are_told_one_by_one),
+        cmocka_unit_test(progress_knows_all_cases), cmocka_unit_test(a_case_cut_short_is_told),
         cmocka_unit_test(a_stop_among_trials), /* the last: it leaves no trace */
     };
 
