@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# install_test.sh BUILD CMAKE COMPILER: installs the build, moves the installation, and lets the program of the README
+# install_test.sh BUILD CMAKE COMPILER: installs the build, moves the installation, and lets the examples that it has
 # use it from outside in every way that is promised: with pkg-config and with find_package(), shared and static.
 set -u
 # shellcheck source=tests/scripts/check.sh
@@ -23,17 +23,19 @@ rmdir -- "$prefix" && mv -- "$scratch/first" "$prefix" || exit 1
 
 libdir=$(find "$prefix" -name libweft.a -printf '%h\n')
 export PKG_CONFIG_PATH=$libdir/pkgconfig
-cp -- "$root/tests/fixtures/readme_example.c" "$work/example.c"
+examples=$prefix/share/doc/weft/examples
+cp -- "$examples/one_message.c" "$work/example.c"
 
 # uses_shared PROGRAM: does it need the shared library?
 uses_shared() { readelf -d "$1" | grep -q 'NEEDED.*libweft\.so\.0'; }
 
 works() {
-    run bash "$root/tests/fixtures/readme_example_test.sh" "$1"
+    run bash "$root/tests/examples/one_message_test.sh" "$1"
     expect_status 0 "running $1"
 }
 
-for file in include/weft.h bin/weft share/man/man1/weft.1 share/man/man3/weft.3; do
+for file in include/weft.h bin/weft share/man/man1/weft.1 share/man/man3/weft.3 \
+    share/doc/weft/examples/one_message.c share/doc/weft/examples/event_loop.c; do
     [[ -s $prefix/$file ]] || fail "$file is not installed"
 done
 for shell in bash:bash-completion/completions/weft zsh:zsh/site-functions/_weft; do
@@ -64,10 +66,14 @@ cd -- "$work" || exit 1
     expect_status 0 'pkg-config, shared'
     run "$compiler" -std=c17 example.c -o static $(pkg-config --static --cflags --libs weft | sed 's/-lweft/-l:libweft.a/')
     expect_status 0 'pkg-config, static'
+    run "$compiler" -Wall -Wextra -Werror "$examples/event_loop.c" -o event_loop $(pkg-config --cflags --libs weft)
+    expect_status 0 'pkg-config, event_loop.c'
 }
 uses_shared shared || fail 'the shared program does not use libweft.so.0'
 uses_shared static && fail 'the static program uses libweft.so.0'
 LD_LIBRARY_PATH=$libdir works ./shared
+LD_LIBRARY_PATH=$libdir run bash "$root/tests/examples/event_loop_test.sh" ./event_loop
+expect_status 0 'running event_loop'
 works ./static
 
 mkdir project && cp -- example.c project/ && cp -- "$root/tests/install/outside.cmake" project/CMakeLists.txt
