@@ -1,6 +1,7 @@
 /* What each command is, in words. The options stand in the tables. */
 #include <stdio.h>
 
+#include "bench/words/columns.h"
 #include "bench/words/words.h"
 #include "help.h"
 

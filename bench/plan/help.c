@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/words/columns.h"
 #include "bench/words/words.h"
 #include "option_table.h"
 

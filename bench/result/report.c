@@ -60,7 +60,7 @@ static void print_plan(const struct bench_result *result, int columns, FILE *out
     for (int i = 0; i < rails->count && used < sizeof names; i++)
         used += (size_t)snprintf(names + used, sizeof names - used, "%s %s", i ? "," : "", rails->names[i]);
     /* Of node0 and node1 where they differ, as in a sample of source and destination. */
-    bench_wrapped(out, columns, 2, "memory: %s   endpoints: %u per node   pairs: %u   seed: %" PRIu64 "   rails:%s",
+    bench_wrapped(out, columns, 2, "memory: %s, endpoints: %u per node, pairs: %u, seed: %" PRIu64 ", rails:%s",
                   bench_both_memories(plan->nodes[0].memory, plan->nodes[1].memory, memory, sizeof memory),
                   plan->endpoints, plan->pair_count, plan->seed, names);
 }

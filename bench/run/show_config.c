@@ -5,10 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "bench/plan/help.h"
+#include "bench/words/columns.h"
 #include "bench/words/json.h"
 #include "bench/words/words.h"
 #include "weft.h"
@@ -31,15 +30,6 @@ struct chosen {
 static const char *group_name(enum wf_setting_group group)
 {
     return group == WF_GROUP_LIBRARY ? "library" : "benchmark";
-}
-
-static int columns(void)
-{
-    struct winsize size;
-
-    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col < NARROW / 2)
-        return NARROW;
-    return size.ws_col;
 }
 
 static const char *or_none(const char *text)
@@ -124,7 +114,7 @@ static void put_row(const char *name, const char *value, const char *origin, con
 
 static void show_table(const struct wf_config *config)
 {
-    int width = columns();
+    int width = bench_columns(stdout);
 
     for (int group = WF_GROUP_LIBRARY; group <= WF_GROUP_BENCH; group++) {
         printf("%s%s settings\n", group ? "\n" : "", group_name(group));
@@ -225,7 +215,7 @@ static void show_each(const struct wf_config *config, const struct chosen *chose
     for (int i = 0; i < chosen->count; i++) {
         if (i > 0)
             putchar('\n');
-        show_one(config, chosen->ids[i], columns());
+        show_one(config, chosen->ids[i], bench_columns(stdout));
     }
 }
 

@@ -1,6 +1,7 @@
 #include "columns.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -13,42 +14,65 @@ int bench_columns(FILE *out)
 
     if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < BENCH_COLUMNS)
         return BENCH_COLUMNS;
-    return size.ws_col < BENCH_COLUMNS_MOST ? size.ws_col : BENCH_COLUMNS_MOST;
+    return size.ws_col;
 }
 
-/* Bytes that a UTF-8 character goes on for take no column. */
-static int columns_of(const char *text, size_t length)
+/* Characters of the first `length` bytes. */
+static int characters(const char *text, size_t length)
 {
-    int columns = 0;
+    int count = 0;
 
     for (size_t i = 0; i < length; i++)
-        columns += ((unsigned char)text[i] & 0xC0) != 0x80;
-    return columns;
+        count += ((unsigned char)text[i] & 0xC0) != 0x80;
+    return count;
+}
+
+static void put_piece(FILE *out, const char *piece, size_t length, int *column)
+{
+    fprintf(out, "%.*s", (int)length, piece);
+    *column += characters(piece, length);
+}
+
+void bench_put_wrapped(FILE *out, const char *text, int *column, int indent, int width)
+{
+    bool begun = false; /* a word stands before this one in the line */
+
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+        size_t length = strcspn(text, " ");
+
+        if (begun && *column + 1 + characters(text, length) > width) {
+            fprintf(out, "\n%*s", indent, "");
+            *column = indent;
+            begun = false;
+        }
+        if (begun)
+            put_piece(out, " ", 1, column);
+        while (*column + characters(text, length) > width && *column < width) {
+            size_t fits = (size_t)(width - *column);
+            while (((unsigned char)text[fits] & 0xC0) == 0x80)
+                fits--;
+            put_piece(out, text, fits, column);
+            text += fits;
+            length -= fits;
+            fprintf(out, "\n%*s", indent, "");
+            *column = indent;
+        }
+        put_piece(out, text, length, column);
+        text += length;
+        begun = true;
+    }
 }
 
 void bench_wrapped(FILE *out, int columns, int indent, const char *format, ...)
 {
     char text[WRAPPED_MOST];
-    int at = 0;
+    int column = 0;
     va_list arguments;
 
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    for (const char *word = text; *word;) {
-        size_t blanks = strspn(word, " "), length = strcspn(word + blanks, " ");
-        int wide = columns_of(word + blanks, length);
-        if (at > 0 && at + (int)blanks + wide > columns) {
-            fprintf(out, "\n%*s", indent, "");
-            at = indent;
-        } else {
-            fprintf(out, "%*s", (int)blanks, "");
-            at += (int)blanks;
-        }
-        fwrite(word + blanks, 1, length, out);
-        at += wide;
-        word += blanks + length;
-    }
+    bench_put_wrapped(out, text, &column, indent, columns);
     fputc('\n', out);
 }
 

@@ -8,14 +8,16 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define BENCH_COLUMNS 80       /* of a file or a pipe, and the least of a terminal */
-#define BENCH_COLUMNS_MOST 160 /* longer lines are hard to read */
+#define BENCH_COLUMNS 80 /* of a file or a pipe, and the least of a terminal */
 
-/* Columns of a terminal within these bounds; of anything else BENCH_COLUMNS. */
+/* Columns of a terminal, at least BENCH_COLUMNS; of anything else BENCH_COLUMNS. */
 int bench_columns(FILE *out);
 
-/* Prints a text in lines of at most `columns`, broken at blanks; a word that is longer stays whole. Every line but the
- * first is indented by `indent`. Ends the last line. */
+/* Prints the words of `text` from `*column` on; a line that would be longer than `width` goes on at `indent` in the
+ * next one. A word that is longer than a line is cut into lines. Columns are counted in characters of UTF-8. */
+void bench_put_wrapped(FILE *out, const char *text, int *column, int indent, int width);
+
+/* The same of a whole text, from the start of a line to its end. */
 void bench_wrapped(FILE *out, int columns, int indent, const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* 0.52 us, 12.3 us, 1.23 ms, 45.6 s. Returns `text`, as the others do. */

@@ -74,52 +74,6 @@ char *bench_decimal_bytes(uint64_t bytes, char *buffer, size_t room)
     return in_units(bytes, 1000, units, buffer, room);
 }
 
-/* Characters of the first `length` bytes. */
-static int characters(const char *text, size_t length)
-{
-    int count = 0;
-
-    for (size_t i = 0; i < length; i++)
-        count += ((unsigned char)text[i] & 0xC0) != 0x80;
-    return count;
-}
-
-static void put_piece(FILE *out, const char *piece, size_t length, int *column)
-{
-    fprintf(out, "%.*s", (int)length, piece);
-    *column += characters(piece, length);
-}
-
-void bench_put_wrapped(FILE *out, const char *text, int *column, int indent, int width)
-{
-    bool begun = false; /* a word stands before this one in the line */
-
-    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
-        size_t length = strcspn(text, " ");
-
-        if (begun && *column + 1 + characters(text, length) > width) {
-            fprintf(out, "\n%*s", indent, "");
-            *column = indent;
-            begun = false;
-        }
-        if (begun)
-            put_piece(out, " ", 1, column);
-        while (*column + characters(text, length) > width && *column < width) {
-            size_t fits = (size_t)(width - *column);
-            while (((unsigned char)text[fits] & 0xC0) == 0x80)
-                fits--;
-            put_piece(out, text, fits, column);
-            text += fits;
-            length -= fits;
-            fprintf(out, "\n%*s", indent, "");
-            *column = indent;
-        }
-        put_piece(out, text, length, column);
-        text += length;
-        begun = true;
-    }
-}
-
 void bench_copy_text(char *to, size_t room, const char *from)
 {
     snprintf(to, room, "%s", from);

@@ -6,7 +6,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 /* The entry of `words` with the smallest edit distance to `word`, or NULL when none is close enough to propose. */
 const char *bench_nearest(const char *word, const char *const *words, int count);
@@ -16,10 +15,6 @@ char *bench_human_bytes(uint64_t bytes, char *buffer, size_t room);
 
 /* The same as "12.3 GB", in powers of 1000. */
 char *bench_decimal_bytes(uint64_t bytes, char *buffer, size_t room);
-
-/* Prints the words of `text` from `*column` on; a line that would be longer than `width` goes on at `indent` in the
- * next one. A word that is longer than a line is cut into lines. Columns are counted in characters of UTF-8. */
-void bench_put_wrapped(FILE *out, const char *text, int *column, int indent, int width);
 
 /* Copies with truncation; always terminated. */
 void bench_copy_text(char *to, size_t room, const char *from);

@@ -49,7 +49,7 @@ says_emulated() {
     pass_if "$1: its samples: $(memories "$1/$2.json")" [ "$(memories "$1/$2.json")" = 'cuda (emulated),' ]
     pass_if "$1: the CSV" [ "$(sed 1d "$1/$2.csv" | cut -d, -f2 | sort -u)" = 'cuda (emulated)' ]
     pass_if "$1: the report's first line: $(head -n 1 out)" [ "$(head -n 1 out | grep -c EMULATED)" -eq 1 ]
-    pass_if "$1: what it was: $(cat out)" grep -q '^memory: cuda (emulated) ' out
+    pass_if "$1: what it was: $(cat out)" grep -q '^memory: cuda (emulated), ' out
     pass_if "$1: the verdict: $(cat out)" grep -q '^EMULATED GPU memory: .* passed' out
 }
 
