@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The entry of `words` with the smallest edit distance to `word`, or NULL when none is close enough to propose. */
+/* The one of `words` that `word` was meant to be (base/guess.h), or NULL. */
 const char *bench_nearest(const char *word, const char *const *words, int count);
 
 /* `bytes` as "12.3 GiB", for sentences (settings use wf_format_size(), which is exact). Returns `buffer`. */
