@@ -205,7 +205,7 @@ static int read_congestion(struct raw_options *options, const char *text, struct
     if (strlen(text) >= sizeof options->congestion)
         return wf_fail(status, -EINVAL, "--congestion %.40s...: no name is that long", text);
     bench_copy_text(options->congestion, sizeof options->congestion, text);
-    return 0;
+    return text[0] ? raw_congestion_check(text, status) : 0;
 }
 
 static int apply(struct raw_options *options, struct cursor *cursor, enum option_id id, const char *value,

@@ -118,6 +118,10 @@ int wf_dial_init(struct wf_dial *dial, const struct wf_world *world, const char 
     int count = wf_address_parse_all(address, world->tuning.port, dial->addresses, WF_DIAL_ADDRESSES, status);
     if (count < 0)
         return count;
+    if (wf_address_port(&dial->addresses[0]) == 0)
+        return wf_fail(status, -EINVAL,
+                       "'%.100s' leads to port 0, where nobody waits: write ADDR:PORT, with the port of the other node",
+                       address);
     dial->address_count = count;
     wf_link_init(&dial->link);
     char first[80], second[80] = "";
