@@ -180,6 +180,9 @@ char *wf_setting_allowed(const struct wf_setting *setting, char *text, size_t ro
  * have one of these words, take the others for it: this is the one place that knows them. */
 int wf_setting_boolean(const char *text);
 
+/* Did the value come by another program's variable, which may have been set for a whole cluster? */
+bool wf_config_is_alias(const struct wf_config *config, enum wf_setting_id id);
+
 /* All settings at their defaults. */
 void wf_config_init(struct wf_config *config);
 

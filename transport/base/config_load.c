@@ -7,6 +7,8 @@
 
 #include "base/config_parts.h"
 
+#define ALIAS_MARK " (alias)" /* at the end of a value's source */
+
 /* The value of a variable. Empty counts as not set: that is how a shell line takes a variable back. */
 static const char *look_up(char *const *environment, const char *variable)
 {
@@ -57,7 +59,7 @@ static int import_alias(struct wf_config *config, const struct wf_alias *alias, 
     char translated[WF_VALUE_MAX], source[sizeof(config->values[0].source)];
     int rc = 0;
 
-    (void)snprintf(source, sizeof(source), "environment %s (alias)", alias->variable);
+    (void)snprintf(source, sizeof(source), "environment %s" ALIAS_MARK, alias->variable);
     if (alias->id == WF_SET_RAILS) {
         if (!translate_rails(text, translated, sizeof(translated)))
             rc = wf_fail(status, -EINVAL, "the list is too long: at most %d characters fit", WF_VALUE_MAX - 1);
@@ -68,6 +70,13 @@ static int import_alias(struct wf_config *config, const struct wf_alias *alias, 
     if (rc)
         (void)wf_fail_prefix(status, "%s", alias->variable);
     return rc;
+}
+
+bool wf_config_is_alias(const struct wf_config *config, enum wf_setting_id id)
+{
+    const struct wf_value *value = &config->values[id];
+
+    return value->origin == WF_ORIGIN_ENVIRONMENT && strstr(value->source, ALIAS_MARK);
 }
 
 static int load_aliases(struct wf_config *config, char *const *environment, struct wf_status *status)
