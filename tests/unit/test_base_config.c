@@ -255,6 +255,9 @@ static void test_accepted(void **state)
         {WF_SET_BACKEND, "weft,null", 0},
         {WF_SET_BACKEND, "weft,nccl", 0},
         {WF_SET_RAILS, "^docker*,lo", 0},
+        {WF_SET_GPUS, "", 0},
+        {WF_SET_GPUS, "all", 0},
+        {WF_SET_GPUS, "0,2,5-7", 0},
         {WF_SET_OUT, "a folder with gr\xc3\xbc\xc3\x9f", 0},
     };
     struct fixture *fixture = *state;
@@ -291,6 +294,12 @@ static void test_refused(void **state)
         {WF_SET_CHANNELS, "", "from 1 to 64"},
         {WF_SET_CHANNELS, "4K", "from 1 to 64"},
         {WF_SET_PORT, "65536", "from 0 to 65535"},
+        {WF_SET_GPUS, "x", "gpus = 'x': expected GPUs by number, as in 0,2,5-7, or all"},
+        {WF_SET_GPUS, "0-", "gpus = '0-': expected GPUs"},
+        {WF_SET_GPUS, "0,", "gpus = '0,': expected GPUs"},
+        {WF_SET_GPUS, "0;1", "gpus = '0;1': expected GPUs"},
+        {WF_SET_GPUS, "-1", "gpus = '-1': expected GPUs"},
+        {WF_SET_GPUS, "1-2-3", "gpus = '1-2-3': expected GPUs"},
         {WF_SET_SEED, "9223372036854775808", "seed = '9223372036854775808'"},
         {WF_SET_SEED, "-1", "seed = '-1': expected a whole number from 0"},
         {WF_SET_HEADER_PAD, "100",

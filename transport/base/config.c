@@ -282,6 +282,23 @@ static int check_key_file(const char *text, struct wf_status *status)
                    "(chmod 600) and give the name of that");
 }
 
+/* A list as in 0,2,5-7, or all. Which GPUs there are is not known here. */
+static int check_gpus(const char *text, struct wf_status *status)
+{
+    const char *at = text;
+
+    while (*at >= '0' && *at <= '9') {
+        at += strspn(at, "0123456789");
+        if (*at == '-' && at[1] >= '0' && at[1] <= '9')
+            at += 1 + strspn(at + 1, "0123456789");
+        if (*at == ',' && at[1])
+            at++;
+    }
+    if (*at == '\0' || strcmp(text, "all") == 0)
+        return 0;
+    return wf_fail(status, -EINVAL, "gpus = '%.60s': expected GPUs by number, as in 0,2,5-7, or all", text);
+}
+
 /* Checks `text` for the setting. */
 static int parse_value(enum wf_setting_id id, const char *text, int64_t *number, struct wf_status *status)
 {
@@ -296,6 +313,8 @@ static int parse_value(enum wf_setting_id id, const char *text, int64_t *number,
         return refuse(setting, text, status);
     if (id == WF_SET_KEY_FILE)
         return check_key_file(text, status);
+    if (id == WF_SET_GPUS)
+        return check_gpus(text, status);
     return id == WF_SET_FAULT ? check_faults(text, status) : 0;
 }
 
