@@ -163,13 +163,24 @@ int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *wait
                            &link->connection, status);
 }
 
+/* The library tells what a stranger began with. The word of weft raw is no stranger to a person who mixed the commands.
+ */
+static int cannot_connect(const struct weft_error *err, struct wf_status *status)
+{
+    bench_weft_failed(status, err, NULL);
+    if (strstr(status->text, "'weftraw1'"))
+        wf_fail(status, status->code, "%s: that is 'weft raw --listen': start the same command on both nodes",
+                status->text);
+    return status->code;
+}
+
 int bench_link_connect(struct bench_link *link, const char *address, struct wf_status *status)
 {
     int64_t start = wf_clock_now(&wf_clock_monotonic);
     struct weft_error err = {0};
     int result = weft_connect(link->context, address, link->connect_timeout_ms, &link->peer, &err);
     if (result)
-        return bench_weft_failed(status, &err, NULL);
+        return cannot_connect(&err, status);
     result = weft_connection_open(link->endpoint, link->peer, BENCH_CONTROL_ENDPOINT, link->connect_timeout_ms,
                                   &link->connection, &err);
     link->footprint.session_ns = wf_clock_now(&wf_clock_monotonic) - start;
