@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "bench/result/files.h"
 #include "bench/words/columns.h"
 #include "bench/words/heard.h"
@@ -283,8 +284,9 @@ static void measured(void *context, const struct peers_result *result, int index
 
 /* --- the run --- */
 
-static int fail(const struct wf_status *status, int otherwise)
+static int fail(struct wf_status *status, int otherwise)
 {
+    wf_blame_memory_limit(status);
     fprintf(stderr, "weft: %s\n", status->text);
     return status->code == -EINVAL ? BENCH_USAGE : status->code == -EOPNOTSUPP ? BENCH_UNAVAILABLE : otherwise;
 }
@@ -309,6 +311,7 @@ static int measure(struct comparison *comparison)
         result = peers_measure(&comparison->plan, &comparison->result, &status);
     wipe(comparison);
     bench_far_close(&comparison->far, result ? status.text : NULL);
+    wf_blame_memory_limit(&status);
     if (result) {
         fprintf(stderr, "weft: %s\n", status.text);
         keep_error(comparison, &status);

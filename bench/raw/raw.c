@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/histogram.h"
+#include "base/limits.h"
 #include "bench/plan/options.h"
 #include "weft.h"
 
@@ -196,6 +197,7 @@ int bench_raw(int argc, char **argv)
         exit_status = result ? BENCH_FAILED : BENCH_PASSED;
     }
     raw_options_free(&options);
+    wf_blame_memory_limit(&status);
     if (result)
         fprintf(stderr, "weft: %s\n", status.text);
     return exit_status;

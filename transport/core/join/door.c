@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "core/ground/reached.h"
 #include "core/join/redial.h"
 #include "core/join/talk.h"
@@ -356,9 +357,10 @@ static void *run(void *argument)
 int wf_door_start(struct wf_door *door, struct wf_status *status)
 {
     int result = pthread_create(&door->thread, NULL, run, door);
+    char remedy[160];
     if (result != 0)
-        return wf_fail(status, -result, "cannot start a thread: %s; raise the limit of processes (ulimit -u)",
-                       wf_strerror(result));
+        return wf_fail(status, -result, "cannot start a thread: %s; %s", wf_strerror(result),
+                       wf_thread_remedy(remedy, sizeof remedy));
     door->has_thread = true;
     return 0;
 }
