@@ -1,10 +1,14 @@
 /* weft: moves messages between machines over TCP, and measures how well. This file: the table of commands. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "bench/compare/compare.h"
 #include "bench/plan/help.h"
 #include "bench/plan/options.h"
@@ -17,6 +21,8 @@
 #include "run.h"
 #include "show_config.h"
 #include "weft.h"
+
+#define STACK_LEAST_KIB 256
 
 static int show_config(struct bench_options *options)
 {
@@ -67,6 +73,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     if (result && options.config && command->id == BENCH_TOPO) {
         exit_status = bench_topo_refused(&options, &status);
     } else if (result) {
+        wf_blame_memory_limit(&status);
         fprintf(stderr, "weft: %s\n", status.text);
         exit_status = result == -EINVAL || result == -ENOENT ? BENCH_USAGE
                       : result == -EOPNOTSUPP                ? BENCH_UNAVAILABLE
@@ -92,14 +99,20 @@ static void fill_standard_streams(void)
             _exit(BENCH_FAILED);
 }
 
-/* What could not be written is a failure, and said where it can be. */
+/* What could not be written is a failure, and said where it can be. Where a write has failed long ago, its reason is
+ * gone: one more byte asks for it. */
 static int finish_output(int exit_status)
 {
+    struct wf_status status = {0};
+
     errno = 0;
     int result = fflush(stdout);
     if (exit_status != BENCH_PASSED || (result == 0 && !ferror(stdout)))
         return exit_status;
-    fprintf(stderr, "weft: cannot write standard output: %s\n", wf_strerror(errno ? errno : EIO));
+    if (errno == 0 && write(STDOUT_FILENO, "\n", 1) == 1)
+        errno = EIO;
+    bench_cannot_write("-", -errno, &status);
+    fprintf(stderr, "weft: %s\n", status.text);
     return BENCH_FAILED;
 }
 
@@ -128,6 +141,18 @@ static int help(int argc, char **argv)
     return BENCH_PASSED;
 }
 
+/* With less, a command ends in the middle of a call. */
+static void check_stack(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= STACK_LEAST_KIB * 1024)
+        return;
+    fprintf(stderr, "weft: the stack may have %llu KiB: allow at least %d (ulimit -s)\n",
+            (unsigned long long)limit.rlim_cur / 1024, STACK_LEAST_KIB);
+    exit(BENCH_FAILED);
+}
+
 static int run_words(int argc, char **argv)
 {
     if (argc < 2) {
@@ -148,5 +173,7 @@ static int run_words(int argc, char **argv)
 int main(int argc, char **argv)
 {
     fill_standard_streams();
+    check_stack();
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes (ulimit -f) fails, and is told */
     return finish_output(run_words(argc, argv));
 }

@@ -7,6 +7,7 @@
 
 #include "affinity/discover.h"
 #include "affinity/show/show.h"
+#include "bench/words/words.h"
 
 #define HOST_ENDPOINTS 8 /* as 'weft mesh' takes where there is no GPU */
 
@@ -101,14 +102,14 @@ static int write_svg(const char *path, const struct wf_show *show, struct wf_sta
     bool standard = strcmp(path, "-") == 0;
     FILE *out = standard ? stdout : fopen(path, "we");
     if (!out)
-        return wf_fail(status, -errno, "cannot write %.150s: %s", path, wf_strerror(errno));
+        return bench_cannot_write(path, -errno, status);
+    errno = 0;
     wf_show_svg(out, show);
     bool failed = ferror(out);
     if (!standard)
         failed |= fclose(out) != 0;
     if (failed && !standard)
-        return wf_fail(status, errno ? -errno : -EIO, "cannot write %.150s: %s", path,
-                       wf_strerror(errno ? errno : EIO));
+        return bench_cannot_write(path, -errno, status);
     return 0; /* main() looks at what became of standard output */
 }
 

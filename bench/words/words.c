@@ -1,8 +1,10 @@
 #include "words.h"
 
 #include <stdbool.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/guess.h"
 
@@ -87,6 +89,18 @@ void bench_put_wrapped(FILE *out, const char *text, int *column, int indent, int
         text += length;
         begun = true;
     }
+}
+
+int bench_cannot_write(const char *path, int code, struct wf_status *status)
+{
+    const char *shown = strcmp(path, "-") == 0 ? "standard output" : path;
+    struct rlimit limit;
+
+    code = code ? code : -EIO;
+    if (code == -EFBIG && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        return wf_fail(status, code, "cannot write %.150s: a file may have %llu bytes (ulimit -f)", shown,
+                       (unsigned long long)limit.rlim_cur);
+    return wf_fail(status, code, "cannot write %.150s: %s", shown, wf_strerror(code));
 }
 
 void bench_copy_text(char *to, size_t room, const char *from)

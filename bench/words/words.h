@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/status.h"
+
 /* The one of `words` that `word` was meant to be (base/guess.h), or NULL. */
 const char *bench_nearest(const char *word, const char *const *words, int count);
 
@@ -20,6 +22,10 @@ char *bench_decimal_bytes(uint64_t bytes, char *buffer, size_t room);
 /* Prints the words of `text` from `*column` on; a line that would be longer than `width` goes on at `indent` in the
  * next one. A word that is longer than a line is cut into lines. Columns are counted in characters of UTF-8. */
 void bench_put_wrapped(FILE *out, const char *text, int *column, int indent, int width);
+
+/* Says that `path` ("-" is standard output) cannot be written, with the limit that forbids it, if one does. `code` is a
+ * negative errno, 0 where the system has not said. Returns the code. */
+int bench_cannot_write(const char *path, int code, struct wf_status *status);
 
 /* Copies with truncation; always terminated. */
 void bench_copy_text(char *to, size_t room, const char *from);
