@@ -36,8 +36,9 @@ int bench_ending_publish(struct bench_ending *ending, struct wf_status *status)
     return code;
 }
 
-/* Of a run that ended before its time. */
-static void leave(struct bench_ending *ending)
+/* Of a run that ended before its time. `why`: it ended; what cannot be written for the same reason is not told again.
+ */
+static void leave(struct bench_ending *ending, int why)
 {
     struct bench_result *result = ending->result;
     struct wf_status status;
@@ -47,7 +48,8 @@ static void leave(struct bench_ending *ending)
         bench_result_keep_totals(result, result->node, totals);
         json_decref(totals);
     }
-    if (bench_ending_publish(ending, &status) != 0)
+    int code = bench_ending_publish(ending, &status);
+    if (code != 0 && code != why)
         fprintf(stderr, "weft: %s\n", status.text);
 }
 
@@ -94,7 +96,7 @@ static void last_words(void *context, bool again)
     pthread_mutex_lock(&ending->lock);
     snprintf(reason, sizeof reason, "interrupted by %s", bench_signal_name(cut.signal));
     bench_result_cut(result, &cut, reason);
-    leave(ending);
+    leave(ending, cut.code);
     pthread_mutex_unlock(&ending->lock);
     if (!result->options->child)
         fprintf(stderr, "weft: %s%s\n", result->error, again ? ", and ended at once by a second signal" : "");
@@ -186,7 +188,7 @@ int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, 
     bool told = ending->control && ending->link && weft_peer_status(ending->link->peer, NULL) == 0;
     if (ending->control && !theirs)
         bench_control_abort(ending->control, status->text, exit_status, signal);
-    leave(ending);
+    leave(ending, status->code);
     speak(ending, status, theirs, told, signal);
     return exit_status;
 }

@@ -51,10 +51,12 @@ static int unknown_command(const char *word)
     for (const struct bench_about *about = bench_commands(); about->name; about++)
         names[count++] = about->name;
     const char *nearest = bench_nearest(word, names, count);
+    struct wf_status status;
     if (nearest)
-        fprintf(stderr, "weft: unknown command '%.60s': did you mean '%s'?\n", word, nearest);
+        wf_fail(&status, -EINVAL, "unknown command '%.60s': did you mean '%s'?", word, nearest);
     else
-        fprintf(stderr, "weft: unknown command '%.60s': see 'weft --help'\n", word);
+        wf_fail(&status, -EINVAL, "unknown command '%.60s': see 'weft --help'", word);
+    fprintf(stderr, "weft: %s\n", status.text);
     return BENCH_USAGE;
 }
 
@@ -130,9 +132,11 @@ static int help(int argc, char **argv)
 {
     static char option[] = "--help";
     char *words[] = {argc > 1 ? argv[1] : NULL, option, NULL};
+    struct wf_status status;
 
     if (argc > 2) {
-        fprintf(stderr, "weft: 'weft help' takes one command, and '%.60s' is one word too many\n", argv[2]);
+        wf_fail(&status, -EINVAL, "'weft help' takes one command, and '%.60s' is one word too many", argv[2]);
+        fprintf(stderr, "weft: %s\n", status.text);
         return BENCH_USAGE;
     }
     if (argc == 2 && strcmp(argv[1], "help") != 0 && argv[1][0] != '-')

@@ -190,7 +190,7 @@ static int parse_text(const struct wf_setting *setting, const char *text, int64_
     (void)setting;
     *number = 0;
     for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
+        if (wf_text_control(text))
             return -EINVAL;
     return 0;
 }
@@ -229,7 +229,7 @@ static void describe_allowed(const struct wf_setting *setting, char *out, size_t
     else if (setting->type == WF_TYPE_FLAG)
         (void)snprintf(out, room, "0 or 1 (off or on, no or yes, false or true)");
     else
-        (void)snprintf(out, room, "a line of text");
+        (void)snprintf(out, room, "a line of text without control characters");
 }
 
 /* What to write for the first item of `text` that is no size as it stands, but seems to mean one; or false. */

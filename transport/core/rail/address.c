@@ -304,7 +304,14 @@ static int find_host(const char *host, bool passive, struct sockaddr_storage *ou
         return wf_fail(status, -ENODEV, "'%s' names the interface '%s', which is not here", host,
                        strchr(host, '%') + 1);
     if (strchr(host, ':') && (result == -ENODEV || !strchr(host, '%')))
-        return bad_six(host, status);
+        return strstr(host, "//") ? bad_address(status, host) : bad_six(host, status);
+    if (host[strspn(host, "0123456789")] == '\0') /* an IPv4 address to the resolver: 0.0.72.123 for 18555 */
+        return wf_fail(status, -EINVAL, "'%.60s' is a number, and no address: write ADDR:PORT", host);
+    if (strpbrk(host, ", \t"))
+        return wf_fail(status, -EINVAL,
+                       "'%.100s' is not an address: name one, without blanks; the rails of both sides are found by "
+                       "themselves",
+                       host);
     if (strchr(host, '%'))
         return wf_fail(status, -EINVAL, "'%s' is not a link-local address: it takes no interface", host);
     result = resolve(host, passive, out, max);
