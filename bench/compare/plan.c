@@ -102,7 +102,7 @@ static int read_seconds(const struct wf_config *config, double *seconds, struct 
 
     *seconds = strtod(text, &end);
     if (end == text || *end || !isfinite(*seconds) || *seconds <= 0 || *seconds > SECONDS_MOST)
-        return wf_fail(status, -EINVAL, "--seconds %.40s: must be a number above 0, up to %d", text, SECONDS_MOST);
+        return wf_fail(status, -EINVAL, "--seconds '%.40s': must be a number above 0, up to %d", text, SECONDS_MOST);
     return 0;
 }
 
