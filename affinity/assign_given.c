@@ -9,6 +9,7 @@
 struct given {
     const char *setting; /* its name */
     bool tx;
+    bool lenient; /* the bindings may name what is not here */
 };
 
 static struct wf_cpus *set_of(struct wf_plan_rail *rail, bool tx)
@@ -67,11 +68,12 @@ static bool means(const struct wf_plan *plan, const char *text, int rail)
     return strcmp(plan->rails[rail].device, text) == 0;
 }
 
-/* The bindings of a machine serve runs on some of its rails, too; a card that is not there is a slip of the pen. */
+/* The bindings of a machine serve runs on some of its rails, too; a card that is not there is a slip of the pen,
+ * unless they are those of a whole cluster. */
 static int pass_over(const struct wf_machine *machine, const struct given *given, const char *rail,
                      struct wf_plan *plan, char *why, size_t why_room)
 {
-    if (wf_machine_nic(machine, rail) < 0)
+    if (wf_machine_nic(machine, rail) < 0 && !given->lenient)
         return refuse_rail(plan, given, rail, why, why_room);
     wf_plan_note(plan, "%s: %s is not among the rails in use, so its processors are not either.", given->setting, rail);
     return 0;
@@ -161,7 +163,8 @@ static void say_who_shares(struct wf_plan *plan)
 int wf_assign_given(const struct wf_machine *machine, const struct wf_plan_request *request, struct wf_plan *plan,
                     char *why, size_t why_room)
 {
-    const struct given tx = {"tx_bindings", true}, rx = {"rx_bindings", false};
+    const struct given tx = {"tx_bindings", true, request->tx_lenient},
+                       rx = {"rx_bindings", false, request->rx_lenient};
     int status = take(machine, &tx, request->tx_bindings, plan, why, why_room);
     if (status == 0)
         status = take(machine, &rx, request->rx_bindings, plan, why, why_room);

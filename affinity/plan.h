@@ -44,6 +44,7 @@ struct wf_plan_request {
     enum wf_rail_policy rail_policy;
     enum wf_irq_policy irq_policy;
     const char *tx_bindings, *rx_bindings; /* "eth1:8-21,112-125;eth2:…"; NULL or "": none */
+    bool tx_lenient, rx_lenient;           /* a rail of these bindings that is not here gets a note, and is no error */
     const char *gpus;                      /* the endpoints are these GPUs, by index: "0,2,5-7"; NULL: all there are */
     int gpu_endpoints;                     /* > 0: so many endpoints take these GPUs in turn; 0: one for each */
     int host_endpoints;                    /* > 0: so many endpoints in host memory instead, in turn over the nodes */

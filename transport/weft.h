@@ -87,8 +87,9 @@ WEFT_API const char *weft_config_get(const struct weft_config *config, const cha
 /*
  * Creates a context: finds the rails, starts the workers. `config` NULL: the defaults and the environment. The caller
  * owns and destroys the context. Waits until the GPUs of the setting `gpus` are ready. Errors: -ENODEV a rail does
- * not exist or no GPU can be used, -E2BIG too many rails, -EMFILE too few file descriptors, -ENOENT the key file
- * (setting key_file) does not exist, -EACCES other users may read it, -ENOMEM, -EINVAL.
+ * not exist or no GPU can be used, -ENETDOWN a rail is down, or no card is up, -E2BIG too many rails, -EMFILE too few
+ * file descriptors, -ENOENT the key file (setting key_file) does not exist, -EACCES other users may read it, -ENOMEM,
+ * -EINVAL.
  */
 WEFT_API int weft_context_create(const struct weft_config *config, struct weft_context **out, struct weft_error *err);
 

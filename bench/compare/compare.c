@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 #include "bench/result/files.h"
 #include "bench/words/columns.h"
 #include "bench/words/heard.h"
@@ -29,6 +30,7 @@ struct comparison {
     char started[32];       /* ISO 8601, UTC */
     char error[256];        /* why it ended early; "": it did not */
     int error_code;         /* negative errno that goes with it */
+    bool wrong_usage;       /* what --connect names is no address */
     bool on_terminal, drawn;
     bool foreseen;    /* `forecast` is filled */
     bool made_out;    /* the folder of --out is ours, and empty as long as nothing is written */
@@ -106,7 +108,9 @@ static json_t *everything(const struct comparison *comparison)
     json_object_set_new(root, "error", comparison->error[0] ? bench_heard_string(comparison->error) : json_null());
     json_object_set_new(root, "error_code", bench_error_code_to_json(comparison->error_code));
     json_object_set_new(root, "exit_status",
-                        json_integer(peers_passed(&comparison->result) ? BENCH_PASSED : BENCH_FAILED));
+                        json_integer(peers_passed(&comparison->result) ? BENCH_PASSED
+                                     : comparison->wrong_usage         ? BENCH_USAGE
+                                                                       : BENCH_FAILED));
     json_object_set_new(root, "host", json_pack("[o]", host(comparison)));
     json_object_set_new(root, "config", bench_config_to_json(comparison->options->config));
     json_object_set_new(root, "rails", rails(&plan->place));
@@ -283,8 +287,9 @@ static void measured(void *context, const struct peers_result *result, int index
 
 /* --- the run --- */
 
-static int fail(const struct wf_status *status, int otherwise)
+static int fail(struct wf_status *status, int otherwise)
 {
+    wf_blame_memory_limit(status);
     fprintf(stderr, "weft: %s\n", status->text);
     return status->code == -EINVAL ? BENCH_USAGE : status->code == -EOPNOTSUPP ? BENCH_UNAVAILABLE : otherwise;
 }
@@ -303,12 +308,14 @@ static int measure(struct comparison *comparison)
 
     if (comparison->options->place == BENCH_PLACE_CONNECT)
         result = bench_far_connect(&comparison->far, comparison->options, &comparison->plan, &status);
+    comparison->wrong_usage = result == -EINVAL;
     if (result == 0)
         result = foresee(comparison, &status);
     if (result == 0)
         result = peers_measure(&comparison->plan, &comparison->result, &status);
     wipe(comparison);
     bench_far_close(&comparison->far, result ? status.text : NULL);
+    wf_blame_memory_limit(&status);
     if (result) {
         fprintf(stderr, "weft: %s\n", status.text);
         keep_error(comparison, &status);
@@ -316,7 +323,7 @@ static int measure(struct comparison *comparison)
     if (comparison->page.out && comparison->result.block_count)
         peers_report_end(&comparison->result, &comparison->page);
     if (!peers_passed(&comparison->result))
-        exit_status = BENCH_FAILED;
+        exit_status = comparison->wrong_usage ? BENCH_USAGE : BENCH_FAILED;
     keep_so_far(comparison);
     if (leave(comparison, &status) != 0)
         exit_status = fail(&status, BENCH_FAILED);

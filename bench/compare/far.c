@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bench/nodes/hello.h"
 #include "bench/words/words.h"
 #include "peers/question.h"
 
@@ -36,11 +37,14 @@ static int take_rails(struct bench_far *far, const json_t *answer, struct peer_p
 
 static int join(struct bench_far *far, struct peers_plan *plan, struct wf_status *status)
 {
-    json_t *hello = json_pack("{s:s, s:i}", "hello", "weft peers 1", "rails", plan->place.rail_count), *answer = NULL;
+    json_t *hello = json_pack("{s:s, s:i}", "hello", BENCH_HELLO_PEERS, "rails", plan->place.rail_count),
+           *answer = NULL;
     int result = bench_control_say(far->control, hello, status);
 
     if (result == 0)
         result = bench_control_hear(far->control, &answer, status);
+    if (result == 0)
+        result = bench_same_command(answer, "peers", 1, status);
     if (result == 0)
         result = take_rails(far, answer, &plan->place, status);
     json_decref(hello);

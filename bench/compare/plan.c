@@ -102,7 +102,7 @@ static int read_seconds(const struct wf_config *config, double *seconds, struct 
 
     *seconds = strtod(text, &end);
     if (end == text || *end || !isfinite(*seconds) || *seconds <= 0 || *seconds > SECONDS_MOST)
-        return wf_fail(status, -EINVAL, "--seconds %.40s: must be a number above 0, up to %d", text, SECONDS_MOST);
+        return wf_fail(status, -EINVAL, "--seconds '%.40s': must be a number above 0, up to %d", text, SECONDS_MOST);
     return 0;
 }
 
@@ -115,15 +115,14 @@ static int find_rails(const struct wf_config *config, struct bench_compare_texts
     struct weft_rail_info rails[PEER_RAILS_MAX];
     struct weft_config *settings = NULL;
     struct weft_context *context = NULL;
-    struct weft_error err = {0};
     int result = bench_library_settings(config, &settings, status);
 
     if (result)
         return result;
-    result = weft_context_create(settings, &context, &err);
+    result = bench_context_create(config, settings, &context, status);
     weft_config_destroy(settings);
     if (result)
-        return bench_weft_failed(status, &err, NULL);
+        return result;
     int count = weft_context_rails(context, rails, PEER_RAILS_MAX);
     bench_copy_text(texts->engine, sizeof texts->engine, weft_context_engine(context));
     bench_copy_text(texts->fallbacks, sizeof texts->fallbacks, weft_context_fallbacks(context));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "bench/nodes/hello.h"
 #include "bench/nodes/key_check.h"
 #include "bench/words/interrupt.h"
 #include "far.h"
@@ -164,7 +165,7 @@ static json_t *answer_hello(struct serving *serving, const json_t *question)
         serving->rails = (int)theirs;
     for (int i = 0; i < serving->rails; i++)
         json_array_append_new(rails, json_string(serving->plan->place.rails[i]));
-    return json_pack("{s:s, s:o}", "hello", "weft peers 1", "rails", rails);
+    return json_pack("{s:s, s:o}", "hello", BENCH_HELLO_PEERS, "rails", rails);
 }
 
 /* NULL: the other node has said goodbye. */
@@ -190,6 +191,8 @@ static int converse(struct serving *serving, struct wf_status *status)
     while (result == 0 && !over) {
         json_t *question = NULL, *answer = NULL;
         result = bench_control_hear(control, &question, status);
+        if (result == 0)
+            result = bench_same_command(question, "peers", 0, status);
         if (result == 0)
             answer = answer_to(serving, question);
         over = result == 0 && !answer;

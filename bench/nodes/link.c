@@ -30,15 +30,37 @@ int bench_library_settings(const struct wf_config *config, struct weft_config **
         return bench_weft_failed(status, &err, NULL);
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         const struct wf_setting *setting = wf_setting(i);
-        if (setting->group != WF_GROUP_LIBRARY)
+        const char *text = wf_config_text(config, i), *there = weft_config_get(settings, setting->name);
+        /* What the library has read by itself keeps its origin: it is lenient with variables of other programs. */
+        if (setting->group != WF_GROUP_LIBRARY || (there && strcmp(there, text) == 0))
             continue;
-        if (weft_config_set(settings, setting->name, wf_config_text(config, i), &err) != 0) {
+        if (weft_config_set(settings, setting->name, text, &err) != 0) {
             weft_config_destroy(settings);
             return bench_weft_failed(status, &err, NULL);
         }
     }
     *out = settings;
     return 0;
+}
+
+int bench_context_create(const struct wf_config *config, const struct weft_config *settings, struct weft_context **out,
+                         struct wf_status *status)
+{
+    const struct wf_value *rails = &config->values[WF_SET_RAILS];
+    struct weft_error err = {0};
+    int result = weft_context_create(settings, out, &err);
+
+    if (result == 0)
+        return 0;
+    /* The name of what is not here is a wrong value; what is down now is not. */
+    if ((result == -ENODEV || result == -ENETDOWN) &&
+        (rails->origin == WF_ORIGIN_FILE || rails->origin == WF_ORIGIN_ENVIRONMENT))
+        bench_weft_failed(status, &err, rails->source);
+    else
+        bench_weft_failed(status, &err, NULL);
+    if (result == -ENODEV)
+        status->code = -EINVAL;
+    return status->code;
 }
 
 int bench_link_numa_node(const struct bench_link *link, uint32_t endpoint)
@@ -80,8 +102,9 @@ int bench_link_open(struct bench_link *link, int node, const struct wf_config *c
     result = set_gpus(link->settings, &link->gpus, status);
     if (result)
         return result;
-    if (weft_context_create(link->settings, &link->context, &err) != 0)
-        return bench_weft_failed(status, &err, NULL);
+    result = bench_context_create(config, link->settings, &link->context, status);
+    if (result)
+        return result;
     if (weft_endpoint_create(link->context, BENCH_CONTROL_ENDPOINT, &link->endpoint, &err) != 0)
         return bench_weft_failed(status, &err, "control endpoint");
     return 0;
@@ -140,13 +163,24 @@ int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *wait
                            &link->connection, status);
 }
 
+/* The library tells what a stranger began with. The word of weft raw is no stranger to a person who mixed the commands.
+ */
+static int cannot_connect(const struct weft_error *err, struct wf_status *status)
+{
+    bench_weft_failed(status, err, NULL);
+    if (strstr(status->text, "'weftraw1'"))
+        wf_fail(status, status->code, "%s: that is 'weft raw --listen': start the same command on both nodes",
+                status->text);
+    return status->code;
+}
+
 int bench_link_connect(struct bench_link *link, const char *address, struct wf_status *status)
 {
     int64_t start = wf_clock_now(&wf_clock_monotonic);
     struct weft_error err = {0};
     int result = weft_connect(link->context, address, link->connect_timeout_ms, &link->peer, &err);
     if (result)
-        return bench_weft_failed(status, &err, NULL);
+        return cannot_connect(&err, status);
     result = weft_connection_open(link->endpoint, link->peer, BENCH_CONTROL_ENDPOINT, link->connect_timeout_ms,
                                   &link->connection, &err);
     link->footprint.session_ns = wf_clock_now(&wf_clock_monotonic) - start;

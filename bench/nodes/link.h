@@ -48,7 +48,12 @@ int bench_link_numa_node(const struct bench_link *link, uint32_t endpoint);
  * where the key file cannot be used. */
 int bench_library_settings(const struct wf_config *config, struct weft_config **out, struct wf_status *status);
 
-/* Creates the context, for endpoints on `gpus` (NULL: in host memory). */
+/* A context with settings that bench_library_settings() has made of `config`. -EINVAL: they name a rail that is not
+ * here. */
+int bench_context_create(const struct wf_config *config, const struct weft_config *settings, struct weft_context **out,
+                         struct wf_status *status);
+
+/* Opens the link's context, for endpoints on `gpus` (NULL: in host memory). */
 int bench_link_open(struct bench_link *link, int node, const struct wf_config *config, const struct bench_gpus *gpus,
                     struct wf_status *status);
 

@@ -55,8 +55,10 @@ static int set_by_pair(struct bench_options *options, const char *option, const 
     char name[64];
     const char *equals = strchr(pair, '=');
 
-    if (!equals || equals == pair || (size_t)(equals - pair) >= sizeof name)
-        return wf_fail(status, -EINVAL, "--%s %.100s: expected NAME=VALUE", option, pair);
+    if (!equals || equals == pair)
+        return wf_fail(status, -EINVAL, "--%s '%.100s': expected NAME=VALUE", option, pair);
+    if ((size_t)(equals - pair) >= sizeof name)
+        return wf_fail(status, -EINVAL, "unknown setting '%.60s...': see 'weft config'", pair);
     memcpy(name, pair, (size_t)(equals - pair));
     name[equals - pair] = '\0';
     int id = wf_setting_find(name, status);
@@ -70,6 +72,10 @@ static int set_place(struct bench_options *options, enum bench_place place, cons
 {
     if (options->place != BENCH_PLACE_NONE && options->place != place)
         return wf_fail(status, -EINVAL, "--listen, --connect and --local exclude each other: name one");
+    if (address && options->place == place && options->address[0] && strcmp(options->address, address) != 0)
+        return wf_fail(status, -EINVAL,
+                       "two addresses, '%.60s' and '%.60s': name one; the rails are found by themselves",
+                       options->address, address);
     if (address && strlen(address) >= sizeof options->address)
         return wf_fail(status, -EINVAL, "the address '%.40s...' is too long", address);
     options->place = place;

@@ -1,4 +1,5 @@
 /* Addresses of a raw run, and the sockets behind them. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -10,11 +11,41 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/brackets.h"
 #include "bench/words/words.h"
 #include "raw.h"
 
 #define USUAL_PORT "18555"
 #define OTHER_DESCRIPTORS 24 /* beside the streams: the listener, an epoll, what the process was started with */
+
+/* An IPv6 address, maybe with the interface of a link-local one. */
+static bool is_six(const char *host)
+{
+    char address[256];
+    struct in6_addr ignored;
+
+    bench_copy_text(address, sizeof address, host);
+    address[strcspn(address, "%")] = '\0';
+    return !strchr(host + strcspn(host, "%"), ':') && inet_pton(AF_INET6, address, &ignored) == 1;
+}
+
+/* It is on any link as long as no interface is named. */
+static bool lacks_interface(const char *host)
+{
+    struct in6_addr address;
+
+    return inet_pton(AF_INET6, host, &address) == 1 && IN6_IS_ADDR_LINKLOCAL(&address);
+}
+
+static int bad_six(const char *host, struct wf_status *status)
+{
+    char meant[128];
+
+    if (wf_brackets_meant(host, meant, sizeof meant))
+        return wf_fail(status, -EINVAL, "'%.100s' is no address: an IPv6 address with a port is written %s", host,
+                       meant);
+    return wf_fail(status, -EINVAL, "'%.100s' is no IPv6 address, which with a port is written [ADDR]:PORT", host);
+}
 
 /* "ADDR:PORT", "[ADDR]:PORT", "PORT" or "" where there may be no address, "ADDR" where there must be one. */
 static int split_address(const char *text, bool need_host, char host[256], char port[16], struct wf_status *status)
@@ -34,6 +65,8 @@ static int split_address(const char *text, bool need_host, char host[256], char 
         snprintf(host, 256, "%.*s", (int)(colon - text), text);
     } else if (colon || need_host) {
         bench_copy_text(host, 256, text);
+        if (colon && !is_six(host))
+            return bad_six(host, status);
         colon = NULL;
     } else {
         colon = text[0] ? text - 1 : NULL;
@@ -43,8 +76,14 @@ static int split_address(const char *text, bool need_host, char host[256], char 
     unsigned long number = strtoul(port, &rest, 10);
     if (port[0] < '0' || port[0] > '9' || *rest || number > 65535)
         return wf_fail(status, -EINVAL, "'%.100s' has no port from 0 to 65535: expected ADDR:PORT", text);
-    if (need_host && (!host[0] || number == 0))
+    if (need_host && host[0] && number == 0)
+        return wf_fail(status, -EINVAL, "'%.100s' leads to port 0, where nobody waits: write ADDR:PORT", text);
+    if (need_host && !host[0])
         return wf_fail(status, -EINVAL, "'%.100s' names no server: expected ADDR:PORT", text);
+    if (lacks_interface(host))
+        return wf_fail(status, -EINVAL,
+                       "'%.100s' is link-local: name the interface of this machine too, as in [%.60s%%eth0]:PORT", text,
+                       host);
     return 0;
 }
 
@@ -98,6 +137,32 @@ int raw_allow_descriptors(int streams, struct wf_status *status)
     return 0;
 }
 
+int raw_congestion_check(const char *name, struct wf_status *status)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool known = fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, (socklen_t)strlen(name)) == 0 ||
+                 (errno != ENOENT && errno != EINVAL);
+
+    if (fd >= 0)
+        close(fd);
+    return known ? 0
+                 : wf_fail(status, -EINVAL,
+                           "--congestion %.60s: the kernel has none of that name: see "
+                           "/proc/sys/net/ipv4/tcp_available_congestion_control",
+                           name);
+}
+
+/* "::1:8555" is an address, and may not have been meant as one. */
+static const char *suspect(const char *address, char text[160])
+{
+    char meant[128];
+
+    text[0] = '\0';
+    if (wf_brackets_meant(address, meant, sizeof meant))
+        snprintf(text, 160, " (is %s meant?)", meant);
+    return text;
+}
+
 /* Before it listens or connects: accepted streams inherit it, and what paces cannot be rid of later. */
 static int choose_congestion(int fd, const char *name, struct wf_status *status)
 {
@@ -140,6 +205,7 @@ int raw_listen(const char *address, const char *congestion, int *listener, struc
 {
     static const char *const any[] = {"::", "0.0.0.0"}; /* the second where there is no IPv6 */
     int fd = -EAFNOSUPPORT;
+    char hint[160];
 
     for (int i = 0; i < 2 && (fd == -EAFNOSUPPORT || fd == -EADDRNOTAVAIL); i++) {
         struct addrinfo *found;
@@ -150,7 +216,9 @@ int raw_listen(const char *address, const char *congestion, int *listener, struc
         freeaddrinfo(found);
     }
     if (fd < 0)
-        return wf_fail(status, fd, "cannot listen on '%.100s': %s", address[0] ? address : USUAL_PORT, wf_strerror(fd));
+        return wf_fail(status, fd, "cannot listen on '%.100s': %s%s", address[0] ? address : USUAL_PORT,
+                       fd == -EADDRNOTAVAIL ? "no interface of this machine has that address" : wf_strerror(fd),
+                       suspect(address, hint));
     if (choose_congestion(fd, congestion, status) != 0) {
         close(fd);
         return status->code;
@@ -163,6 +231,7 @@ int raw_listen(const char *address, const char *congestion, int *listener, struc
 int raw_dial(const char *address, const char *congestion, uint64_t timeout_s, int *stream, struct wf_status *status)
 {
     struct addrinfo *found;
+    char hint[160];
     int result = resolve(address, NULL, &found, status);
 
     if (result)
@@ -174,8 +243,8 @@ int raw_dial(const char *address, const char *congestion, uint64_t timeout_s, in
     if (result == 0 && connect(fd, found->ai_addr, found->ai_addrlen) != 0) {
         /* A connect() that SO_SNDTIMEO cuts short says EINPROGRESS. */
         int code = errno == EINPROGRESS ? ETIMEDOUT : errno;
-        result = wf_fail(status, -code, "cannot connect to %.100s: %s: start 'weft raw --listen' there first", address,
-                         wf_strerror(code));
+        result = wf_fail(status, -code, "cannot connect to %.100s: %s: start 'weft raw --listen' there first%s",
+                         address, wf_strerror(code), suspect(address, hint));
     }
     freeaddrinfo(found);
     if (result && fd >= 0)

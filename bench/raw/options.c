@@ -146,7 +146,7 @@ int raw_plan_check(const struct raw_plan *plan, struct wf_status *status)
 static int read_number(const struct option_row *row, const char *text, uint64_t *out, struct wf_status *status)
 {
     uint64_t number = 0;
-    char *end = NULL;
+    char *end = NULL, meant[32];
     bool good;
 
     if (row->value == VALUE_SIZE) {
@@ -156,6 +156,9 @@ static int read_number(const struct option_row *row, const char *text, uint64_t 
         number = strtoull(text, &end, 10);
         good = text[0] >= '0' && text[0] <= '9' && *end == '\0' && errno == 0;
     }
+    if (!good && row->value == VALUE_SIZE && wf_size_meant(text, meant, sizeof meant))
+        return wf_fail(status, -EINVAL, "--%s %.60s: write %s (K, M, G and T are powers of 1024)", row->name, text,
+                       meant);
     if (!good || number < row->least || number > row->most)
         return wf_fail(status, -EINVAL, "--%s %.60s: expected a %s from %llu to %llu", row->name, text,
                        row->value == VALUE_SIZE ? "size" : "number", (unsigned long long)row->least,
@@ -202,7 +205,7 @@ static int read_congestion(struct raw_options *options, const char *text, struct
     if (strlen(text) >= sizeof options->congestion)
         return wf_fail(status, -EINVAL, "--congestion %.40s...: no name is that long", text);
     bench_copy_text(options->congestion, sizeof options->congestion, text);
-    return 0;
+    return text[0] ? raw_congestion_check(text, status) : 0;
 }
 
 static int apply(struct raw_options *options, struct cursor *cursor, enum option_id id, const char *value,

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/histogram.h"
+#include "base/limits.h"
 #include "bench/plan/options.h"
 #include "weft.h"
 
@@ -164,19 +165,19 @@ static int run_on(int cpu, struct wf_status *status)
     CPU_ZERO(&set);
     CPU_SET((size_t)cpu, &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0)
-        return wf_fail(status, -errno, "--cpu %d: %s: 'taskset -p $$' shows which this process may use", cpu,
-                       wf_strerror(errno));
+        return wf_fail(status, -errno,
+                       "--cpu %d: no such processor is here, or this process may not use it: see 'taskset -cp $$'",
+                       cpu);
     return 0;
 }
 
 static int run(const struct raw_options *options, struct wf_status *status)
 {
     struct raw_link link;
-    int result = options->cpu != RAW_ANY_CPU ? run_on(options->cpu, status) : 0;
+    int result;
 
     raw_link_init(&link);
-    if (result == 0)
-        result = options->listen ? serve(&link, options, status) : measure(&link, options, status);
+    result = options->listen ? serve(&link, options, status) : measure(&link, options, status);
     raw_link_close(&link);
     return result;
 }
@@ -185,7 +186,11 @@ int bench_raw(int argc, char **argv)
 {
     struct raw_options options;
     struct wf_status status = {0};
-    int result = raw_options_read(&options, argc, argv, &status), exit_status = result ? BENCH_USAGE : BENCH_PASSED;
+    int result = raw_options_read(&options, argc, argv, &status);
+
+    if (result == 0 && !options.help && options.cpu != RAW_ANY_CPU)
+        result = run_on(options.cpu, &status);
+    int exit_status = result ? BENCH_USAGE : BENCH_PASSED;
 
     if (result == 0 && options.help) {
         raw_options_help();
@@ -196,6 +201,7 @@ int bench_raw(int argc, char **argv)
         exit_status = result ? BENCH_FAILED : BENCH_PASSED;
     }
     raw_options_free(&options);
+    wf_blame_memory_limit(&status);
     if (result)
         fprintf(stderr, "weft: %s\n", status.text);
     return exit_status;

@@ -107,6 +107,9 @@ int raw_plan_check(const struct raw_plan *plan, struct wf_status *status);
 
 /* -EINVAL where it cannot be one: of --listen "[[ADDR:]PORT]", of --connect "ADDR[:PORT]". */
 int raw_address_check(const char *text, bool listen, struct wf_status *status);
+
+/* -EINVAL where the kernel has no such congestion control. */
+int raw_congestion_check(const char *name, struct wf_status *status);
 /* The caller closes what was opened. */
 int raw_listen(const char *address, const char *congestion, int *listener, struct wf_status *status);
 int raw_dial(const char *address, const char *congestion, uint64_t timeout_s, int *stream, struct wf_status *status);

@@ -157,23 +157,53 @@ struct roll {
     int admitted;   /* streams */
 };
 
-/* Reads who has come. False: a stranger, or somebody who does not say. */
-static bool read_hello(int fd, struct hello *hello)
+/* Who has come. A stranger may also be somebody who does not say. */
+enum visitor { STRANGER, OTHER_COMMAND, CLIENT };
+
+static enum visitor read_hello(int fd, struct hello *hello)
 {
     struct timeval limit = {.tv_sec = HELLO_S};
-    uint64_t numbers[HELLO_NUMBERS];
+    uint64_t numbers[HELLO_NUMBERS] = {0};
 
-    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0 &&
-           recv(fd, numbers, sizeof numbers, MSG_WAITALL) == (ssize_t)sizeof numbers && decode_hello(numbers, hello);
+    if (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) != 0)
+        return STRANGER;
+    if (recv(fd, numbers, sizeof numbers[0], MSG_WAITALL) != (ssize_t)sizeof numbers[0])
+        return STRANGER;
+    if (memcmp(numbers, "WEFT", 4) == 0)
+        return OTHER_COMMAND;
+    ssize_t rest = (ssize_t)(sizeof numbers - sizeof numbers[0]);
+    return recv(fd, numbers + 1, (size_t)rest, MSG_WAITALL) == rest && decode_hello(numbers, hello) ? CLIENT : STRANGER;
+}
+
+/* Another command of weft hears the word by which it knows this one. What it has said is read, or it would get a reset.
+ */
+static void turn_away(int fd)
+{
+    struct answer answer = {.magic = htole64(MAGIC), .code = htole64(EPROTO)};
+    char rest[4096];
+
+    bench_copy_text(answer.text, sizeof answer.text, "this is 'weft raw --listen': start the same command on both");
+    while (recv(fd, rest, sizeof rest, MSG_DONTWAIT) > 0)
+        ;
+    if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) == (ssize_t)sizeof answer)
+        shutdown(fd, SHUT_WR);
+    recv(fd, rest, sizeof rest, 0); /* until it has gone, at most HELLO_S */
 }
 
 /* Makes the connection `fd` one of the run's streams, and counts it. It is closed here if it is none. */
 static int admit(struct raw_link *link, int fd, struct roll *roll, struct wf_status *status)
 {
     struct hello hello;
-    bool known = read_hello(fd, &hello);
+    enum visitor visitor = read_hello(fd, &hello);
+    bool known = visitor == CLIENT;
     int result = 0;
 
+    if (visitor == OTHER_COMMAND) {
+        turn_away(fd);
+        fprintf(stderr, "weft: another command of weft wanted to connect: start 'weft raw --connect' there\n");
+        close(fd);
+        return 0;
+    }
     if (known && link->stream_count == 0) {
         link->plan = hello.plan;
         roll->nonce = hello.nonce;
@@ -268,8 +298,10 @@ static int closed_at_once(const struct raw_link *link, const char *address, stru
 
     if (link->stream_count > STREAMS_OF_OLD)
         snprintf(version, sizeof version, ", of a version that takes %d streams", link->stream_count);
-    return wf_fail(status, -ECONNRESET, "%.100s closed the connection at once: is it 'weft raw --listen'%s?", address,
-                   version);
+    return wf_fail(status, -ECONNRESET,
+                   "%.100s closed the connection at once: is it 'weft raw --listen'%s? Another command of weft "
+                   "takes no stream of it",
+                   address, version);
 }
 
 static int say_hello(const struct raw_link *link, int index, uint64_t nonce, const char *address,
@@ -285,6 +317,18 @@ static int say_hello(const struct raw_link *link, int index, uint64_t nonce, con
     return 0;
 }
 
+/* The first bytes tell a person what it is: "HTTP/1.1", "SSH-2.0-". */
+static int stranger_answers(const struct answer *answer, const char *address, struct wf_status *status)
+{
+    char first[sizeof answer->magic + 1] = "";
+
+    memcpy(first, &answer->magic, sizeof answer->magic);
+    for (size_t i = 0; i < sizeof answer->magic; i++)
+        if ((unsigned char)first[i] < ' ' || (unsigned char)first[i] >= 0x7f)
+            first[i] = '.';
+    return wf_fail(status, -EPROTO, "%.100s: is it 'weft raw --listen'? What it says begins with '%s'", address, first);
+}
+
 static int await_answer(const struct raw_link *link, const char *address, struct wf_status *status)
 {
     struct answer answer;
@@ -293,7 +337,9 @@ static int await_answer(const struct raw_link *link, const char *address, struct
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return wf_fail(status, -ETIMEDOUT, "%s did not answer within %d s: is it 'weft raw --listen'?", address,
                        (int)link->plan.timeout_s);
-    if (got != (ssize_t)sizeof answer || le64toh(answer.magic) != MAGIC)
+    if (got >= (ssize_t)sizeof answer.magic && le64toh(answer.magic) != MAGIC)
+        return stranger_answers(&answer, address, status);
+    if (got != (ssize_t)sizeof answer)
         return closed_at_once(link, address, status);
     answer.text[sizeof answer.text - 1] = '\0';
     bench_heard_plain(answer.text);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/backends/backend.h"
+#include "bench/words/words.h"
 
 static const char header[] =
     "backend,memory,mode,pattern,scope,test,src,dst,size_bytes,iters,grouped,time_us_min,time_us_p50,"
@@ -77,7 +78,7 @@ int bench_result_csv(const struct bench_result *result, const char *path, struct
     int code = 0;
 
     if (!file)
-        return wf_fail(status, -errno, "cannot write %.150s: %s", path, wf_strerror(errno));
+        return bench_cannot_write(path, -errno, status);
     errno = 0;
     fputs(header, file);
     for (size_t i = 0; i < result->sample_count; i++)
@@ -86,9 +87,8 @@ int bench_result_csv(const struct bench_result *result, const char *path, struct
         fprintf(file, "# %s: %zu of %" PRIu64 " samples\n", cut, result->sample_count,
                 result->plan ? bench_plan_samples(result->plan) : 0);
     if (fflush(file) != 0 || ferror(file))
-        code = wf_fail(status, errno ? -errno : -EIO, "cannot write %.150s: %s", standard ? "standard output" : path,
-                       wf_strerror(errno ? errno : EIO));
+        code = bench_cannot_write(path, -errno, status);
     if (!standard && fclose(file) != 0 && code == 0)
-        code = wf_fail(status, -EIO, "cannot write %.150s: %s", path, wf_strerror(errno));
+        code = bench_cannot_write(path, -errno, status);
     return code;
 }

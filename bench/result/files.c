@@ -67,9 +67,12 @@ static int move_latest(const struct bench_result *result, const char *folder, st
 {
     const char *link = result->options->latest;
     char temporary[sizeof result->options->latest + 16], target[PATH_MAX];
+    struct stat there;
 
     if (!link[0] || result->sample_count == 0)
         return 0;
+    if (lstat(link, &there) == 0 && !S_ISLNK(there.st_mode))
+        return wf_fail(status, -EEXIST, "--latest %.150s: that is no link: name one that may be replaced", link);
     snprintf(temporary, sizeof temporary, "%s.%ld", link, (long)getpid());
     if (!realpath(folder, target) || symlink(neighbour(link, target), temporary) != 0)
         return wf_fail(status, -errno, "--latest %.150s: %s", link, wf_strerror(errno));
@@ -160,7 +163,8 @@ void bench_result_refused(const struct bench_options *options, const struct wf_s
 
     bench_result_init(&result, options, node);
     bench_result_cut(&result, &cut, why->text);
-    if (bench_result_write(&result, &status) != 0)
+    int code = bench_result_write(&result, &status);
+    if (code != 0 && code != why->code) /* else it has just been told */
         fprintf(stderr, "weft: %s\n", status.text);
     bench_result_fini(&result);
 }

@@ -5,6 +5,7 @@
 
 #include "bench/backends/backend.h"
 #include "bench/words/folder.h"
+#include "bench/words/words.h"
 
 struct line {
     double time_us; /* sum of the means; loaded: the largest of them */
@@ -56,7 +57,8 @@ int bench_result_logs(const struct bench_result *result, const char *folder, str
         snprintf(path, sizeof path, "%s/fullmesh_%s_gpu%u_%s.log", folder, role, endpoint, result->stamp);
         file = fopen(path, "we");
         if (!file)
-            return wf_fail(status, -errno, "cannot write %.150s: %s", path, wf_strerror(errno));
+            return bench_cannot_write(path, -errno, status);
+        errno = 0;
         fprintf(file, "# weft %s, %s, %s, received by %s, memory: %s\n", weft_version(), result->started, role,
                 bench_endpoint_name(result->node, endpoint, memory, name, sizeof name), bench_memory_name(memory));
         if (result->plan->check == BENCH_CHECK_ALL)
@@ -64,8 +66,9 @@ int bench_result_logs(const struct bench_result *result, const char *folder, str
         if (bench_cut_text(result, cut, sizeof cut)[0])
             fprintf(file, "# %s\n", cut);
         write_lines(result, endpoint, file);
-        if (fclose(file) != 0)
-            code = wf_fail(status, -EIO, "cannot write %.150s: %s", path, wf_strerror(errno));
+        bool lost = ferror(file);
+        if (fclose(file) != 0 || lost)
+            code = bench_cannot_write(path, -errno, status);
     }
     return code;
 }

@@ -10,12 +10,11 @@
 #include "base/clock.h"
 #include "bench/machine/gpus.h"
 #include "bench/machine/memory_limits.h"
+#include "bench/nodes/hello.h"
 #include "bench/words/heard.h"
 #include "bench/words/words.h"
 #include "fit.h"
 #include "nearness.h"
-
-#define HELLO "weft.bench/6"
 
 /* What node1 decides for both. Everything else is each node's own. */
 static const enum wf_setting_id shared_settings[] = {
@@ -193,7 +192,7 @@ static json_t *introduction(const struct bench_agreement *agreement)
     bench_limits_read(&limits, "");
     json_t *memory = bench_party_to_json(&party);
     json_t *hello =
-        json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "hello", HELLO,
+        json_pack("{s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:o, s:o, s:o, s:s, s:I, s:s, s:s, s:o}", "hello", BENCH_HELLO,
                   "boot_id", boot, "network", network, "command", bench_command_name(agreement->options->command),
                   "latency", agreement->options->latency, "eager", (json_int_t)wf_config_number(config, WF_SET_EAGER),
                   "digest", json_sprintf("%016" PRIx64, bench_plan_digest(agreement->plan)), "host",
@@ -410,13 +409,15 @@ static int check_digest(const struct bench_plan *plan, const json_t *theirs, str
     return wf_fail(status, -EPROTO, "the nodes plan different measurements: use the same build of weft on both");
 }
 
-static int check_hello(const json_t *about, struct wf_status *status)
+static int check_hello(const struct bench_agreement *agreement, const json_t *about, struct wf_status *status)
 {
     const char *hello = json_string_value(json_object_get(about, "hello"));
+    int result =
+        bench_same_command(about, bench_command_name(agreement->options->command), agreement->link->node, status);
 
-    if (hello && strcmp(hello, HELLO) == 0)
-        return 0;
-    return wf_fail(status, -EPROTO, "the other node speaks '%.40s', not " HELLO ": use the same build on both",
+    if (result || (hello && strcmp(hello, BENCH_HELLO) == 0))
+        return result;
+    return wf_fail(status, -EPROTO, "the other node speaks '%.40s', not " BENCH_HELLO ": use the same build on both",
                    hello ? hello : "nothing known");
 }
 
@@ -439,7 +440,7 @@ static int ask(struct bench_agreement *agreement, json_t **mine, json_t **theirs
     if (result == 0)
         result = bench_control_hear(agreement->control, theirs, status);
     if (result == 0)
-        result = check_hello(*theirs, status);
+        result = check_hello(agreement, *theirs, status);
     if (result == 0)
         result = adopt_fit(agreement, *theirs, status);
     if (result == 0)
@@ -453,7 +454,7 @@ static int grant(struct bench_agreement *agreement, json_t **mine, json_t **thei
     int result = bench_control_hear(agreement->control, theirs, status);
 
     if (result == 0)
-        result = check_hello(*theirs, status);
+        result = check_hello(agreement, *theirs, status);
     if (result == 0)
         result = adopt(agreement, *theirs, status);
     if (result == 0)

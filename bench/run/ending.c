@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agree.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "bench/result/files.h"
 #include "bench/result/report.h"
 #include "bench/words/interrupt.h"
@@ -34,8 +36,9 @@ int bench_ending_publish(struct bench_ending *ending, struct wf_status *status)
     return code;
 }
 
-/* Of a run that ended before its time. */
-static void leave(struct bench_ending *ending)
+/* Of a run that ended before its time. `why`: it ended; what cannot be written for the same reason is not told again.
+ */
+static void leave(struct bench_ending *ending, int why)
 {
     struct bench_result *result = ending->result;
     struct wf_status status;
@@ -45,7 +48,8 @@ static void leave(struct bench_ending *ending)
         bench_result_keep_totals(result, result->node, totals);
         json_decref(totals);
     }
-    if (bench_ending_publish(ending, &status) != 0)
+    int code = bench_ending_publish(ending, &status);
+    if (code != 0 && code != why)
         fprintf(stderr, "weft: %s\n", status.text);
 }
 
@@ -92,7 +96,7 @@ static void last_words(void *context, bool again)
     pthread_mutex_lock(&ending->lock);
     snprintf(reason, sizeof reason, "interrupted by %s", bench_signal_name(cut.signal));
     bench_result_cut(result, &cut, reason);
-    leave(ending);
+    leave(ending, cut.code);
     pthread_mutex_unlock(&ending->lock);
     if (!result->options->child)
         fprintf(stderr, "weft: %s%s\n", result->error, again ? ", and ended at once by a second signal" : "");
@@ -140,13 +144,24 @@ static void find_cut(const struct bench_ending *ending, int code, bool theirs, i
     cut->code = code;
 }
 
-/* Of two nodes on one terminal, the one where it broke speaks. */
-static void speak(const struct bench_ending *ending, const char *text, bool theirs, int signal)
+/* Has node1 of --local ended by itself, with a status? Then it has said why, unless it could not even be started. */
+static bool child_has_spoken(const struct bench_ending *ending, int code)
+{
+    const struct bench_child *child = ending->child;
+
+    return code == -ECHILD && child->ended && WIFEXITED(child->wait_status) &&
+           WEXITSTATUS(child->wait_status) != BENCH_CHILD_UNSTARTED;
+}
+
+/* Of two nodes on one terminal, one speaks: node0 also of what node1 could tell it (`told`), else the one where it
+ * broke. */
+static void speak(const struct bench_ending *ending, const struct wf_status *status, bool theirs, bool told, int signal)
 {
     bool child = ending->result->options->child;
 
-    if (!child || (!theirs && !signal))
-        fprintf(stderr, "weft%s: %s\n", child ? " (node1)" : "", text);
+    if (child ? theirs || told || signal : child_has_spoken(ending, status->code))
+        return;
+    fprintf(stderr, "weft%s: %s\n", child ? " (node1)" : "", status->text);
 }
 
 int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, bool prepared)
@@ -156,6 +171,7 @@ int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, 
     struct bench_cut cut;
     bool theirs = false;
 
+    wf_blame_memory_limit(status);
     find_cause(ending, status);
     /* The other node's reason explains whatever broke here because of it. */
     if (ending->control && !signal && bench_control_check(ending->control, &other) == -ECONNABORTED)
@@ -169,10 +185,11 @@ int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, 
     bench_result_cut(ending->result, &cut, status->text);
     if (signal)
         bench_interrupt_hurry();
+    bool told = ending->control && ending->link && weft_peer_status(ending->link->peer, NULL) == 0;
     if (ending->control && !theirs)
         bench_control_abort(ending->control, status->text, exit_status, signal);
-    leave(ending);
-    speak(ending, status->text, theirs, signal);
+    leave(ending, status->code);
+    speak(ending, status, theirs, told, signal);
     return exit_status;
 }
 

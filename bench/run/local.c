@@ -95,7 +95,7 @@ static void become_child(char **words, char **environment, pid_t parent)
         dup2(nowhere, STDOUT_FILENO);
     }
     execve("/proc/self/exe", words, environment);
-    _exit(126);
+    _exit(BENCH_CHILD_UNSTARTED);
 }
 
 int bench_child_start(struct bench_child *child, const struct bench_options *options, int port,

@@ -11,6 +11,8 @@
 #include "base/status.h"
 #include "bench/plan/options.h"
 
+#define BENCH_CHILD_UNSTARTED 126 /* its exit status where it could not become this program once more */
+
 /* Owner: the measuring thread; the pid may be read by the signal thread. */
 struct bench_child {
     volatile pid_t pid; /* 0: none, or collected */

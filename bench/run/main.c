@@ -1,10 +1,14 @@
 /* weft: moves messages between machines over TCP, and measures how well. This file: the table of commands. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "bench/compare/compare.h"
 #include "bench/plan/help.h"
 #include "bench/plan/options.h"
@@ -17,6 +21,8 @@
 #include "run.h"
 #include "show_config.h"
 #include "weft.h"
+
+#define STACK_LEAST_KIB 256
 
 static int show_config(struct bench_options *options)
 {
@@ -45,10 +51,12 @@ static int unknown_command(const char *word)
     for (const struct bench_about *about = bench_commands(); about->name; about++)
         names[count++] = about->name;
     const char *nearest = bench_nearest(word, names, count);
+    struct wf_status status;
     if (nearest)
-        fprintf(stderr, "weft: unknown command '%.60s': did you mean '%s'?\n", word, nearest);
+        wf_fail(&status, -EINVAL, "unknown command '%.60s': did you mean '%s'?", word, nearest);
     else
-        fprintf(stderr, "weft: unknown command '%.60s': see 'weft --help'\n", word);
+        wf_fail(&status, -EINVAL, "unknown command '%.60s': see 'weft --help'", word);
+    fprintf(stderr, "weft: %s\n", status.text);
     return BENCH_USAGE;
 }
 
@@ -67,6 +75,7 @@ static int run_command(const struct command *command, int argc, char **argv)
     if (result && options.config && command->id == BENCH_TOPO) {
         exit_status = bench_topo_refused(&options, &status);
     } else if (result) {
+        wf_blame_memory_limit(&status);
         fprintf(stderr, "weft: %s\n", status.text);
         exit_status = result == -EINVAL || result == -ENOENT ? BENCH_USAGE
                       : result == -EOPNOTSUPP                ? BENCH_UNAVAILABLE
@@ -92,14 +101,20 @@ static void fill_standard_streams(void)
             _exit(BENCH_FAILED);
 }
 
-/* What could not be written is a failure, and said where it can be. */
+/* What could not be written is a failure, and said where it can be. Where a write has failed long ago, its reason is
+ * gone: one more byte asks for it. */
 static int finish_output(int exit_status)
 {
+    struct wf_status status = {0};
+
     errno = 0;
     int result = fflush(stdout);
     if (exit_status != BENCH_PASSED || (result == 0 && !ferror(stdout)))
         return exit_status;
-    fprintf(stderr, "weft: cannot write standard output: %s\n", wf_strerror(errno ? errno : EIO));
+    if (errno == 0 && write(STDOUT_FILENO, "\n", 1) == 1)
+        errno = EIO;
+    bench_cannot_write("-", -errno, &status);
+    fprintf(stderr, "weft: %s\n", status.text);
     return BENCH_FAILED;
 }
 
@@ -117,15 +132,29 @@ static int help(int argc, char **argv)
 {
     static char option[] = "--help";
     char *words[] = {argc > 1 ? argv[1] : NULL, option, NULL};
+    struct wf_status status;
 
     if (argc > 2) {
-        fprintf(stderr, "weft: 'weft help' takes one command, and '%.60s' is one word too many\n", argv[2]);
+        wf_fail(&status, -EINVAL, "'weft help' takes one command, and '%.60s' is one word too many", argv[2]);
+        fprintf(stderr, "weft: %s\n", status.text);
         return BENCH_USAGE;
     }
     if (argc == 2 && strcmp(argv[1], "help") != 0 && argv[1][0] != '-')
         return run_named(2, words);
     bench_usage(stdout);
     return BENCH_PASSED;
+}
+
+/* With less, a command ends in the middle of a call. */
+static void check_stack(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= STACK_LEAST_KIB * 1024)
+        return;
+    fprintf(stderr, "weft: the stack may have %llu KiB: allow at least %d (ulimit -s)\n",
+            (unsigned long long)limit.rlim_cur / 1024, STACK_LEAST_KIB);
+    exit(BENCH_FAILED);
 }
 
 static int run_words(int argc, char **argv)
@@ -148,5 +177,7 @@ static int run_words(int argc, char **argv)
 int main(int argc, char **argv)
 {
     fill_standard_streams();
+    check_stack();
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of file sizes (ulimit -f) fails, and is told */
     return finish_output(run_words(argc, argv));
 }

@@ -7,6 +7,7 @@
 
 #include "affinity/discover.h"
 #include "affinity/show/show.h"
+#include "bench/words/words.h"
 
 #define HOST_ENDPOINTS 8 /* as 'weft mesh' takes where there is no GPU */
 
@@ -54,6 +55,8 @@ static int make_request(const struct bench_options *options, struct topo *topo, 
     request->irq_policy = (enum wf_irq_policy)word_of(config, WF_SET_IRQ_POLICY, irqs, 3);
     request->tx_bindings = wf_config_text(config, WF_SET_TX_BINDINGS);
     request->rx_bindings = wf_config_text(config, WF_SET_RX_BINDINGS);
+    request->tx_lenient = wf_config_is_alias(config, WF_SET_TX_BINDINGS);
+    request->rx_lenient = wf_config_is_alias(config, WF_SET_RX_BINDINGS);
     if (!on_gpus && endpoints > WF_PLAN_ENDPOINTS)
         return wf_fail(status, -EINVAL, "endpoints = %lld: a plan has at most %d in host memory", (long long)endpoints,
                        WF_PLAN_ENDPOINTS);
@@ -99,14 +102,14 @@ static int write_svg(const char *path, const struct wf_show *show, struct wf_sta
     bool standard = strcmp(path, "-") == 0;
     FILE *out = standard ? stdout : fopen(path, "we");
     if (!out)
-        return wf_fail(status, -errno, "cannot write %.150s: %s", path, wf_strerror(errno));
+        return bench_cannot_write(path, -errno, status);
+    errno = 0;
     wf_show_svg(out, show);
     bool failed = ferror(out);
     if (!standard)
         failed |= fclose(out) != 0;
     if (failed && !standard)
-        return wf_fail(status, errno ? -errno : -EIO, "cannot write %.150s: %s", path,
-                       wf_strerror(errno ? errno : EIO));
+        return bench_cannot_write(path, -errno, status);
     return 0; /* main() looks at what became of standard output */
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/limits.h"
 
 /* Signals belong to the process, so this state does too. */
 static struct {
@@ -114,11 +115,11 @@ int bench_interrupt_start(const struct bench_interrupt_ops *ops, void *context, 
     pthread_sigmask(SIG_BLOCK, &set, &state.previous);
     signal(SIGPIPE, SIG_IGN); /* a closed pipe on standard output must not end the measurement of two nodes */
     int result = pthread_create(&state.thread, NULL, watch, NULL);
+    char remedy[160];
     state.running = result == 0;
     if (result)
-        return wf_fail(status, -result, "cannot start the thread that takes signals: %s%s", wf_strerror(result),
-                       result == EAGAIN ? ": allow more processes (ulimit -u, or the pids limit of the control group)"
-                                        : "");
+        return wf_fail(status, -result, "cannot start the thread that takes signals: %s; %s", wf_strerror(result),
+                       wf_thread_remedy(remedy, sizeof remedy));
     return 0;
 }
 

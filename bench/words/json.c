@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "words.h"
+
 static json_t *value_to_json(const struct wf_setting *setting, const struct wf_value *value)
 {
     if (setting->type == WF_TYPE_INT || setting->type == WF_TYPE_SIZE)
@@ -81,8 +83,5 @@ int bench_write_json(const json_t *root, const char *path, struct wf_status *sta
     bool standard = strcmp(path, "-") == 0;
     int result = standard ? write_stream(root, stdout) : write_file(root, path);
 
-    if (result < 0)
-        return wf_fail(status, result, "cannot write %.150s: %s", standard ? "standard output" : path,
-                       wf_strerror(result));
-    return 0;
+    return result < 0 ? bench_cannot_write(path, result, status) : 0;
 }

@@ -1,50 +1,21 @@
 #include "words.h"
 
 #include <stdbool.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
-#define WORD_MAX 63
-
-static unsigned smallest(unsigned a, unsigned b, unsigned c)
-{
-    unsigned least = a < b ? a : b;
-    return least < c ? least : c;
-}
-
-/* Levenshtein distance; words longer than WORD_MAX are compared by their first WORD_MAX letters. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-    unsigned row[WORD_MAX + 1];
-    unsigned a_length = (unsigned)strnlen(a, WORD_MAX), b_length = (unsigned)strnlen(b, WORD_MAX);
-
-    for (unsigned j = 0; j <= b_length; j++)
-        row[j] = j;
-    for (unsigned i = 1; i <= a_length; i++) {
-        unsigned diagonal = row[0];
-        row[0] = i;
-        for (unsigned j = 1; j <= b_length; j++) {
-            unsigned above = row[j];
-            row[j] = smallest(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
-            diagonal = above;
-        }
-    }
-    return row[b_length];
-}
+#include "base/guess.h"
 
 const char *bench_nearest(const char *word, const char *const *words, int count)
 {
-    const char *best = NULL;
-    unsigned best_distance = (unsigned)strnlen(word, WORD_MAX) / 2 + 1;
+    struct wf_guess guess;
 
-    for (int i = 0; i < count; i++) {
-        unsigned distance = edit_distance(word, words[i]);
-        if (distance <= best_distance && (!best || distance < best_distance)) {
-            best = words[i];
-            best_distance = distance;
-        }
-    }
-    return best;
+    wf_guess_init(&guess, word);
+    for (int i = 0; i < count; i++)
+        wf_guess_offer(&guess, words[i]);
+    return guess.best;
 }
 
 static char *in_units(uint64_t bytes, double step, const char *const units[5], char *buffer, size_t room)
@@ -72,6 +43,18 @@ char *bench_decimal_bytes(uint64_t bytes, char *buffer, size_t room)
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
 
     return in_units(bytes, 1000, units, buffer, room);
+}
+
+int bench_cannot_write(const char *path, int code, struct wf_status *status)
+{
+    const char *shown = strcmp(path, "-") == 0 ? "standard output" : path;
+    struct rlimit limit;
+
+    code = code ? code : -EIO;
+    if (code == -EFBIG && getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        return wf_fail(status, code, "cannot write %.150s: a file may have %llu bytes (ulimit -f)", shown,
+                       (unsigned long long)limit.rlim_cur);
+    return wf_fail(status, code, "cannot write %.150s: %s", shown, wf_strerror(code));
 }
 
 void bench_copy_text(char *to, size_t room, const char *from)

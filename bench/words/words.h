@@ -7,7 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The entry of `words` with the smallest edit distance to `word`, or NULL when none is close enough to propose. */
+#include "base/status.h"
+
+/* The one of `words` that `word` was meant to be (base/guess.h), or NULL. */
 const char *bench_nearest(const char *word, const char *const *words, int count);
 
 /* `bytes` as "12.3 GiB", for sentences (settings use wf_format_size(), which is exact). Returns `buffer`. */
@@ -15,6 +17,10 @@ char *bench_human_bytes(uint64_t bytes, char *buffer, size_t room);
 
 /* The same as "12.3 GB", in powers of 1000. */
 char *bench_decimal_bytes(uint64_t bytes, char *buffer, size_t room);
+
+/* Says that `path` ("-" is standard output) cannot be written, with the limit that forbids it, if one does. `code` is a
+ * negative errno, 0 where the system has not said. Returns the code. */
+int bench_cannot_write(const char *path, int code, struct wf_status *status);
 
 /* Copies with truncation; always terminated. */
 void bench_copy_text(char *to, size_t room, const char *from);

@@ -110,7 +110,7 @@ refused 2 'no such GPU: this machine has GPUs 0, 1, 2, 3, 4, 5, 6 and 7' "a GPU 
 WEFT_EMULATED_GPUS=1 run with mesh --local --gpus 1
 refused 2 'has GPU 0' "one GPU, and another is named"
 run with mesh --local --gpus 0,x
-refused 2 "'x'" "no number"
+refused 2 "'0,x'" "no number"
 WEFT_EMULATED_MEMORY=64M run with pair --local --size 64M -n 2 --inflight 1
 refused 1 'the memory of GPU 0, which has 64' "more than a GPU has"
 WEFT_EMULATED_MEMORY=64M run with pair --local --preset begin=4M --preset end=64M -n 2 --inflight 1

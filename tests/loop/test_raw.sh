@@ -207,9 +207,9 @@ expect 2 "--streams does nothing" --connect $to --lat --streams 2
 expect 2 "--streams is the client's" --listen 0 --streams 2
 expect 2 "given once" --connect $to --connect $to
 expect 2 "no name is that long" --connect $to --congestion abcdefghijklmnop
-expect 1 "--congestion nonesuch" --connect $to --congestion nonesuch
-expect 1 "--congestion nonesuch" --listen 0 --congestion nonesuch
-expect 1 "--cpu 1023" --connect $to --cpu 1023
+expect 2 "--congestion nonesuch" --connect $to --congestion nonesuch
+expect 2 "--congestion nonesuch" --listen 0 --congestion nonesuch
+expect 2 "--cpu 1023" --connect $to --cpu 1023
 expect 2 "from 0 to 1023" --listen 0 --cpu 1024
 expect 1 "203.0.113.9" --listen 203.0.113.9:0
 expect 1 "needs" --connect $to --size 1024G --inflight 1

@@ -56,9 +56,9 @@ printf 'chunk = 64K\nwindow = many\n' >bad.conf
 expect 2 bad.conf mesh $base --config bad.conf
 
 # ---- the machine
-expect 1 203.0.113.9 mesh --local --endpoints 1 --size 64K -n 1 --rails 203.0.113.9
-expect 1 nonesuch mesh $base --set congestion=nonesuch
-expect 1 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0
+expect 2 203.0.113.9 mesh --local --endpoints 1 --size 64K -n 1 --rails 203.0.113.9
+expect 2 nonesuch mesh $base --set congestion=nonesuch
+expect 2 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0
 
 timeout 30 "$WEFT" mesh --listen 127.0.1.1:0 --rails $rails --size 64K -n 1 --preset warmup=3 --connect-timeout 25 \
     >first.out 2>&1 &
@@ -173,14 +173,14 @@ done
 # ---- a folder of results is there when there are results
 expect 2 12Q mesh $base --size 12Q --out made/one --latest latest
 pass_if "wrong usage makes no folder" [ ! -e made/one ]
-expect 1 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0 --out made/two --latest latest
+expect 2 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0 --out made/two --latest latest
 pass_if "a run that never started leaves no folder" [ ! -e made/two ]
 pass_if "and no link" [ ! -L latest ]
 weft mesh $base --out made/three --latest latest
 pass_if "results through the link" [ -s latest/mesh.json ]
 weft mesh $base --out made/four --latest latest
 pass_if "the link moves on: $(readlink latest)" [ "$(readlink -f latest)" = "$PWD/made/four" ]
-expect 1 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0 --out made/five --latest latest
+expect 2 nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0 --out made/five --latest latest
 pass_if "but only to results: $(readlink latest)" [ "$(readlink -f latest)" = "$PWD/made/four" ]
 
 # ---- a run that never began says so where its results are looked for, and leaves none of an older one there
@@ -207,7 +207,7 @@ never() { # STATUS CODE WORD ARGUMENTS...
     tells "weft $* --json -" out "$want" "$code" "$word"
     pass_if "weft $* --json -: nothing else: $(head -1 out)" [ "$(head -1 out).$(tail -1 out)" = '{.}' ]
 }
-never 1 ENODEV nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0
+never 2 EINVAL nosuch0 mesh --local --endpoints 1 --size 64K -n 1 --rails nosuch0
 never 1 ETIMEDOUT "$nobody" pair --connect "$nobody" --connect-timeout 1 --rails $rails --size 64K -n 1
 never 77 EOPNOTSUPP 'memory = cuda' mesh $base --memory cuda
 never 2 EINVAL none.key mesh $base --key-file none.key

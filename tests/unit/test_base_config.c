@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/config.h"
@@ -197,7 +198,12 @@ static void test_find(void **state)
         {"chanels", -ENOENT, "did you mean 'channels'?"},
         {"conect-timout", -ENOENT, "did you mean 'connect_timeout'?"},
         {"cnnct_tmout", -ENOENT, "unknown setting 'cnnct_tmout': see 'weft config'"},
-        {"CHUNK", -ENOENT, "unknown setting 'CHUNK': see 'weft config'"},
+        {"CHUNK", -ENOENT, "unknown setting 'CHUNK': did you mean 'chunk'?"},
+        {"WEFT_CHUNK", -ENOENT, "unknown setting 'WEFT_CHUNK': did you mean 'chunk'?"},
+        {"export WEFT_KEY_FILE", -ENOENT, "did you mean 'key_file'?"},
+        {"--rail-policy", -ENOENT, "did you mean 'rail_policy'?"},
+        {"NCCL_SOCKET_IFNAME", -ENOENT, "unknown setting 'NCCL_SOCKET_IFNAME': did you mean 'rails'?"},
+        {"WEFT_", -ENOENT, "unknown setting 'WEFT_': see 'weft config'"},
         {"", -ENOENT, "unknown setting '': see 'weft config'"},
         {"xy", -ENOENT, "unknown setting 'xy': see 'weft config'"},
         {"chunk ", -ENOENT, "did you mean 'chunk'?"},
@@ -227,7 +233,7 @@ static void test_accepted(void **state)
         {WF_SET_CHANNELS, "64", 64},
         {WF_SET_CHUNK, "64", 64},
         {WF_SET_CHUNK, "64M", 64 << 20},
-        {WF_SET_CHUNK, "64kib", 64 << 10},
+        {WF_SET_CHUNK, "64k", 64 << 10},
         {WF_SET_CHUNK, "12345", 12345},
         {WF_SET_HEADER_PAD, "64", 64},
         {WF_SET_HEADER_PAD, "4K", 4096},
@@ -249,6 +255,9 @@ static void test_accepted(void **state)
         {WF_SET_BACKEND, "weft,null", 0},
         {WF_SET_BACKEND, "weft,nccl", 0},
         {WF_SET_RAILS, "^docker*,lo", 0},
+        {WF_SET_GPUS, "", 0},
+        {WF_SET_GPUS, "all", 0},
+        {WF_SET_GPUS, "0,2,5-7", 0},
         {WF_SET_OUT, "a folder with gr\xc3\xbc\xc3\x9f", 0},
     };
     struct fixture *fixture = *state;
@@ -285,6 +294,12 @@ static void test_refused(void **state)
         {WF_SET_CHANNELS, "", "from 1 to 64"},
         {WF_SET_CHANNELS, "4K", "from 1 to 64"},
         {WF_SET_PORT, "65536", "from 0 to 65535"},
+        {WF_SET_GPUS, "x", "gpus = 'x': expected GPUs by number, as in 0,2,5-7, or all"},
+        {WF_SET_GPUS, "0-", "gpus = '0-': expected GPUs"},
+        {WF_SET_GPUS, "0,", "gpus = '0,': expected GPUs"},
+        {WF_SET_GPUS, "0;1", "gpus = '0;1': expected GPUs"},
+        {WF_SET_GPUS, "-1", "gpus = '-1': expected GPUs"},
+        {WF_SET_GPUS, "1-2-3", "gpus = '1-2-3': expected GPUs"},
         {WF_SET_SEED, "9223372036854775808", "seed = '9223372036854775808'"},
         {WF_SET_SEED, "-1", "seed = '-1': expected a whole number from 0"},
         {WF_SET_HEADER_PAD, "100",
@@ -398,6 +413,16 @@ static void test_bad_files(void **state)
         {"chunk =\n", ":1: chunk = '': expected"},
         {"chunk = # 1M\n", ":1: chunk = '': expected"},
         {"window = 1\nchunk = 0\nchannels = 0\n", ":2: chunk = '0'"},
+        {"chunk = \"64K\"\n", ":1: chunk = \"64K\": write the value without quotation marks"},
+        {"rails = 'eth0'\n", ":1: rails = 'eth0': write the value without quotation marks"},
+        {"WEFT_CHUNK = 64K\n", ":1: unknown setting 'WEFT_CHUNK': did you mean 'chunk'?"},
+        {"\xEF\xBB\xBF# x\nchunk = 1.5K\n", ":2: chunk = '1.5K': write 1536 (K, M, G and T are"},
+        {"chunk = 64 K\n", ":1: chunk = '64 K': write 64K (K"},
+        {"size = 64K, 1M\n", ":1: size = '64K, 1M': write 1M for ' 1M'"},
+        {"window = 1\n\xEF\xBB\xBF"
+         "chunk = 1M\n",
+         ":2: unknown setting '\xEF\xBB\xBF"
+         "chunk'"},
     };
     struct fixture *fixture = *state;
 
@@ -433,7 +458,39 @@ static void test_line_length(void **state)
     }
     write_file(fixture, "chunk = 1M\0Q\nwindow = 1\n", 24);
     assert_int_equal(wf_config_load_file(&fixture->config, fixture->path, &fixture->status), -EINVAL);
-    expect_text(fixture->status.text, "null byte");
+    expect_text(fixture->status.text, ":1: the line has a null byte in it");
+}
+
+static void test_byte_order_mark(void **state)
+{
+    static const char text[] = "\xEF\xBB\xBF"
+                               "chunk = 1M\r\nwindow = 3\r\n";
+    struct fixture *fixture = *state;
+
+    write_file(fixture, text, strlen(text));
+    assert_int_equal(wf_config_load_file(&fixture->config, fixture->path, &fixture->status), 0);
+    assert_int_equal(wf_config_number(&fixture->config, WF_SET_CHUNK), 1 << 20);
+    assert_int_equal(wf_config_number(&fixture->config, WF_SET_WINDOW), 3);
+}
+
+/* Each of them at once: none may keep its caller waiting. */
+static void test_no_regular_file(void **state)
+{
+    struct fixture *fixture = *state;
+    char pipe[sizeof(fixture->path) + 8];
+
+    snprintf(pipe, sizeof(pipe), "%s.pipe", fixture->path);
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(wf_config_load_file(&fixture->config, pipe, &fixture->status), -EINVAL);
+    expect_text(fixture->status.text, "is no regular file");
+    unlink(pipe);
+    assert_int_equal(wf_config_load_file(&fixture->config, "/dev/zero", &fixture->status), -EINVAL);
+    expect_text(fixture->status.text, "'/dev/zero' is no regular file");
+    assert_int_equal(wf_config_load_file(&fixture->config, "/dev/null", &fixture->status), 0);
+    write_file(fixture, "chunk = 1M\n", 11);
+    assert_int_equal(truncate(fixture->path, 100 << 20), 0);
+    assert_int_equal(wf_config_load_file(&fixture->config, fixture->path, &fixture->status), -EINVAL);
+    expect_text(fixture->status.text, "has 104857600 bytes, and at most 1048576 are read");
 }
 
 static void test_unreadable_files(void **state)
@@ -739,6 +796,8 @@ int main(void)
         TEST(test_file),
         TEST(test_bad_files),
         TEST(test_line_length),
+        TEST(test_byte_order_mark),
+        TEST(test_no_regular_file),
         TEST(test_unreadable_files),
         TEST(test_long_path),
         TEST(test_precedence),

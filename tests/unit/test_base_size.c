@@ -22,17 +22,9 @@ static void test_accepted(void **state)
         {"007", 7},
         {"64K", 64 * K},
         {"64k", 64 * K},
-        {"64KB", 64 * K},
-        {"64kb", 64 * K},
-        {"64KiB", 64 * K},
-        {"64kib", 64 * K},
         {"1M", K * K},
-        {"1MiB", K * K},
         {"2g", 2 * K * K * K},
         {"3T", 3 * K * K * K * K},
-        {"3TB", 3 * K * K * K * K},
-        {"12B", 12},
-        {"12b", 12},
         {"0K", 0},
         {"65537", 65537},
         {"9223372036854775807", INT64_MAX},
@@ -63,6 +55,11 @@ static void test_refused(void **state)
         "1 K",
         "1K ",
         "1.5M",
+        "1KB",
+        "1kb",
+        "1KiB",
+        "1MiB",
+        "12B",
         "0x10",
         "1e6",
         "1KK",
@@ -123,6 +120,60 @@ static void test_printed(void **state)
     }
 }
 
+static void test_meant(void **state)
+{
+    static const struct {
+        const char *text, *meant; /* NULL: nobody can tell */
+    } cases[] = {
+        {"1 K", "1K"},
+        {" 1K", "1K"},
+        {"1K ", "1K"},
+        {"1KB", "1K"},
+        {"1kb", "1K"},
+        {"1kib", "1K"},
+        {"1 MiB", "1M"},
+        {"64 KB", "64K"},
+        {"12B", "12"},
+        {"12 b", "12"},
+        {"1.5M", "1536K"},
+        {"1.5", NULL},
+        {"0.5G", "512M"},
+        {"2.0K", "2K"},
+        {"2.25 MiB", "2304K"},
+        {"0.001K", NULL},
+        {"1.M", NULL},
+        {".5M", NULL},
+        {"1.5.5M", NULL},
+        {"1e6", NULL},
+        {"", NULL},
+        {" ", NULL},
+        {"K", NULL},
+        {"12Q", NULL},
+        {"-1K", NULL},
+        {"0x10", NULL},
+        {"1KK", NULL},
+        {"1iB", NULL},
+        {"1Ki", NULL},
+        {"1 K B", NULL},
+        {"99999999999G", NULL},
+        {"1M 2M", NULL},
+        {"8388608 T", NULL},
+        {"8388607 T", "8388607T"},
+        {"1.1234567890123M", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char meant[32] = "";
+        bool found = wf_size_meant(cases[i].text, meant, sizeof meant);
+        if (found != (cases[i].meant != NULL))
+            print_error("'%s' means '%s'\n", cases[i].text, meant);
+        assert_int_equal(found, cases[i].meant != NULL);
+        if (found)
+            assert_string_equal(meant, cases[i].meant);
+    }
+}
+
 static void test_small_buffer(void **state)
 {
     char text[4] = "zzz";
@@ -137,10 +188,8 @@ static void test_small_buffer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepted),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_printed),
-        cmocka_unit_test(test_small_buffer),
+        cmocka_unit_test(test_accepted), cmocka_unit_test(test_refused),      cmocka_unit_test(test_printed),
+        cmocka_unit_test(test_meant),    cmocka_unit_test(test_small_buffer),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,6 +52,10 @@ static void test_one_line(void **state)
         {"\x1b[31mred", "?[31mred"},
         {"tab\there\r\n", "tab?here??"},
         {"\x7f", "?"},
+        {"\xc2\x9b"
+         "31mred",
+         "??31mred"},
+        {"\xc2\xa0\xc2\x80", "\xc2\xa0??"},
         {"", ""},
         {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
         {"half \xe2\x82", "half "},

@@ -120,6 +120,13 @@ static void test_refused(void **state)
         {"[fe80::7%4000000000]:80", -ENODEV, "the interface '4000000000'", false},
         {"2001:db8::7%lo", -EINVAL, "takes no interface", false},
         {"192.0.2.7%lo", -EINVAL, "takes no interface", false},
+        {"::1:18555", -EINVAL, "an IPv6 address with a port is written [::1]:18555", false},
+        {"::1:18555", -EINVAL, "an IPv6 address with a port is written [::1]:18555", true},
+        {"2001:db8::7:65535", -EINVAL, "is written [2001:db8::7]:65535", false},
+        {"fe80::7%lo:18555", -EINVAL, "is written [fe80::7%lo]:18555", false},
+        {"2001:db8:0:0:1:2:3:4:80", -EINVAL, "is written [2001:db8:0:0:1:2:3:4]:80", false},
+        {"::1:65536", -EINVAL, "is not an IPv6 address, which with a port is written [V6ADDR]:PORT", false},
+        {"10.0.0.1:80:90", -EINVAL, "is not an IPv6 address, which with a port is written [V6ADDR]:PORT", false},
     };
 
     (void)state;

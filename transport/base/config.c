@@ -9,54 +9,21 @@
 
 #include "base/config_parts.h"
 #include "base/fault_spec.h"
+#include "base/guess.h"
 #include "base/key_file.h"
 
 #define QUOTE_ROOM 64 /* of a value at fault in a message, which has to leave room for what is allowed */
 
 /* ------------------------------------------------------------------------------------------- names */
 
-/* Insertions, deletions and replacements between two words (Levenshtein); `b` is shorter than WF_NAME_ROOM. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t row[WF_NAME_ROOM];
-    size_t width = strlen(b);
-
-    for (size_t j = 0; j <= width; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= width; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[width];
-}
-
-/* The nearest of the first `count` names, or NULL when none is so near that it may have been meant. */
 const char *wf_config_nearest(const char *name, size_t count)
 {
-    size_t length = strlen(name);
-    size_t nearest = length / 3 > 2 ? length / 3 : 2;
-    const char *found = NULL;
+    struct wf_guess guess;
 
-    if (length >= WF_NAME_ROOM)
-        return NULL;
-    for (size_t i = 0; i < count; i++) {
-        size_t distance = edit_distance(name, wf_config_name(i));
-        /* As many edits as letters: nothing in common. */
-        if (distance < length && (distance < nearest || (distance == nearest && !found))) {
-            nearest = distance;
-            found = wf_config_name(i);
-        }
-    }
-    return found;
+    wf_guess_init(&guess, name);
+    for (size_t i = 0; i < count; i++)
+        wf_guess_offer(&guess, wf_config_name(i));
+    return guess.best;
 }
 
 /* Copies with every byte passed through `change`; a longer text is cut. */
@@ -85,65 +52,41 @@ char wf_upper(char c)
     return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
+/* "chunk" for what elsewhere is "CHUNK", "WEFT_CHUNK", "export WEFT_CHUNK" or "--chunk", so that a guess finds it. */
+static void plain_name(const char *name, char *out, size_t room)
+{
+    static const char *const before[] = {"export ", "--", "WEFT_", "weft_"};
+
+    for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++)
+        if (strncmp(name, before[i], strlen(before[i])) == 0)
+            name += strlen(before[i]);
+    wf_text_changed(out, room, name, wf_lower);
+    wf_text_changed(out, room, out, underscored);
+}
+
+/* The setting that a variable of another program stands for, or NULL. */
+static const char *alias_of(const char *variable)
+{
+    for (const struct wf_alias *alias = wf_config_aliases(); alias->variable; alias++)
+        if (strcmp(alias->variable, variable) == 0)
+            return wf_setting(alias->id)->name;
+    return NULL;
+}
+
 int wf_setting_find(const char *name, struct wf_status *status)
 {
     char plain[WF_NAME_ROOM + 1]; /* a cut name is still too long for a suggestion */
-    const char *near;
+    const char *near = alias_of(name);
 
     wf_text_changed(plain, sizeof(plain), name, underscored);
     for (int id = 0; id < WF_SETTING_COUNT; id++)
         if (strcmp(plain, wf_setting((enum wf_setting_id)id)->name) == 0)
             return id;
-    near = wf_config_nearest(plain, WF_SETTING_COUNT);
+    plain_name(name, plain, sizeof(plain));
+    near = near ? near : wf_config_nearest(plain, WF_SETTING_COUNT);
     if (near)
         return wf_fail(status, -ENOENT, "unknown setting '%.60s': did you mean '%s'?", name, near);
     return wf_fail(status, -ENOENT, "unknown setting '%.60s': see 'weft config'", name);
-}
-
-/* ------------------------------------------------------------------------------------------- sizes */
-
-/* The power of two that "", "K", "kB", "MiB", "B" … stand for, or -1. */
-static int suffix_shift(const char *suffix)
-{
-    static const char units[] = "kmgt";
-    const char *unit = *suffix ? strchr(units, wf_lower(*suffix)) : NULL;
-
-    if (!unit)
-        return *suffix == '\0' || strcasecmp(suffix, "b") == 0 ? 0 : -1;
-    suffix++;
-    if (*suffix != '\0' && strcasecmp(suffix, "b") != 0 && strcasecmp(suffix, "ib") != 0)
-        return -1;
-    return (int)(unit - units + 1) * 10;
-}
-
-int wf_parse_size(const char *text, uint64_t *bytes)
-{
-    uint64_t value = 0;
-    const char *at = text;
-    int shift;
-
-    for (; *at >= '0' && *at <= '9'; at++)
-        if (__builtin_mul_overflow(value, 10, &value) || __builtin_add_overflow(value, (unsigned)(*at - '0'), &value))
-            return -EINVAL;
-    shift = suffix_shift(at);
-    /* No size passes 2^63 - 1: messages do not, and settings hold an int64_t. */
-    if (at == text || shift < 0 || value > (uint64_t)INT64_MAX >> shift)
-        return -EINVAL;
-    *bytes = value << shift;
-    return 0;
-}
-
-char *wf_format_size(uint64_t bytes, char *buffer, size_t room)
-{
-    static const char units[] = "KMGT";
-    int unit = -1;
-
-    while (bytes != 0 && bytes % 1024 == 0 && unit < 3) {
-        bytes /= 1024;
-        unit++;
-    }
-    (void)snprintf(buffer, room, "%" PRIu64 "%.1s", bytes, unit < 0 ? "" : units + unit);
-    return buffer;
 }
 
 /* ------------------------------------------------------------------------------------------- values */
@@ -247,7 +190,7 @@ static int parse_text(const struct wf_setting *setting, const char *text, int64_
     (void)setting;
     *number = 0;
     for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
+        if (wf_text_control(text))
             return -EINVAL;
     return 0;
 }
@@ -286,14 +229,34 @@ static void describe_allowed(const struct wf_setting *setting, char *out, size_t
     else if (setting->type == WF_TYPE_FLAG)
         (void)snprintf(out, room, "0 or 1 (off or on, no or yes, false or true)");
     else
-        (void)snprintf(out, room, "a line of text");
+        (void)snprintf(out, room, "a line of text without control characters");
+}
+
+/* What to write for the first item of `text` that is no size as it stands, but seems to mean one; or false. */
+static bool find_meant(const struct wf_setting *setting, const char *text, char *item, char meant[32])
+{
+    uint64_t ignored;
+    bool fits;
+
+    if (setting->type != WF_TYPE_SIZE && setting->type != WF_TYPE_SIZES)
+        return false;
+    while (next_item(&text, item, WF_NAME_ROOM, &fits))
+        if (!fits || wf_parse_size(item, &ignored) != 0)
+            return fits && wf_size_meant(item, meant, 32);
+    return false;
 }
 
 static int refuse(const struct wf_setting *setting, const char *text, struct wf_status *status)
 {
-    char allowed[128], step[32] = "";
+    char allowed[128], step[32] = "", item[WF_NAME_ROOM], meant[32];
     bool cut = strlen(text) > QUOTE_ROOM;
 
+    if (find_meant(setting, text, item, meant)) {
+        bool whole = strcmp(item, text) == 0;
+        return wf_fail(status, -EINVAL, "%s = '%.*s%s': write %s%s%s%s (K, M, G and T are powers of 1024)",
+                       setting->name, QUOTE_ROOM, text, cut ? "..." : "", meant, whole ? "" : " for '",
+                       whole ? "" : item, whole ? "" : "'");
+    }
     describe_allowed(setting, allowed, sizeof(allowed));
     if (step_of(setting) != 1)
         (void)snprintf(step, sizeof(step), ", a multiple of %" PRId64, step_of(setting));
@@ -319,6 +282,23 @@ static int check_key_file(const char *text, struct wf_status *status)
                    "(chmod 600) and give the name of that");
 }
 
+/* A list as in 0,2,5-7, or all. Which GPUs there are is not known here. */
+static int check_gpus(const char *text, struct wf_status *status)
+{
+    const char *at = text;
+
+    while (*at >= '0' && *at <= '9') {
+        at += strspn(at, "0123456789");
+        if (*at == '-' && at[1] >= '0' && at[1] <= '9')
+            at += 1 + strspn(at + 1, "0123456789");
+        if (*at == ',' && at[1])
+            at++;
+    }
+    if (*at == '\0' || strcmp(text, "all") == 0)
+        return 0;
+    return wf_fail(status, -EINVAL, "gpus = '%.60s': expected GPUs by number, as in 0,2,5-7, or all", text);
+}
+
 /* Checks `text` for the setting. */
 static int parse_value(enum wf_setting_id id, const char *text, int64_t *number, struct wf_status *status)
 {
@@ -333,6 +313,8 @@ static int parse_value(enum wf_setting_id id, const char *text, int64_t *number,
         return refuse(setting, text, status);
     if (id == WF_SET_KEY_FILE)
         return check_key_file(text, status);
+    if (id == WF_SET_GPUS)
+        return check_gpus(text, status);
     return id == WF_SET_FAULT ? check_faults(text, status) : 0;
 }
 

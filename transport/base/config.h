@@ -180,6 +180,9 @@ char *wf_setting_allowed(const struct wf_setting *setting, char *text, size_t ro
  * have one of these words, take the others for it: this is the one place that knows them. */
 int wf_setting_boolean(const char *text);
 
+/* Did the value come by another program's variable, which may have been set for a whole cluster? */
+bool wf_config_is_alias(const struct wf_config *config, enum wf_setting_id id);
+
 /* All settings at their defaults. */
 void wf_config_init(struct wf_config *config);
 
@@ -194,9 +197,9 @@ bool wf_setting_takes(enum wf_setting_id id, const char *text);
 int wf_config_offer(struct wf_config *config, enum wf_setting_id id, const char *text, enum wf_origin origin,
                     const char *source, struct wf_status *status);
 
-/* A file of `name = value` lines of at most 4096 bytes; '#' starts a comment anywhere. The first bad line fails
- * (-EINVAL, "FILE:LINE: ..."); -ENOENT and the like: the file cannot be opened. Values that the environment or the
- * command line has set stay. */
+/* A file of `name = value` lines of at most 4096 bytes, 1 MiB in all; '#' starts a comment anywhere. The first bad line
+ * fails (-EINVAL, "FILE:LINE: ..."); -ENOENT and the like: the file cannot be opened. It is a regular file, or
+ * /dev/null, so that nothing waits. Values that the environment or the command line has set stay. */
 int wf_config_load_file(struct wf_config *config, const char *path, struct wf_status *status);
 
 /* WEFT_CONFIG's file, then aliases, then WEFT_ names of `environment` (NULL: the process's). An unknown WEFT_ name is
@@ -230,6 +233,9 @@ static inline const char *wf_config_text(const struct wf_config *config, enum wf
 
 /* Parses "64K", "1M", "3" exactly as a SIZE setting would (so that tools agree); at most 2^63 - 1; 0 or -EINVAL. */
 int wf_parse_size(const char *text, uint64_t *bytes);
+/* What somebody should have written who wrote a size otherwise: "1536K" for "1.5M", "1K" for "1 KB" or "1kib". False:
+ * `text` is no size in any writing, or no whole number of bytes. */
+bool wf_size_meant(const char *text, char *buffer, size_t room);
 /* Prints the shortest exact form: "64K", "1M", "65537". Returns `buffer`. */
 char *wf_format_size(uint64_t bytes, char *buffer, size_t room);
 

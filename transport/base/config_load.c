@@ -1,4 +1,4 @@
-/* Where settings come from: files and the environment. */
+/* Settings from the environment. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,97 +7,7 @@
 
 #include "base/config_parts.h"
 
-#define LINE_BYTES WF_VALUE_MAX /* bytes of a line in a file */
-
-/* Without blanks around it; changes `text`. */
-static char *trim(char *text)
-{
-    size_t length;
-
-    text += strspn(text, " \t");
-    for (length = strlen(text); length > 0 && strchr(" \t\r", text[length - 1]); length--)
-        text[length - 1] = '\0';
-    return text;
-}
-
-static int load_line(struct wf_config *config, char *line, const char *source, struct wf_status *status)
-{
-    char *name, *equals;
-    int id;
-
-    line[strcspn(line, "#")] = '\0';
-    name = trim(line);
-    if (*name == '\0')
-        return 0;
-    equals = strchr(name, '=');
-    if (!equals)
-        return wf_fail(status, -EINVAL, "'%.60s': expected NAME = VALUE", name);
-    *equals = '\0';
-    id = wf_setting_find(trim(name), status);
-    if (id < 0) {
-        /* To callers -ENOENT is a file that is not there. */
-        if (status)
-            status->code = -EINVAL;
-        return -EINVAL;
-    }
-    return wf_config_offer(config, (enum wf_setting_id)id, trim(equals + 1), WF_ORIGIN_FILE, source, status);
-}
-
-/* "file PATH:LINE"; of a long path the end, which tells more. */
-static void file_source(char *out, size_t room, const char *path, int line)
-{
-    size_t length = strlen(path);
-    size_t most = 96;
-
-    if (length > most)
-        (void)snprintf(out, room, "file ...%s:%d", path + length - most, line);
-    else
-        (void)snprintf(out, room, "file %s:%d", path, line);
-}
-
-/* 1 and the line without its newline, 0 at the end, or -EINVAL where it is too long; else what reading failed with. */
-static int read_line(FILE *file, char *line, struct wf_status *status)
-{
-    size_t length;
-
-    errno = 0;
-    if (!fgets(line, LINE_BYTES + 2, file))
-        return ferror(file) ? wf_fail(status, -errno, "cannot read it: %s", wf_strerror(errno)) : 0;
-    length = strlen(line);
-    if (length > 0 && line[length - 1] == '\n')
-        line[length - 1] = '\0';
-    else if (!feof(file))
-        return wf_fail(status, -EINVAL, "the line has more than %d bytes or a null byte in it", LINE_BYTES);
-    return 1;
-}
-
-int wf_config_load_file(struct wf_config *config, const char *path, struct wf_status *status)
-{
-    char line[LINE_BYTES + 2];
-    char source[sizeof(config->values[0].source)];
-    FILE *file = fopen(path, "re");
-    int number = 0;
-    int rc;
-
-    if (!file) {
-        rc = -errno;
-        return wf_fail(status, rc, "cannot open the settings file '%s': %s", path, wf_strerror(rc));
-    }
-    do {
-        file_source(source, sizeof(source), path, ++number);
-        rc = read_line(file, line, status);
-        if (rc > 0) {
-            rc = load_line(config, line, source, status);
-            rc = rc ? rc : 1;
-        }
-    } while (rc > 0);
-    (void)fclose(file);
-    if (rc)
-        (void)wf_fail_prefix(status, "%s", source + strlen("file "));
-    return rc;
-}
-
-/* ------------------------------------------------------------------------------------------- environment */
+#define ALIAS_MARK " (alias)" /* at the end of a value's source */
 
 /* The value of a variable. Empty counts as not set: that is how a shell line takes a variable back. */
 static const char *look_up(char *const *environment, const char *variable)
@@ -149,7 +59,7 @@ static int import_alias(struct wf_config *config, const struct wf_alias *alias, 
     char translated[WF_VALUE_MAX], source[sizeof(config->values[0].source)];
     int rc = 0;
 
-    (void)snprintf(source, sizeof(source), "environment %s (alias)", alias->variable);
+    (void)snprintf(source, sizeof(source), "environment %s" ALIAS_MARK, alias->variable);
     if (alias->id == WF_SET_RAILS) {
         if (!translate_rails(text, translated, sizeof(translated)))
             rc = wf_fail(status, -EINVAL, "the list is too long: at most %d characters fit", WF_VALUE_MAX - 1);
@@ -160,6 +70,13 @@ static int import_alias(struct wf_config *config, const struct wf_alias *alias, 
     if (rc)
         (void)wf_fail_prefix(status, "%s", alias->variable);
     return rc;
+}
+
+bool wf_config_is_alias(const struct wf_config *config, enum wf_setting_id id)
+{
+    const struct wf_value *value = &config->values[id];
+
+    return value->origin == WF_ORIGIN_ENVIRONMENT && strstr(value->source, ALIAS_MARK);
 }
 
 static int load_aliases(struct wf_config *config, char *const *environment, struct wf_status *status)

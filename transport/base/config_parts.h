@@ -12,7 +12,7 @@
 /* The name of setting `index`; from WF_SETTING_COUNT on, the name of a script's variable. */
 const char *wf_config_name(size_t index);
 
-/* The nearest of the first `count` names, or NULL when `name` differs from each of them in too many letters. */
+/* The one of the first `count` names that `name` was meant to be (guess.h), or NULL. */
 const char *wf_config_nearest(const char *name, size_t count);
 
 /* Copies `text` to `out`, each byte passed through `change`; cuts a text that is longer than `room`. */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/status.h"
+
 #define LINE_BYTES 1024 /* below PIPE_BUF: a pipe takes such a line whole or not at all */
 #define NOTE_BYTES 64   /* room for what wf_log_limited() adds, and the newline */
 
@@ -44,9 +46,7 @@ static void emit(const struct wf_log *log, enum wf_log_level level, uint64_t dro
 
     (void)vsnprintf(line + used, sizeof(line) - NOTE_BYTES - used, format, arguments);
     /* One event is one line, and what a stranger sent must not speak to the terminal. */
-    for (char *at = line; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            *at = '?';
+    wf_text_plain(line);
     used = strlen(line);
     if (dropped)
         used += (size_t)snprintf(line + used, sizeof(line) - used, " (%" PRIu64 " more not shown)", dropped);

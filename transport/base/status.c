@@ -23,12 +23,24 @@ static void drop_half_character(char *text)
         text[lead - 1] = '\0';
 }
 
-/* Values at fault come from strangers: no line break and no terminal sequence passes. */
-static void keep_one_line(char *text)
+int wf_text_control(const char *text)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = '?';
+    unsigned char first = (unsigned char)text[0];
+
+    if (first == '\0')
+        return 0;
+    if (first < ' ' || first == 0x7f)
+        return 1;
+    return first == 0xC2 && (unsigned char)text[1] >= 0x80 && (unsigned char)text[1] < 0xA0 ? 2 : 0;
+}
+
+void wf_text_plain(char *text)
+{
+    while (*text) {
+        size_t bytes = (size_t)wf_text_control(text);
+        memset(text, '?', bytes);
+        text += bytes ? bytes : 1;
+    }
 }
 
 /* Formats beside the status, not in it: the arguments may be the text that is about to be replaced. */
@@ -45,7 +57,7 @@ static void describe(struct wf_status *status, const char *rest, const char *for
     }
     text[WF_STATUS_TEXT - 1] = '\0';
     drop_half_character(text);
-    keep_one_line(text);
+    wf_text_plain(text); /* values at fault come from strangers */
     memcpy(status->text, text, WF_STATUS_TEXT);
 }
 

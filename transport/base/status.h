@@ -20,6 +20,13 @@ int wf_fail(struct wf_status *status, int code, const char *format, ...) __attri
 /* Puts "prefix: " before the text that `status` already has. Returns the code of `status`; -EINVAL if it is NULL. */
 int wf_fail_prefix(struct wf_status *status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* How many bytes a control character has that stands at `text`: 1 for C0 and DEL, 2 for C1 in UTF-8; 0: none is there.
+ */
+int wf_text_control(const char *text);
+
+/* Replaces each byte of a control character by '?': no line break and no terminal sequence is left. */
+void wf_text_plain(char *text);
+
 /* A short description of a negative (or positive) errno, thread-safe, never NULL. */
 const char *wf_strerror(int code);
 

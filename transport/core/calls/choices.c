@@ -106,6 +106,8 @@ int wf_choose_congestion(struct weft_context *context, const struct wf_config *c
         result = wf_fail(status, -EINVAL, "no name is that long");
     else if (name[0] && !context->world.simulated)
         result = wf_socket_congestion(name, status);
+    if (result == -ENOENT && status) /* to callers -ENOENT is a key file that is not there */
+        status->code = -EINVAL;
     if (result < 0)
         return wf_fail_prefix(status, "congestion = %.60s", name);
     snprintf(context->world.tuning.congestion, sizeof context->world.tuning.congestion, "%s", name);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/key_file.h"
+#include "base/limits.h"
 #include "core/calls/choices.h"
 #include "core/calls/engines.h"
 #include "core/calls/placement.h"
@@ -262,12 +263,16 @@ int wf_context_create(const struct wf_config *config, const struct wf_environmen
 {
     static const struct wf_environment process = {0};
     struct weft_context *context = calloc(1, sizeof *context);
-    if (!context)
-        return wf_fail(status, -ENOMEM, "no memory for a context");
+    if (!context) {
+        wf_fail(status, -ENOMEM, "no memory for a context");
+        wf_blame_memory_limit(status);
+        return -ENOMEM;
+    }
     init_base(context, config, environment ? environment : &process);
     int result = build(context, config, status);
     if (result < 0) {
         demolish(context);
+        wf_blame_memory_limit(status);
         return result;
     }
     *out = context;

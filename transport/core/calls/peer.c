@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/brackets.h"
 #include "core/calls/context.h"
 #include "core/join/door.h"
 #include "core/message/connection.h"
@@ -24,11 +25,23 @@ static void sleep_until(struct weft_context *context, int64_t until_ns)
     pthread_cond_timedwait(&context->sessions.changed, &context->world.lock, &until);
 }
 
+/* A call with this address has failed. "::1:8555" is an address, and may not have been meant as one. Returns `code`. */
+static int suspect_address(const char *address, int code, struct wf_status *status)
+{
+    char meant[128];
+    if (status && wf_brackets_meant(address, meant, sizeof meant) && !strstr(status->text, meant))
+        wf_fail(status, code, "%.180s (is %s meant?)", status->text, meant);
+    return code;
+}
+
 int weft_listen(struct weft_context *context, const char *address, struct weft_error *err)
 {
     struct sockaddr_storage parsed;
-    int result = wf_address_parse(address ? address : "", context->world.tuning.port, true, &parsed, wf_status_of(err));
-    return result < 0 ? result : wf_door_listen(context->door, &parsed, wf_status_of(err));
+    const char *text = address ? address : "";
+    int result = wf_address_parse(text, context->world.tuning.port, true, &parsed, wf_status_of(err));
+    if (result == 0)
+        result = wf_door_listen(context->door, &parsed, wf_status_of(err));
+    return result < 0 ? suspect_address(text, result, wf_status_of(err)) : 0;
 }
 
 int weft_listen_port(const struct weft_context *context)
@@ -48,7 +61,7 @@ int weft_connect(struct weft_context *context, const char *address, int timeout_
     if (dial.status.code < 0) {
         if (err)
             *wf_status_of(err) = dial.status;
-        return dial.status.code;
+        return suspect_address(address, dial.status.code, wf_status_of(err));
     }
     *out = &dial.session->peer;
     return 0;

@@ -37,6 +37,8 @@ static void ask(const struct weft_context *context, const struct wf_config *conf
         .irq_policy = (enum wf_irq_policy)choice(config, WF_SET_IRQ_POLICY, irqs, 3),
         .tx_bindings = wf_config_text(config, WF_SET_TX_BINDINGS),
         .rx_bindings = wf_config_text(config, WF_SET_RX_BINDINGS),
+        .tx_lenient = wf_config_is_alias(config, WF_SET_TX_BINDINGS),
+        .rx_lenient = wf_config_is_alias(config, WF_SET_RX_BINDINGS),
         .host_endpoints = 1,
         .rail_count = context->rails.count,
     };

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "affinity/pin.h"
+#include "base/limits.h"
 
 #define OPS_AT_ONCE 32
 #define WHY_BYTES 320
@@ -266,9 +267,10 @@ static void *run(void *argument)
 int wf_worker_start(struct wf_worker *worker, struct wf_status *status)
 {
     int result = pthread_create(&worker->thread, NULL, run, worker);
+    char remedy[160];
     if (result != 0)
-        return wf_fail(status, -result, "cannot start a worker thread: %s; raise the limit of processes (ulimit -u)",
-                       wf_strerror(result));
+        return wf_fail(status, -result, "cannot start a worker thread: %s; %s", wf_strerror(result),
+                       wf_thread_remedy(remedy, sizeof remedy));
     worker->has_thread = true;
     while (sem_wait(&worker->entered) != 0)
         continue; /* a signal */

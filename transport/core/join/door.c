@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "core/ground/reached.h"
 #include "core/join/redial.h"
 #include "core/join/talk.h"
@@ -118,6 +119,10 @@ int wf_dial_init(struct wf_dial *dial, const struct wf_world *world, const char 
     int count = wf_address_parse_all(address, world->tuning.port, dial->addresses, WF_DIAL_ADDRESSES, status);
     if (count < 0)
         return count;
+    if (wf_address_port(&dial->addresses[0]) == 0)
+        return wf_fail(status, -EINVAL,
+                       "'%.100s' leads to port 0, where nobody waits: write ADDR:PORT, with the port of the other node",
+                       address);
     dial->address_count = count;
     wf_link_init(&dial->link);
     char first[80], second[80] = "";
@@ -352,9 +357,10 @@ static void *run(void *argument)
 int wf_door_start(struct wf_door *door, struct wf_status *status)
 {
     int result = pthread_create(&door->thread, NULL, run, door);
+    char remedy[160];
     if (result != 0)
-        return wf_fail(status, -result, "cannot start a thread: %s; raise the limit of processes (ulimit -u)",
-                       wf_strerror(result));
+        return wf_fail(status, -result, "cannot start a thread: %s; %s", wf_strerror(result),
+                       wf_thread_remedy(remedy, sizeof remedy));
     door->has_thread = true;
     return 0;
 }

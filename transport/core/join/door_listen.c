@@ -60,6 +60,11 @@ static int listen_on(struct wf_door *door, const struct sockaddr_storage *addres
     if (fd == -EADDRINUSE)
         return wf_fail(status, fd, "cannot listen on %s: the port is in use; choose another with --port or WEFT_PORT",
                        text);
+    if (fd == -EADDRNOTAVAIL)
+        return wf_fail(status, fd, "cannot listen on %s: no interface of this machine has that address", text);
+    if (fd == -EACCES)
+        return wf_fail(status, fd, "cannot listen on %s: only root may take so low a port; name one from 1024 up",
+                       text);
     if (fd < 0)
         return wf_fail(status, fd, "cannot listen on %s: %s", text, wf_strerror(fd));
     door->listeners[door->listener_count++] =

@@ -305,14 +305,29 @@ static void take(struct wf_talk *talk)
         wf_talk_fail(talk, -EPROTO, "a set-up message out of order");
 }
 
+/* The peer has not begun as a weft peer does. Its first bytes tell a person what it is: "HTTP/1.1", "SSH-2.0-". */
+static void fail_stranger(struct wf_talk *talk, int code)
+{
+    char first[WF_SETUP_PREFIX + 1] = "";
+    for (int i = 0; i < WF_SETUP_PREFIX; i++)
+        first[i] = talk->bytes[i] >= ' ' && talk->bytes[i] < 0x7f ? (char)talk->bytes[i] : '.';
+    if (code == -EPROTONOSUPPORT)
+        wf_talk_fail(talk, code, "another version of the protocol");
+    else if (talk->role == WF_TALK_CONTROL)
+        wf_talk_fail(talk, code, "is that a weft server? What it says begins with '%s'", first);
+    else
+        wf_talk_fail(talk, code, "not a weft peer: what it says begins with '%s'", first);
+}
+
 static void step_read(struct wf_talk *talk)
 {
     int64_t result = talk->op.result;
     if (result <= 0) {
         WF_REACHED_IF(talk->session, "channel PROVING: the stream ends");
         wf_talk_fail(talk, result < 0 ? (int)result : -ECONNRESET,
-                     "closed the connection before the set-up was complete%s%s", result < 0 ? ": " : "",
-                     result < 0 ? wf_strerror((int)result) : "");
+                     "closed the connection before the set-up was complete%s%s%s", result < 0 ? ": " : "",
+                     result < 0 ? wf_strerror((int)result) : "",
+                     talk->role == WF_TALK_CONTROL ? "; is that a weft server?" : "");
         return;
     }
     talk->heard = true;
@@ -345,7 +360,7 @@ void wf_talk_read_on(struct wf_talk *talk)
         return;
     }
     if (length < 0) {
-        wf_talk_fail(talk, length, length == -EPROTONOSUPPORT ? "another version of the protocol" : "not a weft peer");
+        fail_stranger(talk, length);
         return;
     }
     talk->need = (uint32_t)length;
@@ -421,6 +436,10 @@ static void time_out(struct wf_talk *talk)
     WF_REACHED_IF(talk->session && !dialing, "channel PROVING: deadline");
     if (talk->session && dialing)
         cannot_reach(talk, -ETIMEDOUT, "no answer");
+    else if (talk->role == WF_TALK_CONTROL)
+        wf_talk_fail(talk, -ETIMEDOUT, "took the connection and %s for %lld s: is that a weft server?",
+                     talk->heard ? "went on no further" : "said nothing",
+                     (long long)((talk->deadline_ns - talk->begun_ns) / WF_NS_PER_S));
     else
         wf_talk_fail(talk, -ETIMEDOUT, "said nothing for too long");
 }

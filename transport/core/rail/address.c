@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/brackets.h"
+
 static const struct sockaddr_in *v4(const struct sockaddr_storage *address)
 {
     return (const struct sockaddr_in *)address;
@@ -174,7 +176,7 @@ void wf_address_from_wire(const struct wf_wire_address *wire, struct sockaddr_st
 
 static int bad_address(struct wf_status *status, const char *text)
 {
-    return wf_fail(status, -EINVAL, "'%s' is not an address: write PORT, ADDR, ADDR:PORT or [V6ADDR]:PORT", text);
+    return wf_fail(status, -EINVAL, "'%.100s' is not an address: write PORT, ADDR, ADDR:PORT or [V6ADDR]:PORT", text);
 }
 
 static int parse_port(const char *text)
@@ -222,7 +224,8 @@ static int split(const char *text, bool passive, char host[256], char port[16])
 static uint32_t interface_number(const char *text)
 {
     char name[IF_NAMESIZE];
-    uint32_t number = if_nametoindex(text);
+    /* The kernel would cut "lo:80" at its colon, as the name of an alias. */
+    uint32_t number = strchr(text, ':') ? 0 : if_nametoindex(text);
     if (number == 0 && text[0] && text[strspn(text, "0123456789")] == '\0')
         number = (uint32_t)strtoul(text, NULL, 10);
     return number && if_indextoname(number, name) ? number : 0;
@@ -277,6 +280,17 @@ static int resolve(const char *host, bool passive, struct sockaddr_storage *out,
     return count;
 }
 
+/* Text that has colons, and is no IPv6 address: names have none. */
+static int bad_six(const char *host, struct wf_status *status)
+{
+    char meant[128];
+    if (wf_brackets_meant(host, meant, sizeof meant))
+        return wf_fail(status, -EINVAL, "'%s' is not an address: an IPv6 address with a port is written %s", host,
+                       meant);
+    return wf_fail(status, -EINVAL, "'%.100s' is not an IPv6 address, which with a port is written [V6ADDR]:PORT",
+                   host);
+}
+
 /* The host part, numeric or a name, as up to `max` addresses. */
 static int find_host(const char *host, bool passive, struct sockaddr_storage *out, int max, struct wf_status *status)
 {
@@ -286,14 +300,23 @@ static int find_host(const char *host, bool passive, struct sockaddr_storage *ou
     if (result == -EDESTADDRREQ)
         return wf_fail(status, -EINVAL, "'%s' is link-local: name the interface of this machine too, as in %s%%eth0",
                        host, host);
-    if (result == -ENODEV)
+    if (result == -ENODEV && !strchr(strchr(host, '%'), ':'))
         return wf_fail(status, -ENODEV, "'%s' names the interface '%s', which is not here", host,
                        strchr(host, '%') + 1);
+    if (strchr(host, ':') && (result == -ENODEV || !strchr(host, '%')))
+        return strstr(host, "//") ? bad_address(status, host) : bad_six(host, status);
+    if (host[strspn(host, "0123456789")] == '\0') /* an IPv4 address to the resolver: 0.0.72.123 for 18555 */
+        return wf_fail(status, -EINVAL, "'%.60s' is a number, and no address: write ADDR:PORT", host);
+    if (strpbrk(host, ", \t"))
+        return wf_fail(status, -EINVAL,
+                       "'%.100s' is not an address: name one, without blanks; the rails of both sides are found by "
+                       "themselves",
+                       host);
     if (strchr(host, '%'))
         return wf_fail(status, -EINVAL, "'%s' is not a link-local address: it takes no interface", host);
     result = resolve(host, passive, out, max);
     if (result < 0)
-        return wf_fail(status, result, "cannot resolve '%s': is the name right, and known on this machine?", host);
+        return wf_fail(status, result, "cannot resolve '%.100s': is the name right, and known on this machine?", host);
     return result;
 }
 

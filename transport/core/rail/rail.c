@@ -80,11 +80,10 @@ static int find_usable(const char *exclusions, struct wf_rail *rails, int max, s
     free(all);
     if (chosen > 0)
         return chosen;
-    return wf_fail(
-        status, -ENODEV,
-        "no network interface is taken unasked (rails = '%s%s'): none is up with carrier and an address that "
-        "others reach; here are: %s",
-        exclusions[0] ? "^" : "", exclusions, here);
+    return wf_fail(status, -ENETDOWN,
+                   "no network interface is taken unasked: none is up with carrier and an address that others reach; "
+                   "here are: %s%s%.60s%s",
+                   here, exclusions[0] ? "; rails = ^" : "", exclusions, strlen(exclusions) > 60 ? "..." : "");
 }
 
 static bool read_up(const struct ifaddrs *one, struct sockaddr_storage *address)
@@ -116,12 +115,13 @@ static int add_address(const struct sockaddr_storage *address, struct wf_rail *r
 {
     char device[IF_NAMESIZE] = "";
     if (!owner_of(address, device))
-        return -ENODEV;
+        return wf_address_is_local(address) ? -ENETDOWN : -ENODEV;
     wf_rail_fill(rail, device, address, true);
     return 1;
 }
 
-/* One item of a list: an address, an interface, a prefix. Returns how many rails it added. */
+/* One item of a list: an address, an interface, a prefix. Returns how many rails it added; -ENODEV: there is nothing of
+ * that name here; -ENETDOWN: there is, and it cannot be used as it is. */
 static int add_item(const char *item, struct wf_rail *rails, int max)
 {
     struct sockaddr_storage address;
@@ -132,11 +132,16 @@ static int add_item(const char *item, struct wf_rail *rails, int max)
         return result;
     struct wf_candidate *all;
     int count = wf_candidates_list(&all), added = 0;
-    for (int i = 0; i < count && added < max; i++)
-        if (wf_candidate_usable(&all[i]) && item_matches(item, &all[i].rail))
+    bool present = false;
+    for (int i = 0; i < count && added < max; i++) {
+        if (!item_matches(item, &all[i].rail))
+            continue;
+        present = true;
+        if (wf_candidate_usable(&all[i]))
             rails[added++] = all[i].rail;
+    }
     free(all);
-    return added ? added : -ENODEV;
+    return added ? added : present ? -ENETDOWN : -ENODEV;
 }
 
 static bool is_known(const struct wf_rail *rails, int count, const struct wf_rail *rail)
@@ -145,6 +150,23 @@ static bool is_known(const struct wf_rail *rails, int count, const struct wf_rai
         if (wf_address_same_host(&rails[i].address, &rail->address))
             return true;
     return false;
+}
+
+/* Why the item is no rail: `code` is what add_item() says. */
+static int refuse_item(const char *item, int code, struct wf_status *status)
+{
+    if (item[0] == '\0')
+        return wf_fail(status, -EINVAL,
+                       "rails has an empty item: write names or addresses with one comma between them");
+    if (code == -EDESTADDRREQ)
+        return wf_fail(status, -EINVAL,
+                       "rail '%s' (setting rails) is link-local: name its interface too, as in %s%%eth0", item, item);
+    struct wf_candidate *all;
+    char here[160];
+    describe_all(all, wf_candidates_list(&all), here, sizeof here);
+    free(all);
+    return wf_fail(status, code, "rail '%.60s' (setting rails) %s; here are: %s", item,
+                   code == -ENETDOWN ? "is down, or has no address" : "is not here", here);
 }
 
 static int find_named(const char *list, struct wf_rail *rails, int max, struct wf_status *status)
@@ -157,19 +179,9 @@ static int find_named(const char *list, struct wf_rail *rails, int max, struct w
             return wf_fail(status, -E2BIG, "rails = '%.40s...' names more than %d rails: name fewer", list, max);
         int added = add_item(item, rails + count, max - count);
         if (added > 0 && is_known(rails, count, &rails[count]))
-            return wf_fail(status, -EINVAL, "rails names rail '%s' twice", item);
-        if (added == -EDESTADDRREQ)
-            return wf_fail(status, -EINVAL,
-                           "rail '%s' (setting rails) is link-local: name its interface too, as in %s%%eth0", item,
-                           item);
-        if (added < 0) {
-            struct wf_candidate *all;
-            char here[160];
-            describe_all(all, wf_candidates_list(&all), here, sizeof here);
-            free(all);
-            return wf_fail(status, -ENODEV, "rail '%s' (setting rails) is not here, or is down; here are: %s", item,
-                           here);
-        }
+            return wf_fail(status, -EINVAL, "rails names rail '%.60s' twice", item);
+        if (added < 0)
+            return refuse_item(item, added, status);
         count += added;
     }
     return count;

@@ -83,7 +83,8 @@ static inline bool wf_rail_is_down(const struct wf_rail *rail)
  * Fills `rails` from the setting's text. "": the interfaces of the first rule of WF_RULE_CARD .. WF_RULE_LOOPBACK that
  * any interface has. Items of the list: an interface, a prefix with '*', an address. A leading '^': the list names the
  * interfaces to exclude. An interface stands for its first IPv4 address, else its first global IPv6 one, else its
- * link-local one. Returns the number of rails, or -ENODEV / -EINVAL / -E2BIG with a text that names the item and the
+ * link-local one. Returns the number of rails, or -E2BIG, -EINVAL, -ENODEV (nothing here is called so) or -ENETDOWN (it
+ * is here, but down or without an address; or nothing can be taken unasked) with a text that names the item and the
  * interfaces of this machine.
  */
 int wf_rails_find(const char *setting, struct wf_rail *rails, int max, struct wf_status *status);
