@@ -177,7 +177,7 @@ run with pair --local --src node0:gpu0 --dst node0:host1 --size 1M
 refused 2 'one kind of memory' "both kinds at one node"
 run with mesh --local --memory host --endpoints 2 --size 64K -n 2
 passed "host memory, although there are GPUs"
-pass_if "is that: $(cat out)" grep -q '^memory: host  ' out
+pass_if "is that: $(cat out)" grep -q '^memory: host, ' out
 
 # mixed NODE0 NODE1 WANTED: two nodes, with and without GPUs, that were told nothing of memory.
 mixed() {
@@ -223,7 +223,7 @@ run with mesh --local --memory cuda --set cuda=off
 refused 77 'cuda = off' "cuda = off"
 run without mesh --local --endpoints 1 --size 64K -n 2
 passed "no driver, nothing asked for"
-pass_if "is host memory: $(cat out)" grep -q '^memory: host  ' out
+pass_if "is host memory: $(cat out)" grep -q '^memory: host, ' out
 pass_if "and no word of CUDA: $(cat out)" [ "$(grep -ci cuda out err | grep -c ':0$')" -eq 2 ]
 WEFT_EMULATED_GPUS=0 run with mesh --local --endpoints 1 --size 64K -n 2
 passed "a driver without a GPU"

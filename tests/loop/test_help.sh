@@ -93,7 +93,7 @@ value_of() { # COMMAND NAME VALUE-NAME
     N) echo 1 ;;
     S) echo 5 ;;
     SIZE) echo 4K ;;
-    *) echo 192.0.2.1 ;;
+    *) [ "${2#--}" = congestion ] && echo reno || echo 192.0.2.1 ;;
     esac
 }
 declare -A has # has[COMMAND NAME]: what stands for the value

@@ -73,7 +73,7 @@ static void no_guesses(void **state)
         "nonsense",  "banana",    "help",        "version",
         "verbose",   "threads",   "output",      "hostname",
         "bandwidth", "bytes",     "interface",   "addr",
-        "password",  "duration",  "nodes",       "devices",
+        "password",  "minutes",   "nodes",       "devices",
         "number",    "blocksize", "protocol",    "unchunked",
         "seedlings", "interval",  "12345",       "listen",
         "connect",   "message",   "keep",        "daemon",

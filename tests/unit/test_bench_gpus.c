@@ -206,7 +206,6 @@ static void gpus_are_chosen_by_settings_and_by_what_there_is(void **state)
         {{{WF_SET_GPUS, "3"}}, 3, BENCH_MESH, -22, "", "GPUs 0, 1 and 2", false},
         {{{WF_SET_GPUS, "1"}}, 1, BENCH_MESH, -22, "", "this machine has GPU 0", false},
         {{{WF_SET_GPUS, "1,0,1"}}, 3, BENCH_MESH, -22, "", "twice", false},
-        {{{WF_SET_GPUS, "0;1"}}, 3, BENCH_MESH, -22, "", "'0;1'", false},
         {{{WF_SET_GPUS, "1-0"}}, 3, BENCH_MESH, -22, "", "'1-0'", false},
         {{{WF_SET_GPUS, "0"}}, -1, BENCH_MESH, -95, "", "no library", false},
         {{{WF_SET_MEMORY, "cuda"}}, -1, BENCH_MESH, -95, "", "no library", false},
