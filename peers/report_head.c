@@ -144,7 +144,7 @@ static void put_effort(const struct peers_plan *plan, const struct peers_forecas
                                                 "these the better one counts"
                                               : "");
     put_name(page, "takes");
-    peers_put_line(page, FIELD, "about %s: an estimate, of %d runs at most%s",
+    peers_put_line(page, FIELD, "about %s: an estimate for an idle machine, of %d runs at most%s",
                    peers_duration(forecast->seconds, time, sizeof time), forecast->runs,
                    plan->fixed_messages ? ", before anything is known of their speed (--iters)" : "");
 }

@@ -310,7 +310,8 @@ static void a_head(void **state)
                               "           bandwidth of 64K\n"
                               "rounds     3 of every tool in each case, in turns; trials before them find the\n"
                               "           two best ways to call a tool, and of these the better one counts\n"
-                              "takes      about 12 minutes: an estimate, of 310 runs at most\n"
+                              "takes      about 12 minutes: an estimate for an idle machine, of 310 runs at\n"
+                              "           most\n"
                               "\n"
                               "Values are medians of the rounds. spread: (largest - smallest round) / median.\n"
                               "weft/tool: Weft's value over the tool's, the median of the rounds' ratios: above\n"
@@ -341,8 +342,8 @@ static void a_head_of_two_machines(void **state)
                                  "memory     cuda (emulated): no GPU was measured; nothing is verified\n"
                                  "cases      bandwidth of 64M, 64M with 16 buffers\n"
                                  "rounds     3 of every tool in each case, in turns\n"
-                                 "takes      about 3 s: an estimate, of 12 runs at most, before anything is known\n"
-                                 "           of their speed (--iters)\n"));
+                                 "takes      about 3 s: an estimate for an idle machine, of 12 runs at most,\n"
+                                 "           before anything is known of their speed (--iters)\n"));
     assert_null(strstr(text, "NOTHING"));
     plan.place.rails[0] = "127.0.0.1";
     print_head(&forecast);
