@@ -254,7 +254,8 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
              "reach.",
              .more = "This is with the largest size; below it weft mesh and pair end with status 1.", .value = "RATIO"),
     [WF_SET_LOG_DIR] =
-        TEXT(BENCH, OUTPUT, MESH | PAIR, "log_dir", "logs", "The folder for one log per endpoint.", .value = "DIR"),
+        TEXT(BENCH, OUTPUT, MESH | PAIR, "log_dir", "", "The folder for one log per endpoint; empty means none are written.",
+             .value = "DIR"),
     [WF_SET_QUIET] = FLAG(BENCH, OUTPUT, MOVES, "quiet", "0", "Whether only errors are printed."),
     [WF_SET_ROUNDS] = INT(BENCH, HOW, PEERS, "rounds", "5", "rounds", 1, 1000,
                           "How often weft peers runs every tool for each case, in turns."),
