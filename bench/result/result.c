@@ -117,6 +117,15 @@ void bench_result_cut(struct bench_result *result, const struct bench_cut *cut, 
     pthread_mutex_unlock(&result->lock);
 }
 
+void bench_result_unwritten(struct bench_result *result, const struct wf_status *why)
+{
+    if (result->error[0])
+        return;
+    keep_error(result, why->text);
+    result->error_code = why->code;
+    result->exit_status = BENCH_FAILED;
+}
+
 static void keep(json_t **place, const json_t *totals, const char *name)
 {
     json_decref(*place);

@@ -94,6 +94,9 @@ int bench_result_add_set(struct bench_result *result, const struct bench_set *se
 /* The run ended early, or what followed it failed: kept with its reason, unless that happened before. */
 void bench_result_cut(struct bench_result *result, const struct bench_cut *cut, const char *reason);
 
+/* The results of a run that went well cannot be written; the lock is held. */
+void bench_result_unwritten(struct bench_result *result, const struct wf_status *why);
+
 /* Keeps what bench_totals() tells of a node. */
 void bench_result_keep_totals(struct bench_result *result, int node, const json_t *totals);
 

@@ -96,7 +96,9 @@ static int prepare(struct run *run, struct wf_status *status)
         result = fit_here(run, node, status);
     run->result.plan = &run->plan;
     if (result == 0)
-        result = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);
+        result = options->child ? 0
+                                : bench_files_prepare(options, options->place == BENCH_PLACE_LISTEN ? NULL : &run->plan,
+                                                      &run->made_out, status);
     if (result == 0 && !options->child)
         result = bench_stream_open(&run->result, status);
     return result;
@@ -195,6 +197,9 @@ static int agree(struct run *run, struct wf_status *status)
     result = bench_agree(&agreement, status);
     if (result == 0)
         result = bench_backends_check(&run->plan, run->options->config, BENCH_BOTH_NODES, status);
+    /* What the other node wants measured may take more room than what was planned here. */
+    if (result == 0 && run->options->place == BENCH_PLACE_LISTEN)
+        result = bench_files_prepare(run->options, &run->plan, &run->made_out, status);
     bench_control_expect_within(run->control, -1);
     run->bed.copied_up_to = agreement.eager;
     if (result == 0 && (result = bench_expect_ready(&run->result, status)) != 0)
@@ -252,25 +257,41 @@ static void tell_wrong(const struct run *run)
     }
 }
 
+/* What node1 of --local has left to do may fail, too: writing its logs. Before the verdict is told. */
+static void await_child(struct run *run)
+{
+    int child = run->options->place == BENCH_PLACE_LOCAL ? bench_child_end(&run->child, CHILD_PATIENCE_MS) : 0;
+    struct wf_status status;
+
+    if (child == 0 || !run->passed)
+        return;
+    wf_fail(&status, -ECHILD, "node1 ended with status %d after the measurement", child);
+    run->passed = false;
+    pthread_mutex_lock(&run->result.lock);
+    bench_result_unwritten(&run->result, &status);
+    pthread_mutex_unlock(&run->result.lock);
+}
+
 /* All ran; whether it was right is the verdict of node0. */
 static int conclude(struct run *run, struct wf_status *status)
 {
     char expected[160];
 
     bench_progress_end(&run->progress);
+    await_child(run);
     pthread_mutex_lock(&run->result.lock);
     run->result.complete = true;
     bool met = bench_expect_met(&run->result, expected, sizeof expected);
     if (run->passed && !met)
         bench_copy_text(run->result.error, sizeof run->result.error, expected);
-    else if (!run->passed && bench_result_wrong_bytes(&run->result) == 0)
+    else if (!run->passed && !run->result.error[0] && bench_result_wrong_bytes(&run->result) == 0)
         snprintf(run->result.error, sizeof run->result.error, "the other node found wrong bytes or missing samples");
     run->passed &= met;
     pthread_mutex_unlock(&run->result.lock);
     int result = bench_ending_publish(&run->ending, status);
     if (!run->options->child && !run->passed)
         tell_wrong(run);
-    if (!run->options->child && run->result.error[0])
+    if (result == 0 && !run->options->child && run->result.error[0])
         fprintf(stderr, "weft: %s\n", run->result.error);
     return result;
 }
@@ -288,16 +309,6 @@ static void tear_down(struct run *run)
     bench_control_destroy(run->control);
     run->control = NULL;
     bench_arena_fini(&run->arena);
-}
-
-static int finish_child(struct run *run, int exit_status, bool went_well)
-{
-    int child = bench_child_end(&run->child, went_well ? CHILD_PATIENCE_MS : CHILD_HURRY_MS);
-
-    if (!went_well || child == 0 || exit_status != BENCH_PASSED)
-        return exit_status;
-    fprintf(stderr, "weft: node1 ended with status %d after the measurement\n", child);
-    return BENCH_FAILED;
 }
 
 static int perform(struct run *run)
@@ -320,7 +331,7 @@ static int perform(struct run *run)
                       : run->passed ? BENCH_PASSED
                                     : BENCH_FAILED;
     tear_down(run);
-    exit_status = finish_child(run, exit_status, result == 0);
+    bench_child_end(&run->child, CHILD_HURRY_MS);
     bench_interrupt_stop();
     if (run->made_out)
         rmdir(wf_config_text(run->options->config, WF_SET_OUT)); /* succeeds only where nothing was written into it */
