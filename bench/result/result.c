@@ -45,8 +45,12 @@ bool bench_is_stamp(const char *text)
 {
     static const char digits[] = "0123456789";
 
-    return strlen(text) == strlen("20250131T120000Z") && strspn(text, digits) == 8 && text[8] == 'T' &&
-           strspn(text + 9, digits) == 6 && text[15] == 'Z';
+    if (strnlen(text, 16) < 16 || strspn(text, digits) != 8 || text[8] != 'T' || strspn(text + 9, digits) != 6 ||
+        text[15] != 'Z')
+        return false;
+    const char *number = text + 16;
+    size_t length = strlen(number);
+    return length == 0 || (number[0] == '-' && length > 1 && length <= 10 && strspn(number + 1, digits) == length - 1);
 }
 
 void bench_result_stamp(struct bench_result *result, const char *stamp)

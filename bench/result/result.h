@@ -84,7 +84,8 @@ struct bench_result {
 void bench_result_init(struct bench_result *result, const struct bench_options *options, int node);
 void bench_result_fini(struct bench_result *result);
 
-/* "20250131T120000Z" of now, and the readable form of such a stamp. */
+/* "20250131T120000Z" of now, or "20250131T120000Z-3" for the third run of a server that stays, and the readable form of
+ * such a stamp. */
 void bench_result_stamp(struct bench_result *result, const char *stamp);
 bool bench_is_stamp(const char *text);
 
