@@ -160,6 +160,7 @@ static bool take_first(struct bench_lobby *lobby, struct bench_guest *out)
         *out = lobby->seats[at].guest;
         remove_seat(lobby, at);
         lobby->busy = true;
+        look_around(lobby); /* the others have moved up */
     }
     pthread_mutex_unlock(&lobby->lock);
     return found;

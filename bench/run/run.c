@@ -234,6 +234,10 @@ static int agree(struct run *run, struct wf_status *status)
     if (result == 0)
         result = bench_backends_check(&run->plan, run->options->config, BENCH_BOTH_NODES, status);
     run->agreed = result == 0;
+    if (run->visit && run->agreed && agreement.news)
+        fprintf(agreement.news, "run %d begins, with %s\n", run->visit->number, weft_peer_name(run->link.peer));
+    if (agreement.news)
+        fflush(agreement.news);
     /* What the other node wants measured may take more room than what was planned here. */
     if (result == 0 && run->options->place == BENCH_PLACE_LISTEN)
         result = bench_files_prepare(run->options, &run->plan, &run->made_out, status);
