@@ -148,13 +148,13 @@ static int check_out(struct probes *probes, const struct bench_options *options,
 }
 
 static int check_named(struct probes *probes, const struct bench_options *options, enum wf_setting_id id,
-                       uint64_t bytes, struct wf_status *status)
+                       const char *option, uint64_t bytes, struct wf_status *status)
 {
     const char *path = wf_config_text(options->config, id);
 
     if (!path[0] || strcmp(path, "-") == 0)
         return 0;
-    return check_file(probes, path, bytes, wf_setting(id)->name, path, status);
+    return check_file(probes, path, bytes, option, path, status);
 }
 
 static int check_logs(struct probes *probes, const struct bench_options *options, const struct bench_plan *plan,
@@ -197,11 +197,11 @@ int bench_outputs_check(const struct bench_options *options, const struct bench_
     if (result == 0)
         result = check_out(&probes, options, plan, status);
     if (result == 0)
-        result = check_named(&probes, options, WF_SET_JSON, json_bytes(plan), status);
+        result = check_named(&probes, options, WF_SET_JSON, "json", json_bytes(plan), status);
     if (result == 0 && options->command != BENCH_PEERS)
-        result = check_named(&probes, options, WF_SET_CSV, csv_bytes(plan), status);
+        result = check_named(&probes, options, WF_SET_CSV, "csv", csv_bytes(plan), status);
     if (result == 0)
-        result = check_named(&probes, options, WF_SET_JSON_STREAM, json_bytes(plan), status);
+        result = check_named(&probes, options, WF_SET_JSON_STREAM, "json-stream", json_bytes(plan), status);
     if (result == 0)
         result = check_logs(&probes, options, plan, status);
     probes_end(&probes);
