@@ -31,6 +31,11 @@ Where memory does not suffice, --end gives way, then the endpoints, unless you n
   --rails LIST  the NICs or local addresses to use (default: all that are usable)
   --out DIR     where the results go (default results/<time>.<process>; a client adds -client; in the lab the client's
                 go to DIR-client, and DIR/interfaces.csv says what went through each interface)
+  --log-dir DIR where the logs go (default logs)
+  --keep        the server stays: one client after the other, each with a folder of results of its own (DIR-1, DIR-2, ...).
+                A client that finds it busy waits its turn. SIGINT or SIGTERM end it, with status 0 unless a run failed
+                for a reason of its own
+  --idle-timeout S  the server ends when no client has come for so many seconds
 
   -h, --help    this text
   -V, --version the version of weft
@@ -38,7 +43,11 @@ Where memory does not suffice, --end gives way, then the endpoints, unless you n
   WEFT_SETUP=auto|print|off  may missing packages be installed: see setup.sh --help
   WEFT_BUILD=DIR             use the build in DIR as it is, instead of building into build/
 
-Results: results/latest/mesh.json and .csv; a log per endpoint in logs/.
+A program in build/ that is newer than the sources is used as it is, and so is any where build/ cannot be written. Where
+there is none, it is built in ~/.cache/weft (XDG_CACHE_HOME).
+
+Results: results/latest/mesh.json and .csv; a log per endpoint in logs/. Both are beside this script, or in the current
+folder where that cannot be written.
 Exit status: 0 every pair ran, and what was verified was right; 1 a run or check failed; 2 wrong usage; 77 not available here.
 EOF
 }
@@ -76,22 +85,34 @@ elsewhere() {
     fi
 }
 
+# can_write FOLDER: there, or to be made.
+can_write() {
+    if [[ -e $1 ]]; then
+        [[ -d $1 && -w $1 && -x $1 ]]
+    else
+        [[ -w ${1%/*} && -x ${1%/*} ]]
+    fi
+}
+
+# build FOLDER
 build() {
-    local status builder
-    mkdir -p -- "$root/build" || return 1
-    if [[ ! -f $root/build/build.ninja && ! -f $root/build/Makefile ]]; then
-        say 'building into build/ (the first time takes a minute)'
+    local folder=$1 shown=$1 status builder
+    [[ $folder == "$root/build" ]] && shown=build
+    mkdir -p -- "$folder" || return 1
+    if [[ ! -f $folder/build.ninja && ! -f $folder/Makefile ]]; then
+        say "building into $shown/ (the first time takes a minute)"
     fi
     # Two terminals may start a server and a client at once: one of them builds. It is a process group of its own, so
     # that a signal ends all of it.
     set -m
     (
         command -v flock >/dev/null && flock 9
-        if [[ ! -f $root/build/build.ninja && ! -f $root/build/Makefile ]]; then
-            cmake -S "$root" -B "$root/build" -DWEFT_TESTS=OFF || exit 1
+        make_anew "$folder" "$shown"
+        if [[ ! -f $folder/CMakeCache.txt || (! -f $folder/build.ninja && ! -f $folder/Makefile) ]]; then
+            cmake -S "$root" -B "$folder" -DWEFT_TESTS=OFF || exit 1
         fi
-        cmake --build "$root/build" --target weft_bin --parallel "$(nproc)"
-    ) 9>"$root/build/.lock" >"$root/build/build.log" 2>&1 </dev/null &
+        cmake --build "$folder" --target weft_bin --parallel "$(nproc)"
+    ) 9>"$folder/.lock" 8>&2 >"$folder/build.log" 2>&1 </dev/null &
     builder=$!
     set +m
     trap 'kill -TERM -- "-$builder" 2>/dev/null; say "interrupted while building"; exit 1' INT TERM HUP
@@ -99,14 +120,42 @@ build() {
     status=$?
     trap - INT TERM HUP
     if ((status)); then
-        tail -n 40 -- "$root/build/build.log" >&2
-        say 'the build failed: all of its output is in build/build.log'
+        tail -n 40 -- "$folder/build.log" >&2
+        say "the build failed: all of its output is in $shown/build.log"
     fi
     return "$status"
 }
 
-# Sets `weft` to the program.
+# is_moved FOLDER: it was made for sources that are, or were, somewhere else: CMake refuses it.
+is_moved() {
+    local made_for
+    made_for=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' -- "$1/CMakeCache.txt" 2>/dev/null) || return 1
+    [[ -n $made_for && ! $made_for -ef $root ]]
+}
+
+# make_anew FOLDER SHOWN: what CMake remembers of another place goes, and nothing else.
+make_anew() {
+    is_moved "$1" || return 0
+    say "$2/ was made for another folder of sources: it is made anew" 2>&8
+    rm -rf -- "$1/CMakeCache.txt" "$1/CMakeFiles"
+}
+
+# is_current PROGRAM: no source is newer.
+is_current() {
+    local -a sources=()
+    local part
+    for part in CMakeLists.txt cmake affinity bench peers transport; do
+        [[ -e $root/$part ]] && sources+=("$root/$part")
+    done
+    ((${#sources[@]})) && [[ -z $(find "${sources[@]}" -type f -newer "$1" -print -quit 2>&1) ]]
+}
+
+# runs PROGRAM: on this machine, for this user.
+runs() { [[ -f $1 && -x $1 ]] && "$1" --version >/dev/null 2>&1 </dev/null; }
+
+# Sets `weft` to the program, which it builds where there is none that is current.
 find_program() {
+    local folder=$root/build cache=${XDG_CACHE_HOME:-${HOME:-}/.cache}
     if [[ -n ${WEFT_BUILD-} ]]; then
         weft=$WEFT_BUILD/bin/weft
         [[ -x $weft ]] || wrong_usage "WEFT_BUILD=$WEFT_BUILD: no program at bin/weft in there"
@@ -117,10 +166,26 @@ find_program() {
         weft=$root/bin/weft
         return
     fi
+    weft=$folder/bin/weft
+    if ! can_write "$folder"; then
+        if runs "$weft"; then
+            is_current "$weft" || say 'build/bin/weft is older than its sources, and build/ cannot be written: it is used as it is'
+            return
+        fi
+        [[ $cache == /* ]] && folder=$cache/weft/build-$(cksum <<<"$root" | tr ' ' -)
+        mkdir -p -- "$folder" 2>/dev/null
+        if [[ ! -d $folder ]] || ! can_write "$folder"; then
+            say "there is no program in build/, and it can be built neither there nor in $cache/weft: set XDG_CACHE_HOME to a" \
+                'folder that you can write to, or WEFT_BUILD to a build'
+            exit 1
+        fi
+        say "build/ cannot be written: the program is built in $folder"
+        weft=$folder/bin/weft
+    fi
+    ! is_moved "$folder" && runs "$weft" && is_current "$weft" && return
     "$root/setup.sh" || exit 1
     command -v make >/dev/null || export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
-    build || exit 1
-    weft=$root/build/bin/weft
+    build "$folder" || exit 1
 }
 
 # Nothing is built for that.
@@ -166,10 +231,16 @@ done
 
 config=$(option config) || config=${WEFT_CONFIG-}
 
+# Where results and logs go: beside this script, or where that cannot be, into the current folder.
+base=$root
+if ! can_write "$root/results" || ! can_write "$root/logs"; then
+    base=.
+fi
+
 # Defaults of this script: what environment, file and options say goes before them. 0 iterations: as suit the size.
 presets=(--preset begin=1K --preset end=64M --preset factor=4 --preset warmup=1 --preset iters=auto --preset duration=10
     --preset mode=both
-    --preset "log_dir=$root/logs")
+    --preset "log_dir=$base/logs")
 case $mode in
 local) role=(--local) ;;
 lab)
@@ -183,14 +254,13 @@ client) role=("--connect=$peer") ;;
 esac
 
 find_program
-mkdir -p -- "$root/logs" || exit 1
 if ! out=$(option out) && ! out=$(elsewhere out); then
     suffix=''
     [[ $mode == client ]] && suffix=-client
     # The program makes the folder when there is something to start, and moves the link when there are results.
-    out=$root/results/$(date +%Y%m%d-%H%M%S).$$$suffix
+    out=$base/results/$(date +%Y%m%d-%H%M%S).$$$suffix
     presets+=(--out "$out")
-    [[ $mode == client ]] || role+=(--latest "$root/results/latest")
+    [[ $mode == client ]] || role+=(--latest "$base/results/latest")
 fi
 # Both nodes are told the same, but only one of them may speak, and write where the user says.
 [[ $mode == lab ]] && exec "$lab" --counters "$out/interfaces.csv" \

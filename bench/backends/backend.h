@@ -46,6 +46,9 @@ struct bench_backend_ops {
     /* As weft_wait_any(). */
     int (*wait)(struct bench_backend *backend, bench_request *requests, int count, int timeout_ms, int *index,
                 struct weft_completion *completion);
+    /* The caller gives these requests up and frees their array; their memory stays until the link is closed. NULL:
+     * nothing has to be done for that. */
+    void (*abandon)(struct bench_backend *backend, const bench_request *requests, size_t count);
     /* What the rails have carried so far, on the path of the pairs between the nodes or within this one. */
     int (*rails)(struct bench_backend *backend, bool intra, struct weft_rail_stats *stats, int max);
     /* What was in force, for the node's entry in a result, a new reference; NULL: nothing to tell. */

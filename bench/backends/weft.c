@@ -49,8 +49,10 @@ struct bench_backend {
     struct weft_completion ended[BATCH];
     int ended_count, ended_next; /* those that wait() has not returned yet */
     uint64_t live;               /* requests under way */
-    bool mixed;                  /* requests of several contexts may wait at the same time */
-    int next;                    /* where asking in turn goes on, so that no request starves */
+    struct weft_request **left;  /* those that were given up, to be collected once the session has ended */
+    size_t left_count;
+    bool mixed; /* requests of several contexts may wait at the same time */
+    int next;   /* where asking in turn goes on, so that no request starves */
 };
 
 /* --- open --- */
@@ -84,8 +86,10 @@ static int join_inter(struct bench_backend *backend, const struct bench_pair *pa
 {
     struct weft_error err = {0};
     char what[80];
-    int result = create_endpoint(backend->link->context, mine, bench_link_numa_node(backend->link, mine),
-                                 &backend->endpoints[mine], status);
+    int result = backend->endpoints[mine]
+                     ? 0
+                     : bench_link_endpoint(backend->link, mine, bench_link_numa_node(backend->link, mine),
+                                           &backend->endpoints[mine], status);
 
     if (result)
         return result;
@@ -250,19 +254,50 @@ static int assign_known(struct bench_backend *backend, struct wf_status *status)
     return 0;
 }
 
+/* --- what was given up --- */
+
+/* Only a context that goes on has to get them back. */
+static void weft_backend_abandon(struct bench_backend *backend, const bench_request *requests, size_t count)
+{
+    if (!backend->link->house || backend->queued)
+        return;
+    struct weft_request **grown = realloc(backend->left, (backend->left_count + count) * sizeof(struct weft_request *));
+    if (!grown)
+        return;
+    backend->left = grown;
+    for (size_t i = 0; i < count; i++)
+        if (requests[i])
+            grown[backend->left_count++] = requests[i];
+}
+
+/* The session is over: all its requests have ended. Those of the context within this node end with that. */
+static void collect_left(struct bench_backend *backend)
+{
+    struct weft_completion completion;
+
+    for (size_t i = 0; i < backend->left_count && backend->link->over; i++)
+        weft_test(backend->left[i], &completion);
+    free(backend->left);
+    while (backend->queue && backend->link->over && weft_queue_poll(backend->queue, backend->ended, BATCH) > 0) {
+    }
+    if (backend->queue && (backend->live == 0 || backend->link->over))
+        weft_queue_destroy(backend->queue);
+}
+
 /* --- all of it --- */
 
 static void weft_backend_close(struct bench_backend *backend)
 {
     if (!backend)
         return;
+    collect_left(backend);
     /* With a context go its connections and endpoints. Those of the link's context end with the link. */
     if (backend->self.context)
         weft_context_destroy(backend->self.context);
     for (int side = 0; side < SELF_SIDES; side++)
         free(backend->self.endpoints[side]);
     free(backend->self.known); /* the registrations went with the context */
-    if (backend->live == 0)
+    if (backend->live == 0 || backend->link->over)
         forget(backend);
     free(backend->known);
     free(backend->used);
@@ -451,6 +486,7 @@ const struct bench_backend_ops bench_backend_weft = {
     .recv = weft_backend_recv,
     .expect = weft_backend_expect,
     .wait = weft_backend_wait,
+    .abandon = weft_backend_abandon,
     .rails = weft_backend_rails,
     .close = weft_backend_close,
 };

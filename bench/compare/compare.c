@@ -383,7 +383,7 @@ int bench_compare(struct bench_options *options)
     if (result == 0)
         result = bench_compare_plan(options, &comparison.texts, &comparison.plan, &status);
     if (result == 0)
-        result = bench_files_prepare(options->config, &comparison.made_out, &status);
+        result = bench_files_prepare(options, NULL, &comparison.made_out, &status);
     if (result) {
         exit_status = fail(&status, BENCH_FAILED);
         bench_result_refused(options, &status, exit_status);

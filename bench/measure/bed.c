@@ -72,3 +72,9 @@ bool bench_verifies_timed(const struct bench_bed *bed)
 {
     return bed->plan->check == BENCH_CHECK_ALL && bed->ops->moves_data;
 }
+
+void bench_abandon(const struct bench_bed *bed, const bench_request *requests, size_t count)
+{
+    if (requests && bed->ops->abandon)
+        bed->ops->abandon(bed->backend, requests, count);
+}

@@ -57,6 +57,9 @@ int bench_poison(const struct bench_bed *bed, uint32_t place, uint8_t *landing, 
 int bench_check(const struct bench_bed *bed, uint32_t place, const uint8_t *landing, const uint8_t *expected,
                 uint64_t size, uint64_t iteration, struct bench_wrong *wrong, struct wf_status *status);
 
+/* A phase ends while some of its requests are under way (NULL: none at this place). */
+void bench_abandon(const struct bench_bed *bed, const bench_request *requests, size_t count);
+
 /* Adds to `news` what became of `count` rails between two looks at them. */
 void bench_count_events(const struct weft_rail_stats *before, const struct weft_rail_stats *after, int count,
                         struct bench_news *news);

@@ -412,6 +412,8 @@ int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, s
     int code = prepare(&rally, iters, status);
     if (code == 0)
         code = measure(&rally, iters, result, status);
+    if (code)
+        bench_abandon(bed, rally.requests, BESIDE + bench_background_requests(&rally.background));
     bench_background_fini(&rally.background);
     free(rally.requests);
     free(rally.times);

@@ -15,6 +15,8 @@
 
 void bench_phase_fini(struct bench_phase *phase)
 {
+    if (phase->live > 0)
+        bench_abandon(phase->bed, phase->requests, (size_t)phase->flow_count * phase->slots);
     free(phase->flows);
     free(phase->landings);
     free(phase->requests);

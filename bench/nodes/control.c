@@ -17,6 +17,7 @@
 #define SLICE_MS 50
 #define ABORT_TEXT 240
 #define WITHDRAW_MS 1000
+#define NOTICE_BYTES 160
 
 enum tag { TAG_WORD = 1, TAG_TEXT = 2, TAG_ABORT = 3 };
 
@@ -45,6 +46,8 @@ struct bench_control {
     int timeout_ms;      /* what that came from */
     uint64_t words_sent, words_taken;
     char *text; /* BENCH_TEXT_MAX bytes */
+    char notice[NOTICE_BYTES];
+    struct weft_request *notice_send; /* NULL: none is under way */
     bench_control_look *look;
     void *look_context;
 };
@@ -292,6 +295,36 @@ int bench_control_say(struct bench_control *control, const json_t *text, struct 
     if (length == 0 || length > BENCH_TEXT_MAX)
         return wf_fail(status, -EMSGSIZE, "a control message of %zu bytes is longer than %u", length, BENCH_TEXT_MAX);
     return send_all(control, control->text, length, TAG_TEXT, status);
+}
+
+int bench_control_notify(struct bench_control *control, const json_t *text)
+{
+    struct weft_completion completion;
+
+    if (control->notice_send && !weft_test(control->notice_send, &completion))
+        return -EAGAIN;
+    control->notice_send = NULL;
+    size_t length = json_dumpb(text, control->notice, sizeof control->notice, JSON_COMPACT);
+    if (length == 0 || length > sizeof control->notice)
+        return -EMSGSIZE;
+    return weft_send(control->connection, control->notice, length, TAG_TEXT, NULL, &control->notice_send);
+}
+
+static void collect(struct weft_request **request)
+{
+    struct weft_completion completion;
+
+    if (*request && weft_test(*request, &completion))
+        *request = NULL;
+}
+
+void bench_control_collect(struct bench_control *control)
+{
+    if (!control)
+        return;
+    collect(&control->abort_request);
+    collect(&control->abort_send);
+    collect(&control->notice_send);
 }
 
 int bench_control_hear(struct bench_control *control, json_t **out, struct wf_status *status)

@@ -49,6 +49,13 @@ int bench_control_check(struct bench_control *control, struct wf_status *status)
  * Never waits. Any thread. */
 void bench_control_abort(struct bench_control *control, const char *reason, int exit_status, int signal);
 
+/* Sends `text` without waiting for it to arrive, as long as it is short. 0, or why it could not; -EAGAIN: the one
+ * before is still under way. */
+int bench_control_notify(struct bench_control *control, const json_t *text);
+
+/* Once the session has ended: collects the requests that are left, so that their memory is free. */
+void bench_control_collect(struct bench_control *control);
+
 /* Whether the other node gave up; if so, how. */
 bool bench_control_aborted(const struct bench_control *control, int *exit_status, int *signal);
 

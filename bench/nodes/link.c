@@ -1,13 +1,16 @@
 #include "link.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "bench/words/interrupt.h"
 #include "key_check.h"
 
-#define SLICE_MS 100 /* how long a wait goes on before it looks at interruptions */
+#define CLOSE_MS 1000 /* for a session to end in an orderly way */
+#define SLICE_MS 100  /* how long a wait goes on before it looks at interruptions */
 
 int bench_weft_failed(struct wf_status *status, const struct weft_error *err, const char *what)
 {
@@ -91,6 +94,8 @@ int bench_link_open(struct bench_link *link, int node, const struct wf_config *c
     memset(link, 0, sizeof *link);
     link->node = node;
     link->connect_timeout_ms = (int)wf_config_number(config, WF_SET_CONNECT_TIMEOUT) * 1000;
+    int idle = (int)wf_config_number(config, WF_SET_IDLE_TIMEOUT);
+    link->idle_timeout_ms = idle == 0 ? -1 : idle < INT_MAX / 1000 ? idle * 1000 : INT_MAX;
     int result = bench_library_settings(config, &link->settings, status);
     if (result)
         return result;
@@ -143,7 +148,8 @@ int bench_link_take(const struct bench_link *link, struct weft_endpoint *endpoin
 int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *waiting, void *context,
                       struct wf_status *status)
 {
-    int64_t deadline = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), patient ? -1 : link->connect_timeout_ms);
+    int limit_ms = patient ? link->idle_timeout_ms : link->connect_timeout_ms;
+    int64_t deadline = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), limit_ms);
     struct weft_error err = {0};
     int result;
 
@@ -154,8 +160,8 @@ int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *wait
         if (result)
             return result;
         if (wf_clock_now(&wf_clock_monotonic) >= deadline)
-            return wf_fail(status, -ETIMEDOUT, "no other node came within %d s: raise --connect-timeout",
-                           link->connect_timeout_ms / 1000);
+            return wf_fail(status, -ETIMEDOUT, "no other node came within %d s: raise --%s", limit_ms / 1000,
+                           patient ? "idle-timeout" : "connect-timeout");
     }
     if (result)
         return bench_weft_failed(status, &err, NULL);
@@ -187,13 +193,64 @@ int bench_link_connect(struct bench_link *link, const char *address, struct wf_s
     return result ? bench_weft_failed(status, &err, "control connection") : 0;
 }
 
+int bench_link_endpoint(struct bench_link *link, uint32_t id, int numa_node, struct weft_endpoint **out,
+                        struct wf_status *status)
+{
+    struct bench_link *owner = link->house ? link->house : link;
+    struct weft_error err = {0};
+
+    if (id >= owner->endpoint_count) {
+        struct weft_endpoint **grown = realloc(owner->endpoints, (id + 1) * sizeof(struct weft_endpoint *));
+        if (!grown)
+            return wf_fail(status, -ENOMEM, "no memory for %u endpoints", id + 1);
+        memset(grown + owner->endpoint_count, 0, (id + 1 - owner->endpoint_count) * sizeof(struct weft_endpoint *));
+        owner->endpoints = grown;
+        owner->endpoint_count = id + 1;
+    }
+    struct weft_endpoint **slot = &owner->endpoints[id];
+    if (!*slot && weft_endpoint_create(owner->context, id, slot, &err) != 0)
+        return bench_weft_failed(status, &err, "endpoint");
+    (void)weft_endpoint_set_node(*slot, numa_node);
+    *out = *slot;
+    return 0;
+}
+
+void bench_link_visit(struct bench_link *link, struct bench_link *house, struct weft_peer *peer,
+                      struct weft_connection *connection)
+{
+    memset(link, 0, sizeof *link);
+    link->house = house;
+    link->node = house->node;
+    link->settings = house->settings;
+    link->context = house->context;
+    link->endpoint = house->endpoint;
+    link->connect_timeout_ms = house->connect_timeout_ms;
+    link->peer = peer;
+    link->connection = connection;
+    (void)weft_context_faults(link->context, &link->faults_before);
+    int count = weft_context_gpu_stats(link->context, link->gpus_before, BENCH_GPUS_MAX);
+    link->gpus_before_count = count < BENCH_GPUS_MAX ? count : BENCH_GPUS_MAX;
+}
+
+void bench_link_end(struct bench_link *link)
+{
+    if (!link->house || !link->peer)
+        return;
+    weft_peer_close(link->peer, CLOSE_MS, NULL);
+    link->peer = NULL;
+    link->connection = NULL;
+    link->over = true;
+}
+
 void bench_link_close(struct bench_link *link)
 {
+    bench_link_end(link);
     /* The context takes peers, connections and endpoints with it; after it, no buffer of ours is touched. */
-    if (link->context)
+    if (link->context && !link->house)
         weft_context_destroy(link->context);
-    if (link->settings)
+    if (link->settings && !link->house)
         weft_config_destroy(link->settings);
+    free(link->endpoints);
     json_decref(link->backends);
     json_decref(link->gpu_states);
     memset(link, 0, sizeof *link);

@@ -26,15 +26,22 @@ struct bench_link {
     struct weft_context *context;
     struct weft_peer *peer;
     struct weft_endpoint *endpoint;
-    struct weft_connection *connection; /* control */
-    struct bench_control *control;      /* over it; NULL until there is one. The caller's */
-    json_t *backends;                   /* what was in force of those that have something to tell; NULL: none */
-    int connect_timeout_ms;
+    struct weft_connection *connection;      /* control */
+    struct bench_control *control;           /* over it; NULL until there is one. The caller's */
+    json_t *backends;                        /* what was in force of those that have something to tell; NULL: none */
+    int connect_timeout_ms, idle_timeout_ms; /* idle: -1: none */
     struct bench_footprint footprint;
     struct bench_placement placement;
-    const char *gave_way;            /* lines for the fallbacks, of the options; NULL: none */
-    struct bench_gpus gpus;          /* in use; the other node may decide otherwise */
-    json_t *_Atomic gpu_states;      /* of the GPUs in use after the run; NULL: not yet. Owned */
+    const char *gave_way;             /* lines for the fallbacks, of the options; NULL: none */
+    struct bench_gpus gpus;           /* in use; the other node may decide otherwise */
+    json_t *_Atomic gpu_states;       /* of the GPUs in use after the run; NULL: not yet. Owned */
+    struct weft_endpoint **endpoints; /* of the context, by number; NULL: there is none */
+    uint32_t endpoint_count;
+    struct bench_link *house;              /* whose settings, context and endpoints these are; NULL: its own */
+    bool over;                             /* the session has ended: no memory of a request is touched any more */
+    struct weft_fault_stats faults_before; /* of the context, in the runs before */
+    struct weft_gpu_stats gpus_before[BENCH_GPUS_MAX];
+    int gpus_before_count;
     const struct bench_arena *arena; /* NULL until there are buffers; the backends see to what they need for them */
 };
 
@@ -59,8 +66,8 @@ int bench_link_open(struct bench_link *link, int node, const struct wf_config *c
 
 /* node0: listens; `port` is written before anybody is waited for. */
 int bench_link_listen(struct bench_link *link, const char *address, int *port, struct wf_status *status);
-/* node0: waits for the other node as long as `connect_timeout` says, or for ever when `patient`. Once it has come, the
- * control connection has to follow within `connect_timeout` either way. */
+/* node0: waits for the other node as long as `connect_timeout` says, or when `patient` as `idle_timeout` does. Once it
+ * has come, the control connection has to follow within `connect_timeout` either way. */
 int bench_link_accept(struct bench_link *link, bool patient, bench_waiting *waiting, void *context,
                       struct wf_status *status);
 /* node1. */
@@ -69,6 +76,17 @@ int bench_link_connect(struct bench_link *link, const char *address, struct wf_s
 /* Takes the connection that the peer opens from its endpoint `remote` to `endpoint`. -EINTR once a signal has come. */
 int bench_link_take(const struct bench_link *link, struct weft_endpoint *endpoint, uint32_t remote, int timeout_ms,
                     const char *what, struct weft_connection **out, struct wf_status *status);
+
+/* The endpoint of this context with this number, made where it is not there; its memory is on a NUMA node. */
+int bench_link_endpoint(struct bench_link *link, uint32_t id, int numa_node, struct weft_endpoint **out,
+                        struct wf_status *status);
+
+/* A session of its own, with a guest of `house`: a link that listens, and outlives this one. */
+void bench_link_visit(struct bench_link *link, struct bench_link *house, struct weft_peer *peer,
+                      struct weft_connection *connection);
+
+/* Ends the session of a link that visits: what was under way has ended, and can be asked for. Of others nothing. */
+void bench_link_end(struct bench_link *link);
 
 /* Ends the session and frees everything; at most about a second. */
 void bench_link_close(struct bench_link *link);

@@ -25,6 +25,8 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
                         "be node1: connect to node0, and decide what is measured"),
     [OPT_LOCAL] =
         ROW("local", 0, NONE, MEASURES, NODES, NULL, "start both nodes on this machine (weft peers: the default)"),
+    [OPT_KEEP] = ROW("keep", 0, NONE, BENCH_MESH | BENCH_PAIR, NODES, NULL,
+                     "with --listen: serve one client after the other, until a signal or --idle-timeout"),
     [OPT_LAT] = ROW("lat", 0, NONE, BENCH_PAIR | BENCH_PEERS, WHAT, NULL,
                     "ping-pong: half round-trip times instead of bandwidth"),
     [OPT_RATE] = ROW("rate", 0, NONE, BENCH_PEERS, WHAT, NULL, "messages per second instead of bandwidth"),

@@ -13,6 +13,7 @@ enum bench_option_id {
     OPT_LISTEN,
     OPT_CONNECT,
     OPT_LOCAL,
+    OPT_KEEP,
     OPT_LAT,
     OPT_RATE,
     OPT_LATEST,

@@ -93,6 +93,9 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
         return set_place(options, BENCH_PLACE_CONNECT, value, status);
     case OPT_LOCAL:
         return set_place(options, BENCH_PLACE_LOCAL, NULL, status);
+    case OPT_KEEP:
+        options->keep = true;
+        return 0;
     case OPT_SET:
         return set_by_pair(options, "set", value, WF_ORIGIN_COMMAND, status);
     case OPT_PRESET:
@@ -375,6 +378,8 @@ int bench_options_init(struct bench_options *options, enum bench_command command
         options->place == BENCH_PLACE_NONE)
         result = wf_fail(status, -EINVAL,
                          "where is the other node? Give --local, --listen [ADDR:]PORT or --connect ADDR:PORT");
+    if (result == 0 && !options->help && !options->version && options->keep && options->place != BENCH_PLACE_LISTEN)
+        result = wf_fail(status, -EINVAL, "--keep is for the node that waits: use it with --listen");
     if (result == 0 && !options->help && !options->version && needs_other_node(command) &&
         standard_outputs(options->config) > 1)
         result = wf_fail(status, -EINVAL,

@@ -48,6 +48,7 @@ struct bench_options {
     enum bench_place place;
     char address[256]; /* of --listen or --connect; empty: the default address and port */
     char latest[1024]; /* --latest; empty: none */
+    bool keep;         /* --keep */
     bool latency;      /* --lat */
     bool rate;         /* --rate */
     const char

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "bench/backends/backend.h"
 #include "bench/words/words.h"
@@ -70,15 +72,10 @@ static void put_sample(FILE *file, const struct bench_result *result, const stru
             sample->timed_check ? "true" : "false");
 }
 
-int bench_result_csv(const struct bench_result *result, const char *path, struct wf_status *status)
+static int put_all(const struct bench_result *result, FILE *file)
 {
-    bool standard = strcmp(path, "-") == 0;
-    FILE *file = standard ? stdout : fopen(path, "we");
     char cut[320];
-    int code = 0;
 
-    if (!file)
-        return bench_cannot_write(path, -errno, status);
     errno = 0;
     fputs(header, file);
     for (size_t i = 0; i < result->sample_count; i++)
@@ -87,8 +84,43 @@ int bench_result_csv(const struct bench_result *result, const char *path, struct
         fprintf(file, "# %s: %zu of %" PRIu64 " samples\n", cut, result->sample_count,
                 result->plan ? bench_plan_samples(result->plan) : 0);
     if (fflush(file) != 0 || ferror(file))
-        code = bench_cannot_write(path, -errno, status);
-    if (!standard && fclose(file) != 0 && code == 0)
-        code = bench_cannot_write(path, -errno, status);
+        return errno ? -errno : -EIO;
+    return 0;
+}
+
+static int put_path(const struct bench_result *result, const char *path)
+{
+    FILE *file = fopen(path, "we");
+
+    if (!file)
+        return -errno;
+    int code = put_all(result, file);
+    if (fclose(file) != 0 && code == 0)
+        code = -errno;
     return code;
+}
+
+/* A file takes the place of the one before when it is whole. A device or a pipe is written to. */
+static int put_file(const struct bench_result *result, const char *path)
+{
+    char temporary[WF_VALUE_MAX + 48];
+    struct stat there;
+
+    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return put_path(result, path);
+    snprintf(temporary, sizeof temporary, "%s.part", path);
+    int code = put_path(result, temporary);
+    if (code == 0 && rename(temporary, path) != 0)
+        code = -errno;
+    if (code)
+        unlink(temporary);
+    return code;
+}
+
+int bench_result_csv(const struct bench_result *result, const char *path, struct wf_status *status)
+{
+    bool standard = strcmp(path, "-") == 0;
+    int code = standard ? put_all(result, stdout) : put_file(result, path);
+
+    return code ? bench_cannot_write(path, code, status) : 0;
 }

@@ -13,37 +13,17 @@
 #include "csv.h"
 #include "json.h"
 #include "logs.h"
+#include "outputs.h"
 #include "stream.h"
 
-int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_status *status)
+int bench_files_prepare(const struct bench_options *options, const struct bench_plan *plan, bool *made,
+                        struct wf_status *status)
 {
-    const char *out = wf_config_text(config, WF_SET_OUT);
-    const enum wf_setting_id files[] = {WF_SET_JSON, WF_SET_CSV};
+    const char *out = wf_config_text(options->config, WF_SET_OUT);
 
-    *made = out[0] && access(out, F_OK) != 0;
+    *made |= out[0] && access(out, F_OK) != 0;
     int result = out[0] ? bench_make_folder(out, status) : 0;
-    for (int i = 0; result == 0 && i < 2; i++) {
-        const char *path = wf_config_text(config, files[i]);
-        char folder[WF_VALUE_MAX];
-        struct stat there;
-        bench_copy_text(folder, sizeof folder, path);
-        char *slash = strrchr(folder, '/');
-        if (!path[0] || strcmp(path, "-") == 0)
-            continue;
-        if (slash == folder)
-            slash[1] = '\0';
-        else if (slash)
-            *slash = '\0';
-        bool device =
-            stat(path, &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode); /* is not replaced */
-        if (access(device ? path : slash ? folder : ".", W_OK) != 0)
-            result = wf_fail(status, -errno, "--%s %.150s: cannot write there: %s", wf_setting(files[i])->name, path,
-                             wf_strerror(errno));
-        else if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
-            result = wf_fail(status, -EISDIR, "--%s %.150s: that is a folder: name a file, or use --out",
-                             wf_setting(files[i])->name, path);
-    }
-    return result;
+    return result ? result : bench_outputs_check(options, plan, status);
 }
 
 /* A folder beside the link is named without the way there, so that both may be moved together. */
@@ -90,21 +70,33 @@ static int first(int before, int result)
     return before ? before : result;
 }
 
-/* A file that a setting names by itself. */
-static int write_named(const struct bench_result *result, enum wf_setting_id id,
+/* Whether a setting names standard output. */
+static bool is_standard(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+/* A file that a setting names by itself, or with `standard` the results that go to standard output. */
+static int write_named(const struct bench_result *result, enum wf_setting_id id, bool standard,
                        int (*write)(const struct bench_result *, const char *, struct wf_status *),
                        struct wf_status *status)
 {
     const char *path = wf_config_text(result->options->config, id);
 
-    return path[0] ? write(result, path, status) : 0;
+    return path[0] && is_standard(path) == standard ? write(result, path, status) : 0;
 }
 
-/* DIR/mesh.json, DIR/mesh.csv. */
+/* DIR/mesh.json, DIR/mesh.csv. Returns `path`. */
+static char *in_out(const struct bench_result *result, const char *kind, char *path, size_t room)
+{
+    snprintf(path, room, "%s/%s.%s", wf_config_text(result->options->config, WF_SET_OUT),
+             bench_command_name(result->options->command), kind);
+    return path;
+}
+
 static int write_out(const struct bench_result *result, struct wf_status *status)
 {
     const char *folder = wf_config_text(result->options->config, WF_SET_OUT);
-    const char *command = bench_command_name(result->options->command);
     char path[WF_VALUE_MAX + 32];
     struct wf_status later;
 
@@ -113,26 +105,39 @@ static int write_out(const struct bench_result *result, struct wf_status *status
     int code = bench_make_folder(folder, status);
     if (code)
         return code;
-    snprintf(path, sizeof path, "%s/%s.json", folder, command);
-    code = bench_result_json(result, path, status);
-    snprintf(path, sizeof path, "%s/%s.csv", folder, command);
-    code = first(code, bench_result_csv(result, path, code ? &later : status));
+    code = bench_result_json(result, in_out(result, "json", path, sizeof path), status);
+    code = first(code, bench_result_csv(result, in_out(result, "csv", path, sizeof path), code ? &later : status));
     return code ? code : move_latest(result, folder, status);
 }
 
+/* Whether there is something to tell in the folder of --out. */
+static bool has_out(const struct bench_result *result)
+{
+    return result->begun || result->cut.by == BENCH_CUT_SIGNAL;
+}
+
+/* What goes by the settings --json and --csv. */
+static int write_both(const struct bench_result *result, bool standard, struct wf_status *status)
+{
+    struct wf_status later;
+    int code = write_named(result, WF_SET_JSON, standard, bench_result_json, status);
+
+    if (result->options->command != BENCH_PEERS)
+        code = first(code, write_named(result, WF_SET_CSV, standard, bench_result_csv, code ? &later : status));
+    return code;
+}
+
+/* All but what goes to standard output. */
 static int write_all(struct bench_result *result, struct wf_status *status)
 {
     const char *logs = wf_config_text(result->options->config, WF_SET_LOG_DIR);
-    bool tables = result->options->command != BENCH_PEERS;
     struct wf_status later;
     int code = 0;
 
     if (!result->options->child) {
-        if (result->begun || result->cut.by == BENCH_CUT_SIGNAL)
+        if (has_out(result))
             code = write_out(result, status);
-        code = first(code, write_named(result, WF_SET_JSON, bench_result_json, code ? &later : status));
-        if (tables)
-            code = first(code, write_named(result, WF_SET_CSV, bench_result_csv, code ? &later : status));
+        code = first(code, write_both(result, false, code ? &later : status));
     }
     code = first(code, bench_stream_close(result, code ? &later : status));
     if (logs[0] && result->options->command == BENCH_MESH && (result->sample_count || result->host[0]))
@@ -140,14 +145,36 @@ static int write_all(struct bench_result *result, struct wf_status *status)
     return code;
 }
 
+/* What was written of a run that went well says so, and must not: something else could not be written. */
+static void write_verdict_again(const struct bench_result *result)
+{
+    char path[WF_VALUE_MAX + 32];
+    struct wf_status ignored;
+
+    if (result->options->child)
+        return;
+    if (wf_config_text(result->options->config, WF_SET_OUT)[0] && has_out(result))
+        bench_result_json(result, in_out(result, "json", path, sizeof path), &ignored);
+    write_named(result, WF_SET_JSON, false, bench_result_json, &ignored);
+}
+
 int bench_result_write(struct bench_result *result, struct wf_status *status)
 {
+    struct wf_status later;
     int code = 0;
 
     pthread_mutex_lock(&result->lock);
     if (!result->written) {
         result->written = true;
         code = write_all(result, status);
+        if (code && !result->error[0]) {
+            bench_result_unwritten(result, status);
+            write_verdict_again(result);
+        }
+        if (!result->options->child)
+            code = first(code, write_both(result, true, code ? &later : status));
+        if (code)
+            bench_result_unwritten(result, status);
         result->filed = code == 0;
     }
     pthread_mutex_unlock(&result->lock);

@@ -7,9 +7,10 @@
 
 #include "result.h"
 
-/* Before anything is measured: makes the folder of --out (`made` tells that it was not there), and finds out whether
- * --json and --csv can be written where they are wanted. */
-int bench_files_prepare(const struct wf_config *config, bool *made, struct wf_status *status);
+/* Before anything is measured: makes the folder of --out (`made` becomes true where it was not there), and finds out
+ * whether everything can be written where it is wanted; see outputs.h. Again where the plan has become another. */
+int bench_files_prepare(const struct bench_options *options, const struct bench_plan *plan, bool *made,
+                        struct wf_status *status);
 
 /* All files that the options ask for, once; takes the lock. Of a run that has not begun these are the ones of --json
  * and --csv alone, unless a signal ended it. What can be written is, also after an error: the first is returned. */

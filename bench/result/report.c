@@ -307,7 +307,8 @@ static void print_verdict(const struct bench_result *result, FILE *out)
     if (bench_cut_text(result, cut, sizeof cut)[0])
         fprintf(out, ": FAILED, %s\n", cut);
     else
-        fprintf(out, ": %s\n", bench_result_passed(result) ? "passed" : "FAILED");
+        fprintf(out, ": %s%s%s\n", bench_result_passed(result) ? "passed" : "FAILED", result->error[0] ? ", " : "",
+                result->error);
 }
 
 /* Where the rest is, in one line. */

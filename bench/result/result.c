@@ -45,8 +45,12 @@ bool bench_is_stamp(const char *text)
 {
     static const char digits[] = "0123456789";
 
-    return strlen(text) == strlen("20250131T120000Z") && strspn(text, digits) == 8 && text[8] == 'T' &&
-           strspn(text + 9, digits) == 6 && text[15] == 'Z';
+    if (strnlen(text, 16) < 16 || strspn(text, digits) != 8 || text[8] != 'T' || strspn(text + 9, digits) != 6 ||
+        text[15] != 'Z')
+        return false;
+    const char *number = text + 16;
+    size_t length = strlen(number);
+    return length == 0 || (number[0] == '-' && length > 1 && length <= 10 && strspn(number + 1, digits) == length - 1);
 }
 
 void bench_result_stamp(struct bench_result *result, const char *stamp)
@@ -115,6 +119,15 @@ void bench_result_cut(struct bench_result *result, const struct bench_cut *cut, 
         result->exit_status = cut->exit_status;
     }
     pthread_mutex_unlock(&result->lock);
+}
+
+void bench_result_unwritten(struct bench_result *result, const struct wf_status *why)
+{
+    if (result->error[0])
+        return;
+    keep_error(result, why->text);
+    result->error_code = why->code;
+    result->exit_status = BENCH_FAILED;
 }
 
 static void keep(json_t **place, const json_t *totals, const char *name)

@@ -84,7 +84,8 @@ struct bench_result {
 void bench_result_init(struct bench_result *result, const struct bench_options *options, int node);
 void bench_result_fini(struct bench_result *result);
 
-/* "20250131T120000Z" of now, and the readable form of such a stamp. */
+/* "20250131T120000Z" of now, or "20250131T120000Z-3" for the third run of a server that stays, and the readable form of
+ * such a stamp. */
 void bench_result_stamp(struct bench_result *result, const char *stamp);
 bool bench_is_stamp(const char *text);
 
@@ -93,6 +94,9 @@ int bench_result_add_set(struct bench_result *result, const struct bench_set *se
 
 /* The run ended early, or what followed it failed: kept with its reason, unless that happened before. */
 void bench_result_cut(struct bench_result *result, const struct bench_cut *cut, const char *reason);
+
+/* The results of a run that went well cannot be written; the lock is held. */
+void bench_result_unwritten(struct bench_result *result, const struct wf_status *why);
 
 /* Keeps what bench_totals() tells of a node. */
 void bench_result_keep_totals(struct bench_result *result, int node, const json_t *totals);

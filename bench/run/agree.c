@@ -14,6 +14,7 @@
 #include "bench/words/heard.h"
 #include "bench/words/words.h"
 #include "fit.h"
+#include "line.h"
 #include "nearness.h"
 
 /* What node1 decides for both. Everything else is each node's own. */
@@ -130,10 +131,27 @@ static json_t *fault_totals(const struct bench_link *link)
 
     if (!link->context || !weft_context_faults(link->context, &stats))
         return json_null();
+    const struct weft_fault_stats *before = &link->faults_before;
     return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "node", json_sprintf("node%d", link->node), "resets",
-                     (json_int_t)stats.resets, "flips", (json_int_t)stats.flips, "shortened",
-                     (json_int_t)stats.shortened, "stalls", (json_int_t)stats.stalls, "drops", (json_int_t)stats.drops,
-                     "cut", (json_int_t)stats.cut, "refused", (json_int_t)stats.refused);
+                     (json_int_t)(stats.resets - before->resets), "flips", (json_int_t)(stats.flips - before->flips),
+                     "shortened", (json_int_t)(stats.shortened - before->shortened), "stalls",
+                     (json_int_t)(stats.stalls - before->stalls), "drops", (json_int_t)(stats.drops - before->drops),
+                     "cut", (json_int_t)(stats.cut - before->cut), "refused",
+                     (json_int_t)(stats.refused - before->refused));
+}
+
+/* Less what was there before the run: a GPU that is in use stays, and so does its place. */
+static void subtract_before(const struct bench_link *link, int at, struct weft_gpu_stats *stats)
+{
+    const struct weft_gpu_stats *before = &link->gpus_before[at];
+
+    if (at >= link->gpus_before_count || before->index != stats->index)
+        return;
+    stats->out_bytes -= before->out_bytes;
+    stats->in_bytes -= before->in_bytes;
+    stats->direct_bytes -= before->direct_bytes;
+    stats->copies -= before->copies;
+    stats->copying_ns -= before->copying_ns;
 }
 
 /* What the GPUs of the link's context have copied: time in which they did, beside the time of the run, tells how much
@@ -144,12 +162,14 @@ static json_t *gpu_copies(const struct bench_link *link)
     int count = link->context ? weft_context_gpu_stats(link->context, stats, BENCH_GPUS_MAX) : 0;
     json_t *all = json_array();
 
-    for (int i = 0; i < count && i < BENCH_GPUS_MAX; i++)
+    for (int i = 0; i < count && i < BENCH_GPUS_MAX; i++) {
+        subtract_before(link, i, &stats[i]);
         json_array_append_new(all,
                               json_pack("{s:i, s:I, s:I, s:I, s:I, s:f}", "gpu", stats[i].index, "out_bytes",
                                         (json_int_t)stats[i].out_bytes, "in_bytes", (json_int_t)stats[i].in_bytes,
                                         "direct_bytes", (json_int_t)stats[i].direct_bytes, "copies",
                                         (json_int_t)stats[i].copies, "copying_s", (double)stats[i].copying_ns * 1e-9));
+    }
     return all;
 }
 
@@ -409,18 +429,6 @@ static int check_digest(const struct bench_plan *plan, const json_t *theirs, str
     return wf_fail(status, -EPROTO, "the nodes plan different measurements: use the same build of weft on both");
 }
 
-static int check_hello(const struct bench_agreement *agreement, const json_t *about, struct wf_status *status)
-{
-    const char *hello = json_string_value(json_object_get(about, "hello"));
-    int result =
-        bench_same_command(about, bench_command_name(agreement->options->command), agreement->link->node, status);
-
-    if (result || (hello && strcmp(hello, BENCH_HELLO) == 0))
-        return result;
-    return wf_fail(status, -EPROTO, "the other node speaks '%.40s', not " BENCH_HELLO ": use the same build on both",
-                   hello ? hello : "nothing known");
-}
-
 /* It becomes a part of the names of files. */
 static int adopt_stamp(struct bench_result *result, const json_t *theirs, struct wf_status *status)
 {
@@ -440,7 +448,8 @@ static int ask(struct bench_agreement *agreement, json_t **mine, json_t **theirs
     if (result == 0)
         result = bench_control_hear(agreement->control, theirs, status);
     if (result == 0)
-        result = check_hello(agreement, *theirs, status);
+        result =
+            bench_check_hello(*theirs, bench_command_name(agreement->options->command), agreement->link->node, status);
     if (result == 0)
         result = adopt_fit(agreement, *theirs, status);
     if (result == 0)
@@ -454,7 +463,8 @@ static int grant(struct bench_agreement *agreement, json_t **mine, json_t **thei
     int result = bench_control_hear(agreement->control, theirs, status);
 
     if (result == 0)
-        result = check_hello(agreement, *theirs, status);
+        result =
+            bench_check_hello(*theirs, bench_command_name(agreement->options->command), agreement->link->node, status);
     if (result == 0)
         result = adopt(agreement, *theirs, status);
     if (result == 0)

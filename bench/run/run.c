@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -21,15 +22,20 @@
 #include "ending.h"
 #include "fit.h"
 #include "invite.h"
+#include "keep.h"
+#include "line.h"
 #include "local.h"
+#include "visit.h"
 #include "workload.h"
 
 #define CHILD_PATIENCE_MS 3000 /* for node1 to end by itself after a run that went well */
 #define CHILD_HURRY_MS 300     /* after one that did not */
 
+/* Large: on the heap. */
 struct run {
     struct bench_options *options;
-    struct bench_gpus gpus; /* chosen before the other node has its say */
+    struct bench_visit *visit; /* of a server that stays; NULL: the node is there for this run alone */
+    struct bench_gpus gpus;    /* chosen before the other node has its say */
     struct bench_plan plan;
     struct bench_link link;
     struct bench_control *control;
@@ -41,6 +47,8 @@ struct run {
     struct bench_ending ending;
     bool made_out; /* the folder of --out was not there before */
     bool prepared; /* settings are sound: from here on a failure is a failure of the run */
+    bool unready;  /* it failed before the other node had any part in it */
+    bool agreed;   /* with the other node on what is measured */
     bool passed;
 };
 
@@ -96,8 +104,10 @@ static int prepare(struct run *run, struct wf_status *status)
         result = fit_here(run, node, status);
     run->result.plan = &run->plan;
     if (result == 0)
-        result = options->child ? 0 : bench_files_prepare(options->config, &run->made_out, status);
-    if (result == 0 && !options->child)
+        result = options->child ? 0
+                                : bench_files_prepare(options, options->place == BENCH_PLACE_LISTEN ? NULL : &run->plan,
+                                                      &run->made_out, status);
+    if (result == 0 && !options->child && (run->visit || !options->keep))
         result = bench_stream_open(&run->result, status);
     return result;
 }
@@ -120,12 +130,11 @@ static int mourn_child(void *context, struct wf_status *status)
     return result && run->child.wait_status != 0 ? result : 0;
 }
 
-/* "[ADDR:]PORT" of --listen; the setting `port` where it names none. For --local the kernel chooses. */
-static void listen_address(const struct run *run, char *address, size_t room)
+void bench_listen_address(const struct bench_options *options, char *address, size_t room)
 {
-    const struct bench_options *options = run->options;
     bool local = options->place == BENCH_PLACE_LOCAL;
 
+    /* For --local the kernel chooses. */
     if (local)
         snprintf(address, room, "127.0.0.1:%d",
                  bench_is_default(options->config, WF_SET_PORT) ? 0
@@ -142,7 +151,7 @@ static int be_server(struct run *run, struct wf_status *status)
     char address[280];
     int port;
 
-    listen_address(run, address, sizeof address);
+    bench_listen_address(run->options, address, sizeof address);
     int result = bench_link_listen(&run->link, address, &port, status);
     if (result)
         return result;
@@ -174,6 +183,31 @@ static int connect_nodes(struct run *run, struct wf_status *status)
     return result;
 }
 
+/* They have met in the lobby. */
+static void receive_guest(struct run *run)
+{
+    const struct bench_guest *guest = &run->visit->guest;
+
+    bench_link_visit(&run->link, run->visit->house, guest->peer, guest->connection);
+    run->link.gpus = run->gpus;
+    run->link.gave_way = run->options->gave_way;
+    run->control = guest->control;
+    run->prepared = true;
+    bench_ending_set_link(&run->ending, &run->link, run->control);
+}
+
+/* Whose turn it is, before anything else. */
+static int take_turn(struct run *run, struct wf_status *status)
+{
+    const char *command = bench_command_name(run->options->command);
+
+    if (run->link.node == 0)
+        return bench_line_call(run->control, command, status);
+    int result = bench_line_wait(run->control, command, run->options->address, news(run), status);
+    bench_control_expect_within(run->control, run->link.connect_timeout_ms);
+    return result;
+}
+
 static int agree(struct run *run, struct wf_status *status)
 {
     struct bench_agreement agreement = {
@@ -183,7 +217,9 @@ static int agree(struct run *run, struct wf_status *status)
         .result = &run->result,
         .news = news(run),
     };
-    int result = bench_control_create(run->link.connection, run->link.peer, run->link.node, &run->control, status);
+    int result = run->control ? 0
+                              : bench_control_create(run->link.connection, run->link.peer, run->link.node,
+                                                     &run->control, status);
 
     if (result)
         return result;
@@ -192,9 +228,19 @@ static int agree(struct run *run, struct wf_status *status)
     agreement.control = run->link.control = run->control;
     bench_ending_set_link(&run->ending, &run->link, run->control);
     bench_control_expect_within(run->control, run->link.connect_timeout_ms);
-    result = bench_agree(&agreement, status);
+    result = take_turn(run, status);
+    if (result == 0)
+        result = bench_agree(&agreement, status);
     if (result == 0)
         result = bench_backends_check(&run->plan, run->options->config, BENCH_BOTH_NODES, status);
+    run->agreed = result == 0;
+    if (run->visit && run->agreed && agreement.news)
+        fprintf(agreement.news, "run %d begins, with %s\n", run->visit->number, weft_peer_name(run->link.peer));
+    if (agreement.news)
+        fflush(agreement.news);
+    /* What the other node wants measured may take more room than what was planned here. */
+    if (result == 0 && run->options->place == BENCH_PLACE_LISTEN)
+        result = bench_files_prepare(run->options, &run->plan, &run->made_out, status);
     bench_control_expect_within(run->control, -1);
     run->bed.copied_up_to = agreement.eager;
     if (result == 0 && (result = bench_expect_ready(&run->result, status)) != 0)
@@ -252,36 +298,55 @@ static void tell_wrong(const struct run *run)
     }
 }
 
+/* What node1 of --local has left to do may fail, too: writing its logs. Before the verdict is told. */
+static void await_child(struct run *run)
+{
+    int child = run->options->place == BENCH_PLACE_LOCAL ? bench_child_end(&run->child, CHILD_PATIENCE_MS) : 0;
+    struct wf_status status;
+
+    if (child == 0 || !run->passed)
+        return;
+    wf_fail(&status, -ECHILD, "node1 ended with status %d after the measurement", child);
+    run->passed = false;
+    pthread_mutex_lock(&run->result.lock);
+    bench_result_unwritten(&run->result, &status);
+    pthread_mutex_unlock(&run->result.lock);
+}
+
 /* All ran; whether it was right is the verdict of node0. */
 static int conclude(struct run *run, struct wf_status *status)
 {
     char expected[160];
 
     bench_progress_end(&run->progress);
+    await_child(run);
     pthread_mutex_lock(&run->result.lock);
     run->result.complete = true;
     bool met = bench_expect_met(&run->result, expected, sizeof expected);
     if (run->passed && !met)
         bench_copy_text(run->result.error, sizeof run->result.error, expected);
-    else if (!run->passed && bench_result_wrong_bytes(&run->result) == 0)
+    else if (!run->passed && !run->result.error[0] && bench_result_wrong_bytes(&run->result) == 0)
         snprintf(run->result.error, sizeof run->result.error, "the other node found wrong bytes or missing samples");
     run->passed &= met;
     pthread_mutex_unlock(&run->result.lock);
     int result = bench_ending_publish(&run->ending, status);
     if (!run->options->child && !run->passed)
         tell_wrong(run);
-    if (!run->options->child && run->result.error[0])
+    if (result == 0 && !run->options->child && run->result.error[0])
         fprintf(stderr, "weft: %s\n", run->result.error);
     return result;
 }
 
 /* Order: first the link, so that nobody touches the buffers any more. GPU memory needs its context, and after a failure
- * it is left to the end of the process. */
+ * it is left to the end of the process, unless the session alone has ended. */
 static void tear_down(struct run *run)
 {
     bench_ending_set_link(&run->ending, NULL, NULL);
     bench_progress_end(&run->progress);
-    if (!bench_workload_close(&run->bed))
+    bench_link_end(&run->link);
+    if (run->link.over)
+        bench_control_collect(run->control);
+    if (!bench_workload_close(&run->bed) || run->link.over)
         bench_arena_free_gpus(&run->arena);
     bench_placement_fini(&run->link.placement);
     bench_link_close(&run->link);
@@ -290,14 +355,11 @@ static void tear_down(struct run *run)
     bench_arena_fini(&run->arena);
 }
 
-static int finish_child(struct run *run, int exit_status, bool went_well)
+/* The folder of --out, where it was made for this run and nothing was written into it. */
+static void remove_empty(const struct run *run)
 {
-    int child = bench_child_end(&run->child, went_well ? CHILD_PATIENCE_MS : CHILD_HURRY_MS);
-
-    if (!went_well || child == 0 || exit_status != BENCH_PASSED)
-        return exit_status;
-    fprintf(stderr, "weft: node1 ended with status %d after the measurement\n", child);
-    return BENCH_FAILED;
+    if (run->made_out)
+        rmdir(wf_config_text(run->options->config, WF_SET_OUT));
 }
 
 static int perform(struct run *run)
@@ -308,7 +370,10 @@ static int perform(struct run *run)
 
     if (result == 0)
         result = prepare(run, &status);
-    if (result == 0)
+    run->unready = result != 0;
+    if (run->visit)
+        receive_guest(run); /* whatever has happened: it is ours now */
+    else if (result == 0)
         result = connect_nodes(run, &status);
     if (result == 0)
         result = agree(run, &status);
@@ -316,27 +381,100 @@ static int perform(struct run *run)
         result = measure(run, &status);
     if (result == 0)
         result = conclude(run, &status);
+    /* Of a client with which a server that stays agrees on nothing there is nothing to keep. */
+    if (result && run->visit && !run->agreed) {
+        run->result.written = true;
+        bench_stream_close(&run->result, &(struct wf_status){0});
+    }
     int exit_status = result        ? bench_ending_give_up(&run->ending, &status, run->prepared)
                       : run->passed ? BENCH_PASSED
                                     : BENCH_FAILED;
     tear_down(run);
-    exit_status = finish_child(run, exit_status, result == 0);
+    bench_child_end(&run->child, CHILD_HURRY_MS);
     bench_interrupt_stop();
-    if (run->made_out)
-        rmdir(wf_config_text(run->options->config, WF_SET_OUT)); /* succeeds only where nothing was written into it */
+    remove_empty(run);
     return exit_status;
+}
+
+static struct run *run_create(struct bench_options *options)
+{
+    struct run *run = calloc(1, sizeof *run);
+
+    if (!run)
+        return NULL;
+    run->options = options;
+    bench_result_init(&run->result, options, options->place == BENCH_PLACE_CONNECT ? 1 : 0);
+    bench_ending_init(&run->ending, &run->result, &run->progress, &run->child);
+    return run;
+}
+
+static void run_destroy(struct run *run)
+{
+    bench_ending_fini(&run->ending);
+    bench_plan_fini(&run->plan);
+    bench_result_fini(&run->result);
+    free(run);
 }
 
 int bench_run(struct bench_options *options)
 {
-    static struct run run; /* large, and the signal thread refers to it until the end */
+    if (options->keep)
+        return bench_keep(options);
+    struct run *run = run_create(options);
+    if (!run) {
+        fprintf(stderr, "weft: no memory for a run\n");
+        return BENCH_FAILED;
+    }
+    int exit_status = perform(run);
+    run_destroy(run);
+    return exit_status;
+}
 
-    run.options = options;
-    bench_result_init(&run.result, options, options->place == BENCH_PLACE_CONNECT ? 1 : 0);
-    bench_ending_init(&run.ending, &run.result, &run.progress, &run.child);
-    int exit_status = perform(&run);
-    bench_ending_fini(&run.ending);
-    bench_plan_fini(&run.plan);
-    bench_result_fini(&run.result);
+/* --- of a server that stays --- */
+
+int bench_visit_prepare(struct bench_options *options, struct bench_gpus *gpus, struct wf_status *status)
+{
+    struct run *run = run_create(options);
+
+    if (!run)
+        return wf_fail(status, -ENOMEM, "no memory for a run");
+    int result = prepare(run, status);
+    if (result == 0)
+        *gpus = run->gpus;
+    remove_empty(run);
+    run_destroy(run);
+    return result;
+}
+
+/* What became of it by its own doing. */
+static bool is_at_fault(const struct run *run, int exit_status)
+{
+    const struct bench_cut *cut = &run->result.cut;
+
+    if (exit_status == BENCH_PASSED)
+        return false;
+    return run->unready || run->result.complete ||
+           (run->agreed && cut->by == BENCH_CUT_FAILURE && cut->node == 0 && cut->code != -EPROTO);
+}
+
+int bench_visit_run(struct bench_options *options, struct bench_visit *visit)
+{
+    struct run *run = run_create(options);
+    char stamp[32];
+
+    if (!run) {
+        fprintf(stderr, "weft: no memory for a run\n");
+        visit->at_fault = true;
+        weft_peer_close(visit->guest.peer, 0, NULL);
+        bench_control_destroy(visit->guest.control);
+        return BENCH_FAILED;
+    }
+    run->visit = visit;
+    snprintf(stamp, sizeof stamp, "%.16s-%d", run->result.stamp, visit->number);
+    bench_result_stamp(&run->result, stamp);
+    int exit_status = perform(run);
+    visit->measured = run->agreed;
+    visit->at_fault = is_at_fault(run, exit_status);
+    run_destroy(run);
     return exit_status;
 }

@@ -17,7 +17,7 @@ static struct {
     atomic_int signal;   /* the first one that came; 0: none */
     atomic_bool stopped; /* the run is over */
     atomic_bool hurried; /* it has to be, soon */
-    bool running;
+    bool running, blocked;
     pthread_t thread;
     sigset_t previous;
     const struct bench_interrupt_ops *ops;
@@ -111,8 +111,11 @@ int bench_interrupt_start(const struct bench_interrupt_ops *ops, void *context, 
 
     state.ops = ops;
     state.context = context;
+    atomic_store(&state.stopped, false);
+    atomic_store(&state.hurried, false);
     watched(&set);
-    pthread_sigmask(SIG_BLOCK, &set, &state.previous);
+    pthread_sigmask(SIG_BLOCK, &set, state.blocked ? NULL : &state.previous);
+    state.blocked = true;
     signal(SIGPIPE, SIG_IGN); /* a closed pipe on standard output must not end the measurement of two nodes */
     int result = pthread_create(&state.thread, NULL, watch, NULL);
     char remedy[160];

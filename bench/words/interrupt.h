@@ -29,10 +29,11 @@ struct bench_interrupt_ops {
     void (*last_words)(void *context, bool again);
 };
 
-/* Before any other thread is started (they inherit the blocked signals). 0 or -errno. */
+/* Before any other thread is started (they inherit the blocked signals). 0 or -errno. Again after a stop: the signals
+ * that came meanwhile are taken then, and one that came before counts still. */
 int bench_interrupt_start(const struct bench_interrupt_ops *ops, void *context, struct wf_status *status);
 
-/* The run is over: signals end the process as usual from here on. */
+/* The run is over: nobody takes signals, which stay blocked. */
 void bench_interrupt_stop(void);
 
 /* The other node was interrupted: this one has to end within BENCH_LAST_WORDS_MS, too. */

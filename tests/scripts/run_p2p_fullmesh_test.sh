@@ -34,7 +34,6 @@ for preset in begin=1K end=64M factor=4 warmup=1 iters=auto duration=10 mode=bot
 done
 expect_no_text 'rails' 'local: the rails are those of --local'
 expect_text "<--out><$scratch/results/" 'results'
-[[ -d $scratch/logs ]] || fail 'no folder logs'
 expect_text "<--latest><$scratch/results/latest>" 'the link to the results'
 [[ -d $scratch/results/latest/ ]] || fail 'results/latest leads nowhere'
 [[ -L $scratch/results/latest ]] || fail 'results/latest is no link'

@@ -120,7 +120,8 @@ enum wf_setting_id {
     WF_SET_QUIET,
     WF_SET_ROUNDS,
     WF_SET_TOOLS,
-    WF_SET_SECONDS, /* seconds: how long `weft peers` measures */
+    WF_SET_SECONDS,      /* seconds: how long `weft peers` measures */
+    WF_SET_IDLE_TIMEOUT, /* idle_timeout: int seconds 0 = none; how long a node that listens waits for a client */
     WF_SETTING_COUNT
 };
 

@@ -253,8 +253,8 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
              "The least share of the rails' line rate, above 0 and up to 1, that each direction has to "
              "reach.",
              .more = "This is with the largest size; below it weft mesh and pair end with status 1.", .value = "RATIO"),
-    [WF_SET_LOG_DIR] =
-        TEXT(BENCH, OUTPUT, MESH | PAIR, "log_dir", "logs", "The folder for one log per endpoint.", .value = "DIR"),
+    [WF_SET_LOG_DIR] = TEXT(BENCH, OUTPUT, MESH | PAIR, "log_dir", "",
+                            "The folder for one log per endpoint; empty means none are written.", .value = "DIR"),
     [WF_SET_QUIET] = FLAG(BENCH, OUTPUT, MOVES, "quiet", "0", "Whether only errors are printed."),
     [WF_SET_ROUNDS] = INT(BENCH, HOW, PEERS, "rounds", "5", "rounds", 1, 1000,
                           "How often weft peers runs every tool for each case, in turns."),
@@ -264,6 +264,9 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_SECONDS] =
         TEXT(BENCH, HOW, PEERS, "seconds", "0.5",
              "How long Weft takes for the messages of a case in weft peers; other tools move as many.", .value = "S"),
+    [WF_SET_IDLE_TIMEOUT] =
+        INT(BENCH, NETWORK, MOVES, "idle_timeout", "0", "s", 0, 31536000,
+            "How long a node that listens waits for a client before it ends; 0 means for ever.", .value = "S"),
 };
 
 /* In the order of import: of two that act on one setting the later wins. */

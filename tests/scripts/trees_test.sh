@@ -1,0 +1,159 @@
+#!/usr/bin/env bash
+# run_p2p_fullmesh.sh in trees that are not as they were made: with a program that is current, moved to another place,
+# and of another user.
+set -u
+# shellcheck source=tests/scripts/check.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/check.sh"
+[[ -n $scratch && -n $root ]] || exit 1
+
+# The program of a build prints what it is, and with what it was started.
+# shellcheck disable=SC2016  # expanded by the program
+printf '%s\n' '#!/bin/bash' '[[ $1 == --version ]] || printf "<%s>" "$0" "$@"' >"$scratch/the program"
+chmod +x -- "$scratch/the program"
+
+# cmake makes it, and the file by which it knows its folder. It refuses what was made for another one.
+asked=$scratch/asked.log
+program "$scratch/fake" cmake <<'END'
+echo "$*" >>"$ASKED"
+builds=0
+while (($#)); do
+    case $1 in
+    -B) folder=$2 ;;
+    --build) folder=$2 builds=1 ;;
+    esac
+    shift
+done
+if ((builds)); then
+    mkdir -p -- "$folder/bin"
+    cp -- "$MADE" "$folder/bin/weft"
+else
+    [[ -e $folder/CMakeCache.txt ]] && exit 1
+    printf 'CMAKE_HOME_DIRECTORY:INTERNAL=%s\n' "$TREE" >"$folder/CMakeCache.txt"
+    touch -- "$folder/Makefile"
+fi
+END
+tree=$scratch/tree
+script=$tree/run_p2p_fullmesh.sh
+export ASKED=$asked MADE="$scratch/the program" TREE=$tree PATH=$scratch/fake:$PATH
+
+# A tree with a program that is newer than its sources; a folder to be in, and one for a cache.
+make_tree() {
+    chmod -R -- u+w "$tree" 2>/dev/null
+    rm -rf -- "$tree" "$scratch/here" "$scratch/cache" "$asked"
+    mkdir -p -- "$tree/transport" "$tree/build/bin" "$scratch/here" "$scratch/cache"
+    cp -- "$root/run_p2p_fullmesh.sh" "$tree/"
+    program "$tree" setup.sh <<<'exit 0'
+    touch -d '1 hour ago' -- "$tree/CMakeLists.txt" "$tree/transport/weft.c"
+    printf 'CMAKE_HOME_DIRECTORY:INTERNAL=%s\n' "$tree" >"$tree/build/CMakeCache.txt"
+    touch -- "$tree/build/Makefile"
+    cp -- "$MADE" "$tree/build/bin/weft"
+    cd -- "$scratch/here" || exit 1
+}
+
+make_old() {
+    touch -d '1 minute ago' -- "$tree/build/bin/weft"
+    touch -- "$tree/transport/weft.c"
+}
+
+# ---- a program that is newer than its sources, or is not
+make_tree
+run "$script"
+expect_status 0 'a current program'
+expect_text "<$tree/build/bin/weft><mesh>" 'a current program'
+[[ -e $asked ]] && fail "a current program is built again: $(<"$asked")"
+make_old
+run "$script"
+expect_status 0 'an old program'
+[[ -e $asked ]] || fail 'an old program is not built'
+make_tree
+printf '#!/bin/bash\nexit 127\n' >"$tree/build/bin/weft"
+run "$script"
+expect_status 0 'a program of another machine'
+[[ -e $asked ]] || fail 'a program of another machine is not built'
+
+# ---- moved, or mounted somewhere else
+make_tree
+printf 'CMAKE_HOME_DIRECTORY:INTERNAL=/somewhere/else\n' >"$tree/build/CMakeCache.txt"
+mkdir -- "$tree/build/CMakeFiles"
+echo mine >"$tree/build/mine"
+run "$script"
+expect_status 0 'a moved tree'
+expect_text 'build/ was made for another folder of sources: it is made anew' 'a moved tree'
+expect_text "<$tree/build/bin/weft><mesh>" 'a moved tree'
+[[ $(<"$tree/build/mine") == mine ]] || fail 'a moved tree: a file of the user is gone'
+run "$script"
+expect_no_text 'anew' 'a moved tree: once is enough'
+
+# ---- of another user: nothing is written into it. Who may write everywhere becomes somebody who may not.
+other=()
+if ((EUID == 0)); then
+    command -v setpriv >/dev/null && id nobody >/dev/null 2>&1 &&
+        other=(setpriv --reuid=nobody "--regid=$(id -g nobody)" --clear-groups)
+    chmod -- a+rx "$scratch"
+    if ((${#other[@]} == 0)) || ! "${other[@]}" test -x "$script"; then
+        echo 'not tested: a tree of another user, for there is no user nobody who may come here'
+        finish
+    fi
+fi
+
+not_writable() {
+    chmod -R -- a-w,a+rX "$tree"
+    chmod -- 777 "$scratch/here" "$scratch/cache"
+    : >"$asked"
+    chmod -- 666 "$asked"
+}
+
+make_tree
+not_writable
+run "${other[@]}" "$script"
+expect_status 0 'a tree of another user'
+expect_text "<$tree/build/bin/weft><mesh>" 'a tree of another user: its program'
+expect_text '<--preset><log_dir=./logs>' 'a tree of another user: logs'
+expect_text '<--out><./results/' 'a tree of another user: results'
+expect_text '<--latest><./results/latest>' 'a tree of another user: the link'
+expect_lines 1 'a tree of another user: nothing to say'
+run "${other[@]}" "$script" server --keep --out /elsewhere --log-dir /elsewhere/logs
+expect_text '<--keep><--out></elsewhere><--log-dir></elsewhere/logs>' 'a tree of another user: where the user says'
+[[ -s $asked ]] && fail "a tree of another user: it is built: $(<"$asked")"
+
+make_tree
+make_old
+printf 'CMAKE_HOME_DIRECTORY:INTERNAL=/somewhere/else\n' >"$tree/build/CMakeCache.txt"
+not_writable
+run "${other[@]}" "$script"
+expect_status 0 'an old program of another user'
+expect_text 'build/bin/weft is older than its sources' 'an old program of another user'
+expect_text "<$tree/build/bin/weft><mesh>" 'an old program of another user is used'
+[[ -s $asked ]] && fail "an old program of another user: it is built: $(<"$asked")"
+
+make_tree
+rm -- "$tree/build/bin/weft"
+not_writable
+run "${other[@]}" env XDG_CACHE_HOME="$scratch/cache" "$script"
+expect_status 0 'no program'
+expect_text "build/ cannot be written: the program is built in $scratch/cache/weft/" 'no program: where it is built'
+expect_text "<$scratch/cache/weft/" 'no program: what is built is used'
+run "${other[@]}" env XDG_CACHE_HOME=/proc/nowhere "$script"
+expect_status 1 'no program, and no place for one'
+expect_lines 1 'no program, and no place for one'
+expect_text 'set XDG_CACHE_HOME' 'no program, and no place for one'
+
+# ---- the real one there, without any right: it measures
+if [[ -x ${WEFT_TEST_PROGRAM-} ]] && ((${#other[@]})); then
+    make_tree
+    cp -- "$WEFT_TEST_PROGRAM" "$tree/build/bin/weft"
+    not_writable
+    run "${other[@]}" "$script" local --endpoints 1 --size 1K --iters 2 --port 0
+    expect_status 0 'it measures'
+    [[ -s $scratch/here/results/latest/mesh.json ]] || fail "it measures: no results: $output"
+    compgen -G "$scratch/here/logs/fullmesh_server_gpu0_*.log" >/dev/null || fail "it measures: no logs: $output"
+    chmod -- 755 "$scratch/here"
+    rm -rf -- "${scratch:?}/here/"{results,logs}
+    run "${other[@]}" "$script" local --endpoints 1 --size 1K --iters 2 --port 0
+    expect_status 1 'no place for results'
+    expect_lines 1 'no place for results'
+    expect_text 'Permission denied' 'no place for results'
+fi
+chmod -R -- u+w "$tree"
+cd / || exit 1
+finish
