@@ -22,7 +22,7 @@ int bench_make_folder(const char *path, struct wf_status *status)
     }
     struct stat there;
     if (stat(path, &there) == 0 && !S_ISDIR(there.st_mode))
-        return wf_fail(status, -ENOTDIR, "%.150s is a file: name a folder", path);
+        return wf_fail(status, -ENOTDIR, "cannot write %.150s/: that is a file, and no folder", path);
     if (access(path, W_OK) != 0)
         return wf_fail(status, -errno, "cannot write into the folder %.150s: %s", path, wf_strerror(errno));
     return 0;

@@ -131,7 +131,7 @@ done
 echo precious >precious
 expect 1 "--json .: that is a folder" mesh $base --json .
 expect 1 "--json .: that is a folder" peers --local --tools raw --json .
-expect 1 "precious is a file" mesh $base --out precious
+expect 1 "cannot write precious/: that is a file" mesh $base --out precious
 weft mesh $base --out made --latest precious
 told 1 "--latest precious: that is no link" "--latest"
 pass_if "a file in the place of a link is kept" grep -q precious precious
