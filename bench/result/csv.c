@@ -100,13 +100,14 @@ static int put_path(const struct bench_result *result, const char *path)
     return code;
 }
 
-/* A file takes the place of the one before when it is whole. A device or a pipe is written to. */
+/* A file takes the place of the one before when it is whole. A device or a pipe is written to, and so is what a link
+ * leads to, which may be standard output. */
 static int put_file(const struct bench_result *result, const char *path)
 {
     char temporary[WF_VALUE_MAX + 48];
     struct stat there;
 
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
         return put_path(result, path);
     snprintf(temporary, sizeof temporary, "%s.part", path);
     int code = put_path(result, temporary);

@@ -120,13 +120,14 @@ static int check_file(struct probes *probes, const char *path, uint64_t bytes, c
 {
     char folder[WF_VALUE_MAX + 32];
     struct stat there;
-    bool exists = stat(path, &there) == 0;
 
-    if (exists && S_ISDIR(there.st_mode))
+    if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
         return wf_fail(status, -EISDIR, "--%s %.150s: that is a folder: name a file, or use --out", option, path);
     folder_of(path, folder, sizeof folder);
-    /* A device or a pipe is written to, a file is replaced. */
-    bool stays = exists && !S_ISREG(there.st_mode);
+    /* A device, a pipe and what a link leads to are written to, a file is replaced. */
+    bool stays = lstat(path, &there) == 0 && !S_ISREG(there.st_mode);
+    if (stays && access(path, F_OK) != 0)
+        return 0; /* a link that leads to what is not there yet */
     if (access(stays ? path : folder, W_OK) != 0)
         return wf_fail(status, -errno, "--%s %.150s: cannot write there: %s", option, said, wf_strerror(errno));
     return stays ? 0 : probe(probes, folder, bytes, option, said, status);

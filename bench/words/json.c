@@ -62,11 +62,12 @@ static int write_path(const json_t *root, const char *path)
     return result;
 }
 
-/* A reader never sees half a file: it is written beside its place and moved there. A device or a pipe is written to. */
+/* A reader never sees half a file: it is written beside its place and moved there. A device or a pipe is written to,
+ * and so is what a link leads to, which may be standard output. */
 static int write_file(const json_t *root, const char *path)
 {
     struct stat there;
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode))
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
         return write_path(root, path);
     char temporary[WF_VALUE_MAX + 48];
     snprintf(temporary, sizeof temporary, "%s.part", path);

@@ -69,6 +69,17 @@ refused --out results/1 --latest nowhere/latest
 pass_if "told: $(cat err)" grep -q -- "--latest nowhere/latest: cannot write there: No such file or directory" err
 pass_if "no folder stays: $(ls results)" [ -z "$(ls results)" ]
 
+# ---- what a link leads to is written, and the link stays
+ln -s target.json link.json && ln -s target.csv link.csv
+# shellcheck disable=SC2086
+weft mesh --local $quick --json link.json --csv link.csv
+pass_if "through links: status $status: $(cat err)" [ "$status" -eq 0 ]
+pass_if "the links stay" [ -L link.json ] && [ -L link.csv ]
+pass_if "their targets are there" [ -s target.json ] && [ -s target.csv ]
+# shellcheck disable=SC2086
+timeout 60 "$WEFT" mesh --local $quick --quiet --csv /dev/stdout >redirected 2>err </dev/null
+pass_if "a link to standard output: $(cat err)" [ "$(grep -c '^weft,' redirected)" -eq 32 ]
+
 # ---- no logs that nobody has asked for
 mkdir plain
 # shellcheck disable=SC2086

@@ -170,7 +170,7 @@ static void test_defaults(void **state)
         {WF_SET_SEED, "42", 42},
         {WF_SET_SRC, "node0:host0", 0},
         {WF_SET_DST, "node1:host0", 0},
-        {WF_SET_LOG_DIR, "logs", 0},
+        {WF_SET_LOG_DIR, "", 0},
         {WF_SET_QUIET, "0", 0},
     };
     struct fixture *fixture = *state;
