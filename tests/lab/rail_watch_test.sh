@@ -151,6 +151,7 @@ inside() {
     run "${denied[@]}" pair --local --port 0 --rails lab0 --size 8 -n 1 --log-dir=
     ((status == 77)) && echo "no filter can be set here: $output" && return
     expect_status 0 'by the timer'
+    output=$(tr -s ' \n' ' ' <<<"$output") # lines are broken anywhere
     expect_text 'rails: looked at every 50 ms, the kernel does not tell of their changes: Operation not permitted' \
         'by the timer'
     start 'by the timer' "${denied[@]}"

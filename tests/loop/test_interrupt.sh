@@ -109,7 +109,7 @@ rm -rf s && : >s
 kill -TERM "$server"
 ends "$server"
 pass_if "without a folder: status $status" [ "$status" -eq 1 ]
-pass_if "without a folder: told: $(cat s.err)" grep -q 's is a file: name a folder' s.err
+pass_if "without a folder: told: $(cat s.err)" grep -q 'cannot write s/: that is a file' s.err
 pass_if "without a folder: the table is there: $(cat s.out)" grep -q 'FAILED, cut short by SIGTERM' s.out
 cut_short "$client" c mesh SIGTERM node0
 

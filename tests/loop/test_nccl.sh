@@ -92,7 +92,7 @@ pass_if "what moves nothing has no ratio" json 'all(.ratios[]; .against == "nccl
 # ---- beside other tools
 weft peers --rounds 1 --seconds 0.02 --size 64K --memory cuda --json peers.json
 pass_if "weft peers: status $status: $(cat err)" [ "$status" -eq 0 ]
-pass_if "NCCL beside Weft on GPUs that are none: $(cat out)" grep -q 'memory: cuda (emulated): no GPU was measured' out
+pass_if "NCCL beside Weft on GPUs that are none: $(cat out)" grep -q 'memory cuda (emulated): no GPU was measured' <(flat out)
 pass_if "both are measured, and nothing of host memory: $(jq -c '.samples[]' peers.json)" json '
     .memory == "cuda (emulated)" and all(.samples[]; .measured == (.backend == "weft" or .backend == "nccl")) and
     any(.samples[]; .backend == "nccl" and .ratio > 0 and (.client.command | test("--backend=nccl")))' peers.json
