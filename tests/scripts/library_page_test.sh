@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# weft(3) and weft.h name the same: every function stands in the synopsis as the header declares it, and again in the
+# weft(3), weft.map and weft.h name the same: every function stands in the synopsis as the header declares it, and again in the
 # text that says what it is for; and the page has no name of ours that the header lacks.
 set -u
 # shellcheck source=tests/scripts/check.sh
@@ -28,6 +28,10 @@ diff -- "$scratch/in header" "$scratch/in synopsis" ||
 while read -r name; do
     grep -q -w -- "$name ()\|$name()" "$scratch/text" || fail "$name() is not in the text of docs/man/weft.3"
 done < <(grep -o 'weft_[a-z_]*(' "$scratch/in header" | tr -d '(')
+
+grep -o 'weft_[a-z_0-9]*(' "$scratch/in header" | tr -d '(' | sort >"$scratch/names"
+sed -n 's/^ *\(weft_[a-z_0-9]*\);$/\1/p' "$root/transport/weft.map" | sort | diff -- "$scratch/names" - ||
+    fail 'transport/weft.map (>) exports something else than transport/weft.h declares (<)'
 
 # `WEFT_` alone is the beginning of all names in the environment, and `weft::...` is a target of CMake.
 while read -r name; do
