@@ -99,8 +99,13 @@ weft_limited() { # ULIMIT-OPTION VALUE ARGUMENTS...: `err` has room, whatever th
         2>&1 >out </dev/null | cat >err
     status=${PIPESTATUS[0]}
 }
-weft_limited -f 0 mesh $base --quiet --log-dir= --json small.json
-told 1 "cannot write small.json: a file may have 0 bytes (ulimit -f)" "ulimit -f"
+# A sanitizer's runtime writes a file before the program begins.
+if (ulimit -f 0 && exec "$WEFT" --version) >/dev/null 2>&1; then
+    weft_limited -f 0 mesh $base --quiet --log-dir= --json small.json
+    told 1 "cannot write small.json: a file may have 0 bytes (ulimit -f)" "ulimit -f"
+else
+    echo "skipped: ulimit -f 0: the program does not start behind it, which is no doing of weft's"
+fi
 weft_limited -f 1 topo --json topo.json
 told 1 "cannot write topo.json: a file may have 1024 bytes (ulimit -f)" "ulimit -f of weft topo"
 weft_limited -f 1 config
