@@ -472,7 +472,9 @@ void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial, int64_t
     WF_LIST_EACH (link, following, &door->talks) {
         struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
         bool unanswered = talk->role == WF_TALK_CHANNEL && talk->state != WF_TALK_OVER && !talk->heard;
-        if (talk->dial == dial && unanswered && talk->begun_ns <= begun_ns)
+        /* Somebody took the connection, and has not come to the end: another reason than that nobody answers. */
+        bool stuck = talk->role == WF_TALK_CONTROL && talk->state != WF_TALK_OVER && talk->state != WF_TALK_CONNECTING;
+        if (talk->dial == dial && (unanswered || stuck) && talk->begun_ns <= begun_ns)
             time_out(talk);
     }
 }

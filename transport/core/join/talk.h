@@ -79,7 +79,8 @@ void wf_talk_step(struct wf_talk *talk);
 /* Fails conversations whose deadline has passed, tries to hand over the sockets in WAITING, and destroys conversations
  * that are over. Returns the time of the next call. */
 int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns);
-/* Fails the dial's channels that were begun at `begun_ns` or before and have had no answer. */
+/* Fails the conversations of the dial that were begun at `begun_ns` or before and have had no answer: channels, and a first
+ * one whose connection was taken. */
 void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial, int64_t begun_ns);
 
 /* Ends every conversation about a session that is to be freed. */
