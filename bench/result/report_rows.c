@@ -31,7 +31,7 @@ static void print_title(const struct bench_result *result, enum bench_mode mode,
         bench_wrapped(out, columns, 2, "one pair: GB/s over its messages");
     else if (mode == BENCH_LOADED)
         bench_wrapped(out, columns, 2,
-                      "loaded: all %u pairs at once: GB/s of the pairs from their median times, and of all together",
+                      "loaded: all %u pairs at once: GB/s of the pairs from their median times, and of all of a way together",
                       plan->pair_count);
     else
         bench_wrapped(out, columns, 2, "isolated: %s: GB/s of the pairs from their median times",
