@@ -151,7 +151,8 @@ is_current() {
 }
 
 # runs PROGRAM: on this machine, for this user.
-runs() { [[ -f $1 && -x $1 ]] && "$1" --version >/dev/null 2>&1 </dev/null; }
+# An empty one, as a full disk leaves behind, would run as a script that does nothing.
+runs() { [[ -f $1 && -s $1 && -x $1 ]] && "$1" --version >/dev/null 2>&1 </dev/null; }
 
 # Sets `weft` to the program, which it builds where there is none that is current.
 find_program() {
@@ -235,6 +236,11 @@ config=$(option config) || config=${WEFT_CONFIG-}
 base=$root
 if ! can_write "$root/results" || ! can_write "$root/logs"; then
     base=.
+    if ! option out >/dev/null && ! elsewhere out >/dev/null && ! { can_write ./results && can_write ./logs; }; then
+        say 'results and logs can be written neither beside this script nor into the current folder: go to one that you' \
+            'can write to, or name others with --out and --log-dir'
+        exit 1
+    fi
 fi
 
 # Defaults of this script: what environment, file and options say goes before them. 0 iterations: as suit the size.

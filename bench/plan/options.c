@@ -266,6 +266,21 @@ static int standard_outputs(const struct wf_config *config)
     return count;
 }
 
+/* Two results of one name: the later would take the place of the earlier. */
+static int check_outputs_differ(const struct wf_config *config, struct wf_status *status)
+{
+    static const enum wf_setting_id files[] = {WF_SET_JSON, WF_SET_CSV, WF_SET_JSON_STREAM};
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        for (size_t j = i + 1; j < sizeof files / sizeof files[0]; j++) {
+            const char *one = wf_config_text(config, files[i]), *other = wf_config_text(config, files[j]);
+            if (one[0] && strcmp(one, other) == 0 && strncmp(one, "/dev/", 5) != 0 && strcmp(one, "-") != 0)
+                return wf_fail(status, -EINVAL, "--%s and --%s are both %.150s: give one of them another file",
+                               wf_setting(files[i])->name, wf_setting(files[j])->name, one);
+        }
+    return 0;
+}
+
 /* The last value of an option, wherever it stands; NULL: there is none. */
 static const char *last_value(int argc, char **argv, const char *option)
 {
@@ -385,6 +400,8 @@ int bench_options_init(struct bench_options *options, enum bench_command command
         result = wf_fail(status, -EINVAL,
                          "only one of --json, --csv and --json-stream can be '-', standard output: give the others a "
                          "file");
+    if (result == 0 && !options->help && !options->version && needs_other_node(command))
+        result = check_outputs_differ(options->config, status);
     if (result)
         find_files(options, argc, argv);
     return result;

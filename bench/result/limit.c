@@ -145,6 +145,12 @@ static bool find_processors(const struct bench_result *result, const struct benc
     return false;
 }
 
+/* For long enough. */
+static bool was_looked_at(const struct bench_set *set)
+{
+    return set->busy[0].seconds >= LEAST_S || set->busy[1].seconds >= LEAST_S;
+}
+
 /* What was not in the way is worth knowing, too. */
 static void tell_seen(const struct bench_result *result, const struct bench_set *set, char *text, size_t room)
 {
@@ -154,7 +160,7 @@ static void tell_seen(const struct bench_result *result, const struct bench_set 
         if (set->busy[node].seconds >= LEAST_S && set->busy[node].cpus > 0 &&
             set->busy[node].busy / set->busy[node].cpus > most)
             most = set->busy[node].busy / set->busy[node].cpus;
-    if (set->busy[0].seconds < LEAST_S && set->busy[1].seconds < LEAST_S)
+    if (!was_looked_at(set))
         snprintf(text, room, "not known: it was measured for less than %.1f s", LEAST_S);
     else
         snprintf(text, room, "not seen: the processors were busy to %.0f %%%s", 100 * most,
@@ -176,7 +182,7 @@ char *bench_limit_text(const struct bench_result *result, const struct bench_set
     if (find_rails(result, set, room_for_samples, text, room) || find_memory(result, set, text, room) ||
         find_processors(result, set, text, room))
         return text;
-    if (one_in_flight(result, set))
+    if (was_looked_at(set) && one_in_flight(result, set))
         snprintf(text, room, "one message in flight: each waits for the one before it (see --inflight)");
     else
         tell_seen(result, set, text, room);

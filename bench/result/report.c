@@ -1,5 +1,6 @@
 #include "report.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,13 +119,23 @@ static void print_so_far(struct bench_result *result, FILE *out)
     fflush(out);
 }
 
-void bench_report_so_far(struct bench_result *result)
+int bench_report_so_far(struct bench_result *result, struct wf_status *status)
 {
-    if (bench_quiet(result->options->config) || result->options->child)
-        return;
+    FILE *out = bench_people(result->options->config);
+    bool silent = bench_quiet(result->options->config) || result->options->child;
+    int code = 0;
+
     pthread_mutex_lock(&result->lock);
-    print_so_far(result, bench_people(result->options->config));
+    errno = 0;
+    if (!silent)
+        print_so_far(result, out);
+    if (!silent && ferror(out))
+        code = bench_cannot_write("-", errno ? -errno : -EIO, status);
+    else if (result->stream_error)
+        code = bench_cannot_write(wf_config_text(result->options->config, WF_SET_JSON_STREAM), result->stream_error,
+                                  status);
     pthread_mutex_unlock(&result->lock);
+    return code;
 }
 
 /* --- what was in the way, and the rails --- */
@@ -181,8 +192,8 @@ static void print_rails(const struct bench_result *result, FILE *out)
     const json_t *rail;
     size_t index;
 
-    fprintf(out, "\n%-5s %-22s %11s %6s %9s %9s %9s\n", "node", "rail", "line rate", "MTU", "sent", "received",
-            "share");
+    fprintf(out, "\nwhat the rails carried, warm-up and verification included\n%-5s %-22s %11s %6s %9s %9s %9s\n",
+            "node", "rail", "line rate", "MTU", "sent", "received", "share");
     for (int node = 0; node < 2; node++)
         json_array_foreach(result->rail_totals[node], index, rail)
             print_rail_bytes(rail, sum_of(result->rail_totals[node], "bytes"), out);

@@ -10,8 +10,9 @@
 
 #include "result.h"
 
-/* Prints what was not printed yet of the head and the sets, where people want to read it. */
-void bench_report_so_far(struct bench_result *result);
+/* Prints what was not printed yet of the head and the sets, where people want to read it. A negative errno: that, or a
+ * line of the stream, could not be written, and what is measured would be lost. */
+int bench_report_so_far(struct bench_result *result, struct wf_status *status);
 
 /* The same, and the end. The caller holds the result's lock. */
 void bench_report(struct bench_result *result, FILE *out);

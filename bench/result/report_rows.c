@@ -30,9 +30,10 @@ static void print_title(const struct bench_result *result, enum bench_mode mode,
     if (plan->pair_count == 1)
         bench_wrapped(out, columns, 2, "one pair: GB/s over its messages");
     else if (mode == BENCH_LOADED)
-        bench_wrapped(out, columns, 2,
-                      "loaded: all %u pairs at once: GB/s of the pairs from their median times, and of all of a way together",
-                      plan->pair_count);
+        bench_wrapped(
+            out, columns, 2,
+            "loaded: all %u pairs at once: GB/s of the pairs from their median times, and of all of a way together",
+            plan->pair_count);
     else
         bench_wrapped(out, columns, 2, "isolated: %s: GB/s of the pairs from their median times",
                       plan->group > 1 ? "a pair at a time, both ways at once" : "a pair at a time");
@@ -270,7 +271,8 @@ void bench_report_notes(const struct bench_result *result, FILE *out)
                       "* rests on fewer than %d messages a pair: any one of them can move it (see --iters, --duration)",
                       FEW);
     if (counted)
-        bench_wrapped(out, columns, 2,
-                      "/s: messages a second of a pair. Many are under way at once, so it says nothing about latency: "
-                      "for that there is weft pair --lat");
+        bench_wrapped(
+            out, columns, 2,
+            "/s: messages a second of a pair. Many are under way at once, so neither that nor their GB/s compares "
+            "with larger messages, and it says nothing about latency: for that there is weft pair --lat");
 }

@@ -7,9 +7,9 @@
 #include "bench/backends/backend.h"
 
 #define GROUPS_LEAST 6   /* pairs: among fewer, two that differ are no groups */
-#define GROUPS_RATIO 1.3 /* of the groups' medians */
+#define GROUPS_RATIO 1.5 /* of the groups' medians */
 #define GROUPS_SHARE 0.9 /* of the variance that lies between the groups; of an even spread it is 0.75 */
-#define CROOKED_RATIO 1.5
+#define CROOKED_RATIO 2.0
 #define CROOKED_SIGMAS 5.0
 #define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
 

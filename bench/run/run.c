@@ -255,9 +255,10 @@ static int measure(struct run *run, struct wf_status *status)
     int64_t start;
     const struct bench_gpus *gpus = &run->link.gpus;
 
-    bench_report_so_far(&run->result);
-    int result =
-        bench_arena_init(&run->arena, &run->plan, run->link.node, gpus, run->link.context, run->control, status);
+    int result = bench_report_so_far(&run->result, status);
+    if (result)
+        return result;
+    result = bench_arena_init(&run->arena, &run->plan, run->link.node, gpus, run->link.context, run->control, status);
 
     /* A GPU's endpoints are where it is; others are placed. */
     if (result == 0 && bench_placement_init(&run->link.placement, run->options->config, run->link.context,

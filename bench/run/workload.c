@@ -252,7 +252,7 @@ static int measure_size(struct bench_bed *bed, struct bench_link *link, enum ben
     if (code == 0 && added == 0)
         bench_progress_wipe(progress); /* it is in the way of lines */
     if (code == 0 && added == 0)
-        bench_report_so_far(result);
+        return bench_report_so_far(result, status);
     return code ? code : added;
 }
 

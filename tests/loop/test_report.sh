@@ -60,6 +60,20 @@ weft mesh $base --size 1K -n 9 --json-stream none/there
 pass_if "a folder that is not there: status $status: $(cat err)" [ "$status" -ne 0 ]
 pass_if "is named: $(cat err)" grep -q 'json-stream none/there' err
 
+weft mesh $base --size 1K -n 9 --json same --csv same
+pass_if "two results of one name: status $status" [ "$status" -eq 2 ]
+pass_if "are told: $(cat err)" grep -q 'json and --csv are both same' err
+
+# ---- a run whose words are lost is over: the messages of the second size would take for ever
+timeout -k 5 60 "$WEFT" mesh $base --size 1K,64K -n 10000000 -w 0 -c 0 --mode isolated >/dev/full 2>err </dev/null
+status=$?
+pass_if "nobody hears it: status $status" [ "$status" -eq 1 ]
+pass_if "why: $(cat err)" grep -q 'cannot write standard output: No space left on device' err
+timeout -k 5 60 "$WEFT" mesh $base --size 1K -n 9 -w 0 -c 0 --quiet --json-stream /dev/full 2>err </dev/null
+status=$?
+pass_if "the stream is lost: status $status" [ "$status" -eq 1 ]
+pass_if "why: $(cat err)" grep -q 'cannot write /dev/full: No space left on device' err
+
 # ---- not wider than a page, and honest
 weft mesh $base --size 1K,1M -n 5 -w 1 --json whole.json
 pass_if "80 columns at most: $(awk 'length > 80' out)" [ "$(awk 'length > 80' out | wc -l)" -eq 0 ]
