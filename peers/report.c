@@ -35,7 +35,10 @@ static void put_figures(FILE *out, const struct peers_block *block, const struct
                         const struct peers_unit *unit, bool is_weft)
 {
     put_value(out, VALUE, summary->median, unit);
-    fprintf(out, "%7.0f%%", summary->spread * 100);
+    if (block->rounds_done > 1)
+        fprintf(out, "%7.0f%%", summary->spread * 100);
+    else
+        fprintf(out, "%8s", "-"); /* one round has none */
     if (is_weft)
         fprintf(out, "%11s", "1");
     else

@@ -227,12 +227,26 @@ static void last_words(void *context, bool again)
             again ? ", and ended at once by a second signal" : "");
 }
 
+/* What nobody can read needs not be measured. */
+static int check_output(const struct comparison *comparison, struct wf_status *status)
+{
+    FILE *out = bench_people(comparison->options->config);
+
+    if (bench_quiet(comparison->options->config) || !ferror(out))
+        return 0;
+    errno = 0;
+    fputc('\n', out); /* fails again, and says why */
+    fflush(out);
+    return bench_cannot_write("-", errno ? -errno : -EIO, status);
+}
+
 static int stop(void *context, struct wf_status *status)
 {
     struct comparison *comparison = context;
-
     int result = bench_interrupted(status);
 
+    if (result == 0)
+        result = check_output(comparison, status);
     return result ? result : bench_far_check(&comparison->far, status);
 }
 

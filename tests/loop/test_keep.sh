@@ -170,7 +170,7 @@ pass_if "its results are the second: $(ls)" [ "$(json_numbers s-2/mesh.json size
 pass_if "clients that measured nothing leave nothing: $(ls)" [ ! -e s-3 ]
 pass_if "one line for each: $(cat s.err)" [ "$(grep -c "node0 runs 'weft mesh'" s.err)" -eq 1 ]
 # Many requests are under way when it is gone: they are collected from a queue.
-client many --endpoints 2 --size 4K -n 100000000 -w 0 --inflight 1500 --mode loaded --pattern pairs
+client many --endpoints 2 --size 4K -n 5000000 -w 0 --inflight 1500 --mode loaded --pattern pairs
 measures 3
 kill -KILL "$client"
 wait "$client" 2>/dev/null

@@ -34,7 +34,7 @@ pass_if "what will run: $(cat out)" grep -q '^tools  *weft [0-9][0-9.]*[0-9], ra
 pass_if "for how long: $(cat out)" grep -Eq '^takes +about [0-9]+ (s|minutes): an estimate for an idle machine, of [0-9]+ runs at( most)?$' out
 pass_if "where: $(cat out)" grep -q '^ *loopback: says nothing about a network$' out
 pass_if "a head: $(cat out)" grep -q '^tool  *bandwidth  *spread  *weft/tool  *CPU s/GB$' out
-pass_if "Weft has a line: $(cat out)" grep -Eq '^weft +[0-9.]+ GB/s +[0-9]+% +1 +[0-9.]+$' out
+pass_if "Weft has a line: $(cat out)" grep -Eq '^weft +[0-9.]+ GB/s +([0-9]+%|-) +1 +[0-9.]+$' out
 for tool in $(jq -r '.samples[] | select(.installed) | .backend' all.json); do
     pass_if "$tool has a line: $(cat out)" grep -q "^$tool " out
 done
@@ -268,4 +268,9 @@ wrong --csv --csv x.csv
 wrong "--json and --out" --listen 127.0.0.1:1 --json x.json
 weft pair --local --rate
 pass_if "an option of weft peers alone: $(cat err)" grep -q "but for 'weft peers'" err
+# ---- nobody hears it
+timeout -k 5 60 "$WEFT" peers --tools raw --size 64K --rounds 1000 >/dev/full 2>err </dev/null
+status=$?
+pass_if "nobody hears it: status $status" [ "$status" -eq 1 ]
+pass_if "why: $(cat err)" grep -q 'cannot write standard output: No space left on device' err
 finish

@@ -139,10 +139,15 @@ expect_lines 1 'no program, and no place for one'
 expect_text 'set XDG_CACHE_HOME' 'no program, and no place for one'
 
 # ---- the real one there, without any right: it measures
+measures=false
 if [[ -x ${WEFT_TEST_PROGRAM-} ]] && ((${#other[@]})); then
     make_tree
     cp -- "$WEFT_TEST_PROGRAM" "$tree/build/bin/weft"
     not_writable
+    # Its library may lie in a folder that is closed to others, as a home is.
+    "${other[@]}" "$tree/build/bin/weft" --version >/dev/null 2>&1 && measures=true
+fi
+if $measures; then
     run "${other[@]}" "$script" local --endpoints 1 --size 1K --iters 2 --port 0
     expect_status 0 'it measures'
     [[ -s $scratch/here/results/latest/mesh.json ]] || fail "it measures: no results: $output"
@@ -154,6 +159,7 @@ if [[ -x ${WEFT_TEST_PROGRAM-} ]] && ((${#other[@]})); then
     expect_lines 1 'no place for results'
     expect_text 'or name others with --out and --log-dir' 'no place for results'
 fi
+$measures || echo 'skipped: the real program for another user, who cannot run it here'
 chmod -R -- u+w "$tree"
 cd / || exit 1
 finish
