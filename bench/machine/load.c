@@ -31,7 +31,8 @@ void bench_load_read(const char *path, uint64_t ticks[BENCH_CPUS_MAX])
     while (file && fgets(line, sizeof line, file) && strncmp(line, "cpu", 3) == 0) {
         unsigned cpu;
         int length;
-        if (sscanf(line, "cpu%u%n", &cpu, &length) == 1 && cpu < BENCH_CPUS_MAX)
+        /* "cpu  1234 ..." is the sum of all. */
+        if (line[3] != ' ' && sscanf(line, "cpu%u%n", &cpu, &length) == 1 && cpu < BENCH_CPUS_MAX)
             ticks[cpu] = work_of(line + length);
     }
     if (file)

@@ -40,7 +40,7 @@ void bench_load_sum(const struct bench_load *load, struct bench_busy *busy);
 json_t *bench_busy_to_json(const struct bench_busy *busy);
 void bench_busy_from_json(const json_t *json, struct bench_busy *busy);
 
-/* Reads "cpuN ..." lines of /proc/stat, ticks that were not idle, into `ticks`; for tests. */
+/* Reads the "cpuN ..." lines of a file like /proc/stat: ticks that were not idle. */
 void bench_load_read(const char *path, uint64_t ticks[BENCH_CPUS_MAX]);
 
 #endif
