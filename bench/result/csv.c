@@ -15,7 +15,7 @@ static const char header[] =
     "wrong_bytes,rails,cpu_s_per_gb,retransmits,failures,resent_bytes,page_faults,inflight,buffers,background_size_"
     "bytes,"
     "background_inflight,background_src_to_dst_bw_gb_per_s,background_dst_to_src_bw_gb_per_s,messages_per_s,"
-    "verified_bytes,measured_bytes,times_contain_verification\n";
+    "verified_bytes,measured_bytes,times_contain_verification,time_us_p10\n";
 
 /* An empty field where the JSON has null. */
 static void put_optional(FILE *file, double value)
@@ -68,8 +68,8 @@ static void put_sample(FILE *file, const struct bench_result *result, const stru
             sample->resent_bytes, sample->page_faults, sample->inflight, sample->buffers);
     put_background(file, sample);
     put_optional(file, bench_sample_messages_per_s(sample));
-    fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%s\n", sample->verified_bytes, bench_sample_measured_bytes(sample),
-            sample->timed_check ? "true" : "false");
+    fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%s,%.9g\n", sample->verified_bytes, bench_sample_measured_bytes(sample),
+            sample->timed_check ? "true" : "false", time->p10);
 }
 
 static int put_all(const struct bench_result *result, FILE *file)
