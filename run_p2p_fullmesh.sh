@@ -243,7 +243,7 @@ if ! can_write "$root/results" || ! can_write "$root/logs"; then
     fi
 fi
 
-# Defaults of this script: what environment, file and options say goes before them. 0 iterations: as suit the size.
+# Defaults of this script: what environment, file and options say goes before them.
 presets=(--preset begin=1K --preset end=64M --preset factor=4 --preset warmup=1 --preset iters=auto --preset duration=10
     --preset mode=both
     --preset "log_dir=$base/logs")

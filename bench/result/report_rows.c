@@ -215,7 +215,8 @@ static void name_pairs(const struct bench_result *result, const struct bench_way
 static void print_groups(const struct bench_result *result, const struct bench_set *set, const struct bench_way *way,
                          const struct bench_groups *groups, FILE *out)
 {
-    char high[32], slow[32], whose[400] = "";
+    char high[32], slow[32], whose[400] = "", text[600];
+    int column = INDENT;
     struct low low;
 
     if (low_init(&low, result)) {
@@ -226,11 +227,12 @@ static void print_groups(const struct bench_result *result, const struct bench_s
     }
     free(low.slow);
     free(low.sent);
+    snprintf(text, sizeof text, "%d>%d has two groups: %zu pairs near %s GB/s, %zu near %s: %s", way->src_node,
+             way->dst_node, groups->high_count, bench_rate_text(groups->high, high, sizeof high), groups->low_count,
+             bench_rate_text(groups->low, slow, sizeof slow), whose);
     fprintf(out, "%*s", INDENT, "");
-    bench_wrapped(out, bench_columns(out) - INDENT, INDENT,
-                  "%d>%d has two groups: %zu pairs near %s GB/s, %zu near %s: %s", way->src_node, way->dst_node,
-                  groups->high_count, bench_rate_text(groups->high, high, sizeof high), groups->low_count,
-                  bench_rate_text(groups->low, slow, sizeof slow), whose);
+    bench_put_wrapped(out, text, &column, INDENT, bench_columns(out));
+    fputc('\n', out);
 }
 
 /* --- a set --- */
