@@ -78,6 +78,14 @@ weft() { # ARGUMENTS...
     fi
 }
 
+# Runs weft, and has the test's own `told` look at its status and what it said.
+expect() { # STATUS WORD ARGUMENTS...
+    local want=$1 word=$2
+    shift 2
+    weft "$@"
+    told "$want" "$word" "weft $*"
+}
+
 # The values of a number in a JSON file, one a line.
 json_numbers() { # FILE KEY
     grep -o "\"$2\": *-\{0,1\}[0-9][0-9.e+]*" "$1" | sed 's/.*: *//'

@@ -8,13 +8,6 @@ base="--local --endpoints 1 --size 64K -n 1 -w 0 --rails $rails"
 near="--rails $rails --size 64K -n 1 --connect-timeout 2"
 
 # One line on standard error with WORD in it, and the status.
-expect() { # STATUS WORD ARGUMENTS...
-    local want=$1 word=$2
-    shift 2
-    weft "$@"
-    told "$want" "$word" "weft $*"
-}
-
 told() { # STATUS WORD WHAT
     pass_if "$3: status $status, expected $1: $(head -3 err)" [ "$status" -eq "$1" ]
     pass_if "$3: no line names $2: $(head -3 err)" grep -Fqe "$2" err

@@ -7,13 +7,6 @@ limit=20
 base="--local --endpoints 2 --size 64K -n 2 -w 0 --rails $rails"
 
 # One line on standard error with WORD in it, and the status.
-expect() { # STATUS WORD ARGUMENTS...
-    local want=$1 word=$2
-    shift 2
-    weft "$@"
-    told "$want" "$word" "weft $*"
-}
-
 told() { # STATUS WORD WHAT
     pass_if "$3: status $status, expected $1: $(head -3 err)" [ "$status" -eq "$1" ]
     pass_if "$3: no line names $2: $(head -3 err)" grep -Fqe "$2" err
