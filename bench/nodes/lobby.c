@@ -28,6 +28,7 @@ struct bench_lobby {
     pthread_t thread;
     atomic_bool stopped;
     pthread_mutex_t lock; /* for what follows */
+    pthread_cond_t came;  /* somebody is in line */
     struct seat *seats;   /* in the order in which they came */
     int count, room;
     bool busy; /* somebody has their turn */
@@ -123,8 +124,10 @@ static void look_around(struct bench_lobby *lobby)
             send_away(lobby, at, status.text);
             continue;
         }
-        if (seat->guest.control)
+        if (seat->guest.control) {
             tell_place(seat, before++);
+            pthread_cond_signal(&lobby->came);
+        }
         at++;
     }
 }
@@ -147,36 +150,44 @@ static void *attend(void *context)
 
 /* --- the line --- */
 
-/* The first one in line; false: there is none. */
+/* The first one in line; false: there is none. With the lock held. */
 static bool take_first(struct bench_lobby *lobby, struct bench_guest *out)
 {
-    bool found = false;
-
-    pthread_mutex_lock(&lobby->lock);
-    for (int at = 0; at < lobby->count && !found; at++) {
-        found = lobby->seats[at].guest.control != NULL;
-        if (!found)
+    for (int at = 0; at < lobby->count; at++) {
+        if (!lobby->seats[at].guest.control)
             continue;
         *out = lobby->seats[at].guest;
         remove_seat(lobby, at);
         lobby->busy = true;
         look_around(lobby); /* the others have moved up */
+        return true;
     }
-    pthread_mutex_unlock(&lobby->lock);
-    return found;
+    return false;
+}
+
+/* Until somebody is in line, or so soon that a signal is noticed. With the lock held. */
+static void await_guest(struct bench_lobby *lobby)
+{
+    int64_t until_ns = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), SLICE_MS);
+    const struct timespec until = {until_ns / WF_NS_PER_S, until_ns % WF_NS_PER_S};
+
+    pthread_cond_timedwait(&lobby->came, &lobby->lock, &until);
 }
 
 int bench_lobby_next(struct bench_lobby *lobby, int timeout_ms, struct bench_guest *out, struct wf_status *status)
 {
     int64_t deadline = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), timeout_ms);
-    const struct timespec nap = {0, SLICE_MS / 2 * WF_NS_PER_MS};
     int result;
 
+    pthread_mutex_lock(&lobby->lock);
     while ((result = bench_interrupted(status)) == 0 && !take_first(lobby, out)) {
-        if (wf_clock_now(&wf_clock_monotonic) >= deadline)
-            return wf_fail(status, -ETIMEDOUT, "no client came within %d s (--idle-timeout)", timeout_ms / 1000);
-        nanosleep(&nap, NULL);
+        if (wf_clock_now(&wf_clock_monotonic) >= deadline) {
+            result = wf_fail(status, -ETIMEDOUT, "no client came within %d s (--idle-timeout)", timeout_ms / 1000);
+            break;
+        }
+        await_guest(lobby);
     }
+    pthread_mutex_unlock(&lobby->lock);
     return result;
 }
 
@@ -189,6 +200,24 @@ void bench_lobby_done(struct bench_lobby *lobby)
 
 /* --- its beginning and end --- */
 
+/* Deadlines are of the clock that does not jump. */
+static void init_waiting(struct bench_lobby *lobby)
+{
+    pthread_condattr_t monotonic;
+
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&lobby->came, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&lobby->lock, NULL);
+}
+
+static void fini_waiting(struct bench_lobby *lobby)
+{
+    pthread_cond_destroy(&lobby->came);
+    pthread_mutex_destroy(&lobby->lock);
+}
+
 int bench_lobby_open(struct bench_link *house, FILE *news, struct bench_lobby **out, struct wf_status *status)
 {
     struct bench_lobby *lobby = calloc(1, sizeof *lobby);
@@ -197,10 +226,10 @@ int bench_lobby_open(struct bench_link *house, FILE *news, struct bench_lobby **
         return wf_fail(status, -ENOMEM, "no memory for the line of clients");
     lobby->house = house;
     lobby->news = news;
-    pthread_mutex_init(&lobby->lock, NULL);
+    init_waiting(lobby);
     int result = pthread_create(&lobby->thread, NULL, attend, lobby);
     if (result) {
-        pthread_mutex_destroy(&lobby->lock);
+        fini_waiting(lobby);
         free(lobby);
         return wf_fail(status, -result, "cannot start the thread that lets clients in: %s", wf_strerror(result));
     }
@@ -220,6 +249,6 @@ void bench_lobby_close(struct bench_lobby *lobby, const char *reason, int signal
     for (int at = 0; at < lobby->count; at++)
         end_guest(&lobby->seats[at].guest, LAST_WORD_MS);
     free(lobby->seats);
-    pthread_mutex_destroy(&lobby->lock);
+    fini_waiting(lobby);
     free(lobby);
 }
