@@ -29,8 +29,4 @@ int bench_agree(struct bench_agreement *agreement, struct wf_status *status);
  * `presets` also these; of the library's settings those of the command line that are not about this machine alone. */
 void bench_print_shared(const struct bench_options *options, bool presets, FILE *out);
 
-/* What this node's rails have carried, what faults were injected here, what it fell back to, and its footprint, for
- * bench_result_keep_totals(); a new reference. */
-json_t *bench_totals(const struct bench_link *link);
-
 #endif

@@ -6,12 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "agree.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "bench/result/files.h"
 #include "bench/result/report.h"
 #include "bench/words/interrupt.h"
+#include "facts.h"
 
 #define CHILD_LOOKS 20 /* of 10 ms: a broken connection may be noticed before the death that broke it */
 

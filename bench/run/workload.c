@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "agree.h"
 #include "base/clock.h"
 #include "bench/machine/gpus.h"
 #include "bench/machine/load.h"
 #include "bench/result/report.h"
+#include "facts.h"
 
 #define PHASE_CHARGE (256u << 10) /* bytes that stand for the fixed time of a phase in the progress */
 #define SAMPLES_PER_TEXT 200u     /* about 200 KiB of JSON */
