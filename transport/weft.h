@@ -42,23 +42,28 @@ struct weft_registration; /* memory made known to the library */
 struct weft_request;      /* an operation under way */
 struct weft_queue;        /* collects requests that have ended; has a descriptor to wait on */
 
+#define WEFT_TEXT_BYTES 320 /* of every text that says why something failed, with its terminating 0 */
+
 /* Why a call failed, in one line for a person. */
 struct weft_error {
-    int code;       /* negative errno; 0 when nothing went wrong */
-    char text[252]; /* what happened, which value caused it, and what to do; always terminated */
+    int code;                   /* negative errno; 0 when nothing went wrong */
+    char text[WEFT_TEXT_BYTES]; /* what happened, which value caused it, and what to do; always terminated */
 };
 
 /* How an operation ended. */
 struct weft_completion {
-    int status;           /* 0, or a negative errno. -EIO: a GPU failed; -ENODEV: a GPU is lost for good */
-    uint32_t reserved;    /* 0 */
-    uint64_t bytes;       /* payload bytes moved (a receive: the size of the message); 0 when status is not 0 */
-    uint64_t tag;         /* the tag of the message (a receive with WEFT_ANY_TAG: the sender's); write, read: 0 */
+    int status;        /* 0, or a negative errno. -EIO: a GPU failed; -ENODEV: a GPU is lost for good */
+    uint32_t reserved; /* 0 */
+    uint64_t bytes;    /* payload bytes moved (a receive: the size of the message, also of one that is too large for it,
+                        * status -EMSGSIZE); 0 with any other status than 0 */
+    uint64_t tag;      /* the tag of the message (a receive with WEFT_ANY_TAG: the sender's); write, read: 0 */
     int64_t completed_ns; /* CLOCK_MONOTONIC time of completion. Without a queue: operations that one read of a socket
                            * ended all have the time of that read, and a send that was copied (up to `eager` bytes) has
                            * the time at which a call found it complete */
-    char text[320];       /* "" when status is 0; else one line: the operation, the peer, the reason */
-    void *user_data;      /* weft_options.user_data of the operation; NULL without options */
+    struct weft_connection *connection; /* that of the operation; NULL: it has none. Only a name once it is closed */
+    struct weft_peer *peer;             /* NULL: the operation makes no peer */
+    void *user_data;                    /* weft_options.user_data of the operation; NULL without options */
+    char text[WEFT_TEXT_BYTES];         /* "" when status is 0; else one line: the operation, the peer, the reason */
 };
 
 /* The version of the library, "major.minor.patch". */
@@ -374,11 +379,15 @@ enum weft_flags {
      * until the operation ends, also with an error. Neither the call nor a processor waits. -ENOTSUP: the stream is
      * being captured into a graph, or the GPU cannot wait for the library. */
     WEFT_ON_STREAM = 1u << 2,
+    WEFT_TAG_MASK = 1u << 3, /* no call takes it yet */
+    WEFT_SYNC = 1u << 4,     /* no call takes it yet */
+    WEFT_CLASS = 1u << 5,    /* no call takes it yet */
 };
 
 #define WEFT_NOTIFICATION_MAX 65536 /* bytes of a notification */
 
-/* Options of an operation. All zero is the default; NULL means all zero. The call copies the struct. */
+/* Options of an operation. All zero is the default; NULL means all zero. The call copies the struct. A field whose
+ * comment names a flag counts only with that flag. */
 struct weft_options {
     uint32_t flags;                         /* enum weft_flags; bits that the call does not know: -EINVAL */
     int32_t timeout_ms;                     /* 0: no deadline; else the request ends in -ETIMEDOUT after this time */
@@ -389,6 +398,9 @@ struct weft_options {
     struct weft_queue *queue;               /* NULL, or a queue of this context: the request ends in it */
     void *user_data;                        /* the completion has the same value; the library does not use it */
     void *stream;                           /* WEFT_ON_STREAM: a CUstream of the memory's GPU; NULL: the default one */
+    uint64_t tag_mask;                      /* WEFT_TAG_MASK: the bits of the tag that must be equal */
+    uint32_t traffic_class;                 /* WEFT_CLASS: 0 to 3 */
+    uint32_t reserved;                      /* 0, else -EINVAL */
 };
 
 /*

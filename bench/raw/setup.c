@@ -30,11 +30,13 @@ struct hello {
     struct raw_plan plan;
 };
 
+#define ANSWER_TEXT 252 /* bytes: as other builds of this program send it */
+
 /* What the server says when it is ready, or why it is not. */
 struct answer {
     uint64_t magic;
     uint64_t code; /* errno; 0: ready */
-    char text[WF_STATUS_TEXT];
+    char text[ANSWER_TEXT];
 };
 
 static void encode_hello(const struct hello *hello, uint64_t *out)

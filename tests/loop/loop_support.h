@@ -210,7 +210,7 @@ struct weft_request *loop_recv(struct weft_connection *connection, void *data, s
 struct weft_request *loop_recv_any(struct weft_connection *connection, void *data, size_t size);
 /* Waits at most LOOP_WAIT_MS and checks what holds for every completion. */
 struct weft_completion loop_end(struct weft_request *request);
-/* The same, and the status must be `status` and, where that is 0, the size `bytes`. */
+/* The same, and the status must be `status` and, where that is 0 or -EMSGSIZE, the size `bytes`. */
 void loop_done(struct weft_request *request, int status, uint64_t bytes);
 
 /* ------------------------------------------------------------------------------------------- processes */

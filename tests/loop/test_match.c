@@ -203,7 +203,7 @@ static void check_too_small(size_t size, size_t capacity, bool late)
     loop_sleep_ms(late ? 30 : 0);
     if (late)
         recv = loop_recv(RIGHT, sink.data, capacity, 3);
-    loop_done(recv, -EMSGSIZE, 0);
+    loop_done(recv, -EMSGSIZE, size);
     struct weft_completion sent = loop_end(message.send);
     if (size >= LARGE)
         LOOP_CHECK(sent.status == -EMSGSIZE, "the send ended with %d", sent.status);
@@ -246,7 +246,7 @@ static void receive_too_small_among_others(void)
     }
     for (size_t i = 0; i < 3; i++)
         send_from_left(&message[i], 1);
-    loop_done(message[1].recv, -EMSGSIZE, 0);
+    loop_done(message[1].recv, -EMSGSIZE, LARGE);
     loop_done(message[1].send, -EMSGSIZE, 0);
     LOOP_CHECK(loop_differs(message[1].sink.data, LARGE, LOOP_POISON) < 0, "the refused landing was written");
     loop_message_destroy(&message[1]);

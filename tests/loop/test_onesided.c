@@ -219,7 +219,7 @@ static void notifications_of_all_kinds(void)
     options = (struct weft_options){.flags = WEFT_NOTIFY, .notify_data = longest, .notify_length = 50};
     note = receive_note(landed, 49);
     write = write_to(&region, data, sizeof data, 0, &options);
-    loop_done(note, -EMSGSIZE, 0);
+    loop_done(note, -EMSGSIZE, 50);
     completion = loop_end(write);
     LOOP_CHECK(completion.status == 0 || completion.status == -EMSGSIZE, "%s", completion.text);
     region_destroy(&region);

@@ -189,6 +189,8 @@ static void receive_done(struct model_world *world, int connection, int side, in
     if (completion->tag == MODEL_TAG_LAST) /* also when it was too large, or cancelled on the way */
         lane->last_received = true;
     MODEL_CHECK(is_poison(receive->data + receive->capacity, MARGIN), index);
+    MODEL_CHECK(completion->connection == lane->receiver && !completion->peer, index);
+    MODEL_CHECK(completion->status != -EMSGSIZE || completion->bytes > receive->capacity, completion->bytes);
     if (completion->status == -EMSGSIZE)
         MODEL_CHECK(is_poison(receive->data, receive->capacity), index);
     if (completion->status == 0) {
@@ -206,13 +208,14 @@ static void receive_done(struct model_world *world, int connection, int side, in
     memset(receive->data, POISON, receive->room); /* from here on nobody may write there */
 }
 
-static void send_done(struct model_world *world, int side, struct model_send *send,
+static void send_done(struct model_world *world, struct model_lane *lane, int side, struct model_send *send,
                       const struct weft_completion *completion)
 {
     bool expected = completion->status == 0 || expected_error(world, side, completion->status);
     send->request = NULL;
     send->status = completion->status;
     world->ended += 1;
+    MODEL_CHECK(completion->connection == lane->sender && !completion->peer, completion->status);
     if (!expected)
         fprintf(stderr, "%s\n", completion->text);
     MODEL_CHECK(expected, completion->status);
@@ -229,7 +232,7 @@ static void collect_lane(struct model_world *world, int connection, int side)
             receive_done(world, connection, side, i, &completion);
     for (int i = 0; i < lane->send_count; i++)
         if (!world->nodes[side].queue && lane->sends[i].request && weft_test(lane->sends[i].request, &completion))
-            send_done(world, side, &lane->sends[i], &completion);
+            send_done(world, lane, side, &lane->sends[i], &completion);
 }
 
 /* --- the same, out of queues --- */
@@ -275,7 +278,7 @@ static void take_completion(struct model_world *world, const struct weft_complet
             for (int i = 0; i < lane->send_count; i++)
                 if (completion->user_data == &lane->sends[i]) {
                     MODEL_CHECK(lane->sends[i].request, i);
-                    send_done(world, side, &lane->sends[i], completion);
+                    send_done(world, lane, side, &lane->sends[i], completion);
                     return;
                 }
         }

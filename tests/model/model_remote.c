@@ -315,6 +315,7 @@ static void op_done(struct model_world *world, int from, struct model_side *side
     op->status = completion->status;
     world->ended += 1;
     MODEL_CHECK(expected_status(world, from, side, op), op->status);
+    MODEL_CHECK(completion->connection == side->asker, op->id);
     if (op->status == 0)
         MODEL_CHECK(completion->bytes == op->size, completion->bytes);
     if (op->reading)
@@ -353,7 +354,7 @@ static void note_done(struct model_world *world, int from, struct model_side *si
     op->notified += 1;
     MODEL_CHECK(!op->wrong || op->size == 0, op->id);
     if (completion->status == -EMSGSIZE) {
-        MODEL_CHECK(op->note_size > receive->capacity, op->note_size);
+        MODEL_CHECK(op->note_size > receive->capacity && completion->bytes == op->note_size, op->note_size);
         return;
     }
     if (completion->status == -EIO && world->failing) /* it came, and could not be copied to its receive */

@@ -89,10 +89,10 @@ static void test_cut(void **state)
     assert_int_equal(strlen(status.text), WF_STATUS_TEXT - 2);
 
     wf_fail(&status, -EINVAL, "tail");
-    memset(text, 'b', 245);
-    text[245] = '\0';
+    memset(text, 'b', WF_STATUS_TEXT - 7);
+    text[WF_STATUS_TEXT - 7] = '\0';
     wf_fail_prefix(&status, "%s", text);
-    assert_string_equal(status.text + 245, ": tail");
+    assert_string_equal(status.text + WF_STATUS_TEXT - 7, ": tail");
 }
 
 static void test_strerror(void **state)

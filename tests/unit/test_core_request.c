@@ -120,6 +120,39 @@ static void test_life(void **state)
     assert_int_equal(got.bytes, 0); /* a failed operation has moved none that anybody may count on */
 }
 
+/* Which connection an operation belongs to, and how large a message was that its receive has no room for. */
+static void test_what_a_completion_tells(void **state)
+{
+    static const struct {
+        enum wf_request_kind kind;
+        int status;
+        uint64_t bytes;
+        bool connection;
+    } rows[] = {
+        {WF_REQUEST_SEND, 0, 100, true},         {WF_REQUEST_SEND, -EMSGSIZE, 0, true},
+        {WF_REQUEST_RECV, 0, 100, true},         {WF_REQUEST_RECV, -EMSGSIZE, 100, true},
+        {WF_REQUEST_RECV, -ECANCELED, 0, true},  {WF_REQUEST_NOTE, 0, 100, true},
+        {WF_REQUEST_NOTE, -EMSGSIZE, 100, true}, {WF_REQUEST_WRITE, 0, 100, true},
+        {WF_REQUEST_WRITE, -EMSGSIZE, 0, true},  {WF_REQUEST_READ, 0, 100, true},
+        {WF_REQUEST_CLOSE, 0, 100, false},       {WF_REQUEST_PEER_CLOSE, 0, 100, false},
+    };
+    struct scene *scene = *state;
+    struct weft_connection *connection = (struct weft_connection *)(void *)scene;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct weft_completion got;
+        memset(&got, 0xff, sizeof got);
+        struct weft_request *request = take(scene, rows[i].kind);
+        request->connection = connection;
+        complete(scene, request, rows[i].status, 100);
+        assert_true(wf_request_collect(request, &got));
+        assert_int_equal(got.status, rows[i].status);
+        assert_int_equal(got.bytes, rows[i].bytes);
+        assert_ptr_equal(got.connection, rows[i].connection ? connection : NULL);
+        assert_null(got.peer);
+        assert_int_equal(got.reserved, 0);
+    }
+}
+
 /* All that one receive has ended has the time at which its bytes came. */
 static void test_time_of_a_batch(void **state)
 {
@@ -747,6 +780,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_SCENE(test_life),
+        IN_SCENE(test_what_a_completion_tells),
         IN_SCENE(test_time_of_a_batch),
         IN_SCENE(test_drop_leaves_nothing),
         IN_SCENE(test_an_end_takes_it_off_every_list),

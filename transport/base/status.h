@@ -5,7 +5,7 @@
 #ifndef WF_BASE_STATUS_H
 #define WF_BASE_STATUS_H
 
-#define WF_STATUS_TEXT 252
+#define WF_STATUS_TEXT 320 /* WEFT_TEXT_BYTES */
 
 /* Same layout as struct weft_error: the public type is a view of this one (asserted in core/calls/context.c). */
 struct wf_status {

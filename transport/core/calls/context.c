@@ -22,6 +22,7 @@
 #define STREAMS_LOOK_NS (20 * WF_NS_PER_US)
 
 _Static_assert(sizeof(struct weft_error) == sizeof(struct wf_status), "the public error is a view of wf_status");
+_Static_assert(WEFT_TEXT_BYTES == WF_STATUS_TEXT, "one size of texts");
 _Static_assert(WF_KEY_BYTES == WF_KEY_FILE_BYTES, "files hold whole keys");
 _Static_assert(offsetof(struct weft_error, text) == offsetof(struct wf_status, text), "same layout");
 

@@ -36,7 +36,7 @@ int wf_message_check(struct weft_context *context, const void *buffer, uint64_t 
         return -EINVAL;
     if ((!buffer && length > 0) || length > INT64_MAX)
         return -EINVAL;
-    if (options && ((options->flags & ~allowed) || options->timeout_ms < 0))
+    if (options && ((options->flags & ~allowed) || options->timeout_ms < 0 || options->reserved != 0))
         return -EINVAL;
     if (options && options->registration) {
         memory->registration = options->registration;

@@ -197,6 +197,13 @@ static const char *describe_mishap(const struct wf_mishap *mishap, char *text, s
     return text;
 }
 
+/* Did the receive end because its message has more bytes than its buffer? */
+static bool too_large(const struct weft_request *request)
+{
+    bool receiving = request->kind == WF_REQUEST_RECV || request->kind == WF_REQUEST_NOTE;
+    return receiving && request->status == -EMSGSIZE;
+}
+
 /* One line about a failed operation: its kind, its peer, its size, the reason. */
 static void describe(const struct weft_request *request, char *text, size_t room)
 {
@@ -204,7 +211,6 @@ static void describe(const struct weft_request *request, char *text, size_t room
     const char *reason = wf_strerror(request->status);
     if (guard->error.code < 0 && request->status == guard->error.code)
         reason = guard->error.text;
-    bool receiving = request->kind == WF_REQUEST_RECV || request->kind == WF_REQUEST_NOTE;
     if (wf_request_one_sided(request) && request->status == -EACCES)
         reason = "the peer knows no registration with this key, has ended it, or does not allow this";
     else if (wf_request_one_sided(request) && request->status == -ERANGE)
@@ -215,7 +221,7 @@ static void describe(const struct weft_request *request, char *text, size_t room
         reason = "a GPU failed at the peer, whose own messages name it and the bytes";
     if (request->mishap.device != WF_NO_DEVICE && (request->status == -EIO || request->status == -ENODEV))
         reason = describe_mishap(&request->mishap, failure, sizeof failure);
-    if (request->status == -EMSGSIZE && receiving)
+    if (too_large(request))
         snprintf(text, room, "receive with tag %llu: the message has %llu bytes, the buffer %llu; post a larger one",
                  (unsigned long long)request->tag, (unsigned long long)request->bytes,
                  (unsigned long long)request->length);
@@ -227,10 +233,13 @@ static void describe(const struct weft_request *request, char *text, size_t room
 
 static void fill_completion(const struct weft_request *request, struct weft_completion *completion)
 {
+    bool message = request->kind <= WF_REQUEST_NOTE;
     completion->status = request->status;
     completion->reserved = 0;
-    completion->bytes = request->status ? 0 : request->bytes;
+    completion->bytes = request->status == 0 || too_large(request) ? request->bytes : 0;
     completion->tag = request->tag;
+    completion->connection = message ? request->connection : NULL;
+    completion->peer = NULL;
     int64_t completed_ns = request->completed_ns;
     completion->completed_ns = completed_ns ? completed_ns : wf_world_now(request->book->guard->world);
     completion->user_data = request->user_data;
