@@ -66,7 +66,14 @@ struct weft_completion {
     char text[WEFT_TEXT_BYTES];         /* "" when status is 0; else one line: the operation, the peer, the reason */
 };
 
-/* The version of the library, "major.minor.patch". */
+/* The version of this header. A program may ask for it: `#if WEFT_VERSION_AT_LEAST(0, 2, 0)`. */
+#define WEFT_VERSION_MAJOR 0
+#define WEFT_VERSION_MINOR 1
+#define WEFT_VERSION_PATCH 0
+#define WEFT_VERSION_NUMBER (WEFT_VERSION_MAJOR * 1000000 + WEFT_VERSION_MINOR * 1000 + WEFT_VERSION_PATCH)
+#define WEFT_VERSION_AT_LEAST(major, minor, patch) (WEFT_VERSION_NUMBER >= (major)*1000000 + (minor)*1000 + (patch))
+
+/* The version of the library that the program runs with, "major.minor.patch". */
 WEFT_API const char *weft_version(void);
 
 /* ------------------------------------------------------------------------------------------- settings */
