@@ -87,8 +87,9 @@ WEFT_API const char *weft_version(void);
 WEFT_API int weft_config_create(struct weft_config **out, struct weft_error *err);
 WEFT_API void weft_config_destroy(struct weft_config *config);
 
-/* Sets one setting by its name, as on the command line (`channels`, `4`). -EINVAL: a bad value; -ENOENT: an unknown
- * name (`err` proposes the nearest name). */
+/* Sets one setting by its name, as on the command line (`channels`, `4`). -EINVAL: a bad value, or a setting that acts
+ * on the program `weft` alone (a file or the environment, which the program may share, can have such settings all the
+ * same); -ENOENT: an unknown name (`err` proposes the nearest name). */
 WEFT_API int weft_config_set(struct weft_config *config, const char *name, const char *value, struct weft_error *err);
 
 /* The value of a setting as text, or NULL for an unknown name. Valid until the next change of `config`. */

@@ -287,6 +287,11 @@ static void rails_and_settings_that_do_not_exist(void)
     LOOP_CHECK(weft_config_set(config, "window", "-1", &err) == -EINVAL && strstr(err.text, "-1"), "%s", err.text);
     LOOP_CHECK(weft_config_set(config, "chunk", "12Q", &err) == -EINVAL && strstr(err.text, "12Q"), "%s", err.text);
     LOOP_CHECK(weft_config_get(config, "chanels") == NULL, "an unknown name has a value");
+    for (int i = 0; i < 3; i++) { /* of the program weft */
+        static const char *const names[] = {"iters", "idle-timeout", "json_stream"};
+        LOOP_CHECK(weft_config_set(config, names[i], "7", &err) == -EINVAL && strstr(err.text, "program weft"),
+                   "%s: '%s'", names[i], err.text);
+    }
     LOOP_CALL(weft_config_set(config, "chunk", "64K", &err), &err);
     LOOP_CHECK(strcmp(weft_config_get(config, "chunk"), "64K") == 0, "chunk is %s", weft_config_get(config, "chunk"));
     LOOP_CALL(weft_config_set(config, "rails", "127.0.1.1,203.0.113.9", &err), &err);
@@ -298,6 +303,13 @@ static void rails_and_settings_that_do_not_exist(void)
     LOOP_CHECK(context == NULL, "an out-parameter was written on failure");
     weft_config_destroy(config);
     weft_context_destroy(NULL);
+
+    /* The environment may be one that the program has, too. */
+    setenv("WEFT_ITERS", "7", 1);
+    LOOP_CALL(weft_config_create(&config, &err), &err);
+    LOOP_CHECK(strcmp(weft_config_get(config, "iters"), "7") == 0, "iters is %s", weft_config_get(config, "iters"));
+    weft_config_destroy(config);
+    unsetenv("WEFT_ITERS");
 }
 
 /* ------------------------------------------------------------------------------------------- garbage */

@@ -59,6 +59,12 @@ int weft_config_set(struct weft_config *config, const char *name, const char *va
     int id = wf_setting_find(name, wf_status_of(err));
     if (id < 0)
         return id;
+    const struct wf_setting *setting = wf_setting((enum wf_setting_id)id);
+    if (setting->group == WF_GROUP_BENCH)
+        return wf_fail(wf_status_of(err), -EINVAL,
+                       "%s is a setting of the program weft and does nothing in the library: leave it out, or give it "
+                       "to the program",
+                       setting->name);
     return wf_config_set(&config->values, (enum wf_setting_id)id, value, WF_ORIGIN_COMMAND, "weft_config_set()",
                          wf_status_of(err));
 }
