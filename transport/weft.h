@@ -394,6 +394,13 @@ enum weft_flags {
 
 #define WEFT_NOTIFICATION_MAX 65536 /* bytes of a notification */
 
+/*
+ * Why the last call of this thread failed that has no `err`, in one line: calls that post an operation, and those on
+ * requests and queues. The line names the argument, its value and the remedy. "" if none has failed; a call that
+ * succeeds leaves the line as it is. Valid until the next such call of this thread fails.
+ */
+WEFT_API const char *weft_last_error(void);
+
 /* Options of an operation. All zero is the default; NULL means all zero. The call copies the struct. A field whose
  * comment names a flag counts only with that flag. */
 struct weft_options {

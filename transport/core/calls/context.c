@@ -12,6 +12,7 @@
 #include "core/calls/placement.h"
 #include "core/device/registration.h"
 #include "core/drive/worker.h"
+#include "core/ground/refusal.h"
 #include "core/join/door.h"
 #include "core/message/connection.h"
 #include "core/request/queue.h"
@@ -29,6 +30,11 @@ _Static_assert(offsetof(struct weft_error, text) == offsetof(struct wf_status, t
 const char *weft_version(void)
 {
     return WEFT_VERSION;
+}
+
+const char *weft_last_error(void)
+{
+    return wf_refusal_text();
 }
 
 /* --- settings --- */

@@ -1,6 +1,7 @@
 /*
- * context.h: the library in one process. The only other state outside of a context is a hint of each thread
- * (`next_place` in request/wait.c). A context holds a part for each room, and pointers to what joining needs.
+ * context.h: the library in one process. The only state outside of a context is of a thread: a hint (`next_place` in
+ * request/wait.c), and why its last call without a struct weft_error failed (`refusal` in ground/refusal.c). A context
+ * holds a part for each room, and pointers to what joining needs.
  *
  * Locks, outermost first: world.lock -> guard.lock -> wf_endpoints.lock | worker.mail_lock | queue.lock, and
  * queue.level_lock -> queue.lock; wf_waiting.lock inside all of them. With guard.lock held no system call moves data or

@@ -4,7 +4,7 @@
 #include "core/calls/context.h"
 #include "core/calls/post.h"
 #include "core/device/registration.h"
-#include "core/device/turn.h"
+#include "core/ground/refusal.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
@@ -41,9 +41,15 @@ static int check_note(const struct weft_options *options)
 {
     if (!options || !(options->flags & WEFT_NOTIFY))
         return 0;
-    if (options->notify_length > WEFT_NOTIFICATION_MAX)
-        return -EMSGSIZE;
-    return !options->notify_data && options->notify_length > 0 ? -EINVAL : 0;
+    unsigned long long length = options->notify_length;
+    if (length > WEFT_NOTIFICATION_MAX)
+        return wf_fail(wf_refusal(), -EMSGSIZE, "options.notify_length is %llu: a notification has at most %d bytes",
+                       length, WEFT_NOTIFICATION_MAX);
+    if (!options->notify_data && length > 0)
+        return wf_fail(wf_refusal(), -EINVAL,
+                       "options.notify_data is NULL, and options.notify_length %llu: give the bytes, or a length of 0",
+                       length);
+    return 0;
 }
 
 static void drop(struct parts *parts)
@@ -141,14 +147,16 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
     struct wf_desk *desk = connection->desk;
     struct parts parts = {0};
     int result = wf_message_usable(connection, true);
-    if (result == 0 && asked->pieces && asked->pieces->count > desk->terms->limits.list_bytes / WF_ENTRY_BYTES)
-        result = -E2BIG;
+    uint64_t most = desk->terms->limits.list_bytes / WF_ENTRY_BYTES;
+    if (result == 0 && asked->pieces && asked->pieces->count > most)
+        result = wf_fail(wf_refusal(), -E2BIG, "the list has %u pieces, and %s takes %llu: post several lists",
+                         asked->pieces->count, desk->guard->peer_name, (unsigned long long)most);
     if (result < 0)
         return result;
     parts.request =
         wf_message_prepare(connection, asked->kind, asked->buffer, asked->length, 0, asked->options, &asked->memory);
     if (!parts.request)
-        return -EAGAIN;
+        return wf_message_too_many(connection);
     if (make_main(connection, asked, &parts) < 0 || make_list(connection, asked, &parts) < 0 ||
         make_note(connection, asked, &parts) < 0) {
         drop(&parts);
@@ -177,7 +185,7 @@ static int post_one_sided(struct weft_connection *connection, struct asked *aske
         return result;
     }
     wf_guard_lock(connection->desk->guard);
-    result = asked->memory.turn ? asked->memory.turn->refusal : 0;
+    result = wf_message_turn(&asked->memory);
     if (result == 0)
         result = begin_all(connection, asked, out);
     wf_pieces_release(asked->pieces); /* drops the caller's hold: the operation has its own, if it was posted */
@@ -190,8 +198,9 @@ static int post_one(struct weft_connection *connection, struct asked *asked, str
     int result = check_note(asked->options);
     if (result < 0)
         return result;
-    if (asked->length > INT64_MAX || asked->offset > INT64_MAX || (!asked->buffer && asked->length > 0))
-        return -EINVAL;
+    if (asked->offset > INT64_MAX)
+        return wf_fail(wf_refusal(), -EINVAL, "offset is %llu: the most is %lld", (unsigned long long)asked->offset,
+                       (long long)INT64_MAX);
     if (asked->length == 0)
         asked->kind = WF_REQUEST_WRITE; /* a write of no bytes: its answer only says whether the key and the offset are
                                          * valid */
@@ -201,15 +210,21 @@ static int post_one(struct weft_connection *connection, struct asked *asked, str
 int weft_write(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t key, uint64_t offset,
                const struct weft_options *options, struct weft_request **out)
 {
+    if (WF_IS_NULL(wf_refusal(), connection) || WF_IS_NULL(wf_refusal(), out))
+        return -EINVAL;
     struct asked asked = {WF_REQUEST_WRITE, (uint8_t *)(uintptr_t)buffer, length, key, offset, NULL, options, {0}};
-    return post_one(connection, &asked, out);
+    int result = post_one(connection, &asked, out);
+    return result < 0 ? wf_refused(__func__, result) : 0;
 }
 
 int weft_read(struct weft_connection *connection, void *buffer, uint64_t length, uint64_t key, uint64_t offset,
               const struct weft_options *options, struct weft_request **out)
 {
+    if (WF_IS_NULL(wf_refusal(), connection) || WF_IS_NULL(wf_refusal(), out))
+        return -EINVAL;
     struct asked asked = {WF_REQUEST_READ, buffer, length, key, offset, NULL, options, {0}};
-    return post_one(connection, &asked, out);
+    int result = post_one(connection, &asked, out);
+    return result < 0 ? wf_refused(__func__, result) : 0;
 }
 
 /* --- lists --- */
@@ -227,7 +242,11 @@ static int gather(struct asked *asked, const struct weft_piece *pieces, uint64_t
         bool wraps = end < piece->local || piece->length > INT64_MAX || piece->remote > INT64_MAX ||
                      asked->pieces->total > INT64_MAX - piece->length;
         if (wraps)
-            return -EINVAL;
+            return wf_fail(wf_refusal(), -EINVAL,
+                           "pieces[%llu] is %llu bytes at local %llu, remote %llu: offsets, and all lengths together, "
+                           "must stay below 2^63",
+                           (unsigned long long)i, (unsigned long long)piece->length, (unsigned long long)piece->local,
+                           (unsigned long long)piece->remote);
         struct wf_entry entry = {asked->key, piece->remote, piece->length};
         wf_entry_encode(&entry, asked->pieces->upload + (size_t)asked->pieces->count * WF_ENTRY_BYTES);
         wf_pieces_add(asked->pieces, asked->buffer + piece->local, piece->length);
@@ -244,9 +263,11 @@ static int post_list(struct weft_connection *connection, struct asked *asked, co
     if (result < 0)
         return result;
     if (count > WF_LIST_ENTRIES_MAX)
-        return -E2BIG;
+        return wf_fail(wf_refusal(), -E2BIG, "count is %llu: a list has at most %d pieces", (unsigned long long)count,
+                       WF_LIST_ENTRIES_MAX);
     if (count > 0 && (!pieces || !asked->buffer))
-        return -EINVAL;
+        return wf_fail(wf_refusal(), -EINVAL, "%s is NULL, and count %llu: give both, or a count of 0",
+                       pieces ? "base" : "pieces", (unsigned long long)count);
     asked->pieces = wf_pieces_create((uint32_t)count, true);
     if (!asked->pieces)
         return -ENOMEM;
@@ -269,13 +290,19 @@ static int post_list(struct weft_connection *connection, struct asked *asked, co
 int weft_write_list(struct weft_connection *connection, const void *base, const struct weft_piece *pieces,
                     uint64_t count, uint64_t key, const struct weft_options *options, struct weft_request **out)
 {
+    if (WF_IS_NULL(wf_refusal(), connection) || WF_IS_NULL(wf_refusal(), out))
+        return -EINVAL;
     struct asked asked = {WF_REQUEST_WRITE, (uint8_t *)(uintptr_t)base, 0, key, 0, NULL, options, {0}};
-    return post_list(connection, &asked, pieces, count, out);
+    int result = post_list(connection, &asked, pieces, count, out);
+    return result < 0 ? wf_refused(__func__, result) : 0;
 }
 
 int weft_read_list(struct weft_connection *connection, void *base, const struct weft_piece *pieces, uint64_t count,
                    uint64_t key, const struct weft_options *options, struct weft_request **out)
 {
+    if (WF_IS_NULL(wf_refusal(), connection) || WF_IS_NULL(wf_refusal(), out))
+        return -EINVAL;
     struct asked asked = {WF_REQUEST_READ, base, 0, key, 0, NULL, options, {0}};
-    return post_list(connection, &asked, pieces, count, out);
+    int result = post_list(connection, &asked, pieces, count, out);
+    return result < 0 ? wf_refused(__func__, result) : 0;
 }

@@ -6,6 +6,7 @@
 #include "core/calls/context.h"
 #include "core/device/registration.h"
 #include "core/device/turn.h"
+#include "core/ground/refusal.h"
 #include "core/message/connection.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
@@ -14,50 +15,8 @@
 #include "core/request/request.h"
 #include "core/session/session.h"
 
-/* Finds the registration of device memory, for options that name none. -EFAULT: device memory without a registration.
- * The CPU must not touch it, and the user could free it during the operation. */
-static int find_registration(struct weft_context *context, const void *buffer, uint64_t length,
-                             struct wf_message_memory *memory)
-{
-    memory->registration = wf_registration_covering(&context->registry, buffer, length);
-    if (!memory->registration && wf_devices_own(&context->devices, buffer))
-        return -EFAULT;
-    return 0;
-}
-
-int wf_message_check(struct weft_context *context, const void *buffer, uint64_t length,
-                     const struct weft_options *options, uint32_t allowed, struct wf_message_memory *memory)
-{
-    int result = 0;
-    *memory = (struct wf_message_memory){0};
-    if (options && options->queue && options->queue->waiting != &context->waiting)
-        return -EINVAL;
-    if (options && options->registration && options->registration->context != context)
-        return -EINVAL;
-    if ((!buffer && length > 0) || length > INT64_MAX)
-        return -EINVAL;
-    if (options && ((options->flags & ~allowed) || options->timeout_ms < 0 || options->reserved != 0))
-        return -EINVAL;
-    if (options && options->registration) {
-        memory->registration = options->registration;
-        result = wf_registration_hold(options->registration, buffer, length);
-        if (result < 0)
-            return result;
-    } else if (length > 0 && wf_devices_any(&context->devices)) {
-        result = find_registration(context, buffer, length, memory);
-    }
-    if (result == 0 && memory->registration && length > 0)
-        memory->device = memory->registration->device;
-    if (result == 0 && memory->device && atomic_load(&memory->device->lost)) {
-        wf_registration_release(memory->registration);
-        return -ENODEV;
-    }
-    if (result == 0 && options && (options->flags & WEFT_ON_STREAM))
-        result = wf_turn_take(memory->device, options->stream, &memory->turn);
-    if (result < 0 && memory->registration)
-        wf_registration_release(memory->registration);
-    return result;
-}
+#define SEND_FLAGS WEFT_ON_STREAM
+#define RECEIVE_FLAGS (WEFT_ANY_TAG | WEFT_ON_STREAM)
 
 static const struct wf_request_ops *ops_of(enum wf_request_kind kind)
 {
@@ -99,12 +58,24 @@ struct weft_request *wf_message_prepare(struct weft_connection *connection, enum
 
 int wf_message_usable(const struct weft_connection *connection, bool sending)
 {
-    int result = wf_session_usable(wf_session_at(connection->desk));
+    const struct wf_session *session = wf_session_at(connection->desk);
+    int result = wf_session_usable(session);
     if (result < 0)
-        return result;
+        return wf_fail(wf_refusal(), result, "%s",
+                       session->guard.error.code ? session->guard.error.text : "the peer has closed the session");
     if (connection->state != WF_CONNECTION_OPEN || (sending && connection->close_seen))
-        return -ESHUTDOWN;
+        return wf_fail(wf_refusal(), -ESHUTDOWN, "%s has closed the connection with its endpoint %u",
+                       connection->state != WF_CONNECTION_OPEN ? "this side" : session->peer.name,
+                       connection->remote_endpoint);
     return 0;
+}
+
+int wf_message_too_many(const struct weft_connection *connection)
+{
+    return wf_fail(wf_refusal(), -EAGAIN,
+                   "%llu operations are under way, and the setting requests allows %llu: test, wait for or poll some",
+                   (unsigned long long)atomic_load(&connection->desk->book->waiting->requests_out),
+                   (unsigned long long)connection->desk->guard->world->tuning.requests);
 }
 
 /* A call of the user that posts an operation, and its result. */
@@ -131,7 +102,7 @@ static int post_send(struct posting *posting)
         return result;
     struct weft_request *request = posting->request = prepare(posting, WF_REQUEST_SEND);
     if (!request)
-        return -EAGAIN;
+        return wf_message_too_many(posting->connection);
     struct wf_outbound *outbound = wf_outbound_begin(posting->connection, request);
     if (!outbound) {
         request->registration = NULL;
@@ -157,12 +128,12 @@ static bool only_leftovers(const struct weft_connection *connection)
 
 static int post_a_receive(struct posting *posting, enum wf_request_kind kind)
 {
-    int result = wf_message_usable(posting->connection, false);
-    if (result < 0 && !only_leftovers(posting->connection))
+    int result = only_leftovers(posting->connection) ? 0 : wf_message_usable(posting->connection, false);
+    if (result < 0)
         return result;
     posting->request = prepare(posting, kind);
     if (!posting->request)
-        return -EAGAIN;
+        return wf_message_too_many(posting->connection);
     wf_match_receive(posting->request);
     return 0;
 }
@@ -187,7 +158,7 @@ static int post_message(int (*function)(struct posting *posting), struct posting
     if (result < 0)
         return result;
     wf_session_lock(session);
-    result = memory->turn ? memory->turn->refusal : 0;
+    result = wf_message_turn(memory);
     if (result == 0)
         result = function(posting);
     if (result == 0)
@@ -219,25 +190,34 @@ void wf_message_posted(struct wf_session *session, int result, const struct wf_m
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
               const struct weft_options *options, struct weft_request **out)
 {
+    if (WF_IS_NULL(wf_refusal(), connection) || WF_IS_NULL(wf_refusal(), out))
+        return -EINVAL;
     struct posting posting = {.connection = connection,
                               .buffer = (void *)(uintptr_t)buffer,
                               .length = length,
                               .tag = tag,
                               .options = options};
-    return post_message(post_send, &posting, WEFT_ON_STREAM, out);
+    int result = post_message(post_send, &posting, SEND_FLAGS, out);
+    return result < 0 ? wf_refused(__func__, result) : 0;
 }
 
 int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
               const struct weft_options *options, struct weft_request **out)
 {
+    if (WF_IS_NULL(wf_refusal(), connection) || WF_IS_NULL(wf_refusal(), out))
+        return -EINVAL;
     struct posting posting = {
         .connection = connection, .buffer = buffer, .length = capacity, .tag = tag, .options = options};
-    return post_message(post_receive, &posting, WEFT_ANY_TAG | WEFT_ON_STREAM, out);
+    int result = post_message(post_receive, &posting, RECEIVE_FLAGS, out);
+    return result < 0 ? wf_refused(__func__, result) : 0;
 }
 
 int weft_recv_notification(struct weft_connection *connection, void *buffer, uint64_t capacity,
                            const struct weft_options *options, struct weft_request **out)
 {
+    if (WF_IS_NULL(wf_refusal(), connection) || WF_IS_NULL(wf_refusal(), out))
+        return -EINVAL;
     struct posting posting = {.connection = connection, .buffer = buffer, .length = capacity, .options = options};
-    return post_message(post_note_receive, &posting, 0, out);
+    int result = post_message(post_note_receive, &posting, 0, out);
+    return result < 0 ? wf_refused(__func__, result) : 0;
 }

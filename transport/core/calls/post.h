@@ -29,8 +29,14 @@ int wf_message_check(struct weft_context *context, const void *buffer, uint64_t 
 
 /* --- with the session's lock held --- */
 
+/* 0, or why the turn that was taken cannot be had. */
+int wf_message_turn(const struct wf_message_memory *memory);
+
 /* -errno if nothing can be posted; `sending`: the operation sends a frame to the peer. */
 int wf_message_usable(const struct weft_connection *connection, bool sending);
+
+/* -EAGAIN, said in words: no request is to be had. */
+int wf_message_too_many(const struct weft_connection *connection);
 
 /* A request with all arguments of the user. NULL: no memory, or the limit of requests is reached. */
 struct weft_request *wf_message_prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,

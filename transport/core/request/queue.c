@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/drive/worker.h"
+#include "core/ground/refusal.h"
 #include "core/request/request.h"
 
 int wf_queue_create(struct wf_waiting *waiting, struct weft_queue **out, struct wf_status *status)
@@ -194,10 +195,14 @@ static void make_progress(struct wf_waiting *waiting, bool watched)
 
 int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completions, int max)
 {
+    if (WF_IS_NULL(wf_refusal(), queue) || WF_IS_NULL(wf_refusal(), completions))
+        return -EINVAL;
+    if (max < 1) {
+        wf_fail(wf_refusal(), -EINVAL, "max is %d: give the number of completions that there is room for", max);
+        return wf_refused(__func__, -EINVAL);
+    }
     struct wf_waiting *waiting = queue->waiting;
     bool watched;
-    if (!completions || max < 1)
-        return -EINVAL;
     int count = take(queue, completions, max, &watched);
     if (waiting->world->manual || !waiting->world->shared)
         return count;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/drive/worker.h"
+#include "core/ground/refusal.h"
 #include "core/request/queue.h"
 #include "core/request/request.h"
 
@@ -267,12 +268,17 @@ static int waiting_of(struct weft_request *const *requests, int count, struct wf
     for (int i = 0; i < count; i++) {
         if (!requests[i])
             continue;
-        if (requests[i]->queue || (waiting && requests[i]->book->waiting != waiting))
-            return -EINVAL;
+        if (requests[i]->queue)
+            return wf_fail(wf_refusal(), -EINVAL,
+                           "requests[%d] ends in the queue of its options: take it with weft_queue_poll()", i);
+        if (waiting && requests[i]->book->waiting != waiting)
+            return wf_fail(wf_refusal(), -EINVAL,
+                           "requests[%d] is of another context than those before it: wait for each context by itself",
+                           i);
         waiting = requests[i]->book->waiting;
     }
     *out = waiting;
-    return waiting ? 0 : -ENOENT;
+    return waiting ? 0 : wf_fail(wf_refusal(), -ENOENT, "there is no request among the %d entries", count);
 }
 
 /* The index of a request that has ended, or -1 after the timeout. */
@@ -308,7 +314,7 @@ int weft_wait_any(struct weft_request *const *requests, int count, int timeout_m
     int found = ended_in_order(requests, count);
     int result = found < 0 ? waiting_of(requests, count, &waiting) : 0;
     if (result < 0)
-        return result;
+        return wf_refused(__func__, result);
     if (found < 0)
         found = wait_for_one(waiting, requests, count, timeout_ms);
     if (found < 0)
@@ -327,8 +333,10 @@ int weft_wait(struct weft_request *request, int timeout_ms, struct weft_completi
 
 int weft_test(struct weft_request *request, struct weft_completion *completion)
 {
-    if (request->queue)
-        return -EINVAL;
+    if (request->queue) {
+        wf_fail(wf_refusal(), -EINVAL, "the request ends in the queue of its options: take it with weft_queue_poll()");
+        return wf_refused(__func__, -EINVAL);
+    }
     if (wf_request_collect(request, completion))
         return 1;
     struct wf_waiting *waiting = request->book->waiting;
