@@ -15,7 +15,11 @@
  *   - Every function may be called from any thread, and on any number of contexts in one process. A handle must
  *     not be used during or after the call that ends it.
  *   - No call blocks unless its comment says that it waits.
- *   - `err` may be NULL. On failure it holds one line that names the wrong value and the remedy.
+ *   - NULL in the place of a handle, a name or a result is refused with -EINVAL, where the comment does not allow it.
+ *     Calls that return text return "" then, those that return a number 0, and those that return nothing do nothing.
+ *     `max` 0 makes the array of a call that counts needless.
+ *   - `err` may be NULL. On failure it holds one line that names the wrong value and the remedy. Calls without `err`
+ * say it in weft_last_error().
  */
 #ifndef WEFT_H
 #define WEFT_H
@@ -92,7 +96,7 @@ WEFT_API void weft_config_destroy(struct weft_config *config);
  * same); -ENOENT: an unknown name (`err` proposes the nearest name). */
 WEFT_API int weft_config_set(struct weft_config *config, const char *name, const char *value, struct weft_error *err);
 
-/* The value of a setting as text, or NULL for an unknown name. Valid until the next change of `config`. */
+/* The value of a setting as text, or NULL for an unknown name, or for NULL. Valid until the next change of `config`. */
 WEFT_API const char *weft_config_get(const struct weft_config *config, const char *name);
 
 /* ------------------------------------------------------------------------------------------- context */
@@ -340,7 +344,7 @@ WEFT_API int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_
  */
 WEFT_API int weft_connection_close(struct weft_connection *connection, int timeout_ms, struct weft_error *err);
 
-/* The number of the endpoint at the other side. */
+/* The number of the endpoint at the other side; WEFT_ANY_ENDPOINT for NULL. */
 WEFT_API uint32_t weft_connection_remote(const struct weft_connection *connection);
 
 /* ------------------------------------------------------------------------------------------- memory */
@@ -395,8 +399,8 @@ enum weft_flags {
 #define WEFT_NOTIFICATION_MAX 65536 /* bytes of a notification */
 
 /*
- * Why the last call of this thread failed that has no `err`, in one line: calls that post an operation, and those on
- * requests and queues. The line names the argument, its value and the remedy. "" if none has failed; a call that
+ * Why the last of this thread's calls failed that have no `err`, such as those that post an operation, in one line: the
+ * argument, its value, the remedy. A wait that ended in -ETIMEDOUT has not failed. "" if none has failed; a call that
  * succeeds leaves the line as it is. Valid until the next such call of this thread fails.
  */
 WEFT_API const char *weft_last_error(void);

@@ -41,6 +41,8 @@ const char *weft_last_error(void)
 
 int weft_config_create(struct weft_config **out, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
     struct weft_config *config = calloc(1, sizeof *config);
     if (!config)
         return wf_fail(wf_status_of(err), -ENOMEM, "no memory for the settings");
@@ -62,6 +64,9 @@ void weft_config_destroy(struct weft_config *config)
 
 int weft_config_set(struct weft_config *config, const char *name, const char *value, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), config) || WF_IS_NULL(wf_status_of(err), name) ||
+        WF_IS_NULL(wf_status_of(err), value))
+        return -EINVAL;
     int id = wf_setting_find(name, wf_status_of(err));
     if (id < 0)
         return id;
@@ -77,6 +82,8 @@ int weft_config_set(struct weft_config *config, const char *name, const char *va
 
 const char *weft_config_get(const struct weft_config *config, const char *name)
 {
+    if (WF_IS_NULL(wf_refusal(), config) || WF_IS_NULL(wf_refusal(), name))
+        return NULL;
     int id = wf_setting_find(name, NULL);
     return id < 0 ? NULL : wf_config_text(&config->values, (enum wf_setting_id)id);
 }
@@ -294,6 +301,8 @@ int wf_context_create(const struct wf_config *config, const struct wf_environmen
 
 int weft_context_create(const struct weft_config *config, struct weft_context **out, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
     struct weft_config *own = NULL;
     int result = config ? 0 : weft_config_create(&own, err);
     if (result < 0)
@@ -337,6 +346,8 @@ void weft_context_destroy(struct weft_context *context)
 
 int weft_queue_create(struct weft_context *context, struct weft_queue **out, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), context) || WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
     return wf_queue_create(&context->waiting, out, wf_status_of(err));
 }
 
@@ -344,6 +355,8 @@ int weft_queue_create(struct weft_context *context, struct weft_queue **out, str
 
 int weft_context_rails(const struct weft_context *context, struct weft_rail_info *rails, int max)
 {
+    if (WF_IS_NULL(wf_refusal(), context) || (max > 0 && WF_IS_NULL(wf_refusal(), rails)))
+        return -EINVAL;
     for (int i = 0; i < context->rails.count && i < max; i++) {
         struct wf_rail rail;
         wf_rails_read((struct wf_rails *)&context->rails, i, &rail);
@@ -359,16 +372,22 @@ int weft_context_rails(const struct weft_context *context, struct weft_rail_info
 
 const char *weft_context_engine(const struct weft_context *context)
 {
+    if (WF_IS_NULL(wf_refusal(), context))
+        return "";
     return context->world.engine_ops->name;
 }
 
 const char *weft_context_fallbacks(const struct weft_context *context)
 {
+    if (WF_IS_NULL(wf_refusal(), context))
+        return "";
     return context->world.fallbacks;
 }
 
 int weft_context_faults(const struct weft_context *context, struct weft_fault_stats *stats)
 {
+    if (WF_IS_NULL(wf_refusal(), context) || WF_IS_NULL(wf_refusal(), stats))
+        return -EINVAL;
     struct wf_fault_counts counts;
     if (!context->fault)
         return 0;

@@ -6,6 +6,7 @@
 
 #include "core/calls/context.h"
 #include "core/calls/placement.h"
+#include "core/ground/refusal.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/request/request.h"
@@ -41,6 +42,8 @@ static void admit_orphans(struct weft_context *context, struct weft_endpoint *en
 
 int weft_endpoint_create(struct weft_context *context, uint32_t id, struct weft_endpoint **out, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), context) || WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
     if (id == WEFT_ANY_ENDPOINT)
         return wf_fail(wf_status_of(err), -EINVAL, "endpoint number %u is reserved for 'any'", id);
     struct weft_endpoint *endpoint = calloc(1, sizeof *endpoint);
@@ -68,9 +71,13 @@ int weft_endpoint_create(struct weft_context *context, uint32_t id, struct weft_
 
 int weft_endpoint_set_node(struct weft_endpoint *endpoint, int numa_node)
 {
-    struct weft_context *context = endpoint->context;
-    if (numa_node < -1)
+    if (WF_IS_NULL(wf_refusal(), endpoint))
         return -EINVAL;
+    struct weft_context *context = endpoint->context;
+    if (numa_node < -1) {
+        wf_fail(wf_refusal(), -EINVAL, "numa_node is %d: give a node, or -1 for none in particular", numa_node);
+        return wf_refused(__func__, -EINVAL);
+    }
     uint64_t rails = wf_placement_rails(context, numa_node);
     pthread_mutex_lock(&context->endpoints.lock);
     endpoint->rails = rails;
@@ -88,8 +95,10 @@ int weft_endpoint_destroy(struct weft_endpoint *endpoint)
     if (!busy)
         wf_link_remove(&endpoint->link);
     pthread_mutex_unlock(&context->endpoints.lock);
-    if (busy)
-        return -EBUSY;
+    if (busy) {
+        wf_fail(wf_refusal(), -EBUSY, "endpoint %u has open connections: close them first", endpoint->id);
+        return wf_refused(__func__, -EBUSY);
+    }
     free(endpoint);
     return 0;
 }
@@ -158,6 +167,9 @@ void wf_connection_let_go(struct weft_connection *connection)
 int weft_connection_open(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id, int timeout_ms,
                          struct weft_connection **out, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), endpoint) || WF_IS_NULL(wf_status_of(err), peer) ||
+        WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
     struct weft_connection *connection;
     struct weft_request *request;
     int result = wf_connection_open_start(endpoint, peer, remote_id, &connection, &request, err);
@@ -204,6 +216,9 @@ static bool place_anew(struct weft_connection *connection)
 int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id, int timeout_ms,
                            struct weft_connection **out, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), endpoint) || WF_IS_NULL(wf_status_of(err), peer) ||
+        WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
     struct wf_session *session = peer->session;
     struct weft_request *request = NULL;
     wf_session_lock(session);
@@ -264,6 +279,8 @@ struct weft_request *wf_connection_close_start(struct weft_connection *connectio
 
 int weft_connection_close(struct weft_connection *connection, int timeout_ms, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), connection))
+        return -EINVAL;
     struct weft_request *request = wf_connection_close_start(connection);
     if (!request)
         return 0;
@@ -278,5 +295,7 @@ int weft_connection_close(struct weft_connection *connection, int timeout_ms, st
 
 uint32_t weft_connection_remote(const struct weft_connection *connection)
 {
+    if (WF_IS_NULL(wf_refusal(), connection))
+        return WEFT_ANY_ENDPOINT;
     return connection->remote_endpoint;
 }

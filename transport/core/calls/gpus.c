@@ -1,10 +1,12 @@
 /* The public calls on GPUs. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "affinity/pin.h"
 #include "core/calls/context.h"
 #include "core/device/device.h"
+#include "core/ground/refusal.h"
 #include "mem/memory.h"
 
 static struct wf_memory *memory_of(const struct weft_context *context)
@@ -22,6 +24,8 @@ static bool is_used(const struct wf_devices *devices, int index)
 
 int weft_context_gpus(const struct weft_context *context, struct weft_gpu_info *gpus, int max)
 {
+    if (WF_IS_NULL(wf_refusal(), context) || (max > 0 && WF_IS_NULL(wf_refusal(), gpus)))
+        return -EINVAL;
     const struct wf_devices *devices = &context->devices;
     struct wf_device_info infos[WF_DEVICES_MAX];
     if (!memory_of(context))
@@ -40,6 +44,8 @@ int weft_context_gpus(const struct weft_context *context, struct weft_gpu_info *
 
 int weft_context_gpu_stats(const struct weft_context *context, struct weft_gpu_stats *stats, int max)
 {
+    if (WF_IS_NULL(wf_refusal(), context) || (max > 0 && WF_IS_NULL(wf_refusal(), stats)))
+        return -EINVAL;
     const struct wf_devices *devices = &context->devices;
     int count = atomic_load(&devices->used_count);
     for (int i = 0; i < count && i < max; i++) {
@@ -59,11 +65,15 @@ int weft_context_gpu_stats(const struct weft_context *context, struct weft_gpu_s
 
 const char *weft_context_memory(const struct weft_context *context)
 {
+    if (WF_IS_NULL(wf_refusal(), context))
+        return "";
     return memory_of(context) ? context->devices.ops->name(memory_of(context)) : "host";
 }
 
 int weft_gpu_alloc(struct weft_context *context, int gpu, uint64_t bytes, void **out, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), context) || WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
     struct wf_device *device;
     struct wf_status unheard = {0}, *status = err ? wf_status_of(err) : &unheard;
     int result = wf_devices_use(&context->devices, gpu, &device, status);
@@ -72,16 +82,20 @@ int weft_gpu_alloc(struct weft_context *context, int gpu, uint64_t bytes, void *
 
 void weft_gpu_free(struct weft_context *context, int gpu, void *memory)
 {
-    if (memory)
+    if (context && memory)
         context->devices.ops->free(memory_of(context), gpu, memory);
 }
 
 int weft_gpu_copy(struct weft_context *context, void *to, const void *from, uint64_t bytes, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), context))
+        return -EINVAL;
     struct wf_device *target, *source;
     struct wf_status unheard = {0}, *status = err ? wf_status_of(err) : &unheard;
     if (bytes == 0)
         return 0;
+    if (WF_IS_NULL(status, to) || WF_IS_NULL(status, from))
+        return -EINVAL;
     /* The program may have allocated the memory itself, on a GPU that this context has not used yet. */
     int result = wf_devices_find(&context->devices, to, bytes, &target, status);
     if (result == 0)

@@ -6,6 +6,7 @@
 
 #include "base/config.h"
 #include "core/calls/context.h"
+#include "core/ground/refusal.h"
 #include "core/rail/candidate.h"
 
 /* The rails, and the interfaces left out. Too large for the stack. */
@@ -74,6 +75,8 @@ static int survey_all(const char *setting, struct survey *survey, struct wf_stat
 
 int weft_interfaces(const struct weft_config *config, struct weft_interface_info *list, int max, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), config) || (max > 0 && WF_IS_NULL(wf_status_of(err), list)))
+        return -EINVAL;
     struct survey *survey = calloc(1, sizeof *survey);
     const char *setting = weft_config_get(config, "rails");
     int count = 0, result = survey ? survey_all(setting, survey, wf_status_of(err))

@@ -8,6 +8,7 @@
 
 #include "base/brackets.h"
 #include "core/calls/context.h"
+#include "core/ground/refusal.h"
 #include "core/join/door.h"
 #include "core/message/connection.h"
 #include "core/rail/address.h"
@@ -36,22 +37,31 @@ static int suspect_address(const char *address, int code, struct wf_status *stat
 
 int weft_listen(struct weft_context *context, const char *address, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), context) || WF_IS_NULL(wf_status_of(err), address))
+        return -EINVAL;
     struct sockaddr_storage parsed;
-    const char *text = address ? address : "";
-    int result = wf_address_parse(text, context->world.tuning.port, true, &parsed, wf_status_of(err));
+    int result = wf_address_parse(address, context->world.tuning.port, true, &parsed, wf_status_of(err));
     if (result == 0)
         result = wf_door_listen(context->door, &parsed, wf_status_of(err));
-    return result < 0 ? suspect_address(text, result, wf_status_of(err)) : 0;
+    return result < 0 ? suspect_address(address, result, wf_status_of(err)) : 0;
 }
 
 int weft_listen_port(const struct weft_context *context)
 {
-    return context->door->port ? context->door->port : -ENOTCONN;
+    if (WF_IS_NULL(wf_refusal(), context))
+        return -EINVAL;
+    if (context->door->port)
+        return context->door->port;
+    wf_fail(wf_refusal(), -ENOTCONN, "the context does not listen: call weft_listen() first");
+    return wf_refused(__func__, -ENOTCONN);
 }
 
 int weft_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,
                  struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), context) || WF_IS_NULL(wf_status_of(err), address) ||
+        WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
     struct wf_dial dial;
     int result = wf_dial_init(&dial, &context->world, address, timeout_ms, wf_status_of(err));
     if (result < 0)
@@ -69,6 +79,8 @@ int weft_connect(struct weft_context *context, const char *address, int timeout_
 
 int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer **out, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), context) || WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
     int64_t deadline = wf_deadline_after_ms(wf_world_now(&context->world), timeout_ms);
     pthread_mutex_lock(&context->world.lock);
     struct wf_session *session;
@@ -125,6 +137,8 @@ static void leave_endpoints(struct wf_session *session)
 
 int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), peer))
+        return -EINVAL;
     struct wf_session *session = peer->session;
     struct weft_request *request = wf_session_ask_to_close(session);
     int result = 0;
@@ -154,11 +168,15 @@ int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *e
 
 const char *weft_peer_name(const struct weft_peer *peer)
 {
+    if (WF_IS_NULL(wf_refusal(), peer))
+        return "";
     return peer->name;
 }
 
 int weft_peer_status(const struct weft_peer *peer, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), peer))
+        return -EINVAL;
     struct wf_session *session = peer->session;
     wf_session_lock(session);
     int result = wf_session_usable(session);
@@ -198,6 +216,8 @@ static void fill_rail(struct wf_session *session, int index, struct weft_rail_st
 
 int weft_peer_rails(const struct weft_peer *peer, struct weft_rail_stats *stats, int max)
 {
+    if (WF_IS_NULL(wf_refusal(), peer) || (max > 0 && WF_IS_NULL(wf_refusal(), stats)))
+        return -EINVAL;
     struct wf_session *session = peer->session;
     wf_session_lock(session);
     int count = session->lines.rail_count;
@@ -209,6 +229,8 @@ int weft_peer_rails(const struct weft_peer *peer, struct weft_rail_stats *stats,
 
 uint64_t weft_peer_denied(const struct weft_peer *peer)
 {
+    if (WF_IS_NULL(wf_refusal(), peer))
+        return 0;
     struct wf_session *session = peer->session;
     wf_session_lock(session);
     uint64_t denied = session->desk.denied;

@@ -8,6 +8,7 @@
 #include "affinity/pin.h"
 #include "core/calls/context.h"
 #include "core/drive/worker.h"
+#include "core/ground/refusal.h"
 
 #define WHY_BYTES 320
 
@@ -136,6 +137,8 @@ static void describe(const struct weft_context *context, int index, struct weft_
 
 int weft_context_threads(const struct weft_context *context, struct weft_thread_info *threads, int max)
 {
+    if (WF_IS_NULL(wf_refusal(), context) || (max > 0 && WF_IS_NULL(wf_refusal(), threads)))
+        return -EINVAL;
     for (int i = 0; i < context->crew.count && i < max; i++)
         describe(context, i, &threads[i]);
     return context->crew.count;

@@ -9,18 +9,23 @@
 
 #include "core/calls/context.h"
 #include "core/device/registration.h"
+#include "core/ground/refusal.h"
 #include "core/message/served.h"
 #include "core/session/session.h"
 
 int weft_register(struct weft_context *context, void *base, uint64_t length, struct weft_registration **out,
                   struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), context) || WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
     return weft_register_for(context, base, length, WEFT_REMOTE_READ | WEFT_REMOTE_WRITE, out, err);
 }
 
 int weft_register_for(struct weft_context *context, void *base, uint64_t length, uint32_t access,
                       struct weft_registration **out, struct weft_error *err)
 {
+    if (WF_IS_NULL(wf_status_of(err), context) || WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
     if (access & ~(uint32_t)(WEFT_REMOTE_READ | WEFT_REMOTE_WRITE))
         return wf_fail(wf_status_of(err), -EINVAL,
                        "cannot register memory with access 0x%x: use WEFT_REMOTE_READ and WEFT_REMOTE_WRITE, or 0",
@@ -57,11 +62,15 @@ int weft_register_for(struct weft_context *context, void *base, uint64_t length,
 
 enum weft_memory_kind weft_registration_kind(const struct weft_registration *registration)
 {
+    if (WF_IS_NULL(wf_refusal(), registration))
+        return WEFT_MEMORY_HOST;
     return registration->kind;
 }
 
 uint64_t weft_registration_key(const struct weft_registration *registration)
 {
+    if (WF_IS_NULL(wf_refusal(), registration))
+        return 0;
     return registration->key;
 }
 

@@ -52,9 +52,14 @@ static void release(struct weft_queue *queue)
 
 int weft_queue_destroy(struct weft_queue *queue)
 {
+    if (WF_IS_NULL(wf_refusal(), queue))
+        return -EINVAL;
     struct wf_waiting *waiting = queue->waiting;
-    if (atomic_load(&queue->attached) != 0)
-        return -EBUSY;
+    uint32_t attached = atomic_load(&queue->attached);
+    if (attached != 0) {
+        wf_fail(wf_refusal(), -EBUSY, "%u requests that name the queue have not been polled", attached);
+        return wf_refused(__func__, -EBUSY);
+    }
     pthread_mutex_lock(&waiting->world->lock);
     wf_link_remove(&queue->link);
     pthread_mutex_unlock(&waiting->world->lock);
@@ -141,6 +146,8 @@ void wf_queue_signal(struct weft_queue *queue)
 
 int weft_completion_fd(struct weft_queue *queue)
 {
+    if (WF_IS_NULL(wf_refusal(), queue))
+        return -EINVAL;
     pthread_mutex_lock(&queue->lock);
     queue->watched = true;
     pthread_mutex_unlock(&queue->lock);

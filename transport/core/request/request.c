@@ -6,6 +6,7 @@
 
 #include "core/device/registration.h"
 #include "core/device/turn.h"
+#include "core/ground/refusal.h"
 #include "core/request/queue.h"
 #include "core/request/wait.h"
 
@@ -263,6 +264,8 @@ bool wf_request_collect(struct weft_request *request, struct weft_completion *co
 
 void weft_cancel(struct weft_request *request)
 {
+    if (WF_IS_NULL(wf_refusal(), request))
+        return;
     struct wf_guard *guard = request->book->guard;
     wf_guard_lock(guard);
     wf_request_cancel(request, -ECANCELED);

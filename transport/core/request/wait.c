@@ -310,6 +310,8 @@ static int ended_in_order(struct weft_request *const *requests, int count)
 int weft_wait_any(struct weft_request *const *requests, int count, int timeout_ms, int *index,
                   struct weft_completion *completion)
 {
+    if (count > 0 && WF_IS_NULL(wf_refusal(), requests))
+        return -EINVAL;
     struct wf_waiting *waiting;
     int found = ended_in_order(requests, count);
     int result = found < 0 ? waiting_of(requests, count, &waiting) : 0;
@@ -328,11 +330,15 @@ int weft_wait_any(struct weft_request *const *requests, int count, int timeout_m
 
 int weft_wait(struct weft_request *request, int timeout_ms, struct weft_completion *completion)
 {
+    if (WF_IS_NULL(wf_refusal(), request))
+        return -EINVAL;
     return weft_wait_any(&request, 1, timeout_ms, NULL, completion);
 }
 
 int weft_test(struct weft_request *request, struct weft_completion *completion)
 {
+    if (WF_IS_NULL(wf_refusal(), request))
+        return -EINVAL;
     if (request->queue) {
         wf_fail(wf_refusal(), -EINVAL, "the request ends in the queue of its options: take it with weft_queue_poll()");
         return wf_refused(__func__, -EINVAL);
