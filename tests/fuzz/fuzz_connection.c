@@ -12,7 +12,7 @@
 
 #include "core/calls/registering.h"
 #include "core/device/registration.h"
-#include "core/message/pieces.h"
+#include "core/request/pieces.h"
 #include "fuzz.h"
 #include "scene.h"
 #include "wire/crc.h"

@@ -5,7 +5,7 @@
 
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
-#include "core/message/pieces.h"
+#include "core/request/pieces.h"
 #include "core/message/served.h"
 #include "stranger.h"
 

@@ -7,7 +7,7 @@
 
 #include "core/message/inbound.h"
 #include "core/message/outbound.h"
-#include "core/message/pieces.h"
+#include "core/request/pieces.h"
 #include "core/message/ready.h"
 #include "wire/frame.h"
 

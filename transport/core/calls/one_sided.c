@@ -9,7 +9,7 @@
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
-#include "core/message/pieces.h"
+#include "core/request/pieces.h"
 #include "core/message/served.h"
 #include "core/request/request.h"
 #include "core/session/session.h"

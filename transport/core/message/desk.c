@@ -4,7 +4,7 @@
 
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
-#include "core/message/pieces.h"
+#include "core/request/pieces.h"
 #include "core/message/ready.h"
 #include "core/request/request.h"
 #include "wire/frame.h"

@@ -11,7 +11,7 @@
 #include "core/message/desk.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
-#include "core/message/pieces.h"
+#include "core/request/pieces.h"
 #include "core/message/served.h"
 #include "core/message/stage.h"
 #include "core/request/request.h"

@@ -11,7 +11,7 @@
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
-#include "core/message/pieces.h"
+#include "core/request/pieces.h"
 
 /* A list that is here entirely, and waits for the operation that names it. Owner: session lock. */
 struct upload {

@@ -14,7 +14,7 @@
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
-#include "core/message/pieces.h"
+#include "core/request/pieces.h"
 #include "core/request/request.h"
 
 #define PIECES_AT_ONCE 256

@@ -9,7 +9,7 @@
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
-#include "core/message/pieces.h"
+#include "core/request/pieces.h"
 #include "core/message/served.h"
 #include "core/rail/address.h"
 #include "core/rail/rail.h"

@@ -4,8 +4,8 @@
  *
  * Owner: session lock. A block counts its references; blocks that are left when the session ends are freed with it.
  */
-#ifndef WF_CORE_MESSAGE_PIECES_H
-#define WF_CORE_MESSAGE_PIECES_H
+#ifndef WF_CORE_REQUEST_PIECES_H
+#define WF_CORE_REQUEST_PIECES_H
 
 #include <stdbool.h>
 #include <stdint.h>

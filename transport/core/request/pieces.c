@@ -1,4 +1,4 @@
-#include "core/message/pieces.h"
+#include "core/request/pieces.h"
 
 #include <endian.h>
 #include <stdlib.h>
