@@ -26,6 +26,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -440,6 +441,19 @@ WEFT_API int weft_send(struct weft_connection *connection, const void *buffer, u
  */
 WEFT_API int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
                        const struct weft_options *options, struct weft_request **out);
+
+#define WEFT_IOV_MAX 1024 /* entries of a vector */
+
+/*
+ * As weft_send() and weft_recv(), but the bytes of the one message are in `count` (0 to WEFT_IOV_MAX) places, in the
+ * order of the entries. Entries may be empty. The call copies `iov`. The other side need not use the same entries, or
+ * any. Where entries of a receive overlap, the bytes of any of them are left there. The entries are all in host memory,
+ * or all in one registration of GPU memory: else -ENOTSUP. -E2BIG: too many entries.
+ */
+WEFT_API int weft_sendv(struct weft_connection *connection, const struct iovec *iov, int count, uint64_t tag,
+                        const struct weft_options *options, struct weft_request **out);
+WEFT_API int weft_recvv(struct weft_connection *connection, const struct iovec *iov, int count, uint64_t tag,
+                        const struct weft_options *options, struct weft_request **out);
 
 /* ------------------------------------------------------------------------------------------- one-sided operations */
 

@@ -92,6 +92,54 @@ static void others_take_the_channels(void)
     self_destroy();
 }
 
+/* One copy would be of one place to one place. `from`, `to`: whether the sender's or the receiver's memory is a vector.
+ */
+static void vector_exchange(bool from, bool to)
+{
+    enum { HALF = 1024 * 1024, REST = LARGE - HALF };
+    struct loop_buffer source, sink;
+    struct weft_request *send, *receive;
+    loop_buffer_create_on(&source, 0, LARGE + 8);
+    loop_buffer_create_on(&sink, 1, LARGE + 8);
+    unsigned char *out[2] = {source.data, source.data + HALF}, *in[2] = {sink.data, sink.data + HALF};
+    if (from) {
+        out[0] = source.data + REST + 8;
+        out[1] = source.data;
+    }
+    if (to) {
+        in[0] = sink.data + REST + 8;
+        in[1] = sink.data;
+    }
+    struct iovec there[2] = {{out[0], HALF}, {out[1], REST}}, here[2] = {{in[0], HALF}, {in[1], REST}};
+    loop_fill(out[0], HALF, 1);
+    loop_fill(out[1], REST, 2);
+    LOOP_CHECK(
+        (to ? weft_recvv(RIGHT, here, 2, 1, NULL, &receive) : weft_recv(RIGHT, in[0], LARGE, 1, NULL, &receive)) == 0,
+        "%s", weft_last_error());
+    LOOP_CHECK((from ? weft_sendv(LEFT, there, 2, 1, NULL, &send) : weft_send(LEFT, out[0], LARGE, 1, NULL, &send)) ==
+                   0,
+               "%s", weft_last_error());
+    loop_done(receive, 0, LARGE);
+    loop_done(send, 0, LARGE);
+    LOOP_CHECK(loop_wrong(in[0], HALF, 1) < 0 && loop_wrong(in[1], REST, 2) < 0, "wrong bytes");
+    loop_buffer_unmap(&source);
+    loop_buffer_unmap(&sink);
+}
+
+static void vectors_take_the_channels(void)
+{
+    self_create();
+    uint64_t before = peer_copies();
+    vector_exchange(true, false);
+    vector_exchange(false, true);
+    vector_exchange(true, true);
+    LOOP_CHECK(peer_copies() == before, "%d copies from GPU to GPU", (int)(peer_copies() - before));
+    gpu_check_clean();
+    vector_exchange(false, false);
+    LOOP_CHECK(peer_copies() == before + 1, "%d copies from GPU to GPU", (int)(peer_copies() - before));
+    self_destroy();
+}
+
 /* Drives until the copy runs, and stands still. */
 static void post_and_hold(struct loop_message *message)
 {
@@ -227,7 +275,7 @@ int main(int argc, char **argv)
         LOOP_CASE(cancelled_by_the_sender, 20),        LOOP_CASE(cancelled_by_the_receiver, 20),
         LOOP_CASE(a_copy_that_fails_ends_both, 20),    LOOP_CASE(lost_channels_do_not_matter, 20),
         LOOP_CASE(the_sender_s_session_ends, 60),      LOOP_CASE(the_receiver_s_session_ends, 60),
-        LOOP_CASE(another_size_than_the_sender_s, 20),
+        LOOP_CASE(another_size_than_the_sender_s, 20), LOOP_CASE(vectors_take_the_channels, 20),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

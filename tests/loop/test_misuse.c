@@ -179,11 +179,16 @@ static void operations(void)
     struct weft_request *request;
     struct weft_piece piece = {0, 0, 1};
     char byte = 0;
+    struct iovec iov = {&byte, 1};
 
     LAST("connection", weft_send(NULL, &byte, 1, 0, NULL, &request));
     LAST("out", weft_send(connection, &byte, 1, 0, NULL, NULL));
     LAST("connection", weft_recv(NULL, &byte, 1, 0, NULL, &request));
     LAST("out", weft_recv(connection, &byte, 1, 0, NULL, NULL));
+    LAST("connection", weft_sendv(NULL, &iov, 1, 0, NULL, &request));
+    LAST("out", weft_sendv(connection, &iov, 1, 0, NULL, NULL));
+    LAST("connection", weft_recvv(NULL, &iov, 1, 0, NULL, &request));
+    LAST("out", weft_recvv(connection, &iov, 1, 0, NULL, NULL));
     LAST("connection", weft_write(NULL, &byte, 1, 1, 0, NULL, &request));
     LAST("out", weft_write(connection, &byte, 1, 1, 0, NULL, NULL));
     LAST("connection", weft_read(NULL, &byte, 1, 1, 0, NULL, &request));
@@ -300,6 +305,18 @@ static void arguments_are_named(void)
     SAYS(weft_send(here, bytes, 1, 0, &options, &request), -EINVAL, "options.registration", "another context");
     options = (struct weft_options){.registration = registration};
     SAYS(weft_send(here, bytes, 51, 0, &options, &request), -EINVAL, "51 bytes at", "has 50 bytes");
+    struct iovec iov[2] = {{bytes, 1}, {NULL, 4}};
+    SAYS(weft_sendv(here, iov, -1, 0, NULL, &request), -EINVAL, "weft_sendv(): count is -1", "0 to 1024");
+    SAYS(weft_recvv(here, iov, WEFT_IOV_MAX + 1, 0, NULL, &request), -E2BIG, "weft_recvv(): count is 1025",
+         "0 to 1024");
+    SAYS(weft_sendv(here, NULL, 2, 0, NULL, &request), -EINVAL, "iov is NULL", "count 2");
+    SAYS(weft_sendv(here, iov, 2, 0, NULL, &request), -EINVAL, "iov[1] is 4 bytes at", "length of 0");
+    iov[1] = (struct iovec){bytes + 1, SIZE_MAX};
+    SAYS(weft_recvv(here, iov, 2, 0, NULL, &request), -EINVAL, "iov[1] is 18446744073709551615 bytes");
+    iov[1] = (struct iovec){bytes + 50, 1};
+    options = (struct weft_options){.registration = registration};
+    SAYS(weft_sendv(here, iov, 2, 0, &options, &request), -EINVAL, "weft_sendv(): 51 bytes", "has 50 bytes");
+
     options = (struct weft_options){.flags = WEFT_ON_STREAM};
     SAYS(weft_send(here, bytes, 0, 0, &options, &request), -EINVAL, "WEFT_ON_STREAM", "leave the flag out");
 

@@ -8,15 +8,14 @@
 #include "core/device/turn.h"
 #include "core/ground/refusal.h"
 #include "core/message/connection.h"
+#include "core/message/desk.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
 #include "core/message/turn_go.h"
+#include "core/request/pieces.h"
 #include "core/request/queue.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
-
-#define SEND_FLAGS WEFT_ON_STREAM
-#define RECEIVE_FLAGS (WEFT_ANY_TAG | WEFT_ON_STREAM)
 
 static const struct wf_request_ops *ops_of(enum wf_request_kind kind)
 {
@@ -78,24 +77,19 @@ int wf_message_too_many(const struct weft_connection *connection)
                    (unsigned long long)connection->desk->guard->world->tuning.requests);
 }
 
-/* A call of the user that posts an operation, and its result. */
-struct posting {
-    struct weft_connection *connection;
-    void *buffer;
-    uint64_t length, tag;
-    const struct weft_options *options;
-    struct wf_message_memory memory;
-    struct weft_request *request;
-    struct wf_outbound *copied; /* a small message that is in no queue yet, or NULL */
-};
-
-static struct weft_request *prepare(const struct posting *posting, enum wf_request_kind kind)
+static struct weft_request *prepare(const struct wf_posting *posting, enum wf_request_kind kind)
 {
-    return wf_message_prepare(posting->connection, kind, posting->buffer, posting->length, posting->tag,
-                              posting->options, &posting->memory);
+    struct weft_request *request = wf_message_prepare(posting->connection, kind, posting->buffer, posting->length,
+                                                      posting->tag, posting->options, &posting->memory);
+    if (request && posting->pieces) {
+        request->pieces = posting->pieces;
+        wf_pieces_hold(posting->pieces);
+        wf_desk_keep(posting->connection->desk, posting->pieces);
+    }
+    return request;
 }
 
-static int post_send(struct posting *posting)
+static int post_send(struct wf_posting *posting)
 {
     int result = wf_message_usable(posting->connection, true);
     if (result < 0)
@@ -126,7 +120,7 @@ static bool only_leftovers(const struct weft_connection *connection)
            (!wf_list_empty(&connection->unexpected) || !wf_list_empty(&connection->notes));
 }
 
-static int post_a_receive(struct posting *posting, enum wf_request_kind kind)
+static int post_a_receive(struct wf_posting *posting, enum wf_request_kind kind)
 {
     int result = only_leftovers(posting->connection) ? 0 : wf_message_usable(posting->connection, false);
     if (result < 0)
@@ -138,31 +132,46 @@ static int post_a_receive(struct posting *posting, enum wf_request_kind kind)
     return 0;
 }
 
-static int post_receive(struct posting *posting)
+static int post_receive(struct wf_posting *posting)
 {
     return post_a_receive(posting, WF_REQUEST_RECV);
 }
 
-static int post_note_receive(struct posting *posting)
+static int post_note_receive(struct wf_posting *posting)
 {
     return post_a_receive(posting, WF_REQUEST_NOTE);
 }
 
-static int post_message(int (*function)(struct posting *posting), struct posting *posting, uint32_t allowed,
+static int check(struct weft_context *context, struct wf_posting *posting, uint32_t allowed)
+{
+    if (!posting->pieces)
+        return wf_message_check(context, posting->buffer, posting->length, posting->options, allowed, &posting->memory);
+    int result =
+        wf_message_check(context, posting->span, posting->span_bytes, posting->options, allowed, &posting->memory);
+    if (result < 0 && result != -EFAULT)
+        return result;
+    int scattered = wf_vector_check(context, posting);
+    return scattered < 0 ? scattered : result;
+}
+
+static int post_message(int (*function)(struct wf_posting *posting), struct wf_posting *posting, uint32_t allowed,
                         struct weft_request **out)
 {
     struct wf_session *session = wf_session_at(posting->connection->desk);
     struct wf_message_memory *memory = &posting->memory;
-    int result =
-        wf_message_check(wf_context_of(session), posting->buffer, posting->length, posting->options, allowed, memory);
-    if (result < 0)
+    int result = check(wf_context_of(session), posting, allowed);
+    if (result < 0) {
+        wf_pieces_release(posting->pieces);
         return result;
+    }
     wf_session_lock(session);
     result = wf_message_turn(memory);
     if (result == 0)
         result = function(posting);
     if (result == 0)
         *out = posting->request;
+    if (posting->pieces) /* the request has its own hold */
+        wf_pieces_release(posting->pieces);
     wf_message_posted(session, result, memory, posting->copied);
     return result;
 }
@@ -187,17 +196,27 @@ void wf_message_posted(struct wf_session *session, int result, const struct wf_m
         wf_worker_stay_near(crew->workers[0]);
 }
 
+int wf_post_send(struct wf_posting *posting, struct weft_request **out)
+{
+    return post_message(post_send, posting, WEFT_ON_STREAM, out);
+}
+
+int wf_post_receive(struct wf_posting *posting, struct weft_request **out)
+{
+    return post_message(post_receive, posting, WEFT_ANY_TAG | WEFT_ON_STREAM, out);
+}
+
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
               const struct weft_options *options, struct weft_request **out)
 {
     if (WF_IS_NULL(wf_refusal(), connection) || WF_IS_NULL(wf_refusal(), out))
         return -EINVAL;
-    struct posting posting = {.connection = connection,
-                              .buffer = (void *)(uintptr_t)buffer,
-                              .length = length,
-                              .tag = tag,
-                              .options = options};
-    int result = post_message(post_send, &posting, SEND_FLAGS, out);
+    struct wf_posting posting = {.connection = connection,
+                                 .buffer = (void *)(uintptr_t)buffer,
+                                 .length = length,
+                                 .tag = tag,
+                                 .options = options};
+    int result = wf_post_send(&posting, out);
     return result < 0 ? wf_refused(__func__, result) : 0;
 }
 
@@ -206,9 +225,9 @@ int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacit
 {
     if (WF_IS_NULL(wf_refusal(), connection) || WF_IS_NULL(wf_refusal(), out))
         return -EINVAL;
-    struct posting posting = {
+    struct wf_posting posting = {
         .connection = connection, .buffer = buffer, .length = capacity, .tag = tag, .options = options};
-    int result = post_message(post_receive, &posting, RECEIVE_FLAGS, out);
+    int result = wf_post_receive(&posting, out);
     return result < 0 ? wf_refused(__func__, result) : 0;
 }
 
@@ -217,7 +236,7 @@ int weft_recv_notification(struct weft_connection *connection, void *buffer, uin
 {
     if (WF_IS_NULL(wf_refusal(), connection) || WF_IS_NULL(wf_refusal(), out))
         return -EINVAL;
-    struct posting posting = {.connection = connection, .buffer = buffer, .length = capacity, .options = options};
+    struct wf_posting posting = {.connection = connection, .buffer = buffer, .length = capacity, .options = options};
     int result = post_message(post_note_receive, &posting, 0, out);
     return result < 0 ? wf_refused(__func__, result) : 0;
 }

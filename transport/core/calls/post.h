@@ -13,6 +13,7 @@ struct weft_connection;
 struct weft_context;
 struct wf_session;
 struct wf_device;
+struct wf_pieces;
 struct wf_turn;
 
 /* The memory of an operation. */
@@ -21,6 +22,27 @@ struct wf_message_memory {
     struct wf_device *device;               /* NULL: host memory */
     struct wf_turn *turn;                   /* with WEFT_ON_STREAM; else NULL */
 };
+
+/* A call of the user that posts a message or a receive, and its result. */
+struct wf_posting {
+    struct weft_connection *connection;
+    void *buffer;
+    uint64_t length, tag;
+    struct wf_pieces *pieces; /* NULL, or where the bytes are instead of `buffer` */
+    const void *span;         /* `pieces`: from the lowest to the highest address */
+    uint64_t span_bytes;
+    const struct weft_options *options;
+    struct wf_message_memory memory;
+    struct weft_request *request;
+    struct wf_outbound *copied; /* a small message that is in no queue yet, or NULL */
+};
+
+/* Post it; without the session's lock. `pieces`, if any, are the callee's, also after a failure. */
+int wf_post_send(struct wf_posting *posting, struct weft_request **out);
+int wf_post_receive(struct wf_posting *posting, struct weft_request **out);
+
+/* Are the pieces all in host memory, or all in the registration that was found? 0, or -ENOTSUP in words. */
+int wf_vector_check(struct weft_context *context, struct wf_posting *posting);
 
 /* Checks the user's arguments, and the flags against `allowed`; holds the registration of the options, or the one that
  * covers the device memory; takes a turn for WEFT_ON_STREAM. 0 or -errno. */
@@ -38,7 +60,7 @@ int wf_message_usable(const struct weft_connection *connection, bool sending);
 /* -EAGAIN, said in words: no request is to be had. */
 int wf_message_too_many(const struct weft_connection *connection);
 
-/* A request with all arguments of the user. NULL: no memory, or the limit of requests is reached. */
+/* A request with all arguments of the user, but for pieces. NULL: no memory, or the limit of requests is reached. */
 struct weft_request *wf_message_prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,
                                         uint64_t length, uint64_t tag, const struct weft_options *options,
                                         const struct wf_message_memory *memory);

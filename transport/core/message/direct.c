@@ -21,7 +21,7 @@ bool wf_direct_ask(struct wf_inbound *inbound)
 {
     struct wf_desk *desk = inbound->connection->desk;
     bool own = desk->terms->peer_boot == desk->guard->world->boot_nonce;
-    if (!own || !inbound->device || inbound->kind != WF_INBOUND_MESSAGE || inbound->burst > 0)
+    if (!own || !inbound->device || inbound->pieces || inbound->kind != WF_INBOUND_MESSAGE || inbound->burst > 0)
         return false;
     struct wf_transit *transit = wf_transit_take(desk->shares, inbound->device, WF_COPY_PEER, &ops);
     if (!transit)
@@ -52,8 +52,8 @@ static struct wf_outbound *find_source(struct wf_desk *twin, const struct wf_tra
 {
     struct weft_connection *connection = wf_connection_find(twin, transit->inbound->connection->number);
     struct wf_outbound *outbound = connection ? wf_outbound_find(connection, transit->inbound->number, false) : NULL;
-    bool fits = outbound && outbound->kind == WF_OUTBOUND_MESSAGE && outbound->device && !outbound->refused &&
-                !outbound->waits && outbound->claimed == 0 && outbound->next == 0 &&
+    bool fits = outbound && outbound->kind == WF_OUTBOUND_MESSAGE && outbound->device && !outbound->pieces &&
+                !outbound->refused && !outbound->waits && outbound->claimed == 0 && outbound->next == 0 &&
                 outbound->total == transit->inbound->total;
     return fits ? outbound : NULL;
 }

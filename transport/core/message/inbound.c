@@ -224,7 +224,10 @@ void wf_inbound_copy_out(struct wf_inbound *inbound, uint64_t start, uint64_t en
         wf_guard_unlock(desk->guard);
         uint64_t at = start;
         for (int i = 0; i < count; i++) {
-            memcpy(target + at, pieces[i].iov_base, pieces[i].iov_len);
+            if (inbound->pieces) /* of the receive: they stay as they are while it has a claim */
+                wf_pieces_scatter(inbound->pieces, at, pieces[i].iov_len, pieces[i].iov_base);
+            else
+                memcpy(target + at, pieces[i].iov_base, pieces[i].iov_len);
             at += pieces[i].iov_len;
         }
         wf_guard_lock(desk->guard);

@@ -9,6 +9,7 @@
 #include "core/message/direct.h"
 #include "core/message/inbound.h"
 #include "core/message/stage.h"
+#include "core/request/pieces.h"
 #include "core/request/request.h"
 
 static struct weft_request *request_of(struct wf_link *link)
@@ -105,6 +106,9 @@ static void join(struct wf_inbound *inbound, struct weft_request *request)
     inbound->state = WF_INBOUND_MATCHED;
     inbound->request = request;
     inbound->place = request->buffer;
+    inbound->pieces = request->pieces;
+    if (inbound->pieces)
+        wf_pieces_hold(inbound->pieces);
     inbound->device = request->device;
     request->inbound = inbound;
     if (request->turn && !request->turn->come) { /* the receive's memory must not be touched yet */

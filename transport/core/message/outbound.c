@@ -168,13 +168,20 @@ struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct
     if (wf_outbound_is_small(outbound) && !outbound->device) {
         if (outbound->total > 0)
             outbound->slot = wf_pool_take(&desk->slot_pool);
-        if (outbound->slot)
+        if (outbound->slot && request->pieces)
+            wf_pieces_gather(request->pieces, 0, outbound->total, outbound->slot);
+        else if (outbound->slot)
             memcpy(outbound->slot, outbound->data, outbound->total);
         if (outbound->slot || outbound->total == 0) {
             outbound->data = outbound->slot;
             request->done_early = true;
             wf_outbound_complete(outbound, 0);
+            return outbound;
         }
+    }
+    if (request->pieces) { /* from here on it is not small, whatever its size */
+        outbound->pieces = request->pieces;
+        wf_pieces_hold(outbound->pieces);
     }
     return outbound;
 }

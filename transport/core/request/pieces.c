@@ -100,6 +100,34 @@ uint64_t wf_pieces_fit(const struct wf_pieces *pieces, uint64_t offset, uint64_t
     return covered;
 }
 
+/* The part of piece `index` within [at, at + length): its place, and how many bytes. */
+static uint8_t *part(const struct wf_pieces *pieces, uint32_t index, uint64_t at, uint64_t length, size_t *bytes)
+{
+    uint64_t left = end_of(pieces, index) - at;
+    *bytes = (size_t)(left < length ? left : length);
+    return pieces->piece[index].at + (at - pieces->piece[index].start);
+}
+
+void wf_pieces_gather(const struct wf_pieces *pieces, uint64_t offset, uint64_t length, void *to)
+{
+    size_t bytes;
+    for (uint32_t index = piece_at(pieces, offset); length > 0; index++, offset += bytes, length -= bytes) {
+        const uint8_t *from = part(pieces, index, offset, length, &bytes);
+        memcpy(to, from, bytes);
+        to = (uint8_t *)to + bytes;
+    }
+}
+
+void wf_pieces_scatter(const struct wf_pieces *pieces, uint64_t offset, uint64_t length, const void *from)
+{
+    size_t bytes;
+    for (uint32_t index = piece_at(pieces, offset); length > 0; index++, offset += bytes, length -= bytes) {
+        uint8_t *to = part(pieces, index, offset, length, &bytes);
+        memcpy(to, from, bytes);
+        from = (const uint8_t *)from + bytes;
+    }
+}
+
 void wf_entry_encode(const struct wf_entry *entry, uint8_t bytes[WF_ENTRY_BYTES])
 {
     const uint64_t words[3] = {htole64(entry->key), htole64(entry->offset), htole64(entry->length)};

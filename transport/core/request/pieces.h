@@ -53,6 +53,10 @@ int wf_pieces_places(const struct wf_pieces *pieces, uint64_t offset, uint64_t l
 /* The bytes from `offset` that `max` entries cover, at most `length`. */
 uint64_t wf_pieces_fit(const struct wf_pieces *pieces, uint64_t offset, uint64_t length, int max);
 
+/* Copies bytes [offset, offset + length) of the message out of its pieces, and into them, in their order. */
+void wf_pieces_gather(const struct wf_pieces *pieces, uint64_t offset, uint64_t length, void *to);
+void wf_pieces_scatter(const struct wf_pieces *pieces, uint64_t offset, uint64_t length, const void *from);
+
 void wf_entry_encode(const struct wf_entry *entry, uint8_t bytes[WF_ENTRY_BYTES]);
 void wf_entry_decode(const uint8_t bytes[WF_ENTRY_BYTES], struct wf_entry *entry);
 

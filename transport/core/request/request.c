@@ -7,6 +7,7 @@
 #include "core/device/registration.h"
 #include "core/device/turn.h"
 #include "core/ground/refusal.h"
+#include "core/request/pieces.h"
 #include "core/request/queue.h"
 #include "core/request/wait.h"
 
@@ -88,6 +89,7 @@ void wf_request_drop(struct weft_request *request)
     wf_link_remove(&request->match_link);
     if (request->turn)
         wf_turn_end(request->turn);
+    wf_pieces_release(request->pieces);
     if (request->queue)
         wf_queue_detach(request);
     give(request);
@@ -120,6 +122,9 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     if (request->registration)
         wf_registration_release(request->registration);
     request->registration = NULL;
+    if (request->pieces)
+        wf_pieces_release(request->pieces);
+    request->pieces = NULL;
     if (request->turn)
         wf_turn_end(request->turn);
     request->turn = NULL;

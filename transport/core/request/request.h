@@ -20,6 +20,7 @@
 
 struct wf_inbound;
 struct wf_outbound;
+struct wf_pieces;
 
 enum wf_request_kind {
     WF_REQUEST_SEND,
@@ -61,7 +62,8 @@ struct weft_request {
     struct weft_endpoint *endpoint;
     struct weft_connection **result; /* ACCEPT: written before it completes */
     void *buffer;
-    uint64_t length; /* SEND: the message; RECV: the capacity */
+    struct wf_pieces *pieces; /* SEND, RECV: NULL, or where the bytes are instead of `buffer`; held */
+    uint64_t length;          /* SEND: the message; RECV: the capacity */
     uint64_t tag;
     uint64_t order; /* RECV: posting order within the session */
     int64_t deadline_ns;

@@ -6,6 +6,7 @@
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
+#include "core/request/pieces.h"
 #include "core/request/request.h"
 #include "core/session/arrive.h"
 #include "core/session/session.h"
@@ -41,7 +42,9 @@ static void land(struct wf_channel *channel, struct weft_connection *connection,
 {
     struct wf_session *session = wf_session_of(channel);
     wf_match_withdraw(request);
-    if (frame->length > 0)
+    if (frame->length > 0 && request->pieces)
+        wf_pieces_scatter(request->pieces, 0, frame->length, payload);
+    else if (frame->length > 0)
         memcpy(request->buffer, payload, frame->length);
     request->tag = frame->key;
     wf_desk_settle(&session->desk, wf_burst_charge(frame->total));
