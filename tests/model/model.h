@@ -30,6 +30,17 @@ void model_fail(const char *file, int line, const char *what, long long value);
             model_fail(__FILE__, __LINE__, #condition, (long long)(value));                                            \
     } while (0)
 
+/* Memory in many places for a message (model_vector.c). */
+#define MODEL_ENTRIES 7
+struct model_vector {
+    void *memory;  /* NULL: the message is in one place */
+    uint8_t *view; /* the same */
+    uint32_t room;
+    int count;
+    struct iovec iov[MODEL_ENTRIES];
+    uint32_t at[MODEL_ENTRIES]; /* of each entry, in `view` */
+};
+
 struct model_send {
     uint32_t size;
     uint64_t tag;
@@ -39,6 +50,7 @@ struct model_send {
     bool cancelled;               /* asked to, or has a deadline */
     int status;
     int taken_by; /* receive that got it, or -1 */
+    struct model_vector vector;
 };
 
 struct model_receive {
@@ -53,6 +65,7 @@ struct model_receive {
     int status;
     uint64_t bytes;
     int got; /* index of the send, or -1 */
+    struct model_vector vector;
 };
 
 /* One direction of one connection. */
@@ -135,7 +148,7 @@ struct model_world {
     struct wf_sim *sim;
     struct wf_sim_memory *devices; /* NULL: a schedule without */
     bool failing;                  /* some copies of devices fail */
-    uint64_t buffers;              /* so far */
+    uint64_t buffers, vectors;     /* so far; and draws for vectors */
     struct model_node nodes[2];    /* 0 listens, 1 dials */
     int connection_count;
     struct weft_connection *connections[MODEL_CONNECTIONS][2];
@@ -183,6 +196,20 @@ void *model_memory_take(struct model_world *world, int node, uint64_t bytes, uin
 void model_memory_give(struct model_world *world, void *memory);
 /* Bits of the seed's own for what is not drawn. */
 uint64_t model_bits(const struct model_world *world, uint64_t salt);
+
+/* --- model_vector.c: messages whose memory is in many places --- */
+
+/* Post the send or the receive, some of them from or to a vector. As weft_send() and weft_recv(). */
+int model_vector_send(struct model_world *world, int node, struct weft_connection *connection, struct model_send *send,
+                      const struct weft_options *options);
+int model_vector_recv(struct model_world *world, int node, struct weft_connection *connection,
+                      struct model_receive *receive, const struct weft_options *options);
+/* The receive has ended: moves what the vector has to `data`. */
+void model_vector_landed(struct model_vector *vector, uint8_t *data);
+/* From here on nobody may touch it; and nobody has. */
+void model_vector_ruin(struct model_vector *vector);
+void model_vector_judge(const struct model_vector *vector);
+void model_vector_free(struct model_world *world, struct model_vector *vector);
 
 /* --- model_join.c: how the two meet --- */
 

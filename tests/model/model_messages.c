@@ -75,7 +75,7 @@ static void post_send(struct model_world *world, int connection, int side, uint3
         send->data[at] = content(world, connection, side, index, at);
     struct weft_options options = {.queue = world->nodes[side].queue, .user_data = send};
     options.timeout_ms = draw_deadline(world, lane, &send->cancelled);
-    int result = weft_send(lane->sender, send->memory, size, tag, &options, &send->request);
+    int result = model_vector_send(world, side, lane->sender, send, &options);
     MODEL_CHECK(result == 0 || model_excused(world, side, result), result);
     send->status = result;
     if (result < 0)
@@ -93,7 +93,7 @@ static void post_receive(struct model_world *world, int connection, int side, ui
     receive->memory = model_memory_take(world, 1 - side, receive->room, &receive->data);
     memset(receive->data, POISON, receive->room);
     options.timeout_ms = draw_deadline(world, lane, &receive->cancelled);
-    int result = weft_recv(lane->receiver, receive->memory, capacity, tag, &options, &receive->request);
+    int result = model_vector_recv(world, 1 - side, lane->receiver, receive, &options);
     MODEL_CHECK(result == 0 || model_excused(world, 1 - side, result), result);
     receive->status = result;
     if (result < 0)
@@ -186,6 +186,7 @@ static void receive_done(struct model_world *world, int connection, int side, in
     receive->request = NULL;
     receive->status = completion->status;
     world->ended += 1;
+    model_vector_landed(&receive->vector, receive->data);
     if (completion->tag == MODEL_TAG_LAST) /* also when it was too large, or cancelled on the way */
         lane->last_received = true;
     MODEL_CHECK(is_poison(receive->data + receive->capacity, MARGIN), index);
@@ -219,6 +220,7 @@ static void send_done(struct model_world *world, struct model_lane *lane, int si
     if (!expected)
         fprintf(stderr, "%s\n", completion->text);
     MODEL_CHECK(expected, completion->status);
+    model_vector_ruin(&send->vector);
     memset(send->data, 0x11, send->size); /* from here on nobody may read there */
 }
 
@@ -381,6 +383,7 @@ void model_forget(struct model_world *world, int node)
             if (in->receives[i].got < 0)
                 in->receives[i].status = -ESHUTDOWN;
             memset(in->receives[i].data, POISON, in->receives[i].room);
+            model_vector_ruin(&in->receives[i].vector);
         }
     }
 }
@@ -432,8 +435,10 @@ static void judge_lost(const struct model_lane *lane)
 
 static void judge_late_touch(const struct model_lane *lane)
 {
-    for (int i = 0; i < lane->receive_count; i++)
+    for (int i = 0; i < lane->receive_count; i++) {
         MODEL_CHECK(is_poison(lane->receives[i].data, lane->receives[i].room), i);
+        model_vector_judge(&lane->receives[i].vector);
+    }
 }
 
 void model_judge(struct model_world *world)
@@ -454,9 +459,13 @@ void model_free(struct model_world *world)
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
             struct model_lane *lane = &world->lanes[connection][side];
-            for (int i = 0; i < lane->send_count; i++)
+            for (int i = 0; i < lane->send_count; i++) {
                 model_memory_give(world, lane->sends[i].memory);
-            for (int i = 0; i < lane->receive_count; i++)
+                model_vector_free(world, &lane->sends[i].vector);
+            }
+            for (int i = 0; i < lane->receive_count; i++) {
                 model_memory_give(world, lane->receives[i].memory);
+                model_vector_free(world, &lane->receives[i].vector);
+            }
         }
 }
