@@ -456,6 +456,16 @@ static void no_more_than_allowed(void)
     loop_pair_destroy(&pair);
 }
 
+/* Its text names what was asked for. */
+static void ends_saying(struct weft_request *request, int status, const char *words, uint64_t key)
+{
+    struct weft_completion completion = loop_end(request);
+    char text[32];
+    snprintf(text, sizeof text, " 0x%llx,", (unsigned long long)key);
+    LOOP_CHECK(completion.status == status && strstr(completion.text, words) && strstr(completion.text, text), "%d: %s",
+               completion.status, completion.text);
+}
+
 /* A wrong key or place writes nothing, reads nothing, and notifies nobody; what follows works. */
 static void wrong_keys_and_places(void)
 {
@@ -473,15 +483,17 @@ static void wrong_keys_and_places(void)
     struct weft_request *never = receive_note(note, sizeof note);
     loop_done(write_to(&region, data.data, 300001, 0, &options), -ERANGE, 0);
     loop_done(write_to(&region, data.data, 1, 300000, &options), -ERANGE, 0);
-    loop_done(read_from(&region, data.data, 300000, 1, &options), -ERANGE, 0);
+    ends_saying(read_from(&region, data.data, 300000, 1, &options), -ERANGE,
+                "read of 300000 bytes from offset 1 of key", region.key);
     region.key += 1;
-    loop_done(write_to(&region, data.data, 1, 0, &options), -EACCES, 0);
+    ends_saying(write_to(&region, data.data, 3, 7, &options), -EACCES, "write of 3 bytes to offset 7 of key",
+                region.key);
     loop_done(write_to(&region, data.data, 300000, 0, &options), -EACCES, 0);
     loop_done(read_from(&region, data.data, 10, 0, &options), -EACCES, 0);
     loop_done(write_to(&region, data.data, 0, 0, &options), -EACCES, 0);
     region.key -= 1;
     LOOP_CHECK(weft_write_list(ASKER, data.data, pieces, 2, region.key, &options, &request) == 0, "list");
-    loop_done(request, -ERANGE, 0);
+    ends_saying(request, -ERANGE, "write of 200 bytes in 2 pieces to key", region.key);
     meet_the_owner();
     LOOP_CHECK(loop_differs(region.buffer.data, region.buffer.size, LOOP_POISON) < 0, "something was written");
     LOOP_CHECK(loop_differs(data.data, data.size, LOOP_POISON) < 0, "something was read");

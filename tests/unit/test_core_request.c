@@ -521,10 +521,11 @@ static void test_texts(void **state)
          "receive with tag 9: the message has 77 bytes, the buffer 64; post a larger one"},
         {WF_REQUEST_SEND, -EMSGSIZE, &no_mishap, 0, "send of 64 bytes, tag 9, endpoint 5 of peer: Message too long"},
         {WF_REQUEST_WRITE, -EACCES, &no_mishap, 0,
-         "write of 64 bytes, tag 9, endpoint 5 of peer: the peer knows no registration with this key, has ended it, or "
-         "does not allow this"},
+         "write of 64 bytes to offset 4096 of key 0xabc, endpoint 5 of peer: the peer knows no registration with this "
+         "key, has ended it, or does not allow this"},
         {WF_REQUEST_READ, -ERANGE, &no_mishap, 0,
-         "read of 64 bytes, tag 9, endpoint 5 of peer: some of it lies outside the peer's registration"},
+         "read of 64 bytes from offset 4096 of key 0xabc, endpoint 5 of peer: some of it lies outside the peer's "
+         "registration"},
         {WF_REQUEST_SEND, -EIO, &no_mishap, 0,
          "send of 64 bytes, tag 9, endpoint 5 of peer: a GPU failed at the peer, whose own messages name it and the "
          "bytes"},
@@ -546,6 +547,8 @@ static void test_texts(void **state)
         struct weft_completion got;
         request->length = 64;
         request->tag = 9;
+        request->key = 0xabc;
+        request->offset = 4096;
         request->remote_endpoint = 5;
         request->mishap = *cases[i].mishap;
         scene->guard.error = (struct wf_status){cases[i].failed, "the peer is gone"};

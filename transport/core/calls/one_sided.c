@@ -157,6 +157,9 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
         wf_message_prepare(connection, asked->kind, asked->buffer, asked->length, 0, asked->options, &asked->memory);
     if (!parts.request)
         return wf_message_too_many(connection);
+    parts.request->key = asked->key;
+    parts.request->offset = asked->offset;
+    parts.request->listed = asked->pieces ? asked->pieces->count : 0;
     if (make_main(connection, asked, &parts) < 0 || make_list(connection, asked, &parts) < 0 ||
         make_note(connection, asked, &parts) < 0) {
         drop(&parts);

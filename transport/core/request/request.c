@@ -210,6 +210,22 @@ static bool too_large(const struct weft_request *request)
     return receiving && request->status == -EMSGSIZE;
 }
 
+/* "write of 100 bytes to offset 4096 of key 0x1f", "send of 100 bytes, tag 7". */
+static const char *name_operation(const struct weft_request *request, char *text, size_t room)
+{
+    const char *kind = kind_name(request);
+    unsigned long long length = request->length, key = request->key;
+    const char *way = request->kind == WF_REQUEST_WRITE ? "to" : "from";
+    if (!wf_request_one_sided(request))
+        snprintf(text, room, "%s of %llu bytes, tag %llu", kind, length, (unsigned long long)request->tag);
+    else if (request->listed)
+        snprintf(text, room, "%s of %llu bytes in %u pieces %s key 0x%llx", kind, length, request->listed, way, key);
+    else
+        snprintf(text, room, "%s of %llu bytes %s offset %llu of key 0x%llx", kind, length, way,
+                 (unsigned long long)request->offset, key);
+    return text;
+}
+
 /* One line about a failed operation: its kind, its peer, its size, the reason. */
 static void describe(const struct weft_request *request, char *text, size_t room)
 {
@@ -221,7 +237,7 @@ static void describe(const struct weft_request *request, char *text, size_t room
         reason = "the peer knows no registration with this key, has ended it, or does not allow this";
     else if (wf_request_one_sided(request) && request->status == -ERANGE)
         reason = "some of it lies outside the peer's registration";
-    char failure[160];
+    char failure[160], operation[128];
     bool of_device = (request->status == -EIO || request->status == -ENODEV) && request->status != guard->error.code;
     if (of_device && request->mishap.device == WF_NO_DEVICE)
         reason = "a GPU failed at the peer, whose own messages name it and the bytes";
@@ -232,9 +248,8 @@ static void describe(const struct weft_request *request, char *text, size_t room
                  (unsigned long long)request->tag, (unsigned long long)request->bytes,
                  (unsigned long long)request->length);
     else
-        snprintf(text, room, "%s of %llu bytes, tag %llu, endpoint %u of %s: %s", kind_name(request),
-                 (unsigned long long)request->length, (unsigned long long)request->tag, request->remote_endpoint,
-                 guard->peer_name, reason);
+        snprintf(text, room, "%s, endpoint %u of %s: %s", name_operation(request, operation, sizeof operation),
+                 request->remote_endpoint, guard->peer_name, reason);
 }
 
 static void fill_completion(const struct weft_request *request, struct weft_completion *completion)

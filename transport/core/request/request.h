@@ -65,7 +65,9 @@ struct weft_request {
     struct wf_pieces *pieces; /* SEND, RECV: NULL, or where the bytes are instead of `buffer`; held */
     uint64_t length;          /* SEND: the message; RECV: the capacity */
     uint64_t tag;
-    uint64_t order; /* RECV: posting order within the session */
+    uint64_t key, offset; /* WRITE, READ: the peer's memory, for messages; a list has an offset for each piece */
+    uint32_t listed;      /* WRITE, READ: pieces of its list; 0: it has none */
+    uint64_t order;       /* RECV: posting order within the session */
     int64_t deadline_ns;
     struct weft_registration *registration;
     struct wf_device *device;     /* the device that has `buffer`; NULL: host memory */
