@@ -52,12 +52,12 @@ static int move(struct weft_connection *connection, unsigned char *buffer, int s
                        : weft_recv(connection, buffer, MESSAGE_BYTES, MESSAGE_TAG, NULL, &request);
     if (result == 0)
         result = weft_wait(request, -1, &done);
-    if (result < 0) { /* these two calls have no text of their own */
-        snprintf(err->text, sizeof err->text, "%s", strerror(-result));
+    if (result < 0) { /* these calls have no err */
+        snprintf(err->text, sizeof err->text, "%s", weft_last_error());
         return result;
     }
     if (done.status < 0)
-        snprintf(err->text, sizeof err->text, "%.250s", done.text);
+        snprintf(err->text, sizeof err->text, "%s", done.text);
     else
         printf("%s %" PRIu64 " bytes\n", sends ? "sent" : "received", done.bytes);
     return done.status;
