@@ -1,6 +1,7 @@
 /*
- * talk_parts.h: functions shared by the sources behind talk.h: the mechanics (talk.c), TLS around them (talk_tls.c),
- * and each side's answer to a message that was read (talk_dial.c, talk_answer.c). No other source includes it.
+ * talk_parts.h: functions shared by the sources behind talk.h: the mechanics of one conversation (talk.c), the deadlines
+ * and ends of all (talks.c), TLS around them (talk_tls.c), and each side's answer to a message that was read
+ * (talk_dial.c, talk_answer.c). No other source includes it.
  */
 #ifndef WF_CORE_JOIN_TALK_PARTS_H
 #define WF_CORE_JOIN_TALK_PARTS_H
@@ -30,6 +31,10 @@ void wf_talk_end(struct wf_talk *talk);
 /* The peer has proved itself, and PROOF has been sent or has come: a channel takes the socket, as soon as an older
  * incarnation has let go of its own. `frames`, `bytes`: the peer's credit. */
 void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes);
+/* The same, once more, for a conversation in WF_TALK_WAITING. */
+void wf_talk_try_to_hand_over(struct wf_talk *talk);
+/* CHANNEL, REDIAL: the connect has failed or timed out. The text names this side's rail and its address. */
+void wf_talk_cannot_reach(struct wf_talk *talk, int code, const char *why);
 const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk);
 
 /* --- with a key --- */
