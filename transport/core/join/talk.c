@@ -268,13 +268,15 @@ static void take(struct wf_talk *talk)
         wf_talk_deny(talk, WF_DENY_KEY, "the listening side has a key, the dialling side none: " REMEDY);
     else if (bare)
         wf_talk_fail(talk, -EACCES, "answers without a key, which this side has: " REMEDY);
-    else if (visitor && setup.type == WF_SETUP_HELLO && !talk->session)
+    else if (talk->greets && setup.type == WF_SETUP_GREETING)
+        wf_talk_take_greeting(talk, &setup.greeting);
+    else if (visitor && setup.type == WF_SETUP_HELLO && !talk->session && !talk->greets)
         wf_talk_take_hello(talk, &setup.hello);
-    else if (visitor && setup.type == WF_SETUP_JOIN && !talk->session && !talk->tls)
+    else if (visitor && setup.type == WF_SETUP_JOIN && !talk->session && !talk->greets && !talk->tls)
         wf_talk_take_join(talk, &setup.join);
     else if (visitor && setup.type == WF_SETUP_PROOF && talk->session)
         wf_talk_take_proof(talk, &setup.proof);
-    else if (talk->role == WF_TALK_CONTROL && setup.type == WF_SETUP_HELLO)
+    else if (talk->role == WF_TALK_CONTROL && setup.type == WF_SETUP_HELLO && !talk->greets)
         wf_talk_take_hello_answer(talk, &setup.hello);
     else if (is_channel(talk) && setup.type == WF_SETUP_CHALLENGE)
         wf_talk_take_challenge(talk, &setup.challenge);

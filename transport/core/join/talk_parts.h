@@ -1,7 +1,7 @@
 /*
- * talk_parts.h: functions shared by the sources behind talk.h: the mechanics of one conversation (talk.c), the deadlines
- * and ends of all (talks.c), TLS around them (talk_tls.c), and each side's answer to a message that was read
- * (talk_dial.c, talk_answer.c). No other source includes it.
+ * talk_parts.h: functions shared by the sources behind talk.h: the mechanics of one conversation (talk.c), the
+ * deadlines and ends of all (talks.c), TLS around them (talk_tls.c), each side's answer to a message that was read
+ * (talk_dial.c, talk_answer.c), and what both sides do alike after HELLO (talk_greet.c). No other source includes it.
  */
 #ifndef WF_CORE_JOIN_TALK_PARTS_H
 #define WF_CORE_JOIN_TALK_PARTS_H
@@ -59,11 +59,20 @@ int wf_talk_secret(struct wf_talk *talk, uint64_t session, uint8_t secret[WF_SEC
 void wf_talk_say_hello(struct wf_talk *talk);
 void wf_talk_say_join(struct wf_talk *talk);
 void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hello);
+/* The control conversation is complete: dials the session's channels. */
+void wf_dial_begin_channels(struct wf_dial *dial, struct wf_door *door);
 /* The conversation about a channel that the dial needs has failed. */
 void wf_talk_missed(struct wf_talk *talk, const struct wf_status *why);
 void wf_talk_take_challenge(struct wf_talk *talk, const struct wf_challenge *challenge);
 
+/* --- after HELLO, on either side --- */
+/* Sends the GREETING of this side. `last`: the conversation ends with it. */
+void wf_talk_say_greeting(struct wf_talk *talk, bool last);
+void wf_talk_take_greeting(struct wf_talk *talk, const struct wf_greeting *greeting);
+
 /* --- accepting side --- */
+/* The session with this number that a peer has dialled, in any state; NULL: there is none. */
+struct wf_session *wf_talk_find_session(struct wf_sessions *sessions, uint64_t id);
 /* Notes which rail of this side the peer has dialled, and from which address. */
 void wf_talk_note_rail(struct wf_talk *talk, int fd);
 void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello);
