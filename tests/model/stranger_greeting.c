@@ -370,6 +370,11 @@ static void what_may_be_set(void **state)
     assert_non_null(strstr(err.text, "4096"));
     assert_int_equal(weft_greeting_set(scene.host, NULL, 1, &err), -EINVAL);
     assert_non_null(strstr(err.text, "NULL"));
+    assert_int_equal(weft_greeting_set(NULL, bytes, 1, &err), -EINVAL);
+    assert_non_null(strstr(err.text, "context"));
+    uint32_t length = 5;
+    assert_string_equal(weft_peer_greeting(NULL, &length), "");
+    assert_int_equal(length, 0);
     assert_int_equal(scene.host->sessions.greeting.length, WEFT_GREETING_MAX); /* as it was */
     assert_int_equal(weft_greeting_set(scene.host, NULL, 0, NULL), 0);
     assert_int_equal(scene.host->sessions.greeting.length, 0);

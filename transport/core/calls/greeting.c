@@ -8,6 +8,8 @@ _Static_assert(WEFT_GREETING_MAX == WF_GREETING_MAX, "what the user may set fits
 
 int weft_greeting_set(struct weft_context *context, const void *bytes, uint32_t length, struct weft_error *err)
 {
+    if (!context)
+        return wf_fail(wf_status_of(err), -EINVAL, "weft_greeting_set: the context is NULL");
     if (length > WF_GREETING_MAX)
         return wf_fail(wf_status_of(err), -EINVAL, "a greeting of %u bytes: at most %u fit", length, WF_GREETING_MAX);
     if (length > 0 && !bytes)
@@ -20,6 +22,6 @@ int weft_greeting_set(struct weft_context *context, const void *bytes, uint32_t 
 const void *weft_peer_greeting(const struct weft_peer *peer, uint32_t *length)
 {
     if (length)
-        *length = peer->greeting_length;
-    return peer->greeting ? (const void *)peer->greeting : "";
+        *length = peer ? peer->greeting_length : 0;
+    return peer && peer->greeting ? (const void *)peer->greeting : "";
 }
