@@ -14,8 +14,8 @@ Checks that the compiler, tools and libraries for building Weft are here, and in
 as root, or when you say yes on a terminal (then with sudo). It never upgrades a package and never removes one.
 What Weft can be built without (liburing) and what single tests need is named and done without where it cannot be had.
 
-  --tests[=AREA,...]  also what the tests of these areas need: core (default), vm, install. Prints the names of what they
-                      have to do without, one a line, on standard output
+  --tests[=AREA,...]  also what the tests of these areas need: core (default), vm, install, compat. Prints the
+                      names of what they have to do without, one a line, on standard output
 
 Tools that `weft peers` compares with (iperf3, UCX, ...) are never installed: it uses those that are here.
 
@@ -144,6 +144,12 @@ need_install() {
     ! have apt-get || need 'debootstrap (makes an empty Debian)' debootstrap '' have_admin debootstrap
 }
 
+need_compat() {
+    need 'git (has the older versions)' git git have git
+    need 'abidw (describes the interface of a library)' abigail-tools libabigail have abidw
+    need 'abidiff (compares two such descriptions)' abigail-tools libabigail have abidiff
+}
+
 # The guests boot Debian's kernels.
 need_vm() {
     local name
@@ -236,8 +242,8 @@ areas_of() {
     local area
     IFS=, read -r -a areas <<<"$1"
     for area in "${areas[@]}"; do
-        [[ $area == core || $area == vm || $area == install ]] && continue
-        say "--tests '$area': must be core, vm or install"
+        [[ $area == core || $area == vm || $area == install || $area == compat ]] && continue
+        say "--tests '$area': must be core, vm, install or compat"
         exit 2
     done
 }

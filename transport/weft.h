@@ -127,6 +127,18 @@ WEFT_API int weft_listen(struct weft_context *context, const char *address, stru
 /* The port on which weft_listen() listens, or -ENOTCONN before that call. */
 WEFT_API int weft_listen_port(const struct weft_context *context);
 
+#define WEFT_GREETING_MAX 4096 /* bytes */
+
+/*
+ * Sets what this context tells every peer when they meet, such as a name, a role or a version of the program's own: up
+ * to WEFT_GREETING_MAX bytes, of which the call keeps a copy. Holds for peers met from now on, connected or accepted:
+ * call it before weft_listen() and weft_connect(). `length` 0 (`bytes` may be NULL): no greeting, as at the start. With
+ * a key (setting key_file) the greeting travels encrypted, without one it does not. -EINVAL: longer than
+ * WEFT_GREETING_MAX, or `bytes` is NULL.
+ */
+WEFT_API int weft_greeting_set(struct weft_context *context, const void *bytes, uint32_t length,
+                               struct weft_error *err);
+
 /* ------------------------------------------------------------------------------------------- peers */
 
 /*
@@ -153,6 +165,13 @@ WEFT_API int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft
 
 /* The peer's host name and address, for messages. Lives as long as the peer. */
 WEFT_API const char *weft_peer_name(const struct weft_peer *peer);
+
+/*
+ * What the peer has told this side with weft_greeting_set(); "" when it told nothing, or its version of Weft has no
+ * greetings. Never NULL; a zero byte follows the `*length` bytes, which may contain any values, as the peer likes.
+ * `length` may be NULL. Lives as long as the peer.
+ */
+WEFT_API const void *weft_peer_greeting(const struct weft_peer *peer, uint32_t *length);
 
 /*
  * 0 while the session works; else the negative errno that ended the session, and `err` has its text: the peer, rails,

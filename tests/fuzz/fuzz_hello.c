@@ -19,6 +19,8 @@ static void check(const struct wf_setup *setup)
         FUZZ_CHECK(memchr(setup->deny.text, '\0', sizeof setup->deny.text));
         for (const char *at = setup->deny.text; *at; at++)
             FUZZ_CHECK(*at >= ' ' && *at < 0x7f);
+    } else if (setup->type == WF_SETUP_GREETING) {
+        FUZZ_CHECK(setup->greeting.length <= WF_GREETING_MAX);
     }
     int length = wf_setup_encode(setup, again, sizeof again);
     FUZZ_CHECK(length > WF_SETUP_PREFIX && length == wf_setup_length(again));

@@ -111,6 +111,10 @@ static void make_setups(void)
                                               .challenge = {.granted_frames = 64, .granted_bytes = 1 << 20}});
     put_setup("proof", &(struct wf_setup){.type = WF_SETUP_PROOF, .proof = {{1, 2, 3}}});
     put_setup("deny", &(struct wf_setup){.type = WF_SETUP_DENY, .deny = {.reason = WF_DENY_BUSY, .text = "busy"}});
+    struct wf_setup greeting = {.type = WF_SETUP_GREETING, .greeting = {.length = 4, .bytes = "node"}};
+    put_setup("greeting", &greeting);
+    greeting.greeting.length = WF_GREETING_MAX;
+    put_setup("greeting_longest", &greeting);
 }
 
 /* --- steps of a peer: as fuzz_connection.c reads them --- */

@@ -1,6 +1,7 @@
 /* How the two nodes meet: a session, then connections, in every order that the library allows. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/calls/context.h"
 #include "core/calls/endpoint.h"
@@ -133,16 +134,41 @@ static bool open_connection(struct model_world *world, int index)
     return taken && result == 0;
 }
 
+/* What both tell each other: nothing, a little, or as much as fits. */
+static void choose_greetings(struct model_world *world, uint32_t lengths[2])
+{
+    uint8_t bytes[WEFT_GREETING_MAX];
+    for (int node = 0; node < 2; node++) {
+        lengths[node] = (uint32_t)MODEL_ONE_OF(world, 0, 1, 37, 37, WEFT_GREETING_MAX);
+        memset(bytes, 'a' + node, sizeof bytes);
+        MODEL_CHECK(weft_greeting_set(world->nodes[node].context, bytes, lengths[node], NULL) == 0, node);
+    }
+}
+
+/* Each has the other's from the moment on in which it has the other. */
+static void check_greetings(struct model_world *world, const uint32_t lengths[2])
+{
+    for (int node = 0; node < 2; node++) {
+        uint32_t length;
+        const char *bytes = weft_peer_greeting(&world->nodes[1 - node].session->peer, &length);
+        MODEL_CHECK(length == lengths[node] && strlen(bytes) == length, length);
+        MODEL_CHECK(strspn(bytes, node ? "b" : "a") == length, node);
+    }
+}
+
 bool model_join(struct model_world *world)
 {
     struct model_faults *faults = &world->faults;
+    uint32_t greetings[2];
     bool joined = false;
+    choose_greetings(world, greetings);
     for (int tries = 0; tries < FAULTY_TRIES && faults->active && !joined; tries++)
         joined = dial_session(world, true);
     if (!joined) {
         model_faults_stop(world, true);
         joined = dial_session(world, false);
     }
+    check_greetings(world, greetings);
     faults->active = faults->regime != MODEL_CALM;
     for (int i = 0; i < world->connection_count; i++)
         if (!open_connection(world, i))

@@ -388,6 +388,8 @@ static void come_and_go_fast(void **state)
         wf_session_hello(&scene.host->sessions, NULL, &setup.hello);
         say(&scene, fd, &setup);
         hear(&scene, fd, &setup);
+        if (setup.type == WF_SETUP_HELLO)
+            greet(&scene, fd);
         hang_up(&scene, fd);
         if (setup.type == WF_SETUP_HELLO) {
             fd = join(&scene, &setup.hello, 1, &proof);

@@ -37,6 +37,10 @@ void close_scene(struct scene *scene);
 void pass(struct scene *scene, int64_t ns);
 
 int call(struct scene *scene);
+/* The other way round: the host calls STRANGER_ADDRESS. */
+#define STRANGER_ADDRESS "127.0.1.1:6000"
+int listen_here(struct scene *scene);
+int take_call(struct scene *scene, int listener);
 void hang_up(struct scene *scene, int fd);
 void send_bytes(struct scene *scene, int fd, const void *bytes, size_t length);
 /* Whatever comes first, at most `room` bytes; 0: the host has hung up. */
@@ -44,8 +48,10 @@ size_t receive_bytes(struct scene *scene, int fd, void *bytes, size_t room);
 void say(struct scene *scene, int fd, const struct wf_setup *setup);
 void hear(struct scene *scene, int fd, struct wf_setup *setup);
 
-/* HELLO like any peer; fills what the host answers. */
+/* HELLO and GREETING like any peer; fills what the host answers. */
 void introduce(struct scene *scene, struct wf_hello *answer);
+/* GREETING behind HELLO, and the host's. */
+void greet(struct scene *scene, int fd);
 /* JOIN of channel 0 of `channels`, up to the host's CHALLENGE; the proof that it wants. */
 int join(struct scene *scene, const struct wf_hello *hello, uint16_t channels, struct wf_setup *proof);
 /* The same, of any incarnation. */

@@ -24,37 +24,18 @@ struct called {
     int fds[CHANNELS];
 };
 
-static int take_call(struct called *called)
-{
-    struct wf_engine *engine = called->scene.engine;
-    struct wf_op op = {.kind = WF_OP_ACCEPT, .fd = called->listener}, *done[1];
-    wf_link_init(&op.link);
-    engine->ops->post(engine, &op);
-    for (int turn = 0; engine->ops->poll(engine, done, 1, 0) == 0; turn++) {
-        assert_in_range(turn, 0, 1000);
-        pass(&called->scene, 10 * WF_NS_PER_MS);
-    }
-    assert_true(op.result >= 0);
-    assert_int_equal(engine->ops->attach(engine, (int)op.result), 0);
-    return (int)op.result;
-}
-
 /* The host, with these rails, calls; the stranger answers with as many of its own, and these features. */
 static void begin_with(struct called *called, const char *rails, int theirs, uint64_t features)
 {
     struct scene *scene = &called->scene;
-    struct wf_socket_options options = {0};
     struct wf_setup setup;
     struct wf_status status;
     memset(called, 0, sizeof *called);
     open_scene_with(scene, NULL, false, rails);
-    assert_int_equal(wf_address_parse("127.0.1.1:6000", 0, true, &options.local, &status), 0);
-    called->listener = wf_engine_sim.listen(scene->sim, &options, 8);
-    assert_true(called->listener >= 0);
-    assert_int_equal(scene->engine->ops->attach(scene->engine, called->listener), 0);
-    assert_int_equal(wf_dial_init(&called->dial, &scene->host->world, "127.0.1.1:6000", 5000, &status), 0);
+    called->listener = listen_here(scene);
+    assert_int_equal(wf_dial_init(&called->dial, &scene->host->world, STRANGER_ADDRESS, 5000, &status), 0);
     wf_door_dial(scene->host->door, &called->dial);
-    int fd = take_call(called);
+    int fd = take_call(&called->scene, called->listener);
     hear(scene, fd, &setup);
     assert_int_equal(setup.type, WF_SETUP_HELLO);
     setup.hello.boot_nonce += 1;
@@ -87,7 +68,7 @@ static void end(struct called *called)
 static int hear_join(struct called *called, struct wf_join *join, struct wf_setup *challenge)
 {
     struct wf_setup setup;
-    int fd = take_call(called);
+    int fd = take_call(&called->scene, called->listener);
     hear(&called->scene, fd, &setup);
     assert_int_equal(setup.type, WF_SETUP_JOIN);
     *join = setup.join;

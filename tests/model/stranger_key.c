@@ -64,16 +64,38 @@ static void hear_inside(struct scene *scene, int fd, struct wf_handshake *handsh
     assert_int_equal(wf_setup_decode(bytes, have, setup), 0);
 }
 
-/* HELLO in a conversation that is done; the session's secret is put where it would travel without a key. */
+static void say_inside(struct wf_handshake *handshake, const struct wf_setup *setup)
+{
+    uint8_t bytes[WF_SETUP_MAX];
+    int length = wf_setup_encode(setup, bytes, sizeof bytes);
+    assert_true(length > 0);
+    assert_int_equal(wf_handshake_write(handshake, bytes, (size_t)length), 0);
+}
+
+/* The longest greetings both ways: what is said inside of TLS before HELLO and beside it leaves room for them. */
+static void greet_inside(struct scene *scene, int fd, struct wf_handshake *handshake)
+{
+    struct wf_setup setup = {.type = WF_SETUP_GREETING, .greeting = {.length = WF_GREETING_MAX}};
+    uint8_t ours[WF_GREETING_MAX];
+    memset(ours, 0x77, sizeof ours);
+    assert_int_equal(weft_greeting_set(scene->host, ours, sizeof ours, NULL), 0);
+    memset(setup.greeting.bytes, 0x33, WF_GREETING_MAX);
+    say_inside(handshake, &setup);
+    hear_inside(scene, fd, handshake, &setup);
+    assert_int_equal(setup.type, WF_SETUP_GREETING);
+    assert_int_equal(setup.greeting.length, WF_GREETING_MAX);
+    assert_memory_equal(setup.greeting.bytes, ours, sizeof ours);
+}
+
+/* HELLO and GREETING in a conversation that is done; the session's secret is put where it would travel without a key.
+ */
 static void introduce_inside(struct scene *scene, int fd, struct wf_handshake *handshake, struct wf_hello *answer)
 {
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
-    uint8_t bytes[WF_SETUP_MAX], number[8];
+    uint8_t number[8];
     wf_session_hello(&scene->host->sessions, NULL, &setup.hello);
     setup.hello.boot_nonce += 1;
-    int length = wf_setup_encode(&setup, bytes, sizeof bytes);
-    assert_true(length > 0);
-    assert_int_equal(wf_handshake_write(handshake, bytes, (size_t)length), 0);
+    say_inside(handshake, &setup);
     hear_inside(scene, fd, handshake, &setup);
     assert_int_equal(setup.type, WF_SETUP_HELLO);
     *answer = setup.hello;
@@ -84,6 +106,7 @@ static void introduce_inside(struct scene *scene, int fd, struct wf_handshake *h
     assert_int_equal(wf_handshake_export(handshake, "EXPORTER-weft-session", number, sizeof number, answer->secret,
                                          sizeof answer->secret),
                      0);
+    greet_inside(scene, fd, handshake);
 }
 
 /* As introduce(), for one who holds the key. */

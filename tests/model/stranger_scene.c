@@ -100,6 +100,32 @@ int call(struct scene *scene)
     return op.fd;
 }
 
+int listen_here(struct scene *scene)
+{
+    struct wf_socket_options options = {0};
+    struct wf_status status;
+    assert_int_equal(wf_address_parse(STRANGER_ADDRESS, 0, true, &options.local, &status), 0);
+    int listener = wf_engine_sim.listen(scene->sim, &options, 8);
+    assert_true(listener >= 0);
+    assert_int_equal(scene->engine->ops->attach(scene->engine, listener), 0);
+    return listener;
+}
+
+int take_call(struct scene *scene, int listener)
+{
+    struct wf_engine *engine = scene->engine;
+    struct wf_op op = {.kind = WF_OP_ACCEPT, .fd = listener}, *done[1];
+    wf_link_init(&op.link);
+    engine->ops->post(engine, &op);
+    for (int turn = 0; engine->ops->poll(engine, done, 1, 0) == 0; turn++) {
+        assert_in_range(turn, 0, 1000);
+        pass(scene, 10 * WF_NS_PER_MS);
+    }
+    assert_true(op.result >= 0);
+    assert_int_equal(engine->ops->attach(engine, (int)op.result), 0);
+    return (int)op.result;
+}
+
 void hang_up(struct scene *scene, int fd)
 {
     scene->engine->ops->detach(scene->engine, fd);
@@ -145,7 +171,7 @@ void hear(struct scene *scene, int fd, struct wf_setup *setup)
     assert_int_equal(wf_setup_decode(bytes, have, setup), 0);
 }
 
-/* HELLO like any peer; fills what the host answers. */
+/* HELLO and GREETING like any peer; fills what the host answers. */
 void introduce(struct scene *scene, struct wf_hello *answer)
 {
     struct wf_setup setup = {.type = WF_SETUP_HELLO};
@@ -155,7 +181,16 @@ void introduce(struct scene *scene, struct wf_hello *answer)
     hear(scene, fd, &setup);
     assert_int_equal(setup.type, WF_SETUP_HELLO);
     *answer = setup.hello;
+    greet(scene, fd);
     hang_up(scene, fd);
+}
+
+void greet(struct scene *scene, int fd)
+{
+    struct wf_setup setup = {.type = WF_SETUP_GREETING, .greeting = {.length = 8, .bytes = "stranger"}};
+    say(scene, fd, &setup);
+    hear(scene, fd, &setup);
+    assert_int_equal(setup.type, WF_SETUP_GREETING);
 }
 
 /* JOIN of channel 0 of `channels`, up to the host's CHALLENGE. */

@@ -32,6 +32,8 @@ same 'flags' "$(words transport/wire/frame.h wf_frame_flag WF_FLAG_ | awk '{ pri
     "$(section 'The header' | sed -n 's/^| \(0x[0-9]*\) | \([A-Z_]*\) |.*/\2 \1/p')"
 same 'set-up messages' "$(words transport/wire/hello.h wf_setup_type WF_SETUP_)" \
     "$(section 'Setting up' | sed -n 's/^| \([0-9]*\) | \([A-Z]*\) |.*/\2 \1/p')"
+same 'features' "$(sed -n 's/^#define WF_FEATURE_\([A-Z]*\) \([0-9]*\)u .*/\1 \2/p' "$root/transport/wire/hello.h")" \
+    "$(section Versions | sed -n 's/^| \([0-9]*\) | \([A-Z]*\) |.*/\1 \2/p' | while read -r bit name; do echo "$name $((1 << bit))"; done)"
 same 'session states' "$(words transport/core/ground/guard.h wf_session_state WF_SESSION_ | sort)" "$(states Session)"
 same 'connection states' "$(words transport/core/message/connection.h wf_connection_state WF_CONNECTION_ | sort)" \
     "$(states Connection)"

@@ -328,6 +328,10 @@ void scene_introduce(struct scene *scene, struct wf_hello *answer)
     scene_hear(scene, fd, &setup);
     SCENE_CHECK(setup.type == WF_SETUP_HELLO);
     *answer = setup.hello;
+    setup = (struct wf_setup){.type = WF_SETUP_GREETING, .greeting = {.length = 1, .bytes = "?"}};
+    scene_say(scene, fd, &setup);
+    scene_hear(scene, fd, &setup);
+    SCENE_CHECK(setup.type == WF_SETUP_GREETING);
     scene_hang_up(scene, fd);
 }
 

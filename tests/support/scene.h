@@ -66,7 +66,7 @@ int64_t scene_receive(struct scene *scene, int fd, void *bytes, size_t length);
 void scene_say(struct scene *scene, int fd, const struct wf_setup *setup);
 /* The host's answer. */
 void scene_hear(struct scene *scene, int fd, struct wf_setup *setup);
-/* HELLO, as a peer would: what the host answers. */
+/* HELLO and GREETING, as a peer would: what the host answers. */
 void scene_introduce(struct scene *scene, struct wf_hello *answer);
 /* One channel of `channels`, with a good proof: its descriptor, or -ECONNREFUSED. */
 int scene_join(struct scene *scene, const struct wf_hello *hello, int channel, int channels, uint32_t incarnation);

@@ -23,6 +23,7 @@
 #define CHALLENGE_BYTES (OVERHEAD + 64)
 #define PROOF_BYTES (OVERHEAD + 32)
 #define DENY_BYTES (OVERHEAD + 194)
+#define GREETING_BYTES(length) (OVERHEAD + 2 + (length))
 
 static uint64_t seed = 20240614;
 
@@ -118,7 +119,15 @@ static struct wf_setup sample_deny(void)
     return setup;
 }
 
-#define SAMPLES 7
+static struct wf_setup sample_greeting(size_t length)
+{
+    struct wf_setup setup = {.type = WF_SETUP_GREETING, .greeting = {.length = (uint16_t)length}};
+
+    rise(setup.greeting.bytes, length, 0xf0);
+    return setup;
+}
+
+#define SAMPLES 10
 
 static struct wf_setup sample(int which)
 {
@@ -135,13 +144,27 @@ static struct wf_setup sample(int which)
         return sample_challenge();
     case 5:
         return sample_proof();
-    default:
+    case 6:
         return sample_deny();
+    case 7:
+        return sample_greeting(0);
+    case 8:
+        return sample_greeting(5);
+    default:
+        return sample_greeting(WF_GREETING_MAX);
     }
 }
 
-static const size_t sample_bytes[SAMPLES] = {HELLO_BYTES(0),  HELLO_BYTES(3), HELLO_BYTES(WF_RAILS_MAX), JOIN_BYTES,
-                                             CHALLENGE_BYTES, PROOF_BYTES,    DENY_BYTES};
+static const size_t sample_bytes[SAMPLES] = {HELLO_BYTES(0),
+                                             HELLO_BYTES(3),
+                                             HELLO_BYTES(WF_RAILS_MAX),
+                                             JOIN_BYTES,
+                                             CHALLENGE_BYTES,
+                                             PROOF_BYTES,
+                                             DENY_BYTES,
+                                             GREETING_BYTES(0),
+                                             GREETING_BYTES(5),
+                                             WF_SETUP_MAX};
 
 /* ------------------------------------------------------------------------------------------- help */
 
@@ -273,6 +296,29 @@ static void join_layout(void **state)
     assert_true(seen.join.granted_frames == setup.join.granted_frames);
 }
 
+static void greeting_layout(void **state)
+{
+    static const uint8_t expected[GREETING_BYTES(5) - 4] = {
+        'W', 'E', 'F', 'T', 6, 1, 7, 0, /* magic, type, version, length of the body */
+        5,   0,                         /* length of the greeting */
+        0xf0, 0xf1, 0xf2, 0xf3, 0xf4,
+    };
+    struct wf_setup setup = sample_greeting(5), seen;
+    uint8_t bytes[WF_SETUP_MAX];
+    size_t length = encode(&setup, bytes);
+
+    (void)state;
+    assert_memory_equal(bytes, expected, sizeof(expected));
+    assert_int_equal(decode(bytes, length, &seen), 0);
+    assert_int_equal(seen.greeting.length, 5);
+    assert_memory_equal(seen.greeting.bytes, expected + 10, 5);
+    setup = sample_greeting(WF_GREETING_MAX);
+    assert_int_equal(encode(&setup, bytes), WF_SETUP_MAX);
+    assert_int_equal(decode(bytes, WF_SETUP_MAX, &seen), 0);
+    assert_int_equal(seen.greeting.length, WF_GREETING_MAX);
+    assert_memory_equal(seen.greeting.bytes, setup.greeting.bytes, WF_GREETING_MAX);
+}
+
 static void encode_needs_all_its_room(void **state)
 {
     (void)state;
@@ -300,7 +346,10 @@ static void encode_refuses_nonsense(void **state)
     assert_int_equal(wf_setup_encode(&setup, bytes, sizeof(bytes)), -EINVAL);
     setup.type = (enum wf_setup_type)0;
     assert_int_equal(wf_setup_encode(&setup, bytes, sizeof(bytes)), -EINVAL);
-    setup.type = (enum wf_setup_type)6;
+    setup.type = (enum wf_setup_type)7;
+    assert_int_equal(wf_setup_encode(&setup, bytes, sizeof(bytes)), -EINVAL);
+    setup = sample_greeting(WF_GREETING_MAX);
+    setup.greeting.length += 1;
     assert_int_equal(wf_setup_encode(&setup, bytes, sizeof(bytes)), -EINVAL);
 }
 
@@ -399,7 +448,8 @@ static void lengths_from_the_prefix(void **state)
         {{'W', 'E', 'F', 'T', 1, 1, 1, 0}, 13},
         {{'W', 'E', 'F', 'T', 9, 1, 0, 1}, 268}, /* types are the decoder's business */
         {{'W', 'E', 'F', 'T', 1, 1, 0xf4, 0x0f}, 4096},
-        {{'W', 'E', 'F', 'T', 1, 1, 0xf5, 0x0f}, -EMSGSIZE},
+        {{'W', 'E', 'F', 'T', 6, 1, 0x02, 0x10}, 4110},
+        {{'W', 'E', 'F', 'T', 6, 1, 0x03, 0x10}, -EMSGSIZE},
         {{'W', 'E', 'F', 'T', 1, 1, 0xff, 0xff}, -EMSGSIZE},
         {{'W', 'E', 'F', 'T', 1, 0, 0, 0}, -EPROTONOSUPPORT},
         {{'W', 'E', 'F', 'T', 1, 2, 0xff, 0xff}, -EPROTONOSUPPORT},
@@ -486,6 +536,26 @@ static void seventeen_rails(void **state)
     bytes[RAIL_COUNT_AT] = 17;
     reseal(bytes, length + 51);
     assert_int_equal(decode(bytes, length + 51, &seen), -EPROTO);
+}
+
+/* The length in the body agrees with the body, whatever it claims; and what is said to be longer than a greeting may be
+ * is refused before anything is copied. */
+static void greeting_lengths(void **state)
+{
+    struct wf_setup seen;
+
+    (void)state;
+    for (unsigned claimed = 0; claimed <= UINT16_MAX; claimed++) {
+        struct wf_setup setup = sample_greeting(5);
+        uint8_t bytes[WF_SETUP_MAX];
+        size_t length = encode(&setup, bytes);
+        bytes[BODY] = (uint8_t)claimed;
+        bytes[BODY + 1] = (uint8_t)(claimed >> 8);
+        reseal(bytes, length);
+        assert_int_equal(decode(bytes, length, &seen), claimed == 5 ? 0 : -EPROTO);
+    }
+    assert_int_equal(decode_with(sample_greeting(WF_GREETING_MAX), BODY, 1, &seen), -EPROTO); /* 4097 */
+    assert_int_equal(decode_with(sample_greeting(WF_GREETING_MAX), BODY + 1, 0xff, &seen), -EPROTO);
 }
 
 static void short_addresses_are_cleared(void **state)
@@ -604,6 +674,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(samples_come_back),
         cmocka_unit_test(hello_fields_come_back),
         cmocka_unit_test(join_layout),
+        cmocka_unit_test(greeting_layout),
         cmocka_unit_test(encode_needs_all_its_room),
         cmocka_unit_test(encode_refuses_nonsense),
         cmocka_unit_test(encode_leaks_nothing),
@@ -616,6 +687,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(hello_ranges),
         cmocka_unit_test(rail_counts_and_families),
         cmocka_unit_test(seventeen_rails),
+        cmocka_unit_test(greeting_lengths),
         cmocka_unit_test(short_addresses_are_cleared),
         cmocka_unit_test(join_ranges),
         cmocka_unit_test(texts_must_end),

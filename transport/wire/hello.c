@@ -137,6 +137,12 @@ static void put_deny(struct writer *out, const struct wf_deny *deny)
     put(out, deny->proof, sizeof(deny->proof));
 }
 
+static void put_greeting(struct writer *out, const struct wf_greeting *greeting)
+{
+    put_u16(out, greeting->length);
+    put(out, greeting->bytes, greeting->length);
+}
+
 static void put_body(struct writer *out, const struct wf_setup *setup)
 {
     switch (setup->type) {
@@ -155,14 +161,19 @@ static void put_body(struct writer *out, const struct wf_setup *setup)
     case WF_SETUP_DENY:
         put_deny(out, &setup->deny);
         break;
+    case WF_SETUP_GREETING:
+        put_greeting(out, &setup->greeting);
+        break;
     }
 }
 
-/* False for a message that must not be encoded: it would read past the rails, or no peer would decode it. */
+/* False for a message that must not be encoded: it would read past its arrays, or no peer would decode it. */
 static bool encodable(const struct wf_setup *setup)
 {
-    if (setup->type < WF_SETUP_HELLO || setup->type > WF_SETUP_DENY)
+    if (setup->type < WF_SETUP_HELLO || setup->type > WF_SETUP_GREETING)
         return false;
+    if (setup->type == WF_SETUP_GREETING)
+        return setup->greeting.length <= WF_GREETING_MAX;
     return setup->type != WF_SETUP_HELLO || setup->hello.rail_count <= WF_RAILS_MAX;
 }
 
@@ -335,6 +346,15 @@ static void get_deny(struct reader *in, struct wf_deny *deny)
     get(in, deny->proof, sizeof(deny->proof));
 }
 
+/* Bytes of the user's: any, and for the user to check. */
+static void get_greeting(struct reader *in, struct wf_greeting *greeting)
+{
+    greeting->length = get_u16(in);
+    require(in, greeting->length <= WF_GREETING_MAX);
+    if (!in->bad)
+        get(in, greeting->bytes, greeting->length);
+}
+
 static void get_body(struct reader *in, struct wf_setup *setup)
 {
     switch (setup->type) {
@@ -352,6 +372,9 @@ static void get_body(struct reader *in, struct wf_setup *setup)
         break;
     case WF_SETUP_DENY:
         get_deny(in, &setup->deny);
+        break;
+    case WF_SETUP_GREETING:
+        get_greeting(in, &setup->greeting);
         break;
     default:
         in->bad = true;

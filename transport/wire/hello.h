@@ -1,14 +1,16 @@
 /*
- * hello.h: the set-up messages before framing: HELLO on the control connection; JOIN, CHALLENGE, PROOF on each
- * channel; DENY on either. Variable length, at most WF_SETUP_MAX bytes:
+ * hello.h: the set-up messages before framing: HELLO and GREETING on the control connection; JOIN, CHALLENGE, PROOF on
+ * each channel; DENY on either. Variable length, at most WF_SETUP_MAX bytes:
  *
  *   magic "WEFT" | type u8 | version u8 | length u16 (of the body) | body | CRC32C u32 over all before
  *
  *   dialer                      acceptor
  *   control:  HELLO         ->
  *                           <-  HELLO (session, secret, its rails) or DENY
+ *             GREETING      ->                            both, if both HELLOs have WF_FEATURE_GREETING; else neither
+ *                           <-  GREETING
  *
- *   With a key both HELLOs are inside TLS (handshake.h). Only DENY may come without TLS, from a side without a key.
+ *   With a key all of these are inside TLS (handshake.h). Only DENY may come without TLS, from a side without a key.
  *
  *   channel:  JOIN          ->
  *                           <-  CHALLENGE (acceptor's proof and credit) or DENY
@@ -22,8 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define WF_SETUP_MAX 4096
 #define WF_SETUP_PREFIX 8 /* bytes before the body: enough to know the whole length */
+#define WF_GREETING_MAX 4096
+#define WF_SETUP_MAX (WF_SETUP_PREFIX + 2 + WF_GREETING_MAX + 4) /* the longest GREETING; every other message is shorter */
 #define WF_PROTOCOL_VERSION 1
 #define WF_SECRET_BYTES 32
 #define WF_NONCE_BYTES 16
@@ -33,7 +36,14 @@
 #define WF_NAME_BYTES 64
 #define WF_MACHINE_BITS 24
 
-enum wf_setup_type { WF_SETUP_HELLO = 1, WF_SETUP_JOIN = 2, WF_SETUP_CHALLENGE = 3, WF_SETUP_PROOF = 4, WF_SETUP_DENY = 5 };
+enum wf_setup_type {
+    WF_SETUP_HELLO = 1,
+    WF_SETUP_JOIN = 2,
+    WF_SETUP_CHALLENGE = 3,
+    WF_SETUP_PROOF = 4,
+    WF_SETUP_DENY = 5,
+    WF_SETUP_GREETING = 6,
+};
 
 enum wf_deny_reason {
     WF_DENY_VERSION = 1,  /* no common protocol version */
@@ -68,6 +78,7 @@ struct wf_limits {
 
 #define WF_FEATURE_ENCRYPT 1u /* all bytes after a channel's proofs are in records (record.h); both sides or none */
 #define WF_FEATURE_RAILS 2u   /* takes a HELLO with up to WF_RAILS_MAX rails, and JOINs for as many pairs of rails */
+#define WF_FEATURE_GREETING 4u /* sends a GREETING after HELLO and takes one */
 
 struct wf_hello {
     uint16_t version_min, version_max;
@@ -113,6 +124,12 @@ struct wf_deny {
                                     * acceptor sent this DENY (seal.h); else zero */
 };
 
+/* What the user of a side tells every peer about itself. */
+struct wf_greeting {
+    uint16_t length; /* up to WF_GREETING_MAX */
+    uint8_t bytes[WF_GREETING_MAX];
+};
+
 /* Any set-up message, decoded. */
 struct wf_setup {
     enum wf_setup_type type;
@@ -122,6 +139,7 @@ struct wf_setup {
         struct wf_challenge challenge;
         struct wf_proof proof;
         struct wf_deny deny;
+        struct wf_greeting greeting;
     };
 };
 

@@ -232,7 +232,7 @@ static int64_t tick_dials(struct wf_door *door, int64_t now)
             wf_talk_control(dial, door);
         }
         int64_t due = !dial->session && !dial->talking ? dial->retry_ns : dial->deadline_ns;
-        if (dial->session && now + dial->share_ns / LOOKS < due)
+        if (dial->share_ns > 0 && now + dial->share_ns / LOOKS < due)
             due = now + dial->share_ns / LOOKS;
         next = due < next ? due : next;
     }

@@ -41,13 +41,13 @@ struct wf_dial {
     bool talking;            /* the control conversation is under way */
     int next_channel;        /* channels that have been dialled; the rails take turns */
     int joining;             /* channels being dialled: at most WF_DIALS_AT_ONCE, since the peer bounds its visitors */
-    int64_t share_ns;        /* how long a channel may go unanswered, beside one that is up; 0: no session yet */
+    int64_t share_ns;        /* how long a channel may go unanswered, beside one that is up; 0: none is dialled yet */
     int64_t up_ns;           /* when a channel was first seen up; 0: none was */
     int missed_count;        /* channels whose first attempt has failed */
     struct wf_status missed; /* why the first of them failed */
     int last_error;          /* of the last control conversation that failed */
     int closed_unheard;      /* connections that were closed before a byte of the peer had come */
-    struct wf_session *session; /* once HELLO was answered */
+    struct wf_session *session; /* once HELLO was answered; its channels are dialled once GREETING was, too */
     bool done;                  /* world.lock */
     struct wf_status status;    /* why it failed; code 0: `session` is up */
 };

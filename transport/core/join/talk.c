@@ -61,27 +61,6 @@ void wf_talk_end(struct wf_talk *talk)
         talk->door->engine->ops->cancel(talk->door->engine, &talk->op);
 }
 
-static void destroy(struct wf_talk *talk)
-{
-    wf_link_remove(&talk->link);
-    if (!talk->handed_over) {
-        talk->door->engine->ops->detach(talk->door->engine, talk->fd);
-        wf_talk_ops_of(talk)->close_fd(talk->door->sessions->world->engine_host, talk->fd);
-    }
-    if (talk->role == WF_TALK_VISITOR)
-        talk->door->visitors -= 1;
-    if (talk->role == WF_TALK_CONTROL && talk->dial)
-        talk->dial->talking = false;
-    if (talk->role == WF_TALK_REDIAL)
-        wf_redial_over(talk);
-    if (talk->role == WF_TALK_CHANNEL && talk->dial) {
-        talk->dial->joining -= 1;
-        wf_dial_channels(talk->dial, talk->door);
-    }
-    wf_talk_tls_end(talk);
-    free(talk);
-}
-
 /* A full acceptor closes the connection of its oldest visitor without DENY. So a dial whose connection was closed
  * before a byte came tries again. It gives up after CLOSED_UNHEARD_MAX times: another program may have the port. */
 static bool may_try_again(struct wf_talk *talk, int code)
@@ -226,7 +205,7 @@ static void hand_over(struct wf_talk *talk)
     wf_guard_visit(&session->guard, 0);
 }
 
-static void try_to_hand_over(struct wf_talk *talk)
+void wf_talk_try_to_hand_over(struct wf_talk *talk)
 {
     int result = wf_session_may_join(talk->session, &talk->join);
     if (result == 0)
@@ -241,7 +220,7 @@ void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes)
 {
     talk->granted_frames = frames;
     talk->granted_bytes = bytes;
-    try_to_hand_over(talk);
+    wf_talk_try_to_hand_over(talk);
 }
 
 /* --- steps --- */
@@ -289,13 +268,15 @@ static void take(struct wf_talk *talk)
         wf_talk_deny(talk, WF_DENY_KEY, "the listening side has a key, the dialling side none: " REMEDY);
     else if (bare)
         wf_talk_fail(talk, -EACCES, "answers without a key, which this side has: " REMEDY);
-    else if (visitor && setup.type == WF_SETUP_HELLO && !talk->session)
+    else if (talk->greets && setup.type == WF_SETUP_GREETING)
+        wf_talk_take_greeting(talk, &setup.greeting);
+    else if (visitor && setup.type == WF_SETUP_HELLO && !talk->session && !talk->greets)
         wf_talk_take_hello(talk, &setup.hello);
-    else if (visitor && setup.type == WF_SETUP_JOIN && !talk->session && !talk->tls)
+    else if (visitor && setup.type == WF_SETUP_JOIN && !talk->session && !talk->greets && !talk->tls)
         wf_talk_take_join(talk, &setup.join);
     else if (visitor && setup.type == WF_SETUP_PROOF && talk->session)
         wf_talk_take_proof(talk, &setup.proof);
-    else if (talk->role == WF_TALK_CONTROL && setup.type == WF_SETUP_HELLO)
+    else if (talk->role == WF_TALK_CONTROL && setup.type == WF_SETUP_HELLO && !talk->greets)
         wf_talk_take_hello_answer(talk, &setup.hello);
     else if (is_channel(talk) && setup.type == WF_SETUP_CHALLENGE)
         wf_talk_take_challenge(talk, &setup.challenge);
@@ -381,13 +362,12 @@ static void step_sent(struct wf_talk *talk)
         wf_talk_read_message(talk);
 }
 
-/* The connect has failed or timed out. The text names this side's rail and its address; for a dial wf_talk_missed()
- * adds the peer's address. */
-static void cannot_reach(struct wf_talk *talk, int code, const char *why)
+void wf_talk_cannot_reach(struct wf_talk *talk, int code, const char *why)
 {
     const struct wf_session_rail *rail = &talk->session->lines.rails[talk->join.rail];
     char from[80];
     wf_address_text(&rail->from, false, from, sizeof from);
+    /* of a dial: wf_talk_missed() adds the peer's address */
     wf_talk_fail(talk, code, "rail %s (%s) cannot reach it: %s; see to the route, or leave it out (setting rails)",
                  rail->name, from, why);
 }
@@ -407,7 +387,7 @@ static void step_connected(struct wf_talk *talk)
         wf_talk_end(talk);
     } else {
         WF_REACHED("channel DIALING: nobody answers");
-        cannot_reach(talk, result, wf_strerror(result));
+        wf_talk_cannot_reach(talk, result, wf_strerror(result));
     }
 }
 
@@ -426,88 +406,5 @@ void wf_talk_step(struct wf_talk *talk)
     case WF_TALK_WAITING:
     case WF_TALK_OVER:
         break;
-    }
-}
-
-static void time_out(struct wf_talk *talk)
-{
-    bool dialing = talk->state == WF_TALK_CONNECTING;
-    WF_REACHED_IF(talk->session && dialing, "channel DIALING: deadline");
-    WF_REACHED_IF(talk->session && !dialing, "channel PROVING: deadline");
-    if (talk->session && dialing)
-        cannot_reach(talk, -ETIMEDOUT, "no answer");
-    else if (talk->role == WF_TALK_CONTROL)
-        wf_talk_fail(talk, -ETIMEDOUT, "took the connection and %s for %lld s: is that a weft server?",
-                     talk->heard ? "went on no further" : "said nothing",
-                     (long long)((talk->deadline_ns - talk->begun_ns) / WF_NS_PER_S));
-    else
-        wf_talk_fail(talk, -ETIMEDOUT, "said nothing for too long");
-}
-
-int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
-{
-    int64_t next = WF_NEVER;
-    WF_LIST_EACH (link, following, &door->talks) {
-        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
-        if (talk->state == WF_TALK_CONNECTING && talk->role == WF_TALK_CONTROL && now_ns >= talk->deadline_ns) {
-            talk->dial->last_error = -ETIMEDOUT; /* the dial tries again until its own deadline */
-            wf_talk_end(talk);
-        }
-        if (talk->state == WF_TALK_WAITING)
-            try_to_hand_over(talk);
-        if (talk->state != WF_TALK_OVER && now_ns >= talk->deadline_ns)
-            time_out(talk);
-        if (talk->state == WF_TALK_OVER && !talk->op.posted)
-            destroy(talk);
-        else if (talk->state == WF_TALK_OVER)
-            next = now_ns; /* polls again at once: the cancelled operation comes back soon */
-        else if (talk->deadline_ns < next)
-            next = talk->deadline_ns;
-    }
-    return next;
-}
-
-void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial, int64_t begun_ns)
-{
-    WF_LIST_EACH (link, following, &door->talks) {
-        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
-        bool unanswered = talk->role == WF_TALK_CHANNEL && talk->state != WF_TALK_OVER && !talk->heard;
-        /* Somebody took the connection, and has not come to the end: another reason than that nobody answers. */
-        bool stuck = talk->role == WF_TALK_CONTROL && talk->state != WF_TALK_OVER && talk->state != WF_TALK_CONNECTING;
-        if (talk->dial == dial && (unanswered || stuck) && talk->begun_ns <= begun_ns)
-            time_out(talk);
-    }
-}
-
-void wf_talks_forget(struct wf_door *door, const struct wf_session *session)
-{
-    WF_LIST_EACH (link, following, &door->talks) {
-        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
-        if (talk->session != session)
-            continue;
-        talk->session = NULL;
-        wf_talk_end(talk);
-    }
-}
-
-void wf_talks_rail_down(struct wf_door *door, int rail)
-{
-    WF_LIST_EACH (link, following, &door->talks) {
-        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
-        bool redials = talk->role == WF_TALK_REDIAL && talk->state != WF_TALK_OVER && talk->session;
-        if (redials && talk->session->lines.rails[talk->join.rail].local == rail)
-            wf_talk_fail(talk, -ENETDOWN, "the rail is down");
-    }
-}
-
-void wf_talks_end(struct wf_door *door, const struct wf_dial *dial)
-{
-    WF_LIST_EACH (link, following, &door->talks) {
-        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
-        if (dial && talk->dial != dial)
-            continue;
-        talk->dial = NULL;
-        talk->session = NULL;
-        wf_talk_end(talk);
     }
 }

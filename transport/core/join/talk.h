@@ -1,9 +1,10 @@
 /*
- * talk.h: one set-up conversation on one socket, on either side: HELLO, or JOIN - CHALLENGE - PROOF. It reads exactly
- * the bytes of the message it waits for, so that the frames that follow are left to the channel. All in the door's
- * thread.
+ * talk.h: one set-up conversation on one socket, on either side: HELLO - GREETING, or JOIN - CHALLENGE - PROOF. It
+ * reads exactly the bytes of the message it waits for, so that the frames that follow are left to the channel. All in
+ * the door's thread.
  *
- * If the context has a key, HELLO is inside TLS (wire/handshake.h) on both sides: without the key no peer gets in.
+ * If the context has a key, HELLO and GREETING are inside TLS (wire/handshake.h) on both sides: without the key no peer
+ * gets in.
  */
 #ifndef WF_CORE_JOIN_TALK_H
 #define WF_CORE_JOIN_TALK_H
@@ -16,7 +17,7 @@
 
 enum wf_talk_role {
     WF_TALK_VISITOR, /* accepted: the peer says HELLO or JOIN first */
-    WF_TALK_CONTROL, /* dialled: HELLO */
+    WF_TALK_CONTROL, /* dialled: HELLO, then GREETING */
     WF_TALK_CHANNEL, /* dialled: JOIN, of a channel that a dial needs */
     WF_TALK_REDIAL,  /* dialled: JOIN, of a channel that was lost */
 };
@@ -48,6 +49,7 @@ struct wf_talk {
     int64_t begun_ns, deadline_ns;
     struct wf_dial *dial;       /* CONTROL, CHANNEL */
     struct wf_session *session; /* CHANNEL, REDIAL; VISITOR after JOIN */
+    uint64_t greets;            /* VISITOR, CONTROL after HELLO: the session whose GREETING is to come; 0: none */
     struct wf_join join;        /* as sent or received */
     struct wf_challenge challenge;
     uint64_t granted_frames, granted_bytes; /* the peer's credit for the channel */
@@ -79,8 +81,8 @@ void wf_talk_step(struct wf_talk *talk);
 /* Fails conversations whose deadline has passed, tries to hand over the sockets in WAITING, and destroys conversations
  * that are over. Returns the time of the next call. */
 int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns);
-/* Fails the conversations of the dial that were begun at `begun_ns` or before and have had no answer: channels, and a first
- * one whose connection was taken. */
+/* Fails the conversations of the dial that were begun at `begun_ns` or before and have had no answer: channels, and a
+ * first one whose connection was taken. */
 void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial, int64_t begun_ns);
 
 /* Ends every conversation about a session that is to be freed. */

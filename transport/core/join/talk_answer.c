@@ -65,7 +65,11 @@ static void answer_hello(struct wf_talk *talk, const struct wf_hello *theirs)
     snprintf(session->peer.name + used, sizeof session->peer.name - used, " (%.66s)", talk->peer_text);
     for (int i = 0; i < setup.hello.rail_count; i++)
         setup.hello.rails[i].port = (uint16_t)talk->door->port;
-    wf_talk_say(talk, &setup, true);
+    if (session->terms.greets) {
+        talk->greets = session->id;
+        talk->proved_member = true;
+    }
+    wf_talk_say(talk, &setup, !session->terms.greets);
 }
 
 void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello)
@@ -87,8 +91,7 @@ void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello)
         answer_hello(talk, hello);
 }
 
-/* The session with this id that a peer has dialled, in any state; NULL: there is none. */
-static struct wf_session *find_session(struct wf_sessions *sessions, uint64_t id)
+struct wf_session *wf_talk_find_session(struct wf_sessions *sessions, uint64_t id)
 {
     struct wf_session *found = NULL;
     pthread_mutex_lock(&sessions->world->lock);
@@ -149,13 +152,17 @@ static int join_fits(struct wf_session *session, const struct wf_join *join)
 void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
 {
     struct wf_setup setup = {.type = WF_SETUP_CHALLENGE};
-    talk->session = find_session(talk->door->sessions, join->session);
+    talk->session = wf_talk_find_session(talk->door->sessions, join->session);
     talk->join = *join;
     if (!talk->session) {
         wf_talk_deny(talk, WF_DENY_SESSION, "no such session here: this process has restarted, or ended it");
         return;
     }
     talk->proved_member = true;
+    if (wf_session_awaits_greeting(talk->session)) {
+        wf_talk_deny(talk, WF_DENY_LIMIT, "channel %u comes before the greeting of its session", join->channel);
+        return;
+    }
     wf_session_lock(talk->session);
     int reason = join_fits(talk->session, join);
     wf_session_unlock(talk->session);

@@ -319,12 +319,11 @@ void wf_dial_channels(struct wf_dial *dial, struct wf_door *door)
     }
 }
 
-static void begin_channels(struct wf_talk *control)
+void wf_dial_begin_channels(struct wf_dial *dial, struct wf_door *door)
 {
-    struct wf_dial *dial = control->dial;
     int64_t left = dial->deadline_ns - wf_world_now(dial->session->guard.world);
     dial->share_ns = left / SHARE > SHARE_MIN_NS ? left / SHARE : SHARE_MIN_NS;
-    wf_dial_channels(dial, control->door);
+    wf_dial_channels(dial, door);
 }
 
 /* Has a dial to another address reached this very context? The key cannot tell: all sides have the same one. */
@@ -367,15 +366,19 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
     size_t used = strlen(dial->session->peer.name);
     snprintf(dial->session->peer.name + used, sizeof dial->session->peer.name - used, " (%.66s)", talk->peer_text);
     int channels = pair_rails(dial->session, hello, &talk->peer);
-    if (channels < 0)
+    if (channels < 0) {
         wf_talk_fail(talk, -ENOMEM, "no memory for the channels of a session");
-    else if (channels == 0)
+    } else if (channels == 0) {
         wf_talk_fail(talk, -EHOSTUNREACH,
                      "no rail of this node can reach a rail there: one side has only IPv4, the other only IPv6; name "
                      "addresses of one family in the setting rails");
-    else
-        begin_channels(talk);
-    wf_talk_end(talk);
+    } else if (dial->session->terms.greets) {
+        talk->greets = dial->session->id;
+        wf_talk_say_greeting(talk, false);
+    } else {
+        wf_dial_begin_channels(dial, talk->door);
+        wf_talk_end(talk);
+    }
 }
 
 static void say_proof(struct wf_talk *talk)

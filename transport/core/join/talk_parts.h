@@ -1,6 +1,7 @@
 /*
- * talk_parts.h: functions shared by the sources behind talk.h: the mechanics (talk.c), TLS around them (talk_tls.c),
- * and each side's answer to a message that was read (talk_dial.c, talk_answer.c). No other source includes it.
+ * talk_parts.h: functions shared by the sources behind talk.h: the mechanics of one conversation (talk.c), the
+ * deadlines and ends of all (talks.c), TLS around them (talk_tls.c), each side's answer to a message that was read
+ * (talk_dial.c, talk_answer.c), and what both sides do alike after HELLO (talk_greet.c). No other source includes it.
  */
 #ifndef WF_CORE_JOIN_TALK_PARTS_H
 #define WF_CORE_JOIN_TALK_PARTS_H
@@ -30,6 +31,10 @@ void wf_talk_end(struct wf_talk *talk);
 /* The peer has proved itself, and PROOF has been sent or has come: a channel takes the socket, as soon as an older
  * incarnation has let go of its own. `frames`, `bytes`: the peer's credit. */
 void wf_talk_hand_over(struct wf_talk *talk, uint64_t frames, uint64_t bytes);
+/* The same, once more, for a conversation in WF_TALK_WAITING. */
+void wf_talk_try_to_hand_over(struct wf_talk *talk);
+/* CHANNEL, REDIAL: the connect has failed or timed out. The text names this side's rail and its address. */
+void wf_talk_cannot_reach(struct wf_talk *talk, int code, const char *why);
 const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk);
 
 /* --- with a key --- */
@@ -54,11 +59,20 @@ int wf_talk_secret(struct wf_talk *talk, uint64_t session, uint8_t secret[WF_SEC
 void wf_talk_say_hello(struct wf_talk *talk);
 void wf_talk_say_join(struct wf_talk *talk);
 void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hello);
+/* The control conversation is complete: dials the session's channels. */
+void wf_dial_begin_channels(struct wf_dial *dial, struct wf_door *door);
 /* The conversation about a channel that the dial needs has failed. */
 void wf_talk_missed(struct wf_talk *talk, const struct wf_status *why);
 void wf_talk_take_challenge(struct wf_talk *talk, const struct wf_challenge *challenge);
 
+/* --- after HELLO, on either side --- */
+/* Sends the GREETING of this side. `last`: the conversation ends with it. */
+void wf_talk_say_greeting(struct wf_talk *talk, bool last);
+void wf_talk_take_greeting(struct wf_talk *talk, const struct wf_greeting *greeting);
+
 /* --- accepting side --- */
+/* The session with this number that a peer has dialled, in any state; NULL: there is none. */
+struct wf_session *wf_talk_find_session(struct wf_sessions *sessions, uint64_t id);
 /* Notes which rail of this side the peer has dialled, and from which address. */
 void wf_talk_note_rail(struct wf_talk *talk, int fd);
 void wf_talk_take_hello(struct wf_talk *talk, const struct wf_hello *hello);

@@ -1,6 +1,7 @@
 /*
- * The control connection of a context that has a key: TLS from its first byte on, with HELLO inside. Channels are
- * outside of TLS: they prove that they know the session's secret, which both sides derive from this conversation.
+ * The control connection of a context that has a key: TLS from its first byte on, with HELLO and GREETING inside.
+ * Channels are outside of TLS: they prove that they know the session's secret, which both sides derive from this
+ * conversation.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ struct wf_talk_tls {
     struct wf_handshake *handshake;
     struct wf_status status; /* code below 0: ends the conversation once the alert is out */
     bool heard;              /* the peer has begun with TLS */
-    bool greeted;            /* dialer: HELLO is out */
+    bool hello_said;         /* dialer: HELLO is out */
     uint8_t bytes[2048];     /* of TLS, received or to be sent */
 };
 
@@ -66,7 +67,7 @@ void wf_talk_cover_go_on(struct wf_talk *talk)
 {
     struct wf_talk_tls *cover = talk->tls;
     bool complete = wf_handshake_done(cover->handshake) && !talk->answered &&
-                    (talk->role != WF_TALK_CONTROL || cover->greeted) && read_plain(talk);
+                    (talk->role != WF_TALK_CONTROL || cover->hello_said) && read_plain(talk);
     size_t length = wf_handshake_pull(cover->handshake, cover->bytes, sizeof cover->bytes);
     talk->proved_member |=
         length > 0 && cover->status.code == 0; /* as acceptor, TLS answers only a peer that holds the key */
@@ -80,8 +81,8 @@ void wf_talk_cover_go_on(struct wf_talk *talk)
         wf_talk_fail(talk, cover->status.code, "%s", cover->status.text);
     } else if (talk->answered) {
         wf_talk_end(talk);
-    } else if (wf_handshake_done(cover->handshake) && talk->role == WF_TALK_CONTROL && !cover->greeted) {
-        cover->greeted = true;
+    } else if (wf_handshake_done(cover->handshake) && talk->role == WF_TALK_CONTROL && !cover->hello_said) {
+        cover->hello_said = true;
         wf_talk_say_hello(talk);
     } else {
         receive(talk);

@@ -50,6 +50,7 @@ static void destroy(struct wf_session *session)
     wf_book_fini(&session->book);
     wf_guard_fini(&session->guard);
     explicit_bzero(session->secret, sizeof session->secret);
+    free(session->peer.greeting);
     free(session);
 }
 
@@ -203,7 +204,7 @@ void wf_session_hello(const struct wf_sessions *sessions, const struct wf_hello 
     const struct wf_tuning *tuning = &sessions->world->tuning;
     memset(hello, 0, sizeof *hello);
     hello->version_min = hello->version_max = WF_PROTOCOL_VERSION;
-    hello->features = WF_FEATURE_RAILS | (tuning->encrypt ? WF_FEATURE_ENCRYPT : 0);
+    hello->features = WF_FEATURE_RAILS | WF_FEATURE_GREETING | (tuning->encrypt ? WF_FEATURE_ENCRYPT : 0);
     hello->boot_nonce = sessions->world->boot_nonce;
     hello->limits = (struct wf_limits){.chunk = tuning->chunk,
                                        .eager = tuning->eager,
@@ -216,6 +217,23 @@ void wf_session_hello(const struct wf_sessions *sessions, const struct wf_hello 
     hello->rail_count = (uint8_t)(sessions->rails->count < most ? sessions->rails->count : most);
     for (int i = 0; i < hello->rail_count; i++)
         wf_address_to_wire(&sessions->rails->each[i].address, sessions->rails->each[i].name, &hello->rails[i]);
+}
+
+int wf_session_take_greeting(struct wf_session *session, const struct wf_greeting *greeting)
+{
+    uint8_t *bytes = malloc((size_t)greeting->length + 1);
+    if (!bytes)
+        return -ENOMEM;
+    memcpy(bytes, greeting->bytes, greeting->length);
+    bytes[greeting->length] = 0;
+    session->peer.greeting = bytes;
+    session->peer.greeting_length = greeting->length;
+    return 0;
+}
+
+bool wf_session_awaits_greeting(const struct wf_session *session)
+{
+    return session->terms.greets && !session->peer.greeting;
 }
 
 int wf_session_expect(struct wf_session *session, int count)
@@ -391,6 +409,15 @@ void wf_session_dismiss(struct wf_session *session, struct weft_request *closing
 void wf_session_called(struct wf_session *session)
 {
     session->life.called_ns = wf_world_now(session->guard.world);
+}
+
+void wf_sessions_set_greeting(struct wf_sessions *sessions, const void *bytes, uint32_t length)
+{
+    pthread_mutex_lock(&sessions->world->lock);
+    if (length > 0)
+        memcpy(sessions->greeting.bytes, bytes, length);
+    sessions->greeting.length = (uint16_t)length;
+    pthread_mutex_unlock(&sessions->world->lock);
 }
 
 void wf_sessions_offer(struct wf_sessions *sessions, struct wf_session *session)

@@ -59,6 +59,11 @@ void wf_session_hello(const struct wf_sessions *sessions, const struct wf_hello 
 /* How many rails of this side, and pairs of rails, the peer takes. If this side has more, a fallback says so. */
 int wf_session_rails_taken(const struct wf_sessions *sessions, const struct wf_hello *theirs);
 
+/* The peer's GREETING has come, or is to come (wf_terms.greets) and has not come yet: then no channel may join. By the
+ * door's thread. */
+int wf_session_take_greeting(struct wf_session *session, const struct wf_greeting *greeting); /* 0 or -ENOMEM */
+bool wf_session_awaits_greeting(const struct wf_session *session);
+
 /* Room for `count` channels. 0 or -ENOMEM. */
 int wf_session_expect(struct wf_session *session, int count);
 

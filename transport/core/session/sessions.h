@@ -23,6 +23,9 @@ struct wf_world;
 struct weft_peer {
     struct wf_session *session;
     char name[WF_NAME_BYTES + 72]; /* "host (addr:port)" */
+    uint8_t *greeting; /* as told to this side, with a zero byte behind it; NULL: none has come. Written once,
+                        * before the session has a channel */
+    uint16_t greeting_length;
 };
 
 /* The sessions of a context. Owner: the context. */
@@ -38,13 +41,17 @@ struct wf_sessions {
     struct wf_list all;      /* every session that exists; world.lock, as the next two */
     struct wf_list accepted; /* sessions that came up and wait for weft_accept() */
     int count;
-    pthread_mutex_t log_lock; /* taken after any other lock */
+    struct wf_greeting greeting; /* for peers met from now on; world.lock */
+    pthread_mutex_t log_lock;    /* taken after any other lock */
     struct wf_log_limit unknown_log;
 };
 
 /* The caller has set the pointers before init. */
 void wf_sessions_init(struct wf_sessions *sessions);
 void wf_sessions_fini(struct wf_sessions *sessions);
+
+/* What this side tells peers from now on: up to WF_GREETING_MAX bytes. No lock held. */
+void wf_sessions_set_greeting(struct wf_sessions *sessions, const void *bytes, uint32_t length);
 
 /* offer: puts a session on the list for weft_accept(). take: the session that has waited longest there, or NULL.
  * world.lock held. */
