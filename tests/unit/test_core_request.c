@@ -726,10 +726,10 @@ static void test_the_descriptor_is_left_alone_until_asked_for(void **state)
     wf_request_complete(request, 0, 0);
     assert_false(scene->guard.wake_due);
     wf_guard_unlock(&scene->guard);
-    assert_false(is_readable(queue->fd));
+    assert_false(is_readable(queue->ended->fd));
     assert_true(is_readable(weft_completion_fd(queue))); /* and tells then of what came before */
     assert_int_equal(weft_queue_poll(queue, &got, 1), 1);
-    assert_false(is_readable(queue->fd));
+    assert_false(is_readable(queue->ended->fd));
     assert_int_equal(weft_queue_destroy(queue), 0);
 }
 

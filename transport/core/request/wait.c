@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "core/drive/worker.h"
-#include "core/request/queue.h"
 #include "core/request/request.h"
+#include "core/request/tray.h"
 
 #define WAKES_AT_ONCE 16
 #define LONGEST_SLEEP_NS (100 * WF_NS_PER_MS)
@@ -78,23 +78,23 @@ void wf_wait_wake(struct wf_waiting *waiting)
 {
     for (;;) {
         _Atomic uint32_t *words[WAKES_AT_ONCE];
-        struct weft_queue *queue = NULL;
+        struct wf_tray *tray = NULL;
         struct wf_link *link;
         int count = 0;
         pthread_mutex_lock(&waiting->lock);
         while (count < WAKES_AT_ONCE && (link = wf_list_pop_front(&waiting->poked)))
             words[count++] = &WF_CONTAINER(link, struct wf_waiter, poked_link)->poked;
         if ((link = wf_list_pop_front(&waiting->signals))) {
-            queue = WF_CONTAINER(link, struct weft_queue, signal_link);
-            wf_queue_hold(queue);
+            tray = WF_CONTAINER(link, struct wf_tray, signal_link);
+            wf_tray_hold(tray);
         }
         pthread_mutex_unlock(&waiting->lock);
-        if (count == 0 && !queue)
+        if (count == 0 && !tray)
             return;
         for (int i = 0; i < count; i++)
             futex_wake(words[i]);
-        if (queue)
-            wf_queue_signal(queue);
+        if (tray)
+            wf_tray_signal(tray);
     }
 }
 

@@ -26,7 +26,7 @@ struct wf_waiting {
     pthread_mutex_t lock;          /* guards the next three fields, and every request's `waiter` */
     struct wf_list waiters;        /* threads asleep until a completion or a free drive token */
     struct wf_list poked;          /* waiters that were told of an ended request and are still to be woken */
-    struct wf_list signals;        /* queues whose descriptor must be updated */
+    struct wf_list signals;        /* trays whose descriptor must be updated */
     _Atomic int waiter_count;
     struct wf_spin caller_spin; /* shared by callers that wait for workers */
     struct wf_list queues;      /* all queues; world.lock */
