@@ -517,6 +517,12 @@ WEFT_API int weft_queue_destroy(struct weft_queue *queue);
 WEFT_API int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completions, int max);
 
 /*
+ * As weft_queue_poll(), but waits up to `timeout_ms` for at least one, and drives progress as weft_wait() does; several
+ * threads may wait on one queue. The number of completions, or -ETIMEDOUT.
+ */
+WEFT_API int weft_queue_wait(struct weft_queue *queue, int timeout_ms, struct weft_completion *completions, int max);
+
+/*
  * A descriptor that is readable (poll, select, epoll, level- or edge-triggered) as long as ended requests are in the
  * queue. From the first call on, the library's own threads drive progress. The queue owns the descriptor and closes it:
  * the caller must not read, write or close it. A thread may wake to find that another thread has polled the

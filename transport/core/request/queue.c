@@ -107,6 +107,24 @@ static void make_progress(struct wf_waiting *waiting, bool watched)
     wf_worker_leave(worker);
 }
 
+int weft_queue_wait(struct weft_queue *queue, int timeout_ms, struct weft_completion *completions, int max)
+{
+    if (!queue || !completions || max < 1)
+        return -EINVAL;
+    struct wf_waiting *waiting = queue->waiting;
+    int count = weft_queue_poll(queue, completions, max);
+    int64_t deadline_ns = count == 0 ? wf_deadline_after_ms(wf_world_now(waiting->world), timeout_ms) : 0;
+    while (count == 0 && timeout_ms != 0 && wf_wait_tray(queue->ended, deadline_ns)) {
+        bool watched; /* another thread may have been faster */
+        count = take(queue, completions, max, &watched);
+        if (watched && waiting->world->shared && !waiting->world->manual)
+            wf_worker_recall(waiting->crew->workers[0]);
+    }
+    if (count > 0 && wf_tray_pass_on(queue->ended))
+        wf_wait_wake(waiting);
+    return count > 0 ? count : -ETIMEDOUT;
+}
+
 int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completions, int max)
 {
     struct wf_waiting *waiting = queue->waiting;

@@ -37,7 +37,10 @@ enum wf_request_kind {
 struct wf_waiter {
     struct wf_link link;       /* wf_waiting.waiters */
     struct wf_link poked_link; /* wf_waiting.poked until the thread is woken */
-    _Atomic uint32_t poked;    /* futex word: 0 asleep, 1 look again */
+    struct wf_link tray_link;  /* wf_tray.sleepers, if it waits for a tray */
+    bool drives;               /* it sleeps in the shared worker's engine, and is only in wf_tray.sleepers */
+    pthread_t thread;
+    _Atomic uint32_t poked; /* futex word: 0 asleep, 1 look again */
 };
 
 /* Functions of the room that makes a request. */

@@ -21,6 +21,7 @@ int wf_tray_create(struct wf_waiting *waiting, struct wf_tray **out)
     pthread_mutex_init(&tray->lock, NULL);
     pthread_mutex_init(&tray->level_lock, NULL);
     wf_list_init(&tray->list);
+    wf_list_init(&tray->sleepers);
     wf_link_init(&tray->signal_link);
     *out = tray;
     return 0;
@@ -46,20 +47,48 @@ void wf_tray_destroy(struct wf_tray *tray)
     release(tray);
 }
 
-bool wf_tray_put(struct wf_tray *tray, struct wf_link *link)
+/* tray->lock held. */
+static bool tell(struct wf_tray *tray, bool signal)
 {
     struct wf_waiting *waiting = tray->waiting;
+    bool sleepers = atomic_load(&tray->sleeper_count) > 0;
+    if (!signal && !sleepers)
+        return false;
+    pthread_mutex_lock(&waiting->lock);
+    if (signal && !wf_link_in_list(&tray->signal_link))
+        wf_list_push_back(&waiting->signals, &tray->signal_link);
+    bool poked = sleepers && wf_wait_poke(waiting, &tray->sleepers);
+    pthread_mutex_unlock(&waiting->lock);
+    return signal || poked;
+}
+
+bool wf_tray_put(struct wf_tray *tray, struct wf_link *link)
+{
+    bool wake = false;
     pthread_mutex_lock(&tray->lock);
-    bool signal = tray->watched && wf_list_empty(&tray->list);
-    wf_list_push_back(&tray->list, link);
-    if (signal) {
-        pthread_mutex_lock(&waiting->lock);
-        if (!wf_link_in_list(&tray->signal_link))
-            wf_list_push_back(&waiting->signals, &tray->signal_link);
-        pthread_mutex_unlock(&waiting->lock);
+    if (!wf_link_in_list(link)) {
+        bool signal = tray->watched && wf_list_empty(&tray->list);
+        wf_list_push_back(&tray->list, link);
+        wake = tell(tray, signal);
     }
     pthread_mutex_unlock(&tray->lock);
-    return signal;
+    return wake;
+}
+
+bool wf_tray_holds(struct wf_tray *tray)
+{
+    pthread_mutex_lock(&tray->lock);
+    bool holds = !wf_list_empty(&tray->list);
+    pthread_mutex_unlock(&tray->lock);
+    return holds;
+}
+
+bool wf_tray_pass_on(struct wf_tray *tray)
+{
+    pthread_mutex_lock(&tray->lock);
+    bool wake = !wf_list_empty(&tray->list) && tell(tray, false);
+    pthread_mutex_unlock(&tray->lock);
+    return wake;
 }
 
 /*
@@ -99,6 +128,28 @@ int wf_tray_take(struct wf_tray *tray, struct wf_list *taken, int max, bool *wat
     if (emptied && *watched)
         show_level(tray);
     return count;
+}
+
+struct wf_link *wf_tray_pop(struct wf_tray *tray, bool *watched)
+{
+    pthread_mutex_lock(&tray->lock);
+    struct wf_link *link = wf_list_pop_front(&tray->list);
+    *watched = tray->watched;
+    bool emptied = link && wf_list_empty(&tray->list);
+    pthread_mutex_unlock(&tray->lock);
+    if (emptied && *watched)
+        show_level(tray);
+    return link;
+}
+
+void wf_tray_drop(struct wf_tray *tray, struct wf_link *link)
+{
+    pthread_mutex_lock(&tray->lock);
+    bool there = wf_link_in_list(link), watched = tray->watched;
+    wf_link_remove(link);
+    pthread_mutex_unlock(&tray->lock);
+    if (there && watched)
+        show_level(tray);
 }
 
 int wf_tray_watch(struct wf_tray *tray)

@@ -30,6 +30,9 @@ struct wf_tray {
     struct wf_list list;
     bool watched; /* the user has the descriptor; while false, it is never written */
 
+    struct wf_list sleepers; /* threads in wf_wait_tray(); wf_waiting.lock */
+    _Atomic int sleeper_count;
+
     pthread_mutex_t level_lock; /* taken before `lock`: `fd` and `level` change together */
     bool level;                 /* `fd` is readable */
 };
@@ -43,14 +46,29 @@ void wf_tray_destroy(struct wf_tray *tray);
 
 /* --- a session's lock may be held --- */
 
-/* Puts `link` at the end of the list. True: wf_wait_wake() is to be called once the session's lock is released. */
+/* Puts `link` at the end of the list; if it is there already, does nothing. True: wf_wait_wake() is to be called once
+ * the session's lock is released. */
 bool wf_tray_put(struct wf_tray *tray, struct wf_link *link);
+
+/* Does the list hold something? */
+bool wf_tray_holds(struct wf_tray *tray);
+
+/* Somebody has taken links, and some may be left: a thread that sleeps for the tray is to look. True: as wf_tray_put().
+ */
+bool wf_tray_pass_on(struct wf_tray *tray);
 
 /* --- no lock held, except perhaps world.lock --- */
 
 /* Moves up to `max` links from the front of the list to the end of `taken`, and returns their number. `*watched`: the
  * user has the descriptor. May cost a system call. */
 int wf_tray_take(struct wf_tray *tray, struct wf_list *taken, int max, bool *watched);
+
+/* Takes out the first link, which may be put again from that moment on; NULL: the list is empty. Else as wf_tray_take().
+ */
+struct wf_link *wf_tray_pop(struct wf_tray *tray, bool *watched);
+
+/* Takes `link` out, wherever it is in the list. May cost a system call. */
+void wf_tray_drop(struct wf_tray *tray, struct wf_link *link);
 
 /* The descriptor. From now on it follows the list. */
 int wf_tray_watch(struct wf_tray *tray);
