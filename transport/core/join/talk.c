@@ -54,9 +54,31 @@ void wf_talk_read_message(struct wf_talk *talk)
     read_more(talk);
 }
 
+void wf_talk_serve(struct wf_talk *talk, struct wf_dial *dial)
+{
+    talk->dial = dial;
+    wf_list_push_back(&dial->talks, &talk->dial_link);
+}
+
+void wf_talk_by(struct wf_talk *talk, int64_t deadline_ns)
+{
+    talk->deadline_ns = deadline_ns;
+    wf_alarm_again(&talk->door->talk_times, &talk->visit, deadline_ns);
+}
+
+/* The door looks at the conversation, and at its dial, in this round or the next. */
+static void look_at(struct wf_talk *talk)
+{
+    wf_alarm_again(&talk->door->talk_times, &talk->visit, 0);
+    if (talk->dial)
+        wf_alarm_again(&talk->door->dial_times, &talk->dial->visit, 0);
+}
+
 void wf_talk_end(struct wf_talk *talk)
 {
     talk->state = WF_TALK_OVER;
+    wf_link_remove(&talk->wait_link);
+    look_at(talk);
     if (talk->op.posted)
         talk->door->engine->ops->cancel(talk->door->engine, &talk->op);
 }
@@ -64,6 +86,11 @@ void wf_talk_end(struct wf_talk *talk)
 static void destroy(struct wf_talk *talk)
 {
     wf_link_remove(&talk->link);
+    wf_link_remove(&talk->dial_link);
+    wf_link_remove(&talk->wait_link);
+    wf_alarm_leave(&talk->door->talk_times, &talk->visit);
+    if (talk->dial)
+        wf_alarm_again(&talk->door->dial_times, &talk->dial->visit, 0);
     if (!talk->handed_over) {
         talk->door->engine->ops->detach(talk->door->engine, talk->fd);
         wf_talk_ops_of(talk)->close_fd(talk->door->sessions->world->engine_host, talk->fd);
@@ -169,8 +196,12 @@ void wf_talk_deny(struct wf_talk *talk, enum wf_deny_reason reason, const char *
 struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int fd)
 {
     struct wf_talk *talk = calloc(1, sizeof *talk);
-    int result = talk ? door->engine->ops->attach(door->engine, fd) : -ENOMEM;
+    int result = talk ? wf_alarm_enter(&door->talk_times, &talk->visit) : -ENOMEM;
+    if (result == 0)
+        result = door->engine->ops->attach(door->engine, fd);
     if (result < 0) {
+        if (talk)
+            wf_alarm_leave(&door->talk_times, &talk->visit);
         free(talk);
         door->sessions->world->engine_ops->close_fd(door->sessions->world->engine_host, fd);
         return NULL;
@@ -180,8 +211,10 @@ struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int
     talk->fd = fd;
     int64_t patience = door->sessions->world->tuning.connect_timeout_ns;
     talk->begun_ns = wf_world_now(door->sessions->world);
-    talk->deadline_ns = talk->begun_ns + (patience < PATIENCE_NS ? patience : PATIENCE_NS);
+    wf_talk_by(talk, talk->begun_ns + (patience < PATIENCE_NS ? patience : PATIENCE_NS));
     wf_link_init(&talk->op.link);
+    wf_link_init(&talk->dial_link);
+    wf_link_init(&talk->wait_link);
     wf_list_push_back(&door->talks, &talk->link);
     return talk;
 }
@@ -210,7 +243,7 @@ static void hand_over(struct wf_talk *talk)
     struct wf_session *session = talk->session;
     WF_REACHED("channel PROVING: both proofs good");
     talk->handed_over = true;
-    talk->state = WF_TALK_OVER;
+    wf_talk_end(talk);
     talk->door->engine->ops->detach(talk->door->engine, talk->fd);
     int fd = talk->fd;
     talk->fd = -1;
@@ -231,9 +264,11 @@ static void try_to_hand_over(struct wf_talk *talk)
     int result = wf_session_may_join(talk->session, &talk->join);
     if (result == 0)
         hand_over(talk);
-    else if (result == -EAGAIN)
+    else if (result == -EAGAIN && !wf_link_in_list(&talk->wait_link))
+        wf_list_push_back(&talk->door->talks_wait, &talk->wait_link);
+    if (result == -EAGAIN)
         talk->state = WF_TALK_WAITING; /* the older incarnation sets the door's alarm when it has let go */
-    else
+    else if (result < 0)
         wf_talk_fail(talk, result, "a channel could not be joined: %s", wf_strerror(result));
 }
 
@@ -424,7 +459,9 @@ void wf_talk_step(struct wf_talk *talk)
         step_read(talk);
         break;
     case WF_TALK_WAITING:
-    case WF_TALK_OVER:
+        break;
+    case WF_TALK_OVER: /* the cancelled operation has come back */
+        look_at(talk);
         break;
     }
 }
@@ -444,37 +481,41 @@ static void time_out(struct wf_talk *talk)
         wf_talk_fail(talk, -ETIMEDOUT, "said nothing for too long");
 }
 
-int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
+/* The conversation may be destroyed; else returns when to look at it again. */
+static void visit(struct wf_talk *talk, int64_t now_ns)
 {
-    int64_t next = WF_NEVER;
-    WF_LIST_EACH (link, following, &door->talks) {
-        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
-        if (talk->state == WF_TALK_CONNECTING && talk->role == WF_TALK_CONTROL && now_ns >= talk->deadline_ns) {
-            talk->dial->last_error = -ETIMEDOUT; /* the dial tries again until its own deadline */
-            wf_talk_end(talk);
-        }
-        if (talk->state == WF_TALK_WAITING)
-            try_to_hand_over(talk);
-        if (talk->state != WF_TALK_OVER && now_ns >= talk->deadline_ns)
-            time_out(talk);
-        if (talk->state == WF_TALK_OVER && !talk->op.posted)
-            destroy(talk);
-        else if (talk->state == WF_TALK_OVER)
-            next = now_ns; /* polls again at once: the cancelled operation comes back soon */
-        else if (talk->deadline_ns < next)
-            next = talk->deadline_ns;
+    struct wf_door *door = talk->door;
+    if (talk->state == WF_TALK_CONNECTING && talk->role == WF_TALK_CONTROL && now_ns >= talk->deadline_ns) {
+        talk->dial->last_error = -ETIMEDOUT; /* the dial tries again until its own deadline */
+        wf_talk_end(talk);
     }
-    return next;
+    if (talk->state != WF_TALK_OVER && now_ns >= talk->deadline_ns)
+        time_out(talk);
+    if (talk->state == WF_TALK_OVER && !talk->op.posted)
+        destroy(talk);
+    else if (talk->state != WF_TALK_OVER) /* else its operation, which was cancelled, brings the door here again */
+        wf_alarm_again(&door->talk_times, &talk->visit, talk->deadline_ns);
 }
 
-void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial, int64_t begun_ns)
+int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns)
 {
-    WF_LIST_EACH (link, following, &door->talks) {
-        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
+    struct wf_visit *due;
+    WF_LIST_EACH (link, following, &door->talks_wait) {
+        try_to_hand_over(WF_CONTAINER(link, struct wf_talk, wait_link));
+    }
+    while ((due = wf_alarm_next(&door->talk_times, now_ns)))
+        visit(WF_CONTAINER(due, struct wf_talk, visit), now_ns);
+    return atomic_load(&door->talk_times.due_ns);
+}
+
+void wf_talks_time_out(const struct wf_dial *dial, int64_t begun_ns)
+{
+    WF_LIST_EACH (link, following, &dial->talks) {
+        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, dial_link);
         bool unanswered = talk->role == WF_TALK_CHANNEL && talk->state != WF_TALK_OVER && !talk->heard;
         /* Somebody took the connection, and has not come to the end: another reason than that nobody answers. */
         bool stuck = talk->role == WF_TALK_CONTROL && talk->state != WF_TALK_OVER && talk->state != WF_TALK_CONNECTING;
-        if (talk->dial == dial && (unanswered || stuck) && talk->begun_ns <= begun_ns)
+        if ((unanswered || stuck) && talk->begun_ns <= begun_ns)
             time_out(talk);
     }
 }
@@ -500,14 +541,24 @@ void wf_talks_rail_down(struct wf_door *door, int rail)
     }
 }
 
-void wf_talks_end(struct wf_door *door, const struct wf_dial *dial)
+static void abandon(struct wf_talk *talk)
+{
+    wf_link_remove(&talk->dial_link);
+    talk->dial = NULL;
+    talk->session = NULL;
+    wf_talk_end(talk);
+}
+
+void wf_talks_end(struct wf_dial *dial)
+{
+    WF_LIST_EACH (link, following, &dial->talks) {
+        abandon(WF_CONTAINER(link, struct wf_talk, dial_link));
+    }
+}
+
+void wf_talks_end_all(struct wf_door *door)
 {
     WF_LIST_EACH (link, following, &door->talks) {
-        struct wf_talk *talk = WF_CONTAINER(link, struct wf_talk, link);
-        if (dial && talk->dial != dial)
-            continue;
-        talk->dial = NULL;
-        talk->session = NULL;
-        wf_talk_end(talk);
+        abandon(WF_CONTAINER(link, struct wf_talk, link));
     }
 }

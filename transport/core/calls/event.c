@@ -1,0 +1,23 @@
+/* The public calls that tell of what arrives unasked. */
+#include <errno.h>
+
+#include "core/calls/context.h"
+#include "core/request/tray.h"
+#include "core/session/news.h"
+
+int weft_event_poll(struct weft_context *context, struct weft_event *events, int max)
+{
+    if (!context || !events || max < 1)
+        return -EINVAL;
+    bool watched;
+    int count = wf_sessions_news(&context->sessions, events, max, &watched);
+    /* The user will sleep on the descriptor: the worker's thread is to drive, and not to rest after a caller's turn. */
+    if (watched && count < max && context->world.shared && !context->world.manual)
+        wf_worker_recall(context->crew.workers[0]);
+    return count;
+}
+
+int weft_event_fd(struct weft_context *context)
+{
+    return context ? wf_tray_watch(context->sessions.news) : -EINVAL;
+}
