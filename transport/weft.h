@@ -46,6 +46,7 @@ struct weft_connection;   /* one pair of endpoints */
 struct weft_registration; /* memory made known to the library */
 struct weft_request;      /* an operation under way */
 struct weft_queue;        /* collects requests that have ended; has a descriptor to wait on */
+struct weft_options;      /* of an operation; below */
 
 #define WEFT_TEXT_BYTES 320 /* of every text that says why something failed, with its terminating 0 */
 
@@ -65,10 +66,12 @@ struct weft_completion {
     int64_t completed_ns; /* CLOCK_MONOTONIC time of completion. Without a queue: operations that one read of a socket
                            * ended all have the time of that read, and a send that was copied (up to `eager` bytes) has
                            * the time at which a call found it complete */
-    struct weft_connection *connection; /* that of the operation; NULL: it has none. Only a name once it is closed */
-    struct weft_peer *peer;             /* NULL: the operation makes no peer */
-    void *user_data;                    /* weft_options.user_data of the operation; NULL without options */
-    char text[WEFT_TEXT_BYTES];         /* "" when status is 0; else one line: the operation, the peer, the reason */
+    /* That of the operation, or the new one of an open or accept that has ended well; NULL: it has none. Only a name
+     * once it is closed. */
+    struct weft_connection *connection;
+    struct weft_peer *peer;     /* the new one of a connect or accept that has ended well; else NULL */
+    void *user_data;            /* weft_options.user_data of the operation; NULL without options */
+    char text[WEFT_TEXT_BYTES]; /* "" when status is 0; else one line: the operation, the peer, the reason */
 };
 
 /* The version of this header. A program may ask for it: `#if WEFT_VERSION_AT_LEAST(0, 2, 0)`. */
@@ -162,6 +165,35 @@ WEFT_API int weft_accept(struct weft_context *context, int timeout_ms, struct we
  * end in -ESHUTDOWN or the session's error, and can still be tested. -ETIMEDOUT: no answer; or the session's error.
  */
 WEFT_API int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *err);
+
+/*
+ * The calls below that end in _start do the same without waiting: for programs with an event loop. What is begun is a
+ * request as that of a message is: weft_test(), weft_wait(), weft_wait_any() and weft_cancel() serve it, or the queue
+ * of its options. Of the options they take timeout_ms (0: no deadline), queue and user_data; flags: 0, unless the
+ * comment of a call names some. A request that ends in an error says why, as the waiting call does. One that ends
+ * well hands over what its completion names, which nobody else has: so take the completion, also after a cancel
+ * that may come too late. Requests that set up something do not count towards the setting `requests`. Errors of all:
+ * -EINVAL, -ENOMEM; then nothing was begun.
+ *
+ * A name is looked up by a thread of the context, one name after the other: a slow name server holds up other names,
+ * and nothing else. weft_context_destroy() does not wait for it.
+ */
+
+/* As weft_connect(). The completion has the peer. -ECANCELED after weft_cancel(): what had begun is ended. */
+WEFT_API int weft_connect_start(struct weft_context *context, const char *address, const struct weft_options *options,
+                                struct weft_request **out, struct weft_error *err);
+
+/* As weft_accept(). The completion has the peer. Peers go to requests in the order of the calls. */
+WEFT_API int weft_accept_start(struct weft_context *context, const struct weft_options *options,
+                               struct weft_request **out, struct weft_error *err);
+
+/*
+ * As weft_peer_close(), but from the call on the peer and its connections are gone, also if the call returns -ENOMEM
+ * (after -EINVAL they are not). At the deadline, or after weft_cancel(), the session is cut, and the request ends in
+ * -ETIMEDOUT or -ECANCELED.
+ */
+WEFT_API int weft_peer_close_start(struct weft_peer *peer, const struct weft_options *options,
+                                   struct weft_request **out, struct weft_error *err);
 
 /* The peer's host name and address, for messages. Lives as long as the peer. */
 WEFT_API const char *weft_peer_name(const struct weft_peer *peer);
@@ -364,8 +396,57 @@ WEFT_API int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_
  */
 WEFT_API int weft_connection_close(struct weft_connection *connection, int timeout_ms, struct weft_error *err);
 
+/* As weft_connection_open(), without waiting. The completion has the connection. If the request fails, nothing of the
+ * connection is left. Errors also as weft_connection_open(). */
+WEFT_API int weft_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
+                                        const struct weft_options *options, struct weft_request **out,
+                                        struct weft_error *err);
+
+/* As weft_connection_accept(), without waiting. The completion has the connection. Errors also as there. */
+WEFT_API int weft_connection_accept_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
+                                          const struct weft_options *options, struct weft_request **out,
+                                          struct weft_error *err);
+
+/* As weft_connection_close(), but the handle is gone from the call on, also if the call returns -ENOMEM (after -EINVAL
+ * it is not). At the deadline, or after weft_cancel(), the sends that have not finished are cancelled. */
+WEFT_API int weft_connection_close_start(struct weft_connection *connection, const struct weft_options *options,
+                                         struct weft_request **out, struct weft_error *err);
+
 /* The number of the endpoint at the other side; WEFT_ANY_ENDPOINT for NULL. */
 WEFT_API uint32_t weft_connection_remote(const struct weft_connection *connection);
+
+/* ------------------------------------------------------------------------------------------- events */
+
+enum weft_event_kind {
+    WEFT_EVENT_PEER = 1,       /* a peer has connected: `peer` is handed over, as by weft_accept() */
+    WEFT_EVENT_CONNECTION = 2, /* `peer` has opened a connection to `endpoint`: `connection` is handed over, as by
+                                * weft_connection_accept() */
+    WEFT_EVENT_LOST = 3,       /* `peer`, which is yours, can no longer be used: status and text as weft_peer_status().
+                                * Told once, and you still close it */
+};
+
+/* What has happened unasked. */
+struct weft_event {
+    int kind;   /* enum weft_event_kind */
+    int status; /* LOST: a negative errno; else 0 */
+    struct weft_peer *peer;
+    struct weft_connection *connection; /* CONNECTION; else NULL */
+    struct weft_endpoint *endpoint;     /* CONNECTION: the one of this context; else NULL */
+    uint64_t reserved;                  /* 0 */
+    char text[WEFT_TEXT_BYTES];         /* LOST: why, in one line; else "" */
+};
+
+/*
+ * Takes up to `max` (1 and up) events, and returns their number; 0: nothing has happened. Never waits. A peer or a
+ * connection goes to who asks first, an event or an accept call. Of one peer, PEER comes before CONNECTION, and LOST
+ * last; peers that you have by a request or a call are told of from the moment on at which you have taken the
+ * completion, or the call has returned. -EINVAL: `context` or `events` is NULL, or `max` is below 1.
+ */
+WEFT_API int weft_event_poll(struct weft_context *context, struct weft_event *events, int max);
+
+/* A descriptor that is readable (level- or edge-triggered, as that of a queue) while an event may be waiting; poll
+ * until 0 is returned. The context owns it. -EINVAL: `context` is NULL. */
+WEFT_API int weft_event_fd(struct weft_context *context);
 
 /* ------------------------------------------------------------------------------------------- memory */
 
@@ -567,6 +648,12 @@ WEFT_API int weft_queue_destroy(struct weft_queue *queue);
  * each completion goes to one of them. -EINVAL: `completions` is NULL, or `max` is below 1.
  */
 WEFT_API int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completions, int max);
+
+/*
+ * As weft_queue_poll(), but waits up to `timeout_ms` for at least one, and drives progress as weft_wait() does; several
+ * threads may wait on one queue. The number of completions, or -ETIMEDOUT.
+ */
+WEFT_API int weft_queue_wait(struct weft_queue *queue, int timeout_ms, struct weft_completion *completions, int max);
 
 /*
  * A descriptor that is readable (poll, select, epoll, level- or edge-triggered) as long as ended requests are in the

@@ -130,11 +130,8 @@ static void await_all_channels(struct model_world *world)
 /* Ends a close; the handle is gone afterwards, whatever the result. */
 static void finish_close(struct model_world *world, struct weft_request *request, int index, int side)
 {
-    struct weft_connection *connection = world->connections[index][side];
     int result = request ? model_finish(world, request) : 0;
     MODEL_CHECK(result == 0 || model_excused(world, side, result), result);
-    if (request)
-        wf_connection_let_go(connection);
     world->connections[index][side] = NULL;
 }
 
@@ -154,7 +151,6 @@ static void open_in_vain(struct model_world *world)
     weft_cancel(request);
     result = model_finish(world, request);
     MODEL_CHECK(result == -ECANCELED || model_excused(world, opener, result), result);
-    wf_connection_let_go(connection);
 }
 
 /* One side closes and is done before the other begins. */

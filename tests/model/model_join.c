@@ -21,18 +21,46 @@ static void discard(struct model_world *world, struct wf_session *session)
     wf_session_release(session);
 }
 
+/* The next event of the node, and what holds for every event. False: there is none. */
+static bool next_event(struct model_world *world, int node, struct weft_event *event)
+{
+    if (weft_event_poll(world->nodes[node].context, event, 1) == 0)
+        return false;
+    const struct wf_session *session = event->peer->session;
+    MODEL_CHECK(session->handed_over && !session->offered, event->kind);
+    MODEL_CHECK((event->kind == WEFT_EVENT_LOST) == (event->status < 0), event->status);
+    MODEL_CHECK((event->kind == WEFT_EVENT_CONNECTION) == (event->connection != NULL), event->kind);
+    MODEL_CHECK(event->kind == WEFT_EVENT_PEER || !session->life.dismissed, event->kind);
+    return true;
+}
+
+/* Takes a peer that has connected, by an event or by a call. */
+static struct weft_peer *take_peer(struct model_world *world, int node, bool by_event)
+{
+    struct weft_event event;
+    struct weft_peer *peer;
+    if (!by_event)
+        return weft_accept(world->nodes[node].context, 0, &peer, NULL) < 0 ? NULL : peer;
+    if (!next_event(world, node, &event) || event.kind == WEFT_EVENT_LOST)
+        return NULL;
+    MODEL_CHECK(event.kind == WEFT_EVENT_PEER, event.kind);
+    return event.peer;
+}
+
 /* The other half of the dialer's session, once it is up. False: the dialer's has ended before. */
 static bool accept_session(struct model_world *world)
 {
     struct wf_session *mine = world->nodes[1].session;
     struct model_patience patience = {0};
     struct weft_peer *peer;
+    bool by_event = model_pick(world, 2) == 0;
     while (!world->nodes[0].session) {
         if (mine->guard.state == WF_SESSION_FAILED || mine->guard.state == WF_SESSION_DEAD)
             return false;
         model_bear(world, &patience);
         model_drive(world);
-        if (weft_accept(world->nodes[0].context, 0, &peer, NULL) < 0)
+        peer = take_peer(world, 0, by_event);
+        if (!peer)
             continue;
         if (peer->session->id == mine->id)
             world->nodes[0].session = peer->session;
@@ -42,43 +70,68 @@ static bool accept_session(struct model_world *world)
     return true;
 }
 
-/* Where faults are under way a dial may fail: nothing was promised yet. */
+/* Where faults are under way a dial may fail: nothing was promised yet. It may also be given up. */
 static bool dial_session(struct model_world *world, bool excused)
 {
     struct model_patience patience = {0};
-    struct wf_status status;
-    struct wf_dial dial;
-    int result = wf_dial_init(&dial, &world->nodes[1].context->world, "127.0.0.1:5000", MODEL_CONNECT_S * 1000, &status);
+    struct weft_options options = {.timeout_ms = MODEL_CONNECT_S * 1000};
+    struct weft_request *request;
+    struct weft_completion completion;
+    struct weft_error err = {0};
+    uint64_t turns = excused && model_pick(world, 6) == 0 ? model_pick(world, 400) : UINT64_MAX;
+    int result = weft_connect_start(world->nodes[1].context, "127.0.0.1:5000", &options, &request, &err);
     MODEL_CHECK(result == 0, result);
-    wf_door_dial(world->nodes[1].context->door, &dial);
-    while (!dial.done) {
+    while (!weft_test(request, &completion)) {
         model_bear(world, &patience);
         model_drive(world);
+        if (turns-- == 0)
+            weft_cancel(request);
     }
-    if (dial.status.code < 0 && !excused)
-        fprintf(stderr, "%s\n", dial.status.text);
-    MODEL_CHECK(dial.status.code == 0 || excused, dial.status.code);
-    if (dial.status.code < 0)
+    if (completion.status < 0 && !excused)
+        fprintf(stderr, "%s\n", completion.text);
+    MODEL_CHECK(completion.status == 0 || excused, completion.status);
+    MODEL_CHECK((completion.peer == NULL) == (completion.status < 0), completion.status);
+    if (completion.status < 0)
         return false;
-    world->nodes[1].session = dial.session;
+    struct wf_session *session = world->nodes[1].session = completion.peer->session;
+    MODEL_CHECK(session->handed_over, 0);
     if (accept_session(world))
         return true;
-    MODEL_CHECK(excused, dial.session->guard.error.code);
+    MODEL_CHECK(excused, session->guard.error.code);
     world->nodes[1].session = NULL;
-    discard(world, dial.session);
+    discard(world, session);
     return false;
 }
 
 /* --- connections --- */
+
+/* Takes a connection that has come to the session of this node, by an event or by a call. */
+static int take_connection(struct model_world *world, int node, struct weft_endpoint *endpoint, bool by_event,
+                           struct weft_connection **out)
+{
+    struct wf_session *session = world->nodes[node].session;
+    struct weft_event event;
+    if (!by_event)
+        return weft_connection_accept(endpoint, &session->peer, WEFT_ANY_ENDPOINT, 0, out, NULL);
+    if (!next_event(world, node, &event))
+        return wf_session_usable(session) < 0 ? wf_session_usable(session) : -ETIMEDOUT;
+    if (event.kind == WEFT_EVENT_PEER) /* one whose dialer has given it up */
+        discard(world, event.peer->session);
+    if (event.kind != WEFT_EVENT_CONNECTION)
+        return -ETIMEDOUT;
+    MODEL_CHECK(event.peer == &session->peer && event.endpoint == endpoint, node);
+    *out = event.connection;
+    return 0;
+}
 
 /* The other side takes the connection, perhaps before the opener has heard that it may. */
 static bool accept_connection(struct model_world *world, int index, int other, struct weft_endpoint *endpoint)
 {
     struct model_patience patience = {0};
     struct weft_connection **place = &world->connections[index][other];
+    bool by_event = model_pick(world, 2) == 0;
     int result;
-    while ((result = weft_connection_accept(endpoint, &world->nodes[other].session->peer, WEFT_ANY_ENDPOINT, 0, place,
-                                            NULL)) == -ETIMEDOUT) {
+    while ((result = take_connection(world, other, endpoint, by_event, place)) == -ETIMEDOUT) {
         if (model_is_lost(world))
             return false;
         model_bear(world, &patience);

@@ -260,9 +260,9 @@ void model_queues_close(struct model_world *world)
 /* Nobody else is at work: the descriptor tells exactly whether something has ended. */
 static void check_level(const struct weft_queue *queue)
 {
-    struct pollfd watch = {.fd = queue->fd, .events = POLLIN};
-    if (queue->watched)
-        MODEL_CHECK((poll(&watch, 1, 0) == 1) == !wf_list_empty(&queue->ended), wf_list_empty(&queue->ended));
+    struct pollfd watch = {.fd = queue->ended->fd, .events = POLLIN};
+    if (queue->ended->watched)
+        MODEL_CHECK((poll(&watch, 1, 0) == 1) == !wf_list_empty(&queue->ended->list), wf_list_empty(&queue->ended->list));
 }
 
 /* Whose completion it is: `user_data` is what was posted. */

@@ -242,6 +242,14 @@ static void test_names(void **state)
         assert_true(wf_address_is_loopback(&all[i]));
         assert_int_equal(wf_address_port(&all[i]), 80);
     }
+    assert_int_equal(wf_address_parse_known("localhost:80", PORT, all, 4, &status), 0); /* nobody is asked */
+    assert_int_equal(wf_address_port(&all[0]), 80);
+    assert_int_equal(wf_address_parse_known("localhost", PORT, all, 4, &status), 0);
+    assert_int_equal(wf_address_port(&all[0]), PORT);
+    assert_int_equal(wf_address_parse_known("127.0.0.1:81", PORT, all, 4, &status), 1);
+    assert_int_equal(wf_address_port(&all[0]), 81);
+    assert_int_equal(wf_address_parse_known("localhost:80000", PORT, all, 4, &status), -EINVAL);
+    assert_int_equal(wf_address_parse_known("no blanks", PORT, all, 4, &status), -EINVAL);
     assert_int_equal(wf_address_parse_all("[::1]:80", PORT, all, 4, &status), 1);
 }
 

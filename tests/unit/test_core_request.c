@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/request/lobby.h"
 #include "core/request/queue.h"
 #include "core/request/wait.h"
 
@@ -511,8 +512,7 @@ static void test_texts(void **state)
         {WF_REQUEST_SEND, -ECANCELED, &no_mishap, 0, "send of 64 bytes, tag 9, endpoint 5 of peer: Operation canceled"},
         {WF_REQUEST_NOTE, -ECANCELED, &no_mishap, 0,
          "receive of a notification of 64 bytes, tag 9, endpoint 5 of peer: Operation canceled"},
-        {WF_REQUEST_PEER_CLOSE, -ECANCELED, &no_mishap, 0,
-         "peer close of 64 bytes, tag 9, endpoint 5 of peer: Operation canceled"},
+        {WF_REQUEST_PEER_CLOSE, -ECANCELED, &no_mishap, 0, "close of a peer, endpoint 5 of peer: Operation canceled"},
         {WF_REQUEST_RECV, -ETIMEDOUT, &no_mishap, -ETIMEDOUT,
          "receive of 64 bytes, tag 9, endpoint 5 of peer: the peer is gone"},
         {WF_REQUEST_RECV, -ECANCELED, &no_mishap, -ETIMEDOUT,
@@ -719,6 +719,120 @@ static void test_the_descriptor_shows_the_level(void **state)
     assert_int_equal(weft_queue_destroy(queue), 0);
 }
 
+/* What has happened to somebody is in the tray once, however often it is told. */
+static void test_a_tray_holds_each_once(void **state)
+{
+    struct scene *scene = *state;
+    struct wf_tray *tray;
+    struct wf_link links[3];
+    struct wf_list taken;
+    bool watched;
+    assert_int_equal(wf_tray_create(&scene->waiting, &tray), 0);
+    wf_list_init(&taken);
+    for (int i = 0; i < 3; i++)
+        wf_link_init(&links[i]);
+    int fd = wf_tray_watch(tray);
+    assert_true(wf_tray_put(tray, &links[0])); /* the descriptor is to change */
+    assert_false(wf_tray_put(tray, &links[0]));
+    assert_false(wf_tray_put(tray, &links[1]));
+    assert_false(is_readable(fd));
+    wf_wait_wake(&scene->waiting);
+    assert_true(is_readable(fd));
+    assert_int_equal(wf_tray_take(tray, &taken, 1, &watched), 1);
+    assert_true(watched);
+    assert_ptr_equal(wf_list_pop_front(&taken), &links[0]);
+    assert_true(is_readable(fd));
+    wf_tray_drop(tray, &links[2]); /* it is not there */
+    assert_true(is_readable(fd));
+    wf_tray_drop(tray, &links[1]);
+    assert_false(is_readable(fd));
+    assert_false(wf_tray_holds(tray));
+    assert_int_equal(wf_tray_take(tray, &taken, 1, &watched), 0);
+    wf_tray_destroy(tray);
+}
+
+/* The end of one operation may be that of others that are late, too. */
+static struct weft_request *dragged;
+
+static void cancel_two(struct weft_request *request, int status)
+{
+    if (dragged && dragged != request) {
+        struct weft_request *other = dragged;
+        dragged = NULL;
+        wf_request_cancel(other, -EPIPE);
+    }
+    wf_request_complete(request, status, 0);
+}
+
+static void test_the_late_end_each_other(void **state)
+{
+    static const struct wf_request_ops ops = {.cancel = cancel_two};
+    struct scene *scene = *state;
+    struct weft_request *requests[3];
+    struct weft_completion got;
+    bool expired;
+    wf_guard_lock(&scene->guard);
+    for (int i = 0; i < 3; i++) {
+        requests[i] = wf_request_take(&scene->book, WF_REQUEST_CLOSE, &ops);
+        wf_request_arm(requests[i], 5);
+    }
+    dragged = requests[1]; /* stands behind the first */
+    scene->now_ns += 6 * WF_NS_PER_MS;
+    assert_int_equal(wf_requests_expire(&scene->book, scene->now_ns, &expired), WF_NEVER);
+    assert_true(expired);
+    wf_guard_unlock(&scene->guard);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(weft_test(requests[i], &got), 1);
+        assert_int_equal(got.status, i == 1 ? -EPIPE : -ETIMEDOUT);
+    }
+}
+
+/* Requests of no session: deadlines, the order of those who wait, and what is left at the end. */
+static void cancel_plain(struct weft_request *request, int status)
+{
+    wf_request_complete(request, status, 0);
+}
+
+static void test_the_lobby(void **state)
+{
+    static const struct wf_request_ops ops = {.cancel = cancel_plain};
+    struct scene *scene = *state;
+    struct wf_lobby lobby = {0};
+    struct weft_request *requests[4];
+    struct weft_completion got;
+    struct weft_peer *peers[2] = {(void *)&requests[0], (void *)&requests[1]};
+    wf_lobby_init(&lobby, &scene->waiting);
+    assert_int_equal(wf_lobby_open(&lobby), 0);
+    assert_false(wf_lobby_welcome(&lobby, peers[0]));
+    wf_lobby_lock(&lobby);
+    for (int i = 0; i < 4; i++) {
+        requests[i] = wf_request_take(&lobby.book, WF_REQUEST_PEER_ACCEPT, &ops);
+        wf_request_adopt(requests[i], &(struct weft_options){.timeout_ms = i == 1 ? 5 : 0, .user_data = &requests[i]});
+        wf_list_push_back(&lobby.acceptors, &requests[i]->match_link);
+    }
+    wf_lobby_unlock(&lobby);
+    scene->world.shared = true; /* a caller may sleep in the engine of the shared worker */
+    const struct scene_engine *engine = (struct scene_engine *)scene->crew.workers[0]->engine;
+    int wakes = engine->wakes;
+    assert_true(wf_lobby_welcome(&lobby, peers[0]));
+    assert_int_equal(engine->wakes, wakes + 1);
+    assert_int_equal(wf_lobby_tick(&lobby, scene->now_ns), scene->now_ns + 5 * WF_NS_PER_MS);
+    scene->now_ns += 5 * WF_NS_PER_MS;
+    assert_int_equal(wf_lobby_tick(&lobby, scene->now_ns), WF_NEVER);
+    assert_true(wf_lobby_welcome(&lobby, peers[1]));
+    assert_int_equal(weft_test(requests[0], &got), 1);
+    assert_true(got.status == 0 && got.peer == peers[0] && got.user_data == &requests[0]);
+    assert_int_equal(weft_test(requests[1], &got), 1);
+    assert_true(got.status == -ETIMEDOUT && !got.peer);
+    assert_int_equal(weft_test(requests[2], &got), 1);
+    assert_true(got.status == 0 && got.peer == peers[1]);
+    assert_int_equal(weft_test(requests[3], &got), 0);
+    wf_lobby_cancel(&lobby, -ESHUTDOWN);
+    assert_int_equal(weft_test(requests[3], &got), 1);
+    assert_int_equal(got.status, -ESHUTDOWN);
+    wf_lobby_fini(&lobby);
+}
+
 static void test_the_descriptor_is_left_alone_until_asked_for(void **state)
 {
     struct scene *scene = *state;
@@ -729,10 +843,10 @@ static void test_the_descriptor_is_left_alone_until_asked_for(void **state)
     wf_request_complete(request, 0, 0);
     assert_false(scene->guard.wake_due);
     wf_guard_unlock(&scene->guard);
-    assert_false(is_readable(queue->fd));
+    assert_false(is_readable(queue->ended->fd));
     assert_true(is_readable(weft_completion_fd(queue))); /* and tells then of what came before */
     assert_int_equal(weft_queue_poll(queue, &got, 1), 1);
-    assert_false(is_readable(queue->fd));
+    assert_false(is_readable(queue->ended->fd));
     assert_int_equal(weft_queue_destroy(queue), 0);
 }
 
@@ -808,6 +922,9 @@ int main(void)
         IN_SCENE(test_a_queue_waits_for_what_is_attached),
         IN_SCENE(test_a_queue_knows_every_time),
         IN_SCENE(test_the_descriptor_shows_the_level),
+        IN_SCENE(test_a_tray_holds_each_once),
+        IN_SCENE(test_the_late_end_each_other),
+        IN_SCENE(test_the_lobby),
         IN_SCENE(test_the_descriptor_is_left_alone_until_asked_for),
         IN_SCENE(test_asking_a_queue_drives_a_shared_worker),
     };

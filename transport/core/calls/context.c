@@ -190,7 +190,9 @@ static int choose_nonce(struct weft_context *context, struct wf_status *status)
 
 static int build(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
-    int result = choose_nonce(context, status);
+    int result = wf_sessions_open(&context->sessions, status);
+    if (result == 0)
+        result = choose_nonce(context, status);
     if (result < 0)
         return result;
     result = take_key(context, config, status);
@@ -321,7 +323,7 @@ static struct weft_peer *any_peer(struct weft_context *context)
     WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
         wf_session_lock(session);
-        if (!found && session->guard.state != WF_SESSION_DEAD && !session->life.dismissed) {
+        if (!found && session->guard.state != WF_SESSION_DEAD) {
             wf_session_dismiss(session, session->life.closing);
             wf_guard_refer(&session->guard); /* weft_peer_close() drops this reference */
             found = &session->peer;
@@ -337,6 +339,7 @@ void weft_context_destroy(struct weft_context *context)
     if (!context)
         return;
     struct weft_peer *peer;
+    wf_lobby_cancel(&context->sessions.lobby, -ESHUTDOWN);
     while (!context->world.manual && (peer = any_peer(context)))
         weft_peer_close(peer, 1000, NULL);
     demolish(context);

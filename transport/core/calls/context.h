@@ -3,8 +3,9 @@
  * request/wait.c), and why its last call without a struct weft_error failed (`refusal` in ground/refusal.c). A context
  * holds a part for each room, and pointers to what joining needs.
  *
- * Locks, outermost first: world.lock -> guard.lock -> wf_endpoints.lock | worker.mail_lock | queue.lock, and
- * queue.level_lock -> queue.lock; wf_waiting.lock inside all of them. With guard.lock held no system call moves data or
+ * Locks, outermost first: world.lock -> guard.lock -> wf_endpoints.lock | worker.mail_lock |
+ * door.mail_lock | wf_tray.lock, and wf_tray.level_lock -> wf_tray.lock; the guard of the lobby is one of them, and no
+ * session's is held with it; wf_waiting.lock inside all of them. With guard.lock held no system call moves data or
  * waits. A few short ones are allowed: asking the kernel about a socket now and then (TCP_INFO), and, after a loss,
  * logging a line and waking workers.
  */

@@ -6,6 +6,7 @@
 
 #include "core/calls/context.h"
 #include "core/calls/placement.h"
+#include "core/calls/setup.h"
 #include "core/ground/refusal.h"
 #include "core/ground/reached.h"
 #include "core/message/connection.h"
@@ -111,9 +112,9 @@ static int refuse(struct wf_session *session, int result, struct weft_error *err
     return wf_fail(wf_status_of(err), result, "cannot %s with %s: %s", what, session->peer.name, text);
 }
 
-/* Starts an OPEN. The connection belongs to the caller, even if the request fails. Session lock held. */
+/* Starts an OPEN. If its request fails, the connection closes by itself. Session lock held. */
 static int start_open(struct wf_session *session, struct weft_endpoint *endpoint, uint32_t remote_id,
-                      struct weft_connection **connection, struct weft_request **request)
+                      const struct weft_options *options, struct weft_request **out)
 {
     int result = wf_session_usable(session);
     if (result == 0 && session->desk.connection_count >= session->terms.limits.connections)
@@ -121,31 +122,33 @@ static int start_open(struct wf_session *session, struct weft_endpoint *endpoint
     if (result < 0)
         return result;
     uint32_t number = wf_desk_next_number(&session->desk);
-    *connection = wf_connection_create(&session->desk, number, true, endpoint->id, remote_id);
-    if (!*connection)
+    struct weft_connection *connection = wf_connection_create(&session->desk, number, true, endpoint->id, remote_id);
+    if (!connection)
         return -ENOMEM;
-    *request = wf_request_take(&session->book, WF_REQUEST_OPEN, &wf_connection_ops);
-    if (!*request) {
-        wf_connection_free(*connection);
+    struct weft_request *request = wf_request_take(&session->book, WF_REQUEST_OPEN, &wf_connection_ops);
+    if (!request) {
+        wf_connection_free(connection);
         return -ENOMEM;
     }
+    *out = request;
     wf_desk_take_number(&session->desk);
-    wf_connection_attach(*connection, endpoint);
-    (*connection)->held = true;
-    (*connection)->open_due = true;
-    (*connection)->waiting = *request;
-    (*request)->connection = *connection;
-    (*request)->remote_endpoint = remote_id;
-    wf_connection_todo(*connection);
+    wf_connection_attach(connection, endpoint);
+    connection->held = true;
+    connection->open_due = true;
+    connection->waiting = request;
+    request->connection = connection;
+    request->remote_endpoint = remote_id;
+    wf_request_adopt(request, options);
+    wf_connection_todo(connection);
     return 0;
 }
 
-int wf_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
-                             struct weft_connection **connection, struct weft_request **request, struct weft_error *err)
+static int open_connection(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
+                           const struct weft_options *options, struct weft_request **out, struct weft_error *err)
 {
     struct wf_session *session = peer->session;
     wf_session_lock(session);
-    int result = start_open(session, endpoint, remote_id, connection, request);
+    int result = start_open(session, endpoint, remote_id, options, out);
     if (result < 0)
         refuse(session, result, err, "open a connection");
     wf_session_unlock(session);
@@ -154,14 +157,34 @@ int wf_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *p
     return result;
 }
 
-void wf_connection_let_go(struct weft_connection *connection)
+int wf_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
+                             struct weft_connection **connection, struct weft_request **request, struct weft_error *err)
 {
-    struct wf_session *session = wf_session_at(connection->desk);
-    wf_session_lock(session);
-    connection->held = false;
-    wf_connection_abort_and_close(connection);
-    wf_session_unlock(session);
-    wf_session_push(session);
+    int result = open_connection(endpoint, peer, remote_id, NULL, request, err);
+    if (result == 0)
+        *connection = (*request)->connection;
+    return result;
+}
+
+/* Checks what the calls have in common that set up a connection. */
+static int check(const struct weft_endpoint *endpoint, const struct weft_peer *peer, const struct weft_options *options,
+                 struct weft_request **out, const char *call, struct weft_error *err)
+{
+    if (!endpoint || !peer || !out) {
+        wf_refuse_null(wf_status_of(err), call, !endpoint ? "endpoint" : !peer ? "peer" : "out");
+        return -EINVAL;
+    }
+    if (endpoint->context != wf_context_of(peer->session))
+        return wf_fail(wf_status_of(err), -EINVAL, "%s() with endpoint %u and a peer of another context", call,
+                       endpoint->id);
+    return wf_setup_check(endpoint->context, options, 0, call, err);
+}
+
+int weft_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
+                               const struct weft_options *options, struct weft_request **out, struct weft_error *err)
+{
+    int result = check(endpoint, peer, options, out, "weft_connection_open_start", err);
+    return result < 0 ? result : open_connection(endpoint, peer, remote_id, options, out, err);
 }
 
 int weft_connection_open(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id, int timeout_ms,
@@ -170,47 +193,57 @@ int weft_connection_open(struct weft_endpoint *endpoint, struct weft_peer *peer,
     if (WF_IS_NULL(wf_status_of(err), endpoint) || WF_IS_NULL(wf_status_of(err), peer) ||
         WF_IS_NULL(wf_status_of(err), out))
         return -EINVAL;
-    struct weft_connection *connection;
     struct weft_request *request;
-    int result = wf_connection_open_start(endpoint, peer, remote_id, &connection, &request, err);
+    int result = open_connection(endpoint, peer, remote_id, NULL, &request, err);
     if (result < 0)
         return result;
     struct weft_completion completion;
     result = wf_request_finish(request, timeout_ms, &completion);
     if (result == 0) {
-        *out = connection;
+        *out = completion.connection;
         return 0;
     }
-    wf_connection_let_go(connection);
     if (result == -ETIMEDOUT)
         return wf_fail(wf_status_of(err), result, "endpoint %u of %s did not appear within %.1f s", remote_id,
                        peer->name, (double)timeout_ms / 1000);
     return wf_fail(wf_status_of(err), result, "%s", completion.text);
 }
 
-static struct weft_connection *from_backlog(struct wf_session *session, struct weft_endpoint *endpoint,
-                                            uint32_t remote_id)
+static int accept_connection(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
+                             const struct weft_options *options, struct weft_request **out, struct weft_error *err)
 {
-    WF_LIST_EACH (link, following, &session->desk.backlog) {
-        struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, accept_link);
-        if (connection->endpoint != endpoint)
-            continue;
-        if (remote_id != WEFT_ANY_ENDPOINT && remote_id != connection->remote_endpoint)
-            continue;
-        wf_link_remove(&connection->accept_link);
-        connection->held = true;
-        return connection;
+    struct wf_session *session = peer->session;
+    wf_session_lock(session);
+    struct weft_request *request = wf_request_take(&session->book, WF_REQUEST_ACCEPT, &wf_request_plain_ops);
+    struct weft_connection *connection =
+        request ? wf_connection_from_backlog(&session->desk, endpoint, remote_id) : NULL;
+    int result = !request ? -ENOMEM : connection ? 0 : wf_session_usable(session);
+    if (result < 0) {
+        refuse(session, result, err, "accept a connection");
+        if (request)
+            wf_request_drop(request);
+        wf_session_unlock(session);
+        return result;
     }
-    return NULL;
+    *out = request;
+    request->endpoint = endpoint;
+    request->remote_endpoint = remote_id;
+    wf_request_adopt(request, options);
+    if (connection) {
+        request->connection = connection;
+        wf_request_complete(request, 0, 0);
+    } else {
+        wf_desk_accept(&session->desk, request);
+    }
+    wf_session_unlock(session);
+    return 0;
 }
 
-/* The node of the endpoint may have been set after the connection came. True: the rails of the connection changed, and
- * it has messages to send: the workers of its new rails must be kicked. */
-static bool place_anew(struct weft_connection *connection)
+int weft_connection_accept_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
+                                 const struct weft_options *options, struct weft_request **out, struct weft_error *err)
 {
-    const struct wf_ring *before = connection->ring;
-    wf_connection_attach(connection, connection->endpoint);
-    return connection->ring != before && wf_link_in_list(&connection->ready_link);
+    int result = check(endpoint, peer, options, out, "weft_connection_accept_start", err);
+    return result < 0 ? result : accept_connection(endpoint, peer, remote_id, options, out, err);
 }
 
 int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id, int timeout_ms,
@@ -219,62 +252,75 @@ int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *pee
     if (WF_IS_NULL(wf_status_of(err), endpoint) || WF_IS_NULL(wf_status_of(err), peer) ||
         WF_IS_NULL(wf_status_of(err), out))
         return -EINVAL;
-    struct wf_session *session = peer->session;
-    struct weft_request *request = NULL;
-    wf_session_lock(session);
-    struct weft_connection *connection = from_backlog(session, endpoint, remote_id);
-    bool moved = connection && place_anew(connection);
-    int result = connection ? 0 : wf_session_usable(session);
-    if (!connection && result == 0) {
-        request = wf_request_take(&session->book, WF_REQUEST_ACCEPT, &wf_request_plain_ops);
-        result = request ? 0 : -ENOMEM;
-    }
-    if (request) {
-        request->endpoint = endpoint;
-        request->remote_endpoint = remote_id;
-        request->result = out;
-        wf_desk_accept(&session->desk, request);
-    }
+    struct weft_request *request;
+    int result = accept_connection(endpoint, peer, remote_id, NULL, &request, err);
     if (result < 0)
-        refuse(session, result, err, "accept a connection");
-    wf_session_unlock(session);
-    if (connection)
-        *out = connection;
-    if (moved)
-        wf_session_push(session);
-    if (!request)
         return result;
     struct weft_completion completion;
     result = wf_request_finish(request, timeout_ms, &completion);
+    if (result == 0)
+        *out = completion.connection;
     if (result == -ETIMEDOUT)
         return wf_fail(wf_status_of(err), result, "no connection to endpoint %u came from %s within %.1f s",
                        endpoint->id, peer->name, (double)timeout_ms / 1000);
     return result < 0 ? wf_fail(wf_status_of(err), result, "%s", completion.text) : 0;
 }
 
-struct weft_request *wf_connection_close_start(struct weft_connection *connection)
+/* --- closing --- */
+
+/* The connection closes without the user. `request`: ends when it has closed. Session lock held. */
+static void close_connection(struct wf_session *session, struct weft_connection *connection,
+                             struct weft_request *request)
 {
-    struct wf_session *session = wf_session_at(connection->desk);
-    wf_session_lock(session);
-    bool alive = session->guard.state == WF_SESSION_UP;
-    struct weft_request *request = alive ? wf_request_take(&session->book, WF_REQUEST_CLOSE, &wf_connection_ops) : NULL;
+    connection->held = false;
+    if (session->guard.state != WF_SESSION_UP) {
+        if (request)
+            wf_request_complete(request, 0, 0);
+        if (session->guard.holders == 0) /* nothing touches the connection any more: it can be freed now */
+            wf_connection_free(connection);
+        return;
+    }
     if (request) {
         request->connection = connection;
         request->remote_endpoint = connection->remote_endpoint;
         connection->waiting = request;
-        wf_connection_start_close(connection);
-    } else if (alive) { /* no memory for a request to wait for: the connection closes without the user */
-        connection->held = false;
-        wf_connection_start_close(connection);
-    } else {
-        connection->held = false;
-        if (session->guard.holders == 0) /* nothing touches the connection any more: it can be freed now */
-            wf_connection_free(connection);
     }
-    wf_session_unlock(session);
+    wf_connection_start_close(connection);
+}
+
+/* NULL: there is no memory for the request. */
+static struct weft_request *start_close(struct weft_connection *connection, const struct weft_options *options)
+{
+    struct wf_session *session = wf_session_at(connection->desk);
+    wf_session_lock(session);
+    struct weft_request *request = wf_request_take(&session->book, WF_REQUEST_CLOSE, &wf_connection_ops);
     if (request)
-        wf_session_push(session);
+        wf_request_adopt(request, options);
+    close_connection(session, connection, request);
+    wf_session_unlock(session);
+    wf_session_push(session);
     return request;
+}
+
+struct weft_request *wf_connection_close_start(struct weft_connection *connection)
+{
+    return start_close(connection, NULL);
+}
+
+int weft_connection_close_start(struct weft_connection *connection, const struct weft_options *options,
+                                struct weft_request **out, struct weft_error *err)
+{
+    if (WF_IS_NULL(wf_status_of(err), connection) || WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
+    struct weft_context *context = wf_context_of(wf_session_at(connection->desk));
+    int result = wf_setup_check(context, options, 0, "weft_connection_close_start", err);
+    if (result < 0)
+        return result;
+    struct weft_request *request = start_close(connection, options);
+    if (!request)
+        return wf_fail(wf_status_of(err), -ENOMEM, "no memory to wait for the end of a connection: it ends by itself");
+    *out = request;
+    return 0;
 }
 
 int weft_connection_close(struct weft_connection *connection, int timeout_ms, struct weft_error *err)
@@ -286,7 +332,6 @@ int weft_connection_close(struct weft_connection *connection, int timeout_ms, st
         return 0;
     struct weft_completion completion;
     int result = wf_request_finish(request, timeout_ms, &completion);
-    wf_connection_let_go(connection);
     if (result == -ETIMEDOUT)
         return wf_fail(wf_status_of(err), result, "own sends did not finish within %.1f s and were cancelled",
                        (double)timeout_ms / 1000);

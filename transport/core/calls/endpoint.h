@@ -7,14 +7,10 @@
 
 #include "weft.h"
 
-/* Starts closing this side; NULL: there is nothing to wait for, and the user's handle is no longer valid. */
+/* Starts closing this side: the user's handle is gone. NULL: no memory for a request, it closes all the same. */
 struct weft_request *wf_connection_close_start(struct weft_connection *connection);
 
-/* Ends the user's handle: the connection goes on closing without the user. */
-void wf_connection_let_go(struct weft_connection *connection);
-
-/* Sends OPEN; the request ends when the peer has answered. The connection belongs to the caller, even if the request
- * fails. */
+/* Sends OPEN; the request ends when the peer has answered. If it fails, the connection is gone with it. */
 int wf_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
                              struct weft_connection **connection, struct weft_request **request,
                              struct weft_error *err);

@@ -4,97 +4,15 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/brackets.h"
 #include "core/calls/context.h"
+#include "core/calls/setup.h"
 #include "core/ground/refusal.h"
-#include "core/join/door.h"
 #include "core/message/connection.h"
 #include "core/rail/address.h"
 #include "core/request/request.h"
 #include "core/session/end.h"
 #include "core/session/session.h"
-
-static void sleep_until(struct weft_context *context, int64_t until_ns)
-{
-    if (until_ns == WF_NEVER) {
-        pthread_cond_wait(&context->sessions.changed, &context->world.lock);
-        return;
-    }
-    struct timespec until = {.tv_sec = until_ns / WF_NS_PER_S, .tv_nsec = until_ns % WF_NS_PER_S};
-    pthread_cond_timedwait(&context->sessions.changed, &context->world.lock, &until);
-}
-
-/* A call with this address has failed. "::1:8555" is an address, and may not have been meant as one. Returns `code`. */
-static int suspect_address(const char *address, int code, struct wf_status *status)
-{
-    char meant[128];
-    if (status && wf_brackets_meant(address, meant, sizeof meant) && !strstr(status->text, meant))
-        wf_fail(status, code, "%.180s (is %s meant?)", status->text, meant);
-    return code;
-}
-
-int weft_listen(struct weft_context *context, const char *address, struct weft_error *err)
-{
-    if (WF_IS_NULL(wf_status_of(err), context) || WF_IS_NULL(wf_status_of(err), address))
-        return -EINVAL;
-    struct sockaddr_storage parsed;
-    int result = wf_address_parse(address, context->world.tuning.port, true, &parsed, wf_status_of(err));
-    if (result == 0)
-        result = wf_door_listen(context->door, &parsed, wf_status_of(err));
-    return result < 0 ? suspect_address(address, result, wf_status_of(err)) : 0;
-}
-
-int weft_listen_port(const struct weft_context *context)
-{
-    if (WF_IS_NULL(wf_refusal(), context))
-        return -EINVAL;
-    if (context->door->port)
-        return context->door->port;
-    wf_fail(wf_refusal(), -ENOTCONN, "the context does not listen: call weft_listen() first");
-    return wf_refused(__func__, -ENOTCONN);
-}
-
-int weft_connect(struct weft_context *context, const char *address, int timeout_ms, struct weft_peer **out,
-                 struct weft_error *err)
-{
-    if (WF_IS_NULL(wf_status_of(err), context) || WF_IS_NULL(wf_status_of(err), address) ||
-        WF_IS_NULL(wf_status_of(err), out))
-        return -EINVAL;
-    struct wf_dial dial;
-    int result = wf_dial_init(&dial, &context->world, address, timeout_ms, wf_status_of(err));
-    if (result < 0)
-        return result;
-    wf_door_dial(context->door, &dial);
-    wf_dial_wait(&dial, &context->sessions);
-    if (dial.status.code < 0) {
-        if (err)
-            *wf_status_of(err) = dial.status;
-        return suspect_address(address, dial.status.code, wf_status_of(err));
-    }
-    *out = &dial.session->peer;
-    return 0;
-}
-
-int weft_accept(struct weft_context *context, int timeout_ms, struct weft_peer **out, struct weft_error *err)
-{
-    if (WF_IS_NULL(wf_status_of(err), context) || WF_IS_NULL(wf_status_of(err), out))
-        return -EINVAL;
-    int64_t deadline = wf_deadline_after_ms(wf_world_now(&context->world), timeout_ms);
-    pthread_mutex_lock(&context->world.lock);
-    struct wf_session *session;
-    while (!(session = wf_sessions_take(&context->sessions)) && wf_world_now(&context->world) < deadline)
-        sleep_until(context, deadline);
-    pthread_mutex_unlock(&context->world.lock);
-    if (!session)
-        return wf_fail(wf_status_of(err), -ETIMEDOUT, "no peer connected within %.1f s", (double)timeout_ms / 1000);
-    wf_session_lock(session);
-    session->user_has_it = true;
-    wf_session_unlock(session);
-    *out = &session->peer;
-    return 0;
-}
 
 /* Ends the user's handles on connections together with the handle on the peer. Session lock held. */
 static void drop_handles(struct wf_session *session)
@@ -105,18 +23,20 @@ static void drop_handles(struct wf_session *session)
     }
 }
 
-struct weft_request *wf_session_ask_to_close(struct wf_session *session)
+static struct weft_request *start_close(struct wf_session *session, const struct weft_options *options)
 {
-    struct weft_request *request = NULL;
     wf_session_lock(session);
     wf_session_dismiss(session, NULL);
     drop_handles(session);
     if (session->guard.state == WF_SESSION_JOINING)
         wf_guard_fail(&session->guard, -ESHUTDOWN, "closed before all channels were joined");
-    else if (session->guard.state != WF_SESSION_DEAD)
-        request = wf_request_take(&session->book, WF_REQUEST_PEER_CLOSE, &wf_closing_ops);
-    wf_session_dismiss(session, request);
+    struct weft_request *request = wf_request_take(&session->book, WF_REQUEST_PEER_CLOSE, &wf_closing_ops);
     if (request)
+        wf_request_adopt(request, options);
+    wf_session_dismiss(session, request);
+    if (request && session->guard.state == WF_SESSION_DEAD)
+        wf_request_complete(request, 0, 0);
+    else if (request)
         wf_session_start_close(session);
     else if (session->guard.state == WF_SESSION_UP)
         wf_guard_fail(&session->guard, -ENOMEM, "no memory to close the session in an orderly way");
@@ -124,15 +44,29 @@ struct weft_request *wf_session_ask_to_close(struct wf_session *session)
     return request;
 }
 
-/* Detaches the connections from their endpoints: the door frees the session later, and until then the endpoints would
- * be busy. */
-static void leave_endpoints(struct wf_session *session)
+struct weft_request *wf_session_ask_to_close(struct wf_session *session)
 {
-    wf_session_lock(session);
-    WF_DESK_EACH_CONNECTION (connection, &session->desk) {
-        wf_connection_attach(connection, NULL);
-    }
-    wf_session_unlock(session);
+    return start_close(session, NULL);
+}
+
+int weft_peer_close_start(struct weft_peer *peer, const struct weft_options *options, struct weft_request **out,
+                          struct weft_error *err)
+{
+    if (WF_IS_NULL(wf_status_of(err), peer) || WF_IS_NULL(wf_status_of(err), out))
+        return -EINVAL;
+    struct wf_session *session = peer->session;
+    int result = wf_setup_check(wf_context_of(session), options, 0, "weft_peer_close_start", err);
+    if (result < 0)
+        return result;
+    struct weft_request *request = start_close(session, options);
+    if (request)
+        *out = request;
+    else
+        result =
+            wf_fail(wf_status_of(err), -ENOMEM, "no memory to close the session with %s in an orderly way", peer->name);
+    wf_session_push(session);
+    wf_session_release(session);
+    return result;
 }
 
 int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *err)
@@ -140,28 +74,15 @@ int weft_peer_close(struct weft_peer *peer, int timeout_ms, struct weft_error *e
     if (WF_IS_NULL(wf_status_of(err), peer))
         return -EINVAL;
     struct wf_session *session = peer->session;
-    struct weft_request *request = wf_session_ask_to_close(session);
-    int result = 0;
-    if (request) {
-        wf_session_push(session);
-        struct weft_completion completion;
-        result = weft_wait(request, timeout_ms, &completion);
-        if (result < 0) { /* no answer from the peer: failing the session cuts its channels, and ends the request */
-            wf_session_lock(session);
-            wf_guard_fail(&session->guard, -ETIMEDOUT, "%s did not answer while its session was closed", peer->name);
-            wf_session_unlock(session);
-            wf_session_push(session);
-            weft_wait(request, -1, &completion);
-            completion.status = -ETIMEDOUT;
-        }
-        result = completion.status;
-    }
-    if (result < 0) {
-        wf_session_lock(session);
-        wf_fail(wf_status_of(err), result, "%s", session->guard.error.text);
-        wf_session_unlock(session);
-    }
-    leave_endpoints(session);
+    struct weft_request *request = start_close(session, NULL);
+    struct weft_completion completion;
+    int result = -ENOMEM;
+    wf_session_push(session);
+    if (request)
+        result = wf_request_finish(request, timeout_ms, &completion);
+    if (result < 0)
+        wf_fail(wf_status_of(err), result, "%s",
+                request ? completion.text : "no memory to close the session in an orderly way");
     wf_session_release(session);
     return result;
 }
@@ -181,8 +102,7 @@ int weft_peer_status(const struct weft_peer *peer, struct weft_error *err)
     wf_session_lock(session);
     int result = wf_session_usable(session);
     if (result < 0)
-        wf_fail(wf_status_of(err), result, "%s",
-                session->guard.error.code ? session->guard.error.text : "the peer has closed the session");
+        wf_fail(wf_status_of(err), result, "%s", wf_session_why_unusable(session));
     wf_session_unlock(session);
     return result;
 }

@@ -7,8 +7,8 @@
 struct weft_request;
 struct wf_session;
 
-/* The step behind weft_peer_close(): a request that ends when the session is dead. NULL: the session is dead already,
- * or cannot end in an orderly way. Takes the session's lock itself. */
+/* The step behind weft_peer_close(): a request that ends when the session is dead. NULL: no memory for it. Takes the
+ * session's lock itself, and keeps the reference of the user's handle. */
 struct weft_request *wf_session_ask_to_close(struct wf_session *session);
 
 #endif

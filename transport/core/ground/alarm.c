@@ -155,6 +155,7 @@ struct wf_visit *wf_alarm_next(struct wf_alarm *alarm, int64_t now_ns)
 void wf_alarm_again(struct wf_alarm *alarm, struct wf_visit *visit, int64_t due_ns)
 {
     lower(&visit->by_ns, due_ns);
+    lower(&alarm->due_ns, due_ns);
     if (due_ns < visit->due_ns)
         set_due(alarm, visit, due_ns);
 }

@@ -42,7 +42,8 @@ void wf_alarm_by(struct wf_alarm *alarm, struct wf_visit *visit, int64_t when_ns
 /* From now on `engine`'s wake() is the bell, and a look is due at once. NULL: no engine listens any more. */
 void wf_alarm_listen(struct wf_alarm *alarm, struct wf_engine *engine);
 
-/* --- for the door, world.lock held --- */
+/* --- for the door, world.lock held. The door has alarms of its own thread alone, too: no engine listens to them, and
+ * what is said of sessions holds of dials and conversations --- */
 
 /* A session begins, with a visit at once. 0 or -ENOMEM. */
 int wf_alarm_enter(struct wf_alarm *alarm, struct wf_visit *visit);
@@ -52,7 +53,7 @@ void wf_alarm_leave(struct wf_alarm *alarm, struct wf_visit *visit);
 /* The next visit that is due at `now_ns`: it counts as made. What is asked for from now on is another visit. NULL: none
  * is due, and `due_ns` says when one will be. */
 struct wf_visit *wf_alarm_next(struct wf_alarm *alarm, int64_t now_ns);
-/* After the visit: the next one is due then; WF_NEVER: none is. */
+/* The next visit is due no later than this; WF_NEVER: none is. After a visit, or at any time. */
 void wf_alarm_again(struct wf_alarm *alarm, struct wf_visit *visit, int64_t due_ns);
 
 #endif

@@ -40,6 +40,8 @@ struct wf_guard_ops {
     void (*kick)(struct wf_guard *guard, struct wf_worker *self);
     /* An operation was posted or cancelled. No lock held: sends from the caller's thread, or kicks the worker. */
     void (*push)(struct wf_guard *guard);
+    /* A connection has come that nobody waits for. NULL: nobody is told. */
+    void (*news)(struct wf_guard *guard);
 };
 
 /* Owner: the session, whose lock this is. */
@@ -81,8 +83,8 @@ static inline void wf_guard_unlock(struct wf_guard *guard)
         world->wake(world->waiting);
 }
 
-/* Asks the door to visit the session no later than `when_ns`. Any thread; with the session's lock or world.lock held, or
- * on the door's thread: the door takes the lock before it frees a session, so the visit is not freed meanwhile. */
+/* Asks the door to visit the session no later than `when_ns`. Any thread; with the session's lock or world.lock held,
+ * or on the door's thread: the door takes the lock before it frees a session, so the visit is not freed meanwhile. */
 static inline void wf_guard_visit(struct wf_guard *guard, int64_t when_ns)
 {
     wf_alarm_by(&guard->world->alarm, &guard->visit, when_ns);
@@ -126,6 +128,13 @@ static inline bool wf_guard_take_stir(struct wf_guard *guard)
     bool stirred = guard->work_came;
     guard->work_came = false;
     return stirred;
+}
+
+/* Something has come that the user may be told of. */
+static inline void wf_guard_news(struct wf_guard *guard)
+{
+    if (guard->ops->news)
+        guard->ops->news(guard);
 }
 
 /* `due`: requests have ended; wf_guard_unlock() tells their threads and queues. */

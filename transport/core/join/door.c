@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "core/ground/reached.h"
+#include "core/join/lookup.h"
 #include "core/join/redial.h"
 #include "core/join/talk.h"
 #include "core/rail/address.h"
@@ -47,12 +48,18 @@ int wf_door_create(struct wf_sessions *sessions, struct wf_handshake_key *key, s
     door->seal = seal;
     pthread_mutex_init(&door->mail_lock, NULL);
     wf_list_init(&door->new_dials);
+    wf_list_init(&door->wishes);
     wf_list_init(&door->dials);
     wf_list_init(&door->talks);
+    wf_list_init(&door->talks_wait);
+    wf_alarm_init(&door->dial_times);
+    wf_alarm_init(&door->talk_times);
     wf_list_init(&door->redials_wait);
     door->stranger_log.interval_ns = 5 * WF_NS_PER_S;
     struct wf_engine_limits limits = {.call_bytes = 64 * 1024, .pinned = true, .set_up = true};
     int result = sessions->world->engine_ops->open(sessions->world->engine_host, &limits, &door->engine, status);
+    if (result == 0 && !(door->lookup = wf_lookup_create(door->engine)))
+        result = wf_fail(status, -ENOMEM, "no memory for the door");
     if (result < 0) {
         wf_door_destroy(door);
         return result;
@@ -80,7 +87,7 @@ static bool operations_out(struct wf_door *door)
 /* Cancels all operations, and polls until the engine has returned them: only then may the engine be closed. */
 static void wind_down(struct wf_door *door)
 {
-    wf_talks_end(door, NULL);
+    wf_talks_end_all(door);
     wf_rail_watch_stop(&door->watch);
     for (int i = 0; i < door->listeners_attached; i++)
         if (door->listeners[i].op.posted)
@@ -101,36 +108,53 @@ void wf_door_destroy(struct wf_door *door)
 {
     if (!door)
         return;
+    wf_lookup_destroy(door->lookup);
     if (door->engine) {
         wind_down(door);
         wf_alarm_listen(&door->sessions->world->alarm, NULL);
         door->engine->ops->close(door->engine);
     }
+    wf_alarm_fini(&door->dial_times);
+    wf_alarm_fini(&door->talk_times);
     pthread_mutex_destroy(&door->mail_lock);
     free(door);
 }
 
 /* --- dialling --- */
 
+/* The addresses of the dial are known: makes the text that names them. */
+static void name_addresses(struct wf_dial *dial)
+{
+    char first[80], second[80] = "";
+    wf_address_text(&dial->addresses[0], true, first, sizeof first);
+    if (dial->address_count > 1)
+        wf_address_text(&dial->addresses[1], true, second, sizeof second);
+    snprintf(dial->text, sizeof dial->text, "%s%s%s", first, second[0] ? " or " : "", second);
+}
+
 int wf_dial_init(struct wf_dial *dial, const struct wf_world *world, const char *address, int timeout_ms,
                  struct wf_status *status)
 {
     memset(dial, 0, sizeof *dial);
-    int count = wf_address_parse_all(address, world->tuning.port, dial->addresses, WF_DIAL_ADDRESSES, status);
+    int count = wf_address_parse_known(address, world->tuning.port, dial->addresses, WF_DIAL_ADDRESSES, status);
     if (count < 0)
         return count;
     if (wf_address_port(&dial->addresses[0]) == 0)
         return wf_fail(status, -EINVAL,
                        "'%.100s' leads to port 0, where nobody waits: write ADDR:PORT, with the port of the other node",
                        address);
-    dial->address_count = count;
     wf_link_init(&dial->link);
-    char first[80], second[80] = "";
-    wf_address_text(&dial->addresses[0], true, first, sizeof first);
-    if (count > 1)
-        wf_address_text(&dial->addresses[1], true, second, sizeof second);
-    snprintf(dial->text, sizeof dial->text, "%s%s%s", first, second[0] ? " or " : "", second);
+    wf_link_init(&dial->wish_link);
+    wf_list_init(&dial->talks);
+    snprintf(dial->name_text, sizeof dial->name_text, "%s", address);
+    dial->address_count = count;
     dial->deadline_ns = wf_deadline_after_ms(wf_world_now(world), timeout_ms);
+    if (count > 0) {
+        name_addresses(dial);
+    } else {
+        dial->name = dial->name_text;
+        snprintf(dial->text, sizeof dial->text, "%.159s", address);
+    }
     return 0;
 }
 
@@ -142,22 +166,36 @@ void wf_door_dial(struct wf_door *door, struct wf_dial *dial)
     door->engine->ops->wake(door->engine);
 }
 
-static void collect_dials(struct wf_door *door)
+void wf_door_give_up(struct wf_door *door, struct wf_dial *dial, const struct wf_status *why)
 {
     pthread_mutex_lock(&door->mail_lock);
-    struct wf_link *link;
-    while ((link = wf_list_pop_front(&door->new_dials)))
-        wf_list_push_back(&door->dials, link);
+    if (!wf_link_in_list(&dial->wish_link)) {
+        dial->wish = *why;
+        wf_list_push_back(&door->wishes, &dial->wish_link);
+    }
+    pthread_mutex_unlock(&door->mail_lock);
+    door->engine->ops->wake(door->engine);
+}
+
+void wf_door_forget_wish(struct wf_door *door, struct wf_dial *dial)
+{
+    pthread_mutex_lock(&door->mail_lock);
+    wf_link_remove(&dial->wish_link);
     pthread_mutex_unlock(&door->mail_lock);
 }
 
 static void finish_dial(struct wf_door *door, struct wf_dial *dial)
 {
-    struct wf_sessions *sessions = door->sessions;
     wf_link_remove(&dial->link);
-    wf_talks_end(door, dial);
+    wf_alarm_leave(&door->dial_times, &dial->visit);
+    wf_talks_end(dial);
+    wf_lookup_forget(door->lookup, dial);
+    if (dial->session)
+        dial->session->visited_too = NULL;
     if (dial->status.code < 0 && dial->session) {
         wf_session_lock(dial->session);
+        if (dial->wish.code < 0) /* given up: nothing to tell of in the log */
+            wf_session_dismiss(dial->session, NULL);
         wf_guard_fail(&dial->session->guard, dial->status.code, "%s", dial->status.text);
         wf_session_unlock(dial->session);
         wf_session_release(dial->session);
@@ -165,10 +203,54 @@ static void finish_dial(struct wf_door *door, struct wf_dial *dial)
     }
     if (dial->status.code == 0)
         wf_dial_tell_missed(dial);
-    pthread_mutex_lock(&sessions->world->lock);
-    dial->done = true;
-    pthread_cond_broadcast(&sessions->changed);
-    pthread_mutex_unlock(&sessions->world->lock);
+    if (dial->ended)
+        dial->ended(dial);
+    else
+        dial->done = true;
+}
+
+/* A dial begins: from now on the door visits it. */
+static void begin_dial(struct wf_door *door, struct wf_dial *dial)
+{
+    wf_list_push_back(&door->dials, &dial->link);
+    int result = wf_alarm_enter(&door->dial_times, &dial->visit);
+    if (result < 0)
+        wf_fail(&dial->status, result, "no memory to dial %s", dial->text);
+    else if (dial->name)
+        wf_lookup_ask(door->lookup, dial, door->sessions->world->tuning.port, &dial->status);
+    if (result < 0) /* the door would not come back to it */
+        finish_dial(door, dial);
+}
+
+/* Begins the dials that have come, and ends those that were given up. */
+static void take_mail(struct wf_door *door)
+{
+    struct wf_link *link;
+    struct wf_list fresh;
+    wf_list_init(&fresh);
+    pthread_mutex_lock(&door->mail_lock);
+    while ((link = wf_list_pop_front(&door->new_dials)))
+        wf_list_push_back(&fresh, link);
+    pthread_mutex_unlock(&door->mail_lock);
+    while ((link = wf_list_pop_front(&fresh)))
+        begin_dial(door, WF_CONTAINER(link, struct wf_dial, link));
+    pthread_mutex_lock(&door->mail_lock);
+    while ((link = wf_list_pop_front(&door->wishes))) {
+        struct wf_dial *dial = WF_CONTAINER(link, struct wf_dial, wish_link);
+        dial->status = dial->wish;
+        wf_alarm_again(&door->dial_times, &dial->visit, 0);
+    }
+    pthread_mutex_unlock(&door->mail_lock);
+}
+
+static void take_answers(struct wf_door *door)
+{
+    struct wf_dial *dial;
+    while ((dial = wf_lookup_answered(door->lookup))) {
+        if (dial->status.code == 0)
+            name_addresses(dial);
+        wf_alarm_again(&door->dial_times, &dial->visit, 0);
+    }
 }
 
 /* Has the dial failed, or its session left JOINING? `some_up`: a channel of the session is up. */
@@ -187,23 +269,23 @@ static bool is_settled(struct wf_dial *dial, bool *some_up)
 }
 
 /* Fails channels without an answer: after share_ns if another channel has been up for a while, and at the deadline. */
-static void leave_out(struct wf_door *door, struct wf_dial *dial, bool some_up, int64_t now)
+static void leave_out(struct wf_dial *dial, bool some_up, int64_t now)
 {
     if (some_up && dial->up_ns == 0)
         dial->up_ns = now;
     if (now >= dial->deadline_ns)
-        wf_talks_time_out(door, dial, now);
+        wf_talks_time_out(dial, now);
     else if (some_up && now - dial->up_ns >= dial->share_ns / LOOKS)
-        wf_talks_time_out(door, dial, now - dial->share_ns);
+        wf_talks_time_out(dial, now - dial->share_ns);
 }
 
 /* Is the dial over? Looks at its session and its deadline. */
-static bool dial_is_over(struct wf_door *door, struct wf_dial *dial, int64_t now)
+static bool dial_is_over(struct wf_dial *dial, int64_t now)
 {
     bool some_up;
     if (is_settled(dial, &some_up))
         return true;
-    leave_out(door, dial, some_up, now);
+    leave_out(dial, some_up, now);
     if (is_settled(dial, &some_up))
         return true;
     if (now < dial->deadline_ns)
@@ -215,36 +297,42 @@ static bool dial_is_over(struct wf_door *door, struct wf_dial *dial, int64_t now
         wf_fail(&dial->status, -ETIMEDOUT,
                 "no answer from %s before the deadline%s%s; is the other node's server running?", dial->text,
                 dial->last_error ? ": " : "", dial->last_error ? wf_strerror(dial->last_error) : "");
+    if (dial->name)
+        wf_fail(&dial->status, -ETIMEDOUT,
+                "cannot resolve '%.100s' before the deadline: does this machine reach its name servers?", dial->name);
     return true;
 }
 
-static int64_t tick_dials(struct wf_door *door, int64_t now)
+/* Visits a dial that is not over; returns when to come again. */
+static int64_t visit_dial(struct wf_door *door, struct wf_dial *dial, int64_t now)
 {
-    int64_t next = WF_NEVER;
-    WF_LIST_EACH (link, following, &door->dials) {
-        struct wf_dial *dial = WF_CONTAINER(link, struct wf_dial, link);
-        if (dial_is_over(door, dial, now)) {
+    if (dial->name)
+        return dial->deadline_ns;
+    if (!dial->session && !dial->talking && now >= dial->retry_ns) {
+        dial->retry_ns = now + WF_DOOR_RETRY_NS;
+        wf_talk_control(dial, door);
+    }
+    int64_t due = dial->deadline_ns;
+    if (!dial->session && !dial->talking && dial->retry_ns < due)
+        due = dial->retry_ns;
+    if (dial->share_ns > 0 && now + dial->share_ns / LOOKS < due)
+        due = now + dial->share_ns / LOOKS;
+    return dial->status.code < 0 ? now : due;
+}
+
+/* Visits the dials whose time has come. */
+static void tick_dials(struct wf_door *door, int64_t now)
+{
+    struct wf_visit *next;
+    while ((next = wf_alarm_next(&door->dial_times, now))) {
+        struct wf_dial *dial = WF_CONTAINER(next, struct wf_dial, visit);
+        if (dial_is_over(dial, now)) {
             finish_dial(door, dial);
             continue;
         }
-        if (!dial->session && !dial->talking && now >= dial->retry_ns) {
-            dial->retry_ns = now + WF_DOOR_RETRY_NS;
-            wf_talk_control(dial, door);
-        }
-        int64_t due = !dial->session && !dial->talking ? dial->retry_ns : dial->deadline_ns;
-        if (dial->share_ns > 0 && now + dial->share_ns / LOOKS < due)
-            due = now + dial->share_ns / LOOKS;
-        next = due < next ? due : next;
+        int64_t due = visit_dial(door, dial, now);
+        wf_alarm_again(&door->dial_times, next, due > now ? due : now + 1); /* others come first */
     }
-    return next;
-}
-
-void wf_dial_wait(struct wf_dial *dial, struct wf_sessions *sessions)
-{
-    pthread_mutex_lock(&sessions->world->lock);
-    while (!dial->done)
-        pthread_cond_wait(&sessions->changed, &sessions->world->lock);
-    pthread_mutex_unlock(&sessions->world->lock);
 }
 
 /* --- sessions --- */
@@ -260,11 +348,10 @@ static void announce(struct wf_sessions *sessions, struct wf_session *session)
     if (state == WF_SESSION_JOINING)
         return;
     session->announced = true;
-    if (state == WF_SESSION_UP) {
+    if (state == WF_SESSION_UP)
         wf_sessions_offer(sessions, session);
-    } else {
+    else
         wf_session_release(session);
-    }
 }
 
 /* Drops a session that is DEAD before weft_accept() has taken it. world.lock held. */
@@ -274,6 +361,8 @@ static void give_up_unclaimed(struct wf_session *session)
         return;
     wf_session_lock(session);
     bool dead = session->guard.state == WF_SESSION_DEAD;
+    if (dead)
+        session->offered = false;
     wf_session_unlock(session);
     if (!dead)
         return;
@@ -298,7 +387,13 @@ static void tick_sessions(struct wf_door *door, int64_t now)
         return;
     pthread_mutex_lock(&sessions->world->lock);
     while ((next = wf_alarm_next(alarm, now))) {
+        if (next == &sessions->lobby.guard.visit) {
+            wf_alarm_again(alarm, next, wf_lobby_tick(&sessions->lobby, now));
+            continue;
+        }
         struct wf_session *session = WF_CONTAINER(next, struct wf_session, guard.visit);
+        if (session->visited_too)
+            wf_alarm_again(&door->dial_times, session->visited_too, 0);
         announce(sessions, session);
         give_up_unclaimed(session);
         if (wf_session_is_over(session)) {
@@ -318,15 +413,17 @@ static void tick_sessions(struct wf_door *door, int64_t now)
 int wf_door_drive(struct wf_door *door, int64_t timeout_ns)
 {
     wf_door_attach_listeners(door);
-    collect_dials(door);
+    take_mail(door);
+    take_answers(door);
     int64_t now = wf_world_now(door->sessions->world);
     int64_t next = wf_door_resume_accept(door, now);
     wf_talks_tick(door, now); /* a conversation that is over lets its dial try again */
-    int64_t dials = tick_dials(door, now), talks = wf_talks_tick(door, now);
+    tick_dials(door, now);
+    int64_t talks = wf_talks_tick(door, now);
     int64_t watch = wf_rail_watch_tick(&door->watch, now);
     wf_door_follow_rails(door);
     tick_sessions(door, now);
-    int64_t look = atomic_load(&door->sessions->world->alarm.due_ns);
+    int64_t look = atomic_load(&door->sessions->world->alarm.due_ns), dials = atomic_load(&door->dial_times.due_ns);
     next = dials < next ? dials : next;
     next = talks < next ? talks : next;
     next = watch < next ? watch : next;

@@ -21,17 +21,28 @@
 #include "wire/hello.h"
 
 struct wf_handshake_key;
+struct wf_lookup;
+struct wf_query;
 struct wf_seal;
 struct wf_session;
 
 #define WF_VISITORS_MAX 256
 #define WF_DIALS_AT_ONCE 32
 #define WF_DIAL_ADDRESSES 8
+#define WF_DIAL_NAME 288 /* longest name, brackets, port */
 #define WF_LISTENERS_MAX (2 * WF_RAILS_MAX + 1)
 
-/* A call to another context, from weft_connect() to the last channel. Owner: the door, until `done`. */
+/* A call to another context, from weft_connect_start() to the last channel. Owner: the door, until `done` or `ended`.
+ */
 struct wf_dial {
-    struct wf_link link;                                  /* door.dials */
+    struct wf_link link;      /* door.new_dials, then door.dials */
+    struct wf_link wish_link; /* door.wishes; door.mail_lock, as `wish` */
+    struct wf_status wish;    /* with which error the user wants it to end */
+    struct wf_visit visit;    /* door.dial_times */
+    struct wf_list talks;     /* its conversations */
+    const char *name;         /* to be looked up; NULL: the addresses are known */
+    char name_text[WF_DIAL_NAME];
+    struct wf_query *query;                               /* the look-up that it waits for */
     struct sockaddr_storage addresses[WF_DIAL_ADDRESSES]; /* tried one after the other, until one answers */
     int address_count;
     int attempts;
@@ -47,9 +58,10 @@ struct wf_dial {
     struct wf_status missed; /* why the first of them failed */
     int last_error;          /* of the last control conversation that failed */
     int closed_unheard;      /* connections that were closed before a byte of the peer had come */
-    struct wf_session *session; /* once HELLO was answered; its channels are dialled once GREETING was, too */
-    bool done;                  /* world.lock */
-    struct wf_status status;    /* why it failed; code 0: `session` is up */
+    struct wf_session *session;          /* once HELLO was answered; its channels are dialled once GREETING was, too */
+    struct wf_status status;             /* why it failed; code 0: `session` is up */
+    void (*ended)(struct wf_dial *dial); /* the door's last use of the dial, no lock held. NULL: `done` says so */
+    bool done;
 };
 
 struct wf_listener {
@@ -72,11 +84,15 @@ struct wf_door {
 
     pthread_mutex_t mail_lock;
     struct wf_list new_dials; /* mail_lock */
+    struct wf_list wishes;    /* mail_lock: dials that are to end early */
     bool listeners_changed;   /* mail_lock: there are listeners to attach */
 
     /* the door's thread */
     struct wf_list dials;
+    struct wf_alarm dial_times, talk_times; /* when to look at which dial and which conversation next */
+    struct wf_lookup *lookup;
     struct wf_list talks;        /* conversations under way, oldest first */
+    struct wf_list talks_wait;   /* those in WF_TALK_WAITING */
     struct wf_list redials_wait; /* sessions with lost channels, while WF_DIALS_AT_ONCE redials are under way */
     int visitors, redials;
     int listener_count, listeners_attached;
@@ -99,15 +115,18 @@ void wf_door_destroy(struct wf_door *door);
 /* Opens the listening sockets: `address`, and each rail's address unless `address` covers them. */
 int wf_door_listen(struct wf_door *door, const struct sockaddr_storage *address, struct wf_status *status);
 
-/* Prepares a dial to an address as for weft_connect(). */
+/* Prepares a dial to an address as for weft_connect(). Does not wait: the door has a name looked up. */
 int wf_dial_init(struct wf_dial *dial, const struct wf_world *world, const char *address, int timeout_ms,
                  struct wf_status *status);
 
-/* Starts a dial: the result is in dial->done and dial->status. The dial stays the caller's to free after `done`. */
+/* Starts a dial: the result is in dial->status. The dial is the caller's to free once it has ended. Any thread. */
 void wf_door_dial(struct wf_door *door, struct wf_dial *dial);
 
-/* Waits until the dial is done. */
-void wf_dial_wait(struct wf_dial *dial, struct wf_sessions *sessions);
+/* Asks for an early end of a dial that has not ended, with this error. Any thread. */
+void wf_door_give_up(struct wf_door *door, struct wf_dial *dial, const struct wf_status *why);
+
+/* For `ended`: the dial is not on the list of wf_door_give_up() any more. */
+void wf_door_forget_wish(struct wf_door *door, struct wf_dial *dial);
 
 /* A rail of the context went down or came back; its `down` says which. Tells every session; if the rail is down, fails
  * the redials from it. The door's thread, no lock held. */

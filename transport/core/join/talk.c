@@ -54,9 +54,31 @@ void wf_talk_read_message(struct wf_talk *talk)
     read_more(talk);
 }
 
+void wf_talk_serve(struct wf_talk *talk, struct wf_dial *dial)
+{
+    talk->dial = dial;
+    wf_list_push_back(&dial->talks, &talk->dial_link);
+}
+
+void wf_talk_by(struct wf_talk *talk, int64_t deadline_ns)
+{
+    talk->deadline_ns = deadline_ns;
+    wf_alarm_again(&talk->door->talk_times, &talk->visit, deadline_ns);
+}
+
+/* The door looks at the conversation, and at its dial, in this round or the next. */
+static void look_at(struct wf_talk *talk)
+{
+    wf_alarm_again(&talk->door->talk_times, &talk->visit, 0);
+    if (talk->dial)
+        wf_alarm_again(&talk->door->dial_times, &talk->dial->visit, 0);
+}
+
 void wf_talk_end(struct wf_talk *talk)
 {
     talk->state = WF_TALK_OVER;
+    wf_link_remove(&talk->wait_link);
+    look_at(talk);
     if (talk->op.posted)
         talk->door->engine->ops->cancel(talk->door->engine, &talk->op);
 }
@@ -148,8 +170,12 @@ void wf_talk_deny(struct wf_talk *talk, enum wf_deny_reason reason, const char *
 struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int fd)
 {
     struct wf_talk *talk = calloc(1, sizeof *talk);
-    int result = talk ? door->engine->ops->attach(door->engine, fd) : -ENOMEM;
+    int result = talk ? wf_alarm_enter(&door->talk_times, &talk->visit) : -ENOMEM;
+    if (result == 0)
+        result = door->engine->ops->attach(door->engine, fd);
     if (result < 0) {
+        if (talk)
+            wf_alarm_leave(&door->talk_times, &talk->visit);
         free(talk);
         door->sessions->world->engine_ops->close_fd(door->sessions->world->engine_host, fd);
         return NULL;
@@ -159,8 +185,10 @@ struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int
     talk->fd = fd;
     int64_t patience = door->sessions->world->tuning.connect_timeout_ns;
     talk->begun_ns = wf_world_now(door->sessions->world);
-    talk->deadline_ns = talk->begun_ns + (patience < PATIENCE_NS ? patience : PATIENCE_NS);
+    wf_talk_by(talk, talk->begun_ns + (patience < PATIENCE_NS ? patience : PATIENCE_NS));
     wf_link_init(&talk->op.link);
+    wf_link_init(&talk->dial_link);
+    wf_link_init(&talk->wait_link);
     wf_list_push_back(&door->talks, &talk->link);
     return talk;
 }
@@ -189,7 +217,7 @@ static void hand_over(struct wf_talk *talk)
     struct wf_session *session = talk->session;
     WF_REACHED("channel PROVING: both proofs good");
     talk->handed_over = true;
-    talk->state = WF_TALK_OVER;
+    wf_talk_end(talk);
     talk->door->engine->ops->detach(talk->door->engine, talk->fd);
     int fd = talk->fd;
     talk->fd = -1;
@@ -210,9 +238,11 @@ void wf_talk_try_to_hand_over(struct wf_talk *talk)
     int result = wf_session_may_join(talk->session, &talk->join);
     if (result == 0)
         hand_over(talk);
-    else if (result == -EAGAIN)
+    else if (result == -EAGAIN && !wf_link_in_list(&talk->wait_link))
+        wf_list_push_back(&talk->door->talks_wait, &talk->wait_link);
+    if (result == -EAGAIN)
         talk->state = WF_TALK_WAITING; /* the older incarnation sets the door's alarm when it has let go */
-    else
+    else if (result < 0)
         wf_talk_fail(talk, result, "a channel could not be joined: %s", wf_strerror(result));
 }
 
@@ -404,7 +434,9 @@ void wf_talk_step(struct wf_talk *talk)
         step_read(talk);
         break;
     case WF_TALK_WAITING:
-    case WF_TALK_OVER:
+        break;
+    case WF_TALK_OVER: /* the cancelled operation has come back */
+        look_at(talk);
         break;
     }
 }

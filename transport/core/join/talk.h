@@ -33,7 +33,10 @@ enum wf_talk_state {
 struct wf_talk_tls;
 
 struct wf_talk {
-    struct wf_link link; /* door.talks */
+    struct wf_link link;      /* door.talks */
+    struct wf_link dial_link; /* wf_dial.talks */
+    struct wf_link wait_link; /* door.talks_wait */
+    struct wf_visit visit;    /* door.talk_times */
     struct wf_door *door;
     enum wf_talk_role role;
     enum wf_talk_state state;
@@ -83,7 +86,7 @@ void wf_talk_step(struct wf_talk *talk);
 int64_t wf_talks_tick(struct wf_door *door, int64_t now_ns);
 /* Fails the conversations of the dial that were begun at `begun_ns` or before and have had no answer: channels, and a
  * first one whose connection was taken. */
-void wf_talks_time_out(struct wf_door *door, const struct wf_dial *dial, int64_t begun_ns);
+void wf_talks_time_out(const struct wf_dial *dial, int64_t begun_ns);
 
 /* Ends every conversation about a session that is to be freed. */
 void wf_talks_forget(struct wf_door *door, const struct wf_session *session);
@@ -91,7 +94,8 @@ void wf_talks_forget(struct wf_door *door, const struct wf_session *session);
 /* Fails the redials from a rail that is down: they would only wait. */
 void wf_talks_rail_down(struct wf_door *door, int rail);
 
-/* Ends every conversation of a dial, or all (NULL). */
-void wf_talks_end(struct wf_door *door, const struct wf_dial *dial);
+/* Ends every conversation of a dial; ends all. */
+void wf_talks_end(struct wf_dial *dial);
+void wf_talks_end_all(struct wf_door *door);
 
 #endif

@@ -50,7 +50,7 @@ void wf_talk_control(struct wf_dial *dial, struct wf_door *door)
         dial->status = (struct wf_status){0}; /* this host has no IPv6: the next address may be IPv4 */
     if (!talk)
         return;
-    talk->dial = dial;
+    wf_talk_serve(talk, dial);
     dial->talking = true;
     wf_talk_post(talk, WF_OP_CONNECT);
 }
@@ -268,7 +268,7 @@ static void dial_channel(struct wf_dial *dial, struct wf_door *door, struct wf_j
         miss(dial, &join, &status);
     if (!talk)
         return;
-    talk->dial = dial;
+    wf_talk_serve(talk, dial);
     dial->joining += 1;
     wf_talk_post(talk, WF_OP_CONNECT);
 }
@@ -292,7 +292,7 @@ void wf_talk_redial(struct wf_door *door, struct wf_session *session, const stru
         wf_redial_over(&none);
         return;
     }
-    talk->deadline_ns = wf_world_now(door->sessions->world) + patience(door->sessions);
+    wf_talk_by(talk, wf_world_now(door->sessions->world) + patience(door->sessions));
     wf_talk_post(talk, WF_OP_CONNECT);
 }
 
@@ -363,6 +363,7 @@ void wf_talk_take_hello_answer(struct wf_talk *talk, const struct wf_hello *hell
         wf_talk_fail(talk, -ENOMEM, "no memory for a session; lower the settings unexpected or small_pool");
         return;
     }
+    dial->session->visited_too = &dial->visit;
     size_t used = strlen(dial->session->peer.name);
     snprintf(dial->session->peer.name + used, sizeof dial->session->peer.name - used, " (%.66s)", talk->peer_text);
     int channels = pair_rails(dial->session, hello, &talk->peer);

@@ -13,6 +13,10 @@
 /* Takes over `fd`. NULL: no memory, or the engine does not take it; `fd` is closed. */
 struct wf_talk *wf_talk_create(struct wf_door *door, enum wf_talk_role role, int fd);
 void wf_talk_post(struct wf_talk *talk, enum wf_op_kind kind);
+/* The conversation is for this dial. */
+void wf_talk_serve(struct wf_talk *talk, struct wf_dial *dial);
+/* It fails at `deadline_ns`. */
+void wf_talk_by(struct wf_talk *talk, int64_t deadline_ns);
 /* Starts to read the next message. */
 void wf_talk_read_message(struct wf_talk *talk);
 /* Bytes of the message have come: takes the message if it is complete, else reads the rest. */

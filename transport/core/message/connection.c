@@ -187,11 +187,39 @@ void wf_connection_admit(struct weft_connection *connection, struct weft_endpoin
     struct weft_request *request = acceptor_for(connection);
     if (request) {
         connection->held = true;
-        *request->result = connection;
+        request->connection = connection;
         wf_request_complete(request, 0, 0);
     } else {
         wf_list_push_back(&connection->desk->backlog, &connection->accept_link);
+        wf_guard_news(connection->desk->guard);
     }
+}
+
+/* The node of the endpoint may have been set after the connection came. If the rails of the connection changed, and it
+ * has messages to send, the workers of its new rails must be kicked. */
+static void place_anew(struct weft_connection *connection)
+{
+    const struct wf_ring *before = connection->ring;
+    wf_connection_attach(connection, connection->endpoint);
+    if (connection->ring != before && wf_link_in_list(&connection->ready_link))
+        wf_kicks_all(connection->desk->kicks, NULL);
+}
+
+struct weft_connection *wf_connection_from_backlog(struct wf_desk *desk, const struct weft_endpoint *endpoint,
+                                                   uint32_t remote_id)
+{
+    WF_LIST_EACH (link, following, &desk->backlog) {
+        struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, accept_link);
+        if (endpoint && connection->endpoint != endpoint)
+            continue;
+        if (remote_id != WEFT_ANY_ENDPOINT && remote_id != connection->remote_endpoint)
+            continue;
+        wf_link_remove(link);
+        connection->held = true;
+        place_anew(connection);
+        return connection;
+    }
+    return NULL;
 }
 
 /* Finds the endpoint and counts the connection under one lock: between the steps the endpoint could be destroyed. */
@@ -506,6 +534,9 @@ static void cancel_connection(struct weft_request *request, int status)
     if (request->kind == WF_REQUEST_CLOSE && status == -ESHUTDOWN && connection->outbounds == 0)
         status = 0;
     wf_request_complete(request, status, 0);
+    connection->held = false;
+    if (status == -ECANCELED || status == -ETIMEDOUT) /* else the session ends, and the connection with it */
+        wf_connection_abort_and_close(connection);
 }
 
 const struct wf_request_ops wf_connection_ops = {.cancel = cancel_connection};

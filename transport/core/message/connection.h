@@ -102,6 +102,11 @@ bool wf_connection_was_closed(const struct wf_desk *desk, uint32_t number);
 /* Gives the opener its OPENED, and a waiting accept its connection. */
 void wf_connection_admit(struct weft_connection *connection, struct weft_endpoint *endpoint);
 
+/* The connection that the peer opened first and that nobody has taken: from now on the user has it. `endpoint` NULL: of
+ * any endpoint of this side; `remote_id`: of this one of the peer's, or WEFT_ANY_ENDPOINT. NULL: there is none. */
+struct weft_connection *wf_connection_from_backlog(struct wf_desk *desk, const struct weft_endpoint *endpoint,
+                                                   uint32_t remote_id);
+
 /* Frames OPEN, OPENED, CLOSE, CLOSED. 0, or negative: the peer broke the protocol. */
 int wf_connection_take_open(struct wf_desk *desk, const struct wf_frame *frame);
 int wf_connection_take_opened(struct wf_desk *desk, const struct wf_frame *frame);

@@ -291,8 +291,9 @@ static int bad_six(const char *host, struct wf_status *status)
                    host);
 }
 
-/* The host part, numeric or a name, as up to `max` addresses. */
-static int find_host(const char *host, bool passive, struct sockaddr_storage *out, int max, struct wf_status *status)
+/* The host part, numeric or a name, as up to `max` addresses. 0: a name, and nobody is to be asked about it. */
+static int find_host(const char *host, bool passive, bool ask, struct sockaddr_storage *out, int max,
+                     struct wf_status *status)
 {
     int result = wf_address_numeric(host, out);
     if (result == 0)
@@ -314,13 +315,13 @@ static int find_host(const char *host, bool passive, struct sockaddr_storage *ou
                        host);
     if (strchr(host, '%'))
         return wf_fail(status, -EINVAL, "'%s' is not a link-local address: it takes no interface", host);
-    result = resolve(host, passive, out, max);
+    result = ask ? resolve(host, passive, out, max) : 0;
     if (result < 0)
         return wf_fail(status, result, "cannot resolve '%.100s': is the name right, and known on this machine?", host);
     return result;
 }
 
-static int parse(const char *text, int default_port, bool passive, struct sockaddr_storage *out, int max,
+static int parse(const char *text, int default_port, bool passive, bool ask, struct sockaddr_storage *out, int max,
                  struct wf_status *status)
 {
     char host[256], port_text[16];
@@ -330,8 +331,9 @@ static int parse(const char *text, int default_port, bool passive, struct sockad
     if (port < 0 || (host[0] == '\0' && !passive))
         return bad_address(status, text);
     memset(out, 0, sizeof *out); /* no family: every address of this machine */
-    int count = host[0] ? find_host(host, passive, out, max, status) : 1;
-    for (int i = 0; i < count; i++)
+    int count = host[0] ? find_host(host, passive, ask, out, max, status) : 1;
+    wf_address_set_port(&out[0], port); /* also of a name whose addresses are not known */
+    for (int i = 1; i < count; i++)
         wf_address_set_port(&out[i], port);
     return count;
 }
@@ -340,7 +342,7 @@ int wf_address_parse(const char *text, int default_port, bool passive, struct so
                      struct wf_status *status)
 {
     struct sockaddr_storage address;
-    int count = parse(text, default_port, passive, &address, 1, status);
+    int count = parse(text, default_port, passive, true, &address, 1, status);
     if (count < 0)
         return count;
     *out = address;
@@ -350,5 +352,11 @@ int wf_address_parse(const char *text, int default_port, bool passive, struct so
 int wf_address_parse_all(const char *text, int default_port, struct sockaddr_storage *out, int max,
                          struct wf_status *status)
 {
-    return parse(text, default_port, false, out, max, status);
+    return parse(text, default_port, false, true, out, max, status);
+}
+
+int wf_address_parse_known(const char *text, int default_port, struct sockaddr_storage *out, int max,
+                           struct wf_status *status)
+{
+    return parse(text, default_port, false, false, out, max, status);
 }

@@ -20,6 +20,9 @@ int wf_address_parse(const char *text, int default_port, bool passive, struct so
  * error. */
 int wf_address_parse_all(const char *text, int default_port, struct sockaddr_storage *out, int max,
                          struct wf_status *status);
+/* The same without a look-up, so it never waits. 0: the text has a name to be looked up, and `out` its port alone. */
+int wf_address_parse_known(const char *text, int default_port, struct sockaddr_storage *out, int max,
+                           struct wf_status *status);
 /* A numeric host alone: "127.0.0.1", "::1", "[::1]", "fe80::1%eth0". 0, or -EINVAL: not a numeric host; -EDESTADDRREQ:
  * link-local without its interface, so that it could be on any link; -ENODEV: this machine lacks the interface. */
 int wf_address_numeric(const char *text, struct sockaddr_storage *out);

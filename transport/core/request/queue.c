@@ -2,8 +2,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include "core/drive/worker.h"
 #include "core/ground/refusal.h"
@@ -12,21 +10,15 @@
 int wf_queue_create(struct wf_waiting *waiting, struct weft_queue **out, struct wf_status *status)
 {
     struct weft_queue *queue = calloc(1, sizeof *queue);
-    if (!queue)
-        return wf_fail(status, -ENOMEM, "no memory for a queue");
-    queue->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    if (queue->fd < 0) {
-        int result = -errno;
+    int result = queue ? wf_tray_create(waiting, &queue->ended) : -ENOMEM;
+    if (result < 0)
         free(queue);
+    if (result == -ENOMEM)
+        return wf_fail(status, result, "no memory for a queue");
+    if (result < 0)
         return wf_fail(status, result, "no descriptor for a queue: %s; raise the limit (ulimit -n)",
                        wf_strerror(result));
-    }
     queue->waiting = waiting;
-    atomic_init(&queue->references, 1);
-    pthread_mutex_init(&queue->lock, NULL);
-    pthread_mutex_init(&queue->level_lock, NULL);
-    wf_list_init(&queue->ended);
-    wf_link_init(&queue->signal_link);
     pthread_mutex_lock(&waiting->world->lock);
     wf_list_push_back(&waiting->queues, &queue->link);
     pthread_mutex_unlock(&waiting->world->lock);
@@ -36,18 +28,8 @@ int wf_queue_create(struct wf_waiting *waiting, struct weft_queue **out, struct 
 
 static void free_queue(struct weft_queue *queue)
 {
-    close(queue->fd);
-    pthread_mutex_destroy(&queue->level_lock);
-    pthread_mutex_destroy(&queue->lock);
+    wf_tray_destroy(queue->ended);
     free(queue);
-}
-
-/* Frees the queue with its last reference: the descriptor must stay open, and its number must not be given to another
- * file, while a thread is about to write to it. */
-static void release(struct weft_queue *queue)
-{
-    if (atomic_fetch_sub(&queue->references, 1) == 1)
-        free_queue(queue);
 }
 
 int weft_queue_destroy(struct weft_queue *queue)
@@ -63,12 +45,7 @@ int weft_queue_destroy(struct weft_queue *queue)
     pthread_mutex_lock(&waiting->world->lock);
     wf_link_remove(&queue->link);
     pthread_mutex_unlock(&waiting->world->lock);
-    pthread_mutex_lock(&queue->lock); /* waits until the thread that pushed the last request has let go of the queue */
-    pthread_mutex_unlock(&queue->lock);
-    pthread_mutex_lock(&waiting->lock);
-    wf_link_remove(&queue->signal_link);
-    pthread_mutex_unlock(&waiting->lock);
-    release(queue);
+    free_queue(queue);
     return 0;
 }
 
@@ -94,65 +71,14 @@ void wf_queue_detach(struct weft_request *request)
 
 bool wf_queue_push(struct weft_request *request)
 {
-    struct weft_queue *queue = request->queue;
-    struct wf_waiting *waiting = queue->waiting;
-    pthread_mutex_lock(&queue->lock);
-    bool signal = queue->watched && wf_list_empty(&queue->ended);
-    wf_list_push_back(&queue->ended, &request->link);
-    if (signal) {
-        pthread_mutex_lock(&waiting->lock);
-        if (!wf_link_in_list(&queue->signal_link))
-            wf_list_push_back(&waiting->signals, &queue->signal_link);
-        pthread_mutex_unlock(&waiting->lock);
-    }
-    pthread_mutex_unlock(&queue->lock);
-    return signal;
-}
-
-/* --- the descriptor --- */
-
-/*
- * Makes the descriptor readable if the queue is watched and `ended` is not empty, else not. Each thread that made
- * `ended` empty, or not empty any more, calls this afterwards. level_lock lets one thread in at a time, so the last
- * call sets the right level.
- */
-static void show_level(struct weft_queue *queue)
-{
-    pthread_mutex_lock(&queue->level_lock);
-    pthread_mutex_lock(&queue->lock);
-    bool level = queue->watched && !wf_list_empty(&queue->ended);
-    pthread_mutex_unlock(&queue->lock);
-    if (level != queue->level) {
-        uint64_t count = 1;
-        ssize_t done;
-        do
-            done = level ? write(queue->fd, &count, sizeof count) : read(queue->fd, &count, sizeof count);
-        while (done < 0 && errno == EINTR);
-        queue->level = level;
-    }
-    pthread_mutex_unlock(&queue->level_lock);
-}
-
-void wf_queue_hold(struct weft_queue *queue)
-{
-    atomic_fetch_add(&queue->references, 1);
-}
-
-void wf_queue_signal(struct weft_queue *queue)
-{
-    show_level(queue);
-    release(queue);
+    return wf_tray_put(request->queue->ended, &request->link);
 }
 
 int weft_completion_fd(struct weft_queue *queue)
 {
     if (WF_IS_NULL(wf_refusal(), queue))
         return -EINVAL;
-    pthread_mutex_lock(&queue->lock);
-    queue->watched = true;
-    pthread_mutex_unlock(&queue->lock);
-    show_level(queue);
-    return queue->fd;
+    return wf_tray_watch(queue->ended);
 }
 
 /* --- requests go --- */
@@ -161,22 +87,11 @@ int weft_completion_fd(struct weft_queue *queue)
 static int take(struct weft_queue *queue, struct weft_completion *completions, int max, bool *watched)
 {
     struct wf_list taken;
-    int count = 0;
     wf_list_init(&taken);
-    pthread_mutex_lock(&queue->lock);
-    struct wf_link *link;
-    while (count < max && (link = wf_list_pop_front(&queue->ended))) {
-        wf_list_push_back(&taken, link);
-        count += 1;
-    }
-    *watched = queue->watched;
-    bool emptied = count > 0 && wf_list_empty(&queue->ended);
-    pthread_mutex_unlock(&queue->lock);
-    if (emptied && *watched)
-        show_level(queue);
+    int count = wf_tray_take(queue->ended, &taken, max, watched);
     atomic_fetch_sub(&queue->attached, (uint32_t)count);
     for (int i = 0; i < count; i++) {
-        link = wf_list_pop_front(&taken);
+        struct wf_link *link = wf_list_pop_front(&taken);
         wf_request_collect(WF_CONTAINER(link, struct weft_request, link), &completions[i]);
     }
     return count;
@@ -200,14 +115,39 @@ static void make_progress(struct wf_waiting *waiting, bool watched)
     wf_worker_leave(worker);
 }
 
+/* Are these no arguments of `call`? */
+static bool refuses(const struct weft_queue *queue, const struct weft_completion *completions, int max, const char *call)
+{
+    if (!queue || !completions)
+        return wf_refuse_null(wf_refusal(), call, queue ? "completions" : "queue");
+    if (max >= 1)
+        return false;
+    wf_fail(wf_refusal(), -EINVAL, "max is %d: give the number of completions that there is room for", max);
+    return wf_refused(call, -EINVAL) < 0;
+}
+
+int weft_queue_wait(struct weft_queue *queue, int timeout_ms, struct weft_completion *completions, int max)
+{
+    if (refuses(queue, completions, max, __func__))
+        return -EINVAL;
+    struct wf_waiting *waiting = queue->waiting;
+    int count = weft_queue_poll(queue, completions, max);
+    int64_t deadline_ns = count == 0 ? wf_deadline_after_ms(wf_world_now(waiting->world), timeout_ms) : 0;
+    while (count == 0 && timeout_ms != 0 && wf_wait_tray(queue->ended, deadline_ns)) {
+        bool watched; /* another thread may have been faster */
+        count = take(queue, completions, max, &watched);
+        if (watched && waiting->world->shared && !waiting->world->manual)
+            wf_worker_recall(waiting->crew->workers[0]);
+    }
+    if (count > 0 && wf_tray_pass_on(queue->ended))
+        wf_wait_wake(waiting);
+    return count > 0 ? count : -ETIMEDOUT;
+}
+
 int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completions, int max)
 {
-    if (WF_IS_NULL(wf_refusal(), queue) || WF_IS_NULL(wf_refusal(), completions))
+    if (refuses(queue, completions, max, __func__))
         return -EINVAL;
-    if (max < 1) {
-        wf_fail(wf_refusal(), -EINVAL, "max is %d: give the number of completions that there is room for", max);
-        return wf_refused(__func__, -EINVAL);
-    }
     struct wf_waiting *waiting = queue->waiting;
     bool watched;
     int count = take(queue, completions, max, &watched);

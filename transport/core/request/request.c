@@ -76,6 +76,8 @@ static void uncount_large(struct weft_request *request)
 static void give(struct weft_request *request)
 {
     struct wf_book *book = request->book;
+    if (request->ops && request->ops->gone)
+        request->ops->gone(request);
     wf_pool_give(&book->pool, request);
     atomic_fetch_sub_explicit(&book->waiting->requests_out, 1, memory_order_relaxed);
 }
@@ -94,6 +96,16 @@ void wf_request_drop(struct weft_request *request)
         wf_queue_detach(request);
     give(request);
     wf_guard_unrefer(guard);
+}
+
+void wf_request_adopt(struct weft_request *request, const struct weft_options *options)
+{
+    if (!options)
+        return;
+    request->user_data = options->user_data;
+    if (options->queue)
+        wf_queue_attach(options->queue, request);
+    wf_request_arm(request, options->timeout_ms);
 }
 
 void wf_request_arm(struct weft_request *request, int timeout_ms)
@@ -170,24 +182,30 @@ void wf_request_cancel(struct weft_request *request, int status)
 
 int64_t wf_requests_expire(struct wf_book *book, int64_t now_ns, bool *expired)
 {
-    *expired = false;
     int64_t next = WF_NEVER;
+    struct wf_list late;
+    struct wf_link *first;
+    wf_list_init(&late);
     WF_LIST_EACH (link, following, &book->deadlines) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, deadline_link);
         if (request->deadline_ns <= now_ns) {
-            *expired = true;
-            wf_request_cancel(request, -ETIMEDOUT);
+            wf_link_remove(link);
+            wf_list_push_back(&late, link);
         } else if (request->deadline_ns < next) {
             next = request->deadline_ns;
         }
     }
+    *expired = !wf_list_empty(&late);
+    while ((first = wf_list_first(&late))) /* the end of one may be that of others: it takes them out of the list */
+        wf_request_cancel(WF_CONTAINER(first, struct weft_request, deadline_link), -ETIMEDOUT);
     return next;
 }
 
 static const char *kind_name(const struct weft_request *request)
 {
-    static const char *const names[] = {"send", "receive", "write", "read",      "receive of a notification",
-                                        "open", "accept",  "close", "peer close"};
+    static const char *const names[] = {
+        "send",   "receive", "write",           "read",    "receive of a notification", "open",
+        "accept", "close",   "close of a peer", "connect", "accept of a peer"};
     return names[request->kind];
 }
 
@@ -226,6 +244,23 @@ static const char *name_operation(const struct weft_request *request, char *text
     return text;
 }
 
+/* One line about an open, accept or close that failed. */
+static void describe_connection(const struct weft_request *request, const char *reason, char *text, size_t room)
+{
+    const struct wf_guard *guard = request->book->guard;
+    bool late = request->status == -ETIMEDOUT && guard->error.code == 0;
+    if (late)
+        reason = request->kind == WF_REQUEST_OPEN ? "it did not appear before the deadline"
+                 : request->kind == WF_REQUEST_ACCEPT
+                     ? "no connection came before the deadline"
+                     : "own sends did not finish before the deadline and were cancelled";
+    if (request->kind == WF_REQUEST_ACCEPT && request->remote_endpoint == WEFT_ANY_ENDPOINT)
+        snprintf(text, room, "%s, any endpoint of %s: %s", kind_name(request), guard->peer_name, reason);
+    else
+        snprintf(text, room, "%s, endpoint %u of %s: %s", kind_name(request), request->remote_endpoint,
+                 guard->peer_name, reason);
+}
+
 /* One line about a failed operation: its kind, its peer, its size, the reason. */
 static void describe(const struct weft_request *request, char *text, size_t room)
 {
@@ -247,6 +282,8 @@ static void describe(const struct weft_request *request, char *text, size_t room
         snprintf(text, room, "receive with tag %llu: the message has %llu bytes, the buffer %llu; post a larger one",
                  (unsigned long long)request->tag, (unsigned long long)request->bytes,
                  (unsigned long long)request->length);
+    else if (request->kind > WF_REQUEST_NOTE)
+        describe_connection(request, reason, text, room);
     else
         snprintf(text, room, "%s, endpoint %u of %s: %s", name_operation(request, operation, sizeof operation),
                  request->remote_endpoint, guard->peer_name, reason);
@@ -259,13 +296,16 @@ static void fill_completion(const struct weft_request *request, struct weft_comp
     completion->reserved = 0;
     completion->bytes = request->status == 0 || too_large(request) ? request->bytes : 0;
     completion->tag = request->tag;
-    completion->connection = message ? request->connection : NULL;
-    completion->peer = NULL;
+    bool opened = request->status == 0 && (request->kind == WF_REQUEST_OPEN || request->kind == WF_REQUEST_ACCEPT);
+    completion->connection = message || opened ? request->connection : NULL;
+    completion->peer = request->status == 0 ? request->peer : NULL;
     int64_t completed_ns = request->completed_ns;
     completion->completed_ns = completed_ns ? completed_ns : wf_world_now(request->book->guard->world);
     completion->user_data = request->user_data;
     completion->text[0] = '\0';
-    if (request->status)
+    if (request->status && request->ops && request->ops->describe)
+        request->ops->describe(request, completion->text, sizeof completion->text);
+    else if (request->status)
         describe(request, completion->text, sizeof completion->text);
 }
 
@@ -274,6 +314,8 @@ bool wf_request_collect(struct weft_request *request, struct weft_completion *co
     if (!atomic_load_explicit(&request->done, memory_order_acquire))
         return false;
     struct wf_guard *guard = request->book->guard;
+    if (request->ops && request->ops->collected && request->status == 0)
+        request->ops->collected(request);
     wf_guard_lock(guard);
     if (completion)
         fill_completion(request, completion);

@@ -27,18 +27,23 @@ enum wf_request_kind {
     WF_REQUEST_RECV,
     WF_REQUEST_WRITE,
     WF_REQUEST_READ,
-    WF_REQUEST_NOTE,       /* a receive for a notification */
-    WF_REQUEST_OPEN,       /* a connection waits for OPENED */
-    WF_REQUEST_ACCEPT,     /* a caller waits for OPEN */
-    WF_REQUEST_CLOSE,      /* a connection waits for CLOSED */
-    WF_REQUEST_PEER_CLOSE, /* a session waits for its channels to go */
+    WF_REQUEST_NOTE,        /* a receive for a notification */
+    WF_REQUEST_OPEN,        /* a connection waits for OPENED */
+    WF_REQUEST_ACCEPT,      /* a caller waits for OPEN */
+    WF_REQUEST_CLOSE,       /* a connection waits for CLOSED */
+    WF_REQUEST_PEER_CLOSE,  /* a session waits for its channels to go */
+    WF_REQUEST_CONNECT,     /* a dial is under way; of the lobby, as the next */
+    WF_REQUEST_PEER_ACCEPT, /* a caller waits for a peer */
 };
 
 /* A thread that sleeps until one of its requests ends or it should drive. Guarded by wf_waiting.lock. */
 struct wf_waiter {
     struct wf_link link;       /* wf_waiting.waiters */
     struct wf_link poked_link; /* wf_waiting.poked until the thread is woken */
-    _Atomic uint32_t poked;    /* futex word: 0 asleep, 1 look again */
+    struct wf_link tray_link;  /* wf_tray.sleepers, if it waits for a tray */
+    bool drives;               /* it sleeps in the shared worker's engine, and is only in wf_tray.sleepers */
+    pthread_t thread;
+    _Atomic uint32_t poked; /* futex word: 0 asleep, 1 look again */
 };
 
 /* Functions of the room that makes a request. */
@@ -46,6 +51,12 @@ struct wf_request_ops {
     /* Ends the request early with `status`: at once, or when its memory is free. Session lock held; the request has not
      * completed, and is out of wf_book.deadlines. */
     void (*cancel)(struct weft_request *request, int status);
+    /* The next three may be NULL. Says in one line why the request ended with an error. Lock held. */
+    void (*describe)(const struct weft_request *request, char *text, size_t room);
+    /* The user is about to take the completion: what it hands over is the user's from now on. No lock held. */
+    void (*collected)(struct weft_request *request);
+    /* The request is given back: frees `detail`. Lock held. */
+    void (*gone)(struct weft_request *request);
 };
 
 /* Owner: the session's lock, except `done` (any thread) and `waiter` (wf_waiting.lock). */
@@ -60,7 +71,8 @@ struct weft_request {
     uint32_t flags;           /* enum weft_flags */
     uint32_t remote_endpoint; /* for messages; ACCEPT: the one that the caller accepts */
     struct weft_endpoint *endpoint;
-    struct weft_connection **result; /* ACCEPT: written before it completes */
+    struct weft_peer *peer; /* CONNECT, PEER_ACCEPT: the new one, once it has ended well */
+    void *detail;           /* CONNECT: the dial */
     void *buffer;
     struct wf_pieces *pieces; /* SEND, RECV: NULL, or where the bytes are instead of `buffer`; held */
     uint64_t length;          /* SEND: the message; RECV: the capacity */
@@ -121,6 +133,9 @@ void wf_request_drop(struct weft_request *request);
 
 /* Call once, when the length is known: a large request counts in wf_crew.large_out until it completes. */
 void wf_request_count_large(struct weft_request *request);
+
+/* Takes over queue, user_data and deadline of the options. NULL: there are none. */
+void wf_request_adopt(struct weft_request *request, const struct weft_options *options);
 
 /* Sets the deadline; `timeout_ms` <= 0: none. */
 void wf_request_arm(struct weft_request *request, int timeout_ms);

@@ -9,8 +9,8 @@
 
 #include "core/drive/worker.h"
 #include "core/ground/refusal.h"
-#include "core/request/queue.h"
 #include "core/request/request.h"
+#include "core/request/tray.h"
 
 #define WAKES_AT_ONCE 16
 #define LONGEST_SLEEP_NS (100 * WF_NS_PER_MS)
@@ -19,6 +19,7 @@
 /* The requests of one waiting caller. */
 struct wait {
     struct wf_waiting *waiting;
+    struct wf_tray *tray; /* waits for this, and not for requests; NULL: for requests */
     struct weft_request *const *requests;
     int count;
     int64_t deadline_ns;
@@ -79,24 +80,53 @@ void wf_wait_wake(struct wf_waiting *waiting)
 {
     for (;;) {
         _Atomic uint32_t *words[WAKES_AT_ONCE];
-        struct weft_queue *queue = NULL;
+        struct wf_tray *tray = NULL;
         struct wf_link *link;
         int count = 0;
         pthread_mutex_lock(&waiting->lock);
         while (count < WAKES_AT_ONCE && (link = wf_list_pop_front(&waiting->poked)))
             words[count++] = &WF_CONTAINER(link, struct wf_waiter, poked_link)->poked;
+        bool ring = waiting->bell_due;
+        waiting->bell_due = false;
         if ((link = wf_list_pop_front(&waiting->signals))) {
-            queue = WF_CONTAINER(link, struct weft_queue, signal_link);
-            wf_queue_hold(queue);
+            tray = WF_CONTAINER(link, struct wf_tray, signal_link);
+            wf_tray_hold(tray);
         }
         pthread_mutex_unlock(&waiting->lock);
-        if (count == 0 && !queue)
+        if (ring)
+            wf_wait_ring(waiting);
+        if (count == 0 && !tray)
             return;
         for (int i = 0; i < count; i++)
             futex_wake(words[i]);
-        if (queue)
-            wf_queue_signal(queue);
+        if (tray)
+            wf_tray_signal(tray);
     }
+}
+
+bool wf_wait_poke(struct wf_waiting *waiting, struct wf_list *sleepers)
+{
+    WF_LIST_EACH (link, following, sleepers) {
+        struct wf_waiter *waiter = WF_CONTAINER(link, struct wf_waiter, tray_link);
+        if (waiter->drives && pthread_equal(waiter->thread, pthread_self()))
+            return false; /* this thread drives, and looks as soon as it has done what it is about */
+        if (atomic_exchange(&waiter->poked, 1) != 0)
+            continue;
+        if (waiter->drives)
+            waiting->bell_due = true;
+        else
+            wf_list_push_back(&waiting->poked, &waiter->poked_link);
+        return true;
+    }
+    return false;
+}
+
+void wf_wait_ring(struct wf_waiting *waiting)
+{
+    if (!waiting->world->shared || waiting->crew->count == 0)
+        return;
+    struct wf_engine *engine = waiting->crew->workers[0]->engine;
+    engine->ops->wake(engine);
 }
 
 /* The next waiter in turn that was told nothing yet: a waiter that was told is about to leave. wf_waiting.lock held. */
@@ -129,6 +159,8 @@ bool wf_wait_token_free(struct wf_waiting *waiting)
 /* The index of an ended request, or -1. */
 static int find_done(struct wait *wait)
 {
+    if (wait->tray)
+        return wf_tray_holds(wait->tray) ? 0 : -1;
     for (int i = 0; i < wait->count; i++) {
         int index = wait->next + i;
         if (index >= wait->count)
@@ -140,6 +172,20 @@ static int find_done(struct wait *wait)
         }
     }
     return -1;
+}
+
+/* wf_waiting.lock held. */
+static void enter_tray(struct wf_tray *tray, struct wf_waiter *waiter)
+{
+    wf_list_push_back(&tray->sleepers, &waiter->tray_link);
+    atomic_fetch_add(&tray->sleeper_count, 1);
+}
+
+/* wf_waiting.lock held. */
+static void leave_tray(struct wf_tray *tray, struct wf_waiter *waiter)
+{
+    wf_link_remove(&waiter->tray_link);
+    atomic_fetch_sub(&tray->sleeper_count, 1);
 }
 
 static void set_waiter(struct wait *wait, struct wf_waiter *waiter)
@@ -166,6 +212,8 @@ static void sleep_until_poked(struct wait *wait)
     pthread_mutex_lock(&waiting->lock);
     wf_list_push_back(&waiting->waiters, &waiter.link);
     atomic_fetch_add(&waiting->waiter_count, 1);
+    if (wait->tray)
+        enter_tray(wait->tray, &waiter);
     set_waiter(wait, &waiter);
     pthread_mutex_unlock(&waiting->lock);
 
@@ -175,6 +223,8 @@ static void sleep_until_poked(struct wait *wait)
 
     pthread_mutex_lock(&waiting->lock);
     set_waiter(wait, NULL);
+    if (wait->tray)
+        leave_tray(wait->tray, &waiter);
     wf_link_remove(&waiter.link);
     wf_link_remove(&waiter.poked_link);
     atomic_fetch_sub(&waiting->waiter_count, 1);
@@ -186,6 +236,23 @@ static void note_turn(struct wf_worker *worker)
 {
     uint32_t turns = atomic_load_explicit(&worker->caller_turns, memory_order_relaxed);
     atomic_store_explicit(&worker->caller_turns, turns + 1, memory_order_relaxed);
+}
+
+/* One round that sleeps, token held. A thread that waits for a tray is told of what others put there meanwhile. */
+static int drive_and_sleep(struct wait *wait, struct wf_worker *worker, int64_t rest_ns)
+{
+    struct wf_waiting *waiting = wait->waiting;
+    if (!wait->tray || rest_ns == 0)
+        return wf_worker_drive(worker, rest_ns);
+    struct wf_waiter waiter = {.drives = true, .thread = pthread_self()};
+    pthread_mutex_lock(&waiting->lock);
+    enter_tray(wait->tray, &waiter);
+    pthread_mutex_unlock(&waiting->lock);
+    int events = wf_worker_drive(worker, wf_tray_holds(wait->tray) ? 0 : rest_ns);
+    pthread_mutex_lock(&waiting->lock);
+    leave_tray(wait->tray, &waiter);
+    pthread_mutex_unlock(&waiting->lock);
+    return events;
 }
 
 /* Drives the shared worker, its token held, until a request has ended or the deadline has passed. */
@@ -206,7 +273,7 @@ static int drive_until_done(struct wait *wait, struct wf_worker *worker)
             if (rest > LONGEST_SLEEP_NS)
                 rest = LONGEST_SLEEP_NS;
         }
-        int events = wf_worker_drive(worker, rest);
+        int events = drive_and_sleep(wait, worker, rest);
         /* `now` is from before the drive: reading the clock again would delay the caller whose event has come. */
         wf_watch_saw(&watch, events, now);
         index = events > 0 ? find_done(wait) : -1;
@@ -290,6 +357,12 @@ static int wait_for_one(struct wf_waiting *waiting, struct weft_request *const *
         return found;
     wait.deadline_ns = wf_deadline_after_ms(wf_world_now(waiting->world), timeout_ms);
     return waiting->world->shared ? wait_shared(&wait) : wait_split(&wait);
+}
+
+bool wf_wait_tray(struct wf_tray *tray, int64_t deadline_ns)
+{
+    struct wait wait = {.waiting = tray->waiting, .tray = tray, .deadline_ns = deadline_ns};
+    return (tray->waiting->world->shared ? wait_shared(&wait) : wait_split(&wait)) >= 0;
 }
 
 /* The index after that of the request that this thread collected last. */

@@ -17,16 +17,18 @@
 #include "core/ground/world.h"
 
 struct weft_request;
+struct wf_tray;
 
 /* The threads and queues of a context that wait for requests. Owner: the context. */
 struct wf_waiting {
     struct wf_world *world;
     struct wf_crew *crew;
     _Atomic uint64_t requests_out; /* requests that were not yet given back */
-    pthread_mutex_t lock;          /* guards the next three fields, and every request's `waiter` */
+    pthread_mutex_t lock;          /* guards the next four fields, and every request's `waiter` */
     struct wf_list waiters;        /* threads asleep until a completion or a free drive token */
     struct wf_list poked;          /* waiters that were told of an ended request and are still to be woken */
-    struct wf_list signals;        /* queues whose descriptor must be updated */
+    bool bell_due;                 /* one of them sleeps in the engine of the shared worker */
+    struct wf_list signals;        /* trays whose descriptor must be updated */
     _Atomic int waiter_count;
     struct wf_spin caller_spin; /* shared by callers that wait for workers */
     struct wf_list queues;      /* all queues; world.lock */
@@ -42,6 +44,16 @@ bool wf_wait_completed(struct wf_waiting *waiting, struct weft_request *request)
 /* Wakes the threads that wait for ended requests, and updates the descriptors of their queues. No session lock held: it
  * costs system calls. */
 void wf_wait_wake(struct wf_waiting *waiting);
+
+/* Tells one of these threads to look, one that was told nothing yet. wf_waiting.lock held. True: wf_wait_wake() is to
+ * be called once the locks are released. */
+bool wf_wait_poke(struct wf_waiting *waiting, struct wf_list *sleepers);
+
+/* Waits, as weft_wait() does, until the tray holds something: true. False: the deadline has passed. No lock held. */
+bool wf_wait_tray(struct wf_tray *tray, int64_t deadline_ns);
+
+/* A request has ended on a thread that drives no worker. No lock held: a caller that drives the shared worker looks. */
+void wf_wait_ring(struct wf_waiting *waiting);
 
 /* The drive token is free: wakes one sleeping caller, which may take it. True: a caller was woken. */
 bool wf_wait_token_free(struct wf_waiting *waiting);

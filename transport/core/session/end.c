@@ -1,6 +1,7 @@
 #include "core/session/end.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "core/channel/state.h"
 #include "core/ground/reached.h"
@@ -9,8 +10,18 @@
 #include "core/message/outbound.h"
 #include "core/message/served.h"
 #include "core/request/request.h"
+#include "core/session/news.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
+
+/* Detaches the connections from their endpoints: the door frees the session later, and until then the endpoints would
+ * be busy. */
+static void leave_endpoints(struct wf_session *session)
+{
+    WF_DESK_EACH_CONNECTION (connection, &session->desk) {
+        wf_connection_attach(connection, NULL);
+    }
+}
 
 void wf_session_unheld(struct wf_session *session)
 {
@@ -21,6 +32,9 @@ void wf_session_unheld(struct wf_session *session)
     if (session->guard.error.code == 0)
         wf_fail(&session->guard.error, -ESHUTDOWN, "the session with %s is closed", session->peer.name);
     wf_guard_enter(&session->guard, WF_SESSION_DEAD);
+    if (session->life.dismissed)
+        leave_endpoints(session);
+    wf_session_tell(session);
     wf_regions_release(&session->desk);
     wf_shares_give_back(&session->shares);
     WF_LIST_EACH (link, following, &session->book.requests) {
@@ -64,6 +78,7 @@ void wf_session_failed(struct wf_session *session)
         tell_why(session);
     wf_guard_enter(&session->guard, WF_SESSION_FAILED);
     WF_REACHED("session FAILED: entry");
+    wf_session_tell(session);
     WF_LINES_EACH (channel, &session->lines) {
         wf_channel_doom(channel);
     }
@@ -79,6 +94,11 @@ int wf_session_usable(const struct wf_session *session)
     if (session->guard.state != WF_SESSION_UP || session->guard.peer_closing || session->life.closing)
         return -ESHUTDOWN;
     return 0;
+}
+
+const char *wf_session_why_unusable(const struct wf_session *session)
+{
+    return session->guard.error.code ? session->guard.error.text : "the peer has closed the session";
 }
 
 static bool everything_told(const struct wf_session *session)
@@ -145,6 +165,7 @@ void wf_session_peer_closed(struct wf_session *session)
         return;
     }
     wf_guard_peer_closes(&session->guard); /* both sides close: no error */
+    wf_session_tell(session);
     wf_session_check_close(session);
 }
 
@@ -155,10 +176,28 @@ void wf_session_start_close(struct wf_session *session)
     wf_kicks_all(&session->kicks, NULL);
 }
 
+/* No answer, or the user does not wait for one: failing the session cuts its channels, and that ends the request. */
 static void cancel(struct weft_request *request, int status)
 {
-    WF_CONTAINER(request->book, struct wf_session, book)->life.closing = NULL;
-    wf_request_complete(request, status, 0);
+    struct wf_session *session = WF_CONTAINER(request->book, struct wf_session, book);
+    if (status == -ETIMEDOUT)
+        wf_guard_fail(&session->guard, status, "%s did not answer while its session was closed", session->peer.name);
+    else
+        wf_guard_fail(&session->guard, status, "the session with %s was cut while it was closed: %s",
+                      session->peer.name, wf_strerror(status));
 }
 
-const struct wf_request_ops wf_closing_ops = {.cancel = cancel};
+static void describe(const struct weft_request *request, char *text, size_t room)
+{
+    snprintf(text, room, "%s", request->book->guard->error.text);
+}
+
+const struct wf_request_ops wf_closing_ops = {.cancel = cancel, .describe = describe};
+
+void wf_session_dismiss(struct wf_session *session, struct weft_request *closing)
+{
+    session->life.dismissed = true;
+    session->life.closing = closing;
+    if (session->guard.state == WF_SESSION_DEAD)
+        leave_endpoints(session);
+}

@@ -14,29 +14,42 @@
 #include "core/rail/address.h"
 #include "core/rail/rail.h"
 #include "core/request/request.h"
+#include "core/request/tray.h"
 #include "core/session/arrive.h"
 #include "core/session/end.h"
 #include "core/session/loss.h"
+#include "core/session/news.h"
 #include "wire/frame.h"
 
 /* --- life --- */
 
 void wf_sessions_init(struct wf_sessions *sessions)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&sessions->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
     pthread_mutex_init(&sessions->log_lock, NULL);
     sessions->unknown_log.interval_ns = 5 * WF_NS_PER_S;
     wf_list_init(&sessions->all);
     wf_list_init(&sessions->accepted);
+    wf_lobby_init(&sessions->lobby, sessions->waiting);
+}
+
+int wf_sessions_open(struct wf_sessions *sessions, struct wf_status *status)
+{
+    int result = wf_lobby_open(&sessions->lobby);
+    if (result == 0)
+        result = wf_tray_create(sessions->waiting, &sessions->news);
+    if (result == -ENOMEM)
+        return wf_fail(status, result, "no memory for a context");
+    if (result < 0)
+        return wf_fail(status, result, "no descriptor for the events of a context: %s; raise the limit (ulimit -n)",
+                       wf_strerror(result));
+    return 0;
 }
 
 void wf_sessions_fini(struct wf_sessions *sessions)
 {
-    pthread_cond_destroy(&sessions->changed);
+    wf_lobby_fini(&sessions->lobby);
+    if (sessions->news)
+        wf_tray_destroy(sessions->news);
     pthread_mutex_destroy(&sessions->log_lock);
 }
 
@@ -74,7 +87,13 @@ static void push(struct wf_guard *guard)
     wf_session_push(WF_CONTAINER(guard, struct wf_session, guard));
 }
 
-static const struct wf_guard_ops guard_ops = {.failed = failed, .unheld = unheld, .kick = kick, .push = push};
+static void news(struct wf_guard *guard)
+{
+    wf_session_tell(WF_CONTAINER(guard, struct wf_session, guard));
+}
+
+static const struct wf_guard_ops guard_ops = {
+    .failed = failed, .unheld = unheld, .kick = kick, .push = push, .news = news};
 
 static void serve(struct wf_kicks *kicks, struct wf_worker *worker)
 {
@@ -152,6 +171,7 @@ struct wf_session *wf_session_create(struct wf_sessions *sessions, bool dialer, 
     if (result == 0) {
         wf_link_init(&session->accept_link);
         wf_link_init(&session->redial_link);
+        wf_link_init(&session->news_link);
         wf_list_push_back(&sessions->all, &session->link);
         sessions->count += 1;
     }
@@ -167,6 +187,7 @@ void wf_session_destroy(struct wf_session *session)
     wf_link_remove(&session->link);
     wf_link_remove(&session->accept_link);
     wf_link_remove(&session->redial_link);
+    wf_tray_drop(session->sessions->news, &session->news_link);
     wf_alarm_leave(&session->guard.world->alarm, &session->guard.visit);
     session->sessions->count -= 1;
     destroy(session);
@@ -400,12 +421,6 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
     return open ? 0 : -EALREADY;
 }
 
-void wf_session_dismiss(struct wf_session *session, struct weft_request *closing)
-{
-    session->life.dismissed = true;
-    session->life.closing = closing;
-}
-
 void wf_session_called(struct wf_session *session)
 {
     session->life.called_ns = wf_world_now(session->guard.world);
@@ -422,12 +437,23 @@ void wf_sessions_set_greeting(struct wf_sessions *sessions, const void *bytes, u
 
 void wf_sessions_offer(struct wf_sessions *sessions, struct wf_session *session)
 {
+    if (wf_lobby_welcome(&sessions->lobby, &session->peer))
+        return;
     wf_list_push_back(&sessions->accepted, &session->accept_link);
-    pthread_cond_broadcast(&sessions->changed);
+    wf_session_lock(session);
+    session->offered = true;
+    wf_session_tell(session);
+    wf_session_unlock(session);
 }
 
 struct wf_session *wf_sessions_take(struct wf_sessions *sessions)
 {
     struct wf_link *link = wf_list_pop_front(&sessions->accepted);
-    return link ? WF_CONTAINER(link, struct wf_session, accept_link) : NULL;
+    if (!link)
+        return NULL;
+    struct wf_session *session = WF_CONTAINER(link, struct wf_session, accept_link);
+    wf_session_lock(session);
+    session->offered = false;
+    wf_session_unlock(session);
+    return session;
 }

@@ -28,13 +28,18 @@
 #include "weft.h"
 
 struct wf_session {
-    struct wf_link link;        /* wf_sessions.all; world.lock */
-    struct wf_link accept_link; /* wf_sessions.accepted; world.lock */
-    struct wf_link redial_link; /* wf_door.redials_wait; the door's thread */
+    struct wf_link link;          /* wf_sessions.all; world.lock */
+    struct wf_link accept_link;   /* wf_sessions.accepted; world.lock */
+    struct wf_link redial_link;   /* wf_door.redials_wait; the door's thread */
+    struct wf_visit *visited_too; /* that of the dial which waits for the session; the door's thread */
+    struct wf_link news_link;     /* wf_sessions.news; its lock */
     struct wf_sessions *sessions;
     struct weft_peer peer;
     bool announced;   /* the user has been told of the session (connect, accept); world.lock */
-    bool user_has_it; /* the user asked for the session, or has its handle; session lock */
+    bool user_has_it; /* the user asked for the session, or has its handle; session lock, as the next three */
+    bool offered;     /* in wf_sessions.accepted */
+    bool handed_over; /* the user has the handle, or had it */
+    bool lost_told;   /* LOST was told */
     uint64_t id;
     uint8_t secret[WF_SECRET_BYTES];
     struct wf_guard guard;
@@ -80,6 +85,9 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
  * the peer. The session is UP if no other channel is to come and one is up. 0 or -ENOMEM. No lock. */
 int wf_session_miss(struct wf_session *session, const struct wf_join *join, int code);
 
+/* The user has the handle from now on, and may be told what happens to it. No lock. */
+void wf_session_hand_over(struct wf_session *session);
+
 /* Drops one reference. The door frees a DEAD session without references. No lock held. */
 void wf_session_release(struct wf_session *session);
 
@@ -96,6 +104,9 @@ void wf_session_check_joined(struct wf_session *session);
 
 /* 0 if a new operation may start, else -errno. */
 int wf_session_usable(const struct wf_session *session);
+
+/* Why wf_session_usable() is negative, in one line; valid as long as the lock is held. */
+const char *wf_session_why_unusable(const struct wf_session *session);
 
 /* Kicks the worker of each idle send half that has something to send. `self`: the worker whose token is held. */
 void wf_session_kick(struct wf_session *session, struct wf_worker *self);

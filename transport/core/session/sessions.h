@@ -8,6 +8,8 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "base/status.h"
+#include "core/request/lobby.h"
 #include "wire/hello.h"
 
 struct wf_crew;
@@ -16,6 +18,7 @@ struct wf_endpoints;
 struct wf_rails;
 struct wf_registry;
 struct wf_session;
+struct wf_tray;
 struct wf_waiting;
 struct wf_world;
 
@@ -37,24 +40,26 @@ struct wf_sessions {
     struct wf_registry *registry;
     struct wf_waiting *waiting;
     struct wf_endpoints *endpoints;
-    pthread_cond_t changed;  /* a session came up, failed or went; CLOCK_MONOTONIC; with world.lock */
+    struct wf_lobby lobby;   /* requests that have no session */
+    struct wf_tray *news;    /* sessions about which the user may be told something (news.h) */
     struct wf_list all;      /* every session that exists; world.lock, as the next two */
-    struct wf_list accepted; /* sessions that came up and wait for weft_accept() */
+    struct wf_list accepted; /* sessions that came up and that nobody has asked for yet */
     int count;
     struct wf_greeting greeting; /* for peers met from now on; world.lock */
     pthread_mutex_t log_lock;    /* taken after any other lock */
     struct wf_log_limit unknown_log;
 };
 
-/* The caller has set the pointers before init. */
+/* The caller has set the pointers before init. open: 0, -ENOMEM, or the errno of making a descriptor. */
 void wf_sessions_init(struct wf_sessions *sessions);
+int wf_sessions_open(struct wf_sessions *sessions, struct wf_status *status);
 void wf_sessions_fini(struct wf_sessions *sessions);
 
 /* What this side tells peers from now on: up to WF_GREETING_MAX bytes. No lock held. */
 void wf_sessions_set_greeting(struct wf_sessions *sessions, const void *bytes, uint32_t length);
 
-/* offer: puts a session on the list for weft_accept(). take: the session that has waited longest there, or NULL.
- * world.lock held. */
+/* offer: gives a session to the caller that waits for a peer, or puts it on the list and tells of it. take: the session
+ * that has waited longest there, or NULL. world.lock held. */
 void wf_sessions_offer(struct wf_sessions *sessions, struct wf_session *session);
 struct wf_session *wf_sessions_take(struct wf_sessions *sessions);
 

@@ -10,6 +10,7 @@
 #include "core/message/ready.h"
 #include "core/session/fill.h"
 #include "core/session/loss.h"
+#include "core/session/news.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
 
@@ -85,6 +86,7 @@ int wf_totals_take(struct wf_channel *channel, const struct wf_frame *frame)
     case WF_BYE:
         wf_channel_bye_came(channel);
         wf_guard_peer_closes(&session->guard);
+        wf_session_tell(session);
         note_goodbye(session);
         wf_session_check_close(session);
         return 0;
