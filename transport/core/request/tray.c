@@ -26,7 +26,7 @@ int wf_tray_create(struct wf_waiting *waiting, struct wf_tray **out)
     return 0;
 }
 
-static void release(struct wf_tray *tray)
+void wf_tray_let_go(struct wf_tray *tray)
 {
     if (atomic_fetch_sub(&tray->references, 1) != 1)
         return;
@@ -43,14 +43,16 @@ void wf_tray_destroy(struct wf_tray *tray)
     pthread_mutex_lock(&tray->waiting->lock);
     wf_link_remove(&tray->signal_link);
     pthread_mutex_unlock(&tray->waiting->lock);
-    release(tray);
+    wf_tray_let_go(tray);
 }
 
-bool wf_tray_put(struct wf_tray *tray, struct wf_link *link)
+static bool put(struct wf_tray *tray, struct wf_link *link, bool quietly)
 {
     struct wf_waiting *waiting = tray->waiting;
     pthread_mutex_lock(&tray->lock);
-    bool signal = tray->watched && wf_list_empty(&tray->list);
+    bool due = tray->watched && (tray->hidden || wf_list_empty(&tray->list));
+    tray->hidden = due && (tray->drivers > 0 || (quietly && tray->looking));
+    bool signal = due && !tray->hidden;
     wf_list_push_back(&tray->list, link);
     if (signal) {
         pthread_mutex_lock(&waiting->lock);
@@ -60,6 +62,16 @@ bool wf_tray_put(struct wf_tray *tray, struct wf_link *link)
     }
     pthread_mutex_unlock(&tray->lock);
     return signal;
+}
+
+bool wf_tray_put(struct wf_tray *tray, struct wf_link *link)
+{
+    return put(tray, link, false);
+}
+
+bool wf_tray_put_quietly(struct wf_tray *tray, struct wf_link *link)
+{
+    return put(tray, link, true);
 }
 
 /*
@@ -72,6 +84,7 @@ static void show_level(struct wf_tray *tray)
     pthread_mutex_lock(&tray->level_lock);
     pthread_mutex_lock(&tray->lock);
     bool level = tray->watched && !wf_list_empty(&tray->list);
+    tray->hidden = false;
     pthread_mutex_unlock(&tray->lock);
     if (level != tray->level) {
         uint64_t count = 1;
@@ -94,11 +107,46 @@ int wf_tray_take(struct wf_tray *tray, struct wf_list *taken, int max, bool *wat
         count += 1;
     }
     *watched = tray->watched;
-    bool emptied = count > 0 && wf_list_empty(&tray->list);
+    tray->looking = count > 0 && tray->settles;
+    bool emptied = count > 0 && wf_list_empty(&tray->list), hidden = tray->hidden;
     pthread_mutex_unlock(&tray->lock);
-    if (emptied && *watched)
+    if ((emptied || hidden) && *watched)
         show_level(tray);
     return count;
+}
+
+bool wf_tray_is_empty(struct wf_tray *tray)
+{
+    pthread_mutex_lock(&tray->lock);
+    bool empty = wf_list_empty(&tray->list);
+    pthread_mutex_unlock(&tray->lock);
+    return empty;
+}
+
+void wf_tray_drive(struct wf_tray *tray, bool begins)
+{
+    pthread_mutex_lock(&tray->lock);
+    tray->drivers += begins ? 1 : -1;
+    pthread_mutex_unlock(&tray->lock);
+}
+
+void wf_tray_let_settle(struct wf_tray *tray, bool settles)
+{
+    pthread_mutex_lock(&tray->lock);
+    tray->settles = settles;
+    pthread_mutex_unlock(&tray->lock);
+    if (!settles)
+        wf_tray_settle(tray);
+}
+
+void wf_tray_settle(struct wf_tray *tray)
+{
+    pthread_mutex_lock(&tray->lock);
+    bool hidden = tray->hidden && tray->drivers == 0;
+    tray->looking = false;
+    pthread_mutex_unlock(&tray->lock);
+    if (hidden)
+        show_level(tray);
 }
 
 int wf_tray_watch(struct wf_tray *tray)
@@ -118,5 +166,5 @@ void wf_tray_hold(struct wf_tray *tray)
 void wf_tray_signal(struct wf_tray *tray)
 {
     show_level(tray);
-    release(tray);
+    wf_tray_let_go(tray);
 }

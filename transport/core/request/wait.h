@@ -17,16 +17,18 @@
 #include "core/ground/world.h"
 
 struct weft_request;
+struct wf_tray;
 
 /* The threads and queues of a context that wait for requests. Owner: the context. */
 struct wf_waiting {
     struct wf_world *world;
     struct wf_crew *crew;
     _Atomic uint64_t requests_out; /* requests that were not yet given back */
-    pthread_mutex_t lock;          /* guards the next three fields, and every request's `waiter` */
+    pthread_mutex_t lock;          /* guards the next four fields, and every request's `waiter` */
     struct wf_list waiters;        /* threads asleep until a completion or a free drive token */
     struct wf_list poked;          /* waiters that were told of an ended request and are still to be woken */
     struct wf_list signals;        /* trays whose descriptor must be updated */
+    struct wf_tray *lent;          /* of the queue whose user drives the shared worker; NULL: none does */
     _Atomic int waiter_count;
     struct wf_spin caller_spin; /* shared by callers that wait for workers */
     struct wf_list queues;      /* all queues; world.lock */
