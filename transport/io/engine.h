@@ -133,8 +133,8 @@ struct wf_engine_ops {
     void (*wake)(struct wf_engine *engine);
 
     /*
-     * For a thread that sleeps outside of poll. rest: 0, and from now until the next poll the descriptor is readable when
-     * poll has something to do, or was woken. -EAGAIN: poll has something to do now; with `tell` the descriptor is
+     * For a thread that sleeps outside of poll. rest: 0, and from now until the next poll the descriptor is readable
+     * when poll has something to do, or was woken. -EAGAIN: poll has something to do now; with `tell` the descriptor is
      * readable. descriptor: the same for the engine's life; any thread. Both NULL: a thread can sleep in poll only.
      */
     int (*descriptor)(struct wf_engine *engine);

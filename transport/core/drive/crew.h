@@ -37,8 +37,8 @@ struct wf_chores {
     /* Is a copy under way? Its end cannot wake the engine. Token held. */
     bool (*busy)(void *devices, const struct wf_worker *worker);
     void *devices;
-    /* The worker is about to rest, or has been busy for long: tells the disposals of `untold`, which is one of its lists,
-     * and empties it. Token held. */
+    /* The worker is about to rest, or has been busy for long: tells the disposals of `untold`, which is one of its
+     * lists, and empties it. Token held. */
     void (*tell)(struct wf_worker *worker, struct wf_list *untold);
     /* The drive token is free: a waiting caller may want it. */
     bool (*token_free)(void *waiting);

@@ -297,7 +297,7 @@ static void sleep_outside(struct wf_worker *worker)
         resting = wf_worker_drive(worker, wait_ns) == 0 && rests(worker);
     }
     if (!resting)
-        (void)wf_worker_rest(worker); /* the caller who wants the token may sleep before it drives */
+        (void)wf_worker_rest(worker);        /* the caller who wants the token may sleep before it drives */
     atomic_store(&worker->outside, resting); /* before the token is free: a caller that leaves must see it */
     wf_worker_leave(worker);
     note_rest(worker);

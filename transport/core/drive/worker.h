@@ -47,11 +47,11 @@ struct wf_worker {
     _Atomic uint32_t park;         /* enum wf_park; futex word of the parked thread: a change ends its rest */
     _Atomic bool rests_long;       /* the thread rests too long for large messages */
     _Atomic bool lent;             /* a user sleeps until the engine's descriptor is readable, and drives then */
-    _Atomic bool outside;          /* the thread sleeps without the token, until the descriptor or `nudge` is readable */
-    _Atomic bool tell_all;         /* a rest of the thread has passed: see wf_worker_drive_lent() */
-    bool driven;                   /* the last round of wf_worker_drive_lent() has done something; token holder */
-    int descriptor;                /* the engine's; -1: it has none, or the worker is not shared */
-    int nudge;                     /* eventfd; -1 as `descriptor` */
+    _Atomic bool outside;  /* the thread sleeps without the token, until the descriptor or `nudge` is readable */
+    _Atomic bool tell_all; /* a rest of the thread has passed: see wf_worker_drive_lent() */
+    bool driven;           /* the last round of wf_worker_drive_lent() has done something; token holder */
+    int descriptor;        /* the engine's; -1: it has none, or the worker is not shared */
+    int nudge;             /* eventfd; -1 as `descriptor` */
 
     pthread_mutex_t mail_lock;
     struct wf_list kicked;
@@ -97,8 +97,8 @@ void wf_worker_lend(struct wf_worker *worker, bool lent);
 /* One round of such a user, without waiting: as wf_worker_drive(), but disposals for which no sender waits are left to
  * frames that go out soon, or to the thread. Token held. */
 int wf_worker_drive_lent(struct wf_worker *worker);
-/* The user is about to sleep. False: there is something to do of which the descriptor does not tell, so the caller calls
- * wf_worker_recall() once it has left. Token held. */
+/* The user is about to sleep. False: there is something to do of which the descriptor does not tell, so the caller
+ * calls wf_worker_recall() once it has left. Token held. */
 bool wf_worker_rest(struct wf_worker *worker);
 
 /*

@@ -184,8 +184,8 @@ static void make_progress(struct wf_worker *worker, bool watched)
     wf_worker_leave(worker);
 }
 
-/* The same, for a user who sleeps on a descriptor that tells of the worker's events: drives until a request has ended or
- * nothing is left to do, a few rounds at most. */
+/* The same, for a user who sleeps on a descriptor that tells of the worker's events: drives until a request has ended
+ * or nothing is left to do, a few rounds at most. */
 static void make_lent_progress(struct weft_queue *queue, struct wf_worker *worker)
 {
     bool told = true;

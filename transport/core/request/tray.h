@@ -74,8 +74,8 @@ int wf_tray_take(struct wf_tray *tray, struct wf_list *taken, int max, bool *wat
 /* The descriptor. From now on it follows the list. */
 int wf_tray_watch(struct wf_tray *tray);
 
-/* Takes a reference, for a thread that will signal or settle, and drops it. To take one wf_waiting.lock is held, so that
- * the tray still exists. */
+/* Takes a reference, for a thread that will signal or settle, and drops it. To take one wf_waiting.lock is held, so
+ * that the tray still exists. */
 void wf_tray_hold(struct wf_tray *tray);
 void wf_tray_let_go(struct wf_tray *tray);
 /* Updates the descriptor, and drops the reference of wf_tray_hold(). May cost a system call. */
