@@ -657,9 +657,13 @@ WEFT_API int weft_queue_wait(struct weft_queue *queue, int timeout_ms, struct we
 
 /*
  * A descriptor that is readable (poll, select, epoll, level- or edge-triggered) as long as ended requests are in the
- * queue. From the first call on, the library's own threads drive progress. The queue owns the descriptor and closes it:
- * the caller must not read, write or close it. A thread may wake to find that another thread has polled the
- * completions; with the engine `uring` the kernel may interrupt its sleep (EINTR). Never fails.
+ * queue. It may also be readable because there is work to do, such as bytes that have come: weft_queue_poll() does it,
+ * and may return 0. So poll until it returns 0 before going to sleep; a loop that does not is told a little later.
+ * Whoever sleeps on the descriptor of a context's only watched queue does the library's work when awake, which saves a
+ * wake-up for each message; while nobody looks, and where several queues are watched, the library's own threads do it.
+ * The queue owns the descriptor and closes it: the caller must not read, write or close it. A thread may wake to find
+ * that another thread has polled the completions; with the engine `uring` the kernel may interrupt its sleep (EINTR).
+ * Never fails.
  */
 WEFT_API int weft_completion_fd(struct weft_queue *queue);
 

@@ -45,6 +45,8 @@ void stops_lending_what_is_copied(const struct implementation *of);
 /* engine_waiting.c: nothing to wait for in the simulator, and only there a watch over the caller */
 void wakes_before_poll(const struct implementation *of);
 void wakes_from_a_thread(const struct implementation *of);
+void tells_of_work_while_it_rests(const struct implementation *of);
+void tells_of_a_wake_from_a_thread(const struct implementation *of);
 void does_not_wait_with_work_at_hand(const struct implementation *of);
 void keeps_to_its_timeout(const struct implementation *of);
 void shrugs_off_signals(const struct implementation *of);

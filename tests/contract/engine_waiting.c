@@ -2,6 +2,7 @@
 #include "engine_contract.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -18,6 +19,7 @@
 #include <cmocka.h>
 
 #define LONG_NS (10 * WF_NS_PER_S) /* a wait that must not happen */
+#define LONG_MS ((int)(LONG_NS / WF_NS_PER_MS))
 
 static int64_t now_ns(void)
 {
@@ -90,6 +92,96 @@ void wakes_from_a_thread(const struct implementation *of)
         while (atomic_load(&handover.given) < i)
             assert_int_equal(world.ops->poll(world.engines[0], finished, 1, i % 2 ? LONG_NS : -1), 0);
         assert_true(now_ns() - start < LONG_NS / 2);
+        atomic_store(&handover.taken, i);
+    }
+    pthread_join(thread, NULL);
+    world_close(&world);
+}
+
+/* --- sleep outside of poll --- */
+
+static bool lacks_descriptor(const struct world *world)
+{
+    if (!world->ops->descriptor)
+        print_message("skipped for an engine in whose poll alone a thread can sleep\n");
+    return !world->ops->descriptor;
+}
+
+static bool is_readable(const struct world *world, int timeout_ms)
+{
+    struct pollfd event = {.fd = world->ops->descriptor(world->engines[0]), .events = POLLIN};
+    return poll(&event, 1, timeout_ms) == 1;
+}
+
+/* Has the engine something to do now? Then its descriptor says so. */
+static void assert_at_work(const struct world *world)
+{
+    assert_int_equal(world->ops->rest(world->engines[0], false), -EAGAIN);
+    assert_int_equal(world->ops->rest(world->engines[0], true), -EAGAIN);
+    assert_true(is_readable(world, 0));
+}
+
+void tells_of_work_while_it_rests(const struct implementation *of)
+{
+    skip_simulator(of, "its poll never waits");
+    struct world world;
+    world_open(&world, of, 1, 0);
+    if (lacks_descriptor(&world)) {
+        world_close(&world);
+        skip();
+    }
+    struct pair pair = pair_open(&world, 0);
+    struct task receive = {0}, send = {0};
+    struct wf_op *finished[1];
+    char got, sent = 'r';
+    for (int i = 0; i < 100; i++) {
+        task_buffer(&receive, &got, 1);
+        task_post(&world, 0, &receive, WF_OP_RECV, pair.server);
+        world_idle(&world);
+        assert_int_equal(world.ops->rest(world.engines[0], false), 0);
+        assert_false(is_readable(&world, 0));
+
+        world.ops->wake(world.engines[0]); /* while it rests, */
+        assert_true(is_readable(&world, LONG_MS));
+        assert_int_equal(world.ops->poll(world.engines[0], finished, 1, 0), 0);
+        world.ops->wake(world.engines[0]); /* and just before */
+        assert_at_work(&world);
+        assert_int_equal(world.ops->poll(world.engines[0], finished, 1, 0), 0);
+
+        task_buffer(&send, &sent, 1);
+        task_post(&world, 0, &send, WF_OP_SEND, pair.client); /* finishes as it is posted */
+        assert_at_work(&world);
+        assert_int_equal(world_await(&world, &send), 1);
+        if (receive.op.posted) {
+            (void)world.ops->rest(world.engines[0], false); /* the byte may be here already */
+            assert_true(is_readable(&world, LONG_MS));
+        }
+        assert_int_equal(world_await(&world, &receive), 1);
+        assert_int_equal(got, 'r');
+    }
+    pair_close(&world, &pair);
+    world_close(&world);
+}
+
+void tells_of_a_wake_from_a_thread(const struct implementation *of)
+{
+    skip_simulator(of, "its poll never waits");
+    struct world world;
+    world_open(&world, of, 1, 0);
+    if (lacks_descriptor(&world)) {
+        world_close(&world);
+        skip();
+    }
+    struct handover handover = {.ops = world.ops, .engine = world.engines[0]};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, wake_again_and_again, &handover), 0);
+    struct wf_op *finished[1];
+    for (int i = 1; i <= ROUNDS; i++) {
+        do {
+            if (world.ops->rest(world.engines[0], false) == 0)
+                assert_true(is_readable(&world, LONG_MS));
+            assert_int_equal(world.ops->poll(world.engines[0], finished, 1, 0), 0);
+        } while (atomic_load(&handover.given) < i);
         atomic_store(&handover.taken, i);
     }
     pthread_join(thread, NULL);

@@ -278,9 +278,11 @@ static bool copies_busy(void *devices, const struct wf_worker *worker)
     return chores.busy;
 }
 
-static void tell(struct wf_worker *worker)
+static void tell(struct wf_worker *worker, struct wf_list *untold)
 {
-    while (wf_list_pop_front(&worker->untold))
+    if (wf_list_empty(untold))
+        return;
+    while (wf_list_pop_front(untold))
         continue;
     chores.told += 1;
     if (chores.notices)
@@ -411,6 +413,29 @@ static void test_the_untold_is_told_by_a_busy_worker(void **state)
     wf_list_push_back(&worker->untold, &link);
     busy_round(scene);
     assert_int_equal(chores.told, 2);
+}
+
+/* A user who drives a lent worker sends soon: frames carry what no sender waits for. */
+static void test_a_lent_worker_leaves_the_untold_for_a_while(void **state)
+{
+    struct scene *scene = *state;
+    struct wf_worker *worker = scene->crew.workers[0];
+    struct wf_link untold, awaited;
+    wf_link_init(&untold);
+    wf_link_init(&awaited);
+    wf_list_push_back(&worker->untold, &untold);
+    wf_list_push_back(&worker->awaited, &awaited);
+    assert_int_equal(wf_worker_drive_lent(worker), 0);
+    assert_true(wf_link_in_list(&untold));
+    assert_false(wf_link_in_list(&awaited));
+    assert_int_equal(chores.told, 1);
+    atomic_store(&worker->tell_all, true); /* its thread has rested once */
+    assert_int_equal(wf_worker_drive_lent(worker), 0);
+    assert_false(wf_link_in_list(&untold));
+    assert_int_equal(chores.told, 2);
+    wf_list_push_back(&worker->untold, &untold);
+    assert_int_equal(wf_worker_drive(worker, 0), 0); /* nobody else will */
+    assert_false(wf_link_in_list(&untold));
 }
 
 /* --- the token --- */
@@ -575,6 +600,7 @@ int main(void)
         WITH_CHORES(test_bells_of_copies),
         WITH_CHORES(test_the_untold_is_told_when_idle),
         WITH_CHORES(test_the_untold_is_told_by_a_busy_worker),
+        WITH_CHORES(test_a_lent_worker_leaves_the_untold_for_a_while),
         WITH_CHORES(test_the_token_has_one_holder),
         WITH_CHORES(test_leaving_serves_what_came),
         WITH_CHORES(test_a_thread_is_asked_for_the_token),

@@ -10,6 +10,8 @@ const struct wf_engine_ops *wf_around_set(struct wf_around *around, const struct
     around->ops.cuts_calls = inner->cuts_calls;
     if (!inner->zero_copy)
         around->ops.zero_copy = NULL;
+    if (!inner->descriptor)
+        around->ops.descriptor = NULL;
     return &around->ops;
 }
 

@@ -14,8 +14,8 @@ struct wf_around {
     void *host;                        /* the inner engine's host */
 };
 
-/* Copies `ops` to `around->ops`, except for three values of the inner engine: name, cuts_calls, and a zero_copy that is
- * NULL. Returns `around->ops`. */
+/* Copies `ops` to `around->ops`, except for values of the inner engine: name, cuts_calls, and a zero_copy or descriptor
+ * that is NULL. Returns `around->ops`. */
 const struct wf_engine_ops *wf_around_set(struct wf_around *around, const struct wf_engine_ops *ops,
                                           const struct wf_engine_ops *inner, void *host);
 

@@ -55,16 +55,21 @@ static inline void wf_doorbell_awake(struct wf_doorbell *bell)
         atomic_exchange(&bell->rung, false);
 }
 
+/* Makes an edge, whether or not a thread sleeps. */
+static inline void wf_doorbell_write(struct wf_doorbell *bell)
+{
+    uint64_t one = 1;
+    while (write(bell->fd, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}
+
 /* Any thread. */
 static inline void wf_doorbell_ring(struct wf_doorbell *bell)
 {
     if (atomic_exchange(&bell->rung, true))
         return; /* the thread that set `rung` first writes the eventfd if necessary */
-    if (!atomic_load(&bell->sleeping))
-        return;
-    uint64_t one = 1;
-    while (write(bell->fd, &one, sizeof one) < 0 && errno == EINTR)
-        ;
+    if (atomic_load(&bell->sleeping))
+        wf_doorbell_write(bell);
 }
 
 #endif

@@ -132,6 +132,14 @@ struct wf_engine_ops {
     /* Ends a poll that is waiting, or the next one. Any thread. */
     void (*wake)(struct wf_engine *engine);
 
+    /*
+     * For a thread that sleeps outside of poll. rest: 0, and from now until the next poll the descriptor is readable
+     * when poll has something to do, or was woken. -EAGAIN: poll has something to do now; with `tell` the descriptor is
+     * readable. descriptor: the same for the engine's life; any thread. Both NULL: a thread can sleep in poll only.
+     */
+    int (*descriptor)(struct wf_engine *engine);
+    int (*rest)(struct wf_engine *engine, bool tell);
+
     /* --- descriptors: here because the simulator has simulated descriptors --- */
 
     /* A non-blocking TCP socket, bound as in `options`, TCP_NODELAY set. `bound_device` (may be NULL): whether it is

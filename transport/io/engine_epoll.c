@@ -49,6 +49,7 @@ struct epoll_engine {
     bool skipped; /* the last poll did not ask the kernel for events */
     struct wf_hot_set hot;
     int hot_tries; /* polls since the last one that asked for events */
+    bool again;    /* the last bytes came on the descriptor of the bytes before */
     struct wf_list runnable, finished;
     struct wf_link round_end; /* in `runnable`: behind it are those of the next round */
     struct epoll_event events[EVENT_BATCH];
@@ -109,11 +110,18 @@ static void unmute(struct epoll_engine *engine, struct wf_hot *hot)
         add_interest(engine, slot, slot->reader);
 }
 
+static void unmute_all(struct epoll_engine *engine)
+{
+    for (int i = 0; i < WF_HOT_COUNT; i++)
+        unmute(engine, &engine->hot.entries[i]);
+}
+
 static void make_hot(struct epoll_engine *engine, struct wf_fd_slot *slot, const struct wf_op *op)
 {
     if (!may_be_hot(engine, op))
         return;
     struct wf_hot *hot = wf_hot_entry(&engine->hot, op->fd);
+    engine->again = engine->hot.entries[0].fd == op->fd;
     if (hot->fd != op->fd)
         unmute(engine, hot);
     hot = wf_hot_hit(&engine->hot, hot, op->fd, op->urgent);
@@ -359,12 +367,11 @@ static void run_round(struct epoll_engine *engine)
 /* Asks the kernel for events. Of muted descriptors it knows none: they are read, or before sleep muted no more. */
 static void look_for_events(struct epoll_engine *engine, int64_t timeout_ns)
 {
+    if (timeout_ns != 0)
+        unmute_all(engine);
     for (int i = 0; i < WF_HOT_COUNT; i++) {
-        struct wf_hot *hot = &engine->hot.entries[i];
-        struct wf_fd_slot *slot = wf_interest_of(&engine->interest, hot->fd);
-        if (timeout_ns != 0)
-            unmute(engine, hot);
-        else if (slot && slot->muted)
+        struct wf_fd_slot *slot = wf_interest_of(&engine->interest, engine->hot.entries[i].fd);
+        if (slot && slot->muted)
             make_runnable(engine, slot->reader);
     }
     int count = wait_events(engine, wf_list_empty(&engine->finished) ? timeout_ns : 0);
@@ -390,6 +397,26 @@ static int epoll_poll(struct wf_engine *engine_base, struct wf_op **finished, in
 static void epoll_wake(struct wf_engine *engine)
 {
     wf_doorbell_ring(&epoll_self(engine)->bell);
+}
+
+/* --- sleep outside of poll --- */
+
+static int epoll_descriptor(struct wf_engine *engine)
+{
+    return epoll_self(engine)->interest.epoll_fd;
+}
+
+static int epoll_rest(struct wf_engine *engine_base, bool tell)
+{
+    struct epoll_engine *engine = epoll_self(engine_base);
+    unmute_all(engine);
+    engine->hot_tries = engine->again ? HOT_TRIES - 1 : HOT_TRIES; /* what ends the rest is an event */
+    bool rung = !wf_doorbell_may_sleep(&engine->bell);
+    if (!rung && wf_list_empty(&engine->finished) && wf_list_empty(&engine->runnable))
+        return 0;
+    if (tell) /* the kernel knows nothing of it */
+        wf_doorbell_write(&engine->bell);
+    return -EAGAIN;
 }
 
 /* --- attach and detach --- */
@@ -484,5 +511,7 @@ const struct wf_engine_ops wf_engine_epoll = {
     .cancel = epoll_cancel,
     .poll = epoll_poll,
     .wake = epoll_wake,
+    .descriptor = epoll_descriptor,
+    .rest = epoll_rest,
     WF_SOCKET_OPS,
 };

@@ -135,6 +135,19 @@ static void seal_wake(struct wf_engine *engine)
     inner->ops->wake(inner);
 }
 
+static int seal_descriptor(struct wf_engine *engine)
+{
+    struct wf_engine *inner = seal_self(engine)->inner;
+    return inner->ops->descriptor(inner);
+}
+
+/* What this engine has to do has rung the inner one's bell. */
+static int seal_rest(struct wf_engine *engine, bool tell)
+{
+    struct wf_engine *inner = seal_self(engine)->inner;
+    return inner->ops->rest(inner, tell);
+}
+
 /* --- attach and detach --- */
 
 static void init_lane(struct wf_seal_lane *lane, struct wf_seal_socket *socket)
@@ -239,6 +252,8 @@ static const struct wf_engine_ops seal_ops = {
     .cancel = seal_cancel,
     .poll = seal_poll,
     .wake = seal_wake,
+    .descriptor = seal_descriptor,
+    .rest = seal_rest,
     .shutdown = wf_seal_op_shutdown,
     .progress = wf_around_progress,
     .close_fd = wf_seal_op_close_fd,

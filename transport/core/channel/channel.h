@@ -72,6 +72,6 @@ void wf_channel_resume(struct wf_channel *channel);
 /* Ends the claim on a refused inbound message, by cancelling the receive under way. No lock. */
 void wf_channel_redirect(struct wf_channel *channel);
 /* The worker is about to rest: channels whose disposals no frame has carried yet are kicked. No lock. */
-void wf_channels_tell(struct wf_worker *worker);
+void wf_channels_tell(struct wf_worker *worker, struct wf_list *untold);
 
 #endif

@@ -243,8 +243,9 @@ static void note_disposals(struct wf_channel *channel)
     uint64_t quarter = (frames - rx->disposed) / 4;
     if (frames - rx->granted_frames >= (quarter ? quarter : 1))
         wf_channel_tell_state(channel);
+    bool awaited = channel->kind == WF_CHANNEL_BULK; /* sends of small messages have completed already */
     if (rx->disposed != channel->tx.ack_sent && !wf_link_in_list(&rx->untold_link))
-        wf_list_push_back(&rx->worker->untold, &rx->untold_link);
+        wf_list_push_back(awaited ? &rx->worker->awaited : &rx->worker->untold, &rx->untold_link);
 }
 
 static void note_bytes(struct wf_channel *channel, uint64_t bytes)
@@ -383,10 +384,10 @@ void wf_channel_redirect(struct wf_channel *channel)
         rx->worker->engine->ops->cancel(rx->worker->engine, &rx->op);
 }
 
-void wf_channels_tell(struct wf_worker *worker)
+void wf_channels_tell(struct wf_worker *worker, struct wf_list *untold)
 {
     struct wf_link *link;
-    while ((link = wf_list_pop_front(&worker->untold))) {
+    while ((link = wf_list_pop_front(untold))) {
         struct wf_channel *channel = WF_CONTAINER(link, struct wf_channel, rx.untold_link);
         struct wf_guard *guard = channel->lines->guard;
         wf_guard_lock(guard);

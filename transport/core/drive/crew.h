@@ -37,11 +37,13 @@ struct wf_chores {
     /* Is a copy under way? Its end cannot wake the engine. Token held. */
     bool (*busy)(void *devices, const struct wf_worker *worker);
     void *devices;
-    /* The worker is about to rest, or has been busy for long: tells the disposals of wf_worker.untold, and empties it.
-     * Token held. */
-    void (*tell)(struct wf_worker *worker);
+    /* The worker is about to rest, or has been busy for long: tells the disposals of `untold`, which is one of its
+     * lists, and empties it. Token held. */
+    void (*tell)(struct wf_worker *worker, struct wf_list *untold);
     /* The drive token is free: a waiting caller may want it. */
     bool (*token_free)(void *waiting);
+    /* The thread of a lent worker is about to rest: callers may not have looked again since its last rest. */
+    void (*resting)(void *waiting);
     void *waiting;
 };
 
@@ -64,13 +66,15 @@ static inline void wf_crew_copies(struct wf_crew *crew, void *devices, int (*dri
     crew->chores.busy = busy;
 }
 
-static inline void wf_crew_callers(struct wf_crew *crew, void *waiting, bool (*token_free)(void *))
+static inline void wf_crew_callers(struct wf_crew *crew, void *waiting, bool (*token_free)(void *),
+                                   void (*resting)(void *))
 {
     crew->chores.waiting = waiting;
     crew->chores.token_free = token_free;
+    crew->chores.resting = resting;
 }
 
-static inline void wf_crew_disposals(struct wf_crew *crew, void (*tell)(struct wf_worker *))
+static inline void wf_crew_disposals(struct wf_crew *crew, void (*tell)(struct wf_worker *, struct wf_list *))
 {
     crew->chores.tell = tell;
 }

@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,12 +32,14 @@ int wf_worker_create(struct wf_crew *crew, int index, struct wf_worker **out, st
     const struct wf_world *world = crew->world;
     worker->crew = crew;
     worker->index = index;
+    worker->descriptor = worker->nudge = -1;
     const char *role = world->shared ? "worker" : index % 2 ? "rx" : "tx";
     snprintf(worker->name, sizeof worker->name, "weft-%s%u", role, (unsigned)index / 2 % 100);
     pthread_mutex_init(&worker->mail_lock, NULL);
     sem_init(&worker->entered, 0, 0);
     wf_list_init(&worker->kicked);
     wf_list_init(&worker->untold);
+    wf_list_init(&worker->awaited);
     struct wf_engine_limits limits = {
         .call_bytes = world->tuning.call,
         .pinned = !world->shared,
@@ -49,6 +53,10 @@ int wf_worker_create(struct wf_crew *crew, int index, struct wf_worker **out, st
         wf_worker_destroy(worker);
         return result;
     }
+    if (world->shared && world->engine_ops->descriptor)
+        worker->nudge = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (worker->nudge >= 0)
+        worker->descriptor = world->engine_ops->descriptor(worker->engine);
     *out = worker;
     return 0;
 }
@@ -61,6 +69,8 @@ void wf_worker_destroy(struct wf_worker *worker)
         worker->engine->ops->close(worker->engine);
     pthread_mutex_destroy(&worker->mail_lock);
     sem_destroy(&worker->entered);
+    if (worker->nudge >= 0)
+        close(worker->nudge);
     free(worker->sink);
     free(worker);
 }
@@ -79,20 +89,31 @@ static int poll_once(struct wf_worker *worker, int64_t timeout_ns)
     return count > 0 ? count : 0;
 }
 
-int wf_worker_drive(struct wf_worker *worker, int64_t timeout_ns)
+/* Tells what is untold, unless a lent worker can leave it to frames that go out soon, or to its thread. */
+static void tell(struct wf_worker *worker, bool lent)
+{
+    const struct wf_chores *chores = &worker->crew->chores;
+    chores->tell(worker, &worker->awaited);
+    if (!lent || atomic_load_explicit(&worker->tell_all, memory_order_relaxed)) {
+        atomic_store_explicit(&worker->tell_all, false, memory_order_relaxed);
+        chores->tell(worker, &worker->untold);
+    }
+    wf_worker_ring_bells(worker);
+    worker->rounds_untold = 0;
+}
+
+/* `lent`: see wf_worker_drive_lent(). */
+static int drive(struct wf_worker *worker, int64_t timeout_ns, bool lent)
 {
     const struct wf_chores *chores = &worker->crew->chores;
     int handled = wf_worker_serve_kicks(worker);
     handled += chores->drive(chores->devices, worker);
     wf_worker_ring_bells(worker); /* of the workers that send what a copy has made ready */
     handled += poll_once(worker, 0);
-    bool untold = !wf_list_empty(&worker->untold);
+    bool untold = !wf_list_empty(&worker->untold) || !wf_list_empty(&worker->awaited);
     worker->rounds_untold = untold ? worker->rounds_untold + 1 : 0;
-    if (untold && (handled == 0 || worker->rounds_untold > ROUNDS_UNTOLD)) {
-        chores->tell(worker);
-        wf_worker_ring_bells(worker);
-        worker->rounds_untold = 0;
-    }
+    if (untold && (handled == 0 || worker->rounds_untold > ROUNDS_UNTOLD))
+        tell(worker, lent);
     handled += wf_worker_serve_kicks(worker);
     if (handled == 0 && timeout_ns != 0) {
         if (chores->busy(chores->devices, worker) && (timeout_ns < 0 || timeout_ns > COPIES_NS))
@@ -101,6 +122,11 @@ int wf_worker_drive(struct wf_worker *worker, int64_t timeout_ns)
         handled += wf_worker_serve_kicks(worker);
     }
     return handled;
+}
+
+int wf_worker_drive(struct wf_worker *worker, int64_t timeout_ns)
+{
+    return drive(worker, timeout_ns, false);
 }
 
 /* --- the token --- */
@@ -131,9 +157,66 @@ void wf_worker_recall(struct wf_worker *worker)
     syscall(SYS_futex, &worker->park, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+/* Ends the sleep of a thread that sleeps outside. */
+static void nudge(struct wf_worker *worker)
+{
+    uint64_t one = 1;
+    if (atomic_exchange(&worker->outside, false))
+        while (write(worker->nudge, &one, sizeof one) < 0 && errno == EINTR)
+            ;
+}
+
+/* Is there something to do of which the engine knows nothing? Token held. */
+static bool owes(const struct wf_worker *worker)
+{
+    const struct wf_chores *chores = &worker->crew->chores;
+    return !wf_list_empty(&worker->awaited) || chores->busy(chores->devices, worker);
+}
+
+/* Will the descriptor tell of the next thing to do, and is there none now? Token held. */
+static bool rests(struct wf_worker *worker)
+{
+    return !owes(worker) && worker->engine->ops->rest(worker->engine, false) == 0;
+}
+
+int wf_worker_drive_lent(struct wf_worker *worker)
+{
+    bool just_driven = worker->driven;
+    worker->driven = false;
+    if (just_driven) { /* what has come since that round makes the descriptor readable */
+        tell(worker, true);
+        if (wf_worker_serve_kicks(worker) == 0 && rests(worker))
+            return 0;
+    }
+    int handled = drive(worker, 0, true);
+    worker->driven = handled > 0;
+    return handled;
+}
+
+bool wf_worker_rest(struct wf_worker *worker)
+{
+    worker->driven = false;
+    worker->engine->ops->rest(worker->engine, true);
+    return !owes(worker);
+}
+
+void wf_worker_lend(struct wf_worker *worker, bool lent)
+{
+    if (atomic_exchange(&worker->lent, lent) == lent)
+        return;
+    if (lent)
+        wf_worker_want(worker); /* a thread that sleeps in the engine lets go */
+    else
+        nudge(worker);
+}
+
 void wf_worker_leave(struct wf_worker *worker)
 {
     do {
+        /* The thread went to sleep when nothing was to be done, but this caller may leave something undone. */
+        if (atomic_load_explicit(&worker->outside, memory_order_seq_cst) &&
+            !(wf_list_empty(&worker->untold) && rests(worker)))
+            nudge(worker);
         uint32_t as = atomic_load_explicit(&worker->token, memory_order_relaxed);
         atomic_store_explicit(&worker->token, WF_TOKEN_FREE, memory_order_seq_cst);
         /* This thread must serve a kick that came after its last look: no other thread may do so soon. */
@@ -196,6 +279,38 @@ static void drive_until_wanted(struct wf_worker *worker)
     wf_worker_leave(worker);
 }
 
+/* What callers have left to frames and looks that come soon has waited for one rest: it waits no longer. */
+static void note_rest(struct wf_worker *worker)
+{
+    const struct wf_chores *chores = &worker->crew->chores;
+    atomic_store(&worker->tell_all, true);
+    chores->resting(chores->waiting);
+}
+
+/* Lent: drives until nothing is left to do, and sleeps without the token. */
+static void sleep_outside(struct wf_worker *worker)
+{
+    const struct wf_chores *chores = &worker->crew->chores;
+    bool resting = false;
+    while (!resting && !atomic_load(&worker->stopping) && !atomic_load(&worker->wanted)) {
+        int64_t wait_ns = chores->busy(chores->devices, worker) ? COPIES_NS : 0;
+        resting = wf_worker_drive(worker, wait_ns) == 0 && rests(worker);
+    }
+    if (!resting)
+        (void)wf_worker_rest(worker);        /* the caller who wants the token may sleep before it drives */
+    atomic_store(&worker->outside, resting); /* before the token is free: a caller that leaves must see it */
+    wf_worker_leave(worker);
+    note_rest(worker);
+    struct pollfd events[2] = {{.fd = worker->descriptor, .events = POLLIN}, {.fd = worker->nudge, .events = POLLIN}};
+    if (resting && !atomic_load(&worker->stopping))
+        poll(events, 2, REST_NS / WF_NS_PER_MS);
+    atomic_store(&worker->outside, false);
+    uint64_t count;
+    if (events[1].revents & POLLIN)
+        while (read(worker->nudge, &count, sizeof count) < 0 && errno == EINTR)
+            ;
+}
+
 /* The thread of a shared worker: drives while no caller does. */
 static void run_shared(struct wf_worker *worker)
 {
@@ -210,8 +325,13 @@ static void run_shared(struct wf_worker *worker)
         seen = turns;
         if (!callers && take_token(worker, WF_TOKEN_THREAD)) {
             rest = PARK_MIN_NS;
-            drive_until_wanted(worker);
+            if (atomic_load(&worker->lent))
+                sleep_outside(worker);
+            else
+                drive_until_wanted(worker);
         }
+        if (atomic_load(&worker->lent))
+            note_rest(worker);
         park(worker, rest);
         rest = next_rest(rest, atomic_load(&worker->caller_turns) - seen, calm);
     }
@@ -284,6 +404,7 @@ void wf_worker_stop(struct wf_worker *worker)
     if (!worker->has_thread)
         return;
     atomic_store(&worker->stopping, true);
+    nudge(worker);
     atomic_store(&worker->park, WF_PARK_END);
     syscall(SYS_futex, &worker->park, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
     worker->engine->ops->wake(worker->engine);

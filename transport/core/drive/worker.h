@@ -46,6 +46,12 @@ struct wf_worker {
     _Atomic uint32_t caller_turns; /* times a caller drove; tells the thread to stay away */
     _Atomic uint32_t park;         /* enum wf_park; futex word of the parked thread: a change ends its rest */
     _Atomic bool rests_long;       /* the thread rests too long for large messages */
+    _Atomic bool lent;             /* a user sleeps until the engine's descriptor is readable, and drives then */
+    _Atomic bool outside;  /* the thread sleeps without the token, until the descriptor or `nudge` is readable */
+    _Atomic bool tell_all; /* a rest of the thread has passed: see wf_worker_drive_lent() */
+    bool driven;           /* the last round of wf_worker_drive_lent() has done something; token holder */
+    int descriptor;        /* the engine's; -1: it has none, or the worker is not shared */
+    int nudge;             /* eventfd; -1 as `descriptor` */
 
     pthread_mutex_t mail_lock;
     struct wf_list kicked;
@@ -53,8 +59,9 @@ struct wf_worker {
     struct wf_kicks *serving; /* the session whose notice is being served; mail_lock */
 
     struct wf_bells bells;  /* workers to be woken; token holder */
-    struct wf_list untold;  /* receive halves whose disposals no frame has carried yet; token holder */
-    uint32_t rounds_untold; /* rounds since `untold` was empty; token holder */
+    struct wf_list untold;  /* receive halves whose disposals no frame has carried yet; token holder, as the next two */
+    struct wf_list awaited; /* the same, where senders may wait for them */
+    uint32_t rounds_untold; /* rounds since both were empty */
     struct wf_spin spin;    /* does looking pay? */
     uint8_t *sink;          /* buffer for payload that no message wants; token holder */
 };
@@ -80,6 +87,19 @@ void wf_worker_recall(struct wf_worker *worker);
 void wf_worker_stay_near(struct wf_worker *worker);
 /* Gives the token back; this thread first serves the kicks that came meanwhile. */
 void wf_worker_leave(struct wf_worker *worker);
+
+/*
+ * Lends the engine to a user who sleeps until its descriptor is readable, and drives then: an event costs one wake-up
+ * instead of two. The worker's thread sleeps beside the user, and drives only if the user does not. For a worker with a
+ * descriptor. No token.
+ */
+void wf_worker_lend(struct wf_worker *worker, bool lent);
+/* One round of such a user, without waiting: as wf_worker_drive(), but disposals for which no sender waits are left to
+ * frames that go out soon, or to the thread. Token held. */
+int wf_worker_drive_lent(struct wf_worker *worker);
+/* The user is about to sleep. False: there is something to do of which the descriptor does not tell, so the caller
+ * calls wf_worker_recall() once it has left. Token held. */
+bool wf_worker_rest(struct wf_worker *worker);
 
 /*
  * One round, token held: notices, copies of devices, finished operations, disposals, then the notices that these

@@ -2,10 +2,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
 
 #include "core/drive/worker.h"
 #include "core/ground/refusal.h"
 #include "core/request/request.h"
+
+#define LENT_ROUNDS 4 /* a poll does not wait, however much there is to do */
 
 int wf_queue_create(struct wf_waiting *waiting, struct weft_queue **out, struct wf_status *status)
 {
@@ -19,6 +23,7 @@ int wf_queue_create(struct wf_waiting *waiting, struct weft_queue **out, struct 
         return wf_fail(status, result, "no descriptor for a queue: %s; raise the limit (ulimit -n)",
                        wf_strerror(result));
     queue->waiting = waiting;
+    queue->set = -1;
     pthread_mutex_lock(&waiting->world->lock);
     wf_list_push_back(&waiting->queues, &queue->link);
     pthread_mutex_unlock(&waiting->world->lock);
@@ -28,8 +33,85 @@ int wf_queue_create(struct wf_waiting *waiting, struct weft_queue **out, struct 
 
 static void free_queue(struct weft_queue *queue)
 {
+    if (queue->set >= 0)
+        close(queue->set);
     wf_tray_destroy(queue->ended);
     free(queue);
+}
+
+/* --- the descriptor --- */
+
+static struct wf_worker *shared_worker(const struct wf_waiting *waiting)
+{
+    bool shared = waiting->world->shared && !waiting->world->manual;
+    return shared ? waiting->crew->workers[0] : NULL;
+}
+
+static bool has(int set, int how, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(set, how, fd, &event) == 0;
+}
+
+/* Puts the engine's descriptor into the queue's set, or takes it out. If that fails, the worker's thread drives, as for
+ * several queues. world.lock held. */
+static void lend(struct weft_queue *queue, bool lent)
+{
+    struct wf_waiting *waiting = queue->waiting;
+    if (queue->lent == lent || queue->set < 0)
+        return;
+    struct wf_worker *worker = shared_worker(waiting);
+    lent = has(queue->set, lent ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, worker->descriptor) && lent;
+    atomic_store(&queue->lent, lent);
+    pthread_mutex_lock(&waiting->lock);
+    waiting->lent = lent ? queue->ended : NULL;
+    pthread_mutex_unlock(&waiting->lock);
+    wf_worker_lend(worker, lent);
+    wf_tray_let_settle(queue->ended, lent);
+}
+
+/*
+ * If one queue alone is watched, whoever sleeps on its descriptor drives. With several, an event would wake the threads
+ * of all, and the one that drives may not be the one that waits for it. world.lock held.
+ */
+static void lend_to_only_one(struct wf_waiting *waiting)
+{
+    int watched = 0;
+    WF_LIST_EACH (link, following, &waiting->queues) {
+        watched += WF_CONTAINER(link, struct weft_queue, link)->watched;
+    }
+    WF_LIST_EACH (link, following, &waiting->queues) {
+        lend(WF_CONTAINER(link, struct weft_queue, link), watched == 1);
+    }
+}
+
+/* A set that the engine's descriptor can be put into. */
+static void open_set(struct weft_queue *queue, int fd)
+{
+    struct wf_worker *worker = shared_worker(queue->waiting);
+    if (!worker || worker->descriptor < 0)
+        return;
+    queue->set = epoll_create1(EPOLL_CLOEXEC);
+    if (queue->set >= 0 && !has(queue->set, EPOLL_CTL_ADD, fd)) {
+        close(queue->set);
+        queue->set = -1;
+    }
+}
+
+int weft_completion_fd(struct weft_queue *queue)
+{
+    if (WF_IS_NULL(wf_refusal(), queue))
+        return -EINVAL;
+    struct wf_world *world = queue->waiting->world;
+    int fd = wf_tray_watch(queue->ended);
+    pthread_mutex_lock(&world->lock);
+    if (!queue->watched) {
+        open_set(queue, fd);
+        queue->watched = true;
+        lend_to_only_one(queue->waiting);
+    }
+    pthread_mutex_unlock(&world->lock);
+    return queue->set >= 0 ? queue->set : fd;
 }
 
 int weft_queue_destroy(struct weft_queue *queue)
@@ -44,6 +126,8 @@ int weft_queue_destroy(struct weft_queue *queue)
     }
     pthread_mutex_lock(&waiting->world->lock);
     wf_link_remove(&queue->link);
+    lend(queue, false);
+    lend_to_only_one(waiting);
     pthread_mutex_unlock(&waiting->world->lock);
     free_queue(queue);
     return 0;
@@ -71,14 +155,8 @@ void wf_queue_detach(struct weft_request *request)
 
 bool wf_queue_push(struct weft_request *request)
 {
-    return wf_tray_put(request->queue->ended, &request->link);
-}
-
-int weft_completion_fd(struct weft_queue *queue)
-{
-    if (WF_IS_NULL(wf_refusal(), queue))
-        return -EINVAL;
-    return wf_tray_watch(queue->ended);
+    struct wf_tray *ended = request->queue->ended;
+    return request->done_early ? wf_tray_put_quietly(ended, &request->link) : wf_tray_put(ended, &request->link);
 }
 
 /* --- requests go --- */
@@ -101,9 +179,8 @@ static int take(struct weft_queue *queue, struct weft_completion *completions, i
  * One round of a shared worker. `watched`: the user will sleep on the descriptor, so the worker's thread should have
  * the token: do not ask the thread for it, and do not count a caller's turn, which would keep the thread away.
  */
-static void make_progress(struct wf_waiting *waiting, bool watched)
+static void make_progress(struct wf_worker *worker, bool watched)
 {
-    struct wf_worker *worker = waiting->crew->workers[0];
     if (!wf_worker_try(worker)) {
         if (!watched)
             wf_worker_want(worker);
@@ -115,8 +192,31 @@ static void make_progress(struct wf_waiting *waiting, bool watched)
     wf_worker_leave(worker);
 }
 
+/* The same, for a user who sleeps on a descriptor that tells of the worker's events: drives until a request has ended
+ * or nothing is left to do, a few rounds at most. */
+static void make_lent_progress(struct weft_queue *queue, struct wf_worker *worker)
+{
+    bool told = true;
+    if (!wf_worker_try(worker)) {
+        wf_worker_want(worker);
+        return;
+    }
+    wf_tray_drive(queue->ended, true);
+    atomic_fetch_add_explicit(&worker->caller_turns, 1, memory_order_relaxed);
+    for (int round = 0; round < LENT_ROUNDS && wf_worker_drive_lent(worker) > 0; round++)
+        if (wf_tray_holds(queue->ended))
+            break;
+    if (!wf_tray_holds(queue->ended))
+        told = wf_worker_rest(worker);
+    wf_worker_leave(worker);
+    wf_tray_drive(queue->ended, false);
+    if (!told)
+        wf_worker_recall(worker);
+}
+
 /* Are these no arguments of `call`? */
-static bool refuses(const struct weft_queue *queue, const struct weft_completion *completions, int max, const char *call)
+static bool refuses(const struct weft_queue *queue, const struct weft_completion *completions, int max,
+                    const char *call)
 {
     if (!queue || !completions)
         return wf_refuse_null(wf_refusal(), call, queue ? "completions" : "queue");
@@ -136,8 +236,8 @@ int weft_queue_wait(struct weft_queue *queue, int timeout_ms, struct weft_comple
     while (count == 0 && timeout_ms != 0 && wf_wait_tray(queue->ended, deadline_ns)) {
         bool watched; /* another thread may have been faster */
         count = take(queue, completions, max, &watched);
-        if (watched && waiting->world->shared && !waiting->world->manual)
-            wf_worker_recall(waiting->crew->workers[0]);
+        if (watched && shared_worker(waiting) && !atomic_load(&queue->lent))
+            wf_worker_recall(shared_worker(waiting));
     }
     if (count > 0 && wf_tray_pass_on(queue->ended))
         wf_wait_wake(waiting);
@@ -148,16 +248,21 @@ int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completion
 {
     if (refuses(queue, completions, max, __func__))
         return -EINVAL;
-    struct wf_waiting *waiting = queue->waiting;
-    bool watched;
+    struct wf_worker *worker = shared_worker(queue->waiting);
+    bool watched, lent = atomic_load(&queue->lent);
     int count = take(queue, completions, max, &watched);
-    if (waiting->world->manual || !waiting->world->shared)
+    if (!worker)
         return count;
     if (count == 0) {
-        make_progress(waiting, watched);
+        if (lent)
+            make_lent_progress(queue, worker);
+        else
+            make_progress(worker, watched);
         count = take(queue, completions, max, &watched);
     }
-    if (watched && count < max)
-        wf_worker_recall(waiting->crew->workers[0]);
+    if (lent && count > 0 && atomic_load(&worker->outside))
+        wf_tray_settle(queue->ended); /* the thread sleeps for long, and will not call it soon */
+    if (!lent && watched && count < max)
+        wf_worker_recall(worker);
     return count;
 }

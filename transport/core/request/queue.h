@@ -20,6 +20,9 @@ struct weft_queue {
     struct wf_waiting *waiting;
     struct wf_tray *ended;     /* requests in the order of their ends */
     _Atomic uint32_t attached; /* requests that were not yet handed out */
+    bool watched;              /* the user has the descriptor; world.lock, as the next two */
+    int set;                   /* epoll: the tray's descriptor and, while `lent`, the engine's; -1: none */
+    _Atomic bool lent;         /* whoever sleeps on `set` drives the shared worker */
 };
 
 /* --- with the session's lock held --- */

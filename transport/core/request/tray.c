@@ -27,7 +27,7 @@ int wf_tray_create(struct wf_waiting *waiting, struct wf_tray **out)
     return 0;
 }
 
-static void release(struct wf_tray *tray)
+void wf_tray_let_go(struct wf_tray *tray)
 {
     if (atomic_fetch_sub(&tray->references, 1) != 1)
         return;
@@ -44,7 +44,7 @@ void wf_tray_destroy(struct wf_tray *tray)
     pthread_mutex_lock(&tray->waiting->lock);
     wf_link_remove(&tray->signal_link);
     pthread_mutex_unlock(&tray->waiting->lock);
-    release(tray);
+    wf_tray_let_go(tray);
 }
 
 /* tray->lock held. */
@@ -62,14 +62,15 @@ static bool tell(struct wf_tray *tray, bool signal)
     return signal || poked;
 }
 
-bool wf_tray_put(struct wf_tray *tray, struct wf_link *link)
+static bool put(struct wf_tray *tray, struct wf_link *link, bool quietly)
 {
     bool wake = false;
     pthread_mutex_lock(&tray->lock);
     if (!wf_link_in_list(link)) {
-        bool signal = tray->watched && wf_list_empty(&tray->list);
+        bool due = tray->watched && (tray->hidden || wf_list_empty(&tray->list));
+        tray->hidden = due && (tray->drivers > 0 || (quietly && tray->looking));
         wf_list_push_back(&tray->list, link);
-        wake = tell(tray, signal);
+        wake = tell(tray, due && !tray->hidden);
     }
     pthread_mutex_unlock(&tray->lock);
     return wake;
@@ -91,6 +92,16 @@ bool wf_tray_pass_on(struct wf_tray *tray)
     return wake;
 }
 
+bool wf_tray_put(struct wf_tray *tray, struct wf_link *link)
+{
+    return put(tray, link, false);
+}
+
+bool wf_tray_put_quietly(struct wf_tray *tray, struct wf_link *link)
+{
+    return put(tray, link, true);
+}
+
 /*
  * Makes the descriptor readable if the tray is watched and its list is not empty, else not. Each thread that made the
  * list empty, or not empty any more, calls this afterwards. level_lock lets one thread in at a time, so the last call
@@ -101,6 +112,7 @@ static void show_level(struct wf_tray *tray)
     pthread_mutex_lock(&tray->level_lock);
     pthread_mutex_lock(&tray->lock);
     bool level = tray->watched && !wf_list_empty(&tray->list);
+    tray->hidden = false;
     pthread_mutex_unlock(&tray->lock);
     if (level != tray->level) {
         uint64_t count = 1;
@@ -123,9 +135,10 @@ int wf_tray_take(struct wf_tray *tray, struct wf_list *taken, int max, bool *wat
         count += 1;
     }
     *watched = tray->watched;
-    bool emptied = count > 0 && wf_list_empty(&tray->list);
+    tray->looking = count > 0 && tray->settles;
+    bool emptied = count > 0 && wf_list_empty(&tray->list), hidden = tray->hidden;
     pthread_mutex_unlock(&tray->lock);
-    if (emptied && *watched)
+    if ((emptied || hidden) && *watched)
         show_level(tray);
     return count;
 }
@@ -152,6 +165,32 @@ void wf_tray_drop(struct wf_tray *tray, struct wf_link *link)
         show_level(tray);
 }
 
+void wf_tray_drive(struct wf_tray *tray, bool begins)
+{
+    pthread_mutex_lock(&tray->lock);
+    tray->drivers += begins ? 1 : -1;
+    pthread_mutex_unlock(&tray->lock);
+}
+
+void wf_tray_let_settle(struct wf_tray *tray, bool settles)
+{
+    pthread_mutex_lock(&tray->lock);
+    tray->settles = settles;
+    pthread_mutex_unlock(&tray->lock);
+    if (!settles)
+        wf_tray_settle(tray);
+}
+
+void wf_tray_settle(struct wf_tray *tray)
+{
+    pthread_mutex_lock(&tray->lock);
+    bool hidden = tray->hidden && tray->drivers == 0;
+    tray->looking = false;
+    pthread_mutex_unlock(&tray->lock);
+    if (hidden)
+        show_level(tray);
+}
+
 int wf_tray_watch(struct wf_tray *tray)
 {
     pthread_mutex_lock(&tray->lock);
@@ -169,5 +208,5 @@ void wf_tray_hold(struct wf_tray *tray)
 void wf_tray_signal(struct wf_tray *tray)
 {
     show_level(tray);
-    release(tray);
+    wf_tray_let_go(tray);
 }

@@ -36,12 +36,27 @@ static bool token_free(void *waiting)
     return wf_wait_token_free(waiting);
 }
 
+/* The lent worker's thread is about to rest: what its user has not looked for by now is shown. */
+static void resting(void *argument)
+{
+    struct wf_waiting *waiting = argument;
+    pthread_mutex_lock(&waiting->lock);
+    struct wf_tray *tray = waiting->lent;
+    if (tray)
+        wf_tray_hold(tray);
+    pthread_mutex_unlock(&waiting->lock);
+    if (!tray)
+        return;
+    wf_tray_settle(tray);
+    wf_tray_let_go(tray);
+}
+
 void wf_waiting_init(struct wf_waiting *waiting, struct wf_crew *crew)
 {
     waiting->world = crew->world;
     waiting->crew = crew;
     wf_world_on_wake(waiting->world, wake, waiting);
-    wf_crew_callers(crew, waiting, token_free);
+    wf_crew_callers(crew, waiting, token_free, resting);
     pthread_mutex_init(&waiting->lock, NULL);
     wf_list_init(&waiting->waiters);
     wf_list_init(&waiting->poked);
