@@ -141,6 +141,9 @@ uint64_t wf_connection_limit(const struct weft_connection *connection);
 /* Puts the connection on wf_desk.todo_connections: a frame about it is to be sent on an express channel. */
 void wf_connection_todo(struct weft_connection *connection);
 
+/* Both sides have closed: remembers its number as closed, and frees it. */
+void wf_connection_over(struct weft_connection *connection);
+
 /* Frees the connection at once, without frames: the session has ended, or both sides have closed. */
 void wf_connection_free(struct weft_connection *connection);
 
