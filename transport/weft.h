@@ -416,8 +416,9 @@ WEFT_API int weft_send(struct weft_connection *connection, const void *buffer, u
                        const struct weft_options *options, struct weft_request **out);
 
 /*
- * Posts a receive of at most `capacity` bytes with `tag`. A larger message ends the receive in -EMSGSIZE with nothing
- * written, and its send, too, unless the send is already complete. Errors as for weft_send().
+ * Posts a receive of at most `capacity` bytes with `tag`. A larger message ends the receive in -EMSGSIZE: nothing is
+ * written, the completion's `bytes` are the size of the message, and the message keeps its place for the next receive
+ * that takes its tag. Errors as for weft_send().
  */
 WEFT_API int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
                        const struct weft_options *options, struct weft_request **out);

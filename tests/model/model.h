@@ -36,23 +36,23 @@ struct model_send {
     void *memory;                 /* as the library knows it */
     uint8_t *data;                /* the same; ruined as soon as the request has completed */
     struct weft_request *request; /* NULL once collected */
-    bool cancelled;               /* asked to, or has a deadline */
+    bool posted;
+    bool cancelled; /* asked to, or has a deadline */
     int status;
     int taken_by; /* receive that got it, or -1 */
 };
 
 struct model_receive {
     uint32_t capacity;
-    uint64_t tag;
-    bool any;
+    uint64_t tag, mask; /* the bits of the tag that must be equal: none of them is WEFT_ANY_TAG */
     void *memory;
     uint8_t *data;
     uint32_t room; /* bytes behind `data`: capacity and a margin that must stay poisoned */
     struct weft_request *request;
-    bool cancelled;
+    bool posted, cancelled;
     int status;
-    uint64_t bytes;
-    int got; /* index of the send, or -1 */
+    uint64_t bytes; /* of its message, also of one that it was too small for */
+    int got;        /* index of the send, or -1 */
 };
 
 /* One direction of one connection. */
@@ -203,7 +203,7 @@ bool model_is_lost(struct model_world *world);
 /* May a request of `node` end like this because its session has? */
 bool model_excused(const struct model_world *world, int node, int status);
 
-/* --- model_messages.c: posts, completions, the reference --- */
+/* --- model_messages.c: posts and completions --- */
 void model_act(struct model_world *world); /* one random action of a user */
 /* A message of any size and tag. */
 void model_send_one(struct model_world *world, int connection, int side);
@@ -217,6 +217,11 @@ bool model_all_ended(const struct model_world *world);
 void model_forget(struct model_world *world, int node);
 void model_judge(struct model_world *world); /* the reference's verdict on the whole */
 void model_free(struct model_world *world);
+
+/* --- model_match.c: the reference --- */
+bool model_fits(const struct model_receive *receive, uint64_t tag);
+/* Has each receive got what the orders of posting say? */
+void model_match_judge(const struct model_lane *lane);
 
 /* --- model_print.c: what went wrong in a schedule that fails, and what has not ended --- */
 void model_print(const struct model_world *world);

@@ -9,6 +9,8 @@
 
 #define POISON 0xA5
 #define MARGIN 16
+#define LITTLE 300 /* some messages are smaller than this, also where that is more than world.largest */
+#define EXACT UINT64_MAX /* the mask of a receive for one tag */
 
 /* --- the reference's data: every message has bytes of its own --- */
 
@@ -45,7 +47,7 @@ static uint32_t draw_size(struct model_world *world)
     case 0:
         return (uint32_t)model_pick(world, 4);
     case 1:
-        return (uint32_t)model_pick(world, 300);
+        return (uint32_t)model_pick(world, LITTLE);
     case 2:
         return world->largest;
     default:
@@ -78,17 +80,20 @@ static void post_send(struct model_world *world, int connection, int side, uint3
     int result = weft_send(lane->sender, send->memory, size, tag, &options, &send->request);
     MODEL_CHECK(result == 0 || model_excused(world, side, result), result);
     send->status = result;
+    send->posted = result == 0;
     if (result < 0)
         send->request = NULL;
 }
 
-static void post_receive(struct model_world *world, int connection, int side, uint32_t capacity, uint64_t tag, bool any)
+/* `mask`: the bits of the tag that must be equal. */
+static void post_receive(struct model_world *world, int connection, int side, uint32_t capacity, uint64_t tag,
+                         uint64_t mask)
 {
     struct model_lane *lane = &world->lanes[connection][side];
     struct model_receive *receive = &lane->receives[lane->receive_count++];
     struct weft_options options = {
-        .flags = any ? WEFT_ANY_TAG : 0, .queue = world->nodes[1 - side].queue, .user_data = receive};
-    *receive = (struct model_receive){.capacity = capacity, .tag = tag, .any = any, .got = -1};
+        .flags = mask == 0 ? WEFT_ANY_TAG : 0, .queue = world->nodes[1 - side].queue, .user_data = receive};
+    *receive = (struct model_receive){.capacity = capacity, .tag = tag, .mask = mask, .got = -1};
     receive->room = capacity + MARGIN;
     receive->memory = model_memory_take(world, 1 - side, receive->room, &receive->data);
     memset(receive->data, POISON, receive->room);
@@ -96,6 +101,7 @@ static void post_receive(struct model_world *world, int connection, int side, ui
     int result = weft_recv(lane->receiver, receive->memory, capacity, tag, &options, &receive->request);
     MODEL_CHECK(result == 0 || model_excused(world, 1 - side, result), result);
     receive->status = result;
+    receive->posted = result == 0;
     if (result < 0)
         receive->request = NULL;
 }
@@ -111,7 +117,7 @@ static void act_receive(struct model_world *world, int connection, int side)
     if (model_pick(world, 8) == 0)
         capacity = draw_size(world);
     if (world->lanes[connection][side].receive_count < MODEL_MESSAGES)
-        post_receive(world, connection, side, capacity, model_pick(world, 3), model_pick(world, 4) == 0);
+        post_receive(world, connection, side, capacity, model_pick(world, 3), model_pick(world, 4) == 0 ? 0 : EXACT);
 }
 
 static void act_cancel(struct model_world *world, struct model_lane *lane)
@@ -185,8 +191,10 @@ static void receive_done(struct model_world *world, int connection, int side, in
     struct model_receive *receive = &lane->receives[index];
     receive->request = NULL;
     receive->status = completion->status;
+    receive->bytes = completion->bytes;
     world->ended += 1;
-    if (completion->tag == MODEL_TAG_LAST) /* also when it was too large, or cancelled on the way */
+    if (completion->tag == MODEL_TAG_LAST &&
+        completion->status != -EMSGSIZE) /* also when it was cancelled on the way */
         lane->last_received = true;
     MODEL_CHECK(is_poison(receive->data + receive->capacity, MARGIN), index);
     MODEL_CHECK(completion->connection == lane->receiver && !completion->peer, index);
@@ -195,13 +203,11 @@ static void receive_done(struct model_world *world, int connection, int side, in
         MODEL_CHECK(is_poison(receive->data, receive->capacity), index);
     if (completion->status == 0) {
         MODEL_CHECK(completion->bytes <= receive->capacity, completion->bytes);
-        MODEL_CHECK(receive->any || completion->tag == receive->tag, completion->tag);
-        receive->bytes = completion->bytes;
+        MODEL_CHECK(model_fits(receive, completion->tag), completion->tag);
         MODEL_CHECK(is_poison(receive->data + completion->bytes, receive->capacity - completion->bytes), index);
         receive->got = find_send(world, connection, side, receive, completion->tag);
         MODEL_CHECK(receive->got >= 0, index);
         lane->sends[receive->got].taken_by = index;
-        receive->tag = completion->tag;
     } else {
         MODEL_CHECK(expected_error(world, 1 - side, completion->status), completion->status);
     }
@@ -350,10 +356,10 @@ static bool drain_lane(struct model_world *world, int connection, int side)
     }
     bool any_open = false;
     for (int i = 0; i < lane->receive_count; i++)
-        any_open |= lane->receives[i].request && lane->receives[i].any && !lane->receives[i].cancelled;
+        any_open |= lane->receives[i].request && lane->receives[i].mask == 0 && !lane->receives[i].cancelled;
     if (!any_open) {
         MODEL_CHECK(lane->receive_count < 2 * MODEL_MESSAGES + 4, lane->receive_count);
-        post_receive(world, connection, side, world->largest, 0, true);
+        post_receive(world, connection, side, world->largest > LITTLE ? world->largest : LITTLE, 0, 0);
     }
     return false;
 }
@@ -401,23 +407,7 @@ bool model_drain(struct model_world *world)
 
 /* --- the verdict --- */
 
-/* Of one tag, receives in posting order got sends in posting order. */
-static void judge_order(const struct model_lane *lane)
-{
-    int last[MODEL_TAG_LAST + 1];
-    for (int tag = 0; tag <= MODEL_TAG_LAST; tag++)
-        last[tag] = -1;
-    for (int i = 0; i < lane->receive_count; i++) {
-        const struct model_receive *receive = &lane->receives[i];
-        /* Tiny messages may look alike: their order cannot be told. */
-        if (receive->status != 0 || receive->bytes < 8)
-            continue;
-        MODEL_CHECK(receive->got > last[receive->tag], receive->got);
-        last[receive->tag] = receive->got;
-    }
-}
-
-/* A message that nobody got was cancelled, or its receive was: it failed, or was too small. */
+/* A message that nobody got was cancelled, or its receive was. One that was too small for it loses nothing. */
 static void judge_lost(const struct model_lane *lane)
 {
     int lost = 0, excused = 0;
@@ -425,7 +415,7 @@ static void judge_lost(const struct model_lane *lane)
         if (lane->sends[i].taken_by < 0 && lane->sends[i].status == 0)
             lost += 1;
     for (int i = 0; i < lane->receive_count; i++)
-        if (lane->receives[i].status != 0)
+        if (lane->receives[i].status != 0 && lane->receives[i].status != -EMSGSIZE)
             excused += 1;
     MODEL_CHECK(lost <= excused, lost);
 }
@@ -440,7 +430,7 @@ void model_judge(struct model_world *world)
 {
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
-            judge_order(&world->lanes[connection][side]);
+            model_match_judge(&world->lanes[connection][side]);
             if (!world->lost && !world->abrupt)
                 judge_lost(&world->lanes[connection][side]);
             judge_late_touch(&world->lanes[connection][side]);

@@ -290,8 +290,7 @@ static bool expected_status(const struct model_world *world, int from, const str
         return op->status == -ERANGE || (op->status == -EACCES && side->regions[op->region].ended);
     if (op->late)
         return op->status == -EACCES;
-    return op->status == 0 || (op->status == -EACCES && side->regions[op->region].ended) ||
-           (op->status == -EMSGSIZE && op->notifies); /* of the notification: its receive was too small */
+    return op->status == 0 || (op->status == -EACCES && side->regions[op->region].ended);
 }
 
 /* The owner is told of a read: where that ends with a copy to a device, the copy has ended, and well. */
@@ -351,7 +350,7 @@ static void note_done(struct model_world *world, int from, struct model_side *si
     }
     MODEL_CHECK(op && op->notifies, completion->tag);
     MODEL_CHECK(op->notified == 0, op->notified);
-    op->notified += 1;
+    op->notified += completion->status != -EMSGSIZE; /* else it waits for the next receive */
     MODEL_CHECK(!op->wrong || op->size == 0, op->id);
     if (completion->status == -EMSGSIZE) {
         MODEL_CHECK(op->note_size > receive->capacity && completion->bytes == op->note_size, op->note_size);

@@ -86,19 +86,23 @@ static void go_on(struct wf_inbound *inbound)
     wf_guard_let_go(desk->guard);
 }
 
-/* Matches the message and the receive. Both may be gone afterwards. May drop the lock. */
+/* A receive that is too small for the message ends. The message keeps its place: the next receive for it gets it. */
+static bool ended_as_too_small(const struct wf_inbound *inbound, struct weft_request *request)
+{
+    if (request->length >= inbound->total)
+        return false;
+    WF_REACHED("incoming message UNMATCHED: a receive that is too small");
+    request->tag = inbound->tag;
+    wf_match_withdraw(request);
+    wf_request_complete(request, -EMSGSIZE, inbound->total);
+    return true;
+}
+
+/* Matches the message and a receive that has room for it. Both may be gone afterwards. May drop the lock. */
 static void join(struct wf_inbound *inbound, struct weft_request *request)
 {
     wf_match_remove(inbound);
     wf_match_withdraw(request);
-    if (request->length < inbound->total) {
-        WF_REACHED("incoming message UNMATCHED: too large");
-        request->tag = inbound->tag;
-        wf_request_complete(request, -EMSGSIZE, inbound->total);
-        wf_inbound_refuse(inbound, -EMSGSIZE);
-        wf_inbound_check(inbound);
-        return;
-    }
     WF_REACHED_IF(request->kind == WF_REQUEST_RECV, "incoming message UNMATCHED: a receive for its tag");
     WF_REACHED_IF(request->kind == WF_REQUEST_NOTE,
                   "incoming message UNMATCHED: a receive for a notification, and what it announces has ended");
@@ -136,7 +140,8 @@ void wf_match_receive(struct weft_request *request)
     if (inbound && ended && inbound->arrived.covered < inbound->total)
         inbound = NULL; /* the rest of the message will not come */
     if (inbound) {
-        join(inbound, request);
+        if (!ended_as_too_small(inbound, request))
+            join(inbound, request);
         return;
     }
     if (connection->close_seen || ended) {
@@ -204,13 +209,26 @@ void wf_match_notes(struct wf_desk *desk)
         connection->pins += 1;
         while (!wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes)) {
             struct wf_link *first = wf_list_first(&connection->notes);
+            struct wf_inbound *note = WF_CONTAINER(first, struct wf_inbound, order_link);
+            struct weft_request *request = request_of(wf_list_first(&connection->posted_notes));
             wf_guard_stir(desk->guard);
-            join(WF_CONTAINER(first, struct wf_inbound, order_link),
-                 request_of(wf_list_first(&connection->posted_notes)));
+            if (!ended_as_too_small(note, request))
+                join(note, request);
         }
         connection->pins -= 1;
         wf_connection_check(connection);
     }
+}
+
+/* The receive for a message whose turn it is. Those before it that are too small end. NULL: none is left. */
+static struct weft_request *receive_for(const struct wf_inbound *inbound)
+{
+    struct weft_request *request;
+    do
+        request = inbound->kind == WF_INBOUND_NOTE ? receive_for_note(inbound)
+                                                   : wf_match_posted(inbound->connection, inbound->tag);
+    while (request && ended_as_too_small(inbound, request));
+    return request;
 }
 
 static void advance(struct weft_connection *connection)
@@ -223,16 +241,16 @@ static void advance(struct weft_connection *connection)
         if (!inbound || inbound->state != WF_INBOUND_EARLY)
             continue; /* refused before its turn */
         WF_REACHED("incoming message EARLY: every message before it is introduced or finished");
-        struct weft_request *request =
-            inbound->kind == WF_INBOUND_NOTE ? receive_for_note(inbound) : wf_match_posted(connection, inbound->tag);
         if (connection->state == WF_CONNECTION_CLOSING) {
             wf_inbound_refuse(inbound, -ESHUTDOWN);
             wf_inbound_check(inbound);
-        } else if (request) {
-            join(inbound, request);
-        } else {
-            keep_unexpected(inbound);
+            continue;
         }
+        struct weft_request *request = receive_for(inbound);
+        if (request)
+            join(inbound, request);
+        else
+            keep_unexpected(inbound);
     }
 }
 

@@ -1,6 +1,7 @@
 /*
  * match.h: only the receiver matches, in the order of the dense message numbers of a connection. A receive takes the
- * first message with its tag; a message takes the first receive posted for its tag (or for any).
+ * first message with its tag; a message takes the first receive posted for its tag (or for any). A receive that is too
+ * small for its message ends, and the message stays where it is.
  * All with the session's lock held; calls that land a message may drop it while copying.
  */
 #ifndef WF_CORE_MESSAGE_MATCH_H
