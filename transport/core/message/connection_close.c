@@ -86,7 +86,8 @@ static void refuse_sends(struct weft_connection *connection, int status)
 {
     WF_LIST_EACH (link, following, &connection->desk->book->requests) {
         struct weft_request *request = WF_CONTAINER(link, struct weft_request, link);
-        bool own = request->kind == WF_REQUEST_SEND || wf_request_one_sided(request);
+        bool own =
+            request->kind == WF_REQUEST_SEND || request->kind == WF_REQUEST_NOTIFY || wf_request_one_sided(request);
         if (request->connection == connection && own)
             wf_request_cancel(request, status);
     }

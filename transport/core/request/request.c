@@ -180,8 +180,9 @@ int64_t wf_requests_expire(struct wf_book *book, int64_t now_ns, bool *expired)
 
 static const char *kind_name(const struct weft_request *request)
 {
-    static const char *const names[] = {"send", "receive", "write", "read",      "receive of a notification",
-                                        "open", "accept",  "close", "peer close"};
+    static const char *const names[] = {
+        "send", "receive", "write", "read",      "notification", "receive of a notification",
+        "open", "accept",  "close", "peer close"};
     return names[request->kind];
 }
 

@@ -26,6 +26,7 @@ enum wf_request_kind {
     WF_REQUEST_RECV,
     WF_REQUEST_WRITE,
     WF_REQUEST_READ,
+    WF_REQUEST_NOTIFY,     /* a notification without a write or read */
     WF_REQUEST_NOTE,       /* a receive for a notification */
     WF_REQUEST_OPEN,       /* a connection waits for OPENED */
     WF_REQUEST_ACCEPT,     /* a caller waits for OPEN */
@@ -63,7 +64,8 @@ struct weft_request {
     void *buffer;
     uint64_t length; /* SEND: the message; RECV: the capacity */
     uint64_t tag;
-    uint64_t order; /* RECV: posting order within the session */
+    uint64_t tag_mask; /* RECV with WEFT_TAG_MASK: the bits of the tag that must be equal */
+    uint64_t order;    /* RECV: posting order within the session */
     int64_t deadline_ns;
     struct weft_registration *registration;
     struct wf_device *device;     /* the device that has `buffer`; NULL: host memory */
