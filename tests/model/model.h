@@ -36,7 +36,7 @@ struct model_send {
     void *memory;                 /* as the library knows it */
     uint8_t *data;                /* the same; ruined as soon as the request has completed */
     struct weft_request *request; /* NULL once collected */
-    bool posted;
+    bool posted, sync;
     bool cancelled; /* asked to, or has a deadline */
     int status;
     int taken_by; /* receive that got it, or -1 */
@@ -52,6 +52,8 @@ struct model_receive {
     bool posted, cancelled;
     int status;
     uint64_t bytes; /* of its message, also of one that it was too small for */
+    bool probed;    /* a probe has told of its message: */
+    uint64_t probed_tag, probed_bytes;
     int got;        /* index of the send, or -1 */
 };
 
@@ -69,6 +71,7 @@ struct model_lane {
 #define MODEL_OPS 8
 #define MODEL_PIECES 12
 #define MODEL_REGIONS 2 /* the last one may end in the middle */
+#define MODEL_NOTICES 4
 #define MODEL_NOTE_RECEIVES (4 * MODEL_OPS)
 
 enum model_wrong { MODEL_WRONG_KEY = 1, MODEL_WRONG_PLACE = 2 };
@@ -86,6 +89,16 @@ struct model_op {
     struct weft_request *request;
     bool cancelled, ended;
     int status, notified;
+};
+
+/* A notification without an operation. */
+struct model_notice {
+    uint64_t tag;
+    uint32_t size;
+    uint8_t *data;
+    struct weft_request *request;
+    bool posted, cancelled, told;
+    int status, told_by; /* the index of the receive */
 };
 
 struct model_region {
@@ -107,8 +120,9 @@ struct model_note_receive {
 /* What one side of a connection asks of the other: its operations, and the other's memory and receives. */
 struct model_side {
     struct weft_connection *asker;
-    int op_count, receive_count;
+    int op_count, receive_count, notice_count;
     struct model_op ops[MODEL_OPS];
+    struct model_notice notices[MODEL_NOTICES];
     struct model_region regions[MODEL_REGIONS];
     struct model_note_receive receives[MODEL_NOTE_RECEIVES];
 };
@@ -145,7 +159,7 @@ struct model_world {
     uint64_t remote_largest; /* of one-sided operations */
     uint64_t one_sided;      /* percent of posts that are one-sided operations */
     uint64_t pressure;       /* percent of steps that post rather than drive */
-    uint64_t turns;
+    uint64_t turns, acts;
     uint64_t ended; /* requests */
     int idle_turns; /* in a row in which nothing was found to do */
 };

@@ -9,7 +9,7 @@
 
 #define POISON 0xA5
 #define MARGIN 16
-#define LITTLE 300 /* some messages are smaller than this, also where that is more than world.largest */
+#define LITTLE 300       /* some messages are smaller than this, also where that is more than world.largest */
 #define EXACT UINT64_MAX /* the mask of a receive for one tag */
 
 /* --- the reference's data: every message has bytes of its own --- */
@@ -57,6 +57,14 @@ static uint32_t draw_size(struct model_world *world)
 
 /* --- posting --- */
 
+/* Bits for one post that no draw of other things sees. */
+static uint64_t bits_of(const struct model_world *world, int what, int connection, int side, int index)
+{
+    return model_bits(world, 100000u * (uint64_t)what + (uint64_t)((connection * 2 + side) * 1000 + index));
+}
+
+enum { BITS_SYNC = 1, BITS_MASK, BITS_PROBE, BITS_NOTICE };
+
 /* Of some requests, not of the last ones; they may end in -ETIMEDOUT. 0: none. */
 static int32_t draw_deadline(struct model_world *world, const struct model_lane *lane, bool *has_one)
 {
@@ -75,7 +83,9 @@ static void post_send(struct model_world *world, int connection, int side, uint3
     send->memory = model_memory_take(world, side, size + 1, &send->data);
     for (uint32_t at = 0; at < size; at++)
         send->data[at] = content(world, connection, side, index, at);
-    struct weft_options options = {.queue = world->nodes[side].queue, .user_data = send};
+    send->sync = world->seed % 2 && bits_of(world, BITS_SYNC, connection, side, index) % 3 == 0;
+    struct weft_options options = {
+        .flags = send->sync ? WEFT_SYNC : 0, .queue = world->nodes[side].queue, .user_data = send};
     options.timeout_ms = draw_deadline(world, lane, &send->cancelled);
     int result = weft_send(lane->sender, send->memory, size, tag, &options, &send->request);
     MODEL_CHECK(result == 0 || model_excused(world, side, result), result);
@@ -85,6 +95,27 @@ static void post_send(struct model_world *world, int connection, int side, uint3
         send->request = NULL;
 }
 
+static uint32_t flags_for(uint64_t mask)
+{
+    return mask == EXACT ? 0 : mask == 0 ? WEFT_ANY_TAG : WEFT_TAG_MASK;
+}
+
+/* What a receive would take if it were posted now. */
+static void probe(struct model_world *world, struct model_lane *lane, int side, struct model_receive *receive)
+{
+    struct weft_options options = {.flags = flags_for(receive->mask), .tag_mask = receive->mask};
+    struct weft_message message;
+    int result = weft_probe(lane->receiver, receive->tag, &options, &message);
+    MODEL_CHECK(result >= 0 || model_excused(world, 1 - side, result), result);
+    if (result != 1)
+        return;
+    MODEL_CHECK(message.connection == lane->receiver && message.reserved == 0, message.tag);
+    MODEL_CHECK(model_fits(receive, message.tag), message.tag);
+    receive->probed = true;
+    receive->probed_tag = message.tag;
+    receive->probed_bytes = message.bytes;
+}
+
 /* `mask`: the bits of the tag that must be equal. */
 static void post_receive(struct model_world *world, int connection, int side, uint32_t capacity, uint64_t tag,
                          uint64_t mask)
@@ -92,12 +123,14 @@ static void post_receive(struct model_world *world, int connection, int side, ui
     struct model_lane *lane = &world->lanes[connection][side];
     struct model_receive *receive = &lane->receives[lane->receive_count++];
     struct weft_options options = {
-        .flags = mask == 0 ? WEFT_ANY_TAG : 0, .queue = world->nodes[1 - side].queue, .user_data = receive};
+        .flags = flags_for(mask), .tag_mask = mask, .queue = world->nodes[1 - side].queue, .user_data = receive};
     *receive = (struct model_receive){.capacity = capacity, .tag = tag, .mask = mask, .got = -1};
     receive->room = capacity + MARGIN;
     receive->memory = model_memory_take(world, 1 - side, receive->room, &receive->data);
     memset(receive->data, POISON, receive->room);
     options.timeout_ms = draw_deadline(world, lane, &receive->cancelled);
+    if (bits_of(world, BITS_PROBE, connection, side, lane->receive_count) % 3 == 0)
+        probe(world, lane, side, receive);
     int result = weft_recv(lane->receiver, receive->memory, capacity, tag, &options, &receive->request);
     MODEL_CHECK(result == 0 || model_excused(world, 1 - side, result), result);
     receive->status = result;
@@ -113,11 +146,16 @@ void model_send_one(struct model_world *world, int connection, int side)
 
 static void act_receive(struct model_world *world, int connection, int side)
 {
+    struct model_lane *lane = &world->lanes[connection][side];
+    uint64_t bits = bits_of(world, BITS_MASK, connection, side, lane->receive_count);
+    /* Those that take the last message take every other one, too. */
+    static const uint64_t masks[] = {~UINT64_C(1), ~UINT64_C(2), ~UINT64_C(3), MODEL_TAG_LAST, UINT64_C(1) << 63};
+    uint64_t mask = bits % 4 ? EXACT : masks[bits / 4 % (sizeof masks / sizeof masks[0])];
     uint32_t capacity = world->largest;
     if (model_pick(world, 8) == 0)
         capacity = draw_size(world);
-    if (world->lanes[connection][side].receive_count < MODEL_MESSAGES)
-        post_receive(world, connection, side, capacity, model_pick(world, 3), model_pick(world, 4) == 0 ? 0 : EXACT);
+    if (lane->receive_count < MODEL_MESSAGES)
+        post_receive(world, connection, side, capacity, model_pick(world, 3), model_pick(world, 4) == 0 ? 0 : mask);
 }
 
 static void act_cancel(struct model_world *world, struct model_lane *lane)
@@ -142,6 +180,9 @@ void model_act(struct model_world *world)
 {
     if (model_standing_still(world))
         return;
+    uint64_t bits = bits_of(world, BITS_NOTICE, 0, 0, (int)world->acts++);
+    if (world->one_sided > 0 && bits % 16 == 0)
+        model_notices_act(world, bits / 16);
     if (model_pick(world, 100) < world->one_sided) {
         model_remote_act(world);
         return;
@@ -161,18 +202,21 @@ void model_act(struct model_world *world)
 
 /* --- completions --- */
 
-/* The send whose bytes these are: not taken yet, of this tag and size. */
+/* The send whose bytes these are: not taken yet, of this tag and size. Tiny ones look alike: then one that was not
+ * cancelled. */
 static int find_send(struct model_world *world, int connection, int side, const struct model_receive *receive,
                      uint64_t tag)
 {
     struct model_lane *lane = &world->lanes[connection][side];
+    int found = -1;
     for (int i = 0; i < lane->send_count; i++) {
         const struct model_send *send = &lane->sends[i];
         if (send->taken_by < 0 && send->tag == tag && send->size == receive->bytes &&
-            is_content(world, connection, side, i, receive->data, send->size))
-            return i;
+            is_content(world, connection, side, i, receive->data, send->size) &&
+            (found < 0 || (lane->sends[found].cancelled && !send->cancelled)))
+            found = i;
     }
-    return -1;
+    return found;
 }
 
 /* A message ends like this at both sides. */
@@ -201,6 +245,8 @@ static void receive_done(struct model_world *world, int connection, int side, in
     MODEL_CHECK(completion->status != -EMSGSIZE || completion->bytes > receive->capacity, completion->bytes);
     if (completion->status == -EMSGSIZE)
         MODEL_CHECK(is_poison(receive->data, receive->capacity), index);
+    if (receive->probed && (completion->status == 0 || completion->status == -EMSGSIZE))
+        MODEL_CHECK(completion->bytes == receive->probed_bytes && completion->tag == receive->probed_tag, index);
     if (completion->status == 0) {
         MODEL_CHECK(completion->bytes <= receive->capacity, completion->bytes);
         MODEL_CHECK(model_fits(receive, completion->tag), completion->tag);
@@ -214,9 +260,20 @@ static void receive_done(struct model_world *world, int connection, int side, in
     memset(receive->data, POISON, receive->room); /* from here on nobody may write there */
 }
 
+/* Has a receive of the lane got the send, or one that has ended and is not collected? */
+static bool is_received(const struct model_lane *lane, const struct model_send *send)
+{
+    for (int i = 0; i < lane->receive_count; i++)
+        if (lane->receives[i].request && atomic_load(&lane->receives[i].request->done))
+            return true;
+    return send->taken_by >= 0;
+}
+
 static void send_done(struct model_world *world, struct model_lane *lane, int side, struct model_send *send,
                       const struct weft_completion *completion)
 {
+    if (send->sync && completion->status == 0 && world->nodes[1 - side].context && !world->lost)
+        MODEL_CHECK(is_received(lane, send), send->size);
     bool expected = completion->status == 0 || expected_error(world, side, completion->status);
     send->request = NULL;
     send->status = completion->status;
@@ -407,6 +464,14 @@ bool model_drain(struct model_world *world)
 
 /* --- the verdict --- */
 
+/* A send that waits for its receive has ended well: the receive has its bytes. */
+static void judge_sync(const struct model_lane *lane)
+{
+    for (int i = 0; i < lane->send_count; i++)
+        if (lane->sends[i].sync && lane->sends[i].posted && lane->sends[i].status == 0)
+            MODEL_CHECK(lane->sends[i].taken_by >= 0, i);
+}
+
 /* A message that nobody got was cancelled, or its receive was. One that was too small for it loses nothing. */
 static void judge_lost(const struct model_lane *lane)
 {
@@ -433,6 +498,8 @@ void model_judge(struct model_world *world)
             model_match_judge(&world->lanes[connection][side]);
             if (!world->lost && !world->abrupt)
                 judge_lost(&world->lanes[connection][side]);
+            if (!world->lost)
+                judge_sync(&world->lanes[connection][side]);
             judge_late_touch(&world->lanes[connection][side]);
         }
     model_remote_judge(world);

@@ -1,4 +1,4 @@
-/* weft_send(), weft_recv() and weft_recv_notification(). */
+/* weft_send(), weft_recv(), weft_notify() and weft_recv_notification(). */
 #include "core/calls/post.h"
 
 #include <errno.h>
@@ -23,6 +23,11 @@ static int find_registration(struct weft_context *context, const void *buffer, u
     if (!memory->registration && wf_devices_own(&context->devices, buffer))
         return -EFAULT;
     return 0;
+}
+
+int wf_message_check_tags(const struct weft_options *options)
+{
+    return options && (options->flags & WF_TAG_FLAGS) == WF_TAG_FLAGS ? -EINVAL : 0;
 }
 
 int wf_message_check(struct weft_context *context, const void *buffer, uint64_t length,
@@ -89,6 +94,7 @@ struct weft_request *wf_message_prepare(struct weft_connection *connection, enum
         begin_turn(connection, memory->turn, request);
     if (options) {
         request->flags = options->flags;
+        request->tag_mask = options->tag_mask;
         request->user_data = options->user_data;
         if (options->queue)
             wf_queue_attach(options->queue, request);
@@ -124,12 +130,22 @@ static struct weft_request *prepare(const struct posting *posting, enum wf_reque
                               posting->options, &posting->memory);
 }
 
-static int post_send(struct posting *posting)
+/* Operations that an older version of Weft does not know. */
+static bool peer_knows(const struct posting *posting, enum wf_request_kind kind)
+{
+    bool wants = kind == WF_REQUEST_NOTIFY || (posting->options && posting->options->flags & WEFT_SYNC);
+    return !wants || posting->connection->desk->terms->features & WF_FEATURE_MATCHING;
+}
+
+/* SEND or NOTIFY. */
+static int post_outgoing(struct posting *posting, enum wf_request_kind kind)
 {
     int result = wf_message_usable(posting->connection, true);
+    if (result == 0 && !peer_knows(posting, kind))
+        result = -ENOTSUP;
     if (result < 0)
         return result;
-    struct weft_request *request = posting->request = prepare(posting, WF_REQUEST_SEND);
+    struct weft_request *request = posting->request = prepare(posting, kind);
     if (!request)
         return -EAGAIN;
     struct wf_outbound *outbound = wf_outbound_begin(posting->connection, request);
@@ -145,6 +161,18 @@ static int post_send(struct posting *posting)
     return 0;
 }
 
+static int post_send(struct posting *posting)
+{
+    return post_outgoing(posting, WF_REQUEST_SEND);
+}
+
+static int post_notify(struct posting *posting)
+{
+    if (posting->memory.device)
+        return -EINVAL;
+    return post_outgoing(posting, WF_REQUEST_NOTIFY);
+}
+
 /* Has the peer closed the session, while messages of it lie here unreceived? They can still be received: the peer says
  * goodbye only after all it sent has arrived. */
 static bool only_leftovers(const struct weft_connection *connection)
@@ -155,10 +183,16 @@ static bool only_leftovers(const struct weft_connection *connection)
            (!wf_list_empty(&connection->unexpected) || !wf_list_empty(&connection->notes));
 }
 
+int wf_message_receivable(const struct weft_connection *connection)
+{
+    int result = wf_message_usable(connection, false);
+    return result < 0 && only_leftovers(connection) ? 0 : result;
+}
+
 static int post_a_receive(struct posting *posting, enum wf_request_kind kind)
 {
-    int result = wf_message_usable(posting->connection, false);
-    if (result < 0 && !only_leftovers(posting->connection))
+    int result = wf_message_receivable(posting->connection);
+    if (result < 0)
         return result;
     posting->request = prepare(posting, kind);
     if (!posting->request)
@@ -224,7 +258,17 @@ int weft_send(struct weft_connection *connection, const void *buffer, uint64_t l
                               .length = length,
                               .tag = tag,
                               .options = options};
-    return post_message(post_send, &posting, WEFT_ON_STREAM, out);
+    return post_message(post_send, &posting, WEFT_ON_STREAM | WEFT_SYNC, out);
+}
+
+int weft_notify(struct weft_connection *connection, const void *data, uint64_t length, uint64_t tag,
+                const struct weft_options *options, struct weft_request **out)
+{
+    struct posting posting = {
+        .connection = connection, .buffer = (void *)(uintptr_t)data, .length = length, .tag = tag, .options = options};
+    if (length > WEFT_NOTIFICATION_MAX)
+        return -EMSGSIZE;
+    return post_message(post_notify, &posting, 0, out);
 }
 
 int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
@@ -232,7 +276,9 @@ int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacit
 {
     struct posting posting = {
         .connection = connection, .buffer = buffer, .length = capacity, .tag = tag, .options = options};
-    return post_message(post_receive, &posting, WEFT_ANY_TAG | WEFT_ON_STREAM, out);
+    if (wf_message_check_tags(options) < 0)
+        return -EINVAL;
+    return post_message(post_receive, &posting, WF_TAG_FLAGS | WEFT_ON_STREAM, out);
 }
 
 int weft_recv_notification(struct weft_connection *connection, void *buffer, uint64_t capacity,

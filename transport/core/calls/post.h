@@ -27,10 +27,19 @@ struct wf_message_memory {
 int wf_message_check(struct weft_context *context, const void *buffer, uint64_t length,
                      const struct weft_options *options, uint32_t allowed, struct wf_message_memory *memory);
 
+#define WF_TAG_FLAGS (WEFT_ANY_TAG | WEFT_TAG_MASK) /* which tags a receive takes; one of them at most */
+
+/* -EINVAL: the options have both flags. */
+int wf_message_check_tags(const struct weft_options *options);
+
 /* --- with the session's lock held --- */
 
 /* -errno if nothing can be posted; `sending`: the operation sends a frame to the peer. */
 int wf_message_usable(const struct weft_connection *connection, bool sending);
+
+/* -errno if no message can be received: as wf_message_usable(), but what a peer that has closed the session sent before
+ * can still be received. */
+int wf_message_receivable(const struct weft_connection *connection);
 
 /* A request with all arguments of the user. NULL: no memory, or the limit of requests is reached. */
 struct weft_request *wf_message_prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,

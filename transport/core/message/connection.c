@@ -70,7 +70,7 @@ struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t numb
     wf_list_init(&connection->writes);
     wf_list_init(&connection->sending);
     wf_list_init(&connection->unlisted);
-    wf_list_init(&connection->posted_any);
+    wf_list_init(&connection->posted_masked);
     wf_list_init(&connection->unexpected);
     wf_list_init(&connection->posted_notes);
     wf_list_init(&connection->notes);

@@ -28,16 +28,49 @@ static struct weft_request *posted_for(struct weft_connection *connection, uint6
     return NULL;
 }
 
+static uint64_t mask_of(const struct weft_request *request)
+{
+    return wf_match_mask(request->flags, request->tag_mask);
+}
+
+static bool agree(uint64_t tag, uint64_t other, uint64_t mask)
+{
+    return ((tag ^ other) & mask) == 0;
+}
+
 struct weft_request *wf_match_posted(struct weft_connection *connection, uint64_t tag)
 {
     struct weft_request *exact = posted_for(connection, tag);
-    struct weft_request *any = request_of(wf_list_first(&connection->posted_any));
-    if (!exact || !any)
-        return exact ? exact : any;
-    return exact->order < any->order ? exact : any;
+    WF_LIST_EACH (link, following, &connection->posted_masked) {
+        struct weft_request *request = request_of(link);
+        if (exact && exact->order < request->order)
+            break;
+        if (agree(request->tag, tag, mask_of(request)))
+            return request;
+    }
+    return exact;
 }
 
-static struct wf_inbound *message_for(struct weft_request *request)
+struct wf_inbound *wf_match_waiting(struct weft_connection *connection, uint64_t tag, uint64_t mask)
+{
+    if (mask == WF_MASK_EXACT) {
+        struct wf_list *list = wf_table_list(&connection->desk->unexpected, wf_hash(connection->number, tag));
+        WF_LIST_EACH (link, following, list) {
+            struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, tag_link);
+            if (inbound->connection == connection && inbound->tag == tag)
+                return inbound;
+        }
+        return NULL;
+    }
+    WF_LIST_EACH (link, following, &connection->unexpected) {
+        struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, order_link);
+        if (agree(inbound->tag, tag, mask))
+            return inbound;
+    }
+    return NULL;
+}
+
+static struct wf_inbound *message_for(const struct weft_request *request)
 {
     struct weft_connection *connection = request->connection;
     if (request->kind == WF_REQUEST_NOTE) {
@@ -45,17 +78,7 @@ static struct wf_inbound *message_for(struct weft_request *request)
         struct wf_link *first = wf_list_empty(&connection->posted_notes) ? wf_list_first(&connection->notes) : NULL;
         return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
     }
-    if (request->flags & WEFT_ANY_TAG) {
-        struct wf_link *first = wf_list_first(&connection->unexpected);
-        return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
-    }
-    struct wf_list *list = wf_table_list(&connection->desk->unexpected, wf_hash(connection->number, request->tag));
-    WF_LIST_EACH (link, following, list) {
-        struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, tag_link);
-        if (inbound->connection == connection && inbound->tag == request->tag)
-            return inbound;
-    }
-    return NULL;
+    return wf_match_waiting(connection, request->tag, mask_of(request));
 }
 
 void wf_match_withdraw(struct weft_request *request)
@@ -131,14 +154,19 @@ void wf_match_unpark(struct wf_inbound *inbound)
     wf_connection_check(connection);
 }
 
+bool wf_match_can_come(const struct wf_inbound *inbound)
+{
+    return !inbound->connection->desk->guard->peer_closing || inbound->arrived.covered == inbound->total;
+}
+
 void wf_match_receive(struct weft_request *request)
 {
     struct weft_connection *connection = request->connection;
     WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: receive");
     struct wf_inbound *inbound = message_for(request);
     bool ended = connection->desk->guard->peer_closing;
-    if (inbound && ended && inbound->arrived.covered < inbound->total)
-        inbound = NULL; /* the rest of the message will not come */
+    if (inbound && !wf_match_can_come(inbound))
+        inbound = NULL;
     if (inbound) {
         if (!ended_as_too_small(inbound, request))
             join(inbound, request);
@@ -151,8 +179,8 @@ void wf_match_receive(struct weft_request *request)
     request->order = connection->desk->next_order++;
     if (request->kind == WF_REQUEST_NOTE)
         wf_list_push_back(&connection->posted_notes, &request->match_link);
-    else if (request->flags & WEFT_ANY_TAG)
-        wf_list_push_back(&connection->posted_any, &request->match_link);
+    else if (mask_of(request) != WF_MASK_EXACT)
+        wf_list_push_back(&connection->posted_masked, &request->match_link);
     else
         wf_table_insert(&connection->desk->posted, &request->match_link);
 }

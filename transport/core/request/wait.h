@@ -43,6 +43,9 @@ bool wf_wait_completed(struct wf_waiting *waiting, struct weft_request *request)
  * costs system calls. */
 void wf_wait_wake(struct wf_waiting *waiting);
 
+/* Makes the progress of one look, if this thread may: callers that poll drive. No lock held. */
+void wf_wait_progress(struct wf_waiting *waiting);
+
 /* The drive token is free: wakes one sleeping caller, which may take it. True: a caller was woken. */
 bool wf_wait_token_free(struct wf_waiting *waiting);
 
