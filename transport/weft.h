@@ -438,6 +438,20 @@ WEFT_API int weft_send(struct weft_connection *connection, const void *buffer, u
 WEFT_API int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
                        const struct weft_options *options, struct weft_request **out);
 
+/*
+ * Posts a receive of a message from any connection of the endpoint, of any peer, also from connections that come later.
+ * The completion says which connection (of a message that was taken; else NULL). Takes part in all that is said of
+ * weft_recv(); in addition:
+ *   - A message that a receive of its own connection is for goes to that receive.
+ *   - Where messages wait on several connections, the connections take turns: each time a message is taken from those
+ *     that wait on a connection, the connection goes behind the others. The messages of one connection keep their order.
+ *   - Only connections that the caller has take part: a message on one that has not been accepted waits for that.
+ * The receive ends with an error of its message if the peer is lost, or cancels, while the message is on its way into
+ * the buffer; otherwise no peer ends it. It ends in -ECANCELED when the endpoint is destroyed. WEFT_ON_STREAM: -EINVAL.
+ */
+WEFT_API int weft_endpoint_recv(struct weft_endpoint *endpoint, void *buffer, uint64_t capacity, uint64_t tag,
+                                const struct weft_options *options, struct weft_request **out);
+
 /* A message that waits for a receive. */
 struct weft_message {
     struct weft_connection *connection; /* on which it came */
@@ -454,6 +468,10 @@ struct weft_message {
  */
 WEFT_API int weft_probe(struct weft_connection *connection, uint64_t tag, const struct weft_options *options,
                         struct weft_message *out);
+
+/* As weft_probe(), of a receive by weft_endpoint_recv(): 1 and the message of the connection whose turn it is; or 0. */
+WEFT_API int weft_endpoint_probe(struct weft_endpoint *endpoint, uint64_t tag, const struct weft_options *options,
+                                 struct weft_message *out);
 
 /* ------------------------------------------------------------------------------------------- one-sided operations */
 

@@ -21,6 +21,7 @@
 #define MODEL_MESSAGES 24 /* most sends, and most receives, of one direction */
 #define MODEL_TAG_LAST 99
 #define MODEL_CONNECT_S 5 /* connect_timeout */
+#define MODEL_ANY_RECEIVES 16
 
 /* Everything that happened under one seed stops here with a line that repeats it. */
 void model_fail(const char *file, int line, const char *what, long long value);
@@ -54,7 +55,9 @@ struct model_receive {
     uint64_t bytes; /* of its message, also of one that it was too small for */
     bool probed;    /* a probe has told of its message: */
     uint64_t probed_tag, probed_bytes;
+    int probed_lane; /* from any connection */
     int got;        /* index of the send, or -1 */
+    int lane;       /* from any connection: the one on which it came */
 };
 
 /* One direction of one connection. */
@@ -64,6 +67,13 @@ struct model_lane {
     struct model_send sends[MODEL_MESSAGES + 1]; /* and the last one */
     struct model_receive receives[2 * MODEL_MESSAGES + 4];
     bool last_sent, last_received;
+};
+
+/* Receives of one node from any of its connections (model_any.c). */
+struct model_anys {
+    int count;
+    struct model_receive receives[MODEL_ANY_RECEIVES];
+    bool uncertain; /* one was cancelled that may have had a message */
 };
 
 /* --- one-sided operations (model_remote.c) --- */
@@ -155,6 +165,7 @@ struct model_world {
     struct weft_connection *connections[MODEL_CONNECTIONS][2];
     struct model_lane lanes[MODEL_CONNECTIONS][2]; /* by sending node */
     struct model_side sides[MODEL_CONNECTIONS][2]; /* by asking node */
+    struct model_anys anys[2];                     /* by receiving node */
     uint32_t largest;
     uint64_t remote_largest; /* of one-sided operations */
     uint64_t one_sided;      /* percent of posts that are one-sided operations */
@@ -219,6 +230,10 @@ bool model_excused(const struct model_world *world, int node, int status);
 
 /* --- model_messages.c: posts and completions --- */
 void model_act(struct model_world *world); /* one random action of a user */
+/* The send whose bytes the receive has, or -1. */
+int model_find_send(struct model_world *world, int connection, int side, const struct model_receive *receive,
+                    uint64_t tag);
+bool model_expected_error(const struct model_world *world, int node, int status);
 /* A message of any size and tag. */
 void model_send_one(struct model_world *world, int connection, int side);
 void model_collect(struct model_world *world); /* takes what has completed, checks it */
@@ -234,8 +249,25 @@ void model_free(struct model_world *world);
 
 /* --- model_match.c: the reference --- */
 bool model_fits(const struct model_receive *receive, uint64_t tag);
-/* Has each receive got what the orders of posting say? */
-void model_match_judge(const struct model_lane *lane);
+/* Has each receive got what the orders of posting say? `anys`: the other receives that may take from the lane. */
+void model_match_judge(const struct model_lane *lane, const struct model_anys *anys);
+/* Have the receives from any connection kept the order of each lane, which is that of `connection`? */
+void model_match_judge_anys(const struct model_lane *lane, const struct model_anys *anys, int connection);
+#define MODEL_TAKEN_BY_ANY 1000 /* send.taken_by is this and the index */
+
+/* --- model_any.c: receives from any connection --- */
+void model_any_act(struct model_world *world, uint64_t bits);
+void model_any_collect(struct model_world *world, int node);
+/* Whether this completion is of one of them; takes it. */
+bool model_any_completion(struct model_world *world, int node, const struct weft_completion *completion);
+/* No message comes any more: cancels those that are left. True: none is. */
+bool model_any_stop(struct model_world *world, int node);
+bool model_any_ended(const struct model_world *world);
+/* Has one ended that is not collected? */
+bool model_any_is_done(const struct model_world *world, int node);
+void model_any_forget(struct model_world *world, int node);
+void model_any_judge(const struct model_world *world);
+void model_any_free(struct model_world *world);
 
 /* --- model_print.c: what went wrong in a schedule that fails, and what has not ended --- */
 void model_print(const struct model_world *world);

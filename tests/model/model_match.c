@@ -31,6 +31,15 @@ static bool took_part(const struct model_receive *receive)
     return !receive->cancelled || receive->status == 0 || receive->status == -EMSGSIZE;
 }
 
+/* Messages that went to receives from any connection: for the receives of the lane they are as if not sent. When they
+ * went, the two orders do not say. So nobody knows of a receive that was too small whether it was so for one of them.
+ */
+static void leave_out(const struct model_lane *lane, bool *taken)
+{
+    for (int i = 0; i < lane->send_count; i++)
+        taken[i] = lane->sends[i].taken_by >= MODEL_TAKEN_BY_ANY;
+}
+
 /* The send that the receive meets. */
 static int partner_of(const struct model_lane *lane, int sends, const struct model_receive *receive, const bool *taken)
 {
@@ -60,17 +69,35 @@ static void judge_receive(const struct model_lane *lane, const struct model_rece
     }
 }
 
-void model_match_judge(const struct model_lane *lane)
+void model_match_judge(const struct model_lane *lane, const struct model_anys *anys)
 {
     bool taken[MODEL_MESSAGES + 1] = {false};
     int sends = known_sends(lane);
+    if (anys->uncertain)
+        return;
+    leave_out(lane, taken);
     for (int i = 0; i < lane->receive_count && took_part(&lane->receives[i]); i++) {
         const struct model_receive *receive = &lane->receives[i];
-        if (!receive->posted)
+        if (!receive->posted || (receive->status == -EMSGSIZE && anys->count > 0))
             continue;
         int index = partner_of(lane, sends, receive, taken);
         judge_receive(lane, receive, index, sends);
         if (index != NONE && lane->sends[index].size <= receive->capacity)
             taken[index] = true;
     }
+}
+
+/* Of two receives that are both for two messages of the lane, the first gets the first. */
+void model_match_judge_anys(const struct model_lane *lane, const struct model_anys *anys, int connection)
+{
+    for (int i = 0; i < anys->count; i++)
+        for (int j = i + 1; j < anys->count; j++) {
+            const struct model_receive *first = &anys->receives[i], *second = &anys->receives[j];
+            if (first->got < 0 || second->got < 0 || first->lane != connection || second->lane != connection)
+                continue;
+            const struct model_send *one = &lane->sends[first->got], *other = &lane->sends[second->got];
+            bool both = model_fits(first, other->tag) && model_fits(second, one->tag);
+            if (both && one->size >= 8 && other->size >= 8 && other->size <= first->capacity)
+                MODEL_CHECK(first->got < second->got, first->got);
+        }
 }

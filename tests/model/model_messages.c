@@ -183,6 +183,8 @@ void model_act(struct model_world *world)
     uint64_t bits = bits_of(world, BITS_NOTICE, 0, 0, (int)world->acts++);
     if (world->one_sided > 0 && bits % 16 == 0)
         model_notices_act(world, bits / 16);
+    else if (bits % 16 < 4)
+        model_any_act(world, bits / 16);
     if (model_pick(world, 100) < world->one_sided) {
         model_remote_act(world);
         return;
@@ -204,8 +206,8 @@ void model_act(struct model_world *world)
 
 /* The send whose bytes these are: not taken yet, of this tag and size. Tiny ones look alike: then one that was not
  * cancelled. */
-static int find_send(struct model_world *world, int connection, int side, const struct model_receive *receive,
-                     uint64_t tag)
+int model_find_send(struct model_world *world, int connection, int side, const struct model_receive *receive,
+                    uint64_t tag)
 {
     struct model_lane *lane = &world->lanes[connection][side];
     int found = -1;
@@ -220,7 +222,7 @@ static int find_send(struct model_world *world, int connection, int side, const 
 }
 
 /* A message ends like this at both sides. */
-static bool expected_error(const struct model_world *world, int node, int status)
+bool model_expected_error(const struct model_world *world, int node, int status)
 {
     if (status == -EMSGSIZE || status == -ECANCELED || (status == -EIO && world->failing))
         return true;
@@ -251,18 +253,21 @@ static void receive_done(struct model_world *world, int connection, int side, in
         MODEL_CHECK(completion->bytes <= receive->capacity, completion->bytes);
         MODEL_CHECK(model_fits(receive, completion->tag), completion->tag);
         MODEL_CHECK(is_poison(receive->data + completion->bytes, receive->capacity - completion->bytes), index);
-        receive->got = find_send(world, connection, side, receive, completion->tag);
+        receive->got = model_find_send(world, connection, side, receive, completion->tag);
         MODEL_CHECK(receive->got >= 0, index);
         lane->sends[receive->got].taken_by = index;
     } else {
-        MODEL_CHECK(expected_error(world, 1 - side, completion->status), completion->status);
+        MODEL_CHECK(model_expected_error(world, 1 - side, completion->status), completion->status);
     }
     memset(receive->data, POISON, receive->room); /* from here on nobody may write there */
 }
 
 /* Has a receive of the lane got the send, or one that has ended and is not collected? */
-static bool is_received(const struct model_lane *lane, const struct model_send *send)
+static bool is_received(const struct model_world *world, const struct model_lane *lane, int node,
+                        const struct model_send *send)
 {
+    if (model_any_is_done(world, node))
+        return true;
     for (int i = 0; i < lane->receive_count; i++)
         if (lane->receives[i].request && atomic_load(&lane->receives[i].request->done))
             return true;
@@ -273,8 +278,8 @@ static void send_done(struct model_world *world, struct model_lane *lane, int si
                       const struct weft_completion *completion)
 {
     if (send->sync && completion->status == 0 && world->nodes[1 - side].context && !world->lost)
-        MODEL_CHECK(is_received(lane, send), send->size);
-    bool expected = completion->status == 0 || expected_error(world, side, completion->status);
+        MODEL_CHECK(is_received(world, lane, 1 - side, send), send->size);
+    bool expected = completion->status == 0 || model_expected_error(world, side, completion->status);
     send->request = NULL;
     send->status = completion->status;
     world->ended += 1;
@@ -345,6 +350,9 @@ static void take_completion(struct model_world *world, const struct weft_complet
                     return;
                 }
         }
+    for (int node = 0; node < 2; node++)
+        if (model_any_completion(world, node, completion))
+            return;
     MODEL_CHECK(!"a completion of nothing that was posted", 0);
 }
 
@@ -367,9 +375,12 @@ void model_collect(struct model_world *world)
 {
     if (model_standing_still(world))
         return;
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < 2; node++) {
         if (world->nodes[node].queue)
             collect_queue(world, world->nodes[node].queue);
+        else
+            model_any_collect(world, node);
+    }
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
             collect_lane(world, connection, side);
@@ -423,7 +434,7 @@ static bool drain_lane(struct model_world *world, int connection, int side)
 
 bool model_all_ended(const struct model_world *world)
 {
-    bool ended = true;
+    bool ended = model_any_ended(world);
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
             const struct model_lane *lane = &world->lanes[connection][side];
@@ -435,6 +446,7 @@ bool model_all_ended(const struct model_world *world)
 void model_forget(struct model_world *world, int node)
 {
     world->nodes[node].queue = NULL;
+    model_any_forget(world, node);
     for (int connection = 0; connection < world->connection_count; connection++) {
         struct model_lane *out = &world->lanes[connection][node], *in = &world->lanes[connection][1 - node];
         for (int i = 0; i < out->send_count; i++)
@@ -459,6 +471,8 @@ bool model_drain(struct model_world *world)
             done &= drain_lane(world, connection, side);
             done &= model_remote_drain(world, connection, side);
         }
+    for (int node = 0; node < 2 && done; node++)
+        done &= model_any_stop(world, node);
     return done;
 }
 
@@ -473,9 +487,11 @@ static void judge_sync(const struct model_lane *lane)
 }
 
 /* A message that nobody got was cancelled, or its receive was. One that was too small for it loses nothing. */
-static void judge_lost(const struct model_lane *lane)
+static void judge_lost(const struct model_lane *lane, const struct model_anys *anys)
 {
     int lost = 0, excused = 0;
+    for (int i = 0; i < anys->count; i++)
+        excused += anys->receives[i].status != 0 && anys->receives[i].status != -EMSGSIZE;
     for (int i = 0; i < lane->send_count; i++)
         if (lane->sends[i].taken_by < 0 && lane->sends[i].status == 0)
             lost += 1;
@@ -495,18 +511,21 @@ void model_judge(struct model_world *world)
 {
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
-            model_match_judge(&world->lanes[connection][side]);
+            model_match_judge(&world->lanes[connection][side], &world->anys[1 - side]);
+            model_match_judge_anys(&world->lanes[connection][side], &world->anys[1 - side], connection);
             if (!world->lost && !world->abrupt)
-                judge_lost(&world->lanes[connection][side]);
+                judge_lost(&world->lanes[connection][side], &world->anys[1 - side]);
             if (!world->lost)
                 judge_sync(&world->lanes[connection][side]);
             judge_late_touch(&world->lanes[connection][side]);
         }
+    model_any_judge(world);
     model_remote_judge(world);
 }
 
 void model_free(struct model_world *world)
 {
+    model_any_free(world);
     model_remote_free(world);
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {

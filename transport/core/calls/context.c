@@ -171,7 +171,9 @@ static int choose_nonce(struct weft_context *context, struct wf_status *status)
 
 static int build(struct weft_context *context, const struct wf_config *config, struct wf_status *status)
 {
-    int result = choose_nonce(context, status);
+    int result = wf_sessions_open(&context->sessions, status);
+    if (result == 0)
+        result = choose_nonce(context, status);
     if (result < 0)
         return result;
     result = take_key(context, config, status);

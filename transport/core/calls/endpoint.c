@@ -7,7 +7,9 @@
 #include "core/calls/context.h"
 #include "core/calls/placement.h"
 #include "core/ground/reached.h"
+#include "core/message/any.h"
 #include "core/message/connection.h"
+#include "core/message/match.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
 
@@ -49,6 +51,9 @@ int weft_endpoint_create(struct weft_context *context, uint32_t id, struct weft_
     endpoint->context = context;
     endpoint->id = id;
     endpoint->rails = WF_RAILS_ANY;
+    endpoint->lobby = &context->sessions.lobby;
+    wf_list_init(&endpoint->receives);
+    wf_list_init(&endpoint->line);
     pthread_mutex_lock(&context->world.lock);
     pthread_mutex_lock(&context->endpoints.lock);
     bool exists = find(context, id) != NULL;
@@ -90,6 +95,7 @@ int weft_endpoint_destroy(struct weft_endpoint *endpoint)
     pthread_mutex_unlock(&context->endpoints.lock);
     if (busy)
         return -EBUSY;
+    wf_any_end(endpoint);
     free(endpoint);
     return 0;
 }
@@ -187,6 +193,7 @@ static struct weft_connection *from_backlog(struct wf_session *session, struct w
             continue;
         wf_link_remove(&connection->accept_link);
         connection->held = true;
+        wf_match_offer_all(connection);
         return connection;
     }
     return NULL;
@@ -208,6 +215,8 @@ int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *pee
     struct weft_request *request = NULL;
     wf_session_lock(session);
     struct weft_connection *connection = from_backlog(session, endpoint, remote_id);
+    if (connection) /* an answer to a message that waited may be due */
+        session->guard.ops->kick(&session->guard, NULL);
     bool moved = connection && place_anew(connection);
     int result = connection ? 0 : wf_session_usable(session);
     if (!connection && result == 0) {

@@ -1,11 +1,15 @@
-/* weft_probe(): which message a receive would take. */
+/* weft_probe(): which message a receive would take; and receives from any connection of an endpoint. */
 #include <errno.h>
 
 #include "core/calls/context.h"
 #include "core/calls/post.h"
+#include "core/device/registration.h"
+#include "core/message/any.h"
 #include "core/message/connection.h"
 #include "core/message/inbound.h"
 #include "core/message/match.h"
+#include "core/request/lobby.h"
+#include "core/request/queue.h"
 #include "core/request/wait.h"
 #include "core/session/session.h"
 
@@ -46,4 +50,115 @@ int weft_probe(struct weft_connection *connection, uint64_t tag, const struct we
         return result;
     wf_wait_progress(&wf_context_of(wf_session_at(connection->desk))->waiting);
     return look(connection, tag, mask, out);
+}
+
+/* --- any connection of an endpoint --- */
+
+/* From the first call on, connections of the endpoint stand in its line while messages wait on them. */
+static void begin_line(struct weft_endpoint *endpoint)
+{
+    struct weft_context *context = endpoint->context;
+    if (atomic_load(&endpoint->lined))
+        return;
+    pthread_mutex_lock(&context->world.lock);
+    atomic_store(&endpoint->lined, true);
+    WF_LIST_EACH (link, following, &context->sessions.all) {
+        struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
+        wf_session_lock(session);
+        WF_DESK_EACH_CONNECTION (connection, &session->desk) {
+            if (connection->endpoint == endpoint)
+                wf_any_join_line(connection);
+        }
+        wf_session_unlock(session);
+    }
+    pthread_mutex_unlock(&context->world.lock);
+}
+
+/* Messages that wait go to the receive, or to one that was posted before it. */
+static void offer(struct weft_endpoint *endpoint, const struct wf_any_wish *wish)
+{
+    struct weft_connection *connection;
+    struct wf_inbound *inbound;
+    while ((connection = wf_any_find(endpoint, wish, &inbound))) {
+        struct wf_guard *guard = connection->desk->guard;
+        wf_match_offer(inbound);
+        guard->ops->kick(guard, NULL);
+        wf_guard_unlock(guard);
+    }
+}
+
+/* Fills a request of the lobby. Its lock held. */
+static void fill(struct weft_request *request, const struct weft_endpoint *endpoint, const struct weft_options *options,
+                 const struct wf_message_memory *memory)
+{
+    request->remote_endpoint = endpoint->id;
+    request->registration = memory->registration;
+    request->device = memory->device;
+    if (!options)
+        return;
+    request->flags = options->flags;
+    request->tag_mask = options->tag_mask;
+    request->user_data = options->user_data;
+    if (options->queue)
+        wf_queue_attach(options->queue, request);
+    wf_request_arm(request, options->timeout_ms);
+}
+
+int weft_endpoint_recv(struct weft_endpoint *endpoint, void *buffer, uint64_t capacity, uint64_t tag,
+                       const struct weft_options *options, struct weft_request **out)
+{
+    struct wf_lobby *lobby = endpoint->lobby;
+    struct wf_message_memory memory;
+    if (wf_message_check_tags(options) < 0)
+        return -EINVAL;
+    int result = wf_message_check(endpoint->context, buffer, capacity, options, WF_TAG_FLAGS, &memory);
+    if (result < 0)
+        return result;
+    begin_line(endpoint);
+    wf_lobby_lock(lobby);
+    struct weft_request *request = wf_request_take(&lobby->book, WF_REQUEST_RECV, &wf_any_ops);
+    if (!request) {
+        wf_lobby_unlock(lobby);
+        if (memory.registration)
+            wf_registration_release(memory.registration);
+        return -EAGAIN;
+    }
+    request->buffer = buffer;
+    request->length = capacity;
+    request->tag = tag;
+    fill(request, endpoint, options, &memory);
+    bool offers = wf_any_post(endpoint, request);
+    struct wf_any_wish wish = {.tag = tag,
+                               .mask = wf_match_mask(request->flags, request->tag_mask),
+                               .receive = request,
+                               .order = request->order};
+    *out = request;
+    wf_lobby_unlock(lobby);
+    if (offers)
+        offer(endpoint, &wish);
+    return 0;
+}
+
+static int look_in_line(struct weft_endpoint *endpoint, const struct wf_any_wish *wish, struct weft_message *out)
+{
+    struct wf_inbound *inbound;
+    struct weft_connection *connection = wf_any_find(endpoint, wish, &inbound);
+    if (!connection)
+        return 0;
+    *out = (struct weft_message){.connection = connection, .tag = inbound->tag, .bytes = inbound->total};
+    wf_guard_unlock(connection->desk->guard);
+    return 1;
+}
+
+int weft_endpoint_probe(struct weft_endpoint *endpoint, uint64_t tag, const struct weft_options *options,
+                        struct weft_message *out)
+{
+    struct wf_any_wish wish = {.tag = tag};
+    if (!out || read_tags(options, &wish.mask) < 0)
+        return -EINVAL;
+    begin_line(endpoint);
+    if (look_in_line(endpoint, &wish, out) == 1)
+        return 1;
+    wf_wait_progress(&endpoint->context->waiting);
+    return look_in_line(endpoint, &wish, out);
 }

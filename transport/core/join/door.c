@@ -298,6 +298,10 @@ static void tick_sessions(struct wf_door *door, int64_t now)
         return;
     pthread_mutex_lock(&sessions->world->lock);
     while ((next = wf_alarm_next(alarm, now))) {
+        if (next == &sessions->lobby.guard.visit) {
+            wf_alarm_again(alarm, next, wf_lobby_tick(&sessions->lobby, now));
+            continue;
+        }
         struct wf_session *session = WF_CONTAINER(next, struct wf_session, guard.visit);
         announce(sessions, session);
         give_up_unclaimed(session);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "core/ground/reached.h"
+#include "core/message/any.h"
 #include "core/message/desk.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
@@ -66,6 +67,7 @@ struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t numb
     wf_link_init(&connection->express_link);
     wf_link_init(&connection->todo_link);
     wf_link_init(&connection->accept_link);
+    wf_link_init(&connection->line_link);
     wf_list_init(&connection->pending);
     wf_list_init(&connection->writes);
     wf_list_init(&connection->sending);
@@ -133,6 +135,8 @@ static void keep_to(struct weft_connection *connection, uint64_t rails)
 void wf_connection_attach(struct weft_connection *connection, struct weft_endpoint *endpoint)
 {
     struct wf_endpoints *endpoints = connection->desk->endpoints;
+    if (!endpoint)
+        wf_any_leave_line(connection);
     pthread_mutex_lock(&endpoints->lock);
     if (connection->endpoint)
         connection->endpoint->connections -= 1;

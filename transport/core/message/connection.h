@@ -65,6 +65,8 @@ struct weft_connection {
     /* receiving */
     struct wf_list posted_masked; /* receives for more than one tag, in posting order */
     struct wf_list unexpected;    /* unmatched messages in number order */
+    struct wf_link line_link;     /* weft_endpoint.line; the lobby's lock */
+    bool in_line;                 /* it stands there */
     struct wf_list posted_notes;  /* receives for a notification */
     struct wf_list notes;         /* notifications whose operation has ended, with no receive yet */
     struct wf_list early_notes;   /* notifications whose operation has not ended */

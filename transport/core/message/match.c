@@ -4,6 +4,7 @@
 
 #include "core/device/turn.h"
 #include "core/ground/reached.h"
+#include "core/message/any.h"
 #include "core/message/connection.h"
 #include "core/message/desk.h"
 #include "core/message/direct.h"
@@ -38,6 +39,11 @@ static bool agree(uint64_t tag, uint64_t other, uint64_t mask)
     return ((tag ^ other) & mask) == 0;
 }
 
+bool wf_match_takes(const struct weft_request *request, uint64_t tag)
+{
+    return agree(request->tag, tag, mask_of(request));
+}
+
 struct weft_request *wf_match_posted(struct weft_connection *connection, uint64_t tag)
 {
     struct weft_request *exact = posted_for(connection, tag);
@@ -45,7 +51,7 @@ struct weft_request *wf_match_posted(struct weft_connection *connection, uint64_
         struct weft_request *request = request_of(link);
         if (exact && exact->order < request->order)
             break;
-        if (agree(request->tag, tag, mask_of(request)))
+        if (wf_match_takes(request, tag))
             return request;
     }
     return exact;
@@ -88,8 +94,11 @@ void wf_match_withdraw(struct weft_request *request)
 
 void wf_match_remove(struct wf_inbound *inbound)
 {
+    struct weft_connection *connection = inbound->connection;
     wf_link_remove(&inbound->tag_link);
     wf_link_remove(&inbound->order_link);
+    if (connection->in_line && wf_list_empty(&connection->unexpected))
+        wf_any_leave_line(connection);
 }
 
 /* The message is matched and its receive's memory may be written: asks for the rest, lands the bytes that are here. */
@@ -248,13 +257,21 @@ void wf_match_notes(struct wf_desk *desk)
     }
 }
 
-/* The receive for a message whose turn it is. Those before it that are too small end. NULL: none is left. */
+/* The next receive for a message whose turn it is: of its connection, then of the endpoint. */
+static struct weft_request *next_receive(const struct wf_inbound *inbound)
+{
+    if (inbound->kind == WF_INBOUND_NOTE)
+        return receive_for_note(inbound);
+    struct weft_request *request = wf_match_posted(inbound->connection, inbound->tag);
+    return request ? request : wf_any_take(inbound);
+}
+
+/* The same. Those that are too small end. NULL: none is left. */
 static struct weft_request *receive_for(const struct wf_inbound *inbound)
 {
     struct weft_request *request;
     do
-        request = inbound->kind == WF_INBOUND_NOTE ? receive_for_note(inbound)
-                                                   : wf_match_posted(inbound->connection, inbound->tag);
+        request = next_receive(inbound);
     while (request && ended_as_too_small(inbound, request));
     return request;
 }
@@ -286,6 +303,44 @@ void wf_match_advance(struct weft_connection *connection)
 {
     connection->pins += 1; /* landing a message may drop the lock, and end the connection */
     advance(connection);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}
+
+bool wf_match_offer(struct wf_inbound *inbound)
+{
+    struct weft_connection *connection = inbound->connection;
+    struct weft_request *request = receive_for(inbound);
+    if (!request)
+        return false;
+    connection->pins += 1;
+    wf_any_turn_over(connection);
+    join(inbound, request);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+    return true;
+}
+
+/* The first message that waits and has a number above `number`. */
+static struct wf_inbound *waiting_after(const struct weft_connection *connection, uint64_t number)
+{
+    WF_LIST_EACH (link, following, &connection->unexpected) {
+        struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, order_link);
+        if (inbound->number > number && wf_match_can_come(inbound))
+            return inbound;
+    }
+    return NULL;
+}
+
+void wf_match_offer_all(struct weft_connection *connection)
+{
+    struct wf_inbound *inbound;
+    uint64_t number = 0;
+    connection->pins += 1;
+    while ((inbound = waiting_after(connection, number))) { /* the list may change while a message lands */
+        number = inbound->number;
+        wf_match_offer(inbound);
+    }
     connection->pins -= 1;
     wf_connection_check(connection);
 }

@@ -51,6 +51,14 @@ void wf_match_unpark(struct wf_inbound *inbound);
 /* Hands out notifications that have become due. May drop the lock. */
 void wf_match_notes(struct wf_desk *desk);
 
+/* Is the receive for messages with this tag? */
+bool wf_match_takes(const struct weft_request *request, uint64_t tag);
+
+/* The message waits: it goes to the first receive of its endpoint that is for it. True: it went. May drop the lock. */
+bool wf_match_offer(struct wf_inbound *inbound);
+/* The same for every message that waits on the connection: the user has got it, and its endpoint may have receives. */
+void wf_match_offer_all(struct weft_connection *connection);
+
 /* The message that a receive for `tag` under `mask` takes: the first unmatched one that agrees. NULL: none is here. */
 struct wf_inbound *wf_match_waiting(struct weft_connection *connection, uint64_t tag, uint64_t mask);
 

@@ -46,6 +46,10 @@ struct wf_request_ops {
     /* Ends the request early with `status`: at once, or when its memory is free. Session lock held; the request has not
      * completed, and is out of wf_book.deadlines. */
     void (*cancel)(struct weft_request *request, int status);
+    /* NULL, or says in one line why the request ended with an error. Lock held. */
+    void (*describe)(const struct weft_request *request, char *text, size_t room);
+    /* NULL, or the request is given back: frees `detail`. Lock held. */
+    void (*gone)(struct weft_request *request);
 };
 
 /* Owner: the session's lock, except `done` (any thread) and `waiter` (wf_waiting.lock). */
@@ -79,7 +83,10 @@ struct weft_request {
     int parts;                    /* WRITE, READ: how many of operation and notification have not ended */
     int part_status;              /* the error of the first of the two that failed, or 0 */
     struct wf_waiter *_Atomic waiter;
-    struct weft_queue *queue; /* takes the ended request; NULL: the user tests it or waits */
+    struct weft_queue *queue;   /* takes the ended request; NULL: the user tests it or waits */
+    struct weft_request *inner; /* of the lobby: that of the session that carries it out, or NULL */
+    struct weft_request *outer; /* of a session: that of the lobby which it carries out, or NULL */
+    void *detail;               /* of the lobby: why it failed, once it has */
     void *user_data;
 
     /* The completion: written before `done`. */
@@ -108,6 +115,11 @@ void wf_book_fini(struct wf_book *book);
 /* A new request; NULL: no memory, or the context's limit is reached. */
 struct weft_request *wf_request_take(struct wf_book *book, enum wf_request_kind kind, const struct wf_request_ops *ops);
 
+/* A request that carries `outer` out, which then ends as it does (lobby.h). The context's limit does not count it.
+ * NULL: no memory. The lobby's lock held, too. */
+struct weft_request *wf_request_take_inner(struct wf_book *book, struct weft_request *outer,
+                                           const struct wf_request_ops *ops);
+
 /* For ACCEPT: no other object refers to the request, so cancelling completes it at once. */
 extern const struct wf_request_ops wf_request_plain_ops;
 
@@ -134,6 +146,9 @@ void wf_request_part_done(struct weft_request *request, int status, uint64_t byt
 
 /* Completes the request: called once. */
 void wf_request_complete(struct weft_request *request, int status, uint64_t bytes);
+
+/* One line about a request that has failed. Lock held. */
+void wf_request_describe(const struct weft_request *request, char *text, size_t room);
 
 /* Asks for an early end with `status`; see weft_cancel(). */
 void wf_request_cancel(struct weft_request *request, int status);

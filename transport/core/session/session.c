@@ -32,10 +32,18 @@ void wf_sessions_init(struct wf_sessions *sessions)
     sessions->unknown_log.interval_ns = 5 * WF_NS_PER_S;
     wf_list_init(&sessions->all);
     wf_list_init(&sessions->accepted);
+    wf_lobby_init(&sessions->lobby, sessions->waiting);
+}
+
+int wf_sessions_open(struct wf_sessions *sessions, struct wf_status *status)
+{
+    int result = wf_lobby_open(&sessions->lobby);
+    return result < 0 ? wf_fail(status, result, "no memory for a context") : 0;
 }
 
 void wf_sessions_fini(struct wf_sessions *sessions)
 {
+    wf_lobby_fini(&sessions->lobby);
     pthread_cond_destroy(&sessions->changed);
     pthread_mutex_destroy(&sessions->log_lock);
 }

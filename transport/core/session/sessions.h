@@ -8,6 +8,7 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "core/request/lobby.h"
 #include "wire/hello.h"
 
 struct wf_crew;
@@ -34,6 +35,7 @@ struct wf_sessions {
     struct wf_registry *registry;
     struct wf_waiting *waiting;
     struct wf_endpoints *endpoints;
+    struct wf_lobby lobby;   /* requests that have no session */
     pthread_cond_t changed;  /* a session came up, failed or went; CLOCK_MONOTONIC; with world.lock */
     struct wf_list all;      /* every session that exists; world.lock, as the next two */
     struct wf_list accepted; /* sessions that came up and wait for weft_accept() */
@@ -45,6 +47,8 @@ struct wf_sessions {
 /* The caller has set the pointers before init. */
 void wf_sessions_init(struct wf_sessions *sessions);
 void wf_sessions_fini(struct wf_sessions *sessions);
+/* Before an engine listens to the alarm. 0 or -ENOMEM. */
+int wf_sessions_open(struct wf_sessions *sessions, struct wf_status *status);
 
 /* offer: puts a session on the list for weft_accept(). take: the session that has waited longest there, or NULL.
  * world.lock held. */
