@@ -56,8 +56,8 @@ struct model_receive {
     bool probed;    /* a probe has told of its message: */
     uint64_t probed_tag, probed_bytes;
     int probed_lane; /* from any connection */
-    int got;        /* index of the send, or -1 */
-    int lane;       /* from any connection: the one on which it came */
+    int got;         /* index of the send, or -1 */
+    int lane;        /* from any connection: the one on which it came */
 };
 
 /* One direction of one connection. */
