@@ -215,8 +215,9 @@ int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_peer *pee
     struct weft_request *request = NULL;
     wf_session_lock(session);
     struct weft_connection *connection = from_backlog(session, endpoint, remote_id);
-    if (connection) /* an answer to a message that waited may be due */
-        session->guard.ops->kick(&session->guard, NULL);
+    if (connection) /* messages that waited may have gone to receives of other threads, one of which may sleep in the
+                     * engine, and answers may be due */
+        wf_kicks_all(&session->kicks, NULL);
     bool moved = connection && place_anew(connection);
     int result = connection ? 0 : wf_session_usable(session);
     if (!connection && result == 0) {

@@ -58,9 +58,9 @@ int weft_probe(struct weft_connection *connection, uint64_t tag, const struct we
 static void begin_line(struct weft_endpoint *endpoint)
 {
     struct weft_context *context = endpoint->context;
-    if (atomic_load(&endpoint->lined))
+    if (atomic_load(&endpoint->complete))
         return;
-    pthread_mutex_lock(&context->world.lock);
+    pthread_mutex_lock(&context->world.lock); /* of two threads one waits until the line is complete */
     atomic_store(&endpoint->lined, true);
     WF_LIST_EACH (link, following, &context->sessions.all) {
         struct wf_session *session = WF_CONTAINER(link, struct wf_session, link);
@@ -71,6 +71,7 @@ static void begin_line(struct weft_endpoint *endpoint)
         }
         wf_session_unlock(session);
     }
+    atomic_store(&endpoint->complete, true);
     pthread_mutex_unlock(&context->world.lock);
 }
 

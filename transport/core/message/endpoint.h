@@ -28,7 +28,8 @@ struct weft_endpoint {
 
     /* receives from any connection (any.h) */
     struct wf_lobby *lobby;
-    _Atomic bool lined;      /* somebody has asked for them: connections stand in `line` */
+    _Atomic bool lined;      /* somebody has asked for them: connections join `line` */
+    _Atomic bool complete;   /* every connection with messages that wait has joined it */
     struct wf_list receives; /* posted, in their order; the lobby's lock, as the next */
     struct wf_list line;     /* connections with messages that wait: the one whose turn it is first */
 };
