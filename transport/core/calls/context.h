@@ -2,10 +2,10 @@
  * context.h: the library in one process. The only other state outside of a context is a hint of each thread
  * (`next_place` in request/wait.c). A context holds a part for each room, and pointers to what joining needs.
  *
- * Locks, outermost first: world.lock -> guard.lock -> wf_endpoints.lock | worker.mail_lock | queue.lock, and
- * queue.level_lock -> queue.lock; wf_waiting.lock inside all of them. With guard.lock held no system call moves data or
- * waits. A few short ones are allowed: asking the kernel about a socket now and then (TCP_INFO), and, after a loss,
- * logging a line and waking workers.
+ * Locks, outermost first: world.lock -> guard.lock of a session -> that of the lobby -> queue.lock, and guard.lock of a
+ * session -> wf_endpoints.lock | worker.mail_lock, and queue.level_lock -> queue.lock; wf_waiting.lock inside all of
+ * them. With guard.lock held no system call moves data or waits. A few short ones are allowed: asking the kernel about a
+ * socket now and then (TCP_INFO), and, after a loss, logging a line and waking workers.
  */
 #ifndef WF_CORE_CALLS_CONTEXT_H
 #define WF_CORE_CALLS_CONTEXT_H
