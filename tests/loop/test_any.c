@@ -345,6 +345,10 @@ static void wrong_arguments(void)
     LOOP_CHECK(weft_endpoint_recv(RECEIVER, NULL, 1, 0, NULL, &request) == -EINVAL, "no buffer for a byte");
     LOOP_CHECK(weft_endpoint_probe(RECEIVER, 0, &both, &message) == -EINVAL, "any tag and a mask");
     LOOP_CHECK(weft_endpoint_probe(RECEIVER, 0, NULL, &message) == 0, "nothing waits");
+    LOOP_CHECK(weft_endpoint_recv(NULL, &byte, 1, 0, NULL, &request) == -EINVAL, "no endpoint");
+    LOOP_CHECK(weft_endpoint_recv(RECEIVER, &byte, 1, 0, NULL, NULL) == -EINVAL, "nowhere to put the request");
+    LOOP_CHECK(weft_endpoint_probe(NULL, 0, NULL, &message) == -EINVAL, "no endpoint");
+    LOOP_CHECK(weft_endpoint_probe(RECEIVER, 0, NULL, NULL) == -EINVAL, "nowhere to put the message");
     LOOP_CHECK(request == NULL, "an out-parameter was written on failure");
     end_all();
 }

@@ -311,6 +311,10 @@ static void wrong_arguments(void)
     LOOP_CHECK(weft_probe(RIGHT, 0, &sync, &message) == -EINVAL, "a probe takes no WEFT_SYNC");
     LOOP_CHECK(weft_recv(RIGHT, &byte, 1, 0, &sync, &request) == -EINVAL, "a receive takes no WEFT_SYNC");
     LOOP_CHECK(weft_send(LEFT, &byte, 1, 0, &masked, &request) == -EINVAL, "a send takes no mask");
+    LOOP_CHECK(weft_probe(NULL, 0, NULL, &message) == -EINVAL, "no connection");
+    LOOP_CHECK(weft_probe(RIGHT, 0, NULL, NULL) == -EINVAL, "nowhere to put the message");
+    LOOP_CHECK(weft_notify(NULL, &byte, 1, 0, NULL, &request) == -EINVAL, "no connection");
+    LOOP_CHECK(weft_notify(LEFT, &byte, 1, 0, NULL, NULL) == -EINVAL, "nowhere to put the request");
     LOOP_CHECK(request == NULL, "an out-parameter was written on failure");
     loop_exchange(LEFT, RIGHT, SMALL, 0);
     loop_pair_destroy(&pair);

@@ -43,7 +43,7 @@ int weft_probe(struct weft_connection *connection, uint64_t tag, const struct we
                struct weft_message *out)
 {
     uint64_t mask;
-    if (!out || read_tags(options, &mask) < 0)
+    if (!connection || !out || read_tags(options, &mask) < 0)
         return -EINVAL;
     int result = look(connection, tag, mask, out);
     if (result != 0)
@@ -108,10 +108,10 @@ static void fill(struct weft_request *request, const struct weft_endpoint *endpo
 int weft_endpoint_recv(struct weft_endpoint *endpoint, void *buffer, uint64_t capacity, uint64_t tag,
                        const struct weft_options *options, struct weft_request **out)
 {
-    struct wf_lobby *lobby = endpoint->lobby;
     struct wf_message_memory memory;
-    if (wf_message_check_tags(options) < 0)
+    if (!endpoint || !out || wf_message_check_tags(options) < 0)
         return -EINVAL;
+    struct wf_lobby *lobby = endpoint->lobby;
     int result = wf_message_check(endpoint->context, buffer, capacity, options, WF_TAG_FLAGS, &memory);
     if (result < 0)
         return result;
@@ -155,7 +155,7 @@ int weft_endpoint_probe(struct weft_endpoint *endpoint, uint64_t tag, const stru
                         struct weft_message *out)
 {
     struct wf_any_wish wish = {.tag = tag};
-    if (!out || read_tags(options, &wish.mask) < 0)
+    if (!endpoint || !out || read_tags(options, &wish.mask) < 0)
         return -EINVAL;
     begin_line(endpoint);
     if (look_in_line(endpoint, &wish, out) == 1)

@@ -266,6 +266,8 @@ int weft_notify(struct weft_connection *connection, const void *data, uint64_t l
 {
     struct posting posting = {
         .connection = connection, .buffer = (void *)(uintptr_t)data, .length = length, .tag = tag, .options = options};
+    if (!connection || !out)
+        return -EINVAL;
     if (length > WEFT_NOTIFICATION_MAX)
         return -EMSGSIZE;
     return post_message(post_notify, &posting, 0, out);
