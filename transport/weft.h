@@ -4,8 +4,16 @@
  * Weft moves messages between the endpoints (GPUs, host buffers) of different processes over plain TCP, on all
  * rails (NIC ports) at once. Every call below keeps this invariant:
  *
- *     a completion with status 0 means that every byte is where it belongs, each applied exactly once,
+ *     a completion with status 0 means that the operation is done, each byte applied exactly once,
  *     and after any completion Weft neither reads nor writes the memory of that request again.
+ *
+ * Done means:
+ *   - a receive, a read: every byte is in the caller's memory;
+ *   - a write: every byte is in the peer's memory;
+ *   - a send with WEFT_SYNC: a receive of the peer has taken the message, and every byte is in that receive's memory;
+ *   - a send without it, a notification: the library has what it needs of the caller's memory. That says nothing of the
+ *     peer: the message may still be lost with the peer, or refused, if the peer closes the connection before it has
+ *     received the message.
  *
  * Conventions, unless the comment of a declaration says otherwise:
  *   - A call returns 0 or a count on success and a negative errno value on failure. It writes its out-parameters on
@@ -492,8 +500,9 @@ enum weft_flags {
      * until the operation ends, also with an error. Neither the call nor a processor waits. -ENOTSUP: the stream is
      * being captured into a graph, or the GPU cannot wait for the library. */
     WEFT_ON_STREAM = 1u << 2,
-    WEFT_TAG_MASK = 1u << 3, /* no call takes it yet */
-    WEFT_SYNC = 1u << 4,     /* no call takes it yet */
+    WEFT_TAG_MASK = 1u << 3, /* receive: a message whose tag has the bits of weft_options.tag_mask as in the receive's
+                              * tag; not with WEFT_ANY_TAG */
+    WEFT_SYNC = 1u << 4,     /* send: ends only when a receive has taken the message and every byte is in its memory */
     WEFT_CLASS = 1u << 5,    /* no call takes it yet */
 };
 
@@ -526,7 +535,10 @@ struct weft_options {
 /*
  * Posts a message of `length` bytes (0 and up) with `tag`. The memory must stay unchanged, and readable by this
  * process, until the request completes: every byte is acknowledged by the peer or, for small messages, copied. Messages
- * of one connection and tag are matched in the order in which they were posted. Test, wait for or poll `*out`.
+ * of one connection are matched in the order in which they were posted. Test, wait for or poll `*out`.
+ *
+ * With WEFT_SYNC the request completes only when a receive of the peer has taken the message and all of it has landed.
+ * It ends in -ESHUTDOWN if the peer closes the connection first; -ENOTSUP: the peer runs an older version of Weft.
  *
  * Errors: -EAGAIN the setting `requests`, or a limit of the GPU for WEFT_ON_STREAM, is exhausted (nothing was posted:
  * test or wait for some requests, then try again), -ESHUTDOWN the connection or the registration has ended, -EINVAL,
@@ -536,8 +548,12 @@ WEFT_API int weft_send(struct weft_connection *connection, const void *buffer, u
                        const struct weft_options *options, struct weft_request **out);
 
 /*
- * Posts a receive of at most `capacity` bytes with `tag`. A larger message ends the receive in -EMSGSIZE with nothing
- * written, and its send, too, unless the send is already complete. Errors as for weft_send().
+ * Posts a receive of at most `capacity` bytes with `tag`. A larger message ends the receive in -EMSGSIZE: nothing is
+ * written, the completion's `bytes` are the size of the message, and the message keeps its place for the next receive
+ * that takes its tag. Errors as for weft_send().
+ *
+ * A message takes the receive that was posted first of those that take its tag, whether they name one tag, some
+ * (WEFT_TAG_MASK) or any (WEFT_ANY_TAG). A receive takes the first message that no receive has taken.
  */
 WEFT_API int weft_recv(struct weft_connection *connection, void *buffer, uint64_t capacity, uint64_t tag,
                        const struct weft_options *options, struct weft_request **out);
@@ -554,6 +570,41 @@ WEFT_API int weft_sendv(struct weft_connection *connection, const struct iovec *
                         const struct weft_options *options, struct weft_request **out);
 WEFT_API int weft_recvv(struct weft_connection *connection, const struct iovec *iov, int count, uint64_t tag,
                         const struct weft_options *options, struct weft_request **out);
+
+/*
+ * Posts a receive of a message from any connection of the endpoint, of any peer, also from connections that come later.
+ * The completion says which connection (of a message that was taken; else NULL). Takes part in all that is said of
+ * weft_recv(); in addition:
+ *   - A message that a receive of its own connection is for goes to that receive.
+ *   - Where messages wait on several connections, the connections take turns: each time a message is taken from those
+ *     that wait on a connection, the connection goes behind the others. The messages of one connection keep their order.
+ *   - Only connections that the caller has take part: a message on one that has not been accepted waits for that.
+ * The receive ends with an error of its message if the peer is lost, or cancels, while the message is on its way into
+ * the buffer; otherwise no peer ends it. It ends in -ECANCELED when the endpoint is destroyed. WEFT_ON_STREAM: -EINVAL.
+ */
+WEFT_API int weft_endpoint_recv(struct weft_endpoint *endpoint, void *buffer, uint64_t capacity, uint64_t tag,
+                                const struct weft_options *options, struct weft_request **out);
+
+/* A message that waits for a receive. */
+struct weft_message {
+    struct weft_connection *connection; /* on which it came */
+    uint64_t tag;
+    uint64_t bytes;    /* its size; some of them may be still to come */
+    uint64_t reserved; /* 0 */
+};
+
+/*
+ * 1 and the message that a receive of `tag` would take, if it were posted now; 0: no such message has come yet. Takes
+ * nothing: another thread's receive may take the message before the caller's. Options: WEFT_ANY_TAG or WEFT_TAG_MASK
+ * with its mask; others count for nothing. Drives progress as weft_test() does. Errors: -EINVAL, -ESHUTDOWN the peer
+ * has closed the connection and nothing is left of it, or the peer's status.
+ */
+WEFT_API int weft_probe(struct weft_connection *connection, uint64_t tag, const struct weft_options *options,
+                        struct weft_message *out);
+
+/* As weft_probe(), of a receive by weft_endpoint_recv(): 1 and the message of the connection whose turn it is; or 0. */
+WEFT_API int weft_endpoint_probe(struct weft_endpoint *endpoint, uint64_t tag, const struct weft_options *options,
+                                 struct weft_message *out);
 
 /* ------------------------------------------------------------------------------------------- one-sided operations */
 
@@ -597,11 +648,22 @@ WEFT_API int weft_read_list(struct weft_connection *connection, void *base, cons
                             struct weft_request **out);
 
 /*
- * Posts a receive for the next notification of the peer's writes and reads on this connection, in the order in which
- * they are done. The completion has its tag and length. No flags are allowed. Errors as for weft_recv().
+ * Posts a receive for the next notification on this connection: of the peer's writes and reads, in the order in which
+ * they are done, and of its calls of weft_notify(). A notification that is too large ends the receive in -EMSGSIZE and
+ * waits for the next one. The completion has its tag and length. No flags are allowed. Errors as for weft_recv().
  */
 WEFT_API int weft_recv_notification(struct weft_connection *connection, void *buffer, uint64_t capacity,
                                     const struct weft_options *options, struct weft_request **out);
+
+/*
+ * Posts a notification of `length` bytes (0 to WEFT_NOTIFICATION_MAX) with `tag`, without a write or read: the peer's
+ * weft_recv_notification() gets it as any other. Notifications of this call arrive in the order of the calls.
+ * `data` is host memory and must stay unchanged until the request completes, which is as early as that of a send. No
+ * flags are allowed. Errors as for weft_send(); -EMSGSIZE the notification is too long; -ENOTSUP the peer runs an older
+ * version of Weft.
+ */
+WEFT_API int weft_notify(struct weft_connection *connection, const void *data, uint64_t length, uint64_t tag,
+                         const struct weft_options *options, struct weft_request **out);
 
 /* 1 and the completion when `request` has ended (the handle is then gone), else 0. Drives progress. `completion` may be
  * NULL, also in the two calls below. All three: -EINVAL for a request with a queue. */

@@ -281,6 +281,7 @@ static void arguments_are_named(void)
     struct weft_options options;
     static char bytes[100], large[WEFT_NOTIFICATION_MAX + 1];
     struct weft_piece piece = {0, UINT64_MAX, 1};
+    struct weft_message message;
 
     loop_pair_create(&pair, NULL, NULL, 1);
     struct weft_connection *here = pair.node[0].connection;
@@ -296,9 +297,19 @@ static void arguments_are_named(void)
     SAYS(weft_write(here, bytes, 1, 1, 0, &options, &request), -EINVAL, "weft_write()", "0x40000000 is not");
     options = (struct weft_options){.timeout_ms = -5};
     SAYS(weft_recv(here, bytes, 1, 0, &options, &request), -EINVAL, "options.timeout_ms is -5", "or 0");
-    options = (struct weft_options){.reserved = 9};
+    options = (struct weft_options){.flags = WEFT_SYNC};
     SAYS(weft_recv_notification(here, bytes, 1, &options, &request), -EINVAL, "weft_recv_notification()",
-         "options.reserved is 9");
+         "options.flags is 0x");
+    options = (struct weft_options){.flags = WEFT_ANY_TAG | WEFT_TAG_MASK};
+    SAYS(weft_recv(here, bytes, 1, 0, &options, &request), -EINVAL, "weft_recv()", "leave one of them out");
+    SAYS(weft_endpoint_recv(pair.node[0].endpoint, bytes, 1, 0, &options, &request), -EINVAL, "weft_endpoint_recv()",
+         "leave one of them out");
+    options = (struct weft_options){.flags = WEFT_NOTIFY};
+    SAYS(weft_probe(here, 0, &options, &message), -EINVAL, "weft_probe()", "a probe takes");
+    SAYS(weft_endpoint_probe(pair.node[0].endpoint, 0, &options, &message), -EINVAL, "weft_endpoint_probe()",
+         "a probe takes");
+    SAYS(weft_notify(here, bytes, WEFT_NOTIFICATION_MAX + 1, 0, NULL, &request), -EMSGSIZE, "weft_notify()",
+         "the notification has 65537 bytes");
     options = (struct weft_options){.queue = queue};
     SAYS(weft_send(here, bytes, 1, 0, &options, &request), -EINVAL, "options.queue", "another context");
     options = (struct weft_options){.registration = foreign};

@@ -405,13 +405,12 @@ static void wrong_arguments(void)
     loop_pair_create(&pair, NULL, NULL, 1);
     struct loop_node *a = &pair.node[0], *b = &pair.node[1];
     LOOP_CALL(weft_queue_create(b->context, &foreign, &error), &error);
-    struct weft_options flags = {.flags = WEFT_NOTIFY}, timeout = {.timeout_ms = -1}, queue = {.queue = foreign},
-                        reserved = {.reserved = 1};
+    struct weft_options flags = {.flags = WEFT_NOTIFY}, timeout = {.timeout_ms = -1}, queue = {.queue = foreign};
     const struct {
         const struct weft_options *options;
         const char *word;
-    } rows[] = {{&flags, "flags 0x2"}, {&timeout, "-1"}, {&queue, "queue"}, {&reserved, "reserved"}};
-    for (int i = 0; i < 4; i++) {
+    } rows[] = {{&flags, "flags 0x2"}, {&timeout, "-1"}, {&queue, "queue"}};
+    for (int i = 0; i < 3; i++) {
         const struct weft_options *bad = rows[i].options;
         REFUSED(weft_connect_start(a->context, "127.0.1.1:9", bad, &out, err), rows[i].word);
         REFUSED(weft_accept_start(a->context, bad, &out, err), rows[i].word);

@@ -21,6 +21,7 @@
 #define MODEL_MESSAGES 24 /* most sends, and most receives, of one direction */
 #define MODEL_TAG_LAST 99
 #define MODEL_CONNECT_S 5 /* connect_timeout */
+#define MODEL_ANY_RECEIVES 16
 
 /* Everything that happened under one seed stops here with a line that repeats it. */
 void model_fail(const char *file, int line, const char *what, long long value);
@@ -47,7 +48,8 @@ struct model_send {
     void *memory;                 /* as the library knows it */
     uint8_t *data;                /* the same; ruined as soon as the request has completed */
     struct weft_request *request; /* NULL once collected */
-    bool cancelled;               /* asked to, or has a deadline */
+    bool posted, sync;
+    bool cancelled; /* asked to, or has a deadline */
     int status;
     int taken_by; /* receive that got it, or -1 */
     struct model_vector vector;
@@ -55,16 +57,19 @@ struct model_send {
 
 struct model_receive {
     uint32_t capacity;
-    uint64_t tag;
-    bool any;
+    uint64_t tag, mask; /* the bits of the tag that must be equal: none of them is WEFT_ANY_TAG */
     void *memory;
     uint8_t *data;
     uint32_t room; /* bytes behind `data`: capacity and a margin that must stay poisoned */
     struct weft_request *request;
-    bool cancelled;
+    bool posted, cancelled;
     int status;
-    uint64_t bytes;
-    int got; /* index of the send, or -1 */
+    uint64_t bytes; /* of its message, also of one that it was too small for */
+    bool probed;    /* a probe has told of its message: */
+    uint64_t probed_tag, probed_bytes;
+    int probed_lane; /* from any connection */
+    int got;         /* index of the send, or -1 */
+    int lane;        /* from any connection: the one on which it came */
     struct model_vector vector;
 };
 
@@ -77,11 +82,19 @@ struct model_lane {
     bool last_sent, last_received;
 };
 
+/* Receives of one node from any of its connections (model_any.c). */
+struct model_anys {
+    int count;
+    struct model_receive receives[MODEL_ANY_RECEIVES];
+    bool uncertain; /* one was cancelled that may have had a message */
+};
+
 /* --- one-sided operations (model_remote.c) --- */
 
 #define MODEL_OPS 8
 #define MODEL_PIECES 12
 #define MODEL_REGIONS 2 /* the last one may end in the middle */
+#define MODEL_NOTICES 4
 #define MODEL_NOTE_RECEIVES (4 * MODEL_OPS)
 
 enum model_wrong { MODEL_WRONG_KEY = 1, MODEL_WRONG_PLACE = 2 };
@@ -99,6 +112,16 @@ struct model_op {
     struct weft_request *request;
     bool cancelled, ended;
     int status, notified;
+};
+
+/* A notification without an operation. */
+struct model_notice {
+    uint64_t tag;
+    uint32_t size;
+    uint8_t *data;
+    struct weft_request *request;
+    bool posted, cancelled, told;
+    int status, told_by; /* the index of the receive */
 };
 
 struct model_region {
@@ -120,8 +143,9 @@ struct model_note_receive {
 /* What one side of a connection asks of the other: its operations, and the other's memory and receives. */
 struct model_side {
     struct weft_connection *asker;
-    int op_count, receive_count;
+    int op_count, receive_count, notice_count;
     struct model_op ops[MODEL_OPS];
+    struct model_notice notices[MODEL_NOTICES];
     struct model_region regions[MODEL_REGIONS];
     struct model_note_receive receives[MODEL_NOTE_RECEIVES];
 };
@@ -154,11 +178,12 @@ struct model_world {
     struct weft_connection *connections[MODEL_CONNECTIONS][2];
     struct model_lane lanes[MODEL_CONNECTIONS][2]; /* by sending node */
     struct model_side sides[MODEL_CONNECTIONS][2]; /* by asking node */
+    struct model_anys anys[2];                     /* by receiving node */
     uint32_t largest;
     uint64_t remote_largest; /* of one-sided operations */
     uint64_t one_sided;      /* percent of posts that are one-sided operations */
     uint64_t pressure;       /* percent of steps that post rather than drive */
-    uint64_t turns;
+    uint64_t turns, acts;
     uint64_t ended; /* requests */
     int idle_turns; /* in a row in which nothing was found to do */
 };
@@ -230,8 +255,12 @@ bool model_is_lost(struct model_world *world);
 /* May a request of `node` end like this because its session has? */
 bool model_excused(const struct model_world *world, int node, int status);
 
-/* --- model_messages.c: posts, completions, the reference --- */
+/* --- model_messages.c: posts and completions --- */
 void model_act(struct model_world *world); /* one random action of a user */
+/* The send whose bytes the receive has, or -1. */
+int model_find_send(struct model_world *world, int connection, int side, const struct model_receive *receive,
+                    uint64_t tag);
+bool model_expected_error(const struct model_world *world, int node, int status);
 /* A message of any size and tag. */
 void model_send_one(struct model_world *world, int connection, int side);
 void model_collect(struct model_world *world); /* takes what has completed, checks it */
@@ -244,6 +273,28 @@ bool model_all_ended(const struct model_world *world);
 void model_forget(struct model_world *world, int node);
 void model_judge(struct model_world *world); /* the reference's verdict on the whole */
 void model_free(struct model_world *world);
+
+/* --- model_match.c: the reference --- */
+bool model_fits(const struct model_receive *receive, uint64_t tag);
+/* Has each receive got what the orders of posting say? `anys`: the other receives that may take from the lane. */
+void model_match_judge(const struct model_lane *lane, const struct model_anys *anys);
+/* Have the receives from any connection kept the order of each lane, which is that of `connection`? */
+void model_match_judge_anys(const struct model_lane *lane, const struct model_anys *anys, int connection);
+#define MODEL_TAKEN_BY_ANY 1000 /* send.taken_by is this and the index */
+
+/* --- model_any.c: receives from any connection --- */
+void model_any_act(struct model_world *world, uint64_t bits);
+void model_any_collect(struct model_world *world, int node);
+/* Whether this completion is of one of them; takes it. */
+bool model_any_completion(struct model_world *world, int node, const struct weft_completion *completion);
+/* No message comes any more: cancels those that are left. True: none is. */
+bool model_any_stop(struct model_world *world, int node);
+bool model_any_ended(const struct model_world *world);
+/* Has one ended that is not collected? */
+bool model_any_is_done(const struct model_world *world, int node);
+void model_any_forget(struct model_world *world, int node);
+void model_any_judge(const struct model_world *world);
+void model_any_free(struct model_world *world);
 
 /* --- model_print.c: what went wrong in a schedule that fails, and what has not ended --- */
 void model_print(const struct model_world *world);

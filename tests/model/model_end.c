@@ -186,6 +186,10 @@ static void close_connections(struct model_world *world)
     for (int i = at_once; i < world->connection_count; i++)
         close_in_turn(world, i);
     close_at_once(world, at_once);
+    while (model_standing_still(world))
+        model_drive(world);
+    for (int node = 0; node < 2; node++)
+        model_any_stop(world, node);
     while (!model_is_lost(world) &&
            (world->nodes[0].session->desk.connection_count + world->nodes[1].session->desk.connection_count > 0 ||
             !model_all_ended(world))) {
@@ -247,6 +251,8 @@ static void await_the_end(struct model_world *world)
         }
     while (model_standing_still(world))
         model_drive(world);
+    for (int node = 0; node < 2; node++)
+        model_any_stop(world, node);
     model_collect(world);
     MODEL_CHECK(model_all_ended(world), 0);
     for (int i = 0; i < world->connection_count; i++)

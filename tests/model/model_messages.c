@@ -9,6 +9,8 @@
 
 #define POISON 0xA5
 #define MARGIN 16
+#define LITTLE 300       /* some messages are smaller than this, also where that is more than world.largest */
+#define EXACT UINT64_MAX /* the mask of a receive for one tag */
 
 /* --- the reference's data: every message has bytes of its own --- */
 
@@ -45,7 +47,7 @@ static uint32_t draw_size(struct model_world *world)
     case 0:
         return (uint32_t)model_pick(world, 4);
     case 1:
-        return (uint32_t)model_pick(world, 300);
+        return (uint32_t)model_pick(world, LITTLE);
     case 2:
         return world->largest;
     default:
@@ -54,6 +56,14 @@ static uint32_t draw_size(struct model_world *world)
 }
 
 /* --- posting --- */
+
+/* Bits for one post that no draw of other things sees. */
+static uint64_t bits_of(const struct model_world *world, int what, int connection, int side, int index)
+{
+    return model_bits(world, 100000u * (uint64_t)what + (uint64_t)((connection * 2 + side) * 1000 + index));
+}
+
+enum { BITS_SYNC = 1, BITS_MASK, BITS_PROBE, BITS_NOTICE };
 
 /* Of some requests, not of the last ones; they may end in -ETIMEDOUT. 0: none. */
 static int32_t draw_deadline(struct model_world *world, const struct model_lane *lane, bool *has_one)
@@ -73,29 +83,58 @@ static void post_send(struct model_world *world, int connection, int side, uint3
     send->memory = model_memory_take(world, side, size + 1, &send->data);
     for (uint32_t at = 0; at < size; at++)
         send->data[at] = content(world, connection, side, index, at);
-    struct weft_options options = {.queue = world->nodes[side].queue, .user_data = send};
+    send->sync = world->seed % 2 && bits_of(world, BITS_SYNC, connection, side, index) % 3 == 0;
+    struct weft_options options = {
+        .flags = send->sync ? WEFT_SYNC : 0, .queue = world->nodes[side].queue, .user_data = send};
     options.timeout_ms = draw_deadline(world, lane, &send->cancelled);
     int result = model_vector_send(world, side, lane->sender, send, &options);
     MODEL_CHECK(result == 0 || model_excused(world, side, result), result);
     send->status = result;
+    send->posted = result == 0;
     if (result < 0)
         send->request = NULL;
 }
 
-static void post_receive(struct model_world *world, int connection, int side, uint32_t capacity, uint64_t tag, bool any)
+static uint32_t flags_for(uint64_t mask)
+{
+    return mask == EXACT ? 0 : mask == 0 ? WEFT_ANY_TAG : WEFT_TAG_MASK;
+}
+
+/* What a receive would take if it were posted now. */
+static void probe(struct model_world *world, struct model_lane *lane, int side, struct model_receive *receive)
+{
+    struct weft_options options = {.flags = flags_for(receive->mask), .tag_mask = receive->mask};
+    struct weft_message message;
+    int result = weft_probe(lane->receiver, receive->tag, &options, &message);
+    MODEL_CHECK(result >= 0 || model_excused(world, 1 - side, result), result);
+    if (result != 1)
+        return;
+    MODEL_CHECK(message.connection == lane->receiver && message.reserved == 0, message.tag);
+    MODEL_CHECK(model_fits(receive, message.tag), message.tag);
+    receive->probed = true;
+    receive->probed_tag = message.tag;
+    receive->probed_bytes = message.bytes;
+}
+
+/* `mask`: the bits of the tag that must be equal. */
+static void post_receive(struct model_world *world, int connection, int side, uint32_t capacity, uint64_t tag,
+                         uint64_t mask)
 {
     struct model_lane *lane = &world->lanes[connection][side];
     struct model_receive *receive = &lane->receives[lane->receive_count++];
     struct weft_options options = {
-        .flags = any ? WEFT_ANY_TAG : 0, .queue = world->nodes[1 - side].queue, .user_data = receive};
-    *receive = (struct model_receive){.capacity = capacity, .tag = tag, .any = any, .got = -1};
+        .flags = flags_for(mask), .tag_mask = mask, .queue = world->nodes[1 - side].queue, .user_data = receive};
+    *receive = (struct model_receive){.capacity = capacity, .tag = tag, .mask = mask, .got = -1};
     receive->room = capacity + MARGIN;
     receive->memory = model_memory_take(world, 1 - side, receive->room, &receive->data);
     memset(receive->data, POISON, receive->room);
     options.timeout_ms = draw_deadline(world, lane, &receive->cancelled);
+    if (bits_of(world, BITS_PROBE, connection, side, lane->receive_count) % 3 == 0)
+        probe(world, lane, side, receive);
     int result = model_vector_recv(world, 1 - side, lane->receiver, receive, &options);
     MODEL_CHECK(result == 0 || model_excused(world, 1 - side, result), result);
     receive->status = result;
+    receive->posted = result == 0;
     if (result < 0)
         receive->request = NULL;
 }
@@ -107,11 +146,16 @@ void model_send_one(struct model_world *world, int connection, int side)
 
 static void act_receive(struct model_world *world, int connection, int side)
 {
+    struct model_lane *lane = &world->lanes[connection][side];
+    uint64_t bits = bits_of(world, BITS_MASK, connection, side, lane->receive_count);
+    /* Those that take the last message take every other one, too. */
+    static const uint64_t masks[] = {~UINT64_C(1), ~UINT64_C(2), ~UINT64_C(3), MODEL_TAG_LAST, UINT64_C(1) << 63};
+    uint64_t mask = bits % 4 ? EXACT : masks[bits / 4 % (sizeof masks / sizeof masks[0])];
     uint32_t capacity = world->largest;
     if (model_pick(world, 8) == 0)
         capacity = draw_size(world);
-    if (world->lanes[connection][side].receive_count < MODEL_MESSAGES)
-        post_receive(world, connection, side, capacity, model_pick(world, 3), model_pick(world, 4) == 0);
+    if (lane->receive_count < MODEL_MESSAGES)
+        post_receive(world, connection, side, capacity, model_pick(world, 3), model_pick(world, 4) == 0 ? 0 : mask);
 }
 
 static void act_cancel(struct model_world *world, struct model_lane *lane)
@@ -136,6 +180,11 @@ void model_act(struct model_world *world)
 {
     if (model_standing_still(world))
         return;
+    uint64_t bits = bits_of(world, BITS_NOTICE, 0, 0, (int)world->acts++);
+    if (world->one_sided > 0 && bits % 16 == 0)
+        model_notices_act(world, bits / 16);
+    else if (bits % 16 < 4)
+        model_any_act(world, bits / 16);
     if (model_pick(world, 100) < world->one_sided) {
         model_remote_act(world);
         return;
@@ -155,22 +204,25 @@ void model_act(struct model_world *world)
 
 /* --- completions --- */
 
-/* The send whose bytes these are: not taken yet, of this tag and size. */
-static int find_send(struct model_world *world, int connection, int side, const struct model_receive *receive,
-                     uint64_t tag)
+/* The send whose bytes these are: not taken yet, of this tag and size. Tiny ones look alike: then one that was not
+ * cancelled. */
+int model_find_send(struct model_world *world, int connection, int side, const struct model_receive *receive,
+                    uint64_t tag)
 {
     struct model_lane *lane = &world->lanes[connection][side];
+    int found = -1;
     for (int i = 0; i < lane->send_count; i++) {
         const struct model_send *send = &lane->sends[i];
         if (send->taken_by < 0 && send->tag == tag && send->size == receive->bytes &&
-            is_content(world, connection, side, i, receive->data, send->size))
-            return i;
+            is_content(world, connection, side, i, receive->data, send->size) &&
+            (found < 0 || (lane->sends[found].cancelled && !send->cancelled)))
+            found = i;
     }
-    return -1;
+    return found;
 }
 
 /* A message ends like this at both sides. */
-static bool expected_error(const struct model_world *world, int node, int status)
+bool model_expected_error(const struct model_world *world, int node, int status)
 {
     if (status == -EMSGSIZE || status == -ECANCELED || (status == -EIO && world->failing))
         return true;
@@ -185,34 +237,50 @@ static void receive_done(struct model_world *world, int connection, int side, in
     struct model_receive *receive = &lane->receives[index];
     receive->request = NULL;
     receive->status = completion->status;
+    receive->bytes = completion->bytes;
     world->ended += 1;
     model_vector_landed(&receive->vector, receive->data);
-    if (completion->tag == MODEL_TAG_LAST) /* also when it was too large, or cancelled on the way */
+    if (completion->tag == MODEL_TAG_LAST &&
+        completion->status != -EMSGSIZE) /* also when it was cancelled on the way */
         lane->last_received = true;
     MODEL_CHECK(is_poison(receive->data + receive->capacity, MARGIN), index);
     MODEL_CHECK(completion->connection == lane->receiver && !completion->peer, index);
     MODEL_CHECK(completion->status != -EMSGSIZE || completion->bytes > receive->capacity, completion->bytes);
     if (completion->status == -EMSGSIZE)
         MODEL_CHECK(is_poison(receive->data, receive->capacity), index);
+    if (receive->probed && (completion->status == 0 || completion->status == -EMSGSIZE))
+        MODEL_CHECK(completion->bytes == receive->probed_bytes && completion->tag == receive->probed_tag, index);
     if (completion->status == 0) {
         MODEL_CHECK(completion->bytes <= receive->capacity, completion->bytes);
-        MODEL_CHECK(receive->any || completion->tag == receive->tag, completion->tag);
-        receive->bytes = completion->bytes;
+        MODEL_CHECK(model_fits(receive, completion->tag), completion->tag);
         MODEL_CHECK(is_poison(receive->data + completion->bytes, receive->capacity - completion->bytes), index);
-        receive->got = find_send(world, connection, side, receive, completion->tag);
+        receive->got = model_find_send(world, connection, side, receive, completion->tag);
         MODEL_CHECK(receive->got >= 0, index);
         lane->sends[receive->got].taken_by = index;
-        receive->tag = completion->tag;
     } else {
-        MODEL_CHECK(expected_error(world, 1 - side, completion->status), completion->status);
+        MODEL_CHECK(model_expected_error(world, 1 - side, completion->status), completion->status);
     }
     memset(receive->data, POISON, receive->room); /* from here on nobody may write there */
+}
+
+/* Has a receive of the lane got the send, or one that has ended and is not collected? */
+static bool is_received(const struct model_world *world, const struct model_lane *lane, int node,
+                        const struct model_send *send)
+{
+    if (model_any_is_done(world, node))
+        return true;
+    for (int i = 0; i < lane->receive_count; i++)
+        if (lane->receives[i].request && atomic_load(&lane->receives[i].request->done))
+            return true;
+    return send->taken_by >= 0;
 }
 
 static void send_done(struct model_world *world, struct model_lane *lane, int side, struct model_send *send,
                       const struct weft_completion *completion)
 {
-    bool expected = completion->status == 0 || expected_error(world, side, completion->status);
+    if (send->sync && completion->status == 0 && world->nodes[1 - side].context && !world->lost)
+        MODEL_CHECK(is_received(world, lane, 1 - side, send), send->size);
+    bool expected = completion->status == 0 || model_expected_error(world, side, completion->status);
     send->request = NULL;
     send->status = completion->status;
     world->ended += 1;
@@ -284,6 +352,9 @@ static void take_completion(struct model_world *world, const struct weft_complet
                     return;
                 }
         }
+    for (int node = 0; node < 2; node++)
+        if (model_any_completion(world, node, completion))
+            return;
     MODEL_CHECK(!"a completion of nothing that was posted", 0);
 }
 
@@ -306,9 +377,12 @@ void model_collect(struct model_world *world)
 {
     if (model_standing_still(world))
         return;
-    for (int node = 0; node < 2; node++)
+    for (int node = 0; node < 2; node++) {
         if (world->nodes[node].queue)
             collect_queue(world, world->nodes[node].queue);
+        else
+            model_any_collect(world, node);
+    }
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
             collect_lane(world, connection, side);
@@ -352,17 +426,17 @@ static bool drain_lane(struct model_world *world, int connection, int side)
     }
     bool any_open = false;
     for (int i = 0; i < lane->receive_count; i++)
-        any_open |= lane->receives[i].request && lane->receives[i].any && !lane->receives[i].cancelled;
+        any_open |= lane->receives[i].request && lane->receives[i].mask == 0 && !lane->receives[i].cancelled;
     if (!any_open) {
         MODEL_CHECK(lane->receive_count < 2 * MODEL_MESSAGES + 4, lane->receive_count);
-        post_receive(world, connection, side, world->largest, 0, true);
+        post_receive(world, connection, side, world->largest > LITTLE ? world->largest : LITTLE, 0, 0);
     }
     return false;
 }
 
 bool model_all_ended(const struct model_world *world)
 {
-    bool ended = true;
+    bool ended = model_any_ended(world);
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
             const struct model_lane *lane = &world->lanes[connection][side];
@@ -374,6 +448,7 @@ bool model_all_ended(const struct model_world *world)
 void model_forget(struct model_world *world, int node)
 {
     world->nodes[node].queue = NULL;
+    model_any_forget(world, node);
     for (int connection = 0; connection < world->connection_count; connection++) {
         struct model_lane *out = &world->lanes[connection][node], *in = &world->lanes[connection][1 - node];
         for (int i = 0; i < out->send_count; i++)
@@ -399,36 +474,32 @@ bool model_drain(struct model_world *world)
             done &= drain_lane(world, connection, side);
             done &= model_remote_drain(world, connection, side);
         }
+    for (int node = 0; node < 2 && done; node++)
+        done &= model_any_stop(world, node);
     return done;
 }
 
 /* --- the verdict --- */
 
-/* Of one tag, receives in posting order got sends in posting order. */
-static void judge_order(const struct model_lane *lane)
+/* A send that waits for its receive has ended well: the receive has its bytes. */
+static void judge_sync(const struct model_lane *lane)
 {
-    int last[MODEL_TAG_LAST + 1];
-    for (int tag = 0; tag <= MODEL_TAG_LAST; tag++)
-        last[tag] = -1;
-    for (int i = 0; i < lane->receive_count; i++) {
-        const struct model_receive *receive = &lane->receives[i];
-        /* Tiny messages may look alike: their order cannot be told. */
-        if (receive->status != 0 || receive->bytes < 8)
-            continue;
-        MODEL_CHECK(receive->got > last[receive->tag], receive->got);
-        last[receive->tag] = receive->got;
-    }
+    for (int i = 0; i < lane->send_count; i++)
+        if (lane->sends[i].sync && lane->sends[i].posted && lane->sends[i].status == 0)
+            MODEL_CHECK(lane->sends[i].taken_by >= 0, i);
 }
 
-/* A message that nobody got was cancelled, or its receive was: it failed, or was too small. */
-static void judge_lost(const struct model_lane *lane)
+/* A message that nobody got was cancelled, or its receive was. One that was too small for it loses nothing. */
+static void judge_lost(const struct model_lane *lane, const struct model_anys *anys)
 {
     int lost = 0, excused = 0;
+    for (int i = 0; i < anys->count; i++)
+        excused += anys->receives[i].status != 0 && anys->receives[i].status != -EMSGSIZE;
     for (int i = 0; i < lane->send_count; i++)
         if (lane->sends[i].taken_by < 0 && lane->sends[i].status == 0)
             lost += 1;
     for (int i = 0; i < lane->receive_count; i++)
-        if (lane->receives[i].status != 0)
+        if (lane->receives[i].status != 0 && lane->receives[i].status != -EMSGSIZE)
             excused += 1;
     MODEL_CHECK(lost <= excused, lost);
 }
@@ -445,16 +516,21 @@ void model_judge(struct model_world *world)
 {
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {
-            judge_order(&world->lanes[connection][side]);
+            model_match_judge(&world->lanes[connection][side], &world->anys[1 - side]);
+            model_match_judge_anys(&world->lanes[connection][side], &world->anys[1 - side], connection);
             if (!world->lost && !world->abrupt)
-                judge_lost(&world->lanes[connection][side]);
+                judge_lost(&world->lanes[connection][side], &world->anys[1 - side]);
+            if (!world->lost)
+                judge_sync(&world->lanes[connection][side]);
             judge_late_touch(&world->lanes[connection][side]);
         }
+    model_any_judge(world);
     model_remote_judge(world);
 }
 
 void model_free(struct model_world *world)
 {
+    model_any_free(world);
     model_remote_free(world);
     for (int connection = 0; connection < world->connection_count; connection++)
         for (int side = 0; side < 2; side++) {

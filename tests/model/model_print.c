@@ -73,7 +73,7 @@ static void print_open(const struct model_world *world)
                 if (lane->receives[i].request)
                     fprintf(stderr, "model: open: receive %d of %u bytes, tag %llu%s, on connection %d by node %d\n", i,
                             lane->receives[i].capacity, (unsigned long long)lane->receives[i].tag,
-                            lane->receives[i].any ? " or any" : "", connection, 1 - side);
+                            lane->receives[i].mask == 0 ? " or any" : "", connection, 1 - side);
             print_one_sided(world, connection, side);
         }
 }

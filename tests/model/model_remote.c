@@ -290,8 +290,7 @@ static bool expected_status(const struct model_world *world, int from, const str
         return op->status == -ERANGE || (op->status == -EACCES && side->regions[op->region].ended);
     if (op->late)
         return op->status == -EACCES;
-    return op->status == 0 || (op->status == -EACCES && side->regions[op->region].ended) ||
-           (op->status == -EMSGSIZE && op->notifies); /* of the notification: its receive was too small */
+    return op->status == 0 || (op->status == -EACCES && side->regions[op->region].ended);
 }
 
 /* The owner is told of a read: where that ends with a copy to a device, the copy has ended, and well. */
@@ -346,12 +345,19 @@ static void note_done(struct model_world *world, int from, struct model_side *si
     if (world->abrupt && (completion->status == -ESHUTDOWN || completion->status == -ECANCELED))
         return;
     if (completion->status == -ECANCELED) { /* by its user, or the asker gave the notification up on its way */
-        MODEL_CHECK(receive->cancelled || (op && op->cancelled), receive->capacity);
+        const struct model_notice *given_up = model_notice_of(side, completion->tag);
+        MODEL_CHECK(receive->cancelled || (op && op->cancelled) || (given_up && given_up->cancelled),
+                    receive->capacity);
+        return;
+    }
+    struct model_notice *notice = model_notice_of(side, completion->tag);
+    if (notice) {
+        model_notice_told(world, side, notice, receive, completion);
         return;
     }
     MODEL_CHECK(op && op->notifies, completion->tag);
     MODEL_CHECK(op->notified == 0, op->notified);
-    op->notified += 1;
+    op->notified += completion->status != -EMSGSIZE; /* else it waits for the next receive */
     MODEL_CHECK(!op->wrong || op->size == 0, op->id);
     if (completion->status == -EMSGSIZE) {
         MODEL_CHECK(op->note_size > receive->capacity && completion->bytes == op->note_size, op->note_size);
@@ -379,6 +385,7 @@ void model_remote_collect(struct model_world *world, int connection, int from)
     for (int i = 0; i < side->receive_count; i++)
         if (side->receives[i].request && weft_test(side->receives[i].request, &completion))
             note_done(world, from, side, &side->receives[i], &completion);
+    model_notices_collect(world, connection, from);
     for (int i = 0; i < MODEL_REGIONS; i++)
         watch_ended(&side->regions[i]);
 }
@@ -395,13 +402,14 @@ static bool all_ended(const struct model_side *side, bool *owed)
         ended &= op->ended;
         *owed |= op->notifies && op->ended && op->status == 0 && op->notified == 0;
     }
-    return ended;
+    *owed |= model_notices_owed(side);
+    return ended && model_notices_ended(side);
 }
 
 bool model_remote_all_ended(const struct model_world *world, int connection, int from)
 {
     const struct model_side *side = &world->sides[connection][from];
-    bool ended = true;
+    bool ended = model_notices_ended(side);
     for (int i = 0; i < side->op_count; i++)
         ended &= side->ops[i].ended;
     for (int i = 0; i < side->receive_count; i++)
@@ -429,6 +437,7 @@ void model_remote_forget(struct model_world *world, int node)
             own->ops[i].status = -ESHUTDOWN;
             memset(own->ops[i].local, own->ops[i].reading ? POISON : RUINED, own->ops[i].room);
         }
+        model_notices_forget(own);
         for (int i = 0; i < other->receive_count; i++)
             other->receives[i].request = NULL;
         for (int i = 0; i < MODEL_REGIONS; i++)
@@ -506,6 +515,7 @@ void model_remote_free(struct model_world *world)
                 model_memory_give(world, side->ops[i].memory);
                 free(side->ops[i].note);
             }
+            model_notices_free(side);
             for (int i = 0; i < side->receive_count; i++)
                 model_memory_give(world, side->receives[i].memory);
             for (int i = 0; i < MODEL_REGIONS; i++)

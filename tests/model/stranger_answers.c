@@ -212,13 +212,44 @@ static void as_many_pairs_as_the_peer_takes(void **state)
     }
 }
 
+/* A peer whose HELLO lacks a bit gets nothing that it does not know, and all the rest. */
+static void what_an_older_peer_does_not_know(void **state)
+{
+    (void)state;
+    for (int knows = 0; knows < 2; knows++) {
+        struct called called;
+        struct weft_endpoint *endpoint;
+        struct weft_connection *connection;
+        struct weft_request *opening, *request = NULL;
+        struct weft_completion completion;
+        struct weft_options sync = {.flags = WEFT_SYNC};
+        begin_with(&called, NULL, 0, WF_FEATURE_RAILS | (knows ? WF_FEATURE_MATCHING : 0));
+        struct wf_session *session = let_in(&called);
+        assert_int_equal(weft_endpoint_create(called.scene.host, 0, &endpoint, NULL), 0);
+        assert_int_equal(wf_connection_open_start(endpoint, &session->peer, 0, &connection, &opening, NULL), 0);
+        wf_session_lock(session);
+        wf_connection_opened(connection);
+        wf_session_unlock(session);
+        assert_int_equal(weft_test(opening, &completion), 1);
+        assert_int_equal(weft_send(connection, "x", 1, 0, &sync, &request), knows ? 0 : -ENOTSUP);
+        assert_int_equal(weft_notify(connection, "x", 1, 0, NULL, &request), knows ? 0 : -ENOTSUP);
+        assert_int_equal(request != NULL, knows);
+        assert_int_equal(weft_send(connection, "x", 1, 0, NULL, &request), 0);
+        assert_int_equal(weft_test(request, &completion), 1);
+        assert_int_equal(completion.status, 0);
+        for (int i = 0; i < CHANNELS; i++)
+            hang_up(&called.scene, called.fds[i]);
+        weft_peer_close(&session->peer, 0, NULL);
+        end(&called);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(credit_changed_on_the_way),
-        cmocka_unit_test(closing_in_the_peers_name),
-        cmocka_unit_test(a_rail_retired_in_the_peers_name),
-        cmocka_unit_test(as_many_pairs_as_the_peer_takes),
+        cmocka_unit_test(credit_changed_on_the_way),        cmocka_unit_test(closing_in_the_peers_name),
+        cmocka_unit_test(a_rail_retired_in_the_peers_name), cmocka_unit_test(as_many_pairs_as_the_peer_takes),
+        cmocka_unit_test(what_an_older_peer_does_not_know),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -365,39 +365,81 @@ static void test_predecessors_that_are_no_messages(void **state)
 
 /* --- sizes --- */
 
+/* A message that is too large for a receive stays where it is, and its sender hears nothing. */
 static void test_too_large(void **state)
 {
     struct scene *scene = *state;
     struct weft_connection *connection = scene_connect(scene, CONNECTION, REQUESTS);
-    /* All of it is here: its sender is done with it, and hears nothing. */
+    /* All of it is here. */
     deliver(connection, 1, TAG, SMALL);
     struct weft_request *request = post(connection, WF_REQUEST_RECV, buffers[0], SMALL - 1, 0, WEFT_ANY_TAG);
     assert_failed(request, -EMSGSIZE);
     assert_int_equal(request->bytes, SMALL); /* what it would have taken */
     assert_int_equal(request->tag, TAG);
     assert_int_equal(buffers[0][0], 0);
-    assert_int_equal(connection->inbounds, 0);
+    assert_int_equal(connection->inbounds, 1);
     assert_true(wf_list_empty(&scene->desk.todo_inbounds));
-    assert_pool_is_free(scene, WF_BLOCK_BYTES);
+    deliver(connection, 2, TAG, SMALL - 1); /* it fits the next receive, but is not the first */
+    request = post(connection, WF_REQUEST_RECV, buffers[0], SMALL - 1, TAG, 0);
+    assert_failed(request, -EMSGSIZE);
+    assert_got(receive(connection, 0, TAG), TAG, SMALL);
+    assert_got(receive(connection, 0, TAG), TAG, SMALL - 1);
+    assert_int_equal(connection->inbounds, 0);
+    assert_pool_is_free(scene, 2 * WF_BLOCK_BYTES);
 
-    /* The rest is not to come. */
-    struct wf_inbound *inbound = offer(connection, 2, TAG, LARGE);
+    /* The rest waits for a receive with room. */
+    struct wf_inbound *inbound = offer(connection, 3, TAG, LARGE);
     request = post(connection, WF_REQUEST_RECV, buffers[0], LARGE - 1, TAG, 0);
     assert_failed(request, -EMSGSIZE);
-    assert_int_equal(inbound->state, WF_INBOUND_DRAINING);
-    assert_int_equal(inbound->refuse_status, -EMSGSIZE);
-    assert_ptr_equal(wf_list_first(&scene->desk.todo_inbounds), &inbound->todo_link);
-    assert_true(inbound->refuse_due);
-    assert_false(inbound->grant_due);
+    assert_int_equal(inbound->state, WF_INBOUND_UNMATCHED);
+    assert_true(wf_list_empty(&scene->desk.todo_inbounds));
+    request = receive(connection, 0, TAG);
+    assert_ptr_equal(inbound->request, request);
+    assert_true(inbound->grant_due);
+    assert_false(inbound->refuse_due);
+    struct arrival rest = claim(inbound);
+    end(&rest, 0, LARGE);
+    assert_got(request, TAG, LARGE);
+}
 
-    /* The same where the receive was posted before; the one behind it is for the next message. */
-    request = post(connection, WF_REQUEST_RECV, buffers[0], LARGE - 1, TAG, 0);
+/* The same where the receives were posted before: those that are too small end, the first with room takes it. */
+static void test_too_large_for_those_posted(void **state)
+{
+    struct scene *scene = *state;
+    struct weft_connection *connection = scene_connect(scene, CONNECTION, REQUESTS);
+    struct weft_request *small = post(connection, WF_REQUEST_RECV, buffers[0], SMALL - 1, TAG, 0);
+    struct weft_request *any = post(connection, WF_REQUEST_RECV, buffers[0], SMALL - 1, 0, WEFT_ANY_TAG);
+    struct weft_request *other = receive(connection, 2, OTHER_TAG);
     struct weft_request *next = post(connection, WF_REQUEST_RECV, buffers[1], SMALL, TAG, 0);
-    inbound = offer(connection, 3, TAG, LARGE);
-    assert_failed(request, -EMSGSIZE);
-    assert_int_equal(inbound->refuse_status, -EMSGSIZE);
-    deliver(connection, 4, TAG, SMALL);
+    deliver(connection, 1, TAG, SMALL);
+    assert_failed(small, -EMSGSIZE);
+    assert_failed(any, -EMSGSIZE);
+    assert_int_equal(any->tag, TAG);
     assert_got(next, TAG, SMALL); /* it fits exactly */
+    assert_false(is_done(other));
+    assert_int_equal(buffers[0][0], 0);
+
+    /* And where none has room: the message waits for the next one. */
+    small = post(connection, WF_REQUEST_RECV, buffers[0], SMALL - 1, TAG, 0);
+    deliver(connection, 2, TAG, SMALL);
+    assert_failed(small, -EMSGSIZE);
+    assert_got(receive(connection, 3, TAG), TAG, SMALL);
+    assert_int_equal(connection->inbounds, 0);
+}
+
+static void test_too_large_a_note(void **state)
+{
+    struct scene *scene = *state;
+    struct weft_connection *connection = connect_with_region(scene);
+    struct weft_request *small = post(connection, WF_REQUEST_NOTE, buffers[0], SMALL - 1, 0, 0);
+    struct weft_request *next = receive_note(connection, 1);
+    struct arrival write = begin_write(connection, 1);
+    end(&write, 0, SMALL);
+    notify(connection, 2, SMALL);
+    wf_match_notes(&scene->desk);
+    assert_failed(small, -EMSGSIZE);
+    assert_int_equal(small->bytes, SMALL);
+    assert_got(next, 0, SMALL);
 }
 
 static void test_a_match_asks_for_the_rest(void **state)
@@ -734,6 +776,8 @@ int main(void)
         IN_SCENE(test_messages_wait_for_their_predecessors),
         IN_SCENE(test_predecessors_that_are_no_messages),
         IN_SCENE(test_too_large),
+        IN_SCENE(test_too_large_for_those_posted),
+        IN_SCENE(test_too_large_a_note),
         IN_SCENE(test_a_match_asks_for_the_rest),
         IN_SCENE(test_a_receive_during_the_payload),
         IN_SCENE(test_is_here),

@@ -32,6 +32,12 @@ static int take(struct wf_tray *tray, int max)
     return count;
 }
 
+static void init_links(struct wf_link *links, int count)
+{
+    for (int i = 0; i < count; i++)
+        wf_link_init(&links[i]);
+}
+
 static struct wf_tray *watched_tray(struct scene *scene)
 {
     struct wf_tray *tray;
@@ -45,7 +51,8 @@ static void test_follows_the_list(void **state)
 {
     struct scene *scene = *state;
     struct wf_tray *tray;
-    struct wf_link links[3] = {0};
+    struct wf_link links[3];
+    init_links(links, 3);
     assert_int_equal(wf_tray_create(&scene->waiting, &tray), 0);
     put(scene, tray, &links[0], false);
     assert_false(readable(tray)); /* nobody watches */
@@ -67,7 +74,8 @@ static void test_a_driver_is_not_told(void **state)
 {
     struct scene *scene = *state;
     struct wf_tray *tray = watched_tray(scene);
-    struct wf_link links[3] = {0};
+    struct wf_link links[3];
+    init_links(links, 3);
     wf_tray_drive(tray, true);
     for (int i = 0; i < 3; i++) {
         put(scene, tray, &links[i], false);
@@ -90,7 +98,8 @@ static void test_quiet_puts_wait_for_the_next_look(void **state)
 {
     struct scene *scene = *state;
     struct wf_tray *tray = watched_tray(scene);
-    struct wf_link links[4] = {0};
+    struct wf_link links[4];
+    init_links(links, 4);
     put(scene, tray, &links[0], false);
     assert_int_equal(take(tray, 1), 1);
     put(scene, tray, &links[0], true);

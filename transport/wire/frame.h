@@ -44,6 +44,9 @@ enum wf_frame_flag {
     WF_FLAG_PEER = 1 << 7,   /* msg is a number of the side that receives this frame */
 };
 
+/* `base` of DATA and OFFER of a TAGGED message: its sender waits until the message has landed. Of GRANT: it has. */
+#define WF_BASE_LANDED 1
+
 /* The fields, decoded. */
 struct wf_frame {
     uint8_t type;         /* enum wf_frame_type */

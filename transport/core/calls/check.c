@@ -33,9 +33,6 @@ static int check_options(const struct weft_context *context, const struct weft_o
     if (options->timeout_ms < 0)
         return wf_fail(why, -EINVAL, "options.timeout_ms is %d: give milliseconds, or 0 for no deadline",
                        options->timeout_ms);
-    if (options->reserved != 0)
-        return wf_fail(why, -EINVAL, "options.reserved is %u: it must be 0 (start from options that are all zero)",
-                       options->reserved);
     if (options->queue && options->queue->waiting != &context->waiting)
         return wf_fail(why, -EINVAL, "options.queue is of another context: give a queue of the connection's context");
     if (options->registration && options->registration->context != context)
@@ -72,6 +69,14 @@ static int refuse_turn(const struct wf_device *device, const void *stream, int r
         return wf_fail(wf_refusal(), result,
                        "too many operations of GPU %d wait for streams: test, wait for or poll some", device->index);
     return wf_fail(wf_refusal(), result, "stream %p of GPU %d: %s", stream, device->index, wf_strerror(result));
+}
+
+int wf_message_check_tags(const struct weft_options *options)
+{
+    if (!options || (options->flags & WF_TAG_FLAGS) != WF_TAG_FLAGS)
+        return 0;
+    return wf_fail(wf_refusal(), -EINVAL,
+                   "options.flags has WEFT_ANY_TAG and WEFT_TAG_MASK: leave one of them out, a mask of 0 takes any tag");
 }
 
 int wf_message_turn(const struct wf_message_memory *memory)

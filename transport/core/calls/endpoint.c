@@ -9,7 +9,9 @@
 #include "core/calls/setup.h"
 #include "core/ground/refusal.h"
 #include "core/ground/reached.h"
+#include "core/message/any.h"
 #include "core/message/connection.h"
+#include "core/message/match.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
 
@@ -53,6 +55,9 @@ int weft_endpoint_create(struct weft_context *context, uint32_t id, struct weft_
     endpoint->context = context;
     endpoint->id = id;
     endpoint->rails = WF_RAILS_ANY;
+    endpoint->lobby = &context->sessions.lobby;
+    wf_list_init(&endpoint->receives);
+    wf_list_init(&endpoint->line);
     pthread_mutex_lock(&context->world.lock);
     pthread_mutex_lock(&context->endpoints.lock);
     bool exists = find(context, id) != NULL;
@@ -100,6 +105,7 @@ int weft_endpoint_destroy(struct weft_endpoint *endpoint)
         wf_fail(wf_refusal(), -EBUSY, "endpoint %u has open connections: close them first", endpoint->id);
         return wf_refused(__func__, -EBUSY);
     }
+    wf_any_end(endpoint);
     free(endpoint);
     return 0;
 }
@@ -232,6 +238,10 @@ static int accept_connection(struct weft_endpoint *endpoint, struct weft_peer *p
     if (connection) {
         request->connection = connection;
         wf_request_complete(request, 0, 0);
+        wf_match_offer_all(connection);
+        /* Messages that waited may have gone to receives of other threads, one of which may sleep in the engine, and
+         * answers may be due. */
+        wf_kicks_all(&session->kicks, NULL);
     } else {
         wf_desk_accept(&session->desk, request);
     }

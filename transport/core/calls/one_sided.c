@@ -156,7 +156,7 @@ static int begin_all(struct weft_connection *connection, const struct asked *ask
     parts.request =
         wf_message_prepare(connection, asked->kind, asked->buffer, asked->length, 0, asked->options, &asked->memory);
     if (!parts.request)
-        return wf_message_too_many(connection);
+        return wf_message_too_many(connection->desk->book);
     parts.request->key = asked->key;
     parts.request->offset = asked->offset;
     parts.request->listed = asked->pieces ? asked->pieces->count : 0;

@@ -1,4 +1,4 @@
-/* weft_send(), weft_recv() and weft_recv_notification(). */
+/* weft_send(), weft_recv(), weft_notify() and weft_recv_notification(). */
 #include "core/calls/post.h"
 
 #include <errno.h>
@@ -47,6 +47,8 @@ struct weft_request *wf_message_prepare(struct weft_connection *connection, enum
         begin_turn(connection, memory->turn, request);
     if (options) {
         request->flags = options->flags;
+        if (options->flags & WEFT_TAG_MASK)
+            request->tag_mask = options->tag_mask;
         request->user_data = options->user_data;
         if (options->queue)
             wf_queue_attach(options->queue, request);
@@ -69,12 +71,12 @@ int wf_message_usable(const struct weft_connection *connection, bool sending)
     return 0;
 }
 
-int wf_message_too_many(const struct weft_connection *connection)
+int wf_message_too_many(const struct wf_book *book)
 {
     return wf_fail(wf_refusal(), -EAGAIN,
                    "%llu operations are under way, and the setting requests allows %llu: test, wait for or poll some",
-                   (unsigned long long)atomic_load(&connection->desk->book->waiting->requests_out),
-                   (unsigned long long)connection->desk->guard->world->tuning.requests);
+                   (unsigned long long)atomic_load(&book->waiting->requests_out),
+                   (unsigned long long)book->guard->world->tuning.requests);
 }
 
 static struct weft_request *prepare(const struct wf_posting *posting, enum wf_request_kind kind)
@@ -89,14 +91,26 @@ static struct weft_request *prepare(const struct wf_posting *posting, enum wf_re
     return request;
 }
 
-static int post_send(struct wf_posting *posting)
+/* Operations that an older version of Weft does not know. */
+static bool peer_knows(const struct wf_posting *posting, enum wf_request_kind kind)
+{
+    bool wants = kind == WF_REQUEST_NOTIFY || (posting->options && posting->options->flags & WEFT_SYNC);
+    return !wants || posting->connection->desk->terms->features & WF_FEATURE_MATCHING;
+}
+
+/* SEND or NOTIFY. */
+static int post_outgoing(struct wf_posting *posting, enum wf_request_kind kind)
 {
     int result = wf_message_usable(posting->connection, true);
+    if (result == 0 && !peer_knows(posting, kind))
+        result = wf_fail(wf_refusal(), -ENOTSUP,
+                         "the peer runs an older version of Weft, which does not know %s: install the same on both sides",
+                         kind == WF_REQUEST_NOTIFY ? "weft_notify()" : "WEFT_SYNC");
     if (result < 0)
         return result;
-    struct weft_request *request = posting->request = prepare(posting, WF_REQUEST_SEND);
+    struct weft_request *request = posting->request = prepare(posting, kind);
     if (!request)
-        return wf_message_too_many(posting->connection);
+        return wf_message_too_many(posting->connection->desk->book);
     struct wf_outbound *outbound = wf_outbound_begin(posting->connection, request);
     if (!outbound) {
         request->registration = NULL;
@@ -110,6 +124,19 @@ static int post_send(struct wf_posting *posting)
     return 0;
 }
 
+static int post_send(struct wf_posting *posting)
+{
+    return post_outgoing(posting, WF_REQUEST_SEND);
+}
+
+static int post_notify(struct wf_posting *posting)
+{
+    if (posting->memory.device)
+        return wf_fail(wf_refusal(), -EINVAL, "the notification is in the memory of GPU %d: it must be in host memory",
+                       posting->memory.device->index);
+    return post_outgoing(posting, WF_REQUEST_NOTIFY);
+}
+
 /* Has the peer closed the session, while messages of it lie here unreceived? They can still be received: the peer says
  * goodbye only after all it sent has arrived. */
 static bool only_leftovers(const struct weft_connection *connection)
@@ -120,14 +147,19 @@ static bool only_leftovers(const struct weft_connection *connection)
            (!wf_list_empty(&connection->unexpected) || !wf_list_empty(&connection->notes));
 }
 
+int wf_message_receivable(const struct weft_connection *connection)
+{
+    return only_leftovers(connection) ? 0 : wf_message_usable(connection, false);
+}
+
 static int post_a_receive(struct wf_posting *posting, enum wf_request_kind kind)
 {
-    int result = only_leftovers(posting->connection) ? 0 : wf_message_usable(posting->connection, false);
+    int result = wf_message_receivable(posting->connection);
     if (result < 0)
         return result;
     posting->request = prepare(posting, kind);
     if (!posting->request)
-        return wf_message_too_many(posting->connection);
+        return wf_message_too_many(posting->connection->desk->book);
     wf_match_receive(posting->request);
     return 0;
 }
@@ -198,12 +230,13 @@ void wf_message_posted(struct wf_session *session, int result, const struct wf_m
 
 int wf_post_send(struct wf_posting *posting, struct weft_request **out)
 {
-    return post_message(post_send, posting, WEFT_ON_STREAM, out);
+    return post_message(post_send, posting, WEFT_ON_STREAM | WEFT_SYNC, out);
 }
 
 int wf_post_receive(struct wf_posting *posting, struct weft_request **out)
 {
-    return post_message(post_receive, posting, WEFT_ANY_TAG | WEFT_ON_STREAM, out);
+    int result = wf_message_check_tags(posting->options);
+    return result < 0 ? result : post_message(post_receive, posting, WF_TAG_FLAGS | WEFT_ON_STREAM, out);
 }
 
 int weft_send(struct weft_connection *connection, const void *buffer, uint64_t length, uint64_t tag,
@@ -217,6 +250,20 @@ int weft_send(struct weft_connection *connection, const void *buffer, uint64_t l
                                  .tag = tag,
                                  .options = options};
     int result = wf_post_send(&posting, out);
+    return result < 0 ? wf_refused(__func__, result) : 0;
+}
+
+int weft_notify(struct weft_connection *connection, const void *data, uint64_t length, uint64_t tag,
+                const struct weft_options *options, struct weft_request **out)
+{
+    if (WF_IS_NULL(wf_refusal(), connection) || WF_IS_NULL(wf_refusal(), out))
+        return -EINVAL;
+    struct wf_posting posting = {
+        .connection = connection, .buffer = (void *)(uintptr_t)data, .length = length, .tag = tag, .options = options};
+    int result = length > WEFT_NOTIFICATION_MAX
+                     ? wf_fail(wf_refusal(), -EMSGSIZE, "the notification has %llu bytes: the most is %d",
+                               (unsigned long long)length, WEFT_NOTIFICATION_MAX)
+                     : post_message(post_notify, &posting, 0, out);
     return result < 0 ? wf_refused(__func__, result) : 0;
 }
 

@@ -49,6 +49,11 @@ int wf_vector_check(struct weft_context *context, struct wf_posting *posting);
 int wf_message_check(struct weft_context *context, const void *buffer, uint64_t length,
                      const struct weft_options *options, uint32_t allowed, struct wf_message_memory *memory);
 
+#define WF_TAG_FLAGS (WEFT_ANY_TAG | WEFT_TAG_MASK) /* which tags a receive takes; one of them at most */
+
+/* -EINVAL: the options have both flags. */
+int wf_message_check_tags(const struct weft_options *options);
+
 /* --- with the session's lock held --- */
 
 /* 0, or why the turn that was taken cannot be had. */
@@ -58,7 +63,11 @@ int wf_message_turn(const struct wf_message_memory *memory);
 int wf_message_usable(const struct weft_connection *connection, bool sending);
 
 /* -EAGAIN, said in words: no request is to be had. */
-int wf_message_too_many(const struct weft_connection *connection);
+int wf_message_too_many(const struct wf_book *book);
+
+/* -errno if no message can be received: as wf_message_usable(), but what a peer that has closed the session sent before
+ * can still be received. */
+int wf_message_receivable(const struct weft_connection *connection);
 
 /* A request with all arguments of the user, but for pieces. NULL: no memory, or the limit of requests is reached. */
 struct weft_request *wf_message_prepare(struct weft_connection *connection, enum wf_request_kind kind, void *buffer,

@@ -28,9 +28,6 @@ int wf_setup_check(const struct weft_context *context, const struct weft_options
     if (options->timeout_ms < 0)
         return wf_fail(status, -EINVAL, "%s() with timeout_ms = %d: use 0 for no deadline, or milliseconds", call,
                        options->timeout_ms);
-    if (options->reserved != 0)
-        return wf_fail(status, -EINVAL, "%s() with reserved = %u: set the fields that are not used to 0", call,
-                       options->reserved);
     if (options->registration)
         return wf_fail(status, -EINVAL, "%s() moves no memory: leave registration NULL", call);
     if (options->queue && options->queue->waiting != &context->waiting)

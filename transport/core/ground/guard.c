@@ -20,12 +20,17 @@ void wf_guard_fini(struct wf_guard *guard)
     pthread_mutex_destroy(&guard->lock);
 }
 
-void wf_guard_unlock_and_release(struct wf_guard *guard)
+void wf_guard_drop(struct wf_guard *guard)
 {
     guard->references -= 1;
     /* The door frees the session: its thread can wait until no worker looks at it. It comes for the lock first. */
     if (guard->references == 0 && guard->state == WF_SESSION_DEAD)
         wf_guard_visit(guard, 0);
+}
+
+void wf_guard_unlock_and_release(struct wf_guard *guard)
+{
+    wf_guard_drop(guard);
     wf_guard_unlock(guard);
 }
 

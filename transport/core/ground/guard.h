@@ -83,6 +83,15 @@ static inline void wf_guard_unlock(struct wf_guard *guard)
         world->wake(world->waiting);
 }
 
+/* Releases a lock that was taken inside that of `outer`, which stays held: what is to be told is told when `outer` is
+ * released. */
+static inline void wf_guard_unlock_within(struct wf_guard *guard, struct wf_guard *outer)
+{
+    outer->wake_due |= guard->wake_due;
+    guard->wake_due = false;
+    pthread_mutex_unlock(&guard->lock);
+}
+
 /* Asks the door to visit the session no later than `when_ns`. Any thread; with the session's lock or world.lock held,
  * or on the door's thread: the door takes the lock before it frees a session, so the visit is not freed meanwhile. */
 static inline void wf_guard_visit(struct wf_guard *guard, int64_t when_ns)
@@ -103,6 +112,9 @@ static inline void wf_guard_unrefer(struct wf_guard *guard)
 {
     guard->references -= 1;
 }
+
+/* Drops one reference, which may be the last. */
+void wf_guard_drop(struct wf_guard *guard);
 
 /* Drops one reference and the lock; the door frees a dead session after the last. */
 void wf_guard_unlock_and_release(struct wf_guard *guard);

@@ -63,13 +63,15 @@ struct weft_connection {
     int64_t deficit; /* bytes it may still send in this turn */
 
     /* receiving */
-    struct wf_list posted_any;   /* receives with WEFT_ANY_TAG */
-    struct wf_list unexpected;   /* unmatched messages in number order */
-    struct wf_list posted_notes; /* receives for a notification */
-    struct wf_list notes;        /* notifications whose operation has ended, with no receive yet */
-    struct wf_list early_notes;  /* notifications whose operation has not ended */
-    struct wf_link notes_link;   /* wf_desk.notes_due */
-    struct wf_list uploads;      /* lists that the peer has sent and not used yet */
+    struct wf_list posted_masked; /* receives for more than one tag, in posting order */
+    struct wf_list unexpected;    /* unmatched messages in number order */
+    struct wf_link line_link;     /* weft_endpoint.line; the lobby's lock */
+    bool in_line;                 /* it stands there */
+    struct wf_list posted_notes;  /* receives for a notification */
+    struct wf_list notes;         /* notifications whose operation has ended, with no receive yet */
+    struct wf_list early_notes;   /* notifications whose operation has not ended */
+    struct wf_link notes_link;    /* wf_desk.notes_due */
+    struct wf_list uploads;       /* lists that the peer has sent and not used yet */
     uint32_t upload_count;
     uint32_t inbounds;       /* messages that exist */
     uint64_t next_match;     /* the number to be matched next; 1 at first */
@@ -145,6 +147,9 @@ uint64_t wf_connection_limit(const struct weft_connection *connection);
 
 /* Puts the connection on wf_desk.todo_connections: a frame about it is to be sent on an express channel. */
 void wf_connection_todo(struct weft_connection *connection);
+
+/* Both sides have closed: remembers its number as closed, and frees it. */
+void wf_connection_over(struct weft_connection *connection);
 
 /* Frees the connection at once, without frames: the session has ended, or both sides have closed. */
 void wf_connection_free(struct weft_connection *connection);

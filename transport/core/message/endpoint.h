@@ -5,10 +5,13 @@
 #define WF_CORE_MESSAGE_ENDPOINT_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/list.h"
 #include "weft.h"
+
+struct wf_lobby;
 
 /* The endpoints of a context. Owner: the context. */
 struct wf_endpoints {
@@ -22,6 +25,13 @@ struct weft_endpoint {
     uint32_t id;
     uint32_t connections; /* wf_endpoints.lock */
     uint64_t rails;       /* rails of the context, as bits: they carry its large messages; wf_endpoints.lock */
+
+    /* receives from any connection (any.h) */
+    struct wf_lobby *lobby;
+    _Atomic bool lined;      /* somebody has asked for them: connections join `line` */
+    _Atomic bool complete;   /* every connection with messages that wait has joined it */
+    struct wf_list receives; /* posted, in their order; the lobby's lock, as the next */
+    struct wf_list line;     /* connections with messages that wait: the one whose turn it is first */
 };
 
 void wf_endpoints_init(struct wf_endpoints *endpoints);

@@ -314,8 +314,8 @@ void wf_inbound_refuse(struct wf_inbound *inbound, int status)
     inbound->refuse_status = status;
     inbound->grant_due = false;
     redirect_claims(inbound);
-    /* A message whose bytes are all here needs no REFUSE: its sender has ended it. A WRITE or READ waits for one. */
-    bool waits = inbound->kind == WF_INBOUND_WRITE || inbound->kind == WF_INBOUND_SERVED;
+    /* A message whose bytes are all here needs no REFUSE: its sender has ended it, unless it waits for the word. */
+    bool waits = wf_inbound_confirms(inbound) || inbound->kind == WF_INBOUND_SERVED;
     if ((inbound->arrived.covered < inbound->total || waits) && !inbound->refuse_sent) {
         inbound->refuse_due = true;
         wf_inbound_todo(inbound);
@@ -381,15 +381,18 @@ static void landed(struct wf_inbound *inbound)
 {
     if (inbound->kind == WF_INBOUND_LIST)
         wf_upload_complete(inbound);
-    if (inbound->kind != WF_INBOUND_WRITE) {
+    finish_receive(inbound, 0, inbound->total);
+    if (!wf_inbound_confirms(inbound)) {
         WF_REACHED("incoming message MATCHED: all bytes present and no claim left");
-        finish_receive(inbound, 0, inbound->total);
         destroy(inbound);
         return;
     }
-    WF_REACHED("incoming message MATCHED: the same, of a write");
+    WF_REACHED_IF(inbound->kind == WF_INBOUND_WRITE, "incoming message MATCHED: the same, of a write");
+    WF_REACHED_IF(inbound->kind == WF_INBOUND_MESSAGE,
+                  "incoming message MATCHED: the same, of a message whose sender waits for that");
     /* Its number ends now, so that a notification need not wait for the word to be sent. */
     inbound->state = WF_INBOUND_CONFIRMING;
+    wf_stage_in_end(inbound);
     inbound->grant_due = true;
     wf_inbound_todo(inbound);
     wf_region_release(inbound);

@@ -15,6 +15,7 @@
 
 #include "base/list.h"
 #include "core/message/blocks.h"
+#include "wire/frame.h"
 #include "wire/range.h"
 
 struct weft_connection;
@@ -30,10 +31,11 @@ struct wf_device;
 
 enum wf_inbound_kind {
     WF_INBOUND_MESSAGE, /* tagged: waits for a receive */
-    WF_INBOUND_NOTE,    /* a notification: waits for the end of operation `after`, then for a receive of its own */
-    WF_INBOUND_WRITE,   /* lands in a registration */
-    WF_INBOUND_LIST,    /* lands in an upload (served.h) */
-    WF_INBOUND_SERVED,  /* the peer's READ: nothing lands, a reply goes out */
+    WF_INBOUND_NOTE,   /* a notification: waits for the end of operation `after` (0: of none), then for a receive of its
+                        * own */
+    WF_INBOUND_WRITE,  /* lands in a registration */
+    WF_INBOUND_LIST,   /* lands in an upload (served.h) */
+    WF_INBOUND_SERVED, /* the peer's READ: nothing lands, a reply goes out */
     WF_INBOUND_READING, /* the reply to a READ of this side, with the number of that READ */
 };
 
@@ -41,7 +43,7 @@ enum wf_inbound_state {
     WF_INBOUND_EARLY,      /* introduced, but a message with a lower number is not */
     WF_INBOUND_UNMATCHED,  /* in order, no receive for it yet */
     WF_INBOUND_MATCHED,    /* its place is known: a receive's memory, a registration, an upload */
-    WF_INBOUND_CONFIRMING, /* a write that has landed: only its GRANT is still to be sent */
+    WF_INBOUND_CONFIRMING, /* landed, and its sender waits for the word: only the GRANT is still to be sent */
     WF_INBOUND_DRAINING,   /* refused: bytes that still come go to the sink */
 };
 
@@ -83,6 +85,13 @@ struct wf_inbound {
     struct weft_request *request; /* the receive, once matched */
     struct wf_range_set arrived;
 };
+
+/* Does the sender wait until it is told that all bytes have landed? */
+static inline bool wf_inbound_confirms(const struct wf_inbound *inbound)
+{
+    return inbound->kind == WF_INBOUND_WRITE ||
+           (inbound->kind == WF_INBOUND_MESSAGE && inbound->base == WF_BASE_LANDED);
+}
 
 /* A new message of the peer. NULL when memory is out. */
 struct wf_inbound *wf_inbound_create(struct weft_connection *connection, uint64_t number, uint64_t tag, uint64_t total,

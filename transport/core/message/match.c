@@ -4,6 +4,7 @@
 
 #include "core/device/turn.h"
 #include "core/ground/reached.h"
+#include "core/message/any.h"
 #include "core/message/connection.h"
 #include "core/message/desk.h"
 #include "core/message/direct.h"
@@ -29,16 +30,54 @@ static struct weft_request *posted_for(struct weft_connection *connection, uint6
     return NULL;
 }
 
+static uint64_t mask_of(const struct weft_request *request)
+{
+    return wf_match_mask(request->flags, request->tag_mask);
+}
+
+static bool agree(uint64_t tag, uint64_t other, uint64_t mask)
+{
+    return ((tag ^ other) & mask) == 0;
+}
+
+bool wf_match_takes(const struct weft_request *request, uint64_t tag)
+{
+    return agree(request->tag, tag, mask_of(request));
+}
+
 struct weft_request *wf_match_posted(struct weft_connection *connection, uint64_t tag)
 {
     struct weft_request *exact = posted_for(connection, tag);
-    struct weft_request *any = request_of(wf_list_first(&connection->posted_any));
-    if (!exact || !any)
-        return exact ? exact : any;
-    return exact->order < any->order ? exact : any;
+    WF_LIST_EACH (link, following, &connection->posted_masked) {
+        struct weft_request *request = request_of(link);
+        if (exact && exact->order < request->order)
+            break;
+        if (wf_match_takes(request, tag))
+            return request;
+    }
+    return exact;
 }
 
-static struct wf_inbound *message_for(struct weft_request *request)
+struct wf_inbound *wf_match_waiting(struct weft_connection *connection, uint64_t tag, uint64_t mask)
+{
+    if (mask == WF_MASK_EXACT) {
+        struct wf_list *list = wf_table_list(&connection->desk->unexpected, wf_hash(connection->number, tag));
+        WF_LIST_EACH (link, following, list) {
+            struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, tag_link);
+            if (inbound->connection == connection && inbound->tag == tag)
+                return inbound;
+        }
+        return NULL;
+    }
+    WF_LIST_EACH (link, following, &connection->unexpected) {
+        struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, order_link);
+        if (agree(inbound->tag, tag, mask))
+            return inbound;
+    }
+    return NULL;
+}
+
+static struct wf_inbound *message_for(const struct weft_request *request)
 {
     struct weft_connection *connection = request->connection;
     if (request->kind == WF_REQUEST_NOTE) {
@@ -46,17 +85,7 @@ static struct wf_inbound *message_for(struct weft_request *request)
         struct wf_link *first = wf_list_empty(&connection->posted_notes) ? wf_list_first(&connection->notes) : NULL;
         return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
     }
-    if (request->flags & WEFT_ANY_TAG) {
-        struct wf_link *first = wf_list_first(&connection->unexpected);
-        return first ? WF_CONTAINER(first, struct wf_inbound, order_link) : NULL;
-    }
-    struct wf_list *list = wf_table_list(&connection->desk->unexpected, wf_hash(connection->number, request->tag));
-    WF_LIST_EACH (link, following, list) {
-        struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, tag_link);
-        if (inbound->connection == connection && inbound->tag == request->tag)
-            return inbound;
-    }
-    return NULL;
+    return wf_match_waiting(connection, request->tag, mask_of(request));
 }
 
 void wf_match_withdraw(struct weft_request *request)
@@ -66,8 +95,11 @@ void wf_match_withdraw(struct weft_request *request)
 
 void wf_match_remove(struct wf_inbound *inbound)
 {
+    struct weft_connection *connection = inbound->connection;
     wf_link_remove(&inbound->tag_link);
     wf_link_remove(&inbound->order_link);
+    if (connection->in_line && wf_list_empty(&connection->unexpected))
+        wf_any_leave_line(connection);
 }
 
 /* The message is matched and its receive's memory may be written: asks for the rest, lands the bytes that are here. */
@@ -87,19 +119,23 @@ static void go_on(struct wf_inbound *inbound)
     wf_guard_let_go(desk->guard);
 }
 
-/* Matches the message and the receive. Both may be gone afterwards. May drop the lock. */
+/* A receive that is too small for the message ends. The message keeps its place: the next receive for it gets it. */
+static bool ended_as_too_small(const struct wf_inbound *inbound, struct weft_request *request)
+{
+    if (request->length >= inbound->total)
+        return false;
+    WF_REACHED("incoming message UNMATCHED: a receive that is too small");
+    request->tag = inbound->tag;
+    wf_match_withdraw(request);
+    wf_request_complete(request, -EMSGSIZE, inbound->total);
+    return true;
+}
+
+/* Matches the message and a receive that has room for it. Both may be gone afterwards. May drop the lock. */
 static void join(struct wf_inbound *inbound, struct weft_request *request)
 {
     wf_match_remove(inbound);
     wf_match_withdraw(request);
-    if (request->length < inbound->total) {
-        WF_REACHED("incoming message UNMATCHED: too large");
-        request->tag = inbound->tag;
-        wf_request_complete(request, -EMSGSIZE, inbound->total);
-        wf_inbound_refuse(inbound, -EMSGSIZE);
-        wf_inbound_check(inbound);
-        return;
-    }
     WF_REACHED_IF(request->kind == WF_REQUEST_RECV, "incoming message UNMATCHED: a receive for its tag");
     WF_REACHED_IF(request->kind == WF_REQUEST_NOTE,
                   "incoming message UNMATCHED: a receive for a notification, and what it announces has ended");
@@ -131,16 +167,22 @@ void wf_match_unpark(struct wf_inbound *inbound)
     wf_connection_check(connection);
 }
 
+bool wf_match_can_come(const struct wf_inbound *inbound)
+{
+    return !inbound->connection->desk->guard->peer_closing || inbound->arrived.covered == inbound->total;
+}
+
 void wf_match_receive(struct weft_request *request)
 {
     struct weft_connection *connection = request->connection;
     WF_REACHED_IF(connection->state == WF_CONNECTION_OPEN, "connection OPEN: receive");
     struct wf_inbound *inbound = message_for(request);
     bool ended = connection->desk->guard->peer_closing;
-    if (inbound && ended && inbound->arrived.covered < inbound->total)
-        inbound = NULL; /* the rest of the message will not come */
+    if (inbound && !wf_match_can_come(inbound))
+        inbound = NULL;
     if (inbound) {
-        join(inbound, request);
+        if (!ended_as_too_small(inbound, request))
+            join(inbound, request);
         return;
     }
     if (connection->close_seen || ended) {
@@ -150,8 +192,8 @@ void wf_match_receive(struct weft_request *request)
     request->order = connection->desk->next_order++;
     if (request->kind == WF_REQUEST_NOTE)
         wf_list_push_back(&connection->posted_notes, &request->match_link);
-    else if (request->flags & WEFT_ANY_TAG)
-        wf_list_push_back(&connection->posted_any, &request->match_link);
+    else if (mask_of(request) != WF_MASK_EXACT)
+        wf_list_push_back(&connection->posted_masked, &request->match_link);
     else
         wf_table_insert(&connection->desk->posted, &request->match_link);
 }
@@ -208,13 +250,34 @@ void wf_match_notes(struct wf_desk *desk)
         connection->pins += 1;
         while (!wf_list_empty(&connection->notes) && !wf_list_empty(&connection->posted_notes)) {
             struct wf_link *first = wf_list_first(&connection->notes);
+            struct wf_inbound *note = WF_CONTAINER(first, struct wf_inbound, order_link);
+            struct weft_request *request = request_of(wf_list_first(&connection->posted_notes));
             wf_guard_stir(desk->guard);
-            join(WF_CONTAINER(first, struct wf_inbound, order_link),
-                 request_of(wf_list_first(&connection->posted_notes)));
+            if (!ended_as_too_small(note, request))
+                join(note, request);
         }
         connection->pins -= 1;
         wf_connection_check(connection);
     }
+}
+
+/* The next receive for a message whose turn it is: of its connection, then of the endpoint. */
+static struct weft_request *next_receive(const struct wf_inbound *inbound)
+{
+    if (inbound->kind == WF_INBOUND_NOTE)
+        return receive_for_note(inbound);
+    struct weft_request *request = wf_match_posted(inbound->connection, inbound->tag);
+    return request ? request : wf_any_take(inbound);
+}
+
+/* The same. Those that are too small end. NULL: none is left. */
+static struct weft_request *receive_for(const struct wf_inbound *inbound)
+{
+    struct weft_request *request;
+    do
+        request = next_receive(inbound);
+    while (request && ended_as_too_small(inbound, request));
+    return request;
 }
 
 static void advance(struct weft_connection *connection)
@@ -227,16 +290,16 @@ static void advance(struct weft_connection *connection)
         if (!inbound || inbound->state != WF_INBOUND_EARLY)
             continue; /* refused before its turn */
         WF_REACHED("incoming message EARLY: every message before it is introduced or finished");
-        struct weft_request *request =
-            inbound->kind == WF_INBOUND_NOTE ? receive_for_note(inbound) : wf_match_posted(connection, inbound->tag);
         if (connection->state == WF_CONNECTION_CLOSING) {
             wf_inbound_refuse(inbound, -ESHUTDOWN);
             wf_inbound_check(inbound);
-        } else if (request) {
-            join(inbound, request);
-        } else {
-            keep_unexpected(inbound);
+            continue;
         }
+        struct weft_request *request = receive_for(inbound);
+        if (request)
+            join(inbound, request);
+        else
+            keep_unexpected(inbound);
     }
 }
 
@@ -244,6 +307,44 @@ void wf_match_advance(struct weft_connection *connection)
 {
     connection->pins += 1; /* landing a message may drop the lock, and end the connection */
     advance(connection);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+}
+
+bool wf_match_offer(struct wf_inbound *inbound)
+{
+    struct weft_connection *connection = inbound->connection;
+    struct weft_request *request = receive_for(inbound);
+    if (!request)
+        return false;
+    connection->pins += 1;
+    wf_any_turn_over(connection);
+    join(inbound, request);
+    connection->pins -= 1;
+    wf_connection_check(connection);
+    return true;
+}
+
+/* The first message that waits and has a number above `number`. */
+static struct wf_inbound *waiting_after(const struct weft_connection *connection, uint64_t number)
+{
+    WF_LIST_EACH (link, following, &connection->unexpected) {
+        struct wf_inbound *inbound = WF_CONTAINER(link, struct wf_inbound, order_link);
+        if (inbound->number > number && wf_match_can_come(inbound))
+            return inbound;
+    }
+    return NULL;
+}
+
+void wf_match_offer_all(struct weft_connection *connection)
+{
+    struct wf_inbound *inbound;
+    uint64_t number = 0;
+    connection->pins += 1;
+    while ((inbound = waiting_after(connection, number))) { /* the list may change while a message lands */
+        number = inbound->number;
+        wf_match_offer(inbound);
+    }
     connection->pins -= 1;
     wf_connection_check(connection);
 }

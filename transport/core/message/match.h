@@ -1,6 +1,8 @@
 /*
  * match.h: only the receiver matches, in the order of the dense message numbers of a connection. A receive takes the
- * first message with its tag; a message takes the first receive posted for its tag (or for any).
+ * first message whose tag agrees with its own in the bits of its mask (all, none, or some); a message takes the first
+ * receive posted that would take it. A receive that is too
+ * small for its message ends, and the message stays where it is.
  * All with the session's lock held; calls that land a message may drop it while copying.
  */
 #ifndef WF_CORE_MESSAGE_MATCH_H
@@ -10,11 +12,23 @@
 #include <stdint.h>
 
 #include "core/request/request.h"
+#include "weft.h"
 
 struct weft_connection;
 struct weft_request;
 struct wf_inbound;
 struct wf_desk;
+
+#define WF_MASK_EXACT UINT64_MAX
+#define WF_MASK_ANY 0
+
+/* The bits of the tag in which a message must agree with a receive that has these flags. */
+static inline uint64_t wf_match_mask(uint32_t flags, uint64_t tag_mask)
+{
+    if (flags & WEFT_ANY_TAG)
+        return WF_MASK_ANY;
+    return flags & WEFT_TAG_MASK ? tag_mask : WF_MASK_EXACT;
+}
 
 /* The operations of RECV and NOTE requests. */
 extern const struct wf_request_ops wf_receive_ops;
@@ -36,6 +50,20 @@ void wf_match_unpark(struct wf_inbound *inbound);
 
 /* Hands out notifications that have become due. May drop the lock. */
 void wf_match_notes(struct wf_desk *desk);
+
+/* Is the receive for messages with this tag? */
+bool wf_match_takes(const struct weft_request *request, uint64_t tag);
+
+/* The message waits: it goes to the first receive of its endpoint that is for it. True: it went. May drop the lock. */
+bool wf_match_offer(struct wf_inbound *inbound);
+/* The same for every message that waits on the connection: the user has got it, and its endpoint may have receives. */
+void wf_match_offer_all(struct weft_connection *connection);
+
+/* The message that a receive for `tag` under `mask` takes: the first unmatched one that agrees. NULL: none is here. */
+struct wf_inbound *wf_match_waiting(struct weft_connection *connection, uint64_t tag, uint64_t mask);
+
+/* Can all of the message come? Not once the peer has closed the session, unless it is here. */
+bool wf_match_can_come(const struct wf_inbound *inbound);
 
 /* The receive that a message with `tag` belongs to: the one posted first. NULL: none is. */
 struct weft_request *wf_match_posted(struct weft_connection *connection, uint64_t tag);

@@ -30,6 +30,7 @@ struct wf_outbound *wf_outbound_create(struct weft_connection *connection, enum 
     wf_list_init(&outbound->slots);
     outbound->connection = connection;
     outbound->kind = kind;
+    outbound->confirms = kind == WF_OUTBOUND_WRITE;
     outbound->total = total;
     connection->outbounds += 1;
     return outbound;
@@ -145,8 +146,8 @@ void wf_outbound_check(struct wf_outbound *outbound)
     if (outbound->kind == WF_OUTBOUND_LIST && outbound->refuse_due)
         return; /* REFUSE must go first: the peer may keep the whole list for an operation that will not come */
     bool all = outbound->next == outbound->total && outbound->retired == outbound->total && !outbound->torn;
-    if (outbound->kind == WF_OUTBOUND_WRITE && !outbound->confirmed && !outbound->refused)
-        all = false; /* acknowledged may also mean drained */
+    if (outbound->confirms && !outbound->confirmed && !(outbound->refused && outbound->kind == WF_OUTBOUND_WRITE))
+        all = false; /* acknowledged may also mean drained, or that a message waits for its receive */
     if (all && !outbound->refused)
         wf_outbound_complete(outbound, 0);
     if (all || (outbound->refuse_sent && outbound->refuse_seen))
@@ -156,7 +157,9 @@ void wf_outbound_check(struct wf_outbound *outbound)
 struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct weft_request *request)
 {
     struct wf_desk *desk = connection->desk;
-    struct wf_outbound *outbound = wf_outbound_create(connection, WF_OUTBOUND_MESSAGE, request->length);
+    bool notifies = request->kind == WF_REQUEST_NOTIFY;
+    struct wf_outbound *outbound =
+        wf_outbound_create(connection, notifies ? WF_OUTBOUND_NOTE : WF_OUTBOUND_MESSAGE, request->length);
     if (!outbound)
         return NULL;
     outbound->request = request;
@@ -164,8 +167,9 @@ struct wf_outbound *wf_outbound_begin(struct weft_connection *connection, struct
     outbound->tag = request->tag;
     outbound->device = request->device;
     outbound->waits = request->turn;
+    outbound->confirms = request->flags & WEFT_SYNC;
     request->outbound = outbound;
-    if (wf_outbound_is_small(outbound) && !outbound->device) {
+    if (wf_outbound_is_small(outbound) && !outbound->device && !outbound->confirms) {
         if (outbound->total > 0)
             outbound->slot = wf_pool_take(&desk->slot_pool);
         if (outbound->slot && request->pieces)
@@ -254,6 +258,8 @@ void wf_outbound_frame(const struct wf_outbound *outbound, enum wf_frame_type ty
                                .total = outbound->total,
                                .key = remote ? outbound->key : outbound->tag,
                                .base = outbound->base};
+    if (outbound->kind == WF_OUTBOUND_MESSAGE && outbound->confirms)
+        frame->base = WF_BASE_LANDED;
 }
 
 void wf_outbound_allow(struct wf_outbound *outbound, uint64_t sendable)
@@ -309,16 +315,20 @@ int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable)
 {
     if (sendable > outbound->total || outbound->kind == WF_OUTBOUND_READ)
         return -EPROTO;
-    if (outbound->kind == WF_OUTBOUND_WRITE) {
-        if (sendable != outbound->total || outbound->next != outbound->total)
-            return -EPROTO;
-        outbound->confirmed = true;
-        wf_outbound_check(outbound);
-        return 0;
-    }
+    if (outbound->kind == WF_OUTBOUND_WRITE)
+        return wf_outbound_landed(outbound, sendable);
     if (sendable > outbound->sendable)
         wf_outbound_allow(outbound, sendable);
     wf_outbound_requeue(outbound);
+    return 0;
+}
+
+int wf_outbound_landed(struct wf_outbound *outbound, uint64_t total)
+{
+    if (!outbound->confirms || total != outbound->total || outbound->next != outbound->total)
+        return -EPROTO;
+    outbound->confirmed = true;
+    wf_outbound_check(outbound);
     return 0;
 }
 
@@ -403,8 +413,8 @@ void wf_outbound_staged(struct wf_outbound *outbound, const struct wf_transit *t
     if (transit->result < 0)
         copy_failed(outbound, transit);
     bool small = outbound->kind == WF_OUTBOUND_MESSAGE && wf_outbound_is_small(outbound);
-    if (small && outbound->staged == outbound->total && !outbound->refused && !outbound->doomed &&
-        outbound->in_engine == 2)
+    if (small && !outbound->confirms && outbound->staged == outbound->total && !outbound->refused &&
+        !outbound->doomed && outbound->in_engine == 2)
         wf_outbound_complete(outbound, 0);
     outbound->in_engine -= 2;
     if (outbound->doomed && outbound->in_engine == 0) {

@@ -35,7 +35,7 @@ enum wf_outbound_kind {
     WF_OUTBOUND_WRITE,   /* to memory that the peer has registered; done when the peer says so by GRANT */
     WF_OUTBOUND_READ,    /* asks for bytes of such memory: one READ frame; lives until the reply has landed */
     WF_OUTBOUND_REPLY,   /* the answer to the peer's READ, with the number of that READ */
-    WF_OUTBOUND_NOTE,    /* a notification of the write or read `subject` */
+    WF_OUTBOUND_NOTE,    /* a notification of the write or read `subject`, or of nothing but itself */
     WF_OUTBOUND_LIST,    /* the list of remote pieces that the operation `waiter` is about */
 };
 
@@ -71,7 +71,8 @@ struct wf_outbound {
     struct wf_inbound *counterpart; /* READ: the inbound message of the reply; REPLY: the READ it serves */
     bool counted;                   /* one of the operations with a list that its connection allows at a time */
     bool noted;                     /* the next number is that of its notification */
-    bool confirmed;                 /* WRITE: every byte has landed */
+    bool confirms;                  /* WRITE, MESSAGE with WEFT_SYNC: done only when the peer says that it has landed */
+    bool confirmed;                 /* the peer has said so */
     int deferred;                   /* status of a refusal that waits until the notification is out of the way */
     uint64_t order;                 /* of posting, within the connection */
     bool in_line;                   /* in connection.pending */
@@ -118,6 +119,8 @@ struct wf_outbound *wf_outbound_find(struct weft_connection *connection, uint64_
 /* GRANT: the peer takes bytes up to `sendable`; for a write: has them all. -EPROTO if that cannot be. `outbound` may be
  * gone afterwards. */
 int wf_outbound_grant(struct wf_outbound *outbound, uint64_t sendable);
+/* GRANT: all bytes, `total` of them, are where they belong. As above. */
+int wf_outbound_landed(struct wf_outbound *outbound, uint64_t total);
 
 /* A retained DATA frame was acknowledged. `outbound` may be gone afterwards. */
 void wf_outbound_retire(struct wf_outbound *outbound, uint64_t offset, uint32_t length);

@@ -17,7 +17,7 @@ static bool has_landed(const struct wf_outbound *outbound)
 {
     if (outbound->kind == WF_OUTBOUND_READ)
         return false;
-    if (outbound->kind == WF_OUTBOUND_WRITE)
+    if (outbound->confirms)
         return outbound->confirmed;
     if (outbound->kind == WF_OUTBOUND_REPLY) /* all of it is under way: the peer gets it, also after a REFUSE */
         return outbound->next == outbound->total;

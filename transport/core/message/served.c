@@ -242,7 +242,7 @@ int wf_onesided_introduced(struct wf_inbound *inbound, const struct wf_frame *fr
     } else if (frame->flags & WF_FLAG_NOTIFY) {
         inbound->kind = WF_INBOUND_NOTE;
         inbound->after = frame->base;
-        if (frame->base == 0 || frame->base >= frame->msg || frame->total > WF_NOTE_BYTES_MAX)
+        if (frame->base >= frame->msg || frame->total > WF_NOTE_BYTES_MAX)
             return -EPROTO;
     } else if (frame->flags & WF_FLAG_LIST) {
         inbound->kind = WF_INBOUND_LIST;
@@ -251,6 +251,8 @@ int wf_onesided_introduced(struct wf_inbound *inbound, const struct wf_frame *fr
             return status;
         if (status < 0)
             wf_inbound_refuse(inbound, status);
+    } else if (frame->base > WF_BASE_LANDED) {
+        return -EPROTO;
     }
     return 0;
 }

@@ -2,15 +2,49 @@
 
 #include <stdlib.h>
 
-static struct wf_waiting *waiting_of(const struct wf_guard *guard)
+/*
+ * Ends the inner requests of those that are to leave. The locks are a session's first, then the lobby's; so each round
+ * finds the session, takes both locks, and looks again. world.lock held: a session is not freed meanwhile.
+ */
+static void end_leaving(struct wf_lobby *lobby)
 {
-    return WF_CONTAINER(guard, struct wf_lobby, guard)->book.waiting;
+    for (;;) {
+        wf_lobby_lock(lobby);
+        struct wf_link *link = wf_list_first(&lobby->leaving);
+        struct wf_guard *guard = link ? WF_CONTAINER(link, struct weft_request, match_link)->inner->book->guard : NULL;
+        wf_guard_unlock(&lobby->guard);
+        if (!guard)
+            return;
+        wf_guard_lock(guard);
+        wf_lobby_lock(lobby);
+        link = wf_list_first(&lobby->leaving);
+        struct weft_request *outer = link ? WF_CONTAINER(link, struct weft_request, match_link) : NULL;
+        struct weft_request *inner = outer && outer->inner->book->guard == guard ? outer->inner : NULL;
+        int status = inner ? outer->part_status : 0;
+        if (inner)
+            wf_link_remove(link);
+        wf_guard_unlock_within(&lobby->guard, guard);
+        if (inner) {
+            wf_request_cancel(inner, status);
+            guard->ops->kick(guard, NULL);
+        }
+        wf_guard_unlock(guard);
+    }
 }
 
-/* A request was cancelled: a thread of the user may sleep in the engine. */
+/* A request was cancelled. */
 static void push(struct wf_guard *guard)
 {
-    wf_wait_ring(waiting_of(guard));
+    struct wf_lobby *lobby = WF_CONTAINER(guard, struct wf_lobby, guard);
+    wf_lobby_lock(lobby);
+    bool leaving = !wf_list_empty(&lobby->leaving);
+    wf_guard_unlock(guard);
+    if (leaving) {
+        pthread_mutex_lock(&guard->world->lock);
+        end_leaving(lobby);
+        pthread_mutex_unlock(&guard->world->lock);
+    }
+    wf_wait_ring(lobby->book.waiting); /* a thread of the user may sleep in the engine */
 }
 
 static const struct wf_guard_ops guard_ops = {.push = push};
@@ -21,6 +55,7 @@ void wf_lobby_init(struct wf_lobby *lobby, struct wf_waiting *waiting)
     wf_guard_enter(&lobby->guard, WF_SESSION_UP);
     wf_book_init(&lobby->book, &lobby->guard, &lobby->terms, waiting);
     wf_list_init(&lobby->acceptors);
+    wf_list_init(&lobby->leaving);
     wf_list_init(&lobby->details);
 }
 
@@ -61,6 +96,44 @@ bool wf_lobby_welcome(struct wf_lobby *lobby, struct weft_peer *peer)
     return true;
 }
 
+void wf_lobby_leave(struct weft_request *request, int status)
+{
+    request->part_status = status;
+    wf_link_remove(&request->match_link);
+    wf_list_push_back(&wf_lobby_of(request)->leaving, &request->match_link);
+}
+
+struct detail {
+    struct wf_link link; /* wf_lobby.details */
+    char text[WEFT_TEXT_BYTES];
+};
+
+void wf_lobby_detail(struct wf_lobby *lobby, struct weft_request *outer, const struct weft_request *inner)
+{
+    struct detail *detail = malloc(sizeof *detail);
+    if (!detail) /* the status says enough */
+        return;
+    wf_request_describe(inner, detail->text, sizeof detail->text);
+    wf_list_push_back(&lobby->details, &detail->link);
+    outer->detail = detail;
+}
+
+const char *wf_lobby_text(const struct weft_request *request)
+{
+    const struct detail *detail = request->detail;
+    return detail ? detail->text : NULL;
+}
+
+void wf_lobby_forget(struct weft_request *request)
+{
+    struct detail *detail = request->detail;
+    if (!detail)
+        return;
+    wf_link_remove(&detail->link);
+    free(detail);
+    request->detail = NULL;
+}
+
 int64_t wf_lobby_tick(struct wf_lobby *lobby, int64_t now_ns)
 {
     bool expired;
@@ -70,6 +143,8 @@ int64_t wf_lobby_tick(struct wf_lobby *lobby, int64_t now_ns)
         wf_lobby_unlock(lobby);
     else
         wf_guard_unlock(&lobby->guard);
+    if (expired)
+        end_leaving(lobby);
     return next;
 }
 
@@ -79,5 +154,6 @@ void wf_lobby_cancel(struct wf_lobby *lobby, int status)
     WF_LIST_EACH (link, following, &lobby->book.requests) {
         wf_request_cancel(WF_CONTAINER(link, struct weft_request, link), status);
     }
-    wf_lobby_unlock(lobby);
+    wf_guard_unlock(&lobby->guard);
+    push(&lobby->guard);
 }

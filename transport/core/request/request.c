@@ -7,6 +7,7 @@
 #include "core/device/registration.h"
 #include "core/device/turn.h"
 #include "core/ground/refusal.h"
+#include "core/request/lobby.h"
 #include "core/request/pieces.h"
 #include "core/request/queue.h"
 #include "core/request/wait.h"
@@ -34,6 +35,21 @@ void wf_book_fini(struct wf_book *book)
     wf_pool_fini(&book->pool);
 }
 
+static void begin(struct weft_request *request, struct wf_book *book, enum wf_request_kind kind,
+                  const struct wf_request_ops *ops)
+{
+    memset(request, 0, sizeof *request);
+    wf_link_init(&request->match_link);
+    wf_link_init(&request->deadline_link);
+    request->book = book;
+    request->ops = ops;
+    request->kind = kind;
+    request->mishap.device = WF_NO_DEVICE;
+    request->deadline_ns = WF_NEVER;
+    wf_list_push_back(&book->requests, &request->link);
+    wf_guard_refer(book->guard);
+}
+
 struct weft_request *wf_request_take(struct wf_book *book, enum wf_request_kind kind, const struct wf_request_ops *ops)
 {
     struct wf_waiting *waiting = book->waiting;
@@ -46,16 +62,26 @@ struct weft_request *wf_request_take(struct wf_book *book, enum wf_request_kind 
         atomic_fetch_sub_explicit(&waiting->requests_out, 1, memory_order_relaxed);
         return NULL;
     }
-    memset(request, 0, sizeof *request);
-    wf_link_init(&request->match_link);
-    wf_link_init(&request->deadline_link);
-    request->book = book;
-    request->ops = ops;
-    request->kind = kind;
-    request->mishap.device = WF_NO_DEVICE;
-    request->deadline_ns = WF_NEVER;
-    wf_list_push_back(&book->requests, &request->link);
-    wf_guard_refer(book->guard);
+    begin(request, book, kind, ops);
+    return request;
+}
+
+struct weft_request *wf_request_take_inner(struct wf_book *book, struct weft_request *outer,
+                                           const struct wf_request_ops *ops)
+{
+    struct weft_request *request = wf_pool_take(&book->pool);
+    if (!request)
+        return NULL;
+    begin(request, book, outer->kind, ops);
+    request->outer = outer;
+    outer->inner = request;
+    request->flags = outer->flags;
+    request->buffer = outer->buffer;
+    request->length = outer->length;
+    request->tag = outer->tag;
+    request->tag_mask = outer->tag_mask;
+    request->device = outer->device; /* `outer` holds the registration */
+    wf_request_count_large(request);
     return request;
 }
 
@@ -118,6 +144,24 @@ void wf_request_arm(struct weft_request *request, int timeout_ms)
     wf_guard_visit(request->book->guard, request->deadline_ns);
 }
 
+/* The request of a session has ended: with it ends that of the lobby. The request is gone afterwards. */
+static void hand_over(struct weft_request *request)
+{
+    struct wf_book *book = request->book;
+    struct weft_request *outer = request->outer;
+    struct wf_lobby *lobby = wf_lobby_of(outer);
+    wf_lobby_lock(lobby);
+    outer->inner = NULL;
+    outer->connection = request->connection;
+    outer->tag = request->tag;
+    if (request->status < 0)
+        wf_lobby_detail(lobby, outer, request);
+    wf_request_complete(outer, request->status, request->bytes);
+    wf_guard_unlock_within(&lobby->guard, book->guard);
+    wf_pool_give(&book->pool, request);
+    wf_guard_drop(book->guard);
+}
+
 void wf_request_complete(struct weft_request *request, int status, uint64_t bytes)
 {
     wf_link_remove(&request->link);
@@ -126,6 +170,10 @@ void wf_request_complete(struct weft_request *request, int status, uint64_t byte
     uncount_large(request);
     request->status = status;
     request->bytes = bytes;
+    if (request->outer) {
+        hand_over(request);
+        return;
+    }
     /* A queue may have requests of several sessions and hands them out in the order of these times: no batch time
      * here. */
     int64_t batch_ns = request->queue ? 0 : request->book->guard->batch_ns;
@@ -204,7 +252,7 @@ int64_t wf_requests_expire(struct wf_book *book, int64_t now_ns, bool *expired)
 static const char *kind_name(const struct weft_request *request)
 {
     static const char *const names[] = {
-        "send",   "receive", "write",           "read",    "receive of a notification", "open",
+        "send",   "receive", "write", "read",            "notification", "receive of a notification", "open",
         "accept", "close",   "close of a peer", "connect", "accept of a peer"};
     return names[request->kind];
 }
@@ -289,6 +337,14 @@ static void describe(const struct weft_request *request, char *text, size_t room
                  request->remote_endpoint, guard->peer_name, reason);
 }
 
+void wf_request_describe(const struct weft_request *request, char *text, size_t room)
+{
+    if (request->ops && request->ops->describe)
+        request->ops->describe(request, text, room);
+    else
+        describe(request, text, room);
+}
+
 static void fill_completion(const struct weft_request *request, struct weft_completion *completion)
 {
     bool message = request->kind <= WF_REQUEST_NOTE;
@@ -303,10 +359,8 @@ static void fill_completion(const struct weft_request *request, struct weft_comp
     completion->completed_ns = completed_ns ? completed_ns : wf_world_now(request->book->guard->world);
     completion->user_data = request->user_data;
     completion->text[0] = '\0';
-    if (request->status && request->ops && request->ops->describe)
-        request->ops->describe(request, completion->text, sizeof completion->text);
-    else if (request->status)
-        describe(request, completion->text, sizeof completion->text);
+    if (request->status)
+        wf_request_describe(request, completion->text, sizeof completion->text);
 }
 
 bool wf_request_collect(struct weft_request *request, struct weft_completion *completion)

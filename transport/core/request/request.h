@@ -27,6 +27,7 @@ enum wf_request_kind {
     WF_REQUEST_RECV,
     WF_REQUEST_WRITE,
     WF_REQUEST_READ,
+    WF_REQUEST_NOTIFY,      /* a notification without a write or read */
     WF_REQUEST_NOTE,        /* a receive for a notification */
     WF_REQUEST_OPEN,        /* a connection waits for OPENED */
     WF_REQUEST_ACCEPT,      /* a caller waits for OPEN */
@@ -72,13 +73,14 @@ struct weft_request {
     uint32_t remote_endpoint; /* for messages; ACCEPT: the one that the caller accepts */
     struct weft_endpoint *endpoint;
     struct weft_peer *peer; /* CONNECT, PEER_ACCEPT: the new one, once it has ended well */
-    void *detail;           /* CONNECT: the dial */
+    void *detail;           /* of the lobby: CONNECT the dial; else why it failed, once it has */
     void *buffer;
     struct wf_pieces *pieces; /* SEND, RECV: NULL, or where the bytes are instead of `buffer`; held */
     uint64_t length;          /* SEND: the message; RECV: the capacity */
     uint64_t tag;
     uint64_t key, offset; /* WRITE, READ: the peer's memory, for messages; a list has an offset for each piece */
     uint32_t listed;      /* WRITE, READ: pieces of its list; 0: it has none */
+    uint64_t tag_mask;    /* RECV with WEFT_TAG_MASK: the bits of the tag that must be equal */
     uint64_t order;       /* RECV: posting order within the session */
     int64_t deadline_ns;
     struct weft_registration *registration;
@@ -93,7 +95,9 @@ struct weft_request {
     int parts;                    /* WRITE, READ: how many of operation and notification have not ended */
     int part_status;              /* the error of the first of the two that failed, or 0 */
     struct wf_waiter *_Atomic waiter;
-    struct weft_queue *queue; /* takes the ended request; NULL: the user tests it or waits */
+    struct weft_queue *queue;   /* takes the ended request; NULL: the user tests it or waits */
+    struct weft_request *inner; /* of the lobby: that of the session that carries it out, or NULL */
+    struct weft_request *outer; /* of a session: that of the lobby which it carries out, or NULL */
     void *user_data;
 
     /* The completion: written before `done`. */
@@ -121,6 +125,11 @@ void wf_book_fini(struct wf_book *book);
 
 /* A new request; NULL: no memory, or the context's limit is reached. */
 struct weft_request *wf_request_take(struct wf_book *book, enum wf_request_kind kind, const struct wf_request_ops *ops);
+
+/* A request that carries `outer` out, which then ends as it does (lobby.h). The context's limit does not count it.
+ * NULL: no memory. The lobby's lock held, too. */
+struct weft_request *wf_request_take_inner(struct wf_book *book, struct weft_request *outer,
+                                           const struct wf_request_ops *ops);
 
 /* For ACCEPT: no other object refers to the request, so cancelling completes it at once. */
 extern const struct wf_request_ops wf_request_plain_ops;
@@ -151,6 +160,9 @@ void wf_request_part_done(struct weft_request *request, int status, uint64_t byt
 
 /* Completes the request: called once. */
 void wf_request_complete(struct weft_request *request, int status, uint64_t bytes);
+
+/* One line about a request that has failed. Lock held. */
+void wf_request_describe(const struct weft_request *request, char *text, size_t room);
 
 /* Asks for an early end with `status`; see weft_cancel(). */
 void wf_request_cancel(struct weft_request *request, int status);

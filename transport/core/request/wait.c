@@ -423,6 +423,20 @@ int weft_wait(struct weft_request *request, int timeout_ms, struct weft_completi
     return weft_wait_any(&request, 1, timeout_ms, NULL, completion);
 }
 
+void wf_wait_progress(struct wf_waiting *waiting)
+{
+    struct wf_worker *worker = waiting->crew->workers[0];
+    if (waiting->world->manual || !waiting->world->shared)
+        return;
+    if (!wf_worker_try(worker)) {
+        wf_worker_want(worker);
+        return;
+    }
+    note_turn(worker);
+    wf_worker_drive(worker, 0);
+    wf_worker_leave(worker);
+}
+
 int weft_test(struct weft_request *request, struct weft_completion *completion)
 {
     if (WF_IS_NULL(wf_refusal(), request))
@@ -433,16 +447,6 @@ int weft_test(struct weft_request *request, struct weft_completion *completion)
     }
     if (wf_request_collect(request, completion))
         return 1;
-    struct wf_waiting *waiting = request->book->waiting;
-    struct wf_worker *worker = waiting->crew->workers[0];
-    if (waiting->world->manual || !waiting->world->shared)
-        return 0;
-    if (!wf_worker_try(worker)) {
-        wf_worker_want(worker);
-        return 0;
-    }
-    note_turn(worker);
-    wf_worker_drive(worker, 0);
-    wf_worker_leave(worker);
+    wf_wait_progress(request->book->waiting);
     return wf_request_collect(request, completion) ? 1 : 0;
 }

@@ -56,6 +56,9 @@ bool wf_wait_tray(struct wf_tray *tray, int64_t deadline_ns);
 /* A request has ended on a thread that drives no worker. No lock held: a caller that drives the shared worker looks. */
 void wf_wait_ring(struct wf_waiting *waiting);
 
+/* Makes the progress of one look, if this thread may: callers that poll drive. No lock held. */
+void wf_wait_progress(struct wf_waiting *waiting);
+
 /* The drive token is free: wakes one sleeping caller, which may take it. True: a caller was woken. */
 bool wf_wait_token_free(struct wf_waiting *waiting);
 

@@ -128,8 +128,8 @@ static int take_offer(struct weft_connection *connection, const struct wf_frame 
 static bool promised(const struct wf_inbound *inbound, const struct wf_frame *frame)
 {
     bool asked = inbound->kind == WF_INBOUND_WRITE || inbound->kind == WF_INBOUND_READING;
-    if (inbound->state == WF_INBOUND_DRAINING || asked)
-        return true;
+    if (inbound->state == WF_INBOUND_DRAINING || inbound->state == WF_INBOUND_CONFIRMING || asked)
+        return true; /* CONFIRMING: a second copy */
     uint64_t end = frame->offset + frame->length;
     if (end <= inbound->burst)
         return true;
@@ -256,11 +256,13 @@ static int take_data(struct wf_channel *channel, struct weft_connection *connect
 
 static int take_grant(struct weft_connection *connection, const struct wf_frame *frame)
 {
-    int result;
+    int result, done = 0;
     struct wf_outbound *outbound = own_message(connection, frame, &result);
-    if (outbound && wf_outbound_grant(outbound, frame->offset) < 0)
-        return violation(session_of(connection), frame, "grants what was not asked for");
-    return result;
+    if (outbound && frame->base == WF_BASE_LANDED)
+        done = wf_outbound_landed(outbound, frame->offset);
+    else if (outbound)
+        done = wf_outbound_grant(outbound, frame->offset);
+    return done < 0 ? violation(session_of(connection), frame, "grants what was not asked for") : result;
 }
 
 /* The status in a frame: a value that is no negative errno is the peer's mistake, and becomes -EPROTO. */

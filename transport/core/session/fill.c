@@ -91,6 +91,8 @@ static bool inbound_frame(struct wf_inbound *inbound, struct wf_frame *frame)
         inbound->grant_due = false;
         frame->type = WF_GRANT;
         frame->offset = inbound->granted = wf_stage_in_limit(inbound);
+        if (inbound->state == WF_INBOUND_CONFIRMING && inbound->kind == WF_INBOUND_MESSAGE)
+            frame->base = WF_BASE_LANDED;
     } else {
         return false;
     }

@@ -50,7 +50,8 @@ struct wf_sessions {
     struct wf_log_limit unknown_log;
 };
 
-/* The caller has set the pointers before init. open: 0, -ENOMEM, or the errno of making a descriptor. */
+/* The caller has set the pointers before init. open: before an engine listens to the alarm; 0,
+ * -ENOMEM, or the errno of making a descriptor. */
 void wf_sessions_init(struct wf_sessions *sessions);
 int wf_sessions_open(struct wf_sessions *sessions, struct wf_status *status);
 void wf_sessions_fini(struct wf_sessions *sessions);

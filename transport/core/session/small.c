@@ -11,11 +11,12 @@
 #include "core/session/arrive.h"
 #include "core/session/session.h"
 
-/* A plain message, whole in this frame: tagged, not RESENT, without a checksum, and short enough to go unsolicited. */
+/* A plain message, whole in this frame: tagged, not RESENT, without a checksum, short enough to go unsolicited, and
+ * with a sender that does not wait. */
 static bool is_plain(const struct wf_session *session, const struct wf_frame *frame)
 {
     return frame->flags == WF_FLAG_TAGGED && frame->length == frame->total &&
-           frame->total <= session->terms.limits.eager;
+           frame->total <= session->terms.limits.eager && frame->base == 0;
 }
 
 /* Is it the next message to be matched, within the windows, and has the pool room for it? It will not use the pool, but
