@@ -377,7 +377,7 @@ static void test_too_large(void **state)
     assert_int_equal(request->tag, TAG);
     assert_int_equal(buffers[0][0], 0);
     assert_int_equal(connection->inbounds, 0);
-    assert_true(wf_list_empty(&scene->desk.todo_inbounds));
+    assert_true(wf_list_empty(&scene->desk.todo_inbounds[0]));
     assert_pool_is_free(scene, WF_BLOCK_BYTES);
 
     /* The rest is not to come. */
@@ -386,7 +386,7 @@ static void test_too_large(void **state)
     assert_failed(request, -EMSGSIZE);
     assert_int_equal(inbound->state, WF_INBOUND_DRAINING);
     assert_int_equal(inbound->refuse_status, -EMSGSIZE);
-    assert_ptr_equal(wf_list_first(&scene->desk.todo_inbounds), &inbound->todo_link);
+    assert_ptr_equal(wf_list_first(&scene->desk.todo_inbounds[0]), &inbound->todo_link);
     assert_true(inbound->refuse_due);
     assert_false(inbound->grant_due);
 
@@ -408,7 +408,7 @@ static void test_a_match_asks_for_the_rest(void **state)
     assert_false(offered->grant_due);
     struct weft_request *request = receive(connection, 0, TAG);
     assert_true(offered->grant_due);
-    assert_ptr_equal(wf_list_first(&scene->desk.todo_inbounds), &offered->todo_link);
+    assert_ptr_equal(wf_list_first(&scene->desk.todo_inbounds[0]), &offered->todo_link);
     assert_false(is_done(request));
     struct arrival arrival = claim(offered);
     assert_false(arrival.pooled);

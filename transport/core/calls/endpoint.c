@@ -10,6 +10,7 @@
 #include "core/message/connection.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/session/traffic.h"
 
 static struct weft_endpoint *find(struct weft_context *context, uint32_t id)
 {
@@ -78,6 +79,16 @@ int weft_endpoint_set_node(struct weft_endpoint *endpoint, int numa_node)
     return 0;
 }
 
+int weft_endpoint_set_class(struct weft_endpoint *endpoint, uint32_t traffic_class)
+{
+    if (!endpoint || traffic_class >= WF_CLASSES)
+        return -EINVAL;
+    pthread_mutex_lock(&endpoint->context->endpoints.lock);
+    endpoint->traffic = traffic_class;
+    pthread_mutex_unlock(&endpoint->context->endpoints.lock);
+    return 0;
+}
+
 int weft_endpoint_destroy(struct weft_endpoint *endpoint)
 {
     if (!endpoint)
@@ -98,15 +109,22 @@ int weft_endpoint_destroy(struct weft_endpoint *endpoint)
 
 static int refuse(struct wf_session *session, int result, struct weft_error *err, const char *what)
 {
+    if (result == -ENOTSUP)
+        return wf_fail(wf_status_of(err), result,
+                       "cannot %s with %s: its version of Weft knows no traffic class but 0; install the same version "
+                       "on both sides",
+                       what, session->peer.name);
     const char *text = session->guard.error.code ? session->guard.error.text : wf_strerror(result);
     return wf_fail(wf_status_of(err), result, "cannot %s with %s: %s", what, session->peer.name, text);
 }
 
 /* Starts an OPEN. The connection belongs to the caller, even if the request fails. Session lock held. */
-static int start_open(struct wf_session *session, struct weft_endpoint *endpoint, uint32_t remote_id,
+static int start_open(struct wf_session *session, struct weft_endpoint *endpoint, uint32_t remote_id, unsigned traffic,
                       struct weft_connection **connection, struct weft_request **request)
 {
     int result = wf_session_usable(session);
+    if (result == 0)
+        result = wf_session_use_class(session, traffic);
     if (result == 0 && session->desk.connection_count >= session->terms.limits.connections)
         result = -EMFILE;
     if (result < 0)
@@ -121,6 +139,7 @@ static int start_open(struct wf_session *session, struct weft_endpoint *endpoint
         return -ENOMEM;
     }
     wf_desk_take_number(&session->desk);
+    wf_connection_set_class(*connection, traffic);
     wf_connection_attach(*connection, endpoint);
     (*connection)->held = true;
     (*connection)->open_due = true;
@@ -135,8 +154,11 @@ int wf_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *p
                              struct weft_connection **connection, struct weft_request **request, struct weft_error *err)
 {
     struct wf_session *session = peer->session;
+    pthread_mutex_lock(&endpoint->context->endpoints.lock);
+    unsigned traffic = endpoint->traffic;
+    pthread_mutex_unlock(&endpoint->context->endpoints.lock);
     wf_session_lock(session);
-    int result = start_open(session, endpoint, remote_id, connection, request);
+    int result = start_open(session, endpoint, remote_id, traffic, connection, request);
     if (result < 0)
         refuse(session, result, err, "open a connection");
     wf_session_unlock(session);
@@ -279,4 +301,9 @@ int weft_connection_close(struct weft_connection *connection, int timeout_ms, st
 uint32_t weft_connection_remote(const struct weft_connection *connection)
 {
     return connection->remote_endpoint;
+}
+
+uint32_t weft_connection_class(const struct weft_connection *connection)
+{
+    return connection ? connection->traffic : 0;
 }

@@ -14,6 +14,7 @@
 #include "core/request/request.h"
 #include "core/session/end.h"
 #include "core/session/session.h"
+#include "core/session/traffic.h"
 
 static void sleep_until(struct weft_context *context, int64_t until_ns)
 {
@@ -214,4 +215,21 @@ uint64_t weft_peer_denied(const struct weft_peer *peer)
     uint64_t denied = session->desk.denied;
     wf_session_unlock(session);
     return denied;
+}
+
+int weft_peer_set_rate(struct weft_peer *peer, uint32_t traffic_class, uint64_t bytes_per_second)
+{
+    if (!peer || traffic_class >= WF_CLASSES)
+        return -EINVAL;
+    struct wf_session *session = peer->session;
+    wf_session_lock(session);
+    int result = wf_session_usable(session);
+    if (result == 0 && bytes_per_second > 0 && bytes_per_second < wf_session_least_rate(session))
+        result = -ERANGE;
+    if (result == 0 && traffic_class > 0)
+        result = wf_session_use_class(session, traffic_class);
+    if (result == 0)
+        wf_session_set_rate(session, traffic_class, bytes_per_second);
+    wf_session_unlock(session);
+    return result;
 }

@@ -9,6 +9,7 @@ void wf_terms_init(struct wf_terms *terms, const struct wf_world *world, bool di
 {
     const struct wf_tuning *tuning = &world->tuning;
     terms->dialer = dialer;
+    terms->features = peer->features;
     terms->peer_boot = peer->boot_nonce;
     terms->limits = peer->limits;
     terms->chunk = smaller(tuning->chunk, peer->limits.chunk);

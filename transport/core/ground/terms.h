@@ -13,6 +13,7 @@
 
 struct wf_terms {
     bool dialer;             /* this side dialled, the peer answered */
+    uint64_t features;       /* WF_FEATURE_ bits of the peer's HELLO */
     uint64_t peer_boot;      /* the peer's wf_hello.boot_nonce */
     struct wf_limits limits; /* the peer's; `eager` reduced to `chunk` */
     uint32_t chunk;          /* most payload of a frame that we send: the smaller setting of both sides */

@@ -44,8 +44,10 @@ static int listen_on(struct wf_door *door, const struct sockaddr_storage *addres
                      struct wf_status *status)
 {
     struct wf_sessions *sessions = door->sessions;
-    struct wf_socket_options options = {
-        .local = *address, .buffer_bytes = sessions->world->tuning.socket_buffer, .shared_port = shared};
+    struct wf_socket_options options = {.local = *address,
+                                        .buffer_bytes = sessions->world->tuning.socket_buffer,
+                                        .shared_port = shared,
+                                        .dscp = sessions->world->tuning.dscp[0]};
     snprintf(options.congestion, sizeof options.congestion, "%s",
              wf_world_congestion(sessions->world, wf_address_is_loopback(address)));
     int bound = index >= 0 ? index : rail_on_link(sessions, address);

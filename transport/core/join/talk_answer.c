@@ -9,6 +9,7 @@
 #include "core/rail/address.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
+#include "core/session/traffic.h"
 #include "wire/seal.h"
 
 static bool too_many(struct wf_sessions *sessions, char *names, size_t room)
@@ -134,9 +135,10 @@ static int join_fits(struct wf_session *session, const struct wf_join *join)
         return WF_DENY_CLOSING;
     if (session->guard.state != WF_SESSION_JOINING && session->guard.state != WF_SESSION_UP)
         return WF_DENY_SESSION;
-    bool first = session->lines.channel_count == 0;
-    if (join->channels > WF_CHANNELS_MAX || join->channel >= join->channels || join->rail >= join->channels ||
-        join->domain != 0 || (!first && join->channels != session->lines.channel_count))
+    bool first = session->lines.per_class == 0;
+    uint32_t classes = session->terms.features & WF_FEATURE_CLASSES ? WF_CLASSES : 1;
+    if (join->channels > WF_CHANNELS_MAX || join->channel >= classes * join->channels || join->rail >= join->channels ||
+        join->domain != 0 || (!first && join->channels != session->lines.per_class))
         return WF_DENY_LIMIT;
     if (!first && session->lines.rails[join->rail].retired && session->lines.up_count > 0)
         return WF_DENY_RETIRED;
@@ -144,6 +146,14 @@ static int join_fits(struct wf_session *session, const struct wf_join *join)
     bool alike = !channel || (channel->kind == (enum wf_channel_kind)join->kind && channel->rail == join->rail &&
                               channel->incarnation < join->incarnation);
     return !alike || join->incarnation == 0 ? WF_DENY_LIMIT : 0;
+}
+
+/* Marks what goes out on the socket as the setting dscp says for the class. A kernel that refuses sends without. */
+static void mark(const struct wf_talk *talk, uint32_t traffic)
+{
+    const struct wf_world *world = talk->door->sessions->world;
+    if (traffic < WF_CLASSES && world->tuning.dscp[traffic] != world->tuning.dscp[0])
+        (void)world->engine_ops->mark(world->engine_host, talk->fd, world->tuning.dscp[traffic]);
 }
 
 void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
@@ -156,6 +166,8 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
         return;
     }
     talk->proved_member = true;
+    /* JOIN is checked below, so only a class that exists counts. Accepted sockets have the mark of the listener. */
+    mark(talk, join->channel / join->channels);
     wf_session_lock(talk->session);
     int reason = join_fits(talk->session, join);
     wf_session_unlock(talk->session);
@@ -194,8 +206,10 @@ static int believe(struct wf_talk *talk)
     wf_session_lock(session);
     wf_session_called(session);
     int result = join_fits(session, &talk->join) == 0 ? 0 : -EALREADY;
-    if (result == 0 && session->lines.channel_count == 0)
+    if (result == 0 && session->lines.per_class == 0)
         result = wf_session_expect(session, talk->join.channels);
+    if (result == 0)
+        result = wf_session_use_class(session, talk->join.channel / talk->join.channels);
     wf_session_unlock(session);
     return result;
 }
