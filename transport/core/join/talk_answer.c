@@ -172,8 +172,10 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
     int reason = join_fits(talk->session, join);
     wf_session_unlock(talk->session);
     if (reason != 0) {
-        wf_talk_deny(talk, (enum wf_deny_reason)reason, "channel %u of %u, attempt %u, does not fit the session (%s)",
-                     join->channel, join->channels, join->incarnation, wf_deny_name((uint16_t)reason));
+        wf_talk_deny(talk, (enum wf_deny_reason)reason,
+                     "channel %u of %u of class %u, attempt %u, does not fit the session (%s)",
+                     join->channel % join->channels, join->channels, join->channel / join->channels, join->incarnation,
+                     wf_deny_name((uint16_t)reason));
         return;
     }
     struct wf_channel likeness = {.lines = &talk->session->lines, .kind = (enum wf_channel_kind)join->kind};
@@ -225,8 +227,9 @@ void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
     }
     result = believe(talk);
     if (result < 0) { /* no DENY: after PROOF the dialer reads frames, and would take DENY for a damaged one */
-        wf_talk_fail(talk, result, "channel %u of %u does not fit the session any more: %s", talk->join.channel,
-                     talk->join.channels, wf_strerror(result));
+        wf_talk_fail(talk, result, "channel %u of %u of class %u does not fit the session any more: %s",
+                     talk->join.channel % talk->join.channels, talk->join.channels,
+                     talk->join.channel / talk->join.channels, wf_strerror(result));
         return;
     }
     end_older(talk);

@@ -390,8 +390,9 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
         enter(session, fresh);
     } else if (open) {
         restart(wf_route_of(channel), join->incarnation);
-        wf_log(&session->guard.world->log, WF_LOG_INFO, "rail %s to %s: channel %u is joined again",
-               session->lines.rails[channel->rail].name, session->peer.name, channel->id);
+        bool again = channel->traffic == 0 || join->incarnation > 2; /* else it was only planned before */
+        wf_log(&session->guard.world->log, WF_LOG_INFO, "rail %s to %s: channel %u is joined%s",
+               session->lines.rails[channel->rail].name, session->peer.name, channel->id, again ? " again" : "");
     }
     if (open) {
         wf_window_grant(&channel->tx.window, granted_frames, granted_bytes);
