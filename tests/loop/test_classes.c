@@ -10,6 +10,7 @@
 #include "core/channel/state.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
+#include "core/session/totals_in.h"
 #include "core/session/traffic.h"
 #include "loop_world.h"
 #include "sim.h"
@@ -96,6 +97,11 @@ static void goes_on_its_own(int opener)
                    (unsigned long long)sent_on(side, CLASS, WF_CHANNEL_BULK));
         LOOP_CHECK(sent_on(side, CLASS, WF_CHANNEL_EXPRESS) >= SMALL, "class %d has carried nothing small", CLASS);
     }
+    const struct wf_lines *lines = &session_of(0)->lines;
+    WF_LINES_EACH (channel, lines) {
+        LOOP_CHECK(channel->incarnation == (channel->traffic == 0 ? 1 : 2), "channel %u is the %uth", channel->id,
+                   channel->incarnation);
+    }
     loop_exchange(pair.node[0].connection, pair.node[1].connection, LARGE, 1); /* a connection of class 0 */
     for (int side = 0; side < 2; side++)
         LOOP_CHECK(sent_on(side, 0, WF_CHANNEL_BULK) >= LARGE, "class 0 does not carry what is its own");
@@ -123,6 +129,29 @@ static void one_class_costs_no_other(void)
         LOOP_CHECK(!session->loss.spreads[1], "there is more than one class");
     }
     loop_pair_destroy(&pair);
+}
+
+/* Nothing arrives at this side any more on the channels of the class. */
+static void freeze(int side, unsigned traffic)
+{
+    const struct wf_session *session = session_of(side);
+    const struct wf_lines *lines = &session->lines;
+    WF_LINES_EACH (channel, lines) {
+        if (channel->traffic == traffic && channel->up)
+            wf_sim_deafen(session->guard.world->engine_host, channel->fd, true);
+    }
+}
+
+/* Frames of the dialer on the class's channels that the other side has not acknowledged. */
+static uint64_t under_way(unsigned traffic)
+{
+    const struct wf_lines *lines = &session_of(0)->lines;
+    uint64_t frames = 0;
+    WF_LINES_EACH (channel, lines) {
+        if (channel->traffic == traffic)
+            frames += channel->tx.window.spent_frames - channel->tx.acknowledged;
+    }
+    return frames;
 }
 
 /* All channels of the class are lost, and nobody dials them for AWAY_MS. */
@@ -173,6 +202,31 @@ static void another_carries_for_class_0(void)
     carries_for(CLASS, 0);
 }
 
+/* What was under way when a class lost its channels is sent again by another class, and does not wait for its own. */
+static void what_was_under_way_goes_elsewhere(void)
+{
+    struct loop_message message;
+
+    begin("channels=2 chunk=64K", NULL, 1, 0, CLASS);
+    until_up(CLASS, 3);
+    loop_message_create(&message, LARGE, 1);
+    message.recv = loop_recv(ends[1], message.sink.data, LARGE, 7);
+    message.send = loop_send(ends[0], message.source.data, LARGE, 7);
+    for (int side = 0; side < 2; side++) /* what is sent from now on, in either direction, is under way */
+        freeze(side, CLASS);
+    UNTIL(under_way(CLASS) > 0, "nothing is under way");
+    uint64_t before = loop_failures(pair.node[0].peer);
+    send_away(CLASS);
+    loop_done(message.recv, 0, LARGE);
+    loop_done(message.send, 0, LARGE);
+    LOOP_CHECK(up_of(0, CLASS) == 0, "the class came back too soon to tell");
+    LOOP_CHECK(loop_failures(pair.node[0].peer) >= before + 3, "no channel was lost");
+    loop_message_verify(&message);
+    loop_message_destroy(&message);
+    until_up(CLASS, 3);
+    finish();
+}
+
 /* Before a channel of the class is up, while none is, and after all were lost with messages under way. */
 static void nothing_waits_for_a_class(void)
 {
@@ -198,6 +252,26 @@ static void nothing_waits_for_a_class(void)
         loop_message_destroy(&message);
         until_up(CLASS, 3);
     }
+    finish();
+}
+
+/* DOWN may come before anything else of the class: its channel was lost just after it had proved itself. */
+static void a_channel_may_be_lost_before_its_class_is_known(void)
+{
+    loop_pair_create(&pair, "channels=2", NULL, 1);
+    struct wf_session *acceptor = session_of(1);
+    uint32_t count = (uint32_t)acceptor->lines.per_class;
+    struct wf_frame down = {.type = WF_DOWN, .key = wf_channel_key(3 * count, 2)};
+    struct wf_frame beyond = {.type = WF_DOWN, .key = wf_channel_key(4 * count, 2)};
+    wf_session_lock(acceptor);
+    int known = wf_totals_take_down(acceptor, &down), unknown = wf_totals_take_down(acceptor, &beyond);
+    wf_session_unlock(acceptor);
+    LOOP_CHECK(known == 0 && unknown == -EPROTO, "%d and %d", known, unknown);
+    LOOP_CHECK(weft_endpoint_set_class(pair.node[0].endpoint, 3) == 0, "class 3");
+    loop_connection(&pair, 0, ends);
+    until_up(3, 3);
+    LOOP_CHECK(session_of(0)->lines.channels[3 * count]->incarnation > 2, "it is one that was lost");
+    loop_exchange(ends[0], ends[1], LARGE, 1);
     finish();
 }
 
@@ -322,7 +396,9 @@ int main(int argc, char **argv)
         LOOP_CASE(one_class_costs_no_other, 20),
         LOOP_CASE(nothing_waits_for_a_class, 20),
         LOOP_CASE(class_0_carries_for_another, 20),
+        LOOP_CASE(what_was_under_way_goes_elsewhere, 20),
         LOOP_CASE(another_carries_for_class_0, 20),
+        LOOP_CASE(a_channel_may_be_lost_before_its_class_is_known, 20),
         LOOP_CASE(an_old_peer_has_no_classes, 20),
         LOOP_CASE(nonsense_is_no_class, 20),
         LOOP_CASE(a_rate_is_divided, 20),
