@@ -245,6 +245,20 @@ struct weft_rail_stats {
 /* Fills up to `max` entries, one for each rail of the session; returns the number of rails. */
 WEFT_API int weft_peer_rails(const struct weft_peer *peer, struct weft_rail_stats *stats, int max);
 
+/*
+ * Holds what this side sends to the peer in a traffic class (0 to 3) to a rate in bytes a second; 0, the default: no
+ * limit. The kernel holds it, smoothly (SO_MAX_PACING_RATE). It counts all bytes of the class's TCP streams: payload,
+ * headers, answers to the peer, and what is sent again. An eighth is for messages of up to `eager` bytes, the rest for
+ * larger ones; each part is divided evenly among the streams that are up. It does not bound what the peer sends; nor
+ * messages that other classes carry while the streams of this class are missing. A class in use has streams from then
+ * on.
+ *
+ * Errors: -EINVAL no such class, -ERANGE the rate is so small that a chunk could take a quarter of the setting timeout
+ * (with the defaults and one rail, 80 KB/s), -ENOTSUP a class above 0 and a peer whose version of Weft has no classes,
+ * -ENOMEM, or the peer's status.
+ */
+WEFT_API int weft_peer_set_rate(struct weft_peer *peer, uint32_t traffic_class, uint64_t bytes_per_second);
+
 /* Writes and reads of the peer that this side refused: the key was unknown, the range outside of the registration, or
  * the access not allowed. Many of them may be an attack rather than a mistake. */
 WEFT_API uint64_t weft_peer_denied(const struct weft_peer *peer);
@@ -379,6 +393,16 @@ WEFT_API int weft_endpoint_create(struct weft_context *context, uint32_t id, str
  */
 WEFT_API int weft_endpoint_set_node(struct weft_endpoint *endpoint, int numa_node);
 
+/*
+ * The traffic class (0, the default, to 3) of connections that are opened from this endpoint from now on. A connection
+ * has the class that its opener chose, in both directions. The peer's messages of one class have TCP streams of their
+ * own, as many as class 0 has, which are dialled when the class is first used: so bulk data of one class does not stand
+ * before messages of another, and a network can tell the classes apart by their mark (setting dscp). While the streams
+ * of a class are missing, its messages go on those of another. -EINVAL: above 3. Opening ends in -ENOTSUP with a class
+ * above 0 if the peer runs a version of Weft without classes.
+ */
+WEFT_API int weft_endpoint_set_class(struct weft_endpoint *endpoint, uint32_t traffic_class);
+
 /* -EBUSY, and nothing done, while a connection of the endpoint is open. NULL is allowed. */
 WEFT_API int weft_endpoint_destroy(struct weft_endpoint *endpoint);
 
@@ -404,7 +428,10 @@ WEFT_API int weft_connection_accept(struct weft_endpoint *endpoint, struct weft_
  */
 WEFT_API int weft_connection_close(struct weft_connection *connection, int timeout_ms, struct weft_error *err);
 
-/* As weft_connection_open(), without waiting. The completion has the connection. If the request fails, nothing of the
+/* The connection's traffic class, as its opener chose it: 0 to 3. */
+WEFT_API uint32_t weft_connection_class(const struct weft_connection *connection);
+
+/* As weft_connection_open(), without waiting, and with WEFT_CLASS in a traffic class. The completion has the connection. If the request fails, nothing of the
  * connection is left. Errors also as weft_connection_open(). */
 WEFT_API int weft_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
                                         const struct weft_options *options, struct weft_request **out,
@@ -503,7 +530,7 @@ enum weft_flags {
     WEFT_TAG_MASK = 1u << 3, /* receive: a message whose tag has the bits of weft_options.tag_mask as in the receive's
                               * tag; not with WEFT_ANY_TAG */
     WEFT_SYNC = 1u << 4,     /* send: ends only when a receive has taken the message and every byte is in its memory */
-    WEFT_CLASS = 1u << 5,    /* no call takes it yet */
+    WEFT_CLASS = 1u << 5,    /* weft_connection_open_start(): weft_options.traffic_class, not the endpoint's */
 };
 
 #define WEFT_NOTIFICATION_MAX 65536 /* bytes of a notification */

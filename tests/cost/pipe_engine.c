@@ -288,6 +288,22 @@ static int bind_device(void *host, int fd, const char *device)
     return -EPERM;
 }
 
+static int mark(void *host, int fd, int dscp)
+{
+    (void)host;
+    (void)fd;
+    (void)dscp;
+    return 0;
+}
+
+static int pace(void *host, int fd, uint64_t bytes_per_second)
+{
+    (void)host;
+    (void)fd;
+    (void)bytes_per_second;
+    return 0;
+}
+
 static int address_of(void *host, int fd, bool remote, struct sockaddr_storage *out)
 {
     const struct pipe_net *net = host;
@@ -386,6 +402,8 @@ const struct wf_engine_ops pipe_engine_ops = {
     .socket = make_socket,
     .listen = make_listener,
     .bind_device = bind_device,
+    .mark = mark,
+    .pace = pace,
     .address = address_of,
     .shutdown = shut_down,
     .kill = kill_fd,

@@ -29,7 +29,10 @@ struct wf_sim *astray_sim(void)
 uint32_t astray_frames(int side)
 {
     const struct wf_session *session = astray_session(side);
-    return session->loss.strays[0].count + session->loss.strays[1].count;
+    uint32_t count = 0;
+    for (int group = 0; group < WF_GROUPS; group++)
+        count += session->loss.strays[group].count;
+    return count;
 }
 
 const struct wf_inbound *astray_inbound(int side, uint64_t number)
@@ -133,7 +136,7 @@ const char *astray_left_over(int side)
         {"incoming messages", connection->inbounds},
         {"frames astray", astray_frames(side)},
         {"frames retained", retained(own)},
-        {"bytes that wait for a channel", own->desk.waiting},
+        {"bytes that wait for a channel", own->desk.waiting[0]},
         {"unsolicited bytes not given back", own->desk.unsolicited_spent - other->desk.unsolicited_settled},
         {"unsolicited bytes not told of", other->desk.unsolicited_told - own->desk.unsolicited_limit},
         {"introductions not told of", far->limit_sent - connection->introduced_limit},

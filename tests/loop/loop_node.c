@@ -92,6 +92,10 @@ void loop_node_start(struct loop_node *node, const char *settings, int rails)
 
     *node = (struct loop_node){.context = loop_context(settings, rails)};
     LOOP_CALL(weft_endpoint_create(node->context, 0, &node->endpoint, &err), &err);
+    const char *traffic = getenv("LOOP_CLASS");
+    if (traffic)
+        LOOP_CHECK(weft_endpoint_set_class(node->endpoint, (uint32_t)strtoul(traffic, NULL, 10)) == 0, "class %s",
+                   traffic);
 }
 
 int loop_node_listen(struct loop_node *node)

@@ -163,7 +163,7 @@ struct loop_node {
     struct weft_connection *connection;
 };
 
-/* Context and endpoint 0. `settings`: "channels=4 window=1", or NULL; `rails`: 127.0.1.1, 127.0.2.1, … */
+/* Context and endpoint 0, in the traffic class of the environment variable LOOP_CLASS. `settings`: "channels=4 window=1", or NULL; `rails`: 127.0.1.1, 127.0.2.1, … */
 void loop_node_start(struct loop_node *node, const char *settings, int rails);
 int loop_node_listen(struct loop_node *node); /* the port the kernel chose on 127.0.1.1 */
 void loop_node_connect(struct loop_node *node, int port);

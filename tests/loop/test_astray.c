@@ -174,7 +174,7 @@ static bool notification_that_is_here(void)
     ASTRAY_UNTIL(is_here(2), "the notification does not arrive");
     LOOP_CHECK(!is_here(1), "the write has arrived before its notification");
     astray_cut_all();
-    bool met = astray_session(0)->loss.strays[0].count > 0;
+    bool met = astray_session(0)->loss.strays[wf_group(0, WF_CHANNEL_EXPRESS)].count > 0;
     cancel(request, -ECANCELED);
     carry_on_and_end(2);
     return met;

@@ -156,6 +156,42 @@ static void peers_and_connections(void)
     ERR("out", weft_connection_accept(endpoint, peer, 0, 0, NULL, &err));
     ERR("connection", weft_connection_close(NULL, 0, &err));
     GIVES("connection", WEFT_ANY_ENDPOINT, weft_connection_remote(NULL));
+    LAST("endpoint", weft_endpoint_set_class(NULL, 0));
+    ALLOWED(weft_connection_class(NULL));
+    LAST("peer", weft_peer_set_rate(NULL, 0, 0));
+    ERR("context", weft_greeting_set(NULL, "", 0, &err));
+    uint32_t length;
+    ALLOWED(weft_peer_greeting(NULL, &length));
+}
+
+/* Setting up without waiting, and events. */
+static void starts_and_events(void)
+{
+    struct weft_context *context = pair.node[0].context;
+    struct weft_endpoint *endpoint = pair.node[0].endpoint;
+    struct weft_peer *peer = pair.node[0].peer;
+    struct weft_connection *connection = pair.node[0].connection;
+    struct weft_request *request;
+    struct weft_event event;
+
+    ERR("context", weft_connect_start(NULL, "127.0.1.1:1", NULL, &request, &err));
+    ERR("address", weft_connect_start(context, NULL, NULL, &request, &err));
+    ERR("out", weft_connect_start(context, "127.0.1.1:1", NULL, NULL, &err));
+    ERR("context", weft_accept_start(NULL, NULL, &request, &err));
+    ERR("out", weft_accept_start(context, NULL, NULL, &err));
+    ERR("peer", weft_peer_close_start(NULL, NULL, &request, &err));
+    ERR("out", weft_peer_close_start(peer, NULL, NULL, &err));
+    ERR("endpoint", weft_connection_open_start(NULL, peer, 0, NULL, &request, &err));
+    ERR("peer", weft_connection_open_start(endpoint, NULL, 0, NULL, &request, &err));
+    ERR("out", weft_connection_open_start(endpoint, peer, 0, NULL, NULL, &err));
+    ERR("endpoint", weft_connection_accept_start(NULL, peer, 0, NULL, &request, &err));
+    ERR("peer", weft_connection_accept_start(endpoint, NULL, 0, NULL, &request, &err));
+    ERR("out", weft_connection_accept_start(endpoint, peer, 0, NULL, NULL, &err));
+    ERR("connection", weft_connection_close_start(NULL, NULL, &request, &err));
+    ERR("out", weft_connection_close_start(connection, NULL, NULL, &err));
+    LAST("context", weft_event_poll(NULL, &event, 1));
+    LAST("events", weft_event_poll(context, NULL, 1));
+    LAST("context", weft_event_fd(NULL));
 }
 
 static void memory(void)
@@ -199,6 +235,16 @@ static void operations(void)
     LAST("out", weft_read_list(connection, &byte, &piece, 1, 1, NULL, NULL));
     LAST("connection", weft_recv_notification(NULL, &byte, 1, NULL, &request));
     LAST("out", weft_recv_notification(connection, &byte, 1, NULL, NULL));
+    LAST("connection", weft_notify(NULL, &byte, 1, 0, NULL, &request));
+    LAST("out", weft_notify(connection, &byte, 1, 0, NULL, NULL));
+    struct weft_endpoint *endpoint = pair.node[0].endpoint;
+    struct weft_message message;
+    LAST("endpoint", weft_endpoint_recv(NULL, &byte, 1, 0, NULL, &request));
+    LAST("out", weft_endpoint_recv(endpoint, &byte, 1, 0, NULL, NULL));
+    LAST("connection", weft_probe(NULL, 0, NULL, &message));
+    LAST("out", weft_probe(connection, 0, NULL, NULL));
+    LAST("endpoint", weft_endpoint_probe(NULL, 0, NULL, &message));
+    LAST("out", weft_endpoint_probe(endpoint, 0, NULL, NULL));
 }
 
 static void requests_and_queues(void)
@@ -220,6 +266,8 @@ static void requests_and_queues(void)
     LAST("queue", weft_queue_poll(NULL, &completion, 1));
     LOOP_CALL(weft_queue_create(context, &queue, &err), &err);
     LAST("completions", weft_queue_poll(queue, NULL, 1));
+    LAST("queue", weft_queue_wait(NULL, 0, &completion, 1));
+    LAST("completions", weft_queue_wait(queue, 0, NULL, 1));
     LOOP_CALL(weft_queue_destroy(queue), NULL);
     LAST("queue", weft_completion_fd(NULL));
 }
@@ -251,6 +299,7 @@ static void null_is_refused_everywhere(void)
     settings_and_contexts();
     gpus();
     peers_and_connections();
+    starts_and_events();
     memory();
     operations();
     requests_and_queues();

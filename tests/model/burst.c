@@ -54,7 +54,7 @@ static void post(size_t length)
 static void settle(void)
 {
     scene_pass(&scene, WF_NS_PER_MS);
-    while (sender()->desk.waiting > 0 || sender()->desk.bulk_frames > 0)
+    while (sender()->desk.waiting[0] > 0 || sender()->desk.bulk_frames[0] > 0)
         scene_turn(&scene);
 }
 

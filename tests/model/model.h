@@ -265,6 +265,8 @@ bool model_expected_error(const struct model_world *world, int node, int status)
 void model_send_one(struct model_world *world, int connection, int side);
 void model_collect(struct model_world *world); /* takes what has completed, checks it */
 void model_place_endpoint(struct model_world *world, int index, int connection); /* for connections from now on */
+/* The traffic class of a connection that this node opens. */
+uint32_t model_traffic_class(const struct model_world *world, int opener, int connection);
 void model_queues_open(struct model_world *world); /* for some seeds: requests end in a queue of their node */
 void model_queues_close(struct model_world *world);
 bool model_drain(struct model_world *world); /* posts what is missing so that everything ends; true when it has */

@@ -161,6 +161,19 @@ static struct weft_endpoint *late_endpoint(struct model_world *world, int other,
     return endpoint;
 }
 
+/* Both ends have the class that the opener chose. In some schedules its rate is set, too: that changes nothing here, but
+ * the channels must be there or not be there in an orderly way. */
+static void check_class(struct model_world *world, int index, int opener)
+{
+    uint32_t traffic = model_traffic_class(world, opener, index);
+    for (int side = 0; side < 2; side++) {
+        MODEL_CHECK(weft_connection_class(world->connections[index][side]) == traffic, traffic);
+        uint64_t rate = model_bits(world, 7100 + (uint64_t)side) % 2 ? UINT64_C(1) << 40 : 0;
+        int result = weft_peer_set_rate(&world->nodes[side].session->peer, traffic, rate);
+        MODEL_CHECK(result == 0 || model_excused(world, side, result), result);
+    }
+}
+
 static bool open_connection(struct model_world *world, int index)
 {
     int opener = (int)model_pick(world, 2), other = 1 - opener;
@@ -184,6 +197,8 @@ static bool open_connection(struct model_world *world, int index)
     MODEL_CHECK(result == 0 || model_excused(world, opener, result), result);
     taken = taken || (result == 0 && accept_connection(world, index, other, endpoint));
     make_lanes(world, index);
+    if (taken && result == 0)
+        check_class(world, index, opener);
     return taken && result == 0;
 }
 

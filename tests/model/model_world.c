@@ -103,6 +103,16 @@ void model_place_endpoint(struct model_world *world, int index, int connection)
 {
     int node = (int)(place_bits(world, 1000 * (connection + 1) + index) % 4) - 1;
     MODEL_CHECK(weft_endpoint_set_node(world->nodes[index].endpoint, node) == 0, node);
+    uint32_t traffic = model_traffic_class(world, index, connection);
+    MODEL_CHECK(weft_endpoint_set_class(world->nodes[index].endpoint, traffic) == 0, traffic);
+}
+
+/* In half of the schedules connections have classes: by the seed alone, as above. */
+uint32_t model_traffic_class(const struct model_world *world, int opener, int connection)
+{
+    if (place_bits(world, 7000) % 2)
+        return 0;
+    return (uint32_t)(place_bits(world, 7000 + 2 * connection + opener + 1) % WF_CLASSES);
 }
 
 void model_node_open(struct model_world *world, int index)

@@ -292,6 +292,16 @@ uint64_t wf_sim_reverse_of(struct wf_sim *sim, int fd)
     return sim_socket_of(sim, fd)->in.number;
 }
 
+int wf_sim_dscp_of(struct wf_sim *sim, int fd)
+{
+    return sim_socket_of(sim, fd)->dscp;
+}
+
+uint64_t wf_sim_pace_of(struct wf_sim *sim, int fd)
+{
+    return sim_socket_of(sim, fd)->pace;
+}
+
 int wf_sim_open_descriptors(const struct wf_sim *sim)
 {
     return sim->open_sockets;

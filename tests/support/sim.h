@@ -131,6 +131,10 @@ void wf_sim_watch(struct wf_sim *sim, wf_sim_watcher *watcher, void *context);
 uint64_t wf_sim_stream_of(struct wf_sim *sim, int fd);
 uint64_t wf_sim_reverse_of(struct wf_sim *sim, int fd);
 
+/* How the descriptor was marked (DSCP), and paced (bytes a second; 0: not). */
+int wf_sim_dscp_of(struct wf_sim *sim, int fd);
+uint64_t wf_sim_pace_of(struct wf_sim *sim, int fd);
+
 /* Descriptors now open. */
 int wf_sim_open_descriptors(const struct wf_sim *sim);
 

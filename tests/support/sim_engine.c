@@ -329,13 +329,19 @@ static int sim_op_socket(void *host, int family, const struct wf_socket_options 
         return -EAFNOSUPPORT;
     if (bound_device)
         *bound_device = options->device[0] && !sim->options.no_device_rights;
-    return sim_socket_new(sim, &options->local);
+    int fd = sim_socket_new(sim, &options->local);
+    if (fd >= 0)
+        sim_socket_of(sim, fd)->dscp = options->dscp;
+    return fd;
 }
 
 static int sim_op_listen(void *host, const struct wf_socket_options *options, int backlog)
 {
     int rc = check_device(options->device);
-    return rc ? rc : sim_listen(host, &options->local, backlog);
+    int fd = rc ? rc : sim_listen(host, &options->local, backlog);
+    if (fd >= 0)
+        sim_socket_of(host, fd)->dscp = options->dscp;
+    return fd;
 }
 
 static int sim_op_bind_device(void *host, int fd, const char *device)
@@ -344,6 +350,18 @@ static int sim_op_bind_device(void *host, int fd, const char *device)
     (void)sim_socket_of(sim, fd);
     int rc = check_device(device);
     return rc ? rc : device[0] && sim->options.no_device_rights ? -EPERM : 0;
+}
+
+static int sim_op_mark(void *host, int fd, int dscp)
+{
+    sim_socket_of(host, fd)->dscp = dscp;
+    return 0;
+}
+
+static int sim_op_pace(void *host, int fd, uint64_t bytes_per_second)
+{
+    sim_socket_of(host, fd)->pace = bytes_per_second;
+    return 0;
 }
 
 static int sim_op_address(void *host, int fd, bool remote, struct sockaddr_storage *out)
@@ -408,6 +426,8 @@ const struct wf_engine_ops wf_engine_sim = {
     .socket = sim_op_socket,
     .listen = sim_op_listen,
     .bind_device = sim_op_bind_device,
+    .mark = sim_op_mark,
+    .pace = sim_op_pace,
     .address = sim_op_address,
     .shutdown = sim_op_shutdown,
     .kill = sim_op_kill,

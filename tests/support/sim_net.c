@@ -261,6 +261,7 @@ static int new_pending(struct sim_socket *client, struct sim_socket *listener)
     server->rail = client->far_rail;
     server->far_rail = client->rail;
     server->state = SIM_CONNECTED;
+    server->dscp = listener->dscp;
     server->peer = client;
     client->peer = server;
     wf_list_push_back(&listener->pending, &server->pending_link);

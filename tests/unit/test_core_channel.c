@@ -100,7 +100,7 @@ static int set_up(void **state)
     assert_int_equal(wf_lines_expect(&scene->lines, CHANNELS), 0);
     join(scene, EXPRESS, WF_CHANNEL_EXPRESS);
     join(scene, BULK, WF_CHANNEL_BULK);
-    scene->lines.bulk_count = 1;
+    scene->lines.bulk_count[0] = 1;
     return result;
 }
 
@@ -477,7 +477,7 @@ static void test_acknowledgements_that_wait_in_a_queue_do_not_count(void **state
     wf_batch_begin(bulk);
     add(bulk, &message, 1, SCENE_CHUNK);
     assert_int_equal(bulk->tx.ack_sent, 1); /* one bulk channel alone */
-    scene->lines.bulk_count = 2;
+    scene->lines.bulk_count[0] = 2;
     bulk->rx.disposed = 2;
     add_bare(bulk, WF_PING, 2);
     assert_int_equal(bulk->tx.ack_sent, 1);

@@ -378,7 +378,7 @@ static void test_too_large(void **state)
     assert_int_equal(request->tag, TAG);
     assert_int_equal(buffers[0][0], 0);
     assert_int_equal(connection->inbounds, 1);
-    assert_true(wf_list_empty(&scene->desk.todo_inbounds));
+    assert_true(wf_list_empty(&scene->desk.todo_inbounds[0]));
     deliver(connection, 2, TAG, SMALL - 1); /* it fits the next receive, but is not the first */
     request = post(connection, WF_REQUEST_RECV, buffers[0], SMALL - 1, TAG, 0);
     assert_failed(request, -EMSGSIZE);
@@ -392,7 +392,7 @@ static void test_too_large(void **state)
     request = post(connection, WF_REQUEST_RECV, buffers[0], LARGE - 1, TAG, 0);
     assert_failed(request, -EMSGSIZE);
     assert_int_equal(inbound->state, WF_INBOUND_UNMATCHED);
-    assert_true(wf_list_empty(&scene->desk.todo_inbounds));
+    assert_true(wf_list_empty(&scene->desk.todo_inbounds[0]));
     request = receive(connection, 0, TAG);
     assert_ptr_equal(inbound->request, request);
     assert_true(inbound->grant_due);
@@ -450,7 +450,7 @@ static void test_a_match_asks_for_the_rest(void **state)
     assert_false(offered->grant_due);
     struct weft_request *request = receive(connection, 0, TAG);
     assert_true(offered->grant_due);
-    assert_ptr_equal(wf_list_first(&scene->desk.todo_inbounds), &offered->todo_link);
+    assert_ptr_equal(wf_list_first(&scene->desk.todo_inbounds[0]), &offered->todo_link);
     assert_false(is_done(request));
     struct arrival arrival = claim(offered);
     assert_false(arrival.pooled);

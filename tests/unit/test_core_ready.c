@@ -225,7 +225,7 @@ static void test_bursts(void **state)
     struct weft_connection *connection = scene_connect(scene, CONNECTION, LIMIT);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct wf_outbound *outbound = make(connection, cases[i].kind, cases[i].total);
-        uint64_t spent = scene->desk.unsolicited_spent, waiting = scene->desk.waiting;
+        uint64_t spent = scene->desk.unsolicited_spent, waiting = scene->desk.waiting[0];
         print_message("case %zu\n", i);
         outbound->device = cases[i].device ? (struct wf_device *)bytes : NULL;
         assert_int_equal(wf_ready_burst(outbound), cases[i].burst);
@@ -236,7 +236,7 @@ static void test_bursts(void **state)
         assert_int_equal(outbound->charge, cases[i].charge);
         assert_int_equal(outbound->burst, cases[i].burst);
         assert_int_equal(outbound->sendable, cases[i].burst);
-        assert_int_equal(scene->desk.waiting - waiting, cases[i].burst);
+        assert_int_equal(scene->desk.waiting[0] - waiting, cases[i].burst);
     }
 }
 
@@ -306,13 +306,13 @@ static void test_bursts_beside_bulk_work(void **state)
         print_message("case %zu\n", i);
         struct wf_outbound *outbound = post_message(connection, cases[i].total);
         set_credit(scene, cases[i].credit);
-        scene->desk.waiting = cases[i].waiting;
-        scene->desk.bulk_frames = cases[i].bulk_frames;
+        scene->desk.waiting[0] = cases[i].waiting;
+        scene->desk.bulk_frames[0] = cases[i].bulk_frames;
         wf_connection_ready(connection);
         assert_ptr_equal(wf_ready_head(connection), cases[i].may ? outbound : NULL);
         assert_ptr_equal(wf_ready_candidate(connection), cases[i].may ? outbound : NULL);
         assert_rings(connection, cases[i].may, !cases[i].may); /* what may not go at once is offered */
-        scene->desk.waiting = scene->desk.bulk_frames = 0;
+        scene->desk.waiting[0] = scene->desk.bulk_frames[0] = 0;
     }
 }
 
@@ -349,10 +349,10 @@ static void test_rings(void **state)
     assert_rings(connection, true, true); /* unless something small waits behind it */
     wf_connection_ready(connection);
     wf_connection_ready(other);
-    assert_ptr_equal(wf_list_first(&scene->desk.bulk_ready), &scene->desk.any_ring.ready_link);
-    assert_ptr_equal(wf_list_first(&scene->desk.any_ring.connections), &connection->ready_link);
-    assert_ptr_equal(connection->ready_link.next, &scene->desk.any_ring.connections.head); /* once */
-    assert_ptr_equal(wf_list_first(&scene->desk.express_ready), &other->express_link);
+    assert_ptr_equal(wf_list_first(&scene->desk.bulk_ready[0]), &scene->desk.any_ring[0].ready_link);
+    assert_ptr_equal(wf_list_first(&scene->desk.any_ring[0].connections), &connection->ready_link);
+    assert_ptr_equal(connection->ready_link.next, &scene->desk.any_ring[0].connections.head); /* once */
+    assert_ptr_equal(wf_list_first(&scene->desk.express_ready[0]), &other->express_link);
     assert_ptr_equal(other->express_link.next, &connection->express_link); /* in the order in which they came */
 
     introduce(large, BESIDE);
@@ -453,7 +453,7 @@ static void test_take(void **state)
     struct wf_outbound *large = post_message(connection, LARGE), *small = post_message(connection, SMALL);
     struct wf_frame frame;
     introduce(large, 0);
-    assert_int_equal(scene->desk.waiting, LARGE);
+    assert_int_equal(scene->desk.waiting[0], LARGE);
     assert_ptr_equal(wf_ready_take(large, BESIDE, &frame), large);
     assert_int_equal(frame.type, WF_DATA);
     assert_int_equal(frame.flags, WF_FLAG_TAGGED);
@@ -463,21 +463,21 @@ static void test_take(void **state)
     assert_int_equal(frame.total, LARGE);
     assert_int_equal(frame.offset, 0);
     assert_int_equal(frame.length, BESIDE);
-    assert_int_equal(scene->desk.waiting, LARGE - BESIDE);
-    assert_int_equal(scene->desk.bulk_frames, 1);
+    assert_int_equal(scene->desk.waiting[0], LARGE - BESIDE);
+    assert_int_equal(scene->desk.bulk_frames[0], 1);
     assert_int_equal(large->unacknowledged, 1);
     assert_int_equal(large->in_engine, 1); /* its memory is the kernel's now */
     wf_ready_take(large, LARGE - BESIDE, &frame);
     assert_int_equal(frame.offset, BESIDE);
-    assert_int_equal(scene->desk.waiting, 0);
-    assert_int_equal(scene->desk.bulk_frames, 2);
+    assert_int_equal(scene->desk.waiting[0], 0);
+    assert_int_equal(scene->desk.bulk_frames[0], 2);
     assert_int_equal(large->in_engine, 2);
 
     introduce(small, SMALL);
     assert_int_equal(small->unacknowledged, 1);
-    assert_int_equal(scene->desk.bulk_frames, 2); /* what is small is no work of bulk channels */
+    assert_int_equal(scene->desk.bulk_frames[0], 2); /* what is small is no work of bulk channels */
     wf_outbound_retire(large, 0, BESIDE);
-    assert_int_equal(scene->desk.bulk_frames, 1);
+    assert_int_equal(scene->desk.bulk_frames[0], 1);
 }
 
 static void test_reads_are_asked_for(void **state)
@@ -561,7 +561,7 @@ static void test_copied_messages_pass_at_once(void **state)
     assert_int_equal(frame.type, 0);
     assert_int_equal(connection->next_number, 1);
     assert_int_equal(scene->desk.unsolicited_spent, 0);
-    assert_int_equal(scene->desk.waiting, 0);
+    assert_int_equal(scene->desk.waiting[0], 0);
     wf_outbound_drop(before);
 
     assert_true(wf_ready_pull_small(copied, &frame));
@@ -569,7 +569,7 @@ static void test_copied_messages_pass_at_once(void **state)
     assert_int_equal(frame.msg, 1);
     assert_int_equal(frame.length, SMALL);
     assert_int_equal(scene->desk.unsolicited_spent, BLOCK);
-    assert_int_equal(scene->desk.waiting, 0);
+    assert_int_equal(scene->desk.waiting[0], 0);
     assert_int_equal(copied->in_engine, 1);
     assert_ptr_equal(wf_outbound_find(connection, 1, false), copied);
 }
@@ -593,13 +593,13 @@ static void test_the_line_of_what_is_sent(void **state)
     assert_rings(connection, true, false);
     assert_int_equal(wf_outbound_grant(large, LARGE), 0);
     assert_ptr_equal(wf_outbound_first_of(&connection->sending), large); /* a chunk does not wait behind many */
-    assert_int_equal(scene->desk.waiting, HUGE + LARGE);
+    assert_int_equal(scene->desk.waiting[0], HUGE + LARGE);
     wf_ready_take(large, LARGE, &frame);
     wf_outbound_requeue(large);
     assert_ptr_equal(wf_outbound_first_of(&connection->sending), huge);
     wf_outbound_refuse(huge, -ECANCELED);
     assert_rings(connection, false, false);
-    assert_int_equal(scene->desk.waiting, 0);
+    assert_int_equal(scene->desk.waiting[0], 0);
 }
 
 static void test_so_many_chunks_under_way(void **state)

@@ -71,6 +71,7 @@ enum wf_setting_id {
     WF_SET_HEADER_PAD,      /* header_pad: size 64..4096, multiple of 64: bytes of a bulk frame before its payload */
     WF_SET_SOCKET_BUFFER,   /* socket_buffer: size 0 = left to the kernel */
     WF_SET_CONGESTION,      /* congestion: text, name of a congestion control; "": the kernel's */
+    WF_SET_DSCP,            /* dscp: text "0,0,0,0"; the mark of the packets of each traffic class, 0..63 */
     WF_SET_CALL,            /* call: size 0 = chosen by the library; the most bytes in one send or receive call */
     WF_SET_ZERO_COPY,       /* zero_copy: size 0 = never; sends of this size or more leave without a copy */
     WF_SET_READ_AHEAD,      /* read_ahead: choice auto|off|on, auto; reads payload before the kernel copies it */

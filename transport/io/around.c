@@ -45,6 +45,18 @@ int wf_around_bind_device(void *host, int fd, const char *device)
     return around->inner->bind_device(around->host, fd, device);
 }
 
+int wf_around_mark(void *host, int fd, int dscp)
+{
+    struct wf_around *around = host;
+    return around->inner->mark(around->host, fd, dscp);
+}
+
+int wf_around_pace(void *host, int fd, uint64_t bytes_per_second)
+{
+    struct wf_around *around = host;
+    return around->inner->pace(around->host, fd, bytes_per_second);
+}
+
 int wf_around_address(void *host, int fd, bool remote, struct sockaddr_storage *out)
 {
     struct wf_around *around = host;

@@ -36,6 +36,8 @@ int wf_around_zero_copy(void *host, struct wf_status *status);
 int wf_around_socket(void *host, int family, const struct wf_socket_options *options, bool *bound_device);
 int wf_around_listen(void *host, const struct wf_socket_options *options, int backlog);
 int wf_around_bind_device(void *host, int fd, const char *device);
+int wf_around_mark(void *host, int fd, int dscp);
+int wf_around_pace(void *host, int fd, uint64_t bytes_per_second);
 int wf_around_address(void *host, int fd, bool remote, struct sockaddr_storage *out);
 void wf_around_shutdown(void *host, int fd);
 void wf_around_kill(void *host, int fd);
@@ -46,7 +48,7 @@ void wf_around_close_fd(void *host, int fd);
 /* For the outer engine's table: the ops that no outer engine changes. */
 #define WF_AROUND_OPS                                                                                                  \
     .probe = wf_around_probe, .socket = wf_around_socket, .listen = wf_around_listen,                                  \
-    .bind_device = wf_around_bind_device, .address = wf_around_address, .kill = wf_around_kill,                        \
-    .retransmits = wf_around_retransmits
+    .bind_device = wf_around_bind_device, .mark = wf_around_mark, .pace = wf_around_pace,                              \
+    .address = wf_around_address, .kill = wf_around_kill, .retransmits = wf_around_retransmits
 
 #endif

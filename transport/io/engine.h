@@ -62,6 +62,7 @@ struct wf_socket_options {
     char device[32];               /* interface to bind to; "": none */
     int buffer_bytes;              /* SO_SNDBUF and SO_RCVBUF; 0: left to the kernel */
     char congestion[16];           /* TCP_CONGESTION; "": left to the kernel */
+    int dscp;                      /* the mark of its packets (DSCP), 0 to 63; 0: none */
     bool shared_port;              /* listeners: one without `device` and later ones with `device` share a port. The
                                     * first fails with -EADDRINUSE if another listener has the port */
 };
@@ -149,6 +150,10 @@ struct wf_engine_ops {
     int (*listen)(void *host, const struct wf_socket_options *options, int backlog);
     /* Binds an accepted descriptor to an interface. 0 or -errno. */
     int (*bind_device)(void *host, int fd, const char *device);
+    /* Marks what the descriptor sends from now on (DSCP, 0 to 63). 0 or -errno. */
+    int (*mark)(void *host, int fd, int dscp);
+    /* The kernel sends no more than this from now on, evenly; 0: as fast as it can. 0 or -errno. */
+    int (*pace)(void *host, int fd, uint64_t bytes_per_second);
     /* Local (`remote` false) or remote address. */
     int (*address)(void *host, int fd, bool remote, struct sockaddr_storage *out);
     /* Ends the sending direction: the peer reads the end of the stream. */

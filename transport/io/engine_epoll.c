@@ -6,7 +6,7 @@
  *
  * An operation is in one of three places: waiting in its descriptor's slot alone, also in `runnable`, or in `finished`.
  */
-#include "io/engine.h"
+#include "io/epoll_parts.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -31,30 +31,10 @@
 #define SYS_epoll_pwait2 441 /* the same number on all architectures */
 #endif
 
-#define EVENT_BATCH 64
-#define DEFAULT_CALL_BYTES (256u * 1024)
 #define READ_EVENTS (EPOLLIN | EPOLLRDHUP)
-#define WAKE_KEY (-1)               /* the eventfd's key; all other keys are descriptors */
 #define LARGE_BYTES (64 * 1024)     /* a call that may move so much takes its time */
 #define HOT_CALL_BYTES (128 * 1024) /* the most in one call while something urgent is expected */
 #define HOT_TRIES 15                /* calls of poll that only try the hot ones, before one that asks for all */
-
-/* Owner: the thread that drives the engine; the bell is shared with those who call wake. */
-struct epoll_engine {
-    struct wf_engine base;
-    struct wf_interest interest;
-    uint32_t call_bytes;
-    struct wf_read_ahead ahead;
-    bool has_pwait2;
-    bool skipped; /* the last poll did not ask the kernel for events */
-    struct wf_hot_set hot;
-    int hot_tries; /* polls since the last one that asked for events */
-    bool again;    /* the last bytes came on the descriptor of the bytes before */
-    struct wf_list runnable, finished;
-    struct wf_link round_end; /* in `runnable`: behind it are those of the next round */
-    struct epoll_event events[EVENT_BATCH];
-    struct wf_doorbell bell;
-};
 
 /* May one call with it move a lot? */
 static bool is_large(const struct wf_op *op)
@@ -65,12 +45,7 @@ static bool is_large(const struct wf_op *op)
     return bytes >= LARGE_BYTES && (op->kind == WF_OP_SEND || op->kind == WF_OP_RECV);
 }
 
-static struct epoll_engine *epoll_self(struct wf_engine *engine)
-{
-    return WF_CONTAINER(engine, struct epoll_engine, base);
-}
-
-static void finish_op(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
+static void finish_op(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     if (slot->reader == op)
         slot->reader = NULL;
@@ -81,7 +56,7 @@ static void finish_op(struct epoll_engine *engine, struct wf_fd_slot *slot, stru
 }
 
 /* Has the kernel tell of these events of an unfinished operation's descriptor, or ends the operation. */
-static void add_interest(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
+static void add_interest(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     struct wf_hot *hot = slot->muted ? wf_hot_find(&engine->hot, op->fd) : NULL;
     if (hot)
@@ -96,13 +71,13 @@ static void add_interest(struct epoll_engine *engine, struct wf_fd_slot *slot, s
 /* --- hot descriptors --- */
 
 /* What is not urgent is not worth to look for in vain, while others wait to be read. */
-static bool may_be_hot(const struct epoll_engine *engine, const struct wf_op *op)
+static bool may_be_hot(const struct wf_epoll_engine *engine, const struct wf_op *op)
 {
     return op->urgent || engine->interest.attached <= WF_HOT_COUNT;
 }
 
 /* The kernel tells of it again. */
-static void unmute(struct epoll_engine *engine, struct wf_hot *hot)
+static void unmute(struct wf_epoll_engine *engine, struct wf_hot *hot)
 {
     struct wf_fd_slot *slot = wf_interest_of(&engine->interest, hot->fd);
     hot->hits = 0;
@@ -110,13 +85,13 @@ static void unmute(struct epoll_engine *engine, struct wf_hot *hot)
         add_interest(engine, slot, slot->reader);
 }
 
-static void unmute_all(struct epoll_engine *engine)
+static void unmute_all(struct wf_epoll_engine *engine)
 {
     for (int i = 0; i < WF_HOT_COUNT; i++)
         unmute(engine, &engine->hot.entries[i]);
 }
 
-static void make_hot(struct epoll_engine *engine, struct wf_fd_slot *slot, const struct wf_op *op)
+static void make_hot(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, const struct wf_op *op)
 {
     if (!may_be_hot(engine, op))
         return;
@@ -130,7 +105,7 @@ static void make_hot(struct epoll_engine *engine, struct wf_fd_slot *slot, const
 }
 
 /* It was looked for in vain. */
-static void cool(struct epoll_engine *engine, struct wf_hot *hot)
+static void cool(struct wf_epoll_engine *engine, struct wf_hot *hot)
 {
     if (!wf_hot_miss(hot))
         return;
@@ -140,13 +115,13 @@ static void cool(struct epoll_engine *engine, struct wf_hot *hot)
 
 /* --- the four kinds: one system call each --- */
 
-static uint32_t most_bytes(const struct epoll_engine *engine)
+static uint32_t most_bytes(const struct wf_epoll_engine *engine)
 {
     return wf_hot_expects_urgent(&engine->hot) && engine->call_bytes > HOT_CALL_BYTES ? HOT_CALL_BYTES
                                                                                       : engine->call_bytes;
 }
 
-static enum wf_outcome try_send(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
+static enum wf_outcome try_send(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     bool dry;
     enum wf_outcome outcome = wf_attempt_send(op, most_bytes(engine), &engine->ahead, &dry);
@@ -154,7 +129,7 @@ static enum wf_outcome try_send(struct epoll_engine *engine, struct wf_fd_slot *
     return outcome;
 }
 
-static enum wf_outcome try_recv(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
+static enum wf_outcome try_recv(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     bool dry;
     enum wf_outcome outcome = wf_attempt_recv(op, most_bytes(engine), &dry);
@@ -179,13 +154,14 @@ static enum wf_outcome try_accept(struct wf_fd_slot *slot, struct wf_op *op)
 
 /* Leaves the operation to the next edge, which comes at once if the direction is ready by now. What is hot and muted is
  * read without one. */
-static void arm(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
+static void arm(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     if (!wf_op_reads(op) || !slot->muted || !wf_hot_find(&engine->hot, op->fd))
         add_interest(engine, slot, op);
 }
 
-static void settle_op(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op, enum wf_outcome outcome)
+static void settle_op(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op,
+                      enum wf_outcome outcome)
 {
     switch (outcome) {
     case WF_DONE:
@@ -201,7 +177,7 @@ static void settle_op(struct epoll_engine *engine, struct wf_fd_slot *slot, stru
 }
 
 /* One turn, one system call. The operation is in no list. */
-static void run(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
+static void run(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     enum wf_outcome outcome = WF_DONE;
     bool is_cut = wf_hot_expects_urgent(&engine->hot) && is_large(op);
@@ -225,7 +201,7 @@ static void run(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_
     settle_op(engine, slot, op, outcome);
 }
 
-static void connect_slot(struct epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
+static void connect_slot(struct wf_epoll_engine *engine, struct wf_fd_slot *slot, struct wf_op *op)
 {
     int result = wf_socket_connect(op->fd, op->address);
     /* Whatever the edges said about the unconnected socket is void. */
@@ -236,7 +212,7 @@ static void connect_slot(struct epoll_engine *engine, struct wf_fd_slot *slot, s
 
 static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
 {
-    struct epoll_engine *engine = epoll_self(engine_base);
+    struct wf_epoll_engine *engine = wf_epoll_self(engine_base);
     struct wf_fd_slot *slot = wf_interest_of(&engine->interest, op->fd);
     struct wf_op **holder = !slot ? NULL : wf_op_reads(op) ? &slot->reader : &slot->writer;
     assert(holder && !*holder && "attached, and one operation per direction");
@@ -260,7 +236,7 @@ static void epoll_post(struct wf_engine *engine_base, struct wf_op *op)
 
 static void epoll_cancel(struct wf_engine *engine_base, struct wf_op *op)
 {
-    struct epoll_engine *engine = epoll_self(engine_base);
+    struct wf_epoll_engine *engine = wf_epoll_self(engine_base);
     if (!op->posted || op->finished)
         return;
     op->result = -ECANCELED;
@@ -269,18 +245,19 @@ static void epoll_cancel(struct wf_engine *engine_base, struct wf_op *op)
 
 /* --- poll --- */
 
-static int wait_call(struct epoll_engine *engine, int64_t timeout_ns)
+static int wait_call(struct wf_epoll_engine *engine, int64_t timeout_ns)
 {
     if (timeout_ns > 0 && engine->has_pwait2) {
         struct timespec wait = {.tv_sec = timeout_ns / WF_NS_PER_S, .tv_nsec = timeout_ns % WF_NS_PER_S};
-        return (int)syscall(SYS_epoll_pwait2, engine->interest.epoll_fd, engine->events, EVENT_BATCH, &wait, NULL, 0);
+        return (int)syscall(SYS_epoll_pwait2, engine->interest.epoll_fd, engine->events, WF_EPOLL_BATCH, &wait, NULL,
+                            0);
     }
     int64_t ms = timeout_ns <= 0 ? timeout_ns : (timeout_ns - 1) / WF_NS_PER_MS + 1;
     ms = ms < 0 ? -1 : ms > INT_MAX ? INT_MAX : ms;
-    return epoll_wait(engine->interest.epoll_fd, engine->events, EVENT_BATCH, (int)ms);
+    return epoll_wait(engine->interest.epoll_fd, engine->events, WF_EPOLL_BATCH, (int)ms);
 }
 
-static int wait_events(struct epoll_engine *engine, int64_t timeout_ns)
+static int wait_events(struct wf_epoll_engine *engine, int64_t timeout_ns)
 {
     if (timeout_ns != 0 && !wf_doorbell_may_sleep(&engine->bell))
         timeout_ns = 0;
@@ -289,13 +266,13 @@ static int wait_events(struct epoll_engine *engine, int64_t timeout_ns)
     return count < 0 ? 0 : count; /* a signal ends the wait early, and nobody is told */
 }
 
-static void make_runnable(struct epoll_engine *engine, struct wf_op *op)
+static void make_runnable(struct wf_epoll_engine *engine, struct wf_op *op)
 {
     if (op && !wf_link_in_list(&op->link))
         wf_list_push_back(&engine->runnable, &op->link);
 }
 
-static void note_event(struct epoll_engine *engine, const struct epoll_event *event)
+static void note_event(struct wf_epoll_engine *engine, const struct epoll_event *event)
 {
     struct wf_fd_slot *slot = wf_interest_of(&engine->interest, event->data.fd);
     if (!slot)
@@ -314,7 +291,7 @@ static void note_event(struct epoll_engine *engine, const struct epoll_event *ev
 }
 
 /* Reads the hot descriptors, or those that bring something urgent. True: there was one. */
-static bool try_hot(struct epoll_engine *engine, bool urgent)
+static bool try_hot(struct wf_epoll_engine *engine, bool urgent)
 {
     bool tried = false;
     for (int i = 0; i < WF_HOT_COUNT; i++) {
@@ -342,14 +319,14 @@ static bool try_hot(struct epoll_engine *engine, bool urgent)
 }
 
 /* A caller that spins for a small answer gets it with one call instead of two. True: no need to ask for events. */
-static bool look_at_hot(struct epoll_engine *engine)
+static bool look_at_hot(struct wf_epoll_engine *engine)
 {
     return engine->hot_tries++ < HOT_TRIES && try_hot(engine, false);
 }
 
 /* Everything runnable once, oldest first; what wants more goes to the end of the next round. Behind a large call the
  * small ones get a turn, and what they brought does not wait for the next large one. */
-static void run_round(struct epoll_engine *engine)
+static void run_round(struct wf_epoll_engine *engine)
 {
     struct wf_link *end = &engine->round_end, *link;
     wf_list_push_back(&engine->runnable, end);
@@ -365,7 +342,7 @@ static void run_round(struct epoll_engine *engine)
 }
 
 /* Asks the kernel for events. Of muted descriptors it knows none: they are read, or before sleep muted no more. */
-static void look_for_events(struct epoll_engine *engine, int64_t timeout_ns)
+static void look_for_events(struct wf_epoll_engine *engine, int64_t timeout_ns)
 {
     if (timeout_ns != 0)
         unmute_all(engine);
@@ -381,7 +358,7 @@ static void look_for_events(struct epoll_engine *engine, int64_t timeout_ns)
 
 static int epoll_poll(struct wf_engine *engine_base, struct wf_op **finished, int max, int64_t timeout_ns)
 {
-    struct epoll_engine *engine = epoll_self(engine_base);
+    struct wf_epoll_engine *engine = wf_epoll_self(engine_base);
     bool has_finished = !wf_list_empty(&engine->finished);
     /* What finished within post needs no news from the kernel; but twice in a row would keep news waiting. */
     engine->skipped = has_finished && !engine->skipped;
@@ -396,19 +373,19 @@ static int epoll_poll(struct wf_engine *engine_base, struct wf_op **finished, in
 
 static void epoll_wake(struct wf_engine *engine)
 {
-    wf_doorbell_ring(&epoll_self(engine)->bell);
+    wf_doorbell_ring(&wf_epoll_self(engine)->bell);
 }
 
 /* --- sleep outside of poll --- */
 
 static int epoll_descriptor(struct wf_engine *engine)
 {
-    return epoll_self(engine)->interest.epoll_fd;
+    return wf_epoll_self(engine)->interest.epoll_fd;
 }
 
 static int epoll_rest(struct wf_engine *engine_base, bool tell)
 {
-    struct epoll_engine *engine = epoll_self(engine_base);
+    struct wf_epoll_engine *engine = wf_epoll_self(engine_base);
     unmute_all(engine);
     engine->hot_tries = engine->again ? HOT_TRIES - 1 : HOT_TRIES; /* what ends the rest is an event */
     bool rung = !wf_doorbell_may_sleep(&engine->bell);
@@ -419,94 +396,15 @@ static int epoll_rest(struct wf_engine *engine_base, bool tell)
     return -EAGAIN;
 }
 
-/* --- attach and detach --- */
-
-static int epoll_attach(struct wf_engine *engine_base, int fd)
-{
-    return wf_interest_attach(&epoll_self(engine_base)->interest, fd);
-}
-
-static void epoll_detach(struct wf_engine *engine_base, int fd)
-{
-    struct epoll_engine *engine = epoll_self(engine_base);
-    wf_interest_detach(&engine->interest, fd);
-    struct wf_hot *hot = wf_hot_find(&engine->hot, fd);
-    if (hot) /* the number may soon be another's */
-        wf_hot_clear(hot);
-}
-
-/* --- open and close --- */
-
-static void epoll_close(struct wf_engine *engine_base)
-{
-    struct epoll_engine *engine = epoll_self(engine_base);
-    wf_doorbell_fini(&engine->bell);
-    if (engine->interest.epoll_fd >= 0)
-        close(engine->interest.epoll_fd);
-    wf_interest_fini(&engine->interest);
-    free(engine);
-}
-
-static int open_descriptors(struct epoll_engine *engine, struct wf_status *status)
-{
-    engine->interest.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (engine->interest.epoll_fd < 0)
-        return wf_fail(status, -errno, "epoll_create1: %s", wf_strerror(errno));
-    int result = wf_doorbell_init(&engine->bell);
-    if (result)
-        return wf_fail(status, result, "eventfd: %s", wf_strerror(result));
-    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.fd = WAKE_KEY};
-    if (epoll_ctl(engine->interest.epoll_fd, EPOLL_CTL_ADD, engine->bell.fd, &event))
-        return wf_fail(status, -errno, "epoll_ctl for the eventfd: %s", wf_strerror(errno));
-    /* Linux 5.11; a container's filter may refuse it with either error. Then timeouts round up to milliseconds. */
-    struct timespec none = {0};
-    engine->has_pwait2 = syscall(SYS_epoll_pwait2, engine->interest.epoll_fd, engine->events, 1, &none, NULL, 0) >= 0;
-    return 0;
-}
-
-static int epoll_open(void *host, const struct wf_engine_limits *limits, struct wf_engine **out,
-                      struct wf_status *status)
-{
-    (void)host;
-    struct epoll_engine *engine = aligned_alloc(WF_CACHE_LINE, sizeof *engine);
-    if (!engine)
-        return wf_fail(status, -ENOMEM, "epoll engine: out of memory");
-    memset(engine, 0, sizeof *engine);
-    engine->base.ops = &wf_engine_epoll;
-    wf_interest_init(&engine->interest, -1);
-    engine->bell.fd = -1;
-    wf_hot_init(&engine->hot);
-    engine->call_bytes = limits && limits->call_bytes ? limits->call_bytes : DEFAULT_CALL_BYTES;
-    wf_read_ahead_init(&engine->ahead, limits ? limits->read_ahead : WF_READ_AHEAD_AUTO, &wf_clock_monotonic);
-    wf_list_init(&engine->runnable);
-    wf_list_init(&engine->finished);
-    int result = open_descriptors(engine, status);
-    if (result) {
-        epoll_close(&engine->base);
-        return result;
-    }
-    *out = &engine->base;
-    return 0;
-}
-
-static int epoll_probe(void *host, struct wf_status *status)
-{
-    struct wf_engine *engine;
-    int result = epoll_open(host, NULL, &engine, status);
-    if (!result)
-        epoll_close(engine);
-    return result;
-}
-
 const struct wf_engine_ops wf_engine_epoll = {
     .name = "epoll",
     .cuts_calls = true,
     .tells_start = true,
-    .probe = epoll_probe,
-    .open = epoll_open,
-    .close = epoll_close,
-    .attach = epoll_attach,
-    .detach = epoll_detach,
+    .probe = wf_epoll_probe,
+    .open = wf_epoll_open,
+    .close = wf_epoll_close,
+    .attach = wf_epoll_attach,
+    .detach = wf_epoll_detach,
     .post = epoll_post,
     .cancel = epoll_cancel,
     .poll = epoll_poll,

@@ -58,6 +58,27 @@ int wf_socket_bind_device(void *host, int fd, const char *device)
     return setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, device, (socklen_t)length) ? -errno : 0;
 }
 
+int wf_socket_mark(void *host, int fd, int dscp)
+{
+    (void)host;
+    int family, value = dscp << 2; /* the two lower bits are TCP's, for congestion (ECN) */
+    socklen_t size = sizeof family;
+    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size))
+        return -errno;
+    /* A socket of IPv6 may carry IPv4: then the mark of IPv4 counts. */
+    if (family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_TCLASS, &value, sizeof value))
+        return -errno;
+    int result = setsockopt(fd, IPPROTO_IP, IP_TOS, &value, sizeof value) ? -errno : 0;
+    return family == AF_INET6 ? 0 : result;
+}
+
+int wf_socket_pace(void *host, int fd, uint64_t bytes_per_second)
+{
+    (void)host;
+    uint64_t value = bytes_per_second > 0 ? bytes_per_second : UINT64_MAX;
+    return setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &value, sizeof value) ? -errno : 0;
+}
+
 /* Everything that must be set before bind, connect or listen. */
 static int prepare_socket(int fd, const struct wf_socket_options *options, bool *bound)
 {
@@ -69,6 +90,8 @@ static int prepare_socket(int fd, const struct wf_socket_options *options, bool 
         set_flag(fd, SOL_SOCKET, SO_SNDBUF, options->buffer_bytes);
         set_flag(fd, SOL_SOCKET, SO_RCVBUF, options->buffer_bytes);
     }
+    if (options->dscp > 0) /* a kernel that refuses it sends without the mark */
+        (void)wf_socket_mark(NULL, fd, options->dscp);
     if (options->congestion[0]) /* connections that are accepted inherit it */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, options->congestion,
                          (socklen_t)strnlen(options->congestion, sizeof options->congestion));

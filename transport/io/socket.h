@@ -10,6 +10,8 @@
 int wf_socket_open(void *host, int family, const struct wf_socket_options *options, bool *bound_device);
 int wf_socket_listen(void *host, const struct wf_socket_options *options, int backlog);
 int wf_socket_bind_device(void *host, int fd, const char *device);
+int wf_socket_mark(void *host, int fd, int dscp);
+int wf_socket_pace(void *host, int fd, uint64_t bytes_per_second);
 int wf_socket_address(void *host, int fd, bool remote, struct sockaddr_storage *out);
 void wf_socket_shutdown(void *host, int fd);
 void wf_socket_kill(void *host, int fd);
@@ -19,8 +21,9 @@ void wf_socket_close(void *host, int fd);
 
 #define WF_SOCKET_OPS                                                                                                  \
     .socket = wf_socket_open, .listen = wf_socket_listen, .bind_device = wf_socket_bind_device,                        \
-    .address = wf_socket_address, .shutdown = wf_socket_shutdown, .kill = wf_socket_kill,                              \
-    .retransmits = wf_socket_retransmits, .progress = wf_socket_progress, .close_fd = wf_socket_close
+    .mark = wf_socket_mark, .pace = wf_socket_pace, .address = wf_socket_address, .shutdown = wf_socket_shutdown,      \
+    .kill = wf_socket_kill, .retransmits = wf_socket_retransmits, .progress = wf_socket_progress,                      \
+    .close_fd = wf_socket_close
 
 /* Can sockets use this congestion control? 0, or negative with the reason: it does not exist, or needs more rights. */
 int wf_socket_congestion(const char *name, struct wf_status *status);

@@ -35,6 +35,7 @@
 #define WF_RAILS_FEW 16 /* that a side without WF_FEATURE_RAILS knows */
 #define WF_NAME_BYTES 64
 #define WF_MACHINE_BITS 24
+#define WF_CLASSES 4 /* traffic classes, 0 to 3 */
 
 enum wf_setup_type {
     WF_SETUP_HELLO = 1,
@@ -80,6 +81,7 @@ struct wf_limits {
 #define WF_FEATURE_RAILS 2u   /* takes a HELLO with up to WF_RAILS_MAX rails, and JOINs for as many pairs of rails */
 #define WF_FEATURE_GREETING 4u /* sends a GREETING after HELLO and takes one */
 #define WF_FEATURE_MATCHING 8u /* says when a TAGGED message has landed (WF_BASE_LANDED); takes NOTEs of no operation */
+#define WF_FEATURE_CLASSES 16u /* takes JOINs and OPENs of traffic classes above 0 */
 
 struct wf_hello {
     uint16_t version_min, version_max;
@@ -99,8 +101,9 @@ enum wf_channel_kind { WF_CHANNEL_EXPRESS = 1, WF_CHANNEL_BULK = 2 };
 
 struct wf_join {
     uint64_t session;
-    uint32_t channel, incarnation;
-    uint16_t channels;  /* number of the session's channels: tells the acceptor when all have joined */
+    uint32_t channel;   /* class * channels + index: the same index has the same kind and rail in every class */
+    uint32_t incarnation;
+    uint16_t channels;  /* number of channels of a class: tells the acceptor when all of class 0 have joined */
     uint8_t kind;       /* enum wf_channel_kind */
     uint8_t rail;       /* number of the rail pair */
     uint32_t domain;    /* memory domain of a detached payload stream; 0: in band */

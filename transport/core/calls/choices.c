@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -111,6 +112,25 @@ int wf_choose_congestion(struct weft_context *context, const struct wf_config *c
     if (result < 0)
         return wf_fail_prefix(status, "congestion = %.60s", name);
     snprintf(context->world.tuning.congestion, sizeof context->world.tuning.congestion, "%s", name);
+    return 0;
+}
+
+int wf_choose_dscp(const struct wf_config *config, int dscp[WF_CLASSES], struct wf_status *status)
+{
+    const char *text = wf_config_text(config, WF_SET_DSCP), *at = text;
+    for (int traffic = 0; traffic < WF_CLASSES; traffic++)
+        dscp[traffic] = 0;
+    for (int traffic = 0; *at; traffic++) {
+        char *end;
+        long value = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
+        if (value < 0 || value > 63)
+            return wf_fail(status, -EINVAL, "dscp = %.60s: '%.20s' is no number from 0 to 63", text, at);
+        if (traffic == WF_CLASSES || (*end && *end != ','))
+            return wf_fail(status, -EINVAL, "dscp = %.60s: write up to %d numbers, separated by commas", text,
+                           WF_CLASSES);
+        dscp[traffic] = (int)value;
+        at = *end ? end + 1 : end;
+    }
     return 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/config.h"
 #include "base/status.h"
+#include "wire/hello.h"
 
 struct weft_context;
 struct wf_tuning;
@@ -19,6 +20,9 @@ void wf_choose_workers(struct weft_context *context, const struct wf_config *con
 
 /* Sets the congestion control. -EINVAL or the system's error: this process may not use it. */
 int wf_choose_congestion(struct weft_context *context, const struct wf_config *config, struct wf_status *status);
+
+/* Reads the marks of the traffic classes. -EINVAL: the list, or a value in it, makes no sense. */
+int wf_choose_dscp(const struct wf_config *config, int dscp[WF_CLASSES], struct wf_status *status);
 
 /* The most bytes in one call; rails and engine are chosen before. -EINVAL: the setting `call` is too small. */
 int wf_choose_call(struct weft_context *context, struct wf_status *status);

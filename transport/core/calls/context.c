@@ -198,6 +198,8 @@ static int build(struct weft_context *context, const struct wf_config *config, s
     result = take_key(context, config, status);
     if (result == 0)
         result = wf_choose_congestion(context, config, status);
+    if (result == 0)
+        result = wf_choose_dscp(config, context->world.tuning.dscp, status);
     if (result < 0)
         return result;
     result = find_rails(context, config, status);

@@ -14,6 +14,7 @@
 #include "core/message/match.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
+#include "core/session/traffic.h"
 
 static struct weft_endpoint *find(struct weft_context *context, uint32_t id)
 {
@@ -91,6 +92,21 @@ int weft_endpoint_set_node(struct weft_endpoint *endpoint, int numa_node)
     return 0;
 }
 
+int weft_endpoint_set_class(struct weft_endpoint *endpoint, uint32_t traffic_class)
+{
+    if (WF_IS_NULL(wf_refusal(), endpoint))
+        return -EINVAL;
+    if (traffic_class >= WF_CLASSES) {
+        wf_fail(wf_refusal(), -EINVAL, "traffic_class is %u: traffic classes are 0 to %d", traffic_class,
+                WF_CLASSES - 1);
+        return wf_refused(__func__, -EINVAL);
+    }
+    pthread_mutex_lock(&endpoint->context->endpoints.lock);
+    endpoint->traffic = traffic_class;
+    pthread_mutex_unlock(&endpoint->context->endpoints.lock);
+    return 0;
+}
+
 int weft_endpoint_destroy(struct weft_endpoint *endpoint)
 {
     if (!endpoint)
@@ -114,15 +130,22 @@ int weft_endpoint_destroy(struct weft_endpoint *endpoint)
 
 static int refuse(struct wf_session *session, int result, struct weft_error *err, const char *what)
 {
+    if (result == -ENOTSUP)
+        return wf_fail(wf_status_of(err), result,
+                       "cannot %s with %s: its version of Weft knows no traffic class but 0; install the same version "
+                       "on both sides",
+                       what, session->peer.name);
     const char *text = session->guard.error.code ? session->guard.error.text : wf_strerror(result);
     return wf_fail(wf_status_of(err), result, "cannot %s with %s: %s", what, session->peer.name, text);
 }
 
 /* Starts an OPEN. If its request fails, the connection closes by itself. Session lock held. */
-static int start_open(struct wf_session *session, struct weft_endpoint *endpoint, uint32_t remote_id,
+static int start_open(struct wf_session *session, struct weft_endpoint *endpoint, uint32_t remote_id, unsigned traffic,
                       const struct weft_options *options, struct weft_request **out)
 {
     int result = wf_session_usable(session);
+    if (result == 0)
+        result = wf_session_use_class(session, traffic);
     if (result == 0 && session->desk.connection_count >= session->terms.limits.connections)
         result = -EMFILE;
     if (result < 0)
@@ -138,6 +161,7 @@ static int start_open(struct wf_session *session, struct weft_endpoint *endpoint
     }
     *out = request;
     wf_desk_take_number(&session->desk);
+    wf_connection_set_class(connection, traffic);
     wf_connection_attach(connection, endpoint);
     connection->held = true;
     connection->open_due = true;
@@ -153,8 +177,11 @@ static int open_connection(struct weft_endpoint *endpoint, struct weft_peer *pee
                            const struct weft_options *options, struct weft_request **out, struct weft_error *err)
 {
     struct wf_session *session = peer->session;
+    pthread_mutex_lock(&endpoint->context->endpoints.lock);
+    unsigned traffic = options && options->flags & WEFT_CLASS ? options->traffic_class : endpoint->traffic;
+    pthread_mutex_unlock(&endpoint->context->endpoints.lock);
     wf_session_lock(session);
-    int result = start_open(session, endpoint, remote_id, options, out);
+    int result = start_open(session, endpoint, remote_id, traffic, options, out);
     if (result < 0)
         refuse(session, result, err, "open a connection");
     wf_session_unlock(session);
@@ -172,9 +199,23 @@ int wf_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *p
     return result;
 }
 
+/* Checks what options with WEFT_CLASS say. */
+static int check_class(const struct weft_options *options, struct weft_error *err)
+{
+    if (!options || !(options->flags & WEFT_CLASS))
+        return 0;
+    if (options->reserved != 0)
+        return wf_fail(wf_status_of(err), -EINVAL,
+                       "options.reserved is %u: it must be 0 (start from options that are all zero)", options->reserved);
+    if (options->traffic_class >= WF_CLASSES)
+        return wf_fail(wf_status_of(err), -EINVAL, "options.traffic_class is %u: traffic classes are 0 to %d",
+                       options->traffic_class, WF_CLASSES - 1);
+    return 0;
+}
+
 /* Checks what the calls have in common that set up a connection. */
 static int check(const struct weft_endpoint *endpoint, const struct weft_peer *peer, const struct weft_options *options,
-                 struct weft_request **out, const char *call, struct weft_error *err)
+                 struct weft_request **out, uint32_t allowed, const char *call, struct weft_error *err)
 {
     if (!endpoint || !peer || !out) {
         wf_refuse_null(wf_status_of(err), call, !endpoint ? "endpoint" : !peer ? "peer" : "out");
@@ -183,13 +224,14 @@ static int check(const struct weft_endpoint *endpoint, const struct weft_peer *p
     if (endpoint->context != wf_context_of(peer->session))
         return wf_fail(wf_status_of(err), -EINVAL, "%s() with endpoint %u and a peer of another context", call,
                        endpoint->id);
-    return wf_setup_check(endpoint->context, options, 0, call, err);
+    int result = wf_setup_check(endpoint->context, options, allowed, call, err);
+    return result < 0 ? result : check_class(options, err);
 }
 
 int weft_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
                                const struct weft_options *options, struct weft_request **out, struct weft_error *err)
 {
-    int result = check(endpoint, peer, options, out, "weft_connection_open_start", err);
+    int result = check(endpoint, peer, options, out, WEFT_CLASS, "weft_connection_open_start", err);
     return result < 0 ? result : open_connection(endpoint, peer, remote_id, options, out, err);
 }
 
@@ -252,7 +294,7 @@ static int accept_connection(struct weft_endpoint *endpoint, struct weft_peer *p
 int weft_connection_accept_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
                                  const struct weft_options *options, struct weft_request **out, struct weft_error *err)
 {
-    int result = check(endpoint, peer, options, out, "weft_connection_accept_start", err);
+    int result = check(endpoint, peer, options, out, 0, "weft_connection_accept_start", err);
     return result < 0 ? result : accept_connection(endpoint, peer, remote_id, options, out, err);
 }
 
@@ -353,4 +395,9 @@ uint32_t weft_connection_remote(const struct weft_connection *connection)
     if (WF_IS_NULL(wf_refusal(), connection))
         return WEFT_ANY_ENDPOINT;
     return connection->remote_endpoint;
+}
+
+uint32_t weft_connection_class(const struct weft_connection *connection)
+{
+    return connection ? connection->traffic : 0;
 }

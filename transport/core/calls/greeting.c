@@ -2,14 +2,15 @@
 #include <errno.h>
 
 #include "core/calls/context.h"
+#include "core/ground/refusal.h"
 #include "core/session/session.h"
 
 _Static_assert(WEFT_GREETING_MAX == WF_GREETING_MAX, "what the user may set fits into the message");
 
 int weft_greeting_set(struct weft_context *context, const void *bytes, uint32_t length, struct weft_error *err)
 {
-    if (!context)
-        return wf_fail(wf_status_of(err), -EINVAL, "weft_greeting_set: the context is NULL");
+    if (WF_IS_NULL(wf_status_of(err), context))
+        return -EINVAL;
     if (length > WF_GREETING_MAX)
         return wf_fail(wf_status_of(err), -EINVAL, "a greeting of %u bytes: at most %u fit", length, WF_GREETING_MAX);
     if (length > 0 && !bytes)

@@ -13,6 +13,7 @@
 #include "core/request/request.h"
 #include "core/session/end.h"
 #include "core/session/session.h"
+#include "core/session/traffic.h"
 
 /* Ends the user's handles on connections together with the handle on the peer. Session lock held. */
 static void drop_handles(struct wf_session *session)
@@ -156,4 +157,26 @@ uint64_t weft_peer_denied(const struct weft_peer *peer)
     uint64_t denied = session->desk.denied;
     wf_session_unlock(session);
     return denied;
+}
+
+int weft_peer_set_rate(struct weft_peer *peer, uint32_t traffic_class, uint64_t bytes_per_second)
+{
+    if (WF_IS_NULL(wf_refusal(), peer))
+        return -EINVAL;
+    if (traffic_class >= WF_CLASSES) {
+        wf_fail(wf_refusal(), -EINVAL, "traffic_class is %u: traffic classes are 0 to %d", traffic_class,
+                WF_CLASSES - 1);
+        return wf_refused(__func__, -EINVAL);
+    }
+    struct wf_session *session = peer->session;
+    wf_session_lock(session);
+    int result = wf_session_usable(session);
+    if (result == 0 && bytes_per_second > 0 && bytes_per_second < wf_session_least_rate(session))
+        result = -ERANGE;
+    if (result == 0 && traffic_class > 0)
+        result = wf_session_use_class(session, traffic_class);
+    if (result == 0)
+        wf_session_set_rate(session, traffic_class, bytes_per_second);
+    wf_session_unlock(session);
+    return result;
 }

@@ -214,7 +214,8 @@ void wf_message_posted(struct wf_session *session, int result, const struct wf_m
     struct wf_crew *crew = session->sessions->crew;
     if (result < 0 && memory->turn)
         wf_turn_drop(memory->turn, &session->shares);
-    if (copied && (!wf_list_empty(&copied->connection->pending) || !wf_session_has_idle_express(session))) {
+    if (copied && (!wf_list_empty(&copied->connection->pending) ||
+                   !wf_session_has_idle_express(session, copied->connection->traffic))) {
         wf_outbound_queue(copied);
         copied = NULL;
     }

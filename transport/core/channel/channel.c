@@ -35,6 +35,8 @@ int wf_channel_init(struct wf_channel *channel, struct wf_lines *lines, const st
     channel->id = join->channel;
     channel->incarnation = join->incarnation;
     channel->kind = (enum wf_channel_kind)join->kind;
+    channel->traffic = lines->per_class > 0 ? (uint8_t)(join->channel / (uint32_t)lines->per_class) : 0;
+    channel->group = wf_group(channel->traffic, channel->kind);
     channel->rail = join->rail;
     channel->fd = -1;
     channel->tx.detached = channel->rx.detached = true;

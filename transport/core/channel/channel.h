@@ -30,7 +30,9 @@ struct wf_channel {
     const struct wf_channel_ops *ops;
     uint32_t id, incarnation;
     enum wf_channel_kind kind;
-    int rail; /* index of wf_lines.rails */
+    uint8_t traffic; /* its traffic class */
+    int group;       /* of this kind and class: wf_group() */
+    int rail;        /* index of wf_lines.rails */
     int fd;
     bool up;                /* session lock: both halves attached */
     bool bye_seen;          /* session lock */

@@ -37,21 +37,25 @@ static void init_rail(struct wf_session_rail *rail)
 {
     rail->local = -1;
     snprintf(rail->name, sizeof rail->name, "unmet");
-    wf_list_init(&rail->idle[WF_CHANNEL_EXPRESS]);
-    wf_list_init(&rail->idle[WF_CHANNEL_BULK]);
-    wf_list_init(&rail->behind);
+    for (int group = 0; group < WF_GROUPS; group++)
+        wf_list_init(&rail->idle[group]);
+    for (int traffic = 0; traffic < WF_CLASSES; traffic++)
+        wf_list_init(&rail->behind[traffic]);
 }
 
 int wf_lines_expect(struct wf_lines *lines, int count)
 {
     int rails = count < WF_RAILS_MAX ? count : WF_RAILS_MAX;
-    lines->channels = calloc((size_t)count, sizeof *lines->channels);
-    lines->lost_by_peer = calloc((size_t)count, sizeof *lines->lost_by_peer);
+    int room = lines->terms->features & WF_FEATURE_CLASSES ? WF_CLASSES * count : count;
+    lines->channels = calloc((size_t)room, sizeof *lines->channels);
+    lines->lost_by_peer = calloc((size_t)room, sizeof *lines->lost_by_peer);
     lines->rails = calloc((size_t)rails, sizeof *lines->rails);
     if (lines->channels && lines->lost_by_peer && lines->rails) {
         for (int i = 0; i < rails; i++)
             init_rail(&lines->rails[i]);
-        lines->channel_count = count;
+        lines->per_class = count;
+        lines->room = room;
+        wf_lines_use(lines, 0);
         return 0;
     }
     free(lines->channels);
@@ -61,4 +65,38 @@ int wf_lines_expect(struct wf_lines *lines, int count)
     lines->lost_by_peer = NULL;
     lines->rails = NULL;
     return -ENOMEM;
+}
+
+/* Each class in use has one group that carries it, for each kind. Session lock. */
+static void choose_carriers(struct wf_lines *lines, enum wf_channel_kind kind)
+{
+    unsigned lowest = 0;
+    while (lowest < WF_CLASSES && lines->up_of[wf_group(lowest, kind)] == 0)
+        lowest += 1;
+    int common = wf_group(lowest < WF_CLASSES ? lowest : 0, kind);
+    for (unsigned traffic = 0; traffic < WF_CLASSES; traffic++)
+        lines->carried[wf_group(traffic, kind)] = 0;
+    WF_CLASSES_EACH (traffic, lines->classes) {
+        int own = wf_group(traffic, kind);
+        lines->carried[lines->up_of[own] > 0 ? own : common] |= (uint8_t)(1u << traffic);
+    }
+}
+
+void wf_lines_use(struct wf_lines *lines, unsigned traffic)
+{
+    int end = ((int)traffic + 1) * lines->per_class;
+    lines->classes |= 1u << traffic;
+    if (lines->channel_count < end)
+        lines->channel_count = end;
+    choose_carriers(lines, WF_CHANNEL_EXPRESS);
+    choose_carriers(lines, WF_CHANNEL_BULK);
+}
+
+void wf_lines_count_up(struct wf_lines *lines, const struct wf_channel *channel, int by)
+{
+    int before = lines->up_of[channel->group];
+    lines->up_count += by;
+    lines->up_of[channel->group] += by;
+    if (before == 0 || before + by == 0)
+        choose_carriers(lines, channel->kind);
 }

@@ -15,7 +15,7 @@
 #include "core/ground/guard.h"
 #include "core/ground/terms.h"
 
-#define WF_CHANNELS_MAX (WF_RAILS_MAX * 65) /* an express and up to 64 bulk channels for each pair of rails */
+#define WF_CHANNELS_MAX (WF_RAILS_MAX * 65) /* of a class: an express and up to 64 bulk ones for each pair of rails */
 
 /* A pair of rails, ours and the peer's. The door fills it when the two meet; counters: relaxed, written by the halves.
  */
@@ -26,11 +26,11 @@ struct wf_session_rail {
     bool device_bound;
     _Atomic uint64_t sent_bytes, received_bytes, resent_bytes, stalls, failures, damaged, retransmits;
     /* session lock */
-    bool retired;                  /* it has damaged too much */
-    int last_code;                 /* why a channel of it was lost last; 0: none was */
-    struct wf_channel *express;    /* its express channel, once joined */
-    struct wf_list idle[WF_KINDS]; /* send halves that work is offered to, by kind */
-    struct wf_list behind;         /* bulk channels whose acknowledgements wait behind an operation */
+    bool retired;                           /* it has damaged too much */
+    int last_code;                          /* why a channel of it was lost last; 0: none was */
+    struct wf_channel *express[WF_CLASSES]; /* its express channels, once joined */
+    struct wf_list idle[WF_GROUPS];         /* send halves that work is offered to, by group */
+    struct wf_list behind[WF_CLASSES];      /* bulk channels whose acknowledgements wait behind an operation */
 };
 
 /* Owner: the session; what follows is its lock's, where nothing else is said. */
@@ -43,14 +43,24 @@ struct wf_lines {
     struct wf_roster *rosters;     /* by worker */
     struct wf_list untold;         /* rosters that have grown since their workers were told */
     struct wf_list owing;          /* receive halves with disposals that no frame has told the peer */
-    uint64_t offers[WF_KINDS];     /* pairs of rails with send halves in `idle`, as bits, by kind */
-    int turn[WF_KINDS];            /* the pair that comes first in the next offer, by kind */
-    uint32_t round;                /* of offers, counted: no send half declines twice in one */
-    int channel_count, joined;
-    int missed;                   /* acceptor: channels that were never joined, and the dialer has lost */
+    uint64_t offers[WF_GROUPS];    /* pairs of rails with send halves in `idle`, as bits, by group */
+    int turn[WF_GROUPS];           /* the pair that comes first in the next offer, by group */
+    /* By group: the traffic classes whose frames of this kind its channels carry, as bits. Its own class, if one of
+     * its channels is up; the lowest class with a channel up also carries the classes without one. */
+    uint8_t carried[WF_GROUPS];
+    uint8_t first[WF_GROUPS];     /* of several classes in `carried`, the one that comes first next */
+    int up_of[WF_GROUPS];         /* channels that are up, by group */
+    unsigned classes;             /* traffic classes in use, as bits; class 0 always */
+    uint32_t round;               /* of offers, counted: no send half declines twice in one */
+    int per_class;                /* channels of a class; 0: not known yet */
+    int room;                     /* channel numbers: per_class times the classes that both sides know */
+    int channel_count;            /* numbers up to the end of the highest class in use */
+    int joined;                   /* channels of class 0 that have joined, or that the dialer has missed */
+    int missed;                   /* acceptor: channels of class 0 that never joined, and the dialer has lost */
     int up_count;                 /* channels that are up */
-    int bulk_count;               /* bulk channels: with more than one the work is spread by rate */
-    struct wf_channel **channels; /* by id; entries NULL until joined, or missed by the dialer */
+    int bulk_count[WF_CLASSES];   /* bulk channels: with more than one of a class its work is spread by rate */
+    uint64_t rate[WF_CLASSES];    /* bytes a second that the channels of a class may send together; 0: any */
+    struct wf_channel **channels; /* by id; entries NULL until joined, or missed or planned by the dialer */
     uint32_t *lost_by_peer;       /* by id: the highest incarnation that the peer has told us it has lost */
     _Atomic int64_t heard_ns;     /* last byte from the peer */
     _Atomic uint64_t moved;       /* payload bytes, both directions: the progress an error text tells of */
@@ -67,7 +77,7 @@ static inline struct wf_channel *wf_lines_next(const struct wf_lines *lines, int
     return NULL;
 }
 
-/* Walks the channels that have been joined, or that the dialer has missed. */
+/* Walks the channels that have been joined, or that the dialer has missed or planned. */
 #define WF_LINES_EACH(channel, lines)                                                                                  \
     for (int at_##channel = 0, once_##channel = 1; once_##channel; once_##channel = 0)                                 \
         for (struct wf_channel *channel = wf_lines_next(lines, &at_##channel); channel;                                \
@@ -77,8 +87,63 @@ static inline struct wf_channel *wf_lines_next(const struct wf_lines *lines, int
 int wf_lines_init(struct wf_lines *lines, struct wf_guard *guard, const struct wf_terms *terms, struct wf_kicks *kicks);
 void wf_lines_fini(struct wf_lines *lines);
 
-/* Room for `count` channels, and for the rails that they may name. 0 or -ENOMEM; then there may be another try. */
+/* Room for `count` channels of each class, and for the rails that they may name. 0 or -ENOMEM; then there may be
+ * another try. */
 int wf_lines_expect(struct wf_lines *lines, int count);
+
+/* The traffic class is in use from now on. Session lock. */
+void wf_lines_use(struct wf_lines *lines, unsigned traffic);
+
+/* A channel has come up (1), or is up no more (-1): which group carries what? Session lock. */
+void wf_lines_count_up(struct wf_lines *lines, const struct wf_channel *channel, int by);
+
+/* The group whose channels carry frames of this class and kind. Session lock. */
+static inline int wf_lines_carrier(const struct wf_lines *lines, unsigned traffic, enum wf_channel_kind kind)
+{
+    int own = wf_group(traffic, kind);
+    if (lines->carried[own] >> traffic & 1)
+        return own;
+    for (unsigned other = 0; other < WF_CLASSES; other++)
+        if (lines->carried[wf_group(other, kind)] >> traffic & 1)
+            return wf_group(other, kind);
+    return own;
+}
+
+/* Walks classes that are given as bits: the body takes the next one from `left`, which is not empty. */
+static inline unsigned wf_classes_next(unsigned *left)
+{
+    unsigned traffic = (unsigned)__builtin_ctz(*left);
+    *left &= *left - 1;
+    return traffic;
+}
+
+/* Does the group carry its own class, and no other? */
+static inline bool wf_lines_carries_one(const struct wf_lines *lines, int group)
+{
+    return lines->carried[group] == 1u << wf_group_class(group);
+}
+
+/* The classes that a group carries, from the one on whose turn it is. */
+struct wf_turns {
+    unsigned left, first;
+};
+
+static inline struct wf_turns wf_lines_turns(const struct wf_lines *lines, int group)
+{
+    return (struct wf_turns){.left = lines->carried[group], .first = lines->first[group]};
+}
+
+static inline unsigned wf_turns_next(struct wf_turns *turns)
+{
+    unsigned later = turns->left & ~0u << turns->first;
+    unsigned traffic = (unsigned)__builtin_ctz(later ? later : turns->left);
+    turns->left &= ~(1u << traffic);
+    return traffic;
+}
+
+#define WF_CLASSES_EACH(traffic, classes)                                                                              \
+    for (unsigned left_##traffic = (classes), traffic;                                                                 \
+         left_##traffic && (traffic = wf_classes_next(&left_##traffic), 1);)
 
 static inline struct wf_roster *wf_lines_roster(struct wf_lines *lines, const struct wf_worker *worker)
 {

@@ -46,24 +46,24 @@ static void review_behind(struct wf_channel *channel, struct wf_session_rail *pa
     if (!behind) {
         wf_link_remove(&channel->tx.behind_link);
     } else if (!wf_link_in_list(&channel->tx.behind_link)) {
-        wf_list_push_back(&pair->behind, &channel->tx.behind_link);
-        if (pair->express)
-            wf_channel_tx_due(pair->express);
+        wf_list_push_back(&pair->behind[channel->traffic], &channel->tx.behind_link);
+        if (pair->express[channel->traffic])
+            wf_channel_tx_due(pair->express[channel->traffic]);
     }
 }
 
 static void review_offer(struct wf_channel *channel, struct wf_session_rail *pair, bool offered)
 {
     struct wf_lines *lines = channel->lines;
-    struct wf_list *idle = &pair->idle[channel->kind];
+    struct wf_list *idle = &pair->idle[channel->group];
     if (offered)
         wf_list_push_back(idle, &channel->tx.idle_link);
     else
         wf_link_remove(&channel->tx.idle_link);
     if (wf_list_empty(idle))
-        lines->offers[channel->kind] &= ~(UINT64_C(1) << channel->rail);
+        lines->offers[channel->group] &= ~(UINT64_C(1) << channel->rail);
     else
-        lines->offers[channel->kind] |= UINT64_C(1) << channel->rail;
+        lines->offers[channel->group] |= UINT64_C(1) << channel->rail;
 }
 
 void wf_channel_review(struct wf_channel *channel)
@@ -106,46 +106,46 @@ void wf_lines_tell(struct wf_lines *lines, struct wf_worker *self)
         wf_kicks_one(lines->kicks, WF_CONTAINER(link, struct wf_roster, untold_link)->worker, self);
 }
 
-/* The first pair in `pairs`, which is not empty, from the kind's turn on; the turn moves behind it. */
-static int next_pair(struct wf_lines *lines, enum wf_channel_kind kind, uint64_t pairs)
+/* The first pair in `pairs`, which is not empty, from the group's turn on; the turn moves behind it. */
+static int next_pair(struct wf_lines *lines, int group, uint64_t pairs)
 {
-    uint64_t later = pairs & ~UINT64_C(0) << lines->turn[kind];
+    uint64_t later = pairs & ~UINT64_C(0) << lines->turn[group];
     int pair = __builtin_ctzll(later ? later : pairs);
-    lines->turn[kind] = (pair + 1) % 64;
+    lines->turn[group] = (pair + 1) % 64;
     return pair;
 }
 
-static struct wf_channel *first_of(const struct wf_lines *lines, enum wf_channel_kind kind, int pair)
+static struct wf_channel *first_of(const struct wf_lines *lines, int group, int pair)
 {
-    return WF_CONTAINER(wf_list_first(&lines->rails[pair].idle[kind]), struct wf_channel, tx.idle_link);
+    return WF_CONTAINER(wf_list_first(&lines->rails[pair].idle[group]), struct wf_channel, tx.idle_link);
 }
 
-int wf_lines_choose(struct wf_lines *lines, enum wf_channel_kind kind, uint64_t pairs, int workers[WF_OFFERS_AT_ONCE])
+int wf_lines_choose(struct wf_lines *lines, int group, uint64_t pairs, int workers[WF_OFFERS_AT_ONCE])
 {
     int count = 0;
-    pairs &= lines->offers[kind];
+    pairs &= lines->offers[group];
     while (pairs != 0 && count < WF_OFFERS_AT_ONCE) {
-        const struct wf_channel *channel = first_of(lines, kind, next_pair(lines, kind, pairs));
+        const struct wf_channel *channel = first_of(lines, group, next_pair(lines, group, pairs));
         workers[count++] = channel->tx.worker->index;
         pairs &= ~wf_lines_roster(lines, channel->tx.worker)->pairs;
     }
     return count;
 }
 
-void wf_lines_offer(struct wf_lines *lines, enum wf_channel_kind kind, uint64_t pairs, struct wf_worker *self)
+void wf_lines_offer(struct wf_lines *lines, int group, uint64_t pairs, struct wf_worker *self)
 {
-    int workers[WF_OFFERS_AT_ONCE], count = wf_lines_choose(lines, kind, pairs, workers);
+    int workers[WF_OFFERS_AT_ONCE], count = wf_lines_choose(lines, group, pairs, workers);
     for (int i = 0; i < count; i++)
         wf_kicks_one(lines->kicks, workers[i], self);
 }
 
-struct wf_channel *wf_lines_next_offer(struct wf_lines *lines, enum wf_channel_kind kind, uint64_t pairs)
+struct wf_channel *wf_lines_next_offer(struct wf_lines *lines, int group, uint64_t pairs)
 {
-    pairs &= lines->offers[kind];
+    pairs &= lines->offers[group];
     if (pairs == 0)
         return NULL;
-    struct wf_channel *channel = first_of(lines, kind, next_pair(lines, kind, pairs));
-    struct wf_list *idle = &lines->rails[channel->rail].idle[kind];
+    struct wf_channel *channel = first_of(lines, group, next_pair(lines, group, pairs));
+    struct wf_list *idle = &lines->rails[channel->rail].idle[group];
     wf_link_remove(&channel->tx.idle_link);
     wf_list_push_back(idle, &channel->tx.idle_link);
     return channel;

@@ -19,8 +19,25 @@ struct wf_channel;
 struct wf_lines;
 struct wf_worker;
 
-#define WF_KINDS (WF_CHANNEL_BULK + 1) /* size of arrays by kind; no kind is 0 */
-#define WF_OFFERS_AT_ONCE 8            /* workers that are told, or halves that decline, before no more are asked */
+#define WF_KINDS (WF_CHANNEL_BULK + 1)              /* size of arrays by kind; no kind is 0 */
+#define WF_GROUPS (2 * (WF_CLASSES - 1) + WF_KINDS) /* size of arrays by group; no group is 0 */
+#define WF_OFFERS_AT_ONCE 8 /* workers that are told, or halves that decline, before no more are asked */
+
+/* A group: the channels of one kind and one traffic class. What one of them may send, any of them may. */
+static inline int wf_group(unsigned traffic, enum wf_channel_kind kind)
+{
+    return (int)(2 * traffic + kind);
+}
+
+static inline unsigned wf_group_class(int group)
+{
+    return (unsigned)(group - 1) / 2;
+}
+
+static inline enum wf_channel_kind wf_group_kind(int group)
+{
+    return group % 2 == 0 ? WF_CHANNEL_BULK : WF_CHANNEL_EXPRESS;
+}
 
 /* What one worker has to look at. Owner: session lock, but for `ended`. */
 struct wf_roster {
@@ -52,14 +69,14 @@ void wf_roster_seen(struct wf_roster *roster);
 /* Tells the workers whose rosters have grown. `self`: as for wf_worker_kick(). */
 void wf_lines_tell(struct wf_lines *lines, struct wf_worker *self);
 
-/* There is work for any channel of the kind of these pairs of rails: the workers of some send halves that would be
+/* There is work for any channel of the group of these pairs of rails: the workers of some send halves that would be
  * offered it, others each time. Several, because the first may decline. Returns how many. */
-int wf_lines_choose(struct wf_lines *lines, enum wf_channel_kind kind, uint64_t pairs, int workers[WF_OFFERS_AT_ONCE]);
+int wf_lines_choose(struct wf_lines *lines, int group, uint64_t pairs, int workers[WF_OFFERS_AT_ONCE]);
 /* Tells these. `self`: as for wf_worker_kick(). */
-void wf_lines_offer(struct wf_lines *lines, enum wf_channel_kind kind, uint64_t pairs, struct wf_worker *self);
+void wf_lines_offer(struct wf_lines *lines, int group, uint64_t pairs, struct wf_worker *self);
 
 /* The next send half to offer work to, among the pairs of rails in `pairs`, and at other pairs each time; NULL: none.
  * It goes to the end of its pair's list. */
-struct wf_channel *wf_lines_next_offer(struct wf_lines *lines, enum wf_channel_kind kind, uint64_t pairs);
+struct wf_channel *wf_lines_next_offer(struct wf_lines *lines, int group, uint64_t pairs);
 
 #endif

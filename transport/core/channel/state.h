@@ -24,11 +24,11 @@ static inline void wf_channel_assign(struct wf_channel *channel, struct wf_worke
 static inline void wf_lines_enter(struct wf_lines *lines, struct wf_channel *channel, bool missed)
 {
     lines->channels[channel->id] = channel;
-    lines->joined += 1;
-    lines->missed -= missed;
-    lines->bulk_count += channel->kind == WF_CHANNEL_BULK;
+    lines->joined += channel->traffic == 0;
+    lines->missed -= missed && channel->traffic == 0;
+    lines->bulk_count[channel->traffic] += channel->kind == WF_CHANNEL_BULK;
     if (channel->kind == WF_CHANNEL_EXPRESS)
-        lines->rails[channel->rail].express = channel;
+        lines->rails[channel->rail].express[channel->traffic] = channel;
 }
 
 /* It is at work on `fd` from now on. */
@@ -37,7 +37,7 @@ static inline void wf_channel_rise(struct wf_channel *channel, int fd)
     channel->fd = fd;
     channel->tx.detached = channel->rx.detached = false;
     channel->up = true;
-    channel->lines->up_count += 1;
+    wf_lines_count_up(channel->lines, channel, 1);
     wf_channel_tx_due(channel);
     wf_channel_rx_due(channel);
 }
@@ -45,7 +45,8 @@ static inline void wf_channel_rise(struct wf_channel *channel, int fd)
 /* The channel takes nothing new any more. May be called twice. */
 static inline void wf_channel_sink(struct wf_channel *channel)
 {
-    channel->lines->up_count -= channel->up;
+    if (channel->up)
+        wf_lines_count_up(channel->lines, channel, -1);
     channel->up = false;
     wf_channel_review(channel);
 }
@@ -58,7 +59,7 @@ static inline void wf_channel_doom(struct wf_channel *channel)
     wf_channel_rx_due(channel);
 }
 
-/* It was never joined: there is nothing to let go of, nor to be sent again. */
+/* It was never joined, or is only planned: there is nothing to let go of, nor to be sent again. */
 static inline void wf_channel_never_joined(struct wf_channel *channel)
 {
     channel->kill = channel->gone = channel->tx.moved = true;
@@ -105,7 +106,7 @@ static inline void wf_channel_bye_came(struct wf_channel *channel)
 /* The peer has lost the incarnation. `missed`: of a channel that was never joined here, for the first time. */
 static inline void wf_lines_lost_by_peer(struct wf_lines *lines, uint32_t id, uint32_t incarnation, bool missed)
 {
-    lines->missed += missed;
+    lines->missed += missed && id < (uint32_t)lines->per_class;
     if (lines->lost_by_peer[id] < incarnation)
         lines->lost_by_peer[id] = incarnation;
 }
@@ -117,6 +118,12 @@ static inline void wf_lines_heard(struct wf_lines *lines, int64_t now_ns)
 }
 
 /* --- rails --- */
+
+/* What the channels of a class may send together, in bytes a second; 0: any. */
+static inline void wf_lines_limit(struct wf_lines *lines, unsigned traffic, uint64_t rate)
+{
+    lines->rate[traffic] = rate;
+}
 
 /* Rails that channels name, up to `index`, have a place. */
 static inline struct wf_session_rail *wf_lines_rail(struct wf_lines *lines, int index)
@@ -142,6 +149,12 @@ static inline void wf_channel_reopened(struct wf_channel *channel, bool work)
     wf_channel_review(channel);
     if (work && wf_link_in_list(&channel->tx.idle_link))
         wf_channel_tx_due(channel);
+}
+
+/* The group has taken a frame of the class: the other classes that it carries go first next. */
+static inline void wf_lines_took(struct wf_lines *lines, int group, unsigned traffic)
+{
+    lines->first[group] = (uint8_t)((traffic + 1) % WF_CLASSES);
 }
 
 /* A round of offers begins: every send half may be asked once. */

@@ -18,7 +18,7 @@
 static bool is_prompt(const struct wf_channel *channel)
 {
     const struct wf_tx *tx = &channel->tx;
-    if (channel->kind != WF_CHANNEL_BULK || channel->lines->bulk_count < 2)
+    if (channel->kind != WF_CHANNEL_BULK || channel->lines->bulk_count[channel->traffic] < 2)
         return true;
     return (double)(tx->window.spent_bytes - tx->acknowledged_bytes) <= tx->rate.bytes_per_ns * PROMPT_NS;
 }

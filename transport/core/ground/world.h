@@ -30,6 +30,7 @@ struct wf_tuning {
     uint64_t unexpected, small_pool, requests, staging;
     uint32_t peers;
     int socket_buffer, port;
+    int dscp[WF_CLASSES]; /* 0: no mark */
     char congestion[16];
     int64_t spin_ns, timeout_ns, connect_timeout_ns, rail_timeout_ns;
     bool crc, encrypt;

@@ -9,6 +9,7 @@
 
 #define BACKLOG 512
 #define PORTS_TRIED 16
+#define CROWDED_NS (2 * WF_NS_PER_MS) /* how long callers wait in the kernel's queue before the next look for room */
 
 void wf_door_close_listeners(struct wf_door *door)
 {
@@ -44,8 +45,10 @@ static int listen_on(struct wf_door *door, const struct sockaddr_storage *addres
                      struct wf_status *status)
 {
     struct wf_sessions *sessions = door->sessions;
-    struct wf_socket_options options = {
-        .local = *address, .buffer_bytes = sessions->world->tuning.socket_buffer, .shared_port = shared};
+    struct wf_socket_options options = {.local = *address,
+                                        .buffer_bytes = sessions->world->tuning.socket_buffer,
+                                        .shared_port = shared,
+                                        .dscp = sessions->world->tuning.dscp[0]};
     snprintf(options.congestion, sizeof options.congestion, "%s",
              wf_world_congestion(sessions->world, wf_address_is_loopback(address)));
     int bound = index >= 0 ? index : rail_on_link(sessions, address);
@@ -219,21 +222,26 @@ void wf_door_accepted(struct wf_door *door, const struct wf_op *op)
         change_over(door, listener);
     if (listener->op.result >= 0)
         wf_talk_visit(door, (int)listener->op.result);
-    if (listener->op.result >= 0 || listener->op.result == -ECANCELED) {
+    bool good = listener->op.result >= 0 || listener->op.result == -ECANCELED;
+    if (good && wf_talk_has_room(door, now)) {
         post_accept(door, listener);
         return;
     }
+    door->accept_paused = true;
+    door->accept_again_ns = now + (good ? CROWDED_NS : WF_DOOR_RETRY_NS); /* at once it would fail again */
+    if (good)
+        return;
     wf_log_limited(&door->sessions->world->log, &door->stranger_log, now, WF_LOG_WARN,
                    "cannot accept a connection: %s; raise the limit of open files (ulimit -n)",
                    wf_strerror((int)listener->op.result));
-    door->accept_paused = true; /* an ACCEPT at once would fail again */
-    door->accept_again_ns = now + WF_DOOR_RETRY_NS;
 }
 
 int64_t wf_door_resume_accept(struct wf_door *door, int64_t now)
 {
     if (!door->accept_paused)
         return WF_NEVER;
+    if (now >= door->accept_again_ns && !wf_talk_has_room(door, now))
+        door->accept_again_ns = now + CROWDED_NS;
     if (now < door->accept_again_ns)
         return door->accept_again_ns;
     door->accept_paused = false;

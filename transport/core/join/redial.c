@@ -6,6 +6,7 @@
 #include "core/join/talk_parts.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
+#include "core/session/traffic.h"
 
 /* May the channel be dialled once its time has come? Session lock held. */
 static bool is_lost(const struct wf_session *session, const struct wf_channel *channel)
@@ -41,7 +42,7 @@ static bool next_due(struct wf_session *session, int64_t now_ns, int64_t *next_n
     if (due) {
         *join = (struct wf_join){.channel = channel->id,
                                  .incarnation = wf_route_dial(wf_route_of(channel)),
-                                 .channels = (uint16_t)session->lines.channel_count,
+                                 .channels = (uint16_t)session->lines.per_class,
                                  .kind = (uint8_t)channel->kind,
                                  .rail = (uint8_t)channel->rail};
     }
@@ -55,12 +56,13 @@ int64_t wf_redial_tick(struct wf_door *door, struct wf_session *session, int64_t
     int64_t next_ns = WF_NEVER;
     if (!session->terms.dialer)
         return WF_NEVER;
+    int64_t planned_ns = wf_session_plan_classes(session, now_ns);
     while (door->redials < WF_DIALS_AT_ONCE && next_due(session, now_ns, &next_ns, &join))
         wf_talk_redial(door, session, &join);
     /* With WF_DIALS_AT_ONCE under way the session waits until one is over. */
     if (door->redials >= WF_DIALS_AT_ONCE && !wf_link_in_list(&session->redial_link))
         wf_list_push_back(&door->redials_wait, &session->redial_link);
-    return next_ns;
+    return planned_ns < next_ns ? planned_ns : next_ns;
 }
 
 static bool refused(int code)

@@ -63,6 +63,10 @@ struct wf_talk {
     uint32_t have, need; /* READING: bytes that have come, bytes of the part that is read */
 };
 
+/* Is there room for a visitor, or a stranger who has had time enough and can be shown out? If not, callers wait in the
+ * kernel's queue: when hundreds of peers come at once, none is shown out for another. */
+bool wf_talk_has_room(struct wf_door *door, int64_t now_ns);
+
 /* Takes over an accepted descriptor, and reads its first message. */
 void wf_talk_visit(struct wf_door *door, int fd);
 

@@ -9,7 +9,11 @@
 #include "core/rail/address.h"
 #include "core/session/loss.h"
 #include "core/session/session.h"
+#include "core/session/traffic.h"
 #include "wire/seal.h"
+
+/* A visitor has this time to say who it is before it is shown out for others. */
+#define GRACE_NS (100 * WF_NS_PER_MS)
 
 static bool too_many(struct wf_sessions *sessions, char *names, size_t room)
 {
@@ -137,9 +141,10 @@ static int join_fits(struct wf_session *session, const struct wf_join *join)
         return WF_DENY_CLOSING;
     if (session->guard.state != WF_SESSION_JOINING && session->guard.state != WF_SESSION_UP)
         return WF_DENY_SESSION;
-    bool first = session->lines.channel_count == 0;
-    if (join->channels > WF_CHANNELS_MAX || join->channel >= join->channels || join->rail >= join->channels ||
-        join->domain != 0 || (!first && join->channels != session->lines.channel_count))
+    bool first = session->lines.per_class == 0;
+    uint32_t classes = session->terms.features & WF_FEATURE_CLASSES ? WF_CLASSES : 1;
+    if (join->channels > WF_CHANNELS_MAX || join->channel >= classes * join->channels || join->rail >= join->channels ||
+        join->domain != 0 || (!first && join->channels != session->lines.per_class))
         return WF_DENY_LIMIT;
     if (!first && session->lines.rails[join->rail].retired && session->lines.up_count > 0)
         return WF_DENY_RETIRED;
@@ -147,6 +152,14 @@ static int join_fits(struct wf_session *session, const struct wf_join *join)
     bool alike = !channel || (channel->kind == (enum wf_channel_kind)join->kind && channel->rail == join->rail &&
                               channel->incarnation < join->incarnation);
     return !alike || join->incarnation == 0 ? WF_DENY_LIMIT : 0;
+}
+
+/* Marks what goes out on the socket as the setting dscp says for the class. A kernel that refuses sends without. */
+static void mark(const struct wf_talk *talk, uint32_t traffic)
+{
+    const struct wf_world *world = talk->door->sessions->world;
+    if (traffic < WF_CLASSES && world->tuning.dscp[traffic] != world->tuning.dscp[0])
+        (void)world->engine_ops->mark(world->engine_host, talk->fd, world->tuning.dscp[traffic]);
 }
 
 void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
@@ -163,12 +176,16 @@ void wf_talk_take_join(struct wf_talk *talk, const struct wf_join *join)
         wf_talk_deny(talk, WF_DENY_LIMIT, "channel %u comes before the greeting of its session", join->channel);
         return;
     }
+    /* JOIN is checked below, so only a class that exists counts. Accepted sockets have the mark of the listener. */
+    mark(talk, join->channel / join->channels);
     wf_session_lock(talk->session);
     int reason = join_fits(talk->session, join);
     wf_session_unlock(talk->session);
     if (reason != 0) {
-        wf_talk_deny(talk, (enum wf_deny_reason)reason, "channel %u of %u, attempt %u, does not fit the session (%s)",
-                     join->channel, join->channels, join->incarnation, wf_deny_name((uint16_t)reason));
+        wf_talk_deny(talk, (enum wf_deny_reason)reason,
+                     "channel %u of %u of class %u, attempt %u, does not fit the session (%s)",
+                     join->channel % join->channels, join->channels, join->channel / join->channels, join->incarnation,
+                     wf_deny_name((uint16_t)reason));
         return;
     }
     struct wf_channel likeness = {.lines = &talk->session->lines, .kind = (enum wf_channel_kind)join->kind};
@@ -201,8 +218,10 @@ static int believe(struct wf_talk *talk)
     wf_session_lock(session);
     wf_session_called(session);
     int result = join_fits(session, &talk->join) == 0 ? 0 : -EALREADY;
-    if (result == 0 && session->lines.channel_count == 0)
+    if (result == 0 && session->lines.per_class == 0)
         result = wf_session_expect(session, talk->join.channels);
+    if (result == 0)
+        result = wf_session_use_class(session, talk->join.channel / talk->join.channels);
     wf_session_unlock(session);
     return result;
 }
@@ -218,8 +237,9 @@ void wf_talk_take_proof(struct wf_talk *talk, const struct wf_proof *proof)
     }
     result = believe(talk);
     if (result < 0) { /* no DENY: after PROOF the dialer reads frames, and would take DENY for a damaged one */
-        wf_talk_fail(talk, result, "channel %u of %u does not fit the session any more: %s", talk->join.channel,
-                     talk->join.channels, wf_strerror(result));
+        wf_talk_fail(talk, result, "channel %u of %u of class %u does not fit the session any more: %s",
+                     talk->join.channel % talk->join.channels, talk->join.channels,
+                     talk->join.channel / talk->join.channels, wf_strerror(result));
         return;
     }
     end_older(talk);
@@ -246,6 +266,12 @@ static void make_room(struct wf_door *door)
         oldest = oldest_visitor(door, true);
     if (oldest)
         wf_talk_fail(oldest, -ETIMEDOUT, "too many unfinished connections");
+}
+
+bool wf_talk_has_room(struct wf_door *door, int64_t now_ns)
+{
+    struct wf_talk *oldest = door->visitors < WF_VISITORS_MAX ? NULL : oldest_visitor(door, false);
+    return door->visitors < WF_VISITORS_MAX || (oldest && now_ns - oldest->begun_ns >= GRACE_NS);
 }
 
 void wf_talk_visit(struct wf_door *door, int fd)

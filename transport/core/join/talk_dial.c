@@ -43,7 +43,7 @@ static struct wf_talk *call(struct wf_door *door, enum wf_talk_role role, const 
 
 void wf_talk_control(struct wf_dial *dial, struct wf_door *door)
 {
-    struct wf_socket_options options = {0};
+    struct wf_socket_options options = {.dscp = door->sessions->world->tuning.dscp[0]};
     const struct sockaddr_storage *to = &dial->addresses[dial->attempts++ % dial->address_count];
     struct wf_talk *talk = call(door, WF_TALK_CONTROL, &options, to, NULL, &dial->status);
     if (!talk && dial->status.code == -EAFNOSUPPORT && dial->attempts < dial->address_count)
@@ -169,7 +169,10 @@ static struct wf_talk *call_channel(struct wf_door *door, enum wf_talk_role role
 {
     struct wf_sessions *sessions = session->sessions;
     struct wf_session_rail *rail = &session->lines.rails[join->rail];
-    struct wf_socket_options options = {.local = rail->from, .buffer_bytes = sessions->world->tuning.socket_buffer};
+    const struct wf_tuning *tuning = &sessions->world->tuning;
+    struct wf_socket_options options = {.local = rail->from,
+                                        .buffer_bytes = tuning->socket_buffer,
+                                        .dscp = tuning->dscp[join->channel / join->channels]};
     struct sockaddr_storage to = rail->to;
     bool on_this_machine = wf_address_is_local(&to);
     snprintf(options.congestion, sizeof options.congestion, "%s",
@@ -197,7 +200,7 @@ static void miss(struct wf_dial *dial, const struct wf_join *join, const struct 
 {
     struct wf_session *session = dial->session;
     if (wf_session_miss(session, join, why->code) < 0) {
-        wf_fail(&dial->status, -ENOMEM, "no memory for %d channels", session->lines.channel_count);
+        wf_fail(&dial->status, -ENOMEM, "no memory for %d channels", session->lines.per_class);
         return;
     }
     if (dial->missed_count++ == 0)
@@ -206,7 +209,7 @@ static void miss(struct wf_dial *dial, const struct wf_join *join, const struct 
     bool came_up =
         session->guard.state != WF_SESSION_JOINING || session->lines.up_count > 0; /* a redial may have joined one */
     wf_session_unlock(session);
-    if (dial->missed_count == session->lines.channel_count && !came_up)
+    if (dial->missed_count == session->lines.per_class && !came_up)
         dial->status = dial->missed;
 }
 
@@ -302,7 +305,7 @@ static struct wf_join join_of(const struct wf_session *session, int id)
     int per_rail = 1 + (int)session->guard.world->tuning.channels;
     return (struct wf_join){.channel = (uint32_t)id,
                             .incarnation = 1,
-                            .channels = (uint16_t)session->lines.channel_count,
+                            .channels = (uint16_t)session->lines.per_class,
                             .kind = id % per_rail == 0 ? WF_CHANNEL_EXPRESS : WF_CHANNEL_BULK,
                             .rail = (uint8_t)(id / per_rail)};
 }
@@ -312,7 +315,7 @@ void wf_dial_channels(struct wf_dial *dial, struct wf_door *door)
     struct wf_session *session = dial->session;
     int per_rail = 1 + (int)session->guard.world->tuning.channels;
     while (dial->status.code == 0 && dial->joining < WF_DIALS_AT_ONCE &&
-           dial->next_channel < session->lines.channel_count) {
+           dial->next_channel < session->lines.per_class) {
         int turn = dial->next_channel++;
         dial_channel(dial, door,
                      join_of(session, turn % session->lines.rail_count * per_rail + turn / session->lines.rail_count));

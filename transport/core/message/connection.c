@@ -85,7 +85,7 @@ struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t numb
     connection->opener = opener;
     connection->local_endpoint = local;
     connection->remote_endpoint = remote;
-    connection->ring = &desk->any_ring;
+    connection->ring = &desk->any_ring[0];
     connection->state = opener ? WF_CONNECTION_OPENING : WF_CONNECTION_WAITING;
     connection->known = !opener;
     connection->next_number = connection->next_match = 1;
@@ -94,6 +94,12 @@ struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t numb
     wf_table_insert(&desk->connections, &connection->hash_link);
     desk->connection_count += 1;
     return connection;
+}
+
+void wf_connection_set_class(struct weft_connection *connection, unsigned traffic)
+{
+    connection->traffic = traffic;
+    connection->ring = &connection->desk->any_ring[traffic];
 }
 
 struct weft_connection *wf_connection_find(struct wf_desk *desk, uint32_t number)
@@ -121,11 +127,11 @@ void wf_connection_todo(struct weft_connection *connection)
 static void keep_to(struct weft_connection *connection, uint64_t rails)
 {
     struct wf_desk *desk = connection->desk;
-    struct wf_ring *ring = wf_desk_ring(desk, rails);
+    struct wf_ring *ring = wf_desk_ring(desk, rails, connection->traffic);
     bool ready = wf_link_in_list(&connection->ready_link);
     if (!ring) {
         wf_guard_fail(desk->guard, -ENOMEM, "no memory to keep a connection to its rails");
-        ring = &desk->any_ring;
+        ring = &desk->any_ring[connection->traffic];
     }
     wf_desk_set_ready(desk, connection, false);
     connection->ring = ring;
@@ -266,6 +272,7 @@ int wf_connection_take_open(struct wf_desk *desk, const struct wf_frame *frame)
     if (!connection)
         return -ENOMEM;
     connection->introduced_limit = frame->offset;
+    wf_connection_set_class(connection, (unsigned)frame->base);
     struct weft_endpoint *endpoint = attach_by_number(connection, local);
     if (endpoint)
         wf_connection_admit(connection, endpoint);

@@ -36,6 +36,7 @@ struct weft_connection {
     struct wf_desk *desk;
     struct weft_endpoint *endpoint; /* NULL while WAITING */
     uint32_t number, local_endpoint, remote_endpoint;
+    unsigned traffic;     /* its traffic class, of both directions; set before anything is sent */
     struct wf_ring *ring; /* its rails carry the connection's large messages as long as one of them works */
     enum wf_connection_state state;
     bool opener;   /* this side sent OPEN */
@@ -97,6 +98,8 @@ extern const struct wf_request_ops wf_connection_ops;
 
 struct weft_connection *wf_connection_create(struct wf_desk *desk, uint32_t number, bool opener, uint32_t local,
                                              uint32_t remote);
+/* Sets the traffic class, which is in use (wf_lines_use): before anything is posted. */
+void wf_connection_set_class(struct weft_connection *connection, unsigned traffic);
 struct weft_connection *wf_connection_find(struct wf_desk *desk, uint32_t number);
 /* Did the connection exist, and was it closed by both sides? */
 bool wf_connection_was_closed(const struct wf_desk *desk, uint32_t number);

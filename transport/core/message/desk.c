@@ -12,13 +12,17 @@
 
 static void init_lists(struct wf_desk *desk)
 {
-    struct wf_list *const lists[] = {
-        &desk->rings,         &desk->bulk_ready,     &desk->express_ready, &desk->todo_connections,
-        &desk->todo_inbounds, &desk->todo_outbounds, &desk->backlog,       &desk->orphans,
-        &desk->acceptors,     &desk->notes_due,      &desk->regions_used,  &desk->stage_waiting,
-        &desk->pieces};
+    struct wf_list *const lists[] = {&desk->rings,        &desk->todo_connections, &desk->backlog,
+                                     &desk->orphans,      &desk->acceptors,        &desk->notes_due,
+                                     &desk->regions_used, &desk->stage_waiting,    &desk->pieces};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
         wf_list_init(lists[i]);
+    for (int traffic = 0; traffic < WF_CLASSES; traffic++) {
+        wf_list_init(&desk->bulk_ready[traffic]);
+        wf_list_init(&desk->express_ready[traffic]);
+        wf_list_init(&desk->todo_inbounds[traffic]);
+        wf_list_init(&desk->todo_outbounds[traffic]);
+    }
 }
 
 static uint64_t hash_connection(const struct wf_link *link)
@@ -68,12 +72,13 @@ static void fini_tables(struct wf_desk *desk)
     wf_table_fini(&desk->unexpected);
 }
 
-static void init_ring(struct wf_ring *ring, uint64_t rails)
+static void init_ring(struct wf_ring *ring, uint64_t rails, unsigned traffic)
 {
     wf_link_init(&ring->all_link);
     wf_link_init(&ring->ready_link);
     wf_list_init(&ring->connections);
     ring->rails = rails;
+    ring->traffic = traffic;
 }
 
 int wf_desk_init(struct wf_desk *desk, const struct wf_desk_neighbours *neighbours)
@@ -91,7 +96,8 @@ int wf_desk_init(struct wf_desk *desk, const struct wf_desk_neighbours *neighbou
     size_t slot = desk->terms->eager ? desk->terms->eager : 1;
     init_lists(desk);
     init_tables(desk);
-    init_ring(&desk->any_ring, WF_RAILS_ANY);
+    for (unsigned traffic = 0; traffic < WF_CLASSES; traffic++)
+        init_ring(&desk->any_ring[traffic], WF_RAILS_ANY, traffic);
     wf_finished_init(&desk->closed_numbers[0]);
     wf_finished_init(&desk->closed_numbers[1]);
     wf_pool_init(&desk->inbound_pool, sizeof(struct wf_inbound), 64, 0);
@@ -156,9 +162,9 @@ void wf_desk_expect_frames(struct wf_desk *desk, uint32_t frames)
     desk->range_pool.limit += frames;
 }
 
-void wf_desk_wait(struct wf_desk *desk, int64_t bytes)
+void wf_desk_wait(struct wf_desk *desk, unsigned traffic, int64_t bytes)
 {
-    desk->waiting += (uint64_t)bytes;
+    desk->waiting[traffic] += (uint64_t)bytes;
 }
 
 void wf_desk_repeat_credit(struct wf_desk *desk)
@@ -168,15 +174,15 @@ void wf_desk_repeat_credit(struct wf_desk *desk)
 
 /* --- lists that other rooms take from, or add to --- */
 
-struct wf_inbound *wf_desk_next_inbound(struct wf_desk *desk)
+struct wf_inbound *wf_desk_next_inbound(struct wf_desk *desk, unsigned traffic)
 {
-    struct wf_link *link = wf_list_pop_front(&desk->todo_inbounds);
+    struct wf_link *link = wf_list_pop_front(&desk->todo_inbounds[traffic]);
     return link ? WF_CONTAINER(link, struct wf_inbound, todo_link) : NULL;
 }
 
-struct wf_outbound *wf_desk_next_outbound(struct wf_desk *desk)
+struct wf_outbound *wf_desk_next_outbound(struct wf_desk *desk, unsigned traffic)
 {
-    struct wf_link *link = wf_list_pop_front(&desk->todo_outbounds);
+    struct wf_link *link = wf_list_pop_front(&desk->todo_outbounds[traffic]);
     return link ? WF_CONTAINER(link, struct wf_outbound, todo_link) : NULL;
 }
 
@@ -202,19 +208,19 @@ void wf_desk_keep(struct wf_desk *desk, struct wf_pieces *pieces)
 
 /* --- rings --- */
 
-struct wf_ring *wf_desk_ring(struct wf_desk *desk, uint64_t rails)
+struct wf_ring *wf_desk_ring(struct wf_desk *desk, uint64_t rails, unsigned traffic)
 {
     if (rails == WF_RAILS_ANY)
-        return &desk->any_ring;
+        return &desk->any_ring[traffic];
     WF_LIST_EACH (link, following, &desk->rings) {
         struct wf_ring *ring = WF_CONTAINER(link, struct wf_ring, all_link);
-        if (ring->rails == rails)
+        if (ring->rails == rails && ring->traffic == traffic)
             return ring;
     }
     struct wf_ring *ring = malloc(sizeof *ring);
     if (!ring)
         return NULL;
-    init_ring(ring, rails);
+    init_ring(ring, rails, traffic);
     wf_list_push_back(&desk->rings, &ring->all_link);
     return ring;
 }
@@ -231,7 +237,7 @@ void wf_desk_set_ready(struct wf_desk *desk, struct weft_connection *connection,
     if (wf_list_empty(&ring->connections))
         wf_link_remove(&ring->ready_link);
     else if (!wf_link_in_list(&ring->ready_link))
-        wf_list_push_back(&desk->bulk_ready, &ring->ready_link);
+        wf_list_push_back(&desk->bulk_ready[ring->traffic], &ring->ready_link);
 }
 
 void wf_desk_turn_over(struct wf_desk *desk, struct weft_connection *connection)
@@ -240,5 +246,5 @@ void wf_desk_turn_over(struct wf_desk *desk, struct weft_connection *connection)
     wf_link_remove(&connection->ready_link);
     wf_list_push_back(&ring->connections, &connection->ready_link);
     wf_link_remove(&ring->ready_link);
-    wf_list_push_back(&desk->bulk_ready, &ring->ready_link);
+    wf_list_push_back(&desk->bulk_ready[ring->traffic], &ring->ready_link);
 }

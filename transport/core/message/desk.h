@@ -2,7 +2,7 @@
  * desk.h: a session's connections, messages and posted receives, and the pools and credit that they share.
  *
  * All with the session's lock held. Fields that other rooms may read: bulk_ready, express_ready, the todo lists,
- * `credit_due`, `waiting`, `bulk_frames`, `blocks.free`, `denied`.
+ * `credit_due`, `waiting`, `bulk_frames`, `blocks.free`, `denied`. Arrays of WF_CLASSES are by traffic class.
  */
 #ifndef WF_CORE_MESSAGE_DESK_H
 #define WF_CORE_MESSAGE_DESK_H
@@ -37,13 +37,14 @@ struct wf_shares;
 
 #define WF_RAILS_ANY UINT64_MAX
 
-/* The connections that are kept to the same rails and have something for bulk channels. What a channel may take of one
- * it may take of any; so a channel asks each ring, not each connection. Owner: session lock. */
+/* The connections of a class that are kept to the same rails and have something for bulk channels. What a channel may
+ * take of one it may take of any; so a channel asks each ring, not each connection. Owner: session lock. */
 struct wf_ring {
     struct wf_link all_link;    /* wf_desk.rings */
     struct wf_link ready_link;  /* wf_desk.bulk_ready, while it has connections */
     struct wf_list connections; /* the one whose turn it is first */
     uint64_t rails;             /* of the context, as bits; WF_RAILS_ANY: all */
+    unsigned traffic;           /* traffic class */
 };
 
 /* The parts of the session and of its context that the desk uses. */
@@ -73,11 +74,12 @@ struct wf_desk {
     struct wf_endpoints *endpoints;
     struct wf_desk *(*hold_twin)(struct wf_desk *desk);
 
-    struct wf_ring any_ring;      /* of connections that take every rail */
-    struct wf_list rings;         /* the others: as many as there are sets of rails */
-    struct wf_list bulk_ready;    /* rings with connections that have something to send on a bulk channel */
-    struct wf_list express_ready; /* connections with something to send on an express channel */
-    struct wf_list todo_connections, todo_inbounds, todo_outbounds;
+    struct wf_ring any_ring[WF_CLASSES];      /* of connections that take every rail */
+    struct wf_list rings;                     /* the others: as many as there are sets of rails and classes */
+    struct wf_list bulk_ready[WF_CLASSES];    /* rings with connections that have something for a bulk channel */
+    struct wf_list express_ready[WF_CLASSES]; /* connections with something to send on an express channel */
+    struct wf_list todo_connections;
+    struct wf_list todo_inbounds[WF_CLASSES], todo_outbounds[WF_CLASSES];
     struct wf_list backlog;                           /* opened by the peer, not accepted by the user */
     struct wf_list orphans;                           /* opened by the peer, no such endpoint yet */
     struct wf_list acceptors;                         /* ACCEPT requests */
@@ -103,9 +105,9 @@ struct wf_desk {
     uint64_t unsolicited_spent, unsolicited_limit;  /* of this side as sender */
     uint64_t unsolicited_settled, unsolicited_told; /* of the peer as sender: given back; limit as last told */
     bool credit_due;
-    uint64_t waiting;     /* bytes that may be sent and that no channel has taken */
-    uint32_t bulk_frames; /* DATA frames for bulk channels that the peer has not acknowledged */
-    uint64_t denied;      /* writes and reads of the peer that were refused for the memory that they name */
+    uint64_t waiting[WF_CLASSES];     /* bytes that may be sent and that no channel has taken */
+    uint32_t bulk_frames[WF_CLASSES]; /* DATA frames for bulk channels that the peer has not acknowledged */
+    uint64_t denied;                  /* writes and reads of the peer that were refused for the memory that they name */
 };
 
 /* Consecutive values, such as message numbers, have neighbouring lists, which share cache lines. The upper bits count
@@ -130,9 +132,9 @@ void wf_desk_credit_frame(struct wf_desk *desk, struct wf_frame *frame);
 /* CREDIT is due again: it may have been lost with a channel. */
 void wf_desk_repeat_credit(struct wf_desk *desk);
 
-/* Takes the next message from todo_inbounds or todo_outbounds; NULL: the list is empty. */
-struct wf_inbound *wf_desk_next_inbound(struct wf_desk *desk);
-struct wf_outbound *wf_desk_next_outbound(struct wf_desk *desk);
+/* Takes the next message of the class from todo_inbounds or todo_outbounds; NULL: the list is empty. */
+struct wf_inbound *wf_desk_next_inbound(struct wf_desk *desk, unsigned traffic);
+struct wf_outbound *wf_desk_next_outbound(struct wf_desk *desk, unsigned traffic);
 
 /* The number of the next connection that this side opens; `take` uses it up. */
 uint32_t wf_desk_next_number(const struct wf_desk *desk);
@@ -142,8 +144,8 @@ void wf_desk_take_number(struct wf_desk *desk);
 void wf_desk_accept(struct wf_desk *desk, struct weft_request *request);
 /* Puts pieces of an operation of this side on the desk's list: they are freed with the desk at the latest. */
 void wf_desk_keep(struct wf_desk *desk, struct wf_pieces *pieces);
-/* The ring of the connections that are kept to these rails. NULL: no memory. */
-struct wf_ring *wf_desk_ring(struct wf_desk *desk, uint64_t rails);
+/* The ring of the connections of the class that are kept to these rails. NULL: no memory. */
+struct wf_ring *wf_desk_ring(struct wf_desk *desk, uint64_t rails, unsigned traffic);
 /* The connection has something to send on a bulk channel, or has nothing any more. */
 void wf_desk_set_ready(struct wf_desk *desk, struct weft_connection *connection, bool ready);
 /* The connection's turn is over: it goes to the end of its ring, and the ring behind the others. */
@@ -152,8 +154,8 @@ void wf_desk_turn_over(struct wf_desk *desk, struct weft_connection *connection)
 /* A channel has joined: `frames` more may be under way. */
 void wf_desk_expect_frames(struct wf_desk *desk, uint32_t frames);
 
-/* Adds to `waiting`. Positive: bytes became strays and wait for a channel. Negative: a channel has taken them, or they
- * need not go any more. */
-void wf_desk_wait(struct wf_desk *desk, int64_t bytes);
+/* Adds to the class's `waiting`. Positive: bytes became strays and wait for a channel. Negative: a channel has taken
+ * them, or they need not go any more. */
+void wf_desk_wait(struct wf_desk *desk, unsigned traffic, int64_t bytes);
 
 #endif

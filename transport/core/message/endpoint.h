@@ -24,6 +24,7 @@ struct weft_endpoint {
     struct weft_context *context;
     uint32_t id;
     uint32_t connections; /* wf_endpoints.lock */
+    unsigned traffic;     /* traffic class of connections that are opened from now on; wf_endpoints.lock */
     uint64_t rails;       /* rails of the context, as bits: they carry its large messages; wf_endpoints.lock */
 
     /* receives from any connection (any.h) */

@@ -254,7 +254,7 @@ void wf_inbound_todo(struct wf_inbound *inbound)
 {
     struct wf_desk *desk = inbound->connection->desk;
     if (!wf_link_in_list(&inbound->todo_link))
-        wf_list_push_back(&desk->todo_inbounds, &inbound->todo_link);
+        wf_list_push_back(&desk->todo_inbounds[inbound->connection->traffic], &inbound->todo_link);
 }
 
 int wf_inbound_answer(struct weft_connection *connection, uint64_t number, int status)

@@ -265,7 +265,7 @@ void wf_outbound_frame(const struct wf_outbound *outbound, enum wf_frame_type ty
 void wf_outbound_allow(struct wf_outbound *outbound, uint64_t sendable)
 {
     if (!outbound->stopped)
-        outbound->connection->desk->waiting += sendable - outbound->sendable;
+        outbound->connection->desk->waiting[outbound->connection->traffic] += sendable - outbound->sendable;
     outbound->sendable = sendable;
     wf_stage_out_more(outbound);
 }

@@ -40,7 +40,7 @@ static inline void wf_outbound_count(struct wf_outbound *outbound, int by)
     bool bulk = outbound->kind == WF_OUTBOUND_REPLY || !wf_outbound_is_small(outbound);
     outbound->unacknowledged += (uint32_t)by;
     if (bulk)
-        outbound->connection->desk->bulk_frames += (uint32_t)by;
+        outbound->connection->desk->bulk_frames[outbound->connection->traffic] += (uint32_t)by;
 }
 
 /* Fills a frame of this type about the message. */

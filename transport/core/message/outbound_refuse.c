@@ -7,7 +7,7 @@ void wf_outbound_stop(struct wf_outbound *outbound)
 {
     if (outbound->stopped)
         return;
-    outbound->connection->desk->waiting -= outbound->sendable - outbound->next;
+    outbound->connection->desk->waiting[outbound->connection->traffic] -= outbound->sendable - outbound->next;
     outbound->stopped = true;
     wf_outbound_requeue(outbound);
 }
@@ -81,7 +81,7 @@ void wf_outbound_refuse(struct wf_outbound *outbound, int status)
         return;
     }
     outbound->refuse_due = true;
-    wf_list_push_back(&desk->todo_outbounds, &outbound->todo_link);
+    wf_list_push_back(&desk->todo_outbounds[outbound->connection->traffic], &outbound->todo_link);
     wf_outbound_check(outbound);
 }
 

@@ -37,10 +37,10 @@ static bool has_credit(const struct wf_outbound *outbound)
     return charge_of(outbound) <= credit_left(outbound->connection->desk);
 }
 
-/* Have bulk channels nothing to send, and has the peer acknowledged all their frames? */
-static bool bulk_is_quiet(const struct wf_desk *desk)
+/* Have the bulk channels of the class nothing to send, and has the peer acknowledged all their frames? */
+static bool bulk_is_quiet(const struct wf_desk *desk, unsigned traffic)
 {
-    return desk->waiting == 0 && desk->bulk_frames == 0;
+    return desk->waiting[traffic] == 0 && desk->bulk_frames[traffic] == 0;
 }
 
 /* A burst introduces its message on a bulk channel, behind the bytes that wait there, and later messages are not
@@ -52,7 +52,7 @@ static bool may_burst(const struct wf_outbound *outbound)
     uint64_t burst = wf_ready_burst(outbound);
     if (burst <= BURST_BESIDE)
         return burst > 0 && has_credit(outbound);
-    return charge_of(outbound) <= credit_left(desk) / 2 && bulk_is_quiet(desk);
+    return charge_of(outbound) <= credit_left(desk) / 2 && bulk_is_quiet(desk, outbound->connection->traffic);
 }
 
 /* Does the peer's limit allow a number for it, and one for its notification? */
@@ -118,7 +118,7 @@ void wf_connection_ready(struct weft_connection *connection)
     bool bulk = !wf_list_empty(&connection->sending) || wf_ready_candidate(connection);
     bool express = may_introduce(connection) && (!wf_ready_head(connection) || connection->small_pending > 0);
     wf_desk_set_ready(desk, connection, bulk);
-    set_member(&desk->express_ready, &connection->express_link, express);
+    set_member(&desk->express_ready[connection->traffic], &connection->express_link, express);
 }
 
 /* Hands [next, next + length) to a channel. */
@@ -128,7 +128,7 @@ struct wf_outbound *wf_ready_take(struct wf_outbound *outbound, uint64_t length,
     frame->offset = outbound->next;
     frame->length = (uint32_t)length;
     outbound->next += length;
-    outbound->connection->desk->waiting -= length;
+    outbound->connection->desk->waiting[outbound->connection->traffic] -= length;
     wf_outbound_count(outbound, 1);
     outbound->in_engine += 1;
     return outbound;
@@ -190,10 +190,13 @@ bool wf_ready_pull_small(struct wf_outbound *outbound, struct wf_frame *frame)
 
 void wf_ready_credit_came(struct wf_desk *desk)
 {
-    int looked = 0;
-    WF_LIST_EACH (link, following, &desk->express_ready) {
-        wf_connection_ready(WF_CONTAINER(link, struct weft_connection, express_link));
-        if (++looked == CONNECTIONS_LOOKED_AT) /* the others offer their messages, or find the credit in their turn */
-            return;
+    for (int traffic = 0; traffic < WF_CLASSES; traffic++) {
+        int looked = 0;
+        WF_LIST_EACH (link, following, &desk->express_ready[traffic]) {
+            wf_connection_ready(WF_CONTAINER(link, struct weft_connection, express_link));
+            if (++looked ==
+                CONNECTIONS_LOOKED_AT) /* the others offer their messages, or find the credit in their turn */
+                break;
+        }
     }
 }

@@ -35,7 +35,8 @@ static uint64_t allowed(const struct wf_outbound *outbound)
         return outbound->claimed;
     bool unasked = outbound->kind == WF_OUTBOUND_WRITE || wf_outbound_is_small(outbound);
     uint64_t limit = outbound->introduced ? outbound->sendable : unasked ? outbound->total : 0;
-    uint64_t ahead = (uint64_t)(desk->lines->bulk_count + SLOTS_AHEAD) * desk->guard->world->tuning.chunk;
+    int channels = desk->lines->bulk_count[outbound->connection->traffic];
+    uint64_t ahead = (uint64_t)(channels + SLOTS_AHEAD) * desk->guard->world->tuning.chunk;
     return limit < outbound->next + ahead ? limit : outbound->next + ahead;
 }
 

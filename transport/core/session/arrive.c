@@ -21,6 +21,7 @@
 #include "core/session/session.h"
 #include "core/session/small.h"
 #include "core/session/totals_in.h"
+#include "core/session/traffic.h"
 
 static struct wf_session *session_of(const struct weft_connection *connection)
 {
@@ -376,12 +377,20 @@ static int place_payload(struct wf_channel *channel)
     return take_for_connection(channel, &channel->rx.frame);
 }
 
+static int take_open(struct wf_session *session, const struct wf_frame *frame)
+{
+    if (frame->base >= WF_CLASSES)
+        return violation(session, frame, "names a traffic class that does not exist");
+    int result = wf_session_use_class(session, (unsigned)frame->base);
+    return result < 0 ? result : wf_connection_take_open(&session->desk, frame);
+}
+
 static int take_sequenced(struct wf_channel *channel, const struct wf_frame *frame)
 {
     struct wf_session *session = wf_session_of(channel);
     switch (frame->type) {
     case WF_OPEN:
-        return wf_connection_take_open(&session->desk, frame);
+        return take_open(session, frame);
     case WF_OPENED:
         return wf_connection_take_opened(&session->desk, frame);
     case WF_CLOSE:

@@ -103,11 +103,13 @@ const char *wf_session_why_unusable(const struct wf_session *session)
 
 static bool everything_told(const struct wf_session *session)
 {
-    if (!wf_list_empty(&session->desk.todo_connections) || !wf_list_empty(&session->desk.todo_inbounds) ||
-        !wf_list_empty(&session->desk.todo_outbounds) || session->desk.outbound_pool.taken > 0 ||
-        session->loss.downs_due > 0 || !wf_resend_idle(session, WF_CHANNEL_EXPRESS) ||
-        !wf_resend_idle(session, WF_CHANNEL_BULK))
+    const struct wf_desk *desk = &session->desk;
+    if (!wf_list_empty(&desk->todo_connections) || desk->outbound_pool.taken > 0 || session->loss.downs_due > 0 ||
+        !wf_resend_all_idle(session))
         return false;
+    for (int traffic = 0; traffic < WF_CLASSES; traffic++)
+        if (!wf_list_empty(&desk->todo_inbounds[traffic]) || !wf_list_empty(&desk->todo_outbounds[traffic]))
+            return false;
     WF_LINES_EACH (channel, &session->lines) {
         if (channel->tx.acknowledged != channel->tx.window.spent_frames)
             return false;

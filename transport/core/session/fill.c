@@ -21,8 +21,14 @@
 /* A bulk channel whose acknowledgements go on the express channel, as its own operation is under way. NULL: none. */
 static struct wf_channel *find_behind(const struct wf_channel *express)
 {
-    const struct wf_link *link = wf_list_first(&express->lines->rails[express->rail].behind);
+    const struct wf_link *link = wf_list_first(&express->lines->rails[express->rail].behind[express->traffic]);
     return link ? WF_CONTAINER(link, struct wf_channel, tx.behind_link) : NULL;
+}
+
+/* Do the channels of the group carry the frames that belong to no message? They are of class 0. */
+static bool has_control(const struct wf_session *session, int group)
+{
+    return group == wf_lines_carrier(&session->lines, 0, WF_CHANNEL_EXPRESS);
 }
 
 /* The next uncounted frame, if any is due. */
@@ -35,7 +41,7 @@ static bool next_total(struct wf_channel *channel, struct wf_frame *frame)
         wf_batch_state_frame(channel, frame);
     } else if (channel->kind == WF_CHANNEL_EXPRESS && (behind = find_behind(channel))) {
         wf_batch_state_frame(behind, frame);
-    } else if (session->desk.credit_due && channel->kind == WF_CHANNEL_EXPRESS) {
+    } else if (session->desk.credit_due && has_control(session, channel->group)) {
         wf_desk_credit_frame(&session->desk, frame);
     } else {
         return wf_tx_next_probe(tx, session->life.ping_number, frame);
@@ -53,6 +59,7 @@ static bool connection_frame(struct weft_connection *connection, struct wf_frame
         frame->type = WF_OPEN;
         frame->key = (uint64_t)connection->local_endpoint << 32 | connection->remote_endpoint;
         frame->offset = connection->limit_sent;
+        frame->base = connection->traffic;
     } else if (connection->opened_due) {
         connection->opened_due = false;
         frame->type = WF_OPENED;
@@ -119,8 +126,8 @@ static bool down_frame(struct wf_session *session, struct wf_frame *frame)
     return false;
 }
 
-/* The next control frame. The connection or message that the frame is about may be gone afterwards. */
-static bool next_control(struct wf_session *session, struct wf_frame *frame)
+/* The next frame that belongs to no message. Its connection may be gone afterwards. */
+static bool next_of_session(struct wf_session *session, struct wf_frame *frame)
 {
     struct wf_link *link;
     if (down_frame(session, frame))
@@ -133,17 +140,35 @@ static bool next_control(struct wf_session *session, struct wf_frame *frame)
         }
         wf_link_remove(link);
     }
+    return false;
+}
+
+/* The next GRANT or REFUSE of the class. The message that it is about may be gone afterwards. */
+static bool next_of_messages(struct wf_session *session, unsigned traffic, struct wf_frame *frame)
+{
     struct wf_inbound *inbound;
-    while ((inbound = wf_desk_next_inbound(&session->desk))) {
+    while ((inbound = wf_desk_next_inbound(&session->desk, traffic))) {
         if (inbound_frame(inbound, frame)) {
             wf_inbound_check(inbound);
             return true;
         }
     }
-    struct wf_outbound *outbound = wf_desk_next_outbound(&session->desk);
+    struct wf_outbound *outbound = wf_desk_next_outbound(&session->desk, traffic);
     if (outbound) {
         wf_outbound_refuse_frame(outbound, frame);
         return true;
+    }
+    return false;
+}
+
+/* The next control frame for a channel of the group. */
+static bool next_control(struct wf_session *session, int group, struct wf_frame *frame)
+{
+    if (has_control(session, group) && next_of_session(session, frame))
+        return true;
+    WF_CLASSES_EACH (traffic, session->lines.carried[group]) {
+        if (next_of_messages(session, traffic, frame))
+            return true;
     }
     return false;
 }
@@ -156,12 +181,18 @@ static bool fill_resent(struct wf_channel *channel, uint64_t *bytes)
     struct wf_session *session = wf_session_of(channel);
     struct wf_frame frame;
     struct wf_outbound *outbound;
+    if (wf_resend_all_idle(session))
+        return true;
     while (wf_batch_has_room(channel) && *bytes < session->guard.world->tuning.call &&
            wf_resend_pull(channel, &frame, &outbound)) {
         *bytes += frame.length;
         wf_batch_add_sequenced(channel, &frame, outbound);
     }
-    return wf_resend_idle(session, channel->kind);
+    WF_CLASSES_EACH (traffic, session->lines.carried[channel->group]) {
+        if (!wf_resend_idle(session, wf_group(traffic, channel->kind)))
+            return false;
+    }
+    return true;
 }
 
 static void fill_express(struct wf_channel *channel)
@@ -171,14 +202,13 @@ static void fill_express(struct wf_channel *channel)
     uint64_t bytes = 0;
     if (!fill_resent(channel, &bytes))
         return;
-    while (wf_batch_has_room(channel) && wf_channel_open(channel, 0) && next_control(session, &frame)) {
+    while (wf_batch_has_room(channel) && wf_channel_open(channel, 0) && next_control(session, channel->group, &frame)) {
         if (wf_frame_sequenced(frame.type))
             wf_batch_add_sequenced(channel, &frame, NULL);
         else
             wf_batch_add(channel, &frame, NULL);
     }
-    while (!wf_list_empty(&session->desk.express_ready) && wf_batch_has_room(channel) &&
-           bytes < session->guard.world->tuning.call) {
+    while (wf_batch_has_room(channel) && bytes < session->guard.world->tuning.call) {
         bool bare;
         struct wf_outbound *outbound = wf_next_express(channel, &frame, &bare);
         if (!outbound && !bare)
@@ -186,6 +216,16 @@ static void fill_express(struct wf_channel *channel)
         bytes += frame.length;
         wf_batch_add_sequenced(channel, &frame, outbound);
     }
+}
+
+/* Has a class that the group carries anything for a bulk channel? */
+static bool has_bulk(const struct wf_session *session, int group)
+{
+    WF_CLASSES_EACH (traffic, session->lines.carried[group]) {
+        if (!wf_list_empty(&session->desk.bulk_ready[traffic]))
+            return true;
+    }
+    return false;
 }
 
 static void fill_bulk(struct wf_channel *channel)
@@ -198,7 +238,7 @@ static void fill_bulk(struct wf_channel *channel)
     while (wf_batch_has_room(channel) && bytes < session->guard.world->tuning.call) {
         struct wf_outbound *outbound = wf_next_bulk(channel, &frame);
         if (!outbound) {
-            if (!wf_list_empty(&session->desk.bulk_ready) && !wf_channel_open(channel, 1))
+            if (has_bulk(session, channel->group) && !wf_channel_open(channel, 1))
                 wf_counter_add(&session->lines.rails[channel->rail].stalls, 1);
             break;
         }
@@ -207,36 +247,57 @@ static void fill_bulk(struct wf_channel *channel)
     }
 }
 
-bool wf_session_wants(const struct wf_session *session, enum wf_channel_kind kind)
+/* Is a stray to be sent on a channel of the group, or does the session close? Then any pair of rails will do. */
+static bool any_pair_will_do(const struct wf_session *session, int group)
 {
-    if (session->life.closing || session->guard.peer_closing || !wf_resend_idle(session, kind))
+    if (session->life.closing || session->guard.peer_closing)
         return true;
-    if (kind == WF_CHANNEL_BULK)
-        return !wf_list_empty(&session->desk.bulk_ready);
-    return !wf_list_empty(&session->desk.express_ready) || !wf_list_empty(&session->desk.todo_connections) ||
-           !wf_list_empty(&session->desk.todo_inbounds) || !wf_list_empty(&session->desk.todo_outbounds) ||
-           session->desk.credit_due || session->loss.downs_due > 0;
+    if (wf_resend_all_idle(session))
+        return false;
+    WF_CLASSES_EACH (traffic, session->lines.carried[group]) {
+        if (!wf_resend_idle(session, wf_group(traffic, wf_group_kind(group))))
+            return true;
+    }
+    return false;
 }
 
-uint64_t wf_session_pairs(const struct wf_session *session, enum wf_channel_kind kind)
+bool wf_session_wants(const struct wf_session *session, int group)
 {
-    if (!wf_session_wants(session, kind))
+    const struct wf_desk *desk = &session->desk;
+    if (any_pair_will_do(session, group))
+        return true;
+    if (wf_group_kind(group) == WF_CHANNEL_BULK)
+        return has_bulk(session, group);
+    WF_CLASSES_EACH (traffic, session->lines.carried[group]) {
+        if (!wf_list_empty(&desk->express_ready[traffic]) || !wf_list_empty(&desk->todo_inbounds[traffic]) ||
+            !wf_list_empty(&desk->todo_outbounds[traffic]))
+            return true;
+    }
+    bool control = !wf_list_empty(&desk->todo_connections) || desk->credit_due || session->loss.downs_due > 0;
+    return control && has_control(session, group);
+}
+
+uint64_t wf_session_pairs(const struct wf_session *session, int group)
+{
+    if (!wf_session_wants(session, group))
         return 0;
-    if (kind != WF_CHANNEL_BULK || session->life.closing || session->guard.peer_closing ||
-        !wf_resend_idle(session, kind))
+    if (wf_group_kind(group) != WF_CHANNEL_BULK || any_pair_will_do(session, group))
         return UINT64_MAX;
-    uint64_t pairs = 0, all = session->loss.spread.pairs_up;
-    WF_LIST_EACH (link, following, &session->desk.bulk_ready) {
-        pairs |= wf_spread_pairs(session, WF_CONTAINER(link, struct wf_ring, ready_link));
-        if (pairs == all)
-            break;
+    unsigned own = wf_group_class(group);
+    uint64_t pairs = 0, all = session->loss.spreads[own]->pairs_up;
+    WF_CLASSES_EACH (traffic, session->lines.carried[group]) {
+        WF_LIST_EACH (link, following, &session->desk.bulk_ready[traffic]) {
+            pairs |= wf_spread_pairs(session, own, WF_CONTAINER(link, struct wf_ring, ready_link));
+            if (pairs == all)
+                break;
+        }
     }
     return pairs;
 }
 
 static bool has_work(const struct wf_channel *channel)
 {
-    return wf_session_pairs(wf_session_of(channel), channel->kind) >> channel->rail & 1;
+    return wf_session_pairs(wf_session_of(channel), channel->group) >> channel->rail & 1;
 }
 
 bool wf_channel_wants(const struct wf_channel *channel)
@@ -250,7 +311,7 @@ bool wf_channel_take_copied(struct wf_channel *channel, struct wf_outbound *outb
     const struct wf_session *session = wf_session_of(channel);
     struct wf_tx *tx = &channel->tx;
     struct wf_frame frame;
-    if (wf_tx_has_own(tx) || session->guard.state != WF_SESSION_UP || wf_session_wants(session, WF_CHANNEL_EXPRESS) ||
+    if (wf_tx_has_own(tx) || session->guard.state != WF_SESSION_UP || wf_session_wants(session, channel->group) ||
         !wf_channel_open(channel, outbound->total) || !wf_ready_pull_small(outbound, &frame))
         return false;
     wf_batch_begin(channel);

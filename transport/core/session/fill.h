@@ -13,12 +13,12 @@ struct wf_channel;
 struct wf_outbound;
 struct wf_session;
 
-/* Is there anything to send: of the session, for channels of this kind; of the session or the channel itself, for this
+/* Is there anything to send: of the session, for channels of this group; of the session or the channel itself, for this
  * channel? True also if the window does not let it go now. */
-bool wf_session_wants(const struct wf_session *session, enum wf_channel_kind kind);
+bool wf_session_wants(const struct wf_session *session, int group);
 bool wf_channel_wants(const struct wf_channel *channel);
-/* The pairs of rails whose channels of this kind there is something for, as bits. */
-uint64_t wf_session_pairs(const struct wf_session *session, enum wf_channel_kind kind);
+/* The pairs of rails whose channels of this group there is something for, as bits. */
+uint64_t wf_session_pairs(const struct wf_session *session, int group);
 /* Nothing is to be sent: marks the send half as idle, so that new work kicks its worker. Returns false. */
 bool wf_channel_rest(struct wf_channel *channel);
 /* Gathers the next batch into the send operation; true when there is something to post. */

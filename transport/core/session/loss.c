@@ -17,6 +17,7 @@
 #include "core/message/connection.h"
 #include "core/session/resend.h"
 #include "core/session/session.h"
+#include "core/session/traffic.h"
 
 #define PAUSE_MIN_NS (20 * WF_NS_PER_MS)
 #define PAUSE_MAX_NS (1000 * WF_NS_PER_MS)
@@ -47,15 +48,17 @@ void wf_loss_init(struct wf_loss *loss)
 
 void wf_loss_fini(struct wf_loss *loss)
 {
-    wf_strays_fini(&loss->strays[0]);
-    wf_strays_fini(&loss->strays[1]);
-    wf_spread_fini(&loss->spread);
+    for (int group = 0; group < WF_GROUPS; group++)
+        wf_strays_fini(&loss->strays[group]);
+    for (int traffic = 0; traffic < WF_CLASSES; traffic++)
+        wf_spread_destroy(loss->spreads[traffic]);
 }
 
-int wf_loss_expect(struct wf_loss *loss, int count)
+int wf_loss_expect(struct wf_loss *loss, unsigned traffic, int count)
 {
-    wf_spread_fini(&loss->spread); /* of an earlier try */
-    return wf_spread_init(&loss->spread, count);
+    if (!loss->spreads[traffic])
+        loss->spreads[traffic] = wf_spread_create(count);
+    return loss->spreads[traffic] ? 0 : -ENOMEM;
 }
 
 static bool carries(const struct wf_session *session)
@@ -129,6 +132,7 @@ void wf_channel_lost(struct wf_channel *channel, int code, const char *doing)
     wf_channel_doom(channel);
     wf_channel_sink(channel);
     wf_spread_note(channel);
+    wf_session_pace(session, channel->traffic);
     if (carries(session))
         move_on(session, channel, code, doing);
     wf_kicks_all(&session->kicks, NULL);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "base/log.h"
+#include "core/channel/roster.h"
 #include "core/session/resend.h"
 #include "core/session/route.h"
 #include "core/session/spread_plan.h"
@@ -16,18 +17,20 @@ struct wf_session;
 
 /* What the session keeps about lost channels. Owner: session lock. */
 struct wf_loss {
-    struct wf_strays strays[2]; /* express, bulk */
-    int downs_due;              /* channels with `down.due`: a DOWN frame is to be sent */
-    bool place_wanted;          /* a channel waits until another channel ends its claim on the same bytes */
+    struct wf_strays strays[WF_GROUPS]; /* by group of the channels that were lost */
+    uint32_t stray_count;               /* in all of `strays` */
+    int downs_due;                      /* channels with `down.due`: a DOWN frame is to be sent */
+    bool place_wanted;                  /* a channel waits until another channel ends its claim on the same bytes */
     struct wf_log_limit lost_log;
-    struct wf_spread spread;
+    struct wf_spread *spreads[WF_CLASSES]; /* NULL: the class is not in use */
+    unsigned planned;                      /* dialer: classes whose channels are planned, as bits; the door's thread */
 };
 
 /* The object is zeroed before init. fini accepts a zeroed object. */
 void wf_loss_init(struct wf_loss *loss);
 void wf_loss_fini(struct wf_loss *loss);
-/* Room for `count` channels. 0 or -ENOMEM. */
-int wf_loss_expect(struct wf_loss *loss, int count);
+/* Room for `count` channels of a traffic class. 0 or -ENOMEM. */
+int wf_loss_expect(struct wf_loss *loss, unsigned traffic, int count);
 
 /* A channel is lost: its halves let go, its retained frames go on other channels, and it will be dialled again.
  * `doing`: what failed, for the log. */

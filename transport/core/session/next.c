@@ -1,7 +1,7 @@
 /* Decides which outgoing operation goes next, and on which channel. */
 #include "core/session/next.h"
 
-#include "core/channel/lines.h"
+#include "core/channel/state.h"
 #include "core/message/connection.h"
 #include "core/message/outbound.h"
 #include "core/message/ready.h"
@@ -9,13 +9,13 @@
 #include "core/session/resend.h"
 #include "core/session/session.h"
 #include "core/session/spread_plan.h"
+#include "core/session/traffic.h"
 
 /* The next chunk of one connection for a bulk channel. Makes every decision before it changes anything: if a later
  * check failed, an introduced message would be left in no queue. */
 static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_connection *connection,
                                       struct wf_frame *frame)
 {
-    struct wf_desk *desk = connection->desk;
     struct wf_outbound *outbound = wf_outbound_first_of(&connection->sending),
                        *candidate = wf_ready_candidate(connection);
     bool fresh = candidate && (!outbound || (outbound->kind == WF_OUTBOUND_REPLY && connection->own_turn));
@@ -29,7 +29,7 @@ static struct wf_outbound *next_chunk(struct wf_channel *channel, struct weft_co
     if (outbound->device && limit > outbound->staged)
         limit = outbound->staged;
     uint64_t length = limit - outbound->next;
-    uint64_t share = wf_spread_plan(channel, connection, desk->waiting + (fresh ? burst : 0));
+    uint64_t share = wf_spread_plan(channel, connection, wf_session_waiting(channel) + (fresh ? burst : 0));
     if (length > share)
         length = share;
     length = wf_ready_fitting(channel, outbound, outbound->next, length);
@@ -69,7 +69,8 @@ static struct wf_outbound *next_of_ring(struct wf_channel *channel, struct wf_ri
         if (!outbound) /* a message that could not be introduced here must be offered on an express channel */
             wf_connection_ready(connection);
         if (!told && wf_link_in_list(&connection->express_link))
-            wf_lines_offer(desk->lines, WF_CHANNEL_EXPRESS, UINT64_MAX, channel->tx.worker);
+            wf_lines_offer(desk->lines, wf_lines_carrier(desk->lines, connection->traffic, WF_CHANNEL_EXPRESS),
+                           UINT64_MAX, channel->tx.worker);
         if (outbound) {
             count_turn(connection, frame->length);
             return outbound;
@@ -80,14 +81,31 @@ static struct wf_outbound *next_of_ring(struct wf_channel *channel, struct wf_ri
     return NULL;
 }
 
-struct wf_outbound *wf_next_bulk(struct wf_channel *channel, struct wf_frame *frame)
+/* The next chunk of the class's connections. */
+static struct wf_outbound *next_of_class(struct wf_channel *channel, unsigned traffic, struct wf_frame *frame)
 {
     struct wf_desk *desk = &wf_session_of(channel)->desk;
-    WF_LIST_EACH (link, following, &desk->bulk_ready) {
+    WF_LIST_EACH (link, following, &desk->bulk_ready[traffic]) {
         struct wf_ring *ring = WF_CONTAINER(link, struct wf_ring, ready_link);
         struct wf_outbound *outbound = wf_spread_serves(channel, ring) ? next_of_ring(channel, ring, frame) : NULL;
         if (outbound)
             return outbound;
+    }
+    return NULL;
+}
+
+struct wf_outbound *wf_next_bulk(struct wf_channel *channel, struct wf_frame *frame)
+{
+    struct wf_lines *lines = channel->lines;
+    if (wf_lines_carries_one(lines, channel->group))
+        return next_of_class(channel, channel->traffic, frame);
+    for (struct wf_turns turns = wf_lines_turns(lines, channel->group); turns.left != 0;) {
+        unsigned traffic = wf_turns_next(&turns);
+        struct wf_outbound *outbound = next_of_class(channel, traffic, frame);
+        if (outbound) {
+            wf_lines_took(lines, channel->group, traffic);
+            return outbound;
+        }
     }
     return NULL;
 }
@@ -101,16 +119,19 @@ static bool bulk_takes(const struct wf_channel *express, const struct weft_conne
     const struct wf_outbound *head = wf_ready_head(connection);
     if (!head || wf_ready_candidate(connection) != head || !wf_list_empty(&connection->sending) ||
         wf_list_first(&connection->ring->connections) != &connection->ready_link ||
-        wf_list_first(&desk->bulk_ready) != &connection->ring->ready_link || !wf_resend_idle(session, WF_CHANNEL_BULK))
+        wf_list_first(&desk->bulk_ready[connection->traffic]) != &connection->ring->ready_link)
         return false;
-    uint64_t pairs =
-        wf_spread_pairs(session, connection->ring) & ~wf_lines_roster(desk->lines, express->tx.worker)->pairs;
+    int group = wf_lines_carrier(desk->lines, connection->traffic, WF_CHANNEL_BULK);
+    if (desk->lines->carried[group] != 1u << connection->traffic || !wf_resend_idle(session, group))
+        return false;
+    uint64_t pairs = wf_spread_pairs(session, connection->traffic, connection->ring) &
+                     ~wf_lines_roster(desk->lines, express->tx.worker)->pairs;
     struct wf_channel *channel;
     for (int asked = 0; asked < WF_OFFERS_AT_ONCE; asked++) {
-        if (!(channel = wf_lines_next_offer(desk->lines, WF_CHANNEL_BULK, pairs)))
+        if (!(channel = wf_lines_next_offer(desk->lines, group, pairs)))
             return false;
         if (wf_channel_open(channel, desk->terms->chunk) &&
-            wf_spread_plan(channel, connection, desk->waiting + wf_ready_burst(head)) > 0) {
+            wf_spread_plan(channel, connection, wf_session_waiting(channel) + wf_ready_burst(head)) > 0) {
             wf_channel_tx_due(channel);
             return true;
         }
@@ -118,11 +139,13 @@ static bool bulk_takes(const struct wf_channel *express, const struct weft_conne
     return false;
 }
 
-struct wf_outbound *wf_next_express(struct wf_channel *channel, struct wf_frame *frame, bool *bare)
+/* The next frame of the class's connections. */
+static struct wf_outbound *express_of_class(struct wf_channel *channel, unsigned traffic, struct wf_frame *frame,
+                                            bool *bare)
 {
     struct wf_desk *desk = &wf_session_of(channel)->desk;
     *bare = false;
-    WF_LIST_EACH (link, following, &desk->express_ready) {
+    WF_LIST_EACH (link, following, &desk->express_ready[traffic]) {
         struct weft_connection *connection = WF_CONTAINER(link, struct weft_connection, express_link);
         struct wf_outbound *outbound = wf_outbound_first_of(&connection->pending);
         if (wf_link_in_list(&connection->ready_link) && bulk_takes(channel, connection))
@@ -141,6 +164,23 @@ struct wf_outbound *wf_next_express(struct wf_channel *channel, struct wf_frame 
         connection->pins -= 1;
         wf_connection_check(connection);
         return *bare ? NULL : outbound;
+    }
+    return NULL;
+}
+
+struct wf_outbound *wf_next_express(struct wf_channel *channel, struct wf_frame *frame, bool *bare)
+{
+    struct wf_lines *lines = channel->lines;
+    if (wf_lines_carries_one(lines, channel->group))
+        return express_of_class(channel, channel->traffic, frame, bare);
+    *bare = false;
+    for (struct wf_turns turns = wf_lines_turns(lines, channel->group); turns.left != 0;) {
+        unsigned traffic = wf_turns_next(&turns);
+        struct wf_outbound *outbound = express_of_class(channel, traffic, frame, bare);
+        if (outbound || *bare) {
+            wf_lines_took(lines, channel->group, traffic);
+            return outbound;
+        }
     }
     return NULL;
 }

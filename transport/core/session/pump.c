@@ -17,20 +17,23 @@
 #include "core/session/session.h"
 #include "core/session/silence.h"
 
-/* The pairs of rails that have work of this kind and an idle half to offer it to. While all are busy nobody asks for
+/* The pairs of rails that have work of this group and an idle half to offer it to. While all are busy nobody asks for
  * work. */
-static uint64_t offered_pairs(const struct wf_session *session, enum wf_channel_kind kind)
+static uint64_t offered_pairs(const struct wf_session *session, int group)
 {
-    uint64_t offers = session->lines.offers[kind];
-    return offers != 0 ? offers & wf_session_pairs(session, kind) : 0;
+    uint64_t offers = session->lines.offers[group];
+    return offers != 0 ? offers & wf_session_pairs(session, group) : 0;
 }
 
 void wf_session_kick(struct wf_session *session, struct wf_worker *self)
 {
     struct wf_lines *lines = &session->lines;
     wf_lines_tell(lines, self);
-    wf_lines_offer(lines, WF_CHANNEL_EXPRESS, offered_pairs(session, WF_CHANNEL_EXPRESS), self);
-    wf_lines_offer(lines, WF_CHANNEL_BULK, offered_pairs(session, WF_CHANNEL_BULK), self);
+    WF_CLASSES_EACH (traffic, lines->classes) {
+        int express = wf_group(traffic, WF_CHANNEL_EXPRESS), bulk = wf_group(traffic, WF_CHANNEL_BULK);
+        wf_lines_offer(lines, express, offered_pairs(session, express), self);
+        wf_lines_offer(lines, bulk, offered_pairs(session, bulk), self);
+    }
     if (session->life.closing || session->guard.peer_closing) /* the next step of the close needs no idle half */
         wf_kicks_one(&session->kicks, 0, self);
     wf_devices_kick(&session->shares, self);
@@ -39,14 +42,18 @@ void wf_session_kick(struct wf_session *session, struct wf_worker *self)
 bool wf_session_has_work(const struct wf_session *session)
 {
     const struct wf_lines *lines = &session->lines;
-    return wf_bells_any(&session->shares.bells) ||
-           (lines->offers[WF_CHANNEL_BULK] != 0 && wf_session_wants(session, WF_CHANNEL_BULK)) ||
-           (lines->offers[WF_CHANNEL_EXPRESS] != 0 && wf_session_wants(session, WF_CHANNEL_EXPRESS));
+    WF_CLASSES_EACH (traffic, lines->classes) {
+        int express = wf_group(traffic, WF_CHANNEL_EXPRESS), bulk = wf_group(traffic, WF_CHANNEL_BULK);
+        if ((lines->offers[bulk] != 0 && wf_session_wants(session, bulk)) ||
+            (lines->offers[express] != 0 && wf_session_wants(session, express)))
+            return true;
+    }
+    return wf_bells_any(&session->shares.bells);
 }
 
-bool wf_session_has_idle_express(const struct wf_session *session)
+bool wf_session_has_idle_express(const struct wf_session *session, unsigned traffic)
 {
-    return session->lines.offers[WF_CHANNEL_EXPRESS] != 0;
+    return session->lines.offers[wf_lines_carrier(&session->lines, traffic, WF_CHANNEL_EXPRESS)] != 0;
 }
 
 /* An orderly end: both directions of the stream have ended. */
@@ -98,7 +105,7 @@ static bool look_at_sender(struct round *round, struct wf_channel *channel)
     wf_tx_decide(tx, actions);
     if (tx->actions && !wf_link_in_list(&tx->round_link))
         wf_list_push_back(&round->senders[channel->kind], &tx->round_link);
-    struct wf_channel *better = wf_spread_take_better(round->session);
+    struct wf_channel *better = channel->kind == WF_CHANNEL_BULK ? wf_spread_take_better(channel) : NULL;
     if (better) /* it got nothing because of another one, which must be asked */
         wf_channel_tx_due(better);
     return actions & ACT_SEND;
@@ -120,15 +127,15 @@ static void look_at_due(struct round *round, enum wf_channel_kind kind)
 }
 
 /* Offers what any channel may send to idle send halves, until some have declined. */
-static void offer(struct round *round, enum wf_channel_kind kind)
+static void offer(struct round *round, int group)
 {
     struct wf_lines *lines = &round->session->lines;
     uint64_t asked = 0; /* pairs of rails of which every idle half was asked */
     int declined = 0;
     wf_lines_begin_round(lines);
-    while (declined < WF_OFFERS_AT_ONCE && (lines->offers[kind] & round->roster->pairs)) {
-        uint64_t pairs = offered_pairs(round->session, kind) & round->roster->pairs & ~asked;
-        struct wf_channel *channel = wf_lines_next_offer(lines, kind, pairs);
+    while (declined < WF_OFFERS_AT_ONCE && (lines->offers[group] & round->roster->pairs)) {
+        uint64_t pairs = offered_pairs(round->session, group) & round->roster->pairs & ~asked;
+        struct wf_channel *channel = wf_lines_next_offer(lines, group, pairs);
         if (!channel)
             break;
         if (!wf_channel_ask_once(channel)) {
@@ -136,7 +143,7 @@ static void offer(struct round *round, enum wf_channel_kind kind)
             continue;
         }
         declined += !look_at_sender(round, channel);
-        look_at_due(round, kind);
+        look_at_due(round, channel->kind);
     }
 }
 
@@ -232,10 +239,15 @@ static void release(struct round *round)
 /* Bulk channels choose first, so that an express channel knows what they cannot take. Session lock held. */
 static void choose(struct round *round)
 {
+    unsigned classes = round->session->lines.classes;
     look_at_due(round, WF_CHANNEL_BULK);
-    offer(round, WF_CHANNEL_BULK);
+    WF_CLASSES_EACH (traffic, classes) {
+        offer(round, wf_group(traffic, WF_CHANNEL_BULK));
+    }
     look_at_due(round, WF_CHANNEL_EXPRESS);
-    offer(round, WF_CHANNEL_EXPRESS);
+    WF_CLASSES_EACH (traffic, classes) {
+        offer(round, wf_group(traffic, WF_CHANNEL_EXPRESS));
+    }
     look_at_receivers(round);
 }
 
@@ -268,12 +280,19 @@ void wf_session_pump(struct wf_session *session, struct wf_worker *worker)
     pump(session, worker);
 }
 
-/* An idle express channel for the posted message, if the pump has nothing else to do. NULL: it has, or none is idle. */
-static struct wf_channel *taker(struct wf_session *session)
+/* An idle express channel for what was posted, if the pump has nothing else to do. NULL: it has, or none is idle. What
+ * other classes have to send was told to their channels when it was posted. */
+static struct wf_channel *taker(struct wf_session *session, const struct wf_outbound *copied)
 {
-    if (wf_session_wants(session, WF_CHANNEL_BULK) || session->guard.work_came || wf_bells_any(&session->shares.bells))
+    struct wf_lines *lines = &session->lines;
+    unsigned traffic = copied ? copied->connection->traffic : 0;
+    if (!copied && lines->classes != 1)
         return NULL;
-    struct wf_channel *channel = wf_lines_next_offer(&session->lines, WF_CHANNEL_EXPRESS, UINT64_MAX);
+    if (wf_session_wants(session, wf_lines_carrier(lines, traffic, WF_CHANNEL_BULK)) || session->guard.work_came ||
+        wf_bells_any(&session->shares.bells))
+        return NULL;
+    struct wf_channel *channel =
+        wf_lines_next_offer(lines, wf_lines_carrier(lines, traffic, WF_CHANNEL_EXPRESS), UINT64_MAX);
     return channel && channel->tx.started && channel->rx.started ? channel : NULL;
 }
 
@@ -293,9 +312,12 @@ static void pump_one(struct wf_channel *channel, struct wf_outbound *copied)
 static void unlock_and_kick(struct wf_session *session)
 {
     struct wf_lines *lines = &session->lines;
-    int workers[2 * WF_OFFERS_AT_ONCE];
-    int count = wf_lines_choose(lines, WF_CHANNEL_EXPRESS, offered_pairs(session, WF_CHANNEL_EXPRESS), workers);
-    count += wf_lines_choose(lines, WF_CHANNEL_BULK, offered_pairs(session, WF_CHANNEL_BULK), workers + count);
+    int workers[WF_GROUPS * WF_OFFERS_AT_ONCE], count = 0;
+    WF_CLASSES_EACH (traffic, lines->classes) {
+        int express = wf_group(traffic, WF_CHANNEL_EXPRESS), bulk = wf_group(traffic, WF_CHANNEL_BULK);
+        count += wf_lines_choose(lines, express, offered_pairs(session, express), workers + count);
+        count += wf_lines_choose(lines, bulk, offered_pairs(session, bulk), workers + count);
+    }
     wf_lines_tell(lines, NULL);
     wf_devices_kick(&session->shares, NULL);
     wf_session_unlock(session);
@@ -310,7 +332,7 @@ void wf_session_unlock_and_push(struct wf_session *session, struct wf_outbound *
     struct wf_worker *worker = sessions->crew->workers[0];
     /* Only tries for the token: the thread that has it may be waiting for the session's lock. */
     bool token = world->shared && !world->manual && wf_worker_try(worker);
-    struct wf_channel *channel = token ? taker(session) : NULL;
+    struct wf_channel *channel = token ? taker(session, copied) : NULL;
     if (copied && !channel)
         wf_outbound_queue(copied);
     if (channel)
@@ -377,7 +399,7 @@ static bool waits_since(struct wf_route *route, int64_t now_ns, bool paused)
 static int64_t check_progress(struct wf_session *session, int64_t now_ns, bool paused)
 {
     int64_t timeout = session->guard.world->tuning.timeout_ns, next = WF_NEVER;
-    bool waits = !wf_resend_idle(session, WF_CHANNEL_EXPRESS) || !wf_resend_idle(session, WF_CHANNEL_BULK);
+    bool waits = !wf_resend_all_idle(session);
     WF_LINES_EACH (channel, &session->lines) {
         if (!channel->up || !waits_since(wf_route_of(channel), now_ns, paused))
             continue;
@@ -426,7 +448,7 @@ static int64_t check_life(struct wf_session *session, int64_t now_ns)
             return session->life.join_by_ns;
         WF_REACHED("session JOINING: deadline");
         wf_guard_fail(&session->guard, -ETIMEDOUT, "%s joined %d of %d channels before the deadline",
-                      session->peer.name, session->lines.joined, session->lines.channel_count);
+                      session->peer.name, session->lines.joined, session->lines.per_class);
     }
     if (session->guard.state == WF_SESSION_CLOSING)
         return check_goodbye(session, now_ns, heard);

@@ -15,11 +15,7 @@
 #include "core/session/fill.h"
 #include "core/session/session.h"
 #include "core/session/spread_plan.h"
-
-static struct wf_strays *strays_of(struct wf_session *session, enum wf_channel_kind kind)
-{
-    return &session->loss.strays[kind == WF_CHANNEL_BULK];
-}
+#include "core/session/traffic.h"
 
 static struct wf_stray *stray_at(const struct wf_strays *strays, uint32_t index)
 {
@@ -50,17 +46,18 @@ static int make_room(struct wf_strays *strays, uint32_t more)
 int wf_resend_take_over(struct wf_channel *channel)
 {
     struct wf_session *session = wf_session_of(channel);
-    struct wf_strays *strays = strays_of(session, channel->kind);
+    struct wf_strays *strays = &session->loss.strays[channel->group];
     struct wf_tx *tx = &channel->tx;
     if (make_room(strays, (uint32_t)(tx->window.spent_frames - tx->acknowledged)) < 0)
         return -ENOMEM;
     for (uint64_t at = tx->acknowledged; at < tx->window.spent_frames; at++) {
         struct wf_stray *stray = stray_at(strays, strays->count++);
+        session->loss.stray_count += 1;
         *stray = (struct wf_stray){.retained = tx->retained[at % tx->ring],
                                    .channel = channel->id,
                                    .incarnation = channel->incarnation,
                                    .sequence = at};
-        wf_desk_wait(&session->desk, stray->retained.frame.length);
+        wf_desk_wait(&session->desk, channel->traffic, stray->retained.frame.length);
     }
     wf_tx_moved(tx);
     return 0;
@@ -82,36 +79,44 @@ static void retire(struct wf_session *session, const struct wf_retained *retaine
 
 void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_t incarnation, uint64_t disposed)
 {
-    for (int kind = 0; kind < 2; kind++) {
-        struct wf_strays *strays = &session->loss.strays[kind];
-        /* The count cannot grow meanwhile: the end of a message loses no channel. */
-        for (uint32_t i = 0; i < strays->count; i++) {
-            struct wf_stray *stray = stray_at(strays, i);
-            bool told = stray->channel == channel && stray->incarnation == incarnation && stray->sequence < disposed;
-            if (!told || stray->over)
-                continue;
-            struct wf_retained retained = stray->retained;
-            WF_REACHED("channel DYING: DOWN(n) or STATE(n) from the peer");
-            stray->over = true;
-            wf_desk_wait(&session->desk, -(int64_t)retained.frame.length);
-            retire(session, &retained);
-        }
+    const struct wf_channel *lost = session->lines.channels[channel];
+    if (!lost)
+        return;
+    struct wf_strays *strays = &session->loss.strays[lost->group];
+    /* The count cannot grow meanwhile: the end of a message loses no channel. */
+    for (uint32_t i = 0; i < strays->count; i++) {
+        struct wf_stray *stray = stray_at(strays, i);
+        bool told = stray->channel == channel && stray->incarnation == incarnation && stray->sequence < disposed;
+        if (!told || stray->over)
+            continue;
+        struct wf_retained retained = stray->retained;
+        WF_REACHED("channel DYING: DOWN(n) or STATE(n) from the peer");
+        stray->over = true;
+        wf_desk_wait(&session->desk, lost->traffic, -(int64_t)retained.frame.length);
+        retire(session, &retained);
     }
 }
 
-bool wf_resend_idle(const struct wf_session *session, enum wf_channel_kind kind)
+bool wf_resend_idle(const struct wf_session *session, int group)
 {
-    return session->loss.strays[kind == WF_CHANNEL_BULK].count == 0;
+    return session->loss.strays[group].count == 0;
 }
 
-static void pop(struct wf_strays *strays)
+bool wf_resend_all_idle(const struct wf_session *session)
+{
+    return session->loss.stray_count == 0;
+}
+
+static void pop(struct wf_session *session, struct wf_strays *strays)
 {
     strays->first = (strays->first + 1) % strays->room;
     strays->count -= 1;
+    session->loss.stray_count -= 1;
 }
 
-/* The first stray that is still to be sent. Drops strays of refused messages: their memory may be the user's again. */
-static struct wf_stray *head(struct wf_session *session, struct wf_strays *strays)
+/* The first stray of the class that is still to be sent. Drops strays of refused messages: their memory may be the
+ * user's again. */
+static struct wf_stray *head(struct wf_session *session, unsigned traffic, struct wf_strays *strays)
 {
     while (strays->count > 0) {
         struct wf_stray *stray = stray_at(strays, 0);
@@ -119,9 +124,9 @@ static struct wf_stray *head(struct wf_session *session, struct wf_strays *stray
         bool refused = !stray->over && outbound && outbound->refused;
         if (!stray->over && !refused)
             return stray;
-        pop(strays);
+        pop(session, strays);
         if (refused) {
-            wf_desk_wait(&session->desk, -(int64_t)stray->retained.frame.length);
+            wf_desk_wait(&session->desk, traffic, -(int64_t)stray->retained.frame.length);
             wf_outbound_abandon(outbound);
         }
     }
@@ -138,26 +143,36 @@ static bool fits(struct wf_channel *channel, const struct wf_retained *retained)
         return true;
     if (wf_ready_fitting(channel, retained->outbound, retained->frame.offset, length) < length)
         return false;
-    return channel->kind != WF_CHANNEL_BULK || wf_spread_suits(channel, wf_session_of(channel)->desk.waiting, length);
+    return channel->kind != WF_CHANNEL_BULK || wf_spread_suits(channel, wf_session_waiting(channel), length);
 }
 
-bool wf_resend_pull(struct wf_channel *channel, struct wf_frame *frame, struct wf_outbound **outbound)
+/* The next stray of the class, as wf_resend_pull(). */
+static bool pull(struct wf_channel *channel, unsigned traffic, struct wf_frame *frame, struct wf_outbound **outbound)
 {
     struct wf_session *session = wf_session_of(channel);
-    struct wf_strays *strays = strays_of(session, channel->kind);
-    const struct wf_stray *stray = head(session, strays);
+    struct wf_strays *strays = &session->loss.strays[wf_group(traffic, channel->kind)];
+    const struct wf_stray *stray = head(session, traffic, strays);
     if (!stray || !fits(channel, &stray->retained))
         return false;
     *frame = stray->retained.frame;
     frame->flags |= WF_FLAG_RESENT;
     *outbound = stray->retained.outbound;
     int lost_on = session->lines.channels[stray->channel]->rail;
-    wf_desk_wait(&session->desk, -(int64_t)frame->length);
-    pop(strays);
+    wf_desk_wait(&session->desk, traffic, -(int64_t)frame->length);
+    pop(session, strays);
     if (*outbound)
         (*outbound)->in_engine += 1;
     wf_counter_add(&session->lines.rails[lost_on].resent_bytes, frame->length);
     return true;
+}
+
+bool wf_resend_pull(struct wf_channel *channel, struct wf_frame *frame, struct wf_outbound **outbound)
+{
+    WF_CLASSES_EACH (traffic, channel->lines->carried[channel->group]) {
+        if (pull(channel, traffic, frame, outbound))
+            return true;
+    }
+    return false;
 }
 
 int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed)
@@ -175,7 +190,7 @@ int wf_channel_acknowledge(struct wf_channel *channel, uint64_t disposed)
     while (wf_tx_next_retired(channel, disposed, &retained))
         retire(session, &retained);
     wf_tx_note_rate(channel, before);
-    wf_channel_reopened(channel, wf_session_wants(session, channel->kind));
+    wf_channel_reopened(channel, wf_session_wants(session, channel->group));
     wf_spread_note(channel);
     return 0;
 }

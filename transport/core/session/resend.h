@@ -3,8 +3,8 @@
  *
  * From the moment a sequenced frame is sent until the peer has disposed of it, the frame is in exactly one place:
  * retained by its channel, or, after that channel was lost, a stray here. Strays go before any new frame, on any
- * channel of the same kind, with the same boundaries and the flag RESENT. The peer may have disposed of a stray
- * already; it recognises a frame that it has seen.
+ * channel that carries their class, of the same kind, with the same boundaries and the flag RESENT. The peer may have
+ * disposed of a stray already; it recognises a frame that it has seen.
  *
  * No new frame is sent while there are strays, so there are never more strays than all channels can retain.
  * All with the session's lock held.
@@ -24,7 +24,7 @@ struct wf_stray {
     bool over; /* acknowledged: it need not be sent again */
 };
 
-/* The strays of one kind of channel, in the order in which they were lost. */
+/* The strays of one group of channels, in the order in which they were lost. */
 struct wf_strays {
     struct wf_stray *ring;
     uint32_t room, first, count;
@@ -38,8 +38,9 @@ int wf_resend_take_over(struct wf_channel *channel);
 /* The peer has disposed of the first `disposed` frames of a lost channel: strays among them are not sent again. */
 void wf_resend_acknowledge(struct wf_session *session, uint32_t channel, uint32_t incarnation, uint64_t disposed);
 
-/* Are there no strays for channels of this kind? */
-bool wf_resend_idle(const struct wf_session *session, enum wf_channel_kind kind);
+/* Are there no strays for the channels of this group; for none of the session? */
+bool wf_resend_idle(const struct wf_session *session, int group);
+bool wf_resend_all_idle(const struct wf_session *session);
 
 /*
  * Takes the next stray for this channel: true, with the message whose payload it carries (or NULL) in `*outbound`,

@@ -19,6 +19,7 @@
 #include "core/session/end.h"
 #include "core/session/loss.h"
 #include "core/session/news.h"
+#include "core/session/traffic.h"
 #include "wire/frame.h"
 
 /* --- life --- */
@@ -225,8 +226,8 @@ void wf_session_hello(const struct wf_sessions *sessions, const struct wf_hello 
     const struct wf_tuning *tuning = &sessions->world->tuning;
     memset(hello, 0, sizeof *hello);
     hello->version_min = hello->version_max = WF_PROTOCOL_VERSION;
-    hello->features =
-        WF_FEATURE_RAILS | WF_FEATURE_GREETING | WF_FEATURE_MATCHING | (tuning->encrypt ? WF_FEATURE_ENCRYPT : 0);
+    hello->features = WF_FEATURE_RAILS | WF_FEATURE_GREETING | WF_FEATURE_MATCHING | WF_FEATURE_CLASSES |
+                      (tuning->encrypt ? WF_FEATURE_ENCRYPT : 0);
     hello->boot_nonce = sessions->world->boot_nonce;
     hello->limits = (struct wf_limits){.chunk = tuning->chunk,
                                        .eager = tuning->eager,
@@ -260,7 +261,7 @@ bool wf_session_awaits_greeting(const struct wf_session *session)
 
 int wf_session_expect(struct wf_session *session, int count)
 {
-    if (wf_loss_expect(&session->loss, count) < 0)
+    if (wf_loss_expect(&session->loss, 0, count) < 0)
         return -ENOMEM;
     return wf_lines_expect(&session->lines, count);
 }
@@ -332,7 +333,7 @@ static void greet(struct wf_session *session, int64_t now_ns)
 
 void wf_session_check_joined(struct wf_session *session)
 {
-    bool all = session->lines.joined + session->lines.missed == session->lines.channel_count;
+    bool all = session->lines.joined + session->lines.missed == session->lines.per_class;
     if (session->guard.state != WF_SESSION_JOINING || !all || session->lines.up_count == 0)
         return;
     int64_t now = wf_world_now(session->guard.world);
@@ -357,6 +358,7 @@ static void channel_up(struct wf_session *session, struct wf_channel *channel, i
     wf_guard_hold(&session->guard);
     wf_channel_rise(channel, fd);
     wf_spread_note(channel);
+    wf_session_pace(session, channel->traffic);
     wf_session_check_joined(session);
     wf_session_repeat_totals(session);
     if (session->lines.lost_by_peer[channel->id] >= channel->incarnation)
@@ -394,6 +396,25 @@ int wf_session_miss(struct wf_session *session, const struct wf_join *join, int 
     return 0;
 }
 
+int wf_session_plan(struct wf_session *session, const struct wf_join *join)
+{
+    struct wf_channel *channel = first_incarnation(session, join);
+    if (!channel)
+        return -ENOMEM;
+    wf_session_lock(session);
+    bool open = session->guard.state == WF_SESSION_JOINING || session->guard.state == WF_SESSION_UP;
+    if (open) {
+        WF_REACHED("channel PLANNED: its traffic class is in use");
+        enter(session, channel);
+        assign_workers(session, channel);
+        wf_channel_never_joined(channel);
+    }
+    wf_session_unlock(session);
+    if (!open)
+        discard(channel);
+    return 0;
+}
+
 int wf_session_join(struct wf_session *session, const struct wf_join *join, uint64_t granted_frames,
                     uint64_t granted_bytes, int fd)
 {
@@ -409,8 +430,9 @@ int wf_session_join(struct wf_session *session, const struct wf_join *join, uint
         enter(session, fresh);
     } else if (open) {
         restart(wf_route_of(channel), join->incarnation);
-        wf_log(&session->guard.world->log, WF_LOG_INFO, "rail %s to %s: channel %u is joined again",
-               session->lines.rails[channel->rail].name, session->peer.name, channel->id);
+        bool again = channel->traffic == 0 || join->incarnation > 2; /* else it was only planned before */
+        wf_log(&session->guard.world->log, WF_LOG_INFO, "rail %s to %s: channel %u is joined%s",
+               session->lines.rails[channel->rail].name, session->peer.name, channel->id, again ? " again" : "");
     }
     if (open) {
         wf_window_grant(&channel->tx.window, granted_frames, granted_bytes);

@@ -69,7 +69,7 @@ int wf_session_rails_taken(const struct wf_sessions *sessions, const struct wf_h
 int wf_session_take_greeting(struct wf_session *session, const struct wf_greeting *greeting); /* 0 or -ENOMEM */
 bool wf_session_awaits_greeting(const struct wf_session *session);
 
-/* Room for `count` channels. 0 or -ENOMEM. */
+/* Room for `count` channels of each traffic class. 0 or -ENOMEM. */
 int wf_session_expect(struct wf_session *session, int count);
 
 /* May this incarnation of the channel join? 0: yes. -EAGAIN: an older incarnation must let go first, and was told to.
@@ -87,6 +87,10 @@ int wf_session_miss(struct wf_session *session, const struct wf_join *join, int 
 
 /* The user has the handle from now on, and may be told what happens to it. No lock. */
 void wf_session_hand_over(struct wf_session *session);
+
+/* Dialer: a channel of a class above 0 is to be dialled for the first time, as one that was lost is dialled again. 0 or
+ * -ENOMEM. No lock. */
+int wf_session_plan(struct wf_session *session, const struct wf_join *join);
 
 /* Drops one reference. The door frees a DEAD session without references. No lock held. */
 void wf_session_release(struct wf_session *session);
@@ -120,9 +124,9 @@ void wf_session_called(struct wf_session *session);
 /* Starts an orderly close: requests end in -ESHUTDOWN, BYE follows once everything is acknowledged. */
 void wf_session_start_close(struct wf_session *session);
 
-/* Is the send half of an express channel idle? Then it can probably take a message at once; only the token tells for
- * sure. */
-bool wf_session_has_idle_express(const struct wf_session *session);
+/* Is the send half of an express channel idle that carries the traffic class? Then it can probably take a message at
+ * once; only the token tells for sure. */
+bool wf_session_has_idle_express(const struct wf_session *session, unsigned traffic);
 /* Has the session anything that an idle send half could take? Does not ask for frames that one channel alone must send
  * (STATE, PING, PONG, BYE): their worker was kicked when they became due. */
 bool wf_session_has_work(const struct wf_session *session);

@@ -64,8 +64,15 @@ static bool take_pulse(struct wf_channel *channel)
     return came;
 }
 
-/* Takes the pulse of every channel, and ends questions that are answered. Bytes on any channel of a rail answer for its
- * express channels; a bulk channel answers for itself. Returns the rails on which bytes have come, as bits. */
+/* Is it the channel that speaks for its rail? The others speak for themselves: a network may drop what has the mark of
+ * a class above 0, and nothing else. */
+static bool speaks_for_rail(const struct wf_channel *channel)
+{
+    return channel->kind == WF_CHANNEL_EXPRESS && channel->traffic == 0;
+}
+
+/* Takes the pulse of every channel, and ends questions that are answered. Bytes on any channel of a rail answer for the
+ * channel that speaks for the rail. Returns the rails on which bytes have come, as bits. */
 static uint64_t listen_to_rails(struct wf_session *session)
 {
     uint64_t heard = 0;
@@ -76,8 +83,8 @@ static uint64_t listen_to_rails(struct wf_session *session)
     WF_LINES_EACH (channel, &session->lines) {
         if (!channel->up || !wf_route_of(channel)->pulse.asked)
             continue;
-        bool answered = channel->kind == WF_CHANNEL_EXPRESS ? (heard & UINT64_C(1) << channel->rail) != 0
-                                                            : wf_route_of(channel)->pulse.quiet == 0;
+        bool answered = speaks_for_rail(channel) ? (heard & UINT64_C(1) << channel->rail) != 0
+                                                 : wf_route_of(channel)->pulse.quiet == 0;
         if (!answered)
             continue;
         wf_route_of(channel)->pulse.asked = false;
@@ -114,7 +121,7 @@ static bool judge_quiet(struct wf_session *session, struct wf_channel *channel)
 }
 
 /*
- * Loses rails and bulk channels that have been silent for LOOKS looks. Returns whether a channel is suspected. A peer
+ * Loses rails and channels that have been silent for LOOKS looks. Returns whether a channel is suspected. A peer
  * whose device is slow may read nothing for long, and closes the stream's window: bytes that cannot be sent yet prove
  * nothing against the rail. But the rail may have died meanwhile, so the channel is suspected, and asked.
  */
@@ -132,7 +139,7 @@ static bool judge(struct wf_session *session, uint64_t heard)
         if (wf_route_of(channel)->pulse.silent < LOOKS || !channel->up)
             continue;
         WF_REACHED("channel UP: silent");
-        if (channel->kind == WF_CHANNEL_EXPRESS)
+        if (speaks_for_rail(channel))
             wf_rail_lose(session, channel->rail, -ETIMEDOUT, "the rail is silent (setting rail_timeout_ms)");
         else
             wf_channel_lost(channel, -ETIMEDOUT, "nothing moves on it (setting rail_timeout_ms)");

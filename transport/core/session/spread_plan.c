@@ -1,6 +1,5 @@
 #include "core/session/spread_plan.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "core/channel/channel.h"
@@ -11,23 +10,31 @@
 
 static struct wf_spread *spread_of(const struct wf_channel *channel)
 {
-    return &wf_session_of(channel)->loss.spread;
+    return wf_session_of(channel)->loss.spreads[channel->traffic];
 }
 
 /* --- lanes --- */
 
-int wf_spread_init(struct wf_spread *spread, int count)
+struct wf_spread *wf_spread_create(int count)
 {
+    struct wf_spread *spread = calloc(1, sizeof *spread);
+    if (!spread)
+        return NULL;
     spread->lanes = calloc((size_t)count, sizeof *spread->lanes);
     spread->channels = calloc((size_t)count, sizeof *spread->channels);
-    return spread->lanes && spread->channels ? 0 : -ENOMEM;
+    if (spread->lanes && spread->channels)
+        return spread;
+    wf_spread_destroy(spread);
+    return NULL;
 }
 
-void wf_spread_fini(struct wf_spread *spread)
+void wf_spread_destroy(struct wf_spread *spread)
 {
+    if (!spread)
+        return;
     free(spread->lanes);
     free(spread->channels);
-    *spread = (struct wf_spread){0};
+    free(spread);
 }
 
 static bool has_lane(const struct wf_spread *spread, const struct wf_channel *channel)
@@ -105,7 +112,7 @@ void wf_spread_note(struct wf_channel *channel)
             enter(spread, channel);
     } else if (!channel->up) {
         leave(spread, channel);
-    } else if (channel->lines->bulk_count > 1) { /* else nobody asks for its rate */
+    } else if (channel->lines->bulk_count[channel->traffic] > 1) { /* else nobody asks for its rate */
         subtract(spread, channel, &spread->lanes[wf_route_of(channel)->lane]);
         measure(spread, channel);
     }
@@ -115,7 +122,9 @@ void wf_spread_note(struct wf_channel *channel)
 
 void wf_spread_begin(struct wf_session *session)
 {
-    session->loss.spread.known = false;
+    WF_CLASSES_EACH (traffic, session->lines.classes) {
+        session->loss.spreads[traffic]->known = false;
+    }
 }
 
 static int rival_count(const struct wf_spread *spread)
@@ -152,16 +161,16 @@ static uint64_t own_pairs(const struct wf_spread *spread, uint64_t own)
     return pairs;
 }
 
-uint64_t wf_spread_pairs(const struct wf_session *session, const struct wf_ring *ring)
+uint64_t wf_spread_pairs(const struct wf_session *session, unsigned traffic, const struct wf_ring *ring)
 {
-    const struct wf_spread *spread = &session->loss.spread;
+    const struct wf_spread *spread = session->loss.spreads[traffic];
     uint64_t own = ring->rails == WF_RAILS_ANY ? 0 : own_pairs(spread, ring->rails);
     return own ? own : spread->pairs_up;
 }
 
 bool wf_spread_serves(const struct wf_channel *channel, const struct wf_ring *ring)
 {
-    return wf_spread_pairs(wf_session_of(channel), ring) >> channel->rail & 1;
+    return wf_spread_pairs(wf_session_of(channel), channel->traffic, ring) >> channel->rail & 1;
 }
 
 /* The share of the channel among the lanes of `pairs`, whose sums are in `total`. */
@@ -187,13 +196,13 @@ static uint64_t share_among(struct wf_channel *channel, uint64_t pairs, const st
 uint64_t wf_spread_plan(struct wf_channel *channel, const struct weft_connection *connection, uint64_t waiting)
 {
     struct wf_session *session = wf_session_of(channel);
-    struct wf_spread *spread = &session->loss.spread;
+    struct wf_spread *spread = spread_of(channel);
     spread->better = NULL;
-    if (session->lines.bulk_count < 2)
+    if (session->lines.bulk_count[channel->traffic] < 2)
         return session->terms.chunk;
     make_known(spread, session);
     wf_spread_note(channel); /* it may have taken bytes since its last question */
-    uint64_t pairs = wf_spread_pairs(session, connection->ring);
+    uint64_t pairs = wf_spread_pairs(session, channel->traffic, connection->ring);
     if (pairs == spread->pairs_up)
         return share_among(channel, pairs, &spread->total, waiting);
     struct wf_lane_total total = {0};
@@ -202,10 +211,11 @@ uint64_t wf_spread_plan(struct wf_channel *channel, const struct weft_connection
     return total.lanes < 2 ? session->terms.chunk : share_among(channel, pairs, &total, waiting);
 }
 
-struct wf_channel *wf_spread_take_better(struct wf_session *session)
+struct wf_channel *wf_spread_take_better(const struct wf_channel *channel)
 {
-    struct wf_channel *better = session->loss.spread.better;
-    session->loss.spread.better = NULL;
+    struct wf_spread *spread = spread_of(channel);
+    struct wf_channel *better = spread->better;
+    spread->better = NULL;
     return better;
 }
 
@@ -223,9 +233,9 @@ static double fastest(const struct wf_spread *spread)
 bool wf_spread_suits(struct wf_channel *channel, uint64_t waiting, uint64_t length)
 {
     struct wf_session *session = wf_session_of(channel);
-    struct wf_spread *spread = &session->loss.spread;
+    struct wf_spread *spread = spread_of(channel);
     spread->better = NULL;
-    if (session->lines.bulk_count < 2)
+    if (session->lines.bulk_count[channel->traffic] < 2)
         return true;
     make_known(spread, session);
     wf_spread_note(channel);

@@ -1,5 +1,6 @@
 /*
- * spread_plan.h: how much of a session's waiting bytes each bulk channel may take (the rule: wire/spread.h).
+ * spread_plan.h: how much of the waiting bytes of a session's traffic class each of its bulk channels may take (the
+ * rule: wire/spread.h).
  */
 #ifndef WF_CORE_SESSION_SPREAD_PLAN_H
 #define WF_CORE_SESSION_SPREAD_PLAN_H
@@ -16,9 +17,9 @@ struct wf_ring;
 struct wf_session;
 
 /*
- * The bulk channels that are up, as lanes. A lane is measured again when its channel takes bytes, gets an
- * acknowledgement, or becomes idle or busy; and, because silence alone lowers an estimate, WF_RIVALS of them in turn in
- * each round of a pump. So no round costs more with more channels. Owner: session lock.
+ * The bulk channels of a traffic class that are up, as lanes. A lane is measured again when its channel takes bytes,
+ * gets an acknowledgement, or becomes idle or busy; and, because silence alone lowers an estimate, WF_RIVALS of them in
+ * turn in each round of a pump. So no round costs more with more channels. Owner: session lock.
  */
 struct wf_spread {
     struct wf_lane *lanes;                    /* `total.lanes` of them */
@@ -34,9 +35,9 @@ struct wf_spread {
     struct wf_channel *better;                /* what the last question found: see wf_spread_take_better() */
 };
 
-/* Room for `count` channels. 0 or -ENOMEM. fini accepts an object of zeroes. */
-int wf_spread_init(struct wf_spread *spread, int count);
-void wf_spread_fini(struct wf_spread *spread);
+/* For `count` channels of one traffic class. NULL: no memory. NULL may be destroyed. */
+struct wf_spread *wf_spread_create(int count);
+void wf_spread_destroy(struct wf_spread *spread);
 
 /* A round begins: silence is measured again. Session lock held, and kept until the last question. */
 void wf_spread_begin(struct wf_session *session);
@@ -45,22 +46,22 @@ void wf_spread_begin(struct wf_session *session);
  * lock held. */
 void wf_spread_note(struct wf_channel *channel);
 
-/* The pairs of rails that carry large messages of the ring's connections, as bits: those of wf_ring.rails; or all, if
- * none of these works. 0: no bulk channel is up. Session lock held. */
-uint64_t wf_spread_pairs(const struct wf_session *session, const struct wf_ring *ring);
+/* The pairs of rails that carry large messages of the ring's connections on channels of the class, as bits: those of
+ * wf_ring.rails; or all, if none of these works. 0: no bulk channel of the class is up. Session lock held. */
+uint64_t wf_spread_pairs(const struct wf_session *session, unsigned traffic, const struct wf_ring *ring);
 /* Is the channel's pair among them? */
 bool wf_spread_serves(const struct wf_channel *channel, const struct wf_ring *ring);
 
 /*
- * How many bytes of the connection `channel` may take now, out of `waiting` bytes of the session. The channel serves
- * the connection and has nothing posted. 0 only if the question is sure to be asked again: after an acknowledgement, or
- * because wf_spread_take_better() has a channel, which must be asked. Session lock held.
+ * How many bytes of the connection `channel` may take now, out of `waiting` bytes of the classes that it carries. The
+ * channel serves the connection and has nothing posted. 0 only if the question is sure to be asked again: after an
+ * acknowledgement, or because wf_spread_take_better() has a channel, which must be asked. Session lock held.
  */
 uint64_t wf_spread_plan(struct wf_channel *channel, const struct weft_connection *connection, uint64_t waiting);
 
-/* The channel because of which the one that the last question was about got nothing; or NULL. It is forgotten. Session
- * lock held. */
-struct wf_channel *wf_spread_take_better(struct wf_session *session);
+/* The channel because of which `channel` got nothing when the last question of its class was asked; or NULL. It is
+ * forgotten. Session lock held. */
+struct wf_channel *wf_spread_take_better(const struct wf_channel *channel);
 
 /* May the channel take a chunk of `length` bytes that cannot be cut? No if its share is 0. If its share is smaller than
  * the chunk, only a channel with at least half the rate of the fastest may. */

@@ -17,7 +17,7 @@
 int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame)
 {
     uint32_t id = (uint32_t)(frame->key >> 32), incarnation = (uint32_t)frame->key;
-    if (id >= (uint32_t)session->lines.channel_count)
+    if (id >= (uint32_t)session->lines.room)
         return -EPROTO;
     /* DOWN may name a channel that has not joined here yet: no side knows when the other has finished joining. */
     struct wf_channel *channel = session->lines.channels[id];
@@ -34,7 +34,7 @@ int wf_totals_take_down(struct wf_session *session, const struct wf_frame *frame
 static int take_state(struct wf_session *session, const struct wf_frame *frame)
 {
     uint32_t id = (uint32_t)(frame->key >> 32);
-    if (id >= (uint32_t)session->lines.channel_count)
+    if (id >= (uint32_t)session->lines.room)
         return -EPROTO;
     struct wf_channel *channel = session->lines.channels[id];
     if (!channel || channel->incarnation != (uint32_t)frame->key) {
@@ -42,7 +42,7 @@ static int take_state(struct wf_session *session, const struct wf_frame *frame)
         return 0;
     }
     wf_window_grant(&channel->tx.window, frame->total, frame->base);
-    wf_channel_reopened(channel, wf_session_wants(session, channel->kind));
+    wf_channel_reopened(channel, wf_session_wants(session, channel->group));
     bool news = channel->tx.moved || frame->offset > channel->tx.acknowledged;
     return news ? wf_channel_acknowledge(channel, frame->offset) : 0;
 }

@@ -1,0 +1,106 @@
+#include "core/session/traffic.h"
+
+#include <errno.h>
+
+#include "core/channel/state.h"
+#include "core/session/loss.h"
+
+#define EXPRESS_PART 8   /* the express channels have one part in so many of a class's rate */
+#define PATIENCE_PARTS 4 /* a chunk takes at most one part in so many of `timeout` */
+
+/* --- classes in use --- */
+
+int wf_session_use_class(struct wf_session *session, unsigned traffic)
+{
+    struct wf_lines *lines = &session->lines;
+    if (lines->classes >> traffic & 1)
+        return 0;
+    if (!(session->terms.features & WF_FEATURE_CLASSES))
+        return -ENOTSUP;
+    if (wf_loss_expect(&session->loss, traffic, lines->per_class) < 0)
+        return -ENOMEM;
+    wf_lines_use(lines, traffic);
+    wf_guard_visit(&session->guard, 0); /* the dialer's door plans the channels */
+    return 0;
+}
+
+/* Plans the channels of the class that are not planned yet. They begin as channels whose first attempt was missed, but
+ * no DOWN tells the peer of that: it waits for none of them. */
+static int plan(struct wf_session *session, unsigned traffic)
+{
+    int per_rail = 1 + (int)session->guard.world->tuning.channels, per_class = session->lines.per_class;
+    int result = 0;
+    for (int i = 0; i < per_class && result == 0; i++) {
+        int id = (int)traffic * per_class + i;
+        struct wf_join join = {.channel = (uint32_t)id,
+                               .incarnation = 1,
+                               .kind = i % per_rail == 0 ? WF_CHANNEL_EXPRESS : WF_CHANNEL_BULK,
+                               .rail = (uint8_t)(i / per_rail)};
+        if (!session->lines.channels[id]) /* only the door's thread writes it */
+            result = wf_session_plan(session, &join);
+    }
+    return result;
+}
+
+int64_t wf_session_plan_classes(struct wf_session *session, int64_t now_ns)
+{
+    wf_session_lock(session);
+    unsigned due = session->lines.classes & ~session->loss.planned & ~1u;
+    wf_session_unlock(session);
+    WF_CLASSES_EACH (traffic, due) {
+        if (plan(session, traffic) < 0)
+            return now_ns + WF_NS_PER_S;
+        session->loss.planned |= 1u << traffic;
+    }
+    return WF_NEVER;
+}
+
+/* --- rates --- */
+
+static int channels_of(const struct wf_session *session, unsigned traffic, enum wf_channel_kind kind)
+{
+    return session->lines.up_of[wf_group(traffic, kind)];
+}
+
+uint64_t wf_session_least_rate(const struct wf_session *session)
+{
+    uint64_t bulk = (uint64_t)session->lines.bulk_count[0], chunk = session->terms.chunk;
+    uint64_t patience_ms = (uint64_t)session->guard.world->tuning.timeout_ns / WF_NS_PER_MS / PATIENCE_PARTS;
+    return bulk * chunk * 1000 / patience_ms * EXPRESS_PART / (EXPRESS_PART - 1);
+}
+
+/* The part of the class's rate that each of its channels of this kind has. 0: the class has no rate. */
+static uint64_t part(const struct wf_session *session, unsigned traffic, enum wf_channel_kind kind)
+{
+    uint64_t rate = session->lines.rate[traffic], parts = kind == WF_CHANNEL_EXPRESS ? 1 : EXPRESS_PART - 1;
+    int same = channels_of(session, traffic, kind), all = session->lines.up_of[wf_group(traffic, WF_CHANNEL_EXPRESS)] +
+                                                          session->lines.up_of[wf_group(traffic, WF_CHANNEL_BULK)];
+    if (rate == 0)
+        return 0;
+    if (same < all)
+        rate = rate / EXPRESS_PART * parts;
+    return rate / (uint64_t)same > 0 ? rate / (uint64_t)same : 1;
+}
+
+static void divide(struct wf_session *session, unsigned traffic)
+{
+    const struct wf_world *world = session->guard.world;
+    int first = (int)traffic * session->lines.per_class;
+    for (int id = first; id < first + session->lines.per_class; id++) {
+        const struct wf_channel *channel = session->lines.channels[id];
+        if (channel && channel->up)
+            world->engine_ops->pace(world->engine_host, channel->fd, part(session, traffic, channel->kind));
+    }
+}
+
+void wf_session_set_rate(struct wf_session *session, unsigned traffic, uint64_t bytes_per_second)
+{
+    wf_lines_limit(&session->lines, traffic, bytes_per_second);
+    divide(session, traffic);
+}
+
+void wf_session_pace(struct wf_session *session, unsigned traffic)
+{
+    if (session->lines.rate[traffic] > 0)
+        divide(session, traffic);
+}
