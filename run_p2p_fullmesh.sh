@@ -192,7 +192,7 @@ find_program() {
 # Nothing is built for that.
 print_version() {
     if [[ -z ${WEFT_BUILD-} && -e $root/CMakeLists.txt ]]; then
-        sed -n 's/^project(weft VERSION \([0-9.]*\).*/weft \1/p' -- "$root/CMakeLists.txt"
+        sed -n 's/^#define WEFT_VERSION_[MP][A-Z]* \([0-9]*\)$/\1/p' -- "$root/transport/weft.h" | paste -sd. | sed 's/^/weft /'
         exit
     fi
     find_program

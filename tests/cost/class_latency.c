@@ -92,7 +92,7 @@ static void serve(struct weft_context *context)
     uint64_t word, back;
     must(weft_endpoint_create(context, TRIPS, &endpoints[0], &err), "endpoint", &err);
     must(weft_endpoint_create(context, BULK, &endpoints[1], &err), "endpoint", &err);
-    must(weft_listen(context, NULL, &err), "listen", &err);
+    must(weft_listen(context, "", &err), "listen", &err);
     must(weft_accept(context, PATIENCE_MS, &peer, &err), "accept", &err);
     must(weft_connection_accept(endpoints[0], peer, WEFT_ANY_ENDPOINT, PATIENCE_MS, &trips, &err), "accept", &err);
     must(weft_connection_accept(endpoints[1], peer, WEFT_ANY_ENDPOINT, PATIENCE_MS, &bulk, &err), "accept", &err);
