@@ -3,6 +3,7 @@
  * kind costs lines that are limited in number, descriptors and memory that are bounded and come back, and nobody else
  * anything.
  */
+#include <errno.h>
 #include <malloc.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -202,6 +203,8 @@ static void ten_thousand_stay(void **state)
         assert_in_range(door->visitors, 0, AT_ONCE_MAX);
         if (n % 3 == 0)
             scene_send(&scene, *fd, "WEFT", 4);
+        if (n % 100 == 99) /* each has a tenth of a second before it is shown out for others */
+            scene_pass(&scene, 50 * WF_NS_PER_MS);
         if (n % HELD == HELD - 1) { /* ours are counted, too, and those that nobody has taken from the kernel yet */
             assert_in_range(wf_sim_open_descriptors(scene.sim) - descriptors, HELD, HELD + AT_ONCE_MAX + BACKLOG);
             scene_exchange(&scene, 20000, (uint64_t)n);
@@ -209,6 +212,28 @@ static void ten_thousand_stay(void **state)
     }
     assert_int_equal(scene.contexts[SCENE_HOST]->sessions.count, 1);
     for (int n = 0; n < HELD; n++)
+        scene_hang_up(&scene, fds[n]);
+    scene_pass(&scene, WF_NS_PER_S);
+    check_log(CROWD, "too many unfinished connections");
+    end();
+}
+
+/* More who come at once than there is room for: some wait in the kernel's queue, and as many are shown out for them as
+ * there is no room for, and not one more. */
+static void hundreds_at_once(void **state)
+{
+    (void)state;
+    enum { CROWD = WF_VISITORS_MAX + 100 };
+    int fds[CROWD];
+    begin("connect_timeout=5");
+    struct wf_door *door = scene.contexts[SCENE_HOST]->door;
+    for (int n = 0; n < CROWD; n++)
+        assert_true((fds[n] = scene_call(&scene)) >= 0);
+    assert_in_range(door->visitors, WF_VISITORS_MAX, AT_ONCE_MAX);
+    scene_pass(&scene, WF_NS_PER_S); /* those behind them have their turn now, and nobody else has to go */
+    assert_in_range(door->visitors, WF_VISITORS_MAX, AT_ONCE_MAX);
+    check_log(CROWD - door->visitors, "too many unfinished connections");
+    for (int n = 0; n < CROWD; n++)
         scene_hang_up(&scene, fds[n]);
     scene_pass(&scene, WF_NS_PER_S);
     check_log(CROWD, "too many unfinished connections");
@@ -277,7 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sessions_that_nobody_knows), cmocka_unit_test(each_kind),
         cmocka_unit_test(one_byte_a_second),          cmocka_unit_test(ten_thousand_stay),
-        cmocka_unit_test(ten_thousand_pass),
+        cmocka_unit_test(hundreds_at_once),           cmocka_unit_test(ten_thousand_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
