@@ -431,8 +431,8 @@ WEFT_API int weft_connection_close(struct weft_connection *connection, int timeo
 /* The connection's traffic class, as its opener chose it: 0 to 3. */
 WEFT_API uint32_t weft_connection_class(const struct weft_connection *connection);
 
-/* As weft_connection_open(), without waiting, and with WEFT_CLASS in a traffic class. The completion has the connection. If the request fails, nothing of the
- * connection is left. Errors also as weft_connection_open(). */
+/* As weft_connection_open(), without waiting, and with WEFT_CLASS in a traffic class. The completion has the
+ * connection. If the request fails, nothing of the connection is left. Errors also as weft_connection_open(). */
 WEFT_API int weft_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
                                         const struct weft_options *options, struct weft_request **out,
                                         struct weft_error *err);
@@ -604,7 +604,8 @@ WEFT_API int weft_recvv(struct weft_connection *connection, const struct iovec *
  * weft_recv(); in addition:
  *   - A message that a receive of its own connection is for goes to that receive.
  *   - Where messages wait on several connections, the connections take turns: each time a message is taken from those
- *     that wait on a connection, the connection goes behind the others. The messages of one connection keep their order.
+ *     that wait on a connection, the connection goes behind the others. The messages of one connection keep their
+ * order.
  *   - Only connections that the caller has take part: a message on one that has not been accepted waits for that.
  * The receive ends with an error of its message if the peer is lost, or cancels, while the message is on its way into
  * the buffer; otherwise no peer ends it. It ends in -ECANCELED when the endpoint is destroyed. WEFT_ON_STREAM: -EINVAL.

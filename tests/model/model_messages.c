@@ -330,7 +330,8 @@ static void check_level(const struct weft_queue *queue)
 {
     struct pollfd watch = {.fd = queue->ended->fd, .events = POLLIN};
     if (queue->ended->watched)
-        MODEL_CHECK((poll(&watch, 1, 0) == 1) == !wf_list_empty(&queue->ended->list), wf_list_empty(&queue->ended->list));
+        MODEL_CHECK((poll(&watch, 1, 0) == 1) == !wf_list_empty(&queue->ended->list),
+                    wf_list_empty(&queue->ended->list));
 }
 
 /* Whose completion it is: `user_data` is what was posted. */

@@ -79,8 +79,8 @@ struct sim_socket {
     bool end_sent;
     bool swallows; /* its stream was ended on the way: what it sends reaches nobody */
     uint64_t retransmits;
-    int dscp;      /* as marked */
-    uint64_t pace; /* as set; the simulated network has no use for either */
+    int dscp;                /* as marked */
+    uint64_t pace;           /* as set; the simulated network has no use for either */
     struct wf_progress left; /* how far a peer that has gone had got */
     uint64_t unheard; /* bytes sent to nobody, or to a peer that has closed; the "kernel" takes `in.capacity` of them */
 

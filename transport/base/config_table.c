@@ -115,12 +115,12 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                      "side dials within this machine, or accepts on a loopback address, have reno, which does not "
                      "pace.",
              .value = "NAME"),
-    [WF_SET_DSCP] =
-        TEXT(LIBRARY, NETWORK, MOVES, "dscp", "0,0,0,0",
-             "The mark (DSCP, 0 to 63) of the packets that this side sends, one for each traffic class.",
-             .more = "A shorter list leaves the other classes at 0. Traffic of the library has class 0 unless the program "
-                     "names another.",
-             .value = "LIST"),
+    [WF_SET_DSCP] = TEXT(
+        LIBRARY, NETWORK, MOVES, "dscp", "0,0,0,0",
+        "The mark (DSCP, 0 to 63) of the packets that this side sends, one for each traffic class.",
+        .more = "A shorter list leaves the other classes at 0. Traffic of the library has class 0 unless the program "
+                "names another.",
+        .value = "LIST"),
     [WF_SET_CALL] = SIZE(LIBRARY, DATA, MOVES, "call", "0", 0, 64 * MIB,
                          "The most bytes in one send or receive call, at least 4K; 0 lets the library choose.",
                          .more = "Smaller calls let small messages pass sooner. 0 is as many chunks as 8M holds, or "

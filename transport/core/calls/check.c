@@ -75,8 +75,9 @@ int wf_message_check_tags(const struct weft_options *options)
 {
     if (!options || (options->flags & WF_TAG_FLAGS) != WF_TAG_FLAGS)
         return 0;
-    return wf_fail(wf_refusal(), -EINVAL,
-                   "options.flags has WEFT_ANY_TAG and WEFT_TAG_MASK: leave one of them out, a mask of 0 takes any tag");
+    return wf_fail(
+        wf_refusal(), -EINVAL,
+        "options.flags has WEFT_ANY_TAG and WEFT_TAG_MASK: leave one of them out, a mask of 0 takes any tag");
 }
 
 int wf_message_turn(const struct wf_message_memory *memory)

@@ -206,7 +206,8 @@ static int check_class(const struct weft_options *options, struct weft_error *er
         return 0;
     if (options->reserved != 0)
         return wf_fail(wf_status_of(err), -EINVAL,
-                       "options.reserved is %u: it must be 0 (start from options that are all zero)", options->reserved);
+                       "options.reserved is %u: it must be 0 (start from options that are all zero)",
+                       options->reserved);
     if (options->traffic_class >= WF_CLASSES)
         return wf_fail(wf_status_of(err), -EINVAL, "options.traffic_class is %u: traffic classes are 0 to %d",
                        options->traffic_class, WF_CLASSES - 1);

@@ -25,8 +25,8 @@ static int read_tags(const struct weft_options *options, uint64_t *mask)
 {
     *mask = options ? mask_of(options) : WF_MASK_EXACT;
     if (options && (options->flags & ~WF_TAG_FLAGS))
-        return wf_fail(wf_refusal(), -EINVAL, "options.flags is 0x%x: a probe takes WEFT_ANY_TAG or WEFT_TAG_MASK alone",
-                       options->flags);
+        return wf_fail(wf_refusal(), -EINVAL,
+                       "options.flags is 0x%x: a probe takes WEFT_ANY_TAG or WEFT_TAG_MASK alone", options->flags);
     return wf_message_check_tags(options);
 }
 

@@ -103,9 +103,10 @@ static int post_outgoing(struct wf_posting *posting, enum wf_request_kind kind)
 {
     int result = wf_message_usable(posting->connection, true);
     if (result == 0 && !peer_knows(posting, kind))
-        result = wf_fail(wf_refusal(), -ENOTSUP,
-                         "the peer runs an older version of Weft, which does not know %s: install the same on both sides",
-                         kind == WF_REQUEST_NOTIFY ? "weft_notify()" : "WEFT_SYNC");
+        result =
+            wf_fail(wf_refusal(), -ENOTSUP,
+                    "the peer runs an older version of Weft, which does not know %s: install the same on both sides",
+                    kind == WF_REQUEST_NOTIFY ? "weft_notify()" : "WEFT_SYNC");
     if (result < 0)
         return result;
     struct weft_request *request = posting->request = prepare(posting, kind);

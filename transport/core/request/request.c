@@ -252,7 +252,7 @@ int64_t wf_requests_expire(struct wf_book *book, int64_t now_ns, bool *expired)
 static const char *kind_name(const struct weft_request *request)
 {
     static const char *const names[] = {
-        "send",   "receive", "write", "read",            "notification", "receive of a notification", "open",
+        "send",   "receive", "write",           "read",    "notification",    "receive of a notification", "open",
         "accept", "close",   "close of a peer", "connect", "accept of a peer"};
     return names[request->kind];
 }
