@@ -604,8 +604,7 @@ WEFT_API int weft_recvv(struct weft_connection *connection, const struct iovec *
  * weft_recv(); in addition:
  *   - A message that a receive of its own connection is for goes to that receive.
  *   - Where messages wait on several connections, the connections take turns: each time a message is taken from those
- *     that wait on a connection, the connection goes behind the others. The messages of one connection keep their
- * order.
+ *     that wait on a connection, the connection goes behind the others. Messages of one connection keep their order.
  *   - Only connections that the caller has take part: a message on one that has not been accepted waits for that.
  * The receive ends with an error of its message if the peer is lost, or cancels, while the message is on its way into
  * the buffer; otherwise no peer ends it. It ends in -ECANCELED when the endpoint is destroyed. WEFT_ON_STREAM: -EINVAL.
