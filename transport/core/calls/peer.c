@@ -171,12 +171,20 @@ int weft_peer_set_rate(struct weft_peer *peer, uint32_t traffic_class, uint64_t 
     struct wf_session *session = peer->session;
     wf_session_lock(session);
     int result = wf_session_usable(session);
-    if (result == 0 && bytes_per_second > 0 && bytes_per_second < wf_session_least_rate(session))
-        result = -ERANGE;
+    uint64_t least = wf_session_least_rate(session);
+    if (result == 0 && bytes_per_second > 0 && bytes_per_second < least)
+        result =
+            wf_fail(wf_refusal(), -ERANGE,
+                    "a rate of %llu bytes a second would make the peer look dead: the least is %llu (settings chunk, "
+                    "channels and timeout), or 0 for no limit",
+                    (unsigned long long)bytes_per_second, (unsigned long long)least);
     if (result == 0 && traffic_class > 0)
         result = wf_session_use_class(session, traffic_class);
+    if (result == -ENOTSUP)
+        wf_fail(wf_refusal(), result, "%s runs an older version of Weft, which knows no traffic class but 0",
+                session->peer.name);
     if (result == 0)
         wf_session_set_rate(session, traffic_class, bytes_per_second);
     wf_session_unlock(session);
-    return result;
+    return result < 0 ? wf_refused(__func__, result) : 0;
 }
