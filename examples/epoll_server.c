@@ -1,6 +1,7 @@
 /*
  * A server for many clients in one thread, which never waits but in epoll_wait(): every message of a client goes back
- * to it, with the same tag. Clients may come, go, die and stall; none waits for another.
+ * to it, with the same tag. Clients may come, go, die and stall; none waits for another. WEFT_PEERS says how many may
+ * be there at a time; one that has died counts for some seconds more.
  *
  *     epoll_server PORT      PORT 0: the kernel chooses one, which is printed
  *

@@ -27,7 +27,7 @@
  *     Calls that return text return "" then, those that return a number 0, and those that return nothing do nothing.
  *     `max` 0 makes the array of a call that counts needless.
  *   - `err` may be NULL. On failure it holds one line that names the wrong value and the remedy. Calls without `err`
- * say it in weft_last_error().
+ *     say it in weft_last_error().
  */
 #ifndef WEFT_H
 #define WEFT_H
@@ -103,9 +103,10 @@ WEFT_API const char *weft_version(void);
 WEFT_API int weft_config_create(struct weft_config **out, struct weft_error *err);
 WEFT_API void weft_config_destroy(struct weft_config *config);
 
-/* Sets one setting by its name, as on the command line (`channels`, `4`). -EINVAL: a bad value, or a setting that acts
- * on the program `weft` alone (a file or the environment, which the program may share, can have such settings all the
- * same); -ENOENT: an unknown name (`err` proposes the nearest name). */
+/* Sets one setting by its name, as on the command line (`channels`, `4`). What a list or a name in a value means
+ * (rails, fault, dscp) is looked at when a context is created. -EINVAL: a bad value, or a setting that acts on the
+ * program `weft` alone (a file or the environment, which the program may share, can have such settings all the same);
+ * -ENOENT: an unknown name (`err` proposes the nearest name). */
 WEFT_API int weft_config_set(struct weft_config *config, const char *name, const char *value, struct weft_error *err);
 
 /* The value of a setting as text, or NULL for an unknown name, or for NULL. Valid until the next change of `config`. */
@@ -403,7 +404,8 @@ WEFT_API int weft_endpoint_set_node(struct weft_endpoint *endpoint, int numa_nod
  */
 WEFT_API int weft_endpoint_set_class(struct weft_endpoint *endpoint, uint32_t traffic_class);
 
-/* -EBUSY, and nothing done, while a connection of the endpoint is open. NULL is allowed. */
+/* -EBUSY, and nothing done, while a connection of the endpoint is open: until both sides have closed it, or the peer's
+ * handle is closed. NULL is allowed. */
 WEFT_API int weft_endpoint_destroy(struct weft_endpoint *endpoint);
 
 /* ------------------------------------------------------------------------------------------- connections */
@@ -556,7 +558,7 @@ struct weft_options {
     void *stream;                           /* WEFT_ON_STREAM: a CUstream of the memory's GPU; NULL: the default one */
     uint64_t tag_mask;                      /* WEFT_TAG_MASK: the bits of the tag that must be equal */
     uint32_t traffic_class;                 /* WEFT_CLASS: 0 to 3 */
-    uint32_t reserved;                      /* 0, else -EINVAL */
+    uint32_t reserved;                      /* WEFT_CLASS: 0, else -EINVAL; never read without that flag */
 };
 
 /*
@@ -566,6 +568,7 @@ struct weft_options {
  *
  * With WEFT_SYNC the request completes only when a receive of the peer has taken the message and all of it has landed.
  * It ends in -ESHUTDOWN if the peer closes the connection first; -ENOTSUP: the peer runs an older version of Weft.
+ * After a cancel or a deadline the peer may have received the message all the same.
  *
  * Errors: -EAGAIN the setting `requests`, or a limit of the GPU for WEFT_ON_STREAM, is exhausted (nothing was posted:
  * test or wait for some requests, then try again), -ESHUTDOWN the connection or the registration has ended, -EINVAL,
@@ -623,7 +626,7 @@ struct weft_message {
 /*
  * 1 and the message that a receive of `tag` would take, if it were posted now; 0: no such message has come yet. Takes
  * nothing: another thread's receive may take the message before the caller's. Options: WEFT_ANY_TAG or WEFT_TAG_MASK
- * with its mask; others count for nothing. Drives progress as weft_test() does. Errors: -EINVAL, -ESHUTDOWN the peer
+ * with its mask, no other flag. Drives progress as weft_test() does. Errors: -EINVAL, -ESHUTDOWN the peer
  * has closed the connection and nothing is left of it, or the peer's status.
  */
 WEFT_API int weft_probe(struct weft_connection *connection, uint64_t tag, const struct weft_options *options,

@@ -175,8 +175,28 @@ static void too_small_keeps_the_message(void)
     end_all();
 }
 
+/* Gets the connection by an accept, or by the event that tells of it. */
+static struct weft_connection *get(bool by_event)
+{
+    struct weft_connection *connection = NULL;
+    struct weft_event event = {0};
+    struct weft_error err;
+    if (!by_event) {
+        LOOP_CALL(
+            weft_connection_accept(RECEIVER, pair.node[1].peer, WEFT_ANY_ENDPOINT, LOOP_WAIT_MS, &connection, &err),
+            &err);
+        return connection;
+    }
+    int64_t limit = loop_now_ms() + LOOP_WAIT_MS;
+    while (weft_event_poll(pair.node[1].context, &event, 1) == 0)
+        LOOP_CHECK(loop_now_ms() < limit, "no event");
+    LOOP_CHECK(event.kind == WEFT_EVENT_CONNECTION && event.endpoint == RECEIVER, "event %d: %s", event.kind,
+               event.text);
+    return event.connection;
+}
+
 /* A message on a connection that the user has not got waits until the user gets it. */
-static void waits_for_the_accept(void)
+static void wait_to_be_had(bool by_event)
 {
     struct loop_message message;
     struct weft_connection *own[2];
@@ -189,8 +209,7 @@ static void waits_for_the_accept(void)
     message.send = loop_send(own[0], message.source.data, LARGE, 9);
     loop_exchange(ends[0][0], ends[0][1], SMALL, 1);
     LOOP_CHECK(weft_test(message.recv, NULL) == 0, "it came on a connection that nobody has");
-    LOOP_CALL(weft_connection_accept(RECEIVER, pair.node[1].peer, WEFT_ANY_ENDPOINT, LOOP_WAIT_MS, &own[1], &err),
-              &err);
+    own[1] = get(by_event);
     struct weft_completion completion = loop_end(message.recv);
     LOOP_CHECK(completion.status == 0 && completion.connection == own[1], "%s", completion.text);
     loop_done(message.send, 0, LARGE);
@@ -198,6 +217,16 @@ static void waits_for_the_accept(void)
     loop_message_destroy(&message);
     loop_connection_end(own);
     end_all();
+}
+
+static void waits_for_the_accept(void)
+{
+    wait_to_be_had(false);
+}
+
+static void waits_for_the_event(void)
+{
+    wait_to_be_had(true);
 }
 
 /* Posted before there is a peer; and what ends one that nothing comes for. */
@@ -254,12 +283,12 @@ static void cancelled_on_the_way(void)
 static void the_peer_goes(void)
 {
     struct loop_message message;
-    char byte;
+    char byte = 'b', landing;
 
     connect_all("chunk=4K window=1");
     loop_message_create(&message, LARGE, 1);
     message.recv = receive(message.sink.data, LARGE, 5, 0, 0);
-    struct weft_request *other = receive(&byte, 1, 6, 0, 0);
+    struct weft_request *other = receive(&landing, 1, 6, 0, 0);
     message.send = loop_send(ends[1][0], message.source.data, LARGE, 5);
     loop_exchange(ends[0][0], ends[0][1], SMALL, 1);
     weft_cancel(message.send);
@@ -277,6 +306,7 @@ static void the_peer_goes(void)
     LOOP_CHECK(weft_test(other, NULL) == 0, "no connection ends it");
     loop_done(loop_send(ends[0][0], &byte, 1, 6), 0, 1);
     loop_done(other, 0, 1);
+    LOOP_CHECK(landing == byte, "a wrong byte");
     loop_message_destroy(&message);
     loop_pair_destroy(&pair);
 }
@@ -362,6 +392,7 @@ int main(int argc, char **argv)
         LOOP_CASE(receives_of_the_connection_go_first, 20),
         LOOP_CASE(too_small_keeps_the_message, 20),
         LOOP_CASE(waits_for_the_accept, 20),
+        LOOP_CASE(waits_for_the_event, 20),
         LOOP_CASE(ends_without_a_message, 20),
         LOOP_CASE(cancelled_on_the_way, 30),
         LOOP_CASE(the_peer_goes, 20),

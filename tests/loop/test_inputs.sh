@@ -170,7 +170,7 @@ for answer in 'HTTP/1.1 400 Bad Request' $'\e[31mX\x07 whatever it says' ''; do
     start "$LOOP_TOOL" answer answer
     await_port ''
     word="is that a weft server? What it says begins with '$(LC_ALL=C tr -c '\40-\176' . <<<"$answer" | head -c 8)'"
-    [ -n "$answer" ] || word="took the connection and said nothing for 2 s: is that a weft server?"
+    [ -n "$answer" ] || word="took the connection and said nothing for 2"
     expect 1 "$word" mesh --connect 127.0.0.1:"$port" $near
     stop
     start "$LOOP_TOOL" answer answer

@@ -157,7 +157,7 @@ static void peers_and_connections(void)
     ERR("connection", weft_connection_close(NULL, 0, &err));
     GIVES("connection", WEFT_ANY_ENDPOINT, weft_connection_remote(NULL));
     LAST("endpoint", weft_endpoint_set_class(NULL, 0));
-    ALLOWED(weft_connection_class(NULL));
+    GIVES("connection", 0, weft_connection_class(NULL));
     LAST("peer", weft_peer_set_rate(NULL, 0, 0));
     ERR("context", weft_greeting_set(NULL, "", 0, &err));
     uint32_t length;
@@ -331,6 +331,7 @@ static void arguments_are_named(void)
     static char bytes[100], large[WEFT_NOTIFICATION_MAX + 1];
     struct weft_piece piece = {0, UINT64_MAX, 1};
     struct weft_message message;
+    struct iovec vector[2] = {{bytes, 1}, {bytes + 2, 1}};
 
     loop_pair_create(&pair, NULL, NULL, 1);
     struct weft_connection *here = pair.node[0].connection;
@@ -353,6 +354,7 @@ static void arguments_are_named(void)
     SAYS(weft_recv(here, bytes, 1, 0, &options, &request), -EINVAL, "weft_recv()", "leave one of them out");
     SAYS(weft_endpoint_recv(pair.node[0].endpoint, bytes, 1, 0, &options, &request), -EINVAL, "weft_endpoint_recv()",
          "leave one of them out");
+    SAYS(weft_recvv(here, vector, 2, 0, &options, &request), -EINVAL, "weft_recvv()", "leave one of them out");
     options = (struct weft_options){.flags = WEFT_NOTIFY};
     SAYS(weft_probe(here, 0, &options, &message), -EINVAL, "weft_probe()", "a probe takes");
     SAYS(weft_endpoint_probe(pair.node[0].endpoint, 0, &options, &message), -EINVAL, "weft_endpoint_probe()",
@@ -392,7 +394,7 @@ static void arguments_are_named(void)
     SAYS(weft_read_list(here, bytes, &piece, 1u << 30, 1, NULL, &request), -E2BIG, "count is 1073741824",
          "at most 1048576");
     SAYS(weft_listen_port(pair.node[0].context), -ENOTCONN, "weft_listen() first");
-    SAYS(weft_endpoint_destroy(pair.node[0].endpoint), -EBUSY, "endpoint 0", "close them first");
+    SAYS(weft_endpoint_destroy(pair.node[0].endpoint), -EBUSY, "endpoint 0", "close them on both sides");
     SAYS(weft_endpoint_set_node(pair.node[0].endpoint, -2), -EINVAL, "numa_node is -2", "or -1");
 
     options = (struct weft_options){.registration = registration};

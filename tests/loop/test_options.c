@@ -2,6 +2,7 @@
  * weft.h. It lies right before memory that nobody may touch: a field of later is read only where its flag is set. */
 #include "loop_support.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -60,6 +61,22 @@ static void every_call_that_takes_them(void)
     loop_done(posted(result, out), 0, 100);
     result = weft_read_list(left, near, &piece, 1, key, old_options(0, NULL), &out);
     loop_done(posted(result, out), 0, 100);
+
+    struct weft_message message;
+    LOOP_CHECK(weft_probe(right, 0, old_options(WEFT_ANY_TAG, NULL), &message) == 0, "a message that nobody sent");
+    result = weft_endpoint_recv(pair.node[1].endpoint, near, sizeof near, 0, old_options(WEFT_ANY_TAG, NULL), &in);
+    posted(result, in);
+    result = weft_send(left, near, 10, 4, old_options(WEFT_SYNC, NULL), &out);
+    loop_done(posted(result, out), 0, 10);
+    loop_done(in, 0, 10);
+    result = weft_connect_start(pair.node[0].context, "127.0.0.1:1", old_options(0, NULL), &out, &err);
+    weft_cancel(posted(result, out));
+    LOOP_CHECK(loop_end(out).status < 0, "nobody listens there");
+    result = weft_accept_start(pair.node[1].context, old_options(0, NULL), &in, &err);
+    weft_cancel(posted(result, in));
+    loop_done(in, -ECANCELED, 0);
+    result = weft_connection_open_start(pair.node[0].endpoint, pair.node[0].peer, 0, old_options(0, NULL), &out, &err);
+    LOOP_CHECK(loop_end(posted(result, out)).connection, "no connection");
 
     weft_deregister(memory);
     loop_pair_destroy(&pair);

@@ -3,11 +3,11 @@
  * request/wait.c), and why its last call without a struct weft_error failed (`refusal` in ground/refusal.c). A context
  * holds a part for each room, and pointers to what joining needs.
  *
- * Locks, outermost first: world.lock -> guard.lock of a session -> that of the lobby -> wf_tray.lock, and guard.lock of
- * a session -> wf_endpoints.lock | worker.mail_lock | door.mail_lock, and wf_tray.level_lock -> wf_tray.lock;
+ * Locks, outermost first: world.lock -> guard.lock of a session -> that of the lobby -> wf_tray.lock | door.mail_lock,
+ * and guard.lock of a session -> wf_endpoints.lock | worker.mail_lock, and wf_tray.level_lock -> wf_tray.lock;
  * wf_waiting.lock inside all of them. With guard.lock held no system call moves data or waits. A few short ones are
- * allowed: asking the kernel about a socket now and then (TCP_INFO), and, after a loss, logging a line and waking
- * workers.
+ * allowed: asking the kernel about a socket now and then (TCP_INFO), telling it a rate (SO_MAX_PACING_RATE), and, after
+ * a loss, logging a line and waking workers.
  */
 #ifndef WF_CORE_CALLS_CONTEXT_H
 #define WF_CORE_CALLS_CONTEXT_H

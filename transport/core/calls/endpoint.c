@@ -118,7 +118,8 @@ int weft_endpoint_destroy(struct weft_endpoint *endpoint)
         wf_link_remove(&endpoint->link);
     pthread_mutex_unlock(&context->endpoints.lock);
     if (busy) {
-        wf_fail(wf_refusal(), -EBUSY, "endpoint %u has open connections: close them first", endpoint->id);
+        wf_fail(wf_refusal(), -EBUSY, "endpoint %u has open connections: close them on both sides, or close the peer",
+                endpoint->id);
         return wf_refused(__func__, -EBUSY);
     }
     wf_any_end(endpoint);
@@ -400,5 +401,5 @@ uint32_t weft_connection_remote(const struct weft_connection *connection)
 
 uint32_t weft_connection_class(const struct weft_connection *connection)
 {
-    return connection ? connection->traffic : 0;
+    return WF_IS_NULL(wf_refusal(), connection) ? 0 : connection->traffic;
 }

@@ -10,7 +10,6 @@
 #include "core/message/inbound.h"
 #include "core/message/match.h"
 #include "core/request/lobby.h"
-#include "core/request/queue.h"
 #include "core/request/wait.h"
 #include "core/session/session.h"
 
@@ -91,12 +90,15 @@ static void offer(struct weft_endpoint *endpoint, const struct wf_any_wish *wish
 {
     struct weft_connection *connection;
     struct wf_inbound *inbound;
-    while ((connection = wf_any_find(endpoint, wish, &inbound))) {
+    bool taken = true;
+    while (taken && (connection = wf_any_find(endpoint, wish, &inbound))) {
         struct wf_guard *guard = connection->desk->guard;
-        wf_match_offer(inbound);
+        taken = wf_match_offer(inbound);
         guard->ops->kick(guard, NULL);
         wf_guard_unlock(guard);
     }
+    wf_wait_ring(
+        &endpoint->context->waiting); /* a receive of another thread, which sleeps in the engine, may have ended */
 }
 
 /* Fills a request of the lobby. Its lock held. */
@@ -106,15 +108,11 @@ static void fill(struct weft_request *request, const struct weft_endpoint *endpo
     request->remote_endpoint = endpoint->id;
     request->registration = memory->registration;
     request->device = memory->device;
-    if (!options)
-        return;
-    request->flags = options->flags;
-    if (options->flags & WEFT_TAG_MASK)
+    if (options)
+        request->flags = options->flags;
+    if (options && options->flags & WEFT_TAG_MASK)
         request->tag_mask = options->tag_mask;
-    request->user_data = options->user_data;
-    if (options->queue)
-        wf_queue_attach(options->queue, request);
-    wf_request_arm(request, options->timeout_ms);
+    wf_request_adopt(request, options);
 }
 
 int weft_endpoint_recv(struct weft_endpoint *endpoint, void *buffer, uint64_t capacity, uint64_t tag,

@@ -171,6 +171,8 @@ int weft_peer_set_rate(struct weft_peer *peer, uint32_t traffic_class, uint64_t 
     struct wf_session *session = peer->session;
     wf_session_lock(session);
     int result = wf_session_usable(session);
+    if (result < 0)
+        wf_fail(wf_refusal(), result, "%s", wf_session_why_unusable(session));
     uint64_t least = wf_session_least_rate(session);
     if (result == 0 && bytes_per_second > 0 && bytes_per_second < least)
         result =

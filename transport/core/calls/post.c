@@ -13,7 +13,6 @@
 #include "core/message/outbound.h"
 #include "core/message/turn_go.h"
 #include "core/request/pieces.h"
-#include "core/request/queue.h"
 #include "core/request/request.h"
 #include "core/session/session.h"
 
@@ -49,11 +48,8 @@ struct weft_request *wf_message_prepare(struct weft_connection *connection, enum
         request->flags = options->flags;
         if (options->flags & WEFT_TAG_MASK)
             request->tag_mask = options->tag_mask;
-        request->user_data = options->user_data;
-        if (options->queue)
-            wf_queue_attach(options->queue, request);
-        wf_request_arm(request, options->timeout_ms);
     }
+    wf_request_adopt(request, options);
     return request;
 }
 
@@ -238,6 +234,8 @@ int wf_post_send(struct wf_posting *posting, struct weft_request **out)
 int wf_post_receive(struct wf_posting *posting, struct weft_request **out)
 {
     int result = wf_message_check_tags(posting->options);
+    if (result < 0)
+        wf_pieces_release(posting->pieces);
     return result < 0 ? result : post_message(post_receive, posting, WF_TAG_FLAGS | WEFT_ON_STREAM, out);
 }
 

@@ -147,9 +147,10 @@ static int start_connect(struct weft_context *context, const char *address, int 
         request->detail = connecting;
         wf_list_push_back(&lobby->details, &connecting->link);
         /* The dial has its own deadline, and says what it has met with until then. */
-        struct weft_options others = options ? *options : (struct weft_options){0};
-        others.timeout_ms = 0;
-        wf_request_adopt(request, &others);
+        if (options)
+            request->user_data = options->user_data;
+        if (options && options->queue)
+            wf_queue_attach(options->queue, request);
         *out = request; /* before the dial begins: it may end, and another thread poll it, before this call returns */
         wf_door_dial(context->door, &connecting->dial);
     }

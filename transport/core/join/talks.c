@@ -41,9 +41,9 @@ static void time_out(struct wf_talk *talk)
     if (talk->session && dialing)
         wf_talk_cannot_reach(talk, -ETIMEDOUT, "no answer");
     else if (talk->role == WF_TALK_CONTROL)
-        wf_talk_fail(talk, -ETIMEDOUT, "took the connection and %s for %lld s: is that a weft server?",
+        wf_talk_fail(talk, -ETIMEDOUT, "took the connection and %s for %.1f s: is that a weft server?",
                      talk->heard ? "went on no further" : "said nothing",
-                     (long long)((talk->deadline_ns - talk->begun_ns) / WF_NS_PER_S));
+                     (double)(wf_world_now(talk->door->sessions->world) - talk->begun_ns) / WF_NS_PER_S);
     else
         wf_talk_fail(talk, -ETIMEDOUT, "said nothing for too long");
 }

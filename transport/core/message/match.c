@@ -169,7 +169,9 @@ void wf_match_unpark(struct wf_inbound *inbound)
 
 bool wf_match_can_come(const struct wf_inbound *inbound)
 {
-    return !inbound->connection->desk->guard->peer_closing || inbound->arrived.covered == inbound->total;
+    const struct wf_guard *guard = inbound->connection->desk->guard;
+    bool over = guard->peer_closing || guard->state == WF_SESSION_FAILED || guard->state == WF_SESSION_DEAD;
+    return !over || inbound->arrived.covered == inbound->total;
 }
 
 void wf_match_receive(struct weft_request *request)

@@ -57,6 +57,7 @@ void wf_lobby_init(struct wf_lobby *lobby, struct wf_waiting *waiting)
     wf_list_init(&lobby->acceptors);
     wf_list_init(&lobby->leaving);
     wf_list_init(&lobby->details);
+    lobby->next_order = 1; /* 0: no receive of an endpoint */
 }
 
 int wf_lobby_open(struct wf_lobby *lobby)
@@ -139,12 +140,11 @@ int64_t wf_lobby_tick(struct wf_lobby *lobby, int64_t now_ns)
     bool expired;
     wf_lobby_lock(lobby);
     int64_t next = wf_requests_expire(&lobby->book, now_ns, &expired);
-    if (expired)
-        wf_lobby_unlock(lobby);
-    else
-        wf_guard_unlock(&lobby->guard);
-    if (expired)
-        end_leaving(lobby);
+    wf_guard_unlock(&lobby->guard);
+    if (!expired)
+        return next;
+    end_leaving(lobby);
+    wf_wait_ring(lobby->book.waiting);
     return next;
 }
 

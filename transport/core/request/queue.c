@@ -214,6 +214,15 @@ static void make_lent_progress(struct weft_queue *queue, struct wf_worker *worke
         wf_worker_recall(worker);
 }
 
+/* `count` completions were taken. The lent worker's thread settles the tray when it rests; while it sleeps for long, it
+ * will not do so soon. */
+static void settle_if_left_alone(struct weft_queue *queue, int count)
+{
+    struct wf_worker *worker = shared_worker(queue->waiting);
+    if (count > 0 && worker && atomic_load(&queue->lent) && atomic_load(&worker->outside))
+        wf_tray_settle(queue->ended);
+}
+
 /* Are these no arguments of `call`? */
 static bool refuses(const struct weft_queue *queue, const struct weft_completion *completions, int max,
                     const char *call)
@@ -241,6 +250,7 @@ int weft_queue_wait(struct weft_queue *queue, int timeout_ms, struct weft_comple
     }
     if (count > 0 && wf_tray_pass_on(queue->ended))
         wf_wait_wake(waiting);
+    settle_if_left_alone(queue, count);
     return count > 0 ? count : -ETIMEDOUT;
 }
 
@@ -260,8 +270,7 @@ int weft_queue_poll(struct weft_queue *queue, struct weft_completion *completion
             make_progress(worker, watched);
         count = take(queue, completions, max, &watched);
     }
-    if (lent && count > 0 && atomic_load(&worker->outside))
-        wf_tray_settle(queue->ended); /* the thread sleeps for long, and will not call it soon */
+    settle_if_left_alone(queue, count);
     if (!lent && watched && count < max)
         wf_worker_recall(worker);
     return count;

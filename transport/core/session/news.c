@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/message/connection.h"
+#include "core/message/match.h"
 #include "core/request/tray.h"
 #include "core/session/end.h"
 #include "core/session/session.h"
@@ -62,6 +63,8 @@ static void tell_connection(struct wf_session *session, struct weft_event *event
     begin(session, event, WEFT_EVENT_CONNECTION);
     event->connection = connection;
     event->endpoint = connection->endpoint;
+    wf_match_offer_all(connection); /* receives of the endpoint may have waited for it; drops the session's lock */
+    wf_kicks_all(&session->kicks, NULL);
 }
 
 static void tell_lost(struct wf_session *session, struct weft_event *event)
