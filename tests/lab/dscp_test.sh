@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # dscp_test.sh: packets have the mark of their traffic class (setting dscp), each side's its own, as the network counts
-# them: a queue of each node takes what has the mark, another one the rest. Skipped where there can be no lab.
+# them: an nft rule of each node counts what has the mark, another one the rest; without nft, queues do. Skipped where
+# there can be no lab.
 set -u
 # shellcheck source=tests/scripts/check.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/../scripts/check.sh"
@@ -9,10 +10,26 @@ set -u
 
 CLASS_LATENCY=${CLASS_LATENCY:-$root/build/bin/class_latency}
 mark=46
+by_nft=0
+command -v nft >/dev/null && by_nft=1
 
-# sort_by_mark NODE: what goes out with the mark is in class 1:2, all else in 1:1.
+# sort_by_mark NODE: what goes out with the mark is counted as 2, all else as 1: by nft, or in queues of these numbers.
 sort_by_mark() {
-    local field
+    local field family
+    if ((by_nft)); then
+        {
+            echo 'table inet weft {'
+            printf 'counter sent%d {\n}\n' 1 2
+            echo 'chain out { type filter hook output priority 0;'
+            for family in ip ip6; do
+                echo "oifname lab0 $family dscp $mark counter name sent2"
+                echo "oifname lab0 $family dscp != $mark counter name sent1"
+            done
+            printf '}\n}\n'
+        } >"$scratch/rules"
+        on "$1" nft -f "$scratch/rules"
+        return
+    fi
     printf -v field '0x%x' $((mark << 2))
     on "$1" tc qdisc replace dev lab0 root handle 1: htb default 1 &&
         on "$1" tc class add dev lab0 parent 1: classid 1:1 htb rate 1gbit &&
@@ -23,6 +40,10 @@ sort_by_mark() {
 
 # sent NODE CLASS: bytes so far.
 sent() {
+    if ((by_nft)); then
+        on "$1" nft list counter inet weft "sent$2" | awk '$1 == "packets" { print $4 }'
+        return
+    fi
     on "$1" tc -s class show dev lab0 classid "1:$2" | awk '$1 == "Sent" { print $2 }'
 }
 
