@@ -196,20 +196,29 @@ static void accepted_by_a_request(void)
 static void lost_before_it_is_taken(void)
 {
     struct loop_node nodes[2];
+    struct weft_queue *queue, *beside;
     struct weft_request *request;
+    struct weft_completion completion;
     struct weft_error err = {0};
     char address[32];
 
     loop_needs_kernel("descriptors");
     start(nodes, address, sizeof(address));
-    LOOP_CALL(weft_accept_start(nodes[0].context, NULL, &request, &err), &err);
+    LOOP_CALL(weft_queue_create(nodes[0].context, &queue, &err), &err);
+    LOOP_CALL(weft_queue_create(nodes[0].context, &beside, &err), &err);
+    (void)weft_completion_fd(beside); /* of two that are watched, each tells of its ended requests alone */
+    struct weft_options options = {.queue = queue};
+    LOOP_CALL(weft_accept_start(nodes[0].context, &options, &request, &err), &err);
     connect_to(&nodes[1], address);
-    loop_node_open(&nodes[1]); /* so it is up on both sides */
+    loop_node_open(&nodes[1]);
+    LOOP_CHECK(readable(weft_completion_fd(queue), LOOP_WAIT_MS), "the accept does not end"); /* and is not taken */
     weft_peer_close(nodes[1].peer, LOOP_WAIT_MS, NULL);
     nodes[1].peer = NULL;
     nodes[1].connection = NULL;
     nothing(nodes[0].context);
-    nodes[0].peer = loop_end(request).peer;
+    LOOP_CHECK(weft_queue_poll(queue, &completion, 1) == 1 && completion.status == 0, "it has ended");
+    nodes[0].peer = completion.peer;
+    LOOP_CHECK(weft_queue_destroy(queue) == 0 && weft_queue_destroy(beside) == 0, "destroying empty queues");
     LOOP_CHECK(next(nodes[0].context, WEFT_EVENT_CONNECTION).peer == nodes[0].peer, "of another peer");
     LOOP_CHECK(next(nodes[0].context, WEFT_EVENT_LOST).peer == nodes[0].peer, "of another peer");
     nothing(nodes[0].context);
