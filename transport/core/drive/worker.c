@@ -183,11 +183,10 @@ int wf_worker_drive_lent(struct wf_worker *worker)
 {
     bool just_driven = worker->driven;
     worker->driven = false;
-    if (just_driven) { /* what has come since that round makes the descriptor readable */
-        tell(worker, true);
-        if (wf_worker_serve_kicks(worker) == 0 && rests(worker))
-            return 0;
-    }
+    bool tell_all = atomic_load_explicit(&worker->tell_all, memory_order_relaxed);
+    /* What has come since that round makes the descriptor readable. */
+    if (just_driven && !tell_all && wf_worker_serve_kicks(worker) == 0 && rests(worker))
+        return 0;
     int handled = drive(worker, 0, true);
     worker->driven = handled > 0;
     return handled;
