@@ -26,7 +26,7 @@
 
 #define WF_SETUP_PREFIX 8 /* bytes before the body: enough to know the whole length */
 #define WF_GREETING_MAX 4096
-#define WF_SETUP_MAX (WF_SETUP_PREFIX + 2 + WF_GREETING_MAX + 4) /* the longest GREETING; every other message is shorter */
+#define WF_SETUP_MAX (WF_SETUP_PREFIX + 2 + WF_GREETING_MAX + 4) /* the longest GREETING; all others are shorter */
 #define WF_PROTOCOL_VERSION 1
 #define WF_SECRET_BYTES 32
 #define WF_NONCE_BYTES 16

@@ -11,9 +11,9 @@
 #include "core/message/desk.h"
 #include "core/message/match.h"
 #include "core/message/outbound.h"
-#include "core/request/pieces.h"
 #include "core/message/served.h"
 #include "core/message/stage.h"
+#include "core/request/pieces.h"
 #include "core/request/request.h"
 
 #define PIECES_AT_ONCE 64 /* pieces of the pool, copied before the lock is taken again */

@@ -1,8 +1,8 @@
 /*
  * match.h: only the receiver matches, in the order of the dense message numbers of a connection. A receive takes the
  * first message whose tag agrees with its own in the bits of its mask (all, none, or some); a message takes the first
- * receive posted that would take it. A receive that is too
- * small for its message ends, and the message stays where it is.
+ * receive posted that would take it. A receive that is too small for its message ends, and the message stays where it
+ * is.
  * All with the session's lock held; calls that land a message may drop it while copying.
  */
 #ifndef WF_CORE_MESSAGE_MATCH_H

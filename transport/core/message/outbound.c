@@ -10,9 +10,9 @@
 #include "core/message/desk.h"
 #include "core/message/inbound.h"
 #include "core/message/outbound_parts.h"
-#include "core/request/pieces.h"
 #include "core/message/served.h"
 #include "core/message/stage.h"
+#include "core/request/pieces.h"
 #include "core/request/request.h"
 
 /* --- life --- */

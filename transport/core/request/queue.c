@@ -47,7 +47,7 @@ static struct wf_worker *shared_worker(const struct wf_waiting *waiting)
     return shared ? waiting->crew->workers[0] : NULL;
 }
 
-static bool has(int set, int how, int fd)
+static bool change(int set, int how, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN};
     return epoll_ctl(set, how, fd, &event) == 0;
@@ -61,7 +61,7 @@ static void lend(struct weft_queue *queue, bool lent)
     if (queue->lent == lent || queue->set < 0)
         return;
     struct wf_worker *worker = shared_worker(waiting);
-    lent = has(queue->set, lent ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, worker->descriptor) && lent;
+    lent = change(queue->set, lent ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, worker->descriptor) && lent;
     atomic_store(&queue->lent, lent);
     pthread_mutex_lock(&waiting->lock);
     waiting->lent = lent ? queue->ended : NULL;
@@ -92,7 +92,7 @@ static void open_set(struct weft_queue *queue, int fd)
     if (!worker || worker->descriptor < 0)
         return;
     queue->set = epoll_create1(EPOLL_CLOEXEC);
-    if (queue->set >= 0 && !has(queue->set, EPOLL_CTL_ADD, fd)) {
+    if (queue->set >= 0 && !change(queue->set, EPOLL_CTL_ADD, fd)) {
         close(queue->set);
         queue->set = -1;
     }

@@ -57,16 +57,16 @@ void wf_tray_destroy(struct wf_tray *tray);
  * the session's lock is released. */
 bool wf_tray_put(struct wf_tray *tray, struct wf_link *link);
 
+/* The same for something that is no news to the thread that put it there, which is the user's: the descriptor need not
+ * tell of it before the user looks again. */
+bool wf_tray_put_quietly(struct wf_tray *tray, struct wf_link *link);
+
 /* Does the list hold something? */
 bool wf_tray_holds(struct wf_tray *tray);
 
 /* Somebody has taken links, and some may be left: a thread that sleeps for the tray is to look. True: as wf_tray_put().
  */
 bool wf_tray_pass_on(struct wf_tray *tray);
-
-/* The same for something that is no news to the thread that put it there, which is the user's: the descriptor need not
- * tell of it before the user looks again. */
-bool wf_tray_put_quietly(struct wf_tray *tray, struct wf_link *link);
 
 /* --- no lock held, except perhaps world.lock --- */
 

@@ -24,7 +24,7 @@ struct wf_waiting {
     struct wf_world *world;
     struct wf_crew *crew;
     _Atomic uint64_t requests_out; /* requests that were not yet given back */
-    pthread_mutex_t lock;          /* guards the next four fields, and every request's `waiter` */
+    pthread_mutex_t lock;          /* guards the next five fields, and every request's `waiter` */
     struct wf_list waiters;        /* threads asleep until a completion or a free drive token */
     struct wf_list poked;          /* waiters that were told of an ended request and are still to be woken */
     bool bell_due;                 /* one of them sleeps in the engine of the shared worker */
