@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/calls/endpoint.h"
 #include "core/drive/worker.h"
 #include "core/join/door.h"
 #include "core/rail/address.h"
@@ -187,9 +186,11 @@ static void connect_all(struct cost_world *world, int session, int first, int co
     struct weft_request **requests = take((size_t)count, sizeof *requests);
     struct weft_completion completion;
     int idle = 0;
-    for (int i = 0; i < count; i++)
-        COST_CHECK(wf_connection_open_start(world->endpoints[METER_SENDER], world->peers[METER_SENDER][session], 0,
-                                            &world->connections[METER_SENDER][first + i], &requests[i], NULL) == 0);
+    for (int i = 0; i < count; i++) {
+        COST_CHECK(weft_connection_open_start(world->endpoints[METER_SENDER], world->peers[METER_SENDER][session], 0,
+                                              NULL, &requests[i], NULL) == 0);
+        world->connections[METER_SENDER][first + i] = requests[i]->connection;
+    }
     for (int i = 0; i < count; i++) {
         while (!weft_test(requests[i], &completion))
             turn(world, &idle);

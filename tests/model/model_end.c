@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/calls/context.h"
-#include "core/calls/endpoint.h"
 #include "core/calls/peer.h"
 #include "core/request/request.h"
 #include "model_remote.h"
@@ -129,6 +128,15 @@ static void await_all_channels(struct model_world *world)
     }
 }
 
+/* NULL: no memory for the request. */
+static struct weft_request *start_close(struct weft_connection *connection)
+{
+    struct weft_request *request = NULL;
+    int result = weft_connection_close_start(connection, NULL, &request, NULL);
+    MODEL_CHECK(result == 0 || result == -ENOMEM, result);
+    return request;
+}
+
 /* Ends a close; the handle is gone afterwards, whatever the result. */
 static void finish_close(struct model_world *world, struct weft_request *request, int index, int side)
 {
@@ -141,10 +149,9 @@ static void finish_close(struct model_world *world, struct weft_request *request
 static void open_in_vain(struct model_world *world)
 {
     int opener = (int)model_pick(world, 2);
-    struct weft_connection *connection;
     struct weft_request *request;
-    int result = wf_connection_open_start(world->nodes[opener].endpoint, &world->nodes[opener].session->peer, 4,
-                                          &connection, &request, NULL);
+    int result = weft_connection_open_start(world->nodes[opener].endpoint, &world->nodes[opener].session->peer, 4, NULL,
+                                            &request, NULL);
     MODEL_CHECK(result == 0 || model_excused(world, opener, result), result);
     if (result < 0)
         return;
@@ -160,7 +167,7 @@ static void close_in_turn(struct model_world *world, int index)
 {
     int first = (int)model_pick(world, 2);
     for (int i = 0; i < 2; i++)
-        finish_close(world, wf_connection_close_start(world->connections[index][i ^ first]), index, i ^ first);
+        finish_close(world, start_close(world->connections[index][i ^ first]), index, i ^ first);
 }
 
 static void close_at_once(struct model_world *world, int count)
@@ -171,7 +178,7 @@ static void close_at_once(struct model_world *world, int count)
             if (model_pick(world, 3) == 0)
                 for (int turn = 0; turn < 200; turn++)
                     model_drive(world);
-            requests[i][side] = wf_connection_close_start(world->connections[i][side]);
+            requests[i][side] = start_close(world->connections[i][side]);
         }
     for (int i = 0; i < count; i++)
         for (int side = 0; side < 2; side++)
@@ -260,7 +267,7 @@ static void await_the_end(struct model_world *world)
     for (int i = 0; i < world->connection_count; i++)
         for (int side = 0; side < 2; side++)
             if (world->nodes[side].session && world->connections[i][side])
-                finish_close(world, wf_connection_close_start(world->connections[i][side]), i, side);
+                finish_close(world, start_close(world->connections[i][side]), i, side);
 }
 
 static void end_in_order(struct model_world *world)

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/calls/context.h"
-#include "core/calls/endpoint.h"
 #include "core/calls/peer.h"
 #include "core/request/request.h"
 #include "model.h"
@@ -161,8 +160,8 @@ static struct weft_endpoint *late_endpoint(struct model_world *world, int other,
     return endpoint;
 }
 
-/* Both ends have the class that the opener chose. In some schedules its rate is set, too: that changes nothing here, but
- * the channels must be there or not be there in an orderly way. */
+/* Both ends have the class that the opener chose. In some schedules its rate is set, too: that changes nothing here,
+ * but the channels must be there or not be there in an orderly way. */
 static void check_class(struct model_world *world, int index, int opener)
 {
     uint32_t traffic = model_traffic_class(world, opener, index);
@@ -182,11 +181,12 @@ static bool open_connection(struct model_world *world, int index)
     struct weft_request *request;
     model_place_endpoint(world, opener, index);
     model_place_endpoint(world, other, index);
-    int result = wf_connection_open_start(world->nodes[opener].endpoint, &world->nodes[opener].session->peer, id,
-                                          &world->connections[index][opener], &request, NULL);
+    int result = weft_connection_open_start(world->nodes[opener].endpoint, &world->nodes[opener].session->peer, id,
+                                            NULL, &request, NULL);
     MODEL_CHECK(result == 0 || model_excused(world, opener, result), result);
     if (result < 0)
         return false;
+    world->connections[index][opener] = request->connection;
     struct weft_endpoint *endpoint = late ? late_endpoint(world, other, id) : world->nodes[other].endpoint;
     bool taken = at_once && accept_connection(world, index, other, endpoint);
     if (taken) { /* its first message may be here before OPENED is */

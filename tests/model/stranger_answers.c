@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/calls/context.h"
-#include "core/calls/endpoint.h"
 #include "core/calls/peer.h"
 #include "core/message/connection.h"
 #include "core/rail/address.h"
@@ -144,13 +143,12 @@ static void closing_in_the_peers_name(void **state)
     (void)state;
     struct called called;
     struct weft_endpoint *endpoint;
-    struct weft_connection *connection;
     struct weft_request *opening, *closing;
     struct weft_completion completion;
     begin(&called);
     struct wf_session *session = let_in(&called);
     assert_int_equal(weft_endpoint_create(called.scene.host, 0, &endpoint, NULL), 0);
-    assert_int_equal(wf_connection_open_start(endpoint, &session->peer, 0, &connection, &opening, NULL), 0);
+    assert_int_equal(weft_connection_open_start(endpoint, &session->peer, 0, NULL, &opening, NULL), 0);
     pass(&called.scene, WF_NS_PER_S / 10); /* it is sent, and nobody acknowledges it */
     closing = wf_session_ask_to_close(session);
     assert_non_null(closing);
@@ -226,7 +224,8 @@ static void what_an_older_peer_does_not_know(void **state)
         begin_with(&called, NULL, 0, WF_FEATURE_RAILS | (knows ? WF_FEATURE_MATCHING : 0));
         struct wf_session *session = let_in(&called);
         assert_int_equal(weft_endpoint_create(called.scene.host, 0, &endpoint, NULL), 0);
-        assert_int_equal(wf_connection_open_start(endpoint, &session->peer, 0, &connection, &opening, NULL), 0);
+        assert_int_equal(weft_connection_open_start(endpoint, &session->peer, 0, NULL, &opening, NULL), 0);
+        connection = opening->connection;
         wf_session_lock(session);
         wf_connection_opened(connection);
         wf_session_unlock(session);

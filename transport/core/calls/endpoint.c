@@ -1,6 +1,4 @@
 /* The public calls on endpoints and connections. */
-#include "core/calls/endpoint.h"
-
 #include <errno.h>
 #include <stdlib.h>
 
@@ -191,15 +189,6 @@ static int open_connection(struct weft_endpoint *endpoint, struct weft_peer *pee
     return result;
 }
 
-int wf_connection_open_start(struct weft_endpoint *endpoint, struct weft_peer *peer, uint32_t remote_id,
-                             struct weft_connection **connection, struct weft_request **request, struct weft_error *err)
-{
-    int result = open_connection(endpoint, peer, remote_id, NULL, request, err);
-    if (result == 0)
-        *connection = (*request)->connection;
-    return result;
-}
-
 /* Checks what options with WEFT_CLASS say. */
 static int check_class(const struct weft_options *options, struct weft_error *err)
 {
@@ -356,11 +345,6 @@ static struct weft_request *start_close(struct weft_connection *connection, cons
     return request;
 }
 
-struct weft_request *wf_connection_close_start(struct weft_connection *connection)
-{
-    return start_close(connection, NULL);
-}
-
 int weft_connection_close_start(struct weft_connection *connection, const struct weft_options *options,
                                 struct weft_request **out, struct weft_error *err)
 {
@@ -381,7 +365,7 @@ int weft_connection_close(struct weft_connection *connection, int timeout_ms, st
 {
     if (WF_IS_NULL(wf_status_of(err), connection))
         return -EINVAL;
-    struct weft_request *request = wf_connection_close_start(connection);
+    struct weft_request *request = start_close(connection, NULL);
     if (!request)
         return 0;
     struct weft_completion completion;
