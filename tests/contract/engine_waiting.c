@@ -100,11 +100,15 @@ void wakes_from_a_thread(const struct implementation *of)
 
 /* --- sleep outside of poll --- */
 
-static bool lacks_descriptor(const struct world *world)
+static void open_with_descriptor(struct world *world, const struct implementation *of)
 {
-    if (!world->ops->descriptor)
-        print_message("skipped for an engine in whose poll alone a thread can sleep\n");
-    return !world->ops->descriptor;
+    skip_simulator(of, "its poll never waits");
+    world_open(world, of, 1, 0);
+    if (world->ops->descriptor)
+        return;
+    print_message("skipped for an engine in whose poll alone a thread can sleep\n");
+    world_close(world);
+    skip();
 }
 
 static bool is_readable(const struct world *world, int timeout_ms)
@@ -123,13 +127,8 @@ static void assert_at_work(const struct world *world)
 
 void tells_of_work_while_it_rests(const struct implementation *of)
 {
-    skip_simulator(of, "its poll never waits");
     struct world world;
-    world_open(&world, of, 1, 0);
-    if (lacks_descriptor(&world)) {
-        world_close(&world);
-        skip();
-    }
+    open_with_descriptor(&world, of);
     struct pair pair = pair_open(&world, 0);
     struct task receive = {0}, send = {0};
     struct wf_op *finished[1];
@@ -165,13 +164,8 @@ void tells_of_work_while_it_rests(const struct implementation *of)
 
 void tells_of_a_wake_from_a_thread(const struct implementation *of)
 {
-    skip_simulator(of, "its poll never waits");
     struct world world;
-    world_open(&world, of, 1, 0);
-    if (lacks_descriptor(&world)) {
-        world_close(&world);
-        skip();
-    }
+    open_with_descriptor(&world, of);
     struct handover handover = {.ops = world.ops, .engine = world.engines[0]};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, wake_again_and_again, &handover), 0);
