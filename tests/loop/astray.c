@@ -99,7 +99,8 @@ static bool is_whole(const struct wf_session *session)
 void astray_until_back(void)
 {
     ASTRAY_UNTIL(is_whole(astray_session(0)) && is_whole(astray_session(1)), "%d and %d of %d channels are up",
-                 astray_session(0)->lines.up_count, astray_session(1)->lines.up_count, astray_session(0)->lines.channel_count);
+                 astray_session(0)->lines.up_count, astray_session(1)->lines.up_count,
+                 astray_session(0)->lines.channel_count);
 }
 
 int astray_status(struct weft_request *request)

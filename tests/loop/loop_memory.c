@@ -390,3 +390,11 @@ void loop_message_destroy(struct loop_message *message)
     loop_buffer_unmap(&message->source);
     loop_buffer_unmap(&message->sink);
 }
+
+void loop_message_finish(struct loop_message *message)
+{
+    loop_done(message->recv, 0, message->sink.size);
+    loop_done(message->send, 0, message->source.size);
+    loop_message_verify(message);
+    loop_message_destroy(message);
+}

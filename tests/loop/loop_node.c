@@ -284,12 +284,23 @@ void loop_tell(int fd, uint64_t value)
     LOOP_CHECK(written == sizeof(value), "write to the other process: %s", strerror(errno));
 }
 
-uint64_t loop_hear(int fd)
+bool loop_readable(int fd, int timeout_ms)
 {
     struct pollfd wait = {.fd = fd, .events = POLLIN};
+    int count;
+
+    do /* a thread that has driven io_uring is interrupted by the kernel now and then */
+        count = poll(&wait, 1, timeout_ms);
+    while (count < 0 && errno == EINTR);
+    LOOP_CHECK(count >= 0, "poll: %s", strerror(errno));
+    return count == 1;
+}
+
+uint64_t loop_hear(int fd)
+{
     uint64_t value = 0;
 
-    LOOP_CHECK(poll(&wait, 1, LOOP_WAIT_MS) == 1, "the other process says nothing");
+    LOOP_CHECK(loop_readable(fd, LOOP_WAIT_MS), "the other process says nothing");
     LOOP_CHECK(read(fd, &value, sizeof(value)) == sizeof(value), "the other process has gone");
     return value;
 }

@@ -63,8 +63,8 @@ struct loop_case {
         }                                                                                                              \
     }
 
-/* First call of main(): clears WEFT_ variables (but WEFT_LOG and WEFT_EMULATED_), skips all where the world of these tests (loop_world.h)
- * cannot be had, takes a name filter from argv[1]. */
+/* First call of main(): clears WEFT_ variables (but WEFT_LOG and WEFT_EMULATED_), skips all where the world of these
+ * tests (loop_world.h) cannot be had, takes a name filter from argv[1]. */
 void loop_begin(int argc, char **argv);
 void loop_run(void **state);
 
@@ -152,6 +152,8 @@ void loop_message_create(struct loop_message *message, size_t size, uint64_t see
 /* The source is overwritten (a send that completed does not read it), every byte of the sink verified. */
 void loop_message_verify(struct loop_message *message);
 void loop_message_destroy(struct loop_message *message);
+/* Awaits the receive and the send, which must succeed; verifies and destroys. */
+void loop_message_finish(struct loop_message *message);
 
 /* ------------------------------------------------------------------------------------------- nodes */
 
@@ -163,7 +165,8 @@ struct loop_node {
     struct weft_connection *connection;
 };
 
-/* Context and endpoint 0, in the traffic class of the environment variable LOOP_CLASS. `settings`: "channels=4 window=1", or NULL; `rails`: 127.0.1.1, 127.0.2.1, … */
+/* Context and endpoint 0, in the traffic class of the environment variable LOOP_CLASS. `settings`:
+ * "channels=4 window=1", or NULL; `rails`: 127.0.1.1, 127.0.2.1, … */
 void loop_node_start(struct loop_node *node, const char *settings, int rails);
 int loop_node_listen(struct loop_node *node); /* the port the kernel chose on 127.0.1.1 */
 void loop_node_connect(struct loop_node *node, int port);
@@ -230,6 +233,8 @@ void loop_child_kill(struct loop_child *child);
 void loop_child_join(struct loop_child *child);
 void loop_tell(int fd, uint64_t value);
 uint64_t loop_hear(int fd);
+/* Waits until the descriptor is readable. False: the time is over. */
+bool loop_readable(int fd, int timeout_ms);
 
 int loop_threads(void); /* entries of /proc/self/task */
 int loop_fds(void);     /* entries of /proc/self/fd */

@@ -279,8 +279,9 @@ static void channel_is_lost_before_it_started(void)
     ASTRAY_UNTIL(session->lines.up_count == 2, "the channels do not come back");
     wf_session_lock(session);
     for (int i = 0; i < 2; i++) {
-        LOOP_CHECK(!session->lines.channels[i]->tx.started && !session->lines.channels[i]->rx.started, "it was started");
-        wf_channel_lost(session->lines.channels[i], -ECONNRESET, "the test");
+        struct wf_channel *channel = session->lines.channels[i];
+        LOOP_CHECK(!channel->tx.started && !channel->rx.started, "it was started");
+        wf_channel_lost(channel, -ECONNRESET, "the test");
     }
     wf_session_unlock(session);
     wf_worker_leave(worker);

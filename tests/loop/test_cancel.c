@@ -38,10 +38,7 @@ static void receive_before_its_match(void)
         loop_message_create(&message, size, size);
         message.send = loop_send(LEFT, message.source.data, size, 1);
         message.recv = loop_recv(RIGHT, message.sink.data, size, 1);
-        loop_done(message.recv, 0, size);
-        loop_done(message.send, 0, size);
-        loop_message_verify(&message);
-        loop_message_destroy(&message);
+        loop_message_finish(&message);
     }
     nothing_broke();
     loop_pair_destroy(&pair);

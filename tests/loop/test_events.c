@@ -4,7 +4,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -12,17 +11,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-static bool readable(int fd, int timeout_ms)
-{
-    struct pollfd watch = {.fd = fd, .events = POLLIN};
-    int rc;
-
-    do /* a thread that has driven io_uring is interrupted by the kernel now and then */
-        rc = poll(&watch, 1, timeout_ms);
-    while (rc < 0 && errno == EINTR);
-    return rc == 1;
-}
 
 static void check_event(const struct weft_event *event)
 {
@@ -44,7 +32,7 @@ static struct weft_event next(struct weft_context *context, int kind)
     loop_note("waits for event %d", kind);
     while (weft_event_poll(context, &event, 1) == 0) { /* readable while an event MAY be waiting */
         LOOP_CHECK(loop_now_ms() < until, "no event");
-        readable(weft_event_fd(context), LOOP_WAIT_MS);
+        loop_readable(weft_event_fd(context), LOOP_WAIT_MS);
     }
     check_event(&event);
     LOOP_CHECK(event.kind == kind, "event %d (%s), expected %d", event.kind, event.text, kind);
@@ -56,7 +44,7 @@ static void nothing(struct weft_context *context)
     struct weft_event event;
 
     LOOP_CHECK(weft_event_poll(context, &event, 1) == 0, "event %d: %s", event.kind, event.text);
-    LOOP_CHECK(!readable(weft_event_fd(context), 0), "readable, and there is nothing");
+    LOOP_CHECK(!loop_readable(weft_event_fd(context), 0), "readable, and there is nothing");
 }
 
 static void start(struct loop_node nodes[2], char *address, size_t room)
@@ -88,13 +76,13 @@ static void a_life_in_events(void)
     LOOP_CHECK(fd >= 0 && weft_event_fd(nodes[0].context) == fd, "descriptor %d", fd);
     nothing(nodes[0].context);
     connect_to(&nodes[1], address);
-    LOOP_CHECK(readable(fd, LOOP_WAIT_MS), "no event");
+    LOOP_CHECK(loop_readable(fd, LOOP_WAIT_MS), "no event");
     nodes[0].peer = next(nodes[0].context, WEFT_EVENT_PEER).peer;
     nothing(nodes[0].context);
     LOOP_CHECK(weft_accept(nodes[0].context, 0, &nodes[0].peer, &err) == -ETIMEDOUT, "the peer is there twice");
 
     loop_node_open(&nodes[1]);
-    LOOP_CHECK(readable(fd, LOOP_WAIT_MS), "no event");
+    LOOP_CHECK(loop_readable(fd, LOOP_WAIT_MS), "no event");
     struct weft_event event = next(nodes[0].context, WEFT_EVENT_CONNECTION);
     LOOP_CHECK(event.peer == nodes[0].peer && event.endpoint == nodes[0].endpoint, "of another peer or endpoint");
     nodes[0].connection = event.connection;
@@ -146,7 +134,7 @@ static void all_at_once(void)
             LOOP_CALL(weft_connection_open(nodes[1].endpoint, nodes[1].peer, 0, LOOP_WAIT_MS, &connection, &err), &err);
         int fd = weft_event_fd(nodes[0].context);
         while (count < 1 + CONNECTIONS) {
-            LOOP_CHECK(readable(fd, LOOP_WAIT_MS), "only %d events", count);
+            LOOP_CHECK(loop_readable(fd, LOOP_WAIT_MS), "only %d events", count);
             got = weft_event_poll(nodes[0].context, events + count, max);
             LOOP_CHECK(got >= 0 && got <= max, "%d", got);
             count += got;
@@ -211,7 +199,8 @@ static void lost_before_it_is_taken(void)
     LOOP_CALL(weft_accept_start(nodes[0].context, &options, &request, &err), &err);
     connect_to(&nodes[1], address);
     loop_node_open(&nodes[1]);
-    LOOP_CHECK(readable(weft_completion_fd(queue), LOOP_WAIT_MS), "the accept does not end"); /* and is not taken */
+    /* The request has ended and is not taken. */
+    LOOP_CHECK(loop_readable(weft_completion_fd(queue), LOOP_WAIT_MS), "the accept does not end");
     weft_peer_close(nodes[1].peer, LOOP_WAIT_MS, NULL);
     nodes[1].peer = NULL;
     nodes[1].connection = NULL;
@@ -303,7 +292,7 @@ static void *take_events(void *argument)
     (void)argument;
     loop_child_enter(); /* a failure here ends the process */
     while (lost_seen < VISITS) {
-        readable(fd, 50);
+        loop_readable(fd, 50);
         int count = weft_event_poll(crowded, events, 4);
         for (int i = 0; i < count; i++) {
             check_event(&events[i]);

@@ -110,10 +110,7 @@ static void bystanders_end(struct bystanders *others)
     struct loop_message *message = &others->message;
     struct loop_node *node = others->pair.node;
 
-    loop_done(message->recv, 0, message->sink.size);
-    loop_done(message->send, 0, message->sink.size);
-    loop_message_verify(message);
-    loop_message_destroy(message);
+    loop_message_finish(message);
     LOOP_CHECK(loop_failures(node[0].peer) + loop_failures(node[1].peer) == 0, "a channel was lost");
     nobody_came(node[1].context);
     loop_exchange(node[0].connection, node[1].connection, 70000, 2);

@@ -23,14 +23,6 @@ static void receive_at_right(struct loop_message *message, uint64_t tag)
     message->recv = loop_recv(RIGHT, message->sink.data, message->sink.size, tag);
 }
 
-static void finish(struct loop_message *message)
-{
-    loop_done(message->recv, 0, message->sink.size);
-    loop_done(message->send, 0, message->source.size);
-    loop_message_verify(message);
-    loop_message_destroy(message);
-}
-
 /* Two messages of one tag into two receives that both fit either: the contents tell the order. */
 static void in_order(size_t first, size_t second, int delay_ms, uint64_t tag)
 {
@@ -99,7 +91,7 @@ static void receive_posted_a_second_after_arrival(void)
     for (size_t i = 4; i-- > 0;)
         receive_at_right(&message[i], i);
     for (size_t i = 0; i < 4; i++)
-        finish(&message[i]);
+        loop_message_finish(&message[i]);
     loop_pair_destroy(&pair);
 }
 
@@ -148,9 +140,9 @@ static void any_tag_beside_named_tags(void)
     send_from_left(&other, 5);
     send_from_left(&six, 6);
     send_from_left(&again, 6);
-    finish(&other);
-    finish(&six);
-    finish(&again);
+    loop_message_finish(&other);
+    loop_message_finish(&six);
+    loop_message_finish(&again);
 
     loop_message_create(&six, SMALL, 16);
     loop_message_create(&other, SMALL, 17);
@@ -158,8 +150,8 @@ static void any_tag_beside_named_tags(void)
     receive_at_right(&six, 6);
     send_from_left(&other, 6);
     send_from_left(&six, 6);
-    finish(&other);
-    finish(&six);
+    loop_message_finish(&other);
+    loop_message_finish(&six);
     loop_pair_destroy(&pair);
 }
 
@@ -181,8 +173,8 @@ static void two_tags_received_in_opposite_order(void)
             receive_at_right(&message[tag][i], tag);
     }
     for (size_t i = EACH; i-- > 0;) {
-        finish(&message[0][i]);
-        finish(&message[1][i]);
+        loop_message_finish(&message[0][i]);
+        loop_message_finish(&message[1][i]);
     }
     loop_pair_destroy(&pair);
 }
@@ -209,7 +201,7 @@ static void check_too_small(size_t size, size_t capacity, bool late)
     LOOP_CHECK(loop_differs(sink.data, capacity, LOOP_POISON) < 0, "the small landing was written");
     loop_buffer_unmap(&sink);
     receive_at_right(&message, 3); /* it has been kept */
-    finish(&message);
+    loop_message_finish(&message);
     loop_exchange(LEFT, RIGHT, LARGE, 3);
     loop_exchange(LEFT, RIGHT, SMALL, 3);
 }
@@ -251,7 +243,7 @@ static void receive_too_small_among_others(void)
     LOOP_CHECK(loop_differs(sink.data, sink.size, LOOP_POISON) < 0, "the small landing was written");
     receive_at_right(&message[2], 1);
     for (size_t i = 0; i < 3; i++)
-        finish(&message[i]);
+        loop_message_finish(&message[i]);
     loop_buffer_unmap(&sink);
     loop_pair_destroy(&pair);
 }

@@ -39,14 +39,6 @@ static void send_from_left(struct loop_message *message, uint64_t tag)
     message->send = loop_send(LEFT, message->source.data, message->source.size, tag);
 }
 
-static void finish(struct loop_message *message)
-{
-    loop_done(message->recv, 0, message->sink.size);
-    loop_done(message->send, 0, message->source.size);
-    loop_message_verify(message);
-    loop_message_destroy(message);
-}
-
 /* Waits until a receive would take a message, and says which. */
 static struct weft_message probe(uint64_t tag, uint32_t flags, uint64_t mask)
 {
@@ -108,7 +100,7 @@ static void masks_choose(void)
             }
         }
         for (int i = 0; i < 4; i++)
-            finish(order[i]);
+            loop_message_finish(order[i]);
     }
     loop_pair_destroy(&pair);
 }
@@ -128,7 +120,7 @@ static void masks_keep_the_order_of_posting(void)
     for (size_t i = 0; i < 4; i++)
         send_from_left(&message[i], 3);
     for (size_t i = 0; i < 4; i++)
-        finish(&message[i]);
+        loop_message_finish(&message[i]);
     loop_pair_destroy(&pair);
 }
 
@@ -160,7 +152,7 @@ static void probe_tells_what_a_receive_takes(void)
     for (size_t i = 3; i-- > 0;) {
         message[i].recv = loop_recv(RIGHT, message[i].sink.data, message[i].sink.size, 40 + i);
         expect_nothing(40 + i, 0, 0);
-        finish(&message[i]);
+        loop_message_finish(&message[i]);
     }
     expect_nothing(0, WEFT_ANY_TAG, 0);
     loop_pair_destroy(&pair);
@@ -234,7 +226,7 @@ static void sync_send_outlives_small_receives(void)
         loop_done(loop_recv(RIGHT, message.sink.data, sizes[i] - 1, 5), -EMSGSIZE, sizes[i]);
         LOOP_CHECK(weft_test(message.send, NULL) == 0, "a send of %zu bytes has ended", sizes[i]);
         message.recv = loop_recv(RIGHT, message.sink.data, message.sink.size, 5);
-        finish(&message);
+        loop_message_finish(&message);
     }
     loop_pair_destroy(&pair);
 }

@@ -40,10 +40,7 @@ static void connections_of_one_pair_do_not_mix(void)
     for (int i = COUNT; i-- > 0;)
         message[i].recv = loop_recv(ends[i][1], message[i].sink.data, message[i].sink.size, 1);
     for (int i = 0; i < COUNT; i++) {
-        loop_done(message[i].recv, 0, message[i].sink.size);
-        loop_done(message[i].send, 0, message[i].sink.size);
-        loop_message_verify(&message[i]);
-        loop_message_destroy(&message[i]);
+        loop_message_finish(&message[i]);
         loop_connection_end(ends[i]);
     }
     loop_pair_destroy(&pair);

@@ -41,18 +41,6 @@ static struct weft_request *post(struct weft_connection *connection, struct weft
     return request;
 }
 
-static bool readable(int fd, int timeout_ms)
-{
-    struct pollfd watch = {.fd = fd, .events = POLLIN};
-
-    int rc;
-    do /* a thread that has driven io_uring is interrupted by the kernel now and then */
-        rc = poll(&watch, 1, timeout_ms);
-    while (rc < 0 && errno == EINTR);
-    LOOP_CHECK(rc >= 0, "poll: %s", strerror(errno));
-    return rc == 1;
-}
-
 static void check_completion(const struct weft_completion *completion)
 {
     LOOP_CHECK(completion->status <= 0 && completion->reserved == 0, "status %d", completion->status);
@@ -68,7 +56,7 @@ static void take_all(struct weft_queue *queue, int count, int status)
 
     for (int taken = 0; taken < count;) {
         loop_note("%d of %d taken", taken, count);
-        LOOP_CHECK(readable(fd, LOOP_WAIT_MS), "nothing ends any more");
+        LOOP_CHECK(loop_readable(fd, LOOP_WAIT_MS), "nothing ends any more");
         int now = weft_queue_poll(queue, completions, AT_ONCE);
         LOOP_CHECK(now >= 0, "weft_queue_poll: %s", strerror(-now));
         for (int i = 0; i < now; i++) {
@@ -117,7 +105,7 @@ static void run_round(struct weft_queue *queue[2], int set)
         struct epoll_event events[2];
         loop_note("%d requests left", left);
         int ready = epoll_wait(set, events, 2, LOOP_WAIT_MS);
-        if (ready < 0 && errno == EINTR) /* as in readable() */
+        if (ready < 0 && errno == EINTR) /* as in loop_readable() */
             continue;
         LOOP_CHECK(ready > 0, "the loop sleeps with %d requests under way", left);
         for (int e = 0; e < ready; e++) {
@@ -162,7 +150,7 @@ static void event_loop(void)
     }
     for (int round = 0; round < LOOP_COUNT(6, 2); round++)
         run_round(queue, set);
-    LOOP_CHECK(!readable(weft_completion_fd(queue[0]), 0) && !readable(weft_completion_fd(queue[1]), 0),
+    LOOP_CHECK(!loop_readable(weft_completion_fd(queue[0]), 0) && !loop_readable(weft_completion_fd(queue[1]), 0),
                "an empty queue is readable");
     close(set);
     for (int side = 0; side < 2; side++)
@@ -180,7 +168,7 @@ static void falls_silent(struct weft_queue *queue)
     struct weft_completion completion;
     int64_t limit = loop_now_ms() + LOOP_WAIT_MS;
 
-    while (readable(weft_completion_fd(queue), 0)) {
+    while (loop_readable(weft_completion_fd(queue), 0)) {
         LOOP_CHECK(weft_queue_poll(queue, &completion, 1) == 0, "an empty queue holds a request");
         LOOP_CHECK(loop_now_ms() < limit, "an empty queue stays readable");
     }
@@ -200,9 +188,9 @@ static void level(void)
         recv[i] = loop_recv(RIGHT, &sink[i], 1, 1);
         post(LEFT, watched, true, &data[i], 1, 1, &data[i]);
     }
-    LOOP_CHECK(readable(fd, LOOP_WAIT_MS), "three have ended, nothing is readable");
+    LOOP_CHECK(loop_readable(fd, LOOP_WAIT_MS), "three have ended, nothing is readable");
     for (int i = 0; i < 3; i++) {
-        LOOP_CHECK(readable(fd, LOOP_WAIT_MS), "%d are left, nothing is readable", 3 - i);
+        LOOP_CHECK(loop_readable(fd, LOOP_WAIT_MS), "%d are left, nothing is readable", 3 - i);
         LOOP_CHECK(weft_queue_poll(watched, completions, 1) == 1, "the %d. does not come out", i + 1);
         LOOP_CHECK(completions[0].user_data == &data[i], "not in their order");
         loop_done(recv[i], 0, 1);
@@ -214,9 +202,9 @@ static void level(void)
     recv[0] = loop_recv(RIGHT, sink, 1, 1);
     post(LEFT, queue, true, data, 1, 1, NULL);
     loop_done(recv[0], 0, 1);
-    LOOP_CHECK(readable(weft_completion_fd(queue), LOOP_WAIT_MS), "what had ended before is not readable");
+    LOOP_CHECK(loop_readable(weft_completion_fd(queue), LOOP_WAIT_MS), "what had ended before is not readable");
     LOOP_CHECK(weft_completion_fd(queue) != fd, "two queues share a descriptor");
-    LOOP_CHECK(!readable(fd, 0), "it is readable on the other queue as well");
+    LOOP_CHECK(!loop_readable(fd, 0), "it is readable on the other queue as well");
     LOOP_CHECK(weft_queue_poll(queue, completions, 4) == 1 && !completions[0].user_data, "nothing comes out");
     LOOP_CHECK(weft_queue_destroy(queue) == 0 && weft_queue_destroy(watched) == 0, "destroying empty queues");
     loop_pair_destroy(&pair);
@@ -261,11 +249,11 @@ static void nobody_looks(void)
         post(RIGHT, queue, false, message.sink.data, 8 * LARGE, round, &message);
         /* The send ends when the other side has taken all of it. */
         loop_done(loop_send(LEFT, message.source.data, 8 * LARGE, round), 0, 8 * LARGE);
-        LOOP_CHECK(readable(fd, LOOP_WAIT_MS), "a receive has ended, nothing is readable");
+        LOOP_CHECK(loop_readable(fd, LOOP_WAIT_MS), "a receive has ended, nothing is readable");
         int count;
         do
             count = weft_queue_poll(queue, completions, AT_ONCE);
-        while (count == 0 && readable(fd, LOOP_WAIT_MS));
+        while (count == 0 && loop_readable(fd, LOOP_WAIT_MS));
         LOOP_CHECK(count == 1 && completions[0].user_data == &message, "%d came out", count);
         loop_message_verify(&message);
         loop_message_destroy(&message);
@@ -292,7 +280,7 @@ static void looks_only_once(void)
         post(LEFT, queue, true, &data[i], 1, 1, &data[i]);
         int count;
         do {
-            LOOP_CHECK(readable(fd, LOOP_WAIT_MS), "send %d has ended, nothing is readable", i);
+            LOOP_CHECK(loop_readable(fd, LOOP_WAIT_MS), "send %d has ended, nothing is readable", i);
             count = weft_queue_poll(queue, &completion, 1);
         } while (count == 0);
         LOOP_CHECK(completion.user_data == &data[i], "another one than send %d comes out", i);
@@ -322,7 +310,7 @@ static void one_descriptor_or_two(void)
         loop_done(loop_send(LEFT, &data, 1, 1), 0, 1);
         int count;
         do {
-            LOOP_CHECK(readable(weft_completion_fd(used), LOOP_WAIT_MS), "round %d: nothing is readable", round);
+            LOOP_CHECK(loop_readable(weft_completion_fd(used), LOOP_WAIT_MS), "round %d: nothing is readable", round);
             count = weft_queue_poll(used, &completion, 1);
         } while (count == 0);
         LOOP_CHECK(completion.user_data == &sink && sink == data, "round %d: a wrong byte", round);
@@ -354,7 +342,7 @@ static void *sleeper(void *arg)
     while (atomic_load(&sleepers->taken) < sleepers->count) {
         /* The limit is how the others learn that the last one has been taken. A wake-up that was lost is not made up
          * for: nothing is taken unless the descriptor says so. */
-        if (!readable(fd, 200))
+        if (!loop_readable(fd, 200))
             continue;
         int count = weft_queue_poll(sleepers->queue, &completion, 1);
         LOOP_CHECK(count >= 0, "weft_queue_poll: %s", strerror(-count));
@@ -557,7 +545,7 @@ static void context_destroyed_around_it(void)
             loop_message_destroy(&own[i]);
         struct weft_completion completions[2];
         for (int taken = 0; taken < 2;) {
-            LOOP_CHECK(readable(weft_completion_fd(rest), LOOP_WAIT_MS), "%d of 2 have ended", taken);
+            LOOP_CHECK(loop_readable(weft_completion_fd(rest), LOOP_WAIT_MS), "%d of 2 have ended", taken);
             taken += weft_queue_poll(rest, completions, 2);
         }
         loop_message_destroy(&other);
@@ -612,7 +600,7 @@ static void peer_killed(void)
     loop_hear(child.in);
     loop_child_kill(&child);
     while (whole + failed < COUNT) {
-        LOOP_CHECK(readable(fd, LOOP_WAIT_MS), "%d of %d have ended", whole + failed, COUNT);
+        LOOP_CHECK(loop_readable(fd, LOOP_WAIT_MS), "%d of %d have ended", whole + failed, COUNT);
         int count = weft_queue_poll(queue, completions, AT_ONCE);
         for (int i = 0; i < count; i++) {
             check_completion(&completions[i]);

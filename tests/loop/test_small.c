@@ -35,12 +35,8 @@ static void one_by_one(const char *settings, const size_t *sizes, size_t kinds, 
     }
     for (size_t i = 0; i < count; i++)
         message[i].recv = loop_recv(RIGHT, message[i].sink.data, message[i].sink.size, TAG);
-    for (size_t i = 0; i < count; i++) {
-        loop_done(message[i].recv, 0, message[i].sink.size);
-        loop_done(message[i].send, 0, message[i].source.size);
-        loop_message_verify(&message[i]);
-        loop_message_destroy(&message[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        loop_message_finish(&message[i]);
     for (int side = 0; side < 2; side++)
         LOOP_CHECK(loop_failures(pair.node[side].peer) == 0, "a channel was lost");
     weft_cancel(never);
