@@ -155,16 +155,9 @@ static struct wf_setup sample(int which)
     }
 }
 
-static const size_t sample_bytes[SAMPLES] = {HELLO_BYTES(0),
-                                             HELLO_BYTES(3),
-                                             HELLO_BYTES(WF_RAILS_MAX),
-                                             JOIN_BYTES,
-                                             CHALLENGE_BYTES,
-                                             PROOF_BYTES,
-                                             DENY_BYTES,
-                                             GREETING_BYTES(0),
-                                             GREETING_BYTES(5),
-                                             WF_SETUP_MAX};
+static const size_t sample_bytes[SAMPLES] = {
+    HELLO_BYTES(0), HELLO_BYTES(3), HELLO_BYTES(WF_RAILS_MAX), JOIN_BYTES,        CHALLENGE_BYTES,
+    PROOF_BYTES,    DENY_BYTES,     GREETING_BYTES(0),         GREETING_BYTES(5), WF_SETUP_MAX};
 
 /* ------------------------------------------------------------------------------------------- help */
 
@@ -299,8 +292,8 @@ static void join_layout(void **state)
 static void greeting_layout(void **state)
 {
     static const uint8_t expected[GREETING_BYTES(5) - 4] = {
-        'W', 'E', 'F', 'T', 6, 1, 7, 0, /* magic, type, version, length of the body */
-        5,   0,                         /* length of the greeting */
+        'W',  'E',  'F',  'T',  6,    1, 7, 0, /* magic, type, version, length of the body */
+        5,    0,                               /* length of the greeting */
         0xf0, 0xf1, 0xf2, 0xf3, 0xf4,
     };
     struct wf_setup setup = sample_greeting(5), seen;
@@ -516,7 +509,8 @@ static void rail_counts_and_families(void **state)
     (void)state;
     for (int value = 0; value < 256; value++) {
         uint8_t byte = (uint8_t)value;
-        assert_int_equal(decode_with(sample_hello(WF_RAILS_MAX), RAIL_COUNT_AT, byte, &seen), value == WF_RAILS_MAX ? 0 : -EPROTO);
+        assert_int_equal(decode_with(sample_hello(WF_RAILS_MAX), RAIL_COUNT_AT, byte, &seen),
+                         value == WF_RAILS_MAX ? 0 : -EPROTO);
         assert_int_equal(decode_with(sample_hello(2), RAIL_COUNT_AT, byte, &seen), value == 2 ? 0 : -EPROTO);
         int rc = value == 4 || value == 6 ? 0 : -EPROTO;
         assert_int_equal(decode_with(sample_hello(2), RAILS_AT, byte, &seen), rc);
