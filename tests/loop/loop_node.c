@@ -264,6 +264,15 @@ void loop_child_kill(struct loop_child *child)
     child_drop(child);
 }
 
+void loop_child_stop(const struct loop_child *child)
+{
+    int status = 0;
+
+    kill(child->pid, SIGSTOP);
+    LOOP_CHECK(waitpid(child->pid, &status, WUNTRACED) == child->pid && WIFSTOPPED(status), "it did not stop: %d",
+               status);
+}
+
 void loop_child_join(struct loop_child *child)
 {
     int64_t limit = loop_now_ms() + LOOP_WAIT_MS;

@@ -229,6 +229,9 @@ void loop_child_start(struct loop_child *child, int (*body)(int in, int out, voi
 /* In the child, before its body: from here on a failure ends the process. */
 void loop_child_enter(void);
 void loop_child_kill(struct loop_child *child);
+/* Stops it as SIGSTOP does, and returns when the last of its threads has: one that runs on another processor goes on for
+ * a while after kill(). */
+void loop_child_stop(const struct loop_child *child);
 /* Waits for its end (bounded) and checks that it went well. */
 void loop_child_join(struct loop_child *child);
 void loop_tell(int fd, uint64_t value);

@@ -3,9 +3,9 @@
 #include "loop_support.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BIG = 96 * 1024 * 1024, EACH = 3, TIMEOUT_S = 2 };
 
@@ -180,7 +180,7 @@ static void lose_server(bool stop)
     survivor_post(&survivor, node.connection);
     wait_for_bytes(node.peer, BIG / 20);
     if (stop)
-        kill(child.pid, SIGSTOP);
+        loop_child_stop(&child);
     else
         loop_child_kill(&child);
     survivor_end(&survivor, node.peer, (TIMEOUT_S + 3) * 1000 * LOOP_SLOWER);
@@ -216,7 +216,7 @@ static void stopped_while_idle(void)
     loop_buffer_create(&sink, LOOP_FAR, BIG);
     struct weft_request *recv = loop_recv(node.connection, sink.data, BIG, 3);
     loop_sleep_ms(100);
-    kill(child.pid, SIGSTOP);
+    loop_child_stop(&child);
     int64_t start = loop_now_ms();
     struct weft_completion completion = loop_end(recv);
     LOOP_CHECK(completion.status < 0, "status %d", completion.status);

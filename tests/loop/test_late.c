@@ -172,7 +172,7 @@ static void sockets_full_while_the_peer_is_stopped(void)
     loop_node_connect(&node, port);
     loop_node_open(&node);
     loop_hear(child.in);
-    kill(child.pid, SIGSTOP);
+    loop_child_stop(&child);
     for (uint64_t i = 0; i < EACH; i++) {
         post_send(&message[i], node.connection, BIG, i);
         post_recv(&message[i], node.connection, i);

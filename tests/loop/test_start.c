@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -355,7 +354,7 @@ static void late_and_cancelled_ends_of_peers(void)
         int port = (int)loop_hear(child.in);
         loop_node_start(&node, NULL, 1);
         loop_node_connect(&node, port);
-        kill(child.pid, SIGSTOP);
+        loop_child_stop(&child);
         LOOP_CALL(weft_peer_close_start(node.peer, cancelled ? NULL : &soon, &request, &err), &err);
         node.peer = NULL;
         if (cancelled)
