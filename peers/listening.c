@@ -96,11 +96,19 @@ static bool may_have(const char *pid, const unsigned long *inodes, int count)
     return found;
 }
 
+/* Whether the numbers in /proc are those that this process knows: it may be that of another pid namespace. */
+static bool is_our_proc(void)
+{
+    char text[32] = "";
+
+    return readlink("/proc/self", text, sizeof text - 1) > 0 && atol(text) == (long)getpid();
+}
+
 bool peer_listening_below(pid_t ancestor, int port)
 {
     unsigned long inodes[SOCKETS_MAX];
     int count = sockets_on(port, inodes);
-    DIR *folder = count ? opendir("/proc") : NULL;
+    DIR *folder = count && is_our_proc() ? opendir("/proc") : NULL;
     const struct dirent *entry;
     bool found = count && !folder;
 
@@ -128,4 +136,19 @@ int peer_free_port(struct wf_status *status)
     if (fd >= 0)
         close(fd);
     return result;
+}
+
+int peer_first_port_beside(int port, int count)
+{
+    return port + count <= 65535 ? port + 1 : port - count;
+}
+
+int peer_next_port(int first, int count, int *next)
+{
+    for (int i = 0; i < count; i++) {
+        int port = first + ((*next)++ % count);
+        if (!peer_listening(port))
+            return port;
+    }
+    return first;
 }

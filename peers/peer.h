@@ -13,7 +13,7 @@
 #include "base/status.h"
 
 #define PEER_RAILS_MAX 16
-#define PEER_WORDS_MAX 48 /* of a command line, the closing NULL among them */
+#define PEER_WORDS_MAX 64 /* of a command line, the closing NULL among them */
 #define PEER_VERSION_WORDS 4
 
 enum peer_metric {
@@ -52,8 +52,8 @@ struct peer_place {
 struct peer_command {
     const char *words[PEER_WORDS_MAX];    /* argv, ends with NULL; words[0] NULL: nothing to run */
     const char *settings[PEER_WORDS_MAX]; /* "NAME=VALUE" for its environment, ends with NULL */
-    char text[2048];
-    uint32_t used; /* of text */
+    char text[8192];                      /* 64 rails by their IPv6 addresses take up to 2,560 */
+    uint32_t used;                        /* of text */
 };
 
 /* How one measurement is made with a tool. */

@@ -14,8 +14,10 @@
 #include "keeper.h"
 #include "peer.h"
 
-#define PEER_TEXT_MAX (1u << 20) /* of standard output; what is more is thrown away, and `flooded` set */
-#define PEER_TAIL_MAX 2048       /* of standard error: its end is kept */
+#define PEER_TEXT_MAX                                                                                                  \
+    (16u << 20) /* of standard output, as a mesh of many endpoints prints it; what is more is thrown away, and         \
+                   `flooded` set */
+#define PEER_TAIL_MAX 2048 /* of standard error: its end is kept */
 
 /* Owner: one thread, which outlives it. */
 struct peer_program {

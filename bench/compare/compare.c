@@ -188,7 +188,7 @@ static int heard(void *context, int signal)
     struct comparison *comparison = context;
 
     (void)signal;
-    return atomic_load(&comparison->far.alone) ? 0 : BENCH_LAST_WORDS_MS;
+    return atomic_load(&comparison->far.asking.alone) ? 0 : BENCH_LAST_WORDS_MS;
 }
 
 static void waiting(void *context, int signal)
@@ -247,7 +247,7 @@ static int stop(void *context, struct wf_status *status)
 
     if (result == 0)
         result = check_output(comparison, status);
-    return result ? result : bench_far_check(&comparison->far, status);
+    return result ? result : bench_asking_check(&comparison->far.asking, status);
 }
 
 static void progress(void *context, int done, int total, const char *doing)

@@ -39,15 +39,10 @@ static int join(struct bench_far *far, struct peers_plan *plan, struct wf_status
 {
     json_t *hello = json_pack("{s:s, s:i}", "hello", BENCH_HELLO_PEERS, "rails", plan->place.rail_count),
            *answer = NULL;
-    int result = bench_control_say(far->control, hello, status);
+    int result = bench_asking_hello(&far->asking, "peers", hello, &answer, status);
 
     if (result == 0)
-        result = bench_control_hear(far->control, &answer, status);
-    if (result == 0)
-        result = bench_same_command(answer, "peers", 1, status);
-    if (result == 0)
         result = take_rails(far, answer, &plan->place, status);
-    json_decref(hello);
     json_decref(answer);
     return result;
 }
@@ -55,19 +50,10 @@ static int join(struct bench_far *far, struct peers_plan *plan, struct wf_status
 int bench_far_connect(struct bench_far *far, const struct bench_options *options, struct peers_plan *plan,
                       struct wf_status *status)
 {
-    int result = bench_link_open(&far->link, 1, options->config, NULL, status);
+    int result = bench_asking_connect(&far->asking, options, status);
 
-    atomic_store(&far->alone, true);
     if (result == 0)
-        result = bench_link_connect(&far->link, options->address, status);
-    atomic_store(&far->alone, false);
-    if (result == 0)
-        result = bench_control_create(far->link.connection, far->link.peer, 1, &far->control, status);
-    if (result)
-        return result;
-    bench_control_expect_within(far->control, far->link.connect_timeout_ms);
-    result = join(far, plan, status);
-    bench_control_expect_within(far->control, -1);
+        result = join(far, plan, status);
     plan->far = &bench_far_ops;
     plan->far_context = far;
     return result;
@@ -75,17 +61,7 @@ int bench_far_connect(struct bench_far *far, const struct bench_options *options
 
 void bench_far_close(struct bench_far *far, const char *failed)
 {
-    struct wf_status ignored;
-    json_t *bye = json_pack("{s:b}", "bye", 1);
-
-    if (far->control && failed)
-        bench_control_abort(far->control, failed, BENCH_FAILED, 0);
-    else if (far->control && far->link.node == 1)
-        bench_control_say(far->control, bye, &ignored);
-    json_decref(bye);
-    bench_link_close(&far->link);
-    bench_control_destroy(far->control);
-    far->control = NULL;
+    bench_asking_close(&far->asking, failed);
     json_decref(far->begun);
     json_decref(far->ended);
     far->begun = far->ended = NULL;
@@ -93,46 +69,12 @@ void bench_far_close(struct bench_far *far, const char *failed)
 
 /* --- a measurement --- */
 
-/* The first reason is the one to be told. */
-static int break_off(struct bench_far *far, int result, struct wf_status *status)
-{
-    if (result && !far->broken.code)
-        far->broken = *status;
-    if (far->broken.code)
-        *status = far->broken;
-    return far->broken.code;
-}
-
-int bench_far_check(struct bench_far *far, struct wf_status *status)
-{
-    return far->control ? break_off(far, bench_control_check(far->control, status), status) : 0;
-}
-
-/* Says `question`, which it takes over, and keeps the answer; what went wrong there is an error here. */
-static int ask(struct bench_far *far, json_t *question, json_t **answer, struct wf_status *status)
-{
-    int result = bench_control_say(far->control, question, status);
-
-    json_decref(question);
-    json_decref(*answer);
-    *answer = NULL;
-    if (result == 0)
-        result = bench_control_hear(far->control, answer, status);
-    if (break_off(far, result, status))
-        return status->code;
-    const char *error = json_string_value(json_object_get(*answer, "error"));
-    if (!error)
-        return 0;
-    return wf_fail(status, json_is_true(json_object_get(*answer, "port_taken")) ? -EADDRINUSE : -ECHILD, "node0: %s",
-                   error);
-}
-
 static int begin_far(void *context, const struct peer_tool *tool, const struct peer_case *asked, int variant, int *port,
                      struct wf_status *status)
 {
     struct bench_far *far = context;
     const struct peers_question question = {tool, variant, *asked};
-    int result = ask(far, peers_question_to_json(&question), &far->begun, status);
+    int result = bench_asking_ask(&far->asking, peers_question_to_json(&question), &far->begun, status);
 
     if (result)
         return result;
@@ -155,7 +97,7 @@ static void tell_command(void *context, struct peer_command *server)
 static int end_far(void *context, bool worked, struct peer_output *server, struct wf_status *status)
 {
     struct bench_far *far = context;
-    int result = ask(far, json_pack("{s:b}", "collect", worked), &far->ended, status);
+    int result = bench_asking_ask(&far->asking, json_pack("{s:b}", "collect", worked), &far->ended, status);
     const json_t *cpu = json_object_get(far->ended, "cpu_s"), *elapsed = json_object_get(far->ended, "elapsed_s");
 
     if (result)

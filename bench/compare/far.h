@@ -4,9 +4,8 @@
  *
  *     node1: {"run": TOOL, "variant", "metric", "size", ...}     node0: {"port", "words", "settings"} or {"error"}
  *     node1: {"collect": whether its client worked}              node0: {"text", "cpu_s", ...} or {"error"}
- *     node1: {"bye"}
  *
- * An error has "port_taken": true where another port may do; node1 then asks again.
+ * asking.h has the rest. Where a port was taken, node1 asks again.
  *
  * Each node makes its command lines from its own table of tools and its own settings: none comes from the network.
  */
@@ -14,21 +13,16 @@
 #define WF_BENCH_COMPARE_FAR_H
 
 #include <jansson.h>
-#include <stdatomic.h>
 
-#include "bench/nodes/control.h"
-#include "bench/nodes/link.h"
+#include "bench/nodes/asking.h"
 #include "compare.h"
 
-/* Owner: the measuring thread, but for `alone`. */
+/* Owner: the measuring thread. */
 struct bench_far {
-    struct bench_link link;
-    struct bench_control *control;
+    struct bench_asking asking;
     char addresses[PEER_RAILS_MAX][64]; /* node0's */
     json_t *begun;                      /* what node0 said of the server that it started last */
     json_t *ended;                      /* and of what became of it */
-    struct wf_status broken;            /* why nothing can be said to node0 any more; code 0: it can */
-    atomic_bool alone;                  /* connecting: nobody would look at an interruption for a while */
 };
 
 extern const struct peers_far bench_far_ops; /* of struct bench_far */
@@ -36,9 +30,6 @@ extern const struct peers_far bench_far_ops; /* of struct bench_far */
 /* node1: connects, and makes node0's rails those of the plan. */
 int bench_far_connect(struct bench_far *far, const struct bench_options *options, struct peers_plan *plan,
                       struct wf_status *status);
-
-/* As bench_control_check(), and the same every time once it failed. 0 where there is no other node. */
-int bench_far_check(struct bench_far *far, struct wf_status *status);
 
 /* Says goodbye, or why not: `failed` is the reason, NULL where all went well. */
 void bench_far_close(struct bench_far *far, const char *failed);

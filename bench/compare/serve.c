@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "bench/nodes/hello.h"
-#include "bench/nodes/key_check.h"
 #include "bench/words/interrupt.h"
 #include "far.h"
 #include "peers/listening.h"
@@ -17,7 +16,6 @@
 
 /* Owner: the measuring thread. */
 struct serving {
-    struct bench_far *far;
     const struct peers_plan *plan;
     struct peer_commands commands;
     struct peer_program program;
@@ -54,16 +52,6 @@ static void drop(struct serving *serving)
     serving->running = false;
 }
 
-static int next_port(struct serving *serving)
-{
-    for (int i = 0; i < PORTS; i++) {
-        int port = serving->first_port + (serving->next_port++ % PORTS);
-        if (!peer_listening(port))
-            return port;
-    }
-    return serving->first_port;
-}
-
 static struct peer_run run_of(const struct serving *serving, int port)
 {
     return (struct peer_run){
@@ -76,7 +64,7 @@ static int begin_serving(struct serving *serving, const json_t *asked, int *port
     struct peers_question question;
 
     drop(serving);
-    place.port = *port = next_port(serving);
+    place.port = *port = peer_next_port(serving->first_port, PORTS, &serving->next_port);
     place.rail_count = serving->rails;
     int result = peers_question_from_json(asked, serving->plan, &place, &question, status);
     if (result)
@@ -101,11 +89,6 @@ static json_t *list(const char *const *words)
     return array;
 }
 
-static json_t *answer_error(const struct wf_status *status)
-{
-    return json_pack("{s:s, s:b}", "error", status->text, "port_taken", status->code == -EADDRINUSE);
-}
-
 static json_t *answer_run(struct serving *serving, const json_t *question)
 {
     struct wf_status status = {0};
@@ -113,7 +96,7 @@ static json_t *answer_run(struct serving *serving, const json_t *question)
 
     if (result) {
         drop(serving);
-        return answer_error(&status);
+        return bench_asking_refuse(&status);
     }
     return json_pack("{s:i, s:o, s:o}", "port", port, "words", list(serving->commands.server.words), "settings",
                      list(serving->commands.server.settings));
@@ -139,11 +122,11 @@ static json_t *answer_collect(struct serving *serving, const json_t *question)
     if (!serving->running || !program->name)
         answer = json_pack("{s:n}", "text");
     else if (!worked && program->ended && peer_program_verdict(program, &status) != 0)
-        answer = answer_error(&status);
+        answer = bench_asking_refuse(&status);
     else if (!worked)
         answer = json_pack("{s:n}", "text");
     else if (peer_run_collect(&run, program, &status) != 0)
-        answer = answer_error(&status);
+        answer = bench_asking_refuse(&status);
     else if (program->flooded || program->used > TEXT_MOST)
         answer = json_pack("{s:s}", "error", "the server printed too much");
     else
@@ -168,86 +151,32 @@ static json_t *answer_hello(struct serving *serving, const json_t *question)
     return json_pack("{s:s, s:o}", "hello", BENCH_HELLO_PEERS, "rails", rails);
 }
 
-/* NULL: the other node has said goodbye. */
-static json_t *answer_to(struct serving *serving, const json_t *question)
+static json_t *answer_to(void *context, const json_t *question)
 {
-    if (json_object_get(question, "bye"))
-        return NULL;
+    struct serving *serving = context;
+
     if (json_object_get(question, "run"))
         return answer_run(serving, question);
     if (json_object_get(question, "collect"))
         return answer_collect(serving, question);
-    if (json_object_get(question, "hello"))
-        return answer_hello(serving, question);
-    return json_pack("{s:s}", "error", "this is no question of weft peers: use the same build on both");
-}
-
-static int converse(struct serving *serving, struct wf_status *status)
-{
-    struct bench_control *control = serving->far->control;
-    bool over = false;
-    int result = 0;
-
-    while (result == 0 && !over) {
-        json_t *question = NULL, *answer = NULL;
-        result = bench_control_hear(control, &question, status);
-        if (result == 0)
-            result = bench_same_command(question, "peers", 0, status);
-        if (result == 0)
-            answer = answer_to(serving, question);
-        over = result == 0 && !answer;
-        if (answer)
-            result = bench_control_say(control, answer, status);
-        json_decref(question);
-        json_decref(answer);
-    }
-    return result;
-}
-
-/* "[ADDR:]PORT" of --listen; the setting `port` where it names none. */
-static void listen_address(const struct bench_options *options, char *address, size_t room)
-{
-    if (options->address[0])
-        snprintf(address, room, "%s", options->address);
-    else
-        snprintf(address, room, "%d", (int)wf_config_number(options->config, WF_SET_PORT));
-}
-
-static int await_other(struct bench_far *far, const struct bench_options *options, int *port, struct wf_status *status)
-{
-    char address[280];
-    int result = bench_link_open(&far->link, 0, options->config, NULL, status);
-
-    listen_address(options, address, sizeof address);
-    if (result == 0)
-        result = bench_link_listen(&far->link, address, port, status);
-    if (result)
-        return result;
-    bench_key_warn(far->link.context, options, address, *port);
-    if (!bench_quiet(options->config)) {
-        printf("node0 waits on port %d, and runs servers on the next %d; on the other node:\n"
-               "  weft peers --connect ADDRESS:%d\n",
-               *port, PORTS, *port);
-        fflush(stdout);
-    }
-    result = bench_link_accept(&far->link, true, NULL, NULL, status);
-    if (result == 0)
-        result = bench_control_create(far->link.connection, far->link.peer, 0, &far->control, status);
-    return result;
+    return json_object_get(question, "hello") ? answer_hello(serving, question) : NULL;
 }
 
 int bench_far_serve(struct bench_far *far, const struct bench_options *options, struct peers_plan *plan,
                     struct wf_status *status)
 {
-    struct serving serving = {.far = far, .plan = plan, .rails = plan->place.rail_count};
-    int port, result = await_other(far, options, &port, status);
+    struct serving serving = {.plan = plan, .rails = plan->place.rail_count};
+    char runs[64];
+    int port;
 
+    snprintf(runs, sizeof runs, "servers on the next %d", PORTS);
+    int result = bench_asking_await(&far->asking, options, runs, &port, status);
     if (result)
         return result;
-    serving.first_port = port + 1 <= 65535 - PORTS ? port + 1 : port - PORTS;
-    bench_control_look_after(far->control, look_after, &serving);
-    result = converse(&serving, status);
-    bench_control_look_after(far->control, NULL, NULL);
+    serving.first_port = peer_first_port_beside(port, PORTS);
+    bench_control_look_after(far->asking.control, look_after, &serving);
+    result = bench_asking_serve(&far->asking, "peers", answer_to, &serving, status);
+    bench_control_look_after(far->asking.control, NULL, NULL);
     drop(&serving);
     return result;
 }

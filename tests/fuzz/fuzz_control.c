@@ -403,7 +403,7 @@ static void hear_servers(void)
 {
     static struct peers_plan plan;
     static struct peer_command server;
-    struct bench_far far = {.alone = false};
+    struct bench_far far = {.asking = {.alone = false}};
     struct bench_options options = {.command = BENCH_PEERS};
     struct peer_case asked = {.metric = PEER_BANDWIDTH, .size = 65536, .messages = 100, .inflight = 1, .buffers = 1};
     struct wf_status status = {0};
