@@ -1,11 +1,12 @@
 /*
- * bad_cable.c: joins two interfaces, as a cable would, and damages what goes through.
+ * bad_cable.c: joins two interfaces, as a cable would, and damages what goes through, or holds it back.
  *
- *     bad_cable INTERFACE INTERFACE EVERY LEAST SEED
+ *     bad_cable INTERFACE INTERFACE EVERY LEAST SEED [DELAY_US]
  *
  * In each EVERY bytes of TCP payload, on average, one segment of at least LEAST bytes is damaged, so that no checksum
  * of TCP can see it: in two of the words that it adds up, the same bit changes, up in the one and down in the other.
- * EVERY 0 is a good cable. Prints how many it has damaged when it is told to stop by SIGTERM.
+ * EVERY 0 is a good cable. DELAY_US is how long it is, in microseconds one way. Prints how many it has damaged when it
+ * is told to stop by SIGTERM.
  *
  * What the kernel hands over may be far longer than a packet, and without its checksum yet: it travels with the
  * kernel's own note about that (struct virtio_net_hdr), for the other side to do the rest.
@@ -28,10 +29,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #define FRAME_MAX (1u << 17)
 #define BUFFER (64 << 20)
+#define HELD_MOST (256u << 20) /* bytes in a direction; more is lost */
 
 static volatile sig_atomic_t stopped;
 
@@ -132,8 +135,84 @@ static int open_end(const char *interface)
     return fd;
 }
 
-/* All that is there now; what the other end does not take is lost, as on any cable. */
-static void forward(int from, int to, struct damage *damage)
+/* --- a long cable --- */
+
+struct held {
+    struct held *next;
+    int64_t due_ns;
+    size_t length;
+    uint8_t frame[];
+};
+
+/* One direction. */
+struct way {
+    int64_t delay_ns;
+    struct held *first, **last;
+    size_t bytes;
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* What the other end does not take is lost, as on any cable. */
+static void deliver(int to, const uint8_t *frame, size_t length)
+{
+    if (send(to, frame, length, 0) < 0 && errno != ENOBUFS && errno != ENETDOWN && errno != ENXIO)
+        fprintf(stderr, "bad_cable: %zu bytes: %s\n", length, strerror(errno));
+}
+
+static void hold(struct way *way, const uint8_t *frame, size_t length)
+{
+    struct held *held = way->bytes + length <= HELD_MOST ? malloc(sizeof(*held) + length) : NULL;
+
+    if (!held)
+        return;
+    held->next = NULL;
+    held->due_ns = now_ns() + way->delay_ns;
+    held->length = length;
+    memcpy(held->frame, frame, length);
+    *way->last = held;
+    way->last = &held->next;
+    way->bytes += length;
+}
+
+/* What has been held back long enough. */
+static void let_go(struct way *way, int to)
+{
+    while (way->first && way->first->due_ns <= now_ns()) {
+        struct held *held = way->first;
+        deliver(to, held->frame, held->length);
+        way->first = held->next;
+        if (!way->first)
+            way->last = &way->first;
+        way->bytes -= held->length;
+        free(held);
+    }
+}
+
+/* Until the next frame is due; NULL: there is none. */
+static const struct timespec *patience(const struct way ways[2], struct timespec *wait)
+{
+    int64_t due = INT64_MAX, left;
+
+    for (int i = 0; i < 2; i++)
+        if (ways[i].first && ways[i].first->due_ns < due)
+            due = ways[i].first->due_ns;
+    if (due == INT64_MAX)
+        return NULL;
+    left = due - now_ns();
+    left = left < 0 ? 0 : left;
+    *wait = (struct timespec){left / 1000000000, left % 1000000000};
+    return wait;
+}
+
+/* All that is there now. */
+static void forward(int from, int to, struct damage *damage, struct way *way)
 {
     static uint8_t room[sizeof(struct virtio_net_hdr) + FRAME_MAX];
     const size_t note = sizeof(struct virtio_net_hdr);
@@ -141,8 +220,10 @@ static void forward(int from, int to, struct damage *damage)
 
     while ((length = recv(from, room, sizeof(room), MSG_DONTWAIT)) > (ssize_t)note) {
         pass(damage, room + note, (size_t)length - note);
-        if (send(to, room, (size_t)length, 0) < 0 && errno != ENOBUFS && errno != ENETDOWN && errno != ENXIO)
-            fprintf(stderr, "bad_cable: %zd bytes: %s\n", length, strerror(errno));
+        if (way->delay_ns)
+            hold(way, room, (size_t)length);
+        else
+            deliver(to, room, (size_t)length);
     }
 }
 
@@ -154,8 +235,8 @@ static void stop(int number)
 
 int main(int argc, char **argv)
 {
-    if (argc != 6) {
-        fprintf(stderr, "usage: bad_cable INTERFACE INTERFACE EVERY LEAST SEED\n");
+    if (argc != 6 && argc != 7) {
+        fprintf(stderr, "usage: bad_cable INTERFACE INTERFACE EVERY LEAST SEED [DELAY_US]\n");
         return 2;
     }
     struct damage damage = {.every = strtoull(argv[3], NULL, 10),
@@ -163,8 +244,12 @@ int main(int argc, char **argv)
                             .random = strtoull(argv[5], NULL, 10)};
     damage.left = 2 * damage.every; /* let the two sides greet each other */
     struct pollfd ends[2] = {{.events = POLLIN}, {.events = POLLIN}};
+    struct way ways[2] = {{0}, {0}};
+    struct timespec wait;
     sigset_t term, none;
 
+    for (int i = 0; i < 2; i++)
+        ways[i] = (struct way){.delay_ns = argc == 7 ? strtoll(argv[6], NULL, 10) * 1000 : 0, .last = &ways[i].first};
     sigemptyset(&none);
     sigemptyset(&term);
     sigaddset(&term, SIGTERM);
@@ -176,11 +261,13 @@ int main(int argc, char **argv)
     puts("joined");
     fflush(stdout);
     while (!stopped) {
-        if (ppoll(ends, 2, NULL, &none) < 0)
+        if (ppoll(ends, 2, patience(ways, &wait), &none) < 0)
             continue;
-        for (int i = 0; i < 2; i++)
+        for (int i = 0; i < 2; i++) {
             if (ends[i].revents)
-                forward(ends[i].fd, ends[1 - i].fd, &damage);
+                forward(ends[i].fd, ends[1 - i].fd, &damage, &ways[i]);
+            let_go(&ways[i], ends[1 - i].fd);
+        }
     }
     printf("%" PRIu64 " segments damaged\n", damage.done);
     return 0;

@@ -8,32 +8,6 @@ set -u
 # shellcheck source=tests/lab/lab_lib.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/lab_lib.sh"
 
-BAD_CABLE=${BAD_CABLE:-${WEFT_TEST_PROGRAM%/*}/bad_cable}
-
-# cut RAIL: the rail's two ends lead to ends of our own, from here on. They are both in node 0, which should not speak
-# there: an interface without ARP hears no question.
-cut() {
-    local node
-    ip link del "lab$1"
-    ip link add "lab$1" mtu 9000 type veth peer name "end${1}0" mtu 9000
-    ip link add "end${1}1" mtu 9000 type veth peer name "lab$1" mtu 9000 netns "$LAB_NODE1"
-    for node in 0 1; do
-        ip link set "end$1$node" arp off up
-        on "$node" ip link set "lab$1" up
-        add_addresses "$node" "$1"
-    done
-}
-
-# cable RAIL EVERY LEAST
-cable() {
-    "$BAD_CABLE" "end${1}0" "end${1}1" "$2" "$3" 7 >"$scratch/cable$1" 2>&1 &
-    cables+=("$!")
-    until [[ -s $scratch/cable$1 ]]; do
-        kill -0 "$!" 2>/dev/null || { fail 'no cable' && return; }
-        sleep 0.01
-    done
-}
-
 # transfer OPTION...: verified to the last byte; sets status and output, the server's.
 transfer() {
     local all=(--src node0:host0 --dst node1:host0 --size 32M --inflight 4 --iters 4 --warmup 0 --rails 'lab*' "$@")
@@ -45,15 +19,6 @@ transfer() {
     status=$?
     ended "$client" 20 || fail "$*: the client hangs"
     output=$(cat -- "$scratch/server" "$scratch/client")
-}
-
-# pull_cables: sets damaged, the segments.
-pull_cables() {
-    kill -TERM "${cables[@]}"
-    wait "${cables[@]}"
-    cables=()
-    damaged=$(sed -n 's/^\([0-9]*\) segments damaged$/\1/p' "$scratch"/cable* | awk '{ sum += $1 } END { print sum + 0 }')
-    rm -f -- "$scratch"/cable*
 }
 
 # expect_caught WHAT
@@ -68,7 +33,6 @@ expect_caught() {
 
 inside() {
     local rail
-    cables=()
     for rail in 0 1; do
         cut "$rail"
     done
