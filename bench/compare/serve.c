@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "bench/nodes/answering.h"
 #include "bench/nodes/hello.h"
 #include "bench/words/interrupt.h"
 #include "far.h"

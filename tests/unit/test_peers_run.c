@@ -427,8 +427,8 @@ static void a_flood_is_bounded(void **state)
 
     (void)state;
     set_scene(&scene, LONG_MS);
-    script(&scene.commands.client, "head -c 3000000 /dev/zero | tr '\\0' x");
-    expect(&scene, run(&scene), -EPROTO, "printed more than 1048576 bytes");
+    script(&scene.commands.client, "head -c 20000000 /dev/zero | tr '\\0' x");
+    expect(&scene, run(&scene), -EPROTO, "printed more than 16777216 bytes");
     assert_true(scene.outcome.client_program.used <= PEER_TEXT_MAX);
     peer_outcome_fini(&scene.outcome);
 }
