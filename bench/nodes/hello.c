@@ -12,6 +12,8 @@ static const char *speaker(const json_t *hello)
 
     if (first && strcmp(first, BENCH_HELLO_PEERS) == 0)
         return "peers";
+    if (first && strcmp(first, BENCH_HELLO_SWEEP) == 0)
+        return "sweep";
     for (size_t i = 0; first && command && strcmp(first, BENCH_HELLO) == 0 && i < sizeof names / sizeof names[0]; i++)
         if (strcmp(command, names[i]) == 0)
             return names[i];

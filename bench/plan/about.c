@@ -45,6 +45,21 @@ static const struct bench_about commands[] = {
      "weft peers --connect 192.0.2.7 --tools weft,iperf3 --size 1M\n",
      SETTINGS_ELSEWHERE "Exit status: 0 everything ran; 1 something failed; 2 wrong usage; 77 not available here.",
      NULL},
+    {BENCH_SWEEP, "sweep", "one pair or mesh with many settings: which are the best",
+     "weft sweep [" PLACES "] [OPTION...]",
+     "Runs weft pair (or --measure mesh) with every combination of the settings that --vary names, each --rounds times "
+     "in turns, and says which is best, and whether it beats the default by more than their noise. With --out, a sweep "
+     "that was cut goes on where it was when the same command is given again. Files of --config may name what is "
+     "varied: configs/sweeps has some.",
+     "weft sweep --vary chunk=256K,512K,1M,2M --size 64M --out results/chunk\n"
+     "# search a larger space, and keep what is found\n"
+     "weft sweep --auto --vary chunk=64K..8Mx2 --vary window=4..512x2 --save w.conf\n"
+     "# between two machines: the first runs its half of each run\n"
+     "weft sweep --listen\n"
+     "weft sweep --connect 192.0.2.7 --measure mesh --vary rails=1..4\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 the default and others were measured; 1 the default could not be, or the sweep "
+                        "was cut short; 2 wrong usage; 77 not available here.",
+     NULL},
     {BENCH_TOPO, "topo", "what is here, the plan of rails and cores, and why no faster path is in use",
      "weft topo [OPTION...]",
      "Prints what this machine is made of, which rails and processors serve which endpoint, and for each rail what is "

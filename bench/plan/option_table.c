@@ -7,7 +7,7 @@
 #include "bench/words/words.h"
 #include "options.h"
 
-#define MEASURES (BENCH_MESH | BENCH_PAIR | BENCH_PEERS)
+#define MEASURES (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP)
 #define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG)
 #define EVERY_COMMAND (HAS_SETTINGS | BENCH_KEY | BENCH_COMPLETION)
 
@@ -23,13 +23,17 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
                        "be node0: wait for the other node, at ADDR and at that port of every rail (see --rails)"),
     [OPT_CONNECT] = ROW("connect", 0, NEEDED, MEASURES, NODES, "ADDR[:PORT]",
                         "be node1: connect to node0, and decide what is measured"),
-    [OPT_LOCAL] =
-        ROW("local", 0, NONE, MEASURES, NODES, NULL, "start both nodes on this machine (weft peers: the default)"),
+    [OPT_LOCAL] = ROW("local", 0, NONE, MEASURES, NODES, NULL,
+                      "start both nodes on this machine (weft peers and sweep: the default)"),
     [OPT_KEEP] = ROW("keep", 0, NONE, BENCH_MESH | BENCH_PAIR, NODES, NULL,
                      "with --listen: serve one client after the other, until a signal or --idle-timeout"),
-    [OPT_LAT] = ROW("lat", 0, NONE, BENCH_PAIR | BENCH_PEERS, WHAT, NULL,
+    [OPT_LAT] = ROW("lat", 0, NONE, BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP, WHAT, NULL,
                     "ping-pong: half round-trip times instead of bandwidth"),
     [OPT_RATE] = ROW("rate", 0, NONE, BENCH_PEERS, WHAT, NULL, "messages per second instead of bandwidth"),
+    [OPT_AUTO] = ROW("auto", 0, NONE, BENCH_SWEEP, HOW, NULL,
+                     "search: few points first, then the neighbours of the best, in a third of the runs"),
+    [OPT_SAVE] = ROW("save", 0, NEEDED, BENCH_SWEEP, OUTPUT, "FILE",
+                     "the best settings, for WEFT_CONFIG; none where nothing beats the default"),
     [OPT_XML] = ROW("xml", 0, NEEDED, BENCH_TOPO, WHAT, "FILE",
                     "plan for another machine: hwloc's description of it, or synthetic:numa:2 core:4 pu:2"),
     [OPT_IN_FORCE] = ROW("in-force", 0, NEEDED, BENCH_TOPO, WHAT, "PID|FILE",

@@ -16,6 +16,8 @@ enum bench_option_id {
     OPT_KEEP,
     OPT_LAT,
     OPT_RATE,
+    OPT_AUTO,
+    OPT_SAVE,
     OPT_LATEST,
     OPT_SET,
     OPT_PRESET,

@@ -43,8 +43,20 @@ static int offer_setting(struct bench_options *options, enum wf_setting_id id, c
                            status);
 }
 
+/* Each --vary of a command line adds to those before it. */
+static int add_vary(struct bench_options *options, const char *text, struct wf_status *status)
+{
+    char all[WF_VALUE_MAX];
+
+    if ((size_t)snprintf(all, sizeof all, "%s %s", wf_config_text(options->config, WF_SET_VARY), text) >= sizeof all)
+        return wf_fail(status, -EINVAL, "--vary: all of it together is longer than %d characters", WF_VALUE_MAX - 1);
+    return offer_setting(options, WF_SET_VARY, all, WF_ORIGIN_COMMAND, status);
+}
+
 static int set_setting(struct bench_options *options, enum wf_setting_id id, const char *text, struct wf_status *status)
 {
+    if (id == WF_SET_VARY && options->config->values[id].origin == WF_ORIGIN_COMMAND)
+        return add_vary(options, text, status);
     return offer_setting(options, id, text, WF_ORIGIN_COMMAND, status);
 }
 
@@ -113,6 +125,12 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
         return 0;
     case OPT_RATE:
         options->rate = true;
+        return 0;
+    case OPT_AUTO:
+        options->automatic = true;
+        return 0;
+    case OPT_SAVE:
+        options->save = value;
         return 0;
     case OPT_MARKDOWN:
         options->markdown = true;
@@ -334,7 +352,7 @@ static bool names_config_file(const char *entry)
 
 static bool needs_other_node(enum bench_command command)
 {
-    return command == BENCH_MESH || command == BENCH_PAIR || command == BENCH_PEERS;
+    return command & (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP);
 }
 
 /* --config takes the place of WEFT_CONFIG. */
@@ -387,7 +405,7 @@ int bench_options_init(struct bench_options *options, enum bench_command command
         result = load_lower_layers(options, last_value(argc, argv, "--config"), status);
     if (result == 0)
         result = read_command_line(options, argc, argv, status);
-    if (command == BENCH_PEERS && options->place == BENCH_PLACE_NONE)
+    if ((command & (BENCH_PEERS | BENCH_SWEEP)) && options->place == BENCH_PLACE_NONE)
         options->place = BENCH_PLACE_LOCAL;
     if (result == 0 && !options->help && !options->version && needs_other_node(command) &&
         options->place == BENCH_PLACE_NONE)

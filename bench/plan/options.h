@@ -35,9 +35,10 @@ enum bench_command {
     BENCH_PEERS = WF_USE_PEERS,
     BENCH_TOPO = WF_USE_TOPO,
     BENCH_CONFIG = WF_USE_CONFIG,
-    BENCH_KEY = 32,
-    BENCH_RAW = 64, /* reads its own options */
-    BENCH_COMPLETION = 128
+    BENCH_SWEEP = WF_USE_SWEEP,
+    BENCH_KEY = 64,
+    BENCH_RAW = 128, /* reads its own options */
+    BENCH_COMPLETION = 256
 };
 
 #define BENCH_WORDS_MAX 64
@@ -54,6 +55,8 @@ struct bench_options {
     const char
         *invite; /* what starts the other node, before the address; "": it needs not be said. NULL: weft itself */
     bool help, version;
+    bool automatic;                     /* --auto */
+    const char *save;                   /* --save; NULL: not said */
     bool markdown;                      /* config: the table of the documentation */
     const char *words[BENCH_WORDS_MAX]; /* config, completion: what stands there besides options */
     int word_count;

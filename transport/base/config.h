@@ -43,7 +43,8 @@ enum wf_setting_use {
     WF_USE_PAIR = 2,
     WF_USE_PEERS = 4,
     WF_USE_TOPO = 8,
-    WF_USE_CONFIG = 16 /* which shows all of them */
+    WF_USE_CONFIG = 16, /* which shows all of them */
+    WF_USE_SWEEP = 32
 };
 
 /* The identities of the settings; the table in config_table.c has one row for each. */
@@ -123,6 +124,9 @@ enum wf_setting_id {
     WF_SET_TOOLS,
     WF_SET_SECONDS,      /* seconds: how long `weft peers` measures */
     WF_SET_IDLE_TIMEOUT, /* idle_timeout: int seconds 0 = none; how long a node that listens waits for a client */
+    WF_SET_MEASURE,      /* measure: choice mesh|pair, pair; what a sweep runs */
+    WF_SET_VARY,         /* vary: text, "chunk=256K,1M window=16..128x2"; what a sweep tries */
+    WF_SET_RUNS,         /* runs: int 0 = a third of what the grid takes; the most runs of weft sweep --auto */
     WF_SETTING_COUNT
 };
 

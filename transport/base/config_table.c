@@ -11,7 +11,9 @@
 #define PAIR WF_USE_PAIR
 #define PEERS WF_USE_PEERS
 #define TOPO WF_USE_TOPO
-#define MOVES (MESH | PAIR | PEERS)
+#define SWEEP WF_USE_SWEEP
+#define RUNS (MESH | PAIR | SWEEP) /* what a sweep passes on to its runs */
+#define MOVES (RUNS | PEERS)
 
 /* Arguments: group, topic, the commands it acts on, name, default, then what the type needs, the first sentence of its
  * meaning; after that .more = "..." and .value = "..." where they are needed. `weft config` shows every setting. */
@@ -177,12 +179,12 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_LOG] = CHOICE(LIBRARY, OUTPUT, MOVES, "log", "warn", "error|warn|info|debug",
                           "The least severe messages that are written to standard error."),
 
-    [WF_SET_ENDPOINTS] = INT(BENCH, WHAT, MESH | PAIR | TOPO, "endpoints", "0", "endpoints", 0, 1024,
+    [WF_SET_ENDPOINTS] = INT(BENCH, WHAT, RUNS | TOPO, "endpoints", "0", "endpoints", 0, 1024,
                              "Endpoints per node; 0 means one for each GPU, or 8 where there is none."),
-    [WF_SET_BEGIN] = SIZE(BENCH, WHAT, MESH | PAIR, "begin", "1M", 0, TIB, "The smallest message size."),
-    [WF_SET_END] = SIZE(BENCH, WHAT, MESH | PAIR, "end", "64M", 0, TIB, "The largest message size."),
-    [WF_SET_FACTOR] = INT(BENCH, WHAT, MESH | PAIR, "factor", "4", "", 1, 1048576,
-                          "Each message size is this many times the one before."),
+    [WF_SET_BEGIN] = SIZE(BENCH, WHAT, RUNS, "begin", "1M", 0, TIB, "The smallest message size."),
+    [WF_SET_END] = SIZE(BENCH, WHAT, RUNS, "end", "64M", 0, TIB, "The largest message size."),
+    [WF_SET_FACTOR] =
+        INT(BENCH, WHAT, RUNS, "factor", "4", "", 1, 1048576, "Each message size is this many times the one before."),
     [WF_SET_SIZE] = SIZES(BENCH, WHAT, MOVES, "size", "", 0, TIB,
                           "The message sizes, separated by commas, instead of begin, end and factor."),
     [WF_SET_ITERS] =
@@ -192,64 +194,63 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                       "ping-pong.",
               .value = "N|auto"),
     [WF_SET_DURATION] =
-        INT(BENCH, HOW, MESH | PAIR, "duration", "5", "s", 1, 86400,
+        INT(BENCH, HOW, RUNS, "duration", "5", "s", 1, 86400,
             "With iters auto, how long all messages that are timed shall take.",
             .more = "The modes, sizes and pairs share it; warm-up and verification come on top.", .value = "S"),
     [WF_SET_WARMUP] = INT(BENCH, HOW, MOVES, "warmup", "5", "messages", 0, 1000000000,
                           "Messages per pair and size that are sent first and not measured."),
     [WF_SET_CHECK] =
-        CHOICE(BENCH, HOW, MESH | PAIR, "check", "1", "0|1|all",
+        CHOICE(BENCH, HOW, RUNS, "check", "1", "0|1|all",
                "Whether what arrives is verified: not, in a pass of its own, or also while it is timed.",
                .more = "1 sends the measured messages again, untimed, and verifies every byte of these for as long as "
                        "check_time_ms allows; all verifies the measured ones, too, in measured time."),
     [WF_SET_CHECK_TIME_MS] =
-        INT(BENCH, HOW, MESH | PAIR, "check_time_ms", "2000", "ms", 0, 3600000,
+        INT(BENCH, HOW, RUNS, "check_time_ms", "2000", "ms", 0, 3600000,
             "How long what was measured is sent again and verified.",
             .more = "This is for all pairs of one backend, mode and size together; it is at least one window of each "
                     "pair.",
             .value = "MS"),
     [WF_SET_MEMORY] = CHOICE(BENCH, WHAT, MOVES | TOPO, "memory", "auto", "auto|host|cuda",
                              "Where the messages lie; auto takes GPU memory where it can be used, else host memory."),
-    [WF_SET_PATTERN] = CHOICE(BENCH, WHAT, MESH, "pattern", "mesh", "mesh|pairs|bidir|incast",
+    [WF_SET_PATTERN] = CHOICE(BENCH, WHAT, MESH | SWEEP, "pattern", "mesh", "mesh|pairs|bidir|incast",
                               "Which pairs send: every directed pair between the nodes, only equal numbers, each pair "
                               "both ways at once, or all to one."),
-    [WF_SET_SCOPE] = CHOICE(BENCH, WHAT, MESH, "scope", "inter", "inter|intra|all",
+    [WF_SET_SCOPE] = CHOICE(BENCH, WHAT, MESH | SWEEP, "scope", "inter", "inter|intra|all",
                             "Which pairs there are: those between the nodes, those within each, or all."),
-    [WF_SET_MODE] =
-        CHOICE(
-            BENCH, WHAT, MESH, "mode", "both", "isolated|loaded|both",
-            "Whether pairs send one at a time (isolated), all at once (loaded), or first the one and then the other."),
+    [WF_SET_MODE] = CHOICE(
+        BENCH, WHAT, MESH | SWEEP, "mode", "both", "isolated|loaded|both",
+        "Whether pairs send one at a time (isolated), all at once (loaded), or first the one and then the other."),
     [WF_SET_INFLIGHT] = INT(BENCH, HOW, MOVES, "inflight", "0", "messages", 0, 65536,
                             "Messages outstanding per pair; 0 means 1 for mesh and 16 for pair."),
     [WF_SET_BUFFERS] = INT(BENCH, HOW, MOVES, "buffers", "0", "buffers", 0, 65536,
                            "Buffers that the messages of a pair take turns in, at each side.",
                            .more = "0 means one for each in flight at the receiver, and shared memory at the sender."),
-    [WF_SET_BACKGROUND] = SIZE(BENCH, WHAT, PAIR, "background", "0", 0, TIB,
+    [WF_SET_BACKGROUND] = SIZE(BENCH, WHAT, PAIR | SWEEP, "background", "0", 0, TIB,
                                "With weft pair --lat, the size of messages that are exchanged meanwhile; 0 means none.",
                                .more = "The two endpoints exchange them back to back, both ways, on the same "
                                        "connection."),
-    [WF_SET_BACKGROUND_INFLIGHT] = INT(BENCH, HOW, PAIR, "background_inflight", "2", "messages", 1, 1024,
+    [WF_SET_BACKGROUND_INFLIGHT] = INT(BENCH, HOW, PAIR | SWEEP, "background_inflight", "2", "messages", 1, 1024,
                                        "How many of these are outstanding each way."),
-    [WF_SET_BACKEND] = CHOICES(BENCH, WHAT, MESH | PAIR, "backend", "weft", "weft|nccl|null",
+    [WF_SET_BACKEND] = CHOICES(BENCH, WHAT, RUNS, "backend", "weft", "weft|nccl|null",
                                "What moves the messages, one or several in turns.",
                                .more = "nccl moves those in GPU memory; null moves none and measures the harness "
                                        "itself."),
     [WF_SET_NCCL_LIBRARY] =
         TEXT(BENCH, HOW, MOVES, "nccl_library", "",
              "NCCL's library: a file, or the folder of a libnccl.so.2; empty means the usual places.", .value = "FILE"),
-    [WF_SET_SEED] = INT(BENCH, HOW, MESH | PAIR, "seed", "42", "", 0, INT64_MAX,
+    [WF_SET_SEED] = INT(BENCH, HOW, RUNS, "seed", "42", "", 0, INT64_MAX,
                         "Determines the order of the pairs and the data of the messages."),
-    [WF_SET_SRC] = TEXT(BENCH, WHAT, PAIR, "src", "node0:host0", "The endpoint that sends in weft pair.",
+    [WF_SET_SRC] = TEXT(BENCH, WHAT, PAIR | SWEEP, "src", "node0:host0", "The endpoint that sends in weft pair.",
                         .more = "gpu3 instead of host3 asks for GPU memory there, and host3 for host memory.",
                         .value = "NODE:ENDPOINT"),
-    [WF_SET_DST] = TEXT(BENCH, WHAT, PAIR, "dst", "node1:host0", "The endpoint that receives in weft pair.",
+    [WF_SET_DST] = TEXT(BENCH, WHAT, PAIR | SWEEP, "dst", "node1:host0", "The endpoint that receives in weft pair.",
                         .value = "NODE:ENDPOINT"),
     [WF_SET_OUT] = TEXT(BENCH, OUTPUT, MOVES, "out", "", "The folder for the results; empty means none are written.",
                         .value = "DIR"),
     [WF_SET_JSON] = TEXT(BENCH, OUTPUT, MOVES | TOPO, "json", "",
                          "The file for the results as JSON; '-' is standard output.", .value = "FILE"),
-    [WF_SET_CSV] = TEXT(BENCH, OUTPUT, MESH | PAIR, "csv", "",
-                        "The file for the results as CSV; '-' is standard output.", .value = "FILE"),
+    [WF_SET_CSV] = TEXT(BENCH, OUTPUT, RUNS, "csv", "", "The file for the results as CSV; '-' is standard output.",
+                        .value = "FILE"),
     [WF_SET_JSON_STREAM] =
         TEXT(BENCH, OUTPUT, MESH | PAIR, "json_stream", "",
              "The file for each sample as soon as it is measured, a JSON object a line; '-' is standard output.",
@@ -262,8 +263,8 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_LOG_DIR] = TEXT(BENCH, OUTPUT, MESH | PAIR, "log_dir", "",
                             "The folder for one log per endpoint; empty means none are written.", .value = "DIR"),
     [WF_SET_QUIET] = FLAG(BENCH, OUTPUT, MOVES, "quiet", "0", "Whether only errors are printed."),
-    [WF_SET_ROUNDS] = INT(BENCH, HOW, PEERS, "rounds", "5", "rounds", 1, 1000,
-                          "How often weft peers runs every tool for each case, in turns."),
+    [WF_SET_ROUNDS] = INT(BENCH, HOW, PEERS | SWEEP, "rounds", "5", "rounds", 1, 1000,
+                          "How often weft peers runs every tool for each case, and weft sweep every point, in turns."),
     [WF_SET_TOOLS] =
         TEXT(BENCH, WHAT, PEERS, "tools", "", "The tools that weft peers runs, separated by commas; empty means all.",
              .more = "A leading '^' excludes the list.", .value = "LIST"),
@@ -273,6 +274,16 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_IDLE_TIMEOUT] =
         INT(BENCH, NETWORK, MOVES, "idle_timeout", "0", "s", 0, 31536000,
             "How long a node that listens waits for a client before it ends; 0 means for ever.", .value = "S"),
+    [WF_SET_MEASURE] = CHOICE(BENCH, WHAT, SWEEP, "measure", "pair", "mesh|pair",
+                              "What each run of a sweep is: weft mesh, or weft pair."),
+    [WF_SET_VARY] = TEXT(
+        BENCH, WHAT, SWEEP, "vary", "", "The settings that a sweep tries, each with its values.",
+        .more = "Values are separated by commas, or by '|' where they have commas in them; 16..128x2 is 16,32,64,128, "
+                "and 1..4 is 1,2,3,4. A number for rails is so many of those that are here.",
+        .value = "NAME=VALUE,..."),
+    [WF_SET_RUNS] =
+        COUNT(BENCH, HOW, SWEEP, "runs", "auto", "runs", "auto", 10000000,
+              "The most runs of a sweep with --auto; auto is a third of what the whole grid takes.", .value = "N|auto"),
 };
 
 /* In the order of import: of two that act on one setting the later wins. */

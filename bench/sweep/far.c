@@ -1,0 +1,189 @@
+#include "far.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/nodes/answering.h"
+#include "bench/nodes/hello.h"
+#include "bench/words/interrupt.h"
+#include "peers/listening.h"
+
+#define PORTS 16         /* after that of the nodes themselves: one that was used just now may still be held */
+#define TIMEOUT_MS 20000 /* for node0's half to listen */
+
+/* --- node1 --- */
+
+static int lost_step(struct wf_status *status)
+{
+    return wf_fail(status, -EPROTO, "the other node's answer is none to weft sweep: use the same build on both");
+}
+
+int bench_sweep_connect(struct bench_site *site, struct wf_status *status)
+{
+    int result = bench_asking_connect(site->asking, site->options, status);
+
+    if (result)
+        return result;
+    json_t *answer = NULL, *hello = json_pack("{s:s, s:s, s:i}", "hello", BENCH_HELLO_SWEEP, "measure",
+                                              bench_command_name(site->command), "rails", site->rail_count);
+    result = bench_asking_hello(site->asking, "sweep", hello, &answer, status);
+    const char *error = json_string_value(json_object_get(answer, "error"));
+    json_int_t rails = json_integer_value(json_object_get(answer, "rails"));
+    if (result == 0 && error)
+        result = wf_fail(status, -EPROTO, "node0: %.200s", error);
+    else if (result == 0 && (rails < 1 || rails > site->rail_count))
+        result = lost_step(status);
+    else if (result == 0)
+        site->rail_count = (int)rails;
+    json_decref(answer);
+    return result;
+}
+
+/* What of a point acts on both nodes; node1's half tells node0's the rest. */
+static json_t *shared_settings(const struct bench_site *site, uint32_t point)
+{
+    json_t *settings = json_object();
+
+    for (int i = 0; i < site->space->axis_count; i++) {
+        const struct wf_setting *setting = wf_setting(site->space->axes[i].id);
+        if (setting->group == WF_GROUP_LIBRARY && point < site->space->grid)
+            json_object_set_new(settings, setting->name, json_string(bench_space_value(site->space, point, i)));
+    }
+    return settings;
+}
+
+int bench_sweep_begin(struct bench_site *site, uint32_t point, int *port, struct wf_status *status)
+{
+    int result =
+        bench_asking_ask(site->asking, json_pack("{s:o}", "run", shared_settings(site, point)), &site->answer, status);
+
+    if (result)
+        return result;
+    *port = (int)json_integer_value(json_object_get(site->answer, "port"));
+    return *port > 0 && *port < 65536 ? 0 : lost_step(status);
+}
+
+int bench_sweep_collect(struct bench_site *site, bool worked, struct wf_status *status)
+{
+    return bench_asking_ask(site->asking, json_pack("{s:b}", "collect", worked), &site->answer, status);
+}
+
+/* --- node0 --- */
+
+/* Owner: the measuring thread. */
+struct serving {
+    struct bench_site *site;
+    struct peer_program program;
+    bool running; /* `program` is to be given back */
+    int first_port, next_port;
+};
+
+static int interrupted(void *context, struct wf_status *status)
+{
+    (void)context;
+    return bench_interrupted(status);
+}
+
+/* While node1 measures, what node0's half prints is taken. */
+static int look_after(void *context, struct wf_status *status)
+{
+    struct serving *serving = context;
+    struct peer_program *program = &serving->program;
+
+    (void)status;
+    if (serving->running)
+        peer_program_pump(&program, 1, 0);
+    return 0;
+}
+
+static void drop(struct serving *serving)
+{
+    if (serving->running && serving->program.name)
+        peer_program_fini(&serving->program);
+    serving->running = false;
+}
+
+static struct peer_run run_of(const struct serving *serving, int port)
+{
+    return (struct peer_run){
+        .commands = &serving->site->commands, .port = port, .timeout_ms = TIMEOUT_MS, .stop = interrupted};
+}
+
+static json_t *answer_run(struct serving *serving, const json_t *settings)
+{
+    struct wf_status status = {0};
+    int port = peer_next_port(serving->first_port, PORTS, &serving->next_port);
+    struct peer_run run = run_of(serving, port);
+
+    drop(serving);
+    int result = bench_site_server(serving->site, settings, port, &serving->site->commands.server, &status);
+    if (result == 0) {
+        serving->running = true;
+        result = peer_run_serve(&run, &serving->program, &status);
+    }
+    if (result == 0)
+        return json_pack("{s:i}", "port", port);
+    drop(serving);
+    return bench_asking_refuse(&status);
+}
+
+static json_t *answer_collect(struct serving *serving, bool worked)
+{
+    struct peer_program *program = &serving->program;
+    struct peer_run run = run_of(serving, 0);
+    struct wf_status status = {0};
+    int result = 0;
+
+    if (serving->running && program->name && worked)
+        result = peer_run_collect(&run, program, &status);
+    if (result == 0 && serving->running && program->name && program->ended)
+        result = peer_program_verdict(program, &status);
+    drop(serving);
+    return result ? bench_asking_refuse(&status) : json_pack("{s:b}", "ended", 1);
+}
+
+static json_t *answer_hello(struct serving *serving, const json_t *question)
+{
+    struct bench_site *site = serving->site;
+    const char *measure = json_string_value(json_object_get(question, "measure"));
+    json_int_t theirs = json_integer_value(json_object_get(question, "rails"));
+
+    if (!measure || (strcmp(measure, "mesh") != 0 && strcmp(measure, "pair") != 0))
+        return json_pack("{s:s}", "error", "a sweep measures mesh or pair");
+    site->command = strcmp(measure, "mesh") == 0 ? BENCH_MESH : BENCH_PAIR;
+    if (theirs > 0 && theirs < site->rail_count)
+        site->rail_count = (int)theirs;
+    return json_pack("{s:s, s:i}", "hello", BENCH_HELLO_SWEEP, "rails", site->rail_count);
+}
+
+static json_t *answer_to(void *context, const json_t *question)
+{
+    struct serving *serving = context;
+
+    if (json_object_get(question, "hello"))
+        return answer_hello(serving, question);
+    if (json_is_object(json_object_get(question, "run")))
+        return answer_run(serving, json_object_get(question, "run"));
+    if (json_object_get(question, "collect"))
+        return answer_collect(serving, json_is_true(json_object_get(question, "collect")));
+    return NULL;
+}
+
+int bench_sweep_serve(struct bench_site *site, struct wf_status *status)
+{
+    struct serving serving = {.site = site};
+    char runs[64];
+    int port;
+
+    snprintf(runs, sizeof runs, "its half of each run on the next %d", PORTS);
+    int result = bench_asking_await(site->asking, site->options, runs, &port, status);
+    if (result)
+        return result;
+    serving.first_port = peer_first_port_beside(port, PORTS);
+    bench_control_look_after(site->asking->control, look_after, &serving);
+    result = bench_asking_serve(site->asking, "sweep", answer_to, &serving, status);
+    bench_control_look_after(site->asking->control, NULL, NULL);
+    drop(&serving);
+    return result;
+}

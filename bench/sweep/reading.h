@@ -1,0 +1,24 @@
+/*
+ * reading.h: what a run of a sweep has printed, in one figure.
+ */
+#ifndef WF_BENCH_READING_H
+#define WF_BENCH_READING_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "base/status.h"
+
+/* What a run has come to. */
+struct bench_reading {
+    double value;        /* GB/s, or us of half a round trip: the geometric mean over its sets; 0: it failed */
+    double cpu_s_per_gb; /* likewise; negative: not told */
+    json_t *sets;        /* {"mode", "size_bytes", "value"} each; NULL where it failed. Owned */
+    char error[300];     /* why it failed; "": it did not */
+};
+
+/* Of a result of weft mesh or weft pair. -EPROTO: it is none, or has no figures. Can be given to fini either way. */
+int bench_reading_from_json(const char *text, bool latency, struct bench_reading *reading, struct wf_status *status);
+void bench_reading_fini(struct bench_reading *reading);
+
+#endif
