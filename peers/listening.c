@@ -137,18 +137,3 @@ int peer_free_port(struct wf_status *status)
         close(fd);
     return result;
 }
-
-int peer_first_port_beside(int port, int count)
-{
-    return port + count <= 65535 ? port + 1 : port - count;
-}
-
-int peer_next_port(int first, int count, int *next)
-{
-    for (int i = 0; i < count; i++) {
-        int port = first + ((*next)++ % count);
-        if (!peer_listening(port))
-            return port;
-    }
-    return first;
-}

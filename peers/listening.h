@@ -21,10 +21,4 @@ bool peer_listening_below(pid_t ancestor, int port);
  * errno with `status`. */
 int peer_free_port(struct wf_status *status);
 
-/* Where a node that waits on `port` has the `count` ports for its servers: behind that, or before it. */
-int peer_first_port_beside(int port, int count);
-
-/* The next of these that nobody listens on: one that was used just now may still be held. `next` counts on, from 0. */
-int peer_next_port(int first, int count, int *next);
-
 #endif

@@ -8,21 +8,16 @@
 #include "bench/nodes/hello.h"
 #include "bench/words/interrupt.h"
 #include "far.h"
-#include "peers/listening.h"
 #include "peers/question.h"
+#include "peers/server.h"
 
-#define PORTS 16         /* after that of the nodes themselves: one that was used just now may still be held */
-#define TIMEOUT_MS 20000 /* for a server to listen */
 #define TEXT_MOST 100000 /* of a server's output: it has to fit into a control message, escaped */
 
 /* Owner: the measuring thread. */
 struct serving {
     const struct peers_plan *plan;
-    struct peer_commands commands;
-    struct peer_program program;
-    bool running; /* `program` is to be given back */
+    struct peer_server server;
     int64_t start_ns;
-    int first_port, next_port;
     int rails; /* in use: as many as both nodes have */
 };
 
@@ -38,47 +33,31 @@ static int interrupted(void *context, struct wf_status *status)
 static int look_after(void *context, struct wf_status *status)
 {
     struct serving *serving = context;
-    struct peer_program *program = &serving->program;
 
     (void)status;
-    if (serving->running)
-        peer_program_pump(&program, 1, 0);
+    peer_server_pump(&serving->server);
     return 0;
-}
-
-static void drop(struct serving *serving)
-{
-    if (serving->running && serving->program.name)
-        peer_program_fini(&serving->program);
-    serving->running = false;
-}
-
-static struct peer_run run_of(const struct serving *serving, int port)
-{
-    return (struct peer_run){
-        .commands = &serving->commands, .port = port, .timeout_ms = TIMEOUT_MS, .stop = interrupted};
 }
 
 static int begin_serving(struct serving *serving, const json_t *asked, int *port, struct wf_status *status)
 {
     struct peer_place place = serving->plan->place;
     struct peers_question question;
+    struct peer_commands *commands = &serving->server.commands;
 
-    drop(serving);
-    place.port = *port = peer_next_port(serving->first_port, PORTS, &serving->next_port);
+    peer_server_drop(&serving->server);
+    place.port = *port = peer_server_next_port(&serving->server);
     place.rail_count = serving->rails;
     int result = peers_question_from_json(asked, serving->plan, &place, &question, status);
     if (result)
         return result;
-    memset(&serving->commands, 0, sizeof serving->commands);
-    result = question.tool->commands(&question.asked, &place, question.variant, &serving->commands);
+    memset(commands, 0, sizeof *commands);
+    result = question.tool->commands(&question.asked, &place, question.variant, commands);
     if (result)
         return wf_fail(status, result, "the command line of %s is too long: name fewer rails or settings",
                        question.tool->name);
-    struct peer_run run = run_of(serving, place.port);
-    serving->running = true;
     serving->start_ns = wf_clock_now(&wf_clock_monotonic);
-    return peer_run_serve(&run, &serving->program, status);
+    return peer_server_start(&serving->server, place.port, status);
 }
 
 static json_t *list(const char *const *words)
@@ -96,11 +75,11 @@ static json_t *answer_run(struct serving *serving, const json_t *question)
     int port = 0, result = begin_serving(serving, question, &port, &status);
 
     if (result) {
-        drop(serving);
+        peer_server_drop(&serving->server);
         return bench_asking_refuse(&status);
     }
-    return json_pack("{s:i, s:o, s:o}", "port", port, "words", list(serving->commands.server.words), "settings",
-                     list(serving->commands.server.settings));
+    return json_pack("{s:i, s:o, s:o}", "port", port, "words", list(serving->server.commands.server.words), "settings",
+                     list(serving->server.commands.server.settings));
 }
 
 /* Bytes that are no text would be no JSON. */
@@ -114,19 +93,18 @@ static json_t *printed(struct peer_program *program)
 
 static json_t *answer_collect(struct serving *serving, const json_t *question)
 {
-    struct peer_program *program = &serving->program;
-    struct peer_run run = run_of(serving, 0);
+    struct peer_program *program = &serving->server.program;
     struct wf_status status = {0};
     bool worked = json_is_true(json_object_get(question, "collect"));
     json_t *answer;
 
-    if (!serving->running || !program->name)
+    if (!peer_server_has_program(&serving->server))
         answer = json_pack("{s:n}", "text");
     else if (!worked && program->ended && peer_program_verdict(program, &status) != 0)
         answer = bench_asking_refuse(&status);
     else if (!worked)
         answer = json_pack("{s:n}", "text");
-    else if (peer_run_collect(&run, program, &status) != 0)
+    else if (peer_server_collect(&serving->server, &status) != 0)
         answer = bench_asking_refuse(&status);
     else if (program->flooded || program->used > TEXT_MOST)
         answer = json_pack("{s:s}", "error", "the server printed too much");
@@ -134,7 +112,7 @@ static json_t *answer_collect(struct serving *serving, const json_t *question)
         answer =
             json_pack("{s:o, s:f, s:f}", "text", printed(program), "cpu_s", program->told ? program->how.cpu_s : -1.0,
                       "elapsed_s", (double)(wf_clock_now(&wf_clock_monotonic) - serving->start_ns) / 1e9);
-    drop(serving);
+    peer_server_drop(&serving->server);
     return answer;
 }
 
@@ -170,14 +148,14 @@ int bench_far_serve(struct bench_far *far, const struct bench_options *options, 
     char runs[64];
     int port;
 
-    snprintf(runs, sizeof runs, "servers on the next %d", PORTS);
+    snprintf(runs, sizeof runs, "servers on the next %d", PEER_SERVER_PORTS);
     int result = bench_asking_await(&far->asking, options, runs, &port, status);
     if (result)
         return result;
-    serving.first_port = peer_first_port_beside(port, PORTS);
+    peer_server_open(&serving.server, port, interrupted);
     bench_control_look_after(far->asking.control, look_after, &serving);
     result = bench_asking_serve(&far->asking, "peers", answer_to, &serving, status);
     bench_control_look_after(far->asking.control, NULL, NULL);
-    drop(&serving);
+    peer_server_drop(&serving.server);
     return result;
 }

@@ -7,10 +7,7 @@
 #include "bench/nodes/answering.h"
 #include "bench/nodes/hello.h"
 #include "bench/words/interrupt.h"
-#include "peers/listening.h"
-
-#define PORTS 16         /* after that of the nodes themselves: one that was used just now may still be held */
-#define TIMEOUT_MS 20000 /* for node0's half to listen */
+#include "peers/server.h"
 
 /* --- node1 --- */
 
@@ -74,9 +71,7 @@ int bench_sweep_collect(struct bench_site *site, bool worked, struct wf_status *
 /* Owner: the measuring thread. */
 struct serving {
     struct bench_site *site;
-    struct peer_program program;
-    bool running; /* `program` is to be given back */
-    int first_port, next_port;
+    struct peer_server server; /* node0's half of a run */
 };
 
 static int interrupted(void *context, struct wf_status *status)
@@ -89,57 +84,39 @@ static int interrupted(void *context, struct wf_status *status)
 static int look_after(void *context, struct wf_status *status)
 {
     struct serving *serving = context;
-    struct peer_program *program = &serving->program;
 
     (void)status;
-    if (serving->running)
-        peer_program_pump(&program, 1, 0);
+    peer_server_pump(&serving->server);
     return 0;
-}
-
-static void drop(struct serving *serving)
-{
-    if (serving->running && serving->program.name)
-        peer_program_fini(&serving->program);
-    serving->running = false;
-}
-
-static struct peer_run run_of(const struct serving *serving, int port)
-{
-    return (struct peer_run){
-        .commands = &serving->site->commands, .port = port, .timeout_ms = TIMEOUT_MS, .stop = interrupted};
 }
 
 static json_t *answer_run(struct serving *serving, const json_t *settings)
 {
+    struct peer_server *server = &serving->server;
     struct wf_status status = {0};
-    int port = peer_next_port(serving->first_port, PORTS, &serving->next_port);
-    struct peer_run run = run_of(serving, port);
 
-    drop(serving);
-    int result = bench_site_server(serving->site, settings, port, &serving->site->commands.server, &status);
-    if (result == 0) {
-        serving->running = true;
-        result = peer_run_serve(&run, &serving->program, &status);
-    }
+    peer_server_drop(server);
+    int port = peer_server_next_port(server);
+    int result = bench_site_server(serving->site, settings, port, &server->commands.server, &status);
+    if (result == 0)
+        result = peer_server_start(server, port, &status);
     if (result == 0)
         return json_pack("{s:i}", "port", port);
-    drop(serving);
+    peer_server_drop(server);
     return bench_asking_refuse(&status);
 }
 
 static json_t *answer_collect(struct serving *serving, bool worked)
 {
-    struct peer_program *program = &serving->program;
-    struct peer_run run = run_of(serving, 0);
+    struct peer_server *server = &serving->server;
     struct wf_status status = {0};
     int result = 0;
 
-    if (serving->running && program->name && worked)
-        result = peer_run_collect(&run, program, &status);
-    if (result == 0 && serving->running && program->name && program->ended)
-        result = peer_program_verdict(program, &status);
-    drop(serving);
+    if (peer_server_has_program(server) && worked)
+        result = peer_server_collect(server, &status);
+    if (result == 0 && peer_server_has_program(server) && server->program.ended)
+        result = peer_program_verdict(&server->program, &status);
+    peer_server_drop(server);
     return result ? bench_asking_refuse(&status) : json_pack("{s:b}", "ended", 1);
 }
 
@@ -176,14 +153,14 @@ int bench_sweep_serve(struct bench_site *site, struct wf_status *status)
     char runs[64];
     int port;
 
-    snprintf(runs, sizeof runs, "its half of each run on the next %d", PORTS);
+    snprintf(runs, sizeof runs, "its half of each run on the next %d", PEER_SERVER_PORTS);
     int result = bench_asking_await(site->asking, site->options, runs, &port, status);
     if (result)
         return result;
-    serving.first_port = peer_first_port_beside(port, PORTS);
+    peer_server_open(&serving.server, port, interrupted);
     bench_control_look_after(site->asking->control, look_after, &serving);
     result = bench_asking_serve(site->asking, "sweep", answer_to, &serving, status);
     bench_control_look_after(site->asking->control, NULL, NULL);
-    drop(&serving);
+    peer_server_drop(&serving.server);
     return result;
 }

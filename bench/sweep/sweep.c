@@ -226,7 +226,7 @@ static int plan_sweep(struct sweep *sweep, struct wf_status *status)
     if (result == 0)
         result = bench_space_set_rails(&sweep->space, sweep->site.rail_count, usual, status);
     if (result > 0 && sweep->people)
-        fprintf(sweep->people, "left out: %d values of rails, as these nodes have %d\n", result,
+        fprintf(sweep->people, "left out of rails: %d value%s, as both nodes have %d\n", result, result == 1 ? "" : "s",
                 sweep->site.rail_count);
     if (result < 0)
         return result;
