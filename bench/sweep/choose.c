@@ -154,7 +154,7 @@ static bool plan_nearer(struct bench_search *search)
 
     if (search->again) {
         search->again = false;
-        return true;
+        return left >= bench_search_runs_of(search->chosen_count);
     }
     uint32_t most =
         left > kept + 2 * bench_search_runs_of(1) ? ((left - kept) / 2 - 2) * BENCH_BETWEEN / (BENCH_BETWEEN + 1) : 0;

@@ -12,6 +12,8 @@ double bench_figures_median(double *values, size_t count);
 /* Standard deviation over mean; negative where there are fewer than two. */
 double bench_figures_cv(const double *values, size_t count);
 
+#define BENCH_PAIRS_LEAST 3 /* of fewer an interval says nothing */
+
 /* How many times `theirs` `ours` is, in pairs of one round each: what disturbs a round disturbs both. */
 struct bench_comparison {
     size_t pairs;     /* 0: nothing else counts */

@@ -85,7 +85,7 @@ char *bench_found_verdict(const struct bench_found *found, char *text, size_t ro
         snprintf(text, room, "the default could not be measured; the best of the others is %s", settings);
     else if (best == baseline)
         snprintf(text, room, "no point was faster than the default");
-    else if (confirmed.pairs < 2)
+    else if (confirmed.pairs < BENCH_PAIRS_LEAST)
         snprintf(text, room, "%s was the fastest, but too few runs were made to say by how much", settings);
     else if (bench_search_wins(search))
         snprintf(text, room, "%s is %.3g times as fast as the default [%.3g, %.3g]", settings, confirmed.ratio,

@@ -103,7 +103,7 @@ bool bench_search_wins(const struct bench_search *search)
     struct bench_comparison confirmed;
 
     bench_search_confirmed(search, &confirmed);
-    return confirmed.pairs > 1 && confirmed.low > 1;
+    return confirmed.pairs >= BENCH_PAIRS_LEAST && confirmed.low > 1;
 }
 
 /* --- batches --- */

@@ -77,14 +77,13 @@ int bench_site_value(const struct bench_site *site, const struct bench_axis *axi
 
 /* --- command lines --- */
 
-static const struct bench_axis *axis_of(const struct bench_space *space, enum wf_setting_id id, int *index)
+static bool is_varied(const struct bench_space *space, enum wf_setting_id id)
 {
+    bool varied = false;
+
     for (int i = 0; i < space->axis_count; i++)
-        if (space->axes[i].id == id) {
-            *index = i;
-            return &space->axes[i];
-        }
-    return NULL;
+        varied |= space->axes[i].id == id;
+    return varied;
 }
 
 /* What a sweep has as defaults of its own: many short runs instead of one long. */
@@ -113,12 +112,11 @@ static int put_outputs(struct peer_command *command)
 static void put_settings(const struct bench_site *site, struct peer_command *command, bool library_only)
 {
     const struct wf_config *config = site->options->config;
-    int axis;
 
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         const struct wf_setting *setting = wf_setting(i);
         const char *own = own_default(site, i);
-        if (!(setting->uses & site->command) || axis_of(site->space, i, &axis) || i == WF_SET_PORT ||
+        if (!(setting->uses & site->command) || is_varied(site->space, i) || i == WF_SET_PORT ||
             i == WF_SET_IDLE_TIMEOUT || (library_only && setting->group != WF_GROUP_LIBRARY) ||
             (setting->topic == WF_TOPIC_OUTPUT && i != WF_SET_LOG))
             continue;

@@ -9,8 +9,6 @@
 #define ROWS_MOST 40    /* of more points the best are shown */
 #define SETTING_MOST 24 /* columns of a setting */
 
-#define INTERVAL_LEAST 3 /* pairs: of two, an interval says nothing */
-
 /* The value as it fits into its column. */
 static const char *shown(const char *value, char *text, int width)
 {
@@ -52,7 +50,7 @@ static void put_row(const struct bench_found *found, uint32_t point, FILE *out)
         snprintf(spread, sizeof spread, "%.0f %%", figures.spread * 100);
     if (point == space->baseline)
         snprintf(ratio, sizeof ratio, "default");
-    else if (figures.beside.pairs >= INTERVAL_LEAST)
+    else if (figures.beside.pairs >= BENCH_PAIRS_LEAST)
         snprintf(ratio, sizeof ratio, "%.2f [%.2f, %.2f]", figures.beside.ratio, figures.beside.low,
                  figures.beside.high);
     else if (figures.beside.pairs > 0)

@@ -107,7 +107,10 @@ static int good_seeds(const char *name, int minute, int *wins)
         assert_int_equal(bench_search_init(&search, &space, true, ROUNDS, 0, seed, &status), 0);
         assert_true(search.automatic);
         assert_true(3 * sweep(&search, &surface, seed, minute) <= POINTS * ROUNDS);
+        struct bench_comparison confirmed;
         bool won = bench_search_wins(&search);
+        bench_search_confirmed(&search, &confirmed); /* whatever the search took, this much is left */
+        assert_true(bench_search_best(&search) == space.baseline || confirmed.pairs == ROUNDS);
         good += surface.value[won ? bench_search_best(&search) : space.baseline] >= 0.97 * surface.best;
         *wins += won;
         bench_search_fini(&search);
