@@ -196,7 +196,10 @@ static bool plan_confirmation(struct bench_search *search)
 {
     uint32_t best = bench_search_best(search);
 
-    if (best == search->space->baseline || search->batches == search->rounds || is_out(search, best) ||
+    search->best = best;
+    search->settled = true;
+    if (best == search->space->baseline || search->batches == search->rounds ||
+        search->tallies[best].failures >= BENCH_FAILURES_MOST ||
         search->tallies[search->space->baseline].failures >= BENCH_FAILURES_MOST)
         return false;
     choose(search, search->space->baseline);

@@ -44,8 +44,9 @@ static json_t *shared_settings(const struct bench_site *site, uint32_t point)
 
     for (int i = 0; i < site->space->axis_count; i++) {
         const struct wf_setting *setting = wf_setting(site->space->axes[i].id);
-        if (setting->group == WF_GROUP_LIBRARY && point < site->space->grid)
-            json_object_set_new(settings, setting->name, json_string(bench_space_value(site->space, point, i)));
+        const char *value = bench_space_value(site->space, point, i);
+        if (setting->group == WF_GROUP_LIBRARY && value[0])
+            json_object_set_new(settings, setting->name, json_string(value));
     }
     return settings;
 }
@@ -58,6 +59,8 @@ int bench_sweep_begin(struct bench_site *site, uint32_t point, int *port, struct
     if (result)
         return result;
     *port = (int)json_integer_value(json_object_get(site->answer, "port"));
+    json_decref(site->server);
+    site->server = json_incref(json_object_get(site->answer, "command"));
     return *port > 0 && *port < 65536 ? 0 : lost_step(status);
 }
 
@@ -94,6 +97,7 @@ static json_t *answer_run(struct serving *serving, const json_t *settings)
 {
     struct peer_server *server = &serving->server;
     struct wf_status status = {0};
+    char text[WF_VALUE_MAX];
 
     peer_server_drop(server);
     int port = peer_server_next_port(server);
@@ -101,7 +105,8 @@ static json_t *answer_run(struct serving *serving, const json_t *settings)
     if (result == 0)
         result = peer_server_start(server, port, &status);
     if (result == 0)
-        return json_pack("{s:i}", "port", port);
+        return json_pack("{s:i, s:s}", "port", port, "command",
+                         peer_command_text(&server->commands.server, text, sizeof text));
     peer_server_drop(server);
     return bench_asking_refuse(&status);
 }

@@ -3,7 +3,7 @@
  * it:
  *
  *     node1: {"hello", "measure", "rails"}               node0: {"hello", "rails"}
- *     node1: {"run": {SETTING: VALUE}}                    node0: {"port"}
+ *     node1: {"run": {SETTING: VALUE}}                    node0: {"port", "command"}
  *     node1: {"collect": whether its own half worked}     node0: {"ended"}
  */
 #ifndef WF_BENCH_SWEEP_FAR_H

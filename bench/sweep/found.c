@@ -70,6 +70,15 @@ void bench_found_figures(const struct bench_found *found, uint32_t point, struct
     bench_search_compare(search, point, &figures->beside);
 }
 
+bool bench_found_others(const struct bench_found *found)
+{
+    bool others = false;
+
+    for (size_t i = 0; i < found->search->trial_count; i++)
+        others |= found->search->trials[i].score > 0 && found->search->trials[i].point != found->space->baseline;
+    return others;
+}
+
 char *bench_found_verdict(const struct bench_found *found, char *text, size_t room)
 {
     const struct bench_search *search = found->search;
@@ -83,6 +92,8 @@ char *bench_found_verdict(const struct bench_found *found, char *text, size_t ro
         snprintf(text, room, "no point could be measured");
     else if (bench_search_score(search, baseline) <= 0)
         snprintf(text, room, "the default could not be measured; the best of the others is %s", settings);
+    else if (!bench_found_others(found))
+        snprintf(text, room, "no point but the default could be measured");
     else if (best == baseline)
         snprintf(text, room, "no point was faster than the default");
     else if (confirmed.pairs < BENCH_PAIRS_LEAST)

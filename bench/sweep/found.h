@@ -39,6 +39,9 @@ const char *bench_found_unit(const struct bench_found *found);
 /* The values of a point's runs in the confirmation, or before it; returns how many. `values` NULL: counts only. */
 size_t bench_found_values(const struct bench_found *found, uint32_t point, bool confirmation, double *values);
 
+/* Whether a point besides the default was measured. */
+bool bench_found_others(const struct bench_found *found);
+
 /* One sentence: which point is best and by how much, or that none is. Returns `text`. */
 char *bench_found_verdict(const struct bench_found *found, char *text, size_t room);
 

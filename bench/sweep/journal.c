@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "bench/words/words.h"
 
 #define SCHEMA "weft.sweep-journal/1"
+#define HEAD "{\"schema\":\"" SCHEMA "\"" /* as write_line() writes it */
 #define JOURNAL_MOST (1l << 30)
 
 /* --- reading --- */
@@ -66,15 +68,14 @@ static int check_same(const struct bench_journal *journal, const json_t *head, c
 }
 
 /* Takes the lines that are whole; returns how many bytes they are. */
-static int read_lines(struct bench_journal *journal, char *text, const json_t *sweep, size_t *whole,
-                      struct wf_status *status)
+static int read_lines(struct bench_journal *journal, const char *text, size_t length, const json_t *sweep,
+                      size_t *whole, struct wf_status *status)
 {
-    char *line = text, *end;
+    const char *line = text, *end;
     int result = 0;
 
-    for (int number = 1; result == 0 && (end = strchr(line, '\n')) != NULL; number++) {
-        *end = '\0';
-        json_t *object = json_loads(line, 0, NULL);
+    for (int number = 1; result == 0 && (end = memchr(line, '\n', length - (size_t)(line - text))) != NULL; number++) {
+        json_t *object = json_loadb(line, (size_t)(end - line), 0, NULL);
         if (!object)
             result = wf_fail(status, -EEXIST, "%.200s:%d: this is no run of a sweep: name another folder with --out",
                              journal->path, number);
@@ -86,6 +87,11 @@ static int read_lines(struct bench_journal *journal, char *text, const json_t *s
         line = end + 1;
     }
     *whole = (size_t)(line - text);
+    /* Only the beginning of a journal may be cut off before its first line has ended. */
+    size_t known = length < sizeof HEAD - 1 ? length : sizeof HEAD - 1;
+    if (result == 0 && *whole == 0 && memcmp(text, HEAD, known) != 0)
+        result =
+            wf_fail(status, -EEXIST, "%.200s is no journal of a sweep: name another folder with --out", journal->path);
     return result;
 }
 
@@ -136,9 +142,14 @@ int bench_journal_open(struct bench_journal *journal, const char *folder, const 
     journal->fd = open(journal->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (journal->fd < 0)
         return bench_cannot_write(journal->path, -errno, status);
-    int result = read_whole(journal, &text, &length, status);
+    int result = 0;
+    if (flock(journal->fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        result = wf_fail(status, -EEXIST, "another weft sweep is writing %.200s: name another folder with --out",
+                         journal->path);
     if (result == 0)
-        result = read_lines(journal, text, sweep, &whole, status);
+        result = read_whole(journal, &text, &length, status);
+    if (result == 0)
+        result = read_lines(journal, text, length, sweep, &whole, status);
     free(text);
     if (result == 0 && whole < length && ftruncate(journal->fd, (off_t)whole) != 0)
         result = bench_cannot_write(journal->path, -errno, status);

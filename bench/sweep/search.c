@@ -34,7 +34,8 @@ uint32_t bench_search_find_best(const struct bench_search *search, uint32_t *bes
     uint32_t count = 0;
 
     for (uint32_t point = 0; point < search->space->points; point++) {
-        if (search->tallies[point].runs == 0 || search->tallies[point].failures >= BENCH_FAILURES_MOST)
+        if (search->tallies[point].runs == 0 || search->tallies[point].failures >= BENCH_FAILURES_MOST ||
+            search->tallies[point].hopeless)
             continue;
         double score = bench_search_score(search, point);
         uint32_t at = count;
@@ -56,6 +57,8 @@ uint32_t bench_search_best(const struct bench_search *search)
 {
     uint32_t best;
 
+    if (search->settled)
+        return search->best;
     return bench_search_find_best(search, &best, 1) ? best : search->space->baseline;
 }
 
@@ -259,6 +262,9 @@ int bench_search_init(struct bench_search *search, const struct bench_space *spa
     bool given = runs_most > 0;
     if (automatic && !given)
         runs_most = whole / 3;
+    if (automatic && given && space->grid < FEW_POINTS && runs_most < whole + 2 * rounds)
+        return wf_fail(status, -EINVAL, "--runs %u: so few points are all run, which takes %u", runs_most,
+                       whole + 2 * rounds);
     if (automatic && given && runs_most < needed)
         return wf_fail(status, -EINVAL, "--runs %u: a search with %u rounds takes at least %u", runs_most, rounds,
                        needed);

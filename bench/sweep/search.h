@@ -55,9 +55,11 @@ struct bench_search {
     uint32_t batch_count, batch_at, batch_number;
     uint32_t batches;           /* of this stage that were planned */
     int stride[BENCH_AXES_MAX]; /* how far a neighbour is */
-    bool again;                 /* the batch of neighbours is run once more */
-    uint32_t disturbed;         /* runs that did not count */
-    double *room;               /* for figures */
+    bool settled;               /* `best` is what the confirmation is about */
+    uint32_t best;
+    bool again;         /* the batch of neighbours is run once more */
+    uint32_t disturbed; /* runs that did not count */
+    double *room;       /* for figures */
 };
 
 /* `runs_most` 0: of a grid all, of a search a third of what the grid takes. A small grid is run whole. -ENOMEM. `space`

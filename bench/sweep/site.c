@@ -13,6 +13,7 @@
 #define SETTINGS_MOST 128 /* bytes of a word besides the value */
 #define PATIENCE_S 60     /* of a run, besides its deadlines and what it measures */
 #define PORT_TRIES 8
+#define WARMUP_USUAL 10000 /* messages that take no time to speak of */
 
 /* --- the rails --- */
 
@@ -201,7 +202,7 @@ static int put_asked(struct bench_site *site, const json_t *asked, struct peer_c
         int id = wf_setting_find(name, status);
         const char *said = json_string_value(value);
         if (id < 0 || !said || wf_setting(id)->group != WF_GROUP_LIBRARY || id == WF_SET_KEY_FILE ||
-            wf_setting(id)->topic == WF_TOPIC_OUTPUT || !wf_setting_takes(id, said))
+            id == WF_SET_ENCRYPT || wf_setting(id)->topic == WF_TOPIC_OUTPUT || !wf_setting_takes(id, said))
             return wf_fail(status, -EINVAL,
                            "a setting that the other node may not choose here, or a value that it "
                            "does not take: '%.60s'",
@@ -237,15 +238,28 @@ int bench_site_server(struct bench_site *site, const json_t *asked, int port, st
 
 /* --- a run --- */
 
+/* A number that all runs have, or the largest that is tried. */
+static int64_t largest(const struct bench_site *site, enum wf_setting_id id)
+{
+    const struct bench_space *space = site->space;
+    int64_t most = wf_config_number(site->options->config, id);
+
+    for (int i = 0; i < space->axis_count; i++)
+        for (int at = 0; space->axes[i].id == id && at < space->axes[i].count; at++) {
+            uint64_t value;
+            if (wf_parse_size(space->axes[i].values[at], &value) == 0 && (int64_t)value > most)
+                most = (int64_t)value;
+        }
+    return most;
+}
+
 static int timeout_ms(const struct bench_site *site)
 {
-    const struct wf_config *config = site->options->config;
-    int64_t seconds = PATIENCE_S + wf_config_number(config, WF_SET_CONNECT_TIMEOUT) +
-                      wf_config_number(config, WF_SET_TIMEOUT) + 4 * wf_config_number(config, WF_SET_DURATION) +
-                      wf_config_number(config, WF_SET_CHECK_TIME_MS) / 100;
+    int64_t seconds = PATIENCE_S + largest(site, WF_SET_CONNECT_TIMEOUT) + largest(site, WF_SET_TIMEOUT) +
+                      4 * largest(site, WF_SET_DURATION) + largest(site, WF_SET_CHECK_TIME_MS) / 100;
 
-    /* So many messages may take any time. */
-    if (wf_config_number(config, WF_SET_ITERS) > 0 || seconds > INT32_MAX / 1000)
+    /* So many messages may take any time: the run's own deadlines are all there is. */
+    if (largest(site, WF_SET_ITERS) > 0 || largest(site, WF_SET_WARMUP) > WARMUP_USUAL || seconds > INT32_MAX / 1000)
         seconds = INT32_MAX / 1000;
     return (int)seconds * 1000;
 }
@@ -329,5 +343,6 @@ int bench_site_init(struct bench_site *site, struct bench_options *options, stru
 void bench_site_fini(struct bench_site *site)
 {
     json_decref(site->answer);
-    site->answer = NULL;
+    json_decref(site->server);
+    site->answer = site->server = NULL;
 }

@@ -23,6 +23,7 @@ struct bench_site {
     int rail_count;              /* of both nodes, what each has; 0: not known */
     struct bench_asking *asking; /* the way to node0; NULL: both nodes are here */
     json_t *answer;              /* node0's last */
+    json_t *server;              /* its command for the last run; NULL: there was none */
     peer_stop *stop;
     void *context;
     struct peer_commands commands; /* of the last run */

@@ -45,20 +45,22 @@ static int add_axis(struct bench_space *space, const struct wf_config *config, e
 
 bool bench_space_counts_rails(const struct bench_axis *axis, const char *value)
 {
-    return axis->id == WF_SET_RAILS && value[0] && strspn(value, "0123456789") == strlen(value);
+    return axis->id == WF_SET_RAILS && value[0] && strlen(value) <= 3 && strspn(value, "0123456789") == strlen(value) &&
+           (value[0] != '0' || !value[1]);
 }
 
-static bool same_value(enum wf_setting_id id, const char *one, const char *other)
+/* As the setting reads them: 1K and 1024, no and off, auto and 0. */
+static bool same_value(struct wf_config *scratch, enum wf_setting_id id, const char *one, const char *other)
 {
-    uint64_t a, b;
+    struct wf_status ignored;
     enum wf_setting_type type = wf_setting(id)->type;
+    bool is_number = type != WF_TYPE_TEXT && type != WF_TYPE_SIZES && !wf_setting(id)->list;
 
-    if (type == WF_TYPE_INT || type == WF_TYPE_SIZE)
-        return wf_parse_size(one, &a) == 0 && wf_parse_size(other, &b) == 0 ? a == b : strcmp(one, other) == 0;
-    int is_on = wf_setting_boolean(one);
-    if ((type == WF_TYPE_FLAG || type == WF_TYPE_CHOICE) && is_on >= 0)
-        return wf_setting_boolean(other) == is_on;
-    return strcmp(one, other) == 0;
+    if (!is_number || wf_config_set(scratch, id, one, WF_ORIGIN_COMMAND, "", &ignored) != 0)
+        return strcmp(one, other) == 0;
+    int64_t number = wf_config_number(scratch, id);
+    return wf_config_set(scratch, id, other, WF_ORIGIN_COMMAND, "", &ignored) == 0 &&
+           wf_config_number(scratch, id) == number;
 }
 
 static int add_value(struct bench_axis *axis, struct wf_config *scratch, const char *text, struct wf_status *status)
@@ -69,14 +71,14 @@ static int add_value(struct bench_axis *axis, struct wf_config *scratch, const c
     if (wf_config_set(scratch, axis->id, text, WF_ORIGIN_COMMAND, "command line", &reason) != 0)
         return wf_fail(status, -EINVAL, "--vary %s", reason.text);
     for (int i = 0; i < axis->count; i++)
-        if (same_value(axis->id, axis->values[i], text))
+        if (same_value(scratch, axis->id, axis->values[i], text))
             return wf_fail(status, -EINVAL, "--vary %s: the value '%.60s' stands there twice", name, text);
     if (axis->count == BENCH_AXIS_VALUES_MAX)
         return wf_fail(status, -EINVAL, "--vary %s: more than %d values", name, BENCH_AXIS_VALUES_MAX);
     axis->values[axis->count] = strdup(text);
     if (!axis->values[axis->count])
         return wf_fail(status, -ENOMEM, "no memory for the values of %s", name);
-    if (same_value(axis->id, text, axis->usual))
+    if (same_value(scratch, axis->id, text, axis->usual))
         axis->usual_at = axis->count;
     axis->count++;
     return 0;
@@ -244,7 +246,8 @@ int bench_space_set_rails(struct bench_space *space, int most, int usual, struct
         }
         axis->count = kept;
         if (kept == 0)
-            return wf_fail(status, -EINVAL, "--vary rails: this machine has %d that can be used", most);
+            return wf_fail(status, -EINVAL, "--vary rails: a number from 1 to %d is wanted, as there are so many",
+                           most);
     }
     int result = count_points(space, status);
     return result ? result : gone;

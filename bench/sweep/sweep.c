@@ -1,8 +1,10 @@
 #include "sweep.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -103,10 +105,16 @@ static void wipe(struct sweep *sweep)
 
 static json_t *run_to_json(const struct sweep *sweep, uint32_t point, const struct bench_reading *reading)
 {
-    return json_pack("{s:s, s:I, s:o, s:o, s:o, s:o}", "stage", stage_name(sweep->search.stage), "point",
-                     (json_int_t)point, "value", reading->value > 0 ? json_real(reading->value) : json_null(),
-                     "cpu_s_per_gb", reading->cpu_s_per_gb >= 0 ? json_real(reading->cpu_s_per_gb) : json_null(),
-                     "sets", reading->sets ? json_incref(reading->sets) : json_null(), "error",
+    const json_t *server = sweep->site.server;
+    char command[WF_VALUE_MAX];
+
+    return json_pack("{s:s, s:o, s:s, s:I, s:o, s:o, s:o, s:o}", "command",
+                     peer_command_text(&sweep->site.commands.client, command, sizeof command), "server_command",
+                     json_is_string(server) ? bench_heard_string(json_string_value(server)) : json_null(), "stage",
+                     stage_name(sweep->search.stage), "point", (json_int_t)point, "value",
+                     reading->value > 0 ? json_real(reading->value) : json_null(), "cpu_s_per_gb",
+                     reading->cpu_s_per_gb >= 0 ? json_real(reading->cpu_s_per_gb) : json_null(), "sets",
+                     reading->sets ? json_incref(reading->sets) : json_null(), "error",
                      reading->error[0] ? bench_heard_string(reading->error) : json_null());
 }
 
@@ -169,6 +177,9 @@ static json_t *identity(const struct sweep *sweep)
 {
     const struct wf_config *config = sweep->options->config;
     json_t *vary = json_object(), *settings = json_object();
+    struct utsname system;
+
+    uname(&system);
 
     for (int i = 0; i < sweep->space.axis_count; i++) {
         const struct bench_axis *axis = &sweep->space.axes[i];
@@ -181,17 +192,20 @@ static json_t *identity(const struct sweep *sweep)
         if ((wf_setting(i)->uses & sweep->site.command) && wf_setting(i)->topic != WF_TOPIC_OUTPUT &&
             !bench_is_default(config, i))
             json_object_set_new(settings, wf_setting(i)->name, json_string(wf_config_text(config, i)));
-    return json_pack("{s:s, s:s, s:b, s:o, s:o, s:I, s:I, s:b, s:I, s:s}", "version", weft_version(), "measure",
-                     bench_command_name(sweep->site.command), "latency", sweep->options->latency, "vary", vary,
-                     "settings", settings, "rounds", (json_int_t)sweep->search.rounds, "runs",
-                     (json_int_t)sweep->search.runs_most, "auto", sweep->search.automatic, "seed",
-                     (json_int_t)sweep->search.seed, "node0",
+    return json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:I, s:I, s:b, s:I, s:s}", "host", system.nodename, "version",
+                     weft_version(), "measure", bench_command_name(sweep->site.command), "latency",
+                     sweep->options->latency, "vary", vary, "settings", settings, "rounds",
+                     (json_int_t)sweep->search.rounds, "runs", (json_int_t)sweep->search.runs_most, "auto",
+                     sweep->search.automatic, "seed", (json_int_t)sweep->search.seed, "node0",
                      sweep->options->place == BENCH_PLACE_CONNECT ? sweep->options->address : "local");
 }
 
 /* What the command that is run does not have would be left out in silence. */
 static int check_settings(const struct sweep *sweep, struct wf_status *status)
 {
+    if (!sweep->options->automatic && sweep->options->config->values[WF_SET_RUNS].origin == WF_ORIGIN_COMMAND)
+        return wf_fail(status, -EINVAL, "--runs is for a search: use it with --auto");
+
     enum bench_command command = sweep->site.command, other = command == BENCH_MESH ? BENCH_PAIR : BENCH_MESH;
 
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
@@ -205,6 +219,39 @@ static int check_settings(const struct sweep *sweep, struct wf_status *status)
     if (strcmp(wf_config_text(sweep->options->config, WF_SET_BACKEND), "weft") != 0)
         return wf_fail(status, -EINVAL, "--backend %.60s: a sweep measures Weft alone",
                        wf_config_text(sweep->options->config, WF_SET_BACKEND));
+    return 0;
+}
+
+/* That the file can be written is known before hours of runs, and that nothing else is written to it. */
+static int check_save(const struct bench_options *options, struct wf_status *status)
+{
+    static const enum wf_setting_id files[] = {WF_SET_JSON, WF_SET_CSV};
+    const char *save = options->save;
+
+    if (!save)
+        return 0;
+    if (!save[0] || strcmp(save, "-") == 0)
+        return wf_fail(status, -EINVAL, "--save '%s': name a file for the settings", save);
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+        if (strcmp(save, wf_config_text(options->config, files[i])) == 0)
+            return wf_fail(status, -EINVAL, "--save and --%s are both %.150s: give one of them another file",
+                           wf_setting(files[i])->name, save);
+    bool there = access(save, F_OK) == 0;
+    int fd = open(save, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return bench_cannot_write(save, -errno, status);
+    close(fd);
+    if (!there)
+        unlink(save);
+    return 0;
+}
+
+/* node0 runs what it is told. */
+static int check_listening(const struct bench_options *options, struct wf_status *status)
+{
+    if (options->automatic || options->save || options->config->values[WF_SET_VARY].origin == WF_ORIGIN_COMMAND)
+        return wf_fail(status, -EINVAL,
+                       "--vary, --auto and --save are for the node that connects: leave them out with --listen");
     return 0;
 }
 
@@ -286,10 +333,10 @@ static int serve(struct sweep *sweep)
     return result ? complain(&status) : BENCH_PASSED;
 }
 
-/* Whether there is something to trust: the default and the best were measured. */
+/* Whether there is something to compare: the default was measured, and another point. */
 static bool has_passed(const struct sweep *sweep)
 {
-    return bench_search_score(&sweep->search, sweep->space.baseline) > 0;
+    return bench_search_score(&sweep->search, sweep->space.baseline) > 0 && bench_found_others(&sweep->found);
 }
 
 static int conclude(struct sweep *sweep, int result, struct wf_status *status)
@@ -328,7 +375,7 @@ static int perform(struct sweep *sweep)
         result = make_runs(sweep, &status);
     }
     bench_asking_close(&sweep->asking, result ? status.text : NULL);
-    if (planned)
+    if (planned && result != -EEXIST) /* of a journal that does not fit nothing is used */
         return conclude(sweep, result, &status);
     int exit_status = complain(&status);
     if (sweep->made_out)
@@ -341,9 +388,13 @@ static int prepare(struct sweep *sweep, struct wf_status *status)
     struct bench_options *options = sweep->options;
     int result = bench_site_init(&sweep->site, options, status);
 
-    if (result || options->place == BENCH_PLACE_LISTEN)
+    if (result)
         return result;
+    if (options->place == BENCH_PLACE_LISTEN)
+        return check_listening(options, status);
     result = check_settings(sweep, status);
+    if (result == 0)
+        result = check_save(options, status);
     return result ? result : bench_space_init(&sweep->space, options->config, sweep->site.command, status);
 }
 

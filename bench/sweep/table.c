@@ -9,6 +9,8 @@
 #define ROWS_MOST 40    /* of more points the best are shown */
 #define SETTING_MOST 24 /* columns of a setting */
 
+#define SETTINGS_MOST 24 /* columns of all settings beside the figures */
+
 /* The value as it fits into its column. */
 static const char *shown(const char *value, char *text, int width)
 {
@@ -30,9 +32,19 @@ static int width_of(const struct bench_found *found, int axis)
     return width > SETTING_MOST ? SETTING_MOST : (int)width;
 }
 
+/* Whether the settings have a line of their own: beside the figures there is no room for all of them. */
+static bool is_wide(const struct bench_found *found)
+{
+    int width = 0;
+
+    for (int i = 0; i < found->space->axis_count; i++)
+        width += width_of(found, i) + 2;
+    return width > SETTINGS_MOST;
+}
+
 static void put_head(const struct bench_found *found, FILE *out)
 {
-    for (int i = 0; i < found->space->axis_count; i++)
+    for (int i = 0; !is_wide(found) && i < found->space->axis_count; i++)
         fprintf(out, "%*s  ", width_of(found, i), wf_setting(found->space->axes[i].id)->name);
     fprintf(out, "%8s  spread  of default            CPU s/GB  runs\n", bench_found_unit(found));
 }
@@ -41,7 +53,7 @@ static void put_row(const struct bench_found *found, uint32_t point, FILE *out)
 {
     const struct bench_space *space = found->space;
     struct bench_point_figures figures;
-    char text[SETTING_MOST + 1], value[32] = "-", spread[16] = "-", ratio[48] = "-", cpu[16] = "-";
+    char settings[600], text[SETTING_MOST + 1], value[32] = "-", spread[16] = "-", ratio[48] = "-", cpu[16] = "-";
 
     bench_found_figures(found, point, &figures);
     if (figures.value > 0)
@@ -57,7 +69,9 @@ static void put_row(const struct bench_found *found, uint32_t point, FILE *out)
         snprintf(ratio, sizeof ratio, "%.2f", figures.beside.ratio);
     if (figures.cpu_s_per_gb >= 0)
         snprintf(cpu, sizeof cpu, "%.3f", figures.cpu_s_per_gb);
-    for (int i = 0; i < space->axis_count; i++)
+    if (is_wide(found))
+        bench_wrapped(out, BENCH_COLUMNS, 2, "%s", bench_space_text(space, point, settings, sizeof settings));
+    for (int i = 0; !is_wide(found) && i < space->axis_count; i++)
         fprintf(out, "%*s  ", width_of(found, i), shown(bench_space_value(space, point, i), text, width_of(found, i)));
     fprintf(out, "%8s  %6s  %-20s %8s  %4u", value, spread, ratio, cpu, figures.runs);
     if (figures.failures)

@@ -73,6 +73,12 @@ pass_if "it goes on: status $status, $(cat err)" [ "$status" -eq 0 ]
 pass_if "from where it was: $(flat out)" grep -q "$done_before of them were made before" <(flat out)
 pass_if "the first runs are the same" cmp -s before <(head -c "$(stat -c %s before)" cut/sweep.jsonl)
 pass_if "every line is one" json cut/sweep.jsonl type
+cp cut/sweep.json whole.json
+sed -i 5d cut/sweep.jsonl
+weft sweep --size 64K -n 4 --rounds 5 --vary window=1..8 --out cut
+pass_if "a journal with a line less: status $status" [ "$status" -eq 2 ]
+pass_if "why: $(cat err)" grep -q "this is not the run that comes there" err
+pass_if "what was found before stays" cmp -s whole.json cut/sweep.json
 pass_if "all points have their rounds, or were given up" json cut/sweep.json \
     'all(.points[]; .runs >= 5 or (.given_up and .runs >= 3)) and .complete'
 
@@ -100,6 +106,15 @@ pass_if "not run more than twice" json failed.json '[.points[] | select(.failure
     .[0].failures == 2 and .[0].runs == 2 and .[0].value == null and (.[0].error | length) > 0'
 weft sweep $quick --rails 203.0.113.7 --vary window=1,2
 pass_if "none can be: status $status" [ "$status" -ne 0 ]
+weft sweep $quick --vary 'rails=203.0.113.7|203.0.113.8'
+pass_if "nothing but the default can be: status $status" [ "$status" -eq 1 ]
+pass_if "it says so: $(flat out)" grep -q 'no point but the default could be measured' <(flat out)
+
+# ---- many settings: still no line beyond 80
+weft sweep --size 64K -n 2 --warmup 1 --rounds 1 --vary window=16,64 --vary chunk=256K,512K --vary channels=1,2 \
+    --vary socket_buffer=0,1M
+pass_if "four settings: status $status" [ "$status" -eq 0 ]
+narrow
 
 # ---- what the environment says of outputs is for the sweep, and files that it would write are its own
 WEFT_OUT=env WEFT_VARY=window=1,2 WEFT_EXPECT=0.5 WEFT_LOG_DIR=logs weft sweep $quick
@@ -141,6 +156,18 @@ pass_if "a rail that is not there: $(cat out)" grep -q '^left out of rails: 1 va
 pass_if "all runs worked" json two.json 'all(.points[]; .failures == 0) and (.points | length) >= 4 and (.loopback | not)'
 nothing_left || fail "something is left"
 
+# The default outside the grid is in force at both.
+"$WEFT" sweep --listen 127.0.0.1:0 --rails 127.0.1.1 >d.out 2>d.err </dev/null &
+server=$!
+waiting $server d.out
+weft sweep --connect "127.0.0.1:$port" --rails 127.0.1.1 --window 7 --vary window=16,32 --size 64K -n 4 --rounds 1 --json d.json
+wait $server
+pass_if "a default of one's own: status $status, $(cat err)" [ "$status" -eq 0 ]
+pass_if "both halves have what a point says: $(jq -c '.runs[] | [.command, .server_command]' d.json)" json d.json '
+    . as $all | ([.points[] | {key: "\(.point)", value: .settings.window}] | from_entries) as $window |
+    all($all.runs[]; . as $run | "--set=window=\($window["\($run.point)"])" as $word |
+        ($run.command | contains($word)) and ($run.server_command | contains($word)))'
+
 # Killed on one side: the other ends.
 "$WEFT" sweep --listen 127.0.0.1:0 --timeout 2 >k.out 2>k.err </dev/null &
 server=$!
@@ -175,7 +202,13 @@ expect 2 'takes at least' sweep --auto --runs 5 --vary window=1..8 --vary channe
 expect 2 'is not for' pair --local --vary window=1,2
 expect 2 'is not for' pair --local --auto
 expect 2 'mesh|pair' sweep --measure peers --vary window=1,2
-expect 1 'cannot write' sweep $quick --vary window=1,2 --save /nowhere/best.conf
+expect 1 'cannot write' sweep $quick --vary window=1,2 --save /nowhere/best.conf --out nothing
+pass_if "before anything was run" [ ! -e nothing ]
+expect 2 'give one of them another file' sweep --vary window=1,2 --save f --json f
+expect 2 'name a file' sweep --vary window=1,2 --save -
+expect 2 'use it with --auto' sweep --vary window=1,2 --runs 50
+expect 2 'so few points are all run' sweep --auto --runs 20 --vary window=1..8
+expect 2 'leave them out with --listen' sweep --listen 127.0.0.1:0 --vary window=1,2
 "$WEFT" pair --listen 127.0.0.1:0 --timeout 2 >o.out 2>o.err </dev/null &
 server=$!
 waiting $server o.out

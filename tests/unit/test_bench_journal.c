@@ -97,7 +97,7 @@ static void even_its_first_line_may_be_cut(void **state)
     struct fixture *fixture = *state;
     struct bench_journal journal;
 
-    append(fixture, "{\"schema\": \"weft.sw");
+    append(fixture, "{\"schema\":\"weft.sw");
     for (int again = 0; again < 2; again++) {
         assert_int_equal(bench_journal_open(&journal, fixture->folder, fixture->sweep, &fixture->status), 0);
         assert_null(bench_journal_next(&journal));
@@ -134,9 +134,43 @@ static void another_sweep_is_not_gone_on_with(void **state)
     append(fixture, "{\"schema\": \"weft.result/1\"}\n");
     refused(fixture, -EEXIST, "is no journal of a sweep");
     unlink(fixture->path);
+    append(fixture, "somebody's words without an end");
+    refused(fixture, -EEXIST, "is no journal of a sweep");
+    struct stat there;
+    assert_int_equal(stat(fixture->path, &there), 0);
+    assert_true(there.st_size > 0); /* they are still there */
+    unlink(fixture->path);
     assert_int_equal(mkdir(fixture->path, 0700), 0);
     refused(fixture, -EISDIR, "sweep.jsonl");
     rmdir(fixture->path);
+}
+
+/* After a power cut a file may have zeroes in it: what stands behind them is not lost in silence. */
+static void zeroes_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bench_journal journal;
+
+    assert_int_equal(bench_journal_open(&journal, fixture->folder, fixture->sweep, &fixture->status), 0);
+    add(fixture, &journal, 3);
+    bench_journal_close(&journal);
+    FILE *file = fopen(fixture->path, "a");
+    assert_non_null(file);
+    assert_int_equal(fwrite("\0\0\0\0\n{\"point\": 1}\n", 1, 18, file), 18);
+    assert_int_equal(fclose(file), 0);
+    refused(fixture, -EEXIST, "sweep.jsonl:3: this is no run of a sweep");
+}
+
+static void two_sweeps_do_not_share_one(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bench_journal journal;
+
+    assert_int_equal(bench_journal_open(&journal, fixture->folder, fixture->sweep, &fixture->status), 0);
+    refused(fixture, -EEXIST, "another weft sweep is writing");
+    bench_journal_close(&journal);
+    assert_int_equal(bench_journal_open(&journal, fixture->folder, fixture->sweep, &fixture->status), 0);
+    bench_journal_close(&journal);
 }
 
 static void without_a_folder_there_is_none(void **state)
@@ -206,6 +240,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_cut_sweep_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(even_its_first_line_may_be_cut, set_up, tear_down),
         cmocka_unit_test_setup_teardown(another_sweep_is_not_gone_on_with, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(zeroes_are_refused, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(two_sweeps_do_not_share_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_folder_there_is_none, set_up, tear_down),
         cmocka_unit_test(a_run_comes_to_one_figure),
         cmocka_unit_test(what_is_no_result_is_refused),

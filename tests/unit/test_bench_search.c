@@ -250,6 +250,30 @@ static void luck_does_not_win(void **state)
     bench_search_fini(&search);
 }
 
+/* The best is chosen once: a run that fails in the confirmation costs its pair, not the choice. */
+static void a_failure_in_the_confirmation_costs_a_pair(void **state)
+{
+    const struct bench_space space = space_of(4);
+    struct bench_search search;
+    struct bench_comparison confirmed;
+    struct wf_status status;
+    uint32_t point, seen = 0, confirming = 0;
+    uint64_t random = 9;
+
+    (void)state;
+    assert_int_equal(bench_search_init(&search, &space, false, ROUNDS, 0, 42, &status), 0);
+    while (bench_search_next(&search, &point)) {
+        bool fails = point == 9 && (seen++ == 0 || (search.stage == BENCH_STAGE_CONFIRM && confirming++ == 1));
+        bench_search_take(&search, fails ? 0 : (point == 9 ? 2 : 1) * noise(&random));
+    }
+    assert_int_equal(search.tallies[9].failures, 2);
+    assert_int_equal(bench_search_best(&search), 9);
+    bench_search_confirmed(&search, &confirmed);
+    assert_true(confirmed.pairs >= 1 && confirmed.pairs < ROUNDS);
+    assert_true(confirmed.ratio > 1.5);
+    bench_search_fini(&search);
+}
+
 static void nothing_works(void **state)
 {
     const struct bench_space space = space_of(SIDE);
@@ -325,6 +349,7 @@ int main(void)
         cmocka_unit_test(a_round_has_every_point_once),
         cmocka_unit_test(hopeless_and_failing_points_are_given_up),
         cmocka_unit_test(luck_does_not_win),
+        cmocka_unit_test(a_failure_in_the_confirmation_costs_a_pair),
         cmocka_unit_test(nothing_works),
         cmocka_unit_test(small_grids_are_run_whole),
         cmocka_unit_test(intervals),
