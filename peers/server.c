@@ -36,12 +36,15 @@ int peer_server_start(struct peer_server *server, int port, struct wf_status *st
     return peer_run_serve(&run, &server->program, status);
 }
 
-void peer_server_pump(struct peer_server *server)
+int peer_server_pump(void *context, struct wf_status *unused)
 {
+    struct peer_server *server = context;
     struct peer_program *program = &server->program;
 
+    (void)unused;
     if (server->running)
         peer_program_pump(&program, 1, 0);
+    return 0;
 }
 
 bool peer_server_has_program(const struct peer_server *server)

@@ -29,8 +29,8 @@ int peer_server_next_port(struct peer_server *server);
 /* Starts what `commands` say, and returns when it listens on `port`. Errors as of peer_run(). */
 int peer_server_start(struct peer_server *server, int port, struct wf_status *status);
 
-/* Takes what it has printed meanwhile, without waiting. */
-void peer_server_pump(struct peer_server *server);
+/* Takes what it has printed meanwhile, without waiting. Always 0: as one who looks after a conversation is called. */
+int peer_server_pump(void *server, struct wf_status *unused);
 
 /* Whether there is a program to be asked for: a tool may need none. */
 bool peer_server_has_program(const struct peer_server *server);

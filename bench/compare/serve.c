@@ -23,22 +23,6 @@ struct serving {
 
 /* --- a server --- */
 
-static int interrupted(void *context, struct wf_status *status)
-{
-    (void)context;
-    return bench_interrupted(status);
-}
-
-/* While the other node measures, what the server prints is taken. */
-static int look_after(void *context, struct wf_status *status)
-{
-    struct serving *serving = context;
-
-    (void)status;
-    peer_server_pump(&serving->server);
-    return 0;
-}
-
 static int begin_serving(struct serving *serving, const json_t *asked, int *port, struct wf_status *status)
 {
     struct peer_place place = serving->plan->place;
@@ -152,8 +136,8 @@ int bench_far_serve(struct bench_far *far, const struct bench_options *options, 
     int result = bench_asking_await(&far->asking, options, runs, &port, status);
     if (result)
         return result;
-    peer_server_open(&serving.server, port, interrupted);
-    bench_control_look_after(far->asking.control, look_after, &serving);
+    peer_server_open(&serving.server, port, bench_interrupted_stop);
+    bench_control_look_after(far->asking.control, peer_server_pump, &serving.server);
     result = bench_asking_serve(&far->asking, "peers", answer_to, &serving, status);
     bench_control_look_after(far->asking.control, NULL, NULL);
     peer_server_drop(&serving.server);

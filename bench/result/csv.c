@@ -1,13 +1,9 @@
 #include "csv.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "bench/backends/backend.h"
-#include "bench/words/words.h"
+#include "bench/words/whole.h"
 
 static const char header[] =
     "backend,memory,mode,pattern,scope,test,src,dst,size_bytes,iters,grouped,time_us_min,time_us_p50,"
@@ -72,56 +68,21 @@ static void put_sample(FILE *file, const struct bench_result *result, const stru
             sample->timed_check ? "true" : "false", time->p10);
 }
 
-static int put_all(const struct bench_result *result, FILE *file)
+static int put_all(const void *what, FILE *file)
 {
+    const struct bench_result *result = what;
     char cut[320];
 
-    errno = 0;
     fputs(header, file);
     for (size_t i = 0; i < result->sample_count; i++)
         put_sample(file, result, &result->samples[i]);
     if (bench_cut_text(result, cut, sizeof cut)[0])
         fprintf(file, "# %s: %zu of %" PRIu64 " samples\n", cut, result->sample_count,
                 result->plan ? bench_plan_samples(result->plan) : 0);
-    if (fflush(file) != 0 || ferror(file))
-        return errno ? -errno : -EIO;
     return 0;
-}
-
-static int put_path(const struct bench_result *result, const char *path)
-{
-    FILE *file = fopen(path, "we");
-
-    if (!file)
-        return -errno;
-    int code = put_all(result, file);
-    if (fclose(file) != 0 && code == 0)
-        code = -errno;
-    return code;
-}
-
-/* A file takes the place of the one before when it is whole. A device or a pipe is written to, and so is what a link
- * leads to, which may be standard output. */
-static int put_file(const struct bench_result *result, const char *path)
-{
-    char temporary[WF_VALUE_MAX + 48];
-    struct stat there;
-
-    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return put_path(result, path);
-    snprintf(temporary, sizeof temporary, "%s.part", path);
-    int code = put_path(result, temporary);
-    if (code == 0 && rename(temporary, path) != 0)
-        code = -errno;
-    if (code)
-        unlink(temporary);
-    return code;
 }
 
 int bench_result_csv(const struct bench_result *result, const char *path, struct wf_status *status)
 {
-    bool standard = strcmp(path, "-") == 0;
-    int code = standard ? put_all(result, stdout) : put_file(result, path);
-
-    return code ? bench_cannot_write(path, code, status) : 0;
+    return bench_write_whole(path, put_all, result, status);
 }

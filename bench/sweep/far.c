@@ -6,6 +6,7 @@
 
 #include "bench/nodes/answering.h"
 #include "bench/nodes/hello.h"
+#include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
 #include "peers/server.h"
 
@@ -45,8 +46,10 @@ static json_t *shared_settings(const struct bench_site *site, uint32_t point)
     for (int i = 0; i < site->space->axis_count; i++) {
         const struct wf_setting *setting = wf_setting(site->space->axes[i].id);
         const char *value = bench_space_value(site->space, point, i);
-        if (setting->group == WF_GROUP_LIBRARY && value[0])
-            json_object_set_new(settings, setting->name, json_string(value));
+        /* The rails that are in force anyway are each node's own. */
+        bool own = site->space->axes[i].id == WF_SET_RAILS && point >= site->space->grid;
+        if (setting->group == WF_GROUP_LIBRARY && value[0] && !own)
+            json_object_set_new(settings, setting->name, bench_heard_string(value));
     }
     return settings;
 }
@@ -59,7 +62,6 @@ int bench_sweep_begin(struct bench_site *site, uint32_t point, int *port, struct
     if (result)
         return result;
     *port = (int)json_integer_value(json_object_get(site->answer, "port"));
-    json_decref(site->server);
     site->server = json_incref(json_object_get(site->answer, "command"));
     return *port > 0 && *port < 65536 ? 0 : lost_step(status);
 }
@@ -77,22 +79,6 @@ struct serving {
     struct peer_server server; /* node0's half of a run */
 };
 
-static int interrupted(void *context, struct wf_status *status)
-{
-    (void)context;
-    return bench_interrupted(status);
-}
-
-/* While node1 measures, what node0's half prints is taken. */
-static int look_after(void *context, struct wf_status *status)
-{
-    struct serving *serving = context;
-
-    (void)status;
-    peer_server_pump(&serving->server);
-    return 0;
-}
-
 static json_t *answer_run(struct serving *serving, const json_t *settings)
 {
     struct peer_server *server = &serving->server;
@@ -105,8 +91,8 @@ static json_t *answer_run(struct serving *serving, const json_t *settings)
     if (result == 0)
         result = peer_server_start(server, port, &status);
     if (result == 0)
-        return json_pack("{s:i, s:s}", "port", port, "command",
-                         peer_command_text(&server->commands.server, text, sizeof text));
+        return json_pack("{s:i, s:o}", "port", port, "command",
+                         bench_heard_string(peer_command_text(&server->commands.server, text, sizeof text)));
     peer_server_drop(server);
     return bench_asking_refuse(&status);
 }
@@ -162,8 +148,8 @@ int bench_sweep_serve(struct bench_site *site, struct wf_status *status)
     int result = bench_asking_await(site->asking, site->options, runs, &port, status);
     if (result)
         return result;
-    peer_server_open(&serving.server, port, interrupted);
-    bench_control_look_after(site->asking->control, look_after, &serving);
+    peer_server_open(&serving.server, port, bench_interrupted_stop);
+    bench_control_look_after(site->asking->control, peer_server_pump, &serving.server);
     result = bench_asking_serve(site->asking, "sweep", answer_to, &serving, status);
     bench_control_look_after(site->asking->control, NULL, NULL);
     peer_server_drop(&serving.server);

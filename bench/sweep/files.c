@@ -1,14 +1,13 @@
 /* What a sweep leaves behind. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "bench/words/heard.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/json.h"
+#include "bench/words/whole.h"
 #include "bench/words/words.h"
 #include "found.h"
 #include "weft.h"
@@ -21,7 +20,7 @@ static json_t *point_settings(const struct bench_space *space, uint32_t point)
 
     for (int i = 0; i < space->axis_count; i++)
         json_object_set_new(settings, wf_setting(space->axes[i].id)->name,
-                            json_string(bench_space_value(space, point, i)));
+                            bench_heard_string(bench_space_value(space, point, i)));
     return settings;
 }
 
@@ -95,8 +94,9 @@ json_t *bench_found_to_json(const struct bench_found *found)
     json_object_set_new(root, "unit", json_string(bench_found_unit(found)));
     json_object_set_new(root, "loopback", json_boolean(found->options->place == BENCH_PLACE_LOCAL));
     json_object_set_new(root, "host",
-                        json_pack("{s:s, s:s, s:s, s:I}", "name", system.nodename, "kernel", system.release, "machine",
-                                  system.machine, "cpus", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN)));
+                        json_pack("{s:o, s:s, s:s, s:I}", "name", bench_heard_string(system.nodename), "kernel",
+                                  system.release, "machine", system.machine, "cpus",
+                                  (json_int_t)sysconf(_SC_NPROCESSORS_ONLN)));
     json_object_set_new(root, "config", bench_config_to_json(found->options->config));
     json_object_set_new(root, "automatic", json_boolean(found->search->automatic));
     json_object_set_new(root, "points_planned", json_integer(space->points));
@@ -104,7 +104,7 @@ json_t *bench_found_to_json(const struct bench_found *found)
     json_object_set_new(root, "interrupted", json_boolean(bench_interrupt_signal() != 0));
     json_object_set_new(root, "error", found->error[0] ? bench_heard_string(found->error) : json_null());
     json_object_set_new(root, "error_code", bench_error_code_to_json(found->error_code));
-    json_object_set_new(root, "verdict", json_string(bench_found_verdict(found, verdict, sizeof verdict)));
+    json_object_set_new(root, "verdict", bench_heard_string(bench_found_verdict(found, verdict, sizeof verdict)));
     json_object_set_new(root, "best", best_to_json(found));
     json_object_set_new(root, "points", points);
     json_object_set_new(root, "runs", json_incref(found->runs));
@@ -137,8 +137,9 @@ static void put_number(FILE *file, double value)
 }
 
 /* One row for each run, in the order in which they were made. */
-static void put_csv(const struct bench_found *found, FILE *file)
+static int put_csv(const void *what, FILE *file)
 {
+    const struct bench_found *found = what;
     const struct bench_space *space = found->space;
     size_t index;
     json_t *run;
@@ -166,11 +167,13 @@ static void put_csv(const struct bench_found *found, FILE *file)
         put_text(file, error ? error : "");
         fputc('\n', file);
     }
+    return 0;
 }
 
 /* What was found, how, where and when, and the settings: of the best point where it is better, else none. */
-static void put_profile(const struct bench_found *found, FILE *file)
+static int put_profile(const void *what, FILE *file)
 {
+    const struct bench_found *found = what;
     const struct bench_space *space = found->space;
     const struct wf_config *config = found->options->config;
     uint32_t best = bench_search_best(found->search);
@@ -186,42 +189,18 @@ static void put_profile(const struct bench_found *found, FILE *file)
     fprintf(file, "# It ran weft %s%s %zu times, and tried %s.\n", bench_command_name(found->site->command),
             found->options->latency ? " --lat" : "", found->search->trial_count, wf_config_text(config, WF_SET_VARY));
     for (int i = 0; i < WF_SETTING_COUNT; i++)
-        if (bench_is_said(config, i) && (wf_setting(i)->uses & found->site->command) &&
-            wf_setting(i)->topic != WF_TOPIC_OUTPUT)
+        if (bench_is_said(config, i) && bench_site_passes(found->site, i))
             fprintf(file, "# with %s = %s\n", wf_setting(i)->name, wf_config_text(config, i));
     if (!bench_search_wins(found->search))
-        return;
+        return 0;
     for (int i = 0; i < space->axis_count; i++)
         if (bench_site_value(found->site, &space->axes[i], bench_space_value(space, best, i), text, sizeof text,
                              &status) == 0)
             fprintf(file, "%s = %s\n", wf_setting(space->axes[i].id)->name, text);
+    return 0;
 }
 
 /* --- writing --- */
-
-static int write_to(const struct bench_found *found, const char *path,
-                    void (*put)(const struct bench_found *found, FILE *file), struct wf_status *status)
-{
-    char temporary[WF_VALUE_MAX + 16];
-    struct stat there;
-    bool standard = strcmp(path, "-") == 0;
-    bool in_place = standard || (lstat(path, &there) == 0 && !S_ISREG(there.st_mode));
-
-    snprintf(temporary, sizeof temporary, "%s%s", path, in_place ? "" : ".part");
-    FILE *file = standard ? stdout : fopen(temporary, "we");
-    if (!file)
-        return bench_cannot_write(path, -errno, status);
-    errno = 0;
-    put(found, file);
-    int result = fflush(file) != 0 || ferror(file) ? (errno ? -errno : -EIO) : 0;
-    if (!standard && fclose(file) != 0 && result == 0)
-        result = -errno;
-    if (result == 0 && !in_place && rename(temporary, path) != 0)
-        result = -errno;
-    if (result && !in_place)
-        unlink(temporary);
-    return result ? bench_cannot_write(path, result, status) : 0;
-}
 
 static int first_of(int one, int other)
 {
@@ -243,13 +222,14 @@ int bench_found_write(const struct bench_found *found, struct wf_status *status)
         result = bench_write_json(root, path, status);
     snprintf(path, sizeof path, "%s/sweep.csv", out);
     if (out[0])
-        result = first_of(result, write_to(found, path, put_csv, result ? &later : status));
+        result = first_of(result, bench_write_whole(path, put_csv, found, result ? &later : status));
     if (json[0])
         result = first_of(result, bench_write_json(root, json, result ? &later : status));
     if (csv[0])
-        result = first_of(result, write_to(found, csv, put_csv, result ? &later : status));
+        result = first_of(result, bench_write_whole(csv, put_csv, found, result ? &later : status));
     if (found->options->save && !found->error[0])
-        result = first_of(result, write_to(found, found->options->save, put_profile, result ? &later : status));
+        result =
+            first_of(result, bench_write_whole(found->options->save, put_profile, found, result ? &later : status));
     json_decref(root);
     return result;
 }

@@ -10,8 +10,7 @@
 #include "bench/words/words.h"
 #include "far.h"
 
-#define SETTINGS_MOST 128 /* bytes of a word besides the value */
-#define PATIENCE_S 60     /* of a run, besides its deadlines and what it measures */
+#define PATIENCE_S 60 /* of a run, besides its deadlines and what it measures */
 #define PORT_TRIES 8
 #define WARMUP_USUAL 10000 /* messages that take no time to speak of */
 
@@ -109,6 +108,14 @@ static int put_outputs(struct peer_command *command)
     return peer_word(command, "--quiet");
 }
 
+bool bench_site_passes(const struct bench_site *site, enum wf_setting_id id)
+{
+    const struct wf_setting *setting = wf_setting(id);
+
+    return (setting->uses & site->command) && id != WF_SET_PORT && id != WF_SET_IDLE_TIMEOUT &&
+           (setting->topic != WF_TOPIC_OUTPUT || id == WF_SET_LOG);
+}
+
 /* The settings of the sweep that act on its runs, but for those that are varied. */
 static void put_settings(const struct bench_site *site, struct peer_command *command, bool library_only)
 {
@@ -117,9 +124,8 @@ static void put_settings(const struct bench_site *site, struct peer_command *com
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         const struct wf_setting *setting = wf_setting(i);
         const char *own = own_default(site, i);
-        if (!(setting->uses & site->command) || is_varied(site->space, i) || i == WF_SET_PORT ||
-            i == WF_SET_IDLE_TIMEOUT || (library_only && setting->group != WF_GROUP_LIBRARY) ||
-            (setting->topic == WF_TOPIC_OUTPUT && i != WF_SET_LOG))
+        if (!bench_site_passes(site, i) || is_varied(site->space, i) ||
+            (library_only && setting->group != WF_GROUP_LIBRARY))
             continue;
         if (!bench_is_default(config, i))
             peer_word(command, "--%s=%s=%s", bench_is_said(config, i) ? "set" : "preset", setting->name,
@@ -172,7 +178,6 @@ static int client_command(struct bench_site *site, uint32_t point, int port, str
     struct peer_command *command = &site->commands.client;
     char host[280];
 
-    memset(&site->commands, 0, sizeof site->commands);
     peer_word(command, "%s", site->program);
     peer_word(command, "%s", bench_command_name(site->command));
     host_of(site->options->address, host, sizeof host);
@@ -276,8 +281,14 @@ static int begin_far(struct bench_site *site, uint32_t point, int *port, struct 
 static int run(struct bench_site *site, uint32_t point, struct bench_reading *reading, struct wf_status *status)
 {
     static struct peer_outcome outcome; /* large */
-    int port = 0, result = site->asking ? begin_far(site, point, &port, status) : 0;
+    int port = 0, result = 0;
 
+    /* A run that does not come so far has no command. */
+    memset(&site->commands, 0, sizeof site->commands);
+    json_decref(site->server);
+    site->server = NULL;
+    if (site->asking)
+        result = begin_far(site, point, &port, status);
     if (result)
         return result;
     result = client_command(site, point, port, status);

@@ -35,6 +35,9 @@ void bench_site_fini(struct bench_site *site);
 
 /* Runs a point. 0 also where the run failed; else what ends the sweep. */
 int bench_site_run(struct bench_site *site, uint32_t point, struct bench_reading *reading, struct wf_status *status);
+/* Whether a setting of the sweep acts on its runs and is passed on to them: none of outputs, ports, waiting. */
+bool bench_site_passes(const struct bench_site *site, enum wf_setting_id id);
+
 /* The value that a run gets for what a point has on an axis: a number of rails becomes their names. */
 int bench_site_value(const struct bench_site *site, const struct bench_axis *axis, const char *value, char *text,
                      size_t room, struct wf_status *status);

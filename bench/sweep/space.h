@@ -46,8 +46,8 @@ int bench_space_init(struct bench_space *space, const struct wf_config *config, 
                      struct wf_status *status);
 void bench_space_fini(struct bench_space *space);
 
-/* A number for `rails` is so many of the `most` that there are; the baseline has the first `usual` of them (0: it has
- * others). Numbers above that are left out; returns how many, or -EINVAL where nothing is left to compare. */
+/* A number for `rails` is so many of the `most` that there are; the baseline has the first `usual` of them. Numbers
+ * above that are left out; returns how many, or -EINVAL where nothing is left to compare. */
 int bench_space_set_rails(struct bench_space *space, int most, int usual, struct wf_status *status);
 
 /* Whether the value of an axis is such a number. */

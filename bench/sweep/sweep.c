@@ -108,8 +108,9 @@ static json_t *run_to_json(const struct sweep *sweep, uint32_t point, const stru
     const json_t *server = sweep->site.server;
     char command[WF_VALUE_MAX];
 
-    return json_pack("{s:s, s:o, s:s, s:I, s:o, s:o, s:o, s:o}", "command",
-                     peer_command_text(&sweep->site.commands.client, command, sizeof command), "server_command",
+    return json_pack("{s:o, s:o, s:s, s:I, s:o, s:o, s:o, s:o}", "command",
+                     bench_heard_string(peer_command_text(&sweep->site.commands.client, command, sizeof command)),
+                     "server_command",
                      json_is_string(server) ? bench_heard_string(json_string_value(server)) : json_null(), "stage",
                      stage_name(sweep->search.stage), "point", (json_int_t)point, "value",
                      reading->value > 0 ? json_real(reading->value) : json_null(), "cpu_s_per_gb",
@@ -180,34 +181,31 @@ static json_t *identity(const struct sweep *sweep)
     struct utsname system;
 
     uname(&system);
-
     for (int i = 0; i < sweep->space.axis_count; i++) {
         const struct bench_axis *axis = &sweep->space.axes[i];
         json_t *values = json_array();
         for (int value = 0; value < axis->count; value++)
-            json_array_append_new(values, json_string(axis->values[value]));
+            json_array_append_new(values, bench_heard_string(axis->values[value]));
         json_object_set_new(vary, wf_setting(axis->id)->name, values);
     }
     for (int i = 0; i < WF_SETTING_COUNT; i++)
-        if ((wf_setting(i)->uses & sweep->site.command) && wf_setting(i)->topic != WF_TOPIC_OUTPUT &&
-            !bench_is_default(config, i))
-            json_object_set_new(settings, wf_setting(i)->name, json_string(wf_config_text(config, i)));
-    return json_pack("{s:s, s:s, s:s, s:b, s:o, s:o, s:I, s:I, s:b, s:I, s:s}", "host", system.nodename, "version",
-                     weft_version(), "measure", bench_command_name(sweep->site.command), "latency",
-                     sweep->options->latency, "vary", vary, "settings", settings, "rounds",
-                     (json_int_t)sweep->search.rounds, "runs", (json_int_t)sweep->search.runs_most, "auto",
-                     sweep->search.automatic, "seed", (json_int_t)sweep->search.seed, "node0",
-                     sweep->options->place == BENCH_PLACE_CONNECT ? sweep->options->address : "local");
+        if (bench_site_passes(&sweep->site, i) && !bench_is_default(config, i))
+            json_object_set_new(settings, wf_setting(i)->name, bench_heard_string(wf_config_text(config, i)));
+    return json_pack(
+        "{s:o, s:s, s:s, s:b, s:o, s:o, s:I, s:I, s:b, s:I, s:o}", "host", bench_heard_string(system.nodename),
+        "version", weft_version(), "measure", bench_command_name(sweep->site.command), "latency",
+        sweep->options->latency, "vary", vary, "settings", settings, "rounds", (json_int_t)sweep->search.rounds, "runs",
+        (json_int_t)sweep->search.runs_most, "auto", sweep->search.automatic, "seed", (json_int_t)sweep->search.seed,
+        "node0", bench_heard_string(sweep->options->place == BENCH_PLACE_CONNECT ? sweep->options->address : "local"));
 }
 
 /* What the command that is run does not have would be left out in silence. */
 static int check_settings(const struct sweep *sweep, struct wf_status *status)
 {
-    if (!sweep->options->automatic && sweep->options->config->values[WF_SET_RUNS].origin == WF_ORIGIN_COMMAND)
-        return wf_fail(status, -EINVAL, "--runs is for a search: use it with --auto");
-
     enum bench_command command = sweep->site.command, other = command == BENCH_MESH ? BENCH_PAIR : BENCH_MESH;
 
+    if (!sweep->options->automatic && sweep->options->config->values[WF_SET_RUNS].origin == WF_ORIGIN_COMMAND)
+        return wf_fail(status, -EINVAL, "--runs is for a search: use it with --auto");
     for (int i = 0; i < WF_SETTING_COUNT; i++) {
         unsigned uses = wf_setting(i)->uses;
         if (sweep->options->config->values[i].origin == WF_ORIGIN_COMMAND && (uses & other) && !(uses & command))
@@ -255,7 +253,7 @@ static int check_listening(const struct bench_options *options, struct wf_status
     return 0;
 }
 
-/* How many of this node's rails the baseline has; 0: those of the setting, or all. */
+/* How many of this node's rails the baseline has. */
 static int usual_rails(const struct sweep *sweep)
 {
     bool said = wf_config_text(sweep->options->config, WF_SET_RAILS)[0];
@@ -300,8 +298,7 @@ static void tell_plan(const struct sweep *sweep)
     if (!sweep->people)
         return;
     if (recorded)
-        snprintf(already, sizeof already, "; %zu of them were made before, and are taken from %s", recorded,
-                 "the journal");
+        snprintf(already, sizeof already, "; %zu of them were made before, and are taken from the journal", recorded);
     snprintf(text, sizeof text, "weft sweep of weft %s%s: %u points%s, at most %u runs%s%s",
              bench_command_name(sweep->site.command), sweep->options->latency ? " --lat" : "", sweep->space.points,
              sweep->space.baseline >= sweep->space.grid ? " with the default" : "", search->runs_most,

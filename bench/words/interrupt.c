@@ -149,6 +149,12 @@ void bench_interrupt_reset_child(void)
     signal(SIGPIPE, SIG_DFL);
 }
 
+int bench_interrupted_stop(void *unused, struct wf_status *status)
+{
+    (void)unused;
+    return bench_interrupted(status);
+}
+
 int bench_interrupt_signal(void)
 {
     return atomic_load_explicit(&state.signal, memory_order_relaxed);

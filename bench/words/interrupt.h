@@ -45,6 +45,9 @@ void bench_interrupt_reset_child(void);
 /* 0, or -EINTR with its text once a signal has come. Cheap; any thread. */
 int bench_interrupted(struct wf_status *status);
 
+/* The same, for whoever asks by a function with a context: it needs none. */
+int bench_interrupted_stop(void *unused, struct wf_status *status);
+
 /* The signal that came; 0: none. */
 int bench_interrupt_signal(void);
 

@@ -3,10 +3,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "words.h"
+#include "whole.h"
 
 static json_t *value_to_json(const struct wf_setting *setting, const struct wf_value *value)
 {
@@ -42,47 +40,14 @@ json_t *bench_number_or_null(double value)
     return value < 0 ? json_null() : json_real(value);
 }
 
-static int write_stream(const json_t *root, FILE *file)
+static int put_json(const void *root, FILE *file)
 {
-    errno = 0;
-    if (json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0 || fputc('\n', file) == EOF ||
-        fflush(file) != 0)
+    if (json_dumpf(root, file, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) != 0 || fputc('\n', file) == EOF)
         return errno ? -errno : -EIO;
     return 0;
 }
 
-static int write_path(const json_t *root, const char *path)
-{
-    FILE *file = fopen(path, "we");
-    if (!file)
-        return -errno;
-    int result = write_stream(root, file);
-    if (fclose(file) != 0 && result == 0)
-        result = -errno;
-    return result;
-}
-
-/* A reader never sees half a file: it is written beside its place and moved there. A device or a pipe is written to,
- * and so is what a link leads to, which may be standard output. */
-static int write_file(const json_t *root, const char *path)
-{
-    struct stat there;
-    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return write_path(root, path);
-    char temporary[WF_VALUE_MAX + 48];
-    snprintf(temporary, sizeof temporary, "%s.part", path);
-    int result = write_path(root, temporary);
-    if (result == 0 && rename(temporary, path) != 0)
-        result = -errno;
-    if (result < 0)
-        unlink(temporary);
-    return result;
-}
-
 int bench_write_json(const json_t *root, const char *path, struct wf_status *status)
 {
-    bool standard = strcmp(path, "-") == 0;
-    int result = standard ? write_stream(root, stdout) : write_file(root, path);
-
-    return result < 0 ? bench_cannot_write(path, result, status) : 0;
+    return bench_write_whole(path, put_json, root, status);
 }

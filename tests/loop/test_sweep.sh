@@ -116,6 +116,14 @@ weft sweep --size 64K -n 2 --warmup 1 --rounds 1 --vary window=16,64 --vary chun
 pass_if "four settings: status $status" [ "$status" -eq 0 ]
 narrow
 
+# ---- a program in a folder whose name is no UTF-8, as JSON has to be
+mkdir $'w\xe4g'
+cp "$WEFT" $'w\xe4g/weft'
+$'w\xe4g/weft' sweep --size 64K -n 4 --warmup 1 --rounds 1 --vary window=8,64 --json name.json >out 2>err
+status=$?
+pass_if "a name that is no UTF-8: status $status, $(cat err)" [ "$status" -eq 0 ]
+pass_if "its runs count" json name.json 'all(.points[]; .failures == 0) and all(.runs[]; .command | contains("w?g/weft"))'
+
 # ---- what the environment says of outputs is for the sweep, and files that it would write are its own
 WEFT_OUT=env WEFT_VARY=window=1,2 WEFT_EXPECT=0.5 WEFT_LOG_DIR=logs weft sweep $quick
 pass_if "settings from the environment: status $status, $(cat err)" [ "$status" -eq 0 ]
@@ -167,6 +175,17 @@ pass_if "both halves have what a point says: $(jq -c '.runs[] | [.command, .serv
     . as $all | ([.points[] | {key: "\(.point)", value: .settings.window}] | from_entries) as $window |
     all($all.runs[]; . as $run | "--set=window=\($window["\($run.point)"])" as $word |
         ($run.command | contains($word)) and ($run.server_command | contains($word)))'
+
+# Rails that stay as they are belong to each node.
+"$WEFT" sweep --listen 127.0.0.1:0 --rails 127.0.1.1,127.0.2.1 >r.out 2>r.err </dev/null &
+server=$!
+waiting $server r.out
+weft sweep --connect "127.0.0.1:$port" --rails 127.0.3.1,127.0.4.1 --vary rails=1 --size 64K -n 4 --rounds 1 --json r.json
+wait $server
+pass_if "rails of one's own: status $status, $(cat err)" [ "$status" -eq 0 ]
+pass_if "node0 has its own: $(jq -c '.runs[].server_command' r.json)" json r.json 'all(.runs[];
+    (.server_command | contains("rails=127.0.1.1") and (contains("127.0.3.1") | not)) and
+    (.command | contains("rails=127.0.3.1") and (contains("127.0.1.1") | not)))'
 
 # Killed on one side: the other ends.
 "$WEFT" sweep --listen 127.0.0.1:0 --timeout 2 >k.out 2>k.err </dev/null &
