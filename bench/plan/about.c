@@ -57,7 +57,7 @@ static const struct bench_about commands[] = {
      "# between two machines: the first runs its half of each run\n"
      "weft sweep --listen\n"
      "weft sweep --connect 192.0.2.7 --measure mesh --vary rails=1..4\n",
-     SETTINGS_ELSEWHERE "Exit status: 0 the default and others were measured; 1 the default could not be, or the sweep "
+     SETTINGS_ELSEWHERE "Exit status: 0 the default and another point were measured; 1 they could not be, or the sweep "
                         "was cut short; 2 wrong usage; 77 not available here.",
      NULL},
     {BENCH_TOPO, "topo", "what is here, the plan of rails and cores, and why no faster path is in use",

@@ -4,13 +4,13 @@
  *
  *     grid       every point once in each round, but for hopeless ones
  *     automatic  few points far apart; then the neighbours of the best, twice, nearer and nearer; then the best again
- *     both       at last the baseline and the best in turns, and only these runs say whether the best is better: a
- * point was chosen because its runs were good, so these say too much of it
+ *     both       at last the baseline and the best in turns; only these runs say whether the best is better, because a
+ *                point is chosen for good runs, luck among them
  *
  * Runs are made in batches. A batch has each of its points once, in an order of its own: what disturbs the machine for
- * a while hits all points alike. A search has fewer batches than a grid, so each begins and ends with the baseline:
- * where that was slower than usual, the batch does not count and is run again. A point that failed twice is not run
- * again.
+ * a while hits all points alike. A search has fewer batches than a grid, so in each of them the baseline comes first,
+ * last, and between every BENCH_BETWEEN points: where it was slower than usual, what was run beside it does not count,
+ * and is run again. A point that failed twice is not run again.
  */
 #ifndef WF_BENCH_SEARCH_H
 #define WF_BENCH_SEARCH_H

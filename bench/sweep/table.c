@@ -6,9 +6,8 @@
 #include "bench/words/words.h"
 #include "found.h"
 
-#define ROWS_MOST 40    /* of more points the best are shown */
-#define SETTING_MOST 24 /* columns of a setting */
-
+#define ROWS_MOST 40     /* of more points the best are shown */
+#define SETTING_MOST 24  /* columns of a setting */
 #define SETTINGS_MOST 24 /* columns of all settings beside the figures */
 
 /* The value as it fits into its column. */

@@ -97,8 +97,8 @@ static void offer(struct weft_endpoint *endpoint, const struct wf_any_wish *wish
         guard->ops->kick(guard, NULL);
         wf_guard_unlock(guard);
     }
-    wf_wait_ring(
-        &endpoint->context->waiting); /* a receive of another thread, which sleeps in the engine, may have ended */
+    /* A receive of another thread, which sleeps in the engine, may have ended. */
+    wf_wait_ring(&endpoint->context->waiting);
 }
 
 /* Fills a request of the lobby. Its lock held. */
