@@ -54,6 +54,7 @@
  *     WEFT_EMULATED_FAULT       as weft_emulated_fault() takes it
  *     WEFT_EMULATED_COHERENT    1: GPUs that use the processor's page tables. Pageable memory is copied from and to as
  *                               registered memory is: when it is its turn, and nobody waits
+ *     WEFT_EMULATED_NVML_STATE  a folder by whose files a test changes what NVML says, at any time (emulated_nvml.h)
  *     WEFT_EMULATED_OLD         1: a driver of CUDA 12.0 that lacks every optional symbol
  *
  * Sizes take the suffixes K, M, G and T (powers of 1024). What cannot be read ends cuInit with

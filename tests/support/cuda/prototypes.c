@@ -4,13 +4,13 @@
  */
 #include <stdio.h>
 
+#define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
+
 #if __has_include(<cuda.h>)
 #define __CUDA_API_VERSION_INTERNAL /* else a name without suffix is a macro */
 #include <cuda.h>
 #include "driver.h"
 #define HAVE_CUDA 1
-
-#define SAME(ours, theirs) _Static_assert((int)(ours) == (int)(theirs), #theirs)
 SAME(EMU_OK, CUDA_SUCCESS);
 SAME(EMU_INVALID_VALUE, CUDA_ERROR_INVALID_VALUE);
 SAME(EMU_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
@@ -84,9 +84,14 @@ _Static_assert(offsetof(CUmemcpyAttributes, flags) == 20 && sizeof(CUmemcpyAttri
 #include "emulated_nvml.h"
 #define HAVE_NVML 1
 
-_Static_assert(EMU_NVML_GPU_IS_LOST == NVML_ERROR_GPU_IS_LOST, "GPU_IS_LOST");
-_Static_assert(EMU_NVML_INSUFFICIENT_SIZE == NVML_ERROR_INSUFFICIENT_SIZE, "INSUFFICIENT_SIZE");
-_Static_assert(EMU_NVML_NOT_FOUND == NVML_ERROR_NOT_FOUND, "NOT_FOUND");
+SAME(EMU_NVML_UNKNOWN, NVML_ERROR_UNKNOWN);
+SAME(EMU_NVML_GPU_IS_LOST, NVML_ERROR_GPU_IS_LOST);
+SAME(EMU_NVML_INSUFFICIENT_SIZE, NVML_ERROR_INSUFFICIENT_SIZE);
+SAME(EMU_NVML_NOT_FOUND, NVML_ERROR_NOT_FOUND);
+SAME(EMU_NVML_NOT_SUPPORTED, NVML_ERROR_NOT_SUPPORTED);
+SAME(EMU_NVML_NO_PERMISSION, NVML_ERROR_NO_PERMISSION);
+_Static_assert(sizeof(nvmlProcessInfo_t) == 24 && offsetof(nvmlProcessInfo_t, gpuInstanceId) == 16,
+               "nvmlProcessInfo_t");
 _Static_assert(sizeof(nvmlPciInfo_t) == 68 && offsetof(nvmlPciInfo_t, busId) == 36, "nvmlPciInfo_t");
 #endif
 
