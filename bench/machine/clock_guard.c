@@ -69,7 +69,8 @@ static _Noreturn void guard(int line, const char *path, pid_t run)
     prctl(PR_SET_NAME, "weft-clocks");
     ignore_signals();
     close_others(line);
-    await_end(line, run);
+    if (send(line, "", 1, MSG_NOSIGNAL) == 1)
+        await_end(line, run);
     int folder = bench_clock_hold(path, &answer);
     if (folder >= 0)
         answer.code = bench_clock_record_undo(folder, bench_clock_record_name(run, name), NULL, &answer);
@@ -82,6 +83,37 @@ static _Noreturn void guard(int line, const char *path, pid_t run)
 }
 
 /* --- in the run --- */
+
+/* One message of this size. Signals that come meanwhile do not shorten the wait. -ECHILD: nobody is there to say it. */
+static int hear(int line, int timeout_ms, void *message, size_t bytes)
+{
+    int64_t end_ns = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), timeout_ms);
+    struct pollfd ready = {.fd = line, .events = POLLIN};
+
+    for (;;) {
+        int64_t left_ms = (end_ns - wf_clock_now(&wf_clock_monotonic)) / WF_NS_PER_MS;
+        int count = poll(&ready, 1, left_ms > 0 ? (int)left_ms : 0);
+        if (count > 0)
+            break;
+        if (count == 0)
+            return -ETIMEDOUT;
+        if (errno != EINTR)
+            return -errno;
+    }
+    return recv(line, message, bytes, 0) == (ssize_t)bytes ? 0 : -ECHILD;
+}
+
+/* Until it is ready, a signal of the terminal could end it. */
+static int await_ready(const struct bench_clock_lock *lock, struct bench_process *guardian, struct wf_status *status)
+{
+    char ready;
+    int result = hear(lock->guard, BENCH_GUARDIAN_MS, &ready, sizeof ready);
+
+    if (result == 0)
+        result = bench_process_find(lock->guardian, guardian);
+    return result ? wf_fail(status, result, "the guardian of locked clocks has not started: %s", wf_strerror(result))
+                  : 0;
+}
 
 int bench_clock_guard_start(struct bench_clock_lock *lock, struct bench_process *guardian, struct wf_status *status)
 {
@@ -101,41 +133,24 @@ int bench_clock_guard_start(struct bench_clock_lock *lock, struct bench_process 
     }
     lock->guard = ends[0];
     lock->guardian = child;
-    if (bench_process_find(child, guardian) == 0)
-        return 0;
-    return wf_fail(status, -ESRCH, "the guardian of locked clocks has ended at once");
+    return await_ready(lock, guardian, status);
 }
 
-/* Signals that come meanwhile do not shorten the wait. */
-static int hear(int line, int timeout_ms, struct wf_status *answer)
+int bench_clock_guard_end(struct bench_clock_lock *lock, struct wf_status *status)
 {
-    int64_t end_ns = wf_deadline_after_ms(wf_clock_now(&wf_clock_monotonic), timeout_ms);
-    struct pollfd ready = {.fd = line, .events = POLLIN};
+    struct wf_status answer;
 
-    for (;;) {
-        int64_t left_ms = (end_ns - wf_clock_now(&wf_clock_monotonic)) / WF_NS_PER_MS;
-        int count = poll(&ready, 1, left_ms > 0 ? (int)left_ms : 0);
-        if (count > 0)
-            break;
-        if (count == 0)
-            return -ETIMEDOUT;
-        if (errno != EINTR)
-            return -errno;
-    }
-    return recv(line, answer, sizeof *answer, 0) == (ssize_t)sizeof *answer ? 0 : -ECHILD;
-}
-
-int bench_clock_guard_end(struct bench_clock_lock *lock, int timeout_ms, struct wf_status *status)
-{
     /* Also seen where a child of this process has inherited the socket. */
     shutdown(lock->guard, SHUT_WR);
-    int result = hear(lock->guard, timeout_ms, status);
+    int result = hear(lock->guard, BENCH_GUARDIAN_MS, &answer, sizeof answer);
     close(lock->guard);
     lock->guard = -1;
     if (result == -ETIMEDOUT)
         return wf_fail(status, result, "their guardian, process %d, has not unlocked them in %d s", (int)lock->guardian,
-                       timeout_ms / 1000);
+                       BENCH_GUARDIAN_MS / 1000);
     while (waitpid(lock->guardian, NULL, 0) < 0 && errno == EINTR)
         ;
-    return result ? result : status->code;
+    if (result)
+        return result;
+    return answer.code ? wf_fail(status, answer.code, "%s", answer.text) : 0;
 }

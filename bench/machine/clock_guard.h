@@ -12,10 +12,13 @@
 #include "clock_lock.h"
 #include "clock_record.h"
 
-/* Starts it for lock->folder: fills lock->guard, lock->guardian. */
+#define BENCH_GUARDIAN_MS 5000 /* most that a guardian is waited for */
+
+/* Starts it for lock->folder: fills lock->guard, lock->guardian. Once this returns, signals do not end it. */
 int bench_clock_guard_start(struct bench_clock_lock *lock, struct bench_process *guardian, struct wf_status *status);
-/* Lets it unlock, and waits for what comes of it. -ECHILD: it was killed before; -ETIMEDOUT: nothing came. lock->guard
+/* Lets it unlock, and waits for what comes of it. -ECHILD: it was killed before, without
+ * words; -ETIMEDOUT: nothing came. lock->guard
  * is -1 afterwards. */
-int bench_clock_guard_end(struct bench_clock_lock *lock, int timeout_ms, struct wf_status *status);
+int bench_clock_guard_end(struct bench_clock_lock *lock, struct wf_status *status);
 
 #endif

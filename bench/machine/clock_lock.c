@@ -11,7 +11,6 @@
 #include "mem/nvml.h"
 
 #define RECORDS_MAX 256
-#define GUARDIAN_MS 5000 /* most that a guardian is waited for */
 
 /* --- what is left of other runs --- */
 
@@ -53,7 +52,7 @@ static void await_guardians(const char *path)
         if (!at_work)
             continue;
         close(folder);
-        bench_process_await(&record.guardian, GUARDIAN_MS);
+        bench_process_await(&record.guardian, BENCH_GUARDIAN_MS);
         folder = bench_clock_hold(path, NULL);
         if (folder < 0)
             return;
@@ -222,7 +221,7 @@ int bench_clocks_unlock(struct bench_clock_lock *lock, struct wf_status *status)
 
     if (lock->guard < 0)
         return 0;
-    int result = bench_clock_guard_end(lock, GUARDIAN_MS, &answer);
+    int result = bench_clock_guard_end(lock, &answer);
     if (result == -ECHILD)
         result = undo_own(lock, &answer);
     lock->count = 0;
