@@ -39,6 +39,8 @@
     X(cuEventDestroy, 4000, cuEventDestroy_v2)                                                                         \
     X(cuEventRecord, 2000, cuEventRecord)                                                                              \
     X(cuEventQuery, 2000, cuEventQuery)                                                                                \
+    X(cuEventElapsedTime, 2000, cuEventElapsedTime)                                                                    \
+    X(cuMemGetInfo, 3020, cuMemGetInfo_v2)                                                                             \
     X(cuMemAlloc, 3020, cuMemAlloc_v2)                                                                                 \
     X(cuMemFree, 3020, cuMemFree_v2)                                                                                   \
     X(cuMemHostRegister, 6050, cuMemHostRegister_v2)                                                                   \

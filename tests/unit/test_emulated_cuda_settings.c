@@ -119,7 +119,8 @@ static void old_driver(void)
     __typeof__(cuGetProcAddress_v2) *get;
     unsigned int status;
     static const char *const optional[] = {"cuMemcpyBatchAsync", "cuStreamWaitValue32", "cuMemGetHandleForAddressRange",
-                                           "cuModuleLoadData", "cuLaunchKernel"};
+                                           "cuModuleLoadData",   "cuLaunchKernel",      "cuEventElapsedTime",
+                                           "cuMemGetInfo"};
 
     CHECK(library);
     *(void **)&get = emulated_hook(library, "cuGetProcAddress_v2");

@@ -98,6 +98,8 @@ struct wf_cu_copy_attributes {
     X(cuEventDestroy, 4000, REQUIRED, (wf_cu_event event))                                                             \
     X(cuEventRecord, 2000, REQUIRED, (wf_cu_event event, wf_cu_stream stream))                                         \
     X(cuEventQuery, 2000, REQUIRED, (wf_cu_event event))                                                               \
+    X(cuEventElapsedTime, 2000, OPTIONAL, (float *milliseconds, wf_cu_event from, wf_cu_event to))                     \
+    X(cuMemGetInfo, 3020, OPTIONAL, (size_t * free_bytes, size_t * all_bytes))                                         \
     X(cuMemAlloc, 3020, REQUIRED, (wf_cu_memory * memory, size_t bytes))                                               \
     X(cuMemFree, 3020, REQUIRED, (wf_cu_memory memory))                                                                \
     X(cuMemHostRegister, 6050, REQUIRED, (void *base, size_t bytes, unsigned int flags))                               \

@@ -58,6 +58,7 @@ enum {
     EMU_MEMORYTYPE_HOST = 1,
     EMU_MEMORYTYPE_DEVICE = 2,
     EMU_STREAM_NON_BLOCKING = 1,
+    EMU_NO_TIMING = 2,
     EMU_REGISTER_PORTABLE = 1,
     EMU_REGISTER_MAPPED = 2,
     EMU_WAIT_GEQ = 0,
@@ -139,7 +140,9 @@ EMU_API emu_result cuEventDestroy_v2(struct CUevent_st *event);
 EMU_API emu_result cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream);
 EMU_API emu_result cuEventQuery(struct CUevent_st *event);
 EMU_API emu_result cuEventSynchronize(struct CUevent_st *event);
+EMU_API emu_result cuEventElapsedTime(float *milliseconds, struct CUevent_st *from, struct CUevent_st *to);
 
+EMU_API emu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *all_bytes);
 EMU_API emu_result cuMemAlloc_v2(emu_pointer *address, size_t bytes);
 EMU_API emu_result cuMemFree_v2(emu_pointer address);
 EMU_API emu_result cuMemHostRegister_v2(void *base, size_t bytes, unsigned int flags);

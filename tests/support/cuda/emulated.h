@@ -50,6 +50,7 @@
  *     WEFT_EMULATED_LATENCY_US  from when an operation could start until it does, on average [5]; the draw goes from 0
  *                               to its double, now and then eight times that is added, and most records have none
  *     WEFT_EMULATED_RATE        bytes per second of each GPU's copies out, in, and to peers [0: no limit]
+ *     WEFT_EMULATED_CLOCK_PPM   millionths by which the GPUs' clocks are faster than the processor's [0], up to 100000
  *     WEFT_EMULATED_SEED        of all draws [1]
  *     WEFT_EMULATED_FAULT       as weft_emulated_fault() takes it
  *     WEFT_EMULATED_COHERENT    1: GPUs that use the processor's page tables. Pageable memory is copied from and to as

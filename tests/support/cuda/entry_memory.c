@@ -4,6 +4,25 @@
 #include <string.h>
 #include <sys/mman.h>
 
+emu_result cuMemGetInfo_v2(size_t *free_bytes, size_t *all_bytes)
+{
+    struct CUctx_st *context;
+    emu_result result = EMU_ENTER();
+
+    if (result != EMU_OK)
+        return result;
+    if (!free_bytes || !all_bytes)
+        return EMU_INVALID_VALUE;
+    pthread_mutex_lock(&emu.lock);
+    result = emu_current_locked(&context);
+    if (result == EMU_OK) {
+        *all_bytes = emu.settings.memory;
+        *free_bytes = emu.settings.memory - emu.devices[context->device].allocated;
+    }
+    pthread_mutex_unlock(&emu.lock);
+    return result;
+}
+
 emu_result cuMemAlloc_v2(emu_pointer *address, size_t bytes)
 {
     struct CUctx_st *context;

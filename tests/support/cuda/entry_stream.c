@@ -1,6 +1,8 @@
 /* Entries that put something other than a copy into a stream, or ask how it stands. */
 #include "internal.h"
 
+#define CLOCK_STEP_NS 500
+
 emu_result cuEventRecord(struct CUevent_st *event, struct CUstream_st *stream)
 {
     struct CUstream_st *into;
@@ -77,6 +79,35 @@ emu_result cuEventSynchronize(struct CUevent_st *event)
             break;
         pthread_cond_wait(&emu.changed, &emu.lock);
     }
+    pthread_mutex_unlock(&emu.lock);
+    return result;
+}
+
+/* The GPU's clock at a moment of the processor's. It goes in steps. */
+static int64_t clock_at(int64_t ns)
+{
+    int64_t skewed = ns + ns / 1000 * (int64_t)emu.settings.clock_ppm / 1000;
+
+    return skewed - skewed % CLOCK_STEP_NS;
+}
+
+emu_result cuEventElapsedTime(float *milliseconds, struct CUevent_st *from, struct CUevent_st *to)
+{
+    emu_result result = EMU_ENTER();
+
+    if (result != EMU_OK)
+        return result;
+    if (!milliseconds)
+        return EMU_INVALID_VALUE;
+    pthread_mutex_lock(&emu.lock);
+    result = state_locked(from);
+    if (result == EMU_OK)
+        result = state_locked(to);
+    if (result == EMU_OK &&
+        (!from->timed || !to->timed || from->generation == 0 || to->generation == 0 || from->context != to->context))
+        result = EMU_INVALID_HANDLE;
+    if (result == EMU_OK)
+        *milliseconds = (float)((double)(clock_at(to->reached_ns) - clock_at(from->reached_ns)) / 1e6);
     pthread_mutex_unlock(&emu.lock);
     return result;
 }

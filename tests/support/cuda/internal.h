@@ -119,6 +119,8 @@ struct CUevent_st {
     uint64_t life;             /* of its context */
     uint64_t generation, done; /* of the last record, and of the last one that was carried out */
     emu_result result;         /* of that */
+    int64_t reached_ns;        /* when that was */
+    bool timed;                /* it was made to tell times */
     bool captured;             /* it was last recorded in a stream that is captured */
     int references;            /* operations that name it */
     bool destroyed;            /* goes with the last of them */
@@ -157,7 +159,7 @@ struct emu_device {
 };
 
 struct emu_settings {
-    uint64_t memory, guard, rate, latency_us, seed;
+    uint64_t memory, guard, rate, latency_us, seed, clock_ppm;
     bool old, coherent;
 };
 

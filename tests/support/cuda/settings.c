@@ -148,6 +148,7 @@ emu_result emu_settings_read(struct emu_world *world)
         !read_number("WEFT_EMULATED_GUARD", 0, 1ULL << 30, &settings->guard) ||
         !read_number("WEFT_EMULATED_LATENCY_US", 0, 1000000, &settings->latency_us) ||
         !read_number("WEFT_EMULATED_RATE", 0, 1ULL << 50, &settings->rate) ||
+        !read_number("WEFT_EMULATED_CLOCK_PPM", 0, 100000, &settings->clock_ppm) ||
         !read_number("WEFT_EMULATED_SEED", 0, UINT64_MAX, &settings->seed) ||
         !read_number("WEFT_EMULATED_COHERENT", 0, 1, &coherent) || !read_number("WEFT_EMULATED_OLD", 0, 1, &old))
         return EMU_INVALID_VALUE;

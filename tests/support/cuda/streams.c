@@ -104,6 +104,7 @@ static void end_record_locked(struct CUstream_st *stream, const struct emu_op *o
     if (op->generation > event->done) {
         event->done = op->generation;
         event->result = result;
+        event->reached_ns = op->end_ns;
     }
 }
 
@@ -307,7 +308,8 @@ emu_result cuEventCreate(struct CUevent_st **event, unsigned int flags)
         result = made ? EMU_OK : EMU_OUT_OF_MEMORY;
     }
     if (made) {
-        *made = (struct CUevent_st){.magic = EVENT_MAGIC, .context = context, .life = context->life};
+        *made = (struct CUevent_st){
+            .magic = EVENT_MAGIC, .context = context, .life = context->life, .timed = !(flags & EMU_NO_TIMING)};
         emu.events++;
         *event = made;
     }

@@ -48,6 +48,8 @@ static const struct symbol {
     {"cuEventRecord", 2000, (void *)cuEventRecord, false},
     {"cuEventQuery", 2000, (void *)cuEventQuery, false},
     {"cuEventSynchronize", 2000, (void *)cuEventSynchronize, false},
+    {"cuEventElapsedTime", 2000, (void *)cuEventElapsedTime, true},
+    {"cuMemGetInfo", 3020, (void *)cuMemGetInfo_v2, true},
     {"cuMemAlloc", 3020, (void *)cuMemAlloc_v2, false},
     {"cuMemFree", 3020, (void *)cuMemFree_v2, false},
     {"cuMemHostRegister", 6050, (void *)cuMemHostRegister_v2, false},
