@@ -98,11 +98,17 @@ int bench_clocks_undo(const char *folder, FILE *news, int *undone, struct wf_sta
 
 /* --- locking --- */
 
-static void fill_record(struct bench_clock_record *record, const struct bench_gpus *gpus, uint32_t endpoints, int mhz)
+static int fill_record(struct bench_clock_record *record, const struct bench_gpus *gpus, uint32_t endpoints, int mhz,
+                       struct wf_status *status)
 {
     record->mhz = mhz;
-    for (uint32_t i = 0; i < gpus->count && i < endpoints; i++)
+    for (uint32_t i = 0; i < gpus->count && i < endpoints; i++) {
+        if (!gpus->infos[i].pci[0])
+            return wf_fail(status, -ENODEV, "GPU %d tells no PCI address: its clocks cannot be locked",
+                           (int)gpus->infos[i].index);
         snprintf(record->pci[record->count++], sizeof record->pci[0], "%s", gpus->infos[i].pci);
+    }
+    return record->count ? 0 : wf_fail(status, -EINVAL, "no endpoint is a GPU: there are no clocks to lock");
 }
 
 /* Two runs cannot have one GPU at two clocks. */
@@ -181,10 +187,9 @@ int bench_clocks_lock(struct bench_clock_lock *lock, const struct bench_gpus *gp
     struct bench_clock_record record = {0};
 
     *lock = (struct bench_clock_lock){.guard = -1};
-    fill_record(&record, gpus, endpoints, mhz);
-    if (record.count == 0)
-        return wf_fail(status, -EINVAL, "no endpoint is a GPU: there are no clocks to lock");
-    int result = bench_clock_folder(folder, lock->folder, status);
+    int result = fill_record(&record, gpus, endpoints, mhz, status);
+    if (result == 0)
+        result = bench_clock_folder(folder, lock->folder, status);
     if (result == 0)
         result = bench_clocks_undo(folder, NULL, NULL, status);
     if (result == 0 && bench_process_find(getpid(), &record.run) != 0)

@@ -31,7 +31,7 @@ struct bench_clock_lock {
 /*
  * Locks the clocks of the GPUs of these endpoints at `mhz`; 0: the highest that each has. Undoes before what runs have
  * left. `folder`: where the record is; NULL: /run/weft, or weft in XDG_RUNTIME_DIR. After a failure nothing is locked,
- * and bench_clocks_unlock() has nothing to do.
+ * or else its record is left, and bench_clocks_unlock() has nothing to do.
  *
  * Early in a run: it forks, and the guardian shares the memory that is there until then. Meanwhile no wf_nvml is open
  * in this process: the guardian could not use the library, which would take what it inherits for open.
@@ -48,7 +48,7 @@ int bench_clocks_unlock(struct bench_clock_lock *lock, struct wf_status *status)
 
 /* Unlocks what ended runs have left locked by the records in `folder` (NULL: in the usual places): `undone` of them.
  * A line of each GPU, and of each run that has not ended, goes to `news` (NULL: nowhere). Fails where one could not be
- * undone, after it has tried the others. No record, no GPU and no driver: nothing to do. */
+ * undone, after it has tried the others. No record: nothing to do. */
 int bench_clocks_undo(const char *folder, FILE *news, int *undone, struct wf_status *status);
 
 #endif

@@ -317,6 +317,31 @@ static void kernels_have_no_code(void **state)
     assert_null(name);
 }
 
+static void events_tell_times(void **state)
+{
+    struct fixture *fixture = *state;
+    struct CUevent_st *from, *to;
+    size_t left, all;
+    float ms = -1;
+
+    OK(cuda.cuEventCreate(&from, 0));
+    OK(cuda.cuEventCreate(&to, 0));
+    OK(cuda.cuEventRecord(from, fixture->stream));
+    assert_int_equal(cuda.cuEventElapsedTime(&ms, from, to), EMU_INVALID_HANDLE); /* that was never recorded */
+    OK(cuda.cuEventRecord(to, fixture->stream));
+    OK(cuda.cuEventRecord(fixture->event, fixture->stream));
+    until_done(fixture->event);
+    OK(cuda.cuEventElapsedTime(&ms, from, to));
+    assert_true(ms >= 0);
+    OK(cuda.cuEventElapsedTime(&ms, to, from));
+    assert_true(ms <= 0);
+    assert_int_equal(cuda.cuEventElapsedTime(&ms, from, fixture->event), EMU_INVALID_HANDLE); /* made without times */
+    OK(cuda.cuEventDestroy(from));
+    OK(cuda.cuEventDestroy(to));
+    OK(cuda.cuMemGetInfo(&left, &all));
+    assert_int_equal(all - left, MIB);
+}
+
 int main(void)
 {
     emulated_load();
@@ -334,6 +359,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(large_pageable_sources_wait, set_up, tear_down),
         cmocka_unit_test_setup_teardown(batches, set_up, tear_down),
         cmocka_unit_test_setup_teardown(nothing_asynchronous_synchronises, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(events_tell_times, set_up, tear_down),
         cmocka_unit_test_setup_teardown(kernels_have_no_code, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

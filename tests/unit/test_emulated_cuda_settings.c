@@ -225,6 +225,7 @@ static void read_nvml(void)
     FUNCTION(nvmlDeviceGetPowerUsage);
     FUNCTION(nvmlDeviceGetCurrentClocksEventReasons);
     FUNCTION(nvmlDeviceGetCurrentClocksThrottleReasons);
+    FUNCTION(nvmlDeviceGetComputeRunningProcesses_v3);
     struct nvmlDevice_st *device, *again;
     unsigned int count, value;
     unsigned long long reasons;
@@ -248,7 +249,9 @@ static void read_nvml(void)
     CHECK(nvmlDeviceGetPowerUsage_(device, &value) == EMU_NVML_OK && value > 0);
     CHECK(nvmlDeviceGetCurrentClocksEventReasons_(device, &reasons) == EMU_NVML_OK && reasons == 1);
     CHECK(nvmlDeviceGetCurrentClocksThrottleReasons_(device, &reasons) == EMU_NVML_OK && reasons == 1);
+    CHECK(nvmlDeviceGetComputeRunningProcesses_v3_(device, &count, NULL) == EMU_NVML_OK && count == 0);
     (void)use_first(1);
+    CHECK(nvmlDeviceGetComputeRunningProcesses_v3_(device, &count, NULL) == EMU_NVML_INSUFFICIENT_SIZE && count == 1);
     CHECK(cuda.fault("lost:device=1") == 0);
     CHECK(nvmlDeviceGetTemperature_(device, 0, &value) == EMU_NVML_GPU_IS_LOST);
     CHECK(strcmp(nvmlErrorString_(EMU_NVML_GPU_IS_LOST), "GPU is lost") == 0);

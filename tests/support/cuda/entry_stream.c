@@ -91,6 +91,12 @@ static int64_t clock_at(int64_t ns)
     return skewed - skewed % CLOCK_STEP_NS;
 }
 
+/* Whether it was made for times, and recorded. */
+static bool tells_time_locked(const struct CUevent_st *event)
+{
+    return emu_event_valid_locked(event) && event->timed && event->generation > 0;
+}
+
 emu_result cuEventElapsedTime(float *milliseconds, struct CUevent_st *from, struct CUevent_st *to)
 {
     emu_result result = EMU_ENTER();
@@ -100,12 +106,12 @@ emu_result cuEventElapsedTime(float *milliseconds, struct CUevent_st *from, stru
     if (!milliseconds)
         return EMU_INVALID_VALUE;
     pthread_mutex_lock(&emu.lock);
-    result = state_locked(from);
+    if (!tells_time_locked(from) || !tells_time_locked(to) || from->context != to->context)
+        result = EMU_INVALID_HANDLE;
+    if (result == EMU_OK)
+        result = state_locked(from);
     if (result == EMU_OK)
         result = state_locked(to);
-    if (result == EMU_OK &&
-        (!from->timed || !to->timed || from->generation == 0 || to->generation == 0 || from->context != to->context))
-        result = EMU_INVALID_HANDLE;
     if (result == EMU_OK)
         *milliseconds = (float)((double)(clock_at(to->reached_ns) - clock_at(from->reached_ns)) / 1e6);
     pthread_mutex_unlock(&emu.lock);
