@@ -127,8 +127,8 @@ static void look_at_runners(struct look *look)
     if (runners.count)
         find(look, "processes", "They take turns with our threads, and their memory traffic slows ours.",
              "Stop them, or keep them off these processors (taskset, cpusets).",
-             "%d threads of others were running on our processors a moment ago: %s%s", runners.count, runners.names,
-             runners.count > NAMED_MOST ? " and others" : "");
+             "%d thread%s of others ran on our processors a moment ago: %s%s", runners.count,
+             runners.count == 1 ? "" : "s", runners.names, runners.count > NAMED_MOST ? " and others" : "");
 }
 
 static void look_at_gpus(struct look *look, const struct bench_sense_want *want,
@@ -140,7 +140,8 @@ static void look_at_gpus(struct look *look, const struct bench_sense_want *want,
             find(look, "gpu_processes",
                  "Two processes take turns on a GPU, and share its copy engines and its power limit.",
                  "Stop them (nvidia-smi names them), or choose another GPU with --gpus.",
-                 "%d other processes compute on gpu%d (%s)", count, i, want->gpu_pci[i]);
+                 "%d other process%s compute%s on gpu%d (%s)", count, count == 1 ? "" : "es", count == 1 ? "s" : "", i,
+                 want->gpu_pci[i]);
     }
 }
 

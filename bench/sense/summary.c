@@ -118,13 +118,22 @@ static void put_figure(FILE *out, const char *device, const char *what, const st
                 figure->max);
 }
 
-static void put_device(FILE *out, int columns, const struct bench_sense_summary *device)
+static void put_devices(FILE *out, int columns, const struct bench_sense_summary *devices, int count)
 {
-    put_figure(out, device->device, "temperature (C)", &device->celsius);
-    put_figure(out, device->device, "power (W)", &device->watts);
-    put_figure(out, device->device, "clock (MHz)", &device->mhz);
-    if (device->held_back)
-        put_line(out, columns, "%s was held back in %" PRIu64 " samples.", device->device, device->held_back);
+    bool any = false;
+
+    for (int i = 0; i < count; i++)
+        any |= devices[i].celsius.count || devices[i].watts.count || devices[i].mhz.count;
+    if (any)
+        fprintf(out, "  %-6s %-16s %9s %8s %9s %9s\n", "device", "", "mean", "sd", "least", "most");
+    for (int i = 0; i < count; i++) {
+        const struct bench_sense_summary *device = &devices[i];
+        put_figure(out, device->device, "temperature (C)", &device->celsius);
+        put_figure(out, device->device, "power (W)", &device->watts);
+        put_figure(out, device->device, "clock (MHz)", &device->mhz);
+        if (device->held_back)
+            put_line(out, columns, "%s was held back in %" PRIu64 " samples.", device->device, device->held_back);
+    }
 }
 
 static void put_interface(FILE *out, int columns, const char *name, const uint64_t *counts)
@@ -147,9 +156,7 @@ void bench_sense_put_summary(struct bench_sense *sense, FILE *out, int columns)
 
     read_changes(sense, &changes);
     bench_sense_cost(sense, &cost);
-    fprintf(out, "  %-6s %-16s %9s %8s %9s %9s\n", "device", "", "mean", "sd", "least", "most");
-    for (int i = 0; i < count; i++)
-        put_device(out, columns, &devices[i]);
+    put_devices(out, columns, devices, count);
     if (sense->cpu.governor[0])
         put_line(out, columns, "Clocks of processors are governed by \"%s\".", sense->cpu.governor);
     if (changes.others.count)

@@ -86,7 +86,7 @@ static void each_reason_is_a_finding(void **state)
     assert_non_null(strstr(found(findings, "load"), "2.51 on 5 processors"));
     assert_non_null(strstr(found(findings, "governor"), "1 of our processors"));
     assert_non_null(strstr(found(findings, "governor"), "schedutil"));
-    assert_non_null(strstr(found(findings, "processes"), "1 threads of others"));
+    assert_non_null(strstr(found(findings, "processes"), "1 thread of others ran"));
     assert_non_null(strstr(found(findings, "processes"), "a (busy) one (100) on 3"));
     assert_non_null(found(findings, "turbo"));
     assert_non_null(found(findings, "smt"));
