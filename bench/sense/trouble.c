@@ -124,7 +124,7 @@ static unsigned troubles_between(const struct bench_sense_store *store, int64_t 
 
     /* Sample `first` ends the span in which `start_ns` lies; the state before that span is the one found at its
      * beginning. */
-    if (first > 0 && end_ns > store->samples[first - 1].at_ns)
+    if (first > 0)
         bits |= bits_of(store, first - 1, gpu_a, gpu_b, false);
     for (size_t i = first; i < store->count; i++) {
         int64_t begin_ns = i ? store->samples[i - 1].at_ns : store->begun_ns;

@@ -200,7 +200,7 @@ static void a_changed_clock_of_a_busy_processor_counts(void **state)
         tree_put_task(0, 77, 'R', 0, 100 * (unsigned)second, 1);
         tree_put("/sys/devices/system/cpu/cpu1/cpufreq/scaling_cur_freq", "%d",
                  second == 6   ? 2200000
-                 : second == 8 ? 800000
+                 : second == 8 ? 1500000
                                : 2400000);
         bench_sense_take(sense, second * S);
     }

@@ -38,7 +38,7 @@ static struct bench_sense *two_samples(void)
     struct bench_sense *sense = machine_sense(1);
     snprintf(machine_gpus[0].throttling, sizeof machine_gpus[0].throttling, "power cap, sync boost");
     bench_sense_take(sense, 1 * S);
-    tree_put("/proc/stat", "cpu1 75 0 0 1025 0 0 0\ncpu3 1 0 0 1099 0 0 0");
+    tree_put("/proc/stat", "cpu1 25 10 20 1020 5 8 12\ncpu3 1 0 0 1099 0 0 0");
     tree_put("/sys/class/powercap/intel-rapl:0/energy_uj", "150000"); /* around its range */
     bench_sense_take(sense, 2 * S);
     return sense;
