@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "sense_parts.h"
 
 #define STAT_BYTES (256 * 1024) /* lines of 1024 processors and their sum */

@@ -1,5 +1,4 @@
 /* GPUs, by way of NVML. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/histogram.h"

@@ -1,7 +1,6 @@
 /* Samples as lines of CSV. Rows of one sample: GPUs, the processor as a whole, every core, interfaces, TCP. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "sense_parts.h"

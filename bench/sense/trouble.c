@@ -1,5 +1,4 @@
 /* What disturbs: which samples have troubles, and which spans of time these touch. */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
