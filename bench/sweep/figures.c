@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "bench/words/student.h"
+
 static int by_value(const void *one, const void *other)
 {
     double a = *(const double *)one, b = *(const double *)other;
@@ -41,19 +43,6 @@ double bench_figures_cv(const double *values, size_t count)
     return mean > 0 ? deviation / mean : -1;
 }
 
-/* The 97.5 % point of Student's t, as tables have it. */
-static double student(size_t freedom)
-{
-    static const double points[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-                                    2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-                                    2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-    size_t count = sizeof points / sizeof points[0];
-
-    if (freedom <= count)
-        return points[freedom - 1];
-    return freedom < 60 ? points[count - 1] : 2.0; /* the larger of the neighbours: the interval is rather too wide */
-}
-
 void bench_figures_compare(const double *ours, const double *theirs, size_t pairs, struct bench_comparison *out)
 {
     double *logs = calloc(pairs + 1, sizeof *logs), mean, deviation;
@@ -67,6 +56,6 @@ void bench_figures_compare(const double *ours, const double *theirs, size_t pair
         logs[i] = log(ours[i] / theirs[i]);
     moments(logs, pairs, &mean, &deviation);
     free(logs);
-    double half = pairs > 1 ? student(pairs - 1) * deviation / sqrt((double)pairs) : INFINITY;
+    double half = pairs > 1 ? bench_student(pairs - 1) * deviation / sqrt((double)pairs) : INFINITY;
     *out = (struct bench_comparison){pairs, exp(mean), exp(mean - half), exp(mean + half)};
 }
