@@ -1,0 +1,24 @@
+/*
+ * trace_check FOLDER: reads execution_log.csv, and every rank_N.pt.trace.json and rank_N_CPU_trace.json of a profile's
+ * folder. Exit status 0 if they are as trace_check.h says; otherwise 1, and a line that says what is wrong.
+ */
+#include "trace_check.h"
+
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    struct check check;
+
+    if (argc != 2) {
+        fprintf(stderr, "usage: trace_check FOLDER\n");
+        return 2;
+    }
+    int result = check_folder(&check, argv[1]);
+    if (result < 0)
+        fprintf(stderr, "trace_check: %s\n", check.why);
+    else
+        printf("%zu messages, %u ranks\n", check.count, check.world);
+    check_end(&check);
+    return result < 0;
+}
