@@ -7,6 +7,8 @@
 
 #include "base/config.h"
 
+#include "pieces.h"
+
 #define TID_MESSAGES 1
 #define TID_LANES 2
 

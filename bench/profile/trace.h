@@ -12,9 +12,13 @@
 #ifndef WF_BENCH_PROFILE_TRACE_H
 #define WF_BENCH_PROFILE_TRACE_H
 
+#include <stdbool.h>
+
 #include "bench/words/whole.h"
 
-#include "pieces.h"
+#include "row.h"
+
+struct bench_piece; /* pieces.h */
 
 /* Whose trace it is. What it points to outlives the writer. */
 struct bench_trace_rank {

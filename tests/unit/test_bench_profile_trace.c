@@ -2,18 +2,21 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "bench/profile/graph.h"
 #include "bench/profile/log.h"
+#include "bench/profile/pieces.h"
 #include "bench/profile/trace.h"
 #include "tests/loop/trace_check.h"
 
@@ -464,7 +467,7 @@ static void the_checker_finds_what_is_wrong_with_a_log(void **state)
 
 /* --- what cannot be written --- */
 
-static void an_error_of_writing_is_told_and_leaves_nothing(void **state)
+static void an_error_of_writing_is_told(void **state)
 {
     struct fixture *fixture = *state;
     struct bench_trace_rank facts = rank_of(0);
@@ -488,6 +491,31 @@ static void an_error_of_writing_is_told_and_leaves_nothing(void **state)
     assert_int_equal(bench_profile_write_log("/dev/full", rows, COUNT(rows), &fixture->status), -ENOSPC);
 }
 
+/* The file that was there stays; what was written of the new one does not: tear_down() would find it. */
+static void a_file_that_grows_too_large_leaves_the_one_before(void **state)
+{
+    struct fixture *fixture = *state;
+    struct bench_trace_rank facts = rank_of(0);
+    struct bench_trace trace;
+    struct rlimit limit, small;
+
+    write_profile(fixture);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    small = (struct rlimit){.rlim_cur = 1000, .rlim_max = limit.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    const char *path = path_of_rank(fixture, 0, ".pt.trace.json");
+    int result = bench_trace_open(&trace, path, &facts, &fixture->status);
+    for (int i = 0; result == 0 && i < 100; i++)
+        bench_trace_message(&trace, &rows[0]);
+    int closed = bench_trace_close(&trace, &fixture->status);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_int_equal(result, 0);
+    assert_int_equal(closed, -EFBIG);
+    assert_non_null(strstr(fixture->status.text, "1000 bytes"));
+    expect_good(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -502,7 +530,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_checker_finds_what_is_wrong_with_a_trace, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_checker_finds_what_is_wrong_with_a_graph, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_checker_finds_what_is_wrong_with_a_log, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(an_error_of_writing_is_told_and_leaves_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_error_of_writing_is_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_file_that_grows_too_large_leaves_the_one_before, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
