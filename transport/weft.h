@@ -333,6 +333,49 @@ struct weft_fault_stats {
 /* 1 and the counts if the setting `fault` injects faults, else 0. */
 WEFT_API int weft_context_faults(const struct weft_context *context, struct weft_fault_stats *stats);
 
+/* ------------------------------------------------------------------------------------------- trace */
+
+enum weft_trace_kind {
+    WEFT_TRACE_SENT,       /* a chunk: from the post of the send that carries it until all of that send is with the
+                            * kernel, or with the peer where the kernel does not copy (setting zero_copy) */
+    WEFT_TRACE_RECEIVED,   /* a chunk: from its header until its last byte is in memory */
+    WEFT_TRACE_COPIED_OUT, /* a copy from the memory of `gpu`: from its start until it was found done */
+    WEFT_TRACE_COPIED_IN,  /* a copy into the memory of `gpu` */
+};
+
+/*
+ * What has happened to a piece of a message. Chunks that one send carries together have the same times. A message of up
+ * to `eager` bytes is one chunk; so are the pieces of a write or read, a list and a notification. Bytes that were sent
+ * again are events again; a send or copy that failed is none. A copy from one GPU of this context to another is
+ * COPIED_OUT alone: of the sender, with its GPU.
+ */
+struct weft_trace_event {
+    int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
+    uint64_t tag;             /* of the message; 0: it has none */
+    uint64_t offset, bytes;   /* of its payload */
+    uint32_t endpoint;        /* of this context; WEFT_ANY_ENDPOINT: the connection has ended */
+    uint32_t remote;          /* the peer's; as `endpoint` */
+    int32_t rail;             /* index in weft_peer_rails(); -1: a copy */
+    int32_t channel;          /* number of the TCP stream in its session; -1: a copy */
+    int32_t gpu;              /* as weft_gpu_info.index; -1: a chunk */
+    int32_t kind;             /* enum weft_trace_kind */
+};
+
+/*
+ * Traces what is below a message: keeps up to `events` (64 bytes each) of what begins from now on. 0, the default, ends
+ * that and frees the memory. What was traced before and has not been taken is gone in either case. -ENOMEM: all is as
+ * it was.
+ */
+WEFT_API int weft_trace_start(struct weft_context *context, uint32_t events, struct weft_error *err);
+
+/*
+ * Takes up to `max` events in the order in which they were written down, roughly that of their ends; returns their
+ * number; 0: there are none now, or nothing is traced. `lost` (may be NULL): events since weft_trace_start() that found
+ * no room. An event may be there only after the request of its message has completed. -EINVAL: `context` is NULL,
+ * `events` is NULL and `max` is not 0, or `max` is below 0.
+ */
+WEFT_API int weft_trace_take(struct weft_context *context, struct weft_trace_event *events, int max, uint64_t *lost);
+
 /* ------------------------------------------------------------------------------------------- GPUs */
 
 /* A GPU of this machine. */

@@ -95,6 +95,12 @@ static void settings_and_contexts(void)
     EMPTY("context", weft_context_memory(NULL));
     LAST("context", weft_context_faults(NULL, &faults));
     LAST("stats", weft_context_faults(context, NULL));
+    struct weft_trace_event events[1];
+    ERR("context", weft_trace_start(NULL, 1, &err));
+    LAST("context", weft_trace_take(NULL, events, 1, NULL));
+    LAST("events", weft_trace_take(context, NULL, 1, NULL));
+    LOOP_CHECK(weft_trace_take(context, events, -1, NULL) == -EINVAL, "less than nothing is taken");
+    LOOP_CHECK(weft_trace_take(context, NULL, 0, NULL) == 0, "events of a trace that is off");
     LOOP_CHECK(weft_listen(NULL, "0", NULL) == -EINVAL, "no place for a text");
     made = NULL;
     LOOP_CHECK(weft_context_create(NULL, &made, &err) == 0, "the defaults: %s", err.text);

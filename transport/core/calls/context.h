@@ -5,9 +5,9 @@
  *
  * Locks, outermost first: world.lock -> guard.lock of a session -> that of the lobby -> wf_tray.lock | door.mail_lock,
  * and guard.lock of a session -> wf_endpoints.lock | worker.mail_lock, and wf_tray.level_lock -> wf_tray.lock;
- * wf_waiting.lock inside all of them. With guard.lock held no system call moves data or waits. A few short ones are
- * allowed: asking the kernel about a socket now and then (TCP_INFO), telling it a rate (SO_MAX_PACING_RATE), and, after
- * a loss, logging a line and waking workers.
+ * wf_waiting.lock and wf_trace.lock inside all of them. With guard.lock held no system call moves data or waits. A few
+ * short ones are allowed: asking the kernel about a socket now and then (TCP_INFO), telling it a rate
+ * (SO_MAX_PACING_RATE), and, after a loss, logging a line and waking workers.
  */
 #ifndef WF_CORE_CALLS_CONTEXT_H
 #define WF_CORE_CALLS_CONTEXT_H

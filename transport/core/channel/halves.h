@@ -55,6 +55,8 @@ struct wf_tx {
     /* When the first call was made for what is under way; 0: not yet, or nobody tells. The engine's to set; forgotten
      * under the session lock. */
     _Atomic int64_t began_ns;
+    /* The batch is traced: when its operation was posted, and when it ended; 0: not traced, or not ended. */
+    int64_t posted_ns, ended_ns;
 
     struct wf_link ended_link; /* in wf_roster.ended */
     struct wf_link round_link; /* among the halves that have something to do in this round of their worker; */
@@ -103,6 +105,7 @@ struct wf_rx {
     uint32_t sum;    /* CRC of the others, where the frame has one and is claimed */
     bool in_frame;   /* `frame` is a DATA frame whose payload is not complete */
     int64_t came_ns; /* of the last receive */
+    int64_t head_ns; /* when the header of `frame` was parsed; 0: the frame is not traced */
     /* Receives that are posted before that are urgent: of an express channel, for a small message came not long ago. */
     int64_t urgent_until_ns;
     struct wf_frame frame;

@@ -29,6 +29,9 @@ struct wf_channel_ops {
     void (*drop_claim)(struct wf_channel *channel);
     /* A receive has been worked through. May drop the lock. */
     void (*worked_through)(struct wf_channel *channel);
+    /* The endpoints that the connection of this number joins, ours and the peer's; UINT32_MAX: there is none. For the
+     * trace. */
+    void (*endpoints)(const struct wf_channel *channel, uint32_t connection, uint32_t *local, uint32_t *remote);
     /* The kernel refers to the message's memory no longer. */
     void (*released)(struct wf_outbound *outbound);
     /* The channel is lost: `doing` says how it showed. */

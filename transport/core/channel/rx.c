@@ -5,6 +5,7 @@
 #include "core/channel/lines.h"
 #include "core/channel/ops.h"
 #include "core/channel/state.h"
+#include "core/channel/traced.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "mem/staging.h"
@@ -147,6 +148,23 @@ static bool landed_whole(struct wf_channel *channel, const struct wf_frame *fram
     return true;
 }
 
+/* A DATA frame begins, whose header `frame` was taken from the buffer. */
+static void begin_payload(struct wf_rx *rx, const struct wf_frame *frame, int64_t head_ns)
+{
+    rx->skip = frame->data_off - WF_FRAME_BYTES;
+    rx->left = frame->length;
+    rx->sum = 0;
+    rx->in_frame = true;
+    rx->head_ns = head_ns;
+}
+
+/* When the header that is parsed now was parsed, for the trace; 0: it is off. */
+static int64_t head_time(const struct wf_channel *channel)
+{
+    const struct wf_world *world = channel->lines->guard->world;
+    return wf_trace_on(&world->trace) ? wf_world_now(world) : 0;
+}
+
 /* Takes a header from the buffer. 1: a frame was taken; 0: not complete yet; negative: broken. */
 static int next_header(struct wf_channel *channel)
 {
@@ -167,8 +185,12 @@ static int next_header(struct wf_channel *channel)
     rx->start += WF_FRAME_BYTES;
     if (frame.type == WF_DATA && channel->kind == WF_CHANNEL_EXPRESS)
         rx->urgent_until_ns = rx->came_ns + URGENT_NS;
-    if (frame.type == WF_DATA && landed_whole(channel, &frame))
+    int64_t head_ns = frame.type == WF_DATA ? head_time(channel) : 0;
+    if (frame.type == WF_DATA && landed_whole(channel, &frame)) {
+        if (head_ns != 0)
+            wf_traced_arrival(channel, &frame, head_ns);
         return 1;
+    }
     if (frame.type == WF_DATA) {
         rx->frame = frame;
         rx->claim = NULL;
@@ -176,12 +198,8 @@ static int next_header(struct wf_channel *channel)
     result = channel->ops->take_frame(channel, &frame);
     if (result < 0)
         return result;
-    if (frame.type == WF_DATA) {
-        rx->skip = frame.data_off - WF_FRAME_BYTES;
-        rx->left = frame.length;
-        rx->sum = 0;
-        rx->in_frame = true;
-    }
+    if (frame.type == WF_DATA)
+        begin_payload(rx, &frame, head_ns);
     return 1;
 }
 
@@ -197,6 +215,8 @@ static int finish_payload(struct wf_channel *channel)
         return damaged(channel, "a damaged chunk (setting crc)");
     }
     count_received(channel, rx->frame.length);
+    if (rx->head_ns != 0 && rx->claim) /* without a claim the bytes went to the sink */
+        wf_traced_arrival(channel, &rx->frame, rx->head_ns);
     channel->ops->finish_payload(channel);
     return 0;
 }

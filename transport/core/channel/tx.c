@@ -5,6 +5,7 @@
 #include "core/channel/batch.h"
 #include "core/channel/lines.h"
 #include "core/channel/ops.h"
+#include "core/channel/traced.h"
 #include "core/ground/counter.h"
 #include "core/ground/reached.h"
 #include "wire/crc.h"
@@ -113,6 +114,10 @@ void wf_batch_state_frame(struct wf_channel *channel, struct wf_frame *frame)
 void wf_channel_release_batch(struct wf_channel *channel)
 {
     struct wf_tx *tx = &channel->tx;
+    if (tx->posted_ns != 0) {
+        wf_traced_batch(channel);
+        tx->posted_ns = tx->ended_ns = 0;
+    }
     for (int i = 0; i < tx->batch_count; i++)
         channel->ops->released(tx->batch[i]);
     tx->batch_count = 0;
@@ -169,6 +174,8 @@ static void sent(struct wf_task *task)
     struct wf_channel *channel = WF_CONTAINER(task, struct wf_channel, tx.task);
     struct wf_tx *tx = &channel->tx;
     struct wf_guard *guard = channel->lines->guard;
+    if (tx->posted_ns != 0)
+        tx->ended_ns = wf_world_now(guard->world);
     if (tx->op.result < 0 && tx->op.result != -ECANCELED) {
         wf_guard_lock(guard);
         WF_REACHED("channel UP: error");
@@ -192,5 +199,8 @@ void wf_channel_post_send(struct wf_channel *channel)
     tx->task.ended = sent;
     tx->op.context = &tx->task;
     tx->op.began_ns = channel->kind == WF_CHANNEL_BULK ? &tx->began_ns : NULL;
+    const struct wf_world *world = channel->lines->guard->world;
+    if (wf_trace_on(&world->trace))
+        tx->posted_ns = wf_world_now(world);
     tx->worker->engine->ops->post(tx->worker->engine, &tx->op);
 }

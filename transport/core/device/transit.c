@@ -120,6 +120,23 @@ static struct wf_transit *next_queued(struct wf_device *device)
     return link ? WF_CONTAINER(link, struct wf_transit, link) : NULL;
 }
 
+/* The copy is an event of the trace. Session lock held. */
+static void trace(const struct wf_transit *transit)
+{
+    struct wf_trace_event event = {
+        .begin_ns = transit->begin_ns,
+        .end_ns = transit->end_ns,
+        .offset = transit->start,
+        .bytes = transit->end - transit->start,
+        .rail = -1,
+        .channel = -1,
+        .gpu = transit->copy.device,
+        .kind = transit->copy.way == WF_COPY_IN ? WF_TRACE_COPIED_IN : WF_TRACE_COPIED_OUT,
+    };
+    transit->ops->name(transit, &event);
+    wf_trace_add(&transit->device->devices->world->trace, &event);
+}
+
 /* Ends the copy: tells its message, and drops its references. The session may be freed afterwards. */
 static void finish(struct wf_transit *transit, int result)
 {
@@ -140,6 +157,8 @@ static void finish(struct wf_transit *transit, int result)
     if (transit->ops->unlocked)
         transit->ops->unlocked(transit);
     wf_guard_lock(guard);
+    if (transit->end_ns != 0 && transit->ops->name)
+        trace(transit);
     transit->ops->ended(transit);
     guard->ops->kick(guard, device->worker);
     if (transit->copy.way != WF_COPY_MARK) {
@@ -154,6 +173,8 @@ static int start_queued(struct wf_device *device)
     struct wf_transit *transit;
     int count = 0;
     while ((transit = next_queued(device))) {
+        if (wf_trace_on(&device->devices->world->trace))
+            transit->begin_ns = wf_world_now(device->devices->world);
         int result = atomic_load(&device->lost) ? -ENODEV : transit->ops->start ? transit->ops->start(transit) : 0;
         if (result != 0) {
             finish(transit, result < 0 ? result : 0);
@@ -183,6 +204,8 @@ static int end_done(struct wf_device *device, struct wf_list *running)
         wf_link_remove(link);
         if (result > 0)
             wf_counter_add(&device->copied[transit->copy.way], transit->end - transit->start);
+        if (result > 0 && transit->begin_ns != 0)
+            transit->end_ns = wf_world_now(devices->world);
         finish(transit, result < 0 ? result : 0);
         count += 1;
     }

@@ -37,6 +37,9 @@ struct wf_transit_ops {
     int (*start)(struct wf_transit *transit);
     /* The copy has ended. No lock, the device worker's token. NULL: nothing to do here. */
     void (*unlocked)(struct wf_transit *transit);
+    /* Before `ended`, session lock held: says the tag of the message and its endpoints, those of the side that copies
+     * first. For the trace. NULL: the copy is no event. */
+    void (*name)(const struct wf_transit *transit, struct wf_trace_event *event);
     /* After `unlocked`, session lock held: lets go of the message; `result` says how the copy ended. */
     void (*ended)(struct wf_transit *transit);
 };
@@ -56,6 +59,7 @@ struct wf_transit {
     struct wf_slot *slot;         /* IN: NULL if the bytes are in the unexpected pool */
     uint64_t start, end;          /* range of bytes in the message */
     int result;                   /* once it has ended */
+    int64_t begin_ns, end_ns;     /* traced: when it was started, and found done; 0: not traced, or not done */
 };
 
 /* The share that a session has of a device; made for the first operation that needs it. Owner: session lock. */

@@ -14,6 +14,7 @@ void wf_world_init(struct wf_world *world, enum wf_log_level level, uint64_t see
     wf_log_init(&world->log, level);
     pthread_mutex_init(&world->lock, NULL);
     wf_alarm_init(&world->alarm);
+    wf_trace_init(&world->trace);
     world->seed = seed;
     if (gethostname(world->host_name, sizeof world->host_name - 1) != 0)
         snprintf(world->host_name, sizeof world->host_name, "unnamed");
@@ -21,6 +22,7 @@ void wf_world_init(struct wf_world *world, enum wf_log_level level, uint64_t see
 
 void wf_world_fini(struct wf_world *world)
 {
+    wf_trace_fini(&world->trace);
     wf_alarm_fini(&world->alarm);
     pthread_mutex_destroy(&world->lock);
 }

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "core/ground/alarm.h"
+#include "core/ground/trace.h"
 #include "io/engine.h"
 #include "wire/hello.h"
 
@@ -43,6 +44,7 @@ struct wf_world {
     struct wf_tuning tuning;
     struct wf_log log;
     const struct wf_clock *clock;
+    struct wf_trace trace; /* beside the clock: who writes events has read that, or a setting, just before */
     const struct wf_engine_ops *engine_ops;
     void *engine_host;
     bool manual;         /* no threads: a test drives the door and the workers */

@@ -13,9 +13,10 @@
 
 static int start(struct wf_transit *transit);
 static void end_sender(struct wf_transit *transit);
+static void name(const struct wf_transit *transit, struct wf_trace_event *event);
 static void end_receiver(struct wf_transit *transit);
 
-static const struct wf_transit_ops ops = {.start = start, .unlocked = end_sender, .ended = end_receiver};
+static const struct wf_transit_ops ops = {.start = start, .unlocked = end_sender, .name = name, .ended = end_receiver};
 
 bool wf_direct_ask(struct wf_inbound *inbound)
 {
@@ -88,6 +89,15 @@ static void end_sender(struct wf_transit *transit)
     wf_guard_lock(twin->guard);
     transit->landed = wf_outbound_direct_ended(transit->outbound, transit);
     let_go(twin, transit->device->worker);
+}
+
+/* As a copy out, of the sender: its message may be gone, but its endpoint is the one that the receiver names. */
+static void name(const struct wf_transit *transit, struct wf_trace_event *event)
+{
+    const struct wf_inbound *inbound = transit->inbound;
+    event->tag = inbound->tag;
+    event->endpoint = inbound->connection->remote_endpoint;
+    event->remote = inbound->connection->local_endpoint;
 }
 
 static void end_receiver(struct wf_transit *transit)

@@ -112,7 +112,15 @@ void wf_stage_in_drop(struct wf_channel *channel)
 
 static void ended(struct wf_transit *transit);
 
-static const struct wf_transit_ops in_ops = {.start = wf_stage_start, .ended = ended};
+static void name(const struct wf_transit *transit, struct wf_trace_event *event)
+{
+    const struct wf_inbound *inbound = transit->inbound;
+    event->tag = inbound->tag;
+    event->endpoint = inbound->connection->local_endpoint;
+    event->remote = inbound->connection->remote_endpoint;
+}
+
+static const struct wf_transit_ops in_ops = {.start = wf_stage_start, .name = name, .ended = ended};
 
 static struct wf_transit *begin(struct wf_inbound *inbound, uint64_t start, uint64_t end)
 {

@@ -59,7 +59,15 @@ static struct wf_slot *take_slot(struct wf_outbound *outbound)
 
 static void ended(struct wf_transit *transit);
 
-static const struct wf_transit_ops out_ops = {.start = wf_stage_start, .ended = ended};
+static void name(const struct wf_transit *transit, struct wf_trace_event *event)
+{
+    const struct wf_outbound *outbound = transit->outbound;
+    event->tag = outbound->tag;
+    event->endpoint = outbound->connection->local_endpoint;
+    event->remote = outbound->connection->remote_endpoint;
+}
+
+static const struct wf_transit_ops out_ops = {.start = wf_stage_start, .name = name, .ended = ended};
 
 /* One more slot, up to `limit`. */
 static bool stage_one(struct wf_outbound *outbound, uint64_t limit)

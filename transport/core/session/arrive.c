@@ -439,6 +439,13 @@ static void worked_through(struct wf_channel *channel)
     wf_match_notes(&wf_session_of(channel)->desk);
 }
 
+static void endpoints(const struct wf_channel *channel, uint32_t number, uint32_t *local, uint32_t *remote)
+{
+    const struct weft_connection *connection = wf_connection_find(&wf_session_of(channel)->desk, number);
+    *local = connection ? connection->local_endpoint : UINT32_MAX;
+    *remote = connection ? connection->remote_endpoint : UINT32_MAX;
+}
+
 const struct wf_channel_ops wf_session_channel_ops = {
     .out_places = wf_outbound_places,
     .in_places = in_places,
@@ -449,6 +456,7 @@ const struct wf_channel_ops wf_session_channel_ops = {
     .finish_payload = wf_payload_finish,
     .drop_claim = wf_payload_drop_claim,
     .worked_through = worked_through,
+    .endpoints = endpoints,
     .released = wf_outbound_released,
     .lost = wf_channel_lost,
 };
