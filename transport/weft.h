@@ -344,10 +344,10 @@ enum weft_trace_kind {
 };
 
 /*
- * What has happened to a piece of a message. Chunks that one send carries together have the same times. A message of up
- * to `eager` bytes is one chunk; so are the pieces of a write or read, a list and a notification. Bytes that were sent
- * again are events again; a send or copy that failed is none. A copy from one GPU of this context to another is
- * COPIED_OUT alone: of the sender, with its GPU.
+ * What has happened to a piece of a message. A small message is one chunk; writes, reads, their lists and notifications
+ * travel in chunks, too. Chunks that one send carries together have the same times. Bytes that were sent again are
+ * events again; a send or copy that failed is none. A copy from one GPU of this context to another is COPIED_OUT alone:
+ * of the sender, with its GPU.
  */
 struct weft_trace_event {
     int64_t begin_ns, end_ns; /* CLOCK_MONOTONIC */
