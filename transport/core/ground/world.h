@@ -2,8 +2,8 @@
  * world.h: what a context has for all rooms of the core: its settings, log, clock, engine, random numbers, and the list
  * of better paths that are not in use, with the reasons.
  *
- * Fields that other rooms may read: all but `seed`. The fields from `tuning` to `host_name`, and `wake` and `waiting`,
- * are written while the context is built, and never afterwards.
+ * Fields that other rooms may read: all but `seed`. The fields from `tuning` to `host_name` but `trace`, and `wake` and
+ * `waiting`, are written while the context is built, and never afterwards. `trace` is for the functions of trace.h.
  */
 #ifndef WF_CORE_GROUND_WORLD_H
 #define WF_CORE_GROUND_WORLD_H
