@@ -244,6 +244,49 @@ static void dials_that_get_no_descriptor(void)
     close(full[1]);
 }
 
+/* ------------------------------------------------------------------------------------------- a crowded door */
+
+/* A socket that names a port which loop_hold_port() holds, and listens on it. */
+static int listen_on(int port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int on = 1, listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    LOOP_CHECK(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0, "bind: %s", strerror(errno));
+    LOOP_CHECK(listen(listener, 16) == 0, "listen: %s", strerror(errno));
+    return listener;
+}
+
+/* A machine that has too much to do shows a caller out again and again; in the end the caller is served. */
+static void a_dial_that_is_shown_out_comes_again(void)
+{
+    const struct linger at_once = {.l_onoff = 1};
+    struct loop_node node, other;
+    struct weft_error err = {0};
+    int port, held = loop_hold_port(&port), listener = listen_on(port);
+    char address[32];
+
+    loop_node_start(&node, NULL, 1);
+    loop_node_start(&other, NULL, 1);
+    loop_address(address, sizeof(address), port);
+    struct weft_request *request = dial(node.context, address, LOOP_WAIT_MS);
+    for (int i = 0; i < 25; i++) {
+        int visitor = accept(listener, NULL, NULL);
+        LOOP_CHECK(visitor >= 0, "accept: %s", strerror(errno));
+        setsockopt(visitor, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+        close(visitor);
+    }
+    close(listener);
+    LOOP_CALL(weft_listen(other.context, address, &err), &err);
+    struct weft_completion completion = loop_end(request);
+    LOOP_CHECK(completion.status == 0, "shown out for good: %s", completion.text);
+    weft_peer_close(completion.peer, LOOP_WAIT_MS, NULL);
+    loop_node_stop(&node);
+    loop_node_stop(&other);
+    close(held);
+}
+
 /* ------------------------------------------------------------------------------------------- names */
 
 static void names(void)
@@ -321,6 +364,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         LOOP_CASE(a_thousand_silent_dials, 40),
         LOOP_CASE(dials_that_get_no_descriptor, 20),
+        LOOP_CASE(a_dial_that_is_shown_out_comes_again, 30),
         LOOP_CASE(names, 20),
         LOOP_CASE(a_slow_name_does_not_hold_up_the_end, 20),
     };

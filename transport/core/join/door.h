@@ -57,7 +57,8 @@ struct wf_dial {
     int missed_count;        /* channels whose first attempt has failed */
     struct wf_status missed; /* why the first of them failed */
     int last_error;          /* of the last control conversation that failed */
-    int closed_unheard;      /* connections that were closed before a byte of the peer had come */
+    int closed_unheard;      /* connections that were closed before a byte of the peer had come, */
+    int64_t unheard_ns;      /* and when the first of them was */
     struct wf_session *session;          /* once HELLO was answered; its channels are dialled once GREETING was, too */
     struct wf_status status;             /* why it failed; code 0: `session` is up */
     void (*ended)(struct wf_dial *dial); /* the door's last use of the dial, no lock held. NULL: `done` says so */

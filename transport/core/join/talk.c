@@ -15,7 +15,8 @@
 #include "wire/seal.h"
 
 #define REMEDY "set key_file to the same key on both"
-#define CLOSED_UNHEARD_MAX 16          /* attempts of one dial */
+#define CLOSED_UNHEARD_MAX 16          /* attempts of one dial, */
+#define UNHEARD_NS (5 * WF_NS_PER_S)   /* and for so long, at least */
 #define PATIENCE_NS (10 * WF_NS_PER_S) /* for a conversation, if connect_timeout is not less; not for a redial */
 
 const struct wf_engine_ops *wf_talk_ops_of(const struct wf_talk *talk)
@@ -84,12 +85,18 @@ void wf_talk_end(struct wf_talk *talk)
 }
 
 /* A full acceptor closes the connection of its oldest visitor without DENY. So a dial whose connection was closed
- * before a byte came tries again. It gives up after CLOSED_UNHEARD_MAX times: another program may have the port. */
+ * before a byte came tries again. It gives up after CLOSED_UNHEARD_MAX times and UNHEARD_NS: another program may have
+ * the port. A busy machine needs a while to serve a crowd of hundreds, and its callers soon have tried that often. */
 static bool may_try_again(struct wf_talk *talk, int code)
 {
     bool shown_out =
         talk->role == WF_TALK_CONTROL && talk->dial && !talk->heard && (code == -ECONNRESET || code == -EPIPE);
-    if (!shown_out || talk->dial->closed_unheard == CLOSED_UNHEARD_MAX)
+    int64_t now = wf_world_now(talk->door->sessions->world);
+    if (!shown_out)
+        return false;
+    if (talk->dial->closed_unheard == 0)
+        talk->dial->unheard_ns = now;
+    if (talk->dial->closed_unheard >= CLOSED_UNHEARD_MAX && now - talk->dial->unheard_ns >= UNHEARD_NS)
         return false;
     talk->dial->closed_unheard += 1;
     talk->dial->last_error = code;
