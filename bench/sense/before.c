@@ -16,6 +16,7 @@
 struct look {
     const char *root;
     cpu_set_t ours;
+    pid_t companion;
     json_t *findings; /* NULL: no memory was left for one */
 };
 
@@ -120,7 +121,8 @@ static void look_at_runners(struct look *look)
     snprintf(path, sizeof path, "%s/proc", look->root);
     DIR *folder = opendir(path);
     while (folder && (entry = readdir(folder)) != NULL)
-        if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid())
+        if (isdigit((unsigned char)entry->d_name[0]) && atoi(entry->d_name) != getpid() &&
+            atoi(entry->d_name) != look->companion)
             look_at_process(look, atoi(entry->d_name), &runners);
     if (folder)
         closedir(folder);
@@ -205,7 +207,11 @@ static void look_at_smt(struct look *look)
 int bench_sense_before(const struct bench_sense_want *want, const struct bench_sense_gpu_users *users, json_t **out)
 {
     struct look look = {
-        .root = want->root ? want->root : "", .ours = bench_sense_cpu_ours(want->bound), .findings = json_array()};
+        .root = want->root ? want->root : "",
+        .ours = bench_sense_cpu_ours(want->bound),
+        .companion = want->companion,
+        .findings = json_array(),
+    };
 
     look_at_load(&look);
     look_at_runners(&look);

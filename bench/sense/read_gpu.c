@@ -32,24 +32,6 @@ bool bench_sense_gpus_ask(struct bench_sense_gpus *gpus, int gpu, struct wf_nvml
     return (gpus->nvml || gpus->read != wf_nvml_read) && gpus->read(gpus->nvml, gpus->pci[gpu], state, &status) == 0;
 }
 
-/* Words of NVML's reasons that nobody has to explain: clocks that somebody set are as they are meant to be. */
-static bool is_held_back(const char *throttling)
-{
-    static const char *const harmless[] = {"", "none", "application clocks set", "display clocks set"};
-    char copy[sizeof((struct wf_nvml_state *)0)->throttling], *rest = copy, *word;
-
-    bench_copy_text(copy, sizeof copy, throttling);
-    while ((word = bench_next_word(&rest, ',')) != NULL) {
-        bool meant = false;
-        word += strspn(word, " ");
-        for (size_t i = 0; i < sizeof harmless / sizeof harmless[0]; i++)
-            meant |= strcmp(word, harmless[i]) == 0;
-        if (!meant)
-            return true;
-    }
-    return false;
-}
-
 /* Its place in the table; the last place is for all that the table is too small for. */
 static int16_t place_of_reason(struct bench_sense_gpus *gpus, const char *throttling)
 {
@@ -90,7 +72,7 @@ void bench_sense_gpus_take(struct bench_sense_gpus *gpus, const struct wf_nvml_s
         .memory_mhz = known(state->memory_mhz),
         .power_mw = known(state->power_mw),
         .reason = place_of_reason(gpus, state->throttling),
-        .seen = is_held_back(state->throttling) ? BENCH_SENSE_GPU_THROTTLED : 0,
+        .seen = state->held_back ? BENCH_SENSE_GPU_THROTTLED : 0,
     };
 }
 

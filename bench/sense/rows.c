@@ -147,13 +147,7 @@ static int print_row(const struct row *row, int64_t at_ns, int node, char line[B
                     row->counts[BENCH_SENSE_TX_DROPPED], row->retransmits);
 }
 
-static int64_t shown_time(const struct bench_sense_clock *clock, int64_t here_ns)
-{
-    return clock && clock->map ? clock->map(clock->context, here_ns) : here_ns;
-}
-
-size_t bench_sense_rows(struct bench_sense *sense, int node, const struct bench_sense_clock *clock, uint64_t *next,
-                        char *text, size_t room)
+size_t bench_sense_rows(struct bench_sense *sense, int node, uint64_t *next, char *text, size_t room)
 {
     uint64_t each = (uint64_t)rows_of_sample(&sense->store);
     size_t used = 0;
@@ -163,13 +157,13 @@ size_t bench_sense_rows(struct bench_sense *sense, int node, const struct bench_
     for (; *next < each * sense->store.count && used + BENCH_SENSE_ROW_MAX <= room; ++*next) {
         struct bench_sense_reading at = bench_sense_store_at(&sense->store, *next / each);
         if (fill(sense, &at, (int)(*next % each), &row))
-            used += (size_t)print_row(&row, shown_time(clock, at.sample->at_ns), node, text + used);
+            used += (size_t)print_row(&row, at.sample->at_ns, node, text + used);
     }
     pthread_mutex_unlock(&sense->lock);
     return used;
 }
 
-int bench_sense_write_csv(struct bench_sense *sense, FILE *file, int node, const struct bench_sense_clock *clock)
+int bench_sense_write_csv(struct bench_sense *sense, FILE *file, int node)
 {
     char text[PIECE];
     uint64_t next = 0;
@@ -177,7 +171,7 @@ int bench_sense_write_csv(struct bench_sense *sense, FILE *file, int node, const
 
     if (fputs(bench_sense_csv_header, file) == EOF)
         return -EIO;
-    while ((length = bench_sense_rows(sense, node, clock, &next, text, sizeof text)) > 0)
+    while ((length = bench_sense_rows(sense, node, &next, text, sizeof text)) > 0)
         if (fwrite(text, 1, length, file) != length)
             return -EIO;
     return 0;

@@ -40,6 +40,7 @@ static void count_sample(struct bench_sense *sense, const struct bench_sense_rea
         const struct bench_sense_gpu *gpu = &now->gpus[i];
         count_device(&sense->devices[i], gpu->celsius, gpu->power_mw, gpu->sm_mhz,
                      gpu->seen & BENCH_SENSE_GPU_THROTTLED);
+        sense->devices[i].told += gpu->reason >= 0;
     }
     count_device(&sense->devices[gpus], sample->celsius, sample->power_mw, sample->mhz,
                  sample->grown & BENCH_SENSE_CPU_THROTTLED);
@@ -188,7 +189,7 @@ static int init_parts(struct bench_sense *sense, const struct bench_sense_want *
     int result = bench_sense_cpu_init(&sense->cpu, sense->root, want->bound);
     if (result)
         return result;
-    bench_sense_own_init(&sense->own, sense->root);
+    bench_sense_own_init(&sense->own, sense->root, want->companion);
     bench_sense_net_init(&sense->net, sense->root, want->interfaces, want->interface_count);
     bench_sense_gpus_init(&sense->gpus, want->gpu_pci, want->gpu_count);
     result = init_stores(sense, want->interface_count);

@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/status.h"
 
@@ -42,6 +43,7 @@ struct bench_sense_want {
     const char *const *interfaces; /* network interfaces */
     int interface_count;           /* at most BENCH_SENSE_INTERFACES_MAX */
     const cpu_set_t *bound;        /* where threads of ours are bound: "our processors"; NULL or empty: the process's */
+    pid_t companion;               /* another process that is no stranger: the other node; 0: none */
     int64_t interval_ns;           /* between samples; 0: a second */
 };
 
@@ -86,9 +88,6 @@ void bench_sense_poke(struct bench_sense *sense);
  * and `gpu_b` count (BENCH_SENSE_NO_GPU: none). */
 unsigned bench_sense_between(struct bench_sense *sense, int64_t start_ns, int64_t end_ns, int gpu_a, int gpu_b);
 
-/* "a GPU was throttled, TCP sent again"; "" for none. Returns `text`. */
-char *bench_sense_trouble_words(unsigned troubles, char *text, size_t room);
-
 /* As last read, in degrees Celsius, or BENCH_SENSE_UNKNOWN. Of several processor packages the hottest. */
 int bench_sense_gpu_celsius(struct bench_sense *sense, int gpu);
 int bench_sense_cpu_celsius(struct bench_sense *sense);
@@ -112,7 +111,8 @@ struct bench_sense_figure {
 struct bench_sense_summary {
     char device[24]; /* "gpu0", "cpu" */
     struct bench_sense_figure celsius, watts, mhz;
-    uint64_t held_back; /* samples in which its clocks were held back, or a throttle counter had grown */
+    uint64_t held_back; /* samples in which its clocks were held back, or a throttle counter had grown, */
+    uint64_t told;      /* of these, in which it was known whether they were */
 };
 
 /* Every GPU, then the processor. Writes at most `max`; returns how many there are. */
@@ -121,12 +121,6 @@ int bench_sense_summarize(struct bench_sense *sense, struct bench_sense_summary 
 void bench_sense_put_summary(struct bench_sense *sense, FILE *out, int columns);
 
 /* --- rows --- */
-
-/* Which time a row shows. All zero: that of this machine. */
-struct bench_sense_clock {
-    int64_t (*map)(void *context, int64_t here_ns);
-    void *context;
-};
 
 /* The line of names, with its end of line:
  * timestamp_ns,node,device,temperature_c,power_w,clock_mhz,memory_clock_mhz,throttling,throttle_count,busy,bound,
@@ -141,11 +135,10 @@ extern const char bench_sense_csv_header[];
 /* Renders rows as whole lines into `text`, from row `*next` (0: the first) on, as many as `room` has place for, and
  * moves `*next` behind them. `room` is at least BENCH_SENSE_ROW_MAX. Returns the length, without the terminating zero;
  * 0: there are no more. After the stop: merging renumbers rows. */
-size_t bench_sense_rows(struct bench_sense *sense, int node, const struct bench_sense_clock *clock, uint64_t *next,
-                        char *text, size_t room);
+size_t bench_sense_rows(struct bench_sense *sense, int node, uint64_t *next, char *text, size_t room);
 
 /* The header and all rows. 0, or a negative errno. After the stop. */
-int bench_sense_write_csv(struct bench_sense *sense, FILE *file, int node, const struct bench_sense_clock *clock);
+int bench_sense_write_csv(struct bench_sense *sense, FILE *file, int node);
 
 /* --- before a measurement --- */
 

@@ -157,12 +157,13 @@ struct bench_sense_thread {
 
 struct bench_sense_own {
     const char *root;
+    pid_t companion;           /* whose threads count as ours; 0: none */
     int64_t process_ns, at_ns; /* of the sample before; at_ns 0: none yet */
     int count, room;
     struct bench_sense_thread *threads;
 };
 
-void bench_sense_own_init(struct bench_sense_own *own, const char *root);
+void bench_sense_own_init(struct bench_sense_own *own, const char *root, pid_t companion);
 void bench_sense_own_fini(struct bench_sense_own *own);
 /* Processors that others used on ours since the sample before; negative: unknown. After bench_sense_cpu_read(). */
 float bench_sense_own_others(struct bench_sense_own *own, const struct bench_sense_cpu *cpu, int64_t now_ns);
@@ -221,7 +222,7 @@ struct bench_sense_tally {
 
 struct bench_sense_device {
     struct bench_sense_tally celsius, watts, mhz;
-    uint64_t held_back;
+    uint64_t held_back, told;
     struct bench_sense_level level;
     int last_celsius;
 };

@@ -42,6 +42,7 @@ int bench_sense_summarize(struct bench_sense *sense, struct bench_sense_summary 
             .watts = figure_of(&device->watts),
             .mhz = figure_of(&device->mhz),
             .held_back = device->held_back,
+            .told = device->told,
         };
         if (i < gpus)
             snprintf(all[i].device, sizeof all[i].device, "gpu%d", i);

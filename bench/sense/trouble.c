@@ -1,37 +1,9 @@
 /* What disturbs: which samples have troubles, and which spans of time these touch. */
-#include <stdio.h>
-#include <string.h>
-
 #include "sense_parts.h"
 
 #define GPU_CLOCK_TOLERANCE 0.02
 #define CPU_CLOCK_TOLERANCE 0.05
 #define OTHERS_LEAST 0.1 /* of a processor */
-
-static const struct {
-    enum bench_sense_trouble bit;
-    const char *words;
-} troubles_known[] = {
-    {BENCH_SENSE_GPU_THROTTLED, "a GPU was throttled"},
-    {BENCH_SENSE_GPU_CLOCK, "the clock of a GPU changed"},
-    {BENCH_SENSE_CPU_THROTTLED, "the processor was throttled"},
-    {BENCH_SENSE_CPU_CLOCK, "the clock of the processor changed"},
-    {BENCH_SENSE_RETRANSMITS, "TCP sent segments again"},
-    {BENCH_SENSE_OTHERS, "others used our processors"},
-    {BENCH_SENSE_NIC_ERRORS, "an interface had errors"},
-};
-
-char *bench_sense_trouble_words(unsigned troubles, char *text, size_t room)
-{
-    size_t used = 0;
-
-    if (room)
-        text[0] = '\0';
-    for (size_t i = 0; i < sizeof troubles_known / sizeof troubles_known[0] && used < room; i++)
-        if (troubles & troubles_known[i].bit)
-            used += (size_t)snprintf(text + used, room - used, "%s%s", used ? ", " : "", troubles_known[i].words);
-    return text;
-}
 
 /* --- one sample --- */
 

@@ -163,6 +163,12 @@ void machine_put(void)
     machine_gpus_answer = true;
 }
 
+void machine_throttle(int gpu, const char *words, bool held_back)
+{
+    snprintf(machine_gpus[gpu].throttling, sizeof machine_gpus[gpu].throttling, "%s", words);
+    machine_gpus[gpu].held_back = held_back;
+}
+
 struct bench_sense *machine_sense(int gpu_count)
 {
     cpu_set_t bound;

@@ -31,6 +31,8 @@ void tree_put_task(int process, int thread, char state, unsigned flags, unsigned
 extern const char *const machine_pci[2], *const machine_interfaces[1];
 extern struct wf_nvml_state machine_gpus[2]; /* what NVML says of them */
 extern bool machine_gpus_answer;
+/* Why a GPU's clocks are reduced from now on. */
+void machine_throttle(int gpu, const char *words, bool held_back);
 
 /* Instead of wf_nvml_read(). */
 int machine_read_gpu(struct wf_nvml *nvml, const char *address, struct wf_nvml_state *out, struct wf_status *status);

@@ -43,8 +43,8 @@ static void a_held_gpu_marks_the_samples_around_it(void **state)
     machine_put();
     struct bench_sense *sense = machine_sense(2);
     for (int second = 1; second <= 6; second++) {
-        snprintf(machine_gpus[1].throttling, sizeof machine_gpus[1].throttling, "%s",
-                 second == 3 ? "application clocks set, thermal (hardware)" : "application clocks set");
+        machine_throttle(1, second == 3 ? "application clocks set, thermal (hardware)" : "application clocks set",
+                         second == 3);
         bench_sense_take(sense, second * S);
     }
     assert_marked(sense, 1, 2 * S, 4 * S, BENCH_SENSE_GPU_THROTTLED);
@@ -61,7 +61,7 @@ static void the_last_state_goes_on(void **state)
     struct bench_sense *sense = machine_sense(1);
     assert_int_equal(gpu_between(sense, 0, 9 * S, 0), 0);
     bench_sense_take(sense, 1 * S);
-    snprintf(machine_gpus[0].throttling, sizeof machine_gpus[0].throttling, "power cap");
+    machine_throttle(0, "power cap", true);
     bench_sense_take(sense, 2 * S);
     assert_int_equal(gpu_between(sense, 0, 1 * S, 0), 0);
     assert_int_equal(gpu_between(sense, 5 * S, 6 * S, 0), BENCH_SENSE_GPU_THROTTLED);
@@ -73,9 +73,9 @@ static void a_first_state_marks_nothing_before_it(void **state)
     (void)state;
     machine_put();
     struct bench_sense *sense = machine_sense(1);
-    snprintf(machine_gpus[0].throttling, sizeof machine_gpus[0].throttling, "power cap");
+    machine_throttle(0, "power cap", true);
     bench_sense_take(sense, 1 * S);
-    snprintf(machine_gpus[0].throttling, sizeof machine_gpus[0].throttling, "none");
+    machine_throttle(0, "none", false);
     bench_sense_take(sense, 2 * S);
     bench_sense_take(sense, 3 * S);
     assert_marked(sense, 0, 1 * S, 2 * S, BENCH_SENSE_GPU_THROTTLED);
@@ -233,6 +233,39 @@ static void others_are_who_is_not_ours(void **state)
     assert_true(others_of(90, 90, 2) > 0.8); /* our thread was elsewhere */
 }
 
+static void put_companion(unsigned ticks)
+{
+    char path[64], text[512];
+
+    tree_put_task(4242, 4242, 'S', 0, ticks, 1);
+    /* The process as a whole is told in the same words as its only thread. */
+    snprintf(path, sizeof path, "%s/proc/4242/task/4242/stat", tree_root);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    text[strcspn(text, "\n")] = '\0';
+    tree_put("/proc/4242/stat", "%s", text);
+}
+
+/* The other node's process, started by this one: none of the others. */
+static void a_companion_is_no_other(void **state)
+{
+    (void)state;
+    for (int known = 0; known < 2; known++) {
+        machine_put();
+        struct bench_sense *sense = machine_sense(0);
+        sense->own.companion = known ? 4242 : 0;
+        put_companion(1000);
+        bench_sense_take(sense, 1 * S);
+        machine_pass_second(1, 90, 0);
+        put_companion(1090);
+        bench_sense_take(sense, 2 * S);
+        assert_int_equal(machine_between(sense, 0, 9 * S), known ? 0 : BENCH_SENSE_OTHERS);
+        bench_sense_destroy(sense);
+    }
+}
+
 static void others_elsewhere_do_not_count(void **state)
 {
     (void)state;
@@ -253,8 +286,7 @@ static void merging_loses_no_trouble(void **state)
     struct bench_sense *sense = machine_sense(1);
     sense->store.most = 4;
     for (int second = 1; second <= 5; second++) {
-        snprintf(machine_gpus[0].throttling, sizeof machine_gpus[0].throttling, "%s",
-                 second == 3 ? "power cap" : "none");
+        machine_throttle(0, second == 3 ? "power cap" : "none", second == 3);
         if (second == 2)
             machine_put_retransmits(11);
         bench_sense_take(sense, second * S);
@@ -276,18 +308,6 @@ static void merging_loses_no_trouble(void **state)
     bench_sense_destroy(sense);
 }
 
-static void troubles_have_words(void **state)
-{
-    char text[256];
-
-    (void)state;
-    assert_string_equal(bench_sense_trouble_words(0, text, sizeof text), "");
-    assert_string_equal(
-        bench_sense_trouble_words(BENCH_SENSE_GPU_THROTTLED | BENCH_SENSE_RETRANSMITS, text, sizeof text),
-        "a GPU was throttled, TCP sent segments again");
-    assert_int_equal(strlen(bench_sense_trouble_words(~0U, text, 10)), 9);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,9 +319,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_changed_clock_marks_its_gpu, tree_create, tree_remove),
         cmocka_unit_test_setup_teardown(a_changed_clock_of_a_busy_processor_counts, tree_create, tree_remove),
         cmocka_unit_test_setup_teardown(others_are_who_is_not_ours, tree_create, tree_remove),
+        cmocka_unit_test_setup_teardown(a_companion_is_no_other, tree_create, tree_remove),
         cmocka_unit_test_setup_teardown(others_elsewhere_do_not_count, tree_create, tree_remove),
         cmocka_unit_test_setup_teardown(merging_loses_no_trouble, tree_create, tree_remove),
-        cmocka_unit_test(troubles_have_words),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,19 +15,14 @@
 
 /* --- rows --- */
 
-static int64_t other_clock(void *context, int64_t here_ns)
-{
-    return here_ns + *(int64_t *)context;
-}
-
-static char *csv_of(struct bench_sense *sense, int node, const struct bench_sense_clock *clock)
+static char *csv_of(struct bench_sense *sense, int node)
 {
     char *text = NULL;
     size_t length;
     FILE *file = open_memstream(&text, &length);
 
     assert_non_null(file);
-    assert_int_equal(bench_sense_write_csv(sense, file, node, clock), 0);
+    assert_int_equal(bench_sense_write_csv(sense, file, node), 0);
     fclose(file);
     return text;
 }
@@ -36,7 +31,7 @@ static struct bench_sense *two_samples(void)
 {
     machine_put();
     struct bench_sense *sense = machine_sense(1);
-    snprintf(machine_gpus[0].throttling, sizeof machine_gpus[0].throttling, "power cap, sync boost");
+    machine_throttle(0, "power cap, sync boost", true);
     bench_sense_take(sense, 1 * S);
     tree_put("/proc/stat", "cpu1 25 10 20 1020 5 8 12\ncpu3 1 0 0 1099 0 0 0");
     tree_put("/sys/class/powercap/intel-rapl:0/energy_uj", "150000"); /* around its range */
@@ -48,23 +43,21 @@ static void samples_become_rows(void **state)
 {
     (void)state;
     struct bench_sense *sense = two_samples();
-    int64_t offset = 500;
-    struct bench_sense_clock clock = {other_clock, &offset};
-    char *text = csv_of(sense, 1, &clock);
+    char *text = csv_of(sense, 1);
     char expected[2048];
     snprintf(expected, sizeof expected,
              "%s"
-             "1000000500,1,gpu0,40,300.500,1980,2619,\"power cap, sync boost\",,,,,,,,,,\n"
-             "1000000500,1,cpu,55,,,,,7,,,,,,,,,\n"
-             "1000000500,1,core1,,,2400,,,7,,1,,,,,,,\n"
-             "1000000500,1,nic:eth7,,,,,,,,,1000,2000,0,0,7,,\n"
-             "1000000500,1,tcp,,,,,,,,,,,,,,,10\n"
-             "2000000500,1,gpu0,40,300.500,1980,2619,\"power cap, sync boost\",,,,,,,,,,\n"
-             "2000000500,1,cpu,55,0.250,2400,,,7,0.750,,,,,,,,\n"
-             "2000000500,1,core1,,,2400,,,7,0.750,1,,,,,,,\n"
-             "2000000500,1,core3,,,,,,,0.010,0,,,,,,,\n"
-             "2000000500,1,nic:eth7,,,,,,,,,1000,2000,0,0,7,,\n"
-             "2000000500,1,tcp,,,,,,,,,,,,,,,10\n",
+             "1000000000,1,gpu0,40,300.500,1980,2619,\"power cap, sync boost\",,,,,,,,,,\n"
+             "1000000000,1,cpu,55,,,,,7,,,,,,,,,\n"
+             "1000000000,1,core1,,,2400,,,7,,1,,,,,,,\n"
+             "1000000000,1,nic:eth7,,,,,,,,,1000,2000,0,0,7,,\n"
+             "1000000000,1,tcp,,,,,,,,,,,,,,,10\n"
+             "2000000000,1,gpu0,40,300.500,1980,2619,\"power cap, sync boost\",,,,,,,,,,\n"
+             "2000000000,1,cpu,55,0.250,2400,,,7,0.750,,,,,,,,\n"
+             "2000000000,1,core1,,,2400,,,7,0.750,1,,,,,,,\n"
+             "2000000000,1,core3,,,,,,,0.010,0,,,,,,,\n"
+             "2000000000,1,nic:eth7,,,,,,,,,1000,2000,0,0,7,,\n"
+             "2000000000,1,tcp,,,,,,,,,,,,,,,10\n",
              bench_sense_csv_header);
     assert_string_equal(text, expected);
     free(text);
@@ -75,11 +68,11 @@ static void pieces_make_the_same_rows(void **state)
 {
     (void)state;
     struct bench_sense *sense = two_samples();
-    char *whole = csv_of(sense, 0, NULL), pieces[4096] = "", piece[BENCH_SENSE_ROW_MAX + 100];
+    char *whole = csv_of(sense, 0), pieces[4096] = "", piece[BENCH_SENSE_ROW_MAX + 100];
     uint64_t next = 0;
     size_t length;
     int count = 0;
-    while ((length = bench_sense_rows(sense, 0, NULL, &next, piece, sizeof piece)) > 0) {
+    while ((length = bench_sense_rows(sense, 0, &next, piece, sizeof piece)) > 0) {
         assert_int_equal(length, strlen(piece));
         assert_int_equal(piece[length - 1], '\n');
         strncat(pieces, piece, sizeof pieces - strlen(pieces) - 1);
@@ -114,7 +107,7 @@ static void what_is_missing_is_unknown(void **state)
     assert_int_equal(bench_sense_cpu_celsius(sense), BENCH_SENSE_UNKNOWN);
     assert_int_equal(bench_sense_summarize(sense, summary, 2), 2);
     assert_true(summary[0].celsius.count == 0 && summary[1].mhz.count == 0);
-    char *text = csv_of(sense, 0, NULL);
+    char *text = csv_of(sense, 0);
     assert_non_null(strstr(text, "\n2000000000,0,gpu0,,,,,,,,,,,,,,,\n2000000000,0,cpu,,,,,,,,,,,,,,,\n"
                                  "2000000000,0,nic:eth7,,,,,,,,,,,,,,,\n2000000000,0,tcp,,,,,,,,,,,,,,,\n"));
     free(text);
@@ -133,7 +126,7 @@ static void figures_are_of_all_readings(void **state)
     sense->store.most = 2; /* merging changes no figure */
     for (int i = 0; i < 4; i++) {
         machine_gpus[1].celsius = 40 + 2 * i;
-        snprintf(machine_gpus[1].throttling, sizeof machine_gpus[1].throttling, "%s", i < 3 ? "power cap" : "none");
+        machine_throttle(1, i < 3 ? "power cap" : "none", i < 3);
         bench_sense_take(sense, (i + 1) * S);
     }
     assert_int_equal(bench_sense_gpu_celsius(sense, 1), 46);
