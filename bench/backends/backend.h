@@ -51,6 +51,9 @@ struct bench_backend_ops {
     void (*abandon)(struct bench_backend *backend, const bench_request *requests, size_t count);
     /* What the rails have carried so far, on the path of the pairs between the nodes or within this one. */
     int (*rails)(struct bench_backend *backend, bool intra, struct weft_rail_stats *stats, int max);
+    /* The context of the library that carries the pairs between the nodes, or within this one, which can be traced;
+     * NULL: there is none. The same for a backend that knows none. */
+    struct weft_context *(*context)(const struct bench_backend *backend, bool intra);
     /* What was in force, for the node's entry in a result, a new reference; NULL: nothing to tell. */
     json_t *(*facts)(const struct bench_backend *backend);
     void (*close)(struct bench_backend *backend);

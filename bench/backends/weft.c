@@ -478,6 +478,11 @@ static int weft_backend_rails(struct bench_backend *backend, bool intra, struct 
     return peer ? weft_peer_rails(peer, stats, max) : 0;
 }
 
+static struct weft_context *weft_backend_context(const struct bench_backend *backend, bool intra)
+{
+    return intra ? backend->self.context : backend->link->context;
+}
+
 const struct bench_backend_ops bench_backend_weft = {
     .name = "weft",
     .moves_data = true,
@@ -488,5 +493,6 @@ const struct bench_backend_ops bench_backend_weft = {
     .wait = weft_backend_wait,
     .abandon = weft_backend_abandon,
     .rails = weft_backend_rails,
+    .context = weft_backend_context,
     .close = weft_backend_close,
 };

@@ -40,4 +40,24 @@ int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, ui
 int bench_measure_latency(struct bench_bed *bed, uint64_t size, uint32_t pair, struct bench_result *result,
                           struct wf_status *status);
 
+/* One message of one pair, which travels alone. What this node has no part in stays as it was. */
+struct bench_single {
+    uint32_t pair;
+    uint64_t size;
+    uint32_t iteration; /* decides about its data; of a pair and size no two messages have the same */
+    bool verified;      /* poisoned before, and compared afterwards */
+    /* out: */
+    int64_t posted_ns;      /* CLOCK_MONOTONIC: at the source just before it was posted, else soon after that */
+    int64_t landed_ns;      /* at the destination: when the last byte was in its place */
+    struct bench_news news; /* of this node: what became of its rails meanwhile */
+    int rail_count;         /* at the destination: what came on which rail */
+    uint64_t rail_bytes[BENCH_RAILS_MAX];
+    uint64_t verified_bytes; /* added to */
+    struct bench_wrong wrong;
+};
+
+/* Both nodes call it for every message; it begins when both are ready, and where one of them has no part in it, it
+ * waits for nothing. */
+int bench_measure_single(struct bench_bed *bed, struct bench_single *single, struct wf_status *status);
+
 #endif

@@ -320,6 +320,7 @@ int bench_phase_run(struct bench_phase *phase, const struct bench_segment *segme
     if (result == 0)
         result = bench_control_start(bed->control, leader, &start, status);
     bench_usage_now(&before);
+    phase->posted_ns = wf_clock_now(&wf_clock_monotonic);
     if (result == 0)
         result = post_first(phase, segment, false, status);
     if (result == 0)

@@ -39,6 +39,7 @@ struct bench_phase {
     uint32_t live;           /* requests under way */
     int64_t *completed;      /* memory of the flows' lists */
     double *times;
+    int64_t posted_ns;        /* just before the first send of the last segment */
     int64_t elapsed_ns;       /* timed segments: start to last completion here */
     struct bench_usage usage; /* of timed segments */
     struct weft_rail_stats before[2][BENCH_RAILS_MAX], after[2][BENCH_RAILS_MAX]; /* [intra] */

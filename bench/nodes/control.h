@@ -85,4 +85,22 @@ int bench_control_start(struct bench_control *control, bool leader, int64_t *sta
 int bench_control_swap(struct bench_control *control, const struct bench_news *mine, struct bench_news *theirs,
                        struct wf_status *status);
 
+/*
+ * Both clocks within one round trip, CLOCK_MONOTONIC and CLOCK_MONOTONIC_RAW of each node:
+ *
+ *     node1's clock - node0's = ((heard - asked) + (answered - back)) / 2, with an error of at most half of
+ *     the round trip (back - asked) - (answered - heard)
+ */
+struct bench_clock_reading {
+    int64_t asked_ns, back_ns;     /* node0: before it asked, and when the answer had come */
+    int64_t heard_ns, answered_ns; /* node1: when the question had come, and before it answered */
+    int64_t raw_ns[2];             /* by node: CLOCK_MONOTONIC_RAW when its CLOCK_MONOTONIC was at_ns */
+    int64_t at_ns[2];
+    int64_t gap_ns[2]; /* how long it took to look at both: the two were apart by at most half of that */
+};
+
+/* node0 asks, node1 answers; only node0 gets the reading. */
+int bench_control_read_clocks(struct bench_control *control, struct bench_clock_reading *reading,
+                              struct wf_status *status);
+
 #endif
