@@ -10,9 +10,13 @@
 /* What a process needs beside the buffers: its own pools and threads, up to 20 MiB, and what the kernel keeps in its
  * sockets, measured over loopback with 2 to 8 rails of up to 8 channels at up to 57 MiB of each node. */
 #define LIBRARY_BYTES (96ull << 20)
-#define MET_BYTES (4ull << 20) /* of these a process has taken so much before it compares again, with the other node   \
-                                */
-#define PAGE_ENTRY 8           /* bytes of a page table, for each page of a buffer */
+/* Of these a process has taken so much before it compares again, with the other node. */
+#define MET_BYTES (4ull << 20)
+#define PROFILE_ROW_BYTES 192ull   /* of a message of a profile, */
+#define PROFILE_PIECE_BYTES 56ull  /* of a piece of it, */
+#define PROFILE_PIECES 96ull       /* of which at most so many are kept at each end, */
+#define PROFILE_CHUNK (512u << 10) /* and there is one for so many bytes */
+#define PAGE_ENTRY 8               /* bytes of a page table, for each page of a buffer */
 
 uint64_t bench_landing_stride(uint64_t size)
 {
@@ -76,6 +80,20 @@ uint64_t bench_stream_need_at(const struct bench_plan *plan, int node, uint32_t 
     return sends ? bench_stream_need(plan) : 0;
 }
 
+/* What both nodes saw of the messages of a profile, and pieces of them at both ends, in lists that grow by doubling. */
+static uint64_t profile_need(const struct bench_plan *plan)
+{
+    uint64_t sum = 0, bytes;
+
+    for (int i = 0; plan->command == BENCH_PROFILE && i < plan->size_count; i++) {
+        uint64_t pieces = 1 + plan->sizes[i] / PROFILE_CHUNK;
+        sum += PROFILE_ROW_BYTES + 2 * PROFILE_PIECE_BYTES * 2 * (pieces < PROFILE_PIECES ? pieces : PROFILE_PIECES);
+    }
+    if (__builtin_mul_overflow(sum, (uint64_t)plan->iters * plan->pair_count * (uint64_t)plan->backend_count, &bytes))
+        return UINT64_MAX;
+    return bytes;
+}
+
 /* Times of one phase, and the samples of all. */
 static uint64_t records_need(const struct bench_plan *plan)
 {
@@ -87,7 +105,10 @@ static uint64_t records_need(const struct bench_plan *plan)
     if (__builtin_mul_overflow(pairs * (sizeof(double) + sizeof(int64_t)), longest, &times) ||
         __builtin_mul_overflow(bench_plan_samples(plan), BENCH_SAMPLE_BYTES, &samples))
         return UINT64_MAX;
-    return times > UINT64_MAX - samples ? UINT64_MAX : times + samples;
+    if (__builtin_add_overflow(times, samples, &samples) ||
+        __builtin_add_overflow(samples, profile_need(plan), &samples))
+        return UINT64_MAX;
+    return samples;
 }
 
 uint64_t bench_memory_need_at(const struct bench_plan *plan, int node, uint32_t places, uint32_t place)

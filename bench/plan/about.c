@@ -60,6 +60,22 @@ static const struct bench_about commands[] = {
      SETTINGS_ELSEWHERE "Exit status: 0 the default and another point were measured; 1 they could not be, or the sweep "
                         "was cut short; 2 wrong usage; 77 not available here.",
      NULL},
+    {BENCH_PROFILE, "profile", "every pair and size, one message at a time, with all that may have disturbed it",
+     "weft profile " PLACES " [OPTION...]",
+     "Profiles point-to-point links for network simulators: every directed pair of endpoints and every size, one "
+     "message "
+     "at a time, in one shuffled order, repeated. Samples temperatures, clocks and counters meanwhile, compares the "
+     "clocks of the nodes and of the GPUs, and writes execution_log.csv, temperatures.csv, a trace of each rank for "
+     "Perfetto and PyTorch's tools, metadata, and model.json: latency and bandwidth of each pair, fitted. What may "
+     "have "
+     "disturbed a sample is marked, and none is dropped.",
+     "weft profile --local --endpoints 4 -e 64M --drift-s 5\n"
+     "# two machines: the first waits, and writes the files of both\n"
+     "weft profile --listen --lock-clocks\n"
+     "weft profile --connect 192.0.2.7 --scope all --backend weft,nccl --warm-to 50\n",
+     SETTINGS_ELSEWHERE "Exit status: 0 everything ran, and what was verified was right; 1 a run or a check failed; "
+                        "2 wrong usage; 77 not available here.",
+     NULL},
     {BENCH_TOPO, "topo", "what is here, the plan of rails and cores, and why no faster path is in use",
      "weft topo [OPTION...]",
      "Prints what this machine is made of, which rails and processors serve which endpoint, and for each rail what is "

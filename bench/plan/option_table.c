@@ -7,7 +7,7 @@
 #include "bench/words/words.h"
 #include "options.h"
 
-#define MEASURES (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP)
+#define MEASURES (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP | BENCH_PROFILE)
 #define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG)
 #define EVERY_COMMAND (HAS_SETTINGS | BENCH_KEY | BENCH_COMPLETION)
 
@@ -32,6 +32,8 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_RATE] = ROW("rate", 0, NONE, BENCH_PEERS, WHAT, NULL, "messages per second instead of bandwidth"),
     [OPT_AUTO] = ROW("auto", 0, NONE, BENCH_SWEEP, HOW, NULL,
                      "search: few points first, then the neighbours of the best, in a third of the runs"),
+    [OPT_UNLOCK_CLOCKS] = ROW("unlock-clocks", 0, NONE, BENCH_PROFILE, HOW, NULL,
+                              "instead: undo what runs of --lock-clocks have left that could not undo it themselves"),
     [OPT_SAVE] = ROW("save", 0, NEEDED, BENCH_SWEEP, OUTPUT, "FILE",
                      "the best settings, for WEFT_CONFIG; none where nothing beats the default"),
     [OPT_XML] = ROW("xml", 0, NEEDED, BENCH_TOPO, WHAT, "FILE",
@@ -50,7 +52,7 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
         ROW("config", 0, NEEDED, HAS_SETTINGS, SETTINGS, "FILE", "settings from a file of NAME = VALUE lines"),
     [OPT_HELP] = ROW("help", 'h', NONE, EVERY_COMMAND, OTHER, NULL, "this text"),
     [OPT_VERSION] = ROW("version", 'V', NONE, EVERY_COMMAND, OTHER, NULL, "the version of weft"),
-    [OPT_CHILD] = ROW("local-child", 0, NONE, BENCH_MESH | BENCH_PAIR, OTHER, NULL, NULL),
+    [OPT_CHILD] = ROW("local-child", 0, NONE, BENCH_MESH | BENCH_PAIR | BENCH_PROFILE, OTHER, NULL, NULL),
     [OPT_INVITE] = ROW("invite", 0, NEEDED, BENCH_MESH | BENCH_PAIR, OTHER, NULL, NULL),
 };
 

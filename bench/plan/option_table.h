@@ -18,6 +18,7 @@ enum bench_option_id {
     OPT_RATE,
     OPT_AUTO,
     OPT_SAVE,
+    OPT_UNLOCK_CLOCKS,
     OPT_LATEST,
     OPT_SET,
     OPT_PRESET,

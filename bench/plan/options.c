@@ -129,6 +129,9 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
     case OPT_AUTO:
         options->automatic = true;
         return 0;
+    case OPT_UNLOCK_CLOCKS:
+        options->unlock_clocks = true;
+        return 0;
     case OPT_SAVE:
         options->save = value;
         return 0;
@@ -352,7 +355,7 @@ static bool names_config_file(const char *entry)
 
 static bool needs_other_node(enum bench_command command)
 {
-    return command & (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP);
+    return command & (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP | BENCH_PROFILE);
 }
 
 /* --config takes the place of WEFT_CONFIG. */
@@ -389,6 +392,24 @@ static bool wants_defaults_only(enum bench_command command, int argc, char **arg
     return command == BENCH_KEY || command == BENCH_COMPLETION;
 }
 
+/* Where nobody has said anything else. */
+static int profile_defaults(struct bench_options *options, struct wf_status *status)
+{
+    static const struct {
+        enum wf_setting_id id;
+        const char *text;
+    } own[] = {{WF_SET_BEGIN, "1"}, {WF_SET_END, "1G"}, {WF_SET_FACTOR, "2"}, {WF_SET_ITERS, "10"}};
+    int result = 0;
+
+    if (bench_is_said(options->config, WF_SET_ITERS) && wf_config_number(options->config, WF_SET_ITERS) == 0)
+        return wf_fail(status, -EINVAL, "--iters auto is not for 'weft profile': say how often a message is repeated");
+    for (size_t i = 0; result == 0 && i < sizeof own / sizeof own[0]; i++)
+        if (bench_is_default(options->config, own[i].id))
+            result = wf_config_set(options->config, own[i].id, own[i].text, WF_ORIGIN_DEFAULT,
+                                   "default of weft profile", status);
+    return result;
+}
+
 int bench_options_init(struct bench_options *options, enum bench_command command, int argc, char **argv,
                        struct wf_status *status)
 {
@@ -405,8 +426,10 @@ int bench_options_init(struct bench_options *options, enum bench_command command
         result = load_lower_layers(options, last_value(argc, argv, "--config"), status);
     if (result == 0)
         result = read_command_line(options, argc, argv, status);
-    if ((command & (BENCH_PEERS | BENCH_SWEEP)) && options->place == BENCH_PLACE_NONE)
+    if (((command & (BENCH_PEERS | BENCH_SWEEP)) || options->unlock_clocks) && options->place == BENCH_PLACE_NONE)
         options->place = BENCH_PLACE_LOCAL;
+    if (result == 0 && command == BENCH_PROFILE)
+        result = profile_defaults(options, status);
     if (result == 0 && !options->help && !options->version && needs_other_node(command) &&
         options->place == BENCH_PLACE_NONE)
         result = wf_fail(status, -EINVAL,

@@ -36,6 +36,7 @@ enum bench_command {
     BENCH_TOPO = WF_USE_TOPO,
     BENCH_CONFIG = WF_USE_CONFIG,
     BENCH_SWEEP = WF_USE_SWEEP,
+    BENCH_PROFILE = WF_USE_PROFILE,
     BENCH_KEY = 64,
     BENCH_RAW = 128, /* reads its own options */
     BENCH_COMPLETION = 256
@@ -56,6 +57,7 @@ struct bench_options {
         *invite; /* what starts the other node, before the address; "": it needs not be said. NULL: weft itself */
     bool help, version;
     bool automatic;                     /* --auto */
+    bool unlock_clocks;                 /* --unlock-clocks */
     const char *save;                   /* --save; NULL: not said */
     bool markdown;                      /* config: the table of the documentation */
     const char *words[BENCH_WORDS_MAX]; /* config, completion: what stands there besides options */

@@ -170,7 +170,7 @@ int bench_plan_pairs(struct bench_plan *plan, const struct wf_config *config, st
 
     if (plan->command == BENCH_PAIR)
         return plan_one_pair(plan, config, status);
-    plan->pattern = wf_config_text(config, WF_SET_PATTERN);
+    plan->pattern = plan->command == BENCH_PROFILE ? "mesh" : wf_config_text(config, WF_SET_PATTERN);
     plan->group = strcmp(plan->pattern, "bidir") == 0 ? 2 : 1;
     if (strcmp(scope, "intra") != 0)
         result = add_inter(plan, status);

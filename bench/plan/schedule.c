@@ -18,6 +18,7 @@
 #define PAIR_INFLIGHT_BYTES (1ull << 30) /* the default of a pair keeps its landings below this */
 #define LATENCY_ITERS 2000               /* enough for a 99.9th percentile */
 #define LATENCY_WARMUP 100
+#define PROFILE_REPETITIONS 10
 
 const char *bench_mode_name(enum bench_mode mode)
 {
@@ -180,6 +181,15 @@ static int check_background(const struct bench_plan *plan, struct wf_status *sta
     return 0;
 }
 
+/* Every message of a profile travels alone. */
+static void plan_repetitions(struct bench_plan *plan)
+{
+    plan->inflight = 1;
+    plan->buffers = 0;
+    if (plan->iters == 0)
+        plan->iters = PROFILE_REPETITIONS;
+}
+
 static void plan_numbers(struct bench_plan *plan, const struct wf_config *config, uint32_t default_endpoints)
 {
     const char *mode = wf_config_text(config, WF_SET_MODE);
@@ -198,12 +208,14 @@ static void plan_numbers(struct bench_plan *plan, const struct wf_config *config
     plan->inflight =
         bench_is_default(config, WF_SET_INFLIGHT) ? 0 : (uint32_t)wf_config_number(config, WF_SET_INFLIGHT);
     plan->buffers = (uint32_t)wf_config_number(config, WF_SET_BUFFERS);
+    if (plan->command == BENCH_PROFILE)
+        plan_repetitions(plan);
     plan->background = (uint64_t)wf_config_number(config, WF_SET_BACKGROUND);
     plan->background_inflight = (uint32_t)wf_config_number(config, WF_SET_BACKGROUND_INFLIGHT);
     plan->check = (enum bench_check)wf_config_number(config, WF_SET_CHECK);
     plan->check_time_ns = wf_config_number(config, WF_SET_CHECK_TIME_MS) * WF_NS_PER_MS;
     plan->seed = (uint64_t)wf_config_number(config, WF_SET_SEED);
-    plan->modes[BENCH_ISOLATED] = plan->command == BENCH_PAIR || strcmp(mode, "loaded") != 0;
+    plan->modes[BENCH_ISOLATED] = plan->command != BENCH_MESH || strcmp(mode, "loaded") != 0;
     plan->modes[BENCH_LOADED] = plan->command == BENCH_MESH && strcmp(mode, "isolated") != 0;
 }
 

@@ -5,6 +5,7 @@
 #define STEADY_SHARE 0.95   /* of the configurations */
 #define DRIFT_MOST_PPM 1000 /* 0.1 % */
 #define KINDS_DIFFER 1.1
+#define RESIDUAL_MOST 0.2
 
 static enum bench_verdict met_if(bool condition)
 {
@@ -89,7 +90,7 @@ static void judge_drift(const struct bench_criteria_input *input, struct bench_c
         return;
     }
     criterion->verdict = met_if(input->drift_ppm < DRIFT_MOST_PPM);
-    FOUND(criterion, "%.2f ppm at most", input->drift_ppm);
+    FOUND(criterion, "surely %.2f ppm at most, of nodes and GPUs", input->drift_ppm);
 }
 
 static void judge_throttling(const struct bench_criteria_input *input, struct bench_criterion *criterion)
@@ -137,7 +138,7 @@ static void judge_topology(const struct bench_criteria_input *input, struct benc
 
 static void judge_model(const struct bench_criteria_input *input, struct bench_criterion *criterion)
 {
-    criterion->verdict = met_if(input->model_written && input->residual >= 0);
+    criterion->verdict = met_if(input->model_written && input->residual >= 0 && input->residual <= RESIDUAL_MOST);
     if (input->residual < 0)
         FOUND(criterion, "no pair has a model");
     else
@@ -161,7 +162,7 @@ static const struct {
     {"clear curves", "R2 of every pair's model at least 0.9", judge_curves},
     {"two regimes", "a crossover within the sizes of every pair", judge_regimes},
     {"effects of topology", "kinds of links 10 % apart", judge_topology},
-    {"comparable to a simulator", "model.json, with its residual", judge_model},
+    {"comparable to a simulator", "median residual of model.json up to 20 %", judge_model},
 };
 
 void bench_criteria_judge(const struct bench_criteria_input *input, struct bench_criterion criteria[BENCH_CRITERIA])

@@ -151,7 +151,7 @@ static size_t choose(const struct bench_profile_row *rows, size_t count, const s
     size_t left = 0;
 
     for (size_t i = 0; i < count; i++)
-        if (rows[i].end_ns > rows[i].start_ns)
+        if (rows[i].end_ns - rows[i].start_ns > BENCH_PROFILE_NO_TIME)
             chosen[left++] = &rows[i];
     qsort(chosen, left, sizeof *chosen, by_size);
     return left;

@@ -61,7 +61,7 @@ bool bench_model_line(const struct bench_model_point *points, size_t count, stru
 /* What the line says of a size. */
 double bench_model_time(const struct bench_model_fit *fit, uint64_t size);
 
-/* Of messages in any order. Messages that took no time are left out. -ENOMEM. */
+/* Of messages in any order. Those that took no time (BENCH_PROFILE_NO_TIME) are left out. -ENOMEM. */
 int bench_model_init(struct bench_model *model, const struct bench_profile_row *rows, size_t count,
                      struct wf_status *status);
 void bench_model_fini(struct bench_model *model);

@@ -89,7 +89,7 @@ static void part(struct bench_piece *pieces, size_t count)
     }
 }
 
-size_t bench_pieces_fit(struct bench_piece *pieces, size_t count, int64_t begin_ns, int64_t end_ns, size_t *every)
+size_t bench_pieces_fit(struct bench_piece *pieces, size_t count, int64_t begin_ns, int64_t end_ns)
 {
     size_t step = 1;
 
@@ -104,6 +104,5 @@ size_t bench_pieces_fit(struct bench_piece *pieces, size_t count, int64_t begin_
     if (count > 0)
         qsort(pieces, count, sizeof *pieces, by_time);
     part(pieces, count);
-    *every = step;
     return count;
 }

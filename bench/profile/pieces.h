@@ -32,6 +32,6 @@ bool bench_same_lane(const struct bench_profile_span *one, const struct bench_pr
 
 /* Sorts by lanes and times, leaves every k-th of each lane so that at most BENCH_PIECES_DRAWN are left, and cuts them.
  * Returns how many are left; `*every` is that k. Where there are more lanes than that, the last ones have none. */
-size_t bench_pieces_fit(struct bench_piece *pieces, size_t count, int64_t begin_ns, int64_t end_ns, size_t *every);
+size_t bench_pieces_fit(struct bench_piece *pieces, size_t count, int64_t begin_ns, int64_t end_ns);
 
 #endif

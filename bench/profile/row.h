@@ -5,25 +5,12 @@
 #ifndef WF_BENCH_PROFILE_ROW_H
 #define WF_BENCH_PROFILE_ROW_H
 
-#include <jansson.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reasons to doubt a time. */
-enum bench_stamp {
-    BENCH_STAMP_VARIANCE = 1 << 0,      /* the repetitions of its configuration: CV over 5 % */
-    BENCH_STAMP_THROTTLED = 1 << 1,     /* a GPU slowed down for heat or power */
-    BENCH_STAMP_CLOCK = 1 << 2,         /* a GPU's frequency was another than at the start */
-    BENCH_STAMP_RETRANSMITS = 1 << 3,   /* TCP sent something again */
-    BENCH_STAMP_OTHERS = 1 << 4,        /* another process used the GPU or the network */
-    BENCH_STAMP_GPU_DRIFT = 1 << 5,     /* a GPU's clock against its processor's: over 10 ppm */
-    BENCH_STAMP_DRIFT_CHANGED = 1 << 6, /* that or the nodes' drift changed by over 1 ppm */
-    BENCH_STAMP_DISCIPLINED = 1 << 7,   /* a node's clock was being steered by over 10 ppm */
-    BENCH_STAMP_NIC_ERRORS = 1 << 8,    /* a network card counted errors or drops */
-    BENCH_STAMP_ALIGNMENT = 1 << 9,     /* shorter than twice the uncertainty of the clocks' alignment */
-};
+#include "bench/result/stamp.h"
 
-#define BENCH_STAMPS 10
+#define BENCH_PROFILE_NO_TIME 1 /* ns: the clocks say that a message took no time, or less; they are wrong by more */
 
 /* A message that was timed: from the start of its send to the end of its receive. */
 struct bench_profile_row {
@@ -34,6 +21,7 @@ struct bench_profile_row {
     uint8_t backend; /* its place in a list of names */
     unsigned stamps; /* of enum bench_stamp; 0: nothing is to be said against it */
     int64_t start_ns, end_ns;
+    uint32_t received, sent; /* pieces that its destination and its source have traced, of which some are drawn */
 };
 
 enum bench_profile_kind {
@@ -54,16 +42,6 @@ struct bench_profile_span {
     int16_t rail, channel, gpu; /* -1: none */
     uint8_t kind;               /* enum bench_profile_kind */
 };
-
-/* "variance" of bit 0; NULL: there is no such bit. */
-const char *bench_stamp_name(int bit);
-
-/* The set as "variance;alignment"; empty of none. Returns `text`, of which BENCH_STAMPS_TEXT is always enough. */
-#define BENCH_STAMPS_TEXT 128
-char *bench_stamps_text(unsigned stamps, char *text, size_t room);
-
-/* The set as an array of names. A new reference. */
-json_t *bench_stamps_to_json(unsigned stamps);
 
 /* "p2p_cfg0042_s0d1_sz1048576_r0". Returns `name`. */
 #define BENCH_PROFILE_NAME 96

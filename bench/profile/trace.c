@@ -138,17 +138,8 @@ static int put_piece(struct bench_trace *trace, const struct bench_piece *piece)
 
 /* --- messages --- */
 
-static void put_every(FILE *file, size_t every)
-{
-    const char *ending = every % 100 / 10 == 1 ? "th"
-                         : every % 10 == 1     ? "st"
-                         : every % 10 == 2     ? "nd"
-                         : every % 10 == 3     ? "rd"
-                                               : "th";
-    fprintf(file, ", \"spans\": \"every %zu%s\"", every, ending);
-}
-
-static void put_message(struct bench_trace *trace, int64_t begin_ns, int64_t end_ns, size_t every)
+/* `drawn`: of the pieces that this end has traced. */
+static void put_message(struct bench_trace *trace, int64_t begin_ns, int64_t end_ns, size_t drawn)
 {
     const struct bench_profile_row *row = &trace->row;
     char name[BENCH_PROFILE_NAME];
@@ -162,8 +153,9 @@ static void put_message(struct bench_trace *trace, int64_t begin_ns, int64_t end
     bench_put_json_text(file, trace->rank->backends[row->backend]);
     fputs(", \"stamps\": ", file);
     json_dumpf(stamps, file, JSON_COMPACT);
-    if (every > 1)
-        put_every(file, every);
+    uint32_t traced = row->src == trace->rank->rank ? row->sent : row->received;
+    if (traced > drawn)
+        fprintf(file, ", \"spans\": \"%zu of %" PRIu32 "\"", drawn, traced);
     if (begin_ns != row->start_ns)
         fprintf(file, ", \"trimmed_ns\": %" PRId64, begin_ns - row->start_ns);
     fputs("}}", file);
@@ -176,10 +168,10 @@ static int put_waiting(struct bench_trace *trace)
     const struct bench_profile_row *row = &trace->row;
     int64_t begin_ns = row->start_ns < trace->end_ns ? trace->end_ns : row->start_ns;
     int64_t end_ns = row->end_ns < begin_ns ? begin_ns : row->end_ns;
-    size_t every, count = bench_pieces_fit(trace->pieces, trace->piece_count, begin_ns, end_ns, &every);
+    size_t count = bench_pieces_fit(trace->pieces, trace->piece_count, begin_ns, end_ns);
     int result = 0;
 
-    put_message(trace, begin_ns, end_ns, every);
+    put_message(trace, begin_ns, end_ns, count);
     for (size_t i = 0; i < count && result == 0; i++)
         result = put_piece(trace, &trace->pieces[i]);
     trace->end_ns = end_ns;

@@ -11,7 +11,7 @@ static const char header[] =
     "wrong_bytes,rails,cpu_s_per_gb,retransmits,failures,resent_bytes,page_faults,inflight,buffers,background_size_"
     "bytes,"
     "background_inflight,background_src_to_dst_bw_gb_per_s,background_dst_to_src_bw_gb_per_s,messages_per_s,"
-    "verified_bytes,measured_bytes,times_contain_verification,time_us_p10\n";
+    "verified_bytes,measured_bytes,times_contain_verification,time_us_p10,stamp\n";
 
 /* An empty field where the JSON has null. */
 static void put_optional(FILE *file, double value)
@@ -43,7 +43,7 @@ static void put_background(FILE *file, const struct bench_sample *sample)
 static void put_sample(FILE *file, const struct bench_result *result, const struct bench_sample *sample)
 {
     const struct wf_times *time = &sample->time;
-    char src[32], dst[32], memory[48];
+    char src[32], dst[32], memory[48], stamps[BENCH_STAMPS_TEXT];
 
     fprintf(file, "%s,%s,%s,%s,%s,%s,%s,%s,%" PRIu64 ",%u,%u", sample->backend->name,
             bench_both_memories(sample->pair.src_memory, sample->pair.dst_memory, memory, sizeof memory),
@@ -64,8 +64,9 @@ static void put_sample(FILE *file, const struct bench_result *result, const stru
             sample->resent_bytes, sample->page_faults, sample->inflight, sample->buffers);
     put_background(file, sample);
     put_optional(file, bench_sample_messages_per_s(sample));
-    fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%s,%.9g\n", sample->verified_bytes, bench_sample_measured_bytes(sample),
-            sample->timed_check ? "true" : "false", time->p10);
+    fprintf(file, ",%" PRIu64 ",%" PRIu64 ",%s,%.9g,%s\n", sample->verified_bytes, bench_sample_measured_bytes(sample),
+            sample->timed_check ? "true" : "false", time->p10,
+            bench_stamps_text(sample->stamps, stamps, sizeof stamps));
 }
 
 static int put_all(const void *what, FILE *file)

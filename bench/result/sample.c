@@ -131,6 +131,7 @@ json_t *bench_sample_to_json(const struct bench_sample *sample, const char *patt
     json_object_set_new(json, "retransmits", json_integer((json_int_t)sample->retransmits));
     json_object_set_new(json, "failures", json_integer((json_int_t)sample->failures));
     json_object_set_new(json, "resent_bytes", json_integer((json_int_t)sample->resent_bytes));
+    json_object_set_new(json, "stamp", bench_stamps_to_json(sample->stamps));
     return json;
 }
 
@@ -245,6 +246,7 @@ int bench_sample_from_json(const json_t *json, const struct bench_backend_choice
     sample->retransmits = integer_of(json, "retransmits");
     sample->failures = integer_of(json, "failures");
     sample->resent_bytes = integer_of(json, "resent_bytes");
+    sample->stamps = bench_stamps_from_json(json_object_get(json, "stamp"));
     for (size_t i = 0; i < json_array_size(rails) && i < BENCH_RAILS_MAX; i++)
         sample->rail_bytes[sample->rail_count++] = integer_of(json_array_get(rails, i), "bytes");
     return 0;

@@ -13,6 +13,7 @@
 #include "bench/buffers/pattern.h"
 #include "bench/nodes/link.h"
 #include "bench/plan/schedule.h"
+#include "stamp.h"
 
 /* Messages that came in some time. */
 struct bench_flux {
@@ -42,6 +43,7 @@ struct bench_sample {
     uint64_t background;   /* latency: bytes of the messages that were exchanged meanwhile; 0: none were */
     uint32_t background_inflight;
     struct bench_flux forth, back; /* of these, from source to destination and from destination to source */
+    unsigned stamps;               /* what makes it doubtful: bits of enum bench_stamp */
     int rail_count;
     uint64_t rail_bytes[BENCH_RAILS_MAX]; /* by rail of the receiving node */
 };

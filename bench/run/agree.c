@@ -23,7 +23,9 @@ static const enum wf_setting_id shared_settings[] = {
     WF_SET_MEMORY,        WF_SET_PATTERN,  WF_SET_SCOPE,      WF_SET_MODE,
     WF_SET_INFLIGHT,      WF_SET_BUFFERS,  WF_SET_BACKGROUND, WF_SET_BACKGROUND_INFLIGHT,
     WF_SET_BACKEND,       WF_SET_SEED,     WF_SET_SRC,        WF_SET_DST,
-    WF_SET_CHECK_TIME_MS, WF_SET_DURATION, WF_SET_EXPECT,
+    WF_SET_CHECK_TIME_MS, WF_SET_DURATION, WF_SET_EXPECT,     WF_SET_DRIFT_S,
+    WF_SET_DRIFT_WINDOWS, WF_SET_WARM_TO,  WF_SET_WARM_S,     WF_SET_REWARM_EVERY,
+    WF_SET_REWARM_BELOW,
 };
 
 #define SHARED_COUNT (sizeof shared_settings / sizeof shared_settings[0])

@@ -13,6 +13,7 @@
 #include "bench/machine/memory_limits.h"
 #include "bench/machine/placement.h"
 #include "bench/nodes/key_check.h"
+#include "bench/profile/profile.h"
 #include "bench/result/expect.h"
 #include "bench/result/files.h"
 #include "bench/result/report.h"
@@ -45,6 +46,7 @@ struct run {
     struct bench_progress progress;
     struct bench_child child;
     struct bench_ending ending;
+    struct bench_profile_lock lock;
     bool made_out; /* the folder of --out was not there before */
     bool prepared; /* settings are sound: from here on a failure is a failure of the run */
     bool unready;  /* it failed before the other node had any part in it */
@@ -250,6 +252,36 @@ static int agree(struct run *run, struct wf_status *status)
 
 /* --- the run --- */
 
+static int work(struct run *run, struct wf_status *status)
+{
+    bench_progress_start(&run->progress, !bench_quiet(run->options->config), bench_plan_samples(&run->plan),
+                         bench_workload_total(&run->plan));
+    return bench_workload(&run->bed, &run->link, &run->result, &run->progress, status);
+}
+
+static int profile(struct run *run, struct wf_status *status)
+{
+    const struct bench_profile_site site = {
+        .options = run->options,
+        .bed = &run->bed,
+        .link = &run->link,
+        .result = &run->result,
+        .progress = &run->progress,
+        .news = run->options->child ? NULL : news(run),
+        .lock = &run->lock,
+        .companion = run->options->child ? getppid() : run->child.pid,
+    };
+
+    bench_progress_start(&run->progress, !bench_quiet(run->options->config), bench_profile_messages(&run->plan),
+                         bench_profile_work(&run->plan));
+    int result = bench_workload_open(&run->bed, &run->link, status);
+    if (result == 0)
+        result = bench_profile(&site, status);
+    if (result == 0)
+        bench_workload_close(&run->bed);
+    return result;
+}
+
 static int measure(struct run *run, struct wf_status *status)
 {
     int64_t start;
@@ -258,6 +290,8 @@ static int measure(struct run *run, struct wf_status *status)
     int result = bench_report_so_far(&run->result, status);
     if (result)
         return result;
+    if (run->plan.command == BENCH_PROFILE)
+        bench_profile_lock(&run->lock, run->options, gpus, run->plan.endpoints, run->options->child ? NULL : news(run));
     result = bench_arena_init(&run->arena, &run->plan, run->link.node, gpus, run->link.context, run->control, status);
 
     /* A GPU's endpoints are where it is; others are placed. */
@@ -276,9 +310,7 @@ static int measure(struct run *run, struct wf_status *status)
     run->bed.control = run->control;
     run->bed.arena = &run->arena;
     run->bed.placement = &run->link.placement;
-    bench_progress_start(&run->progress, !bench_quiet(run->options->config), bench_plan_samples(&run->plan),
-                         bench_workload_total(&run->plan));
-    result = bench_workload(&run->bed, &run->link, &run->result, &run->progress, status);
+    result = run->plan.command == BENCH_PROFILE ? profile(run, status) : work(run, status);
     if (result == 0)
         result = bench_workload_finish(&run->bed, &run->link, &run->result, &run->passed, status);
     return result;
@@ -344,6 +376,7 @@ static void tear_down(struct run *run)
 {
     bench_ending_set_link(&run->ending, NULL, NULL);
     bench_progress_end(&run->progress);
+    bench_profile_unlock(&run->lock);
     bench_link_end(&run->link);
     if (run->link.over)
         bench_control_collect(run->control);
@@ -419,6 +452,8 @@ static void run_destroy(struct run *run)
 
 int bench_run(struct bench_options *options)
 {
+    if (options->unlock_clocks)
+        return bench_profile_undo_locks();
     if (options->keep)
         return bench_keep(options);
     struct run *run = run_create(options);

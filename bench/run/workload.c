@@ -268,7 +268,7 @@ static void note_facts(struct bench_link *link, const struct bench_backend_ops *
     link->backends = all;
 }
 
-static int open_backends(struct bench_bed *bed, struct bench_link *link, struct wf_status *status)
+int bench_workload_open(struct bench_bed *bed, struct bench_link *link, struct wf_status *status)
 {
     const struct bench_plan *plan = bed->plan;
 
@@ -306,7 +306,7 @@ int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_
                    struct bench_progress *progress, struct wf_status *status)
 {
     const struct bench_plan *plan = bed->plan;
-    int code = open_backends(bed, link, status);
+    int code = bench_workload_open(bed, link, status);
 
     for (int mode = 0; mode < BENCH_MODES; mode++)
         for (int i = 0; plan->modes[mode] && code == 0 && i < plan->size_count; i++)

@@ -14,7 +14,7 @@
 # It runs the unit and contract tests, the tests of messages with their buffers in GPU memory and on either side of the
 # bus, verified meshes (sizes, patterns, both engines, faults, checksums, little staging, within a node), a short run
 # under compute-sanitizer, and measures pairs and meshes: host to host, GPU to GPU, host to GPU, Weft beside NCCL through
-# an MPS server of its own, half round trips of 8 bytes, the gather kernel. What a machine lacks (NCCL, MPS,
+# an MPS server of its own, half round trips of 8 bytes, a profile with its traces, the gather kernel. What a machine lacks (NCCL, MPS,
 # compute-sanitizer, cmocka) is skipped with its reason.
 #
 # The folder of results:
@@ -22,7 +22,7 @@
 #   steps.tsv     one line for each step: name, passed|failed|skipped, seconds, reason
 #   machine.txt   GPUs, driver, kernel, processors, weft topo
 #   STEP.log      what the step said
-#   STEP/         its result: mesh.json or pair.json, and .csv
+#   STEP/         its result: mesh.json, pair.json or profile.json, and .csv; of a profile its traces, too
 #
 # Exit status: 0 no step failed, 1 some did, 2 wrong usage, 77 there is no GPU that can be used here. Figures never decide
 # it. Takes about 20 minutes; the machine should have nothing else to do.
@@ -257,6 +257,17 @@ done
 bench mesh-host-host mesh --memory host --endpoints 4 -b 64K -e 64M -n 0
 bench mesh-gpu-gpu mesh --memory cuda "${endpoints[@]}" -b 64K -e 64M -n 0
 bench mesh-weft-nccl mesh --memory cuda "${endpoints[@]}" --backend weft,nccl -b 64K -e 16M -n 0
+# Clocks of GPUs against the processor's, locked clocks, a warm GPU; both backends in one order.
+profile=(profile --local --rails "$rails" --memory cuda "${endpoints[@]}")
+step profile 900 "$weft" "${profile[@]}" --scope all -b 1 -e 64M -f 4 --warm-to 45 --lock-clocks --out "$out/profile" \
+    --traces "$out/profile"
+step profile-weft-nccl 900 "$weft" "${profile[@]}" --backend weft,nccl -b 8 -e 16M -f 8 --drift-s 5 \
+    --out "$out/profile-weft-nccl" --traces "$out/profile-weft-nccl"
+if [[ -x $build/bin/trace_check ]]; then
+    for name in profile profile-weft-nccl; do
+        step "$name-check" 120 bash -c '"$1" "$2"/*/' _ "$build/bin/trace_check" "$out/$name"
+    done
+fi
 if ((gpus > 1)); then
     bench mesh-within-node mesh --memory cuda --scope intra -b 64K -e 64M -n 0
 else

@@ -1,20 +1,23 @@
 /*
- * trace_check FOLDER: reads execution_log.csv, and every rank_N.pt.trace.json and rank_N_CPU_trace.json of a profile's
- * folder. Exit status 0 if they are as trace_check.h says; otherwise 1, and a line that says what is wrong.
+ * trace_check [--pieces] FOLDER: reads execution_log.csv, and every rank_N.pt.trace.json and rank_N_CPU_trace.json of a
+ * profile's folder. With --pieces also whether each chunk lies within its message's bytes, and each message of Weft's
+ * has one. Exit status 0 if they are as trace_check.h says; otherwise 1, and a line that says what is wrong.
  */
 #include "trace_check.h"
 
 #include <stdio.h>
+#include <string.h>
 
 int main(int argc, char **argv)
 {
     struct check check;
 
-    if (argc != 2) {
-        fprintf(stderr, "usage: trace_check FOLDER\n");
+    bool pieces = argc > 1 && strcmp(argv[1], "--pieces") == 0;
+    if (argc != 2 + pieces) {
+        fprintf(stderr, "usage: trace_check [--pieces] FOLDER\n");
         return 2;
     }
-    int result = check_folder(&check, argv[1]);
+    int result = check_folder(&check, argv[1 + pieces], pieces);
     if (result < 0)
         fprintf(stderr, "trace_check: %s\n", check.why);
     else

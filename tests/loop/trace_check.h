@@ -21,6 +21,8 @@ struct check_row {
     int64_t start_ns, end_ns;
     /* At its source and at its destination. */
     bool traced[2], graphed[2];
+    bool weft;       /* its backend was */
+    unsigned pieces; /* that are drawn, at both ends */
     json_int_t record[2];
 };
 
@@ -28,13 +30,14 @@ struct check_row {
 struct check {
     struct check_row *rows; /* in the order of the log */
     size_t count, cursor;   /* cursor: where the next message is looked for first */
+    bool pieces;            /* each lies within its message's bytes, and each message of Weft's has one */
     unsigned rank, world;   /* of the file that is read */
     char file[400];         /* its path, for errors */
     char why[600];          /* the first error */
 };
 
 /* 0; negative, and `why` says what is wrong. Afterwards check_end() frees it in either case. */
-int check_folder(struct check *check, const char *folder);
+int check_folder(struct check *check, const char *folder, bool pieces);
 void check_end(struct check *check);
 
 /* Sets `why`, and returns -1. */

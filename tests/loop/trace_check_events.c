@@ -26,6 +26,7 @@ struct reading {
     int64_t base_ns;
     bool process_named, message; /* there was one */
     int64_t begin_ns, end_ns;    /* of the last message */
+    struct check_row *row;       /* its line of the log */
 };
 
 static struct track *track_of(struct reading *reading, json_int_t tid)
@@ -88,13 +89,17 @@ static int check_message(struct check *check, struct reading *reading, const cha
     if (row->traced[side])
         return check_refuse(check, "%.100s is there twice", name);
     row->traced[side] = true;
-    if (llabs((end_ns - begin_ns) - (row->end_ns - row->start_ns)) > TOLERANCE_NS)
+    /* Where the clocks say that it overlaps the message before it, it is drawn from the end of that on. */
+    int64_t trimmed = json_integer_value(json_object_get(args, "trimmed_ns"));
+    if (trimmed < 0 || llabs((end_ns - begin_ns + trimmed) - (row->end_ns - row->start_ns)) > TOLERANCE_NS)
         return check_refuse(check, "%.100s: takes %" PRId64 " ns, and in the log %" PRId64, name, end_ns - begin_ns,
                             row->end_ns - row->start_ns);
-    if (llabs(reading->base_ns + begin_ns - row->start_ns) > TOLERANCE_NS)
+    if (llabs(reading->base_ns + begin_ns - trimmed - row->start_ns) > TOLERANCE_NS)
         return check_refuse(check, "%.100s: begins at %" PRId64 ", and in the log at %" PRId64, name,
                             reading->base_ns + begin_ns, row->start_ns);
     reading->message = true;
+    reading->row = row;
+    row->weft = strcmp(json_string_value(json_object_get(args, "backend")), "weft") == 0;
     reading->begin_ns = begin_ns;
     reading->end_ns = end_ns;
     return 0;
@@ -103,11 +108,17 @@ static int check_message(struct check *check, struct reading *reading, const cha
 static int check_span(struct check *check, const struct reading *reading, const char *name, const json_t *args,
                       int64_t begin_ns, int64_t end_ns)
 {
-    if (!check_member(check, args, name, "bytes", JSON_INTEGER) ||
-        !check_member(check, args, name, "offset", JSON_INTEGER))
+    const json_t *bytes = check_member(check, args, name, "bytes", JSON_INTEGER);
+    const json_t *offset = bytes ? check_member(check, args, name, "offset", JSON_INTEGER) : NULL;
+
+    if (!offset)
         return -1;
     if (!reading->message || begin_ns < reading->begin_ns || end_ns > reading->end_ns)
         return check_refuse(check, "%.100s: is not within the message before it", name);
+    if (check->pieces &&
+        (unsigned long long)(json_integer_value(bytes) + json_integer_value(offset)) > reading->row->size)
+        return check_refuse(check, "%.100s: ends behind the %llu bytes of its message", name, reading->row->size);
+    reading->row->pieces++;
     return 0;
 }
 

@@ -145,13 +145,15 @@ static int check_found(struct check *check, const char *folder)
                 return check_refuse(check, "line %zu is not in the trace of rank %u", i + 2, rank);
             if (!row->graphed[side])
                 return check_refuse(check, "line %zu is not in the graph of rank %u", i + 2, rank);
+            if (check->pieces && row->weft && row->size && !row->pieces)
+                return check_refuse(check, "line %zu has no chunk in the trace of either rank", i + 2);
         }
     return 0;
 }
 
-int check_folder(struct check *check, const char *folder)
+int check_folder(struct check *check, const char *folder, bool pieces)
 {
-    *check = (struct check){.world = 1};
+    *check = (struct check){.world = 1, .pieces = pieces};
     int result = check_read_log(check, folder);
 
     for (; result == 0 && check->rank < check->world; check->rank++) {

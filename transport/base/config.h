@@ -44,7 +44,8 @@ enum wf_setting_use {
     WF_USE_PEERS = 4,
     WF_USE_TOPO = 8,
     WF_USE_CONFIG = 16, /* which shows all of them */
-    WF_USE_SWEEP = 32
+    WF_USE_SWEEP = 32,
+    WF_USE_PROFILE = 512 /* the numbers between belong to commands without settings */
 };
 
 /* The identities of the settings; the table in config_table.c has one row for each. */
@@ -122,11 +123,19 @@ enum wf_setting_id {
     WF_SET_QUIET,
     WF_SET_ROUNDS,
     WF_SET_TOOLS,
-    WF_SET_SECONDS,      /* seconds: how long `weft peers` measures */
-    WF_SET_IDLE_TIMEOUT, /* idle_timeout: int seconds 0 = none; how long a node that listens waits for a client */
-    WF_SET_MEASURE,      /* measure: choice mesh|pair, pair; what a sweep runs */
-    WF_SET_VARY,         /* vary: text, "chunk=256K,1M window=16..128x2"; what a sweep tries */
-    WF_SET_RUNS,         /* runs: int 0 = a third of what the grid takes; the most runs of weft sweep --auto */
+    WF_SET_SECONDS,       /* seconds: how long `weft peers` measures */
+    WF_SET_IDLE_TIMEOUT,  /* idle_timeout: int seconds 0 = none; how long a node that listens waits for a client */
+    WF_SET_MEASURE,       /* measure: choice mesh|pair, pair; what a sweep runs */
+    WF_SET_VARY,          /* vary: text, "chunk=256K,1M window=16..128x2"; what a sweep tries */
+    WF_SET_RUNS,          /* runs: int 0 = a third of what the grid takes; the most runs of weft sweep --auto */
+    WF_SET_TRACES,        /* traces: text "traces"; the folder that weft profile makes one of its own in */
+    WF_SET_DRIFT_S,       /* drift_s: int 30; seconds of a drift measurement, 0 = none */
+    WF_SET_DRIFT_WINDOWS, /* drift_windows: int 1; drift measurements at the start, and at the end */
+    WF_SET_LOCK_CLOCKS,   /* lock_clocks: flag "0"; the GPUs' clocks held at the highest */
+    WF_SET_WARM_TO,       /* warm_to: int 0 = off; degrees Celsius before anything is measured */
+    WF_SET_WARM_S,        /* warm_s: int 60; the longest that warming up may take */
+    WF_SET_REWARM_EVERY,  /* rewarm_every: int 0 = never; messages between two looks at the temperature */
+    WF_SET_REWARM_BELOW,  /* rewarm_below: int 45; degrees Celsius under which it is warmed again */
     WF_SETTING_COUNT
 };
 

@@ -12,8 +12,10 @@
 #define PEERS WF_USE_PEERS
 #define TOPO WF_USE_TOPO
 #define SWEEP WF_USE_SWEEP
+#define PROFILE WF_USE_PROFILE
 #define RUNS (MESH | PAIR | SWEEP) /* what a sweep passes on to its runs */
-#define MOVES (RUNS | PEERS)
+#define PLANS (RUNS | PROFILE)
+#define MOVES (PLANS | PEERS)
 
 /* Arguments: group, topic, the commands it acts on, name, default, then what the type needs, the first sentence of its
  * meaning; after that .more = "..." and .value = "..." where they are needed. `weft config` shows every setting. */
@@ -179,12 +181,12 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_LOG] = CHOICE(LIBRARY, OUTPUT, MOVES, "log", "warn", "error|warn|info|debug",
                           "The least severe messages that are written to standard error."),
 
-    [WF_SET_ENDPOINTS] = INT(BENCH, WHAT, RUNS | TOPO, "endpoints", "0", "endpoints", 0, 1024,
+    [WF_SET_ENDPOINTS] = INT(BENCH, WHAT, PLANS | TOPO, "endpoints", "0", "endpoints", 0, 1024,
                              "Endpoints per node; 0 means one for each GPU, or 8 where there is none."),
-    [WF_SET_BEGIN] = SIZE(BENCH, WHAT, RUNS, "begin", "1M", 0, TIB, "The smallest message size."),
-    [WF_SET_END] = SIZE(BENCH, WHAT, RUNS, "end", "64M", 0, TIB, "The largest message size."),
+    [WF_SET_BEGIN] = SIZE(BENCH, WHAT, PLANS, "begin", "1M", 0, TIB, "The smallest message size."),
+    [WF_SET_END] = SIZE(BENCH, WHAT, PLANS, "end", "64M", 0, TIB, "The largest message size."),
     [WF_SET_FACTOR] =
-        INT(BENCH, WHAT, RUNS, "factor", "4", "", 1, 1048576, "Each message size is this many times the one before."),
+        INT(BENCH, WHAT, PLANS, "factor", "4", "", 1, 1048576, "Each message size is this many times the one before."),
     [WF_SET_SIZE] = SIZES(BENCH, WHAT, MOVES, "size", "", 0, TIB,
                           "The message sizes, separated by commas, instead of begin, end and factor."),
     [WF_SET_ITERS] =
@@ -200,7 +202,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_WARMUP] = INT(BENCH, HOW, MOVES, "warmup", "5", "messages", 0, 1000000000,
                           "Messages per pair and size that are sent first and not measured."),
     [WF_SET_CHECK] =
-        CHOICE(BENCH, HOW, RUNS, "check", "1", "0|1|all",
+        CHOICE(BENCH, HOW, PLANS, "check", "1", "0|1|all",
                "Whether what arrives is verified: not, in a pass of its own, or also while it is timed.",
                .more = "1 sends the measured messages again, untimed, and verifies every byte of these for as long as "
                        "check_time_ms allows; all verifies the measured ones, too, in measured time."),
@@ -215,14 +217,14 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_PATTERN] = CHOICE(BENCH, WHAT, MESH | SWEEP, "pattern", "mesh", "mesh|pairs|bidir|incast",
                               "Which pairs send: every directed pair between the nodes, only equal numbers, each pair "
                               "both ways at once, or all to one."),
-    [WF_SET_SCOPE] = CHOICE(BENCH, WHAT, MESH | SWEEP, "scope", "inter", "inter|intra|all",
+    [WF_SET_SCOPE] = CHOICE(BENCH, WHAT, MESH | SWEEP | PROFILE, "scope", "inter", "inter|intra|all",
                             "Which pairs there are: those between the nodes, those within each, or all."),
     [WF_SET_MODE] = CHOICE(
         BENCH, WHAT, MESH | SWEEP, "mode", "both", "isolated|loaded|both",
         "Whether pairs send one at a time (isolated), all at once (loaded), or first the one and then the other."),
-    [WF_SET_INFLIGHT] = INT(BENCH, HOW, MOVES, "inflight", "0", "messages", 0, 65536,
+    [WF_SET_INFLIGHT] = INT(BENCH, HOW, RUNS | PEERS, "inflight", "0", "messages", 0, 65536,
                             "Messages outstanding per pair; 0 means 1 for mesh and 16 for pair."),
-    [WF_SET_BUFFERS] = INT(BENCH, HOW, MOVES, "buffers", "0", "buffers", 0, 65536,
+    [WF_SET_BUFFERS] = INT(BENCH, HOW, RUNS | PEERS, "buffers", "0", "buffers", 0, 65536,
                            "Buffers that the messages of a pair take turns in, at each side.",
                            .more = "0 means one for each in flight at the receiver, and shared memory at the sender."),
     [WF_SET_BACKGROUND] = SIZE(BENCH, WHAT, PAIR | SWEEP, "background", "0", 0, TIB,
@@ -231,14 +233,14 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                                        "connection."),
     [WF_SET_BACKGROUND_INFLIGHT] = INT(BENCH, HOW, PAIR | SWEEP, "background_inflight", "2", "messages", 1, 1024,
                                        "How many of these are outstanding each way."),
-    [WF_SET_BACKEND] = CHOICES(BENCH, WHAT, RUNS, "backend", "weft", "weft|nccl|null",
+    [WF_SET_BACKEND] = CHOICES(BENCH, WHAT, PLANS, "backend", "weft", "weft|nccl|null",
                                "What moves the messages, one or several in turns.",
                                .more = "nccl moves those in GPU memory; null moves none and measures the harness "
                                        "itself."),
     [WF_SET_NCCL_LIBRARY] =
         TEXT(BENCH, HOW, MOVES, "nccl_library", "",
              "NCCL's library: a file, or the folder of a libnccl.so.2; empty means the usual places.", .value = "FILE"),
-    [WF_SET_SEED] = INT(BENCH, HOW, RUNS, "seed", "42", "", 0, INT64_MAX,
+    [WF_SET_SEED] = INT(BENCH, HOW, PLANS, "seed", "42", "", 0, INT64_MAX,
                         "Determines the order of the pairs and the data of the messages."),
     [WF_SET_SRC] = TEXT(BENCH, WHAT, PAIR | SWEEP, "src", "node0:host0", "The endpoint that sends in weft pair.",
                         .more = "gpu3 instead of host3 asks for GPU memory there, and host3 for host memory.",
@@ -249,7 +251,7 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
                         .value = "DIR"),
     [WF_SET_JSON] = TEXT(BENCH, OUTPUT, MOVES | TOPO, "json", "",
                          "The file for the results as JSON; '-' is standard output.", .value = "FILE"),
-    [WF_SET_CSV] = TEXT(BENCH, OUTPUT, RUNS, "csv", "", "The file for the results as CSV; '-' is standard output.",
+    [WF_SET_CSV] = TEXT(BENCH, OUTPUT, PLANS, "csv", "", "The file for the results as CSV; '-' is standard output.",
                         .value = "FILE"),
     [WF_SET_JSON_STREAM] =
         TEXT(BENCH, OUTPUT, MESH | PAIR, "json_stream", "",
@@ -284,6 +286,28 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_RUNS] =
         COUNT(BENCH, HOW, SWEEP, "runs", "auto", "runs", "auto", 10000000,
               "The most runs of a sweep with --auto; auto is a third of what the whole grid takes.", .value = "N|auto"),
+    [WF_SET_TRACES] = TEXT(BENCH, OUTPUT, PROFILE, "traces", "traces",
+                           "The folder in which weft profile makes one for this kind of machine, with its files.",
+                           .more = "It is called GPU-DRIVER-CUDA, or host-PROCESSOR-KERNEL where there is no GPU; the "
+                                   "files of the run before are replaced.",
+                           .value = "DIR"),
+    [WF_SET_DRIFT_S] = INT(BENCH, HOW, PROFILE, "drift_s", "30", "s", 0, 3600,
+                           "How long the clocks are compared before the measurement, and again after it.",
+                           .more = "0 compares them only as often as their alignment needs.", .value = "S"),
+    [WF_SET_DRIFT_WINDOWS] = INT(BENCH, HOW, PROFILE, "drift_windows", "1", "windows", 1, 20,
+                                 "How many times in a row the clocks are compared for drift_s, each time."),
+    [WF_SET_LOCK_CLOCKS] = FLAG(BENCH, HOW, PROFILE, "lock_clocks", "0",
+                                "Whether the GPUs' clocks are held at the highest frequency for the time of the run.",
+                                .more = "This needs root. Another process undoes it, however the run ends."),
+    [WF_SET_WARM_TO] = COUNT(BENCH, HOW, PROFILE, "warm_to", "off", "degrees Celsius", "off", 110,
+                             "Heat the GPUs, or the processors where there are none, to this before measuring.",
+                             .value = "CELSIUS|off"),
+    [WF_SET_WARM_S] = INT(BENCH, HOW, PROFILE, "warm_s", "60", "s", 1, 3600,
+                          "The longest time that warming up may take.", .value = "S"),
+    [WF_SET_REWARM_EVERY] = COUNT(BENCH, HOW, PROFILE, "rewarm_every", "off", "messages", "off", 1000000,
+                                  "After so many messages, look whether it must be warmed up again.", .value = "N|off"),
+    [WF_SET_REWARM_BELOW] = INT(BENCH, HOW, PROFILE, "rewarm_below", "45", "degrees Celsius", 1, 110,
+                                "The temperature below which it is.", .value = "CELSIUS"),
 };
 
 /* In the order of import: of two that act on one setting the later wins. */
