@@ -281,11 +281,12 @@ int profile_warm_again(struct profile *profile, size_t done, struct wf_status *s
 {
     const struct wf_config *config = profile->site->options->config;
     int64_t every = wf_config_number(config, WF_SET_REWARM_EVERY);
-    int below = (int)wf_config_number(config, WF_SET_REWARM_BELOW), now = coldest(profile);
+    int below = (int)wf_config_number(config, WF_SET_REWARM_BELOW);
     bool any;
 
     if (every == 0 || done % (size_t)every)
         return 0;
+    int now = coldest(profile);
     int result = either(profile, now != BENCH_SENSE_UNKNOWN && now < below, &any, status);
     profile->rewarmed += any;
     if (result == 0 && any)
