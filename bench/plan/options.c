@@ -401,8 +401,6 @@ static int profile_defaults(struct bench_options *options, struct wf_status *sta
     } own[] = {{WF_SET_BEGIN, "1"}, {WF_SET_END, "1G"}, {WF_SET_FACTOR, "2"}, {WF_SET_ITERS, "10"}};
     int result = 0;
 
-    if (bench_is_said(options->config, WF_SET_ITERS) && wf_config_number(options->config, WF_SET_ITERS) == 0)
-        return wf_fail(status, -EINVAL, "--iters auto is not for 'weft profile': say how often a message is repeated");
     for (size_t i = 0; result == 0 && i < sizeof own / sizeof own[0]; i++)
         if (bench_is_default(options->config, own[i].id))
             result = wf_config_set(options->config, own[i].id, own[i].text, WF_ORIGIN_DEFAULT,
