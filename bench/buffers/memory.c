@@ -14,7 +14,7 @@
 #define MET_BYTES (4ull << 20)
 #define PROFILE_ROW_BYTES 192ull   /* of a message of a profile, */
 #define PROFILE_PIECE_BYTES 56ull  /* of a piece of it, */
-#define PROFILE_PIECES 96ull       /* of which at most so many are kept at each end, */
+#define PROFILE_PIECES 128ull      /* of which at most so many are kept at each end, */
 #define PROFILE_CHUNK (512u << 10) /* and there is one for so many bytes */
 #define PAGE_ENTRY 8               /* bytes of a page table, for each page of a buffer */
 

@@ -56,8 +56,7 @@ struct bench_single {
     struct bench_wrong wrong;
 };
 
-/* Both nodes call it for every message; it begins when both are ready, and where one of them has no part in it, it
- * waits for nothing. */
+/* Both nodes call it for every message, and return when both are done with it, also where one has no part in it. */
 int bench_measure_single(struct bench_bed *bed, struct bench_single *single, struct wf_status *status);
 
 #endif

@@ -56,7 +56,7 @@ static int run_single(struct bench_phase *phase, struct bench_single *single, st
     phase->rail_count[intra] = rails_now(phase->bed, intra, phase->before[intra]);
     if (result == 0)
         result = bench_phase_run(phase, &segment, status);
-    /* A send may end before its bytes have left: what TCP still does for them is theirs. */
+    /* TCP may resend bytes of this message after its send has ended: its count is read when both nodes are done. */
     if (result == 0)
         result = bench_control_swap(phase->bed->control, &none, &theirs, status);
     if (result)

@@ -10,7 +10,8 @@
 
 #define ROOM_FIRST 64
 #define PIECES_MAX 256
-#define LATE 4 /* times the median of all */
+#define LATE 4             /* times the median of all */
+#define SHIFT_MOST_NS 1e15 /* clocks that run apart by more than days in a run are none */
 
 void bench_track_fini(struct bench_track *track)
 {
@@ -85,7 +86,8 @@ int64_t bench_track_here(const struct bench_track *track, int64_t there_ns)
     /* The difference of the two rates is small: in doubles nothing is lost. */
     double behind = (double)((to->here_ns - from->here_ns) - (to->there_ns - from->there_ns));
     double share = (double)(there_ns - from->there_ns) / (double)(to->there_ns - from->there_ns);
-    return from->here_ns + (there_ns - from->there_ns) + llround(behind * share);
+    double shift = behind * share;
+    return from->here_ns + (there_ns - from->there_ns) + (fabs(shift) < SHIFT_MOST_NS ? llround(shift) : 0);
 }
 
 int64_t bench_track_error(const struct bench_track *track, int64_t there_ns)
@@ -159,7 +161,7 @@ static int by_error(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* Leaves out what somebody has held up: a node that stood still for a while, say. */
+/* Leaves out exchanges that took far longer than most, as when a node stood still for a while. */
 static size_t leave_late(const struct bench_fix **best, size_t count)
 {
     const struct bench_fix *sorted[PIECES_MAX];

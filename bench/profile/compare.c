@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "bench/words/interrupt.h"
 #include "mem/gpu_clock.h"
 #include "parts.h"
 
@@ -28,7 +27,8 @@ static int exchange(struct profile *profile, struct bench_clock_reading *reading
     return result;
 }
 
-/* Several right after each other, of which the fastest counts: the first wakes everybody up. */
+/* Several right after each other, of which the fastest counts: in the first one threads of both nodes have to wake up.
+ */
 static int exchange_some(struct profile *profile, int count, struct bench_clock_reading *reading,
                          struct bench_fix *best, struct wf_status *status)
 {
@@ -118,16 +118,13 @@ static void close_watches(struct watches *watches, struct profile_window *window
 
 /* --- a window --- */
 
-/* Until the next exchange is due, or a signal comes: only node0 waits, and node1 with it. */
+/* Until the next exchange is due. node1 waits for node0's word instead. */
 static int rest(const struct profile *profile, int64_t until_ns, struct wf_status *status)
 {
     struct timespec until = {until_ns / WF_NS_PER_S, until_ns % WF_NS_PER_S};
 
-    while (profile->site->bed->node == 0 && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL) == EINTR) {
-        int result = bench_interrupted(status);
-        if (result)
-            return result;
-    }
+    if (profile->site->bed->node == 0)
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
     return bench_control_check(profile->site->bed->control, status);
 }
 

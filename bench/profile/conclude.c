@@ -32,8 +32,8 @@ static void fill_row(struct profile *profile, size_t at)
         .start_ns = profile_time(profile, pair->src_node, src->begin_ns),
         .end_ns = profile_time(profile, pair->dst_node, dst->end_ns),
         .stamps = src->troubles | dst->troubles,
-        .received = dst->events[0],
-        .sent = src->events[1],
+        .received = dst->events[BENCH_SPAN_RECEIVED] + dst->events[BENCH_SPAN_COPIED_IN],
+        .sent = src->events[BENCH_SPAN_SENT] + src->events[BENCH_SPAN_COPIED_OUT],
     };
     if (src->retransmits || dst->retransmits)
         row->stamps |= BENCH_STAMP_RETRANSMITS;
@@ -78,10 +78,10 @@ static unsigned clock_stamps(const struct profile *profile)
     return stamps;
 }
 
-/* Faster or slower by more than it may be, and by more than the readings leave open. */
+/* Surely faster or slower by more than it may be. */
 static bool is_apart(const struct bench_drift *drift)
 {
-    return drift->fixes >= 3 && fabs(drift->ppm) > GPU_PPM_MOST && fabs(drift->ppm) > drift->ppm_error;
+    return drift->fixes >= 3 && fabs(drift->ppm) - drift->ppm_error > GPU_PPM_MOST;
 }
 
 unsigned profile_gpu_stamps(const struct profile *profile, int gpu)
@@ -104,7 +104,6 @@ void profile_sample(const struct profile *profile, size_t at, struct bench_sampl
 {
     const struct profile_config *config = &profile->configs[at];
     const struct profile_sum *sum = &profile->sums[at];
-    const struct bench_bed *bed = profile->site->bed;
 
     memset(sample, 0, sizeof *sample);
     sample->backend = profile->plan->backends[config->backend];
@@ -114,7 +113,6 @@ void profile_sample(const struct profile *profile, size_t at, struct bench_sampl
     sample->iters = profile->plan->iters;
     sample->inflight = sample->buffers = sample->grouped = 1;
     sample->checked = profile->plan->check != BENCH_CHECK_NONE && sample->backend->moves_data;
-    sample->timed_check = bench_verifies_timed(bed) && sample->backend->moves_data;
     sample->verified_bytes = sum->verified_bytes;
     sample->wrong = sum->wrong;
     sample->cpu_s_per_gb = -1;

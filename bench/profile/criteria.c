@@ -90,7 +90,7 @@ static void judge_drift(const struct bench_criteria_input *input, struct bench_c
         return;
     }
     criterion->verdict = met_if(input->drift_ppm < DRIFT_MOST_PPM);
-    FOUND(criterion, "surely %.2f ppm at most, of nodes and GPUs", input->drift_ppm);
+    FOUND(criterion, "%.2f ppm at most, of nodes and GPUs, errors included", input->drift_ppm);
 }
 
 static void judge_throttling(const struct bench_criteria_input *input, struct bench_criterion *criterion)

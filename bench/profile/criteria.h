@@ -13,15 +13,16 @@
 struct bench_criteria_input {
     /* Of the run; who ran it fills them in. */
     uint64_t configs, complete; /* planned, and those with all their repetitions */
-    uint64_t errors;            /* messages that failed */
+    uint64_t errors;            /* 1: bytes were wrong */
     uint32_t ranks, traces;     /* planned, and those whose trace was written */
     uint32_t sizes, sizes_complete;
     uint64_t seed;
-    const char *digest;  /* of the order of execution; NULL: it is not stated */
-    double drift_ppm;    /* the largest of any two clocks, without its sign; negative: it was not measured */
+    const char *digest; /* of the order of execution; NULL: it is not stated */
+    double
+        drift_ppm; /* the largest of any two clocks, without its sign, and its error; negative: it was not measured */
     uint64_t throttled;  /* messages during which a GPU was */
     bool watched;        /* GPUs were watched for that */
-    uint32_t link_kinds; /* of pairs of GPUs: NVLink, PCIe, network */
+    uint32_t link_kinds; /* of pairs of GPUs: within a node, between the nodes */
     double kinds_ratio;  /* bandwidth of the best kind by that of the worst */
     bool model_written;
 

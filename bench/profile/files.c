@@ -6,6 +6,7 @@
 
 #include "bench/backends/backend.h"
 #include "bench/words/heard.h"
+#include "bench/words/interrupt.h"
 #include "bench/words/json.h"
 #include "bench/words/whole.h"
 #include "bench/words/words.h"
@@ -15,6 +16,8 @@
 #include "parts.h"
 #include "trace.h"
 #include "yaml.h"
+
+#define ROWS_AT_ONCE 4096 /* between two looks for signals */
 
 /* --- traces --- */
 
@@ -92,6 +95,8 @@ static int write_trace(struct profile *profile, uint32_t rank, struct wf_status 
     snprintf(name, sizeof name, "rank_%u.pt.trace.json", rank);
     int result = bench_trace_open(&trace, profile_path(profile, name, path, sizeof path), &about, status);
     for (size_t row = 0; result == 0 && row < profile->row_count; row++) {
+        if (row % ROWS_AT_ONCE == 0 && bench_interrupted(status))
+            trace.error = -EINTR;
         bench_trace_message(&trace, &profile->rows[row]);
         for (; span < profile->span_count && profile->spans[span].row == row; span++)
             bench_trace_span(&trace, &profile->spans[span]);
@@ -129,6 +134,8 @@ static void put_moved(const struct profile *profile, const char *lines, FILE *fi
     for (const char *at = lines; *at;) {
         char *rest;
         int64_t ns = strtoll(at, &rest, 10);
+        if (ns < 0 || ns > INT64_MAX / 4)
+            ns = 0;
         size_t length = strcspn(rest, "\n");
         fprintf(file, "%lld%.*s\n", (long long)profile_time(profile, 1, ns), (int)length, rest);
         at = rest + length + (rest[length] == '\n');
@@ -181,7 +188,7 @@ static int write_tables(struct profile *profile, struct wf_status *status)
 
 static int write_rank(struct profile *profile, uint32_t rank, struct wf_status *status)
 {
-    int result = bench_control_check(profile->site->bed->control, status);
+    int result = bench_interrupted(status); /* node1 has told all that it knows, and may leave */
 
     if (result == 0)
         result = write_trace(profile, rank, status);

@@ -3,10 +3,12 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 #include "mem/cuda_driver.h"
 #include "mem/nvml.h"
 #include "parts.h"
+#include "pieces.h"
 
 #define UNFINISHED ".unfinished"
 /* What a message takes in the files: rows of the log and of stamps, and at each end its event and its part of the
@@ -108,8 +111,8 @@ static uint64_t bytes_needed(const struct profile *profile)
 
     for (size_t i = 0; i < profile->config_count; i++) {
         uint64_t pieces = 1 + profile->configs[i].size / (chunk ? chunk : 1);
-        if (pieces > PROFILE_PIECES_DRAWN)
-            pieces = PROFILE_PIECES_DRAWN;
+        if (pieces > BENCH_PIECES_DRAWN)
+            pieces = BENCH_PIECES_DRAWN;
         sum += (ROW_BYTES + 2 * (END_BYTES + pieces * PIECE_BYTES)) * profile->plan->iters;
     }
     return sum;
@@ -146,12 +149,13 @@ static int each_file(const char *folder, const char *const *patterns, size_t cou
     const struct dirent *entry;
     int result = 0;
 
-    while (stream && result == 0 && (entry = readdir(stream)) != NULL)
+    if (!stream)
+        return -errno;
+    while (result == 0 && (entry = readdir(stream)) != NULL)
         for (size_t i = 0; result == 0 && i < count; i++)
             if (fnmatch(patterns[i], entry->d_name, FNM_PERIOD) == 0)
                 result = use(profile, entry->d_name);
-    if (stream)
-        closedir(stream);
+    closedir(stream);
     return result;
 }
 
@@ -163,16 +167,25 @@ static int remove_unfinished(const struct profile *profile, const char *name)
     return 0;
 }
 
-void profile_folder_clean(const struct profile *profile)
+static void remove_all_unfinished(const struct profile *profile)
 {
     static const char *const all[] = {"*"};
     char path[PROFILE_PATH];
 
-    if (!profile->folder[0])
+    each_file(profile_path(profile, "", path, sizeof path), all, 1, remove_unfinished, profile);
+}
+
+void profile_folder_clean(struct profile *profile)
+{
+    char path[PROFILE_PATH];
+
+    if (profile->folder_lock < 0)
         return;
-    profile_path(profile, "", path, sizeof path);
-    each_file(path, all, 1, remove_unfinished, profile);
-    rmdir(path);
+    remove_all_unfinished(profile);
+    rmdir(profile_path(profile, "", path, sizeof path));
+    rmdir(profile->folder); /* stays where there are files of another run */
+    close(profile->folder_lock);
+    profile->folder_lock = -1;
 }
 
 static int remove_old(const struct profile *profile, const char *name)
@@ -212,6 +225,21 @@ int profile_folder_publish(const struct profile *profile, struct wf_status *stat
 
 /* --- before anything is measured --- */
 
+/* Two runs that write at once would take each other's files. The lock ends with the process. */
+static int lock_folder(struct profile *profile, const char *path, struct wf_status *status)
+{
+    profile->folder_lock = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (profile->folder_lock < 0)
+        return wf_fail(status, -errno, "--traces: cannot open %.200s: %s", path, wf_strerror(errno));
+    if (flock(profile->folder_lock, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    close(profile->folder_lock);
+    profile->folder_lock = -1;
+    return wf_fail(status, -EBUSY,
+                   "--traces: another weft profile writes to %.200s: wait for it, or name another folder",
+                   profile->folder);
+}
+
 int profile_folder(struct profile *profile, struct wf_status *status)
 {
     const char *root = wf_config_text(profile->site->options->config, WF_SET_TRACES);
@@ -222,11 +250,14 @@ int profile_folder(struct profile *profile, struct wf_status *status)
     if (!root[0])
         return wf_fail(status, -EINVAL, "--traces is empty: name the folder for the files");
     name_folder(profile, name, sizeof name);
-    snprintf(profile->folder, sizeof profile->folder, "%s/%s", root, name);
-    profile_folder_clean(profile);
+    if ((size_t)snprintf(profile->folder, sizeof profile->folder, "%s/%s", root, name) >= sizeof profile->folder)
+        return wf_fail(status, -ENAMETOOLONG, "--traces %.60s...: the name is too long", root);
     profile_path(profile, "", path, sizeof path);
     int result = bench_make_folder(path, status);
-    if (result == 0 && access(path, W_OK) != 0)
-        result = wf_fail(status, -errno, "--traces %.150s: cannot write in %.200s: %s", root, name, wf_strerror(errno));
-    return result ? result : check_room(profile, status);
+    if (result == 0)
+        result = lock_folder(profile, path, status);
+    if (result)
+        return result;
+    remove_all_unfinished(profile);
+    return check_room(profile, status);
 }

@@ -12,9 +12,9 @@
 
 /* --- lists --- */
 
-/* Entry `at` of a list; a new reference. */
+/* Makes the JSON of entry `at` of a list: a new reference. */
 typedef json_t *entry_make(const struct profile *profile, size_t at);
-/* Takes it. -EPROTO: it is none. */
+/* Reads the JSON of entry `at` into the profile. -EPROTO: it is not what such an entry has to be. */
 typedef int entry_take(struct profile *profile, size_t at, const json_t *entry, struct wf_status *status);
 
 static int bad_entry(const char *what, struct wf_status *status)
@@ -22,7 +22,7 @@ static int bad_entry(const char *what, struct wf_status *status)
     return wf_fail(status, -EPROTO, "the other node sent %s that are none: use the same build on both", what);
 }
 
-/* {"list": [...], "more": bool}, as many as it takes. */
+/* {"list": [...], "more": bool}, in as many texts as the list needs. */
 static int tell_list(const struct profile *profile, entry_make *make, size_t count, size_t per_text,
                      struct wf_status *status)
 {
@@ -79,9 +79,10 @@ static json_t *make_mark(const struct profile *profile, size_t at)
 {
     const struct profile_mark *mark = &profile->marks[1][at];
 
-    return json_pack("[I, I, I, I, I, I, I]", (json_int_t)mark->begin_ns, (json_int_t)mark->end_ns,
-                     (json_int_t)mark->retransmits, (json_int_t)mark->failures, (json_int_t)mark->events[0],
-                     (json_int_t)mark->events[1], (json_int_t)mark->troubles);
+    return json_pack("[I, I, I, I, I, I, I, I, I]", (json_int_t)mark->begin_ns, (json_int_t)mark->end_ns,
+                     (json_int_t)mark->retransmits, (json_int_t)mark->failures, (json_int_t)mark->troubles,
+                     (json_int_t)mark->events[0], (json_int_t)mark->events[1], (json_int_t)mark->events[2],
+                     (json_int_t)mark->events[3]);
 }
 
 /* A time of a clock, or 0: differences of two of them fit. */
@@ -105,15 +106,15 @@ static int take_mark(struct profile *profile, size_t at, const json_t *entry, st
     const struct bench_pair *pair = profile_pair(profile, profile_config_of(profile, at));
     bool part = pair->src_node == 1 || pair->dst_node == 1;
 
-    if (json_array_size(entry) != 7 || !is_span(entry) || part != (number_at(entry, 1) != 0))
+    if (json_array_size(entry) != 9 || !is_span(entry) || part != (number_at(entry, 1) != 0))
         return bad_entry("times", status);
     profile->marks[1][at] = (struct profile_mark){
         .begin_ns = number_at(entry, 0),
         .end_ns = number_at(entry, 1),
         .retransmits = count_at(entry, 2),
         .failures = count_at(entry, 3),
-        .events = {count_at(entry, 4), count_at(entry, 5)},
-        .troubles = count_at(entry, 6) & ((1u << BENCH_STAMPS) - 1),
+        .troubles = count_at(entry, 4) & ((1u << BENCH_STAMPS) - 1),
+        .events = {count_at(entry, 5), count_at(entry, 6), count_at(entry, 7), count_at(entry, 8)},
     };
     return 0;
 }
@@ -240,7 +241,8 @@ static int hear_sensed(struct profile *profile, struct wf_status *status)
         if (result)
             return result;
         more = json_string_length(json_object_get(text, "text")) > 0;
-        if (json_array_size(profile->sensed) == SENSED_TEXTS_MOST)
+        if (json_array_size(profile->sensed) == SENSED_TEXTS_MOST ||
+            json_string_length(json_object_get(text, "text")) > TEXT_BYTES)
             result = bad_entry("temperatures", status);
         else if (more)
             json_array_append(profile->sensed, json_object_get(text, "text"));

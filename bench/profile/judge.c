@@ -17,10 +17,10 @@
 
 /* --- figures of the run --- */
 
-/* Surely at least so many ppm: the rest may be the comparison's own. */
-static double least_ppm(double ppm, double error)
+/* It may be so many ppm. */
+static double most_ppm(double ppm, double error)
 {
-    return fmax(fabs(ppm) - error, 0);
+    return fabs(ppm) + error;
 }
 
 /* Of GPUs as their node tells of them: windows of GPUs. */
@@ -33,8 +33,8 @@ static double worst_of_gpus(const json_t *windows)
     json_array_foreach(windows, window, gpus) json_array_foreach(gpus, gpu, drift)
     {
         if (json_is_object(drift))
-            worst = fmax(worst, least_ppm(json_number_value(json_object_get(drift, "drift_ppm")),
-                                          json_number_value(json_object_get(drift, "drift_error_ppm"))));
+            worst = fmax(worst, most_ppm(json_number_value(json_object_get(drift, "drift_ppm")),
+                                         json_number_value(json_object_get(drift, "drift_error_ppm"))));
     }
     return worst;
 }
@@ -47,7 +47,7 @@ static double worst_drift(const struct profile *profile)
         for (int when = 0; when < 2; when++) {
             const struct bench_drift *nodes = when ? &profile->end[i].nodes : &profile->start[i].nodes;
             if (nodes->fixes >= 3)
-                worst = fmax(worst, least_ppm(nodes->ppm, nodes->ppm_error));
+                worst = fmax(worst, most_ppm(nodes->ppm, nodes->ppm_error));
         }
     for (int node = 0; node < 2; node++) {
         worst = fmax(worst, worst_of_gpus(json_object_get(profile->about[node], "gpu_clock_at_start")));
@@ -56,7 +56,7 @@ static double worst_drift(const struct profile *profile)
     return worst;
 }
 
-/* Whether every GPU of both nodes, or their sampler, said whether it was slowed down. */
+/* Whether the samplers of both nodes know of every GPU whether it was slowed down. */
 static bool was_watched(const struct profile *profile)
 {
     const json_t *sensor;
@@ -68,7 +68,7 @@ static bool was_watched(const struct profile *profile)
         {
             bool gpu = strncmp(bench_heard_text(sensor, "device"), "gpu", 3) == 0;
             any |= gpu;
-            all &= !gpu || json_integer_value(json_object_get(sensor, "samples_that_say_so")) > 0;
+            all &= !gpu || json_integer_value(json_object_get(sensor, "samples_throttle_known")) > 0;
         }
     return any && all;
 }

@@ -128,8 +128,8 @@ static json_t *sensors(const struct profile *profile)
         json_array_append_new(array,
                               json_pack("{s:s, s:o, s:o, s:o, s:I, s:I}", "device", all[i].device, "temperature_c",
                                         figure(&all[i].celsius), "power_w", figure(&all[i].watts), "clock_mhz",
-                                        figure(&all[i].mhz), "samples_held_back", (json_int_t)all[i].held_back,
-                                        "samples_that_say_so", (json_int_t)all[i].told));
+                                        figure(&all[i].mhz), "samples_throttled", (json_int_t)all[i].held_back,
+                                        "samples_throttle_known", (json_int_t)all[i].told));
     return array;
 }
 
@@ -193,7 +193,7 @@ static json_t *plan_to_json(const struct profile *profile)
                      sizes, "verified", verified[plan->check]);
 }
 
-/* What they are; what they have carried stands in the samples. */
+/* Without what the rails have carried: that stands in the samples. */
 static json_t *rails_to_json(const json_t *totals)
 {
     static const char *const kept[] = {"name", "local", "remote", "speed_mbit", "mtu", "device_bound"};
@@ -210,7 +210,7 @@ static json_t *rails_to_json(const json_t *totals)
     return rails;
 }
 
-/* Those of this command. */
+/* The settings that act on this command. */
 static json_t *settings_to_json(const struct wf_config *config)
 {
     json_t *settings = bench_config_to_json(config);
@@ -237,7 +237,7 @@ json_t *profile_metadata(const struct profile *profile, uint32_t rank)
                                   alignment(profile), "at_start", node_windows(profile, profile->start), "at_end",
                                   node_windows(profile, profile->end)));
     json_object_set_new(json, "stamps", stamps_of_rank(profile, rank));
-    json_object_update(json, profile->about[node]);
+    json_object_update_missing(json, profile->about[node]);
     json_object_set_new(json, "rails", rails_to_json(result->rail_totals[node]));
     json_object_set(json, "fallbacks", result->fallbacks[node]);
     json_object_set_new(json, "settings", settings_to_json(profile->site->options->config));

@@ -1,5 +1,11 @@
 /*
  * parts.h: what the files of this room share: one profile, from its order to its files. Nobody else includes it.
+ *
+ *     configuration (pair, size, backend) x repetition = row: one timed message
+ *     each node makes a mark of each row, by its own clock; node0 hears node1's marks, and two marks become a row's
+ * times an exchange of clock readings is a fix, fixes make a track, and the track turns node1's times into node0's a
+ * window is one long comparison of clocks, and tells their drift a sum is what the repetitions of a configuration came
+ * to at a node; with the rows' times it becomes a sample
  */
 #ifndef WF_BENCH_PROFILE_PARTS_H
 #define WF_BENCH_PROFILE_PARTS_H
@@ -27,10 +33,10 @@ struct profile_config {
 /* What one node has seen of a message, by its own clock. All zero: it had no part in it. */
 struct profile_mark {
     int64_t begin_ns; /* at the source just before the post, else soon after that */
-    int64_t end_ns;   /* at the destination when the last byte had landed, else when the send had ended */
+    int64_t end_ns;   /* at the destination when the last byte had landed, else when this node was done with it */
     uint32_t retransmits, failures;
-    uint32_t events[2]; /* pieces of it that were traced: those that came, and those that left */
-    unsigned troubles;  /* bits of enum bench_stamp */
+    uint32_t events[BENCH_SPAN_KINDS]; /* pieces of it that were traced, by their kind */
+    unsigned troubles;                 /* bits of enum bench_stamp */
 };
 
 /* What the repetitions of a configuration came to at this node. */
@@ -76,6 +82,7 @@ struct profile {
     json_t *criteria;     /* node0: as they were judged; NULL: not yet */
     json_t *sensed;       /* node0: rows of node1's sampler, lines */
     char folder[1200];    /* of the files; node0 */
+    int folder_lock;      /* a descriptor of it; -1: it is not locked */
     int64_t base_unix_ns; /* node0: CLOCK_REALTIME when its CLOCK_MONOTONIC was base_ns */
     int64_t base_ns;
 };
@@ -117,14 +124,12 @@ int64_t profile_time_error(const struct profile *profile, int node, int64_t ns);
 /* --- watch.c: what is watched meanwhile --- */
 
 int profile_watch(struct profile *profile, struct wf_status *status);
-/* What speaks against all messages from or to a GPU of this node; -1: none. (conclude.c) */
-unsigned profile_gpu_stamps(const struct profile *profile, int gpu);
 /* Ends the sampler, and says of each mark of this node what disturbed it. */
 void profile_watched(struct profile *profile);
 /* Heats what there is to heat up to `warm_to`, for at most `seconds`. Both nodes end together. */
 int profile_warm(struct profile *profile, int to_celsius, int seconds, struct wf_status *status);
-/* The same where it is due after `done` configurations and a node has become cold. */
-int profile_warm_again(struct profile *profile, size_t done, struct wf_status *status);
+/* The same where it is due after `messages` messages and a node has become cold. */
+int profile_warm_again(struct profile *profile, size_t messages, struct wf_status *status);
 
 /* --- passes.c --- */
 
@@ -150,6 +155,8 @@ int profile_share_samples(struct profile *profile, struct wf_status *status);
 
 /* --- conclude.c --- */
 
+/* What speaks against all messages from or to a GPU of this node; -1: none. */
+unsigned profile_gpu_stamps(const struct profile *profile, int gpu);
 /* node0: the rows, with their stamps, and a sample of each configuration. */
 int profile_conclude(struct profile *profile, struct wf_status *status);
 /* Its own part of a configuration's sample, without times. */
@@ -171,7 +178,6 @@ int profile_write(struct profile *profile, struct wf_status *status);
 /* --- folder.c --- */
 
 #define PROFILE_PATH (sizeof((struct profile *)0)->folder + 80)
-#define PROFILE_PIECES_DRAWN 32 /* of a message at one end, see pieces.h */
 
 /* Makes the folder of this kind of machine, so that what cannot be written, or has no room, is known before anything is
  * measured. */
@@ -181,6 +187,6 @@ const char *profile_path(const struct profile *profile, const char *name, char *
 /* Puts what was written into its place, and removes what is there of another run. */
 int profile_folder_publish(const struct profile *profile, struct wf_status *status);
 /* Removes what was written and is not in its place. */
-void profile_folder_clean(const struct profile *profile);
+void profile_folder_clean(struct profile *profile);
 
 #endif

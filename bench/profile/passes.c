@@ -15,7 +15,8 @@ uint32_t profile_warm_ups(const struct bench_plan *plan)
     return plan->warmup == 0 && plan->check != BENCH_CHECK_NONE ? 1 : plan->warmup;
 }
 
-uint64_t bench_profile_work(const struct bench_plan *plan)
+/* As bench_progress_step() counts it. */
+static uint64_t work_of(const struct bench_plan *plan)
 {
     uint64_t sum = 0;
 
@@ -24,7 +25,7 @@ uint64_t bench_profile_work(const struct bench_plan *plan)
     return sum * plan->pair_count * (uint64_t)plan->backend_count;
 }
 
-uint64_t bench_profile_messages(const struct bench_plan *plan)
+static uint64_t messages_of(const struct bench_plan *plan)
 {
     return bench_plan_samples(plan) * ((uint64_t)plan->iters + profile_warm_ups(plan));
 }
@@ -42,6 +43,15 @@ static int keep_rails(struct profile_sum *sum, const struct bench_single *single
     for (int i = 0; i < sum->rail_count && i < single->rail_count; i++)
         sum->rail_bytes[i] += single->rail_bytes[i];
     return sum->rail_bytes ? 0 : -ENOMEM;
+}
+
+static void keep_verified(struct profile_sum *sum, const struct bench_single *single)
+{
+    sum->verified_bytes += single->verified_bytes;
+    if (sum->wrong.bytes)
+        sum->wrong.bytes += single->wrong.bytes;
+    else
+        sum->wrong = single->wrong;
 }
 
 static int measure_message(struct profile *profile, size_t at, uint32_t iteration, bool verified,
@@ -77,6 +87,7 @@ static int mark(struct profile *profile, size_t row, const struct bench_single *
     if (mark->end_ns < mark->begin_ns) /* it had landed before its destination looked at the clock */
         mark->begin_ns = mark->end_ns;
     struct profile_sum *sum = &profile->sums[row % profile->config_count];
+    keep_verified(sum, single);
     sum->resent_bytes += single->news.resent_bytes;
     if (pair->dst_node == node && keep_rails(sum, single))
         return wf_fail(status, -ENOMEM, "no memory for what came on each rail");
@@ -106,9 +117,7 @@ static int warm_up(struct profile *profile, struct wf_status *status)
             result = measure_message(profile, at, i, i + 1 == messages, &single, status);
             if (result)
                 return result;
-            sum->verified_bytes += single.verified_bytes;
-            if (single.wrong.bytes)
-                sum->wrong = single.wrong;
+            keep_verified(sum, &single);
             result = profile_take_spans(profile, status);
             step(profile, &profile->configs[at], "warm-up");
         }
@@ -144,7 +153,9 @@ int profile_passes(struct profile *profile, struct wf_status *status)
 {
     int result = profile_trace(profile, status);
 
-    profile->first_tag = UINT64_MAX; /* of the warm-up nothing is kept */
+    bench_progress_start(profile->site->progress, !bench_quiet(profile->site->options->config),
+                         messages_of(profile->plan), work_of(profile->plan));
+    profile->first_tag = UINT64_MAX;
     if (result == 0)
         result = warm_up(profile, status);
     if (result == 0)

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "bench/machine/clock_lock.h"
+#include "bench/words/heard.h"
 #include "bench/words/words.h"
 #include "parts.h"
 
@@ -17,6 +18,7 @@ static int init(struct profile *profile, const struct bench_profile_site *site, 
     const struct wf_config *config = site->options->config;
 
     profile->site = site;
+    profile->folder_lock = -1;
     profile->plan = site->bed->plan;
     profile->windows =
         wf_config_number(config, WF_SET_DRIFT_S) ? (int)wf_config_number(config, WF_SET_DRIFT_WINDOWS) : 0;
@@ -68,12 +70,15 @@ void bench_profile_lock(struct bench_profile_lock *lock, const struct bench_opti
     }
     if (gpus->count == 0)
         wf_fail(&why, -ENODEV, "there is no GPU");
+    else if (options->child)
+        wf_fail(&why, -EEXIST, "node0 does that, on the same machine");
     else
         lock->locked = bench_clocks_lock(&lock->lock, gpus, endpoints, 0, NULL, &why) == 0;
     if (lock->locked)
         bench_copy_text(lock->text, sizeof lock->text, "locked at the highest frequency");
     else
         snprintf(lock->text, sizeof lock->text, "not locked: %.180s", why.text);
+    bench_heard_plain(lock->text); /* it may have been cut within a character */
     if (news)
         fprintf(news, "GPU clocks: %s\n", lock->text);
 }
@@ -103,6 +108,17 @@ int bench_profile_undo_locks(void)
 
 /* --- the run --- */
 
+/* At once: what comes next takes a while. */
+static void tell(const struct profile *profile, const char *what, const char *text)
+{
+    FILE *news = profile->site->news;
+
+    if (!news)
+        return;
+    fprintf(news, "%s: %s\n", what, text);
+    fflush(news);
+}
+
 static int measure_all(struct profile *profile, struct wf_status *status)
 {
     const struct wf_config *config = profile->site->options->config;
@@ -110,12 +126,16 @@ static int measure_all(struct profile *profile, struct wf_status *status)
     struct timespec now;
     int result = profile_watch(profile, status);
 
+    if (result == 0 && warm_to)
+        tell(profile, "temperature", "warming up");
     if (warm_to == 0)
         bench_copy_text(profile->warmed, sizeof profile->warmed, "not warmed up: nobody asked for it");
     else if (result == 0)
         result = profile_warm(profile, warm_to, (int)wf_config_number(config, WF_SET_WARM_S), status);
-    if (result == 0 && warm_to && profile->site->news)
-        fprintf(profile->site->news, "temperature: %s\n", profile->warmed);
+    if (result == 0 && warm_to)
+        tell(profile, "temperature", profile->warmed);
+    if (result == 0 && profile->windows)
+        tell(profile, "clocks", "comparing them, at both nodes");
     if (result == 0)
         result = profile_compare(profile, profile->start, status);
     clock_gettime(CLOCK_REALTIME, &now);
@@ -135,11 +155,14 @@ static int conclude(struct profile *profile, struct wf_status *status)
     int node = profile->site->bed->node;
 
     profile->about[node] = profile_about(profile);
-    int result = profile_gather(profile, status);
+    int result = profile->about[node] ? profile_gather(profile, status)
+                                      : wf_fail(status, -ENOMEM, "no memory for what is known of this node");
     if (result == 0 && node == 0)
         result = profile_conclude(profile, status);
     if (result == 0)
         result = profile_share_samples(profile, status);
+    if (result == 0 && node == 1)
+        bench_progress_end(profile->site->progress);
     if (result == 0 && node == 1 && profile->site->news)
         fprintf(profile->site->news, "node0 writes the traces and all other files, of both nodes\n");
     if (result == 0 && node == 0)

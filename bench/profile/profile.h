@@ -48,10 +48,6 @@ struct bench_profile_site {
 /* Measures, and at node0 writes the files. */
 int bench_profile(const struct bench_profile_site *site, struct wf_status *status);
 
-/* Its messages, and its work as bench_progress_step() counts it. */
-uint64_t bench_profile_messages(const struct bench_plan *plan);
-uint64_t bench_profile_work(const struct bench_plan *plan);
-
 /* --unlock-clocks: the exit status. */
 int bench_profile_undo_locks(void);
 

@@ -36,7 +36,8 @@ static int keep_event(struct profile *profile, const struct weft_trace_event *ev
     uint64_t row = event->tag - profile->first_tag;
     bool leaves = event->kind == WEFT_TRACE_SENT || event->kind == WEFT_TRACE_COPIED_OUT;
 
-    if (event->tag < profile->first_tag || row >= profile->row_count || event->endpoint >= BENCH_CONTROL_ENDPOINT)
+    if (event->kind < 0 || event->kind >= BENCH_SPAN_KINDS || event->tag < profile->first_tag ||
+        row >= profile->row_count || event->endpoint >= BENCH_CONTROL_ENDPOINT)
         return 0;
     const struct profile_config *config = profile_config_of(profile, row);
     const struct bench_pair *pair = profile_pair(profile, config);
@@ -44,7 +45,7 @@ static int keep_event(struct profile *profile, const struct weft_trace_event *ev
     if ((leaves ? pair->src_node : pair->dst_node) != node)
         return 0;
     struct profile_mark *mark = &profile->marks[node][row];
-    uint64_t step = step_of(profile, config->size), number = mark->events[leaves]++;
+    uint64_t step = step_of(profile, config->size), number = mark->events[event->kind]++;
     if (number % step || number / step >= PROFILE_SPANS_MOST)
         return 0;
     const struct bench_profile_span span = {

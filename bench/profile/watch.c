@@ -16,8 +16,8 @@
 #include "parts.h"
 
 #define THREADS_MOST 1024
-#define HEAT_NS WF_NS_PER_S /* between two looks at the temperature */
-#define WARM_AGAIN_S 10     /* longest */
+#define HEAT_NS (500 * WF_NS_PER_MS) /* between two looks at the temperature, and for signals */
+#define WARM_AGAIN_S 10              /* longest */
 
 /* --- the sampler --- */
 
@@ -233,18 +233,18 @@ static void heat_all(const struct profile *profile)
         pthread_join(heaters[i].thread, NULL);
 }
 
-/* Whether either node wants to; node1 speaks first. */
+/* Whether one of the nodes is too cold. node1 speaks first. */
 static int either(const struct profile *profile, bool mine, bool *any, struct wf_status *status)
 {
     struct bench_control *control = profile->site->bed->control;
-    json_t *said = json_pack("{s:b}", "wants", (int)mine), *heard = NULL;
+    json_t *said = json_pack("{s:b}", "cold", (int)mine), *heard = NULL;
     int result = profile->site->bed->node == 1 ? bench_control_say(control, said, status) : 0;
 
     if (result == 0)
         result = bench_control_hear(control, &heard, status);
     if (result == 0 && profile->site->bed->node == 0)
         result = bench_control_say(control, said, status);
-    *any = mine || json_is_true(json_object_get(heard, "wants"));
+    *any = mine || json_is_true(json_object_get(heard, "cold"));
     json_decref(said);
     json_decref(heard);
     return result;
@@ -277,14 +277,14 @@ int profile_warm(struct profile *profile, int to_celsius, int seconds, struct wf
     return result;
 }
 
-int profile_warm_again(struct profile *profile, size_t done, struct wf_status *status)
+int profile_warm_again(struct profile *profile, size_t messages, struct wf_status *status)
 {
     const struct wf_config *config = profile->site->options->config;
     int64_t every = wf_config_number(config, WF_SET_REWARM_EVERY);
     int below = (int)wf_config_number(config, WF_SET_REWARM_BELOW);
     bool any;
 
-    if (every == 0 || done % (size_t)every)
+    if (every == 0 || messages % (size_t)every)
         return 0;
     int now = coldest(profile);
     int result = either(profile, now != BENCH_SENSE_UNKNOWN && now < below, &any, status);

@@ -96,7 +96,7 @@ static void print_head(struct bench_result *result, FILE *out)
     print_plan(result, columns, out);
     for (int node = 0; node < 2; node++)
         print_gpus(result, node, columns, out);
-    if (result->plan->check == BENCH_CHECK_ALL)
+    if (result->plan->check == BENCH_CHECK_ALL && result->options->command != BENCH_PROFILE)
         bench_wrapped(out, columns, 2, "the times contain the verification of what is timed (--check all)");
     print_fallbacks(result, columns, out);
 }

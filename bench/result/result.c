@@ -253,3 +253,17 @@ double bench_set_aggregate(const struct bench_set *set)
         return -1;
     return (double)set->bytes / (double)set->elapsed_ns;
 }
+
+void bench_result_tell_wrong(const struct bench_result *result)
+{
+    for (size_t i = 0; i < result->sample_count; i++) {
+        const struct bench_sample *sample = &result->samples[i];
+        char src[32], dst[32], size[32], text[256];
+        if (sample->wrong.bytes == 0)
+            continue;
+        fprintf(stderr, "weft: %s -> %s, %s, %s: %s\n", bench_src_name(&sample->pair, src, sizeof src),
+                bench_dst_name(&sample->pair, dst, sizeof dst), wf_format_size(sample->wrong.size, size, sizeof size),
+                bench_mode_name(sample->mode), bench_wrong_text(&sample->wrong, text, sizeof text));
+        return;
+    }
+}

@@ -129,4 +129,7 @@ double bench_set_aggregate(const struct bench_set *set);
 /* Why the run was cut short, in a few words; "" where it was not. Returns `buffer`. */
 char *bench_cut_text(const struct bench_result *result, char *buffer, size_t room);
 
+/* Says on standard error which sample is the first with wrong bytes, and what stood there. */
+void bench_result_tell_wrong(const struct bench_result *result);
+
 #endif

@@ -272,8 +272,6 @@ static int profile(struct run *run, struct wf_status *status)
         .companion = run->options->child ? getppid() : run->child.pid,
     };
 
-    bench_progress_start(&run->progress, !bench_quiet(run->options->config), bench_profile_messages(&run->plan),
-                         bench_profile_work(&run->plan));
     int result = bench_workload_open(&run->bed, &run->link, status);
     if (result == 0)
         result = bench_profile(&site, status);
@@ -316,21 +314,6 @@ static int measure(struct run *run, struct wf_status *status)
     return result;
 }
 
-/* The first sample with wrong bytes, in a sentence. */
-static void tell_wrong(const struct run *run)
-{
-    for (size_t i = 0; i < run->result.sample_count; i++) {
-        const struct bench_sample *sample = &run->result.samples[i];
-        char src[32], dst[32], size[32], text[256];
-        if (sample->wrong.bytes == 0)
-            continue;
-        fprintf(stderr, "weft: %s -> %s, %s, %s: %s\n", bench_src_name(&sample->pair, src, sizeof src),
-                bench_dst_name(&sample->pair, dst, sizeof dst), wf_format_size(sample->wrong.size, size, sizeof size),
-                bench_mode_name(sample->mode), bench_wrong_text(&sample->wrong, text, sizeof text));
-        return;
-    }
-}
-
 /* What node1 of --local has left to do may fail, too: writing its logs. Before the verdict is told. */
 static void await_child(struct run *run)
 {
@@ -364,7 +347,7 @@ static int conclude(struct run *run, struct wf_status *status)
     pthread_mutex_unlock(&run->result.lock);
     int result = bench_ending_publish(&run->ending, status);
     if (!run->options->child && !run->passed)
-        tell_wrong(run);
+        bench_result_tell_wrong(&run->result);
     if (result == 0 && !run->options->child && run->result.error[0])
         fprintf(stderr, "weft: %s\n", run->result.error);
     return result;

@@ -64,8 +64,10 @@ profile --endpoints 2 --scope intra --size 0,1,70000 -n 2 --check 0
 pass_if "within a node: status $status: $(cat err)" [ "$status" -eq 0 ]
 pass_if "four pairs, three sizes, twice" [ "$(wc -l <"$folder/execution_log.csv")" -eq 25 ]
 pass_if "traces: $("$TRACE_CHECK" --pieces "$folder" 2>&1)" "$TRACE_CHECK" --pieces "$folder"
-profile --endpoints 1 --size 64K -n 2 --check all --set crc=on
+profile --endpoints 1 --size 64K -n 2 --check all --set crc=on --json all.json
 passed "every message verified"
+pass_if "the warm-up and both repetitions: $(json_numbers all.json verified_bytes)" \
+    [ "$(json_numbers all.json verified_bytes | grep -c '^196608$')" -eq 2 ]
 
 # --- what fails leaves the files of the run before, whole ---
 kept() { # WHAT: all files are those of the last run that went well
@@ -80,12 +82,15 @@ before=$(cat "$folder"/* | cksum)
     [ "$failures" -eq 0 ]
 ) || fail "a file that may not be so large: $(cat err)"
 kept "a file that may not be so large"
-"$WEFT" profile --local --traces traces --endpoints 2 --size 64K -n 3000 -w 1 --drift-s 1 >out 2>err </dev/null &
+"$WEFT" profile --local --traces traces --endpoints 2 --size 64K -n 3000 -w 1 --drift-s 1 >long.out 2>long.err </dev/null &
 run=$!
-until grep -q '^clocks: ' out || ! kill -0 $run 2>/dev/null; do sleep 0.02; done
+until grep -q '^clocks: ' long.out || ! kill -0 $run 2>/dev/null; do sleep 0.02; done
+weft profile --local --traces traces --endpoints 1 --size 8 -n 1 --drift-s 0
+pass_if "two at once: status $status: $(cat err)" [ "$status" -eq 1 ]
+pass_if "two at once: $(cat err)" grep -q 'another weft profile writes' err
 kill -INT $run
 wait $run
-pass_if "interrupted: status $?: $(cat err)" grep -q 'interrupted by SIGINT' err
+pass_if "interrupted: status $?: $(cat long.err)" grep -q 'interrupted by SIGINT' long.err
 kept "interrupted"
 
 # --- what cannot be ---

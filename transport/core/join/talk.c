@@ -15,7 +15,7 @@
 #include "wire/seal.h"
 
 #define REMEDY "set key_file to the same key on both"
-#define CLOSED_UNHEARD_MAX 16          /* attempts of one dial, */
+#define CLOSED_UNHEARD_LEAST 16        /* attempts of one dial, */
 #define UNHEARD_NS (5 * WF_NS_PER_S)   /* and for so long, at least */
 #define PATIENCE_NS (10 * WF_NS_PER_S) /* for a conversation, if connect_timeout is not less; not for a redial */
 
@@ -85,7 +85,7 @@ void wf_talk_end(struct wf_talk *talk)
 }
 
 /* A full acceptor closes the connection of its oldest visitor without DENY. So a dial whose connection was closed
- * before a byte came tries again. It gives up after CLOSED_UNHEARD_MAX times and UNHEARD_NS: another program may have
+ * before a byte came tries again. It gives up after CLOSED_UNHEARD_LEAST times and UNHEARD_NS: another program may have
  * the port. A busy machine needs a while to serve a crowd of hundreds, and its callers soon have tried that often. */
 static bool may_try_again(struct wf_talk *talk, int code)
 {
@@ -96,7 +96,7 @@ static bool may_try_again(struct wf_talk *talk, int code)
         return false;
     if (talk->dial->closed_unheard == 0)
         talk->dial->unheard_ns = now;
-    if (talk->dial->closed_unheard >= CLOSED_UNHEARD_MAX && now - talk->dial->unheard_ns >= UNHEARD_NS)
+    if (talk->dial->closed_unheard >= CLOSED_UNHEARD_LEAST && now - talk->dial->unheard_ns >= UNHEARD_NS)
         return false;
     talk->dial->closed_unheard += 1;
     talk->dial->last_error = code;
