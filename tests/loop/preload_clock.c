@@ -28,8 +28,10 @@ static int get_true(clockid_t clock, struct timespec *out)
     static get_clock *_Atomic real;
     get_clock *found = real;
 
-    if (!found)
-        found = real = (get_clock *)dlsym(RTLD_NEXT, "clock_gettime");
+    if (!found) {
+        found = (get_clock *)dlsym(RTLD_NEXT, "clock_gettime");
+        real = found;
+    }
     return found(clock, out);
 }
 

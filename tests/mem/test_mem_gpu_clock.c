@@ -45,6 +45,19 @@ static struct reading reading_of(struct wf_gpu_clock *clock)
     return reading;
 }
 
+/* One that nobody has held up: what is compared with a wide one takes minutes to tell anything. */
+static struct reading narrow_reading_of(struct wf_gpu_clock *clock)
+{
+    struct reading best = reading_of(clock);
+
+    for (int i = 0; i < 50; i++) {
+        struct reading reading = reading_of(clock);
+        if (reading.after_ns - reading.before_ns < best.after_ns - best.before_ns)
+            best = reading;
+    }
+    return best;
+}
+
 /* How much faster the GPU's clock is, in millionths: at least and at most, as two readings have it. */
 struct bounds {
     double least_ppm, most_ppm;
@@ -70,7 +83,7 @@ static void shows_how_much_it_is_fast(void **state)
 
     (void)state;
     assert_int_equal(wf_gpu_clock_open(GPU, &clock, &status), 0);
-    struct reading first = reading_of(clock), last = first;
+    struct reading first = narrow_reading_of(clock), last = first;
     while (known.most_ppm - known.least_ppm > 2 * WANTED_PPM || last.before_ns - first.after_ns < REFERENCES_NS) {
         nanosleep(&pause, NULL);
         struct reading now = reading_of(clock);
