@@ -20,8 +20,9 @@ within() {
 run() {
     local from
     from=$(cut -d ' ' -f 1 /proc/uptime)
-    rm -rf traces
-    "$WEFT" profile --listen 127.0.0.1:0 --rails $rails --traces traces --timeout 20 >s.out 2>s.err </dev/null &
+    rm -rf traces s.out # which has the port of the run before
+    "$WEFT" profile --listen 127.0.0.1:0 --rails $rails --traces traces --timeout 20 \
+        --idle-timeout 60 >s.out 2>s.err </dev/null &
     server=$!
     waiting $server s.out || return
     SKEW_FROM=$from SKEW_PPM=50 SKEW_MS=3 SKEW_RAW=$1 LD_PRELOAD=$CLOCK_LIBRARY timeout -k 5 100 "$WEFT" profile \
