@@ -33,6 +33,7 @@ struct client {
 
 /* One connection of a client. One request of it is under way: a receive, or the send of the answer. */
 struct line {
+    struct line *next, **place; /* in the list of all lines, and what points to it there */
     struct client *client;
     struct weft_connection *connection;
     unsigned char *bytes; /* while the request is under way they belong to the library */
@@ -46,6 +47,7 @@ static struct server {
     struct weft_endpoint *endpoint;
     struct weft_queue *queue;
     struct client *clients;
+    struct line *lines;
     uint64_t answered;
 } server;
 
@@ -88,6 +90,9 @@ static void hang_up(struct line *line, const char *why)
     weft_connection_close_start(line->connection, &options, &request, NULL);
     line->client->lines--;
     forget_if_gone(line->client);
+    *line->place = line->next;
+    if (line->next)
+        line->next->place = line->place;
     free(line->bytes);
     free(line);
 }
@@ -177,7 +182,15 @@ static void connected(struct client *client, struct weft_connection *connection)
     unsigned char *bytes = malloc(FIRST_BYTES);
     if (!line || !bytes)
         exit(fail("a connection", -ENOMEM, NULL));
-    *line = (struct line){.client = client, .connection = connection, .bytes = bytes, .room = FIRST_BYTES};
+    *line = (struct line){.next = server.lines,
+                          .place = &server.lines,
+                          .client = client,
+                          .connection = connection,
+                          .bytes = bytes,
+                          .room = FIRST_BYTES};
+    if (line->next)
+        line->next->place = &line->next;
+    server.lines = line;
     client->lines++;
     listen_on(line);
 }
@@ -227,6 +240,20 @@ static int run(int signals)
     }
 }
 
+/* What clients that were still there have left. */
+static void free_all(void)
+{
+    for (struct line *line = server.lines, *next; line; line = next) {
+        next = line->next;
+        free(line->bytes);
+        free(line);
+    }
+    for (struct client *client = server.clients, *next; client; client = next) {
+        next = client->next;
+        free(client);
+    }
+}
+
 /* SIGINT and SIGTERM as a descriptor; blocked before there is a context, so that its threads have them blocked, too. */
 static int open_signals(void)
 {
@@ -263,5 +290,6 @@ int main(int argc, char **argv)
         printf("%llu messages went back\n", (unsigned long long)server.answered);
     }
     weft_context_destroy(server.context); /* ends every session; a line's memory is not touched any more */
+    free_all();
     return result < 0 ? 1 : 0;
 }
