@@ -166,7 +166,7 @@ static void speak(const struct bench_ending *ending, const struct wf_status *sta
 
 int bench_ending_give_up(struct bench_ending *ending, struct wf_status *status, bool prepared)
 {
-    int signal = status->code == -EINTR ? bench_interrupt_signal() : 0;
+    int signal = bench_interrupt_signal(); /* what the other node has said since then was its answer */
     struct wf_status other;
     struct bench_cut cut;
     bool theirs = false;
