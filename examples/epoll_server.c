@@ -148,13 +148,14 @@ static void ended(const struct weft_completion *completion)
         answer(line, completion->bytes, completion->tag);
 }
 
-static void take_completions(void)
+/* Takes some of what has ended; 0: there was nothing. */
+static int take_completions(void)
 {
     struct weft_completion completions[AT_ONCE];
-    int count;
-    while ((count = weft_queue_poll(server.queue, completions, AT_ONCE)) > 0)
-        for (int i = 0; i < count; i++)
-            ended(&completions[i]);
+    int count = weft_queue_poll(server.queue, completions, AT_ONCE);
+    for (int i = 0; i < count; i++)
+        ended(&completions[i]);
+    return count;
 }
 
 /* --- what arrives unasked --- */
@@ -195,21 +196,22 @@ static void connected(struct client *client, struct weft_connection *connection)
     listen_on(line);
 }
 
-static void take_events(void)
+/* Takes some of it; 0: there was nothing. */
+static int take_events(void)
 {
     struct weft_event events[AT_ONCE];
-    int count;
-    while ((count = weft_event_poll(server.context, events, AT_ONCE)) > 0)
-        for (int i = 0; i < count; i++) {
-            if (events[i].kind == WEFT_EVENT_PEER)
-                welcome(events[i].peer);
-            if (events[i].kind == WEFT_EVENT_CONNECTION)
-                connected(client_of(events[i].peer), events[i].connection);
-            if (events[i].kind == WEFT_EVENT_LOST) { /* its requests end, too: they close the lines */
-                client_of(events[i].peer)->lost = 1;
-                forget_if_gone(client_of(events[i].peer));
-            }
+    int count = weft_event_poll(server.context, events, AT_ONCE);
+    for (int i = 0; i < count; i++) {
+        if (events[i].kind == WEFT_EVENT_PEER)
+            welcome(events[i].peer);
+        if (events[i].kind == WEFT_EVENT_CONNECTION)
+            connected(client_of(events[i].peer), events[i].connection);
+        if (events[i].kind == WEFT_EVENT_LOST) { /* its requests end, too: they close the lines */
+            client_of(events[i].peer)->lost = 1;
+            forget_if_gone(client_of(events[i].peer));
         }
+    }
+    return count;
 }
 
 /* --- the loop --- */
@@ -220,23 +222,24 @@ static int watch(int set, int fd)
     return fd < 0 ? fd : epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
 }
 
+/*
+ * Sleeps only after both were found empty. Until then it looks at the signals between two batches: with many clients
+ * something may always have ended, and nobody could stop a server that looked for the last of it first.
+ */
 static int run(int signals)
 {
-    int set = epoll_create1(EPOLL_CLOEXEC), arrivals = weft_event_fd(server.context);
-    if (set < 0 || watch(set, arrivals) < 0 || watch(set, signals) < 0 ||
+    int set = epoll_create1(EPOLL_CLOEXEC), taken = 0; /* in the turn before */
+    if (set < 0 || watch(set, weft_event_fd(server.context)) < 0 || watch(set, signals) < 0 ||
         watch(set, weft_completion_fd(server.queue)) < 0)
         return fail("epoll", -errno, NULL);
     for (;;) {
         struct epoll_event events[3];
-        int count = epoll_wait(set, events, 3, -1);
-        for (int i = 0; i < count; i++) {
+        int count = epoll_wait(set, events, 3, taken > 0 ? 0 : -1);
+        for (int i = 0; i < count; i++)
             if (events[i].data.fd == signals)
                 return close(set);
-            if (events[i].data.fd == arrivals)
-                take_events();
-            else
-                take_completions();
-        }
+        taken = take_events();
+        taken += take_completions();
     }
 }
 

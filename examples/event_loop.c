@@ -112,16 +112,23 @@ static void ended(struct transfer *transfer, const struct weft_completion *compl
     post(transfer, slot);
 }
 
-/* Takes what has ended until the queue is empty: only then does its descriptor stop being readable. */
-static void take_completions(struct transfer *transfer)
+/* Takes some of what has ended; 0: the queue was empty. */
+static int take_completions(struct transfer *transfer)
 {
     struct weft_completion completions[UNDER_WAY];
-    int count;
-    while ((count = weft_queue_poll(transfer->queue, completions, UNDER_WAY)) > 0)
-        for (int i = 0; i < count; i++)
-            ended(transfer, &completions[i]);
+    int count = weft_queue_poll(transfer->queue, completions, UNDER_WAY);
+    for (int i = 0; i < count; i++)
+        ended(transfer, &completions[i]);
     if (count < 0)
         stop(transfer, strerror(-count));
+    return count;
+}
+
+static void take_signal(struct transfer *transfer, int signals)
+{
+    struct signalfd_siginfo signal;
+    if (read(signals, &signal, sizeof signal) == (ssize_t)sizeof signal)
+        stop(transfer, strsignal((int)signal.ssi_signo));
 }
 
 static int watch(int set, int fd)
@@ -130,23 +137,25 @@ static int watch(int set, int fd)
     return epoll_ctl(set, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Ends when nothing is under way any more: all messages are done, or the transfer was stopped. */
+/*
+ * Ends when nothing is under way any more: all messages are done, or the transfer was stopped. The thread sleeps only
+ * after the queue was found empty. Until then it looks at the signals between two batches of completions: each makes
+ * room for messages that may end at once, so the queue need not become empty before all of them are done.
+ */
 static int run(struct transfer *transfer, int set, int signals)
 {
+    int taken = 0; /* completions of the batch before */
     for (int i = 0; i < UNDER_WAY; i++)
         post(transfer, &transfer->slots[i]);
     while (transfer->under_way > 0) {
         struct epoll_event events[2];
-        int count = epoll_wait(set, events, 2, -1);
+        int count = epoll_wait(set, events, 2, taken > 0 ? 0 : -1);
         if (count < 0 && errno != EINTR) /* EINTR: the kernel has interrupted the sleep, and nothing is wrong */
             return -errno;
-        for (int i = 0; i < count; i++) {
-            struct signalfd_siginfo signal;
-            if (events[i].data.fd != signals)
-                take_completions(transfer);
-            else if (read(signals, &signal, sizeof signal) == (ssize_t)sizeof signal)
-                stop(transfer, strsignal((int)signal.ssi_signo));
-        }
+        for (int i = 0; i < count; i++)
+            if (events[i].data.fd == signals)
+                take_signal(transfer, signals);
+        taken = take_completions(transfer);
     }
     return 0;
 }

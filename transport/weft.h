@@ -765,10 +765,17 @@ WEFT_API void weft_cancel(struct weft_request *request);
  * may poll the completion before the call that posted the request returns.) Ended requests count towards the setting
  * `requests` until they are polled. A context has any number of queues. A completion allocates nothing.
  *
- * An event loop, with `fd` from weft_completion_fd() in its set for reading, does for a readable `fd`:
+ * An event loop, with `fd` from weft_completion_fd() in its set for reading, sleeps after the queue was found empty:
  *
- *     while ((count = weft_queue_poll(queue, completions, MAX)) > 0)
- *         … each of them …
+ *     for (count = 0;;) {
+ *         epoll_wait(set, events, MAX, count > 0 ? 0 : -1);
+ *         … what the other descriptors have …
+ *         count = weft_queue_poll(queue, completions, MAX);
+ *         … each of these completions …
+ *     }
+ *
+ * So it serves the others between two batches: while every completion makes it post the next request, the queue need
+ * not become empty.
  */
 
 /* The caller owns the queue; the end of the context ends it, too. Errors: -ENOMEM, -EMFILE, -ENFILE. */
