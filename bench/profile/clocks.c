@@ -147,8 +147,10 @@ static void draw_line(const struct bench_fix *const *best, size_t count, struct 
     double end = (double)(best[count - 1]->here_ns - base->here_ns);
     drift->residual_ns = sqrt(squares / (double)(count - 2));
     drift->ppm = slope * 1e6;
-    drift->ppm_error = bench_student(count - 2) * drift->residual_ns / sqrt(xx) * 1e6;
+    double error = bench_student(count - 2) * drift->residual_ns;
+    drift->ppm_error = error / sqrt(xx) * 1e6;
     drift->offset_ns = offset_of(base) + llround(mean_y + slope * (end - mean_x));
+    drift->offset_error_ns = llround(hypot(error / sqrt((double)count), error / sqrt(xx) * (end - mean_x)));
     drift->at_ns = best[count - 1]->here_ns;
     drift->seconds = end / (double)WF_NS_PER_S;
 }
@@ -191,12 +193,11 @@ void bench_drift_of(const struct bench_track *track, size_t pieces, struct bench
         return;
     drift->fixes = count;
     draw_line(best, count, drift);
-    drift->offset_error_ns = best[0]->error_ns;
+    drift->half_trip_ns = best[0]->error_ns;
     for (size_t i = 1; i < count; i++)
-        if (best[i]->error_ns < drift->offset_error_ns)
-            drift->offset_error_ns = best[i]->error_ns;
-    /* The line may be off by what the fixes are, beside what the least round trip leaves open. */
-    drift->offset_error_ns += llround(2 * drift->residual_ns);
+        if (best[i]->error_ns < drift->half_trip_ns)
+            drift->half_trip_ns = best[i]->error_ns;
+    drift->offset_error_ns += drift->half_trip_ns;
 }
 
 double bench_steered_ppm(const struct bench_clock_reading *first, const struct bench_clock_reading *last, int node)

@@ -5,7 +5,12 @@
  *     offset(t) = node1's clock - node0's clock            drift = d offset / dt
  *
  * A reading's offset is wrong by at most half of its round trip. That error is mostly the same in all readings of a
- * quiet path, so it does not spoil the drift: the interval of that comes from how far the readings are from a line.
+ * quiet path, so it does not spoil the drift: the interval of that comes from how far the readings are from a line. The
+ * offset that the line gives has both errors, and that of the drift grows with the distance from the middle of the
+ * line:
+ *
+ *     error of the offset(t) = half of the least round trip
+ *                              + root of ((error of the middle)^2 + (error of the drift x (t - middle))^2)
  */
 #ifndef WF_BENCH_PROFILE_CLOCKS_H
 #define WF_BENCH_PROFILE_CLOCKS_H
@@ -42,13 +47,14 @@ int64_t bench_track_error(const struct bench_track *track, int64_t there_ns);
 
 /* A line through some fixes. */
 struct bench_drift {
-    size_t fixes;          /* that the line was drawn through; fewer than 3: nothing else counts */
-    double seconds;        /* from the first to the last */
-    double ppm, ppm_error; /* how much faster the clock there is; half of the 95 % interval */
-    int64_t at_ns;         /* the end, by the clock here */
-    int64_t offset_ns;     /* there - here, at that moment */
-    int64_t offset_error_ns;
-    double residual_ns; /* standard deviation of the fixes from the line */
+    size_t fixes;            /* that the line was drawn through; fewer than 3: nothing else counts */
+    double seconds;          /* from the first to the last */
+    double ppm, ppm_error;   /* how much faster the clock there is; half of the 95 % interval */
+    int64_t at_ns;           /* the end, by the clock here */
+    int64_t offset_ns;       /* there - here, at that moment */
+    int64_t offset_error_ns; /* all of it at that moment, of which */
+    int64_t half_trip_ns;    /* is half of the least round trip */
+    double residual_ns;      /* standard deviation of the fixes from the line */
 };
 
 /* Of each of up to `pieces` equal spans of time, with three fixes or more in each, the fix with the least error counts;

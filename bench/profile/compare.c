@@ -195,7 +195,9 @@ static void tell_window(const struct profile *profile, const struct profile_wind
         fprintf(news, "  more than 0.5 ppm: the fastest round trips differed by %.1f us (standard deviation)\n",
                 drift->residual_ns / 1e3);
     if (drift->offset_error_ns > 20 * WF_NS_PER_US)
-        fprintf(news, "  more than 20 us: that is half of the fastest round trip between the nodes\n");
+        fprintf(news,
+                "  more than 20 us: %.1f us is half of the fastest round trip between the nodes, %.1f us the line's\n",
+                (double)drift->half_trip_ns / 1e3, (double)(drift->offset_error_ns - drift->half_trip_ns) / 1e3);
     for (int i = 0; i < window->gpu_count; i++)
         if (window->gpus[i].fixes >= 3)
             fprintf(news, "clocks: gpu%d %+.3f ppm (+- %.3f) against its processor\n", i, window->gpus[i].ppm,

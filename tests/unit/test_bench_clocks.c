@@ -84,6 +84,33 @@ static void an_offset_is_wrong_by_half_a_round_trip_at_most(void **state)
     }
 }
 
+/* With few fixes the line is known less well than the fixes are, and at its end less well than in its middle. */
+static void an_offset_has_the_error_of_its_line(void **state)
+{
+    uint64_t random = 5;
+    int inside = 0;
+
+    (void)state;
+    for (int run = 0; run < 400; run++) {
+        struct bench_track track = {0};
+        struct bench_drift drift;
+        int64_t last = 8 * WF_NS_PER_S;
+        for (int i = 0; i < 9; i++) { /* of each three the first one counts */
+            int64_t here = i * WF_NS_PER_S, noise = (int64_t)(bench_random_next(&random) % 2001) - 1000;
+            struct bench_fix fix = {here, there_of(here, 50, FAR) + noise, i % 3 ? 100 : 10};
+            last = i % 3 ? last : here;
+            assert_int_equal(bench_track_add(&track, &fix), 0);
+        }
+        bench_drift_of(&track, 3, &drift);
+        assert_int_equal(drift.fixes, 3);
+        assert_int_equal(drift.at_ns, last);
+        assert_int_equal(drift.half_trip_ns, 10);
+        inside += llabs(drift.offset_ns - (there_of(last, 50, FAR) - last)) <= drift.offset_error_ns;
+        bench_track_fini(&track);
+    }
+    assert_in_range(inside, 370, 400);
+}
+
 static void too_few_readings_are_no_drift(void **state)
 {
     struct bench_track track = {0};
@@ -159,6 +186,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_drift_lies_within_its_interval),
         cmocka_unit_test(an_offset_is_wrong_by_half_a_round_trip_at_most),
+        cmocka_unit_test(an_offset_has_the_error_of_its_line),
         cmocka_unit_test(too_few_readings_are_no_drift),
         cmocka_unit_test(times_become_times_of_the_other_clock),
         cmocka_unit_test(a_rate_may_change),
