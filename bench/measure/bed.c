@@ -23,6 +23,13 @@ void bench_usage_since(const struct bench_usage *before, struct bench_usage *sum
     sum->page_faults += now.page_faults - before->page_faults;
 }
 
+int bench_rails_now(const struct bench_bed *bed, bool intra, struct weft_rail_stats *stats)
+{
+    int count = bed->ops->rails(bed->backend, intra, stats, BENCH_RAILS_MAX);
+
+    return count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
+}
+
 static uint64_t growth(uint64_t before, uint64_t after)
 {
     return after > before ? after - before : 0;

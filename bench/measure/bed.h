@@ -1,6 +1,6 @@
 /*
- * bed.h: what every phase of a run works on, and what they all do with it: count what the process uses, poison a
- * landing, and compare it with what was sent.
+ * bed.h: what every phase of a run works on, and what they all do with it: count what the process uses and what the
+ * rails do, poison a landing, and compare it with what was sent.
  */
 #ifndef WF_BENCH_BED_H
 #define WF_BENCH_BED_H
@@ -59,6 +59,10 @@ int bench_check(const struct bench_bed *bed, uint32_t place, const uint8_t *land
 
 /* A phase ends while some of its requests are under way (NULL: none at this place). */
 void bench_abandon(const struct bench_bed *bed, const bench_request *requests, size_t count);
+
+/* The counters of the rails between the nodes, or of those within this node: fills up to BENCH_RAILS_MAX of `stats` and
+ * returns how many. 0: the backend has none, or cannot tell. */
+int bench_rails_now(const struct bench_bed *bed, bool intra, struct weft_rail_stats *stats);
 
 /* Adds to `news` what became of `count` rails between two looks at them. */
 void bench_count_events(const struct weft_rail_stats *before, const struct weft_rail_stats *after, int count,

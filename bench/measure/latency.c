@@ -321,13 +321,6 @@ static void fill_rally_sample(const struct rally *rally, const struct bench_news
     wf_times_of(rally->times, rally->time_count, &sample->time);
 }
 
-static int rails_now(const struct bench_bed *bed, struct weft_rail_stats *stats)
-{
-    int count = bed->ops->rails(bed->backend, false, stats, BENCH_RAILS_MAX);
-
-    return count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
-}
-
 /* What the rails did in the timed segment, and all else that this node has to tell of it. */
 static int tell_rally(struct rally *rally, const struct weft_rail_stats *before, const struct weft_rail_stats *after,
                       int rails, struct wf_status *status)
@@ -361,9 +354,9 @@ static int measure(struct rally *rally, uint32_t iters, struct bench_result *res
     struct weft_rail_stats before[BENCH_RAILS_MAX], after[BENCH_RAILS_MAX];
     struct bench_sample sample;
 
-    rails_now(rally->bed, before);
+    bench_rails_now(rally->bed, false, before);
     int code = run_rally_timed(rally, iters, status);
-    int rails = rails_now(rally->bed, after);
+    int rails = bench_rails_now(rally->bed, false, after);
     if (code == 0)
         code = tell_rally(rally, before, after, rails, status);
     if (code == 0)

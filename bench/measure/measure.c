@@ -10,13 +10,8 @@
 
 static void snapshot(struct bench_phase *phase, struct weft_rail_stats stats[2][BENCH_RAILS_MAX])
 {
-    const struct bench_bed *bed = phase->bed;
-
-    for (int intra = 0; intra < 2; intra++) {
-        int count =
-            intra && !bed->plan->intra ? 0 : bed->ops->rails(bed->backend, intra, stats[intra], BENCH_RAILS_MAX);
-        phase->rail_count[intra] = count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
-    }
+    phase->rail_count[0] = bench_rails_now(phase->bed, false, stats[0]);
+    phase->rail_count[1] = phase->bed->plan->intra ? bench_rails_now(phase->bed, true, stats[1]) : 0;
 }
 
 /* A round of the warm-up, and what it took: the longer time of both nodes. */

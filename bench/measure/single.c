@@ -7,13 +7,6 @@
 
 #include "phase.h"
 
-static int rails_now(const struct bench_bed *bed, bool intra, struct weft_rail_stats *stats)
-{
-    int count = bed->ops->rails(bed->backend, intra, stats, BENCH_RAILS_MAX);
-
-    return count > BENCH_RAILS_MAX ? BENCH_RAILS_MAX : count < 0 ? 0 : count;
-}
-
 static void note_flow(const struct bench_phase *phase, struct bench_single *single)
 {
     for (uint32_t i = 0; i < phase->flow_count; i++) {
@@ -53,7 +46,7 @@ static int run_single(struct bench_phase *phase, struct bench_single *single, st
 
     if (result == 0)
         result = bench_phase_set_iters(phase, 1, status);
-    phase->rail_count[intra] = rails_now(phase->bed, intra, phase->before[intra]);
+    phase->rail_count[intra] = bench_rails_now(phase->bed, intra, phase->before[intra]);
     if (result == 0)
         result = bench_phase_run(phase, &segment, status);
     /* TCP may resend bytes of this message after its send has ended: its count is read when both nodes are done. */
@@ -61,7 +54,7 @@ static int run_single(struct bench_phase *phase, struct bench_single *single, st
         result = bench_control_swap(phase->bed->control, &none, &theirs, status);
     if (result)
         return result;
-    rails_now(phase->bed, intra, phase->after[intra]);
+    bench_rails_now(phase->bed, intra, phase->after[intra]);
     note_flow(phase, single);
     note_rails(phase, intra, single);
     return 0;
