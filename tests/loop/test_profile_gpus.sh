@@ -95,6 +95,7 @@ passed "locked clocks"
 pass_if "it says so: $(grep 'GPU clocks' out)" grep -q 'GPU clocks: locked' out
 pass_if "they are unlocked after it" [ ! -e state/gpu0.locked ]
 pass_if "the metadata says so" grep -q 'locked: true' "$folder/metadata_rank_0.yml"
+pass_if "that of node1 says who does it" grep -q 'left to node0, which is on the same machine' "$folder/metadata_rank_2.yml"
 touch state/gpu0.refuse
 profile --size 8 -n 2 -w 1 --drift-s 0 --lock-clocks
 passed "clocks that may not be locked"
