@@ -188,10 +188,14 @@ void profile_folder_clean(struct profile *profile)
     profile->folder_lock = -1;
 }
 
-static int remove_old(const struct profile *profile, const char *name)
+/* Every rank of this run has replaced the file of its own name. */
+static int remove_stale(const struct profile *profile, const char *name)
 {
+    unsigned long rank = strtoul(name + strcspn(name, "0123456789"), NULL, 10);
     char path[PROFILE_PATH];
 
+    if (rank < 2ul * profile->plan->endpoints)
+        return 0;
     snprintf(path, sizeof path, "%s/%s", profile->folder, name);
     unlink(path);
     return 0;
@@ -213,12 +217,13 @@ int profile_folder_publish(const struct profile *profile, struct wf_status *stat
     static const char *const all[] = {"*"};
     char path[PROFILE_PATH];
 
-    each_file(profile->folder, stale, sizeof stale / sizeof stale[0], remove_old, profile);
     profile_path(profile, "", path, sizeof path);
     int result = each_file(path, all, 1, move_in, profile);
     if (result)
         return wf_fail(status, result, "cannot move the files of %.200s to their places: %s", path,
                        wf_strerror(result));
+    /* Not before: where a file cannot be moved, the earlier run keeps those that have no successor. */
+    each_file(profile->folder, stale, sizeof stale / sizeof stale[0], remove_stale, profile);
     rmdir(path);
     return 0;
 }

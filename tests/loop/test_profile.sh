@@ -48,6 +48,14 @@ pass_if "chunks are drawn" grep -q '"cat": "chunk"' "$folder/rank_0.pt.trace.jso
 pass_if "doubts are of messages" awk -F, 'NR == FNR { if (FNR > 1) seen[$1 "," $5]++; next }
     FNR > 1 && seen[$1 "," $2]-- != 1 { exit 1 }' "$log" "$folder/stamps.csv"
 
+# --- files of more ranks go only when those of this run are in their places ---
+rm "$folder/model.json"
+mkdir "$folder/model.json"
+profile --endpoints 2 --size 8 -n 1
+pass_if "a file that cannot be moved: status $status: $(cat err)" [ "$status" -eq 1 ]
+pass_if "files of more ranks stay" [ "$(ls "$folder" | grep -c 'rank_[4-7]')" -eq 12 ]
+rmdir "$folder/model.json"
+
 # --- the seed decides about the order; a smaller run leaves nothing of a larger one ---
 profile --endpoints 2 --size 8,4K -n 2
 first=$(order)
