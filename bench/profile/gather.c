@@ -6,7 +6,6 @@
 #include "bench/words/heard.h"
 #include "parts.h"
 
-#define TEXT_SAMPLES 200
 #define TEXT_BYTES (256u << 10) /* of the sampler's rows */
 #define SENSED_TEXTS_MOST 4096  /* 1 GiB of them */
 
@@ -262,7 +261,7 @@ static int tell_all(struct profile *profile, struct wf_status *status)
     if (result == 0)
         result = tell_list(profile, make_span, profile->span_count, PROFILE_TEXT_ROWS, status);
     if (result == 0)
-        result = tell_list(profile, make_sum, profile->config_count, TEXT_SAMPLES, status);
+        result = tell_list(profile, make_sum, profile->config_count, BENCH_SAMPLES_PER_TEXT, status);
     return result ? result : tell_sensed(profile, status);
 }
 
@@ -304,6 +303,6 @@ static int take_sample(struct profile *profile, size_t at, const json_t *entry, 
 int profile_share_samples(struct profile *profile, struct wf_status *status)
 {
     if (profile->site->bed->node == 0)
-        return tell_list(profile, make_sample, profile->site->result->sample_count, TEXT_SAMPLES, status);
+        return tell_list(profile, make_sample, profile->site->result->sample_count, BENCH_SAMPLES_PER_TEXT, status);
     return hear_list(profile, take_sample, profile->config_count, profile->config_count, "samples", status);
 }

@@ -70,6 +70,8 @@ uint64_t bench_sample_measured_bytes(const struct bench_sample *sample);
 /* GB/s of the background, one way; negative where there was none. */
 double bench_background_rate(const struct bench_sample *sample, const struct bench_flux *flux);
 
+#define BENCH_SAMPLES_PER_TEXT 200u /* that one text to the other node has: about 200 KiB of JSON */
+
 /* The sample as it stands in a result; a new reference, NULL without memory. `pattern` is that of the plan. */
 json_t *bench_sample_to_json(const struct bench_sample *sample, const char *pattern,
                              const struct bench_rail_names *rails);

@@ -11,7 +11,6 @@
 #include "facts.h"
 
 #define PHASE_CHARGE (256u << 10) /* bytes that stand for the fixed time of a phase in the progress */
-#define SAMPLES_PER_TEXT 200u     /* about 200 KiB of JSON */
 #define SWAP_BYTES (256ull << 20) /* at least so much moves until the nodes tell each other their samples, */
 #define SWAP_PHASES 16u           /* or so many phases go by: what is told survives the loss of the other node */
 
@@ -82,7 +81,7 @@ static int send_samples(const struct bench_bed *bed, const struct bench_link *li
 
     do {
         json_t *text = json_object(), *array = json_array();
-        size_t end = first + SAMPLES_PER_TEXT;
+        size_t end = first + BENCH_SAMPLES_PER_TEXT;
         if (end > last)
             end = last;
         for (; first < end; first++)
