@@ -12,11 +12,10 @@
 #define LIBRARY_BYTES (96ull << 20)
 /* Of these a process has taken so much before it compares again, with the other node. */
 #define MET_BYTES (4ull << 20)
-#define PROFILE_ROW_BYTES 192ull   /* of a message of a profile, */
-#define PROFILE_PIECE_BYTES 56ull  /* of a piece of it, */
-#define PROFILE_PIECES 128ull      /* of which at most so many are kept at each end, */
-#define PROFILE_CHUNK (512u << 10) /* and there is one for so many bytes */
-#define PAGE_ENTRY 8               /* bytes of a page table, for each page of a buffer */
+#define PROFILE_ROW_BYTES 192ull  /* of a message of a profile, */
+#define PROFILE_PIECE_BYTES 56ull /* of a piece of it or of the piece's copy, */
+#define PROFILE_PIECES 128ull     /* of which at most so many are kept at each end */
+#define PAGE_ENTRY 8              /* bytes of a page table, for each page of a buffer */
 
 uint64_t bench_landing_stride(uint64_t size)
 {
@@ -80,16 +79,27 @@ uint64_t bench_stream_need_at(const struct bench_plan *plan, int node, uint32_t 
     return sends ? bench_stream_need(plan) : 0;
 }
 
+/* Either end of each pair, and again where it is GPU memory: there each piece is copied, too. */
+static uint64_t traced_ends(const struct bench_plan *plan)
+{
+    uint64_t count = 0;
+
+    for (uint32_t i = 0; i < plan->pair_count; i++)
+        count += 2ull + (plan->pairs[i].src_memory != BENCH_HOST) + (plan->pairs[i].dst_memory != BENCH_HOST);
+    return count;
+}
+
 /* What both nodes saw of the messages of a profile, and pieces of them at both ends, in lists that grow by doubling. */
 static uint64_t profile_need(const struct bench_plan *plan)
 {
-    uint64_t sum = 0, bytes;
+    uint64_t sum = 0, ends = traced_ends(plan), bytes;
 
     for (int i = 0; plan->command == BENCH_PROFILE && i < plan->size_count; i++) {
-        uint64_t pieces = 1 + plan->sizes[i] / PROFILE_CHUNK;
-        sum += PROFILE_ROW_BYTES + 2 * PROFILE_PIECE_BYTES * 2 * (pieces < PROFILE_PIECES ? pieces : PROFILE_PIECES);
+        uint64_t pieces = 1 + plan->sizes[i] / plan->chunk;
+        sum += PROFILE_ROW_BYTES * plan->pair_count +
+               2 * PROFILE_PIECE_BYTES * ends * (pieces < PROFILE_PIECES ? pieces : PROFILE_PIECES);
     }
-    if (__builtin_mul_overflow(sum, (uint64_t)plan->iters * plan->pair_count * (uint64_t)plan->backend_count, &bytes))
+    if (__builtin_mul_overflow(sum, (uint64_t)plan->iters * (uint64_t)plan->backend_count, &bytes))
         return UINT64_MAX;
     return bytes;
 }

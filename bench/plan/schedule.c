@@ -215,6 +215,7 @@ static void plan_numbers(struct bench_plan *plan, const struct wf_config *config
     plan->check = (enum bench_check)wf_config_number(config, WF_SET_CHECK);
     plan->check_time_ns = wf_config_number(config, WF_SET_CHECK_TIME_MS) * WF_NS_PER_MS;
     plan->seed = (uint64_t)wf_config_number(config, WF_SET_SEED);
+    plan->chunk = (uint64_t)wf_config_number(config, WF_SET_CHUNK);
     plan->modes[BENCH_ISOLATED] = plan->command != BENCH_MESH || strcmp(mode, "loaded") != 0;
     plan->modes[BENCH_LOADED] = plan->command == BENCH_MESH && strcmp(mode, "isolated") != 0;
 }

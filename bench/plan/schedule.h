@@ -72,6 +72,7 @@ struct bench_plan {
     uint32_t iters, warmup; /* per size; iters 0: what fits into the share of the size, see bench/measure/pace.h */
     int64_t auto_ns;        /* that all timed messages shall take, with iters 0 */
     uint64_t seed;
+    uint64_t chunk; /* of this node's settings; the other may have another one */
     const char *pattern;
     uint64_t sizes[BENCH_SIZES_MAX]; /* ascending, no two equal */
     int size_count;

@@ -193,6 +193,31 @@ static void areas_count_as_memory(void **state)
     bench_plan_fini(&plan);
 }
 
+/* A MiB is 3 pieces by default, and with small chunks as many as are kept at each end of a message. */
+static void pieces_of_a_profile_count_as_memory(void **state)
+{
+    const struct setting large[] = {{WF_SET_SIZE, "1M"}, {WF_SET_ENDPOINTS, "1"}, {WF_SET_ITERS, "1000"}};
+    const struct setting small[] = {
+        {WF_SET_SIZE, "1M"}, {WF_SET_ENDPOINTS, "1"}, {WF_SET_ITERS, "1000"}, {WF_SET_CHUNK, "4K"}};
+    const uint64_t ends = 2ull * 1000 * 2, piece = 2 * 56;
+    struct bench_plan plan;
+    struct wf_status status;
+
+    (void)state;
+    assert_int_equal(PLAN(&plan, BENCH_PROFILE, false, large, &status), 0);
+    assert_int_equal(plan.pair_count, 2);
+    uint64_t before = bench_memory_need(&plan, 0, &none);
+    bench_plan_fini(&plan);
+    assert_int_equal(PLAN(&plan, BENCH_PROFILE, false, small, &status), 0);
+    uint64_t pieces = bench_memory_need(&plan, 0, &none);
+    assert_in_range(pieces - before, ends * piece * 125, ends * piece * 126);
+    /* Where either end is GPU memory, each piece is copied there. */
+    for (int node = 0; node < 2; node++)
+        bench_plan_set_memory(&plan, node, BENCH_CUDA, 1);
+    assert_in_range(bench_memory_need(&plan, 0, &none) - pieces, ends * piece * 128, ends * piece * 129);
+    bench_plan_fini(&plan);
+}
+
 static void preparing_memory_can_be_interrupted(void **state)
 {
     const struct setting settings[] = {{WF_SET_SIZE, "1M"}, {WF_SET_INFLIGHT, "128"}, {WF_SET_ITERS, "1000"}};
@@ -221,6 +246,7 @@ int main(void)
         cmocka_unit_test(ping_and_pong_differ_with_one_buffer),
         cmocka_unit_test(what_cannot_be_verified_is_refused),
         cmocka_unit_test(areas_count_as_memory),
+        cmocka_unit_test(pieces_of_a_profile_count_as_memory),
         cmocka_unit_test(preparing_memory_can_be_interrupted),
     };
 
