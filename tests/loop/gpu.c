@@ -8,6 +8,35 @@
 #include "core/calls/context.h"
 #include "core/device/device.h"
 
+void gpu_self_create(const char *settings)
+{
+    struct loop_node *left = &astray_pair.node[0], *right = &astray_pair.node[1];
+    struct weft_error err = {0};
+
+    astray_pair = (struct loop_pair){0};
+    left->context = right->context = loop_context(settings, 2);
+    LOOP_CALL(weft_endpoint_create(right->context, 0, &right->endpoint, &err), &err);
+    LOOP_CALL(weft_endpoint_create(left->context, 1, &left->endpoint, &err), &err);
+    loop_node_connect(left, loop_node_listen(right));
+    loop_node_accept(right);
+    loop_node_open(left);
+    LOOP_CALL(weft_connection_accept(right->endpoint, right->peer, 1, LOOP_WAIT_MS, &right->connection, &err), &err);
+}
+
+void gpu_self_destroy(void)
+{
+    struct weft_context *context = astray_pair.node[0].context;
+
+    for (int i = 0; i < 2; i++)
+        if (astray_pair.node[i].connection)
+            weft_connection_close(astray_pair.node[i].connection, 2000, NULL);
+    for (int i = 0; i < 2; i++)
+        if (astray_pair.node[i].peer)
+            weft_peer_close(astray_pair.node[i].peer, 2000, NULL);
+    loop_context_end(context);
+    astray_pair = (struct loop_pair){0};
+}
+
 void gpu_message_post(struct loop_message *message, int from, int to, size_t size, uint64_t tag)
 {
     *message = (struct loop_message){.seed = tag * 31 + size};

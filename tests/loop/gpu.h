@@ -12,6 +12,10 @@
 #define LEFT (astray_pair.node[0].connection)
 #define RIGHT (astray_pair.node[1].connection)
 
+/* astray_pair as one context that has connected to itself: LEFT sends from endpoint 1, RIGHT receives at endpoint 0. */
+void gpu_self_create(const char *settings);
+void gpu_self_destroy(void);
+
 /* A message from [0] to [1], its memory on these devices (or HOST), posted on both sides. */
 void gpu_message_post(struct loop_message *message, int from, int to, size_t size, uint64_t tag);
 /* Both sides end well, and every byte is right. */

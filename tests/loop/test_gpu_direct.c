@@ -12,36 +12,6 @@
 
 static struct wf_sim_memory *devices;
 
-/* LEFT sends, RIGHT receives, both of one context. */
-static void self_create(void)
-{
-    struct loop_node *left = &astray_pair.node[0], *right = &astray_pair.node[1];
-    struct weft_error err = {0};
-
-    astray_pair = (struct loop_pair){0};
-    left->context = right->context = loop_context(SETTINGS, 2);
-    LOOP_CALL(weft_endpoint_create(right->context, 0, &right->endpoint, &err), &err);
-    LOOP_CALL(weft_endpoint_create(left->context, 1, &left->endpoint, &err), &err);
-    loop_node_connect(left, loop_node_listen(right));
-    loop_node_accept(right);
-    loop_node_open(left);
-    LOOP_CALL(weft_connection_accept(right->endpoint, right->peer, 1, LOOP_WAIT_MS, &right->connection, &err), &err);
-}
-
-static void self_destroy(void)
-{
-    struct weft_context *context = astray_pair.node[0].context;
-
-    for (int i = 0; i < 2; i++)
-        if (astray_pair.node[i].connection)
-            weft_connection_close(astray_pair.node[i].connection, 2000, NULL);
-    for (int i = 0; i < 2; i++)
-        if (astray_pair.node[i].peer)
-            weft_peer_close(astray_pair.node[i].peer, 2000, NULL);
-    loop_context_end(context);
-    astray_pair = (struct loop_pair){0};
-}
-
 static uint64_t peer_copies(void)
 {
     return wf_sim_memory_counts(devices, 0).copies[WF_COPY_PEER] +
@@ -62,7 +32,7 @@ static struct weft_gpu_stats stats_of(int index)
 
 static void one_copy_for_each_message(void)
 {
-    self_create();
+    gpu_self_create(SETTINGS);
     uint64_t before = peer_copies(), carried = loop_received(astray_pair.node[1].peer);
     gpu_exchange(0, 1, LARGE, 1);
     gpu_exchange(1, 0, LARGE, 2);
@@ -72,13 +42,13 @@ static void one_copy_for_each_message(void)
     LOOP_CHECK(stats_of(1).direct_bytes == 2 * LARGE, "%d bytes copied to GPU 1", (int)stats_of(1).direct_bytes);
     LOOP_CHECK(stats_of(1).copying_ns > 0, "no time was spent on it");
     gpu_check_clean();
-    self_destroy();
+    gpu_self_destroy();
 }
 
 /* What is not from GPU to GPU, or small, takes the way that it takes to others. */
 static void others_take_the_channels(void)
 {
-    self_create();
+    gpu_self_create(SETTINGS);
     uint64_t before = peer_copies();
     gpu_exchange(HOST, 1, LARGE, 1);
     gpu_exchange(0, HOST, LARGE, 2);
@@ -89,7 +59,7 @@ static void others_take_the_channels(void)
     LOOP_CHECK(stats_of(0).out_bytes == LARGE + 5001, "%d bytes copied out of GPU 0", (int)stats_of(0).out_bytes);
     LOOP_CHECK(stats_of(1).in_bytes == LARGE + 5001, "%d bytes copied to GPU 1", (int)stats_of(1).in_bytes);
     gpu_check_clean();
-    self_destroy();
+    gpu_self_destroy();
 }
 
 /* One copy would be of one place to one place. `from`, `to`: whether the sender's or the receiver's memory is a vector.
@@ -128,7 +98,7 @@ static void vector_exchange(bool from, bool to)
 
 static void vectors_take_the_channels(void)
 {
-    self_create();
+    gpu_self_create(SETTINGS);
     uint64_t before = peer_copies();
     vector_exchange(true, false);
     vector_exchange(false, true);
@@ -137,7 +107,7 @@ static void vectors_take_the_channels(void)
     gpu_check_clean();
     vector_exchange(false, false);
     LOOP_CHECK(peer_copies() == before + 1, "%d copies from GPU to GPU", (int)(peer_copies() - before));
-    self_destroy();
+    gpu_self_destroy();
 }
 
 /* Drives until the copy runs, and stands still. */
@@ -155,7 +125,7 @@ static void cancelled_under_way(bool by_sender)
     struct loop_message message;
     struct weft_completion completion;
 
-    self_create();
+    gpu_self_create(SETTINGS);
     post_and_hold(&message);
     struct weft_request *cancelled = by_sender ? message.send : message.recv;
     struct weft_request *other = by_sender ? message.recv : message.send;
@@ -170,7 +140,7 @@ static void cancelled_under_way(bool by_sender)
     loop_message_destroy(&message);
     gpu_exchange(0, 1, LARGE, 2);
     gpu_check_clean();
-    self_destroy();
+    gpu_self_destroy();
 }
 
 static void cancelled_by_the_sender(void)
@@ -187,7 +157,7 @@ static void a_copy_that_fails_ends_both(void)
 {
     for (int at_start = 0; at_start < 2; at_start++) {
         struct loop_message message;
-        self_create();
+        gpu_self_create(SETTINGS);
         wf_sim_memory_fail_copy(devices, 0, WF_COPY_PEER, 1, at_start);
         gpu_message_post(&message, 0, 1, LARGE, 1);
         gpu_ends_badly(message.send, -EIO, 1);
@@ -195,7 +165,7 @@ static void a_copy_that_fails_ends_both(void)
         loop_message_destroy(&message);
         gpu_exchange(0, 1, LARGE, 2);
         gpu_check_clean();
-        self_destroy();
+        gpu_self_destroy();
     }
 }
 
@@ -204,13 +174,13 @@ static void lost_channels_do_not_matter(void)
 {
     struct loop_message message;
 
-    self_create();
+    gpu_self_create(SETTINGS);
     post_and_hold(&message);
     astray_cut_all();
     wf_sim_memory_freeze(devices, 0, false);
     gpu_message_finish(&message);
     gpu_check_clean();
-    self_destroy();
+    gpu_self_destroy();
 }
 
 /* The memory is the user's again with the end of the requests, which wait for the copy. */
@@ -220,7 +190,7 @@ static void a_session_ends_under_the_copy(bool receiver)
     struct weft_completion completion;
     struct wf_session *session;
 
-    self_create();
+    gpu_self_create(SETTINGS);
     post_and_hold(&message);
     session = astray_session(receiver);
     wf_session_lock(session);
@@ -232,7 +202,7 @@ static void a_session_ends_under_the_copy(bool receiver)
     loop_end(message.send); /* in an error, or well: all of it has landed */
     loop_end(message.recv);
     loop_message_destroy(&message);
-    self_destroy();
+    gpu_self_destroy();
 }
 
 static void the_sender_s_session_ends(void)
@@ -250,7 +220,7 @@ static void another_size_than_the_sender_s(void)
 {
     struct loop_buffer source, sink;
 
-    self_create();
+    gpu_self_create(SETTINGS);
     uint64_t before = peer_copies();
     loop_buffer_create_on(&source, 0, LARGE);
     loop_buffer_create_on(&sink, 1, 2 * LARGE);
@@ -263,7 +233,7 @@ static void another_size_than_the_sender_s(void)
     LOOP_CHECK(peer_copies() == before, "something was copied");
     loop_buffer_unmap(&source);
     loop_buffer_unmap(&sink);
-    self_destroy();
+    gpu_self_destroy();
 }
 
 int main(int argc, char **argv)

@@ -56,21 +56,11 @@ static void host_memory_has_none(void)
     loop_pair_destroy(&astray_pair);
 }
 
-/* LEFT sends from endpoint 1, RIGHT receives at endpoint 0, both of one context: one copy, of the sender. */
+/* Both are of one context: one copy, of the sender. */
 static void straight_copies_are_of_the_sender(void)
 {
-    struct loop_node *left = &astray_pair.node[0], *right = &astray_pair.node[1];
-    struct weft_error err = {0};
-
-    astray_pair = (struct loop_pair){0};
-    left->context = right->context = loop_context(SETTINGS, 2);
-    LOOP_CALL(weft_endpoint_create(right->context, 0, &right->endpoint, &err), &err);
-    LOOP_CALL(weft_endpoint_create(left->context, 1, &left->endpoint, &err), &err);
-    loop_node_connect(left, loop_node_listen(right));
-    loop_node_accept(right);
-    loop_node_open(left);
-    LOOP_CALL(weft_connection_accept(right->endpoint, right->peer, 1, LOOP_WAIT_MS, &right->connection, &err), &err);
-    tracing_start(&tracing[0], left->context);
+    gpu_self_create(SETTINGS);
+    tracing_start(&tracing[0], astray_pair.node[0].context);
     int64_t begin_ns = loop_world_now_ns();
     gpu_exchange(2, 1, LARGE, 5);
     tracing_covers(&tracing[0], WEFT_TRACE_COPIED_OUT, 5, LARGE, begin_ns);
@@ -78,12 +68,7 @@ static void straight_copies_are_of_the_sender(void)
     LOOP_CHECK(tracing[0].count == 1, "%d events of one copy", tracing[0].count);
     LOOP_CHECK(event->gpu == 2 && event->endpoint == 1 && event->remote == 0, "GPU %d, endpoint %u, remote %u",
                event->gpu, event->endpoint, event->remote);
-    for (int i = 0; i < 2; i++)
-        weft_connection_close(astray_pair.node[i].connection, 2000, NULL);
-    for (int i = 0; i < 2; i++)
-        weft_peer_close(astray_pair.node[i].peer, 2000, NULL);
-    loop_context_end(left->context);
-    astray_pair = (struct loop_pair){0};
+    gpu_self_destroy();
 }
 
 int main(int argc, char **argv)
