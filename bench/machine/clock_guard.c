@@ -8,15 +8,10 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434 /* the same number on all architectures */
-#endif
 
 /* --- in the guardian --- */
 
@@ -55,7 +50,7 @@ static void await_end(int line, pid_t run)
 {
     struct pollfd ends[2] = {{.fd = line, .events = POLLIN}, {.events = POLLIN}};
 
-    ends[1].fd = (int)syscall(SYS_pidfd_open, run, 0);
+    ends[1].fd = bench_process_open(run);
     while (getppid() == run && poll(ends, 2, -1) < 0 && errno == EINTR)
         ;
 }

@@ -10,8 +10,6 @@
 #include "clock_record.h"
 #include "mem/nvml.h"
 
-#define RECORDS_MAX 256
-
 /* --- what is left of other runs --- */
 
 /* Whether the record stands for a run that goes on; a guardian that outlives its run is about to undo it itself. */
@@ -42,10 +40,10 @@ static int undo_one(int folder, const char *name, FILE *news, int *undone, struc
 /* Guardians whose run has ended are at work. The folder is not held meanwhile: they need it. */
 static void await_guardians(const char *path)
 {
-    char names[RECORDS_MAX][BENCH_CLOCK_NAME];
+    char names[BENCH_CLOCK_RECORDS][BENCH_CLOCK_NAME];
     struct bench_clock_record record;
     int folder = bench_clock_hold(path, NULL);
-    int count = folder < 0 ? 0 : bench_clock_record_list(folder, names, RECORDS_MAX);
+    int count = folder < 0 ? 0 : bench_clock_record_list(folder, names, BENCH_CLOCK_RECORDS);
 
     for (int i = 0; i < count; i++) {
         bool at_work = bench_clock_record_read(folder, names[i], &record) == 0 && !bench_process_lives(&record.run);
@@ -63,14 +61,14 @@ static void await_guardians(const char *path)
 
 static int undo_folder(const char *path, FILE *news, int *undone, struct wf_status *status)
 {
-    char names[RECORDS_MAX][BENCH_CLOCK_NAME];
+    char names[BENCH_CLOCK_RECORDS][BENCH_CLOCK_NAME];
     int failed = 0;
 
     await_guardians(path);
     int folder = bench_clock_hold(path, status);
     if (folder < 0)
         return folder == -ENOENT ? 0 : folder;
-    int count = bench_clock_record_list(folder, names, RECORDS_MAX);
+    int count = bench_clock_record_list(folder, names, BENCH_CLOCK_RECORDS);
     for (int i = 0; i < count; i++) {
         struct wf_status why;
         int result = undo_one(folder, names[i], news, undone, &why);

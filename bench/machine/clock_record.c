@@ -18,7 +18,6 @@
 #define SYS_pidfd_open 434 /* the same number on all architectures */
 #endif
 
-#define RECORDS_MAX 256
 #define PREFIX "clocks."
 #define RECORD_BYTES 4096
 
@@ -53,9 +52,14 @@ bool bench_process_lives(const struct bench_process *process)
     return bench_process_find(process->pid, &found) == 0 && found.start == process->start;
 }
 
+int bench_process_open(pid_t pid)
+{
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
 void bench_process_await(const struct bench_process *process, int timeout_ms)
 {
-    int fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
+    int fd = bench_process_open(process->pid);
     struct pollfd end = {.fd = fd, .events = POLLIN};
 
     if (fd >= 0 && bench_process_lives(process))
@@ -214,8 +218,8 @@ static bool has(const struct bench_clock_record *record, const char *pci)
 
 bool bench_clock_record_beside(int folder, const char *name, const char *pci, struct bench_clock_record *out)
 {
-    char names[RECORDS_MAX][BENCH_CLOCK_NAME];
-    int count = bench_clock_record_list(folder, names, RECORDS_MAX);
+    char names[BENCH_CLOCK_RECORDS][BENCH_CLOCK_NAME];
+    int count = bench_clock_record_list(folder, names, BENCH_CLOCK_RECORDS);
 
     for (int i = 0; i < count; i++)
         if (strcmp(names[i], name) != 0 && bench_clock_record_read(folder, names[i], out) == 0 && has(out, pci) &&

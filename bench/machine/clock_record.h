@@ -21,6 +21,7 @@
 #define BENCH_CLOCK_USUAL "/run/weft"
 #define BENCH_CLOCK_NAME 32
 #define BENCH_CLOCK_FOLDER 256
+#define BENCH_CLOCK_RECORDS 256 /* of a folder that are looked at, at most */
 
 /* A number of a process is used again; with the time of its start it is not. */
 struct bench_process {
@@ -38,6 +39,9 @@ struct bench_clock_record {
 /* A process of this number that lives; -ESRCH: there is none. */
 int bench_process_find(pid_t pid, struct bench_process *out);
 bool bench_process_lives(const struct bench_process *process);
+
+/* A descriptor that is readable when the process has ended; -1: none can be had. */
+int bench_process_open(pid_t pid);
 
 /* Waits until the process `pid`, if it is that one, has ended, at most so long. */
 void bench_process_await(const struct bench_process *process, int timeout_ms);
