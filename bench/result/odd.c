@@ -12,11 +12,13 @@
 #define SIGMAS_OF_TWO 7.0 /* of fewer sizes than three */
 #define SIGMAS_OF_ONE 12.0
 #define NOISES 3.5      /* that a score has to lie below the peers, */
-#define NOISES_ONCE 2.6 /* and a level */
-#define MANY 5          /* sizes, or pairs of an endpoint: of so many one may be as the peers' */
-#define LOW 0.9         /* of the peers' rate: what is above is not worth a word */
-#define LOW_OF_ONE 0.6  /* of one size */
-#define LOW_ONCE 0.95   /* of each size */
+#define NOISES_ONCE 2.5 /* and a level; */
+#define PAIRS_MANY 64   /* of so many, more can have bad luck: half a noise more of each */
+#define NOISES_MORE 0.5
+#define MANY 5         /* sizes, or pairs of an endpoint: of so many one may be as the peers' */
+#define LOW 0.9        /* of the peers' rate: what is above is not worth a word */
+#define LOW_OF_ONE 0.6 /* of one size */
+#define LOW_ONCE 0.95  /* of each size */
 #define SIGMA_LEAST 0.01
 #define PAIRS_LEAST 4
 #define BANDWIDTH 0.5 /* of the rate of the largest size: with less, half of a message's time is latency */
@@ -191,6 +193,11 @@ static double sigmas_asked(const struct search *search)
 static double low_least(const struct search *search)
 {
     return log(search->forth.used == 1 ? LOW_OF_ONE : LOW);
+}
+
+static double noises_asked(const struct search *search, double of_few)
+{
+    return search->forth.pairs + search->back.pairs >= PAIRS_MANY ? of_few + NOISES_MORE : of_few;
 }
 
 /* Whether so many of the sizes, or pairs, are enough. */
@@ -403,8 +410,8 @@ static void look_at_pairs(struct search *search)
 {
     const struct side *side = &search->forth;
     double sigma = sigma_of(search, side), noise = noise_of(search, side);
-    double low = fmin(low_least(search), fmin(-sigmas_asked(search) * sigma, -NOISES * noise));
-    double low_once = fmin(log(LOW_ONCE), -NOISES_ONCE * noise);
+    double low = fmin(low_least(search), fmin(-sigmas_asked(search) * sigma, -noises_asked(search, NOISES) * noise));
+    double low_once = fmin(log(LOW_ONCE), -noises_asked(search, NOISES_ONCE) * noise);
     size_t first = search->count, all = 0;
 
     for (size_t i = 0; i < side->pairs; i++) {
