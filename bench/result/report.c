@@ -13,6 +13,7 @@
 #include "limit.h"
 #include "report_latency.h"
 #include "report_matrix.h"
+#include "report_odd.h"
 #include "report_ratio.h"
 #include "report_rows.h"
 
@@ -352,8 +353,10 @@ void bench_report(struct bench_result *result, FILE *out)
 
     print_so_far(result, out);
     if (!result->plan->latency) {
-        if (result->options->command == BENCH_MESH)
+        if (result->options->command == BENCH_MESH) {
             bench_report_matrices(result, out);
+            bench_report_odd(result, out);
+        }
         print_limits(result, columns, out);
     }
     print_line_share(result, columns, out);

@@ -8,7 +8,6 @@
 #define MATRIX_MOST 64 /* endpoints: of more, the result files have all pairs */
 #define CELL 6
 #define NAME 7
-#define CROOKED_MOST 4 /* pairs that are named */
 
 /* No blank ends a line. */
 static void print_mark(char mark, bool last, FILE *out)
@@ -85,24 +84,6 @@ static bool any_failures(const struct bench_result *result)
     return false;
 }
 
-static void print_crooked(const struct bench_result *result, const struct bench_set *set, FILE *out)
-{
-    struct bench_crooked found[CROOKED_MOST];
-    size_t count = bench_crooked_find(result, set, found, CROOKED_MOST);
-    int columns = bench_columns(out);
-
-    for (size_t i = 0; i < count && i < CROOKED_MOST; i++) {
-        char src[32], dst[32], slow[32], fast[32];
-        bench_wrapped(out, columns, 2, "asymmetric: %s -> %s has %s GB/s, and %s back",
-                      bench_src_name(&found[i].slow->pair, src, sizeof src),
-                      bench_dst_name(&found[i].slow->pair, dst, sizeof dst),
-                      bench_rate_text(bench_sample_rate(found[i].slow), slow, sizeof slow),
-                      bench_rate_text(bench_sample_rate(found[i].fast), fast, sizeof fast));
-    }
-    if (count > CROOKED_MOST)
-        fprintf(out, "asymmetric: %zu more\n", count - CROOKED_MOST);
-}
-
 static void print_matrix(const struct bench_result *result, const struct bench_set *set, FILE *out)
 {
     bool several = result->plan->backend_count > 1;
@@ -121,7 +102,6 @@ static void print_matrix(const struct bench_result *result, const struct bench_s
     for (int i = 0; i < BENCH_WAYS; i++)
         if (bench_plan_has_way(result->plan, &bench_ways[i]))
             print_way(result, set, &bench_ways[i], out);
-    print_crooked(result, set, out);
 }
 
 bool bench_is_last_set(const struct bench_result *result, int index)

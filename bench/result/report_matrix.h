@@ -1,6 +1,5 @@
 /*
- * report_matrix.h: the part of the report that compares pairs: a matrix of the largest size of each mode, and pairs
- * that are slower one way than back.
+ * report_matrix.h: the part of the report that has every pair: a matrix of the largest size of each mode.
  */
 #ifndef WF_BENCH_REPORT_MATRIX_H
 #define WF_BENCH_REPORT_MATRIX_H

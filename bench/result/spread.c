@@ -9,9 +9,6 @@
 #define GROUPS_LEAST 6   /* pairs: among fewer, two that differ are no groups */
 #define GROUPS_RATIO 1.5 /* of the groups' medians */
 #define GROUPS_SHARE 0.9 /* of the variance that lies between the groups; of an even spread it is 0.75 */
-#define CROOKED_RATIO 2.0
-#define CROOKED_SIGMAS 5.0
-#define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
 
 const struct bench_way bench_ways[BENCH_WAYS] = {{0, 1}, {1, 0}, {0, 0}, {1, 1}};
 
@@ -214,78 +211,4 @@ bool bench_groups_find(double *rates, size_t count, struct bench_groups *groups)
         .high = wf_median(rates + cut, count - cut),
     };
     return groups->high >= GROUPS_RATIO * groups->low;
-}
-
-/* --- one way and back --- */
-
-static const struct bench_sample *way_back(const struct bench_result *result, const struct bench_set *set,
-                                           const struct bench_pair *pair)
-{
-    struct bench_pair back = {
-        .src = pair->dst, .dst = pair->src, .src_node = pair->dst_node, .dst_node = pair->src_node};
-
-    return bench_sample_find(result, set, &back);
-}
-
-/* How much faster the way there is than back, as a logarithm; and back, or NULL. */
-static const struct bench_sample *skew_of(const struct bench_result *result, const struct bench_set *set,
-                                          const struct bench_sample *sample, double *skew)
-{
-    const struct bench_sample *back = way_back(result, set, &sample->pair);
-
-    if (!back || bench_sample_rate(sample) <= 0 || bench_sample_rate(back) <= 0)
-        return NULL;
-    *skew = log(bench_sample_rate(sample) / bench_sample_rate(back));
-    return back;
-}
-
-/* What skews are usual, and how far they lie around it. */
-static bool usual_skew(const struct bench_result *result, const struct bench_set *set, double *middle, double *sigma)
-{
-    double *skews = calloc(result->sample_count + 1, sizeof *skews);
-    const struct bench_sample *sample;
-    size_t count = 0;
-
-    for (size_t i = 0; skews && (sample = next_sample(result, set, &bench_ways[0], &i)) != NULL;)
-        if (skew_of(result, set, sample, &skews[count]))
-            count++;
-    *middle = skews ? wf_median(skews, count) : 0;
-    for (size_t i = 0; i < count; i++)
-        skews[i] = fabs(skews[i] - *middle);
-    *sigma = skews ? MAD_TO_SIGMA * wf_median(skews, count) : 0;
-    free(skews);
-    return count >= 4; /* of fewer nothing is usual */
-}
-
-static void note(struct bench_crooked *found, size_t most, size_t *count, const struct bench_crooked *next)
-{
-    size_t at = *count < most ? *count : most;
-    double ratio = bench_sample_rate(next->fast) / bench_sample_rate(next->slow);
-
-    for (; at > 0 && ratio > bench_sample_rate(found[at - 1].fast) / bench_sample_rate(found[at - 1].slow); at--)
-        if (at < most)
-            found[at] = found[at - 1];
-    if (at < most)
-        found[at] = *next;
-    (*count)++;
-}
-
-size_t bench_crooked_find(const struct bench_result *result, const struct bench_set *set, struct bench_crooked *found,
-                          size_t most)
-{
-    const struct bench_sample *sample;
-    double middle, sigma, skew;
-    size_t count = 0;
-
-    if (!usual_skew(result, set, &middle, &sigma))
-        return 0;
-    for (size_t i = 0; (sample = next_sample(result, set, &bench_ways[0], &i)) != NULL;) {
-        const struct bench_sample *back = skew_of(result, set, sample, &skew);
-        if (!back || fabs(skew) < log(CROOKED_RATIO) || fabs(skew - middle) < CROOKED_SIGMAS * sigma ||
-            fabs(skew - middle) < log(CROOKED_RATIO))
-            continue;
-        struct bench_crooked next = {skew < 0 ? sample : back, skew < 0 ? back : sample};
-        note(found, most, &count, &next);
-    }
-    return count;
 }

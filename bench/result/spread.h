@@ -1,6 +1,5 @@
 /*
- * spread.h: what the pairs of one set and direction came to, and what is odd among them. Pure figures; the words are
- * report's.
+ * spread.h: what the pairs of one set and direction came to. Pure figures; the words are report's.
  *
  *     a pair's rate = size / its median time,      a direction's figures are over the rates of its pairs
  *
@@ -59,15 +58,6 @@ struct bench_groups {
 
 /* Whether there are two. Sorts the rates. */
 bool bench_groups_find(double *rates, size_t count, struct bench_groups *groups);
-
-/* A pair that is much slower than the same endpoints the other way round, more than pairs differ elsewhere. */
-struct bench_crooked {
-    const struct bench_sample *slow, *fast;
-};
-
-/* Fills up to `most`, the worst first; returns how many there are. Only between the nodes. */
-size_t bench_crooked_find(const struct bench_result *result, const struct bench_set *set, struct bench_crooked *found,
-                          size_t most);
 
 /* The sample of a set and pair; NULL: there is none. */
 const struct bench_sample *bench_sample_find(const struct bench_result *result, const struct bench_set *set,

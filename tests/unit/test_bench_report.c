@@ -368,6 +368,49 @@ static void a_share_is_met_or_not(void **state)
     }
 }
 
+/* The pair's messages take so many times as long. */
+static void slow_down(struct scene *scene, enum bench_mode mode, int src_node, uint32_t src, uint32_t dst, double by)
+{
+    for (size_t i = 0; i < scene->result.sample_count; i++) {
+        struct bench_sample *sample = &scene->result.samples[i];
+        if (sample->mode == mode && sample->pair.src_node == src_node && sample->pair.src == src &&
+            sample->pair.dst == dst)
+            sample->time.p50 *= by;
+    }
+}
+
+static void odd_links_are_named_once(void **state)
+{
+    struct scene *scene = scene_create();
+
+    (void)state;
+    fill(scene, 0);
+    slow_down(scene, BENCH_ISOLATED, 0, 0, 0, 2.5);
+    slow_down(scene, BENCH_ISOLATED, 1, 0, 0, 2.5);
+    slow_down(scene, BENCH_LOADED, 1, 2, 1, 2.5);
+    assert_says(scene, "slow: node0:host0 -> node1:host0 has 0.800 GB/s, 39 % of its peers, and 0.800 back (isolated)");
+    assert_says(scene, "slow: node1:host0 -> node0:host0 has 0.800 GB/s, 39 % of its peers, and 0.800 back (isolated)");
+    assert_says(scene,
+                "asymmetric: node1:host2 -> node0:host1 has 0.102 GB/s, 40 % of its peers, and 0.256 back (loaded)");
+    scene_destroy(scene);
+}
+
+/* What is an endpoint's isolated is not said of its pairs again. */
+static void a_named_endpoint_covers_its_pairs(void **state)
+{
+    struct scene *scene = scene_create();
+    char text[TEXT_MOST];
+
+    (void)state;
+    fill(scene, 0);
+    for (uint32_t src = 0; src < 3; src++)
+        slow_down(scene, BENCH_LOADED, 0, src, 3, 1.0 / 3); /* one of four is left: no endpoint there */
+    print(scene, text);
+    assert_null(strstr(text, "node0:host3 -> node1:host3"));
+    assert_non_null(strstr(text, "what node1:host3 receives"));
+    scene_destroy(scene);
+}
+
 /* --- figures --- */
 
 static void groups_are_far_apart_and_close_together(void **state)
@@ -454,6 +497,8 @@ int main(void)
         cmocka_unit_test(full_rails_are_the_limit),
         cmocka_unit_test(what_is_not_seen_is_said),
         cmocka_unit_test(a_share_is_met_or_not),
+        cmocka_unit_test(odd_links_are_named_once),
+        cmocka_unit_test(a_named_endpoint_covers_its_pairs),
         cmocka_unit_test(groups_are_far_apart_and_close_together),
         cmocka_unit_test(one_pair_has_the_spread_of_its_messages),
         cmocka_unit_test(numbers_have_three_digits),
