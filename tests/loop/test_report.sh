@@ -5,6 +5,16 @@
 
 base="--local --endpoints 2 --rails $rails --log-dir="
 
+export TERM=xterm-256color COLORTERM=truecolor
+unset NO_COLOR
+escape=$'\033'
+
+# The command on a terminal of so many columns; `out` has what that showed. False where there is no program for that.
+on_terminal() { # COLUMNS COMMAND...
+    command -v script >/dev/null || return 1
+    timeout -k 5 60 script -qec "stty cols $1 -onlcr; $(printf '%q ' "${@:2}")" /dev/null >out 2>&1 </dev/null
+}
+
 # A file of one JSON object a line, each with these words of jq true of it; nothing where there is no jq.
 each() { # FILE WORDS
     command -v jq >/dev/null || return 0
@@ -77,6 +87,7 @@ pass_if "why: $(cat err)" grep -q 'cannot write /dev/full: No space left on devi
 # ---- not wider than a page, and honest
 weft mesh $base --size 1K,1M -n 5 -w 1 --json whole.json
 pass_if "80 columns at most: $(awk 'length > 80' out)" [ "$(awk 'length > 80' out | wc -l)" -eq 0 ]
+pass_if "no colours in a pipe" [ "$(grep -c "$escape" out)" -eq 0 ]
 pass_if "few messages are marked: $(cat out)" [ "$(grep -cE '^ +(1K|1M) +5\* ' out)" -eq 8 ]
 pass_if "and the mark is explained" grep -q '^\* rests on fewer than 8 messages a pair' out
 pass_if "each rail's bytes" [ "$(grep -cE '^node[01] 127\.0\.[12]\.1 +unknown +[0-9]+ ' out)" -eq 4 ]
@@ -85,6 +96,18 @@ pass_if "loopback, for programs" grep -q '"loopback": true' whole.json
 pass_if "what rails are" [ "$(grep -c '"speed_mbit": null' whole.json)" -eq 4 ]
 weft mesh $base --size 1M -n 9 -w 1
 pass_if "enough are not: $(cat out)" [ "$(grep -c '\*' out)" -eq 0 ]
+
+# ---- on a terminal
+if on_terminal 120 "$WEFT" mesh $base --size 1M -n 9 -w 1; then
+    pass_if "the matrix is shaded: $(cat out)" [ "$(grep -c "^host[01] .*$escape\[48;5;.*$escape\[0m$" out)" -eq 8 ]
+    pass_if "what that means is said" grep -q 'node>node, darker is slower' out
+    NO_COLOR=1 on_terminal 120 "$WEFT" mesh $base --size 1M -n 9 -w 1
+    pass_if "unless it shall not be" [ "$(grep -c "$escape\[48" out)" -eq 0 ]
+    on_terminal 120 sh -c "$WEFT mesh $base --size 1M -n 9 -w 1 --json - 2>/dev/null"
+    pass_if "no colours in JSON: $(head -2 out)" [ "$(grep -c "$escape" out)" -eq 0 ]
+    on_terminal 120 sh -c "$WEFT mesh $base --size 1M -n 9 -w 1 --quiet 2>/dev/null"
+    pass_if "nor where nothing is said: $(cat out)" [ ! -s out ]
+fi
 
 # ---- as many as fit
 weft mesh $base --size 1K,8M --duration 1 --check 0 --json whole.json

@@ -182,8 +182,8 @@ static void print(struct scene *scene, char *text)
     fclose(out);
 }
 
-/* On a terminal of so many columns. */
-static void print_on_terminal(struct scene *scene, unsigned short columns, char *text)
+/* On a terminal of this kind and so many columns. */
+static void print_on_terminal(struct scene *scene, const char *kind, unsigned short columns, char *text)
 {
     struct winsize size = {.ws_row = 24, .ws_col = columns};
     struct termios raw;
@@ -200,6 +200,9 @@ static void print_on_terminal(struct scene *scene, unsigned short columns, char 
     if (child == 0) {
         FILE *out = fdopen(slave, "w");
         close(master);
+        setenv("TERM", kind, 1);
+        unsetenv("COLORTERM");
+        unsetenv("NO_COLOR");
         bench_report(&scene->result, out);
         fclose(out);
         _exit(0);
@@ -261,10 +264,55 @@ static void the_whole_text_on_a_terminal(void **state)
 
     (void)state;
     fill(scene, 25000);
-    print_on_terminal(scene, 120, text);
+    print_on_terminal(scene, "dumb", 120, text);
     assert_fits(text, 120);
     assert_as_in_file(text, "mesh_120.txt");
     scene_destroy(scene);
+}
+
+/* Takes the shades out; returns how many there were, or -1 where one has no end or the end of a line in it. */
+static int without_shades(char *text)
+{
+    bool within = false;
+    char *to = text;
+    int count = 0;
+
+    for (const char *at = text; *at; at++)
+        if (*at == '\033') {
+            size_t length = strcspn(at, "m");
+            if (within != (strncmp(at, "\033[0m", 4) == 0))
+                return -1;
+            count += !within;
+            within = !within;
+            at += length;
+        } else {
+            if (within && *at == '\n')
+                return -1;
+            *to++ = *at;
+        }
+    *to = '\0';
+    return within ? -1 : count;
+}
+
+static void rates_are_shaded_on_a_terminal(void **state)
+{
+    static const struct {
+        const char *kind, *said;
+        int shades; /* of two matrices of 32 */
+    } rows[] = {{"xterm-256color", ", darker is slower", 64}, {"xterm", ", the slowest in bold", 10}, {"dumb", "", 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct scene *scene = scene_create();
+        char text[TEXT_MOST], *said;
+        fill(scene, 25000);
+        print_on_terminal(scene, rows[i].kind, 120, text);
+        assert_int_equal(without_shades(text), rows[i].shades);
+        while (rows[i].said[0] && (said = strstr(text, rows[i].said)) != NULL)
+            memmove(said, said + strlen(rows[i].said), strlen(said + strlen(rows[i].said)) + 1);
+        assert_as_in_file(text, "mesh_120.txt");
+        scene_destroy(scene);
+    }
 }
 
 /* --- single words of it --- */
@@ -492,6 +540,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_whole_text_on_a_pipe),
         cmocka_unit_test(the_whole_text_on_a_terminal),
+        cmocka_unit_test(rates_are_shaded_on_a_terminal),
         cmocka_unit_test(loopback_is_no_network),
         cmocka_unit_test(limits_are_named),
         cmocka_unit_test(full_rails_are_the_limit),
