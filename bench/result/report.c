@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,25 +177,41 @@ static void print_rail_bytes(const json_t *rail, int64_t all, FILE *out)
 {
     const json_t *speed = json_object_get(rail, "speed_mbit"), *mtu = json_object_get(rail, "mtu");
     char rate[32] = "unknown", unit[16] = "-", sent[32], received[32];
+    struct bench_row row;
 
     if (json_is_integer(speed))
         snprintf(rate, sizeof rate, "%.4g Gbit/s", (double)json_integer_value(speed) / 1e3);
     if (json_is_integer(mtu))
         snprintf(unit, sizeof unit, "%" PRId64, (int64_t)json_integer_value(mtu));
-    fprintf(out, "%-5s %-22s %11s %6s %9s %9s %7.1f %%\n", bench_heard_text(rail, "node"),
-            bench_heard_text(rail, "name"), rate, unit,
-            bench_decimal_bytes((uint64_t)count_of(rail, "sent_bytes"), sent, sizeof sent),
-            bench_decimal_bytes((uint64_t)count_of(rail, "received_bytes"), received, sizeof received),
-            all ? 100.0 * (double)count_of(rail, "bytes") / (double)all : 0);
+    bench_row_begin(&row, out);
+    bench_row_put(&row, -6, "%s", bench_heard_text(rail, "node"));
+    bench_row_put(&row, -22, "%s", bench_heard_text(rail, "name"));
+    bench_row_put(&row, 12, "%s", rate);
+    bench_row_put(&row, 7, "%s", unit);
+    bench_row_put(&row, 10, "%s", bench_decimal_bytes((uint64_t)count_of(rail, "sent_bytes"), sent, sizeof sent));
+    bench_row_put(&row, 10, "%s",
+                  bench_decimal_bytes((uint64_t)count_of(rail, "received_bytes"), received, sizeof received));
+    bench_row_put(&row, 10, "%.1f %%", all ? 100.0 * (double)count_of(rail, "bytes") / (double)all : 0);
+    bench_row_end(&row);
 }
 
 static void print_rails(const struct bench_result *result, FILE *out)
 {
+    static const struct {
+        int columns;
+        const char *name;
+    } head[] = {{-6, "node"}, {-22, "rail"},    {12, "line rate"}, {7, "MTU"},
+                {10, "sent"}, {10, "received"}, {10, "share"}};
+    struct bench_row row;
     const json_t *rail;
     size_t index;
 
-    fprintf(out, "\nwhat the rails carried, warm-up and verification included\n%-5s %-22s %11s %6s %9s %9s %9s\n",
-            "node", "rail", "line rate", "MTU", "sent", "received", "share");
+    fputc('\n', out);
+    bench_wrapped(out, bench_columns(out), 2, "what the rails carried, warm-up and verification included");
+    bench_row_begin(&row, out);
+    for (size_t i = 0; i < sizeof head / sizeof head[0]; i++)
+        bench_row_put(&row, head[i].columns, "%s", head[i].name);
+    bench_row_end(&row);
     for (int node = 0; node < 2; node++)
         json_array_foreach(result->rail_totals[node], index, rail)
             print_rail_bytes(rail, sum_of(result->rail_totals[node], "bytes"), out);
@@ -231,6 +248,7 @@ static void print_rail(const json_t *rail, FILE *out)
 {
     int64_t channels = count_of(rail, "channels"), up = count_of(rail, "channels_up");
     char resent[32], state[48];
+    struct bench_row row;
 
     if (json_is_true(json_object_get(rail, "retired")))
         snprintf(state, sizeof state, "retired: it damaged too much");
@@ -240,10 +258,29 @@ static void print_rail(const json_t *rail, FILE *out)
         snprintf(state, sizeof state, "%" PRId64 " of %" PRId64 " channels", up, channels);
     else
         snprintf(state, sizeof state, "up");
-    fprintf(out, "%-5s %-22s %8" PRId64 " %10s %7" PRId64 "  %s\n", bench_heard_text(rail, "node"),
-            bench_heard_text(rail, "name"), count_of(rail, "failures"),
-            bench_human_bytes((uint64_t)count_of(rail, "resent_bytes"), resent, sizeof resent),
-            count_of(rail, "damaged"), state);
+    bench_row_begin(&row, out);
+    bench_row_put(&row, -6, "%s", bench_heard_text(rail, "node"));
+    bench_row_put(&row, -22, "%s", bench_heard_text(rail, "name"));
+    bench_row_put(&row, 9, "%" PRId64, count_of(rail, "failures"));
+    bench_row_put(&row, 11, "%s", bench_human_bytes((uint64_t)count_of(rail, "resent_bytes"), resent, sizeof resent));
+    bench_row_put(&row, 10, "%" PRId64 "  ", count_of(rail, "damaged"));
+    bench_row_put(&row, 0, "%s", state);
+    bench_row_end(&row);
+}
+
+static void print_failures_head(FILE *out)
+{
+    struct bench_row row;
+
+    fputc('\n', out);
+    bench_row_begin(&row, out);
+    bench_row_put(&row, -6, "node");
+    bench_row_put(&row, -22, "rail");
+    bench_row_put(&row, 9, "failures");
+    bench_row_put(&row, 11, "sent again");
+    bench_row_put(&row, 10, "damaged  ");
+    bench_row_put(&row, 0, "state");
+    bench_row_end(&row);
 }
 
 /* Which rail failed how often: all rails, as soon as there is something to tell of one. */
@@ -257,12 +294,25 @@ static void print_failures(const struct bench_result *result, FILE *out)
         json_array_foreach(result->rail_totals[node], index, rail) any |= has_suffered(rail);
     if (!any)
         return;
-    fprintf(out, "\n%-5s %-22s %8s %10s %7s  %s\n", "node", "rail", "failures", "sent again", "damaged", "state");
+    print_failures_head(out);
     for (int node = 0; node < 2; node++)
         json_array_foreach(result->rail_totals[node], index, rail) print_rail(rail, out);
 }
 
-static void print_fault_counts(const json_t *faults, FILE *out)
+/* Adds to `text`; returns how long it is then. */
+static size_t add(char *text, size_t used, size_t room, const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+static size_t add(char *text, size_t used, size_t room, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    int length = vsnprintf(text + used, room - used, format, arguments);
+    va_end(arguments);
+    return length > 0 && (size_t)length < room - used ? used + (size_t)length : room - 1;
+}
+
+static size_t add_fault_counts(const json_t *faults, char *text, size_t used, size_t room)
 {
     static const char *const kinds[] = {"resets", "flips", "shortened", "stalls", "drops", "cut", "refused"};
     bool any = false;
@@ -270,57 +320,64 @@ static void print_fault_counts(const json_t *faults, FILE *out)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (count_of(faults, kinds[i]) == 0)
             continue;
-        fprintf(out, "%s %s %" PRId64, any ? "," : "", kinds[i], count_of(faults, kinds[i]));
+        used = add(text, used, room, "%s %s %" PRId64, any ? "," : "", kinds[i], count_of(faults, kinds[i]));
         any = true;
     }
-    fputs(any ? "" : " none", out);
+    return any ? used : add(text, used, room, " none");
 }
 
-/* In one line, so that nobody takes what the rest shows for the network's doing. */
-static void print_faults(const struct bench_result *result, FILE *out)
+/* So that nobody takes what the rest shows for the network's doing. */
+static void print_faults(const struct bench_result *result, int columns, FILE *out)
 {
-    const char *before = "\nfaults injected: ";
+    const char *before = "faults injected: ";
+    char text[600];
+    size_t used = 0;
 
     for (int node = 0; node < 2; node++) {
         if (!json_is_object(result->faults[node]))
             continue;
-        fprintf(out, "%snode%d:", before, node);
-        print_fault_counts(result->faults[node], out);
+        used = add(text, used, sizeof text, "%snode%d:", before, node);
+        used = add_fault_counts(result->faults[node], text, used, sizeof text);
         before = "; ";
     }
-    fputs(before[0] == ';' ? "\n" : "", out);
+    if (used == 0)
+        return;
+    fputc('\n', out);
+    bench_wrapped(out, columns, 2, "%s", text);
 }
 
 /* Never more than was looked at: what was measured stands beside it. */
-static void print_verified(const struct bench_result *result, FILE *out)
+static size_t add_verified(const struct bench_result *result, char *text, size_t used, size_t room)
 {
     char verified[32], measured[32];
 
-    fprintf(out, ", %" PRIu64 " wrong of %s verified; %s measured", bench_result_wrong_bytes(result),
-            bench_decimal_bytes(bench_result_verified_bytes(result), verified, sizeof verified),
-            bench_decimal_bytes(bench_result_measured_bytes(result), measured, sizeof measured));
+    if (!result->plan->check)
+        return add(text, used, room, ", not verified (--check 0)");
+    if (!bench_result_checked(result))
+        return add(text, used, room, ", nothing to verify: no data was moved");
+    return add(text, used, room, ", %" PRIu64 " wrong of %s verified; %s measured", bench_result_wrong_bytes(result),
+               bench_decimal_bytes(bench_result_verified_bytes(result), verified, sizeof verified),
+               bench_decimal_bytes(bench_result_measured_bytes(result), measured, sizeof measured));
 }
 
-static void print_verdict(const struct bench_result *result, FILE *out)
+static void print_verdict(const struct bench_result *result, int columns, FILE *out)
 {
-    uint64_t planned = bench_plan_samples(result->plan);
-    char cut[320], took[32];
+    char cut[320], took[32], text[1024];
 
+    fputc('\n', out);
     if (result->took_ns)
-        fprintf(out, "\nduration: %s", bench_time_text((double)result->took_ns / 1e3, took, sizeof took));
-    fprintf(out, "\n%s%zu of %" PRIu64 " samples", bench_plan_emulated(result->plan) ? "EMULATED GPU memory: " : "",
-            result->sample_count, planned);
-    if (!result->plan->check)
-        fprintf(out, ", not verified (--check 0)");
-    else if (!bench_result_checked(result))
-        fprintf(out, ", nothing to verify: no data was moved");
-    else
-        print_verified(result, out);
+        fprintf(out, "duration: %s\n", bench_time_text((double)result->took_ns / 1e3, took, sizeof took));
+    size_t used = add(text, 0, sizeof text, "%s%zu of %" PRIu64 " samples",
+                      bench_plan_emulated(result->plan) ? "EMULATED GPU memory: " : "", result->sample_count,
+                      bench_plan_samples(result->plan));
+    used = add_verified(result, text, used, sizeof text);
     if (bench_cut_text(result, cut, sizeof cut)[0])
-        fprintf(out, ": FAILED, %s\n", cut);
+        add(text, used, sizeof text, ": FAILED, %s", cut);
     else
-        fprintf(out, ": %s%s%s\n", bench_result_passed(result) ? "passed" : "FAILED", result->error[0] ? ", " : "",
-                result->error);
+        add(text, used, sizeof text, ": %s%s%s", bench_result_passed(result) ? "passed" : "FAILED",
+            result->error[0] ? ", " : "", result->error);
+    /* Scripts look for it in one line, unless somebody wants less than a page. */
+    bench_wrapped(out, columns < BENCH_COLUMNS ? columns : (int)sizeof text, 2, "%s", text);
 }
 
 /* Where the rest is, in one line. */
@@ -363,13 +420,13 @@ void bench_report(struct bench_result *result, FILE *out)
     print_rails(result, out);
     bench_report_ratios(result, out);
     print_failures(result, out);
-    print_faults(result, out);
+    print_faults(result, columns, out);
     bench_report_notes(result, out);
     print_fallbacks(result, columns, out);
     bench_expect_met(result, expected, sizeof expected);
     if (expected[0])
         bench_wrapped(out, columns, 2, "%s", expected);
-    print_verdict(result, out);
+    print_verdict(result, columns, out);
     if (result->filed)
         print_places(result, out);
     fflush(out);

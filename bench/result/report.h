@@ -1,7 +1,8 @@
 /*
  * report.h: the result for people. The head comes first, then a line for each set and direction as soon as it is
  * measured, and at the end what compares them: a matrix of the largest size, what was in the way, the rails, and the
- * verdict. No line but a path is wider than what it is printed on, or 80 columns.
+ * verdict. No line but a path, and the verdict of a run that failed, is wider than what it is printed on, or 80
+ * columns.
  */
 #ifndef WF_BENCH_REPORT_H
 #define WF_BENCH_REPORT_H

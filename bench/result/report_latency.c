@@ -3,38 +3,64 @@
 #include "bench/backends/backend.h"
 #include "bench/words/columns.h"
 
-static void put_time(double us, FILE *out)
+#define INDENT 7 /* of what belongs to a line above */
+
+static void put_time(double us, struct bench_row *row)
 {
     char text[32];
 
-    fprintf(out, "%9s", bench_time_text(us, text, sizeof text));
+    bench_row_put(row, 9, "%s", bench_time_text(us, text, sizeof text));
 }
 
 static void print_times(const struct bench_sample *sample, FILE *out)
 {
     const struct wf_times *time = &sample->time;
+    struct bench_row row;
     char text[32];
 
-    fprintf(out, "%7s%8u", wf_format_size(sample->size, text, sizeof text), sample->iters);
-    put_time(time->min, out);
-    put_time(time->p50, out);
-    put_time(time->p90, out);
-    put_time(time->p99, out);
-    put_time(time->p999, out);
-    put_time(time->max, out);
-    fprintf(out, "%8s\n", sample->checked ? bench_count_text((double)sample->wrong.bytes, text, sizeof text) : "-");
+    bench_row_begin(&row, out);
+    bench_row_put(&row, 7, "%s", wf_format_size(sample->size, text, sizeof text));
+    bench_row_put(&row, 8, "%u", sample->iters);
+    put_time(time->min, &row);
+    put_time(time->p50, &row);
+    put_time(time->p90, &row);
+    put_time(time->p99, &row);
+    put_time(time->p999, &row);
+    put_time(time->max, &row);
+    bench_row_put(&row, 8, "%s",
+                  sample->checked ? bench_count_text((double)sample->wrong.bytes, text, sizeof text) : "-");
+    bench_row_end(&row);
+}
+
+static void print_head(FILE *out)
+{
+    static const char *const times[] = {"min", "median", "p90", "p99", "p99.9", "max"};
+    struct bench_row row;
+
+    fprintf(out, "\nhalf round trip of a message\n");
+    bench_row_begin(&row, out);
+    bench_row_put(&row, 7, "size");
+    bench_row_put(&row, 8, "n");
+    for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
+        bench_row_put(&row, 9, "%s", times[i]);
+    bench_row_put(&row, 8, "wrong");
+    bench_row_end(&row);
 }
 
 static void print_background(const struct bench_sample *sample, FILE *out)
 {
-    char size[32], forth[32], back[32];
+    char size[32], forth[32], back[32], text[200];
+    int column = INDENT;
 
     if (sample->background == 0)
         return;
-    fprintf(out, "%15sbeside it: %s, %u in flight, %s GB/s src -> dst, %s GB/s back\n", "",
-            wf_format_size(sample->background, size, sizeof size), sample->background_inflight,
-            bench_rate_text(bench_background_rate(sample, &sample->forth), forth, sizeof forth),
-            bench_rate_text(bench_background_rate(sample, &sample->back), back, sizeof back));
+    snprintf(text, sizeof text, "beside it: %s, %u in flight, %s GB/s src -> dst, %s GB/s back",
+             wf_format_size(sample->background, size, sizeof size), sample->background_inflight,
+             bench_rate_text(bench_background_rate(sample, &sample->forth), forth, sizeof forth),
+             bench_rate_text(bench_background_rate(sample, &sample->back), back, sizeof back));
+    fprintf(out, "%*s", INDENT, "");
+    bench_put_wrapped(out, text, &column, INDENT, bench_columns(out));
+    fputc('\n', out);
 }
 
 void bench_report_latency_set(const struct bench_result *result, const struct bench_set *set,
@@ -43,8 +69,7 @@ void bench_report_latency_set(const struct bench_result *result, const struct be
     bool several = result->plan->backend_count > 1;
 
     if (!before)
-        fprintf(out, "\nhalf round trip of a message\n%7s%8s%9s%9s%9s%9s%9s%9s%8s\n", "size", "n", "min", "median",
-                "p90", "p99", "p99.9", "max", "wrong");
+        print_head(out);
     for (size_t i = 0; i < result->sample_count; i++) {
         if (!bench_sample_in_set(&result->samples[i], set))
             continue;

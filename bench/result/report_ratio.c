@@ -8,6 +8,8 @@
 #include "bench/words/heard.h"
 #include "ratio.h"
 
+#define TABLE 66 /* columns of the table; where there are fewer, each ratio is a sentence */
+
 static void print_number(double value, const char *format, int width, FILE *out)
 {
     if (value < 0)
@@ -41,6 +43,30 @@ static void print_ratio(const struct bench_ratio *ratio, bool latency, FILE *out
     fputc('\n', out);
 }
 
+/* As a sentence. */
+static void print_narrow(const struct bench_ratio *ratio, bool latency, FILE *out)
+{
+    const double *values = latency ? ratio->time_us : ratio->rate;
+    double quotient = latency ? bench_ratio_time(ratio) : bench_ratio_rate(ratio);
+    int columns = bench_columns(out);
+    char size[32];
+
+    wf_format_size(ratio->other->size, size, sizeof size);
+    if (ratio->unlike[0]) {
+        bench_wrapped(out, columns, 2, "%s, %s: not compared: %s", bench_mode_name(ratio->other->mode), size,
+                      ratio->unlike);
+        return;
+    }
+    if (quotient >= 0)
+        bench_wrapped(out, columns, 2, "%s, %s: median %.3f and %.3f %s, ratio %.2f",
+                      bench_mode_name(ratio->other->mode), size, values[0], values[1], latency ? "us" : "GB/s",
+                      quotient);
+    if (!latency && bench_ratio_aggregate(ratio) >= 0)
+        bench_wrapped(out, columns, 2, "%s, %s: all pairs %.3f and %.3f GB/s, ratio %.2f",
+                      bench_mode_name(ratio->other->mode), size, ratio->aggregate[0], ratio->aggregate[1],
+                      bench_ratio_aggregate(ratio));
+}
+
 static void print_ratio_head(const struct bench_ratio *ratio, bool latency, FILE *out)
 {
     const char *other = ratio->other->backend->name;
@@ -50,6 +76,8 @@ static void print_ratio_head(const struct bench_ratio *ratio, bool latency, FILE
     bench_wrapped(out, bench_columns(out), 2,
                   "Weft / %s, in turns in this run: above 1 Weft is the faster (of times it is the other way round)",
                   other);
+    if (bench_columns(out) < TABLE)
+        return;
     snprintf(columns, sizeof columns, "%9s%9.*s%7s", "weft", (int)strcspn(other, " "), other, "ratio");
     if (latency)
         fprintf(out, "%-9s%7s%25s\n%-9s%7s%s\n", "", "", "median, us", "mode", "size", columns);
@@ -102,10 +130,13 @@ void bench_report_ratios(const struct bench_result *result, FILE *out)
     while (bench_ratio_next(result, &index, &ratio)) {
         if (!before || before->backend != ratio.other->backend)
             print_ratio_head(&ratio, result->plan->latency, out);
-        print_ratio(&ratio, result->plan->latency, out);
+        if (bench_columns(out) < TABLE)
+            print_narrow(&ratio, result->plan->latency, out);
+        else
+            print_ratio(&ratio, result->plan->latency, out);
         before = ratio.other;
     }
     if (before && caveat)
-        fprintf(out, "%s\n", caveat);
+        bench_wrapped(out, bench_columns(out), 2, "%s", caveat);
     print_facts(result, out);
 }

@@ -47,38 +47,52 @@ static bool is_several(const struct bench_result *result)
 
 static void print_head(const struct bench_result *result, enum bench_mode mode, FILE *out)
 {
+    struct bench_row row;
+
     print_title(result, mode, out);
-    fprintf(out, "%7s%8s%5s%s%7s", "size", "n", "way", is_several(result) ? " backend" : "", "min");
+    bench_row_begin(&row, out);
+    bench_row_put(&row, 7, "size");
+    bench_row_put(&row, 8, "n ");
+    bench_row_put(&row, 4, "way");
+    if (is_several(result))
+        bench_row_put(&row, -8, " backend");
+    bench_row_put(&row, 7, "min");
     if (!is_several(result))
-        fprintf(out, "%8s", "p10 ");
-    fprintf(out, "%6s%7s%6s%11s", "median", "p90", "cv", "a message");
+        bench_row_put(&row, 7, "p10");
+    bench_row_put(&row, 7, "median");
+    bench_row_put(&row, 7, "p90");
+    bench_row_put(&row, 6, "cv");
+    bench_row_put(&row, 11, "a message");
     if (mode == BENCH_LOADED)
-        fprintf(out, "%7s", "all");
-    fprintf(out, "%7s", "wrong");
-    if (bench_columns(out) >= WIDE)
-        fprintf(out, "%7s%13s%9s", "Gbit/s", "messages/s", "s/GB");
-    fputc('\n', out);
+        bench_row_put(&row, 7, "all");
+    bench_row_put(&row, 7, "wrong");
+    if (bench_columns(out) >= WIDE) {
+        bench_row_put(&row, 7, "Gbit/s");
+        bench_row_put(&row, 13, "messages/s");
+        bench_row_put(&row, 9, "s/GB");
+    }
+    bench_row_end(&row);
 }
 
 /* --- a line --- */
 
-static void put_rate(double rate, FILE *out)
+static void put_rate(double rate, int columns, struct bench_row *row)
 {
     char text[32];
 
-    fprintf(out, "%7s", rate < 0 ? "-" : bench_rate_text(rate, text, sizeof text));
+    bench_row_put(row, columns, "%s", rate < 0 ? "-" : bench_rate_text(rate, text, sizeof text));
 }
 
-static void put_share(double share, FILE *out)
+static void put_share(double share, struct bench_row *row)
 {
-    char text[32];
-
-    snprintf(text, sizeof text, "%.0f %%", 100 * share);
-    fprintf(out, "%6s", share < 0 ? "-" : text);
+    if (share < 0)
+        bench_row_put(row, 6, "-");
+    else
+        bench_row_put(row, 6, "%.0f %%", 100 * share);
 }
 
 /* Many small messages are under way at once: their number by the second is a rate, and no time. */
-static void put_message(const struct bench_spread *spread, FILE *out)
+static void put_message(const struct bench_spread *spread, struct bench_row *row)
 {
     char text[40], count[32];
 
@@ -86,53 +100,56 @@ static void put_message(const struct bench_spread *spread, FILE *out)
         snprintf(text, sizeof text, "%s/s", bench_count_text(spread->messages_per_s, count, sizeof count));
     else
         bench_time_text(spread->time_us, text, sizeof text);
-    fprintf(out, "%11s", text);
+    bench_row_put(row, 11, "%s", text);
 }
 
-static void put_wrong(const struct bench_set *set, const struct bench_spread *spread, FILE *out)
+static void put_wrong(const struct bench_set *set, const struct bench_spread *spread, struct bench_row *row)
 {
     char count[32];
 
-    fprintf(out, "%7s",
-            spread->checked && set->backend->moves_data ? bench_count_text((double)spread->wrong, count, sizeof count)
-                                                        : "-");
+    bench_row_put(row, 7, "%s",
+                  spread->checked && set->backend->moves_data
+                      ? bench_count_text((double)spread->wrong, count, sizeof count)
+                      : "-");
 }
 
 /* Of the whole set, in processor seconds of both nodes. */
-static void put_wide(const struct bench_set *set, const struct bench_spread *spread, FILE *out)
+static void put_wide(const struct bench_set *set, const struct bench_spread *spread, struct bench_row *row)
 {
     char text[32];
 
-    put_rate(spread->median < 0 ? -1 : spread->median * 8, out);
-    fprintf(out, "%13s",
-            spread->messages_per_s < 0 ? "-" : bench_count_text(spread->messages_per_s, text, sizeof text));
-    fputs("  ", out);
-    put_rate(set->cpu_s_per_gb, out);
+    put_rate(spread->median < 0 ? -1 : spread->median * 8, 7, row);
+    bench_row_put(row, 13, "%s",
+                  spread->messages_per_s < 0 ? "-" : bench_count_text(spread->messages_per_s, text, sizeof text));
+    put_rate(set->cpu_s_per_gb, 9, row);
 }
 
 static void print_row(const struct bench_result *result, const struct bench_set *set, const struct bench_way *way,
                       const struct bench_spread *spread, FILE *out)
 {
+    bool one_time = spread->by_message && spread->grouped; /* which all messages share */
+    struct bench_row row;
     char text[32];
 
-    fprintf(out, "%7s", wf_format_size(set->size, text, sizeof text));
-    snprintf(text, sizeof text, "%u%s", spread->iters, spread->iters < FEW ? "*" : " ");
-    fprintf(out, "%8s %d>%d", text, way->src_node, way->dst_node);
+    bench_row_begin(&row, out);
+    bench_row_put(&row, 7, "%s", wf_format_size(set->size, text, sizeof text));
+    bench_row_put(&row, 8, "%u%s", spread->iters, spread->iters < FEW ? "*" : " ");
+    bench_row_put(&row, 4, "%d>%d", way->src_node, way->dst_node);
     if (is_several(result))
-        fprintf(out, " %-7.*s", (int)strcspn(set->backend->name, " "), set->backend->name);
-    put_rate(spread->by_message && spread->grouped ? -1 : spread->min, out);
+        bench_row_put(&row, -8, " %-7.*s", (int)strcspn(set->backend->name, " "), set->backend->name);
+    put_rate(one_time ? -1 : spread->min, 7, &row);
     if (!is_several(result))
-        put_rate(spread->by_message && spread->grouped ? -1 : spread->p10, out);
-    put_rate(spread->median, out);
-    put_rate(spread->by_message && spread->grouped ? -1 : spread->p90, out);
-    put_share(spread->by_message && spread->grouped ? -1 : spread->cv, out);
-    put_message(spread, out);
+        put_rate(one_time ? -1 : spread->p10, 7, &row);
+    put_rate(spread->median, 7, &row);
+    put_rate(one_time ? -1 : spread->p90, 7, &row);
+    put_share(one_time ? -1 : spread->cv, &row);
+    put_message(spread, &row);
     if (set->mode == BENCH_LOADED)
-        put_rate(spread->together, out);
-    put_wrong(set, spread, out);
+        put_rate(spread->together, 7, &row);
+    put_wrong(set, spread, &row);
     if (bench_columns(out) >= WIDE)
-        put_wide(set, spread, out);
-    fputc('\n', out);
+        put_wide(set, spread, &row);
+    bench_row_end(&row);
 }
 
 /* --- two groups of pairs --- */

@@ -45,7 +45,7 @@ static void add_argument(struct arguments *arguments, const char *word)
 static bool not_for_child(enum wf_setting_id id)
 {
     return id == WF_SET_OUT || id == WF_SET_JSON || id == WF_SET_CSV || id == WF_SET_JSON_STREAM ||
-           id == WF_SET_QUIET || id == WF_SET_PORT;
+           id == WF_SET_QUIET || id == WF_SET_WIDTH || id == WF_SET_PORT;
 }
 
 static void build_arguments(struct arguments *arguments, const struct bench_options *options, int port)

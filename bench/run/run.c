@@ -18,6 +18,7 @@
 #include "bench/result/files.h"
 #include "bench/result/report.h"
 #include "bench/result/stream.h"
+#include "bench/words/columns.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/words.h"
 #include "ending.h"
@@ -437,6 +438,7 @@ int bench_run(struct bench_options *options)
 {
     if (options->unlock_clocks)
         return bench_profile_undo_locks();
+    bench_columns_set((int)wf_config_number(options->config, WF_SET_WIDTH));
     if (options->keep)
         return bench_keep(options);
     struct run *run = run_create(options);

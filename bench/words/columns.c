@@ -7,11 +7,21 @@
 #include <unistd.h>
 
 #define WRAPPED_MOST 4096
+#define FOLDED 4 /* columns before the rest of a row */
+
+static int columns_asked;
+
+void bench_columns_set(int columns)
+{
+    columns_asked = columns;
+}
 
 int bench_columns(FILE *out)
 {
     struct winsize size;
 
+    if (columns_asked)
+        return columns_asked;
     if (!isatty(fileno(out)) || ioctl(fileno(out), TIOCGWINSZ, &size) != 0 || size.ws_col < BENCH_COLUMNS)
         return BENCH_COLUMNS;
     return size.ws_col;
@@ -74,6 +84,44 @@ void bench_wrapped(FILE *out, int columns, int indent, const char *format, ...)
     va_end(arguments);
     bench_put_wrapped(out, text, &column, indent, columns);
     fputc('\n', out);
+}
+
+void bench_row_begin(struct bench_row *row, FILE *out)
+{
+    *row = (struct bench_row){.out = out, .width = bench_columns(out)};
+}
+
+void bench_row_put(struct bench_row *row, int columns, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    size_t length = strlen(text), seen = length;
+    while (seen > 0 && text[seen - 1] == ' ')
+        seen--;
+    int shown = characters(text, length), wanted = columns < 0 ? -columns : columns;
+    int blanks = wanted > shown ? wanted - shown : 0, behind = (int)(length - seen) + (columns < 0 ? blanks : 0);
+    if (row->column > 0 && row->column + row->owed + shown + blanks - behind > row->width) {
+        fprintf(row->out, "\n%*s", FOLDED, "");
+        row->column = FOLDED;
+        row->owed = 0;
+    }
+    if (seen > 0) {
+        fprintf(row->out, "%*s%.*s", row->owed + (columns < 0 ? 0 : blanks), "", (int)seen, text);
+        row->column += row->owed + shown + blanks - behind;
+        row->owed = behind;
+    } else {
+        row->owed += shown + blanks;
+    }
+}
+
+void bench_row_end(struct bench_row *row)
+{
+    fputc('\n', row->out);
+    row->column = row->owed = 0;
 }
 
 static char *three_digits(double value, const char *unit, char *text, size_t room)

@@ -97,6 +97,23 @@ pass_if "what rails are" [ "$(grep -c '"speed_mbit": null' whole.json)" -eq 4 ]
 weft mesh $base --size 1M -n 9 -w 1
 pass_if "enough are not: $(cat out)" [ "$(grep -c '\*' out)" -eq 0 ]
 
+# ---- as wide as asked for
+weft mesh $base --endpoints 8 --size 64K -n 1 -w 0 -c 0 --width 40
+pass_if "40 columns: $(awk 'length > 40' out)" [ "$(awk 'length > 40' out | wc -l)" -eq 0 ]
+pass_if "a matrix in blocks: $(cat out)" [ "$(grep -c '^0>1 .* host5 ' out)$(grep -c '^0>1 .* host7$' out)" = 22 ]
+weft mesh $base --endpoints 8 --size 64K -n 1 -w 0 -c 0 --width 120
+pass_if "wide in a pipe: $(cat out)" [ "$(grep -c 'messages/s *s/GB$' out)" -eq 2 ]
+weft pair --local --rails $rails --lat --size 8 -n 9 -w 0 --background 64K --width 40
+pass_if "a ping-pong: $(awk 'length > 40' out)" [ "$(awk 'length > 40' out | wc -l)" -eq 0 ]
+weft mesh $base --size 64K -n 1 -w 0 --backend weft,null --width 40
+pass_if "two backends: $(awk 'length > 40' out)" [ "$(awk 'length > 40' out | wc -l)" -eq 0 ]
+for wrong in 39 1001 wide; do
+    weft mesh $base --size 1K -n 1 --width "$wrong"
+    pass_if "--width $wrong: status $status: $(cat err)" [ "$status" -eq 2 ]
+done
+weft mesh $base --size 1K -n 1 --width 0
+pass_if "--width 0 is auto: status $status" [ "$status" -eq 0 ]
+
 # ---- on a terminal
 if on_terminal 120 "$WEFT" mesh $base --size 1M -n 9 -w 1; then
     pass_if "the matrix is shaded: $(cat out)" [ "$(grep -c "^host[01] .*$escape\[48;5;.*$escape\[0m$" out)" -eq 8 ]

@@ -172,6 +172,7 @@ static void test_defaults(void **state)
         {WF_SET_DST, "node1:host0", 0},
         {WF_SET_LOG_DIR, "", 0},
         {WF_SET_QUIET, "0", 0},
+        {WF_SET_WIDTH, "auto", 0},
     };
     struct fixture *fixture = *state;
 
@@ -247,6 +248,9 @@ static void test_accepted(void **state)
         {WF_SET_CHECK, "all", 2},
         {WF_SET_QUIET, "0", 0},
         {WF_SET_QUIET, "1", 1},
+        {WF_SET_WIDTH, "40", 40},
+        {WF_SET_WIDTH, "0", 0},
+        {WF_SET_WIDTH, "auto", 0},
         {WF_SET_SIZE, "", 0},
         {WF_SET_SIZE, "0", 0},
         {WF_SET_SIZE, "64K", 0},

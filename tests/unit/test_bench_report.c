@@ -315,6 +315,67 @@ static void rates_are_shaded_on_a_terminal(void **state)
     }
 }
 
+static size_t lines_with(const char *text, const char *words)
+{
+    size_t count = 0;
+
+    for (; (text = strstr(text, words)) != NULL; text++)
+        count++;
+    return count;
+}
+
+static void the_text_is_as_wide_as_asked_for(void **state)
+{
+    (void)state;
+    for (int columns = 40; columns <= 200; columns++) {
+        struct scene *scene = scene_create();
+        char text[TEXT_MOST];
+        fill(scene, 25000);
+        set_option(scene, WF_SET_EXPECT, "0.9");
+        scene->result.faults[1] = json_pack("{s:i, s:i}", "resets", 3, "flips", 2);
+        json_object_set_new(json_array_get(scene->result.rail_totals[0], 0), "failures", json_integer(3));
+        bench_columns_set(columns);
+        print(scene, text);
+        bench_columns_set(0);
+        assert_fits(text, (size_t)columns);
+        assert_null(strstr(text, " \n"));
+        /* Two matrices of two directions, in one block or in more, and all figures of a row. */
+        assert_int_equal(lines_with(text, "\nhost3 "), columns < 7 + 4 * 6 ? 8 : 4);
+        assert_int_equal(lines_with(text, "messages/s\n") + lines_with(text, "messages/s "), columns < 110 ? 0 : 2);
+        assert_int_equal(lines_with(text, "median"), 4);
+        scene_destroy(scene);
+    }
+}
+
+static void a_row_goes_on_below(void **state)
+{
+    FILE *out = tmpfile();
+    struct bench_row row;
+    char text[256];
+
+    (void)state;
+    assert_non_null(out);
+    bench_columns_set(20);
+    for (int i = 0; i < 2; i++) {
+        bench_row_begin(&row, out);
+        bench_row_put(&row, -8, "%s", i ? "a" : "name");
+        bench_row_put(&row, 6, "%s", i ? "1 " : "n ");
+        bench_row_put(&row, 7, "%s", i ? "2" : "median");
+        bench_row_put(&row, 7, "%s", i ? "3" : "most");
+        bench_row_put(&row, 0, "%s", i ? "a long word" : "");
+        bench_row_end(&row);
+    }
+    bench_columns_set(0);
+    rewind(out);
+    text[fread(text, 1, sizeof text - 1, out)] = '\0';
+    fclose(out);
+    assert_string_equal(text, "name        n\n"
+                              "     median   most\n"
+                              "a           1\n"
+                              "          2      3\n"
+                              "    a long word\n");
+}
+
 /* --- single words of it --- */
 
 static void assert_says(const struct scene *scene, const char *words)
@@ -541,6 +602,8 @@ int main(void)
         cmocka_unit_test(the_whole_text_on_a_pipe),
         cmocka_unit_test(the_whole_text_on_a_terminal),
         cmocka_unit_test(rates_are_shaded_on_a_terminal),
+        cmocka_unit_test(the_text_is_as_wide_as_asked_for),
+        cmocka_unit_test(a_row_goes_on_below),
         cmocka_unit_test(loopback_is_no_network),
         cmocka_unit_test(limits_are_named),
         cmocka_unit_test(full_rails_are_the_limit),

@@ -109,7 +109,8 @@ static int parse_int(const struct wf_setting *setting, const char *text, int64_t
     char *end;
     long long value;
 
-    if (setting->zero && strcmp(text, setting->zero) == 0) {
+    /* Also where the least number is larger. */
+    if (setting->zero && (strcmp(text, setting->zero) == 0 || strcmp(text, "0") == 0)) {
         *number = 0;
         return 0;
     }

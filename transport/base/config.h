@@ -121,6 +121,7 @@ enum wf_setting_id {
     WF_SET_EXPECT,
     WF_SET_LOG_DIR,
     WF_SET_QUIET,
+    WF_SET_WIDTH, /* width: int 40..1000, 0 = auto; columns of a report */
     WF_SET_ROUNDS,
     WF_SET_TOOLS,
     WF_SET_SECONDS,       /* seconds: how long `weft peers` measures */

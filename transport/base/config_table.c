@@ -265,6 +265,10 @@ static const struct wf_setting settings[WF_SETTING_COUNT] = {
     [WF_SET_LOG_DIR] = TEXT(BENCH, OUTPUT, MESH | PAIR, "log_dir", "",
                             "The folder for one log per endpoint; empty means none are written.", .value = "DIR"),
     [WF_SET_QUIET] = FLAG(BENCH, OUTPUT, MOVES, "quiet", "0", "Whether only errors are printed."),
+    [WF_SET_WIDTH] = ROW(
+        BENCH, OUTPUT, MESH | PAIR, "width", INT, "auto", .unit = "columns", .choices = "", .zero = "auto", .min = 40,
+        .max = 1000, .help = "How wide the report may be; auto (or 0) is the terminal's width, at least 80.",
+        .more = "What is wider goes on in further lines, the matrix in further blocks.", .value = "N|auto"),
     [WF_SET_ROUNDS] = INT(BENCH, HOW, PEERS | SWEEP, "rounds", "5", "rounds", 1, 1000,
                           "How often weft peers runs every tool for each case, and weft sweep every point, in turns."),
     [WF_SET_TOOLS] =
