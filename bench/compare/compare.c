@@ -263,10 +263,9 @@ static void progress(void *context, int done, int total, const char *doing)
         comparison->start_ns = now;
     comparison->drawn = true;
     fprintf(stderr, "\r\033[K%d/%d  %s", done, total, doing);
-    if (done > 0) {
-        double left = (double)(now - comparison->start_ns) / 1e9 * (total - done) / done;
-        fprintf(stderr, "  %s left", peers_duration(left, time, sizeof time));
-    }
+    double left =
+        done > 0 ? (double)(now - comparison->start_ns) / 1e9 * (total - done) / done : comparison->forecast.seconds;
+    fprintf(stderr, "  %s left", peers_duration(left, time, sizeof time));
     fflush(stderr);
 }
 

@@ -182,9 +182,9 @@ static void tell_window(const struct profile *profile, const struct profile_wind
     const struct bench_drift *drift = &window->nodes;
     FILE *news = profile->site->news;
 
+    bench_progress_wipe(profile->site->progress);
     if (!news || profile->site->bed->node != 0)
         return;
-    bench_progress_wipe(profile->site->progress);
     if (drift->fixes < 3) {
         fprintf(news, "clocks: too few readings in %.1f s for a drift\n", drift->seconds);
         return;
@@ -207,9 +207,12 @@ static void tell_window(const struct profile *profile, const struct profile_wind
 
 int profile_compare(struct profile *profile, struct profile_window *windows, struct wf_status *status)
 {
+    int64_t seconds = wf_config_number(profile->site->options->config, WF_SET_DRIFT_S);
     int result = 0;
 
     for (int i = 0; result == 0 && i < profile->windows; i++) {
+        bench_progress_begin(profile->site->progress, "comparing clocks",
+                             (profile->windows - i) * seconds * WF_NS_PER_S);
         result = compare_once(profile, &windows[i], status);
         if (result == 0)
             tell_window(profile, &windows[i]);

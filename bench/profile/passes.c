@@ -153,8 +153,8 @@ int profile_passes(struct profile *profile, struct wf_status *status)
 {
     int result = profile_trace(profile, status);
 
-    bench_progress_start(profile->site->progress, !bench_quiet(profile->site->options->config),
-                         messages_of(profile->plan), work_of(profile->plan));
+    bench_progress_start(profile->site->progress, messages_of(profile->plan), work_of(profile->plan), 0);
+    bench_progress_now(profile->site->progress, "warm-up");
     profile->first_tag = UINT64_MAX;
     if (result == 0)
         result = warm_up(profile, status);

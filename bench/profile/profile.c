@@ -115,6 +115,7 @@ static void tell(const struct profile *profile, const char *what, const char *te
 {
     FILE *news = profile->site->news;
 
+    bench_progress_wipe(profile->site->progress);
     if (!news)
         return;
     fprintf(news, "%s: %s\n", what, text);
@@ -157,18 +158,22 @@ static int conclude(struct profile *profile, struct wf_status *status)
     int node = profile->site->bed->node;
 
     profile->about[node] = profile_about(profile);
+    bench_progress_begin(profile->site->progress, "putting both nodes' messages together", 0);
     int result = profile->about[node] ? profile_gather(profile, status)
                                       : wf_fail(status, -ENOMEM, "no memory for what is known of this node");
     if (result == 0 && node == 0)
         result = profile_conclude(profile, status);
     if (result == 0)
         result = profile_share_samples(profile, status);
+    bench_progress_wipe(profile->site->progress);
     if (result == 0 && node == 1)
         bench_progress_end(profile->site->progress);
     if (result == 0 && node == 1 && profile->site->news)
         fprintf(profile->site->news, "node0 writes the traces and all other files, of both nodes\n");
+    bench_progress_begin(profile->site->progress, "writing the traces", 0);
     if (result == 0 && node == 0)
         result = profile_write(profile, status);
+    bench_progress_wipe(profile->site->progress);
     return result;
 }
 

@@ -256,6 +256,8 @@ int profile_warm(struct profile *profile, int to_celsius, int seconds, struct wf
     int result = 0, now = coldest(profile), first = now;
     bool any = true;
 
+    if (!profile->warmed[0]) /* before the first message: later there is a line already */
+        bench_progress_begin(profile->site->progress, "warming up", seconds * WF_NS_PER_S);
     while (result == 0 && any) {
         bool cold = now != BENCH_SENSE_UNKNOWN && now < to_celsius && wf_clock_now(&wf_clock_monotonic) < end;
         if (cold)

@@ -93,6 +93,7 @@ static void last_words(void *context, bool again)
     char reason[64];
 
     bench_child_kill(ending->child);
+    bench_progress_end(ending->progress);
     pthread_mutex_lock(&ending->lock);
     snprintf(reason, sizeof reason, "interrupted by %s", bench_signal_name(cut.signal));
     bench_result_cut(result, &cut, reason);

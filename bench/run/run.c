@@ -8,6 +8,7 @@
 
 #include "agree.h"
 #include "backends.h"
+#include "base/clock.h"
 #include "bench/buffers/arena.h"
 #include "bench/machine/gpus.h"
 #include "bench/machine/memory_limits.h"
@@ -179,7 +180,9 @@ static int connect_nodes(struct run *run, struct wf_status *status)
     if (node == 0)
         return be_server(run, status);
     bench_ending_set_alone(&run->ending, true);
+    bench_progress_begin(&run->progress, "connecting to the other node", run->link.connect_timeout_ms * WF_NS_PER_MS);
     result = bench_link_connect(&run->link, run->options->address, status);
+    bench_progress_wipe(&run->progress);
     bench_ending_set_alone(&run->ending, false);
     if (result == 0)
         run->prepared = true;
@@ -255,8 +258,6 @@ static int agree(struct run *run, struct wf_status *status)
 
 static int work(struct run *run, struct wf_status *status)
 {
-    bench_progress_start(&run->progress, !bench_quiet(run->options->config), bench_plan_samples(&run->plan),
-                         bench_workload_total(&run->plan));
     return bench_workload(&run->bed, &run->link, &run->result, &run->progress, status);
 }
 
@@ -273,7 +274,7 @@ static int profile(struct run *run, struct wf_status *status)
         .companion = run->options->child ? getppid() : run->child.pid,
     };
 
-    int result = bench_workload_open(&run->bed, &run->link, status);
+    int result = bench_workload_open(&run->bed, &run->link, &run->progress, status);
     if (result == 0)
         result = bench_profile(&site, status);
     if (result == 0)
@@ -291,6 +292,7 @@ static int measure(struct run *run, struct wf_status *status)
         return result;
     if (run->plan.command == BENCH_PROFILE)
         bench_profile_lock(&run->lock, run->options, gpus, run->plan.endpoints, run->options->child ? NULL : news(run));
+    bench_progress_begin(&run->progress, "touching the memory of messages", 0);
     result = bench_arena_init(&run->arena, &run->plan, run->link.node, gpus, run->link.context, run->control, status);
 
     /* A GPU's endpoints are where it is; others are placed. */
@@ -302,6 +304,7 @@ static int measure(struct run *run, struct wf_status *status)
     /* The other node may be much slower at that; what comes next has deadlines. */
     if (result == 0)
         result = bench_control_start(run->control, run->link.node == 0, &start, status);
+    bench_progress_wipe(&run->progress);
     if (result)
         return result;
     run->bed.plan = &run->plan;
@@ -383,6 +386,8 @@ static void remove_empty(const struct run *run)
 static int perform(struct run *run)
 {
     struct wf_status status = {0};
+
+    bench_progress_open(&run->progress, !bench_quiet(run->options->config));
     /* A driver's threads, too, are to leave signals to the thread that takes them. */
     int result = bench_ending_watch(&run->ending, &status);
 
@@ -410,6 +415,7 @@ static int perform(struct run *run)
     tear_down(run);
     bench_child_end(&run->child, CHILD_HURRY_MS);
     bench_interrupt_stop();
+    bench_progress_close(&run->progress);
     remove_empty(run);
     return exit_status;
 }

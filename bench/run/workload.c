@@ -202,6 +202,7 @@ static int measure_step(struct bench_bed *bed, struct sets *sets, uint32_t first
         bed->pace = &sets->paces[at];
         bed->load = &sets->loads[at];
         describe(bed, set->mode, set->size, doing, sizeof doing);
+        bench_progress_now(progress, doing);
         code = measure_pairs(bed, set, first, sets->step, result, status);
         bench_progress_step(progress, sets->step, work_of(plan, set->size, sets->step), doing);
     }
@@ -267,14 +268,19 @@ static void note_facts(struct bench_link *link, const struct bench_backend_ops *
     link->backends = all;
 }
 
-int bench_workload_open(struct bench_bed *bed, struct bench_link *link, struct wf_status *status)
+int bench_workload_open(struct bench_bed *bed, struct bench_link *link, struct bench_progress *progress,
+                        struct wf_status *status)
 {
     const struct bench_plan *plan = bed->plan;
+    char doing[80];
 
     for (int i = 0; i < plan->backend_count; i++) {
         const struct bench_backend_ops *ops = plan->backends[i];
         int64_t start = wf_clock_now(&wf_clock_monotonic);
+        snprintf(doing, sizeof doing, "%s: connecting %u pairs", ops->name, plan->pair_count);
+        bench_progress_begin(progress, doing, 0);
         int result = ops->open(link, plan, &bed->backends[i], status);
+        bench_progress_wipe(progress);
         int64_t took = wf_clock_now(&wf_clock_monotonic) - start;
         if (result)
             return result;
@@ -305,8 +311,10 @@ int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_
                    struct bench_progress *progress, struct wf_status *status)
 {
     const struct bench_plan *plan = bed->plan;
-    int code = bench_workload_open(bed, link, status);
+    int code = bench_workload_open(bed, link, progress, status);
 
+    bench_progress_start(progress, bench_plan_samples(plan), bench_workload_total(plan),
+                         plan->iters ? 0 : plan->auto_ns);
     for (int mode = 0; mode < BENCH_MODES; mode++)
         for (int i = 0; plan->modes[mode] && code == 0 && i < plan->size_count; i++)
             code = measure_size(bed, link, mode, plan->sizes[i], result, progress, status);

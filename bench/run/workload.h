@@ -14,7 +14,8 @@ int bench_workload(struct bench_bed *bed, struct bench_link *link, struct bench_
                    struct bench_progress *progress, struct wf_status *status);
 
 /* The part of it that opens the backends, for who goes through the plan in another way. */
-int bench_workload_open(struct bench_bed *bed, struct bench_link *link, struct wf_status *status);
+int bench_workload_open(struct bench_bed *bed, struct bench_link *link, struct bench_progress *progress,
+                        struct wf_status *status);
 
 /* Closes the backends that are still open: after a failure, when nobody needs what they hold any more. Whether there
  * were any. */

@@ -174,16 +174,6 @@ void bench_link_close(struct bench_link *link)
     (void)link;
 }
 
-void bench_progress_step(struct bench_progress *progress, uint64_t samples, uint64_t work, const char *doing)
-{
-    (void)progress, (void)samples, (void)work, (void)doing;
-}
-
-void bench_progress_wipe(struct bench_progress *progress)
-{
-    (void)progress;
-}
-
 int bench_measure(struct bench_bed *bed, enum bench_mode mode, uint64_t size, uint32_t first, uint32_t count,
                   struct bench_result *result, struct bench_phase_sum *sum, struct wf_status *status)
 {
@@ -366,7 +356,7 @@ static void measure(struct run *run, int node)
     free(news);
     run->bed = (struct bench_bed){.plan = &run->plan, .node = node, .control = agreement.control};
     if (rc == 0)
-        rc = bench_workload(&run->bed, &run->link, &run->result, NULL, &status);
+        rc = bench_workload(&run->bed, &run->link, &run->result, &(struct bench_progress){0}, &status);
     if (rc == 0)
         rc = bench_workload_finish(&run->bed, &run->link, &run->result, &passed, &status);
     check(rc, &status);

@@ -120,6 +120,9 @@ if on_terminal 120 "$WEFT" mesh $base --size 1M -n 9 -w 1; then
     pass_if "what that means is said" grep -q 'node>node, darker is slower' out
     NO_COLOR=1 on_terminal 120 "$WEFT" mesh $base --size 1M -n 9 -w 1
     pass_if "unless it shall not be" [ "$(grep -c "$escape\[48" out)" -eq 0 ]
+    on_terminal 120 "$WEFT" mesh $base --size 64K,1M --duration 3 --mode loaded
+    pass_if "what is measured, and the time left: $(cat out)" \
+        grep -qE '[0-9]+/16  weft loaded [0-9]+[KM]  [0-9]+ s left' out
     on_terminal 120 sh -c "$WEFT mesh $base --size 1M -n 9 -w 1 --json - 2>/dev/null"
     pass_if "no colours in JSON: $(head -2 out)" [ "$(grep -c "$escape" out)" -eq 0 ]
     on_terminal 120 sh -c "$WEFT mesh $base --size 1M -n 9 -w 1 --quiet 2>/dev/null"
