@@ -184,8 +184,10 @@ static int adopt(struct bench_agreement *agreement, const json_t *hello, struct 
         return wf_fail(status, -ENOEXEC, "node0 runs 'weft %s' and node1 'weft %.20s': start the same command on both",
                        bench_command_name(agreement->options->command), command ? command : "?");
     agreement->options->latency = json_is_true(json_object_get(hello, "latency"));
+    /* Those of other commands do not matter, and an older node may not know them. */
     for (size_t i = 0; result == 0 && i < SHARED_COUNT; i++)
-        result = adopt_one(agreement, shared_settings[i],
+        if (wf_setting(shared_settings[i])->uses & agreement->options->command)
+            result = adopt_one(agreement, shared_settings[i],
                            json_object_get(settings, wf_setting(shared_settings[i])->name), status);
     if (result)
         return result;
