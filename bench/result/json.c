@@ -5,7 +5,9 @@
 #include "bench/backends/backend.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/json.h"
+#include "limit.h"
 #include "ratio.h"
+#include "report_matrix.h"
 
 /* Lists of both nodes one after the other; shares the entries. */
 static json_t *joined(json_t *const lists[2])
@@ -64,13 +66,26 @@ static json_t *set_to_json(const struct bench_result *result, const struct bench
             room[time_count++] = result->samples[i].time.p50;
     if (time_count)
         times = wf_median(room, time_count);
-    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "backend", set->backend->name, "mode",
-                     bench_mode_name(set->mode), "size_bytes", (json_int_t)set->size, "samples", (json_int_t)time_count,
-                     "median_p50_us", bench_number_or_null(times), "min_bw_gb_per_s", bench_number_or_null(least),
-                     "median_bw_gb_per_s", bench_number_or_null(median), "peak_bw_gb_per_s", bench_number_or_null(peak),
-                     "aggregate_bw_gb_per_s", bench_number_or_null(bench_set_aggregate(set)), "cpu_s_per_gb",
-                     bench_number_or_null(set->cpu_s_per_gb), "busy",
+    return json_pack("{s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:f, s:o}", "backend", set->backend->name,
+                     "mode", bench_mode_name(set->mode), "size_bytes", (json_int_t)set->size, "samples",
+                     (json_int_t)time_count, "median_p50_us", bench_number_or_null(times), "min_bw_gb_per_s",
+                     bench_number_or_null(least), "median_bw_gb_per_s", bench_number_or_null(median),
+                     "peak_bw_gb_per_s", bench_number_or_null(peak), "aggregate_bw_gb_per_s",
+                     bench_number_or_null(bench_set_aggregate(set)), "cpu_s_per_gb",
+                     bench_number_or_null(set->cpu_s_per_gb), "ended_s", set->ended_s, "busy",
                      json_pack("[o, o]", bench_busy_to_json(&set->busy[0]), bench_busy_to_json(&set->busy[1])));
+}
+
+/* What was in the way, of the largest size of each mode and backend: as the report on the terminal says it. */
+static json_t *with_limit(const struct bench_result *result, int index, json_t *json, double *room)
+{
+    const struct bench_set *set = &result->sets[index];
+    char text[256];
+
+    if (set->backend->moves_data && !result->plan->latency && result->options->command != BENCH_PROFILE &&
+        bench_is_last_set(result, index))
+        json_object_set_new(json, "limited_by", json_string(bench_limit_text(result, set, room, text, sizeof text)));
+    return json;
 }
 
 /* The best sample, with where and when: a peak without its size says nothing. */
@@ -102,7 +117,7 @@ static json_t *summary(const struct bench_result *result)
     json_t *sets = json_array();
 
     for (int i = 0; room && i < result->set_count; i++)
-        json_array_append_new(sets, set_to_json(result, &result->sets[i], room));
+        json_array_append_new(sets, with_limit(result, i, set_to_json(result, &result->sets[i], room), room));
     free(room);
     return json_pack("{s:b, s:b, s:I, s:I, s:I, s:o, s:I, s:I, s:o, s:o, s:f}", "passed", bench_result_passed(result),
                      "verified", bench_result_checked(result) && bench_result_passed(result), "pairs",

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "bench/backends/backend.h"
 #include "bench/machine/gpus.h"
 #include "bench/words/heard.h"
@@ -92,7 +93,11 @@ int bench_result_add_set(struct bench_result *result, const struct bench_set *se
     grown = realloc(result->sets, ((size_t)result->set_count + 1) * sizeof *grown);
     if (grown) {
         result->sets = grown;
-        result->sets[result->set_count++] = *set;
+        result->sets[result->set_count] = *set;
+        if (result->begun_ns)
+            result->sets[result->set_count].ended_s =
+                (double)(wf_clock_now(&wf_clock_monotonic) - result->begun_ns) / 1e9;
+        result->set_count++;
     }
     pthread_mutex_unlock(&result->lock);
     return grown ? 0 : wf_fail(status, -ENOMEM, "no memory for a result");

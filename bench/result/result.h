@@ -31,6 +31,7 @@ struct bench_set {
     uint64_t bytes;
     int64_t elapsed_ns;        /* loaded: barrier to last completion; isolated: 0 */
     double cpu_s_per_gb;       /* loaded; negative: none */
+    double ended_s;            /* seconds from the meeting of the nodes to the end of its last message */
     struct bench_busy busy[2]; /* at each node, while its messages were timed */
 };
 
