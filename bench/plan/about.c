@@ -76,6 +76,19 @@ static const struct bench_about commands[] = {
      SETTINGS_ELSEWHERE "Exit status: 0 everything ran, and what was verified was right; 1 a run or a check failed; "
                         "2 wrong usage; 77 not available here.",
      NULL},
+    {BENCH_REPORT, "report", "one HTML page of results, with a verdict, charts and tables",
+     "weft report FILE... [OPTION...]",
+     "Makes one HTML page of result files: the verdict first, then every pair, bandwidth and time over size, rails, "
+     "processor time, settings. The page needs no network. A FILE is the JSON of weft mesh, pair, peers, sweep or "
+     "profile, "
+     "model.json or temperatures.csv of weft profile, a drawing of weft topo --svg, or a folder with such files. One "
+     "that "
+     "cannot be read is named, and does not stop the others.",
+     "weft report results/latest\n"
+     "# beside an earlier run; pictures for a paper\n"
+     "weft report after.json --baseline before.json --html after.html\n"
+     "weft report mesh.json --plots figures\n",
+     "Exit status: 0 written; 1 a file could not be read, or nothing could be written; 2 wrong usage.", "FILE"},
     {BENCH_TOPO, "topo", "what is here, the plan of rails and cores, and why no faster path is in use",
      "weft topo [OPTION...]",
      "Prints what this machine is made of, which rails and processors serve which endpoint, and for each rail what is "

@@ -9,7 +9,7 @@
 
 #define MEASURES (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP | BENCH_PROFILE)
 #define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG)
-#define EVERY_COMMAND (HAS_SETTINGS | BENCH_KEY | BENCH_COMPLETION)
+#define EVERY_COMMAND (HAS_SETTINGS | BENCH_KEY | BENCH_COMPLETION | BENCH_REPORT)
 
 /* Arguments: name, letter, kind of value, commands, section, what stands for the value, help. */
 #define ROW(called, short_name, takes, belongs_to, part, stands_for, does)                                             \
@@ -43,6 +43,18 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
     [OPT_LATEST] = ROW("latest", 0, NEEDED, BENCH_MESH | BENCH_PAIR, OUTPUT, "LINK",
                        "a symbolic link that leads to --out once there are results in it"),
     [OPT_SVG] = ROW("svg", 0, NEEDED, BENCH_TOPO, OUTPUT, "FILE", "a drawing of the machine ('-': standard output)"),
+    [OPT_HTML] = ROW("html", 0, NEEDED, BENCH_REPORT, OUTPUT, "FILE",
+                     "the page (report.html in the current folder; '-': standard output)"),
+    [OPT_PLOTS] = ROW("plots", 0, NEEDED, BENCH_REPORT, OUTPUT, "DIR",
+                      "also each figure as PNG and SVG with its data and gnuplot script, and all tables as Markdown"),
+    [OPT_BASELINE] = ROW("baseline", 0, NEEDED, BENCH_REPORT, WHAT, "FILE|BACKEND",
+                         "compare with the result of an earlier run, or with a backend of the same run"),
+    [OPT_PREDICTED] = ROW("predicted", 0, NEEDED, BENCH_REPORT, WHAT, "FILE",
+                          "what a simulator has predicted, as CSV: src,dst,size_bytes,time_us"),
+    [OPT_OPEN] = ROW("open", 0, NONE, BENCH_REPORT | BENCH_MESH | BENCH_PAIR, OUTPUT, NULL,
+                     "write a page (as --report does, or weft report) and show it in a browser"),
+    [OPT_REPORT] = ROW("report", 0, NONE, BENCH_MESH | BENCH_PAIR, OUTPUT, NULL,
+                       "with --out: also report.html, as weft report makes it, and topo.svg"),
     [OPT_MARKDOWN] =
         ROW("markdown", 0, NONE, BENCH_CONFIG, OUTPUT, NULL, "the table of docs/configuration.md: defaults only"),
     [OPT_SET] = ROW("set", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE", "any setting by its name"),

@@ -147,6 +147,24 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
     case OPT_IN_FORCE:
         options->in_force = value;
         return 0;
+    case OPT_HTML:
+        options->html = value;
+        return 0;
+    case OPT_PLOTS:
+        options->plots = value;
+        return 0;
+    case OPT_BASELINE:
+        options->baseline = value;
+        return 0;
+    case OPT_PREDICTED:
+        options->predicted = value;
+        return 0;
+    case OPT_OPEN:
+        options->open = options->report = true;
+        return 0;
+    case OPT_REPORT:
+        options->report = true;
+        return 0;
     case OPT_HELP:
         options->help = true;
         return 0;
@@ -178,9 +196,6 @@ static int take_word(struct bench_options *options, const char *word, struct wf_
 {
     if (!bench_about(options->command)->words)
         return wf_fail(status, -EINVAL, "unexpected word '%.60s': options start with '--'", word);
-    if (options->word_count == BENCH_WORDS_MAX)
-        return wf_fail(status, -EINVAL, "'%.60s': that is too much, at most %d words are looked at", word,
-                       BENCH_WORDS_MAX);
     options->words[options->word_count++] = word;
     return 0;
 }
@@ -389,7 +404,7 @@ static bool wants_defaults_only(enum bench_command command, int argc, char **arg
         for (size_t j = 0; j < sizeof words / sizeof words[0]; j++)
             if (strcmp(argv[i], words[j]) == 0)
                 return true;
-    return command == BENCH_KEY || command == BENCH_COMPLETION;
+    return command == BENCH_KEY || command == BENCH_COMPLETION || command == BENCH_REPORT;
 }
 
 /* Where nobody has said anything else. */
@@ -416,8 +431,11 @@ int bench_options_init(struct bench_options *options, enum bench_command command
     memset(options, 0, sizeof *options);
     options->command = command;
     options->config = malloc(sizeof *options->config);
-    if (!options->config)
+    options->words = calloc((size_t)argc + 1, sizeof *options->words);
+    if (!options->config || !options->words) {
+        bench_options_fini(options);
         return wf_fail(status, -ENOMEM, "no memory for the settings");
+    }
     wf_config_init(options->config);
     if (!wants_defaults_only(command, argc, argv))
         /* The file of --config ranks below the environment, and is therefore read first. */
@@ -434,6 +452,10 @@ int bench_options_init(struct bench_options *options, enum bench_command command
                          "where is the other node? Give --local, --listen [ADDR:]PORT or --connect ADDR:PORT");
     if (result == 0 && !options->help && !options->version && options->keep && options->place != BENCH_PLACE_LISTEN)
         result = wf_fail(status, -EINVAL, "--keep is for the node that waits: use it with --listen");
+    if (result == 0 && !options->help && !options->version && needs_other_node(command) && options->report &&
+        !wf_config_text(options->config, WF_SET_OUT)[0])
+        result = wf_fail(status, -EINVAL, "%s: a page is written into the folder of --out: name one",
+                         options->open ? "--open" : "--report");
     if (result == 0 && !options->help && !options->version && needs_other_node(command) &&
         standard_outputs(options->config) > 1)
         result = wf_fail(status, -EINVAL,
@@ -449,7 +471,9 @@ int bench_options_init(struct bench_options *options, enum bench_command command
 void bench_options_fini(struct bench_options *options)
 {
     free(options->config);
+    free(options->words);
     options->config = NULL;
+    options->words = NULL;
 }
 
 bool bench_quiet(const struct wf_config *config)

@@ -39,10 +39,9 @@ enum bench_command {
     BENCH_PROFILE = WF_USE_PROFILE,
     BENCH_KEY = 64,
     BENCH_RAW = 128, /* reads its own options */
-    BENCH_COMPLETION = 256
+    BENCH_COMPLETION = 256,
+    BENCH_REPORT = 1024
 };
-
-#define BENCH_WORDS_MAX 64
 
 struct bench_options {
     enum bench_command command;
@@ -60,7 +59,7 @@ struct bench_options {
     bool unlock_clocks;                 /* --unlock-clocks */
     const char *save;                   /* --save; NULL: not said */
     bool markdown;                      /* config: the table of the documentation */
-    const char *words[BENCH_WORDS_MAX]; /* config, completion: what stands there besides options */
+    const char **words;                 /* config, completion, report: what stands there besides options; owned */
     int word_count;
     bool child;                 /* this process is node1 of --local */
     char gave_way[900];         /* what gave way to memory, in lines; empty: nothing did */
@@ -70,6 +69,13 @@ struct bench_options {
     const char *xml;      /* the machine: a file of hwloc's, or synthetic:... */
     const char *svg;      /* where a drawing goes */
     const char *in_force; /* a process or a result to be looked at instead of a plan */
+    /* report; words of the command line; NULL: not said */
+    const char *html;      /* where the page goes */
+    const char *plots;     /* a folder for pictures and tables */
+    const char *baseline;  /* a file or a backend to compare with */
+    const char *predicted; /* a file of a simulator's */
+    bool open;             /* shows the page; also mesh, pair */
+    bool report;           /* mesh, pair: a page in the folder of --out */
 };
 
 /* Reads defaults, file, environment and the command line (argv[0] is the command's name). `options` can be given to

@@ -207,6 +207,9 @@ static const char bash_function[] =
     "    '')\n"
     "        if [[ $current == -* || -z $(_weft_words \"$command\") ]]; then\n"
     "            mapfile -t COMPREPLY < <(compgen -W \"$(_weft_options \"$command\")\" -- \"$current\")\n"
+    "        elif [[ $(_weft_words \"$command\") == FILE ]]; then\n"
+    "            mapfile -t COMPREPLY < <(compgen -f -- \"$current\")\n"
+    "            compopt -o filenames 2>/dev/null\n"
     "        else\n"
     "            mapfile -t COMPREPLY < <(compgen -W \"$(_weft_words \"$command\")\" -- \"$current\")\n"
     "        fi\n"
@@ -272,6 +275,10 @@ static void zsh_words(const struct bench_about *about)
 {
     if (!about->words)
         return;
+    if (strcmp(about->words, "FILE") == 0) {
+        printf(" \\\n            '*:file:_files'");
+        return;
+    }
     printf(" \\\n            '*:word:(");
     if (strcmp(about->words, "NAME") == 0)
         put_settings();

@@ -113,6 +113,7 @@ static int copy_options(const struct bench_options *options, int number, struct 
     int result = 0;
 
     *out = *options;
+    out->words = NULL; /* a run has none */
     out->config = malloc(sizeof *out->config);
     if (!out->config)
         return wf_fail(status, -ENOMEM, "no memory for the settings of a run");

@@ -13,6 +13,7 @@
 #include "bench/plan/help.h"
 #include "bench/plan/options.h"
 #include "bench/raw/raw.h"
+#include "bench/report/report.h"
 #include "bench/result/files.h"
 #include "bench/sweep/sweep.h"
 #include "bench/topo/topo.h"
@@ -36,11 +37,17 @@ static const struct command {
     int (*run)(struct bench_options *options);
     int (*run_words)(int argc, char **argv); /* instead of `run`: reads its own options */
 } commands[] = {
-    {BENCH_MESH, bench_run, NULL},      {BENCH_PAIR, bench_run, NULL},
-    {BENCH_PEERS, bench_compare, NULL}, {BENCH_PROFILE, bench_run, NULL},
-    {BENCH_SWEEP, bench_sweep, NULL},   {BENCH_TOPO, bench_topo, NULL},
-    {BENCH_CONFIG, show_config, NULL},  {BENCH_KEY, bench_key, NULL},
-    {BENCH_RAW, NULL, bench_raw},       {BENCH_COMPLETION, bench_completion, NULL},
+    {BENCH_MESH, bench_run, NULL},
+    {BENCH_PAIR, bench_run, NULL},
+    {BENCH_PEERS, bench_compare, NULL},
+    {BENCH_PROFILE, bench_run, NULL},
+    {BENCH_SWEEP, bench_sweep, NULL},
+    {BENCH_TOPO, bench_topo, NULL},
+    {BENCH_CONFIG, show_config, NULL},
+    {BENCH_KEY, bench_key, NULL},
+    {BENCH_REPORT, bench_make_report, NULL},
+    {BENCH_RAW, NULL, bench_raw},
+    {BENCH_COMPLETION, bench_completion, NULL},
 };
 
 #define COMMAND_COUNT ((int)(sizeof commands / sizeof commands[0]))

@@ -15,10 +15,12 @@
 #include "bench/machine/placement.h"
 #include "bench/nodes/key_check.h"
 #include "bench/profile/profile.h"
+#include "bench/report/report.h"
 #include "bench/result/expect.h"
 #include "bench/result/files.h"
 #include "bench/result/report.h"
 #include "bench/result/stream.h"
+#include "bench/topo/topo.h"
 #include "bench/words/columns.h"
 #include "bench/words/interrupt.h"
 #include "bench/words/words.h"
@@ -383,6 +385,24 @@ static void remove_empty(const struct run *run)
         rmdir(wf_config_text(run->options->config, WF_SET_OUT));
 }
 
+/* What stands in the folder of --out as a page; the drawing of this machine belongs to it where there can be one. A
+ * page that cannot be written makes no run fail that went well: its results are there. */
+static void make_page(const struct run *run)
+{
+    const struct bench_options *options = run->options;
+    const char *out = wf_config_text(options->config, WF_SET_OUT);
+    char drawing[WF_VALUE_MAX + 32];
+    struct wf_status status = {0};
+
+    if (!options->report || options->child || !run->result.filed || !run->result.sample_count)
+        return;
+    snprintf(drawing, sizeof drawing, "%s/topo.svg", out);
+    bench_topo_draw(options, drawing, &(struct wf_status){0});
+    if (bench_report_folder(out, options->open, bench_quiet(options->config) ? NULL : bench_people(options->config),
+                            &status))
+        fprintf(stderr, "weft: no report: %s\n", status.text);
+}
+
 static int perform(struct run *run)
 {
     struct wf_status status = {0};
@@ -416,6 +436,7 @@ static int perform(struct run *run)
     bench_child_end(&run->child, CHILD_HURRY_MS);
     bench_interrupt_stop();
     bench_progress_close(&run->progress);
+    make_page(run);
     remove_empty(run);
     return exit_status;
 }

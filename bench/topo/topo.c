@@ -138,6 +138,17 @@ static int check_usage(const struct bench_options *options, struct wf_status *st
     return 0;
 }
 
+int bench_topo_draw(const struct bench_options *options, const char *path, struct wf_status *status)
+{
+    struct topo *topo = calloc(1, sizeof *topo);
+    int result = topo ? make(options, topo, status) : wf_fail(status, -ENOMEM, "no memory for the machine");
+
+    if (result == 0)
+        result = write_svg(path, &topo->show, status);
+    free(topo);
+    return result;
+}
+
 int bench_topo(struct bench_options *options)
 {
     struct topo *topo;

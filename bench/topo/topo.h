@@ -12,6 +12,9 @@
 /* Prints them as the options ask: text, JSON or a drawing. Returns an exit status. */
 int bench_topo(struct bench_options *options);
 
+/* Draws this machine and the plan of a run with these options into a file. */
+int bench_topo_draw(const struct bench_options *options, const char *path, struct wf_status *status);
+
 /* The end of the command, whatever came of it: tells what went wrong, if `status` has it, and writes what --json names:
  * `root`, which it takes over, with what went wrong and the exit status. Returns that; another where the file could not
  * be written. */

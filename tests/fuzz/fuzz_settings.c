@@ -13,7 +13,8 @@ static void check(const struct wf_config *config)
         bool number = setting->type == WF_TYPE_INT || setting->type == WF_TYPE_SIZE;
         FUZZ_CHECK(memchr(value->text, '\0', sizeof value->text));
         FUZZ_CHECK(memchr(value->source, '\0', sizeof value->source));
-        FUZZ_CHECK(!number || (value->number >= setting->min && value->number <= setting->max));
+        FUZZ_CHECK(!number || (setting->zero && value->number == 0) ||
+                   (value->number >= setting->min && value->number <= setting->max));
         FUZZ_CHECK(value->origin == WF_ORIGIN_DEFAULT || value->origin == WF_ORIGIN_FILE ||
                    (id == WF_SET_CHUNK && value->origin == WF_ORIGIN_COMMAND));
     }

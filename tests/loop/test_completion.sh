@@ -37,8 +37,11 @@ typed=(weft '')
 offers $commands help -h --help -V --version
 typed=(weft pe)
 offers peers
-typed=(weft help r)
+typed=(weft help ra)
 offers raw
+touch here.json hence.json
+typed=(weft report he)
+offers hence.json here.json
 
 # ---- the options of each command, and their words, are those of the help
 for command in $commands; do

@@ -1,0 +1,62 @@
+/*
+ * oddities.h: what is odd among the pairs of a run, its rails and its GPUs. The rule for pairs is bench/result/odd.h.
+ *
+ *     a rail is slow  where  its share of the bytes < 0.8 * its share of the line rates, and there is a network
+ *     a GPU is hot    where  it slows down for heat or power, or is at 85 °C or more, or 15 °C above the median of the
+ *                            others of its model, of at least 3
+ */
+#ifndef WF_REPORT_ODDITIES_H
+#define WF_REPORT_ODDITIES_H
+
+#include "bench/result/odd.h"
+#include "grid.h"
+
+#define REPORT_SLOW_RAIL 0.8
+#define REPORT_HOT_C 85
+#define REPORT_HOTTER_C 15
+
+struct report_oddity {
+    struct bench_odd odd; /* its `src` and `dst` are of the run's `ends` */
+    uint32_t backend;
+    int way;
+    enum report_mode mode; /* the first in which it is */
+    uint64_t size;         /* the largest, of which its rates are */
+};
+
+#define REPORT_ODDITIES_MAX 64
+
+struct report_oddities {
+    struct report_oddity list[REPORT_ODDITIES_MAX];
+    size_t count;
+    size_t more; /* that the list has no room for */
+};
+
+/* Looks at isolated and loaded; what both have is noted of isolated. 0 or -ENOMEM. */
+int report_oddities_find(const struct report_grid *grid, struct report_oddities *odd, struct wf_status *status);
+
+/* A word on a pair in a set: "slow", "slow one way", or NULL where nothing is odd about it. */
+const char *report_oddity_of(const struct report_oddities *odd, const struct report_grid *grid, size_t set,
+                             size_t pair);
+
+/* A GPU, and the most that was seen of it. */
+struct report_gpu {
+    char name[64]; /* "node0 gpu3" */
+    char model[96];
+    double celsius; /* NaN: not known */
+    char throttling[160];
+};
+
+#define REPORT_GPUS_MAX 128
+
+struct report_gpus {
+    struct report_gpu list[REPORT_GPUS_MAX];
+    size_t count;
+};
+
+/* Adds what a result or a temperatures.csv says of GPUs. */
+void report_gpus_add(struct report_gpus *gpus, const struct report_run *run);
+
+/* Whether a GPU is hot, and why, in words. */
+bool report_gpu_is_hot(const struct report_gpus *gpus, size_t at, char *why, size_t room);
+
+#endif
