@@ -32,6 +32,7 @@ Where memory does not suffice, --end gives way, then the endpoints, unless you n
   --out DIR     where the results go (default results/<time>.<process>; a client adds -client; in the lab the client's
                 go to DIR-client, and DIR/interfaces.csv says what went through each interface)
   --log-dir DIR where the logs go (default logs)
+  --open        show the report in a browser when the run has ended
   --keep        the server stays: one client after the other, each with a folder of results of its own (DIR-1, DIR-2, ...).
                 A client that finds it busy waits its turn. SIGINT or SIGTERM end it, with status 0 unless a run failed
                 for a reason of its own
@@ -46,7 +47,7 @@ Where memory does not suffice, --end gives way, then the endpoints, unless you n
 A program in build/ that is newer than the sources is used as it is, and so is any where build/ cannot be written. Where
 there is none, it is built in ~/.cache/weft (XDG_CACHE_HOME).
 
-Results: results/latest/mesh.json and .csv; a log per endpoint in logs/. Both are beside this script, or in the current
+Results: results/latest/report.html for people, mesh.json and .csv for programs; a log per endpoint in logs/. Both are beside this script, or in the current
 folder where that cannot be written.
 Exit status: 0 every pair ran, and what was verified was right; 1 a run or check failed; 2 wrong usage; 77 not available here.
 EOF
@@ -268,6 +269,7 @@ if ! out=$(option out) && ! out=$(elsewhere out); then
     presets+=(--out "$out")
     [[ $mode == client ]] || role+=(--latest "$base/results/latest")
 fi
+[[ -z $out ]] || role+=(--report)
 # Both nodes are told the same, but only one of them may speak, and write where the user says.
 [[ $mode == lab ]] && exec "$lab" --counters "$out/interfaces.csv" \
     "$weft" mesh "${role[@]}" "${presets[@]}" "${user[@]}" : \

@@ -49,7 +49,7 @@ run "$script" local -b 4K --seed 7 'a b'
 program "$scratch/asked/bin" weft <<'EOF'
 words=()
 for word in "${@:2}"; do
-    [[ $word == --local || $word == --latest || ${last-} == --latest || $word == --out || ${last-} == --out ]] ||
+    [[ $word == --local || $word == --report || $word == --latest || ${last-} == --latest || $word == --out || ${last-} == --out ]] ||
         words+=("$word")
     last=$word
 done
