@@ -19,6 +19,7 @@ setup.sh may have to install first is not counted.
                                  vm       guests with several NUMA nodes, in variant gcc
                                  install  the installed library and the bundle, in variant gcc
                                  compat   this version beside an older one, and its interface, in variant gcc
+                                 report   what weft report writes, in a browser, in variant gcc
   --only VARIANT   one of: gcc       plain build, in build/
                            asan      address and undefined behaviour sanitizers, in build-asan/
                            tsan      thread sanitizer, in build-tsan/
@@ -171,14 +172,14 @@ tell_skipped() {
 
 # choose_areas LIST: sets areas, and of_areas, by which ctest finds their tests: those of an area have its name before a
 # dot, all others are of area core.
-others=(vm install compat)
+others=(vm install compat report)
 choose_areas() {
     local area pattern=''
     IFS=, read -r -a areas <<<"$1"
     for area in "${areas[@]}"; do
-        [[ " core ${others[*]} " == *" $area "* ]] || wrong_usage "--area '$area': must be core, vm, install or compat"
+        [[ " core ${others[*]} " == *" $area "* ]] || wrong_usage "--area '$area': must be core, vm, install, compat or report"
     done
-    ((${#areas[@]})) || wrong_usage "--area '$1': must be core, vm, install or compat"
+    ((${#areas[@]})) || wrong_usage "--area '$1': must be core, vm, install, compat or report"
     of_areas=()
     if [[ " ${areas[*]} " == *' core '* ]]; then
         for area in "${others[@]}"; do

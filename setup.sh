@@ -12,10 +12,10 @@ usage: setup.sh [--tests[=AREA,...]] [--help]
 
 Checks that the compiler, tools and libraries for building Weft are here, and installs what is missing when it runs
 as root, or when you say yes on a terminal (then with sudo). It never upgrades a package and never removes one.
-What Weft can be built without (liburing) and what single tests need is named and done without where it cannot be had.
+What Weft can be built without (liburing, npm) and what single tests need is named and done without where it cannot be had.
 
-  --tests[=AREA,...]  also what the tests of these areas need: core (default), vm, install, compat. Prints the
-                      names of what they have to do without, one a line, on standard output
+  --tests[=AREA,...]  also what the tests of these areas need: core (default), vm, install, compat, report. Prints
+                      the names of what they have to do without, one a line, on standard output
 
 Tools that `weft peers` compares with (iperf3, UCX, ...) are never installed: it uses those that are here.
 
@@ -107,6 +107,7 @@ find_missing() {
     ((${#areas[@]})) && need_to_build_tests
     vital=${#missing[@]}
     need 'liburing 2.1 or newer (the io_uring engine)' liburing-dev liburing-devel have_library 'liburing >= 2.1' liburing.h
+    need 'npm (the charts of weft report)' npm npm have npm
     for area in "${areas[@]}"; do
         "need_$area"
     done
@@ -148,6 +149,12 @@ need_compat() {
     need 'git (has the older versions)' git git have git
     need 'abidw (describes the interface of a library)' abigail-tools libabigail have abidw
     need 'abidiff (compares two such descriptions)' abigail-tools libabigail have abidiff
+}
+
+need_report() {
+    need 'chromium (shows what weft report writes)' chromium chromium have chromium
+    need 'node (leads it)' nodejs nodejs have node
+    need 'gnuplot (draws the plots of weft report)' gnuplot-nox gnuplot have gnuplot
 }
 
 # The guests boot Debian's kernels.
@@ -242,8 +249,8 @@ areas_of() {
     local area
     IFS=, read -r -a areas <<<"$1"
     for area in "${areas[@]}"; do
-        [[ $area == core || $area == vm || $area == install || $area == compat ]] && continue
-        say "--tests '$area': must be core, vm, install or compat"
+        [[ " core vm install compat report " == *" $area "* ]] && continue
+        say "--tests '$area': must be core, vm, install, compat or report"
         exit 2
     done
 }

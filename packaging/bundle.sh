@@ -74,7 +74,8 @@ newer; run_p2p_fullmesh.sh also needs bash and the usual small tools.
     ./run_p2p_fullmesh.sh server       measure between two machines: says what to run on the other one
     bin/weft --help                    the program itself; share/man has its manual page
 
-Results and logs go into results/ and logs/ in this folder. licenses/ has the terms of Weft and of what lies in lib/.
+Results and logs go into results/ and logs/ in this folder. licenses/ has the terms of Weft and of what lies in lib/,
+share/doc/weft those of other libraries that the program has inside.
 TEXT
 
 tar -C "$stage" --sort=name --owner=0 --group=0 --numeric-owner -czf "$stage/bundle.tar.gz" "$name"

@@ -38,6 +38,11 @@ for file in include/weft.h bin/weft share/man/man1/weft.1 share/man/man3/weft.3 
     share/doc/weft/examples/one_message.c share/doc/weft/examples/event_loop.c; do
     [[ -s $prefix/$file ]] || fail "$file is not installed"
 done
+if [[ -s $build/echarts/echarts.min.js ]]; then
+    for file in LICENSE NOTICE licenses/LICENSE-d3 licenses/LICENSE-zrender licenses/LICENSE-tslib; do
+        [[ -s $prefix/share/doc/weft/echarts/$file ]] || fail "the terms of the charts' library: $file is not installed"
+    done
+fi
 for shell in bash:bash-completion/completions/weft zsh:zsh/site-functions/_weft; do
     run "$prefix/bin/weft" completion "${shell%:*}"
     expect_status 0 "completions for ${shell%:*}"

@@ -9,7 +9,7 @@ mkdir -- "$tree"
 for part in CMakeLists.txt cmake transport affinity peers bench packaging scripts docs configs setup.sh; do
     cp -r -- "$root/$part" "$tree/" || fail "copy $part"
 done
-configure() { run cmake -S "$tree" -B "$scratch/build" -DWEFT_TESTS=OFF -DWEFT_NVCC=OFF; }
+configure() { run cmake -S "$tree" -B "$scratch/build" -DWEFT_TESTS=OFF -DWEFT_NVCC=OFF -DWEFT_CHARTS=OFF; }
 
 # refused FILE LINE REASON WHAT: with LINE as the third line of FILE; and the file is as before afterwards.
 refused() {

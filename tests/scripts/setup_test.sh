@@ -14,7 +14,7 @@ make_machine() {
     for name in bash env rm mktemp tail cat touch grep; do
         ln -s -- "$(type -P "$name")" "$machine/$name"
     done
-    for name in gcc make ip tc clang c++ readelf strace jq python3 unshare nsenter setpriv taskset \
+    for name in gcc make npm ip tc clang c++ readelf strace jq python3 unshare nsenter setpriv taskset \
         qemu-system-x86_64 busybox cpio modprobe depmod xz; do
         program "$machine" "$name" <<<'exit 0'
     done
@@ -130,6 +130,10 @@ touch "$scratch/lacks_liburing"
 setup bash "$root/setup.sh"
 expect_status 0 'liburing can be done without'
 expect_text 'liburing-dev' 'its package is told'
+rm -f -- "$machine/npm"
+setup bash "$root/setup.sh"
+expect_status 0 'npm can be done without'
+expect_text 'npm (the charts of weft report)' 'its absence is told'
 touch "$scratch/lacks_libisal"
 setup bash "$root/setup.sh"
 expect_status 1 'but not ISA-L'
@@ -153,6 +157,10 @@ for ci in '' 1; do
     : >"$scratch/calls"
     setup CI=$ci bash "$root/setup.sh" --tests=vm
     [[ $(calls) == *' qemu-system-x86'* && $(calls) != *strace* ]] || fail "CI=$ci: the tests of vm: $(calls)"
+    [[ $(calls) != *chromium* ]] || fail "CI=$ci: the tests of report were not asked for: $(calls)"
+    : >"$scratch/calls"
+    setup CI=$ci bash "$root/setup.sh" --tests=report
+    [[ $(calls) == *' chromium nodejs gnuplot-nox'* && $(calls) != *strace* ]] || fail "CI=$ci: the tests of report: $(calls)"
     [[ $(calls) != *iperf* && $(calls) != *ucx* ]] || fail "CI=$ci: tools to compare with: $(calls)"
 done
 make_machine 0 apt-get
