@@ -69,7 +69,7 @@ exit 3
 END
 run env PATH="$scratch/bin" "$vm" "$scratch/small"
 expect_status 77 'no QEMU'
-expect_text 'there is no qemu-system-x86_64' 'no QEMU'
+expect_text 'needs the program qemu-system-x86_64' 'no QEMU'
 
 run "$vm" "$scratch/small"
 ((status == 77)) && echo "skipped: $output" && exit 77
