@@ -16,7 +16,7 @@ setup.sh may have to install first is not counted.
 
   --full           all tests, hours
   --area AREA,...  the tests of: core     (default) all that are in no other area
-                                 vm       guests with several NUMA nodes, in variant gcc
+                                 vm       guests with several NUMA nodes or newer kernels, in variant gcc
                                  install  the installed library and the bundle, in variant gcc
                                  compat   this version beside an older one, and its interface, in variant gcc
                                  report   what weft report writes, in a browser, in variant gcc

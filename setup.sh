@@ -168,6 +168,7 @@ need_vm() {
         need "$name (finds their modules)" kmod '' have_admin "$name"
     done
     need 'xz (unpacks their modules)' xz-utils '' have xz
+    need 'unshare (runs the compilers of newer kernels)' util-linux '' have unshare
 }
 
 print_missing() {
