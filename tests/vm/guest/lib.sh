@@ -77,3 +77,17 @@ make_machine() {
 
 # carries MACHINE NIC
 carries() { [ "$(on "$1" cat "/sys/class/net/$2/operstate")" = up ]; }
+
+# complaints [PATTERN]...: what the kernel has warned of, and worse, since the last `dmesg -c`, but for lines with a
+# PATTERN, what a module of ours always causes, and what a slow, emulated machine says of its clocks.
+complaints() {
+    local pattern
+    set -- 'loading out-of-tree module taints kernel' 'module verification failed' 'clocksource:' \
+        'hrtimer: interrupt took' 'hogged CPU' "$@"
+    dmesg -r | awk -F'[<>]' '$2 % 8 <= 4' >/tmp/complaints
+    for pattern in "$@"; do
+        grep -v -e "$pattern" /tmp/complaints >/tmp/complaints.left
+        mv /tmp/complaints.left /tmp/complaints
+    done
+    cat /tmp/complaints
+}
