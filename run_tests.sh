@@ -24,7 +24,7 @@ setup.sh may have to install first is not counted.
                            asan      address and undefined behaviour sanitizers, in build-asan/
                            tsan      thread sanitizer, in build-tsan/
                            clang     compiles everything with clang, in build-clang/ (counts as one test), and fuzzes
-                           no_uring  without io_uring, in build-no_uring/, some tests; only with this option or --ci
+                           no_uring  without io_uring and libmnl, in build-no_uring/, some tests; only with this option or --ci
   --ci             as .ci/run does: beside area core a test of each other area, and variant no_uring
 
   WEFT_SETUP=auto|print|off  may missing packages be installed: see setup.sh --help
@@ -80,6 +80,7 @@ leave_out() {
     local want=''
     [[ $2 =~ needs\ the\ (program|library)\ ([^ ,:;]+) ]] && want=${BASH_REMATCH[2]}
     [[ $2 == *'this build has no io_uring'* ]] && want=liburing
+    [[ $2 == *'built without libmnl'* ]] && want=libmnl
     if [[ ${WEFT_SETUP-} != off && $want && " $lacking " != *" $want "* ]]; then
         say "FAILED: $1 is skipped for want of $want, which set-up found or installed"
         failed=$((failed + 1))
@@ -156,7 +157,7 @@ variant() {
     clang) compile_and_fuzz ;;
     no_uring)
         targets=(no_uring)
-        labels='^no_uring$' build_and_run no_uring build-no_uring '' -DWEFT_URING=OFF -DWEFT_NVCC=OFF
+        labels='^no_uring$' build_and_run no_uring build-no_uring '' -DWEFT_URING=OFF -DWEFT_MNL=OFF -DWEFT_NVCC=OFF
         ;;
     esac
 }

@@ -12,7 +12,8 @@ usage: setup.sh [--tests[=AREA,...]] [--help]
 
 Checks that the compiler, tools and libraries for building Weft are here, and installs what is missing when it runs
 as root, or when you say yes on a terminal (then with sudo). It never upgrades a package and never removes one.
-What Weft can be built without (liburing, npm) and what single tests need is named and done without where it cannot be had.
+What Weft can be built without (liburing, libmnl, npm) and what single tests need is named and done without where it
+cannot be had.
 
   --tests[=AREA,...]  also what the tests of these areas need: core (default), vm, install, compat, report. Prints
                       the names of what they have to do without, one a line, on standard output
@@ -107,6 +108,7 @@ find_missing() {
     ((${#areas[@]})) && need_to_build_tests
     vital=${#missing[@]}
     need 'liburing 2.1 or newer (the io_uring engine)' liburing-dev liburing-devel have_library 'liburing >= 2.1' liburing.h
+    need 'libmnl (device-memory TCP)' libmnl-dev libmnl-devel have_library libmnl libmnl/libmnl.h
     need 'npm (the charts of weft report)' npm npm have npm
     for area in "${areas[@]}"; do
         "need_$area"

@@ -134,6 +134,10 @@ rm -f -- "$machine/npm"
 setup bash "$root/setup.sh"
 expect_status 0 'npm can be done without'
 expect_text 'npm (the charts of weft report)' 'its absence is told'
+touch "$scratch/lacks_libmnl"
+setup bash "$root/setup.sh"
+expect_status 0 'libmnl can be done without'
+expect_text 'libmnl-dev' 'its package is told'
 touch "$scratch/lacks_libisal"
 setup bash "$root/setup.sh"
 expect_status 1 'but not ISA-L'

@@ -1,0 +1,84 @@
+/* Bindings: the family "netdev". */
+#include <errno.h>
+#include <stdio.h>
+
+#include "talk.h"
+
+/* linux/netdev.h, which older systems have without these, or not at all. */
+#define COMMAND_BIND_RX 13
+#define COMMAND_BIND_TX 15
+#define BINDING_IFINDEX 1
+#define BINDING_QUEUES 2
+#define BINDING_FD 3
+#define BINDING_ID 4
+#define QUEUE_ID 1
+#define QUEUE_TYPE 3
+#define QUEUE_TYPE_RX 0
+
+static int read_id(const struct nlmsghdr *message, void *data)
+{
+    const struct nlattr *attribute;
+
+    mnl_attr_for_each(attribute, message, sizeof(struct genlmsghdr))
+    {
+        if (mnl_attr_get_type(attribute) == BINDING_ID)
+            return wf_devmem_number(attribute, MNL_TYPE_U32, data);
+    }
+    return 0;
+}
+
+/* The identifiers of dma-bufs begin with 1. */
+static int bind_memory(struct wf_devmem *devmem, struct wf_devmem_request *request, const char *what, uint32_t *id,
+                       struct wf_status *status)
+{
+    uint32_t found = 0;
+    int result = wf_devmem_ask(devmem, request, read_id, &found, what, status);
+
+    if (result)
+        return result;
+    if (found == 0)
+        return wf_fail(status, -EBADMSG, "%s: the kernel has told no identifier", what);
+    *id = found;
+    return 0;
+}
+
+int wf_devmem_bind_rx(struct wf_devmem *devmem, int ifindex, const uint32_t *queues, uint32_t count, int dmabuf,
+                      uint32_t *id, struct wf_status *status)
+{
+    struct wf_devmem_request request;
+    char what[80];
+
+    if (count == 0 || count > WF_DEVMEM_QUEUES_MAX || dmabuf < 0 || ifindex <= 0)
+        return wf_fail(status, -EINVAL, "bind-rx of %u queues (1 to %d) of interface %d to descriptor %d", count,
+                       WF_DEVMEM_QUEUES_MAX, ifindex, dmabuf);
+    snprintf(what, sizeof what, "bind-rx of queue %u%s of interface %d", queues[0], count > 1 ? " and others" : "",
+             ifindex);
+    if (!devmem->netdev.id || devmem->netdev.bind_rx == 0)
+        return wf_fail(status, -EOPNOTSUPP, "%s: the kernel does not know it: 6.12 does", what);
+    wf_devmem_start(devmem, &request, devmem->netdev.id, COMMAND_BIND_RX, 0);
+    wf_devmem_put_u32(&request, BINDING_IFINDEX, (uint32_t)ifindex);
+    wf_devmem_put_u32(&request, BINDING_FD, (uint32_t)dmabuf);
+    for (uint32_t i = 0; i < count; i++) {
+        struct nlattr *nest = wf_devmem_begin(&request, BINDING_QUEUES);
+        wf_devmem_put_u32(&request, QUEUE_ID, queues[i]);
+        wf_devmem_put_u32(&request, QUEUE_TYPE, QUEUE_TYPE_RX);
+        wf_devmem_end(&request, nest);
+    }
+    return bind_memory(devmem, &request, what, id, status);
+}
+
+int wf_devmem_bind_tx(struct wf_devmem *devmem, int ifindex, int dmabuf, uint32_t *id, struct wf_status *status)
+{
+    struct wf_devmem_request request;
+    char what[64];
+
+    if (dmabuf < 0 || ifindex <= 0)
+        return wf_fail(status, -EINVAL, "bind-tx of interface %d to descriptor %d", ifindex, dmabuf);
+    snprintf(what, sizeof what, "bind-tx of interface %d", ifindex);
+    if (!devmem->netdev.id || devmem->netdev.bind_tx == 0)
+        return wf_fail(status, -EOPNOTSUPP, "%s: the kernel does not know it: 6.16 does", what);
+    wf_devmem_start(devmem, &request, devmem->netdev.id, COMMAND_BIND_TX, 0);
+    wf_devmem_put_u32(&request, BINDING_IFINDEX, (uint32_t)ifindex);
+    wf_devmem_put_u32(&request, BINDING_FD, (uint32_t)dmabuf);
+    return bind_memory(devmem, &request, what, id, status);
+}
