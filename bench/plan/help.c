@@ -13,6 +13,7 @@ static const char *const titles[BENCH_SECTIONS] = {
     [BENCH_SECTION_NODES] = "The other node",
     [BENCH_SECTION_WHAT] = "What is measured",
     [BENCH_SECTION_HOW] = "How it is measured",
+    [BENCH_SECTION_CHANGE] = "What is changed",
     [BENCH_SECTION_OUTPUT] = "Output",
     [BENCH_SECTION_SETTINGS] = "Settings from elsewhere",
     [BENCH_SECTION_NETWORK] = "Settings of the library: rails, deadlines, security",

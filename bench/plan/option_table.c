@@ -9,7 +9,7 @@
 
 #define MEASURES (BENCH_MESH | BENCH_PAIR | BENCH_PEERS | BENCH_SWEEP | BENCH_PROFILE)
 #define HAS_SETTINGS (MEASURES | BENCH_TOPO | BENCH_CONFIG)
-#define EVERY_COMMAND (HAS_SETTINGS | BENCH_KEY | BENCH_COMPLETION | BENCH_REPORT)
+#define EVERY_COMMAND (HAS_SETTINGS | BENCH_KEY | BENCH_NIC | BENCH_COMPLETION | BENCH_REPORT)
 
 /* Arguments: name, letter, kind of value, commands, section, what stands for the value, help. */
 #define ROW(called, short_name, takes, belongs_to, part, stands_for, does)                                             \
@@ -57,6 +57,9 @@ const struct bench_option_row bench_extra_options[OPT_COUNT] = {
                        "with --out: also report.html, as weft report makes it, and topo.svg"),
     [OPT_MARKDOWN] =
         ROW("markdown", 0, NONE, BENCH_CONFIG, OUTPUT, NULL, "the table of docs/configuration.md: defaults only"),
+    [OPT_QUEUES] = ROW("queues", 0, NEEDED, BENCH_NIC, CHANGE, "N",
+                       "receive queues of each card that are set aside, its last ones (default: 1)"),
+    [OPT_DRY_RUN] = ROW("dry-run", 0, NONE, BENCH_NIC, CHANGE, NULL, "print what would be changed, and change nothing"),
     [OPT_SET] = ROW("set", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE", "any setting by its name"),
     [OPT_PRESET] = ROW("preset", 0, NEEDED, HAS_SETTINGS, SETTINGS, "NAME=VALUE",
                        "a default of whoever starts weft: file, environment and options go before it"),

@@ -24,6 +24,8 @@ enum bench_option_id {
     OPT_PRESET,
     OPT_CONFIG,
     OPT_MARKDOWN,
+    OPT_QUEUES,
+    OPT_DRY_RUN,
     OPT_XML,
     OPT_SVG,
     OPT_IN_FORCE,

@@ -95,6 +95,17 @@ static int set_place(struct bench_options *options, enum bench_place place, cons
     return 0;
 }
 
+static int set_queues(struct bench_options *options, const char *text, struct wf_status *status)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+
+    if (text[0] < '0' || text[0] > '9' || *end || number < 1 || number > BENCH_QUEUES_MAX)
+        return wf_fail(status, -EINVAL, "--queues '%.40s': must be a number from 1 to %d", text, BENCH_QUEUES_MAX);
+    options->queues = (int)number;
+    return 0;
+}
+
 static int apply_extra(struct bench_options *options, enum bench_option_id id, const char *value,
                        struct wf_status *status)
 {
@@ -134,6 +145,11 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
         return 0;
     case OPT_SAVE:
         options->save = value;
+        return 0;
+    case OPT_QUEUES:
+        return set_queues(options, value, status);
+    case OPT_DRY_RUN:
+        options->dry_run = true;
         return 0;
     case OPT_MARKDOWN:
         options->markdown = true;
@@ -404,7 +420,7 @@ static bool wants_defaults_only(enum bench_command command, int argc, char **arg
         for (size_t j = 0; j < sizeof words / sizeof words[0]; j++)
             if (strcmp(argv[i], words[j]) == 0)
                 return true;
-    return command == BENCH_KEY || command == BENCH_COMPLETION || command == BENCH_REPORT;
+    return command & (BENCH_KEY | BENCH_NIC | BENCH_COMPLETION | BENCH_REPORT);
 }
 
 /* Where nobody has said anything else. */

@@ -40,8 +40,11 @@ enum bench_command {
     BENCH_KEY = 64,
     BENCH_RAW = 128, /* reads its own options */
     BENCH_COMPLETION = 256,
-    BENCH_REPORT = 1024
+    BENCH_REPORT = 1024,
+    BENCH_NIC = 2048
 };
+
+#define BENCH_QUEUES_MAX 64
 
 struct bench_options {
     enum bench_command command;
@@ -55,11 +58,13 @@ struct bench_options {
     const char
         *invite; /* what starts the other node, before the address; "": it needs not be said. NULL: weft itself */
     bool help, version;
-    bool automatic;                     /* --auto */
-    bool unlock_clocks;                 /* --unlock-clocks */
-    const char *save;                   /* --save; NULL: not said */
-    bool markdown;                      /* config: the table of the documentation */
-    const char **words;                 /* config, completion, report: what stands there besides options; owned */
+    bool automatic;     /* --auto */
+    bool unlock_clocks; /* --unlock-clocks */
+    const char *save;   /* --save; NULL: not said */
+    bool dry_run;       /* --dry-run */
+    int queues;         /* --queues; 0: not said */
+    bool markdown;      /* config: the table of the documentation */
+    const char **words; /* config, nic, completion, report: what stands there besides options; owned */
     int word_count;
     bool child;                 /* this process is node1 of --local */
     char gave_way[900];         /* what gave way to memory, in lines; empty: nothing did */

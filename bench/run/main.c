@@ -10,6 +10,7 @@
 
 #include "base/limits.h"
 #include "bench/compare/compare.h"
+#include "bench/nic/nic.h"
 #include "bench/plan/help.h"
 #include "bench/plan/options.h"
 #include "bench/raw/raw.h"
@@ -43,6 +44,7 @@ static const struct command {
     {BENCH_PROFILE, bench_run, NULL},
     {BENCH_SWEEP, bench_sweep, NULL},
     {BENCH_TOPO, bench_topo, NULL},
+    {BENCH_NIC, bench_nic, NULL},
     {BENCH_CONFIG, show_config, NULL},
     {BENCH_KEY, bench_key, NULL},
     {BENCH_REPORT, bench_make_report, NULL},

@@ -6,6 +6,7 @@
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NETDEV_ID 30
 #define ETHTOOL_ID 31
@@ -16,6 +17,13 @@
 static struct fake_kernel *fake_of(const struct wf_devmem_kernel *kernel)
 {
     return (struct fake_kernel *)(uintptr_t)kernel;
+}
+
+/* What is written between two steps is there, or is not. */
+static void step(struct fake_kernel *fake)
+{
+    if (++fake->steps == fake->die_at)
+        _exit(FAKE_DEATH);
 }
 
 /* --- netlink --- */
@@ -102,7 +110,12 @@ static int set_rings(struct fake_kernel *fake, const struct nlmsghdr *request)
 
     if (!fake->admin)
         return -EPERM;
+    if (fake->split_fixed)
+        return -EOPNOTSUPP;
+    step(fake);
     fake->writes++;
+    for (uint32_t i = 0; i < fake->rss_entries && fake->forgets_rss; i++)
+        fake->rss[i] = i % fake->queues;
     mnl_attr_for_each(attribute, request, sizeof(struct genlmsghdr))
     {
         if (mnl_attr_get_type(attribute) == 11)
@@ -110,6 +123,7 @@ static int set_rings(struct fake_kernel *fake, const struct nlmsghdr *request)
         else if (mnl_attr_get_type(attribute) == 17)
             fake->hds_thresh = mnl_attr_get_u32(attribute);
     }
+    step(fake);
     return 0;
 }
 
@@ -220,8 +234,10 @@ static int do_flags(struct fake_kernel *fake, struct ethtool_value *value)
         return -EPERM;
     if (fake->ntuple_fixed || !(value->data & ETH_FLAG_RXHASH))
         return -EINVAL;
+    step(fake);
     fake->ntuple = value->data & ETH_FLAG_NTUPLE;
     fake->writes++;
+    step(fake);
     return 0;
 }
 
@@ -243,10 +259,12 @@ static int do_rss(struct fake_kernel *fake, struct ethtool_rxfh_indir *table)
         return -EPERM;
     if (table->size && !whole)
         return -EINVAL;
+    step(fake);
     fake->writes++;
     fake->rss_resets += table->size == 0;
     for (uint32_t i = 0; i < fake->rss_entries; i++)
         fake->rss[i] = table->size ? table->ring_index[i] : i % fake->queues;
+    step(fake);
     return 0;
 }
 

@@ -15,6 +15,7 @@
 #define FAKE_RULES 8 /* more than any test's table has */
 #define FAKE_RSS 16
 #define FAKE_BYTES 4096
+#define FAKE_DEATH 99 /* the exit status of a process that has died at its step */
 
 struct fake_kernel {
     struct wf_devmem_kernel kernel; /* first */
@@ -33,6 +34,9 @@ struct fake_kernel {
     bool used[FAKE_RULES];
     uint32_t rss[FAKE_RSS];
     int rss_resets, writes; /* counted */
+    int steps, die_at;      /* before and after each write there is a step; at that one the process ends. 0: at none */
+    bool split_fixed;       /* it refuses to switch header split */
+    bool forgets_rss;       /* switching header split resets the table, as some drivers do */
 
     /* What bind-rx and bind-tx were asked for, and say. */
     uint32_t bound[64], bound_count, bound_fd, bound_index, next_id;

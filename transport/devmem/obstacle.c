@@ -35,6 +35,8 @@ static bool never(const struct wf_devmem_card *card, struct wf_devmem_obstacle *
         found(obstacle, WF_DEVMEM_NEVER, why, "%s", "");
     } else if (card->ntuple == 0 && card->ntuple_fixed) {
         found(obstacle, WF_DEVMEM_NEVER, "its driver takes no rules that lead flows to queues (ntuple)", "%s", "");
+    } else if (card->rx_queues < 0) {
+        found(obstacle, WF_DEVMEM_NEVER, "its driver does not tell how many receive queues it has", "%s", "");
     } else if (card->rss_entries == 0) {
         found(obstacle, WF_DEVMEM_NEVER, "it has no RSS table: other traffic cannot be kept off a queue", "%s", "");
     } else {
@@ -49,7 +51,7 @@ static bool by_hand(const struct wf_devmem_card *card, int queues, struct wf_dev
     char why[128];
 
     if (card->rx_queues >= 0 && card->rx_queues <= queues) {
-        snprintf(why, sizeof why, "it has %d receive queue%s, all for what else it carries: none can be set aside",
+        snprintf(why, sizeof why, "it has %d receive queue%s, and one has to stay for all other traffic",
                  card->rx_queues, card->rx_queues == 1 ? "" : "s");
         if (card->queues_most > queues)
             found(obstacle, WF_DEVMEM_BY_HAND, why, "ethtool -L %s combined %d", card->name, queues + 1);

@@ -1,0 +1,112 @@
+#include "change.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+static const char *split_text(enum wf_devmem_split split)
+{
+    return split == WF_DEVMEM_SPLIT_ON ? "on" : split == WF_DEVMEM_SPLIT_OFF ? "off" : "unknown";
+}
+
+char *nic_queues_text(const struct wf_devmem_rss *rss, char *text, size_t room)
+{
+    uint8_t reached[UINT16_MAX / 8 + 2] = {0};
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (uint32_t i = 0; i < rss->count; i++)
+        reached[rss->queue[i] / 8] |= (uint8_t)(1 << rss->queue[i] % 8);
+    for (int first = 0, end; first <= UINT16_MAX && used < room; first = end + 1) {
+        for (end = first; end <= UINT16_MAX && (reached[end / 8] & 1 << end % 8);)
+            end++;
+        if (end > first + 1)
+            used += (size_t)snprintf(text + used, room - used, "%s%d-%d", used ? "," : "", first, end - 1);
+        else if (end > first)
+            used += (size_t)snprintf(text + used, room - used, "%s%d", used ? "," : "", first);
+    }
+    return text;
+}
+
+/* Before the change: it may take away the connection by which its user reads this. */
+static void announce(const struct nic_job *job, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static void announce(const struct nic_job *job, const char *name, const char *format, ...)
+{
+    va_list arguments;
+
+    fprintf(job->out, "%s: ", name);
+    va_start(arguments, format);
+    vfprintf(job->out, format, arguments);
+    va_end(arguments);
+    fputc('\n', job->out);
+    fflush(job->out);
+}
+
+static int change_rings(const struct nic_job *job, const struct wf_devmem_card *card, const struct nic_state *wanted,
+                        struct wf_status *status)
+{
+    bool split = wanted->split != WF_DEVMEM_SPLIT_UNKNOWN && (wanted->as_setting || wanted->split != card->split);
+    bool threshold = wanted->hds_thresh >= 0 && wanted->hds_thresh != card->hds_thresh;
+    const char *word = split_text(wanted->split);
+
+    if (!split && !threshold)
+        return 0;
+    if (split && wanted->split == card->split)
+        announce(job, card->name, "header split stays %s, now as a setting (ethtool -G %s tcp-data-split %s)", word,
+                 card->name, word);
+    else if (split)
+        announce(job, card->name, "header split %s -> %s (ethtool -G %s tcp-data-split %s)", split_text(card->split),
+                 word, card->name, word);
+    if (threshold)
+        announce(job, card->name, "hds-thresh %lld -> %lld (ethtool -G %s hds-thresh %lld)",
+                 (long long)card->hds_thresh, (long long)wanted->hds_thresh, card->name, (long long)wanted->hds_thresh);
+    int result = job->dry
+                     ? 0
+                     : wf_devmem_set_split(job->devmem, card->name, split ? wanted->split : WF_DEVMEM_SPLIT_UNKNOWN,
+                                           threshold ? wanted->hds_thresh : -1, status);
+    return result ? result : split + threshold;
+}
+
+static int change_ntuple(const struct nic_job *job, const struct wf_devmem_card *card, const struct nic_state *wanted,
+                         struct wf_status *status)
+{
+    static const char *const words[] = {"off", "on"};
+    bool on = wanted->ntuple > 0;
+
+    if (wanted->ntuple < 0 || card->ntuple < 0 || wanted->ntuple == card->ntuple)
+        return 0;
+    announce(job, card->name, "rules for flows %s -> %s (ethtool -K %s ntuple %s)", words[!on], words[on], card->name,
+             words[on]);
+    int result = job->dry ? 0 : wf_devmem_set_ntuple(job->devmem, card->name, on, status);
+    return result ? result : 1;
+}
+
+static int change_rss(const struct nic_job *job, const struct wf_devmem_card *card, const struct wf_devmem_rss *now,
+                      const struct nic_state *wanted, struct wf_status *status)
+{
+    char before[128], after[128], command[96] = "the table that was there before";
+    const struct wf_devmem_rss *rss = &wanted->rss;
+
+    if (rss->count == 0 ||
+        (rss->count == now->count && memcmp(rss->queue, now->queue, rss->count * sizeof rss->queue[0]) == 0))
+        return 0;
+    if (rss->usual)
+        snprintf(command, sizeof command, "ethtool -X %s default", card->name);
+    else if (wanted->equal)
+        snprintf(command, sizeof command, "ethtool -X %s equal %d", card->name, wanted->equal);
+    announce(job, card->name, "other traffic to queues %s -> %s (%s)", nic_queues_text(now, before, sizeof before),
+             nic_queues_text(rss, after, sizeof after), command);
+    int result = job->dry ? 0 : wf_devmem_rss_write(job->devmem, card->name, rss, status);
+    return result ? result : 1;
+}
+
+int nic_change(const struct nic_job *job, const struct wf_devmem_card *card, const struct wf_devmem_rss *now,
+               const struct nic_state *wanted, struct wf_status *status)
+{
+    int rings = change_rings(job, card, wanted, status);
+    int ntuple = rings < 0 ? rings : change_ntuple(job, card, wanted, status);
+    int rss = ntuple < 0 ? ntuple : change_rss(job, card, now, wanted, status);
+
+    return rss < 0 ? rss : rings + ntuple + rss;
+}

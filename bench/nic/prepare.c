@@ -1,0 +1,199 @@
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "change.h"
+
+/* A card, how it is and how it is to be. Too large for a stack. */
+struct card_work {
+    struct wf_devmem_card card;
+    struct wf_devmem_rss now;
+    struct nic_state wanted;
+    struct nic_record record;
+};
+
+static int look(const struct nic_job *job, const char *name, struct card_work *work, struct wf_status *status)
+{
+    int result = wf_devmem_look(job->devmem, name, &work->card, status);
+
+    work->now.count = 0;
+    if (result == 0 && work->card.rss_entries > 0)
+        result = wf_devmem_rss_read(job->devmem, name, &work->now, status);
+    return result;
+}
+
+/* What is not to be changed here. */
+static int refuse(const struct nic_job *job, const struct wf_devmem_card *card, struct wf_status *status)
+{
+    struct wf_devmem_obstacle obstacle;
+
+    wf_devmem_first_obstacle(card, job->queues, &obstacle);
+    if (obstacle.remedy == WF_DEVMEM_READY || obstacle.remedy == WF_DEVMEM_BY_SET)
+        return 0;
+    return wf_fail(status, -EOPNOTSUPP, "%s: %s%s%s", card->name, obstacle.why, obstacle.change[0] ? ": " : "",
+                   obstacle.change);
+}
+
+/* --- preparing --- */
+
+static void plan(const struct nic_job *job, bool first_time, struct card_work *work)
+{
+    uint32_t others = (uint32_t)(work->card.rx_queues - job->queues);
+    struct nic_state *wanted = &work->wanted;
+
+    *wanted = (struct nic_state){.split = WF_DEVMEM_SPLIT_ON,
+                                 .as_setting = first_time,
+                                 .hds_thresh = work->card.hds_thresh > 0 ? 0 : -1,
+                                 .ntuple = 1};
+    if (!wf_devmem_rss_reaches(&work->now, others))
+        return;
+    wanted->rss = work->now;
+    wf_devmem_rss_first(&wanted->rss, others);
+    wanted->equal = (int)others;
+}
+
+/* What an earlier call has recorded is how the card was; what it is now may be that call's. 1: there is a record. */
+static int find_record(const struct nic_job *job, struct card_work *work, struct wf_status *status)
+{
+    int result = job->folder < 0 ? -ENOENT : nic_record_read(job->folder, work->card.name, &work->record, status);
+
+    if (result == 0)
+        return work->record.ifindex == work->card.ifindex;
+    return result == -ENOENT ? 0 : result;
+}
+
+static int make_record(const struct nic_job *job, struct card_work *work, struct wf_status *status)
+{
+    work->record = (struct nic_record){.ifindex = work->card.ifindex,
+                                       .split = work->card.split,
+                                       .hds_thresh = work->card.hds_thresh,
+                                       .ntuple = work->card.ntuple,
+                                       .queues = work->card.rx_queues,
+                                       .rss = work->now};
+    memcpy(work->record.name, work->card.name, sizeof work->record.name);
+    return nic_record_write(job->folder, &work->record, status);
+}
+
+static int check_ready(const struct nic_job *job, const char *name, struct card_work *work, struct wf_status *status)
+{
+    struct wf_devmem_obstacle obstacle;
+    int result = look(job, name, work, status);
+
+    if (result)
+        return result;
+    wf_devmem_first_obstacle(&work->card, job->queues, &obstacle);
+    if (obstacle.remedy != WF_DEVMEM_READY)
+        return wf_fail(status, -EIO, "%s: all was set, and still: %s", name, obstacle.why);
+    if (wf_devmem_rss_reaches(&work->now, (uint32_t)(work->card.rx_queues - job->queues)))
+        return wf_fail(status, -EIO, "%s: all was set, and still other traffic reaches the last queue", name);
+    return 0;
+}
+
+/* What a failure has left half done is undone; the failure is what is told. */
+static void undo(const struct nic_job *job, const char *name, struct wf_status *status)
+{
+    struct wf_status why;
+
+    if (nic_restore(job, name, &why) != 0)
+        wf_fail(status, status->code, "%.200s; what was there is not all put back: 'weft nic restore %s' does that",
+                status->text, name);
+}
+
+static int prepare(const struct nic_job *job, struct card_work *work, struct wf_status *status)
+{
+    const char *name = work->card.name;
+    int recorded = find_record(job, work, status);
+
+    if (recorded < 0)
+        return recorded;
+    plan(job, !recorded, work);
+    if (!job->dry && !recorded) {
+        int result = make_record(job, work, status);
+        if (result)
+            return result;
+    }
+    int changes = nic_change(job, &work->card, &work->now, &work->wanted, status), result = changes < 0 ? changes : 0;
+    if (result == 0 && !job->dry)
+        result = check_ready(job, name, work, status);
+    if (result && !recorded && !job->dry)
+        undo(job, name, status);
+    else if (result == 0 && changes == 0)
+        fprintf(job->out, "%s: is ready, nothing is to be changed\n", name);
+    return result;
+}
+
+int nic_prepare(const struct nic_job *job, const char *name, struct wf_status *status)
+{
+    struct card_work *work = calloc(1, sizeof *work);
+    int result = work ? look(job, name, work, status) : wf_fail(status, -ENOMEM, "%s: no memory", name);
+
+    if (result == 0)
+        result = refuse(job, &work->card, status);
+    if (result == 0)
+        result = prepare(job, work, status);
+    free(work);
+    return result;
+}
+
+/* --- restoring --- */
+
+/* A table of all queues is one of those that there are now. */
+static void plan_back(struct card_work *work)
+{
+    const struct nic_record *record = &work->record;
+
+    work->wanted = (struct nic_state){
+        .split = record->split, .hds_thresh = record->hds_thresh, .ntuple = record->ntuple, .rss = record->rss};
+    if (record->rss.usual && work->card.rx_queues > 0 && work->card.rx_queues != record->queues) {
+        wf_devmem_rss_first(&work->wanted.rss, (uint32_t)work->card.rx_queues);
+        work->wanted.rss.usual = true;
+    }
+}
+
+static int check_back(const struct nic_job *job, const char *name, struct card_work *work, struct wf_status *status)
+{
+    const struct nic_record *record = &work->record;
+    int result = look(job, name, work, status);
+
+    if (result)
+        return result;
+    if ((record->split != WF_DEVMEM_SPLIT_UNKNOWN && work->card.split != record->split) ||
+        (record->hds_thresh >= 0 && work->card.hds_thresh != record->hds_thresh) ||
+        (record->ntuple >= 0 && work->card.ntuple != record->ntuple))
+        return wf_fail(status, -EIO, "%s: all was put back, and the card has another setting", name);
+    return 0;
+}
+
+/* A card that is gone has taken its settings along. */
+static int restore(const struct nic_job *job, const char *name, struct card_work *work, struct wf_status *status)
+{
+    int result = look(job, name, work, status);
+
+    if (result == -ENODEV || (result == 0 && work->card.ifindex != work->record.ifindex)) {
+        fprintf(job->out, "%s: the card that was changed is gone, and nothing is to be put back\n", name);
+        return 0;
+    }
+    if (result)
+        return result;
+    plan_back(work);
+    result = nic_change(job, &work->card, &work->now, &work->wanted, status);
+    return result < 0 || job->dry ? (result < 0 ? result : 0) : check_back(job, name, work, status);
+}
+
+int nic_restore(const struct nic_job *job, const char *name, struct wf_status *status)
+{
+    struct card_work *work = calloc(1, sizeof *work);
+    int result = !work             ? wf_fail(status, -ENOMEM, "%s: no memory", name)
+                 : job->folder < 0 ? -ENOENT
+                                   : nic_record_read(job->folder, name, &work->record, status);
+
+    bool none = result == -ENOENT; /* or one from before the machine booted, which is none */
+    if (result == 0)
+        result = restore(job, name, work, status);
+    if ((result == 0 || none) && job->folder >= 0 && !job->dry)
+        result = nic_record_remove(job->folder, name, status);
+    if (result == 0 && none)
+        result = -ENOENT;
+    free(work);
+    return result;
+}

@@ -1,0 +1,67 @@
+#include <errno.h>
+#include <stdlib.h>
+
+#include "change.h"
+
+static void put_count(FILE *out, const char *format, int64_t number)
+{
+    if (number >= 0)
+        fprintf(out, format, (long long)number);
+}
+
+static void put_card(FILE *out, const struct wf_devmem_card *card, const struct wf_devmem_rss *rss)
+{
+    static const char *const splits[] = {"unknown", "off", "on"};
+    char queues[128];
+
+    fprintf(out, "%s: %s", card->name, card->loopback ? "loopback" : card->driver[0] ? card->driver : "no driver");
+    put_count(out, ", MTU %lld", card->mtu);
+    put_count(out, card->rx_queues == 1 ? ", %lld receive queue" : ", %lld receive queues", card->rx_queues);
+    if (rss->count)
+        fprintf(out, ", other traffic to queues %s", nic_queues_text(rss, queues, sizeof queues));
+    fprintf(out, ", header split %s", splits[card->split]);
+    put_count(out, ", hds-thresh %lld", card->hds_thresh);
+    if (card->ntuple >= 0)
+        fprintf(out, ", rules for flows %s%s", card->ntuple ? "on" : "off", card->ntuple_fixed ? " for good" : "");
+    if (card->rules_most > 0)
+        fprintf(out, " (%lld of %lld)", (long long)card->rules_used, (long long)card->rules_most);
+    fprintf(out, "\n");
+}
+
+static void put_obstacle(FILE *out, const struct nic_job *job, const struct wf_devmem_card *card,
+                         const struct wf_devmem_rss *rss)
+{
+    struct wf_devmem_obstacle obstacle;
+    int others = card->rx_queues - job->queues;
+
+    wf_devmem_first_obstacle(card, job->queues, &obstacle);
+    if (obstacle.remedy != WF_DEVMEM_READY)
+        fprintf(out, "  %s%s%s\n", obstacle.why, obstacle.change[0] ? ": " : "", obstacle.change);
+    else if (wf_devmem_rss_reaches(rss, (uint32_t)others))
+        fprintf(out, "  other traffic reaches the last queue, too: ethtool -X %s equal %d\n", card->name, others);
+    else if (job->queues == 1)
+        fprintf(out, "  ready: queue %d is set aside\n", others);
+    else
+        fprintf(out, "  ready: queues %d-%d are set aside\n", others, card->rx_queues - 1);
+}
+
+int nic_show(const struct nic_job *job, const char *name, bool prepared, struct wf_status *status)
+{
+    struct wf_devmem_card card;
+    struct wf_devmem_rss *rss = calloc(1, sizeof *rss);
+    struct wf_status ignored;
+    int result =
+        rss ? wf_devmem_look(job->devmem, name, &card, status) : wf_fail(status, -ENOMEM, "%s: no memory", name);
+
+    if (result == 0) {
+        if (card.rss_entries > 0 && wf_devmem_rss_read(job->devmem, name, rss, &ignored) != 0)
+            rss->count = 0;
+        put_card(job->out, &card, rss);
+        put_obstacle(job->out, job, &card, rss);
+        if (prepared)
+            fprintf(job->out, "  as 'weft nic prepare' has made it: 'weft nic restore %s' puts back what was there\n",
+                    name);
+    }
+    free(rss);
+    return result;
+}
