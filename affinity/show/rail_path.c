@@ -88,16 +88,14 @@ static bool driver_has_devmem(const char *driver)
     return false;
 }
 
-static void check_device_memory(const struct wf_path_system *system, const struct wf_nic *nic,
-                                const struct wf_rail_path *path, struct list *list)
+/* As far as the name of a driver tells. False: it cannot. */
+static bool guess_device_memory(const struct wf_path_system *system, const struct wf_nic *nic,
+                                const struct wf_rail_path *path, const char *name, struct list *list)
 {
-    static const char name[] = "device memory";
-    if (system->gpus == 0) /* said once for the machine */
-        return;
     if (path->loopback || hands_on(nic) || !driver_has_devmem(nic->driver)) {
         add(list, name, "not with this driver: gve, bnxt_en, mlx5_core and fbnic can, in recent kernels", "",
             nic->name);
-        return;
+        return false;
     }
     if (system->kernel && system->kernel < KERNEL_DEVMEM)
         add(list, name, "this kernel's TCP cannot receive into device memory: 6.12 can", "", nic->name);
@@ -105,7 +103,20 @@ static void check_device_memory(const struct wf_path_system *system, const struc
         add(list, name, "header split is off", "ethtool -G %s tcp-data-split on", nic->name);
     else if (path->header_split < 0)
         add(list, name, "the driver does not tell of header split", "", nic->name);
-    if (!system->net_admin)
+    return true;
+}
+
+static void check_device_memory(const struct wf_path_system *system, const struct wf_nic *nic,
+                                const struct wf_rail_path *path, struct list *list)
+{
+    static const char name[] = "device memory";
+    if (system->gpus == 0) /* said once for the machine */
+        return;
+    const struct wf_device_way *device = &path->device;
+    bool possible = device->asked ? !device->never : guess_device_memory(system, nic, path, name, list);
+    if (device->asked && device->why[0])
+        add(list, name, device->why, device->change, nic->name);
+    if (possible && !system->net_admin)
         add(list, name, "this process has no CAP_NET_ADMIN, which binding a queue to a device needs",
             "setcap cap_net_admin+ep $(command -v weft)", nic->name);
 }

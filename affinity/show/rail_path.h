@@ -23,11 +23,20 @@ struct wf_path_system {
     int64_t zero_copy_bytes; /* the setting zero_copy: sends of so many bytes leave without a copy; 0: none */
 };
 
+/* What TCP into device memory lacks at a rail, as somebody says who has asked kernel and driver for it. */
+struct wf_device_way {
+    bool asked;       /* false: all that is known is the name of the driver */
+    bool never;       /* no setting would help: a right that is missing does not matter either */
+    char why[128];    /* what is first in the way; "": nothing is */
+    char change[128]; /* as in struct wf_obstacle */
+};
+
 struct wf_rail_path {
-    bool loopback;    /* never leaves this machine */
-    int sg, tso, gro; /* offloads: 1 on, 0 off, -1 unknown */
-    int queues_most;  /* receive queues that the device could have; -1: unknown */
-    int header_split; /* 1 on, 0 off, -1 unknown, or the driver has none */
+    bool loopback;               /* never leaves this machine */
+    int sg, tso, gro;            /* offloads: 1 on, 0 off, -1 unknown */
+    int queues_most;             /* receive queues that the device could have; -1: unknown */
+    int header_split;            /* 1 on, 0 off, -1 unknown, or the driver has none */
+    struct wf_device_way device; /* wf_rail_path_read() leaves it unasked */
 };
 
 struct wf_obstacle {

@@ -4,7 +4,7 @@
 
 #include "affinity/show/words.h"
 
-void wf_show_gather(struct wf_show *show, int64_t zero_copy_bytes)
+void wf_show_gather(struct wf_show *show, int64_t zero_copy_bytes, wf_show_ask_device *ask, void *data)
 {
     struct wf_path_system system;
     if (show->machine->foreign)
@@ -15,6 +15,8 @@ void wf_show_gather(struct wf_show *show, int64_t zero_copy_bytes)
         if (nic < 0)
             continue;
         wf_rail_path_read(&show->machine->nics[nic], &show->paths[i]);
+        if (ask && system.gpus > 0)
+            ask(data, show->machine->nics[nic].name, &show->paths[i].device);
         show->obstacle_counts[i] =
             wf_rail_obstacles(&system, &show->machine->nics[nic], &show->paths[i], show->obstacles[i]);
     }

@@ -32,8 +32,13 @@ struct wf_show {
     int left_count;
 };
 
-/* Asks the kernel how the rails of the plan send and receive. `show` has machine and plan. */
-void wf_show_gather(struct wf_show *show, int64_t zero_copy_bytes);
+/* Asks what TCP into device memory lacks at the interface of that name; leaves `way` as it is where it does not know.
+ */
+typedef void wf_show_ask_device(void *data, const char *name, struct wf_device_way *way);
+
+/* Asks the kernel how the rails of the plan send and receive. `show` has machine and plan. `ask` (NULL: nobody) is
+ * called for each rail, on a machine with GPUs. */
+void wf_show_gather(struct wf_show *show, int64_t zero_copy_bytes, wf_show_ask_device *ask, void *data);
 
 /* At most 100 columns. */
 void wf_show_text(FILE *out, const struct wf_show *show);

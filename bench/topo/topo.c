@@ -91,7 +91,9 @@ static int make(const struct bench_options *options, struct topo *topo, struct w
                                   .gpu_path = topo->gpu_path,
                                   .left_out = topo->left_out,
                                   .left_count = topo->left_count};
-    wf_show_gather(&topo->show, wf_config_number(options->config, WF_SET_ZERO_COPY));
+    struct bench_topo_cards cards = {0};
+    wf_show_gather(&topo->show, wf_config_number(options->config, WF_SET_ZERO_COPY), bench_topo_ask_card, &cards);
+    bench_topo_cards_fini(&cards);
     return 0;
 }
 

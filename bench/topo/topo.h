@@ -9,6 +9,8 @@
 #include "affinity/show/show.h"
 #include "bench/plan/options.h"
 
+struct wf_devmem;
+
 /* Prints them as the options ask: text, JSON or a drawing. Returns an exit status. */
 int bench_topo(struct bench_options *options);
 
@@ -32,6 +34,17 @@ int bench_topo_in_force(const struct bench_options *options);
  * stand. rails.c */
 int bench_topo_rails(const struct wf_machine *machine, const char *setting, struct wf_plan_request *request,
                      struct wf_left_out *left_out, int *left_count, struct wf_status *status);
+
+/* What the kernel is asked about cards through. Owner: who gathers what is shown. */
+struct bench_topo_cards {
+    struct wf_devmem *devmem; /* NULL: nothing was asked yet, or it cannot be */
+    bool tried;
+};
+
+/* What is in the way of receiving into device memory with the card `name`. `data` is a struct bench_topo_cards, all
+ * zero at first. A wf_show_ask_device. cards.c */
+void bench_topo_ask_card(void *data, const char *name, struct wf_device_way *way);
+void bench_topo_cards_fini(struct bench_topo_cards *cards);
 
 /* How many GPUs a run could take, and a sentence about their memory; 0: it would lie in host memory. On this machine
  * that loads the driver, where there is one, and the machine's GPUs are put into the driver's order, so that --gpus

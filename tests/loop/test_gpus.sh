@@ -234,6 +234,9 @@ run without topo
 pass_if "topo: why not, in one line: $(cat out)" [ "$(grep -c '^ *GPUs: none usable: no libcuda.so.1' out)" -eq 1 ]
 WEFT_EMULATED_GPUS=2 run with topo
 pass_if "topo: which there are: $(cat out)" grep -q 'GPUs: 2, memory cuda (emulated)' out
+WEFT_EMULATED_GPUS=2 run with topo --rails 127.0.0.1
+pass_if "topo: why no device memory at loopback: $(cat out)" \
+    grep -q 'device memory: \(loopback has no card\|not with this driver\)' out
 # planned WANTED OPTION...: the endpoints that the plan has.
 planned() {
     local wanted=$1 there

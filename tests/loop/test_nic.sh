@@ -58,7 +58,7 @@ for card in $cards; do
         # shellcheck disable=SC2086 # none is no word
         weft nic prepare "$card" $dry
         one_line 77 "$card: " "prepare $card $dry"
-        pass_if "prepare $card $dry: the driver is named: $(cat err)" grep -q 'splits no headers\|cannot receive' err
+        pass_if "prepare $card $dry: the driver is named: $(cat err)" grep -q 'tells of no header split\|cannot receive' err
     done
 done
 # shellcheck disable=SC2086 # several

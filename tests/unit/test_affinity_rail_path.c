@@ -87,6 +87,31 @@ static void each_obstacle_has_its_command(void **state)
     expect("zero copy", "6.0", "");
 }
 
+/* Who has asked knows more than the name of the driver tells. */
+static void what_was_asked_goes_before_the_drivers_name(void **state)
+{
+    static const struct wf_device_way ready = {.asked = true};
+    static const struct wf_device_way rules = {.asked = true, .why = "rules are off", .change = "ethtool -K %s x"};
+
+    (void)state;
+    snprintf(nic.driver, sizeof(nic.driver), "newcomer");
+    path.header_split = -1;
+    on.kernel = 600;
+    path.device = ready;
+    assert_int_equal(wf_rail_obstacles(&on, &nic, &path, found), 0);
+    path.device = rules;
+    expect("device memory", "rules are off", "ethtool -K eth1 x");
+    path.device = rules;
+    on.net_admin = false;
+    assert_int_equal(wf_rail_obstacles(&on, &nic, &path, found), 2);
+    assert_non_null(strstr(found[1].why, "CAP_NET_ADMIN"));
+    path.device.never = true; /* then a right would not help */
+    expect("device memory", "rules are off", "ethtool -K eth1 x");
+    path.device = rules;
+    on.gpus = 0;
+    assert_int_equal(wf_rail_obstacles(&on, &nic, &path, found), 0);
+}
+
 static void what_stays_in_this_machine_is_copied(void **state)
 {
     (void)state;
@@ -156,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(nothing_is_made_up, start),
         cmocka_unit_test_setup(each_obstacle_has_its_command, start),
+        cmocka_unit_test_setup(what_was_asked_goes_before_the_drivers_name, start),
         cmocka_unit_test_setup(what_stays_in_this_machine_is_copied, start),
         cmocka_unit_test_setup(all_obstacles_have_room, start),
         cmocka_unit_test_setup(interfaces_that_are_not_there_are_unknown, start),

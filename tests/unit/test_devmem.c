@@ -146,7 +146,7 @@ static void each_obstacle_has_its_remedy(void **state)
     fake.split = WF_DEVMEM_SPLIT_UNKNOWN;
     fake.hds_thresh = -1;
     fake.driver = "virtio_net";
-    EXPECT(WF_DEVMEM_NEVER, "virtio_net splits no headers", "");
+    EXPECT(WF_DEVMEM_NEVER, "its driver virtio_net tells of no header split", "");
     fake.ntuple = false;
     fake.ntuple_fixed = true;
     EXPECT(WF_DEVMEM_NEVER, "ntuple", "");

@@ -30,8 +30,9 @@ static bool never(const struct wf_devmem_card *card, struct wf_devmem_obstacle *
     } else if (card->bind_rx == 0) {
         found(obstacle, WF_DEVMEM_NEVER, "this kernel's TCP cannot receive into device memory: 6.12 can", "%s", "");
     } else if (card->split == WF_DEVMEM_SPLIT_UNKNOWN && card->split_settable != 1) {
-        snprintf(why, sizeof why, "its driver %s%ssplits no headers from payload: gve, bnxt_en, mlx5_core and fbnic do",
-                 card->driver, card->driver[0] ? " " : "");
+        snprintf(why, sizeof why,
+                 "its driver%s%.20s tells of no header split: gve, bnxt_en, mlx5_core, fbnic can, if recent",
+                 card->driver[0] ? " " : "", card->driver);
         found(obstacle, WF_DEVMEM_NEVER, why, "%s", "");
     } else if (card->ntuple == 0 && card->ntuple_fixed) {
         found(obstacle, WF_DEVMEM_NEVER, "its driver takes no rules that lead flows to queues (ntuple)", "%s", "");
