@@ -43,6 +43,42 @@ static void announce(const struct nic_job *job, const char *name, const char *fo
     fflush(job->out);
 }
 
+static void announce_threshold(const struct nic_job *job, const struct wf_devmem_card *card,
+                               const struct nic_state *wanted)
+{
+    announce(job, card->name, "hds-thresh %lld -> %lld (ethtool -G %s hds-thresh %lld)", (long long)card->hds_thresh,
+             (long long)wanted->hds_thresh, card->name, (long long)wanted->hds_thresh);
+}
+
+/* What kernel and driver tell may be a setting, or what the driver does where there is none. So there is none first,
+ * and one only where that is not as it was. */
+static int change_rings_back(const struct nic_job *job, const struct wf_devmem_card *card,
+                             const struct nic_state *wanted, struct wf_status *status)
+{
+    bool split = wanted->split != card->split;
+    bool threshold = wanted->hds_thresh >= 0 && wanted->hds_thresh != card->hds_thresh;
+    const char *word = split_text(wanted->split);
+    struct wf_devmem_card now;
+
+    if (split)
+        announce(job, card->name, "header split %s -> %s (ethtool -G %s tcp-data-split auto%s%s)",
+                 split_text(card->split), word, card->name, wanted->split ? ", or " : "", wanted->split ? word : "");
+    if (threshold)
+        announce_threshold(job, card, wanted);
+    if (job->dry || (!split && !threshold))
+        return split + threshold;
+    int result = wf_devmem_set_split(job->devmem, card->name, split ? WF_DEVMEM_SPLIT_AUTO : WF_DEVMEM_SPLIT_UNKNOWN,
+                                     threshold ? wanted->hds_thresh : -1, status);
+    if (split && wanted->split != WF_DEVMEM_SPLIT_UNKNOWN) {
+        bool same = result == 0 && wf_devmem_look(job->devmem, card->name, &now, status) == 0 &&
+                    now.split == wanted->split && (!threshold || now.hds_thresh == wanted->hds_thresh);
+        if (!same)
+            result = wf_devmem_set_split(job->devmem, card->name, wanted->split, threshold ? wanted->hds_thresh : -1,
+                                         status);
+    }
+    return result ? result : split + threshold;
+}
+
 static int change_rings(const struct nic_job *job, const struct wf_devmem_card *card, const struct nic_state *wanted,
                         struct wf_status *status)
 {
@@ -59,8 +95,7 @@ static int change_rings(const struct nic_job *job, const struct wf_devmem_card *
         announce(job, card->name, "header split %s -> %s (ethtool -G %s tcp-data-split %s)", split_text(card->split),
                  word, card->name, word);
     if (threshold)
-        announce(job, card->name, "hds-thresh %lld -> %lld (ethtool -G %s hds-thresh %lld)",
-                 (long long)card->hds_thresh, (long long)wanted->hds_thresh, card->name, (long long)wanted->hds_thresh);
+        announce_threshold(job, card, wanted);
     int result = job->dry
                      ? 0
                      : wf_devmem_set_split(job->devmem, card->name, split ? wanted->split : WF_DEVMEM_SPLIT_UNKNOWN,
@@ -104,7 +139,7 @@ static int change_rss(const struct nic_job *job, const struct wf_devmem_card *ca
 int nic_change(const struct nic_job *job, const struct wf_devmem_card *card, const struct wf_devmem_rss *now,
                const struct nic_state *wanted, struct wf_status *status)
 {
-    int rings = change_rings(job, card, wanted, status);
+    int rings = wanted->back ? change_rings_back(job, card, wanted, status) : change_rings(job, card, wanted, status);
     int ntuple = rings < 0 ? rings : change_ntuple(job, card, wanted, status);
     int rss = ntuple < 0 ? ntuple : change_rss(job, card, now, wanted, status);
 

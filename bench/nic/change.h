@@ -24,6 +24,7 @@ struct nic_state {
     struct wf_devmem_rss rss;   /* no entries: left */
     int equal;                  /* rss is the first so many queues in turns; 0: another table */
     bool as_setting;            /* set the split, also where it is so already: since 6.14 the kernel asks for that */
+    bool back;                  /* UNKNOWN is a split like others; the driver is let choose it before it is set */
 };
 
 /* Makes the card so, what traffic depends on last; a state that is there already needs no change. Returns how many

@@ -142,8 +142,11 @@ static void plan_back(struct card_work *work)
 {
     const struct nic_record *record = &work->record;
 
-    work->wanted = (struct nic_state){
-        .split = record->split, .hds_thresh = record->hds_thresh, .ntuple = record->ntuple, .rss = record->rss};
+    work->wanted = (struct nic_state){.back = true,
+                                      .split = record->split,
+                                      .hds_thresh = record->hds_thresh,
+                                      .ntuple = record->ntuple,
+                                      .rss = record->rss};
     if (record->rss.usual && work->card.rx_queues > 0 && work->card.rx_queues != record->queues) {
         wf_devmem_rss_first(&work->wanted.rss, (uint32_t)work->card.rx_queues);
         work->wanted.rss.usual = true;
@@ -157,10 +160,13 @@ static int check_back(const struct nic_job *job, const char *name, struct card_w
 
     if (result)
         return result;
-    if ((record->split != WF_DEVMEM_SPLIT_UNKNOWN && work->card.split != record->split) ||
-        (record->hds_thresh >= 0 && work->card.hds_thresh != record->hds_thresh) ||
-        (record->ntuple >= 0 && work->card.ntuple != record->ntuple))
-        return wf_fail(status, -EIO, "%s: all was put back, and the card has another setting", name);
+    const char *differs = work->card.split != record->split                                        ? "header split"
+                          : record->hds_thresh >= 0 && work->card.hds_thresh != record->hds_thresh ? "hds-thresh"
+                          : record->ntuple >= 0 && work->card.ntuple != record->ntuple ? "rules for flows (ntuple)"
+                                                                                       : NULL;
+    if (differs)
+        return wf_fail(status, -EIO, "%s: all was put back, and still the card differs in: %s; its record stays", name,
+                       differs);
     return 0;
 }
 

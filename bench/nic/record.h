@@ -21,8 +21,8 @@
 struct nic_record {
     char name[IFNAMSIZ];
     int ifindex;
-    enum wf_devmem_split split; /* UNKNOWN: was not told, and is not put back */
-    int64_t hds_thresh;         /* -1: as above */
+    enum wf_devmem_split split; /* UNKNOWN: the driver had no setting, and told none */
+    int64_t hds_thresh;         /* -1: was not told, and is not put back */
     int ntuple;                 /* -1: as above */
     int queues;                 /* that packets were spread over */
     struct wf_devmem_rss rss;

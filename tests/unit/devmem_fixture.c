@@ -112,6 +112,11 @@ static int set_rings(struct fake_kernel *fake, const struct nlmsghdr *request)
         return -EPERM;
     if (fake->split_fixed)
         return -EOPNOTSUPP;
+    mnl_attr_for_each(attribute, request, sizeof(struct genlmsghdr))
+    {
+        if (mnl_attr_get_type(attribute) == 11 && !mnl_attr_get_u8(attribute) && fake->split_auto == 3)
+            return -EINVAL;
+    }
     step(fake);
     fake->writes++;
     for (uint32_t i = 0; i < fake->rss_entries && fake->forgets_rss; i++)
@@ -119,7 +124,7 @@ static int set_rings(struct fake_kernel *fake, const struct nlmsghdr *request)
     mnl_attr_for_each(attribute, request, sizeof(struct genlmsghdr))
     {
         if (mnl_attr_get_type(attribute) == 11)
-            fake->split = mnl_attr_get_u8(attribute);
+            fake->split = mnl_attr_get_u8(attribute) ? mnl_attr_get_u8(attribute) : fake->split_auto;
         else if (mnl_attr_get_type(attribute) == 17)
             fake->hds_thresh = mnl_attr_get_u32(attribute);
     }

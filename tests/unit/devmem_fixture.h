@@ -36,6 +36,7 @@ struct fake_kernel {
     int rss_resets, writes; /* counted */
     int steps, die_at;      /* before and after each write there is a step; at that one the process ends. 0: at none */
     bool split_fixed;       /* it refuses to switch header split */
+    int split_auto;         /* what is told where the split is no setting; 3: such is refused */
     bool forgets_rss;       /* switching header split resets the table, as some drivers do */
 
     /* What bind-rx and bind-tx were asked for, and say. */

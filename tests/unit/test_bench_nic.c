@@ -186,6 +186,42 @@ static void a_split_that_is_on_is_made_a_setting(void **state)
     expect_as_before();
 }
 
+static void a_split_that_was_no_setting_is_none_again(void **state)
+{
+    (void)state;
+    fake->split = WF_DEVMEM_SPLIT_UNKNOWN;
+    before = *fake;
+    must(nic_prepare(&job, FAKE_NAME, &status));
+    assert_int_equal(fake->split, WF_DEVMEM_SPLIT_ON);
+    must(nic_restore(&job, FAKE_NAME, &status));
+    expect_said("header split on -> unknown (ethtool -G eth7 tcp-data-split auto)");
+    expect_as_before();
+    /* What fails half way, too. */
+    fake->ioctl_command = ETHTOOL_SFLAGS;
+    fake->ioctl_result = -EIO;
+    assert_int_equal(nic_prepare(&job, FAKE_NAME, &status), -EIO);
+    expect_as_before();
+    /* One that is on by itself then is not as it was. */
+    fake->ioctl_command = 0;
+    must(nic_prepare(&job, FAKE_NAME, &status));
+    fake->split_auto = WF_DEVMEM_SPLIT_ON;
+    assert_int_equal(nic_restore(&job, FAKE_NAME, &status), -EIO);
+    assert_non_null(strstr(status.text, "differs in: header split"));
+    assert_int_equal(records(), 1);
+}
+
+static void a_split_that_is_off_by_itself_is_no_setting(void **state)
+{
+    (void)state;
+    for (fake->split_auto = WF_DEVMEM_SPLIT_UNKNOWN; fake->split_auto <= 3; fake->split_auto++) {
+        must(nic_prepare(&job, FAKE_NAME, &status));
+        fake->writes = 0;
+        must(nic_restore(&job, FAKE_NAME, &status));
+        assert_int_equal(fake->writes, fake->split_auto == WF_DEVMEM_SPLIT_OFF || fake->split_auto == 3 ? 3 : 4);
+        expect_as_before();
+    }
+}
+
 /* --- what is refused --- */
 
 static void expect_refused(const char *words)
@@ -312,7 +348,7 @@ static void whoever_dies_in_restore_can_begin_again(void **state)
         }
         expect_as_before();
     }
-    assert_int_equal(step, 8);
+    assert_int_equal(step, 10); /* the split: no setting, then one */
 }
 
 static void prepare_after_a_death_keeps_the_first_record(void **state)
@@ -432,6 +468,8 @@ int main(void)
         TEST(what_was_there_first_is_what_comes_back),
         TEST(a_dry_run_changes_nothing),
         TEST(a_split_that_is_on_is_made_a_setting),
+        TEST(a_split_that_was_no_setting_is_none_again),
+        TEST(a_split_that_is_off_by_itself_is_no_setting),
         TEST(a_card_that_cannot_is_left_alone),
         TEST(what_fails_half_way_is_undone),
         TEST(what_cannot_be_put_back_stays_recorded),

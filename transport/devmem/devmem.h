@@ -38,7 +38,8 @@ void wf_devmem_close(struct wf_devmem *devmem);
 enum wf_devmem_split {
     WF_DEVMEM_SPLIT_UNKNOWN, /* the driver does not tell */
     WF_DEVMEM_SPLIT_OFF,
-    WF_DEVMEM_SPLIT_ON
+    WF_DEVMEM_SPLIT_ON,
+    WF_DEVMEM_SPLIT_AUTO /* to be set only, never told: as the driver has it by itself */
 };
 
 /* Numbers: -1, neither kernel nor driver tells. */
@@ -94,7 +95,7 @@ int wf_devmem_bind_tx(struct wf_devmem *devmem, int ifindex, int dmabuf, uint32_
 
 /* --- settings of a card; all need CAP_NET_ADMIN --- */
 
-/* Switches header split, and sets how many bytes of a packet stay whole; -1 leaves the threshold. */
+/* Switches header split, and sets how many bytes of a packet stay whole; UNKNOWN leaves the one, -1 the other. */
 int wf_devmem_set_split(struct wf_devmem *devmem, const char *name, enum wf_devmem_split split, int64_t hds_thresh,
                         struct wf_status *status);
 int wf_devmem_set_ntuple(struct wf_devmem *devmem, const char *name, bool on, struct wf_status *status);

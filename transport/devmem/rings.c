@@ -69,7 +69,7 @@ int wf_devmem_set_split(struct wf_devmem *devmem, const char *name, enum wf_devm
 {
     struct wf_devmem_request request;
     char what[96];
-    uint8_t value = (uint8_t)split;
+    uint8_t value = split == WF_DEVMEM_SPLIT_AUTO ? 0 : (uint8_t)split;
 
     snprintf(what, sizeof what, "header split of %.15s", name);
     if (strlen(name) >= IFNAMSIZ)
