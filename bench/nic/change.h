@@ -38,8 +38,9 @@ int nic_change(const struct nic_job *job, const struct wf_devmem_card *card, con
 int nic_prepare(const struct nic_job *job, const char *name, struct wf_status *status);
 /* Puts back what its record says. -ENOENT: there is none. A failure leaves the record. */
 int nic_restore(const struct nic_job *job, const char *name, struct wf_status *status);
-/* Prints what it is and what is in the way. `prepared`: there is a record of it. */
-int nic_show(const struct nic_job *job, const char *name, bool prepared, struct wf_status *status);
+/* Prints what it is and what is in the way, and whether it has one of the records. */
+int nic_show(const struct nic_job *job, const char *name, char (*recorded)[IFNAMSIZ], int count,
+             struct wf_status *status);
 
 /* "0-6" */
 char *nic_queues_text(const struct wf_devmem_rss *rss, char *text, size_t room);

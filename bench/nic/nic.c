@@ -11,7 +11,6 @@
 #include "change.h"
 
 #define CAP_NET_ADMIN 12
-#define NAMES_MAX 256
 
 enum verb { VERB_PREPARE, VERB_STATUS, VERB_RESTORE, VERB_COUNT };
 
@@ -40,6 +39,10 @@ static int check_names(const struct bench_options *options, enum verb verb, stru
                        "nic prepare: which cards? Name their interfaces; 'weft nic status' lists them");
     if (options->dry_run && verb == VERB_STATUS)
         return wf_fail(status, -EINVAL, "--dry-run is not for 'weft nic status', which changes nothing");
+    for (int i = 1; i < options->word_count; i++)
+        if (strlen(options->words[i]) >= IFNAMSIZ)
+            return wf_fail(status, -EINVAL, "'%.60s' is too long for a name: those of interfaces have up to %d letters",
+                           options->words[i], IFNAMSIZ - 1);
     for (int i = 1; i < options->word_count && verb != VERB_RESTORE; i++)
         if (if_nametoindex(options->words[i]) == 0)
             return wf_fail(status, -EINVAL, "there is no interface '%.60s': 'weft nic status' lists them",
@@ -91,61 +94,52 @@ static int prepare_all(const struct nic_job *job, const struct bench_options *op
     return sum_up(failed, done, unavailable);
 }
 
-/* Those that are named, or all. How many of them are in `names`. */
-static int names_to_restore(const struct nic_job *job, const struct bench_options *options, char (*names)[IFNAMSIZ])
-{
-    int count = 0;
+struct tally {
+    int failed, done;
+};
 
-    if (options->word_count < 2)
-        return nic_record_list(job->folder, names, NAMES_MAX);
-    for (int i = 1; i < options->word_count; i++)
-        if (strlen(options->words[i]) < IFNAMSIZ)
-            bench_copy_text(names[count++], IFNAMSIZ, options->words[i]);
-    return count;
+static void restore_one(const struct nic_job *job, const char *name, struct tally *tally)
+{
+    struct wf_status status;
+    int result = nic_restore(job, name, &status);
+
+    if (result == -ENOENT)
+        fprintf(job->out, "%s: 'weft nic prepare' has changed nothing here\n", name);
+    else if (result)
+        tell(&status);
+    tally->done += result == 0 || result == -ENOENT;
+    tally->failed += result && result != -ENOENT;
 }
 
+/* Those that are named, or all. What is not put back is a failure, whatever the reason. */
 static int restore_all(const struct nic_job *job, const struct bench_options *options)
 {
-    char names[NAMES_MAX][IFNAMSIZ];
-    int count = names_to_restore(job, options, names), failed = 0, unavailable = 0, done = 0;
-    struct wf_status status;
+    char names[NIC_RECORDS_MAX][IFNAMSIZ];
+    int count = options->word_count < 2 ? nic_record_list(job->folder, names, NIC_RECORDS_MAX) : 0;
+    struct tally tally = {0};
 
-    for (int i = 0; i < count; i++) {
-        int result = nic_restore(job, names[i], &status);
-        if (result == -ENOENT)
-            fprintf(job->out, "%s: 'weft nic prepare' has changed nothing here\n", names[i]);
-        else if (result)
-            tell(&status);
-        done += result == 0 || result == -ENOENT;
-        unavailable += result == -EPERM;
-        failed += result && result != -ENOENT && result != -EPERM;
-    }
-    if (count == 0)
-        fprintf(job->out, "'weft nic prepare' has changed no card here\n");
-    return sum_up(failed, done, unavailable);
-}
-
-static bool is_listed(const char *name, char (*names)[IFNAMSIZ], int count)
-{
     for (int i = 0; i < count; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    return false;
+        restore_one(job, names[i], &tally);
+    for (int i = 1; i < options->word_count; i++)
+        restore_one(job, options->words[i], &tally);
+    if (tally.done + tally.failed == 0)
+        fprintf(job->out, "'weft nic prepare' has changed no card here\n");
+    return sum_up(tally.failed, tally.done, 0);
 }
 
 static int show_all(const struct nic_job *job, const struct bench_options *options)
 {
-    char recorded[NAMES_MAX][IFNAMSIZ];
-    int count = job->folder < 0 ? 0 : nic_record_list(job->folder, recorded, NAMES_MAX), failed = 0;
+    char recorded[NIC_RECORDS_MAX][IFNAMSIZ];
+    int count = job->folder < 0 ? 0 : nic_record_list(job->folder, recorded, NIC_RECORDS_MAX), failed = 0;
     struct if_nameindex *all = options->word_count < 2 ? if_nameindex() : NULL;
     struct wf_status status;
 
     for (int i = 1; i < options->word_count; i++)
-        if (nic_show(job, options->words[i], is_listed(options->words[i], recorded, count), &status) != 0)
+        if (nic_show(job, options->words[i], recorded, count, &status) != 0)
             failed++, tell(&status);
     /* One that has gone meanwhile is none. */
     for (int i = 0; all && all[i].if_name; i++) {
-        int result = nic_show(job, all[i].if_name, is_listed(all[i].if_name, recorded, count), &status);
+        int result = nic_show(job, all[i].if_name, recorded, count, &status);
         if (result && result != -ENODEV)
             failed++, tell(&status);
     }

@@ -18,7 +18,7 @@ static int look(const struct nic_job *job, const char *name, struct card_work *w
 
     work->now.count = 0;
     if (result == 0 && work->card.rss_entries > 0)
-        result = wf_devmem_rss_read(job->devmem, name, &work->now, status);
+        result = wf_devmem_rss_read(job->devmem, work->card.name, &work->now, status);
     return result;
 }
 
@@ -52,13 +52,30 @@ static void plan(const struct nic_job *job, bool first_time, struct card_work *w
     wanted->equal = (int)others;
 }
 
+/* A record of a card that is not here: it may be in another network namespace, changed as ever. */
+static int lost(const struct nic_record *record, struct wf_status *status)
+{
+    char file[NIC_RECORD_NAME];
+
+    return wf_fail(status, -ENODEV,
+                   "%s: the card with the record " NIC_FOLDER
+                   "/%s (interface %d) is not here: bring it back and restore "
+                   "it, or remove that file if the card is gone",
+                   record->name, nic_record_file(record->name, file), record->ifindex);
+}
+
 /* What an earlier call has recorded is how the card was; what it is now may be that call's. 1: there is a record. */
 static int find_record(const struct nic_job *job, struct card_work *work, struct wf_status *status)
 {
-    int result = job->folder < 0 ? -ENOENT : nic_record_read(job->folder, work->card.name, &work->record, status);
+    char name[IFNAMSIZ];
+    int result;
 
+    if (job->folder < 0)
+        return 0;
+    nic_record_of(job->folder, &work->card, name);
+    result = nic_record_read(job->folder, name, &work->record, status);
     if (result == 0)
-        return work->record.ifindex == work->card.ifindex;
+        return work->record.ifindex == work->card.ifindex ? 1 : lost(&work->record, status);
     return result == -ENOENT ? 0 : result;
 }
 
@@ -170,15 +187,16 @@ static int check_back(const struct nic_job *job, const char *name, struct card_w
     return 0;
 }
 
-/* A card that is gone has taken its settings along. */
-static int restore(const struct nic_job *job, const char *name, struct card_work *work, struct wf_status *status)
+/* Under the name that it has now. */
+static int restore(const struct nic_job *job, struct card_work *work, struct wf_status *status)
 {
-    int result = look(job, name, work, status);
+    char name[IFNAMSIZ];
+    int result = wf_devmem_name(job->devmem, work->record.ifindex, name, status);
 
-    if (result == -ENODEV || (result == 0 && work->card.ifindex != work->record.ifindex)) {
-        fprintf(job->out, "%s: the card that was changed is gone, and nothing is to be put back\n", name);
-        return 0;
-    }
+    if (result == 0)
+        result = look(job, name, work, status);
+    if (result == -ENODEV || (result == 0 && work->card.ifindex != work->record.ifindex))
+        return lost(&work->record, status);
     if (result)
         return result;
     plan_back(work);
@@ -189,15 +207,21 @@ static int restore(const struct nic_job *job, const char *name, struct card_work
 int nic_restore(const struct nic_job *job, const char *name, struct wf_status *status)
 {
     struct card_work *work = calloc(1, sizeof *work);
+    char recorded[IFNAMSIZ];
     int result = !work             ? wf_fail(status, -ENOMEM, "%s: no memory", name)
                  : job->folder < 0 ? -ENOENT
                                    : nic_record_read(job->folder, name, &work->record, status);
 
+    snprintf(recorded, sizeof recorded, "%.15s", name);
+    if (result == -ENOENT && job->folder >= 0 && wf_devmem_look(job->devmem, name, &work->card, status) == 0) {
+        nic_record_of(job->folder, &work->card, recorded); /* it may have another name */
+        result = nic_record_read(job->folder, recorded, &work->record, status);
+    }
     bool none = result == -ENOENT; /* or one from before the machine booted, which is none */
     if (result == 0)
-        result = restore(job, name, work, status);
+        result = restore(job, work, status);
     if ((result == 0 || none) && job->folder >= 0 && !job->dry)
-        result = nic_record_remove(job->folder, name, status);
+        result = nic_record_remove(job->folder, recorded, status);
     if (result == 0 && none)
         result = -ENOENT;
     free(work);

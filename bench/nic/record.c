@@ -62,7 +62,7 @@ static char *record_prefix(char name[NIC_RECORD_NAME])
     return name;
 }
 
-static char *record_name(const char *interface, char name[NIC_RECORD_NAME])
+char *nic_record_file(const char *interface, char name[NIC_RECORD_NAME])
 {
     size_t used = strlen(record_prefix(name));
 
@@ -90,7 +90,7 @@ int nic_record_write(int folder, const struct nic_record *record, struct wf_stat
 {
     char name[NIC_RECORD_NAME], part[NIC_RECORD_NAME + 8];
 
-    snprintf(part, sizeof part, ".%s.part", record_name(record->name, name));
+    snprintf(part, sizeof part, ".%s.part", nic_record_file(record->name, name));
     int fd = openat(folder, part, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
     int result = file ? 0 : -errno;
@@ -113,7 +113,7 @@ int nic_record_remove(int folder, const char *name, struct wf_status *status)
 {
     char file[NIC_RECORD_NAME];
 
-    if (unlinkat(folder, record_name(name, file), 0) == 0 || errno == ENOENT)
+    if (unlinkat(folder, nic_record_file(name, file), 0) == 0 || errno == ENOENT)
         return 0;
     return wf_fail(status, -errno, "%s, the record of %s, cannot be removed: %s", file, name, wf_strerror(errno));
 }
@@ -178,7 +178,7 @@ int nic_record_read(int folder, const char *name, struct nic_record *record, str
 {
     char file[NIC_RECORD_NAME], boot[BOOT_TEXT], now[BOOT_TEXT];
     struct nic_record *found = calloc(1, sizeof *found);
-    int fd = openat(folder, record_name(name, file), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), result = 0;
+    int fd = openat(folder, nic_record_file(name, file), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK), result = 0;
 
     if (!found)
         result = wf_fail(status, -ENOMEM, "no memory for the record of %s", name);
@@ -215,4 +215,22 @@ int nic_record_list(int folder, char (*names)[IFNAMSIZ], int max)
     else if (fd >= 0)
         close(fd);
     return count;
+}
+
+char *nic_record_of(int folder, const struct wf_devmem_card *card, char name[IFNAMSIZ])
+{
+    char(*names)[IFNAMSIZ] = calloc(NIC_RECORDS_MAX, sizeof *names);
+    struct nic_record *record = calloc(1, sizeof *record);
+    int count = names && record ? nic_record_list(folder, names, NIC_RECORDS_MAX) : 0;
+    struct wf_status ignored;
+
+    snprintf(name, IFNAMSIZ, "%s", card->name);
+    for (int i = 0; i < count; i++)
+        if (nic_record_read(folder, names[i], record, &ignored) == 0 && record->ifindex == card->ifindex) {
+            snprintf(name, IFNAMSIZ, "%s", names[i]);
+            break;
+        }
+    free(names);
+    free(record);
+    return name;
 }

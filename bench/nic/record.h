@@ -4,7 +4,7 @@
  *     a card is changed only while a record of it lies in the folder, and a record goes only when all is put back
  *
  * So a process may be killed at any moment. A record is of an interface, in its network namespace, since the machine
- * has booted: what has its name later is another card.
+ * has booted: what has its number then is that card, whatever its name.
  */
 #ifndef WF_BENCH_NIC_RECORD_H
 #define WF_BENCH_NIC_RECORD_H
@@ -17,6 +17,7 @@
 
 #define NIC_FOLDER "/run/weft"
 #define NIC_RECORD_NAME 64 /* of its file */
+#define NIC_RECORDS_MAX 1024
 
 struct nic_record {
     char name[IFNAMSIZ];
@@ -38,6 +39,10 @@ int nic_record_write(int folder, const struct nic_record *record, struct wf_stat
  * of another version. */
 int nic_record_read(int folder, const char *name, struct nic_record *record, struct wf_status *status);
 int nic_record_remove(int folder, const char *name, struct wf_status *status);
+/* The name under which the card is recorded, which is its own unless it was another before. */
+char *nic_record_of(int folder, const struct wf_devmem_card *card, char name[IFNAMSIZ]);
+/* The file of a record, in its folder. */
+char *nic_record_file(const char *interface, char name[NIC_RECORD_NAME]);
 /* The interfaces of this network namespace that have records; how many of them are in `names`. */
 int nic_record_list(int folder, char (*names)[IFNAMSIZ], int max);
 

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "change.h"
 
@@ -45,7 +46,23 @@ static void put_obstacle(FILE *out, const struct nic_job *job, const struct wf_d
         fprintf(out, "  ready: queues %d-%d are set aside\n", others, card->rx_queues - 1);
 }
 
-int nic_show(const struct nic_job *job, const char *name, bool prepared, struct wf_status *status)
+/* Another user's records cannot be read, but their names can. */
+static bool is_recorded(const struct nic_job *job, const struct wf_devmem_card *card, char (*recorded)[IFNAMSIZ],
+                        int count)
+{
+    char name[IFNAMSIZ];
+
+    if (job->folder < 0)
+        return false;
+    nic_record_of(job->folder, card, name);
+    for (int i = 0; i < count; i++)
+        if (strcmp(recorded[i], name) == 0)
+            return true;
+    return false;
+}
+
+int nic_show(const struct nic_job *job, const char *name, char (*recorded)[IFNAMSIZ], int count,
+             struct wf_status *status)
 {
     struct wf_devmem_card card;
     struct wf_devmem_rss *rss = calloc(1, sizeof *rss);
@@ -54,13 +71,13 @@ int nic_show(const struct nic_job *job, const char *name, bool prepared, struct 
         rss ? wf_devmem_look(job->devmem, name, &card, status) : wf_fail(status, -ENOMEM, "%s: no memory", name);
 
     if (result == 0) {
-        if (card.rss_entries > 0 && wf_devmem_rss_read(job->devmem, name, rss, &ignored) != 0)
+        if (card.rss_entries > 0 && wf_devmem_rss_read(job->devmem, card.name, rss, &ignored) != 0)
             rss->count = 0;
         put_card(job->out, &card, rss);
         put_obstacle(job->out, job, &card, rss);
-        if (prepared)
+        if (is_recorded(job, &card, recorded, count))
             fprintf(job->out, "  as 'weft nic prepare' has made it: 'weft nic restore %s' puts back what was there\n",
-                    name);
+                    card.name);
     }
     free(rss);
     return result;

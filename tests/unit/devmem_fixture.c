@@ -5,6 +5,7 @@
 #include <linux/genetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -373,7 +374,13 @@ static int ask(const struct wf_devmem_kernel *kernel, unsigned long request, str
 {
     struct fake_kernel *fake = fake_of(kernel);
 
-    if (strcmp(about->ifr_name, FAKE_NAME) != 0)
+    if (request == SIOCGIFNAME) {
+        if (about->ifr_ifindex != FAKE_INDEX)
+            return -ENODEV;
+        snprintf(about->ifr_name, sizeof about->ifr_name, "%s", fake->name);
+        return 0;
+    }
+    if (strcmp(about->ifr_name, fake->name) != 0 && strcmp(about->ifr_name, FAKE_OTHER) != 0)
         return -ENODEV;
     switch (request) {
     case SIOCGIFINDEX:
@@ -400,6 +407,7 @@ void fake_kernel_init(struct fake_kernel *fake)
                                             .send = send_message,
                                             .receive = receive_messages,
                                             .ask = ask},
+                                 .name = FAKE_NAME,
                                  .driver = "bnxt_en",
                                  .admin = true,
                                  .split = WF_DEVMEM_SPLIT_ON,

@@ -11,6 +11,7 @@
 #include "devmem/kernel.h"
 
 #define FAKE_NAME "eth7"
+#define FAKE_OTHER "enp7s0" /* its alternative name */
 #define FAKE_INDEX 7
 #define FAKE_RULES 8 /* more than any test's table has */
 #define FAKE_RSS 16
@@ -24,6 +25,7 @@ struct fake_kernel {
 
     /* The card. */
     const char *driver;
+    const char *name; /* FAKE_NAME, unless it has another now */
     bool loopback, admin;
     int split; /* as enum wf_devmem_split; UNKNOWN is not told */
     int64_t hds_thresh;

@@ -417,23 +417,42 @@ static void half_a_record_is_none(void **state)
     }
 }
 
-static void a_card_that_is_gone_leaves_nothing_to_put_back(void **state)
+static void a_card_that_is_not_here_keeps_its_record(void **state)
 {
     static struct nic_record record = {.name = "eth8", .ifindex = 8, .split = WF_DEVMEM_SPLIT_ON, .hds_thresh = 5};
 
     (void)state;
     must(nic_record_write(job.folder, &record, &status));
-    must(nic_restore(&job, "eth8", &status));
-    expect_said("eth8: the card that was changed is gone");
-    assert_int_equal(records(), 0);
+    assert_int_equal(nic_restore(&job, "eth8", &status), -ENODEV);
+    assert_non_null(strstr(status.text, "eth8: the card with the record /run/weft/nic."));
+    assert_int_equal(records(), 1);
+    must(nic_record_remove(job.folder, "eth8", &status));
     /* Another card has its name. */
     strcpy(record.name, FAKE_NAME);
     must(nic_record_write(job.folder, &record, &status));
-    must(nic_restore(&job, FAKE_NAME, &status));
+    assert_int_equal(nic_restore(&job, FAKE_NAME, &status), -ENODEV);
+    assert_int_equal(nic_prepare(&job, FAKE_NAME, &status), -ENODEV);
+    assert_non_null(strstr(status.text, "remove that file if the card is gone"));
     assert_int_equal(fake->writes, 0);
-    expect_as_before();
-    must(nic_record_write(job.folder, &record, &status));
+    assert_int_equal(records(), 1);
+}
+
+static void a_card_has_one_record_whatever_its_name(void **state)
+{
+    (void)state;
+    must(nic_prepare(&job, FAKE_OTHER, &status));
     must(nic_prepare(&job, FAKE_NAME, &status));
+    assert_int_equal(records(), 1);
+    must(nic_restore(&job, FAKE_OTHER, &status));
+    expect_as_before();
+    must(nic_prepare(&job, FAKE_NAME, &status));
+    fake->name = "new7"; /* renamed */
+    must(nic_prepare(&job, "new7", &status));
+    assert_int_equal(records(), 1);
+    must(nic_restore(&job, FAKE_NAME, &status));
+    expect_as_before();
+    must(nic_prepare(&job, "new7", &status));
+    fake->name = FAKE_NAME;
     must(nic_restore(&job, FAKE_NAME, &status));
     expect_as_before();
 }
@@ -478,7 +497,8 @@ int main(void)
         TEST(whoever_dies_in_restore_can_begin_again),
         TEST(prepare_after_a_death_keeps_the_first_record),
         TEST(half_a_record_is_none),
-        TEST(a_card_that_is_gone_leaves_nothing_to_put_back),
+        TEST(a_card_that_is_not_here_keeps_its_record),
+        TEST(a_card_has_one_record_whatever_its_name),
         TEST(a_folder_that_others_can_write_to_is_none),
         TEST(queues_are_written_as_ranges),
     };

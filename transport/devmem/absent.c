@@ -33,6 +33,12 @@ int wf_devmem_look(struct wf_devmem *devmem, const char *name, struct wf_devmem_
     return absent(status);
 }
 
+int wf_devmem_name(struct wf_devmem *devmem, int ifindex, char name[IFNAMSIZ], struct wf_status *status)
+{
+    (void)devmem, (void)ifindex, (void)name;
+    return absent(status);
+}
+
 int wf_devmem_bind_rx(struct wf_devmem *devmem, int ifindex, const uint32_t *queues, uint32_t count, int dmabuf,
                       uint32_t *id, struct wf_status *status)
 {

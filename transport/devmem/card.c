@@ -44,6 +44,17 @@ static void read_queues(const struct wf_devmem *devmem, struct wf_devmem_card *c
         card->rss_entries = table.size <= WF_DEVMEM_RSS_MAX ? (int)table.size : -1;
 }
 
+int wf_devmem_name(struct wf_devmem *devmem, int ifindex, char name[IFNAMSIZ], struct wf_status *status)
+{
+    struct ifreq about = {.ifr_ifindex = ifindex};
+    int result = ifindex > 0 ? devmem->kernel->ask(devmem->kernel, SIOCGIFNAME, &about) : -ENODEV;
+
+    if (result)
+        return wf_fail(status, result, "there is no interface with the number %d: %s", ifindex, wf_strerror(result));
+    snprintf(name, IFNAMSIZ, "%.15s", about.ifr_name);
+    return 0;
+}
+
 int wf_devmem_look(struct wf_devmem *devmem, const char *name, struct wf_devmem_card *card, struct wf_status *status)
 {
     struct wf_devmem_card found = {.bind_rx = devmem->netdev.bind_rx, .bind_tx = devmem->netdev.bind_tx};
@@ -56,6 +67,9 @@ int wf_devmem_look(struct wf_devmem *devmem, const char *name, struct wf_devmem_
     if (result)
         return wf_fail(status, result, "there is no interface '%.31s': %s", name, wf_strerror(result));
     found.ifindex = about.ifr_ifindex;
+    result = wf_devmem_name(devmem, found.ifindex, found.name, status);
+    if (result)
+        return result;
     found.loopback = ask_interface(devmem, name, SIOCGIFFLAGS, &about) == 0 && (about.ifr_flags & IFF_LOOPBACK);
     found.mtu = ask_interface(devmem, name, SIOCGIFMTU, &about) == 0 ? about.ifr_mtu : -1;
     read_driver(devmem, &found);

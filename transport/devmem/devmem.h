@@ -62,7 +62,11 @@ struct wf_devmem_card {
     int rss_entries;                /* of the table by which packets are spread over queues; 0: there is none */
 };
 
+/* The name in `card` is the interface's own, also where an alternative one was given. */
 int wf_devmem_look(struct wf_devmem *devmem, const char *name, struct wf_devmem_card *card, struct wf_status *status);
+
+/* The name that the interface with this number has now. */
+int wf_devmem_name(struct wf_devmem *devmem, int ifindex, char name[IFNAMSIZ], struct wf_status *status);
 
 /* Who can take an obstacle out of the way. */
 enum wf_devmem_remedy {
