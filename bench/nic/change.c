@@ -100,7 +100,7 @@ static int change_rings(const struct nic_job *job, const struct wf_devmem_card *
                      ? 0
                      : wf_devmem_set_split(job->devmem, card->name, split ? wanted->split : WF_DEVMEM_SPLIT_UNKNOWN,
                                            threshold ? wanted->hds_thresh : -1, status);
-    return result ? result : split + threshold;
+    return result ? result : (split && wanted->split != card->split) + threshold;
 }
 
 static int change_ntuple(const struct nic_job *job, const struct wf_devmem_card *card, const struct nic_state *wanted,
@@ -117,14 +117,32 @@ static int change_ntuple(const struct nic_job *job, const struct wf_devmem_card 
     return result ? result : 1;
 }
 
+bool nic_same_rss(const struct wf_devmem_rss *wanted, const struct wf_devmem_rss *now)
+{
+    return wanted->count == 0 || (wanted->count == now->count &&
+                                  memcmp(wanted->queue, now->queue, wanted->count * sizeof now->queue[0]) == 0);
+}
+
+void nic_fit_rss(struct nic_state *wanted, uint32_t entries, int queues)
+{
+    bool usual = wanted->rss.usual;
+    int first = usual ? queues : wanted->equal;
+
+    if (wanted->rss.count == 0 || entries == 0 || first <= 0)
+        return;
+    wanted->rss.count = entries;
+    wf_devmem_rss_first(&wanted->rss, (uint32_t)first);
+    wanted->rss.usual = usual;
+}
+
 static int change_rss(const struct nic_job *job, const struct wf_devmem_card *card, const struct wf_devmem_rss *now,
-                      const struct nic_state *wanted, struct wf_status *status)
+                      struct nic_state *wanted, struct wf_status *status)
 {
     char before[128], after[128], command[96] = "the table that was there before";
-    const struct wf_devmem_rss *rss = &wanted->rss;
+    struct wf_devmem_rss *rss = &wanted->rss;
 
-    if (rss->count == 0 ||
-        (rss->count == now->count && memcmp(rss->queue, now->queue, rss->count * sizeof rss->queue[0]) == 0))
+    nic_fit_rss(wanted, now->count, card->rx_queues);
+    if (nic_same_rss(rss, now))
         return 0;
     if (rss->usual)
         snprintf(command, sizeof command, "ethtool -X %s default", card->name);
@@ -136,12 +154,16 @@ static int change_rss(const struct nic_job *job, const struct wf_devmem_card *ca
     return result ? result : 1;
 }
 
-int nic_change(const struct nic_job *job, const struct wf_devmem_card *card, const struct wf_devmem_rss *now,
-               const struct nic_state *wanted, struct wf_status *status)
+int nic_change(const struct nic_job *job, const struct wf_devmem_card *card, struct wf_devmem_rss *now,
+               struct nic_state *wanted, struct wf_status *status)
 {
     int rings = wanted->back ? change_rings_back(job, card, wanted, status) : change_rings(job, card, wanted, status);
     int ntuple = rings < 0 ? rings : change_ntuple(job, card, wanted, status);
-    int rss = ntuple < 0 ? ntuple : change_rss(job, card, now, wanted, status);
+    int result = ntuple < 0 ? ntuple : 0;
 
-    return rss < 0 ? rss : rings + ntuple + rss;
+    if (result == 0 && !job->dry && wanted->rss.count) /* drivers make queues anew, and the table with them */
+        result = wf_devmem_rss_read(job->devmem, card->name, now, status);
+    if (result == 0)
+        result = change_rss(job, card, now, wanted, status);
+    return result < 0 ? result : rings + ntuple + result;
 }

@@ -27,10 +27,16 @@ struct nic_state {
     bool back;                  /* UNKNOWN is a split like others; the driver is let choose it before it is set */
 };
 
-/* Makes the card so, what traffic depends on last; a state that is there already needs no change. Returns how many
+/* Makes the card so, what traffic depends on last; a state that is there already needs no change. `now` is read anew
+ * where other changes may have changed it, and a table in turns of `wanted` gets as many entries. Returns how many
  * changes it took. */
-int nic_change(const struct nic_job *job, const struct wf_devmem_card *card, const struct wf_devmem_rss *now,
-               const struct nic_state *wanted, struct wf_status *status);
+int nic_change(const struct nic_job *job, const struct wf_devmem_card *card, struct wf_devmem_rss *now,
+               struct nic_state *wanted, struct wf_status *status);
+
+/* A table of queues in turns is one of so many entries, and the usual one is of all queues. */
+void nic_fit_rss(struct nic_state *wanted, uint32_t entries, int queues);
+/* Also where none is wanted. */
+bool nic_same_rss(const struct wf_devmem_rss *wanted, const struct wf_devmem_rss *now);
 
 /* Makes it ready for bindings. What was there before is recorded, unless an earlier call has. -EOPNOTSUPP: something is
  * in the way that this cannot change, as `status` says. Whatever the failure, the card is as it was before, or a record

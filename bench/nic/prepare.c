@@ -36,18 +36,17 @@ static int refuse(const struct nic_job *job, const struct wf_devmem_card *card, 
 
 /* --- preparing --- */
 
-static void plan(const struct nic_job *job, bool first_time, struct card_work *work)
+/* The split is set each time: an earlier call may have ended before it did. */
+static void plan(const struct nic_job *job, struct card_work *work)
 {
     uint32_t others = (uint32_t)(work->card.rx_queues - job->queues);
     struct nic_state *wanted = &work->wanted;
 
-    *wanted = (struct nic_state){.split = WF_DEVMEM_SPLIT_ON,
-                                 .as_setting = first_time,
-                                 .hds_thresh = work->card.hds_thresh > 0 ? 0 : -1,
-                                 .ntuple = 1};
+    *wanted = (struct nic_state){
+        .split = WF_DEVMEM_SPLIT_ON, .as_setting = true, .hds_thresh = work->card.hds_thresh > 0 ? 0 : -1, .ntuple = 1};
+    wanted->rss = work->now;
     if (!wf_devmem_rss_reaches(&work->now, others))
         return;
-    wanted->rss = work->now;
     wf_devmem_rss_first(&wanted->rss, others);
     wanted->equal = (int)others;
 }
@@ -107,13 +106,14 @@ static int check_ready(const struct nic_job *job, const char *name, struct card_
 }
 
 /* What a failure has left half done is undone; the failure is what is told. */
-static void undo(const struct nic_job *job, const char *name, struct wf_status *status)
+static int undo(const struct nic_job *job, const char *name, struct wf_status *status)
 {
     struct wf_status why;
 
-    if (nic_restore(job, name, &why) != 0)
-        wf_fail(status, status->code, "%.200s; what was there is not all put back: 'weft nic restore %s' does that",
-                status->text, name);
+    if (nic_restore(job, name, &why) == 0)
+        return status->code;
+    return wf_fail(status, -EIO, "%.200s; what was there is not all put back: 'weft nic restore %s' does that",
+                   status->text, name);
 }
 
 static int prepare(const struct nic_job *job, struct card_work *work, struct wf_status *status)
@@ -123,7 +123,7 @@ static int prepare(const struct nic_job *job, struct card_work *work, struct wf_
 
     if (recorded < 0)
         return recorded;
-    plan(job, !recorded, work);
+    plan(job, work);
     if (!job->dry && !recorded) {
         int result = make_record(job, work, status);
         if (result)
@@ -133,9 +133,9 @@ static int prepare(const struct nic_job *job, struct card_work *work, struct wf_
     if (result == 0 && !job->dry)
         result = check_ready(job, name, work, status);
     if (result && !recorded && !job->dry)
-        undo(job, name, status);
+        result = undo(job, name, status);
     else if (result == 0 && changes == 0)
-        fprintf(job->out, "%s: is ready, nothing is to be changed\n", name);
+        fprintf(job->out, "%s: is ready, nothing else is to be changed\n", name);
     return result;
 }
 
@@ -154,7 +154,7 @@ int nic_prepare(const struct nic_job *job, const char *name, struct wf_status *s
 
 /* --- restoring --- */
 
-/* A table of all queues is one of those that there are now. */
+/* The usual table is one of the queues and entries that there are now. */
 static void plan_back(struct card_work *work)
 {
     const struct nic_record *record = &work->record;
@@ -164,10 +164,7 @@ static void plan_back(struct card_work *work)
                                       .hds_thresh = record->hds_thresh,
                                       .ntuple = record->ntuple,
                                       .rss = record->rss};
-    if (record->rss.usual && work->card.rx_queues > 0 && work->card.rx_queues != record->queues) {
-        wf_devmem_rss_first(&work->wanted.rss, (uint32_t)work->card.rx_queues);
-        work->wanted.rss.usual = true;
-    }
+    nic_fit_rss(&work->wanted, work->now.count, work->card.rx_queues);
 }
 
 static int check_back(const struct nic_job *job, const char *name, struct card_work *work, struct wf_status *status)
@@ -180,6 +177,7 @@ static int check_back(const struct nic_job *job, const char *name, struct card_w
     const char *differs = work->card.split != record->split                                        ? "header split"
                           : record->hds_thresh >= 0 && work->card.hds_thresh != record->hds_thresh ? "hds-thresh"
                           : record->ntuple >= 0 && work->card.ntuple != record->ntuple ? "rules for flows (ntuple)"
+                          : !nic_same_rss(&work->wanted.rss, &work->now)               ? "its RSS table"
                                                                                        : NULL;
     if (differs)
         return wf_fail(status, -EIO, "%s: all was put back, and still the card differs in: %s; its record stays", name,

@@ -145,8 +145,9 @@ static void what_was_there_first_is_what_comes_back(void **state)
     must(nic_prepare(&job, FAKE_NAME, &status));
     int writes = fake->writes;
     must(nic_prepare(&job, FAKE_NAME, &status));
-    assert_int_equal(fake->writes, writes);
-    expect_said("nothing is to be changed");
+    assert_int_equal(fake->writes, writes + 1);
+    expect_said("header split stays on, now as a setting");
+    expect_said("nothing else is to be changed");
     job.queues = 2;
     must(nic_prepare(&job, FAKE_NAME, &status));
     must(nic_restore(&job, FAKE_NAME, &status));
@@ -292,6 +293,55 @@ static void a_driver_that_forgets_its_table_is_put_back(void **state)
     must(nic_prepare(&job, FAKE_NAME, &status));
     must(nic_restore(&job, FAKE_NAME, &status));
     expect_as_before();
+}
+
+static void a_table_of_another_size_is_put_back(void **state)
+{
+    (void)state;
+    must(nic_prepare(&job, FAKE_NAME, &status));
+    fake->rss_entries = FAKE_RSS / 2;
+    fake->queues = 6;
+    must(nic_restore(&job, FAKE_NAME, &status));
+    for (int i = 0; i < FAKE_RSS / 2; i++)
+        assert_int_equal(fake->rss[i], i % 6);
+    assert_int_equal(records(), 0);
+    /* The user's own cannot be. */
+    set_card();
+    fake->rss[3] = 0;
+    must(nic_prepare(&job, FAKE_NAME, &status));
+    fake->rss_entries = FAKE_RSS / 2;
+    assert_int_equal(nic_restore(&job, FAKE_NAME, &status), -EINVAL);
+    assert_int_equal(records(), 1);
+}
+
+static void a_table_that_switching_has_reset_is_set_again(void **state)
+{
+    (void)state;
+    must(nic_prepare(&job, FAKE_NAME, &status));
+    fake->split = WF_DEVMEM_SPLIT_OFF;
+    fake->forgets_rss = true;
+    must(nic_prepare(&job, FAKE_NAME, &status));
+    for (int i = 0; i < FAKE_RSS; i++)
+        assert_int_equal(fake->rss[i], i % 3);
+    must(nic_restore(&job, FAKE_NAME, &status));
+    expect_as_before();
+}
+
+static void a_failed_undo_is_a_failure(void **state)
+{
+    (void)state;
+    fake->split_fixed = true;
+    fake->split_auto = WF_DEVMEM_SPLIT_ON;
+    fake->hds_thresh = 0;
+    fake->split = WF_DEVMEM_SPLIT_OFF;
+    assert_int_equal(nic_prepare(&job, FAKE_NAME, &status), -EOPNOTSUPP); /* nothing was changed */
+    fake->split_fixed = false;
+    fake->split = WF_DEVMEM_SPLIT_UNKNOWN;
+    fake->ioctl_command = ETHTOOL_SFLAGS;
+    fake->ioctl_result = -EOPNOTSUPP;
+    assert_int_equal(nic_prepare(&job, FAKE_NAME, &status), -EIO);
+    assert_non_null(strstr(status.text, "is not all put back"));
+    assert_int_equal(records(), 1);
 }
 
 /* --- a process that ends in the middle --- */
@@ -493,6 +543,9 @@ int main(void)
         TEST(what_fails_half_way_is_undone),
         TEST(what_cannot_be_put_back_stays_recorded),
         TEST(a_driver_that_forgets_its_table_is_put_back),
+        TEST(a_table_of_another_size_is_put_back),
+        TEST(a_table_that_switching_has_reset_is_set_again),
+        TEST(a_failed_undo_is_a_failure),
         TEST(whoever_dies_in_prepare_leaves_what_restore_needs),
         TEST(whoever_dies_in_restore_can_begin_again),
         TEST(prepare_after_a_death_keeps_the_first_record),

@@ -59,7 +59,8 @@ struct wf_devmem_card {
     bool ntuple_fixed;              /* what ntuple says cannot be changed */
     int64_t rules_most, rules_used; /* of the table of rules */
     bool rules_anywhere;            /* the driver finds a place for a rule itself */
-    int rss_entries;                /* of the table by which packets are spread over queues; 0: there is none */
+    int rss_entries; /* of the table by which packets are spread over queues; 0: there is none; -1: more than the most
+                      */
 };
 
 /* The name in `card` is the interface's own, also where an alternative one was given. */

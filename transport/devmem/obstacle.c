@@ -40,6 +40,10 @@ static bool never(const struct wf_devmem_card *card, struct wf_devmem_obstacle *
         found(obstacle, WF_DEVMEM_NEVER, "its driver does not tell how many receive queues it has", "%s", "");
     } else if (card->rss_entries == 0) {
         found(obstacle, WF_DEVMEM_NEVER, "it has no RSS table: other traffic cannot be kept off a queue", "%s", "");
+    } else if (card->rss_entries < 0) {
+        snprintf(why, sizeof why, "its RSS table has more than %d entries, which Weft cannot put back",
+                 WF_DEVMEM_RSS_MAX);
+        found(obstacle, WF_DEVMEM_NEVER, why, "%s", "");
     } else {
         return false;
     }
