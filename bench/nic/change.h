@@ -10,7 +10,8 @@
 /* What all of it needs. Owner: the command. */
 struct nic_job {
     struct wf_devmem *devmem;
-    int folder; /* of records, held; -1 with `dry` */
+    int folder; /* of records; -1: there is none */
+    int held;   /* its lock; -1: not held, nothing is changed */
     FILE *out;  /* each change is printed here before it is made */
     int queues; /* that are set aside */
     bool dry;   /* nothing is changed, only printed */

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -172,10 +173,24 @@ static int open_folder(struct nic_job *job, bool writes, enum verb verb, struct 
 {
     if (!writes && access(NIC_FOLDER, R_OK | X_OK) != 0)
         return 0;
-    job->folder = nic_records_hold(NIC_FOLDER, status);
-    if (job->folder < 0 && verb == VERB_STATUS) /* another user's: the names of records are enough */
+    if (verb == VERB_STATUS) /* also another user's: the names of records are enough */
         job->folder = open(NIC_FOLDER, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    else
+        job->folder = nic_records_hold(NIC_FOLDER, &job->held, status);
     return job->folder < 0 && (writes || verb == VERB_RESTORE) ? job->folder : 0;
+}
+
+/* From the first change on a process that is asked to end does so when all is done; so does one whose reader has gone.
+ */
+static void hold_signals(sigset_t *before)
+{
+    static const int asking[] = {SIGHUP, SIGINT, SIGTERM, SIGPIPE};
+    sigset_t set;
+
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof asking / sizeof asking[0]; i++)
+        sigaddset(&set, asking[i]);
+    sigprocmask(SIG_BLOCK, &set, before);
 }
 
 static int run_verb(struct nic_job *job, const struct bench_options *options, enum verb verb, struct wf_status *status)
@@ -190,17 +205,26 @@ static int run_verb(struct nic_job *job, const struct bench_options *options, en
     int result = open_folder(job, changes && verb == VERB_PREPARE, verb, status);
     if (result)
         return result;
-    if (verb == VERB_PREPARE)
-        return prepare_all(job, options);
     if (verb == VERB_STATUS)
         return show_all(job, options);
-    return restore_all(job, options);
+    sigset_t before;
+    if (changes)
+        hold_signals(&before);
+    result = verb == VERB_PREPARE ? prepare_all(job, options) : restore_all(job, options);
+    if (changes) {
+        fflush(job->out);
+        sigprocmask(SIG_SETMASK, &before, NULL); /* what has come meanwhile ends the process here */
+    }
+    return result;
 }
 
 int bench_nic(struct bench_options *options)
 {
-    struct nic_job job = {
-        .folder = -1, .out = stdout, .queues = options->queues ? options->queues : 1, .dry = options->dry_run};
+    struct nic_job job = {.folder = -1,
+                          .held = -1,
+                          .out = stdout,
+                          .queues = options->queues ? options->queues : 1,
+                          .dry = options->dry_run};
     struct wf_status status = {0};
     int verb = find_verb(options, &status), result = verb < 0 ? verb : check_names(options, (enum verb)verb, &status);
 
@@ -214,6 +238,8 @@ int bench_nic(struct bench_options *options)
     if (result < 0)
         tell(&status);
     wf_devmem_close(job.devmem);
+    if (job.held >= 0)
+        close(job.held);
     if (job.folder >= 0)
         close(job.folder);
     if (result < 0)

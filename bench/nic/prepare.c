@@ -197,6 +197,12 @@ static int restore(const struct nic_job *job, struct card_work *work, struct wf_
         return lost(&work->record, status);
     if (result)
         return result;
+    result = wf_devmem_is_bound(job->devmem, work->card.ifindex, status);
+    if (result > 0)
+        return wf_fail(status, -EBUSY,
+                       "%s: a receive queue is bound to device memory: end the program that uses it first", name);
+    if (result)
+        return result;
     plan_back(work);
     result = nic_change(job, &work->card, &work->now, &work->wanted, status);
     return result < 0 || job->dry ? (result < 0 ? result : 0) : check_back(job, name, work, status);

@@ -18,7 +18,28 @@
 
 /* --- the folder --- */
 
-int nic_records_hold(const char *path, struct wf_status *status)
+/* A file that others cannot open, so that they cannot hold it either. */
+static int lock(int folder, const char *path, int *held, struct wf_status *status)
+{
+    int fd = openat(folder, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
+    int result = fd < 0 ? -errno : flock(fd, LOCK_EX | LOCK_NB) == 0 ? 0 : -errno;
+
+    if (result == -EWOULDBLOCK) {
+        fprintf(stderr, "weft: waiting for another 'weft nic', which holds %s/.lock\n", path);
+        do
+            result = flock(fd, LOCK_EX) == 0 ? 0 : -errno;
+        while (result == -EINTR);
+    }
+    if (result == 0) {
+        *held = fd;
+        return 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    return wf_fail(status, result, "cannot hold %s: %s", path, wf_strerror(result));
+}
+
+int nic_records_hold(const char *path, int *held, struct wf_status *status)
 {
     struct stat there;
     int result = mkdir(path, 0755) == 0 || errno == EEXIST ? 0 : -errno;
@@ -29,9 +50,8 @@ int nic_records_hold(const char *path, struct wf_status *status)
                          wf_strerror(result ? result : errno));
     else if (there.st_uid != geteuid() || (there.st_mode & (S_IWGRP | S_IWOTH)))
         result = wf_fail(status, -EACCES, "%s is no place for records of cards: others can write there", path);
-    while (result == 0 && flock(folder, LOCK_EX) != 0)
-        if (errno != EINTR)
-            result = wf_fail(status, -errno, "cannot hold %s: %s", path, wf_strerror(errno));
+    if (result == 0)
+        result = lock(folder, path, held, status);
     if (result && folder >= 0)
         close(folder);
     return result ? result : folder;

@@ -29,9 +29,9 @@ struct nic_record {
     struct wf_devmem_rss rss;
 };
 
-/* Creates the folder where need be, and holds it until the descriptor is closed: one process at a time changes cards.
- * Returns the descriptor. -EACCES: others than this user could put records there. */
-int nic_records_hold(const char *path, struct wf_status *status);
+/* Creates the folder where need be, and holds it until `held` is closed: one process at a time changes cards; who waits
+ * for that is told so. Returns the folder's descriptor. -EACCES: others than this user could put records there. */
+int nic_records_hold(const char *path, int *held, struct wf_status *status);
 
 /* Writes it, on the disk and whole when this returns, or not at all. */
 int nic_record_write(int folder, const struct nic_record *record, struct wf_status *status);

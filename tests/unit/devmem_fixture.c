@@ -154,6 +154,21 @@ static int bind_queues(struct fake_kernel *fake, const struct nlmsghdr *request)
     return 0;
 }
 
+static int say_queues(struct fake_kernel *fake, const struct nlmsghdr *request)
+{
+    for (uint32_t queue = 0; queue < fake->queues; queue++) {
+        struct nlmsghdr *reply = begin_reply(fake, request, NETDEV_ID);
+        mnl_attr_put_u32(reply, 1, queue);
+        mnl_attr_put_u32(reply, 2, FAKE_INDEX);
+        mnl_attr_put_u32(reply, 3, 0);
+        if (fake->dmabuf && queue == fake->queues - 1) {
+            mnl_attr_put_u32(reply, 5, 1);
+        }
+        finish(fake, reply);
+    }
+    return 0;
+}
+
 static int serve(struct fake_kernel *fake, const struct nlmsghdr *request)
 {
     const struct genlmsghdr *generic = mnl_nlmsg_get_payload(request);
@@ -164,6 +179,8 @@ static int serve(struct fake_kernel *fake, const struct nlmsghdr *request)
         return say_family(fake, request);
     if (request->nlmsg_type == ETHTOOL_ID)
         return generic->cmd == 15 ? say_rings(fake, request) : set_rings(fake, request);
+    if (request->nlmsg_type == NETDEV_ID && generic->cmd == 10)
+        return say_queues(fake, request);
     return request->nlmsg_type == NETDEV_ID ? bind_queues(fake, request) : -EOPNOTSUPP;
 }
 

@@ -41,6 +41,8 @@ struct fake_kernel {
     int split_auto;         /* what is told where the split is no setting; 3: such is refused */
     bool forgets_rss;       /* switching header split resets the table, as some drivers do */
 
+    bool dmabuf; /* the last queue is bound to one */
+
     /* What bind-rx and bind-tx were asked for, and say. */
     uint32_t bound[64], bound_count, bound_fd, bound_index, next_id;
 

@@ -27,7 +27,7 @@ static struct wf_status status;
 
 static void join(void)
 {
-    job.folder = nic_records_hold(folder, &status);
+    job.folder = nic_records_hold(folder, &job.held, &status);
     if (job.folder < 0 || wf_devmem_open(&fake->kernel, &job.devmem, &status) != 0)
         fail_msg("%s", status.text);
 }
@@ -35,6 +35,7 @@ static void join(void)
 static void part(void)
 {
     wf_devmem_close(job.devmem);
+    close(job.held);
     close(job.folder);
 }
 
@@ -344,6 +345,21 @@ static void a_failed_undo_is_a_failure(void **state)
     assert_int_equal(records(), 1);
 }
 
+static void nothing_is_put_back_while_a_queue_is_bound(void **state)
+{
+    (void)state;
+    must(nic_prepare(&job, FAKE_NAME, &status));
+    int writes = fake->writes;
+    fake->dmabuf = true;
+    assert_int_equal(nic_restore(&job, FAKE_NAME, &status), -EBUSY);
+    assert_non_null(strstr(status.text, "eth7: a receive queue is bound to device memory"));
+    assert_int_equal(fake->writes, writes);
+    assert_int_equal(records(), 1);
+    fake->dmabuf = false;
+    must(nic_restore(&job, FAKE_NAME, &status));
+    expect_as_before();
+}
+
 /* --- a process that ends in the middle --- */
 
 /* In a child, which ends at that step. False: it came to its end. */
@@ -509,11 +525,13 @@ static void a_card_has_one_record_whatever_its_name(void **state)
 
 static void a_folder_that_others_can_write_to_is_none(void **state)
 {
+    int held = -1;
+
     (void)state;
     assert_int_equal(chmod(folder, 0777), 0);
-    assert_int_equal(nic_records_hold(folder, &status), -EACCES);
+    assert_int_equal(nic_records_hold(folder, &held, &status), -EACCES);
     assert_int_equal(chmod(folder, 0755), 0);
-    assert_int_equal(nic_records_hold("/proc/nothing", &status), -ENOENT);
+    assert_int_equal(nic_records_hold("/proc/nothing", &held, &status), -ENOENT);
     assert_non_null(strstr(status.text, "nothing is changed without a record in /proc/nothing"));
 }
 
@@ -546,6 +564,7 @@ int main(void)
         TEST(a_table_of_another_size_is_put_back),
         TEST(a_table_that_switching_has_reset_is_set_again),
         TEST(a_failed_undo_is_a_failure),
+        TEST(nothing_is_put_back_while_a_queue_is_bound),
         TEST(whoever_dies_in_prepare_leaves_what_restore_needs),
         TEST(whoever_dies_in_restore_can_begin_again),
         TEST(prepare_after_a_death_keeps_the_first_record),

@@ -46,6 +46,12 @@ int wf_devmem_bind_rx(struct wf_devmem *devmem, int ifindex, const uint32_t *que
     return absent(status);
 }
 
+int wf_devmem_is_bound(struct wf_devmem *devmem, int ifindex, struct wf_status *status)
+{
+    (void)devmem, (void)ifindex;
+    return absent(status);
+}
+
 int wf_devmem_bind_tx(struct wf_devmem *devmem, int ifindex, int dmabuf, uint32_t *id, struct wf_status *status)
 {
     (void)devmem, (void)ifindex, (void)dmabuf, (void)id;

@@ -7,6 +7,9 @@
 /* linux/netdev.h, which older systems have without these, or not at all. */
 #define COMMAND_BIND_RX 13
 #define COMMAND_BIND_TX 15
+#define COMMAND_QUEUE_GET 10
+#define QUEUE_IFINDEX 2
+#define QUEUE_DMABUF 5
 #define BINDING_IFINDEX 1
 #define BINDING_QUEUES 2
 #define BINDING_FD 3
@@ -14,6 +17,40 @@
 #define QUEUE_ID 1
 #define QUEUE_TYPE 3
 #define QUEUE_TYPE_RX 0
+
+static int read_queue(const struct nlmsghdr *message, void *data)
+{
+    const struct nlattr *attribute;
+    uint32_t type = QUEUE_TYPE_RX;
+    bool bound = false;
+
+    mnl_attr_for_each(attribute, message, sizeof(struct genlmsghdr))
+    {
+        if (mnl_attr_get_type(attribute) == QUEUE_TYPE && wf_devmem_number(attribute, MNL_TYPE_U32, &type) != 0)
+            return -EBADMSG;
+        bound |= mnl_attr_get_type(attribute) == QUEUE_DMABUF;
+    }
+    *(bool *)data |= bound && type == QUEUE_TYPE_RX;
+    return 0;
+}
+
+int wf_devmem_is_bound(struct wf_devmem *devmem, int ifindex, struct wf_status *status)
+{
+    struct wf_devmem_request request;
+    struct wf_status words;
+    bool bound = false;
+    char what[64];
+
+    if (!devmem->netdev.id)
+        return 0;
+    snprintf(what, sizeof what, "asking for the queues of interface %d", ifindex);
+    wf_devmem_start(devmem, &request, devmem->netdev.id, COMMAND_QUEUE_GET, NLM_F_DUMP);
+    wf_devmem_put_u32(&request, QUEUE_IFINDEX, (uint32_t)ifindex);
+    int result = wf_devmem_ask(devmem, &request, read_queue, &bound, what, &words);
+    if (result && result != -EOPNOTSUPP)
+        return wf_fail(status, result, "%s", words.text);
+    return result == 0 && bound;
+}
 
 static int read_id(const struct nlmsghdr *message, void *data)
 {

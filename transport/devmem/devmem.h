@@ -95,6 +95,9 @@ void wf_devmem_first_obstacle(const struct wf_devmem_card *card, int queues, str
  * already, or has an XDP program; -EBUSY: it belongs to AF_XDP. */
 int wf_devmem_bind_rx(struct wf_devmem *devmem, int ifindex, const uint32_t *queues, uint32_t count, int dmabuf,
                       uint32_t *id, struct wf_status *status);
+/* Whether a receive queue of the card is bound, by any process; a kernel that cannot tell has none that is. 1, 0, or a
+ * failure. Needs no rights. */
+int wf_devmem_is_bound(struct wf_devmem *devmem, int ifindex, struct wf_status *status);
 /* Makes a dma-buf known to a card, for sends from it: `id` is for the control messages of sendmsg(). */
 int wf_devmem_bind_tx(struct wf_devmem *devmem, int ifindex, int dmabuf, uint32_t *id, struct wf_status *status);
 
