@@ -100,6 +100,8 @@ weft nic prepare near1
 one_line 2 "there is no interface 'near1'" "nic prepare near1"
 weft nic prepare near0 near1
 one_line 2 "there is no interface 'near1'" "nothing is done where one is not here"
+weft nic restore a-name-of-more-letters
+one_line 2 'is too long for a name' "nic restore of a long name"
 weft nic status near0 --dry-run
 one_line 2 "--dry-run" "nic status --dry-run"
 for number in 0 65 -1 x 1x '' 99999999999999999999; do
@@ -128,6 +130,14 @@ printf 'weft-nic 1\nboot another\ninterface 7 near0\nsplit 1\nhds_thresh 0\nntup
 weft nic restore
 pass_if "of another boot there is nothing to put back: $(cat out err)" [ "$status" -eq 0 ]
 pass_if "and the record goes" [ ! -e "$record" ]
+printf 'weft-nic 1\nboot %s\ninterface 9999 near0\nsplit 1\nhds_thresh 0\nntuple 0\nqueues 1\nrss 1 0\nend\n' \
+    "$(cat /proc/sys/kernel/random/boot_id)" >"$record"
+# shellcheck disable=SC2046 # many words
+weft nic restore near0 $(yes far0 | head -n 600)
+pass_if "a card that is not here among many: status $status" [ "$status" -eq 1 ]
+pass_if "its record is named: $(cat err)" grep -q "record $record (interface 9999) is not here" err
+pass_if "and it stays, too" [ -e "$record" ]
+pass_if "the lock is its user's own" [ "$(stat -c %a /run/weft/.lock)" = 600 ]
 rm -r /run/weft
 untouched "records of others"
 finish

@@ -152,6 +152,8 @@ static void each_obstacle_has_its_remedy(void **state)
     EXPECT(WF_DEVMEM_NEVER, "ntuple", "");
     fake.rss_entries = 0;
     EXPECT(WF_DEVMEM_NEVER, "RSS", "");
+    fake.rss_entries = WF_DEVMEM_RSS_MAX + 1;
+    EXPECT(WF_DEVMEM_NEVER, "more than 4096 entries", "");
     fake.queues = fake.queues_most = 1;
     EXPECT(WF_DEVMEM_NEVER, "1 receive queue,", "");
     fake.queues = 1;
