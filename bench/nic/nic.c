@@ -180,8 +180,7 @@ static int open_folder(struct nic_job *job, bool writes, enum verb verb, struct 
     return job->folder < 0 && (writes || verb == VERB_RESTORE) ? job->folder : 0;
 }
 
-/* From the first change on a process that is asked to end does so when all is done; so does one whose reader has gone.
- */
+/* Who is asked to end in the middle of changes, or has nobody left to read of them, ends when all is done. */
 static void hold_signals(sigset_t *before)
 {
     static const int asking[] = {SIGHUP, SIGINT, SIGTERM, SIGPIPE};

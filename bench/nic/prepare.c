@@ -57,9 +57,8 @@ static int lost(const struct nic_record *record, struct wf_status *status)
     char file[NIC_RECORD_NAME];
 
     return wf_fail(status, -ENODEV,
-                   "%s: the card with the record " NIC_FOLDER
-                   "/%s (interface %d) is not here: bring it back and restore "
-                   "it, or remove that file if the card is gone",
+                   "%s: the card with the record " NIC_FOLDER "/%s (interface %d) is not here: bring it back and "
+                   "restore it, or remove that file if the card is gone",
                    record->name, nic_record_file(record->name, file), record->ifindex);
 }
 
