@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -535,6 +536,26 @@ static void a_folder_that_others_can_write_to_is_none(void **state)
     assert_non_null(strstr(status.text, "nothing is changed without a record in /proc/nothing"));
 }
 
+static void one_process_at_a_time_holds_the_records(void **state)
+{
+    int result;
+
+    (void)state;
+    fflush(job.out);
+    pid_t child = fork();
+    if (child == 0) {
+        int held;
+        alarm(1);
+        if (freopen("/dev/null", "w", stderr))
+            nic_records_hold(folder, &held, &status);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &result, 0), child);
+    assert_true(WIFSIGNALED(result) && WTERMSIG(result) == SIGALRM);
+    part();
+    join();
+}
+
 static void queues_are_written_as_ranges(void **state)
 {
     static struct wf_devmem_rss rss = {.count = 7, .queue = {3, 1, 0, 65535, 7, 8, 1}};
@@ -572,6 +593,7 @@ int main(void)
         TEST(a_card_that_is_not_here_keeps_its_record),
         TEST(a_card_has_one_record_whatever_its_name),
         TEST(a_folder_that_others_can_write_to_is_none),
+        TEST(one_process_at_a_time_holds_the_records),
         TEST(queues_are_written_as_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

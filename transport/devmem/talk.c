@@ -137,6 +137,10 @@ static int take(const struct wf_devmem *devmem, const struct nlmsghdr *message, 
             return senseless(what, status);
         return error->error ? refused(message, error->error, what, status) : 1;
     }
+    if (message->nlmsg_type == NLMSG_DONE && bytes >= sizeof(int)) { /* of a list, which may have failed */
+        int code = *(const int *)mnl_nlmsg_get_payload(message);
+        return code < 0 ? wf_fail(status, code, "%s: %s", what, wf_strerror(code)) : 1;
+    }
     if (message->nlmsg_type < NLMSG_MIN_TYPE)
         return message->nlmsg_type == NLMSG_DONE;
     if (bytes < sizeof(struct genlmsghdr) || (answer && answer(message, data) != 0))
