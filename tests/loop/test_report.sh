@@ -21,9 +21,10 @@ each() { # FILE WORDS
     [ "$(jq -c "select($2)" "$1" | wc -l)" -eq "$(wc -l <"$1")" ]
 }
 
-# ---- as they are measured: what follows the lines that are read takes for ever, and the run is ended by a signal
+# ---- as they are measured: what follows the lines that are read takes for ever, and the run is ended by a signal:
+# one, for without --foreground timeout sends a second one to its process group.
 mkfifo lines samples
-timeout -k 5 60 "$WEFT" mesh $base --size 1K,4M -n 5000 -w 0 -c 0 --mode loaded >lines 2>err </dev/null &
+timeout --foreground -k 5 60 "$WEFT" mesh $base --size 1K,4M -n 5000 -w 0 -c 0 --mode loaded >lines 2>err </dev/null &
 running=$!
 exec 3<lines
 read -r head <&3
@@ -43,7 +44,7 @@ pass_if "cut short: status $status" [ "$status" -eq 1 ]
 pass_if "what had been printed is not printed again: $(cat rest)" [ "$(grep -c '^ *1K ' rest)" -eq 0 ]
 pass_if "the end says so: $(cat rest)" grep -q 'FAILED, cut short by SIGINT at node0' <(flat rest)
 
-timeout -k 5 60 "$WEFT" mesh $base --size 1K,4M -n 5000 -w 0 -c 0 --mode isolated --quiet --json-stream samples \
+timeout --foreground -k 5 60 "$WEFT" mesh $base --size 1K,4M -n 5000 -w 0 -c 0 --mode isolated --quiet --json-stream samples \
     2>err </dev/null &
 running=$!
 exec 3<samples
