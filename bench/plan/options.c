@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,9 +107,40 @@ static int set_queues(struct bench_options *options, const char *text, struct wf
     return 0;
 }
 
+/* Options that set one member. A member stands behind `command`, so no place is 0. */
+static const size_t flags[OPT_COUNT] = {
+    [OPT_KEEP] = offsetof(struct bench_options, keep),
+    [OPT_LAT] = offsetof(struct bench_options, latency),
+    [OPT_RATE] = offsetof(struct bench_options, rate),
+    [OPT_AUTO] = offsetof(struct bench_options, automatic),
+    [OPT_UNLOCK_CLOCKS] = offsetof(struct bench_options, unlock_clocks),
+    [OPT_DRY_RUN] = offsetof(struct bench_options, dry_run),
+    [OPT_MARKDOWN] = offsetof(struct bench_options, markdown),
+    [OPT_OPEN] = offsetof(struct bench_options, open),
+    [OPT_REPORT] = offsetof(struct bench_options, report),
+    [OPT_HELP] = offsetof(struct bench_options, help),
+    [OPT_VERSION] = offsetof(struct bench_options, version),
+    [OPT_CHILD] = offsetof(struct bench_options, child),
+};
+static const size_t texts[OPT_COUNT] = {
+    [OPT_INVITE] = offsetof(struct bench_options, invite),
+    [OPT_SAVE] = offsetof(struct bench_options, save),
+    [OPT_XML] = offsetof(struct bench_options, xml),
+    [OPT_SVG] = offsetof(struct bench_options, svg),
+    [OPT_IN_FORCE] = offsetof(struct bench_options, in_force),
+    [OPT_HTML] = offsetof(struct bench_options, html),
+    [OPT_PLOTS] = offsetof(struct bench_options, plots),
+    [OPT_BASELINE] = offsetof(struct bench_options, baseline),
+    [OPT_PREDICTED] = offsetof(struct bench_options, predicted),
+};
+
 static int apply_extra(struct bench_options *options, enum bench_option_id id, const char *value,
                        struct wf_status *status)
 {
+    if (flags[id])
+        *(bool *)((char *)options + flags[id]) = true;
+    if (texts[id])
+        *(const char **)((char *)options + texts[id]) = value;
     switch (id) {
     case OPT_LISTEN:
         return set_place(options, BENCH_PLACE_LISTEN, value, status);
@@ -116,9 +148,6 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
         return set_place(options, BENCH_PLACE_CONNECT, value, status);
     case OPT_LOCAL:
         return set_place(options, BENCH_PLACE_LOCAL, NULL, status);
-    case OPT_KEEP:
-        options->keep = true;
-        return 0;
     case OPT_SET:
         return set_by_pair(options, "set", value, WF_ORIGIN_COMMAND, status);
     case OPT_PRESET:
@@ -128,69 +157,12 @@ static int apply_extra(struct bench_options *options, enum bench_option_id id, c
             return wf_fail(status, -EINVAL, "--latest %.40s...: the name is too long", value);
         bench_copy_text(options->latest, sizeof options->latest, value);
         return 0;
-    case OPT_INVITE:
-        options->invite = value;
-        return 0;
-    case OPT_LAT:
-        options->latency = true;
-        return 0;
-    case OPT_RATE:
-        options->rate = true;
-        return 0;
-    case OPT_AUTO:
-        options->automatic = true;
-        return 0;
-    case OPT_UNLOCK_CLOCKS:
-        options->unlock_clocks = true;
-        return 0;
-    case OPT_SAVE:
-        options->save = value;
-        return 0;
     case OPT_QUEUES:
         return set_queues(options, value, status);
-    case OPT_DRY_RUN:
-        options->dry_run = true;
-        return 0;
-    case OPT_MARKDOWN:
-        options->markdown = true;
-        return 0;
-    case OPT_XML:
-        options->xml = value;
-        return 0;
-    case OPT_SVG:
-        options->svg = value;
-        return 0;
-    case OPT_IN_FORCE:
-        options->in_force = value;
-        return 0;
-    case OPT_HTML:
-        options->html = value;
-        return 0;
-    case OPT_PLOTS:
-        options->plots = value;
-        return 0;
-    case OPT_BASELINE:
-        options->baseline = value;
-        return 0;
-    case OPT_PREDICTED:
-        options->predicted = value;
-        return 0;
-    case OPT_OPEN:
-        options->open = options->report = true;
-        return 0;
-    case OPT_REPORT:
+    case OPT_OPEN: /* what is shown is made */
         options->report = true;
         return 0;
-    case OPT_HELP:
-        options->help = true;
-        return 0;
-    case OPT_VERSION:
-        options->version = true;
-        return 0;
-    case OPT_CHILD:
-        options->child = true;
-        return 0;
-    default: /* OPT_CONFIG: was read before everything else */
+    default: /* a member was set; OPT_CONFIG was read before everything else */
         return 0;
     }
 }
