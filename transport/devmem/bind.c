@@ -5,8 +5,6 @@
 #include "talk.h"
 
 /* linux/netdev.h, which older systems have without these, or not at all. */
-#define COMMAND_BIND_RX 13
-#define COMMAND_BIND_TX 15
 #define COMMAND_QUEUE_GET 10
 #define QUEUE_IFINDEX 2
 #define QUEUE_DMABUF 5
@@ -92,7 +90,7 @@ int wf_devmem_bind_rx(struct wf_devmem *devmem, int ifindex, const uint32_t *que
              ifindex);
     if (!devmem->netdev.id || devmem->netdev.bind_rx == 0)
         return wf_fail(status, -EOPNOTSUPP, "%s: the kernel does not know it: 6.12 does", what);
-    wf_devmem_start(devmem, &request, devmem->netdev.id, COMMAND_BIND_RX, 0);
+    wf_devmem_start(devmem, &request, devmem->netdev.id, WF_NETDEV_BIND_RX, 0);
     wf_devmem_put_u32(&request, BINDING_IFINDEX, (uint32_t)ifindex);
     wf_devmem_put_u32(&request, BINDING_FD, (uint32_t)dmabuf);
     for (uint32_t i = 0; i < count; i++) {
@@ -114,7 +112,7 @@ int wf_devmem_bind_tx(struct wf_devmem *devmem, int ifindex, int dmabuf, uint32_
     snprintf(what, sizeof what, "bind-tx of interface %d", ifindex);
     if (!devmem->netdev.id || devmem->netdev.bind_tx == 0)
         return wf_fail(status, -EOPNOTSUPP, "%s: the kernel does not know it: 6.16 does", what);
-    wf_devmem_start(devmem, &request, devmem->netdev.id, COMMAND_BIND_TX, 0);
+    wf_devmem_start(devmem, &request, devmem->netdev.id, WF_NETDEV_BIND_TX, 0);
     wf_devmem_put_u32(&request, BINDING_IFINDEX, (uint32_t)ifindex);
     wf_devmem_put_u32(&request, BINDING_FD, (uint32_t)dmabuf);
     return bind_memory(devmem, &request, what, id, status);

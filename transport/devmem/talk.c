@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the family "netdev", version 1; linux/netdev.h of older systems lacks them, or is not there. */
-#define NETDEV_BIND_RX 13
-#define NETDEV_BIND_TX 15
-
 /* Of struct nlmsgerr's attributes, from 5.19 and 4.12 on. */
 #define ERROR_WORDS 1
 #define ERROR_MISSING_TYPE 5
@@ -220,8 +216,8 @@ static void read_operations(const struct nlattr *list, struct wf_devmem_family *
             if (mnl_attr_get_type(attribute) != CTRL_ATTR_OP_ID ||
                 wf_devmem_number(attribute, MNL_TYPE_U32, &operation) != 0)
                 continue;
-            family->bind_rx |= operation == NETDEV_BIND_RX;
-            family->bind_tx |= operation == NETDEV_BIND_TX;
+            family->bind_rx |= operation == WF_NETDEV_BIND_RX;
+            family->bind_tx |= operation == WF_NETDEV_BIND_TX;
         }
     }
 }

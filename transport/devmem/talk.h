@@ -8,6 +8,10 @@
 #include "devmem.h"
 #include "kernel.h"
 
+/* Commands of the family "netdev", version 1; linux/netdev.h of older systems lacks them, or is not there. */
+#define WF_NETDEV_BIND_RX 13
+#define WF_NETDEV_BIND_TX 15
+
 /* A family of generic netlink. */
 struct wf_devmem_family {
     uint16_t id;          /* 0: the kernel has none of that name */
