@@ -99,29 +99,44 @@ static int plot_figure(const char *folder, const char *prefix, const struct repo
 }
 
 static int plot_all(const char *folder, const char *prefix, const struct report_figures *figures,
-                    struct report_drawn *drawn, struct wf_status *status)
+                    struct bench_progress *progress, struct report_drawn *drawn, struct wf_status *status)
 {
+    char doing[96];
     int result = 0;
 
-    for (size_t i = 0; result == 0 && i < figures->count; i++)
+    for (size_t i = 0; result == 0 && i < figures->count; i++) {
+        snprintf(doing, sizeof doing, "figures, drawing %.20s%.40s", prefix, figures->list[i]->id);
+        bench_progress_now(progress, doing);
         result = plot_figure(folder, prefix, figures->list[i], drawn, status);
+        bench_progress_step(progress, 1, 1, doing);
+    }
     return result;
+}
+
+/* The chapters whose figures are drawn: all, or none of too many. */
+static size_t chapters_drawn(const struct report_contents *contents)
+{
+    return contents->chapter_count <= REPORT_PLOTS_RUNS ? contents->chapter_count : 0;
 }
 
 int report_plots_write(const struct report_contents *contents, const char *folder, struct report_drawn *drawn,
                        struct wf_status *status)
 {
     char path[4096], prefix[32] = "";
+    struct bench_progress *progress = contents->progress;
+    size_t count = contents->figures.count, chapters = chapters_drawn(contents);
     int result = bench_make_folder(folder, status);
 
+    for (size_t i = 0; i < chapters; i++)
+        count += contents->chapters[i].figures.count;
+    bench_progress_start(progress, count, count, 0);
     *drawn = (struct report_drawn){.gnuplot = true};
     if (result == 0)
-        result = plot_all(folder, "all-", &contents->figures, drawn, status);
-    for (size_t i = 0; result == 0 && i < contents->chapter_count && contents->chapter_count <= REPORT_PLOTS_RUNS;
-         i++) {
+        result = plot_all(folder, "all-", &contents->figures, progress, drawn, status);
+    for (size_t i = 0; result == 0 && i < chapters; i++) {
         if (contents->chapter_count > 1)
             snprintf(prefix, sizeof prefix, "run%zu-", i + 1);
-        result = plot_all(folder, prefix, &contents->chapters[i].figures, drawn, status);
+        result = plot_all(folder, prefix, &contents->chapters[i].figures, progress, drawn, status);
     }
     snprintf(path, sizeof path, "%s/report.md", folder);
     return result == 0 ? bench_write_whole(path, report_markdown_put, contents, status) : result;

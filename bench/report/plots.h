@@ -14,7 +14,7 @@ struct report_drawn {
     size_t failed; /* figures that it could not draw */
 };
 
-/* Writes into the folder, which it makes. */
+/* Writes into the folder, which it makes, and counts the figures on the contents' progress, which it needs. */
 int report_plots_write(const struct report_contents *contents, const char *folder, struct report_drawn *drawn,
                        struct wf_status *status);
 

@@ -23,15 +23,14 @@ extern char **environ;
 
 /* --- what is said on the terminal --- */
 
-static void print_sentences(FILE *out, const char *before, const struct report_verdict *verdict)
+static void print_sentences(FILE *out, const struct report_verdict *verdict)
 {
     static const char *const marks[] = {"  ", "  ", "? ", "! "};
 
     for (size_t i = 0; i < verdict->count; i++) {
         /* It comes from files. */
         report_utf8_plain(verdict->list[i].text);
-        bench_wrapped(out, bench_columns(out), 4, "%s%s%s", before, marks[verdict->list[i].level],
-                      verdict->list[i].text);
+        bench_wrapped(out, bench_columns(out), 4, "%s%s", marks[verdict->list[i].level], verdict->list[i].text);
     }
 }
 
@@ -47,14 +46,14 @@ static void print_verdict(FILE *out, const struct report_contents *contents)
 {
     char name[300];
 
-    print_sentences(out, "", &contents->verdict);
+    print_sentences(out, &contents->verdict);
     for (size_t i = 0; i < contents->chapter_count && contents->chapter_count <= PRINTED_MOST; i++) {
         if (contents->chapter_count > 1)
             bench_wrapped(out, bench_columns(out), 2,
                           "%s:", name_of(contents->chapters[i].run->path, name, sizeof name));
-        print_sentences(out, "", &contents->chapters[i].verdict);
+        print_sentences(out, &contents->chapters[i].verdict);
     }
-    print_sentences(out, "", &contents->problems);
+    print_sentences(out, &contents->problems);
 }
 
 static size_t count_figures(const struct report_contents *contents)
@@ -123,12 +122,19 @@ static int write_all(const struct bench_options *options, const struct report_co
 {
     const char *page = options->html ? options->html : PAGE;
     struct report_drawn drawn;
-    int result = report_page_write(contents, page, status);
+    bool is_file = strcmp(page, "-") != 0;
 
-    if (result == 0 && people && strcmp(page, "-") != 0)
+    if (is_file)
+        bench_progress_begin(contents->progress, "writing the page", 0);
+    else
+        bench_progress_wipe(contents->progress); /* the page may go to the same terminal */
+    int result = report_page_write(contents, page, status);
+    bench_progress_wipe(contents->progress);
+    if (result == 0 && people && is_file)
         fprintf(people, "report: %s (%zu figures)\n", page, count_figures(contents));
     if (result == 0 && options->plots)
         result = report_plots_write(contents, options->plots, &drawn, status);
+    bench_progress_wipe(contents->progress);
     if (result == 0 && options->plots)
         fprintf(people, "plots: %s%s\n", options->plots,
                 !drawn.gnuplot ? " (data, scripts and Markdown: gnuplot, which draws them, is not installed)"
@@ -149,18 +155,22 @@ static int show_page(const struct bench_options *options, struct wf_status *stat
 
 int bench_report_folder(const char *folder, bool open, FILE *people, struct wf_status *status)
 {
-    struct report_contents contents = {0};
+    struct bench_progress progress = {0};
+    struct report_contents contents = {.progress = &progress};
     char page[4096];
     int length = snprintf(page, sizeof page, "%s/%s", folder, PAGE);
     struct bench_options options = {.html = page, .open = open};
+
+    bench_progress_open(&progress, people != NULL);
     int result = length < (int)sizeof page
                      ? report_contents_read(&contents, &folder, 1, status)
                      : wf_fail(status, -ENAMETOOLONG, "--out: the name of the folder is too long");
-
+    bench_progress_begin(&progress, "making figures", 0);
     if (result == 0)
         result = report_contents_make(&contents, &(struct report_wish){0}, status);
     if (result == 0)
         result = write_all(&options, &contents, people, status);
+    bench_progress_close(&progress);
     if (result == 0)
         result = show_page(&options, status);
     report_contents_fini(&contents);
@@ -169,15 +179,14 @@ int bench_report_folder(const char *folder, bool open, FILE *people, struct wf_s
 
 int bench_make_report(struct bench_options *options)
 {
-    struct report_contents contents = {0};
+    struct bench_progress progress = {0};
+    struct report_contents contents = {.progress = &progress};
     struct report_wish wish = {options->baseline, options->predicted};
     struct wf_status status = {0};
-    struct bench_progress progress = {0};
     FILE *people = options->html && strcmp(options->html, "-") == 0 ? stderr : stdout;
     int result = check(options, &status);
 
     bench_progress_open(&progress, true);
-    contents.progress = &progress;
     if (result == 0)
         result = report_contents_read(&contents, options->words, (size_t)options->word_count, &status);
     if (result == 0)
@@ -185,15 +194,15 @@ int bench_make_report(struct bench_options *options)
     bench_progress_begin(&progress, "making figures", 0);
     if (result == 0)
         result = report_contents_make(&contents, &wish, &status);
-    bench_progress_close(&progress);
     bool made = result == 0;
     if (made)
         result = write_all(options, &contents, people, &status);
+    bench_progress_close(&progress);
     /* Also where there was no room for a page. */
     if (made)
         print_verdict(people, &contents);
     else if (contents.run_count == 0 && contents.problems.count > 1)
-        print_sentences(stderr, "", &contents.problems);
+        print_sentences(stderr, &contents.problems);
     if (result == 0)
         result = show_page(options, &status);
     if (result)

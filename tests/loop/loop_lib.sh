@@ -46,6 +46,12 @@ if [ -n "${LOOP_ENGINE:-}" ]; then
     [ $? -eq 77 ] && skip "$(head -1 err)"
 fi
 
+# The command on a terminal of so many columns; `out` has what that showed. False where there is no program for that.
+on_terminal() { # COLUMNS COMMAND...
+    command -v script >/dev/null || return 1
+    timeout -k 5 60 script -qec "stty cols $1 -onlcr; $(printf '%q ' "${@:2}")" /dev/null >out 2>&1 </dev/null
+}
+
 # Until a node has said in one of the files, which are not those of an earlier one, at which port it waits. Sets port.
 waiting() { # PID FILE...
     local pid=$1

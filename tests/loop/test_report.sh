@@ -9,12 +9,6 @@ export TERM=xterm-256color COLORTERM=truecolor
 unset NO_COLOR
 escape=$'\033'
 
-# The command on a terminal of so many columns; `out` has what that showed. False where there is no program for that.
-on_terminal() { # COLUMNS COMMAND...
-    command -v script >/dev/null || return 1
-    timeout -k 5 60 script -qec "stty cols $1 -onlcr; $(printf '%q ' "${@:2}")" /dev/null >out 2>&1 </dev/null
-}
-
 # A file of one JSON object a line, each with these words of jq true of it; nothing where there is no jq.
 each() { # FILE WORDS
     command -v jq >/dev/null || return 0

@@ -181,6 +181,12 @@ look=$PWD/bin:$PATH report 1 good.json --plots failing
 says "gnuplot could not draw"
 pass_if "what it should have drawn is there" [ -s failing/mesh.dat ] && [ -s failing/mesh.gp ] && [ -s failing/report.md ]
 says "All 8 samples ran"
+printf '#!/bin/sh\nexec sleep 0.2\n' >bin/gnuplot
+if PATH=$PWD/bin:$PATH on_terminal 120 "$WEFT" report good.json --html page.html --plots slowly; then
+    pass_if "how far they are, and the time left: $(cat out)" \
+        grep -qE '[1-9][0-9]*/[0-9]+  figures, drawing [a-z-]+  [0-9]+ s left' out
+    pass_if "which makes room for what is said: $(cat out)" grep -q $'\r\e\[Kplots: slowly' out
+fi
 rm bin/gnuplot
 ln -s "$(command -v timeout)" bin
 look=$PWD/bin report 0 good.json --plots undrawn
