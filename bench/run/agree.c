@@ -188,7 +188,7 @@ static int adopt(struct bench_agreement *agreement, const json_t *hello, struct 
     for (size_t i = 0; result == 0 && i < SHARED_COUNT; i++)
         if (wf_setting(shared_settings[i])->uses & agreement->options->command)
             result = adopt_one(agreement, shared_settings[i],
-                           json_object_get(settings, wf_setting(shared_settings[i])->name), status);
+                               json_object_get(settings, wf_setting(shared_settings[i])->name), status);
     if (result)
         return result;
     result = adopt_endpoints(agreement, hello, status);
